@@ -29,8 +29,8 @@ struct manifest_task {
 /* Writes all lines. Two manifests of the same generation of an index are equal byte by byte, if no
  * name is left out and no extended attribute changed.
  *
- * left_out	set to the number of names left out, each logged: the file could not be read or differs
- *		from the indexed one
+ * left_out	set to the number of names left out, each logged: the file could not be read or
+ *		differs from the indexed one
  *
  * Returns 0, -EINTR if stop_requested(), the result of write(), or another -errno. */
 MUST_CHECK int manifest_write(const struct manifest_task *task, uint64_t *left_out);

@@ -243,7 +243,8 @@ struct view_file {
 	/* A write can leave the times unchanged (filesystem_times_are_reliable). The kernel must
 	 * not cache pages beyond this open, nor read the backing file itself (passthrough). */
 	bool times_unreliable;
-	bool lease_checked; /* times_unreliable, and a lease detects writers: each read requests one */
+	/* times_unreliable, and a lease detects writers: each read requests one */
+	bool lease_checked;
 	/* attributes_digest() of the source when it last matched the index; 0 once the content has
 	 * changed */
 	_Atomic uint64_t signature;

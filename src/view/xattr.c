@@ -173,7 +173,7 @@ static int open_dir(const struct view_query *query, uint64_t id)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	/* a mount point: the server of the mount possibly does not respond, so no attributes are read */
+	/* a mount point, whose server possibly does not respond: no attributes are read */
 	if (dir.flags & DIR_NOT_ENTERED)
 		return -ENODATA;
 	fd = source_open_dir(query->view->sources, query->reader, id, O_PATH);

@@ -358,7 +358,8 @@ def test_move_replaces_nothing(twinfs, source, tmp_path):
     moved.mkdir()
     _, copy = copies(source, 2)
     (moved / "copy 1").write_bytes(b"mine")
-    refusal(twinfs("move", moved, "--yes", source), copy, "its path in the destination folder exists")
+    result = twinfs("move", moved, "--yes", source)
+    refusal(result, copy, "its path in the destination folder exists")
     assert (moved / "copy 1").read_bytes() == b"mine"
     assert copy.exists()
 
@@ -444,7 +445,8 @@ def test_unequal_files_that_the_index_calls_equal_are_left_alone(
         before = [state_of_file(path) for path in pair]
         assert twinfs.groups(source) == {group} and before[0][0] != before[1][0]
         to = [moved] if words == ["move"] else []
-        refusal(twinfs(*words, *to, "--yes", source), pair[1], "is no longer equal to the kept file")
+        result = twinfs(*words, *to, "--yes", source)
+        refusal(result, pair[1], "is no longer equal to the kept file")
         assert [state_of_file(path) for path in pair] == before
         assert everything(source) | everything(moved) == {os.fsencode(path) for path in pair}
 

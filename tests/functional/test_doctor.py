@@ -335,7 +335,8 @@ def test_dead_view_is_named_and_left_alone(twinfs, source, mount):
         view.pid = None
         for _ in range(2):
             problem = examine(twinfs, mount)["mount point", "mount point"]
-            assert "mount of a killed twinfs" in problem["found"] and "mount again" in problem["remedy"]
+            assert "mount of a killed twinfs" in problem["found"]
+            assert "mount again" in problem["remedy"]
 
 
 def test_text_has_a_line_for_each_check_and_for_each_remedy(twinfs, source, mount):

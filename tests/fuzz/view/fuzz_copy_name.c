@@ -40,7 +40,7 @@ static void check_path(const char *path, uint64_t dir, uint64_t cookie)
 	}
 }
 
-/* Somebody asks for any name that a kernel lets through. */
+/* Parses any name that the kernel can send. */
 static void check_name(const char *name)
 {
 	char path[COPY_NAME_SIZE], made[COPY_NAME_SIZE];

@@ -14,7 +14,7 @@ static bool has_zeros_only(const char *name)
 	return name[strspn(name, "0")] < '1' || name[strspn(name, "0")] > '9';
 }
 
-/* So many digits can say more than a number of 64 bits. */
+/* Digits can be a number that does not fit into 64 bits. */
 static void check_strange(const char *name)
 {
 	size_t zeros = strspn(name, "0"), digits = strspn(name + zeros, "0123456789");

@@ -26,8 +26,8 @@ struct play {
 	struct fake *list;
 	size_t count, length; /* count of the list; bytes of each file */
 	unsigned int classes;
-	int calls,
-		failing_call; /* calls of read and finish for all files; failing: number of the call that fails, -1: none */
+	int calls; /* calls of read and finish for all files */
+	int failing_call; /* number of the call that fails, -1: none */
 	int failing_emit, emits; /* calls of emit; the failing one returns -EIO */
 	int stop_at; /* the call at which a stop is requested, -1: none */
 };

@@ -6,7 +6,7 @@
 #include "mount/watcher_event.h"
 #include "unit_test.h"
 
-/* Who says what to change may be all_processes by then, and who does it may be root. */
+/* The daemon that sends the names may run foreign code, and the mounter process may be root. */
 static void test_no_name_leads_out_of_the_folder(void **state)
 {
 	const struct folder *folder = *state;
