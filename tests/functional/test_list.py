@@ -202,7 +202,7 @@ def test_listing_of_mounted_sources_is_current_and_names_the_view(twinfs, small)
         result = twinfs("list", small)
         assert result.status == 0, result
         assert [line for line in result.errors if str(view.path) in line] == result.errors
-        assert f"process {view.pid} keeps" in result.errors[0]
+        assert f"process {view.pid} maintains" in result.errors[0]
         assert b"new" in result.out
 
 
