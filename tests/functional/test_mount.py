@@ -38,7 +38,7 @@ def test_mount_accepts_the_options_of_fstab(twinfs, small, mount):
     assert result.status == 0, result
     status = status_of(mount)
     assert (status["index"], status["state"]) == (str(twinfs.index), "current")
-    with open("/proc/self/mountinfo") as file:
+    with open("/proc/thread-self/mountinfo") as file:
         [line] = [line for line in file if f" {mount} " in line]
     flags = line.split()[5].split(",")
     assert {"ro", "nosuid", "nodev"} <= set(flags)

@@ -89,7 +89,7 @@ def test_status_shows_whether_a_view_is_shared(twinfs, source, shared):
 
 def test_mount_table_does_not_name_the_source(source, shared):
     trees.small(source)
-    with shared() as view, open("/proc/self/mountinfo") as file:
+    with shared() as view, open("/proc/thread-self/mountinfo") as file:
         [line] = [line for line in file if f" {view.path} " in line]
     assert os.fspath(source) not in line
     assert " fuse.twinfs twinfs " in line

@@ -40,7 +40,7 @@ def open_beneath(root, path, flags):
 def mount_points():
     """Absolute paths (bytes) of all mounts, from /proc, as lstat on a dead mount hangs."""
     found = set()
-    with open("/proc/self/mountinfo", "rb") as file:
+    with open("/proc/thread-self/mountinfo", "rb") as file:
         for line in file:
             text = line.split(b" ")[4]
             for code in (b"040", b"011", b"012", b"134"):
