@@ -20,7 +20,7 @@ const char *features_no_passthrough(const struct features *facts)
 		return "it needs libfuse 3.17, or twinfs built with -Dfuse=newer";
 	if (!facts->kernel_passthrough)
 		return "it needs Linux 6.9";
-	return facts->privileged ? NULL : "only root may mount with it";
+	return facts->privileged ? NULL : "only root can mount with it";
 }
 
 const char *features_no_io_uring(const struct features *facts)
@@ -32,7 +32,7 @@ const char *features_no_io_uring(const struct features *facts)
 	case FEATURE_MISSING:
 		return "it needs Linux 6.14";
 	case FEATURE_OFF:
-		return "the kernel has it switched off: echo Y >" SWITCH_FILE;
+		return "it is disabled in the kernel; run: echo Y >" SWITCH_FILE;
 	case FEATURE_ON:
 		break;
 	}
