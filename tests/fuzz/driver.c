@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs a fuzz target where there is no libFuzzer: over the inputs in files and folders, then over
- * inputs that are made of them. Which ones are made depends on the seed alone.
+/* Runs a fuzz target without libFuzzer: with the inputs in files and folders, then with inputs
+ * that are generated from them. The generated inputs depend only on the seed.
  *
  *	TARGET [--inputs N | --seconds N] [--seed N] [--findings FOLDER] FILE|FOLDER...
  *
  *	parent ── fork ──► child: runs the target, one input after the other
  *	   │                 │
- *	   │                 ├─ the input at hand ──► memory that both have
- *	   │                 └─ what is said ───────► a file in memory
- *	   └─ waits; where the child does not end well, shows what was said, and saves the input
+ *	   │                 ├─ the current input ──► shared memory
+ *	   │                 └─ its output ─────────► a file in memory
+ *	   └─ waits; if the child fails, shows the output and saves the input
  */
 
 #include <dirent.h>
@@ -32,7 +32,7 @@
 /* An input that takes longer hangs. */
 #define INPUT_SECONDS_MAX 60
 
-/* What was said of so many inputs before is forgotten. */
+/* The output of earlier inputs is dropped after this many inputs. */
 #define FORGET_AFTER 256
 
 struct settings {
@@ -54,11 +54,11 @@ struct samples {
 	size_t count;
 };
 
-/* What parent and child both have. */
+/* The memory that parent and child share. */
 struct shared {
 	uint64_t done; /* inputs */
-	bool at_end; /* all ran: what comes is said of all of them */
-	const char *path; /* of the sample at hand; NULL: it was made */
+	bool at_end; /* all inputs ran: later output concerns all of them */
+	const char *path; /* of the current sample; NULL: the input was generated */
 	size_t length;
 	uint8_t data[INPUT_MAX];
 };
@@ -83,7 +83,7 @@ static void add_file(struct samples *samples, const char *path)
 		fail(strerrorname_np(errno), path);
 	sample.length = fread(sample.data, 1, INPUT_MAX, file);
 	if (ferror(file) || fgetc(file) != EOF)
-		fail("cannot be read, or is too large for an input", path);
+		fail("cannot be read or is too large for an input", path);
 	(void)fclose(file);
 	samples->list[samples->count++] = sample;
 }
@@ -133,7 +133,7 @@ static void samples_free(struct samples *samples)
 	free(samples->list);
 }
 
-/* ---- inputs that are made ------------------------------------------------------------ */
+/* ---- generated inputs ---------------------------------------------------------------- */
 
 /* xorshift64* (Vigna, An experimental exploration of Marsaglia's xorshift generators). */
 static uint64_t next_random(uint64_t *state)
@@ -149,13 +149,13 @@ static size_t below(uint64_t *state, size_t limit)
 	return limit > 0 ? (size_t)(next_random(state) >> 16) % limit : 0;
 }
 
-/* Short pieces more often than long ones. */
+/* Returns short lengths more often than long ones. */
 static size_t piece_length(uint64_t *state, size_t limit)
 {
 	return below(state, below(state, limit + 1) + 1);
 }
 
-/* Takes length bytes out at a place and puts others there, as far as there is room. */
+/* Replaces length bytes at a position by others, if there is room. */
 static void replace(struct shared *input, size_t at, size_t length, const uint8_t *with,
 		    size_t with_length)
 {
@@ -191,7 +191,7 @@ static void change_byte(struct shared *input, size_t at, uint64_t *state)
 	}
 }
 
-/* Puts a piece of this or another input somewhere, in place of nothing or of another piece. */
+/* Inserts a piece of this or another input, or replaces a piece by it. */
 static void change_piece(struct shared *input, const struct samples *samples, uint64_t *state)
 {
 	const struct sample *from = &samples->list[below(state, samples->count)];
@@ -235,7 +235,7 @@ static void make_input(struct shared *input, const struct samples *samples, uint
 
 static void run(struct shared *input)
 {
-	/* as large as it is, so that who reads behind it is found */
+	/* allocated with exactly this length, so that a sanitizer detects reads beyond it */
 	uint8_t *copy = malloc(input->length);
 
 	if (input->length > 0)
@@ -299,7 +299,7 @@ static void show_end_of(int said)
 	}
 }
 
-/* Saves what no file has, under a name that depends on its bytes. */
+/* Saves a generated input under a name that depends on its bytes. */
 static void save(const struct settings *settings, const struct shared *input)
 {
 	uint64_t digest = UINT64_C(0xcbf29ce484222325);
@@ -317,8 +317,8 @@ static void save(const struct settings *settings, const struct shared *input)
 		fail("cannot be written", path);
 	(void)fprintf(stderr,
 		      "%s: found by input %" PRIu64 " of seed %" PRIu64 ": %s\n"
-		      "put it into tests/fuzz/corpus/%s under a name that says what it is, "
-		      "then mend the code\n",
+		      "copy it to tests/fuzz/corpus/%s under a name that describes it, "
+		      "then fix the code\n",
 		      settings->target, input->done, settings->seed, path, settings->target);
 }
 
@@ -333,7 +333,7 @@ static int tell(const struct settings *settings, const struct shared *input, int
 	if (WIFSIGNALED(status))
 		(void)fprintf(stderr, "%s: ended by SIG%s%s\n", settings->target,
 			      sigabbrev_np(WTERMSIG(status)),
-			      WTERMSIG(status) == SIGALRM ? ": it hangs" : "");
+			      WTERMSIG(status) == SIGALRM ? ": timeout" : "");
 	if (input->at_end)
 		(void)fprintf(stderr, "%s: found after all inputs\n", settings->target);
 	else if (input->path)
@@ -379,11 +379,11 @@ static uint64_t read_number(const char *text)
 	errno = 0;
 	number = strtoull(text, &end, 10);
 	if (errno != 0 || end == text || *end != '\0')
-		fail("is no number", text);
+		fail("not a number", text);
 	return number;
 }
 
-/* Takes an option and its value; false: it is none. */
+/* Takes an option and its value. Returns false if the word is no option. */
 static bool read_option(struct settings *settings, const char *name, const char *value)
 {
 	if (strcmp(name, "--inputs") == 0)
@@ -413,6 +413,6 @@ int main(int argc, char *argv[])
 	for (; i < argc; i++)
 		add_path(&samples, argv[i]);
 	if (samples.count == 0)
-		fail("there are no inputs to begin with", argv[0]);
+		fail("no inputs to begin with", argv[0]);
 	return run_in_child(&settings, &samples);
 }

@@ -2,8 +2,8 @@
 #ifndef TESTS_FUZZ_FUZZ_H
 #define TESTS_FUZZ_FUZZ_H
 
-/* What fuzz targets share: an input that is taken apart, and claims that must hold for every
- * input. One thread. */
+/* Helpers of fuzz targets: parsing of an input, and claims that must hold for every input. One
+ * thread. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -11,25 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Each target has it, as libFuzzer wants it (llvm.org/docs/LibFuzzer.html). Returns 0. */
+/* Each target defines this function for libFuzzer (llvm.org/docs/LibFuzzer.html). Returns 0. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Ends the process where a claim does not hold. */
+/* Aborts the process if a claim does not hold. */
 #define REQUIRE(claim) ((claim) ? (void)0 : fuzz_fail(__FILE__, __LINE__, #claim))
 
 static inline _Noreturn void fuzz_fail(const char *file, int line, const char *claim)
 {
-	(void)fprintf(stderr, "%s:%d: it does not hold that %s\n", file, line, claim);
+	(void)fprintf(stderr, "%s:%d: claim does not hold: %s\n", file, line, claim);
 	abort();
 }
 
-/* What is left of an input. */
+/* The rest of an input. */
 struct input {
 	const uint8_t *at;
 	size_t left;
 };
 
-/* A number of so many bytes; those that the input does not have are 0. */
+/* Takes a number of this many bytes; missing bytes are 0. */
 static inline uint64_t take_number(struct input *input, size_t bytes)
 {
 	uint64_t number = 0;
@@ -39,8 +39,8 @@ static inline uint64_t take_number(struct input *input, size_t bytes)
 	return number;
 }
 
-/* The bytes up to the next NUL, or to the end. The caller's, and no byte larger than it must be, so
- * that who reads behind it is found. */
+/* Takes the bytes up to the next NUL, or to the end. The caller frees the text. It is allocated
+ * with exactly its length, so that a sanitizer detects reads beyond it. */
 static inline char *take_text(struct input *input)
 {
 	size_t length = input->left > 0 ? strnlen((const char *)input->at, input->left) : 0;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into twinfs, leaves one of its allocations without memory. Who allocates is told by the
- * call stack, as threads do not come in the same order twice: by the offsets of its places in their
- * files, which give it the same number in each run.
+/* Preloaded into twinfs, makes one of its allocations fail. Allocations are identified by their call
+ * stack, as the order of threads differs. The number of a stack is made of the offsets of its frames
+ * in their files, so that it is the same in each run.
  *
- *	MEMORY_REPORT=FILE	gets the number of each stack that allocates and who calls the allocator
- *				(empty: the program), a line each
+ *	MEMORY_REPORT=FILE	gets a line for each stack that allocates: its number and the file that
+ *				calls the allocator (empty: the program)
  *	MEMORY_FAILS=NUMBER	instead: the first allocation by that stack fails, and the file gets
  *				the stack
  *
- * Needs glibc 2.35, whose own functions allocate by the same names, so that theirs fail too.
+ * Needs glibc 2.35, whose own functions allocate by the same names, so that these fail too.
  */
 
 #include <dlfcn.h>
@@ -32,21 +32,21 @@
 #define STACKS_MAX (1 << 15)
 #define REPORT_BYTES ((size_t)1 << 20) /* with zeros behind the text */
 
-/* What the functions below stand in front of. */
+/* The functions of glibc that the functions below override. */
 void *__libc_malloc(size_t bytes);
 void *__libc_calloc(size_t count, size_t bytes);
 void *__libc_realloc(void *block, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 
 static bool is_active;
-/* Text in a file that is mapped from the beginning: later the process may not be allowed to open it,
- * and closes what it does not know. */
+/* Text in a file that is mapped at the start. Later the process may be unable to open it, and
+ * closes unknown descriptors. */
 static char *report;
-static _Atomic size_t *reported; /* bytes, shared with the processes that it forks */
+static _Atomic size_t *reported; /* bytes, shared with forked processes */
 static uint64_t fails; /* 0: none */
 static atomic_bool has_failed;
 static _Atomic uint64_t seen[STACKS_MAX];
-/* Looking at the stack may allocate itself. */
+/* A backtrace can allocate memory itself. */
 static _Thread_local bool is_looking __attribute__((tls_model("initial-exec")));
 
 static uint64_t number_of(void *const *frames, int count)
@@ -65,7 +65,7 @@ static uint64_t number_of(void *const *frames, int count)
 	return number | 1;
 }
 
-/* Was the stack never seen before? */
+/* Whether the stack is new. */
 static bool is_new(uint64_t number)
 {
 	for (size_t i = 0; i < STACKS_MAX; i++) {
@@ -94,7 +94,7 @@ static void write_line(const char *before, uint64_t number, const char *behind)
 	memcpy(report + at, line, (size_t)length);
 }
 
-/* The file of the innermost function that is not one of ours. */
+/* The file of the innermost function outside of this library. */
 static const char *who_allocates(void *const *frames, int count)
 {
 	struct dl_find_object ours, found;
@@ -117,7 +117,7 @@ static void write_allocation(uint64_t number, const char *who)
 	write_line("", number, behind);
 }
 
-/* What addr2line takes. */
+/* Writes the stack for addr2line. */
 static void write_stack(void *const *frames, int count)
 {
 	for (int i = 0; i < count; i++) {
@@ -188,7 +188,7 @@ int posix_memalign(void **block, size_t alignment, size_t bytes)
 	return 0;
 }
 
-/* Programs that twinfs starts are left alone. */
+/* Programs that twinfs starts are not changed. */
 __attribute__((constructor)) static void begin(void)
 {
 	const char *number = getenv("MEMORY_FAILS");
@@ -207,6 +207,6 @@ __attribute__((constructor)) static void begin(void)
 	if (report == MAP_FAILED || (void *)reported == MAP_FAILED || close(fd) < 0)
 		abort();
 	fails = number ? strtoull(number, NULL, 16) : 0;
-	(void)backtrace(frames, 1); /* loads what it needs */
+	(void)backtrace(frames, 1); /* loads its libraries */
 	is_active = true;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into twinfs, makes every file system one without leases, as NFS and CIFS are: there
- * fcntl(2) refuses F_SETLEASE with EINVAL. Built with the size of off_t that twinfs is built with, it
- * has the name that twinfs calls. */
+/* Preloaded into twinfs, disables leases as on NFS and CIFS: fcntl(2) refuses F_SETLEASE with
+ * EINVAL. It is built with the same size of off_t as twinfs, so that the name of the function is
+ * the one that twinfs calls. */
 
 #include <errno.h>
 #include <fcntl.h>

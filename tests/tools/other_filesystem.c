@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into twinfs, makes every file system one of the type whose number (f_type of statfs(2))
- * OTHER_FILESYSTEM says, in hexadecimal digits; where OTHER_FILESYSTEM_OF_FILES is set, for who
- * asks by a file, so that folders, as that of the index, are where they are. Built with the size of
- * off_t that twinfs is built with, it has the name that twinfs calls. */
+/* Preloaded into twinfs, changes the type of every file system (f_type of statfs(2)) to the
+ * hexadecimal number OTHER_FILESYSTEM. If OTHER_FILESYSTEM_OF_FILES is set, this holds for
+ * regular files only; folders, such as that of the index, keep their type. It is built with the
+ * same size of off_t as twinfs, so that the name of the function is the one that twinfs calls. */
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,31 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 
-/* A disk with one head, simulated: shows an image file as MOUNTPOINT/disk, and each request for it
- * takes as long as it would on a rotating disk. A loop device over that file is then such a disk
- * (rotating.py sets it up).
+/* Simulates a disk with one head: serves an image file as MOUNTPOINT/disk, and each request takes as
+ * long as on a rotating disk. rotating.py sets up a loop device over that file.
  *
  *	rotating_disk [option...] IMAGE MOUNTPOINT
  *
- * Requests are served one at a time, in the order in which they come: to sort them is the trade of
- * the kernel's scheduler, as it is with a real disk. One that begins where the last one ended takes
- * the time of its transfer. Another one takes, before that,
+ * Requests are served one at a time in the order of their arrival. Sorting is the task of the
+ * kernel's scheduler, as with a real disk. A request that begins where the last one ended takes the
+ * time of its transfer. Any other request takes, before that,
  *
  *	settle + (full - settle) * sqrt(distance / size of the disk) + half a turn
  *
- * where full is such that the seek between two random places takes --seek-ms on average; or, where
- * the place lies a little ahead, the time in which the platter passes what lies between.
+ * full is chosen such that the seek between two random places takes --seek-ms on average. If the
+ * place is a little ahead, the head waits until the platter passed the bytes between instead.
  *
- * --log FILE: a line for each request: when it ended in simulated microseconds, what it was
- * (read, write, flush), offset, length, whether the head had to move (seek) or not (-).
+ * --log FILE: a line for each request: its end in simulated microseconds, its kind (read, write,
+ * flush), offset, length, and whether the head had to move (seek) or not (-).
  *
- * --writes FILE: all writes in their order, with what is needed to do them again: three
- * little-endian numbers of 64 bits (1: write, 2: flush; offset; length), and behind those of a
- * write its bytes.
+ * --writes FILE: all writes in their order, so that they can be repeated: three little-endian
+ * numbers of 64 bits (1: write, 2: flush; offset; length), followed by the bytes of a write.
  *
- * --bad FILE: what of the disk cannot be read: two little-endian numbers of 64 bits (offset, length)
- * for each part. It is looked at for each read, and need not be there.
+ * --bad FILE: the unreadable parts of the disk: two little-endian numbers of 64 bits (offset, length)
+ * for each part. The file is read again for each read, and can be missing.
  *
- * Runs in front; ends when it is unmounted. One thread.
+ * Runs in the foreground until it is unmounted. One thread.
  */
 
 #include <endian.h>
@@ -66,9 +64,9 @@ struct disk {
 	int fd;
 	uint64_t size_bytes;
 	FILE *log, *writes; /* or NULL */
-	uint64_t head; /* the offset behind the last request */
+	uint64_t head; /* the offset after the last request */
 	double busy_ms; /* simulated, in all */
-	struct timespec free_at; /* when the last request ends, of the real clock */
+	struct timespec free_at; /* when the last request ends, by the real clock */
 	char block[REQUEST_BYTES_MAX];
 };
 
@@ -96,7 +94,7 @@ static double moving_ms(const struct disk *disk, uint64_t offset)
 	       30000 / settings->turns_per_minute;
 }
 
-/* How long it takes until the head is there. *moved: it has to seek. */
+/* The time until the head reaches offset. *moved: whether it has to seek. */
 static double reaching_ms(const struct disk *disk, uint64_t offset, bool *moved)
 {
 	double moving = moving_ms(disk, offset);
@@ -114,7 +112,7 @@ static void add_ms(struct timespec *time, double ms)
 	time->tv_nsec = ns % 1000000000;
 }
 
-/* A disk that is at work takes the next request when it has done the last one. */
+/* A busy disk begins the next request when it finished the last one. */
 static void spend_ms(struct disk *disk, double ms)
 {
 	struct timespec now;
@@ -131,7 +129,7 @@ static void spend_ms(struct disk *disk, double ms)
 		continue;
 }
 
-/* ---- what is noted ------------------------------------------------------------------- */
+/* ---- logs ---------------------------------------------------------------------------- */
 
 static void note(struct disk *disk, const char *kind, uint64_t offset, size_t length, bool moved)
 {
@@ -150,7 +148,7 @@ static void note_write(struct disk *disk, enum write_kind kind, uint64_t offset,
 	(void)fwrite(disk->block, 1, length, disk->writes);
 }
 
-/* Takes the time of one transfer and notes it. */
+/* Spends the time of one transfer and logs it. */
 static void transfer(struct disk *disk, const char *kind, uint64_t offset, size_t length)
 {
 	bool moved;
@@ -161,7 +159,7 @@ static void transfer(struct disk *disk, const char *kind, uint64_t offset, size_
 	note(disk, kind, offset, length, moved);
 }
 
-/* ---- what cannot be read ------------------------------------------------------------- */
+/* ---- unreadable parts ---------------------------------------------------------------- */
 
 static bool is_bad(const struct disk *disk, uint64_t offset, uint64_t length)
 {
@@ -185,7 +183,7 @@ static struct disk *disk_of(fuse_req_t request)
 	return fuse_req_userdata(request);
 }
 
-/* Attributes of the disk, or of the folder that it lies in. */
+/* Attributes of the disk or of its folder. */
 static struct stat attributes_of(const struct disk *disk, fuse_ino_t inode)
 {
 	struct stat attributes = {.st_ino = inode, .st_nlink = 1, .st_mode = S_IFREG | 0600};
@@ -221,7 +219,7 @@ static void answer_getattr(fuse_req_t request, fuse_ino_t inode, struct fuse_fil
 static void answer_open(fuse_req_t request, fuse_ino_t inode, struct fuse_file_info *info)
 {
 	(void)inode;
-	info->direct_io = 1; /* a page cache before the head would hide it */
+	info->direct_io = 1; /* a page cache would hide the head */
 	(void)fuse_reply_open(request, info);
 }
 
@@ -248,7 +246,7 @@ static void answer_read(fuse_req_t request, fuse_ino_t inode, size_t length, off
 	(void)fuse_reply_buf(request, disk->block, (size_t)got);
 }
 
-/* NOLINTNEXTLINE(readability-function-size): libfuse says what it is given */
+/* NOLINTNEXTLINE(readability-function-size): the parameters are those of libfuse */
 static void answer_write(fuse_req_t request, fuse_ino_t inode, const char *data, size_t length,
 			 off_t offset, struct fuse_file_info *info)
 {
@@ -270,7 +268,7 @@ static void answer_write(fuse_req_t request, fuse_ino_t inode, const char *data,
 	(void)fuse_reply_write(request, (size_t)put);
 }
 
-/* What was written is on the platter already. */
+/* All written data is on the platter already. */
 static void answer_fsync(fuse_req_t request, fuse_ino_t inode, int data_only,
 			 struct fuse_file_info *info)
 {
@@ -331,7 +329,7 @@ static int open_files(struct disk *disk)
 		return -1;
 	}
 	if (disk->log)
-		(void)setvbuf(disk->log, NULL, _IOLBF, 0); /* it is read meanwhile */
+		(void)setvbuf(disk->log, NULL, _IOLBF, 0); /* the log is read meanwhile */
 	return 0;
 }
 
@@ -362,7 +360,7 @@ static int take_operand(void *context, const char *word, int key, struct fuse_ar
 
 	(void)arguments;
 	if (key != FUSE_OPT_KEY_NONOPT || disk->image)
-		return 1; /* kept: the mount point, and what is for FUSE */
+		return 1; /* kept: the mount point and options of FUSE */
 	disk->image = word;
 	return 0;
 }
@@ -383,7 +381,7 @@ int main(int argc, char *argv[])
 		(void)fprintf(stderr, "usage: rotating_disk [option...] IMAGE MOUNTPOINT\n");
 		return 2;
 	}
-	mount_point = arguments.argv[--arguments.argc]; /* fuse_opt_parse made them all anew */
+	mount_point = arguments.argv[--arguments.argc]; /* fuse_opt_parse allocated all of them */
 	if (open_files(&disk) < 0)
 		return 1;
 	r = serve(&disk, &arguments, mount_point);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into twinfs, has each process that decodes a picture stay when it has written it, as one
- * that a picture has taken over might; with STAYS_SILENT it closes its end of the pipe before. */
+/* Preloaded into twinfs, keeps each process that decodes a picture from exiting after it wrote
+ * the result, as a process under the control of a malicious picture could. With STAYS_SILENT, it
+ * closes its end of the pipe before. */
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Journals of acts. Whatever a crash left in one: what could not be undone stays in it, what was
- * undone goes, and what is intended after that is found again, or a file would stay under another
- * name for ever. An input is which intents cannot be undone, in 8 bits, the number of a copy's
- * inode in 8 bytes, then the journal. */
+/* Journals of acts. Whatever a crash left in a journal, intents that cannot be undone stay, and
+ * those that were undone are removed. Later intents are found again; otherwise a file would stay
+ * under a temporary name forever. An input has a byte with a bit for each intent that cannot be
+ * undone, the inode number of a copy in 8 bytes, then the journal. */
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -17,11 +17,11 @@
 
 #define HANDLED_MAX 64
 
-/* Intents that have no end, in the order in which they were handed out. */
+/* The open intents, in the order in which they were handled. */
 struct handled {
-	uint64_t digests[HANDLED_MAX]; /* of all that an intent says */
+	uint64_t digests[HANDLED_MAX]; /* of all fields of an intent */
 	size_t count;
-	uint64_t leave; /* a bit for each, by its place: it stays */
+	uint64_t leave; /* a bit for each by its position: it stays */
 };
 
 static char folder[64];
@@ -37,7 +37,7 @@ static void make_folder(void)
 {
 	if (path[0] != '\0')
 		return;
-	/* to sync takes no time in memory */
+	/* a sync of tmpfs takes no time */
 	(void)snprintf(folder, sizeof(folder), "%s/twinfs-fuzz-XXXXXX",
 		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
 	REQUIRE(mkdtemp(folder) != NULL);
@@ -99,7 +99,7 @@ static struct journal *open_journal(void)
 	return journal;
 }
 
-/* What another process finds. */
+/* The open intents that another process finds. */
 static struct handled settle(uint64_t leave)
 {
 	struct handled handled = {.leave = leave};
@@ -110,7 +110,7 @@ static struct handled settle(uint64_t leave)
 	return handled;
 }
 
-/* Those that stayed of the ones before, and no others. */
+/* Whether the intents are exactly those that stayed before. */
 static bool are_what_was_left(const struct handled *before, const struct handled *now)
 {
 	size_t count = 0;
@@ -124,8 +124,8 @@ static bool are_what_was_left(const struct handled *before, const struct handled
 	return count == now->count;
 }
 
-/* An act that is killed right after it synced what it means to do; returns what that is, 0 where
- * there are no more numbers. */
+/* Simulates an act that is killed right after it synced its intent. Returns the digest of the
+ * intent, 0 if no number was left. */
 static uint64_t intend(uint64_t inode)
 {
 	struct handled old = {.leave = UINT64_MAX};
@@ -157,7 +157,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint64_t leave = take_number(&input, 1) * UINT64_C(0x0101010101010101);
 	uint64_t inode = take_number(&input, 8);
 	struct handled first, second, third;
-	uint64_t meant;
+	uint64_t intended;
 
 	make_folder();
 	put_journal(input.at, input.left);
@@ -168,10 +168,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	REQUIRE(are_what_was_left(&first, &second));
 	REQUIRE(journal_has_intents(folder) || second.count == 0);
 
-	meant = intend(inode);
+	intended = intend(inode);
 	third = settle(0);
-	REQUIRE(third.count == second.count + (meant != 0));
-	REQUIRE(meant == 0 || third.digests[0] == meant);
+	REQUIRE(third.count == second.count + (intended != 0));
+	REQUIRE(intended == 0 || third.digests[0] == intended);
 	REQUIRE(!journal_has_intents(folder));
 	REQUIRE(settle(0).count == 0);
 	return 0;

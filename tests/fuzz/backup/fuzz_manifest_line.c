@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Lines of a manifest, which come from outside: what is taken is written and read again as it is,
- * and is safe to use as a path; what is refused says why. */
+/* Lines of a manifest, which is foreign data. An accepted line has the same values after it was
+ * encoded and decoded again, and its paths are safe. A refused line has a reason. */
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Whole manifests. One that is read to its end has its names in order, each once, and is the whole of
- * it: a piece of it, or more than it, is refused. Where the first byte of an input is odd, an end
- * that is right is put behind the rest, which a mutation alone would never find. */
+/* Complete manifests. A manifest that is read to its end has each name once and in order. A
+ * prefix of it, or more bytes, are refused. If the first byte of an input is odd, a valid end is
+ * appended, which mutations would never find. */
 
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -11,10 +11,10 @@
 #include "base/descriptor.h"
 #include "fuzz.h"
 
-/* Pieces of a manifest that are tried, spread over its length. */
+/* Number of prefixes of a manifest that are tried. */
 #define PIECES_MAX 8
 
-/* A file with these bytes, the same for all. */
+/* Writes these bytes to a file, which is the same for all inputs. */
 static int file_of(const void *data, size_t length)
 {
 	static int fd = -1;
@@ -63,7 +63,7 @@ static void append_end(struct bytes *text)
 
 	for (size_t i = 0; i < text->length; i++)
 		end.lines += text->data[i] == '\n';
-	/* the first line is no name */
+	/* the first line is not a name */
 	end.lines -= end.lines > 0;
 	REQUIRE(manifest_end_encode(text, &end) == 0);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Names of groups, both ways. An input is a hash and an ordinal in 20 bytes, then a name. */
+/* Formatting and parsing of names of groups. An input has a hash and an ordinal in 20 bytes,
+ * then a name. */
 
 #include "base/group_name.h"
 #include "fuzz.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Any bytes are a path in JSON and come back as they were; so does what is base64. */
+/* Paths of any bytes are unchanged after they were written to JSON and read again, and so is
+ * base64. */
 
 #include <stdbool.h>
 
@@ -15,7 +16,7 @@ static bool holds(const struct bytes *bytes, const void *data, size_t size)
 	return bytes->length == size && (size == 0 || memcmp(bytes->data, data, size) == 0);
 }
 
-/* Through the text that is written and read. */
+/* Writes a path to JSON text and reads it again. */
 static void check_path(const uint8_t *data, size_t size)
 {
 	struct bytes path CLEANUP_BYTES = {0};
@@ -40,7 +41,7 @@ static void check_base64(const uint8_t *data, size_t size)
 	REQUIRE(holds(&back, data, size));
 }
 
-/* Texts that nobody encoded. */
+/* Decodes text that was not encoded here. */
 static void check_strange_base64(const uint8_t *data, size_t size)
 {
 	struct bytes read CLEANUP_BYTES = {0}, again CLEANUP_BYTES = {0};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Command lines: nothing is lost or made up, what was put in order is read the same once more, and
- * an item of -o means what the option of that name does. An input is the words, each ended with a
- * NUL. */
+/* Command lines. No word is lost or invented, a permuted command line has the same result when
+ * it is parsed again, and an item of -o has the effect of the option of that name. An input has
+ * the words, each with a NUL. */
 
 #include <stdbool.h>
 
@@ -12,13 +12,13 @@
 #define WORDS_MAX 64
 
 struct words {
-	char *owned[WORDS_MAX]; /* as they were given */
+	char *owned[WORDS_MAX]; /* as given */
 	char *list[WORDS_MAX + 1]; /* as the parser leaves them */
 	int count;
 };
 
-/* What the parser told, at first. */
-struct heard {
+/* The first options that the parser applied. */
+struct applied {
 	const struct words *words;
 	const char *values[WORDS_MAX];
 	int ids[WORDS_MAX];
@@ -41,11 +41,11 @@ static const struct option_spec first_list[] = {
 
 static const struct option_spec second_list[] = {
 	{.name = "force", .help = "in any case", .id = OPT_FORCE},
-	{.name = "size", .letter = 's', .argument = "N", .help = "so much", .id = OPT_SIZE},
+	{.name = "size", .letter = 's', .argument = "N", .help = "bytes", .id = OPT_SIZE},
 	{0},
 };
 
-/* Does the value point into one of the words? */
+/* Whether the value points into one of the words. */
 static bool is_in_words(const struct words *words, const char *value)
 {
 	for (int i = 0; i < words->count; i++) {
@@ -59,19 +59,19 @@ static bool is_in_words(const struct words *words, const char *value)
 
 static int apply(void *settings, int id, const char *value)
 {
-	struct heard *heard = settings;
+	struct applied *applied = settings;
 
 	REQUIRE(id >= OPT_ALL && id <= OPT_SIZE);
 	REQUIRE((value != NULL) == (id == OPT_FORMAT || id == OPT_SIZE));
-	REQUIRE(value == NULL || is_in_words(heard->words, value));
+	REQUIRE(value == NULL || is_in_words(applied->words, value));
 	if (id == OPT_SIZE && value[0] == '-')
 		return -EINVAL;
 	if (id == OPT_SIZE && strlen(value) > 8)
 		return -ERANGE;
-	if (heard->count == ARRAY_SIZE(heard->ids))
+	if (applied->count == ARRAY_SIZE(applied->ids))
 		return 0;
-	heard->ids[heard->count] = id;
-	heard->values[heard->count++] = value;
+	applied->ids[applied->count] = id;
+	applied->values[applied->count++] = value;
 	return 0;
 }
 
@@ -104,15 +104,15 @@ static void words_init(struct words *words)
 	add_word(words, program);
 }
 
-static int parse(struct words *words, struct heard *heard, int *operands)
+static int parse(struct words *words, struct applied *applied, int *operands)
 {
-	heard->words = words;
-	heard->count = 0;
+	applied->words = words;
+	applied->count = 0;
 	*operands = 0;
-	return options_parse(&table, words->count, words->list, heard, operands);
+	return options_parse(&table, words->count, words->list, applied, operands);
 }
 
-static bool heard_the_same(const struct heard *a, const struct heard *b)
+static bool applied_the_same(const struct applied *a, const struct applied *b)
 {
 	if (a->count != b->count)
 		return false;
@@ -124,7 +124,7 @@ static bool heard_the_same(const struct heard *a, const struct heard *b)
 	return true;
 }
 
-/* Is each word where it was, or at another place, once? */
+/* Whether each word is still in the list exactly once. */
 static bool are_all_there(const struct words *words)
 {
 	for (int i = 0; i < words->count; i++) {
@@ -140,24 +140,24 @@ static bool are_all_there(const struct words *words)
 
 static void check_line(struct words *words)
 {
-	struct heard heard, again;
+	struct applied applied, again;
 	int operands, operands_again;
-	int r = parse(words, &heard, &operands);
+	int r = parse(words, &applied, &operands);
 
 	REQUIRE(r == 0 || r == OPTIONS_DONE || r == -EINVAL || r == -ERANGE);
 	REQUIRE(are_all_there(words));
 	if (r != 0)
 		return;
 	REQUIRE(operands >= 1 && operands <= words->count);
-	/* glibc permutes: now the options stand before the operands */
+	/* glibc permutes: the options are before the operands now */
 	REQUIRE(parse(words, &again, &operands_again) == 0);
-	REQUIRE(operands == operands_again && heard_the_same(&heard, &again));
+	REQUIRE(operands == operands_again && applied_the_same(&applied, &again));
 }
 
-/* "name=value" as an item of -o, and as "--name=value". */
+/* Applies "name=value" as an item of -o and as "--name=value". */
 static void check_item(const struct words *given, char *item)
 {
-	struct heard as_item = {.words = given}, as_option;
+	struct applied as_item = {.words = given}, as_option;
 	struct words words;
 	int operands, r = options_apply_item(&table, item, &as_item);
 	char *option = malloc(strlen(item) + 3);
@@ -168,7 +168,7 @@ static void check_item(const struct words *given, char *item)
 	add_word(&words, option);
 	if (r != OPTIONS_NOT_MINE) {
 		REQUIRE(parse(&words, &as_option, &operands) == r);
-		REQUIRE(r != 0 || (operands == 2 && heard_the_same(&as_item, &as_option)));
+		REQUIRE(r != 0 || (operands == 2 && applied_the_same(&as_item, &as_option)));
 	}
 	words_free(&words);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Names as messages show them: whatever their bytes are, a terminal gets only what it can show. */
+/* Quoted names. Whatever the bytes are, the result has only printable characters. */
 
 #include "base/quote.h"
 #include "base/utf8.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Records and keys of the index. What decodes is written as it was read, in no more bytes; keys are
- * in the order of their numbers. The first byte says what the rest is. */
+/* Records and keys of the index. A decoded record is encoded to the same values in no more
+ * bytes. Keys have the order of their numbers. The first byte selects the kind of the rest. */
 
 #include "catalog/record.h"
 #include "fuzz.h"
@@ -10,7 +10,7 @@
 
 static const uint64_t id = 7;
 
-/* The fields of a value that was written. */
+/* The fields of a sealed value. */
 static struct span fields_of(struct value *value, enum table table)
 {
 	const struct key key = key_number(id);
@@ -60,7 +60,7 @@ CHECK_OF(group, struct group_record, TABLE_GROUP, encode_group, decode_group);
 CHECK_OF(number, uint64_t, TABLE_ERROR, encode_number_at, decode_number);
 CHECK_OF(totals, struct catalog_totals, TABLE_META, encode_totals, decode_totals);
 
-/* What was read of a record holds what was meant. */
+/* Decodes a record that was encoded from the input. */
 static void check_attributes(struct span fields)
 {
 	struct input input = {fields.data, fields.length};
@@ -103,7 +103,7 @@ static int order_of_numbers(const uint64_t *a, const uint64_t *b)
 	return 0;
 }
 
-/* As LMDB has it. */
+/* The order of LMDB. */
 static int order_of_keys(const struct key *a, const struct key *b)
 {
 	size_t length = a->length < b->length ? a->length : b->length;
@@ -140,7 +140,7 @@ static void check_keys(struct span fields)
 	REQUIRE(got[0] == numbers[0][0] && got[1] == numbers[0][1]);
 }
 
-/* Any bytes as a key. */
+/* Decodes any bytes as a key. */
 static void check_strange_key(struct span key)
 {
 	uint64_t n[4] = {0};
@@ -168,7 +168,7 @@ static void check_strange_key(struct span key)
 	}
 }
 
-/* Any bytes as a record with its checksum. */
+/* Opens any bytes as a record with its checksum. */
 static void check_strange_value(struct span stored)
 {
 	const struct key key = key_number(id);

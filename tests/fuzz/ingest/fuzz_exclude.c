@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Globs: --exclude leaves out what a glob matches, and all that lies below it; whoever asks of a
- * name or of a whole path is told the same. An input is two globs, a folder's path and a name, each
- * ended with a NUL. */
+/* Globs. --exclude omits what a glob matches and all below it, and matching a name and a path
+ * has the same result. An input has two globs, the path of a folder and a name, each with a NUL. */
 
 #include <stdbool.h>
 
@@ -11,7 +10,7 @@
 #include "fuzz.h"
 #include "ingest/exclude.h"
 
-/* fnmatch(3) takes time that grows with the power of the stars. */
+/* The time of fnmatch(3) is exponential in the number of stars. */
 #define STARS_MAX 4
 #define INPUT_MAX 400
 
@@ -24,14 +23,14 @@ static size_t stars(const char *glob)
 	return count;
 }
 
-/* As the walk has them: no component is empty. */
+/* Whether it is a path as in a walk: without empty components. */
 static bool is_relative_path(const char *path)
 {
 	return path[0] != '/' && strstr(path, "//") == NULL &&
 	       (path[0] == '\0' || path[strlen(path) - 1] != '/');
 }
 
-/* Does a glob match the path, or a folder that it lies in? */
+/* Whether a glob matches the path or one of its parents. */
 static bool matches_any_part(const char *glob, char *path)
 {
 	bool matches = glob_matches(glob, path);

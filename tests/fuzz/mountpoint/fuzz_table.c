@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Lines of /proc/self/mountinfo: whatever a mount point is called, it is found by that name, and no
- * line upsets the table. An input is the path of a mount point, a type and a line, each ended with
- * a NUL. */
+/* Lines of /proc/self/mountinfo. A mount point is found by any name, and no line damages the
+ * table. An input has the path of a mount point, a type and a line, each with a NUL. */
 
 #include <stdbool.h>
 
@@ -11,7 +10,7 @@
 #include "fuzz.h"
 #include "mountpoint/table.h"
 
-/* As the kernel writes a word (mangle() in fs/seq_file.c). */
+/* Encodes a word as the kernel does (mangle() in fs/seq_file.c). */
 static void append_word(struct bytes *line, const char *word)
 {
 	for (; *word; word++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Names of copies, both ways: a path has a name from which it is found again, and what is asked for
- * by a name is what has it. An input is an id in 14 bytes, then a path. */
+/* Names of copies. The name of a path leads back to the path, and a name finds only a path that
+ * has it. An input has an id in 14 bytes, then a path. */
 
 #include <stdbool.h>
 
@@ -40,7 +40,7 @@ static void check_path(const char *path, uint64_t dir, uint64_t cookie)
 	}
 }
 
-/* Parses any name that the kernel can send. */
+/* Looks up any name that the kernel accepts. */
 static void check_name(const char *name)
 {
 	char path[COPY_NAME_SIZE], made[COPY_NAME_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Names in by-size/: they give their rank back, and programs that sort them have them by rank. An
- * input is numbers in 36 bytes, then the name of a file, then any name. */
+/* Names in by-size/. A rank is parsed from its name, and sorted names have the order of ranks.
+ * An input has numbers in 36 bytes, then the name of a file, then any name. */
 
 #include <stdbool.h>
 
@@ -14,7 +14,7 @@ static bool has_zeros_only(const char *name)
 	return name[strspn(name, "0")] < '1' || name[strspn(name, "0")] > '9';
 }
 
-/* Digits can be a number that does not fit into 64 bits. */
+/* This many digits can exceed a number of 64 bits. */
 static void check_strange(const char *name)
 {
 	size_t zeros = strspn(name, "0"), digits = strspn(name + zeros, "0123456789");

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 
-/* What nobody who finds duplicates can do without, as fast as this machine does it: the floor that
- * scripts/bench compares with.
+/* Measures the work that no duplicate finder can avoid, as fast as this machine can do it. This is
+ * the floor that scripts/bench compares with.
  *
  *   floor walk THREADS FOLDER...   lists every directory and has the attributes of every name,
  *                                  on the file system of each folder; prints how many names
  *   floor read THREADS <LIST       reads the first bytes of files; prints how many bytes
- *   floor verify THREADS <LIST     the same, and knows that nobody wrote to them meanwhile: a lease
- *                                  tells of a writer, the attributes of an earlier one
+ *   floor verify THREADS <LIST     the same, and checks that no program wrote to them meanwhile: a
+ *                                  lease detects a writer, the attributes an earlier one
  *
  * LIST has records that end with NUL: "D/folder" begins a folder, "F4096 name" is a file in it and
- * how much of it is read. Folders are shared out to the threads.
+ * the number of bytes to read. Folders are distributed to the threads.
  *
  *   main ──┬── thread: takes a folder, lists it, puts back the folders in it
- *          └── thread: the same, until none is left and nobody is at work
+ *          └── thread: the same, until none is left and no thread is busy
  */
 
 #include <dirent.h>
@@ -33,10 +33,10 @@
 enum {
 	THREADS_MAX = 64,
 	LISTING_BYTES = 128 * 1024,
-	READ_BYTES = 128 * 1024, /* stays in the second level cache */
+	READ_BYTES = 128 * 1024, /* fits in the second level cache */
 };
 
-/* Held while it is listed and while folders in it are still to be opened. */
+/* Referenced while it is listed and while folders in it are still to be opened. */
 struct folder {
 	struct folder *parent;
 	struct folder *next;
@@ -46,7 +46,7 @@ struct folder {
 	char name[];
 };
 
-/* lock guards all but the files that are counted. */
+/* lock protects all fields but the count of files. */
 struct work {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
@@ -55,7 +55,7 @@ struct work {
 	atomic_ullong names;
 };
 
-/* A list of files, and which of its folders is taken next. */
+/* A list of files and the next folder of it. */
 struct list {
 	char *text;
 	size_t length;
@@ -100,7 +100,7 @@ static void folder_drop(struct folder *folder)
 	free(folder);
 }
 
-/* Looks at one name; gives a folder that has to be listed too, put before the others found. */
+/* Examines one name. A folder that has to be listed, too, is put before the others found. */
 static struct folder *look(struct folder *folder, const char *name, struct folder *found)
 {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
@@ -148,7 +148,7 @@ static struct folder *list_folder(struct work *work, struct folder *folder, char
 	return found;
 }
 
-/* Gives the next folder, or NULL when all are listed. */
+/* Returns the next folder, or NULL if all are listed. */
 static struct folder *take(struct work *work)
 {
 	struct folder *folder;
@@ -229,7 +229,7 @@ static void walk(int threads, char **paths)
 	(void)printf("%llu\n", atomic_load(&work.names));
 }
 
-/* What twinfs asks of a file that it has read (ingest/reading.c). */
+/* The check of a file that twinfs makes after a read (ingest/reading.c). */
 static bool is_unchanged(int fd, bool leased)
 {
 	struct statx info;
@@ -238,7 +238,7 @@ static bool is_unchanged(int fd, bool leased)
 	       (!leased || fcntl(fd, F_GETLEASE) == F_RDLCK);
 }
 
-/* Returns how many bytes were read; a file that is gone, or written to, has none. */
+/* Returns the number of bytes read; 0 for a file that is missing or written to. */
 static unsigned long long read_file(int folder, const char *record, char *buffer, bool verify)
 {
 	char *name;
@@ -282,7 +282,7 @@ static void *read_thread(void *argument)
 	return NULL;
 }
 
-/* Takes standard input to its end; there is a NUL behind it. */
+/* Reads standard input to its end and appends a NUL. */
 static void list_load(struct list *list)
 {
 	size_t room = 1 << 20;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into twinfs, sums up what processor time its threads take inside calls of LMDB, page
- * faults included, and writes "SECONDS CALLS" into the file that INDEX_TIME_REPORT
- * names when the program ends. Reading the clock costs as much as a call does: that
- * cost is measured at the start and taken off again.
+/* Preloaded into twinfs, sums up the processor time that its threads spend inside calls of LMDB,
+ * including page faults. When the program ends, it writes "SECONDS CALLS" to the file that
+ * INDEX_TIME_REPORT names. Reading the clock costs as much as a call, so this cost is measured at
+ * the start and subtracted.
  */
 
 #include <dlfcn.h>
@@ -22,7 +22,7 @@ enum {
 static atomic_ullong total_ns;
 static atomic_ullong total_calls;
 static uint64_t clock_ns;
-/* LMDB calls itself: only the outermost call counts. */
+/* LMDB calls its own functions: only the outermost call counts. */
 static _Thread_local int depth;
 
 static uint64_t now_ns(void)
@@ -57,7 +57,8 @@ static void *next_of(const char *name)
 	return function;
 }
 
-/* Defines a function of LMDB that calls the real one and counts. Racing threads find the same. */
+/* Defines a function of LMDB that calls the real one and counts. Racing threads find the same
+ * one. */
 #define TIMED(name, parameters, ...)                          \
 	int name parameters                                   \
 	{                                                     \

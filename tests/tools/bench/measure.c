@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Runs a command and writes what it took, as one line of JSON:
+/* Runs a command and writes its costs as one line of JSON:
  *
  *   measure REPORT LIMIT COMMAND...
  *
- * LIMIT is in seconds; a command that takes longer is killed. max_rss is what the kernel says of
- * the command, max_anon the largest RssAnon of its first process among samples every SAMPLE_MS, both
- * in bytes. A program of its own and not a part of scripts/bench, because a process that is started
- * begins with the max_rss of the one that starts it, and that of an interpreter would hide
- * others. */
+ * LIMIT is in seconds; a command that takes longer is killed. max_rss is the value of the kernel,
+ * max_anon the largest RssAnon of the first process among samples every SAMPLE_MS, both in bytes.
+ * This is a program of its own, because a new process inherits max_rss from the one that starts it,
+ * and that of an interpreter would hide smaller values. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -28,7 +27,7 @@
 
 #include "base/attributes.h"
 
-/* One sample takes 20 microseconds, so that this is 0.4 % of one processor. */
+/* One sample takes 20 microseconds, so this is 0.4 % of one processor. */
 enum {
 	SAMPLE_MS = 5
 };
@@ -58,7 +57,7 @@ static pid_t start(char **words)
 	_exit(127);
 }
 
-/* RssAnon in bytes; 0 when the process has none any more. */
+/* RssAnon in bytes; 0 if the process has ended. */
 static uint64_t sample(int status)
 {
 	char text[4096];
@@ -72,7 +71,7 @@ static uint64_t sample(int status)
 	return line ? strtoull(line + strlen("RssAnon:"), NULL, 10) * 1024 : 0;
 }
 
-/* Waits until the command has ended; gives the largest sample. Sets *killed when it took too
+/* Waits until the command has ended and returns the largest sample. Sets *killed if it took too
  * long. */
 static uint64_t watch(pid_t pid, double end, bool *killed)
 {
