@@ -133,7 +133,7 @@ def test_rescan_mode_restores_the_files_that_it_changes(bench):
                                  for path in bench.folder.glob("work/many*/*/*")}
 
 
-@pytest.mark.parametrize("odd, claim", [("$1 = list", "only jdupes takes for equal"),
+@pytest.mark.parametrize("odd, claim", [("$1 = list", "only jdupes reports as equal"),
                                         ("$1 = scan", "twinfs")])
 def test_results_that_differ_are_an_error_that_names_a_file(bench, odd, claim):
     """A twinfs that overlooks a file, and one that fails."""
@@ -166,8 +166,8 @@ def test_missing_peers_are_named(bench):
         (tools / name).symlink_to(shutil.which(name))
     run, found = bench("warm", "--set", "real", environment={"PATH": str(tools)})
     assert "not installed: jdupes" in run.stdout and found["about"]["missing"] == ["jdupes"]
-    assert "not measured: mode warm" in run.stdout  # there is no peer
-    assert any("no jdupes here" in note for note in found["notes"])
+    assert "not measured: mode warm" in run.stdout  # there is nobody to compare with
+    assert any("jdupes is not installed" in note for note in found["notes"])
 
 
 def test_wrong_arguments_are_refused_at_once(bench):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Different contents with one XXH3-128 hash, made without any search.
+"""Different contents with one XXH3-128 hash, made without a search.
 
-XXH3 mixes input with a public constant (its default secret).  Where an input
-word equals the secret's, one factor of a product is zero, the other factor no
-longer matters, and what is left of the word is only added to a lane.
+XXH3 mixes input with a public constant (its default secret).  If an input
+word equals the word of the secret, one factor of a product is zero, and the
+other factor does not matter: the word is only added to a lane.
 
 Inputs of 17 to 32 bytes: a half (a, b) of 16 bytes enters as the product
 (a ^ s0) * (b ^ s1), folded, and as the sum a + b.  (s0, x) and
@@ -13,8 +13,8 @@ Inputs of 17 to 32 bytes: a half (a, b) of 16 bytes enters as the product
 Inputs above 240 bytes: the 64-byte stripe n of a 1024-byte block adds, in each
 lane i, the word d to acc[i ^ 1] and lo32(d ^ s) * hi32(d ^ s) to acc[i], where
 s is the secret's word at 8 * n + 8 * i.  With lo32(d) == lo32(s) the product is
-0 whatever the upper half is.  Two stripes of one block in which the upper halves
-move by +k and -k leave every accumulator as it was: 2^32 inputs with one hash.
+0 for any upper half.  If the upper halves in two stripes of one block change by
++k and -k, no accumulator changes: 2^32 inputs with one hash.
 
 usage: collide.py FOLDER COUNT SIZE [OFFSET]
 """

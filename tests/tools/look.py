@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Opens folders in file managers on a screen that nobody sees, says how long each takes until it
-has nothing more to do, and takes pictures to look at.
+"""Opens folders in file managers on a virtual screen, measures the time until each is idle, and
+takes screenshots.
 
   look.py --output DIR FOLDER...
 
-The time is from the start until nothing more is done, in seconds of the clock and of the
-processor. Needs what tests of file managers need, and import, of ImageMagick.
+The time is from the start until the program is idle, in seconds of the clock and of the processor.
+Needs the packages of the tests of file managers, and import of ImageMagick.
 """
 import argparse
 import os
@@ -23,19 +23,19 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functional"))
 from desktop import MANAGERS, Desktop  # noqa: E402
 from program import Session  # noqa: E402
 
-REST = 1.5  # seconds without work after which a window is taken for complete
+REST = 1.5  # seconds without work after which a window counts as complete
 LIMIT = 120
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
 def worked(pid):
-    """Seconds of the processor that it has had."""
+    """Processor time of a process in seconds."""
     words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(words[11]) + int(words[12])) / TICKS
 
 
-def settle(pid):
-    """Waits until it rests; gives the seconds of the clock and of the processor until then."""
+def wait_until_idle(pid):
+    """Waits until a process is idle; returns the seconds of clock and processor until then."""
     begin = last = time.monotonic()
     before = 0.0
     while last > time.monotonic() - REST and time.monotonic() < begin + LIMIT:
@@ -52,7 +52,7 @@ def look(manager, folder, picture):
     desk.begin()
     try:
         with desk.opened(manager, folder) as window:
-            times = settle(window.process.pid)
+            times = wait_until_idle(window.process.pid)
             subprocess.run(["import", "-window", "root", picture], env=desk.environment,
                            check=True)
             return times
@@ -66,10 +66,10 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output", metavar="DIR", type=Path, required=True)
     parser.add_argument("--manager", action="append", choices=MANAGERS,
-                        help="this one alone; may be given more than once")
+                        help="only this one; can be given several times")
     parser.add_argument("folders", metavar="FOLDER", nargs="+", type=Path)
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends what was started
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends the started processes
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.manager or MANAGERS:
         if not shutil.which(MANAGERS[name].program):

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make an index say that a newer twinfs wrote it: its format becomes 999.
+"""Sets the format of an index to 999, as if a newer twinfs had written it.
 
-The format is the one record that every version can read: "format" in table "meta" is the
-text "twinfs N".  liblmdb is called directly, so that nothing of twinfs is needed.
+The format is the only record that every version can read: "format" in table "meta" has the text
+"twinfs N".  liblmdb is called directly, without code of twinfs.
 
-Imported, it also holds a snapshot of an index, and tells of those whose holders were killed.
+As a module, it can also hold a snapshot of an index, and count snapshots of killed processes.
 
 usage: newer_index.py FOLDER
 """
@@ -71,7 +71,7 @@ def put_format(folder, text):
 
 
 def hold_snapshot(folder):
-    """Begins one and keeps it until this process is killed; says so when it is begun."""
+    """Begins a snapshot, prints "begun", and keeps it until this process is killed."""
     lmdb, txn = library(), ctypes.c_void_p()
     with environment(lmdb, folder, READ_ONLY) as env:
         check(lmdb.mdb_txn_begin(env, None, READ_ONLY, ctypes.byref(txn)), "begin")
@@ -80,7 +80,7 @@ def hold_snapshot(folder):
 
 
 def dead_snapshots(folder):
-    """How many there are of processes that were killed; they are then forgotten."""
+    """Removes the snapshots of killed processes and returns their number."""
     lmdb, dead = library(), ctypes.c_int()
     with environment(lmdb, folder, READ_ONLY) as env:
         check(lmdb.mdb_reader_check(env, ctypes.byref(dead)), "readers")

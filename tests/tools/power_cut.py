@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""What a disk may hold after the power went, made from the writes that rotating_disk recorded.
+"""Possible states of a disk after a power cut, made from the writes that rotating_disk recorded.
 
     cuts = PowerCuts(disk.image)      # the disk as it is now
     with disk.served():               # of a RotatingDisk(..., writes=record)
         ...                           # whatever writes to it
     cuts.load(record)
     for state in cuts.states(100, rng):
-        state.write(image)            # to be mounted, for a look at what is there
+        state.write(image)            # to be mounted and examined
 
-A disk keeps what was written before a flush that it was asked for.  Of what was written after the
-last one it keeps any part: each write wholly, not at all, or some sectors of it.
+A disk keeps all writes before the last flush.  It keeps any part of the later writes: each one
+completely, not at all, or some sectors of it.
 """
 import os
 
@@ -21,12 +21,12 @@ ZEROS = bytes(BLOCK)
 
 
 def data_ranges(file, size):
-    """(from, to) of what is no hole."""
+    """(begin, end) of the data between holes."""
     at = 0
     while at < size:
         try:
             at = os.lseek(file, at, os.SEEK_DATA)
-        except OSError:  # only a hole is left
+        except OSError:  # only a hole follows
             return
         end = os.lseek(file, at, os.SEEK_HOLE)
         yield at, end
@@ -34,7 +34,7 @@ def data_ranges(file, size):
 
 
 def read_blocks(path):
-    """{number of a block: its bytes}, of those that are not zero."""
+    """{number of a block: its bytes} for the blocks that are not zero."""
     blocks = {}
     file = os.open(path, os.O_RDONLY)
     try:
@@ -49,7 +49,7 @@ def read_blocks(path):
 
 
 def put(blocks, offset, data):
-    """Does a write again."""
+    """Repeats a write."""
     at = 0
     while at < len(data):
         number, inside = divmod(offset + at, BLOCK)
@@ -60,7 +60,7 @@ def put(blocks, offset, data):
 
 
 def kept(write, rng):
-    """What is kept of a write that no flush followed, as writes."""
+    """The parts that the disk keeps of a write without a later flush, as writes."""
     offset, data = write
     fate = rng.random()
     if fate < 0.45:
@@ -72,7 +72,7 @@ def kept(write, rng):
 
 
 class State:
-    """One of the things that the disk may hold."""
+    """A possible state of the disk."""
 
     def __init__(self, size, durable, unsynced, position):
         self.size, self.durable, self.unsynced = size, durable, unsynced
@@ -94,7 +94,7 @@ class State:
 
 
 class PowerCuts:
-    """The disk as it was when this was made, and what was written to it afterwards."""
+    """The initial state of the disk, and the later writes."""
 
     def __init__(self, image):
         self.size = os.path.getsize(image)
@@ -105,12 +105,12 @@ class PowerCuts:
         self.writes = list(recorded_writes(record))
 
     def states(self, count, rng):
-        """Some of the states of the disk, each valid until the next one is asked for."""
+        """Random states of the disk; each is valid until the next one is requested."""
         return self.states_at(sorted(rng.sample(range(len(self.writes) + 1),
                                                 min(count, len(self.writes) + 1))), rng)
 
     def states_at(self, positions, rng):
-        """The same after these numbers of writes, in ascending order."""
+        """States after these numbers of writes, in ascending order."""
         durable, done, mark = dict(self.blocks), 0, 0
         for position in positions:
             for number in range(mark, position):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Has a thread of another process make system calls, as code would that got in there.
+"""Makes a thread of another process issue system calls, as injected code would.
 
-The thread is stopped by ptrace(2), made to run the very instruction by which it went into the
-kernel, with other arguments, and set back to where it was.  For x86-64.
+The thread is stopped by ptrace(2), repeats the instruction by which it entered the kernel with
+other arguments, and gets its former state back.  For x86-64.
 """
 import contextlib
 import ctypes
@@ -16,7 +16,7 @@ FIELDS = ("r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "r
           "es", "fs", "gs")
 ARGUMENTS = ("rdi", "rsi", "rdx", "r10", "r8", "r9")
 SYSCALL = b"\x0f\x05"
-BELOW_STACK = 4096  # out of the way of what the thread keeps below its stack pointer
+BELOW_STACK = 4096  # beyond the red zone of the stack
 ALL_THREADS = 0x40000000  # __WALL
 TRIES = 10000  # to find a thread in a system call
 
@@ -55,8 +55,8 @@ class Puppet:
         self.memory = os.open(f"/proc/{thread}/mem", os.O_RDWR)
 
     def call(self, number, *arguments):
-        """The result of a system call: negative errno, else what it gave."""
-        values = dict(self.before, rax=number, orig_rax=(1 << 64) - 1,  # nothing to begin again
+        """The result of a system call, or a negative errno."""
+        values = dict(self.before, rax=number, orig_rax=(1 << 64) - 1,  # no call to restart
                       rip=self.before["rip"] - len(SYSCALL))
         assert os.pread(self.memory, len(SYSCALL), values["rip"]) == SYSCALL
         room = self.before["rsp"] - BELOW_STACK
@@ -79,7 +79,7 @@ class Puppet:
 
 
 def _stop(thread):
-    """Attach until the thread is stopped in a system call; a busy one is let go on."""
+    """Attach until the thread is stopped in a system call; a busy one is resumed."""
     for _ in range(TRIES):
         _ptrace(ATTACH, thread, None, None)
         os.waitpid(thread, ALL_THREADS)
@@ -94,7 +94,7 @@ def _stop(thread):
 
 @contextlib.contextmanager
 def puppet(thread):
-    """A thread of any process, which waits in a system call."""
+    """A thread of any process that waits in a system call."""
     made = _stop(thread)
     try:
         yield made

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A simulated rotating disk: rotating_disk.c below a loop device with ext4, and what its head does.
+"""A simulated rotating disk: rotating_disk.c below a loop device with ext4, and a log of its head.
 
     disk = RotatingDisk(folder, tool, size=2 << 30)
     disk.fill(build)            # build(root) writes the tree, at full speed
@@ -9,8 +9,8 @@
             ...                 # whatever reads it
         print(work.seeks, work.busy_s)
 
-Needs root.  Nothing of it is seen by other file systems: caches are emptied by mounting anew, not
-by drop_caches, which would slow down whatever else runs.
+Needs root.  Other file systems are not affected: caches are emptied by a remount, not by
+drop_caches, which would slow down all other processes.
 """
 import contextlib
 import os
@@ -30,7 +30,7 @@ PART = struct.Struct("<QQ")
 @dataclass
 class Request:
     """One request to the disk."""
-    ended_us: int  # of the disk's own time, which passes only while it is busy
+    ended_us: int  # of the simulated time, which passes only while the disk is busy
     kind: str  # read, write, flush
     offset: int
     length: int
@@ -38,7 +38,7 @@ class Request:
 
 
 class Work:
-    """What the disk did."""
+    """The requests to the disk in a period."""
 
     def __init__(self):
         self.requests = []
@@ -55,7 +55,7 @@ class Work:
 
     @property
     def backward(self):
-        """How often the head had to go back for a read."""
+        """Number of reads for which the head had to move back."""
         reads = self.reads
         return sum(after.offset < before.offset for before, after in zip(reads, reads[1:]))
 
@@ -78,13 +78,13 @@ def run(*command):
 
 
 def find_tool(program):
-    """Where the build has rotating_disk, given where it has the program; None: it has not."""
+    """The rotating_disk of the build that a program belongs to, or None."""
     tool = Path(program).resolve().parents[1] / "tests/tools/rotating_disk"
     return tool if tool.exists() and os.path.exists("/dev/loop-control") else None
 
 
 def recorded_writes(path):
-    """(offset, bytes) of each write that rotating_disk --writes noted, None for a flush."""
+    """(offset, bytes) of each write in the file of rotating_disk --writes; None for a flush."""
     with open(path, "rb") as file:
         while header := file.read(WRITE_HEADER.size):
             kind, offset, length = WRITE_HEADER.unpack(header)
@@ -98,8 +98,8 @@ class RotatingDisk:
     """An image with a file system in a folder that is on another, fast disk.
 
     options: those of rotating_disk.c, as in seek_ms=8
-    rotating: what the kernel is told that it is
-    make: how the file system is made
+    rotating: the value of "rotational" in sysfs
+    make: the command that makes the file system
     """
 
     def __init__(self, folder, tool, size, rotating=True, make=MAKE_EXT4, **options):
@@ -116,7 +116,7 @@ class RotatingDisk:
         run(*make, self.image)
 
     def fill(self, build):
-        """Writes a tree to it at the speed of the disk below."""
+        """Writes a tree to it at the speed of the underlying disk."""
         run("mount", "-o", "loop,noatime", self.image, self.root)
         try:
             return build(self.root)
@@ -125,7 +125,7 @@ class RotatingDisk:
 
     @contextlib.contextmanager
     def served(self):
-        """Mounted at self.root, as slow as it is."""
+        """Mounted at self.root at the simulated speed."""
         with contextlib.ExitStack() as undo:
             self.server = subprocess.Popen([self.tool, *self.options, f"--log={self.log}",
                                             f"--bad={self.bad}", self.image, self.served_at],
@@ -152,34 +152,34 @@ class RotatingDisk:
         undo.callback(run, "losetup", "-d", self.device)
         queue = Path("/sys/block", os.path.basename(self.device), "queue")
         (queue / "rotational").write_text("1" if self.rotating else "0")
-        # what disks had for 20 years; some newer kernels set more for those that rotate
+        # the usual default; some newer kernels set more for rotating disks
         (queue / "read_ahead_kb").write_text("128")
-        with contextlib.suppress(OSError):  # what a disk has by default; loops have none
+        with contextlib.suppress(OSError):  # the default of disks; loop devices have none
             (queue / "scheduler").write_text("mq-deadline")
 
     def _mount(self):
         run("mount", "-o", "noatime", self.device, self.root)
 
     def cold(self):
-        """Forgets all that the kernel has cached of it."""
+        """Empties all caches of it."""
         run("umount", self.root)
         self.drop_folders()
         self._mount()
 
     def drop_folders(self):
-        """Forgets what is cached of folders and inodes, while it is in use."""
+        """Empties the cache of folders and inodes while it is in use."""
         run("blockdev", "--flushbufs", self.device)
 
     def spoil(self, *parts):
-        """From now on these (offset, length) of it cannot be read, and everything else can. What
-        the kernel has cached of them it goes on to have."""
+        """Makes exactly these parts (offset, length) unreadable.  The kernel keeps pages of them
+        that it has cached."""
         other = self.bad.with_suffix(".new")
         other.write_bytes(b"".join(PART.pack(*part) for part in parts))
         other.replace(self.bad)
 
     @contextlib.contextmanager
     def watched(self):
-        """Gives the Work of the block, complete when it ends."""
+        """Yields the Work of the block, which is complete when it ends."""
         work = Work()
         before = self._requests()
         began = time.monotonic()
@@ -198,9 +198,8 @@ class RotatingDisk:
 
 
 def aged_tree(root, files=3000, seed=1, sizes=(1 << 10, 16 << 20)):
-    """A tree as years of use leave it on a disk: files of these sizes, small ones more often, a
-    third of them copies, some of one size but different, written in any order, many written anew
-    later."""
+    """A tree like one after years of use: files of these sizes, small ones more often, a third of
+    them copies, some of one size but different, written in random order, many rewritten later."""
     rng = random.Random(seed)
     paths = [Path(root, f"{i % 12}", f"{i % 97}", f"file{i}") for i in range(files)]
     contents = [(number, _any_size(rng, *sizes)) for number in range(files * 2 // 3)]
@@ -213,7 +212,7 @@ def aged_tree(root, files=3000, seed=1, sizes=(1 << 10, 16 << 20)):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(random.Random(number).randbytes(size))
         if count % 100 == 0:
-            os.sync()  # what is written at one time lies together
+            os.sync()  # files that are written together are adjacent
 
 
 def _any_size(rng, least, most):

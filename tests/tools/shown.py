@@ -1,12 +1,12 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Prints what the windows of a program show, as JSON: of each its title, and the texts of the rows,
-cells and labels in it, from top to bottom.  Reads them as screen readers do, by AT-SPI.
+"""Prints the windows of a program as JSON: the title of each, and the texts of its rows, cells and
+labels from top to bottom.  Reads them by AT-SPI, as screen readers do.
 
   shown.py PROGRAM [NAME...]
 
-For each NAME, does first what a click on the menu or button of that name would do; with "row:"
-before it, selects the row of that name.
+For each NAME, first activates the menu or button of that name; "row:NAME" selects the row of that
+name.
 Needs python3-gi, gir1.2-atspi-2.0 and at-spi2-core.
 """
 import json
@@ -17,9 +17,9 @@ import gi
 gi.require_version("Atspi", "2.0")
 from gi.repository import Atspi, GLib  # noqa: E402
 
-ANSWER_MS = 2000  # a program that does not answer for so long shows nothing
+ANSWER_MS = 2000  # a program without an answer in this time shows nothing
 ROW = "row:"
-CHILDREN_MAX = 500  # of one widget: a long list is read from its beginning
+CHILDREN_MAX = 500  # of one widget; of a long list only the beginning is read
 
 
 def children(node):
@@ -30,8 +30,8 @@ def children(node):
 
 
 def read(node, texts, above=None):
-    """What is gone or hangs while it is read shows nothing; the label of what has its name, nothing
-    more."""
+    """Appends the texts of a node and its children.  A node that disappears or hangs meanwhile has
+    none; a label that repeats the name of its node is omitted."""
     try:
         name = node.get_name()
         if name and name != above:
@@ -43,7 +43,7 @@ def read(node, texts, above=None):
 
 
 def click(node, name):
-    """Whether there was something to click on, or a row to open or to select."""
+    """Activates or selects the node of a name; returns whether one was found."""
     if node.get_name() == name.removeprefix(ROW) != name:
         return node.grab_focus()
     if node.get_name() == name and node.get_n_actions() > 0:

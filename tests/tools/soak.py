@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 """A long life in a short time: storms, acts, remounts and kills over one source and one index.
 
-After each the oracle compares view and source, and what the daemon takes is noted: memory,
-descriptors, threads, the size of the index.  All of these must stay as they are however long it
-goes on, but for the index, which settles at some multiple of what is in it.
+After each step the oracle compares view and source, and the resources of the daemon are recorded:
+memory, descriptors, threads, the size of the index.  These must not grow with time, except for the
+index, which stays below some multiple of its contents.
 
 usage: soak.py --binary PATH [--minutes 60] [--seconds 10] [--seed N] [--files 20000]
 """
@@ -30,14 +30,14 @@ import storm  # noqa: E402
 import trees  # noqa: E402
 from program import Program, Session, take_own_mounts  # noqa: E402
 
-DAEMON_CYCLES = 8  # that one daemon lives, so that what grows is seen
+DAEMON_CYCLES = 8  # of one daemon, so that growth is visible
 ACTS = (["remove"], ["link"], ["link", "--symbolic"], ["dedupe"], ["move", "{moved}"])
 MIB = 1 << 20
 
 
 @dataclass
 class Figures:
-    """What a daemon and its index take."""
+    """The resources of a daemon and its index."""
     anon_mib: float
     descriptors: int
     threads: int
@@ -57,7 +57,7 @@ class Figures:
 
 
 class Soak:
-    """One source, its view, and what befell it so far."""
+    """A source, its view, and the results so far."""
 
     def __init__(self, program, folder, seed, seconds):
         self.program, self.seed, self.seconds = program, seed, seconds
@@ -73,7 +73,7 @@ class Soak:
         self.view = None
 
     def fill(self, files):
-        """Files that no storm touches, so that the index has some size; a third are copies."""
+        """Makes files that no storm touches, for an index of some size; a third are copies."""
         folder = self.source / "still"
         for number in range(files):
             path = folder / f"{number // 1000}" / f"{number}"
@@ -88,13 +88,13 @@ class Soak:
 
     def storm(self, kind):
         outcome = storm.Outcome(f"{self.seed} {self.rounds} ({kind})")
-        self.view = storm.blow(self.program, self.source, self.view, self.views, outcome, kind,
+        self.view = storm.run_over_view(self.program, self.source, self.view, self.views, outcome, kind,
                                self.seconds)
         self.bad += [] if outcome.well else [str(outcome)]
         return f"{kind}: {outcome.changes} changes, {outcome.readings} readings"
 
     def act(self):
-        """On what the storms left, beside the daemon: every content stays."""
+        """Acts on the source while it is mounted; every content must stay."""
         words = [word.format(moved=self.moved / f"{self.rounds}")
                  for word in self.rng.choice(ACTS)]
         if words[0] == "move":
@@ -119,7 +119,7 @@ class Soak:
         self.bad += [f"{what}: {one}" for one in differences[:40]]
 
     def turns(self):
-        """What befalls it, one after the other, for ever."""
+        """The endless sequence of steps."""
         for cycle in itertools.count():
             for kind in storm.KINDS:
                 if kind != "killed" or cycle % DAEMON_CYCLES == 0:
@@ -130,14 +130,14 @@ class Soak:
             yield self.act
 
     def step(self):
-        """The next thing that befalls it; a line about that."""
+        """Makes the next step; returns a line about it."""
         said = next(self.coming)()
         self.rounds += 1
         self.figures.append(Figures.of(self.view))
         return f"{said}; {self.figures[-1]}; {len(self.bad)} wrong"
 
     def growth(self):
-        """Of each figure: its median in the first third and in the last one."""
+        """The median of each figure in the first third and in the last."""
         third = max(1, len(self.figures) // 3)
         for name in ("anon_mib", "descriptors", "threads", "index_mib"):
             first, last = (statistics.median(getattr(one, name) for one in part)
@@ -148,13 +148,13 @@ class Soak:
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="soak", description=__doc__.split("\n\n")[0])
     parser.add_argument("--binary", required=True, help="the twinfs to test")
-    parser.add_argument("--minutes", type=float, default=60, help="how long it goes on (60)")
-    parser.add_argument("--seconds", type=float, default=10, help="how long a storm lasts (10)")
-    parser.add_argument("--files", type=int, default=20_000, help="that no storm touches (20000)")
-    parser.add_argument("--seed", type=int, help="of what happens")
+    parser.add_argument("--minutes", type=float, default=60, help="duration of the run (60)")
+    parser.add_argument("--seconds", type=float, default=10, help="duration of a storm (10)")
+    parser.add_argument("--files", type=int, default=20_000, help="files that no storm touches (20000)")
+    parser.add_argument("--seed", type=int, help="seed of all random choices")
     settings = parser.parse_args(arguments)
     if not os.access(settings.binary, os.X_OK):
-        parser.error(f"no program, build it with scripts/run: {settings.binary}")
+        parser.error(f"cannot run {settings.binary}; build it with scripts/run")
     return settings
 
 
@@ -174,7 +174,7 @@ def main(arguments):
             soak.mount()
             while time.monotonic() < end and not soak.bad:
                 print(soak.step(), flush=True)
-            print("\n".join(soak.bad), flush=True)  # before it is taken down, which may fail, too
+            print("\n".join(soak.bad), flush=True)  # before the unmount, which can fail, too
         reports = session.sanitizer_reports()
     finally:
         session.clean_up()

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Writers change a source all at once while it is mounted; when they rest, view and source agree.
+"""Many writers change a mounted source at the same time; after they stop, view and source agree.
 
-Eight processes do whatever a file system allows over few names and few contents, so that they
-meet all the time and most files have copies.  Then names and groups come to be those of the source
-by themselves; then `sync`, then the oracle: no difference.  In the middle of it something may
-befall the daemon, and readers may look at what the view shows.  Or there are many storms of a
-moment each, and the daemon hears of one only when it is over.
+Eight processes make all kinds of changes with few names and few contents, so that they collide
+often and most files have copies.  After they stop, names and groups must become those of the source
+without a sync.  After `sync` the oracle must find no difference.  In the middle of the storm the
+daemon can be stopped or killed, and readers can read the view.  The kind "moments" makes many short
+storms, and the daemon gets their events only after each storm.
 
 usage: storm.py --binary PATH [--seconds 20] [--rounds 10] [--seed N] [--kind KIND]
 
@@ -45,7 +45,7 @@ from program import Program, Session, end_process, stopped, until  # noqa: E402
 KINDS = ("plain", "overflow", "killed", "readers", "moments")
 WRITERS = 8
 READERS = 8
-BURST = 20_000  # changes while the daemon stands still: with their events more than its queue holds
+BURST = 20_000  # changes while the daemon is stopped: their events overflow its queue
 SIZES = (0, 1, 100, 100, 4096, 20_000, 20_000, 70_000)
 FOLDERS = (b"d0", b"d1", b"d2")
 FILES = (b"f0", b"f1", b"f2", b"f3")
@@ -59,7 +59,7 @@ def content(size, number):
 
 
 class Writer:
-    """One writer: each step is one random change, and may fail as others are at it too."""
+    """A writer: each step is a random change, which can fail as the writers collide."""
 
     def __init__(self, root, seed):
         self.root, self.rng = os.fsencode(root), random.Random(seed)
@@ -77,7 +77,7 @@ class Writer:
         return os.path.join(self.folder(), self.rng.choice(FILES))
 
     def own(self):
-        """A name that nobody else uses, in a folder that all use."""
+        """A name that only this process uses, in a shared folder."""
         return os.path.join(self.folder(), b"tmp%d" % os.getpid())
 
     def write(self, path, flags, data):
@@ -111,7 +111,7 @@ class Writer:
             os.truncate(path, self.rng.choice(SIZES))
 
     def store(self):
-        """In a process of its own: where somebody cuts the file off meanwhile, it gets SIGBUS."""
+        """Store in a child process, which gets SIGBUS if another writer truncates the file."""
         handle = os.open(self.file(), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             size = os.fstat(handle).st_size
@@ -178,13 +178,13 @@ class Writer:
                change_attributes)
 
     def run(self, seconds):
-        """Change things for so long; the number of changes that were made."""
+        """Make changes for this time; returns the number of successful changes."""
         made, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
             with contextlib.suppress(OSError, shutil.Error):
                 self.rng.choice(self.CHANGES)(self)
-                made += 1  # not those that failed
-        for folder, _, names in os.walk(self.root):  # what a change left half done
+                made += 1
+        for folder, _, names in os.walk(self.root):  # leftovers of interrupted changes
             for name in names:
                 if name == b"tmp%d" % os.getpid():
                     with contextlib.suppress(FileNotFoundError):
@@ -193,7 +193,7 @@ class Writer:
 
 
 class Passer(Writer):
-    """Writes what shows only in a ctime, to names that mean another file a moment later."""
+    """Makes changes that only the ctime shows, to names that change their file often."""
 
     def content(self, size=None):
         return content(4096, self.rng.randrange(3))
@@ -225,7 +225,7 @@ class Hash128(ctypes.Structure):
 
 
 def xxh3_128(data):
-    """The hash as `xxhsum -H2` prints it."""
+    """The hash in the form of `xxhsum -H2`."""
     library = ctypes.CDLL("libxxhash.so.0")
     library.XXH3_128bits.restype = Hash128
     library.XXH3_128bits.argtypes = [ctypes.c_char_p, ctypes.c_size_t]
@@ -234,10 +234,10 @@ def xxh3_128(data):
 
 
 class Reader:
-    """Reads what the view shows while it changes, and notes what must not be seen."""
+    """Reads the view while it changes, and records wrong results."""
 
     GONE = (errno.ENOENT, errno.ESTALE)
-    # of a path in a tree in which a name may become something else
+    # allowed for a path in a tree whose names can change their kind
     ELSE = (*GONE, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
 
     def __init__(self, mount, seed):
@@ -249,7 +249,7 @@ class Reader:
             self.wrong.append(what)
 
     def names(self, folder):
-        """A name that goes to another file between two calls may be there twice, not each time."""
+        """A name that changes its file between two calls can occur twice, but not each time."""
         for _ in range(3):
             names = os.listdir(folder)
             if len(names) == len(set(names)):
@@ -297,11 +297,11 @@ class Reader:
         self.read_tree(b"redundant")
 
     def follow_link(self):
-        """A name leads to the group that it speaks of, or nowhere.  (The size of a copy never
-        changes; how many there are, the name says.)"""
+        """A name leads to the group that it describes, or is missing.  (The size of a copy never
+        changes; the name has the number of copies.)"""
         folder = os.path.join(self.mount, b"by-size")
         names = self.names(folder)
-        if names and RANK_FOLDER.fullmatch(names[0]):  # so many that there are folders of them
+        if names and RANK_FOLDER.fullmatch(names[0]):  # enough groups for folders
             folder = os.path.join(folder, self.rng.choice(names))
             names = self.names(folder)
         if not names:
@@ -314,7 +314,7 @@ class Reader:
             self.note(f"{path!r} leads to {target!r}, with copies of {size} bytes")
 
     def run(self, seconds):
-        """Read for so long; what was wrong, and how often something was read."""
+        """Read for this time; returns wrong results and the number of successful reads."""
         end, read = time.monotonic() + seconds, 0
         while time.monotonic() < end and len(self.wrong) < 10:
             act, allowed = self.rng.choice(((self.read_copy, self.GONE),
@@ -338,7 +338,7 @@ def _work(pipe, make, arguments, seconds):
 
 
 class Workers:
-    """Processes that run something for a time; ended whatever happens."""
+    """Processes that run something for a time; they are ended in any case."""
 
     def __init__(self, make, count, arguments, seed, seconds):
         self.running = []
@@ -351,7 +351,7 @@ class Workers:
             self.running.append((process, ours))
 
     def results(self):
-        """What each gave; EOFError where one died."""
+        """The result of each process; EOFError if one died."""
         return [pipe.recv() for _, pipe in self.running]
 
     def __enter__(self):
@@ -368,13 +368,13 @@ class Workers:
 
 @dataclass
 class Outcome:
-    """What a storm left: differences and wrong readings are empty where all is well."""
+    """The result of a storm; differences and wrong readings must be empty."""
     seed: str
     differences: list = field(default_factory=list)
     wrong: list = field(default_factory=list)
     changes: int = 0
     readings: int = 0
-    rest_seconds: float = 0  # until the view agreed by itself
+    rest_seconds: float = 0  # until the view agreed without a sync
     sync_seconds: float = 0
 
     @property
@@ -389,9 +389,9 @@ class Outcome:
 
 
 def burst(folder):
-    """Many changes within one folder, of which little is left.
+    """Many changes in one folder that leave few files.
 
-    None of them replaces content: ext4 writes that to the disk at once, which takes its time.
+    None of them replaces content, as ext4 would write that to the disk at once, which is slow.
     """
     one, two, more = (os.path.join(folder, name) for name in ("one", "two", "more"))
     trees.write(one, b"burst")
@@ -404,8 +404,8 @@ def burst(folder):
             trees.write(os.path.join(folder, f"{number}"), b"%d" % (number % 300))
 
 
-def befall(kind, program, source, view, views):
-    """What happens in the middle of a storm; gives the view to go on with."""
+def disturb(kind, program, source, view, views):
+    """The event in the middle of a storm; returns the view to continue with."""
     if kind == "overflow":
         with stopped(view.pid):
             burst(os.path.join(source, "burst"))
@@ -417,7 +417,7 @@ def befall(kind, program, source, view, views):
 
 
 def moments(view, source, seconds, seed, outcome):
-    """Storms of a moment each, while the daemon mostly stands still, until something is wrong."""
+    """Short storms, during which the daemon is mostly stopped, until something is wrong."""
     rng, end = random.Random(seed), time.monotonic() + seconds
     while time.monotonic() < end and outcome.well:
         with contextlib.ExitStack() as stack:
@@ -431,20 +431,20 @@ def moments(view, source, seconds, seed, outcome):
 
 
 def names_below(folder):
-    """Paths of all that is not a folder."""
+    """Paths of everything but folders."""
     return [entry.path for entry in walk.walk(folder, xattrs=False) if entry.kind != stat.S_IFDIR]
 
 
 def shown(view):
-    """Names and groups, as the view lists them. No file is opened: that has the daemon look."""
+    """Names and groups as the view lists them.  No file is opened, as that causes a recheck."""
     names = sorted(names_below(view.uniques) + names_below(view.redundant))
     return names, {frozenset(copies) for copies in view.copies().values()}
 
 
-def come_to_agree(view, source, outcome):
-    """Nobody changes anything any more, and nobody asks for a sync."""
+def wait_for_agreement(view, source, outcome):
+    """Wait without changes and without a sync."""
     def agrees():
-        with contextlib.suppress(OSError):  # a folder may go while it is listed
+        with contextlib.suppress(OSError):  # a folder can be removed while it is listed
             return shown(view) == right
     begun = time.monotonic()
     model = oracle.Source([source], xattrs=False)
@@ -453,12 +453,12 @@ def come_to_agree(view, source, outcome):
              {frozenset(path.replace(b"/", oracle.SLASH) for inode in group
                         for _, path in inode.names) for group in model.groups()})
     if not until(agrees):
-        outcome.differences.append("names or groups do not come to be right by themselves")
+        outcome.differences.append("names or groups stay wrong without a sync")
     outcome.rest_seconds = time.monotonic() - begun
 
 
-def blow(program, source, view, views, outcome, kind, seconds):
-    """One storm over a view that is mounted, in a stack of views; gives the view to go on with."""
+def run_over_view(program, source, view, views, outcome, kind, seconds):
+    """One storm over a mounted view in a stack of views; returns the view to continue with."""
     seed = outcome.seed
     if kind == "moments":
         moments(view, source, seconds, seed, outcome)
@@ -466,13 +466,13 @@ def blow(program, source, view, views, outcome, kind, seconds):
     with Workers(Writer, WRITERS, (source,), seed, seconds) as writers, \
             Workers(Reader, READERS if kind == "readers" else 0, (view.path,), seed,
                     seconds) as readers:
-        time.sleep(seconds / 2)  # not to wait for anything: the storm is half over
-        view = befall(kind, program, source, view, views)
+        time.sleep(seconds / 2)  # half of the storm, not a wait for an event
+        view = disturb(kind, program, source, view, views)
         outcome.changes = sum(writers.results())
         for wrong, read in readers.results():
             outcome.wrong += wrong
             outcome.readings += read
-    come_to_agree(view, source, outcome)
+    wait_for_agreement(view, source, outcome)
     begun = time.monotonic()
     view.sync()
     outcome.sync_seconds = time.monotonic() - begun
@@ -481,13 +481,13 @@ def blow(program, source, view, views, outcome, kind, seconds):
 
 
 def run(program, source, kind, seconds, seed):
-    """One storm over a view of the source; its Outcome."""
+    """One storm over a view of the source; returns its Outcome."""
     outcome = Outcome(f"{seed} ({kind})")
     for number in range(30):
         Writer(source, f"{seed} first {number}").run(0.005)
     with contextlib.ExitStack() as views:
         view = views.enter_context(program.mounted(source))
-        blow(program, source, view, views, outcome, kind, seconds)
+        run_over_view(program, source, view, views, outcome, kind, seconds)
     return outcome
 
 

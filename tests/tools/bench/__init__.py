@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""The parts of scripts/bench: what is measured is in `modes`, what it is held to in `table`."""
+"""The parts of scripts/bench: measurements are in `modes`, targets in `table`."""

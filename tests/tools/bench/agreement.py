@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Whether twinfs and jdupes find the same.
+"""Compares the results of twinfs and jdupes.
 
-Both are taken as groups of inodes: jdupes names a file with several hard links once, twinfs by each
-name. Files that changed since the comparison began say nothing about either, and are left out.
+Both are compared as groups of inodes, as jdupes lists a file with several hard links once and
+twinfs each name. Files that changed since the comparison began are left out.
 """
 import base64
 import os
@@ -23,13 +23,13 @@ def of_twinfs(listing):
 
 
 def of_jdupes(output):
-    """The same of what `jdupes -0` printed."""
+    """Groups from the output of `jdupes -0`."""
     return [group.strip(b"\0").split(b"\0") for group in output.split(b"\0\0")
             if group.strip(b"\0\n")]
 
 
 class Inodes:
-    """Groups by inode, with a path of each, of files on one device that rested since a time."""
+    """Groups of inodes, with a path of each, of files on one device, unchanged since a time."""
 
     def __init__(self, since, device):
         self.since, self.device = since, device
@@ -55,9 +55,9 @@ class Inodes:
         return frozenset(inodes)
 
     def differences(self, ours, theirs):
-        """A line for each group that only one of them has, with paths."""
-        return ([self.line("only twinfs takes for equal", group) for group in ours - theirs]
-                + [self.line("only jdupes takes for equal", group) for group in theirs - ours])
+        """A line with paths for each group that only one of them has."""
+        return ([self.line("only twinfs reports as equal", group) for group in ours - theirs]
+                + [self.line("only jdupes reports as equal", group) for group in theirs - ours])
 
     def line(self, claim, group):
         names = sorted(repr(self.paths[inode])[1:] for inode in group)
@@ -66,10 +66,10 @@ class Inodes:
 
 
 def check(bench, data, sources, since):
-    """Compare what the index holds now with what jdupes finds now; returns twinfs's groups."""
+    """Compare the index with the result of jdupes; returns the groups of twinfs."""
     listing = of_twinfs(bench.twinfs.listing(*sources))
     if "jdupes" not in bench.peers:
-        bench.report.note(f"{data}: no jdupes here to compare results with")
+        bench.report.note(f"{data}: jdupes is not installed: results not compared")
         return listing
     progress(f"{data}: comparing results with jdupes")
     rival = peers.contender(bench.machine, "jdupes", sources)
@@ -89,6 +89,6 @@ def check(bench, data, sources, since):
 
 
 def fastest(summaries):
-    """The fastest peer that came to its end."""
+    """The fastest peer that finished."""
     return min((one for one in summaries if one.name in peers.PEERS and finished(one)),
                key=lambda one: one.wall, default=None)

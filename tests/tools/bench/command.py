@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Measures twinfs beside its peers and beside what the machine can do, and prints each figure with
-the one it is to reach.
+"""Measures twinfs, its peers and the limits of the machine, and prints each figure with its target.
 
-Data sets are made in --folder and used again the next time; programs run in turn, --rounds times,
-and medians are compared. Peers are used where they are installed. Results of twinfs and jdupes are
-compared: a difference, or a twinfs that fails, is exit status 1. Figures that are not reached are
-not: they are printed. Run it on a machine that does nothing else.
+Data sets are made in --folder and reused in later runs. Programs run in turn, --rounds times, and
+medians are compared. Installed peers are used. The results of twinfs and jdupes are compared. The
+exit status is 1 if they differ or twinfs fails; a missed target is only printed. Run it on an
+otherwise idle machine.
 """
 import argparse
 import os
@@ -29,7 +28,7 @@ TOOLS = ("floor", "measure", "index_time.so")
 
 
 class Bench:
-    """What the modes work with."""
+    """The state that all modes share."""
 
     def __init__(self, settings, folder):
         self.settings = settings
@@ -46,20 +45,20 @@ class Bench:
         print(f"\n{text}", flush=True)
 
     def data_sets(self):
-        """(name, sources) of the data sets that are wanted."""
+        """(name, sources) of the selected data sets."""
         for name in self.settings.set or ["real", *data.SETS]:
             yield name, [self.settings.real if name == "real" else self.library.set(name)]
 
     @staticmethod
     def file_system(path):
-        """The kind of file system a path is on."""
+        """The type of the file system of a path."""
         run = subprocess.run(["stat", "-f", "-c", "%T", path], check=True, capture_output=True,
                              text=True)
         return run.stdout.strip()
 
     @staticmethod
     def inode(path):
-        """None when nothing is there any more."""
+        """(device, inode) of a path, or None if it does not exist."""
         try:
             info = os.lstat(path)
         except FileNotFoundError:
@@ -78,7 +77,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(prog="bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("mode", nargs="*", metavar="MODE",
-                        help="what to measure; all of it, where none is named: "
+                        help="what to measure; by default everything: "
                         + "; ".join(f"{name}, {text}" for name, (_, text) in MODES.items()))
     add = parser.add_argument
     add("--binary", type=Path, default=ROOT / "build/src/twinfs",
@@ -86,28 +85,28 @@ def parse(arguments):
     add("--tools", type=Path, help="where floor, measure and index_time.so are (tests/tools/bench "
         "of the build folder of the binary)")
     add("--folder", type=Path, default=ROOT / "build/bench",
-        help="where data sets are kept and the index is, on the disk that matters (build/bench)")
-    add("--json", type=Path, metavar="FILE", help="write everything that was found as JSON")
+        help="folder for data sets and the index, on the disk to measure (build/bench)")
+    add("--json", type=Path, metavar="FILE", help="write all results as JSON")
     add("--rounds", type=int, default=3, help="runs of each program (3)")
     add("--limit", type=int, default=300, metavar="SECONDS",
-        help="stop a peer that takes longer (300)")
+        help="time limit of a peer (300)")
     add("--peer", action="append", metavar="NAME",
-        help=f"only this one, and others so named: {', '.join(peers.PEERS)}")
-    add("--set", action="append", choices=["real", *data.SETS], help="only this data set, and "
-        "others so named, in the modes warm and cold")
+        help=f"only the peers given by this option: {', '.join(peers.PEERS)}")
+    add("--set", action="append", choices=["real", *data.SETS], help="only the data sets "
+        "given by this option, in the modes warm and cold")
     add("--real", type=Path, default=Path("/usr"), help="the tree of the data set real (/usr)")
-    add("--scale", type=float, default=1, help="size of the data sets that are made (1)")
+    add("--scale", type=float, default=1, help="size of the generated data sets (1)")
     add("--files", type=counts, default=[400_000], metavar="N[,N...]",
-        help="of the trees of mode scale, the first also of rescan; one of 5000000 takes 20 GB "
-        "where blocks are of 4 KiB (400000)")
+        help="sizes of the trees of mode scale, the first also of rescan; 5000000 files take 20 GB "
+        "with blocks of 4 KiB (400000)")
     add("--view-options", action="append", default=[], metavar="OPTIONS",
-        help="mode view measures a mount with -o OPTIONS, too")
-    add("--copies", type=int, default=1000, help="latencies that mode live takes (1000)")
+        help="mode view also measures a mount with -o OPTIONS")
+    add("--copies", type=int, default=1000, help="number of latencies of mode live (1000)")
     add("--writes", type=int, default=100_000, help="files of the writer of mode live (100000)")
     settings = parser.parse_args(arguments)
     for name in settings.mode:
         if name not in MODES:
-            parser.error(f"no mode is named {name}: there are {', '.join(MODES)}")
+            parser.error(f"unknown mode {name}: modes are {', '.join(MODES)}")
     settings.tools = settings.tools or settings.binary.parents[1] / "tests/tools/bench"
     return settings
 
@@ -127,17 +126,17 @@ def about(settings, bench):
 
 
 def check(settings):
-    """What keeps the bench from working, or None."""
+    """The reason why the bench cannot run, or None."""
     for path in (settings.binary, *(settings.tools / name for name in TOOLS)):
         if not path.exists():
-            return f"there is no {path}: build with -Dtests=true, or give --binary"
+            return f"cannot find {path}; build with -Dtests=true, or use --binary"
     if not settings.real.is_dir():
-        return f"{settings.real} is no folder: give --real"
+        return f"{settings.real} is not a folder; use --real"
     return None
 
 
 def run(settings, bench):
-    """Everything that was asked for; returns the exit status."""
+    """Run all selected modes; returns the exit status."""
     failed = 0
     for name in settings.mode:
         try:
@@ -172,7 +171,7 @@ def main(arguments):
         return 2
     for name in ("binary", "tools", "folder", "real"):
         setattr(settings, name, getattr(settings, name).resolve())
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # views are unmounted then, too
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that views are unmounted
     settings.folder.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="work-", dir=settings.folder))
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Data sets: made once in a folder, the same bytes on every machine, and used again."""
+"""Data sets: made once in a folder, with the same bytes on every machine, and reused."""
 import contextlib
 import hashlib
 import json
@@ -13,7 +13,7 @@ from functools import cache, partial
 
 from bench.runs import progress
 
-VERSION = 1  # goes up when a set is made differently
+VERSION = 1  # must be incremented if the contents of a set change
 KIB, MIB = 1 << 10, 1 << 20
 POOL_BYTES = 24 * MIB
 CHUNK_FILES = 1000
@@ -22,17 +22,17 @@ COPIED = 4
 
 @dataclass(frozen=True)
 class File:
-    """Where a file is, and its bytes: those of a content, after so many that all files share."""
+    """The path of a file, and its bytes: `shared` bytes that all files have, then its content."""
     path: str
     content: int
     size: int
     shared: int = 0
-    changed: int = None  # position of a byte that is another one
+    changed: int = None  # position of a changed byte
 
 
 @dataclass(frozen=True)
 class Set:
-    """So many files at full scale; `file` describes the one of a number among so many."""
+    """A set of this many files at full scale; `file` describes the file of a number."""
     files: int
     file: Callable
     least: int = 4
@@ -44,7 +44,7 @@ def small(number, count):
 
 
 def same_size(number, _):
-    """Logs of 8 KiB that begin alike, all different."""
+    """Logs of 8 KiB with the same beginning, all different."""
     return File(f"{number // 1000:03}/{number % 1000:03}.log", number, 8 * KIB, shared=6 * KIB)
 
 
@@ -56,12 +56,12 @@ def large(number, _):
 
 
 def no_duplicates(number, _):
-    """64 sizes, 32 KiB in the middle."""
+    """Different files of 64 sizes around 32 KiB."""
     return File(f"{number // 500:03}/{number % 500:03}", number, KIB * (1 + number % 64))
 
 
 def photos(number, _):
-    """0.5 to 4 MiB, one in five copied."""
+    """0.5 to 4 MiB, one in five has a copy."""
     copy = number % 6 == 5
     content = number - 5 if copy else number
     size = MIB // 2 + content * 7919 * 4099 % (7 * MIB // 2)
@@ -94,12 +94,12 @@ SETS = {
 
 @cache
 def pool():
-    """Bytes that do not compress; slices of it at odd places make the contents."""
+    """Incompressible bytes; contents are slices of it."""
     return random.Random("twinfs").randbytes(POOL_BYTES)
 
 
 def write_content(out, file):
-    """Files of other contents differ right after what they share."""
+    """Files of different contents differ right after the shared bytes."""
     mark = hashlib.blake2b(b"%d" % file.content, digest_size=16).digest()
     out.write(pool()[:file.shared] + mark)
     left = file.size - file.shared - len(mark)
@@ -110,7 +110,7 @@ def write_content(out, file):
 
 
 def flip(path, position):
-    """Change one byte, or change it back."""
+    """Change one byte; a second call changes it back."""
     handle = os.open(path, os.O_RDWR)
     try:
         [byte] = os.pread(handle, 1, position)
@@ -147,7 +147,7 @@ class Library:
         return self.make(name, wanted.file, count)
 
     def many(self, count):
-        """Folders that together hold so many small files, the same ones as in smaller numbers."""
+        """Folders that together hold this many small files; larger numbers include smaller ones."""
         parts, first = [], 0
         for last in sorted({*self.steps(count), count}):
             parts.append(self.make(f"many-{first}-{last}", partial(many, first), last - first))
@@ -156,7 +156,7 @@ class Library:
 
     @staticmethod
     def steps(count):
-        """Below a number, where parts end, so that larger trees have the smaller ones in them."""
+        """The ends of parts below a number, so that larger trees include the smaller ones."""
         return [step for step in (400_000, 1_000_000) if step < count]
 
     def one_file(self):
@@ -181,15 +181,15 @@ class Library:
         with ProcessPoolExecutor() as workers:
             for _ in workers.map(partial(write_files, path, describe, count), chunks):
                 pass
-        os.sync()  # or the first who is measured waits for it
+        os.sync()  # otherwise the first measurement includes it
         self.stamp(name).write_text(stamp)
         return path
 
     @contextlib.contextmanager
     def changing(self, folders):
-        """In the block sets may be changed by flip(), which is given; after it, they are as before.
+        """Yields a flip() for the sets, which are restored after the block.
 
-        Whoever is killed meanwhile leaves sets that are made anew.
+        If the process is killed meanwhile, the sets are made again in the next run.
         """
         stamps = {self.stamp(folder.name): self.stamp(folder.name).read_text()
                   for folder in folders}

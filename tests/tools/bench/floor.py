@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What nobody can do without: looking at every name, and reading once what has to be compared."""
+"""The unavoidable work: examining every name, and reading once what must be compared."""
 import itertools
 import os
 import stat
@@ -7,13 +7,13 @@ from collections import defaultdict
 
 from bench.runs import Contender
 
-HEAD_BYTES = 16 * 1024
+PREFIX_BYTES = 16 * 1024
 CHUNK_FILES = 256  # of one folder, for one thread at a time
 COLD_THREADS = 16  # a disk wants many requests at once
 
 
 class Tree:
-    """The regular files of sources that are not empty: by folder, and by inode."""
+    """The non-empty regular files of sources, by folder and by inode."""
 
     def __init__(self, sources):
         self.folders = []
@@ -40,16 +40,16 @@ class Tree:
         self.folders.append((path, found))
 
     def candidates(self):
-        """Files whose size is not theirs alone: (folder, [(name, inode, size)])."""
+        """Files of a size that other files have: (folder, [(name, inode, size)])."""
         for path, files in self.folders:
             yield path, [file for file in files if len(self.sizes[file[2]]) > 1]
 
 
 def reading_list(tree, grouped=None):
-    """For `floor read`: of each candidate as much as must be read, each inode once.
+    """The input of `floor read`: for each inode of a candidate the bytes that must be read.
 
-    That is the whole file where it is in `grouped`, a set of inodes, and the head where it is not;
-    without that set it is the whole file.
+    This is the whole file if `grouped`, a set of inodes, has it, and its prefix if not. Without
+    that set it is always the whole file.
     """
     seen = set()
     for path, files in tree.candidates():
@@ -58,13 +58,13 @@ def reading_list(tree, grouped=None):
             if inode not in seen:
                 seen.add(inode)
                 whole = grouped is None or inode in grouped
-                records.append(b"F%d %s\0" % (size if whole else min(size, HEAD_BYTES), name))
+                records.append(b"F%d %s\0" % (size if whole else min(size, PREFIX_BYTES), name))
         for begin in range(0, len(records), CHUNK_FILES):
             yield b"D" + path + b"\0" + b"".join(records[begin:begin + CHUNK_FILES])
 
 
 class Floor:
-    """The two parts, run by a program that does nothing else."""
+    """The measurements of the program floor."""
 
     def __init__(self, machine):
         self.machine = machine
@@ -84,9 +84,9 @@ class Floor:
                                             self.threads(cold), self.list])
 
     def verify(self, tree, grouped, cold=False):
-        """The same, with all that it takes to know that nobody wrote meanwhile."""
+        """Reads as read(), and checks that no program wrote meanwhile."""
         return self.read(tree, grouped, cold, "verify")
 
     def warm_up(self, tree):
-        """Have in the page cache what anybody may read."""
+        """Read all candidates into the page cache."""
         self.machine.run(self.read(tree, None))

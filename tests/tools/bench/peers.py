@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Other programs that find duplicates, each told to do the same work: hidden files too, hard links
-once, every size from 1 byte, and nothing remembered from an earlier run unless that is asked for.
+"""Other duplicate finders, with options for the same work: hidden files, hard links once, all sizes
+from 1 byte, and no cache of an earlier run unless a mode asks for it.
 """
 import os
 import shutil
@@ -15,13 +15,13 @@ CARGO = Path.home() / ".cargo/bin"
 
 @dataclass(frozen=True)
 class Peer:
-    """words(sources, state) is a first scan; cached(sources, state) one that remembers the last."""
+    """words(sources, state) make a first scan; cached(sources, state) make one with a cache."""
     program: str
     words: Callable
     cached: Callable = None
     verifies: bool = False
-    marks_files: bool = False  # remembers in extended attributes of the files
-    needs: tuple = ()  # file systems, where it works on some only
+    marks_files: bool = False  # its cache is in extended attributes of the files
+    needs: tuple = ()  # file systems that it requires; empty: any
 
 
 def each(flag, sources):
@@ -29,10 +29,10 @@ def each(flag, sources):
 
 
 FCLONES = ["--progress=false", "group", "--hidden", "--no-ignore", "-s", "1"]
-# -W: duplicates are no error; -M: no messages; -H: no cache. Caches have all files only if told.
+# -W: duplicates are no error; -M: no messages; -H: no cache. Caches have all files only on request.
 CZKAWKA = ["dup", "-m", "1", "-W", "-M"]
 CZKAWKA_CACHE = ["-u", "-c", "1", "-Z", "1"]
-# It replaces its output file: stdout is the one name that stands for no file.
+# It replaces its output file; stdout is the only name that is no file.
 RMLINT = ["-T", "df", "-o", "fdupes:stdout", "--hidden"]
 RDFIND = ["-dryrun", "true", "-makeresultsfile", "false", "-removeidentinode", "true"]
 
@@ -69,7 +69,7 @@ def state_of(machine, name):
 
 
 def contender(machine, name, sources, cached=False):
-    """A peer that begins with nothing each time, or that remembers its last run."""
+    """A peer without state of earlier runs, or one with its cache."""
     peer = PEERS[name]
     state = state_of(machine, name)
     words = (peer.cached if cached else peer.words)(list(sources), state)
@@ -87,7 +87,7 @@ def contender(machine, name, sources, cached=False):
 
 
 def present(wanted):
-    """Names of the peers that are wanted (all, if none is named) and here; and those missing."""
+    """Names of the selected peers (default: all) that are installed, and those missing."""
     names = [name for name, peer in PEERS.items()
              if not wanted or name in wanted or peer.program in wanted]
     here = [name for name in names if find_program(PEERS[name].program)]
@@ -95,5 +95,5 @@ def present(wanted):
 
 
 def works_on(name, kind):
-    """Whether a peer can do its work on this kind of file system."""
+    """Whether a peer supports this file system."""
     return not PEERS[name].needs or kind in PEERS[name].needs

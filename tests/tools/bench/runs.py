@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Runs commands, one at a time and in turn, and takes what they cost."""
+"""Runs commands one at a time and in turn, and measures their costs."""
 import json
 import math
 import os
@@ -13,14 +13,14 @@ from pathlib import Path
 
 from bench.table import Summary
 
-# A peer that takes so many times as long as the fastest is measured once, not in each round.
+# A peer that takes this many times as long as the fastest is measured once only.
 SLOW = 5
 DROP = Path("/proc/sys/vm/drop_caches")
 
 
 @dataclass
 class Measured:
-    """What one run took: seconds and bytes."""
+    """The costs of one run in seconds and bytes."""
     wall: float
     cpu: float
     max_rss: int
@@ -31,7 +31,7 @@ class Measured:
 
 @dataclass
 class Contender:
-    """A command that is measured; `prepare` is called before each run and does not count."""
+    """A command that is measured; `prepare` is called before each run and not measured."""
     name: str
     words: list
     prepare: Callable = lambda: None
@@ -42,7 +42,7 @@ class Contender:
 
 
 class Machine:
-    """Where commands run, and what they leave behind: `folder` is for that."""
+    """Runs commands; `folder` has their files."""
 
     def __init__(self, tools, folder, limit_seconds):
         self.tools, self.folder, self.limit_seconds = tools, folder, limit_seconds
@@ -50,7 +50,7 @@ class Machine:
         self.error = folder / "error"
 
     def measure(self, contender, stdin=subprocess.DEVNULL, before=lambda: None):
-        """One run, right after `before`. Its output is in `out` and `error` until the next."""
+        """One run, right after `before`. Its output is in `out` and `error` until the next run."""
         report = self.folder / "measured"
         limit = self.limit_seconds if contender.is_peer else math.inf
         report.unlink(missing_ok=True)
@@ -66,7 +66,7 @@ class Machine:
                         found["max_anon"], found["status"], found["killed"])
 
     def run(self, contender, stdin=subprocess.DEVNULL):
-        """One run that has to succeed."""
+        """One run that must succeed."""
         measured = self.measure(contender, stdin)
         if measured.killed or measured.status not in contender.statuses:
             said = self.error.read_bytes()[-400:].decode(errors="replace").strip()
@@ -88,11 +88,11 @@ class Machine:
 
 
 class Failure(Exception):
-    """Something that twinfs must be able to do did not work."""
+    """A required operation of twinfs failed."""
 
 
 def drop_caches(what=3):
-    """Have the kernel forget: 1 is contents, 2 names and attributes, 3 both."""
+    """Empty the caches of the kernel: 1 is contents, 2 names and attributes, 3 both."""
     os.sync()
     DROP.write_text(f"{what}\n")
 
@@ -106,7 +106,7 @@ def progress(text):
 
 
 class Rounds:
-    """Contenders run in turn, each once a round, so that what disturbs one disturbs all."""
+    """Contenders run in turn, each once a round, so that a disturbance affects all."""
 
     def __init__(self, machine, mode, data, before=lambda: None):
         self.machine, self.mode, self.data, self.before = machine, mode, data, before
@@ -114,7 +114,7 @@ class Rounds:
         self.notes = {}
 
     def run(self, contenders, count, begin=lambda number: None):
-        """`begin` is called with the number of each round before it, and does not count."""
+        """`begin` is called with the number of each round before it, and is not measured."""
         left = list(contenders)
         for number in range(count):
             if not left:
@@ -134,7 +134,7 @@ class Rounds:
             self.notes[contender.name] = self.machine.how(measured)
 
     def still_measured(self, contenders):
-        """Those that are neither broken nor a peer that is hopelessly slow."""
+        """The contenders that did not fail, without very slow peers."""
         walls = {one.name: min(run.wall for run in self.found[one.name]) for one in contenders
                  if one.is_peer and one.name not in self.notes}
         fastest = min(walls.values(), default=0)
@@ -152,7 +152,7 @@ class Rounds:
 
 
 def finished(summary):
-    """Whether the runs of it came to their end, so that their time means something."""
+    """Whether its runs finished, so that their times are valid."""
     return not summary.note or summary.note.startswith("slow")
 
 

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""The figures twinfs is held to, and what a run of the bench found, for people and machines."""
+"""The targets of twinfs, and the results of a run for people and programs."""
 import json
 import statistics
 from dataclasses import asdict, dataclass, field
 
-FEW = 20  # differences that are printed
+FEW = 20  # differences that are printed at most
 
 
 @dataclass(frozen=True)
 class Target:
-    """A row of the table: what it says, which mode measures it, its limit unless one is given."""
+    """A row of the table: its text, the mode that measures it, and its default limit."""
     row: str
     mode: str
     unit: str
@@ -19,7 +19,7 @@ class Target:
 
 MIB = 1 << 20
 OF_FASTEST = "of the time of the fastest peer"
-# Peers differ in what they verify: the fastest counts, whether it does or not.
+# Peers differ in what they verify; the fastest counts in any case.
 TARGETS = {
     "warm": Target(f"first scan, cache warm, {OF_FASTEST}", "warm", "x", 0.6),
     "cold": Target(f"first scan, cache cold, {OF_FASTEST}", "cold", "x", 0.9),
@@ -46,7 +46,7 @@ TARGETS = {
 
 @dataclass
 class Row:
-    """One figure that a target is for."""
+    """One figure for a target."""
     target: str
     of: str
     value: float
@@ -71,7 +71,7 @@ class Summary:
     max_rss: int
     max_anon: int
     note: str = ""
-    ratio: float = 0  # of the fastest peer's time, where there is one
+    ratio: float = 0  # of the time of the fastest peer, if any
 
     @property
     def wall(self):
@@ -80,7 +80,7 @@ class Summary:
 
 @dataclass
 class Report:
-    """All that was found; lines for people are printed as it comes."""
+    """All results; lines for people are printed at once."""
     rows: list = field(default_factory=list)
     summaries: list = field(default_factory=list)
     figures: dict = field(default_factory=dict)
@@ -92,7 +92,7 @@ class Report:
                              note))
 
     def figure(self, name, of, value, unit):
-        """A figure that there is no target for."""
+        """A figure without a target."""
         self.figures.setdefault(name, {})[of] = {"value": value, "unit": unit}
         print(f"  {name}, {of}: {value:.4g} {unit}", flush=True)
 
@@ -101,13 +101,13 @@ class Report:
         print(f"  note: {text}", flush=True)
 
     def differ(self, data, lines):
-        """Two programs do not agree about a data set."""
+        """Two programs have different results for a data set."""
         self.differences += [f"{data}: {line}" for line in lines]
         for line in lines[:FEW]:
             print(f"  DIFFERENT: {data}: {line}", flush=True)
 
     def compare(self, summaries, fastest=None):
-        """Print programs side by side, and the time of each as a ratio to that of the fastest."""
+        """Print the programs, and the ratio of the time of each to that of the fastest."""
         print(f"  {'':22} {'median s':>9} {'min':>8} {'max':>8} {'CPU s':>8} {'ratio':>6} "
               f"{'peak MiB':>9} {'anon MiB':>9}")
         for one in sorted(summaries, key=lambda one: one.wall):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The program that is measured: its scans, and its views."""
+"""The measured program: its scans and its views."""
 import json
 import os
 import select
@@ -10,11 +10,11 @@ from pathlib import Path
 
 from bench.runs import Contender, Failure
 
-UNREADABLE = 3  # exit status: done, but something could not be read
+UNREADABLE = 3  # exit status: done, but some files could not be read
 
 
 class Twinfs:
-    """The program with one index, on the disk of the work folder."""
+    """twinfs with one index on the disk of the work folder."""
 
     def __init__(self, machine, binary, index="index"):
         self.machine, self.binary = machine, binary
@@ -24,16 +24,16 @@ class Twinfs:
         shutil.rmtree(self.index, ignore_errors=True)
 
     def scan(self, sources, rescan=False):
-        """A scan into a new index, or into the one that is there."""
+        """A scan into a new index, or into the existing one."""
         return Contender("twinfs", [self.binary, "scan", "--quiet", "--index", self.index,
                                     *sources],
                          prepare=(lambda: None) if rescan else self.forget,
                          statuses=(0, UNREADABLE))
 
     def scan_timed(self, sources, report):
-        """A scan with what sums up the time in the index; `report` is a file for that."""
+        """A scan that writes the time spent in LMDB to the file `report`."""
         scan = self.scan(sources)
-        # an instrumented twinfs wants to be loaded first, which does not matter here
+        # ASan must be the first library, which does not matter here
         return replace(scan, words=["env", f"LD_PRELOAD={self.machine.tools}/index_time.so",
                                     f"INDEX_TIME_REPORT={report}",
                                     "ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0",
@@ -53,17 +53,17 @@ class Twinfs:
         return json.loads(run.stdout)["summary"]
 
     def index_bytes(self):
-        """What the index takes on the disk."""
+        """The size of the index on the disk."""
         return sum(path.stat().st_blocks * 512 for path in self.index.rglob("*"))
 
     def mount(self, sources, folder, options=()):
-        """The command that mounts a view; it returns when the view answers."""
+        """The command that mounts a view; it ends when the view answers."""
         return Contender("twinfs", [self.binary, "mount", *options, "--index", self.index,
                                     *sources, folder], statuses=(0, UNREADABLE))
 
 
 class View:
-    """Sources, mounted, with everything compared; the daemon is gone when the block ends."""
+    """Mounted sources with all files compared; the daemon has ended after the block."""
 
     def __init__(self, twinfs, sources, options=()):
         self.path = twinfs.index.with_name(f"view of {twinfs.index.name}")
@@ -75,7 +75,7 @@ class View:
         try:
             self.machine.run(self.mount)
             self.pid = self.status()["pid"]
-        except BaseException:  # it may answer already, while its files are compared
+        except BaseException:  # it can answer while its files are compared
             if os.path.ismount(self.path):
                 unmount(self.path)
             raise
@@ -88,7 +88,7 @@ class View:
         return status_of(self.path)
 
     def sync(self):
-        """Wait until everything that happened is in the view."""
+        """Wait until all earlier changes are in the view."""
         (self.path / ".twinfs/sync").read_bytes()
 
     def footprint(self):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""First scans of a disk whose head has to move, simulated: see rotating.py."""
+"""First scans of a simulated rotating disk (rotating.py)."""
 from rotating import RotatingDisk, aged_tree
 
 from bench.modes.scans import scan_cold
@@ -16,7 +16,7 @@ def run(bench):
         bench.report.note("disk: only root can mount one and empty the caches")
         return
     if not tool.exists():
-        bench.report.note(f"disk: there is no {tool}")
+        bench.report.note(f"disk: cannot find {tool}")
         return
     count = max(4, round(FILES * bench.settings.scale))
     data = f"{count} files, 8 ms seeks"

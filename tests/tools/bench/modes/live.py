@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""How fast a mounted view follows its source, and what that costs those who write.
+"""How fast a mounted view follows its source, and the costs for a writer.
 
 latency    from close(2) of a new copy until its name is found in dups/: median and 99th percentile.
-           A file is left alone for 100 ms after it was closed (the settle time) before it is
-           compared; figures are without that.
+           A file is compared 100 ms after it was closed (the debounce time); the figures are
+           without that time.
 slow-down  one writer creates, rewrites and removes small files: alone, with a daemon that watches,
-           and with somebody who only reads the events of its folders now and then, which is what
-           the kernel takes for telling them. Runs alternate, medians are compared. Then how long
-           `sync` takes, and the memory and descriptors of the daemon before and after.
+           and with a process that only reads the events of its folders, which shows the costs of
+           inotify itself. Runs alternate, and medians are compared. Then the time of `sync`, and
+           the memory and descriptors of the daemon before and after.
 """
 import ctypes
 import os
@@ -20,7 +20,7 @@ from bench.runs import Failure, progress
 from bench.table import MIB
 from bench.twinfs import View
 
-SETTLE_MS = 100  # SETTLE_CLOSED_MS of src/daemon/backoff.h
+DEBOUNCE_MS = 100  # DEBOUNCE_CLOSED_MS of src/daemon/backoff.h
 GIVE_UP_SECONDS = 60
 FOLDER_FILES = 1000
 BYTES = 4096
@@ -28,24 +28,24 @@ IN_CREATE_TO_MOVE_SELF = 0x2 | 0x4 | 0x8 | 0x40 | 0x80 | 0x100 | 0x200 | 0x400 |
 
 
 class Reader:
-    """Somebody who reads the events of folders, and does nothing with them."""
+    """A process that reads the events of folders and ignores them."""
 
     def __init__(self, folders):
         self.folders = folders
         self.process = None
 
     def __enter__(self):
-        ready, told = os.pipe()
+        ready, begun = os.pipe()
         self.process = os.fork()
         if self.process == 0:
             libc = ctypes.CDLL(None, use_errno=True)
             queue = libc.inotify_init1(0)
             for folder in self.folders:
                 libc.inotify_add_watch(queue, os.fsencode(folder), IN_CREATE_TO_MOVE_SELF)
-            os.close(told)
+            os.close(begun)
             while os.read(queue, 1 << 20):
                 time.sleep(0.02)
-        os.close(told)
+        os.close(begun)
         os.read(ready, 1)
         os.close(ready)
         return self
@@ -62,7 +62,7 @@ def write(path, data, flags):
 
 
 def wait_for(path, begun):
-    """Milliseconds from then until the name is there."""
+    """Milliseconds from then until the name exists."""
     while not os.path.lexists(path):
         if time.monotonic() - begun > GIVE_UP_SECONDS:
             raise Failure(f"{path} did not appear within {GIVE_UP_SECONDS} s")
@@ -88,7 +88,7 @@ def measure_latency(bench):
         [group] = (view.path / "dups").iterdir()
         for number in range(bench.settings.copies):
             write(source / f"copy-{number}", data, os.O_CREAT)
-            found.append(wait_for(group / f"copy-{number}", time.monotonic()) - SETTLE_MS)
+            found.append(wait_for(group / f"copy-{number}", time.monotonic()) - DEBOUNCE_MS)
     found.sort()
     of = f"{len(found)} copies"
     for target, value in (("latency-median", statistics.median(found)),
@@ -101,7 +101,7 @@ def folders_of(root, count):
 
 
 def write_many(root, count, keep=False):
-    """Seconds that one writer takes to create, rewrite and remove so many files."""
+    """Seconds that one writer takes to create, rewrite and remove this many files."""
     folders = folders_of(root, count)
     begun = time.monotonic()
     paths = [os.path.join(folders[number // FOLDER_FILES], f"{number:06}")
@@ -116,14 +116,14 @@ def write_many(root, count, keep=False):
 
 
 class Writer:
-    """A writer in a folder of its own: alone, watched by twinfs, and by somebody who only reads."""
+    """A writer in a folder of its own: alone, watched by twinfs, and watched by a Reader."""
 
     def __init__(self, bench):
         self.bench, self.count = bench, bench.settings.writes
         self.source = bench.machine.fresh("source")
         for path in folders_of(self.source, self.count):
             path.mkdir()
-        self.alone, self.watched, self.told, self.syncs = [], [], [], []
+        self.alone, self.watched, self.read, self.syncs = [], [], [], []
 
     def run(self, keep=False):
         return write_many(self.source, self.count, keep)
@@ -138,12 +138,12 @@ class Writer:
             self.syncs.append(time.monotonic() - begun)
             return before, view.footprint()
 
-    def run_told(self):
+    def run_read(self):
         with Reader(folders_of(self.source, self.count)):
-            self.told.append(self.run())
+            self.read.append(self.run())
 
     def check(self):
-        """What is left when it rests is in the view as jdupes has it."""
+        """Compare the view with jdupes after the writer has ended."""
         with View(self.bench.twinfs, [self.source]) as view:
             self.run(keep=True)
             view.sync()
@@ -158,20 +158,20 @@ def measure_slow_down(bench):
     for number in range(bench.rounds):
         writer.alone.append(writer.run())
         footprints = writer.run_watched()
-        writer.run_told()
+        writer.run_read()
         progress(f"live, round {number + 1}: {writer.alone[-1]:.2f} s alone, "
-                 f"{writer.watched[-1]:.2f} s watched, {writer.told[-1]:.2f} s with a reader of "
+                 f"{writer.watched[-1]:.2f} s watched, {writer.read[-1]:.2f} s with a reader of "
                  f"events, sync {writer.syncs[-1]:.2f} s")
     writer.check()
     base = statistics.median(writer.alone)
     of = f"{writer.count} files"
     bench.report.figure("writer alone", of, base, "s")
     slower = {name: 100 * (statistics.median(found) / base - 1)
-              for name, found in (("watched", writer.watched), ("told", writer.told))}
-    bench.report.figure("writer with a reader of events", of, slower["told"], "% slower")
+              for name, found in (("watched", writer.watched), ("read", writer.read))}
+    bench.report.figure("writer with a reader of events", of, slower["read"], "% slower")
     bench.report.figure("sync after the writer", of, statistics.median(writer.syncs), "s")
     for when, (resident, descriptors) in zip(("before", "after"), footprints):
         bench.report.figure(f"daemon {when} the writer", "resident", resident / MIB, "MiB")
         bench.report.figure(f"daemon {when} the writer", "descriptors", descriptors, "")
     bench.report.add("slow-down", of, slower["watched"],
-                     note=f"{slower['told']:.0f} % by a reader of events alone")
+                     note=f"{slower['read']:.0f} % by a reader of events alone")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Scans of what was scanned before: nothing changed, 1 % of the files changed; and mounting it."""
+"""Scans of an indexed tree, unchanged and with 1 % of the files changed, and its mount."""
 import os
 import shutil
 import time
@@ -9,7 +9,7 @@ from bench import agreement, peers
 from bench.runs import Rounds, named
 from bench.twinfs import unmount
 
-CHANGED = 100  # one file of so many
+CHANGED = 100  # one in this many files
 
 
 def run(bench):
@@ -26,7 +26,7 @@ def run(bench):
 
 
 def remembering_peers(bench, sources, is_ours):
-    """Peers that remember what they read, after a first scan; without what they cannot do here."""
+    """Peers with a cache, after a first scan; without those that do not work here."""
     kind = bench.file_system(sources[0])
     found = []
     for name in bench.peers:
@@ -60,7 +60,7 @@ def again(bench, sources):
 
 
 def mount(bench, data, sources):
-    """Until the view answers, which it does when all names are known."""
+    """The time until the view answers, which is when all names are known."""
     folder = bench.machine.fresh("view")
     walk = bench.floor.walk(sources)
     command = bench.twinfs.mount(sources, folder)

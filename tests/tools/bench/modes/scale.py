@@ -8,10 +8,10 @@ from bench.floor import Tree
 from bench.runs import Failure, Rounds, named
 from bench.table import MIB, TARGETS
 
-# More files than that may take more memory.
+# More files than this can take more memory.
 FEW_FILES = 400_000
 MANY_LIMIT_MIB = 128
-# What jdupes is asked to check; it needs more than a gigabyte for more.
+# Limit for the comparison with jdupes, which needs more than a gigabyte for more.
 COMPARED_FILES = 1_000_000
 
 
@@ -39,7 +39,7 @@ def run(bench):
 
 
 def check_index(bench, data, found, count):
-    """How large it is, and whether everything is in it: how many groups there are is known."""
+    """The size of the index, and whether it has all files and the known number of groups."""
     tree, sources = found
     since = time.time()
     bench.report.figure("index on disk", data, bench.twinfs.index_bytes() / count, "bytes a file")

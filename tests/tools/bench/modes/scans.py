@@ -7,7 +7,7 @@ from bench import agreement, peers
 from bench.floor import Tree
 from bench.runs import Rounds, can_drop_caches, drop_caches, named
 
-# Where verifying costs most calls; elsewhere the limit is the speed of memory or of the disk.
+# Limits of the sets for which verification needs most calls.
 WARM_LIMITS = {"large": 1, "no-duplicates": 1, "photos": 1}
 
 
@@ -77,8 +77,8 @@ def add_rows(bench, mode, data, summaries, limit=None):
 
 
 def add_share(bench, data, sources, summaries):
-    """The processor time inside LMDB, of that of a scan without the watcher. Making the records is
-    not in it."""
+    """The share of processor time inside LMDB, relative to a scan without the measurement. It does
+    not include the encoding of records."""
     report = bench.machine.folder / "index time"
     shares = []
     for _ in range(bench.rounds):
@@ -86,7 +86,7 @@ def add_share(bench, data, sources, summaries):
         bench.machine.run(bench.twinfs.scan_timed(sources, report))
         seconds, calls = report.read_text().split() if report.exists() else (0, 0)
         if not int(calls):
-            bench.report.note("share of the index: LMDB cannot be watched in this twinfs")
+            bench.report.note("share of the index: cannot intercept LMDB in this twinfs")
             return
         shares.append(float(seconds))
     bench.report.add("share", data,

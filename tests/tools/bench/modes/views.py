@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What programs take over a view, over its source, and over the same source through bindfs, which
-is a file system in user space that does nothing."""
+"""The costs of programs on a view, on its source, and on the source through bindfs, a file system
+in user space that only passes requests on."""
 import contextlib
 import os
 import shutil
@@ -12,13 +12,13 @@ from bench.runs import Contender, Failure, Rounds, can_drop_caches, drop_caches,
 from bench.table import TARGETS
 from bench.twinfs import Twinfs, View
 
-NAMES = 2  # of what drop_caches() drops: what the kernel knows of names, but no content
+NAMES = 2  # for drop_caches(): names and attributes, but no content
 URING_COLD_LIMIT = 2
 
 
 @dataclass
 class Subject:
-    """Where programs find a tree; with options it is a view, and `reads` says how it reads."""
+    """The path of a tree; with options it is a view, and `reads` is its read mode."""
     name: str
     path: Path
     options: str = None
@@ -41,7 +41,7 @@ def run(bench):
 
 @contextlib.contextmanager
 def subjects(bench, source, part):
-    """The source, a part of each view that is wanted, and bindfs where it is installed."""
+    """The source, a part of each selected view, and bindfs if it is installed."""
     with contextlib.ExitStack() as stack:
         found = [Subject("native", source)]
         for number, options in enumerate(["", *bench.settings.view_options]):
@@ -58,7 +58,7 @@ def subjects(bench, source, part):
 
 
 def bind(machine, source):
-    """The source through bindfs; None where that does not work."""
+    """The source through bindfs, or None if that does not work."""
     if not shutil.which("bindfs"):
         return None
     folder = machine.fresh("bound")
@@ -68,7 +68,7 @@ def bind(machine, source):
 
 
 def ratios(bench, mode, data, summaries):
-    """Print them beside each other; returns the ratio of each to native."""
+    """Print the programs; returns the ratio of each to native."""
     native = named(summaries, "native")
     bench.report.compare(summaries, native)
     return {one.name: one.wall / native.wall for one in summaries if finished(one)}
@@ -81,7 +81,7 @@ def take(bench, mode, data, contenders, before=lambda: None):
 
 
 def find(bench, data, found):
-    """A view has fewer names than its source, or more: the time is that of one name."""
+    """The time for one name, as a view has fewer or more names than its source."""
     contenders, names = [], {}
     for subject in found:
         contender = Contender(subject.name, ["find", subject.path])
@@ -112,7 +112,7 @@ def label(subject, text):
 
 
 def tar(bench, found):
-    """To a pipe: tar does not read what it is to write to /dev/null."""
+    """Writes to a pipe, as tar does not read files if it writes to /dev/null."""
     command = ["sh", "-c", 'tar -cf - -C "$0" . | cat >/dev/null']
     ratio = take(bench, "tar", "uniques",
                  [Contender(subject.name, [*command, subject.path]) for subject in found])
@@ -122,7 +122,7 @@ def tar(bench, found):
 
 
 def rsync(bench, found):
-    """The first run copies; then each finds that nothing is to be copied."""
+    """The first run copies; later runs find nothing to copy."""
     def command(subject, target):
         return Contender(subject.name, ["rsync", "-a", f"{subject.path}/", target])
     copies = {subject.name: bench.machine.fresh(f"copy of {subject.name}") for subject in found}
@@ -142,14 +142,14 @@ def rsync(bench, found):
 
 
 def forget_pages(path):
-    """Drop what the kernel has of a file of a view; pages of its source are another file's."""
+    """Drop the cached pages of a file of a view; those of its source stay."""
     handle = os.open(path, os.O_RDONLY)
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(handle)
 
 
 def read(bench, found):
-    """The source's pages are in the cache; of the view nothing is, and then everything."""
+    """Pages of the source are cached. Those of the view are not cached at first, then all are."""
     contenders = []
     for subject in found:
         path = subject.path / "file"
