@@ -88,8 +88,8 @@ class Soak:
 
     def storm(self, kind):
         outcome = storm.Outcome(f"{self.seed} {self.rounds} ({kind})")
-        self.view = storm.run_over_view(self.program, self.source, self.view, self.views, outcome, kind,
-                               self.seconds)
+        self.view = storm.run_over_view(self.program, self.source, self.view, self.views, outcome,
+                                        kind, self.seconds)
         self.bad += [] if outcome.well else [str(outcome)]
         return f"{kind}: {outcome.changes} changes, {outcome.readings} readings"
 
@@ -150,7 +150,8 @@ def parse(arguments):
     parser.add_argument("--binary", required=True, help="the twinfs to test")
     parser.add_argument("--minutes", type=float, default=60, help="duration of the run (60)")
     parser.add_argument("--seconds", type=float, default=10, help="duration of a storm (10)")
-    parser.add_argument("--files", type=int, default=20_000, help="files that no storm touches (20000)")
+    parser.add_argument("--files", type=int, default=20_000,
+                        help="files that no storm touches (20000)")
     parser.add_argument("--seed", type=int, help="seed of all random choices")
     settings = parser.parse_args(arguments)
     if not os.access(settings.binary, os.X_OK):

@@ -228,11 +228,11 @@ static void random_touch(struct play *p)
 
 static void shuffle_changes(struct fixture *f, size_t first)
 {
-	for (size_t i = f->count; i > first + 1; i--) {
-		size_t other = first + (size_t)random() % (i - first);
-		struct name_change swap = f->changes[i - 1];
+	for (size_t left = f->count - first; left > 1; left--) {
+		size_t last = first + left - 1, other = first + (size_t)random() % left;
+		struct name_change swap = f->changes[last];
 
-		f->changes[i - 1] = f->changes[other];
+		f->changes[last] = f->changes[other];
 		f->changes[other] = swap;
 	}
 }
