@@ -166,7 +166,7 @@ def test_missing_peers_are_named(bench):
         (tools / name).symlink_to(shutil.which(name))
     run, found = bench("warm", "--set", "real", environment={"PATH": str(tools)})
     assert "not installed: jdupes" in run.stdout and found["about"]["missing"] == ["jdupes"]
-    assert "not measured: mode warm" in run.stdout  # there is nobody to compare with
+    assert "not measured: mode warm" in run.stdout  # no peer is installed
     assert any("jdupes is not installed" in note for note in found["notes"])
 
 
