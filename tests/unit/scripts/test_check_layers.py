@@ -121,6 +121,13 @@ class CheckLayers(unittest.TestCase):
         self.write("src/base/log.c", "void f(void)\n{\n\tAUTO_FREE char *name = 0;\n}\n")
         self.assertEqual(self.check(), (0, ""))
 
+    def test_page_that_names_a_missing_file_is_found(self):
+        self.write("src/base/log.c", "")
+        self.write("PAGE.md", "`base/log.c` and linux/fuse.h\n")
+        self.assertEqual(self.check(), (0, ""))
+        self.write("PAGE.md", "\n`base/log.c` and `base/lost.h`\n")
+        self.assert_found("PAGE.md:2: there is no src/base/lost.h")
+
     def test_long_file_is_found(self):
         self.write("src/base/log.c", "\n" * 600)
         self.assertEqual(self.check()[0], 0)
