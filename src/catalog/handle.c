@@ -33,7 +33,7 @@ void catalog_judge(struct catalog *catalog, int result)
 	if (result == -EUCLEAN)
 		catalog_condemn(catalog);
 	else if (result == -ENOENT)
-		atomic_store(&catalog->store.is_untrusted, true); /* the function that failed has logged it */
+		atomic_store(&catalog->store.is_untrusted, true); /* logged already */
 }
 
 const char *catalog_folder(const struct catalog *catalog)
