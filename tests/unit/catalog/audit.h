@@ -5,12 +5,37 @@
 /* Reads all tables of an index and checks that they agree with each other and with the totals.
  * Each record is referenced by exactly the records that must reference it. */
 
+#include "base/hash.h"
 #include "catalog/fixture.h"
 #include "catalog/paths.h"
 #include "catalog/record.h"
 #include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
+
+/* The hash of all records. Returns 0, -ENOMEM, or -EIO if LMDB cannot read them. */
+static inline int hash_records(struct catalog_reader *reader, struct hash128 *hash)
+{
+	struct hash_state *state = hash_state_new();
+	MDB_cursor *cursor = NULL;
+	MDB_val k, v;
+	int r = state ? 0 : -ENOMEM;
+
+	for (int table = 0; r == 0 && table < TABLE_COUNT; table++) {
+		r = mdb_cursor_open(reader->txn, reader->store->tables[table], &cursor);
+		while (r == 0 && (r = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0) {
+			hash_state_update(state, &k.mv_size, sizeof(k.mv_size));
+			hash_state_update(state, k.mv_data, k.mv_size);
+			hash_state_update(state, v.mv_data, v.mv_size);
+		}
+		mdb_cursor_close(cursor);
+		r = r == MDB_NOTFOUND ? 0 : -EIO;
+	}
+	if (r == 0)
+		*hash = hash_state_digest(state);
+	hash_state_free(state);
+	return r;
+}
 
 struct audit {
 	struct catalog_reader *reader;

@@ -6,6 +6,7 @@
  * fill it. A failed helper ends the test. */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -100,6 +101,26 @@ static inline void fixture_write_text(const struct fixture *f, const char *name,
 	assert_non_null(file);
 	assert_true(fputs(text, file) >= 0);
 	assert_int_equal(fclose(file), 0);
+}
+
+/* Reads a file of the folder; the caller frees the bytes. */
+static inline uint8_t *fixture_read_file(const struct fixture *f, const char *name, size_t *length)
+{
+	char path[128];
+	struct stat status;
+	uint8_t *data;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_int_equal(fstat(fd, &status), 0);
+	*length = (size_t)status.st_size;
+	data = malloc(*length + 1);
+	assert_non_null(data);
+	assert_int_equal(read_fully_at(fd, data, *length, 0), *length);
+	(void)close(fd);
+	return data;
 }
 
 /* Opens the catalog again, with this many ids left. */

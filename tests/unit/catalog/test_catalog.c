@@ -19,19 +19,6 @@ static bool has_file(const struct fixture *f, const char *name)
 	return access(path_in(f, name), F_OK) == 0;
 }
 
-static char *read_all(const struct fixture *f, const char *name, size_t *length)
-{
-	FILE *file = fopen(path_in(f, name), "re");
-	char *data = calloc(1, 1 << 24);
-
-	assert_non_null(file);
-	assert_non_null(data);
-	*length = fread(data, 1, (1 << 24) - 1, file);
-	assert_true(feof(file));
-	assert_int_equal(fclose(file), 0);
-	return data;
-}
-
 static void add_and_commit(struct fixture *f, const char *name, uint64_t inode)
 {
 	(void)new_file(f, f->roots[0], name, file_of(inode, 100, 0));
@@ -211,15 +198,15 @@ static void test_read_only_open_changes_no_file(void **state)
 {
 	struct fixture *f = *state;
 	const struct catalog_options options = {.folder = f->folder, .read_only = true};
-	char *before, *after;
+	uint8_t *before, *after;
 	size_t length, length_after;
 
 	catalog_close(f->catalog);
-	before = read_all(f, TWINFS_INDEX_DATA, &length);
+	before = fixture_read_file(f, TWINFS_INDEX_DATA, &length);
 	assert_int_equal(catalog_open(&f->catalog, &options), CATALOG_OPENED);
 	audit_index(f->catalog);
 	catalog_close(f->catalog);
-	after = read_all(f, TWINFS_INDEX_DATA, &length_after);
+	after = fixture_read_file(f, TWINFS_INDEX_DATA, &length_after);
 	assert_int_equal(length, length_after);
 	assert_memory_equal(before, after, length);
 	assert_true(has_file(f, TWINFS_INDEX_SEAL));
@@ -283,13 +270,13 @@ static void assert_refused_as_newer(struct fixture *f)
 {
 	const struct catalog_options look = {.folder = f->folder, .read_only = true};
 	size_t length, length_after;
-	char *before = read_all(f, TWINFS_INDEX_DATA, &length), *after;
+	uint8_t *before = fixture_read_file(f, TWINFS_INDEX_DATA, &length), *after;
 	bool sealed = has_file(f, TWINFS_INDEX_SEAL);
 
 	assert_int_equal(fixture_open_code(f), CATALOG_NEWER);
 	assert_int_equal(catalog_open(&f->catalog, &look), CATALOG_NEWER);
 	assert_null(f->catalog);
-	after = read_all(f, TWINFS_INDEX_DATA, &length_after);
+	after = fixture_read_file(f, TWINFS_INDEX_DATA, &length_after);
 	assert_int_equal(length, length_after);
 	assert_memory_equal(before, after, length);
 	assert_int_equal(has_file(f, TWINFS_INDEX_SEAL), sealed);

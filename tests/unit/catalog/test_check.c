@@ -4,9 +4,7 @@
 #include <sys/wait.h>
 
 #include "base/descriptor.h"
-#include "base/hash.h"
-#include "catalog/fixture.h"
-#include "store/store.h"
+#include "catalog/audit.h"
 #include "twinfs/format.h"
 
 #define PAGE_BYTES 4096
@@ -72,58 +70,18 @@ static void test_index_without_sources_is_consistent(void **state)
 
 /* ---- lost writes --------------------------------------------------------------------- */
 
-struct file_bytes {
-	char path[128];
-	uint8_t *data;
-	size_t length;
-};
-
-static void read_data_file(const struct fixture *f, struct file_bytes *bytes)
+/* Writes a page of data to the data file. */
+static void write_page(const struct fixture *f, const uint8_t *data, size_t page)
 {
-	struct stat st;
+	off_t at = (off_t)(page * PAGE_BYTES);
+	char path[128];
 	int fd;
 
-	(void)snprintf(bytes->path, sizeof(bytes->path), "%s/%s", f->folder, TWINFS_INDEX_DATA);
-	fd = open(bytes->path, O_RDONLY | O_CLOEXEC);
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_DATA);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	bytes->length = (size_t)st.st_size;
-	bytes->data = malloc(bytes->length);
-	assert_non_null(bytes->data);
-	assert_int_equal(read_fully_at(fd, bytes->data, bytes->length, 0), bytes->length);
+	assert_int_equal(pwrite(fd, data + at, PAGE_BYTES, at), PAGE_BYTES);
 	close(fd);
-}
-
-static void write_page(const struct file_bytes *bytes, size_t page)
-{
-	int fd = open(bytes->path, O_WRONLY | O_CLOEXEC);
-	off_t at = (off_t)(page * PAGE_BYTES);
-
-	assert_true(fd >= 0);
-	assert_int_equal(pwrite(fd, bytes->data + at, PAGE_BYTES, at), PAGE_BYTES);
-	close(fd);
-}
-
-static int hash_records(struct catalog_reader *reader, struct hash128 *hash)
-{
-	struct hash_state *state = hash_state_new();
-	MDB_cursor *cursor = NULL;
-	MDB_val k, v;
-	int r = state ? 0 : -ENOMEM;
-
-	for (int table = 0; r == 0 && table < TABLE_COUNT; table++) {
-		r = mdb_cursor_open(reader->txn, reader->store->tables[table], &cursor);
-		while (r == 0 && (r = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0) {
-			hash_state_update(state, k.mv_data, k.mv_size);
-			hash_state_update(state, v.mv_data, v.mv_size);
-		}
-		mdb_cursor_close(cursor);
-		r = r == MDB_NOTFOUND ? 0 : -EIO;
-	}
-	if (r == 0)
-		*hash = hash_state_digest(state);
-	hash_state_free(state);
-	return r;
 }
 
 enum verdict {
@@ -207,33 +165,33 @@ static void add_round(struct fixture *f, int round)
 static void test_lost_write_is_detected_or_harmless(void **state)
 {
 	struct fixture *f = *state;
-	struct file_bytes old, new;
+	uint8_t *old, *new;
+	size_t length, new_length;
 	struct hash128 sound, hash = {0};
 	size_t found = 0, changed = 0;
 
 	for (int round = 0; round < 20; round++)
 		add_round(f, round);
-	read_data_file(f, &old);
+	old = fixture_read_file(f, TWINFS_INDEX_DATA, &length);
 	for (int round = 20; round < 23; round++)
 		add_round(f, round);
-	read_data_file(f, &new);
+	new = fixture_read_file(f, TWINFS_INDEX_DATA, &new_length);
 	assert_int_equal(check_in_child(f->folder, &sound), VERDICT_CONSISTENT);
-	for (size_t page = 2; page < old.length / PAGE_BYTES; page++) {
-		if (memcmp(old.data + page * PAGE_BYTES, new.data + page *PAGE_BYTES, PAGE_BYTES) ==
-		    0)
+	for (size_t page = 2; page < length / PAGE_BYTES; page++) {
+		if (memcmp(old + page * PAGE_BYTES, new + page *PAGE_BYTES, PAGE_BYTES) == 0)
 			continue;
 		changed++;
-		write_page(&old, page);
+		write_page(f, old, page);
 		if (check_in_child(f->folder, &hash) == VERDICT_DAMAGED)
 			found++;
 		else
 			assert_memory_equal(&hash, &sound, sizeof(hash));
-		write_page(&new, page);
+		write_page(f, new, page);
 	}
 	assert_true(changed > 20);
 	assert_true(found > changed / 4);
-	free(old.data);
-	free(new.data);
+	free(old);
+	free(new);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)

@@ -3,7 +3,6 @@
 #include <sys/wait.h>
 
 #include "base/descriptor.h"
-#include "base/hash.h"
 #include "base/log.h"
 #include "catalog/audit.h"
 #include "catalog/integrity.h"
@@ -25,32 +24,13 @@ struct original {
 
 /* ---- what is in an index ------------------------------------------------------------- */
 
-static void hash_table(struct catalog_reader *reader, enum table table, struct hash_state *state)
-{
-	MDB_cursor *cursor;
-	MDB_val k, v;
-
-	assert_int_equal(mdb_cursor_open(reader->txn, reader->store->tables[table], &cursor), 0);
-	while (mdb_cursor_get(cursor, &k, &v, MDB_NEXT) == 0) {
-		hash_state_update(state, &k.mv_size, sizeof(k.mv_size));
-		hash_state_update(state, k.mv_data, k.mv_size);
-		hash_state_update(state, v.mv_data, v.mv_size);
-	}
-	mdb_cursor_close(cursor);
-}
-
 static struct hash128 hash_index(const struct fixture *f)
 {
-	struct hash_state *state = hash_state_new();
 	struct catalog_reader *reader = fixture_read(f);
-	struct hash128 hash;
+	struct hash128 hash = {0};
 
-	assert_non_null(state);
-	for (int table = 0; table < TABLE_COUNT; table++)
-		hash_table(reader, (enum table)table, state);
+	assert_int_equal(hash_records(reader, &hash), 0);
 	catalog_read_end(reader);
-	hash = hash_state_digest(state);
-	hash_state_free(state);
 	return hash;
 }
 
@@ -99,20 +79,6 @@ static void add_some(struct fixture *f, uint64_t *inode, struct original *o)
 		note_state(o);
 }
 
-static void read_data(struct original *o)
-{
-	struct stat st;
-	int fd = open(o->data_path, O_RDONLY | O_CLOEXEC);
-
-	assert_true(fd >= 0);
-	assert_int_equal(fstat(fd, &st), 0);
-	o->length = (size_t)st.st_size;
-	o->data = malloc(o->length);
-	assert_non_null(o->data);
-	assert_int_equal(read_fully_at(fd, o->data, o->length, 0), o->length);
-	close(fd);
-}
-
 static int setup_original(void **state)
 {
 	struct original *o = calloc(1, sizeof(*o));
@@ -137,7 +103,7 @@ static int setup_original(void **state)
 		       TWINFS_INDEX_SEAL);
 	(void)snprintf(o->damaged_path, sizeof(o->damaged_path), "%s/%s", o->fixture->folder,
 		       TWINFS_INDEX_DAMAGED);
-	read_data(o);
+	o->data = fixture_read_file(o->fixture, TWINFS_INDEX_DATA, &o->length);
 	*state = o;
 	return 0;
 }
