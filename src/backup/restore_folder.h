@@ -16,10 +16,10 @@
 #define RESTORE_FOLDERS_MAX 64
 
 struct restore_folder {
-	bool taken[RESTORE_FOLDERS_MAX]; /* names in use in the manifest */
+	bool taken[RESTORE_FOLDERS_MAX]; /* for each name: the manifest uses it */
 };
 
-/* Marks the name as taken if the path of the manifest begins with it. */
+/* Marks a name as taken if it is the first component of a path in the manifest. */
 void restore_folder_note(struct restore_folder *folder, const void *path, size_t length);
 
 /* Chooses the name. Returns 0, or -EEXIST if all are taken; name is then the last one tried.
@@ -31,13 +31,15 @@ MUST_CHECK int restore_folder_choose(const struct restore_folder *folder, int ba
 
 /* Outcomes: the backup contains the staging folder of an unfinished restore. */
 enum {
-	RESTORE_FOLDER_SAME = 1, /* of the same task: the backup is its target and incomplete */
-	RESTORE_FOLDER_OTHER = 2, /* of another task: the folder may be part of the source */
+	/* of the same task: the backup is the incomplete target of that task */
+	RESTORE_FOLDER_SAME = 1,
+	/* of another task: the folder may have been a part of the source */
+	RESTORE_FOLDER_OTHER = 2,
 };
 
 /* Searches the backup for a staging folder. Returns 0 or an outcome.
  *
- * task		the beginning of the state file of the same task
+ * task		text that the state file of the same task begins with
  */
 MUST_CHECK int restore_folder_in_backup(int backup, const char *task);
 

@@ -30,17 +30,17 @@ struct restoring {
 	struct progress_counts counts;
 };
 
-/* A file of any type to make in the target, but no directory. All pointers are borrowed. */
+/* A file to be made in the target: any type but a directory. All pointers are borrowed. */
 struct target_file {
-	int from; /* the file in the backup that has its bytes: open for reading, or O_PATH if they
-		   * are not read */
+	int from; /* the file in the backup that has the bytes; open for reading, or O_PATH if the
+		   * bytes are not read */
 	const struct stat *status; /* of from */
 	const struct metadata *metadata; /* of the new file */
 	const struct hash128 *hash; /* of its bytes; NULL: unknown */
 	bool linked; /* make a hard link of from */
 	const char *key; /* for staging_place(); NULL if its inode has one name */
 	unsigned long names; /* names of its inode */
-	int directory; /* O_PATH, the directory in the target that shall contain it */
+	int directory; /* O_PATH, the directory in the target that will contain it */
 	const char *name;
 };
 
@@ -57,7 +57,7 @@ MUST_CHECK int restoring_make(struct restoring *restoring, const struct target_f
 /* Returns the text for a result of restoring_make(). */
 const char *restoring_reason(const struct restoring *restoring, int result);
 
-/* Whether the restore must be aborted after a result. */
+/* Returns true if the restore must be aborted after this result. */
 bool restoring_is_fatal(int result);
 
 /* Logs that a path is not restored, and counts it. Returns 0, or -errno if the restore must be

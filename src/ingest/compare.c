@@ -27,31 +27,32 @@
 #define DESCRIPTORS_LEFT 48
 #define DESCRIPTORS_MAX 512
 
-/* Holes are not read, but hashed as zeros. Files with more bytes in holes are hashed only after
- * they proved equal. */
+/* Holes are not read, but hashed as zeros. A file that has more bytes in holes than this is hashed
+ * only after it was found equal to another file. */
 #define HASHED_HOLES ((uint64_t)256 << 20)
 
 /* A file in the comparison, or several that are known to be equal. */
 struct compared {
 	struct strand strand;
 	uint64_t file; /* the file that is read */
-	uint64_t group; /* of a rival: the group that it represents, 0: none */
+	uint64_t group; /* the group that a rival represents, or 0 */
 	struct hash128 group_hash;
 	uint64_t digest; /* file_digest() at the first open */
-	uint32_t first; /* chain of candidates, 0: a rival */
-	bool alone; /* first means one candidate, not its chain */
+	uint32_t first; /* head of a chain of candidates: index in the window + 1; 0: a rival */
+	bool alone; /* only the head of the chain belongs to this strand */
 	bool sparse;
 	bool counted; /* its bytes count as progress */
-	bool decided; /* its class is known, or the reason why it has none */
+	bool decided; /* the class, or the reason why there is no class, is recorded */
 	bool opened; /* was opened once, so digest is set */
-	bool lost; /* it could not be opened, or has another digest now: it is not read any more */
+	bool lost; /* the file could not be opened or its digest changed; it is not read again */
 	uint64_t read_bytes;
 	uint64_t fetched; /* the kernel was asked to read ahead up to this offset */
 	uint64_t data_from, data_known; /* [data_known, data_from) is a hole */
 	struct reading reading;
 };
 
-/* The comparison of the files of one prefix by one thread. */
+/* The comparison of the files of one prefix by one thread. Candidates are files that were not
+ * compared yet; rivals are files with the same prefix hash that were compared before. */
 struct comparison {
 	struct contents *contents;
 	const struct prefix *prefix;
@@ -169,7 +170,7 @@ static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
 	return compared->data_from - offset;
 }
 
-/* On a disk that seeks between the files, reads a long piece of each file ahead. */
+/* Asks the kernel to read ahead a long piece of the file, if the disk must seek between files. */
 static void fetch_turn(const struct comparison *c, struct compared *compared, uint64_t offset,
 		       size_t length)
 {
@@ -233,9 +234,9 @@ static int add_candidates(struct comparison *c, const struct compared *compared)
 	return r;
 }
 
-/* Returns true if a representative no longer has the hash of its group: a store changed it without
- * changing its times. Files equal to it are not members of the group, so the comparison is repeated
- * with another representative. */
+/* Returns true if a representative no longer has the hash of its group: its bytes changed, but its
+ * times did not. Files equal to it are not members of the group, so the comparison is repeated with
+ * another representative. */
 static bool is_stale_representative(const struct compared *compared, const struct hash128 *hash)
 {
 	return !compared->first && compared->group && hash &&
@@ -267,15 +268,15 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	}
 	if (r < 0 || !delta)
 		return r;
-	/* The hash of a file that is alone covers the whole file only if the file is small or was
-	 * read to its end. */
+	/* Without a hash, the prefix hash takes its place. It covers all bytes of a small file. */
 	class.whole = hash;
 	class.hash = hash ? *hash : c->prefix->key.hash;
 	class.count = c->files.length / sizeof(struct file_result) - class.first;
 	return bytes_append(&c->classes, &class, sizeof(class));
 }
 
-/* The holes are too long to be hashed. Records an error for candidates; a rival stays as it is. */
+/* Records an error for each candidate of a class with holes that are too long to be hashed. Rivals
+ * do not change. */
 static void refuse(void *context, struct strand *strand)
 {
 	for (; strand; strand = strand->equal) {
@@ -343,7 +344,7 @@ static int add_contents(struct comparison *c)
 	return r;
 }
 
-/* Adds one member as the representative of its group, another one in each attempt. */
+/* Adds one member as the representative of its group. Each attempt uses another member. */
 static int add_representative(struct comparison *c, uint64_t group_id)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -421,9 +422,9 @@ static void close_all(struct comparison *c)
 		reading_abandon(&c->list[i].reading);
 }
 
-/* Too many contents have the same seeded hash to be compared within the memory. Records an error
- * for each undecided file. Such files are shown in uniques/, like every file that is not
- * compared. */
+/* Records an error for each undecided candidate: so many contents have the same seeded hash that
+ * the memory is too small to compare them. Such files are shown in uniques/, like every file that
+ * is not compared. */
 static void note_too_many(struct comparison *c)
 {
 	for (size_t i = 0; i < c->count; i++) {

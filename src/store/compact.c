@@ -50,7 +50,7 @@ static int open_copy(struct copy *copy, const char *path)
 		r = mdb_env_set_mapsize(copy->env,
 					((uint64_t)info.me_last_pgno + 1) * stat.ms_psize * 2 +
 						MAP_BYTES_EXTRA);
-	/* no other process opens it, and it is synced once, at the end */
+	/* no other process opens the copy, and copy_tables() syncs it once at the end */
 	if (r == 0)
 		r = store_open_private(copy->env, path, MDB_NOSUBDIR | MDB_NOLOCK | MDB_NOSYNC);
 	if (r == 0)

@@ -114,7 +114,7 @@ static void test_folder_is_identified_by_device_and_inode(void **state)
 
 /* ---- one writer ---------------------------------------------------------------------- */
 
-static void test_second_writer_is_refused_and_gets_the_owner(void **state)
+static void test_second_writer_is_refused_and_the_owner_is_known(void **state)
 {
 	struct fixture *f = *state;
 	struct catalog_options options = {.folder = f->folder};
@@ -129,7 +129,7 @@ static void test_second_writer_is_refused_and_gets_the_owner(void **state)
 	assert_int_equal(pid, getpid());
 	assert_string_equal(mount_point, "/mnt/x y\n");
 	free(mount_point);
-	add_and_commit(f, "a", 10); /* the first one continues */
+	add_and_commit(f, "a", 10); /* the first writer can still commit */
 	fixture_reopen(f);
 	assert_true(id_at(f, f->roots[0], "a") != 0);
 }
@@ -268,13 +268,13 @@ static void set_format(const struct fixture *f, const char *text)
 
 static void assert_refused_as_newer(struct fixture *f)
 {
-	const struct catalog_options look = {.folder = f->folder, .read_only = true};
+	const struct catalog_options read_only = {.folder = f->folder, .read_only = true};
 	size_t length, length_after;
 	uint8_t *before = fixture_read_file(f, TWINFS_INDEX_DATA, &length), *after;
 	bool sealed = has_file(f, TWINFS_INDEX_SEAL);
 
 	assert_int_equal(fixture_open_code(f), CATALOG_NEWER);
-	assert_int_equal(catalog_open(&f->catalog, &look), CATALOG_NEWER);
+	assert_int_equal(catalog_open(&f->catalog, &read_only), CATALOG_NEWER);
 	assert_null(f->catalog);
 	after = fixture_read_file(f, TWINFS_INDEX_DATA, &length_after);
 	assert_int_equal(length, length_after);
@@ -290,7 +290,7 @@ static void test_newer_format_is_refused_and_unchanged(void **state)
 	struct fixture *f = *state;
 
 	catalog_close(f->catalog);
-	set_format(f, "twinfs 999"); /* which breaks the seal */
+	set_format(f, "twinfs 999"); /* this breaks the seal */
 	assert_refused_as_newer(f);
 	assert_int_equal(unlink(path_in(f, TWINFS_INDEX_SEAL)), 0);
 	assert_refused_as_newer(f);
@@ -298,9 +298,9 @@ static void test_newer_format_is_refused_and_unchanged(void **state)
 
 static void assert_built_anew(struct fixture *f)
 {
-	const struct catalog_options look = {.folder = f->folder, .read_only = true};
+	const struct catalog_options read_only = {.folder = f->folder, .read_only = true};
 
-	assert_int_equal(catalog_open(&f->catalog, &look), CATALOG_DAMAGED);
+	assert_int_equal(catalog_open(&f->catalog, &read_only), CATALOG_DAMAGED);
 	fixture_open(f);
 	assert_true(has_file(f, TWINFS_INDEX_DAMAGED));
 	assert_int_equal(totals_of(f).directories, 0);
@@ -332,7 +332,7 @@ static void test_older_format_is_set_aside_and_rebuilt(void **state)
 	set_format(f, "twinfs 1");
 	seal(f);
 	assert_built_anew(f);
-	set_format(f, "twinfs 1"); /* which breaks the seal */
+	set_format(f, "twinfs 1"); /* this breaks the seal */
 	assert_built_anew(f);
 	set_format(f, "twinfs 1");
 	assert_int_equal(unlink(path_in(f, TWINFS_INDEX_SEAL)), 0);
@@ -345,7 +345,7 @@ static void test_index_of_another_program_is_set_aside(void **state)
 	struct fixture *f = *state;
 
 	catalog_close(f->catalog);
-	set_format(f, "somebody 1");
+	set_format(f, "other 1");
 	fixture_open(f);
 	assert_true(has_file(f, TWINFS_INDEX_DAMAGED));
 	assert_int_equal(totals_of(f).directories, 0);
@@ -360,7 +360,7 @@ static void take_ids(struct fixture *f)
 	add_and_commit(f, "x", 12);
 }
 
-static void test_no_id_is_given_twice(void **state)
+static void test_no_id_is_assigned_twice(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t last = catalog_new_id(f->catalog), id;
@@ -395,7 +395,7 @@ static void test_ids_continue_after_a_rebuild(void **state)
 	assert_true(catalog_new_id(f->catalog) > last);
 }
 
-static void test_ids_are_not_given_again_if_their_file_is_lost_or_invalid(void **state)
+static void test_ids_are_not_reused_if_the_file_of_ids_is_missing_or_invalid(void **state)
 {
 	static const char *const texts[] =
 		{"", "0\n", "-1\n", "12", "x\n", "1 2\n", "99999999999999999999999\n"};
@@ -447,7 +447,7 @@ int main(void)
 		CASE(test_commits_survive_a_restart),
 		CASE(test_commits_survive_a_kill),
 		CASE(test_folder_is_identified_by_device_and_inode),
-		CASE(test_second_writer_is_refused_and_gets_the_owner),
+		CASE(test_second_writer_is_refused_and_the_owner_is_known),
 		CASE(test_closed_index_has_no_owner),
 		CASE(test_reading_process_sees_new_commits),
 		CASE(test_read_only_open_changes_no_file),
@@ -456,9 +456,9 @@ int main(void)
 		CASE(test_newer_format_is_refused_and_unchanged),
 		CASE(test_older_format_is_set_aside_and_rebuilt),
 		CASE(test_index_of_another_program_is_set_aside),
-		CASE(test_no_id_is_given_twice),
+		CASE(test_no_id_is_assigned_twice),
 		CASE(test_ids_continue_after_a_rebuild),
-		CASE(test_ids_are_not_given_again_if_their_file_is_lost_or_invalid),
+		CASE(test_ids_are_not_reused_if_the_file_of_ids_is_missing_or_invalid),
 		CASE(test_ids_are_not_reused_after_the_last),
 	};
 

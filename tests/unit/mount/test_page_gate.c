@@ -4,7 +4,7 @@
 #include "mount/page_gate.h"
 #include "unit_test.h"
 
-static void test_pages_are_kept_only_after_an_open_of_the_same_content(void **state)
+static void test_pages_stay_cached_only_after_an_open_of_the_same_content(void **state)
 {
 	struct page_gate *gate = calloc(1, sizeof(*gate));
 
@@ -13,7 +13,8 @@ static void test_pages_are_kept_only_after_an_open_of_the_same_content(void **st
 	assert_false(page_gate_may_keep(gate, 7, 100));
 	assert_true(page_gate_may_keep(gate, 7, 100));
 	assert_false(page_gate_may_keep(gate, 7, 101));
-	assert_false(page_gate_may_keep(gate, 7, 100)); /* pages of 101 are not those of 100 */
+	/* the cached pages are those of content 101 */
+	assert_false(page_gate_may_keep(gate, 7, 100));
 	assert_true(page_gate_may_keep(gate, 7, 100));
 	free(gate);
 }
@@ -36,7 +37,7 @@ static void test_file_evicted_from_its_slot_loses_its_pages(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pages_are_kept_only_after_an_open_of_the_same_content),
+		cmocka_unit_test(test_pages_stay_cached_only_after_an_open_of_the_same_content),
 		cmocka_unit_test(test_file_evicted_from_its_slot_loses_its_pages),
 	};
 
