@@ -63,21 +63,21 @@ const char *act_outcome_text(enum act_outcome outcome)
 		[ACT_KEPT_CHANGED] = "the kept file was replaced by another file",
 		[ACT_KEPT_BUSY] = "the kept file is open for writing",
 		[ACT_KEPT_ITSELF] =
-			("the kept file changed with it: both may be one file that an overlay or "
-			 "a stacked file system shows twice"),
+			("the kept file changed together with it: both may be one file that an "
+			 "overlay or a stacked file system shows twice"),
 		[ACT_NO_LEASE] =
 			("writes to it cannot be detected: it belongs to another user, or its file "
-			 "system has no leases; use --without-leases to act all the same"),
+			 "system has no leases; use --without-leases to act anyway"),
 		[ACT_IMMUTABLE] =
 			("it or its folder is immutable or append-only, or the folder is another "
 			 "user's sticky folder; see chattr(1) and chmod(1)"),
 		[ACT_OTHER_FILE_SYSTEM] = "is on another file system than the kept file",
 		[ACT_OTHER_METADATA] =
 			("its owner, mode or extended attributes differ from those of the kept "
-			 "file; use --force-metadata to link it all the same"),
+			 "file; use --force-metadata to link it anyway"),
 		[ACT_OTHER_REACH] =
 			("users who can reach it may have no access to a folder of the kept file; "
-			 "use --force-metadata to link it all the same"),
+			 "use --force-metadata to link it anyway"),
 		[ACT_EXISTS] = "its path in the destination folder exists already",
 		[ACT_LOWER_LINK] =
 			("has other hard links in a lower layer of its overlay and would become a "
@@ -152,7 +152,7 @@ static void close_kept(struct act *act)
 	act->kept_is_open = false;
 }
 
-/* Returns whether the act needs a journal, as it renames a file. */
+/* Returns whether an act of this kind renames a file and therefore needs the journal. */
 static bool is_journalled(enum act_kind kind)
 {
 	return kind != ACT_DEDUPE;
@@ -217,7 +217,7 @@ static int ensure_kept(struct act *act, const struct waiting *waiting)
 	return ACT_CANNOT_SYNC;
 }
 
-/* Opens and syncs the kept file, unless it is still open from the copy before. Returns 0,
+/* Opens and syncs the kept file, unless the previous act left it open. Returns 0,
  * KEPT_REFUSED with the result filled in, or ACT_CANNOT_SYNC. */
 static int open_kept(struct act *act, const struct waiting *waiting, struct act_result *result)
 {
@@ -282,8 +282,8 @@ static int act_on(struct act *act, struct waiting *waiting)
 	}
 	act->settings.report(act->settings.context, &waiting->copy, &result);
 	if (act_is_refused(result.outcome))
-		close_kept(act); /* the cause may have ended: the next act opens it again */
-	/* bytes under the quarantine name, or saved elsewhere, still have to be restored */
+		close_kept(act); /* the next act opens the kept file again */
+	/* the intent stays open while bytes are under the quarantine name or saved elsewhere */
 	if (one_act.is_saved_elsewhere)
 		return 0;
 	if (result.outcome == ACT_LEFTOVER && strcmp(result.leftover, waiting->other) == 0)
@@ -341,7 +341,8 @@ static const char *destination_path(struct act *act, const struct act_file *copy
 	return store_text(act, bytes_text(&path));
 }
 
-/* Makes the relative target of a symlink at one absolute path that leads to another one. */
+/* Makes the relative target of a symlink. from is the absolute path of the symlink, to that of its
+ * target. */
 static int relative_target(struct bytes *target, const char *from, const char *to)
 {
 	size_t common = 0;
@@ -378,8 +379,8 @@ static bool store_file(struct act *act, struct act_file *kept, struct attributes
 	return kept->path;
 }
 
-/* Notes the mount of the copy if it is mounted within the source, as the source exists without it.
- * If the mount cannot be found, undo does not compare it. */
+/* If the copy is on a mount below the source, stores this mount in the intent, as the source exists
+ * even while it is unmounted. If the mount cannot be found, undo does not compare it. */
 static int note_mount(struct act *act, struct waiting *waiting)
 {
 	const struct sources *sources = act->settings.sources;

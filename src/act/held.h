@@ -51,12 +51,15 @@ MUST_CHECK int held_open_any(struct held *held, const struct place *place);
  * available. Returns 0, HELD_CHANGED, HELD_BUSY or -errno. */
 MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
 
-/* Returns whether no program has written to the file since it was held, and none waits to open it
- * for writing. */
+/* Returns true if no program wrote to the file since it was held, and none waits to open it for
+ * writing. */
 bool held_is_unbroken(const struct held *held);
 
-/* Returns whether the kernel still blocks the writer that broke the lease. The bytes are then those
- * of since_ns, a time when the lease was unbroken (clock_monotonic_ns). */
+/* Returns whether the kernel still blocks the writer that broke the lease. If it does, the bytes
+ * did not change since since_ns.
+ *
+ * since_ns	a time of clock_monotonic_ns() when the lease was unbroken
+ */
 bool held_blocks_writer(const struct held *held, uint64_t since_ns);
 
 /* Releases the lease, so that a blocked writer continues. */

@@ -3,8 +3,8 @@
 #define BACKUP_TREE_WALK_H
 
 /* Walks a directory tree by descriptors, without following symlinks; other file systems are
- * entered. The depth is not limited: few descriptors are open at a time, and memory is taken for
- * the names of subdirectories from the root to the current directory. One thread at a time.
+ * entered. The depth is not limited, and few descriptors are open at a time. Takes memory for the
+ * names of subdirectories from the root to the current directory. One thread at a time.
  */
 
 #include <sys/stat.h>

@@ -22,8 +22,10 @@ void *arena_take(struct arena *arena, size_t size);
 /* Allocates a copy of length bytes and appends a NUL. */
 char *arena_copy(struct arena *arena, const void *data, size_t length);
 
-/* Frees everything except one block, which is kept for reuse. */
+/* Frees everything but one block, which is used again. */
 void arena_reset(struct arena *arena);
+
+/* Frees everything. */
 void arena_free(struct arena *arena);
 
 #endif

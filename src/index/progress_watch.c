@@ -8,7 +8,7 @@
 #include "base/timed_wait.h"
 #include "ingest/ingest.h"
 
-/* Between two updates of the line. */
+/* Interval between two updates of the progress line. */
 #define INTERVAL_NS (200 * MS_NS)
 
 struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase)

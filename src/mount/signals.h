@@ -4,8 +4,8 @@
 
 /* Signals of a daemon: SIGINT and SIGTERM end it. SIGHUP ends it too, or makes it rescan.
  *
- * One thread waits for them. To end the daemon it sets the flag of base/stop.h, which stops scans,
- * and calls the callback of signal_watch_attach().
+ * One thread waits for these signals. To end the daemon, the thread sets the flag of base/stop.h,
+ * which stops scans, and calls the callback of signal_watch_attach().
  */
 
 #include <stdbool.h>

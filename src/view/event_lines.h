@@ -6,8 +6,8 @@
 
 #include "view/invalidation.h"
 
-/* If .twinfs/events has readers, appends the changes of an invalidation to it. Returns 0, or -errno
- * and appends nothing. */
+/* Appends the changes of an invalidation to .twinfs/events, if that file has readers. Returns 0, or
+ * -errno and appends nothing. */
 MUST_CHECK int event_lines_add(struct view *view, const struct invalidation *invalidation);
 
 #endif

@@ -5,8 +5,8 @@
 /* Names that must be rechecked, each once with all its events (base/name_event.h). Pure code, not
  * shared between threads. A struct event_set of zeros is valid and empty.
  *
- * The set preserves the order of events only in EVENT_CLOSED and EVENT_REPLACED: a recheck finds
- * the current state, and a later change causes another event.
+ * A recheck finds the current state, and a later change causes another event. The set therefore
+ * does not preserve the order of events, except by EVENT_CLOSED and EVENT_REPLACED.
  */
 
 #include <stdbool.h>
@@ -42,7 +42,8 @@ MUST_CHECK int event_set_merge(struct event_set *set, struct event_set *later);
 /* Adds EVENT_REPLACED to names that arrived in both sets: the earlier arrival was replaced. */
 void event_set_note_replaced(struct event_set *set, const struct event_set *earlier);
 
-/* Lists all entries, sorted by directory, and within it the directory itself, then by name.
+/* Lists all entries by directory. In each directory, the entry of the directory itself is first;
+ * the others follow by name.
  *
  * list	set to an array of *count pointers, which the caller frees with free(3); the entries are
  *	valid until event_set_reset()

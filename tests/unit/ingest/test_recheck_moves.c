@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/play.h"
 
-static void test_directory_that_moved_keeps_its_number(void **state)
+static void test_moved_directory_has_the_same_id(void **state)
 {
 	struct play *p = *state;
 	const struct name_events *name = named(p, "sub", EVENT_MOVED_HERE);
@@ -25,11 +25,11 @@ static void test_directory_that_moved_keeps_its_number(void **state)
 	assert_int_equal(id_of(p, "other/sub"), sub);
 	assert_int_equal(id_of(p, "other/sub/file"), file);
 	assert_int_equal(count_calls(p, CALL_IDENTIFY), 1);
-	assert_int_equal(count_calls(p, CALL_ENTER), 0); /* its names are known */
+	assert_int_equal(count_calls(p, CALL_ENTER), 0); /* the index has the names in it */
 	assert_int_equal(count_calls(p, CALL_ADD_RECHECK), 0);
 }
 
-static void test_directory_that_moved_leaves_its_old_place(void **state)
+static void test_moved_directory_disappears_from_its_old_name(void **state)
 {
 	struct play *p = *state;
 	uint64_t id;
@@ -47,7 +47,7 @@ static void test_directory_that_moved_leaves_its_old_place(void **state)
 	assert_true(id_of(p, "b/file") != 0);
 }
 
-static void test_two_directories_that_swap_names_are_both_moved(void **state)
+static void test_directories_that_swap_names_are_both_moved(void **state)
 {
 	struct play *p = *state;
 	const struct name_events *names[] = {named(p, "a", EVENT_MOVED_HERE),
@@ -69,7 +69,7 @@ static void test_two_directories_that_swap_names_are_both_moved(void **state)
 	assert_true(id_of(p, "b/of a") != 0);
 }
 
-static void test_directory_that_moved_is_walked_again_if_a_glob_has_a_slash(void **state)
+static void test_moved_directory_is_walked_again_if_a_glob_has_a_slash(void **state)
 {
 	struct play *p = *state;
 	char glob[] = "/b/file", *globs[] = {glob, NULL};
@@ -89,7 +89,7 @@ static void test_directory_that_moved_is_walked_again_if_a_glob_has_a_slash(void
 	assert_int_equal(id_of(p, "b/file"), 0);
 }
 
-static void test_number_of_a_directory_that_the_index_lost_is_not_used_again(void **state)
+static void test_directory_gets_a_new_id_if_its_old_name_was_rechecked_first(void **state)
 {
 	struct play *p = *state;
 	uint64_t id;
@@ -109,11 +109,11 @@ static void test_number_of_a_directory_that_the_index_lost_is_not_used_again(voi
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_directory_that_moved_keeps_its_number),
-		CASE(test_directory_that_moved_leaves_its_old_place),
-		CASE(test_two_directories_that_swap_names_are_both_moved),
-		CASE(test_directory_that_moved_is_walked_again_if_a_glob_has_a_slash),
-		CASE(test_number_of_a_directory_that_the_index_lost_is_not_used_again),
+		CASE(test_moved_directory_has_the_same_id),
+		CASE(test_moved_directory_disappears_from_its_old_name),
+		CASE(test_directories_that_swap_names_are_both_moved),
+		CASE(test_moved_directory_is_walked_again_if_a_glob_has_a_slash),
+		CASE(test_directory_gets_a_new_id_if_its_old_name_was_rechecked_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

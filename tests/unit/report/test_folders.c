@@ -5,7 +5,7 @@
 #include "report/folders.h"
 #include "unit_test.h"
 
-/* Folder n is in folder n / 10; those below 10 are roots. */
+/* Folder n is in folder n / 10. Folders 1 to 9 are roots. */
 static int parent_by_digits(void *context, uint64_t dir, uint64_t *parent)
 {
 	(void)context;
@@ -13,7 +13,7 @@ static int parent_by_digits(void *context, uint64_t dir, uint64_t *parent)
 	return 0;
 }
 
-/* Folders that contain each other, as in a damaged index. */
+/* A folder that contains itself, as in a damaged index. */
 static int parent_of_itself(void *context, uint64_t dir, uint64_t *parent)
 {
 	(void)context;
@@ -36,7 +36,7 @@ static void add(struct folders *folders, uint64_t dir, uint64_t bytes)
 	assert_int_equal(folders_add(folders, &by_digits, dir, bytes), 0);
 }
 
-/* The tree as text: for each folder its number, its own bytes and those with all below. */
+/* Formats each folder as NUMBER:OWN/WHOLE: its own bytes, and its bytes with all subfolders. */
 static const char *describe(const struct folders *folders)
 {
 	static char text[1024];
@@ -133,7 +133,7 @@ static void test_small_folders_that_are_large_together_are_shown_as_their_common
 	assert_string_equal(describe(&folders), "0:0/20 1:0/20 12:0/20 123:20/20 ");
 }
 
-/* Folders of 50 levels, each in the one before, and a file in the last. */
+/* Folder n is in folder n - 1. */
 static int parent_in_a_chain(void *context, uint64_t dir, uint64_t *parent)
 {
 	(void)context;
@@ -141,7 +141,7 @@ static int parent_in_a_chain(void *context, uint64_t dir, uint64_t *parent)
 	return 0;
 }
 
-static void test_folders_below_the_depth_limit_are_counted_above(void **state)
+static void test_folders_below_the_depth_limit_are_counted_at_the_limit(void **state)
 {
 	const struct folders_map chain = {parent_in_a_chain, NULL};
 	CLEANUP_FOLDERS struct folders folders = {0};
@@ -159,7 +159,6 @@ static void test_folders_below_the_depth_limit_are_counted_above(void **state)
 	assert_int_equal(list[0].whole.bytes, 3);
 }
 
-/* Folders that have nothing in common but the root. */
 static void test_bytes_of_folders_beyond_the_limit_are_counted(void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
@@ -185,7 +184,7 @@ static void test_bytes_of_folders_beyond_the_limit_are_counted(void **state)
 	assert_int_equal(large, 900);
 }
 
-static void test_roots_beyond_the_limit_are_distinguished(void **state)
+static void test_files_beyond_the_limit_in_nine_roots_make_nine_folders(void **state)
 {
 	const struct folders_map roots = {parent_by_digits, NULL};
 	CLEANUP_FOLDERS struct folders folders = {0};
@@ -231,9 +230,9 @@ int main(void)
 		cmocka_unit_test(test_small_folders_are_counted_in_their_parent),
 		cmocka_unit_test(
 			test_small_folders_that_are_large_together_are_shown_as_their_common_parent),
-		cmocka_unit_test(test_folders_below_the_depth_limit_are_counted_above),
+		cmocka_unit_test(test_folders_below_the_depth_limit_are_counted_at_the_limit),
 		cmocka_unit_test(test_bytes_of_folders_beyond_the_limit_are_counted),
-		cmocka_unit_test(test_roots_beyond_the_limit_are_distinguished),
+		cmocka_unit_test(test_files_beyond_the_limit_in_nine_roots_make_nine_folders),
 		cmocka_unit_test(test_empty_input_makes_an_empty_tree),
 		cmocka_unit_test(test_cycle_and_failed_lookup_are_errors),
 	};
