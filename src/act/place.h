@@ -2,8 +2,8 @@
 #ifndef ACT_PLACE_H
 #define ACT_PLACE_H
 
-/* A name in an open directory. System calls act on it without resolving a path again, so a renamed
- * or replaced folder on the path has no effect. Any thread. */
+/* A name in an open directory. System calls use the directory and do not resolve the path again, so
+ * a renamed or replaced folder on the path has no effect. Any thread. */
 
 #include <stdbool.h>
 #include <sys/stat.h>
@@ -26,11 +26,12 @@ MUST_CHECK int place_open(struct place *place, const struct sources *sources, ui
 MUST_CHECK int place_open_below(struct place *place, int root, const char *path, bool cross_mounts);
 void place_close(struct place *place);
 
-/* Returns whether the path, beginning with that of the source, still leads to the open directory.
- * An open directory stays valid if it is moved. Blocks on the source. */
+/* Returns whether the directory of a path in a source is still the open directory, and the source
+ * is still at its own path. Moving a directory does not close it. Blocks on the source. */
 bool place_is_at(const struct place *place, const struct sources *sources, uint32_t source,
 		 const char *path);
 
+/* Returns whether the name is a symlink with this target. */
 bool place_is_symlink_to(const struct place *place, const char *name, const char *target);
 
 /* Identity of a directory, to recognize it when it is opened again. A field that is 0 is
@@ -52,7 +53,7 @@ struct mount_identity {
 	struct root_identity root;
 };
 
-/* Finds the mount that contains an open directory, with /proc. Sets path to the mount point.
+/* Finds the mount that contains an open directory, by /proc. Sets path to the mount point.
  * Returns 0 or -errno. */
 MUST_CHECK int place_find_mount(int directory, struct bytes *path, struct root_identity *root);
 
@@ -60,7 +61,7 @@ MUST_CHECK int place_find_mount(int directory, struct bytes *path, struct root_i
  * mounted. */
 bool place_is_mounted(const struct mount_identity *mount);
 
-/* Returns the time of birth of STATX_BTIME, or 0 if it is unknown. */
+/* Returns the birth time of STATX_BTIME in nanoseconds, or 0 if it is unknown. */
 int64_t place_born_ns(const struct statx *status);
 
 /* Returns whether the name leads to this inode. */
@@ -71,9 +72,9 @@ bool place_leads_to(const struct place *place, const char *name, const struct st
 bool place_is_immutable(const struct place *place);
 
 /* Returns whether the process could not remove a new name from the directory (unlink(2), EPERM).
- * That is so if the directory is append-only or immutable. It is also so if the directory is sticky
- * and neither the directory nor the file belongs to the effective user. CAP_FOWNER, which root may
- * lack, lifts the second condition.
+ * It cannot if the directory is append-only or immutable. Without CAP_FOWNER, which even root may
+ * lack, it cannot in a sticky directory if neither the directory nor the file belongs to the
+ * effective user.
  *
  * owner	of the file that would get the name */
 bool place_has_permanent_names(const struct place *place, uid_t owner);

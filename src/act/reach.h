@@ -12,8 +12,8 @@
  *
  * Each folder on the path of "to" must be searchable by all users, or correspond to a folder on the
  * path of "from": same owner, group and ACL, and at least its search bits. If "to" is on another
- * file system, that must not be remote or FUSE, which check access by rules of their own. In
- * "from", the kernel must follow symlinks of the effective user (fs.protected_symlinks,
+ * file system, it must not be a remote or FUSE file system, because these check access by other
+ * rules. In "from", the kernel must follow symlinks of the effective user (fs.protected_symlinks,
  * proc_sys_fs(5)).
  *
  * from, to	open directories, O_PATH suffices

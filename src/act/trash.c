@@ -4,8 +4,9 @@
  *
  *	comparison	one_act_verify() compares all bytes.
  *	quarantine	one_act_quarantine() renames the copy within its directory and checks it.
- *	journal		The intent is amended with the path of the info file before that is made.
- *	info file	It is on the disk before the copy is renamed into the trash folder.
+ *	journal		The path of the info file is added to the intent before the info file is
+ *			made.
+ *	info file	The info file is on the disk before the copy is renamed into the trash.
  *	last check	If the file in the trash is not the compared inode, or a lease is broken,
  *			the copy is renamed back.
  *
@@ -36,8 +37,8 @@ static int move_to_trash(struct one_act *act, struct trash_folder *trash, const 
 	return r;
 }
 
-/* Writes the path of the info file to the journal before it is made. If the copy does not arrive,
- * undo removes that file. */
+/* Adds the path of the info file to the intent in the journal. If the copy does not arrive in the
+ * trash, undo removes the info file. */
 static int note_info(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	CLEANUP_BYTES struct bytes info = {0};
@@ -50,7 +51,7 @@ static int note_info(struct one_act *act, const struct trash_folder *trash, cons
 	return journal_amend(act->journal, &intent);
 }
 
-/* Takes a file out of the trash again: it is not the compared one, or the copy is needed. */
+/* Renames a file in the trash back: it is not the compared file, or the copy is needed. */
 static void take_out(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	if (renameat2(trash->files, name, act->copy.place.directory, act->other, RENAME_NOREPLACE) <

@@ -110,9 +110,9 @@ static int open_home_trash(struct trash_folder *trash, int directory, const char
 
 /* ---- trash of a mount ---------------------------------------------------------------- */
 
-/* Opens the root directory of the mount that contains a directory. *levels: its distance above the
- * directory. Returns -EXDEV if it is not the root of a mount, as in a subvolume that is not
- * mounted: no desktop searches a trash there. */
+/* Opens the root directory of the mount that contains a directory. Sets *levels to the number of
+ * levels between both. Returns -EXDEV if the topmost directory is not the root of a mount, as in an
+ * unmounted subvolume. No desktop searches a trash there. */
 static int open_top(int directory, size_t *levels)
 {
 	int top = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -140,8 +140,10 @@ static int open_top(int directory, size_t *levels)
 	return -errno;
 }
 
-/* Splits the absolute path of a file at the directory that is this many levels above that of the
- * file. */
+/* Splits the absolute path of a file at a directory.
+ *
+ * levels	number of levels of that directory above the directory of the file
+ */
 static int split_path(struct trash_folder *trash, const char *absolute, size_t levels)
 {
 	size_t end = strlen(absolute);
@@ -158,7 +160,7 @@ static int split_path(struct trash_folder *trash, const char *absolute, size_t l
 	return r < 0 ? r : bytes_append_text(&trash->original, absolute + end + 1);
 }
 
-/* Opens .Trash/UID. An administrator must have made .Trash: not a symlink, and sticky. */
+/* Opens .Trash/UID. .Trash must exist, must be sticky and must not be a symlink. */
 static int open_shared_trash(int top, const char *user)
 {
 	AUTO_CLOSE int shared =

@@ -10,7 +10,8 @@
 #include "base/json_path.h"
 #include "base/json_read.h"
 
-/* Every function here that has a parameter why returns 0, -EPROTO with *why set, or -ENOMEM. */
+/* A function with the parameter why returns 0, -EPROTO with *why set, or -ENOMEM. get_end() returns
+ * MANIFEST_END instead of 0. */
 
 static int wrong(const char **why, const char *what)
 {

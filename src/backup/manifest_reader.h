@@ -2,9 +2,9 @@
 #ifndef BACKUP_MANIFEST_READER_H
 #define BACKUP_MANIFEST_READER_H
 
-/* Reads a manifest line by line. It checks the order of the lines, which excludes repeated names,
- * and that the last line exists and matches the lines before. Takes memory for one line. One thread
- * at a time; blocks on the disk.
+/* Reads a manifest line by line. Checks the order of the lines, which excludes repeated names.
+ * Checks that the last line exists and matches the lines before. Takes memory for one line. One
+ * thread at a time; blocks on the disk.
  */
 
 #include <stdint.h>
@@ -20,7 +20,7 @@ struct manifest_reader {
 	long offset; /* of the next read */
 	struct bytes read; /* bytes read from the file */
 	size_t at; /* offset in read of the next line */
-	bool at_end; /* the file is read to its end */
+	bool at_end; /* the file was read to its end */
 	uint64_t line; /* number of the last line, from 1 */
 	uint64_t names;
 	uint64_t bytes; /* sum of the sizes of all names */
@@ -37,8 +37,8 @@ void manifest_reader_deinit(struct manifest_reader *reader);
 #define CLEANUP_MANIFEST_READER CLEANUP(manifest_reader_deinit)
 
 /* Reads the next name into reader->name, valid until the next call. Returns 0, MANIFEST_END after
- * the last name if the manifest is correct, or -errno (logged with the number of the line); -EPROTO
- * if the file is not a valid manifest. */
+ * the last name of a correct manifest, or -errno. Returns -EPROTO if the file is not a valid
+ * manifest. Logs failures with the number of the line. */
 MUST_CHECK int manifest_reader_next(struct manifest_reader *reader);
 
 /* Logs that the last line cannot be used, with its number. Returns -EPROTO. */

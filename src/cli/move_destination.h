@@ -2,14 +2,13 @@
 #ifndef CLI_MOVE_DESTINATION_H
 #define CLI_MOVE_DESTINATION_H
 
-/* The destination folder of `move`. For the first thread. */
+/* The destination folder of `move`. Main thread only. */
 
 #include "base/attributes.h"
 #include "source/source.h"
 
-/* Refuses a folder that is or is inside a source, or contains one, also through another mount of
- * the same file system (mount --bind). Otherwise, copies moved there would be found as copies
- * again.
+/* Refuses a folder that is a source, is inside a source or contains a source, also through a bind
+ * mount. In such a folder, moved copies would be found as copies again.
  *
  * destination	absolute, without symlinks; NULL: nothing is moved
  *

@@ -12,9 +12,8 @@
 
 #include "base/attributes.h"
 
-/* Opens the folder of an index, and checks the owner of it and of each file of the index.
- *
- * If other users may write to the folder, this permission is removed first.
+/* Opens the folder of an index, and checks the owners of the folder and of each file of the index.
+ * If other users have write permission for the folder, removes this permission first.
  *
  * folder	its last component must not be a symbolic link
  * fd		set to the descriptor of the folder, which the caller closes. All further accesses

@@ -10,8 +10,9 @@
 #include "base/log.h"
 #include "store/value.h"
 
-/* Address space, not memory or disk: enough for about 200 million files. If it cannot be mapped
- * (ulimit -v), half of it is tried, down to MAP_BYTES_MIN. The map grows when it is full. */
+/* Address space for the map, enough for about 200 million files. It costs no memory and no disk
+ * space. If mapping fails (ulimit -v), half the size is tried, down to MAP_BYTES_MIN. The map grows
+ * when it is full. */
 #define MAP_BYTES_DEFAULT (UINT64_C(64) << 30)
 #define MAP_BYTES_MIN (UINT64_C(16) << 20)
 #define READERS_MAX 254
@@ -37,7 +38,7 @@ int store_error(int mdb_code)
 	case MDB_INVALID:
 	case MDB_CURSOR_FULL:
 	case MDB_PAGE_FULL:
-	case MDB_BAD_TXN: /* an earlier operation met such a page */
+	case MDB_BAD_TXN: /* an earlier operation found such a page */
 		return -EUCLEAN;
 	case MDB_TXN_FULL:
 		return -E2BIG;
@@ -371,7 +372,7 @@ int store_write_begin(struct store *store, MDB_txn **txn)
 	if (r < 0)
 		return r;
 	check_foreign_changes(store);
-	/* the pages of their snapshots could never be reused otherwise */
+	/* releases the snapshots of killed processes, so that their pages can be reused */
 	r = mdb_reader_check(store->env, &dead);
 	if (r || dead)
 		log_debug("index: %d snapshots of killed processes (%d)", dead, r);
@@ -400,12 +401,11 @@ int store_write_commit(struct store *store, MDB_txn *txn)
 void store_write_abort(struct store *store, MDB_txn *txn)
 {
 	mdb_txn_abort(txn);
-	store_note_change(store); /* it may have written pages of the discarded transaction */
+	store_note_change(store); /* LMDB may have written pages of the transaction */
 }
 
 /* Returns whether an area of this size can be mapped. LMDB unmaps the old map before it maps a
- * larger one, and would be left with none.
- */
+ * larger one. If that failed, LMDB would have no map. */
 static bool can_map(uint64_t bytes)
 {
 	void *probe =

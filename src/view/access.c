@@ -86,8 +86,9 @@ static int open_searched(const struct attempt *attempt, int at)
 	return fd;
 }
 
-/* Opens (O_PATH) the path, if the caller can reach or find it, and checks the access mode. Returns
- * -EXDEV if an unknown mount is on the path to the source, or another -errno. */
+/* Opens the path with O_PATH, if the caller can search (or list) its parent directories. Checks the
+ * access mode. Returns -EXDEV if an unknown mount is on the path to the source, or another
+ * -errno. */
 static int open_path(const struct attempt *attempt)
 {
 	int fd = source_root_open(&attempt->root), r;
@@ -119,9 +120,10 @@ static int hide_reason(int result)
 	}
 }
 
-/* caller	NULL: the permissions of this process
+/* Calls open_path() with the permissions of the caller and returns its result.
  *
- * Returns what open_path() does. */
+ * caller	NULL: the permissions of this process
+ */
 static int open_path_as(const struct caller *caller, const struct attempt *attempt)
 {
 	int fd = caller ? caller_impersonate(caller) : 0;
@@ -134,8 +136,10 @@ static int open_path_as(const struct caller *caller, const struct attempt *attem
 	return fd;
 }
 
-/* Checks an access to a path that the index has, relative to the source. Ends path with a NUL.
- * Fills in the current attributes of the object. */
+/* Checks an access to the object at a path. Fills in its current attributes.
+ *
+ * path	relative to the source, from the index; a NUL is appended
+ */
 static int access_path(const struct view_query *query, struct attempt *attempt, struct bytes *path,
 		       uint32_t source, struct attributes *now)
 {
@@ -180,8 +184,8 @@ static int access_check_dir(const struct view_query *query, uint64_t id, int acc
 	int r = get_dir(query, id, &dir);
 
 	if (r == 0 && dir.flags & DIR_NOT_ENTERED && dir.parent) {
-		/* another file system, whose server possibly does not respond: only the parent of
-		 * the mount point is checked */
+		/* The server of another file system may not respond. Only the directory that
+		 * contains the mount point is checked. */
 		attempt.access = X_OK;
 		r = get_dir(query, dir.parent, &dir);
 	}

@@ -20,7 +20,7 @@ struct node_ops {
 	/* NULL if such a node is never a directory */
 	int (*lookup)(const struct view_query *query, uint64_t node, const char *name,
 		      struct stat *attributes);
-	/* Appends the path of the node, as view_path. */
+	/* Appends the path of the node, like view_path(). */
 	int (*path)(const struct view_query *query, uint64_t node, struct bytes *path);
 	/* Checks that the node can be listed; fills in the node of "..". */
 	int (*list_begin)(const struct view_query *query, uint64_t node, uint64_t *parent);
@@ -54,7 +54,8 @@ MUST_CHECK int by_size_lookup(const struct view_query *query, const char *name,
 MUST_CHECK int by_size_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
 			    void *context);
 
-/* Appends the target of a link, for content.c. -ENOENT if the group does not exist. */
+/* Appends the target of a link, for content.c. Returns 0, -ENOENT if the group does not exist, or
+ * another -errno. */
 MUST_CHECK int by_size_target(const struct view_query *query, uint64_t node, struct bytes *target);
 
 #endif

@@ -44,7 +44,7 @@ struct audit {
 	uint64_t regular, redundant_links, visible, holders, places;
 };
 
-/* Whether the record exists. */
+/* Returns whether the record exists. */
 static inline bool audit_has(struct audit *a, enum table table, struct key key)
 {
 	struct span fields;
@@ -64,7 +64,7 @@ static inline uint64_t audit_number(struct audit *a, enum table table, struct ke
 	return number;
 }
 
-/* A copy that is not the kept one, of a file that has names. */
+/* Returns whether the file is in a group of several inodes and is not the kept copy. */
 static inline bool audit_is_redundant(struct audit *a, uint64_t file)
 {
 	struct content_record content;
@@ -75,7 +75,8 @@ static inline bool audit_is_redundant(struct audit *a, uint64_t file)
 	       group.kept != file;
 }
 
-/* Counts the redundant names in a directory and its subdirectories that have a count. */
+/* Checks the record of TABLE_REDUNDANT of a directory: the number of its redundant names and of its
+ * subdirectories with such a record. */
 static inline void audit_redundant(struct audit *a, uint64_t dir)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
@@ -133,7 +134,7 @@ static inline void audit_entry(struct audit *a, struct span key, struct span fie
 	}
 }
 
-/* A name with an id of its own has a place in the group. */
+/* Checks that the name has an id and, if the file is in a group, a record in TABLE_PLACE. */
 static inline void audit_place(struct audit *a, const struct file_name *name, uint64_t group)
 {
 	struct key key = key_pair(group, name->id);
@@ -166,7 +167,7 @@ static inline void audit_places(struct audit *a, const struct file_record *file)
 		audit_place(a, &name, content.group);
 }
 
-/* All names of the file, each of which must be an entry for it. */
+/* Checks that each name of the file is an entry that refers to the file. */
 static inline void audit_names(struct audit *a, const struct file_record *file)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
@@ -225,7 +226,7 @@ static inline void audit_content(struct audit *a, struct span key, struct span f
 	assert_int_equal(group.size, file.attributes.size);
 }
 
-/* Whether an orphan has a content of this group. */
+/* Returns whether a file without names has a content of this group. */
 static inline bool audit_is_awaited(struct audit *a, uint64_t group)
 {
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
@@ -312,7 +313,7 @@ static inline void audit_record(struct audit *a, enum table table, struct span k
 		audits[table](a, key, fields);
 }
 
-/* Uses a cursor of its own, as the checks move those of the reader. */
+/* Checks all records of a table. Uses a separate cursor, as the checks move those of the reader. */
 static inline void audit_table(struct audit *a, enum table table)
 {
 	struct span key, fields;
@@ -343,7 +344,7 @@ static inline void audit_index(struct catalog *catalog)
 		audit_table(&a, (enum table)table);
 	assert_int_equal(catalog_get_totals(a.reader, &totals), 0);
 	catalog_read_end(a.reader);
-	/* with the checks from the other side, these counts leave no unreferenced record */
+	/* the checks above found each required record; equal counts exclude further records */
 	assert_int_equal(a.counts[TABLE_BYSIZE], a.regular);
 	assert_int_equal(a.counts[TABLE_LINK], a.redundant_links);
 	assert_int_equal(a.counts[TABLE_PLACE], a.places);

@@ -16,11 +16,11 @@
 struct tree {
 	struct fixture index;
 	char base[64]; /* of the index */
-	char source[96]; /* on a disk, as tmpfs does not change a time with each store */
+	char source[96]; /* on a disk: tmpfs does not change times for writes to mapped memory */
 	struct sources sources;
 	struct ingest_settings settings;
 	struct ingest_result result; /* of the last scan */
-	uint64_t candidates; /* files of a size that others have, of the last scan */
+	uint64_t candidates; /* files with the size of another file, in the last scan */
 	int fd; /* the source */
 };
 
@@ -98,7 +98,7 @@ static inline void write_text(const struct tree *t, const char *path, const char
 	write_bytes(t, path, text, strlen(text));
 }
 
-/* Writes a file of this length, a few bytes of which depend on content. */
+/* Writes a file of this length. Up to four of its bytes depend on content. */
 static inline void write_content(const struct tree *t, const char *path, size_t length,
 				 unsigned int content)
 {
@@ -128,7 +128,7 @@ static inline void scan(struct tree *t)
 	t->candidates = ingest.progress.candidates;
 }
 
-/* The id of a path, 0 if the index does not have it. */
+/* Returns the id of a path, or 0 if the index does not have the path. */
 static inline uint64_t id_of_path(const struct tree *t, const char *path)
 {
 	uint64_t id = t->index.roots[0];
@@ -141,7 +141,7 @@ static inline uint64_t id_of_path(const struct tree *t, const char *path)
 	return id;
 }
 
-/* The group of a file, 0 if it is in no group. */
+/* Returns the group of a file, or 0 if the file is in no group. */
 static inline uint64_t group_of_path(const struct tree *t, const char *path)
 {
 	uint64_t id = id_of_path(t, path);
