@@ -81,8 +81,8 @@ void one_act_fail(struct one_act *act, int error)
 }
 
 /* Returns whether kept file and copy are one file although their file systems differ. An overlay or
- * a FUSE file system can show a file a second time. In that case ctime of the kept file moves when
- * the copy is renamed. AT_STATX_FORCE_SYNC reads it without caches. */
+ * a FUSE file system can show a file a second time. In that case renaming the copy
+ * changes ctime of the kept file. AT_STATX_FORCE_SYNC reads ctime without caches. */
 static bool is_kept_itself(const struct one_act *act)
 {
 	const struct stat *before = &act->kept->held.status;
@@ -140,8 +140,8 @@ bool one_act_verify(struct one_act *act)
 	return one_act_still_holds(act);
 }
 
-/* Syncs the kept file again. Without a lease a program or another host may have written it since it
- * was synced, even with the same bytes. */
+/* Syncs the kept file again. Without a lease, a program or another host may have written to the
+ * file after its last sync, even the same bytes. */
 static bool sync_kept(struct one_act *act)
 {
 	if (fsync(act->kept->held.fd) == 0)
@@ -183,12 +183,12 @@ enum {
 	SAVED_ELSEWHERE = 255,
 };
 
-/* Rescue folders, tried in this order: they get the bytes of a copy that has no space on its own
- * file system. Bytes in memory (/dev/shm) last until the act ends. By then the removed file has
- * freed its space, and the end of the act restores them. */
+/* Rescue folders in the order of use. They get the bytes of a copy if its own file system has no
+ * space. Bytes in memory (/dev/shm) must last only until the end of the act: the removed file has
+ * freed its space by then, and the end of the act restores the copy. */
 static const char *const rescue_folders[] = {NULL /* the index */, "/var/tmp", "/dev/shm"};
 
-/* Opens a private folder in a rescue folder. Sets path to that of the file to be made in it. */
+/* Opens a private folder in a rescue folder. Sets path to the path of a new file in it. */
 static int open_rescue(const struct one_act *act, const char *rescue, struct bytes *path, int *fd)
 {
 	int r;
@@ -207,8 +207,8 @@ static int open_rescue(const struct one_act *act, const char *rescue, struct byt
 	return *fd < 0 ? -errno : bytes_format(path, "/%s", act->other);
 }
 
-/* Saves the bytes in a rescue folder. The journal has their path, synced, before they are written;
- * they are synced, too. */
+/* Saves the bytes in a rescue folder and syncs them. Their path is synced to the journal before the
+ * bytes are written. */
 static int save_to(struct one_act *act, const char *rescue)
 {
 	CLEANUP_BYTES struct bytes path = {0}, original = {0};
@@ -230,8 +230,8 @@ static int save_to(struct one_act *act, const char *rescue)
 	if (bytes_format(&original, "%s/%s", intent.source, intent.path) == 0 &&
 	    bytes_text(&original))
 		log_error(
-			"cannot restore %s, whose kept file is missing: no space on its disk; its "
-			"bytes are saved in %s; %s",
+			"cannot restore %s, whose kept file is missing: no space left on the disk; "
+			"saved the bytes in %s; %s",
 			quote_path(bytes_text(&original)), quote_path(intent.saved),
 			noted < 0 ? "copy them back"
 				  : "free some space, then run 'twinfs recover'");

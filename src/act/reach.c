@@ -88,7 +88,7 @@ static int find_steps(struct steps *steps, int directory)
 	return r;
 }
 
-/* Returns whether one folder admits all users that another one admits. */
+/* Returns whether a folder admits all users that another folder admits. */
 static bool admits_users_of(const struct step *step, const struct step *other)
 {
 	unsigned int bits = step->status.st_mode & SEARCH_BITS;
@@ -110,7 +110,7 @@ static bool is_passed_by_all(const struct step *step, const struct steps *from)
 	return false;
 }
 
-/* Returns whether the kernel refuses other users to follow symlinks of the effective user in the
+/* Returns whether the kernel forbids other users to follow symlinks of the effective user in the
  * folder. */
 static bool is_protected(const struct stat *folder)
 {

@@ -51,8 +51,8 @@ static int walk_failed(void *context, const char *path, int error)
 
 /* ---- directories ------------------------------------------------------------------------- */
 
-/* Ensures that the user can write to a directory. An interrupted restore may have set its final
- * mode already. */
+/* Ensures that the user can write to a directory. An interrupted restore may already have set the
+ * final mode of the directory. */
 static int grant_access(int directory)
 {
 	struct stat status;
@@ -124,7 +124,7 @@ static int leave(void *context, const struct tree_dir *dir)
 		return 0;
 	fd = open_beneath(restoring->target, dir->path, O_PATH | O_DIRECTORY, true);
 	if (fd == -ENOENT)
-		return 0; /* it could not be made, which is logged already */
+		return 0; /* making the directory failed, which was logged */
 	r = fd < 0 ? fd : xattrs_read(&restoring->xattrs, dir->fd);
 	metadata = metadata_of(&dir->status, &restoring->xattrs);
 	if (r == 0)
@@ -142,9 +142,9 @@ static int open_item(const struct restoring *restoring, const struct tree_dir *d
 	return open_beneath_for_reading(dir->fd, name, 0, true);
 }
 
-/* Formats the key in links/ of an inode of the backup. The key of the backup's own file system has
- * no device number, so it is the same after a remount. Size and mtime distinguish inodes that reuse
- * a number. */
+/* Formats the key in links/ of an inode of the backup. Keys of inodes on the backup's own file
+ * system have no device number, so they are the same after a remount. Size and mtime distinguish
+ * inodes that reuse a number. */
 static void format_key(char key[static KEY_SIZE], const struct restoring *restoring,
 		       const struct stat *status)
 {

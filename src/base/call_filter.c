@@ -20,12 +20,12 @@
 /* System call filters (seccomp(2)) as lists of allowed calls.
  *
  * A list of refused calls would miss each call that a later kernel adds. Calls that are not listed
- * fail with EPERM. The C library tries some newer calls first and falls back to older ones on
- * ENOSYS, so calls with numbers that this file does not know fail with ENOSYS. So does clone3(2),
- * whose flags a filter cannot see.
+ * fail with EPERM. Calls newer than CALL_LAST_KNOWN fail with ENOSYS, because the C library then
+ * falls back to older calls. clone3(2) also fails with ENOSYS, because a filter cannot see its
+ * flags.
  *
- * Kernels since 5.11 cache which calls a filter allows regardless of their arguments, so only calls
- * with conditions cost time.
+ * Kernels since 5.11 cache which calls a filter allows with any arguments, so only calls with
+ * conditions cost time.
  */
 
 /* System call numbers differ between processors, so each filter is for one processor. */
@@ -58,8 +58,8 @@
 /* Bit of the x32 interface of x86-64, which has separate numbers. */
 #define CALL_X32 0x40000000U
 
-/* Calls that are allowed with any arguments, frequent ones first. None of them changes anything
- * that a Landlock rule or an open descriptor does not already allow. */
+/* Calls that are allowed with any arguments, frequent calls first. They can change only what a
+ * Landlock rule or an open descriptor allows to change. */
 static const uint32_t allowed[] = {
 	/* descriptors */
 	SYS_read, SYS_write, SYS_pread64, SYS_writev, SYS_splice, SYS_openat2, SYS_openat,
@@ -194,16 +194,15 @@ static const uint32_t
 				PR_GET_SECCOMP,
 };
 
-/* Flags of clone(2) that make namespaces. The bit of CLONE_NEWTIME is part of the signal number
- * there.
- */
+/* Flags of clone(2) that make namespaces. CLONE_NEWTIME is missing, because clone(2) uses its bit
+ * for the signal number. */
 #define NEW_NAME_SPACES                                                                           \
 	((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 		    CLONE_NEWPID | CLONE_NEWNET))
 
 /* ---- instructions ------------------------------------------------------------------- */
 
-/* Bounds the head, two instructions for each call, the rules with conditions, and the end. */
+/* Maximum length of a filter. Each allowed call takes two instructions. */
 #define STEPS_MAX 1024
 
 struct filter {
@@ -297,7 +296,7 @@ static void load_argument(struct filter *filter, unsigned int number)
 	load(filter, offsetof(struct seccomp_data, args) + (size_t)8 * number + LOWER_HALF);
 }
 
-/* These three functions refuse the call unless the loaded value meets a condition. */
+/* The next three functions refuse the call unless the loaded value meets a condition. */
 
 static void require_equal(struct filter *filter, uint32_t value)
 {
@@ -345,9 +344,8 @@ static void allow_if_among(struct filter *filter, uint32_t call, unsigned int ar
 	end_rule(filter, begin);
 }
 
-/* Allows the call, but executable memory only if with_code is set. Code is mapped when a program
- * starts; afterwards only a loaded library would need this.
- */
+/* Allows the call, but executable memory only if with_code is set. A program maps its code before
+ * the filter is set; later only a loaded library needs executable memory. */
 static void allow_without_code(struct filter *filter, uint32_t call, bool with_code)
 {
 	unsigned short begin = begin_rule(filter, call);
@@ -374,8 +372,8 @@ static void allow_threads(struct filter *filter)
 	end_rule(filter, begin);
 }
 
-/* Allows to send to the address that the socket is connected to. The address for sendmsg(2) is in
- * memory, which a filter cannot see. */
+/* Allows sending to the address that the socket is connected to. sendmsg(2) is not allowed, because
+ * its address is in memory, which a filter cannot see. */
 static void allow_send_without_address(struct filter *filter)
 {
 	unsigned short begin = begin_rule(filter, SYS_sendto);
@@ -388,9 +386,8 @@ static void allow_send_without_address(struct filter *filter)
 	end_rule(filter, begin);
 }
 
-/* Allows to change only the effective id, as base/caller.c does: the thread can always revert to
- * its own id.
- */
+/* Allows changing only the effective id, as base/caller.c does. The thread can always revert to its
+ * own id. */
 static void allow_effective_id(struct filter *filter, uint32_t call)
 {
 	unsigned short begin = begin_rule(filter, call);

@@ -11,7 +11,9 @@
 #include "catalog/scan_settings.h"
 
 /* Logs that an option of the command differs from that of the process that maintains the index.
- * Both texts have the options as on the command line. */
+ *
+ * asked, known	both options as on the command line
+ */
 static int refuse(const struct served_options *options, const char *asked, const char *known)
 {
 	AUTO_FREE char *mount_point = NULL;
@@ -19,8 +21,8 @@ static int refuse(const struct served_options *options, const char *asked, const
 	int r = catalog_owner(options->folder, &pid, &mount_point);
 
 	if (r == 0 && pid != 0 && mount_point[0] != '\0')
-		log_error("cannot use the index with %s: the view at %s, which maintains it, has "
-			  "%s; use the options of the view, unmount it first, or choose another "
+		log_error("cannot use the index with %s: the view at %s maintains the index with "
+			  "%s; use the options of the view, unmount the view, or choose another "
 			  "index with --index",
 			  asked, quote_path(mount_point), known);
 	else
@@ -67,8 +69,8 @@ static const char *file_systems_option(bool cross)
 	return cross ? "--cross-file-systems" : "--one-file-system";
 }
 
-/* Checks --cross-file-systems. An act must not exceed its own option, also if that is the
- * default. */
+/* Checks --cross-file-systems. An act without this option must not change files of other file
+ * systems, even if the view has them. */
 static int check_file_systems(const struct served_options *options,
 			      const struct scan_settings *known)
 {
@@ -117,8 +119,8 @@ static int check_min_size(const struct served_options *options, struct catalog_r
 	return refuse(options, asked, known);
 }
 
-/* While another process changes the index, a part of its contents is from an earlier scan, which
- * may have had other options. */
+/* Refuses options while another process updates the index: a part of the index is then from an
+ * earlier scan, which may have had other options. */
 static int check_unfinished(const struct served_options *options)
 {
 	const struct index_settings *settings = options->settings;

@@ -8,8 +8,8 @@
 #include "base/clock.h"
 #include "mount/session.h"
 
-/* Limit of waiting requests that arrived over io_uring: half of a ring, for which libfuse makes
- * eight entries per processor. */
+/* Limit of waiting requests that arrived over io_uring: half of the eight ring entries that libfuse
+ * makes for each processor. */
 #define IO_URING_WAITERS_MAX 4
 
 struct sync_waiter {
@@ -22,8 +22,8 @@ struct sync_waiter {
 	uint64_t ticket;
 	bool registered;
 	bool interrupted;
-	bool synced; /* its ticket was reached: */
-	uint64_t after; /* reply when this many invalidations are processed */
+	bool synced; /* its ticket was reached; after and error are set */
+	uint64_t after; /* number of invalidations to be processed before the reply */
 	int error; /* positive errno, or 0 */
 };
 
@@ -64,7 +64,7 @@ void session_rechecked(struct session *session, uint64_t ticket)
 	pthread_mutex_unlock(&notifier->lock);
 }
 
-/* Replies to a read of sync. Stores the text for reads of its rest. */
+/* Replies to a read of .twinfs/sync. Stores the text for later reads at higher offsets. */
 static void reply_sync(struct session *session, struct sync_waiter *waiter)
 {
 	CLEANUP_BYTES struct bytes answer = {0}, before = {0};
@@ -139,9 +139,9 @@ static void on_interrupt(fuse_req_t request, void *context)
 		finish(session, waiter, EINTR);
 }
 
-/* Can another request wait? Over io_uring each waiting request occupies an entry of the ring. If
- * all are occupied, no other request is answered, including those that the notifier waits for. Must
- * be called with the lock held. */
+/* Returns whether another request can wait. Over io_uring, each waiting request occupies an entry
+ * of the ring. If all entries are occupied, no other request is answered, including those that the
+ * notifier waits for. Must be called with the lock held. */
 static bool has_room(const struct notifier *notifier, const struct sync_waiter *waiter)
 {
 	const struct sync_waiter *other = notifier->waiters;
@@ -152,7 +152,7 @@ static bool has_room(const struct notifier *notifier, const struct sync_waiter *
 	return count < IO_URING_WAITERS_MAX || !request_is_io_uring(waiter->request);
 }
 
-/* Adds a waiter to the list. Returns 0, or a positive errno and leaves it out. */
+/* Adds a waiter to the list. Returns 0, or a positive errno without adding it. */
 static int add_waiter(struct session *session, struct sync_waiter *waiter)
 {
 	struct notifier *notifier = &session->notifier;

@@ -31,7 +31,7 @@ static const struct option_rule rules[] = {
 	{"passthrough", MOUNT_OPTION_PASSTHROUGH, NULL},
 	{"trusted_xattrs", MOUNT_OPTION_TRUSTED_XATTRS, NULL},
 
-	{"allow_root", MOUNT_OPTION_REFUSED, "the kernel would let all users in"},
+	{"allow_root", MOUNT_OPTION_REFUSED, "the kernel would give all users access"},
 	{"bind", MOUNT_OPTION_REFUSED, "a view cannot be bind-mounted with this option"},
 	{"rbind", MOUNT_OPTION_REFUSED, "a view cannot be bind-mounted with this option"},
 	{"remount", MOUNT_OPTION_REFUSED, "unmount the view and mount it again"},

@@ -10,15 +10,15 @@
 
 #include "catalog/record.h"
 
-/* A directory or file of a source, with its attributes in the source. A directory always has one
- * link, because find(1) would otherwise count subdirectories by it, and the view can omit some. */
+/* Sets the attributes of a directory or file of a source. A directory always has one link. From a
+ * larger number, find(1) would compute the number of subdirectories, but the view can omit some. */
 void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
 
-/* A file of a source, with the version of its content as st_dev. */
+/* Sets the attributes of a file of a source. st_dev is the version of its content. */
 void stat_set_file_record(struct stat *stat, const struct file_record *file);
 
-/* A directory, file or symlink that only the view has. It belongs to the user of this process and
- * is read-only. */
+/* Set the attributes of a directory, file or symlink that only the view has. It belongs to the user
+ * of this process and is read-only. */
 void stat_set_directory(struct stat *stat, uint64_t node, struct timespec changed);
 void stat_set_file(struct stat *stat, uint64_t node, struct timespec changed);
 void stat_set_symlink(struct stat *stat, uint64_t node, size_t target_length,

@@ -358,7 +358,7 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
             new.touch()
             new.rename(kept)
             _, error = process.communicate(timeout=60)
-        assert b"are saved in" in error
+        assert b"saved the bytes in" in error
         twinfs.ok("recover")
         assert copy.read_bytes() == data
         assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))

@@ -25,7 +25,7 @@ static void find(const struct delta_group *groups, size_t group_count,
 	count = builder.redundancy.length / sizeof(*redundancy);
 }
 
-static int forget(void **state)
+static int free_builder(void **state)
 {
 	(void)state;
 	delta_builder_free(&builder);
@@ -86,5 +86,5 @@ int main(void)
 		cmocka_unit_test(test_copy_that_joins_another_group_is_redundant_in_that_group),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, forget);
+	return cmocka_run_group_tests(tests, NULL, free_builder);
 }

@@ -12,7 +12,7 @@ static void add_file(struct fixture *fixture, const char *name, uint64_t size)
 	fixture_add_file(fixture, root_of(fixture), name, &file);
 }
 
-/* All that a file says, with a NUL. */
+/* Returns the content of a file as text. */
 static const char *content_of(struct fixture *fixture, uint64_t node)
 {
 	static char text[16384];
@@ -27,7 +27,7 @@ static const char *content_of(struct fixture *fixture, uint64_t node)
 	return text;
 }
 
-static void test_pending_lists_files_whose_size_is_not_theirs_alone(void **state)
+static void test_pending_lists_files_that_share_their_size(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -58,8 +58,8 @@ static void test_pending_lists_files_whose_size_is_not_theirs_alone(void **state
 	fixture_close(&fixture);
 }
 
-/* A maker of reports that wants one itself while it makes one, until that is refused. */
-struct asking {
+/* The context of make_report(), which opens the report again until that is refused. */
+struct nested_report {
 	struct fixture *fixture;
 	unsigned int depth;
 	int refused;
@@ -67,16 +67,16 @@ struct asking {
 
 static int make_report(void *context, struct bytes *page, const struct interruption *interruption)
 {
-	struct asking *asking = context;
+	struct nested_report *nested = context;
 	struct view_file file;
 	int r;
 
 	(void)interruption;
-	asking->depth++;
-	r = view_open(&asking->fixture->call, FIXED_REPORT, &file);
+	nested->depth++;
+	r = view_open(&nested->fixture->call, FIXED_REPORT, &file);
 	view_close(&file);
 	if (r < 0)
-		asking->refused = r;
+		nested->refused = r;
 	return bytes_append_text(page, "<p>page</p>");
 }
 
@@ -89,18 +89,18 @@ static void set_report(struct fixture *fixture,
 	view_set_hooks(&fixture->view, &hooks);
 }
 
-static void test_few_reports_are_made_at_a_time_and_one_more_is_refused(void **state)
+static void test_reports_beyond_the_limit_at_one_time_are_refused(void **state)
 {
 	struct fixture fixture;
-	struct asking asking = {.fixture = &fixture};
+	struct nested_report nested = {.fixture = &fixture};
 
 	(void)state;
 	fixture_open(&fixture, one_source);
-	set_report(&fixture, make_report, &asking);
+	set_report(&fixture, make_report, &nested);
 	for (unsigned int i = 1; i <= 2; i++) {
 		assert_memory_equal(content_of(&fixture, FIXED_REPORT), "<p>page</p>\n\n", 13);
-		assert_int_equal(asking.depth, i * VIEW_REPORTS_MAX);
-		assert_int_equal(asking.refused, -EBUSY);
+		assert_int_equal(nested.depth, i * VIEW_REPORTS_MAX);
+		assert_int_equal(nested.refused, -EBUSY);
 	}
 	fixture_close(&fixture);
 }
@@ -124,17 +124,17 @@ static int make_no_report(void *context, struct bytes *page,
 	return -EINTR;
 }
 
-static void test_report_has_the_size_that_it_says(void **state)
+static void test_report_has_the_size_that_stat_returns(void **state)
 {
-	struct asking asking = {.depth = 0};
+	struct nested_report nested = {.depth = 0};
 	struct fixture fixture;
 	struct view_file file;
 	struct stat attributes;
 
 	(void)state;
 	fixture_open(&fixture, one_source);
-	asking.fixture = &fixture;
-	set_report(&fixture, make_report, &asking);
+	nested.fixture = &fixture;
+	set_report(&fixture, make_report, &nested);
 	assert_int_equal(view_getattr(&fixture.call, FIXED_REPORT, &attributes), 0);
 	assert_int_equal(view_open(&fixture.call, FIXED_REPORT, &file), 0);
 	assert_int_equal(file.content.length, attributes.st_size);
@@ -148,8 +148,8 @@ static void test_report_has_the_size_that_it_says(void **state)
 	fixture_close(&fixture);
 }
 
-/* https://prometheus.io/docs/instrumenting/exposition_formats/: names of [a-zA-Z0-9_:], each with
- * its HELP and TYPE before it, counters that end in _total, and a last newline. */
+/* Checks the lines of one metric: HELP, TYPE, and values with the name of the metric. Only names of
+ * counters end in _total. See https://prometheus.io/docs/instrumenting/exposition_formats/. */
 static void check_metric(char *help, char *type, char *value, char **rest)
 {
 	char name[64], kind[16], named[64];
@@ -171,12 +171,12 @@ static void check_metric(char *help, char *type, char *value, char **rest)
 	}
 	if (!value)
 		return;
-	/* it was the next one's first line */
+	/* value is the first line of the next metric */
 	(*rest)[-1] = '\n';
 	*rest = value;
 }
 
-static void test_metrics_have_the_form_of_prometheus(void **state)
+static void test_metrics_have_the_format_of_prometheus(void **state)
 {
 	struct fixture fixture;
 	char *text, *rest;
@@ -199,7 +199,7 @@ static void test_metrics_have_the_form_of_prometheus(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_metrics_count_what_the_view_holds(void **state)
+static void test_metrics_have_counts_and_state_of_the_view(void **state)
 {
 	struct fixture fixture;
 	const char *text;
@@ -224,7 +224,7 @@ static void test_metrics_count_what_the_view_holds(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_status_tells_what_is_not_watched_and_what_to_do(void **state)
+static void test_status_has_unwatched_directories_and_a_remedy(void **state)
 {
 	struct fixture fixture;
 	unsigned long number = 0;
@@ -256,12 +256,12 @@ static void test_status_tells_what_is_not_watched_and_what_to_do(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_few_reports_are_made_at_a_time_and_one_more_is_refused),
-		cmocka_unit_test(test_report_has_the_size_that_it_says),
-		cmocka_unit_test(test_pending_lists_files_whose_size_is_not_theirs_alone),
-		cmocka_unit_test(test_metrics_have_the_form_of_prometheus),
-		cmocka_unit_test(test_metrics_count_what_the_view_holds),
-		cmocka_unit_test(test_status_tells_what_is_not_watched_and_what_to_do),
+		cmocka_unit_test(test_reports_beyond_the_limit_at_one_time_are_refused),
+		cmocka_unit_test(test_report_has_the_size_that_stat_returns),
+		cmocka_unit_test(test_pending_lists_files_that_share_their_size),
+		cmocka_unit_test(test_metrics_have_the_format_of_prometheus),
+		cmocka_unit_test(test_metrics_have_counts_and_state_of_the_view),
+		cmocka_unit_test(test_status_has_unwatched_directories_and_a_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

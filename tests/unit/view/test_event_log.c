@@ -19,7 +19,7 @@ static void append(struct event_log *log, unsigned int first, unsigned int count
 	assert_int_equal(event_log_append(log, &lines, (struct timespec){first + 1, 0}), 0);
 }
 
-/* The number at the end of a line. */
+/* Returns the number at the end of a line. */
 static unsigned int line_number(const char *line)
 {
 	unsigned int number = 0;
@@ -28,7 +28,7 @@ static unsigned int line_number(const char *line)
 	return number;
 }
 
-static void test_a_new_reader_gets_all_lines(void **state)
+static void test_new_reader_gets_all_lines(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -56,7 +56,7 @@ static void test_a_new_reader_gets_all_lines(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_lines_that_fit_are_given_whole(void **state)
+static void test_read_ends_after_the_last_line_that_fits(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -66,14 +66,14 @@ static void test_lines_that_fit_are_given_whole(void **state)
 	event_log_init(&log);
 	append(&log, 0, 3);
 	assert_int_equal(event_log_read(&log, &reader, text, LINE_LENGTH + 20, 0), LINE_LENGTH);
-	/* a line that does not fit is given in parts all the same */
+	/* a line that is longer than the buffer is returned in parts */
 	assert_int_equal(event_log_read(&log, &reader, text, 20, LINE_LENGTH), 20);
 	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), LINE_LENGTH + 20),
 			 2 * LINE_LENGTH - 20);
 	event_log_deinit(&log);
 }
 
-static void test_a_slow_reader_learns_how_many_lines_it_missed(void **state)
+static void test_slow_reader_gets_the_number_of_missed_lines(void **state)
 {
 	struct event_reader reader = {0};
 	const unsigned int count = 5 * EVENT_LOG_BYTES_MAX / LINE_LENGTH;
@@ -103,7 +103,7 @@ static void test_a_slow_reader_learns_how_many_lines_it_missed(void **state)
 		offset += length;
 	}
 	assert_int_equal(next, count);
-	/* whoever follows the file compares where it is with the size */
+	/* tail(1) compares its offset with the size */
 	assert_true(offset <= event_log_size(&log, &changed));
 	append(&log, next, 1);
 	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), offset), LINE_LENGTH);
@@ -111,7 +111,7 @@ static void test_a_slow_reader_learns_how_many_lines_it_missed(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_who_was_in_a_line_that_is_forgotten_goes_on_at_a_new_one(void **state)
+static void test_reader_inside_a_discarded_line_continues_at_a_complete_line(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -123,19 +123,19 @@ static void test_who_was_in_a_line_that_is_forgotten_goes_on_at_a_new_one(void *
 	append(&log, 0, 1);
 	assert_int_equal(event_log_read(&log, &reader, text, 20, 0), 20);
 	append(&log, 1, EVENT_LOG_BYTES_MAX / LINE_LENGTH);
-	length = event_log_read(&log, &reader, text, 10, 20); /* and the note in parts, too */
+	length = event_log_read(&log, &reader, text, 10, 20); /* the note is also read in parts */
 	assert_int_equal(length, 10);
 	assert_memory_equal(text, "\n{\"event\":", 10);
 	length = event_log_read(&log, &reader, text, sizeof(text), 30);
 	assert_memory_equal(text, "\"missed\",\"count\":", 17);
-	/* the line that it had begun is not among them */
+	/* the line that was partly read does not count as missed */
 	assert_int_equal(strtoull(text + 17, NULL, 10), log.discarded_lines - 1);
 	assert_true(event_log_read(&log, &reader, text, sizeof(text), 30 + length) > 0);
 	assert_int_equal(line_number(text), log.discarded_lines);
 	event_log_deinit(&log);
 }
 
-static void test_who_jumps_to_the_end_misses_nothing(void **state)
+static void test_reader_that_seeks_to_the_end_gets_no_note(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -156,7 +156,7 @@ static void test_who_jumps_to_the_end_misses_nothing(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_a_line_longer_than_the_log_is_kept_alone(void **state)
+static void test_line_longer_than_the_log_replaces_all_lines(void **state)
 {
 	struct bytes line CLEANUP_BYTES = {0};
 	struct event_reader reader = {0};
@@ -182,12 +182,12 @@ static void test_a_line_longer_than_the_log_is_kept_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_a_new_reader_gets_all_lines),
-		cmocka_unit_test(test_lines_that_fit_are_given_whole),
-		cmocka_unit_test(test_a_slow_reader_learns_how_many_lines_it_missed),
-		cmocka_unit_test(test_who_was_in_a_line_that_is_forgotten_goes_on_at_a_new_one),
-		cmocka_unit_test(test_who_jumps_to_the_end_misses_nothing),
-		cmocka_unit_test(test_a_line_longer_than_the_log_is_kept_alone),
+		cmocka_unit_test(test_new_reader_gets_all_lines),
+		cmocka_unit_test(test_read_ends_after_the_last_line_that_fits),
+		cmocka_unit_test(test_slow_reader_gets_the_number_of_missed_lines),
+		cmocka_unit_test(test_reader_inside_a_discarded_line_continues_at_a_complete_line),
+		cmocka_unit_test(test_reader_that_seeks_to_the_end_gets_no_note),
+		cmocka_unit_test(test_line_longer_than_the_log_replaces_all_lines),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
