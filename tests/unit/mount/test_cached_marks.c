@@ -4,7 +4,7 @@
 #include "mount/cached_marks.h"
 #include "unit_test.h"
 
-static void test_marked_nodes_are_found(void **state)
+static void test_marked_node_is_found(void **state)
 {
 	struct cached_marks *cached = calloc(1, sizeof(*cached));
 
@@ -13,8 +13,8 @@ static void test_marked_nodes_are_found(void **state)
 	for (uint64_t kind = 0; kind < 4; kind++) {
 		for (uint64_t id = 1; id < 5000; id++) {
 			cached_marks_set(cached, kind << 48 | id);
-			cached_marks_set(cached,
-					 kind << 48 | id); /* a second mark changes nothing */
+			/* a second mark changes nothing */
+			cached_marks_set(cached, kind << 48 | id);
 		}
 	}
 	for (uint64_t kind = 0; kind < 4; kind++) {
@@ -45,7 +45,7 @@ static void test_few_other_nodes_are_reported_as_marked(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_marked_nodes_are_found),
+		cmocka_unit_test(test_marked_node_is_found),
 		cmocka_unit_test(test_few_other_nodes_are_reported_as_marked),
 	};
 

@@ -6,7 +6,7 @@
 #include "mount/features.h"
 #include "unit_test.h"
 
-static const struct features everything = {
+static const struct features all_present = {
 	.library_passthrough = true,
 	.library_io_uring = true,
 	.kernel_passthrough = true,
@@ -33,15 +33,15 @@ static void test_nothing_is_advised_if_all_features_are_present(void **state)
 	const char *advice[FEATURE_ADVICE_MAX];
 
 	(void)state;
-	assert_int_equal(features_backing(&everything), BACKING_ALL);
-	assert_null(features_no_passthrough(&everything));
-	assert_null(features_no_io_uring(&everything));
-	assert_int_equal(advise(&everything, advice), 0);
+	assert_int_equal(features_backing(&all_present), BACKING_ALL);
+	assert_null(features_no_passthrough(&all_present));
+	assert_null(features_no_io_uring(&all_present));
+	assert_int_equal(advise(&all_present, advice), 0);
 }
 
-static void test_passthrough_of_all_files_must_be_asked_for(void **state)
+static void test_unrequested_passthrough_is_limited_to_sealed_files(void **state)
 {
-	struct features facts = everything;
+	struct features facts = all_present;
 	const char *advice[FEATURE_ADVICE_MAX];
 
 	(void)state;
@@ -72,7 +72,7 @@ static void test_missing_feature_is_named(void **state)
 	for (int missing = 0; missing < 6; missing++) {
 		static const char *const words[] = {"-Dfuse=newer", "6.9",          "root",
 						    "6.14",         "enable_uring", "liburing"};
-		struct features facts = everything;
+		struct features facts = all_present;
 		const char *reason;
 
 		switch (missing) {
@@ -120,7 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_nothing_is_advised_if_all_features_are_present),
-		cmocka_unit_test(test_passthrough_of_all_files_must_be_asked_for),
+		cmocka_unit_test(test_unrequested_passthrough_is_limited_to_sealed_files),
 		cmocka_unit_test(test_versions_of_the_kernel_are_compared_as_numbers),
 		cmocka_unit_test(test_missing_feature_is_named),
 		cmocka_unit_test(test_writable_file_is_not_sealed),

@@ -4,7 +4,7 @@
 #include "mount/listed_groups.h"
 #include "unit_test.h"
 
-static void test_added_groups_are_taken_once(void **state)
+static void test_added_group_is_taken_once(void **state)
 {
 	struct listed_groups listed;
 	uint64_t *nodes;
@@ -48,7 +48,7 @@ static void test_groups_listed_repeatedly_take_no_more_memory(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_added_groups_are_taken_once),
+		cmocka_unit_test(test_added_group_is_taken_once),
 		cmocka_unit_test(test_groups_listed_repeatedly_take_no_more_memory),
 	};
 

@@ -9,7 +9,7 @@
 
 #define TEXTS offsetof(struct mounter_order, event.texts)
 
-static const struct watcher_event came = {
+static const struct watcher_event created = {
 	.kind = WATCHER_EVENT_CREATED,
 	.directory = true,
 	.folder = UINT64_MAX,
@@ -17,35 +17,35 @@ static const struct watcher_event came = {
 	.name = "name",
 };
 
-static void test_nudge_is_heard_as_it_was_said(void **state)
+static void test_event_order_is_decoded_to_its_event(void **state)
 {
 	struct mounter_order order;
-	long length = mounter_order_for_event(&order, &came);
-	struct watcher_event heard;
+	long length = mounter_order_for_event(&order, &created);
+	struct watcher_event decoded;
 
 	(void)state;
 	assert_true(mounter_order_is_valid(&order, (size_t)length));
-	heard = mounter_order_event(&order);
-	assert_int_equal(heard.kind, came.kind);
-	assert_true(heard.directory);
-	assert_int_equal(heard.folder, came.folder);
-	assert_string_equal(heard.path, came.path);
-	assert_string_equal(heard.name, came.name);
+	decoded = mounter_order_event(&order);
+	assert_int_equal(decoded.kind, created.kind);
+	assert_true(decoded.directory);
+	assert_int_equal(decoded.folder, created.folder);
+	assert_string_equal(decoded.path, created.path);
+	assert_string_equal(decoded.name, created.name);
 }
 
-static void test_nudge_of_any_other_length_is_not_whole(void **state)
+static void test_event_order_of_another_length_is_invalid(void **state)
 {
 	struct mounter_order order;
 	size_t length;
 
 	(void)state;
 	memset(&order, 0, sizeof(order));
-	length = (size_t)mounter_order_for_event(&order, &came);
+	length = (size_t)mounter_order_for_event(&order, &created);
 	for (size_t other = 0; other <= sizeof(order) + 2; other++)
 		assert_int_equal(mounter_order_is_valid(&order, other), other == length);
 }
 
-static void test_texts_without_their_end_are_not_whole(void **state)
+static void test_texts_without_a_nul_are_invalid(void **state)
 {
 	struct mounter_order order = {.kind = ORDER_RAISE_EVENT};
 
@@ -53,12 +53,12 @@ static void test_texts_without_their_end_are_not_whole(void **state)
 	memset(order.event.texts, 'x', sizeof(order.event.texts));
 	for (size_t length = TEXTS; length <= sizeof(order); length++)
 		assert_false(mounter_order_is_valid(&order, length));
-	/* a path alone, whose NUL is the last byte that there is */
+	/* a path whose NUL is the last byte, and no name */
 	order.event.texts[sizeof(order.event.texts) - 1] = '\0';
 	assert_false(mounter_order_is_valid(&order, TEXTS + sizeof(order.event.texts)));
 }
 
-static void test_what_ends_where_nobody_looked_is_not_whole(void **state)
+static void test_texts_that_end_after_the_order_are_invalid(void **state)
 {
 	struct {
 		struct mounter_order order;
@@ -71,10 +71,10 @@ static void test_what_ends_where_nobody_looked_is_not_whole(void **state)
 	assert_false(mounter_order_is_valid(&message.order, sizeof(message.order) + 1));
 }
 
-static void test_nudge_of_no_known_kind_is_not_whole(void **state)
+static void test_event_order_of_an_unknown_kind_is_invalid(void **state)
 {
 	struct mounter_order order;
-	size_t length = (size_t)mounter_order_for_event(&order, &came);
+	size_t length = (size_t)mounter_order_for_event(&order, &created);
 
 	(void)state;
 	order.event.kind = WATCHER_EVENT_CHANGED + 1;
@@ -85,7 +85,7 @@ static void test_nudge_of_no_known_kind_is_not_whole(void **state)
 	assert_false(mounter_order_is_valid(&order, length));
 }
 
-static void test_longest_nudge_has_room_and_a_longer_one_is_refused(void **state)
+static void test_longest_event_fits_and_a_longer_one_is_refused(void **state)
 {
 	struct mounter_order order;
 	char path[sizeof(order.event.texts)];
@@ -103,7 +103,7 @@ static void test_longest_nudge_has_room_and_a_longer_one_is_refused(void **state
 	assert_string_equal(mounter_order_event(&order).name, "x");
 }
 
-static void test_watchers_of_another_length_or_too_many_are_not_whole(void **state)
+static void test_watcher_order_with_a_wrong_length_or_count_is_invalid(void **state)
 {
 	struct mounter_order order = {.kind = ORDER_FIND_WATCHED,
 				      .watchers.count = MOUNTER_THREADS_MAX};
@@ -116,16 +116,16 @@ static void test_watchers_of_another_length_or_too_many_are_not_whole(void **sta
 	assert_false(mounter_order_is_valid(&order, MOUNTER_ORDER_FIND_LENGTH));
 }
 
-static void test_word_alone_takes_nothing_and_no_other_is_known(void **state)
+static void test_order_without_arguments_has_one_byte_and_a_known_kind(void **state)
 {
-	const char words[] = {ORDER_MOUNT, ORDER_CLOSE_ROUTE, ORDER_UNMOUNT};
+	const char kinds[] = {ORDER_MOUNT, ORDER_CLOSE_ROUTE, ORDER_UNMOUNT};
 	struct mounter_order order = {.kind = 'x'};
 
 	(void)state;
 	for (size_t length = 0; length <= sizeof(order); length++)
 		assert_false(mounter_order_is_valid(&order, length));
-	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
-		order.kind = words[i];
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		order.kind = kinds[i];
 		for (size_t length = 0; length <= sizeof(order) + 2; length++)
 			assert_int_equal(mounter_order_is_valid(&order, length), length == 1);
 	}
@@ -134,14 +134,14 @@ static void test_word_alone_takes_nothing_and_no_other_is_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nudge_is_heard_as_it_was_said),
-		cmocka_unit_test(test_nudge_of_any_other_length_is_not_whole),
-		cmocka_unit_test(test_texts_without_their_end_are_not_whole),
-		cmocka_unit_test(test_what_ends_where_nobody_looked_is_not_whole),
-		cmocka_unit_test(test_nudge_of_no_known_kind_is_not_whole),
-		cmocka_unit_test(test_longest_nudge_has_room_and_a_longer_one_is_refused),
-		cmocka_unit_test(test_watchers_of_another_length_or_too_many_are_not_whole),
-		cmocka_unit_test(test_word_alone_takes_nothing_and_no_other_is_known),
+		cmocka_unit_test(test_event_order_is_decoded_to_its_event),
+		cmocka_unit_test(test_event_order_of_another_length_is_invalid),
+		cmocka_unit_test(test_texts_without_a_nul_are_invalid),
+		cmocka_unit_test(test_texts_that_end_after_the_order_are_invalid),
+		cmocka_unit_test(test_event_order_of_an_unknown_kind_is_invalid),
+		cmocka_unit_test(test_longest_event_fits_and_a_longer_one_is_refused),
+		cmocka_unit_test(test_watcher_order_with_a_wrong_length_or_count_is_invalid),
+		cmocka_unit_test(test_order_without_arguments_has_one_byte_and_a_known_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

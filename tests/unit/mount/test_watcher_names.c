@@ -6,7 +6,7 @@
 #include "mount/watcher_names.h"
 #include "unit_test.h"
 
-/* The emitted differences, a letter and a name each, and how many more are accepted. */
+/* The emitted differences, as a letter and a name each, and how many more emit() accepts. */
 struct emitted {
 	char text[256];
 	int room;
@@ -53,7 +53,7 @@ static void build(struct watcher_names *list, const char *words)
 	watcher_names_sort(list);
 }
 
-static void differ(const char *before, const char *now, const char *expected)
+static void assert_differences(const char *before, const char *now, const char *expected)
 {
 	struct emitted emitted = {.room = -1};
 	struct watcher_names a, b, rest;
@@ -70,23 +70,23 @@ static void differ(const char *before, const char *now, const char *expected)
 static void test_added_removed_and_changed_names_are_emitted_in_order(void **state)
 {
 	(void)state;
-	differ("", "", "");
-	differ("a b c", "c b a", "");
-	differ("", "b a", "+a +b ");
-	differ("b a", "", "-a -b ");
-	differ("a c d", "b c e", "-a +b -d +e ");
-	differ("a=1 b=2 c=3", "a=1 b=3 c=3", "!b ");
+	assert_differences("", "", "");
+	assert_differences("a b c", "c b a", "");
+	assert_differences("", "b a", "+a +b ");
+	assert_differences("b a", "", "-a -b ");
+	assert_differences("a c d", "b c e", "-a +b -d +e ");
+	assert_differences("a=1 b=2 c=3", "a=1 b=3 c=3", "!b ");
 }
 
 static void test_name_that_became_a_directory_is_removed_and_added(void **state)
 {
 	(void)state;
-	differ("a b/", "a/ b", "-a +a -b +b ");
-	differ("a/ b/", "a/ b/", "");
+	assert_differences("a b/", "a/ b", "-a +a -b +b ");
+	assert_differences("a/ b/", "a/ b/", "");
 }
 
-/* However many are accepted at a time, each difference is emitted once and in the same order. */
-static void test_differences_that_were_refused_are_emitted_later(void **state)
+/* For any number of differences accepted at a time, each is emitted once and in the same order. */
+static void test_refused_difference_is_emitted_later(void **state)
 {
 	const char *before = "a=1 b=1 c/ d=1 f=1 g h=2", *now = "a=2 c d=1 e=1 f=3 h=2 i j/";
 	struct emitted all = {.room = -1};
@@ -116,7 +116,7 @@ static void test_differences_that_were_refused_are_emitted_later(void **state)
 	watcher_names_free(&b);
 }
 
-static void test_names_are_found(void **state)
+static void test_added_name_is_found(void **state)
 {
 	struct watcher_names list;
 
@@ -135,8 +135,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_added_removed_and_changed_names_are_emitted_in_order),
 		cmocka_unit_test(test_name_that_became_a_directory_is_removed_and_added),
-		cmocka_unit_test(test_differences_that_were_refused_are_emitted_later),
-		cmocka_unit_test(test_names_are_found),
+		cmocka_unit_test(test_refused_difference_is_emitted_later),
+		cmocka_unit_test(test_added_name_is_found),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -6,9 +6,9 @@
 #include "view/node.h"
 
 #define FOLDER 77
-#define ABOVE 11
+#define PARENT 11
 
-static void test_nothing_is_pretended_before_and_after(void **state)
+static void test_nothing_is_simulated_before_begin_and_after_end(void **state)
 {
 	const struct watcher_reply reply = {.folder = FOLDER, .name = "name"};
 	struct fuse_entry_param entry;
@@ -28,7 +28,7 @@ static void test_nothing_is_pretended_before_and_after(void **state)
 	watcher_replies_deinit(&replies);
 }
 
-static void test_name_that_came_was_not_there_and_can_be_made_only(void **state)
+static void test_created_name_is_missing_and_can_only_be_created(void **state)
 {
 	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .directory = true};
 	struct fuse_entry_param entry;
@@ -46,12 +46,12 @@ static void test_name_that_came_was_not_there_and_can_be_made_only(void **state)
 	assert_true(watcher_reply_change(&replies, FOLDER, "name", true, &entry));
 	assert_true(S_ISDIR(entry.attr.st_mode));
 	assert_int_equal(node_kind(entry.ino), NODE_PLACEHOLDER);
-	/* exact, as the kernel is told to keep none of it */
+	/* exactly 0, so that the kernel caches nothing */
 	assert_true(entry.entry_timeout <= 0 && entry.attr_timeout <= 0);
 	watcher_replies_deinit(&replies);
 }
 
-static void test_name_that_went_was_there_as_another_node_each_time(void **state)
+static void test_deleted_name_exists_as_a_new_node_each_time(void **state)
 {
 	const struct watcher_reply reply = {.folder = FOLDER, .name = "name", .exists = true};
 	struct fuse_entry_param entry;
@@ -75,13 +75,13 @@ static void test_name_that_went_was_there_as_another_node_each_time(void **state
 	watcher_replies_deinit(&replies);
 }
 
-static void test_folder_that_is_gone_is_where_it_was(void **state)
+static void test_removed_folder_exists_in_its_last_parent(void **state)
 {
 	const struct watcher_reply reply = {
 		.folder = FOLDER,
 		.name = "name",
 		.exists = true,
-		.parent = ABOVE,
+		.parent = PARENT,
 		.folder_name = "folder",
 	};
 	struct fuse_entry_param entry;
@@ -91,23 +91,23 @@ static void test_folder_that_is_gone_is_where_it_was(void **state)
 	(void)state;
 	assert_int_equal(watcher_replies_init(&replies), 0);
 	watcher_reply_begin(&replies, reply);
-	assert_true(watcher_reply_lookup(&replies, ABOVE, "folder", &entry));
+	assert_true(watcher_reply_lookup(&replies, PARENT, "folder", &entry));
 	assert_int_equal(entry.ino, FOLDER);
 	assert_true(S_ISDIR(entry.attr.st_mode));
 	assert_true(watcher_reply_getattr(&replies, FOLDER, &attributes));
 	assert_true(S_ISDIR(attributes.st_mode));
-	assert_false(watcher_reply_getattr(&replies, ABOVE, &attributes));
-	assert_false(watcher_reply_change(&replies, ABOVE, "folder", false, NULL));
+	assert_false(watcher_reply_getattr(&replies, PARENT, &attributes));
+	assert_false(watcher_reply_change(&replies, PARENT, "folder", false, NULL));
 	watcher_replies_deinit(&replies);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_nothing_is_pretended_before_and_after),
-		cmocka_unit_test(test_name_that_came_was_not_there_and_can_be_made_only),
-		cmocka_unit_test(test_name_that_went_was_there_as_another_node_each_time),
-		cmocka_unit_test(test_folder_that_is_gone_is_where_it_was),
+		cmocka_unit_test(test_nothing_is_simulated_before_begin_and_after_end),
+		cmocka_unit_test(test_created_name_is_missing_and_can_only_be_created),
+		cmocka_unit_test(test_deleted_name_exists_as_a_new_node_each_time),
+		cmocka_unit_test(test_removed_folder_exists_in_its_last_parent),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

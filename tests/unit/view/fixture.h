@@ -45,7 +45,8 @@ struct fixture {
 /* Runs a shell command. */
 static inline void run(const char *command)
 {
-	assert_int_equal(system(command), 0); /* NOLINT(cert-env33-c): our own words */
+	assert_int_equal(system(command),
+			 0); /* NOLINT(cert-env33-c): the command is a constant of a test */
 }
 
 static inline void fixture_open(struct fixture *fixture, const char *const *names)
@@ -81,7 +82,7 @@ static inline void fixture_close(struct fixture *fixture)
 	folder_remove(fixture->folder);
 }
 
-/* The root of the first source. */
+/* Returns the root of the first source. */
 static inline uint64_t root_of(const struct fixture *fixture)
 {
 	return fixture->sources.list[0].root;
@@ -117,7 +118,7 @@ static inline struct name fixture_name(const char *text)
 	return (struct name){text, (uint32_t)strlen(text)};
 }
 
-/* Attributes of a file that does not have to exist. */
+/* Returns attributes of a file that does not have to exist. */
 static inline struct attributes fixture_file(struct fixture *fixture, mode_t mode, uint64_t size)
 {
 	return (struct attributes){
@@ -187,7 +188,7 @@ static inline void fixture_remove(struct fixture *fixture, uint64_t dir, const c
 	fixture_apply(fixture, &change, 1);
 }
 
-/* The id of the file with these attributes. */
+/* Returns the id of the file with these attributes. */
 static inline uint64_t fixture_file_id(struct fixture *fixture, const struct attributes *attributes)
 {
 	struct catalog_reader *reader;
@@ -230,7 +231,7 @@ static inline int fixture_group_body(struct catalog_writer *writer, void *contex
 	return r;
 }
 
-/* Makes a group of these files and returns its id. */
+/* Creates a group of these files. Returns its id. */
 static inline uint64_t fixture_add_group(struct fixture *fixture, struct hash128 hash,
 					 const struct attributes *members, size_t count)
 {
@@ -245,7 +246,7 @@ static inline uint64_t fixture_add_group(struct fixture *fixture, struct hash128
 	return group.id;
 }
 
-/* ---- asking the view ----------------------------------------------------------------- */
+/* ---- querying the view --------------------------------------------------------------- */
 
 #define FIXTURE_NAMES_MAX 4096
 
@@ -309,7 +310,7 @@ static inline size_t fixture_count(const struct fixture_listing *listing, const 
 	return count;
 }
 
-/* The node at a path in the view, or -errno. */
+/* Returns the node at a path in the view, or -errno. */
 static inline int64_t fixture_find(struct fixture *fixture, const char *path)
 {
 	struct stat attributes = {.st_ino = VIEW_ROOT};

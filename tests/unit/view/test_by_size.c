@@ -3,7 +3,7 @@
 #include "view/rank_name.h"
 
 /* Groups of two files each; sizes[i] bytes of group i are reclaimable. */
-struct crowd {
+struct ranked_groups {
 	struct fixture fixture;
 	uint64_t root;
 	size_t count;
@@ -15,24 +15,24 @@ struct crowd {
 	struct fixture_listing listing;
 };
 
-static struct crowd *crowd;
+static struct ranked_groups *ranked;
 
 static void add_files(size_t count)
 {
-	crowd->count = count;
+	ranked->count = count;
 	for (size_t i = 0; i < 2 * count; i++) {
-		crowd->files[i] =
-			fixture_file(&crowd->fixture, S_IFREG | 0644, crowd->sizes[i / 2]);
-		(void)snprintf(crowd->names[i], sizeof(crowd->names[i]), "%zu%c", i / 2,
+		ranked->files[i] =
+			fixture_file(&ranked->fixture, S_IFREG | 0644, ranked->sizes[i / 2]);
+		(void)snprintf(ranked->names[i], sizeof(ranked->names[i]), "%zu%c", i / 2,
 			       i % 2 ? 'b' : 'a');
-		crowd->changes[i] = (struct name_change){
+		ranked->changes[i] = (struct name_change){
 			.kind = NAME_ADD_FILE,
-			.dir = crowd->root,
-			.name = fixture_name(crowd->names[i]),
-			.attributes = crowd->files[i],
+			.dir = ranked->root,
+			.name = fixture_name(ranked->names[i]),
+			.attributes = ranked->files[i],
 		};
 	}
-	fixture_apply(&crowd->fixture, crowd->changes, 2 * count);
+	fixture_apply(&ranked->fixture, ranked->changes, 2 * count);
 }
 
 static int add_groups_body(struct catalog_writer *writer, void *context)
@@ -40,10 +40,10 @@ static int add_groups_body(struct catalog_writer *writer, void *context)
 	int r = 0;
 
 	(void)context;
-	for (size_t i = 0; r == 0 && i < crowd->count; i++) {
+	for (size_t i = 0; r == 0 && i < ranked->count; i++) {
 		uint64_t ids[2];
 		struct fixture_group group = {.hash = {1, i},
-					      .members = &crowd->files[2 * i],
+					      .members = &ranked->files[2 * i],
 					      .ids = ids,
 					      .count = 2};
 
@@ -53,68 +53,69 @@ static int add_groups_body(struct catalog_writer *writer, void *context)
 					       &ids[n]);
 		if (r == 0)
 			r = fixture_group_body(writer, &group);
-		crowd->groups[i] = group.id;
+		ranked->groups[i] = group.id;
 	}
 	return r;
 }
 
-/* Makes groups; group i is the i-th by size if backwards is false. */
+/* Creates groups of two files. Group i is the i-th by size if backwards is false, and the i-th
+ * from the end otherwise. */
 static void fill(size_t count, bool backwards)
 {
 	for (size_t i = 0; i < count; i++)
-		crowd->sizes[i] = 1000 + (backwards ? i : count - i);
+		ranked->sizes[i] = 1000 + (backwards ? i : count - i);
 	add_files(count);
-	assert_int_equal(catalog_write(crowd->fixture.catalog, add_groups_body, NULL), 0);
+	assert_int_equal(catalog_write(ranked->fixture.catalog, add_groups_body, NULL), 0);
 }
 
 static int set_up(void **state)
 {
 	(void)state;
-	crowd = calloc(1, sizeof(*crowd));
-	if (!crowd)
+	ranked = calloc(1, sizeof(*ranked));
+	if (!ranked)
 		return -1;
-	fixture_open(&crowd->fixture, one_source);
-	crowd->root = root_of(&crowd->fixture);
+	fixture_open(&ranked->fixture, one_source);
+	ranked->root = root_of(&ranked->fixture);
 	return 0;
 }
 
 static int tear_down(void **state)
 {
 	(void)state;
-	fixture_close(&crowd->fixture);
-	free(crowd);
+	fixture_close(&ranked->fixture);
+	free(ranked);
 	return 0;
 }
 
 static void list(const char *path, size_t step)
 {
-	int64_t node = fixture_find(&crowd->fixture, path);
+	int64_t node = fixture_find(&ranked->fixture, path);
 
 	assert_true(node > 0);
-	fixture_list(&crowd->fixture, (uint64_t)node, step, &crowd->listing);
+	fixture_list(&ranked->fixture, (uint64_t)node, step, &ranked->listing);
 }
 
-/* Reads a link. Returns 0 or -errno. */
+/* Reads the link at a path in the view. Returns 0 or -errno. */
 static int target_of(const char *path, char text[64])
 {
 	struct bytes target CLEANUP_BYTES = {0};
 	struct stat attributes;
-	int64_t node = fixture_find(&crowd->fixture, path);
+	int64_t node = fixture_find(&ranked->fixture, path);
 	int r;
 
 	if (node < 0)
 		return (int)node;
-	r = view_readlink(&crowd->fixture.call, (uint64_t)node, &target);
+	r = view_readlink(&ranked->fixture.call, (uint64_t)node, &target);
 	if (r < 0)
 		return r;
 	(void)snprintf(text, 64, "%.*s", (int)target.length, (const char *)target.data);
-	assert_int_equal(view_getattr(&crowd->fixture.call, (uint64_t)node, &attributes), 0);
+	assert_int_equal(view_getattr(&ranked->fixture.call, (uint64_t)node, &attributes), 0);
 	assert_true(S_ISLNK(attributes.st_mode));
 	assert_int_equal(attributes.st_size, target.length);
 	return 0;
 }
 
-static void assert_leads_to(const char *path, const char *up, size_t group)
+static void assert_points_to(const char *path, const char *up, size_t group)
 {
 	char text[64], expected[64];
 
@@ -123,12 +124,12 @@ static void assert_leads_to(const char *path, const char *up, size_t group)
 	assert_string_equal(text, expected);
 }
 
-static void test_folder_is_empty_without_groups(void **state)
+static void test_index_without_groups_has_an_empty_folder(void **state)
 {
 	(void)state;
 	list("by-size", 10);
-	assert_int_equal(crowd->listing.count, 0);
-	assert_int_equal(fixture_find(&crowd->fixture, "by-size/0001"), -ENOENT);
+	assert_int_equal(ranked->listing.count, 0);
+	assert_int_equal(fixture_find(&ranked->fixture, "by-size/0001"), -ENOENT);
 }
 
 static void test_largest_group_is_first(void **state)
@@ -136,14 +137,14 @@ static void test_largest_group_is_first(void **state)
 	(void)state;
 	fill(3, true);
 	list("by-size", 1);
-	assert_int_equal(crowd->listing.count, 3);
-	assert_string_equal(crowd->listing.names[0].name, "0001  1002 B  2 copies  2a");
-	assert_string_equal(crowd->listing.names[2].name, "0003  1000 B  2 copies  0a");
-	assert_leads_to("by-size/0001  1002 B  2 copies  2a", "", 2);
-	assert_leads_to("by-size/0003  1000 B  2 copies  0a", "", 0);
+	assert_int_equal(ranked->listing.count, 3);
+	assert_string_equal(ranked->listing.names[0].name, "0001  1002 B  2 copies  2a");
+	assert_string_equal(ranked->listing.names[2].name, "0003  1000 B  2 copies  0a");
+	assert_points_to("by-size/0001  1002 B  2 copies  2a", "", 2);
+	assert_points_to("by-size/0003  1000 B  2 copies  0a", "", 0);
 }
 
-static void test_name_that_is_not_that_of_its_rank_is_missing(void **state)
+static void test_name_with_a_wrong_part_is_missing(void **state)
 {
 	char text[64];
 
@@ -159,7 +160,7 @@ static void test_name_that_is_not_that_of_its_rank_is_missing(void **state)
 	assert_int_equal(target_of("by-size/00001-02000", text), -ENOENT);
 }
 
-static void test_link_leads_to_its_group_or_is_missing_when_ranks_change(void **state)
+static void test_link_points_to_its_group_or_is_missing_after_ranks_change(void **state)
 {
 	const char *first = "by-size/0001  1003 B  2 copies  0a";
 	struct bytes target CLEANUP_BYTES = {0};
@@ -168,17 +169,17 @@ static void test_link_leads_to_its_group_or_is_missing_when_ranks_change(void **
 
 	(void)state;
 	fill(3, false);
-	node = fixture_find(&crowd->fixture, first);
-	fixture_remove(&crowd->fixture, crowd->root, "1b");
-	assert_leads_to(first, "", 0);
-	assert_leads_to("by-size/0002  1001 B  2 copies  2a", "", 2);
-	fixture_remove(&crowd->fixture, crowd->root, "0b");
+	node = fixture_find(&ranked->fixture, first);
+	fixture_remove(&ranked->fixture, ranked->root, "1b");
+	assert_points_to(first, "", 0);
+	assert_points_to("by-size/0002  1001 B  2 copies  2a", "", 2);
+	fixture_remove(&ranked->fixture, ranked->root, "0b");
 	assert_int_equal(target_of(first, text), -ENOENT);
-	assert_int_equal(view_readlink(&crowd->fixture.call, (uint64_t)node, &target), -ENOENT);
-	assert_leads_to("by-size/0001  1001 B  2 copies  2a", "", 2);
+	assert_int_equal(view_readlink(&ranked->fixture.call, (uint64_t)node, &target), -ENOENT);
+	assert_points_to("by-size/0001  1001 B  2 copies  2a", "", 2);
 }
 
-static void test_many_groups_are_in_folders(void **state)
+static void test_many_groups_are_listed_in_folders(void **state)
 {
 	const size_t count = 2 * RANKS_PER_FOLDER + 1;
 	char path[300];
@@ -186,39 +187,39 @@ static void test_many_groups_are_in_folders(void **state)
 	(void)state;
 	fill(count, false);
 	list("by-size", 2);
-	assert_int_equal(crowd->listing.count, 3);
-	assert_string_equal(crowd->listing.names[2].name, "04001-06000");
+	assert_int_equal(ranked->listing.count, 3);
+	assert_string_equal(ranked->listing.names[2].name, "04001-06000");
 	list("by-size/00001-02000", 100);
-	assert_int_equal(crowd->listing.count, RANKS_PER_FOLDER);
+	assert_int_equal(ranked->listing.count, RANKS_PER_FOLDER);
 	list("by-size/02001-04000", 7);
-	assert_int_equal(crowd->listing.count, RANKS_PER_FOLDER);
-	for (size_t i = 0; i < crowd->listing.count; i++) {
+	assert_int_equal(ranked->listing.count, RANKS_PER_FOLDER);
+	for (size_t i = 0; i < ranked->listing.count; i++) {
 		(void)snprintf(path, sizeof(path), "by-size/02001-04000/%s",
-			       crowd->listing.names[i].name);
-		assert_leads_to(path, "../", RANKS_PER_FOLDER + i);
+			       ranked->listing.names[i].name);
+		assert_points_to(path, "../", RANKS_PER_FOLDER + i);
 	}
 	list("by-size/04001-06000", 1);
-	assert_int_equal(crowd->listing.count, 1);
-	(void)snprintf(path, sizeof(path), "by-size/00001-02000/%s", crowd->listing.names[0].name);
-	assert_int_equal(fixture_find(&crowd->fixture, path), -ENOENT); /* in another one */
-	assert_int_equal(fixture_find(&crowd->fixture, "by-size/06001-08000"), -ENOENT);
-	assert_int_equal(fixture_find(&crowd->fixture, "by-size/00002-02001"), -ENOENT);
+	assert_int_equal(ranked->listing.count, 1);
+	(void)snprintf(path, sizeof(path), "by-size/00001-02000/%s", ranked->listing.names[0].name);
+	assert_int_equal(fixture_find(&ranked->fixture, path), -ENOENT); /* in another folder */
+	assert_int_equal(fixture_find(&ranked->fixture, "by-size/06001-08000"), -ENOENT);
+	assert_int_equal(fixture_find(&ranked->fixture, "by-size/00002-02001"), -ENOENT);
 }
 
-static void test_folder_that_is_needed_no_more_is_gone(void **state)
+static void test_folder_that_is_not_needed_any_more_is_stale(void **state)
 {
 	struct stat attributes;
 	uint64_t folder;
 
 	(void)state;
 	fill(RANKS_PER_FOLDER + 1, false);
-	folder = (uint64_t)fixture_find(&crowd->fixture, "by-size/02001-04000");
-	assert_int_equal(view_getattr(&crowd->fixture.call, folder, &attributes), 0);
-	fixture_remove(&crowd->fixture, crowd->root, "5b");
-	assert_int_equal(view_getattr(&crowd->fixture.call, folder, &attributes), -ESTALE);
+	folder = (uint64_t)fixture_find(&ranked->fixture, "by-size/02001-04000");
+	assert_int_equal(view_getattr(&ranked->fixture.call, folder, &attributes), 0);
+	fixture_remove(&ranked->fixture, ranked->root, "5b");
+	assert_int_equal(view_getattr(&ranked->fixture.call, folder, &attributes), -ESTALE);
 	list("by-size", 500);
-	assert_int_equal(crowd->listing.count, RANKS_PER_FOLDER);
-	assert_string_equal(crowd->listing.names[5].name, "0006  2.9 KiB  2 copies  6a");
+	assert_int_equal(ranked->listing.count, RANKS_PER_FOLDER);
+	assert_string_equal(ranked->listing.names[5].name, "0006  2.9 KiB  2 copies  6a");
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)
@@ -226,12 +227,12 @@ static void test_folder_that_is_needed_no_more_is_gone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(test_folder_is_empty_without_groups),
+		TEST(test_index_without_groups_has_an_empty_folder),
 		TEST(test_largest_group_is_first),
-		TEST(test_name_that_is_not_that_of_its_rank_is_missing),
-		TEST(test_link_leads_to_its_group_or_is_missing_when_ranks_change),
-		TEST(test_many_groups_are_in_folders),
-		TEST(test_folder_that_is_needed_no_more_is_gone),
+		TEST(test_name_with_a_wrong_part_is_missing),
+		TEST(test_link_points_to_its_group_or_is_missing_after_ranks_change),
+		TEST(test_many_groups_are_listed_in_folders),
+		TEST(test_folder_that_is_not_needed_any_more_is_stale),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ static void add_file(struct fixture *fixture, const char *name, uint64_t size)
 	fixture_add_file(fixture, root_of(fixture), name, &file);
 }
 
-/* Returns the content of a file as text. */
+/* Returns the content of a file, with a NUL. */
 static const char *content_of(struct fixture *fixture, uint64_t node)
 {
 	static char text[16384];
@@ -27,7 +27,7 @@ static const char *content_of(struct fixture *fixture, uint64_t node)
 	return text;
 }
 
-static void test_pending_lists_files_that_share_their_size(void **state)
+static void test_file_with_the_size_of_another_is_pending_until_compared(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -58,8 +58,8 @@ static void test_pending_lists_files_that_share_their_size(void **state)
 	fixture_close(&fixture);
 }
 
-/* The context of make_report(), which opens the report again until that is refused. */
-struct nested_report {
+/* A report that opens another report while it is made, until the open is refused. */
+struct nested_reports {
 	struct fixture *fixture;
 	unsigned int depth;
 	int refused;
@@ -67,7 +67,7 @@ struct nested_report {
 
 static int make_report(void *context, struct bytes *page, const struct interruption *interruption)
 {
-	struct nested_report *nested = context;
+	struct nested_reports *nested = context;
 	struct view_file file;
 	int r;
 
@@ -89,10 +89,10 @@ static void set_report(struct fixture *fixture,
 	view_set_hooks(&fixture->view, &hooks);
 }
 
-static void test_reports_beyond_the_limit_at_one_time_are_refused(void **state)
+static void test_report_beyond_the_limit_is_refused(void **state)
 {
 	struct fixture fixture;
-	struct nested_report nested = {.fixture = &fixture};
+	struct nested_reports nested = {.fixture = &fixture};
 
 	(void)state;
 	fixture_open(&fixture, one_source);
@@ -124,9 +124,9 @@ static int make_no_report(void *context, struct bytes *page,
 	return -EINTR;
 }
 
-static void test_report_has_the_size_that_stat_returns(void **state)
+static void test_report_has_the_size_of_its_attributes_or_fails(void **state)
 {
-	struct nested_report nested = {.depth = 0};
+	struct nested_reports nested = {.depth = 0};
 	struct fixture fixture;
 	struct view_file file;
 	struct stat attributes;
@@ -148,8 +148,8 @@ static void test_report_has_the_size_that_stat_returns(void **state)
 	fixture_close(&fixture);
 }
 
-/* Checks the lines of one metric: HELP, TYPE, and values with the name of the metric. Only names of
- * counters end in _total. See https://prometheus.io/docs/instrumenting/exposition_formats/. */
+/* Checks a metric against https://prometheus.io/docs/instrumenting/exposition_formats/. Its HELP
+ * and TYPE precede its values. Its name consists of [a-z_], and has _total if it is a counter. */
 static void check_metric(char *help, char *type, char *value, char **rest)
 {
 	char name[64], kind[16], named[64];
@@ -171,12 +171,12 @@ static void check_metric(char *help, char *type, char *value, char **rest)
 	}
 	if (!value)
 		return;
-	/* value is the first line of the next metric */
+	/* the line belongs to the next metric */
 	(*rest)[-1] = '\n';
 	*rest = value;
 }
 
-static void test_metrics_have_the_format_of_prometheus(void **state)
+static void test_metrics_have_the_prometheus_format(void **state)
 {
 	struct fixture fixture;
 	char *text, *rest;
@@ -199,7 +199,7 @@ static void test_metrics_have_the_format_of_prometheus(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_metrics_have_counts_and_state_of_the_view(void **state)
+static void test_metrics_match_the_index_and_the_state(void **state)
 {
 	struct fixture fixture;
 	const char *text;
@@ -224,7 +224,7 @@ static void test_metrics_have_counts_and_state_of_the_view(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_status_has_unwatched_directories_and_a_remedy(void **state)
+static void test_unwatched_directories_are_in_status_with_a_remedy(void **state)
 {
 	struct fixture fixture;
 	unsigned long number = 0;
@@ -256,12 +256,12 @@ static void test_status_has_unwatched_directories_and_a_remedy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_reports_beyond_the_limit_at_one_time_are_refused),
-		cmocka_unit_test(test_report_has_the_size_that_stat_returns),
-		cmocka_unit_test(test_pending_lists_files_that_share_their_size),
-		cmocka_unit_test(test_metrics_have_the_format_of_prometheus),
-		cmocka_unit_test(test_metrics_have_counts_and_state_of_the_view),
-		cmocka_unit_test(test_status_has_unwatched_directories_and_a_remedy),
+		cmocka_unit_test(test_report_beyond_the_limit_is_refused),
+		cmocka_unit_test(test_report_has_the_size_of_its_attributes_or_fails),
+		cmocka_unit_test(test_file_with_the_size_of_another_is_pending_until_compared),
+		cmocka_unit_test(test_metrics_have_the_prometheus_format),
+		cmocka_unit_test(test_metrics_match_the_index_and_the_state),
+		cmocka_unit_test(test_unwatched_directories_are_in_status_with_a_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,7 +40,7 @@ static void assert_short(const char *path, const char *expected)
 	assert_int_equal(cookie, COOKIE);
 }
 
-/* A path of length bytes: begin, then fillers, then end. */
+/* Returns a path of length bytes: begin, then fillers, then end. */
 static const char *long_path(const char *begin, const char *end, size_t length)
 {
 	static char path[5000];
@@ -61,7 +61,7 @@ static void test_slashes_become_division_slashes(void **state)
 	assert_plain("a\n\033[31m/\xff\xfe/b", "a\n\033[31m∕\xff\xfe∕b");
 }
 
-static void test_a_name_that_just_fits_stays_plain(void **state)
+static void test_name_that_just_fits_is_plain(void **state)
 {
 	char expected[COPY_NAME_SIZE];
 
@@ -73,7 +73,7 @@ static void test_a_name_that_just_fits_stays_plain(void **state)
 	assert_plain(long_path("d/", "", 253), expected);
 }
 
-static void test_a_longer_name_is_cut_before_its_id(void **state)
+static void test_longer_name_is_cut_before_its_id(void **state)
 {
 	const char *name = make(long_path("d/", ".jpeg", 254));
 
@@ -84,7 +84,7 @@ static void test_a_longer_name_is_cut_before_its_id(void **state)
 	assert_short(long_path("d/", ".jpeg", 254), strdupa(name));
 }
 
-static void test_paths_longer_than_any_name_keep_their_beginning(void **state)
+static void test_path_longer_than_any_name_is_cut_after_its_beginning(void **state)
 {
 	const char *name = make(long_path("begin/", "/x/last.txt", 4500));
 
@@ -94,7 +94,7 @@ static void test_paths_longer_than_any_name_keep_their_beginning(void **state)
 	assert_string_equal(strrchr(name, '~'), ID ".txt");
 }
 
-static void test_a_path_with_a_division_slash_is_short(void **state)
+static void test_path_with_a_division_slash_has_the_short_form(void **state)
 {
 	(void)state;
 	assert_short("a∕b", "a∕b" ID);
@@ -102,17 +102,17 @@ static void test_a_path_with_a_division_slash_is_short(void **state)
 	assert_short("∕", "∕" ID);
 }
 
-static void test_a_path_that_looks_short_is_short(void **state)
+static void test_path_like_a_short_form_has_the_short_form(void **state)
 {
 	(void)state;
 	assert_short("x~1-2", "x~1-2" ID);
 	assert_short("d/x~1f-2a.txt", "d∕x~1f-2a" ID ".txt");
 	assert_short("~1-2.tar.gz", "~1-2.tar" ID ".gz");
-	/* the id of another copy in the directory's name */
+	/* the directory's name contains the id of another copy */
 	assert_short("x~1-2.d/y", "x~1-2.d∕y" ID);
 }
 
-static void test_a_path_that_only_nearly_looks_short_is_plain(void **state)
+static void test_path_almost_like_a_short_form_is_plain(void **state)
 {
 	(void)state;
 	assert_plain("x~1-2x", "x~1-2x");
@@ -127,7 +127,7 @@ static void test_a_path_that_only_nearly_looks_short_is_plain(void **state)
 	assert_plain("backup~", "backup~");
 }
 
-static void test_extensions_are_kept_if_they_are_short(void **state)
+static void test_extension_follows_the_id_only_if_it_is_short(void **state)
 {
 	(void)state;
 	assert_short("∕.bashrc", "∕" ID ".bashrc");
@@ -136,12 +136,12 @@ static void test_extensions_are_kept_if_they_are_short(void **state)
 	assert_short("∕x.123456789012345", "∕x" ID ".123456789012345");
 	assert_short("∕x.1234567890123456", "∕x.1234567890123456" ID);
 	assert_short("∕x.dir/y", "∕x.dir∕y" ID);
-	/* what looks like an id stays before the real one */
+	/* an extension that looks like an id is before the id */
 	assert_short("∕x.a~1-2", "∕x.a~1-2" ID);
 	assert_short("∕x.a~b", "∕x.a~b" ID);
 }
 
-static void test_no_character_is_split(void **state)
+static void test_cut_name_ends_with_a_whole_character(void **state)
 {
 	static const char *const characters[] = {"é", "€", "😀"};
 
@@ -194,9 +194,9 @@ static void test_largest_id_fits(void **state)
 	assert_int_equal(cookie, UINT64_MAX);
 }
 
-/* For a million random paths over an alphabet that reaches all rules, each name is valid, shows
- * its form, and leads back to its path or id. */
-static void test_every_name_leads_back_to_its_path_or_id(void **state)
+/* Makes the names of a million random paths. Their pieces reach all rules. Each name is valid,
+ * shows its form, and is decoded to its path or id. */
+static void test_name_of_any_path_is_decoded_to_its_path_or_id(void **state)
 {
 	static const char *const pieces[] = {"/",    "∕", "~",    "1",    "f",    "-",    ".",
 					     "~1-2", "é", "\xe2", "\x88", "\x95", "\xff", "xyz"};
@@ -230,17 +230,17 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_slashes_become_division_slashes),
-		cmocka_unit_test(test_a_name_that_just_fits_stays_plain),
-		cmocka_unit_test(test_a_longer_name_is_cut_before_its_id),
-		cmocka_unit_test(test_paths_longer_than_any_name_keep_their_beginning),
-		cmocka_unit_test(test_a_path_with_a_division_slash_is_short),
-		cmocka_unit_test(test_a_path_that_looks_short_is_short),
-		cmocka_unit_test(test_a_path_that_only_nearly_looks_short_is_plain),
-		cmocka_unit_test(test_extensions_are_kept_if_they_are_short),
-		cmocka_unit_test(test_no_character_is_split),
+		cmocka_unit_test(test_name_that_just_fits_is_plain),
+		cmocka_unit_test(test_longer_name_is_cut_before_its_id),
+		cmocka_unit_test(test_path_longer_than_any_name_is_cut_after_its_beginning),
+		cmocka_unit_test(test_path_with_a_division_slash_has_the_short_form),
+		cmocka_unit_test(test_path_like_a_short_form_has_the_short_form),
+		cmocka_unit_test(test_path_almost_like_a_short_form_is_plain),
+		cmocka_unit_test(test_extension_follows_the_id_only_if_it_is_short),
+		cmocka_unit_test(test_cut_name_ends_with_a_whole_character),
 		cmocka_unit_test(test_bytes_that_are_not_utf8_are_cut_anywhere),
 		cmocka_unit_test(test_largest_id_fits),
-		cmocka_unit_test(test_every_name_leads_back_to_its_path_or_id),
+		cmocka_unit_test(test_name_of_any_path_is_decoded_to_its_path_or_id),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,7 +56,7 @@ static void test_new_reader_gets_all_lines(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_read_ends_after_the_last_line_that_fits(void **state)
+static void test_line_that_fits_is_returned_whole(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -66,7 +66,7 @@ static void test_read_ends_after_the_last_line_that_fits(void **state)
 	event_log_init(&log);
 	append(&log, 0, 3);
 	assert_int_equal(event_log_read(&log, &reader, text, LINE_LENGTH + 20, 0), LINE_LENGTH);
-	/* a line that is longer than the buffer is returned in parts */
+	/* a line that does not fit is returned in parts */
 	assert_int_equal(event_log_read(&log, &reader, text, 20, LINE_LENGTH), 20);
 	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), LINE_LENGTH + 20),
 			 2 * LINE_LENGTH - 20);
@@ -103,7 +103,7 @@ static void test_slow_reader_gets_the_number_of_missed_lines(void **state)
 		offset += length;
 	}
 	assert_int_equal(next, count);
-	/* tail(1) compares its offset with the size */
+	/* a program that follows the file compares its offset with the size */
 	assert_true(offset <= event_log_size(&log, &changed));
 	append(&log, next, 1);
 	assert_int_equal(event_log_read(&log, &reader, text, sizeof(text), offset), LINE_LENGTH);
@@ -111,7 +111,7 @@ static void test_slow_reader_gets_the_number_of_missed_lines(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_reader_inside_a_discarded_line_continues_at_a_complete_line(void **state)
+static void test_reader_in_a_discarded_line_continues_at_a_new_one(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -123,19 +123,19 @@ static void test_reader_inside_a_discarded_line_continues_at_a_complete_line(voi
 	append(&log, 0, 1);
 	assert_int_equal(event_log_read(&log, &reader, text, 20, 0), 20);
 	append(&log, 1, EVENT_LOG_BYTES_MAX / LINE_LENGTH);
-	length = event_log_read(&log, &reader, text, 10, 20); /* the note is also read in parts */
+	length = event_log_read(&log, &reader, text, 10, 20); /* the note is read in parts */
 	assert_int_equal(length, 10);
 	assert_memory_equal(text, "\n{\"event\":", 10);
 	length = event_log_read(&log, &reader, text, sizeof(text), 30);
 	assert_memory_equal(text, "\"missed\",\"count\":", 17);
-	/* the line that was partly read does not count as missed */
+	/* the line that the reader had begun is not counted */
 	assert_int_equal(strtoull(text + 17, NULL, 10), log.discarded_lines - 1);
 	assert_true(event_log_read(&log, &reader, text, sizeof(text), 30 + length) > 0);
 	assert_int_equal(line_number(text), log.discarded_lines);
 	event_log_deinit(&log);
 }
 
-static void test_reader_that_seeks_to_the_end_gets_no_note(void **state)
+static void test_reader_that_seeks_to_the_end_misses_nothing(void **state)
 {
 	struct event_reader reader = {0};
 	struct event_log log;
@@ -156,7 +156,7 @@ static void test_reader_that_seeks_to_the_end_gets_no_note(void **state)
 	event_log_deinit(&log);
 }
 
-static void test_line_longer_than_the_log_replaces_all_lines(void **state)
+static void test_line_longer_than_the_log_is_stored_alone(void **state)
 {
 	struct bytes line CLEANUP_BYTES = {0};
 	struct event_reader reader = {0};
@@ -183,11 +183,11 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_new_reader_gets_all_lines),
-		cmocka_unit_test(test_read_ends_after_the_last_line_that_fits),
+		cmocka_unit_test(test_line_that_fits_is_returned_whole),
 		cmocka_unit_test(test_slow_reader_gets_the_number_of_missed_lines),
-		cmocka_unit_test(test_reader_inside_a_discarded_line_continues_at_a_complete_line),
-		cmocka_unit_test(test_reader_that_seeks_to_the_end_gets_no_note),
-		cmocka_unit_test(test_line_longer_than_the_log_replaces_all_lines),
+		cmocka_unit_test(test_reader_in_a_discarded_line_continues_at_a_new_one),
+		cmocka_unit_test(test_reader_that_seeks_to_the_end_misses_nothing),
+		cmocka_unit_test(test_line_longer_than_the_log_is_stored_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

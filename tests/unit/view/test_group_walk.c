@@ -6,7 +6,8 @@
 /* The names before and after a change. */
 static struct fixture_listing before, after;
 
-/* A group of INODES files; file i has i % 7 + 1 names, spread over two directories, "i-n". */
+/* Creates a group of INODES files. File i has i % 7 + 1 names "i-n" in two directories. Returns the
+ * node of the group. */
 static uint64_t make_group(struct fixture *fixture, struct attributes members[static INODES],
 			   uint64_t dirs[static 2])
 {
@@ -24,7 +25,7 @@ static uint64_t make_group(struct fixture *fixture, struct attributes members[st
 	return node_make(NODE_GROUP, fixture_add_group(fixture, group_hash, members, INODES));
 }
 
-static size_t names_of_all(void)
+static size_t count_of_names(void)
 {
 	size_t count = 0;
 
@@ -42,7 +43,7 @@ static void assert_same_names(const struct fixture_listing *a, const struct fixt
 	}
 }
 
-static void test_every_name_is_listed_once_however_the_calls_are_cut(void **state)
+static void test_listing_in_calls_of_any_length_has_each_name_once(void **state)
 {
 	struct attributes members[INODES];
 	struct fixture fixture;
@@ -52,7 +53,7 @@ static void test_every_name_is_listed_once_however_the_calls_are_cut(void **stat
 	fixture_open(&fixture, one_source);
 	group = make_group(&fixture, members, dirs);
 	fixture_list(&fixture, group, FIXTURE_NAMES_MAX, &before);
-	assert_int_equal(before.count, names_of_all());
+	assert_int_equal(before.count, count_of_names());
 	for (size_t i = 0; i < before.count; i++)
 		assert_int_equal(fixture_count(&before, before.names[i].name), 1);
 	for (size_t step = 1; step < 10; step++) {
@@ -62,7 +63,7 @@ static void test_every_name_is_listed_once_however_the_calls_are_cut(void **stat
 	fixture_close(&fixture);
 }
 
-static void test_every_listed_name_is_found(void **state)
+static void test_listed_name_is_found(void **state)
 {
 	struct attributes members[INODES];
 	struct fixture fixture;
@@ -84,7 +85,7 @@ static void test_every_listed_name_is_found(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_a_folder_has_only_the_copies_of_its_group(void **state)
+static void test_folder_has_only_the_copies_of_its_group(void **state)
 {
 	static const char *const names[] = {"a", "b∕b", "c", "d∕d"};
 	const char *folder = "dups/" HASH_NAME;
@@ -118,8 +119,8 @@ static void test_a_folder_has_only_the_copies_of_its_group(void **state)
 	fixture_close(&fixture);
 }
 
-/* Lists after the name with this index in before. */
-static void assert_goes_on(struct fixture *fixture, uint64_t group, size_t i)
+/* Checks that a listing from the cookie of this index in before continues after its name. */
+static void assert_continues(struct fixture *fixture, uint64_t group, size_t i)
 {
 	size_t left = before.count - 1 - i;
 
@@ -144,13 +145,13 @@ static void test_listing_continues_after_any_of_its_cookies(void **state)
 	group = make_group(&fixture, members, dirs);
 	fixture_list(&fixture, group, 16, &before);
 	for (size_t i = before.count; i-- > 0;)
-		assert_goes_on(&fixture, group, i);
+		assert_continues(&fixture, group, i);
 	for (size_t i = 0; i < before.count; i++)
-		assert_goes_on(&fixture, group, i);
+		assert_continues(&fixture, group, i);
 	fixture_close(&fixture);
 }
 
-/* Removes every name of the files below this number. */
+/* Removes each name of the files below this number. */
 static void remove_files(struct fixture *fixture, const uint64_t dirs[static 2], int files)
 {
 	for (int i = 0; i < files; i++) {
@@ -194,9 +195,9 @@ static void test_cookie_resumes_at_its_name_after_many_other_listings_and_remova
 	fixture_close(&fixture);
 }
 
-/* Between the calls names are removed and added. First names are among them, so that another
- * name becomes the first. Names that exist all the time are listed once. */
-static void test_names_that_stay_are_listed_once_while_others_change(void **state)
+/* Between the calls, the first names of files are removed, so that another name becomes the first,
+ * and new names are added. Names that exist all the time are listed once. */
+static void test_unchanged_name_is_listed_once_while_others_change(void **state)
 {
 	(void)state;
 	for (size_t step = 1; step <= 5; step++) {
@@ -241,7 +242,7 @@ static void test_names_that_stay_are_listed_once_while_others_change(void **stat
 	}
 }
 
-static void test_a_group_that_fell_apart_has_no_names(void **state)
+static void test_dissolved_group_has_no_names(void **state)
 {
 	struct attributes members[2];
 	struct fixture fixture;
@@ -273,7 +274,7 @@ static void test_a_group_that_fell_apart_has_no_names(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_copies_of_several_sources_begin_with_their_tree(void **state)
+static void test_name_of_a_copy_begins_with_its_tree_if_there_are_several_sources(void **state)
 {
 	struct attributes members[2];
 	struct fixture fixture;
@@ -307,15 +308,16 @@ static void test_copies_of_several_sources_begin_with_their_tree(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_every_name_is_listed_once_however_the_calls_are_cut),
-		cmocka_unit_test(test_every_listed_name_is_found),
-		cmocka_unit_test(test_a_folder_has_only_the_copies_of_its_group),
+		cmocka_unit_test(test_listing_in_calls_of_any_length_has_each_name_once),
+		cmocka_unit_test(test_listed_name_is_found),
+		cmocka_unit_test(test_folder_has_only_the_copies_of_its_group),
 		cmocka_unit_test(test_listing_continues_after_any_of_its_cookies),
 		cmocka_unit_test(
 			test_cookie_resumes_at_its_name_after_many_other_listings_and_removals),
-		cmocka_unit_test(test_names_that_stay_are_listed_once_while_others_change),
-		cmocka_unit_test(test_a_group_that_fell_apart_has_no_names),
-		cmocka_unit_test(test_copies_of_several_sources_begin_with_their_tree),
+		cmocka_unit_test(test_unchanged_name_is_listed_once_while_others_change),
+		cmocka_unit_test(test_dissolved_group_has_no_names),
+		cmocka_unit_test(
+			test_name_of_a_copy_begins_with_its_tree_if_there_are_several_sources),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

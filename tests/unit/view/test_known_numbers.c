@@ -6,7 +6,7 @@
 
 static const struct number_key key = {.caller = 1, .hash = {2, 3}, .generation = 4};
 
-/* A numbering of count groups, with the ordinals 10, 20 ... */
+/* Returns the ordinals of a numbering of count groups: 10, 20 ... */
 static struct bytes numbering(uint32_t count)
 {
 	struct bytes ordinals = {0};
@@ -19,11 +19,11 @@ static struct bytes numbering(uint32_t count)
 	return ordinals;
 }
 
-static void put(struct known_numbers *numbers, const struct number_key *its, uint32_t count)
+static void put(struct known_numbers *numbers, const struct number_key *of, uint32_t count)
 {
 	struct bytes ordinals = numbering(count);
 
-	known_numbers_put(numbers, its, &ordinals, 1000, 1100);
+	known_numbers_put(numbers, of, &ordinals, 1000, 1100);
 	assert_null(ordinals.data);
 }
 
@@ -42,7 +42,7 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void test_number_of_a_group_is_its_position_among_the_ordinals(void **state)
+static void test_number_of_a_group_is_the_position_of_its_ordinal(void **state)
 {
 	struct bytes ordinals = numbering(1000);
 
@@ -63,7 +63,7 @@ static void test_number_of_a_group_is_its_position_among_the_ordinals(void **sta
 	bytes_free(&ordinals);
 }
 
-static void test_numbering_is_valid_for_twenty_times_its_cost(void **state)
+static void test_numbering_expires_after_twenty_times_its_cost(void **state)
 {
 	struct numbered group = {.number = 2};
 
@@ -100,7 +100,7 @@ static void test_group_outside_of_the_numbering_has_no_number(void **state)
 	assert_int_equal(group.number, 0);
 }
 
-static void test_empty_numbering_is_known(void **state)
+static void test_empty_numbering_is_cached(void **state)
 {
 	struct numbered group = {.number = 1};
 
@@ -109,19 +109,19 @@ static void test_empty_numbering_is_known(void **state)
 	assert_int_equal(group.ordinal, 0);
 }
 
-static void test_numberings_of_too_many_groups_are_dropped(void **state)
+static void test_numberings_beyond_the_limit_are_discarded(void **state)
 {
 	struct known_numbers *numbers = *state;
 	struct numbered group = {.number = 1};
-	struct number_key its = key;
+	struct number_key next = key;
 
-	for (its.caller = 1; its.caller <= 20; its.caller++) {
-		put(numbers, &its, (uint32_t)(KNOWN_NUMBERS_GROUPS_MAX / 4));
+	for (next.caller = 1; next.caller <= 20; next.caller++) {
+		put(numbers, &next, (uint32_t)(KNOWN_NUMBERS_GROUPS_MAX / 4));
 		assert_true(numbers->groups <= KNOWN_NUMBERS_GROUPS_MAX);
-		assert_true(known_numbers_get(numbers, &its, &group, 1100));
+		assert_true(known_numbers_get(numbers, &next, &group, 1100));
 	}
-	put(numbers, &its, (uint32_t)KNOWN_NUMBERS_GROUPS_MAX + 1);
-	assert_false(known_numbers_get(numbers, &its, &group, 1100));
+	put(numbers, &next, (uint32_t)KNOWN_NUMBERS_GROUPS_MAX + 1);
+	assert_false(known_numbers_get(numbers, &next, &group, 1100));
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -129,12 +129,12 @@ static void test_numberings_of_too_many_groups_are_dropped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_number_of_a_group_is_its_position_among_the_ordinals),
-		CASE(test_numbering_is_valid_for_twenty_times_its_cost),
+		CASE(test_number_of_a_group_is_the_position_of_its_ordinal),
+		CASE(test_numbering_expires_after_twenty_times_its_cost),
 		CASE(test_numbering_is_valid_for_one_caller_and_hash_until_the_next_commit),
 		CASE(test_group_outside_of_the_numbering_has_no_number),
-		CASE(test_empty_numbering_is_known),
-		CASE(test_numberings_of_too_many_groups_are_dropped),
+		CASE(test_empty_numbering_is_cached),
+		CASE(test_numberings_beyond_the_limit_are_discarded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

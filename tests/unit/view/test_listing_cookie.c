@@ -8,7 +8,7 @@
 
 static const uint64_t secrets[] = {0, 1, UINT64_MAX, 0x123456789abcdef0};
 
-static void test_cookie_of_any_id_leads_back_to_it(void **state)
+static void test_cookie_of_any_id_is_decoded_to_it(void **state)
 {
 	(void)state;
 	for (size_t s = 0; s < ARRAY_SIZE(secrets); s++) {
@@ -31,7 +31,7 @@ static void test_number_that_is_no_cookie_has_no_id(void **state)
 		assert_int_equal(listing_id(1, cookie), 0);
 	for (uint64_t i = 0; i < 20000; i++)
 		ids += listing_id(1, VIEW_COOKIE_MIN + i) <= TWINFS_ID_MAX;
-	/* of 2^62 numbers 2^48 are cookies */
+	/* 2^48 of 2^62 numbers are cookies */
 	assert_in_range(ids, 0, 20);
 	assert_true(listing_id(1, INT64_MAX) > TWINFS_ID_MAX);
 	assert_true(listing_id(1, UINT64_MAX) > TWINFS_ID_MAX);
@@ -56,7 +56,7 @@ static void test_cookies_do_not_reveal_the_distance_of_ids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_cookie_of_any_id_leads_back_to_it),
+		cmocka_unit_test(test_cookie_of_any_id_is_decoded_to_it),
 		cmocka_unit_test(test_number_that_is_no_cookie_has_no_id),
 		cmocka_unit_test(test_cookies_do_not_reveal_the_distance_of_ids),
 	};

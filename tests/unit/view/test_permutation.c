@@ -6,15 +6,15 @@
 
 static void test_each_number_of_the_width_occurs_once(void **state)
 {
-	bool given[256] = {false};
+	bool occurred[256] = {false};
 
 	(void)state;
 	for (uint64_t number = 0; number < 256; number++) {
 		uint64_t permuted = permute(7, 4, number);
 
 		assert_in_range(permuted, 0, 255);
-		assert_false(given[permuted]);
-		given[permuted] = true;
+		assert_false(occurred[permuted]);
+		occurred[permuted] = true;
 	}
 }
 

@@ -9,14 +9,14 @@
 
 static struct fixture_listing listed;
 
-/* Adds "a" and "b", equal, to the root. */
+/* Adds a group of "a" and "b" to the root. */
 static void add_pair(struct fixture *fixture, struct attributes pair[static 2])
 {
 	fixture_add_pair(fixture, pair);
 	(void)fixture_add_group(fixture, group_hash, pair, 2);
 }
 
-static void test_the_root_has_its_folders(void **state)
+static void test_root_has_its_folders(void **state)
 {
 	struct fixture fixture;
 
@@ -38,7 +38,7 @@ static void test_the_root_has_its_folders(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_uniques_leaves_out_redundant_copies_only(void **state)
+static void test_uniques_omits_redundant_copies_only(void **state)
 {
 	struct attributes pair[2], single;
 	struct fixture fixture;
@@ -61,7 +61,8 @@ static void test_uniques_leaves_out_redundant_copies_only(void **state)
 	fixture_close(&fixture);
 }
 
-/* "a" in the first source, kept; its copy "d/e/b" in the last one, which has a lone "x/c", too. */
+/* Adds the kept copy "a" to the first source, and its redundant copy "d/e/b" and a single file
+ * "x/c" to the last source. */
 static void add_deep_pair(struct fixture *fixture, struct attributes pair[static 2])
 {
 	uint64_t last = fixture->sources.list[fixture->sources.count - 1].root;
@@ -78,7 +79,7 @@ static void add_deep_pair(struct fixture *fixture, struct attributes pair[static
 	(void)fixture_add_group(fixture, group_hash, pair, 2);
 }
 
-static void test_redundant_has_those_copies_and_the_folders_above_them(void **state)
+static void test_redundant_has_redundant_copies_and_their_parents(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -106,7 +107,7 @@ static void test_redundant_has_those_copies_and_the_folders_above_them(void **st
 	fixture_close(&fixture);
 }
 
-static void test_folder_that_holds_no_copy_any_more_is_gone_from_redundant(void **state)
+static void test_folder_without_redundant_copies_is_missing_in_redundant(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -127,7 +128,7 @@ static void test_folder_that_holds_no_copy_any_more_is_gone_from_redundant(void 
 	fixture_close(&fixture);
 }
 
-static void test_redundant_trees_of_several_sources_are_those_that_hold_copies(void **state)
+static void test_redundant_has_only_trees_with_redundant_copies(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -172,11 +173,11 @@ static void test_attributes_are_those_of_the_record(void **state)
 	dir = node_make(NODE_DIR, fixture_add_dir(&fixture, root_of(&fixture), "dir", 0));
 	assert_int_equal(view_getattr(&fixture.call, dir, &attributes), 0);
 	assert_int_equal(attributes.st_mode, S_IFDIR | 0750);
-	assert_int_equal(attributes.st_nlink, 1); /* whatever the source has */
+	assert_int_equal(attributes.st_nlink, 1); /* not that of the source */
 	fixture_close(&fixture);
 }
 
-static void test_what_could_not_be_read_fails_as_it_did_there(void **state)
+static void test_unreadable_source_entry_fails_with_the_error_of_the_source(void **state)
 {
 	struct name_change unknown = {.kind = NAME_ADD_UNKNOWN, .error = EIO};
 	struct fixture fixture;
@@ -199,7 +200,7 @@ static void test_what_could_not_be_read_fails_as_it_did_there(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_nodes_that_never_were_are_stale(void **state)
+static void test_unknown_node_is_stale(void **state)
 {
 	static const uint64_t nodes[] = {0,
 					 99,
@@ -229,7 +230,7 @@ static void test_nodes_that_never_were_are_stale(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_files_are_no_directories(void **state)
+static void test_file_used_as_a_directory_fails(void **state)
 {
 	struct attributes file;
 	struct fixture fixture;
@@ -248,7 +249,7 @@ static void test_files_are_no_directories(void **state)
 	fixture_close(&fixture);
 }
 
-/* Puts a real file into the index. */
+/* Creates a file in the source and adds it to the index. Returns its node. */
 static uint64_t add_real_file(struct fixture *fixture, const char *name, const char *text)
 {
 	AUTO_CLOSE int dir = open(fixture->sources.list[0].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -262,7 +263,7 @@ static uint64_t add_real_file(struct fixture *fixture, const char *name, const c
 	return node_make(NODE_FILE, fixture_file_id(fixture, &attributes));
 }
 
-static void test_only_the_file_that_the_index_knows_is_opened(void **state)
+static void test_file_that_differs_from_the_index_is_not_opened(void **state)
 {
 	struct fixture fixture;
 	struct view_file file;
@@ -276,7 +277,7 @@ static void test_only_the_file_that_the_index_knows_is_opened(void **state)
 	assert_int_equal(read(file.fd, text, sizeof(text)), 4);
 	assert_memory_equal(text, "text", 4);
 	view_close(&file);
-	/* only the time of the inode's last change tells */
+	/* only the ctime differs */
 	(void)snprintf(command, sizeof(command), "cd %s/source && chmod 600 f && chmod 644 f",
 		       fixture.folder);
 	run(command);
@@ -303,7 +304,7 @@ static void update_real_file(struct fixture *fixture, uint64_t node, const char 
 	fixture_apply(fixture, &change, 1);
 }
 
-static void in_source(const struct fixture *fixture, const char *command)
+static void run_in_source(const struct fixture *fixture, const char *command)
 {
 	char text[256];
 
@@ -319,7 +320,7 @@ static void note_changed_source(void *context, uint64_t file)
 	changed_sources++;
 }
 
-static void test_only_the_content_that_was_known_at_opening_is_read(void **state)
+static void test_content_that_changed_after_the_open_is_not_read(void **state)
 {
 	struct fixture fixture;
 	struct view_file file;
@@ -338,10 +339,10 @@ static void test_only_the_content_that_was_known_at_opening_is_read(void **state
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 2), 2);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 4), 0);
 	assert_int_equal(changed_sources, 0);
-	in_source(&fixture, "printf TEXT > f");
+	run_in_source(&fixture, "printf TEXT > f");
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), -ESTALE);
 	assert_int_equal(changed_sources, 1);
-	/* and when the index has seen that, it is another node */
+	/* after the update of the index, the file is another node */
 	update_real_file(&fixture, node, "f", 0);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), -ESTALE);
 	view_close(&file);
@@ -355,7 +356,7 @@ static void test_only_the_content_that_was_known_at_opening_is_read(void **state
 	fixture_close(&fixture);
 }
 
-static void test_a_file_that_got_a_name_is_read_on_when_the_index_knows(void **state)
+static void test_open_file_with_a_new_name_is_readable_after_the_index_update(void **state)
 {
 	struct fixture fixture;
 	struct view_file file;
@@ -366,7 +367,7 @@ static void test_a_file_that_got_a_name_is_read_on_when_the_index_knows(void **s
 	fixture_open(&fixture, one_source);
 	node = add_real_file(&fixture, "f", "text");
 	assert_int_equal(view_open(&fixture.call, node, &file), 0);
-	in_source(&fixture, "ln f g; rm g");
+	run_in_source(&fixture, "ln f g; rm g");
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), -ESTALE);
 	update_real_file(&fixture, node, "f", FILE_SAME_BYTES);
 	assert_int_equal(view_read(&fixture.call, &file, text, sizeof(text), 0), 4);
@@ -375,7 +376,7 @@ static void test_a_file_that_got_a_name_is_read_on_when_the_index_knows(void **s
 	fixture_close(&fixture);
 }
 
-static void test_nothing_is_opened_in_a_source_that_is_missing(void **state)
+static void test_file_of_a_missing_source_is_not_opened(void **state)
 {
 	struct fixture fixture;
 	struct view_file file;
@@ -392,7 +393,7 @@ static void test_nothing_is_opened_in_a_source_that_is_missing(void **state)
 	fixture_close(&fixture);
 }
 
-/* The value of an attribute as a string, "" where there is none. */
+/* Returns the value of an attribute as a string, or "" if there is none. */
 static const char *xattr(struct fixture *fixture, uint64_t node, const char *name)
 {
 	static char value[256];
@@ -406,7 +407,7 @@ static const char *xattr(struct fixture *fixture, uint64_t node, const char *nam
 	return value;
 }
 
-static void test_own_attributes_tell_path_and_group(void **state)
+static void test_own_attributes_have_path_and_group(void **state)
 {
 	struct attributes pair[2], single;
 	struct fixture fixture;
@@ -443,7 +444,7 @@ static void test_own_attributes_tell_path_and_group(void **state)
 	fixture_close(&fixture);
 }
 
-static void test_own_attributes_are_not_listed_and_hide_the_sources(void **state)
+static void test_own_attributes_are_not_listed_and_hide_those_of_the_source(void **state)
 {
 	struct fixture fixture;
 	char path[256], list[256];
@@ -456,7 +457,7 @@ static void test_own_attributes_are_not_listed_and_hide_the_sources(void **state
 	(void)close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
 	if (setxattr(path, "user.a", "1", 1, 0) != 0 && errno == EOPNOTSUPP) {
 		fixture_close(&fixture);
-		return; /* /tmp keeps no user attributes before Linux 6.6 where it is a tmpfs */
+		return; /* tmpfs has no user attributes before Linux 6.6 */
 	}
 	assert_int_equal(setxattr(path, "user.twinfs.path", "wrong", 5, 0), 0);
 	assert_int_equal(setxattr(path, "user.twinfs.x", "right", 5, 0), 0);
@@ -499,7 +500,7 @@ static json_int_t number(const json_t *object, const char *key)
 	return json_integer_value(value);
 }
 
-static void test_status_counts_what_the_view_holds(void **state)
+static void test_status_matches_the_index_and_the_state(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -561,23 +562,22 @@ static void test_errors_are_listed_with_their_paths(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_the_root_has_its_folders),
-		cmocka_unit_test(test_uniques_leaves_out_redundant_copies_only),
-		cmocka_unit_test(test_redundant_has_those_copies_and_the_folders_above_them),
-		cmocka_unit_test(test_folder_that_holds_no_copy_any_more_is_gone_from_redundant),
-		cmocka_unit_test(
-			test_redundant_trees_of_several_sources_are_those_that_hold_copies),
+		cmocka_unit_test(test_root_has_its_folders),
+		cmocka_unit_test(test_uniques_omits_redundant_copies_only),
+		cmocka_unit_test(test_redundant_has_redundant_copies_and_their_parents),
+		cmocka_unit_test(test_folder_without_redundant_copies_is_missing_in_redundant),
+		cmocka_unit_test(test_redundant_has_only_trees_with_redundant_copies),
 		cmocka_unit_test(test_attributes_are_those_of_the_record),
-		cmocka_unit_test(test_what_could_not_be_read_fails_as_it_did_there),
-		cmocka_unit_test(test_nodes_that_never_were_are_stale),
-		cmocka_unit_test(test_files_are_no_directories),
-		cmocka_unit_test(test_only_the_file_that_the_index_knows_is_opened),
-		cmocka_unit_test(test_only_the_content_that_was_known_at_opening_is_read),
-		cmocka_unit_test(test_a_file_that_got_a_name_is_read_on_when_the_index_knows),
-		cmocka_unit_test(test_nothing_is_opened_in_a_source_that_is_missing),
-		cmocka_unit_test(test_own_attributes_tell_path_and_group),
-		cmocka_unit_test(test_own_attributes_are_not_listed_and_hide_the_sources),
-		cmocka_unit_test(test_status_counts_what_the_view_holds),
+		cmocka_unit_test(test_unreadable_source_entry_fails_with_the_error_of_the_source),
+		cmocka_unit_test(test_unknown_node_is_stale),
+		cmocka_unit_test(test_file_used_as_a_directory_fails),
+		cmocka_unit_test(test_file_that_differs_from_the_index_is_not_opened),
+		cmocka_unit_test(test_content_that_changed_after_the_open_is_not_read),
+		cmocka_unit_test(test_open_file_with_a_new_name_is_readable_after_the_index_update),
+		cmocka_unit_test(test_file_of_a_missing_source_is_not_opened),
+		cmocka_unit_test(test_own_attributes_have_path_and_group),
+		cmocka_unit_test(test_own_attributes_are_not_listed_and_hide_those_of_the_source),
+		cmocka_unit_test(test_status_matches_the_index_and_the_state),
 		cmocka_unit_test(test_errors_are_listed_with_their_paths),
 	};
 

@@ -33,7 +33,7 @@ static void test_new_cache_is_empty(void **state)
 	visible_cache_deinit(&visible_cache);
 }
 
-static void test_entry_is_valid_for_twenty_times_its_cost(void **state)
+static void test_entry_expires_after_twenty_times_its_cost(void **state)
 {
 	struct visible_copies visible;
 
@@ -69,32 +69,32 @@ static void test_later_entry_replaces_the_earlier(void **state)
 	assert_int_equal(visible.kept, 9);
 }
 
-static void test_number_of_entries_is_limited(void **state)
+static void test_entry_beyond_the_limit_replaces_others(void **state)
 {
 	const struct visible_copies other = {.inodes = 2, .kept = 9};
 	struct visible_key next = key;
 	struct visible_copies visible;
-	size_t known = 0;
+	size_t cached = 0;
 
 	for (next.group = 100; next.group < 100 + 8 * VISIBLE_CACHE_MAX; next.group++)
 		visible_cache_put(*state, &next, &other, 0, 1000);
 	for (next.group = 100; next.group < 100 + 8 * VISIBLE_CACHE_MAX; next.group++)
-		known += visible_cache_get(*state, &next, &visible, 1000);
-	assert_in_range(known, VISIBLE_CACHE_MAX / 2, VISIBLE_CACHE_MAX);
+		cached += visible_cache_get(*state, &next, &visible, 1000);
+	assert_in_range(cached, VISIBLE_CACHE_MAX / 2, VISIBLE_CACHE_MAX);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_new_cache_is_empty),
-		cmocka_unit_test_setup_teardown(test_entry_is_valid_for_twenty_times_its_cost,
+		cmocka_unit_test_setup_teardown(test_entry_expires_after_twenty_times_its_cost,
 						set_up, tear_down),
 		cmocka_unit_test_setup_teardown(
 			test_entry_is_valid_for_one_caller_and_version_of_a_group, set_up,
 			tear_down),
 		cmocka_unit_test_setup_teardown(test_later_entry_replaces_the_earlier, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(test_number_of_entries_is_limited, set_up,
+		cmocka_unit_test_setup_teardown(test_entry_beyond_the_limit_replaces_others, set_up,
 						tear_down),
 	};
 
