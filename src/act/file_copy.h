@@ -8,8 +8,8 @@
  * times, extended attributes. Blocks on the disk; any thread.
  *
  * Returns 0, -EBUSY if the file was written to meanwhile, -ENOTSUP if the new file cannot have its
- * owner or attributes, -EINTR if stop_requested(), or another -errno. After a failure there is no
- * new file. */
+ * owner or attributes, -EINTR if stop_requested(), or another -errno. After a failure the new
+ * file does not exist. */
 MUST_CHECK int file_copy(int from, int directory, const char *name);
 
 /* Saves an open file that has no name left, and syncs it. The bytes are copied also if a program

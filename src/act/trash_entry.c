@@ -15,8 +15,8 @@
 
 #define INFO_SUFFIX ".trashinfo"
 #define INFO_HEADER "[Trash Info]\nPath="
-/* Tries with small numbers. Later ones use random numbers, so that the cost of many equal names
- * stays linear. */
+/* Number of tries with small numbers. Later tries use random numbers, so that the cost of many
+ * equal names is linear. */
 #define NUMBERED_TRIES 5
 /* A dot and the random part of a quarantine name, with NUL. */
 #define MARK_SIZE OTHER_NAME_SIZE
@@ -174,8 +174,8 @@ static int read_info(int directory, const char *name, struct bytes *text)
 	return got < 0 ? (int)got : 0;
 }
 
-/* Returns whether an info file names a path. In the trash folder of a mount it has only the part
- * below the mount point. */
+/* Returns whether an info file has this path. In the trash folder of a mount, the info file has
+ * only the part of the path below the mount point. */
 static bool names_original(struct bytes *text, const char *original)
 {
 	CLEANUP_BYTES struct bytes encoded = {0};
@@ -193,8 +193,7 @@ static bool names_original(struct bytes *text, const char *original)
 	return memcmp(end, path, length) == 0 && (length == encoded.length || end[-1] == '/');
 }
 
-/* Returns whether the entry of an info file has a file. If that cannot be examined, returns
- * true. */
+/* Returns whether the trash has the file of an info file, or true if this cannot be examined. */
 static bool has_file(int info, const char *name)
 {
 	AUTO_CLOSE int files = openat(info, "../files", O_PATH | O_DIRECTORY | O_CLOEXEC);

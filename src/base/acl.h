@@ -16,8 +16,8 @@
  * can do anything that the ACL denies, including users and groups that the ACL names in order to
  * deny access.
  *
- * acl	borrowed; if it is no ACL, only the owner keeps access
- * mode	of the file with the ACL; bits other than those of group and others are kept */
+ * acl	borrowed; if it is not a valid ACL, only the owner has access
+ * mode	of the file with the ACL; bits other than those of group and others do not change */
 mode_t acl_mode_without(const void *acl, size_t length, mode_t mode);
 
 #endif

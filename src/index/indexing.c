@@ -24,9 +24,10 @@
  * file systems (2 s), so that only files that keep changing are left pending. */
 #define PATIENCE_MS 2500
 
-/* Longest time that a daemon needs to end when its view is unmounted, also if its mounter has to be
- * killed (mount/mounter.h). Until then the index is tried at this interval. */
+/* Longest time that a daemon needs to end after its view was unmounted, even if it has to kill its
+ * mounter process (mount/mounter.h). */
 #define ENDING_MS 12000
+/* Interval at which the index is tried again meanwhile. */
 #define ENDING_POLL_MS 20
 
 int indexing_locate(struct indexing *indexing, const struct index_settings *settings,
@@ -168,7 +169,7 @@ static int rebuild(struct indexing *indexing)
 	catalog_close(indexing->catalog);
 	indexing->catalog = NULL;
 	r = indexing_open(indexing);
-	return r == INDEXING_IN_USE ? -EBUSY : r; /* another process opened it first */
+	return r == INDEXING_IN_USE ? -EBUSY : r; /* another process opened the index first */
 }
 
 static int walk_names(struct indexing *indexing, enum progress_when when)
@@ -218,7 +219,7 @@ int indexing_update(struct indexing *indexing, struct indexing_times *times)
 	if (times)
 		*times = found;
 	if (r == 0 && stop_requested()) {
-		log_error("cannot finish the scan: interrupted; run it again to continue");
+		log_error("cannot finish the scan: interrupted; run the command again to continue");
 		return -EINTR;
 	}
 	return explain_failure(indexing, r);

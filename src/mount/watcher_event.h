@@ -5,9 +5,9 @@
 /* System calls on a mounted view that make the kernel raise inotify events. Invalidations
  * (mount/notifier.h) raise none, and file managers learn of changes by inotify only.
  *
- * A view cannot be changed. The daemon replies success to these calls, only for the process that
- * makes them; the view has the change already. Runs in the mounter process (mount/mounter.h). One
- * thread.
+ * The calls change nothing, because the view already has the change. The daemon replies success to
+ * the process that makes these calls, and an error to other processes. Runs in the mounter process
+ * (mount/mounter.h). One thread.
  */
 
 #include <stdbool.h>

@@ -34,8 +34,8 @@ static size_t extension_start(const char *path, size_t length)
 	return start;
 }
 
-/* Copies path to name with slashes replaced. Returns false if it does not fit into size with a
- * NUL. */
+/* Copies path to name with slashes replaced. Returns false if the name and a NUL do not fit into
+ * size. */
 static bool replace_slashes(char *name, size_t size, const char *path, size_t length)
 {
 	size_t used = 0;
@@ -60,7 +60,7 @@ static void make_short(char name[static COPY_NAME_SIZE], const char *path, size_
 	size_t dot = extension_start(path, length);
 	size_t suffix_length, prefix_length;
 
-	/* An upper bound of the path's part; it is truncated below. */
+	/* an upper bound; utf8_cut() below truncates the part of the path */
 	prefix_length = dot < NAME_LENGTH_MAX ? dot : NAME_LENGTH_MAX;
 	(void)replace_slashes(prefix, sizeof(prefix), path, prefix_length);
 	suffix_length = (size_t)snprintf(suffix, sizeof(suffix), "~%" PRIx64 "-%" PRIx64 "%.*s",
@@ -81,8 +81,8 @@ void copy_name_make(char name[static COPY_NAME_SIZE], const char *path, size_t l
 		make_short(name, path, length, dir, cookie);
 }
 
-/* Parses a number as "%x" prints it: lower case, without leading zeros. Returns NULL if there is
- * none. */
+/* Parses a number as printed by "%x": lower case, without leading zeros. Returns the end of the
+ * number, or NULL if the text has no such number. */
 static const char *parse_hex(const char *at, uint64_t *number)
 {
 	const char *start = at;

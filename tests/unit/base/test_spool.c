@@ -9,7 +9,7 @@
 #include "base/spool.h"
 #include "unit_test.h"
 
-static void test_all_that_was_written_is_read_back(void **state)
+static void test_copy_of_a_spool_has_the_size_of_all_writes(void **state)
 {
 	static char block[100000];
 	AUTO_CLOSE int spool = spool_open();
@@ -50,7 +50,7 @@ static void test_full_disk_is_reported(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_all_that_was_written_is_read_back),
+		cmocka_unit_test(test_copy_of_a_spool_has_the_size_of_all_writes),
 		cmocka_unit_test(test_spool_has_no_name_and_is_private),
 		cmocka_unit_test(test_full_disk_is_reported),
 	};

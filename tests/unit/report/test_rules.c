@@ -3,13 +3,13 @@
 #include "report/rules.h"
 #include "source/source.h"
 
-/* A name of an inode. files[] makes a group. */
+/* A name of an inode. make_group() takes a list of them. */
 struct given {
 	int source; /* 0 is /one, 1 is /two */
 	const char *folder; /* NULL: the root */
 	const char *name;
 	uint64_t inode;
-	int version; /* of its times; larger is newer */
+	int version; /* of the times of the inode; larger is newer */
 	uint32_t links;
 };
 
@@ -57,7 +57,7 @@ static struct sources sources_of(const struct fixture *f, struct source list[2])
 	return (struct sources){.list = list, .count = 2};
 }
 
-/* The decision as lines of the first letter of the fate, the path and the reason. */
+/* Returns a line for each name: the first letter of its fate, its path and the reason. */
 static const char *decide(const struct fixture *f, const struct group_record *group,
 			  const struct rules *rules)
 {
@@ -158,7 +158,7 @@ static void test_time_rules_keep_the_oldest_or_newest(void **state)
 			    "R /two/c: older\n");
 }
 
-static void test_times_before_1970_and_nanoseconds_count(void **state)
+static void test_times_before_1970_and_nanoseconds_are_compared(void **state)
 {
 	struct fixture *f = *state;
 	const struct timespec times[] = {{-5, 1}, {-5, 2}, {INT64_MIN, 0}, {INT64_MAX, 999999999}};
@@ -219,7 +219,7 @@ static void test_glob_keeps_copies_that_match_by_any_name_or_folder(void **state
 				    "K /one/b: path matches\n"
 				    "K /two/archive/b.jpg: path matches\n"
 				    "R /one/a: path does not match\n");
-	/* matches none: no rule */
+	/* a glob that matches no copy has no effect */
 	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_PATH, .glob = "b.*/x"}),
 			    "K /one/a: first path\n"
 			    "R /one/b: later path\n"
@@ -333,7 +333,7 @@ static void test_parent_folder_of_a_source_covers_it(void **state)
 			    "K /one/a: first source\nR /two/b: later source\n");
 }
 
-static void test_only_copies_in_the_given_folders_are_selected(void **state)
+static void test_copies_outside_of_the_given_folders_are_not_selected(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/one/b";
@@ -440,7 +440,7 @@ static void test_protection_overrides_selection_and_keep_rules(void **state)
 			    "S /one/b/x: protected\n");
 }
 
-static void test_only_remaining_copy_has_that_reason(void **state)
+static void test_protected_copy_stays_instead_of_the_oldest(void **state)
 {
 	struct fixture *f = *state;
 	char folder[] = "/two";
@@ -520,7 +520,7 @@ static void test_redundant_inodes_are_counted(void **state)
 	catalog_read_end(reader);
 }
 
-static void check_stray(const struct fixture *f, const char *folder, bool expected)
+static void check_unmatched(const struct fixture *f, const char *folder, bool expected)
 {
 	struct catalog_reader *reader = fixture_read(f);
 	char text[64];
@@ -529,38 +529,38 @@ static void check_stray(const struct fixture *f, const char *folder, bool expect
 	const struct sources sources = sources_of(f, list);
 	const struct rules protect = {.protect = folders};
 	const struct rules only = {.only = folders};
-	const char *stray = NULL;
+	const char *unmatched = NULL;
 
 	(void)snprintf(text, sizeof(text), "%s", folder);
-	assert_int_equal(rules_find_unmatched(&protect, reader, &sources, &stray),
+	assert_int_equal(rules_find_unmatched(&protect, reader, &sources, &unmatched),
 			 expected ? RULES_UNMATCHED : 0);
-	assert_ptr_equal(stray, expected ? text : NULL);
-	stray = NULL;
-	assert_int_equal(rules_find_unmatched(&only, reader, &sources, &stray),
+	assert_ptr_equal(unmatched, expected ? text : NULL);
+	unmatched = NULL;
+	assert_int_equal(rules_find_unmatched(&only, reader, &sources, &unmatched),
 			 expected ? RULES_UNMATCHED : 0);
-	assert_ptr_equal(stray, expected ? text : NULL);
+	assert_ptr_equal(unmatched, expected ? text : NULL);
 	catalog_read_end(reader);
 }
 
-static void test_paths_that_have_no_effect_are_found(void **state)
+static void test_path_that_matches_no_name_is_reported(void **state)
 {
 	struct fixture *f = *state;
 
 	(void)GROUP(NAME(0, "Photos", "a", 10), NAME(0, NULL, "b", 11));
-	check_stray(f, "/one", false);
-	check_stray(f, "/one/Photos", false);
-	check_stray(f, "/one/Photos/a", false);
-	check_stray(f, "/one/b", false);
-	check_stray(f, "/", false);
-	check_stray(f, "/three", true);
-	check_stray(f, "/on", true);
-	check_stray(f, "/onefold", true);
-	check_stray(f, "/one/photos", true);
-	check_stray(f, "/one/Photo", true);
-	check_stray(f, "/one/Photos/b", true);
-	check_stray(f, "/one/Photos/a/", true);
-	check_stray(f, "/one/b/c", true);
-	check_stray(f, "/two/Photos", true);
+	check_unmatched(f, "/one", false);
+	check_unmatched(f, "/one/Photos", false);
+	check_unmatched(f, "/one/Photos/a", false);
+	check_unmatched(f, "/one/b", false);
+	check_unmatched(f, "/", false);
+	check_unmatched(f, "/three", true);
+	check_unmatched(f, "/on", true);
+	check_unmatched(f, "/onefold", true);
+	check_unmatched(f, "/one/photos", true);
+	check_unmatched(f, "/one/Photo", true);
+	check_unmatched(f, "/one/Photos/b", true);
+	check_unmatched(f, "/one/Photos/a/", true);
+	check_unmatched(f, "/one/b/c", true);
+	check_unmatched(f, "/two/Photos", true);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
@@ -572,7 +572,7 @@ int main(void)
 		CASE(test_without_rules_the_copy_of_the_earliest_scan_stays),
 		CASE(test_copy_that_the_view_chose_earlier_stays),
 		CASE(test_time_rules_keep_the_oldest_or_newest),
-		CASE(test_times_before_1970_and_nanoseconds_count),
+		CASE(test_times_before_1970_and_nanoseconds_are_compared),
 		CASE(test_path_length_rules_use_the_best_name),
 		CASE(test_glob_keeps_copies_that_match_by_any_name_or_folder),
 		CASE(test_glob_that_matches_all_keeps_one),
@@ -582,18 +582,18 @@ int main(void)
 		CASE(test_protected_copies_stay_and_the_others_are_redundant),
 		CASE(test_protected_name_protects_all_names_of_its_inode),
 		CASE(test_parent_folder_of_a_source_covers_it),
-		CASE(test_only_copies_in_the_given_folders_are_selected),
+		CASE(test_copies_outside_of_the_given_folders_are_not_selected),
 		CASE(test_only_the_given_files_are_selected),
 		CASE(test_copy_in_the_trash_makes_no_other_redundant),
 		CASE(test_trash_is_ignored_if_a_name_is_outside_or_all_copies_are_inside),
 		CASE(test_one_copy_stays_if_all_are_selected),
 		CASE(test_protection_overrides_selection_and_keep_rules),
-		CASE(test_only_remaining_copy_has_that_reason),
+		CASE(test_protected_copy_stays_instead_of_the_oldest),
 		CASE(test_between_sources_all_copies_in_the_source_of_the_kept_copy_stay),
 		CASE(test_between_sources_a_hard_link_counts_in_each_of_its_sources),
 		CASE(test_between_sources_copies_in_one_source_only_stay),
 		CASE(test_redundant_inodes_are_counted),
-		CASE(test_paths_that_have_no_effect_are_found),
+		CASE(test_path_that_matches_no_name_is_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

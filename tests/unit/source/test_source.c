@@ -6,7 +6,7 @@
 #include "catalog/fixture.h"
 #include "source/source.h"
 
-/* A folder with a, a/sub, b and z/a beside an empty index. */
+/* A folder with the directories a, a/sub, b and z/a, and an empty index. */
 struct play {
 	char folder[64];
 	struct fixture index;
@@ -53,7 +53,7 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* ---- which trees --------------------------------------------------------------------- */
+/* ---- resolving paths ----------------------------------------------------------------- */
 
 /* Both lists hold paths relative to the folder and end with NULL. */
 static void assert_resolved(const struct play *p, const char *const *given,
@@ -85,7 +85,7 @@ static void assert_resolved(const struct play *p, const char *const *given,
 		__VA_ARGS__, NULL \
 	}
 
-static void test_same_source_twice_is_one(void **state)
+static void test_source_given_twice_is_used_once(void **state)
 {
 	struct play *p = *state;
 
@@ -108,11 +108,11 @@ static void test_nested_sources_are_one_tree(void **state)
 	assert_resolved(p, PATHS("a/sub", "b"), PATHS("a/sub", "b"));
 }
 
-static void test_bind_mount_of_a_source_is_the_same_one(void **state)
+static void test_bind_mount_of_a_source_is_the_same_source(void **state)
 {
 	struct play *p = *state;
 
-	/* in a mount namespace of this process, which ends with it */
+	/* the mount namespace ends with this process */
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return;
 	assert_int_equal(mount("a", "b", NULL, MS_BIND, NULL), 0);
@@ -222,9 +222,9 @@ static void test_path_below_the_root_directory_has_one_slash(void **state)
 	}
 }
 
-/* ---- opening what the index knows ---------------------------------------------------- */
+/* ---- opening indexed files ----------------------------------------------------------- */
 
-/* Adds "a/sub/file" to the index as it is on disk; returns its record. */
+/* Writes the file a/sub/file, adds it to the index and returns its record. */
 static struct file_record enter_file(struct play *p)
 {
 	struct attributes attributes;
@@ -243,7 +243,7 @@ static struct file_record enter_file(struct play *p)
 	return file_at(&p->index, id_at(&p->index, sub, "file"));
 }
 
-/* The result of the opening; a descriptor is closed and becomes 0. */
+/* Opens the file and closes it again. Returns 0 or -errno. */
 static int try_open(const struct play *p, const struct file_record *file, int flags)
 {
 	struct catalog_reader *reader = fixture_read(&p->index);
@@ -255,7 +255,7 @@ static int try_open(const struct play *p, const struct file_record *file, int fl
 	return fd < 0 ? fd : 0;
 }
 
-static void test_file_is_opened_only_if_it_is_the_one_in_the_index(void **state)
+static void test_file_is_opened_only_if_it_is_the_indexed_file(void **state)
 {
 	struct play *p = *state;
 	struct file_record file = enter_file(p);
@@ -271,7 +271,7 @@ static void test_file_is_opened_only_if_it_is_the_one_in_the_index(void **state)
 	assert_int_equal(try_open(p, &file, 0), -ESTALE);
 }
 
-static void test_symlink_in_the_place_of_a_directory_is_not_followed(void **state)
+static void test_symlink_at_the_path_of_a_directory_is_not_followed(void **state)
 {
 	struct play *p = *state;
 	struct file_record file = enter_file(p);
@@ -302,7 +302,7 @@ static void test_file_of_a_missing_source_cannot_be_opened(void **state)
 
 /* ---- attributes ---------------------------------------------------------------------- */
 
-static void test_attributes_are_those_of_stat_by_any_call(void **state)
+static void test_attributes_match_stat_for_every_call(void **state)
 {
 	static const char *const names[] = {"file", "link", "a", "fifo"};
 	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -341,19 +341,19 @@ static void test_attributes_are_those_of_stat_by_any_call(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_same_source_twice_is_one),
+		CASE(test_source_given_twice_is_used_once),
 		CASE(test_nested_sources_are_one_tree),
-		CASE(test_bind_mount_of_a_source_is_the_same_one),
+		CASE(test_bind_mount_of_a_source_is_the_same_source),
 		CASE(test_path_that_is_no_directory_is_refused),
 		CASE(test_trees_are_named_after_their_folders),
 		CASE(test_single_tree_has_no_name),
 		CASE(test_index_of_other_sources_is_refused),
 		CASE(test_missing_source_is_accepted_by_readers_only),
 		CASE(test_path_below_the_root_directory_has_one_slash),
-		CASE(test_file_is_opened_only_if_it_is_the_one_in_the_index),
-		CASE(test_symlink_in_the_place_of_a_directory_is_not_followed),
+		CASE(test_file_is_opened_only_if_it_is_the_indexed_file),
+		CASE(test_symlink_at_the_path_of_a_directory_is_not_followed),
 		CASE(test_file_of_a_missing_source_cannot_be_opened),
-		CASE(test_attributes_are_those_of_stat_by_any_call),
+		CASE(test_attributes_match_stat_for_every_call),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

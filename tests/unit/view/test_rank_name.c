@@ -36,7 +36,7 @@ static void test_name_has_rank_size_copies_and_file(void **state)
 	assert_string_equal(link_name(12, 12, &pair, "a b"), "0012  700 B  2 copies  a b");
 }
 
-static void test_links_beyond_the_limit_of_a_folder_have_several_folders(void **state)
+static void test_more_links_than_fit_in_one_folder_are_split(void **state)
 {
 	(void)state;
 	assert_int_equal(rank_layout_of(0).folders, 0);
@@ -75,7 +75,7 @@ static void test_long_name_is_cut_between_characters(void **state)
 	}
 }
 
-static void test_any_bytes_are_a_name(void **state)
+static void test_file_name_can_have_any_bytes(void **state)
 {
 	char file[NAME_BYTES_MAX + 1];
 
@@ -104,10 +104,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_name_has_rank_size_copies_and_file),
-		cmocka_unit_test(test_links_beyond_the_limit_of_a_folder_have_several_folders),
+		cmocka_unit_test(test_more_links_than_fit_in_one_folder_are_split),
 		cmocka_unit_test(test_all_ranks_have_as_many_digits_as_the_last),
-		cmocka_unit_test(test_long_name_is_cut_between_characters),
-		cmocka_unit_test(test_any_bytes_are_a_name),
+		cmocka_unit_test(test_long_names_are_cut_between_characters),
+		cmocka_unit_test(test_file_name_can_have_any_bytes),
 		cmocka_unit_test(test_rank_is_parsed_from_the_beginning_of_a_name),
 	};
 
