@@ -7,9 +7,9 @@
 /* Copies an open file to a new name in an open directory and syncs it: bytes, holes, mode, owner,
  * times, extended attributes. Blocks on the disk; any thread.
  *
- * Returns 0, -EBUSY if the file was written to meanwhile, -ENOTSUP if the new file cannot have its
- * owner or attributes, -EINTR if stop_requested(), or another -errno. After a failure the new
- * file does not exist. */
+ * Returns 0, -EBUSY if a program wrote to the file meanwhile, -EINTR if stop_requested(), or
+ * another -errno. Returns -ENOTSUP if the new file cannot have the same owner or extended
+ * attributes. After a failure the new file does not exist. */
 MUST_CHECK int file_copy(int from, int directory, const char *name);
 
 /* Saves an open file that has no name left, and syncs it. The bytes are copied also if a program

@@ -72,9 +72,9 @@ bool place_leads_to(const struct place *place, const char *name, const struct st
 bool place_is_immutable(const struct place *place);
 
 /* Returns whether the process could not remove a new name from the directory (unlink(2), EPERM).
- * It cannot if the directory is append-only or immutable. Without CAP_FOWNER, which even root may
- * lack, it cannot in a sticky directory if neither the directory nor the file belongs to the
- * effective user.
+ * This is the case in an append-only or immutable directory. It is also the case in a sticky
+ * directory if neither the directory nor the file belongs to the effective user, and the process
+ * has no CAP_FOWNER.
  *
  * owner	of the file that would get the name */
 bool place_has_permanent_names(const struct place *place, uid_t owner);

@@ -3,8 +3,8 @@
 #define BACKUP_RESTORE_FOLDER_H
 
 /* The name of the staging folder in the target: .twinfs-restore, or .twinfs-restore~2 and so on if
- * a source contains that name. It is the first name that exists at the top level of neither the
- * manifest nor the backup, so the same command finds the same folder again. One thread. */
+ * a source contains that name. It is the first name that neither the manifest nor the backup has
+ * at its top level. The same command therefore finds the same folder again. One thread. */
 
 #include <stdbool.h>
 #include <stddef.h>

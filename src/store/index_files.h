@@ -19,8 +19,8 @@
  * fd		set to the descriptor of the folder, which the caller closes. All further accesses
  *		use it, so that replacing the folder has no effect.
  *
- * Returns 0, -EPERM if the folder or a file in it is a symbolic link or belongs to a user other
- * than the effective one, or -errno. Logs nothing. */
+ * Returns 0 or -errno. Returns -EPERM if the folder or a file in it is a symbolic link or does not
+ * belong to the effective user. Logs nothing. */
 MUST_CHECK int index_folder_open(const char *folder, int *fd);
 
 /* Returns whether the folder has no index yet. */
