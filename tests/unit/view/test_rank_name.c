@@ -57,7 +57,7 @@ static void test_all_ranks_have_as_many_digits_as_the_last(void **state)
 	assert_string_equal(link_name(1000000, 1, &pair, "x"), "0000001  700 B  2 copies  x");
 }
 
-static void test_long_name_is_cut_between_characters(void **state)
+static void test_long_names_are_cut_between_characters(void **state)
 {
 	char file[NAME_BYTES_MAX + 1] = "";
 	uint32_t code;
