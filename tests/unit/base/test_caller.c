@@ -24,7 +24,7 @@
 
 static const struct caller nobody = {.uid = 65534, .gid = 65534};
 
-/* ---- who it is ----------------------------------------------------------------------- */
+/* ---- groups and credentials ---------------------------------------------------------- */
 
 static void test_groups_of_the_caller_are_read(void **state)
 {
@@ -125,7 +125,7 @@ static void test_digests_of_different_callers_differ(void **state)
 	}
 }
 
-/* ---- being it ------------------------------------------------------------------------ */
+/* ---- impersonation ------------------------------------------------------------------- */
 
 static int open_it(const struct folder *folder)
 {

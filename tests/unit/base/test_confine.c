@@ -246,15 +246,15 @@ static void test_threads_start_and_processes_and_new_code_do_not(void **state)
 
 static int become_others(const char *folder)
 {
-	const uid_t somebody = 1, same = (uid_t)-1;
+	const uid_t other = 1, same = (uid_t)-1;
 
 	(void)folder;
 	if (geteuid() != 0)
 		return NOT_SUPPORTED;
 	CHECK(confine_no_new_privileges() == 0);
 	begin(confine_calls(CONFINE_WITH_CALLERS));
-	CHECK(refused(setresuid(somebody, somebody, 0)) && refused(setuid(somebody)));
-	CHECK(setresuid(same, somebody, same) == 0 && geteuid() == somebody);
+	CHECK(refused(setresuid(other, other, 0)) && refused(setuid(other)));
+	CHECK(setresuid(same, other, same) == 0 && geteuid() == other);
 	CHECK(setresuid(same, 0, same) == 0 && setgroups(0, NULL) == 0);
 	return AS_EXPECTED;
 }

@@ -159,7 +159,7 @@ static void say_to_syslog(void)
 	log_info("a line of twinfs's unit tests");
 }
 
-static void test_nothing_goes_to_stderr_once_the_system_log_is_used(void **state)
+static void test_stderr_is_not_used_after_the_system_log_was_selected(void **state)
 {
 	(void)state;
 	assert_string_equal(lines_of(say_to_syslog), "");
@@ -241,7 +241,7 @@ int main(void)
 		cmocka_unit_test(test_long_message_is_marked_as_cut),
 		cmocka_unit_test(test_journal_gets_level_prefixes_and_no_program_name),
 		cmocka_unit_test(test_message_clears_the_progress_bar),
-		cmocka_unit_test(test_nothing_goes_to_stderr_once_the_system_log_is_used),
+		cmocka_unit_test(test_stderr_is_not_used_after_the_system_log_was_selected),
 		cmocka_unit_test(test_lines_of_threads_do_not_mix),
 		cmocka_unit_test(test_errno_is_kept),
 	};

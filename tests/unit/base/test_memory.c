@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "unit_test.h"
 
-static void test_memory_begins_at_a_page_and_is_writable(void **state)
+static void test_memory_for_reading_has_complete_pages(void **state)
 {
 	static const size_t sizes[] = {1, 4095, 4096, 4097, (size_t)6 << 20};
 
@@ -22,7 +22,7 @@ static void test_memory_begins_at_a_page_and_is_writable(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_memory_begins_at_a_page_and_is_writable),
+		cmocka_unit_test(test_memory_for_reading_has_complete_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -140,7 +140,7 @@ static void test_options_of_all_lists_are_applied_in_all_spellings(void **state)
 	assert_string_equal(captured.text, "");
 }
 
-static void test_operands_may_stand_between_options(void **state)
+static void test_operands_between_options_are_accepted(void **state)
 {
 	(void)state;
 	assert_int_equal(PARSE("a", "-w", "b", "--size", "1", "c"), 0);
@@ -319,7 +319,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_options_of_all_lists_are_applied_in_all_spellings),
-		cmocka_unit_test(test_operands_may_stand_between_options),
+		cmocka_unit_test(test_operands_between_options_are_accepted),
 		cmocka_unit_test(test_two_dashes_end_the_options),
 		cmocka_unit_test(test_empty_command_line_has_no_options_and_operands),
 		cmocka_unit_test(test_unique_abbreviation_is_accepted),

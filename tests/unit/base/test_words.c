@@ -11,7 +11,7 @@ static void check_number(uint64_t number, const char *expected)
 	assert_string_equal(number_format(text, number), expected);
 }
 
-static void test_commas_stand_between_thousands(void **state)
+static void test_thousands_are_separated_by_commas(void **state)
 {
 	(void)state;
 	check_number(0, "0");
@@ -94,7 +94,7 @@ static void test_long_names_are_never_cut(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_commas_stand_between_thousands),
+		cmocka_unit_test(test_thousands_are_separated_by_commas),
 		cmocka_unit_test(test_plural_is_for_all_but_one),
 		cmocka_unit_test(test_plain_names_are_not_quoted),
 		cmocka_unit_test(test_names_that_would_be_misread_are_quoted),

@@ -209,7 +209,7 @@ static inline int fixture_teardown(void **state)
 	return 0;
 }
 
-/* ---- one snapshot each --------------------------------------------------------------- */
+/* ---- single reads -------------------------------------------------------------------- */
 
 static inline struct catalog_reader *fixture_read(const struct fixture *f)
 {

@@ -290,7 +290,7 @@ static inline void model_commit(struct model *m)
 	}
 }
 
-/* ---- does the index hold just that? -------------------------------------------------- */
+/* ---- comparison with the index ------------------------------------------------------- */
 
 static inline void model_check_inode(struct model *m, int inode, struct catalog_reader *r)
 {

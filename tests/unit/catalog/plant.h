@@ -135,7 +135,7 @@ static inline void assert_plants_are_found(const struct sample *s, const struct 
 	}
 }
 
-/* ---- what is planted ----------------------------------------------------------------- */
+/* ---- faults -------------------------------------------------------------------------- */
 
 static inline int plant_nothing(struct catalog_writer *w, enum table table, struct key key)
 {

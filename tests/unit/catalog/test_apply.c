@@ -3,7 +3,7 @@
 #include "catalog/handle.h"
 #include "catalog/paths.h"
 
-/* ---- adding -------------------------------------------------------------------------- */
+/* ---- names --------------------------------------------------------------------------- */
 
 static void test_odd_names_are_kept_byte_by_byte(void **state)
 {
@@ -99,7 +99,7 @@ static void test_too_many_names_of_equal_hash_are_refused(void **state)
 	assert_colliding_are_found(f, 0, 0);
 }
 
-/* ---- inode numbers that are used again ----------------------------------------------- */
+/* ---- reused inode numbers ------------------------------------------------------------ */
 
 static struct attributes born_later(struct attributes attributes)
 {
@@ -155,7 +155,7 @@ static void test_inode_number_used_again_within_one_batch_is_another_file(void *
 	audit_index(f->catalog);
 }
 
-/* ---- removing ------------------------------------------------------------------------ */
+/* ---- removals ------------------------------------------------------------------------ */
 
 static void test_removed_name_can_be_added_in_the_same_batch(void **state)
 {

@@ -152,7 +152,7 @@ static void test_closed_index_has_no_owner(void **state)
 	free(mount_point);
 }
 
-/* ---- reading only -------------------------------------------------------------------- */
+/* ---- read-only ----------------------------------------------------------------------- */
 
 /* Signals that it is ready, waits until the other process has written, and reads. */
 static void read_beside(struct fixture *f, int ready, int written)

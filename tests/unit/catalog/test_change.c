@@ -212,7 +212,7 @@ static int long_source_body(struct catalog_writer *w, void *context)
 	return catalog_add_source(w, 2, source->path, &root, source->root);
 }
 
-static void test_source_path_of_any_length_comes_back(void **state)
+static void test_source_path_of_any_length_is_stored(void **state)
 {
 	static const size_t lengths[] = {1, 255, 256, 257, 511, 512, 513, 4095, 10000};
 	struct fixture *f = *state;
@@ -251,7 +251,7 @@ int main(void)
 		CASE(test_unread_files_of_a_shared_size_are_pending),
 		CASE(test_content_read_from_another_state_of_the_file_is_refused),
 		CASE(test_errors_are_counted_once_and_listed),
-		CASE(test_source_path_of_any_length_comes_back),
+		CASE(test_source_path_of_any_length_is_stored),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

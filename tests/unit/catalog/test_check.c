@@ -9,7 +9,7 @@
 
 #define PAGE_BYTES 4096
 
-/* ---- empty ones ---------------------------------------------------------------------- */
+/* ---- empty indexes ------------------------------------------------------------------- */
 
 static void test_empty_index_is_consistent(void **state)
 {

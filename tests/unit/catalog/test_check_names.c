@@ -358,7 +358,7 @@ static void test_faults_in_counts_of_redundant_names_are_detected(void **state)
 	assert_plants_are_found(*state, plants, ARRAY_SIZE(plants));
 }
 
-/* ---- what the index says of itself --------------------------------------------------- */
+/* ---- meta data ----------------------------------------------------------------------- */
 
 static int seed_lost(struct catalog_writer *w, const struct sample *s)
 {

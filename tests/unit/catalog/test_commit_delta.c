@@ -258,7 +258,7 @@ static void test_delta_has_changed_errors(void **state)
 	}
 }
 
-/* ---- when ---------------------------------------------------------------------------- */
+/* ---- commits ------------------------------------------------------------------------- */
 
 static void test_commit_without_changes_has_no_delta(void **state)
 {

@@ -54,7 +54,7 @@ static void test_purge_in_the_transaction_of_the_removal_removes_the_group(void 
 	audit_index(f->catalog);
 }
 
-/* ---- what happened to the bytes ------------------------------------------------------ */
+/* ---- changed bytes ------------------------------------------------------------------- */
 
 /* A rename or a link changes only the ctime. */
 static void test_content_stays_known_if_only_names_change(void **state)

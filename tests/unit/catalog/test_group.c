@@ -16,7 +16,7 @@ static uint64_t kept_of(const struct fixture *f, uint64_t group)
 	return group_at(f, group).kept;
 }
 
-/* ---- who is a member ----------------------------------------------------------------- */
+/* ---- members ------------------------------------------------------------------------- */
 
 static void test_figures_are_exact_after_groups_above_2_64_bytes(void **state)
 {

@@ -22,7 +22,7 @@ struct original {
 	size_t state_count;
 };
 
-/* ---- what is in an index ------------------------------------------------------------- */
+/* ---- records of an index ------------------------------------------------------------- */
 
 static struct hash128 hash_index(const struct fixture *f)
 {

@@ -377,7 +377,7 @@ static void play_single(struct play *p)
 	model_commit(&p->m);
 }
 
-/* ---- the rest ------------------------------------------------------------------------ */
+/* ---- other steps --------------------------------------------------------------------- */
 
 static void play_purge(struct play *p)
 {

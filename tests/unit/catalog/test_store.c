@@ -24,7 +24,7 @@ static int setup_tiny(void **state)
 	return 0;
 }
 
-/* ---- a map that grows ---------------------------------------------------------------- */
+/* ---- a growing map ------------------------------------------------------------------- */
 
 struct counted_apply {
 	struct fixture *fixture;
@@ -74,7 +74,7 @@ static void test_batch_that_fills_the_map_runs_again_in_a_larger_one(void **stat
 	audit_index(f->catalog);
 }
 
-/* ---- readers beside the writer ------------------------------------------------------- */
+/* ---- concurrent readers -------------------------------------------------------------- */
 
 struct readers {
 	struct fixture *fixture;

@@ -133,7 +133,7 @@ static void check_place(const char *given, const char *expected)
 	assert_null(settings.rules.only[2]);
 }
 
-static void test_paths_become_absolute_and_lose_their_symlinks(void **state)
+static void test_paths_are_resolved(void **state)
 {
 	char before[4096];
 	struct places places;
@@ -239,7 +239,7 @@ int main(void)
 		cmocka_unit_test(test_rules_keep_their_order),
 		cmocka_unit_test(test_backslash_makes_a_comma_part_of_a_glob),
 		cmocka_unit_test(test_unknown_rule_is_refused),
-		cmocka_unit_test(test_paths_become_absolute_and_lose_their_symlinks),
+		cmocka_unit_test(test_paths_are_resolved),
 		cmocka_unit_test(test_missing_folder_and_missing_file_are_refused),
 		CASE(test_folder_outside_of_the_sources_is_named),
 		CASE(test_between_sources_needs_two),

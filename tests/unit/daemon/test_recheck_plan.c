@@ -239,7 +239,7 @@ static void test_directory_that_is_not_in_the_index_is_skipped(void **state)
 	assert_int_equal(p->plan.count, 0);
 }
 
-/* ---- what was written to ------------------------------------------------------------- */
+/* ---- written files ------------------------------------------------------------------- */
 
 static void test_file_that_was_written_to_loses_its_content(void **state)
 {
@@ -269,7 +269,7 @@ static void test_file_that_was_written_to_loses_its_content(void **state)
 	assert_true(written->closed);
 }
 
-static void test_file_that_returns_unseen_under_its_old_name_is_read_again(void **state)
+static void test_file_that_was_unobserved_under_another_name_is_read_again(void **state)
 {
 	static const uint32_t events[] = {EVENT_NAME | EVENT_MOVED_IN, EVENT_NAME | EVENT_CREATED};
 	struct play *p = *state;
@@ -361,7 +361,7 @@ int main(void)
 		CASE(test_source_that_is_missing_is_not_rechecked),
 		CASE(test_directory_that_is_not_in_the_index_is_skipped),
 		CASE(test_file_that_was_written_to_loses_its_content),
-		CASE(test_file_that_returns_unseen_under_its_old_name_is_read_again),
+		CASE(test_file_that_was_unobserved_under_another_name_is_read_again),
 		CASE(test_written_name_that_is_no_file_of_the_index_is_only_rechecked),
 		CASE(test_write_to_a_renamed_name_applies_to_all_files_that_moved),
 		CASE(test_write_in_an_unknown_directory_applies_to_any_file),

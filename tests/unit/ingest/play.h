@@ -46,7 +46,7 @@ struct play {
 	const char *make_on_enter; /* a file made in each directory while it is entered */
 };
 
-/* ---- who follows --------------------------------------------------------------------- */
+/* ---- the follower -------------------------------------------------------------------- */
 
 static inline void record(struct play *p, const struct call *call)
 {
@@ -177,7 +177,7 @@ static inline bool was_entered(const struct play *p, uint64_t dir)
 	return false;
 }
 
-/* ---- looking ------------------------------------------------------------------------- */
+/* ---- rechecks ------------------------------------------------------------------------ */
 
 static inline int play_setup(void **state)
 {

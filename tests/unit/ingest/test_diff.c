@@ -108,7 +108,7 @@ static void test_all_names_of_an_unknown_directory_are_new(void **state)
 	assert_true(p->diff.dirs[0].id != 0);
 }
 
-static void test_applied_difference_is_gone(void **state)
+static void test_applied_difference_is_empty_afterwards(void **state)
 {
 	struct play *p = *state;
 
@@ -296,7 +296,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_all_names_of_an_unknown_directory_are_new),
-		CASE(test_applied_difference_is_gone),
+		CASE(test_applied_difference_is_empty_afterwards),
 		CASE(test_changed_file_is_updated_and_another_inode_replaces_it),
 		CASE(test_name_of_another_kind_is_replaced),
 		CASE(test_directory_that_is_replaced_is_a_new_one),

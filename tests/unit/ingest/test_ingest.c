@@ -181,7 +181,7 @@ static void test_files_that_match_a_glob_are_left_out(void **state)
 	audit_index(t->index.catalog);
 }
 
-/* ---- files that somebody writes ------------------------------------------------------ */
+/* ---- files open for writing ---------------------------------------------------------- */
 
 static void test_file_open_for_writing_waits_until_it_is_closed(void **state)
 {

@@ -138,7 +138,7 @@ static void test_mount_points_are_marked(void **state)
 	close(root.fd);
 }
 
-/* ---- what a kernel may say ----------------------------------------------------------- */
+/* ---- unusual results of the kernel --------------------------------------------------- */
 
 static void test_names_that_vanish_are_left_out(void **state)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/play.h"
 
-/* ---- what is seen -------------------------------------------------------------------- */
+/* ---- names and directories ----------------------------------------------------------- */
 
 static void test_directory_is_entered_before_it_is_listed(void **state)
 {
@@ -140,7 +140,7 @@ static void test_removed_file_keeps_its_content_until_the_purge(void **state)
 	audit_index(p->t->index.catalog);
 }
 
-/* ---- what has to be looked at again -------------------------------------------------- */
+/* ---- rechecks that are repeated ------------------------------------------------------ */
 
 static void test_missing_directory_is_rechecked_later(void **state)
 {
@@ -238,7 +238,7 @@ static void test_directory_whose_attributes_changed_is_listed_later(void **state
 	assert_int_equal(count_calls(p, CALL_ENTER), 0);
 }
 
-/* ---- what stays known of a content --------------------------------------------------- */
+/* ---- known contents ------------------------------------------------------------------ */
 
 static void test_content_stays_known_if_only_names_changed(void **state)
 {

@@ -197,7 +197,7 @@ static void test_empty_commit_makes_no_generation(void **state)
 	assert_int_equal(totals_of(p->f).generation, generation);
 }
 
-/* ---- behind -------------------------------------------------------------------------- */
+/* ---- commits in a thread ------------------------------------------------------------- */
 
 static void test_results_added_during_a_commit_are_in_the_next_one(void **state)
 {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Each breach that scripts/check-layers is there to find is planted and must be found."""
+"""Plants each kind of violation that scripts/check-layers must find."""
 
 import pathlib
 import subprocess

@@ -53,7 +53,7 @@ static void write_file(const char *path, const char *text)
 	assert_int_equal(fclose(file), 0);
 }
 
-/* ---- resolving paths ----------------------------------------------------------------- */
+/* ---- paths of sources ---------------------------------------------------------------- */
 
 /* Both lists hold paths relative to the folder and end with NULL. */
 static void assert_resolved(const struct play *p, const char *const *given,
@@ -222,7 +222,7 @@ static void test_path_below_the_root_directory_has_one_slash(void **state)
 	}
 }
 
-/* ---- opening indexed files ----------------------------------------------------------- */
+/* ---- opening files of the index ------------------------------------------------------ */
 
 /* Writes the file a/sub/file, adds it to the index and returns its record. */
 static struct file_record enter_file(struct play *p)

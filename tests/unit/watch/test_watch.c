@@ -370,7 +370,7 @@ static void test_only_directories_are_watched(void **state)
 	assert_int_equal(watch_add(bench->watch, 0, fd, 2, &known), -ENOENT);
 }
 
-static void test_wake_comes_once_until_something_was_taken(void **state)
+static void test_wake_is_sent_once_until_events_are_taken(void **state)
 {
 	struct bench *bench = *state;
 	int woken;
@@ -569,7 +569,7 @@ int main(void)
 		WATCHED(test_number_belongs_to_the_directory_that_was_added_last),
 		WATCHED(test_unwatched_directory_has_no_events),
 		WATCHED(test_only_directories_are_watched),
-		WATCHED(test_wake_comes_once_until_something_was_taken),
+		WATCHED(test_wake_is_sent_once_until_events_are_taken),
 		WATCHED(test_overflow_of_a_kernel_queue_affects_no_other_queue),
 		WATCHED(test_full_memory_drops_the_largest_queue),
 		WATCHED(test_nothing_is_lost_while_many_threads_watch_and_take),
