@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into twinfs, makes one of its allocations fail. Allocations are identified by their call
- * stack, as the order of threads differs. The number of a stack is made of the offsets of its frames
- * in their files, so that it is the same in each run.
+/* Preloaded into twinfs, makes one of its allocations fail. Allocations are identified by their
+ * call stack, as the order of threads differs. The number of a stack is made of the offsets of its
+ * frames in their files, so that it is the same in each run.
  *
- *	MEMORY_REPORT=FILE	gets a line for each stack that allocates: its number and the file that
- *				calls the allocator (empty: the program)
+ *	MEMORY_REPORT=FILE	gets a line for each stack that allocates: its number and the file
+ *				that calls the allocator (empty: the program)
  *	MEMORY_FAILS=NUMBER	instead: the first allocation by that stack fails, and the file gets
  *				the stack
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Simulates a disk with one head: serves an image file as MOUNTPOINT/disk, and each request takes as
- * long as on a rotating disk. rotating.py sets up a loop device over that file.
+/* Simulates a disk with one head: serves an image file as MOUNTPOINT/disk, and each request takes
+ * as long as on a rotating disk. rotating.py sets up a loop device over that file.
  *
  *	rotating_disk [option...] IMAGE MOUNTPOINT
  *
@@ -20,8 +20,8 @@
  * --writes FILE: all writes in their order, so that they can be repeated: three little-endian
  * numbers of 64 bits (1: write, 2: flush; offset; length), followed by the bytes of a write.
  *
- * --bad FILE: the unreadable parts of the disk: two little-endian numbers of 64 bits (offset, length)
- * for each part. The file is read again for each read, and can be missing.
+ * --bad FILE: the unreadable parts of the disk: two little-endian numbers of 64 bits (offset,
+ * length) for each part. The file is read again for each read, and can be missing.
  *
  * Runs in the foreground until it is unmounted. One thread.
  */

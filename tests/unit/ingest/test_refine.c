@@ -24,11 +24,13 @@ struct fake {
 struct play {
 	struct refinement refinement;
 	struct fake *list;
-	size_t count, length; /* count of the list; bytes of each file */
+	size_t count; /* of the list */
+	size_t length; /* of each file */
 	unsigned int classes;
-	int calls; /* calls of read and finish for all files */
-	int failing_call; /* number of the call that fails, -1: none */
-	int failing_emit, emits; /* calls of emit; the failing one returns -EIO */
+	int calls; /* of read and finish, for all files */
+	int failing_call; /* its number; -1: none */
+	int emits;
+	int failing_emit; /* its number; that call returns -EIO */
 	int stop_at; /* the call at which a stop is requested, -1: none */
 };
 
