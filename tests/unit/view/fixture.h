@@ -246,7 +246,7 @@ static inline uint64_t fixture_add_group(struct fixture *fixture, struct hash128
 	return group.id;
 }
 
-/* ---- queries ------------------------------------------------------------------------- */
+/* ---- querying the view --------------------------------------------------------------- */
 
 #define FIXTURE_NAMES_MAX 4096
 

@@ -206,7 +206,7 @@ static void test_many_groups_are_listed_in_folders(void **state)
 	assert_int_equal(fixture_find(&ranked->fixture, "by-size/00002-02001"), -ENOENT);
 }
 
-static void test_folder_without_ranks_is_missing(void **state)
+static void test_folder_that_is_not_needed_any_more_is_stale(void **state)
 {
 	struct stat attributes;
 	uint64_t folder;
@@ -229,10 +229,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_index_without_groups_has_an_empty_folder),
 		TEST(test_largest_group_is_first),
-		TEST(test_name_that_is_not_that_of_its_rank_is_missing),
-		TEST(test_link_leads_to_its_group_or_is_missing_when_ranks_change),
-		TEST(test_many_groups_are_in_folders),
-		TEST(test_folder_without_ranks_is_missing),
+		TEST(test_name_with_a_wrong_part_is_missing),
+		TEST(test_link_points_to_its_group_or_is_missing_after_ranks_change),
+		TEST(test_many_groups_are_listed_in_folders),
+		TEST(test_folder_that_is_not_needed_any_more_is_stale),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static const char *content_of(struct fixture *fixture, uint64_t node)
 	return text;
 }
 
-static void test_pending_lists_unread_files_of_a_shared_size(void **state)
+static void test_file_with_the_size_of_another_is_pending_until_compared(void **state)
 {
 	struct attributes pair[2];
 	struct fixture fixture;
@@ -256,12 +256,12 @@ static void test_unwatched_directories_are_in_status_with_a_remedy(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_report_beyond_the_limit_at_a_time_is_refused),
-		cmocka_unit_test(test_report_has_the_size_of_its_attributes),
-		cmocka_unit_test(test_pending_lists_unread_files_of_a_shared_size),
-		cmocka_unit_test(test_metrics_have_the_form_of_prometheus),
-		cmocka_unit_test(test_metrics_count_what_the_view_holds),
-		cmocka_unit_test(test_status_has_the_unwatched_directories_and_a_remedy),
+		cmocka_unit_test(test_report_beyond_the_limit_is_refused),
+		cmocka_unit_test(test_report_has_the_size_of_its_attributes_or_fails),
+		cmocka_unit_test(test_file_with_the_size_of_another_is_pending_until_compared),
+		cmocka_unit_test(test_metrics_have_the_prometheus_format),
+		cmocka_unit_test(test_metrics_match_the_index_and_the_state),
+		cmocka_unit_test(test_unwatched_directories_are_in_status_with_a_remedy),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

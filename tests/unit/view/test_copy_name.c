@@ -52,7 +52,7 @@ static const char *long_path(const char *begin, const char *end, size_t length)
 	return path;
 }
 
-static void test_slashes_are_replaced_by_division_slashes(void **state)
+static void test_slashes_become_division_slashes(void **state)
 {
 	(void)state;
 	assert_plain("a", "a");
@@ -229,15 +229,15 @@ static void test_name_of_any_path_is_decoded_to_its_path_or_id(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slashes_are_replaced_by_division_slashes),
-		cmocka_unit_test(test_a_name_that_just_fits_stays_plain),
-		cmocka_unit_test(test_a_longer_name_is_cut_before_its_id),
-		cmocka_unit_test(test_paths_longer_than_any_name_keep_their_beginning),
-		cmocka_unit_test(test_a_path_with_a_division_slash_is_short),
-		cmocka_unit_test(test_a_path_that_looks_short_is_short),
-		cmocka_unit_test(test_a_path_that_only_nearly_looks_short_is_plain),
-		cmocka_unit_test(test_extensions_are_kept_if_they_are_short),
-		cmocka_unit_test(test_no_character_is_split),
+		cmocka_unit_test(test_slashes_become_division_slashes),
+		cmocka_unit_test(test_name_that_just_fits_is_plain),
+		cmocka_unit_test(test_longer_name_is_cut_before_its_id),
+		cmocka_unit_test(test_path_longer_than_any_name_is_cut_after_its_beginning),
+		cmocka_unit_test(test_path_with_a_division_slash_has_the_short_form),
+		cmocka_unit_test(test_path_like_a_short_form_has_the_short_form),
+		cmocka_unit_test(test_path_almost_like_a_short_form_is_plain),
+		cmocka_unit_test(test_extension_follows_the_id_only_if_it_is_short),
+		cmocka_unit_test(test_cut_name_ends_with_a_whole_character),
 		cmocka_unit_test(test_bytes_that_are_not_utf8_are_cut_anywhere),
 		cmocka_unit_test(test_largest_id_fits),
 		cmocka_unit_test(test_name_of_any_path_is_decoded_to_its_path_or_id),
