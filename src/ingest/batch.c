@@ -167,13 +167,14 @@ static struct batch *batch_to_fill(struct batch_writer *writer)
 	return writer->filling;
 }
 
-/* The caller holds the lock. */
-static int start_thread(struct batch_writer *writer)
+/* Starts the thread if it does not run yet. If that fails, no batch is committed, because a directory
+ * whose names are committed in part is not read again. The caller holds the lock. */
+static void start_thread(struct batch_writer *writer)
 {
-	int r = writer->runs ? 0 : thread_start(&writer->thread, write_batches, writer);
-
-	writer->runs |= r == 0;
-	return r;
+	if (writer->runs)
+		return;
+	writer->error = thread_start(&writer->thread, write_batches, writer);
+	writer->runs = writer->error == 0;
 }
 
 static void queue_filled(struct batch_writer *writer)
@@ -216,12 +217,12 @@ int batch_writer_put(struct batch_writer *writer, const struct name_change *chan
 	int r = 0;
 
 	pthread_mutex_lock(&writer->lock);
-	for (size_t i = 0; r == 0 && i < count; i++) {
+	for (size_t i = 0; r == 0 && !writer->error && i < count; i++) {
 		batch = batch_to_fill(writer);
 		r = batch ? batch_append(batch, &changes[i]) : -ENOMEM;
 		if (r == 0 && is_filled(writer, batch)) {
 			queue_filled(writer);
-			r = start_thread(writer);
+			start_thread(writer);
 		}
 	}
 	if (r == 0)

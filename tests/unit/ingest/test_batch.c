@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
 #include <pthread.h>
 
+#include "base/thread.h"
 #include "catalog/audit.h"
 #include "ingest/batch.h"
 #include "ingest/sizes.h"
@@ -10,6 +12,14 @@
 #define THREADS 4
 #define DIRS 40
 #define NAMES 900
+
+static bool threads_refused;
+
+/* Takes the place of the one in base/. */
+int thread_start(pthread_t *thread, void *(*run)(void *context), void *context)
+{
+	return threads_refused ? -EAGAIN : -pthread_create(thread, NULL, run, context);
+}
 
 struct putter {
 	struct fixture *fixture;
@@ -129,6 +139,26 @@ static void test_first_failure_is_returned_to_all_threads(void **state)
 	audit_walked(f);
 }
 
+/* A directory whose names are committed in part would not be read again. */
+static void test_nothing_is_committed_if_the_thread_does_not_start(void **state)
+{
+	struct fixture *f = *state;
+	struct putter putter = {.fixture = f};
+	uint64_t generation = totals_of(f).generation;
+
+	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, f->scan), 0);
+	threads_refused = true;
+	(void)put_all(&putter);
+	assert_int_equal(putter.result, -EAGAIN);
+	/* other threads, which had begun, end too */
+	for (unsigned int i = 0; i < 4 * DIRS; i++)
+		assert_int_equal(put_dir(&putter, DIRS + i), -EAGAIN);
+	assert_int_equal(batch_writer_finish(putter.writer), -EAGAIN);
+	threads_refused = false;
+	assert_int_equal(totals_of(f).generation, generation);
+	audit_index(f->catalog);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -138,6 +168,7 @@ int main(void)
 		CASE(test_changes_that_fill_no_batch_are_committed_at_the_end),
 		CASE(test_writer_without_changes_ends),
 		CASE(test_first_failure_is_returned_to_all_threads),
+		CASE(test_nothing_is_committed_if_the_thread_does_not_start),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
