@@ -110,14 +110,14 @@ def guard(session, tmp_path):
         hung.set()
         session.kill_all()  # calls that wait for a killed daemon fail
 
-    before = len(session.sanitizer_reports())
+    before = session.sanitizer_reports()
     timer = threading.Timer(3 * TIMEOUT, give_up)
     timer.daemon = True
     timer.start()
     yield
     timer.cancel()
     left = session.clean_up()
-    reports = session.sanitizer_reports()[before:]
+    reports = [report for report in session.sanitizer_reports() if report not in before]
     assert not hung.is_set(), "the test hung and was ended"
     assert not left, f"left behind: {left}"
     assert not reports, "\n".join(reports)
