@@ -100,6 +100,9 @@ def test_status_does_not_wait_for_a_view_that_hangs_in_an_answer(twinfs, small, 
             tracer.wait(TIMEOUT)
         assert result.status == 1
         assert len(result.errors) == 1 and "does not answer" in result.errors[0]
+        # libfuse keeps an interrupt that came after the answer until the next request, and does not
+        # free it at the end.
+        twinfs.ok("status", view.path)
 
 
 def test_status_of_all_views_is_an_array(twinfs, small, tmp_path):
