@@ -29,7 +29,6 @@
 
 #include "act/place.h"
 #include "base/attributes.h"
-#include "base/bytes.h"
 
 /* Prefix of a quarantine name: the name of a file in its directory during an act. */
 #define OTHER_NAME_PREFIX ".twinfs~"

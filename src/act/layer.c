@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <stdint.h>
-#include <string.h>
 
 #include "base/attributes.h"
 #include "base/filesystem_kind.h"

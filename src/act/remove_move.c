@@ -21,7 +21,6 @@
 
 #include "act/file_copy.h"
 #include "act/internal.h"
-#include "act/undo.h"
 #include "base/copier.h"
 #include "base/descriptor.h"
 #include "base/metadata.h"

@@ -13,7 +13,6 @@
  * The bytes are never copied, so the copy is always either in its folder or in the trash. */
 
 #include <errno.h>
-#include <fcntl.h>
 #include <unistd.h>
 
 #include "act/internal.h"

@@ -11,7 +11,6 @@
 #include "act/file_copy.h"
 #include "act/held.h"
 #include "act/trash_entry.h"
-#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"

@@ -23,7 +23,6 @@
  * a struct.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>

@@ -12,7 +12,6 @@
 #include "backup/manifest.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/hash.h"
 
 struct manifest_reader {
 	const char *path; /* for messages, borrowed */

@@ -2,7 +2,6 @@
 #include "base/boot.h"
 
 #include <fcntl.h>
-#include <string.h>
 
 #include "base/descriptor.h"
 

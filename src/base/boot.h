@@ -4,10 +4,6 @@
 
 /* The identity of the current boot. Any thread. */
 
-#include <sys/stat.h>
-
-#include "base/attributes.h"
-
 #ifndef STATX_MNT_ID_UNIQUE
 #define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; unique mount numbers are never reused */
 #endif

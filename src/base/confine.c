@@ -7,7 +7,6 @@
 #include <linux/landlock.h>
 #include <stddef.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 

@@ -5,7 +5,6 @@
 /* Copies or hashes the bytes of files. One thread at a time; blocks on the disk. */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <sys/stat.h>
 

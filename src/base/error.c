@@ -2,7 +2,6 @@
 #include "base/error.h"
 
 #include <limits.h>
-#include <stddef.h>
 #include <string.h>
 
 /* strerror() may share one buffer between threads; the functions used below do not. */

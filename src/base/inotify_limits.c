@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/inotify_limits.h"
 
-#include <stdbool.h>
-
 #include "base/inotify_queues.h"
 #include "base/numbers.h"
 

@@ -4,11 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "catalog/delta_builder.h"
 #include "catalog/file.h"
 #include "catalog/group.h"
 #include "catalog/meta.h"
-#include "catalog/query.h"
 #include "catalog/scan.h"
 #include "catalog/writer.h"
 #include "store/key.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/check_tables.h"
 
-#include <errno.h>
-
 #include "store/key.h"
 #include "store/store.h"
 

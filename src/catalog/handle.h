@@ -9,7 +9,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "catalog/catalog.h"
 #include "catalog/commit_delta.h"
 #include "catalog/filesystem.h"
 #include "store/store.h"

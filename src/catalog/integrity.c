@@ -3,19 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/boot.h"
-#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -24,7 +21,6 @@
 #include "catalog/check.h"
 #include "catalog/meta.h"
 #include "store/compact.h"
-#include "store/file_mode.h"
 #include "store/index_files.h"
 #include "store/store.h"
 #include "twinfs/format.h"

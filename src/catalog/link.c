@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "catalog/catalog.h"
-#include "catalog/query.h"
 #include "catalog/scan.h"
 #include "store/key.h"
 #include "store/store.h"

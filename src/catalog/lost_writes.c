@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/log.h"
 #include "catalog/change.h"
 #include "catalog/integrity.h"
 #include "catalog/query.h"

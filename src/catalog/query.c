@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/log.h"
 #include "catalog/meta.h"
 #include "catalog/record.h"
 #include "store/key.h"

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "catalog/change.h"
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"

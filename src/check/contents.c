@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/descriptor.h"
 #include "base/file_hash.h"
 #include "base/hash.h"
 #include "base/stop.h"

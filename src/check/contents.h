@@ -13,7 +13,6 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "base/bytes.h"
 #include "catalog/record.h"
 
 struct catalog_reader;

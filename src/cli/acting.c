@@ -12,7 +12,6 @@
 #include "base/filesystem_kind.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/path.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"

@@ -16,7 +16,6 @@
 #include "cli/paths.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
-#include "index/indexing.h"
 #include "index/status_file.h"
 #include "mountpoint/point.h"
 #include "source/source.h"

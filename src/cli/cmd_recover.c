@@ -12,7 +12,6 @@
 #include "cli/path_options.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
-#include "index/indexing.h"
 
 static const struct option_table recover_table = {
 	.command = "twinfs recover",

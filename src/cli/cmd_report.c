@@ -11,7 +11,6 @@
 #include "catalog/catalog.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "index/completeness.h"
 #include "index/current_index.h"
 #include "report/page.h"
 #include "report/thumbnail.h"

@@ -2,7 +2,6 @@
 #include "cli/common_options.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"

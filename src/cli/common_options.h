@@ -9,7 +9,6 @@
  */
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/attributes.h"
 #include "base/options.h"

@@ -13,7 +13,6 @@
 #include "base/text_list.h"
 #include "cli/common_options.h"
 #include "daemon/daemon_settings.h"
-#include "twinfs/exit.h"
 
 struct mount_settings {
 	struct common_settings common;

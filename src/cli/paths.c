@@ -2,7 +2,6 @@
 #include "cli/paths.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>

@@ -4,7 +4,6 @@
 
 /* Paths in operands and paths in the output. For the first thread. */
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attributes.h"

@@ -20,7 +20,6 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/memory.h"
 #include "base/numbers.h"
 #include "base/stop.h"

@@ -4,7 +4,6 @@
 
 /* The object that owns the parts of a mounted view and connects them. */
 
-#include "base/attributes.h"
 #include "daemon/daemon_settings.h"
 #include "daemon/readiness.h"
 #include "index/indexing.h"

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/numbers.h"
-#include "catalog/change.h"
 #include "catalog/errors.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

@@ -17,8 +17,6 @@
 
 #include <stdbool.h>
 
-#include "base/attributes.h"
-
 struct service {
 	bool has_manager; /* NOTIFY_SOCKET is set */
 	int socket; /* connected; -errno if it could not be */

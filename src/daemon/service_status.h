@@ -12,7 +12,6 @@
  * thread.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attributes.h"

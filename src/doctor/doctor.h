@@ -7,7 +7,6 @@
 
 #include <stdint.h>
 
-#include "base/attributes.h"
 #include "base/inotify_limits.h"
 #include "base/text_list.h"
 #include "doctor/findings.h"

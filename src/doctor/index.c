@@ -6,7 +6,6 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/filesystem_kind.h"
 #include "base/quote.h"
 #include "base/size.h"

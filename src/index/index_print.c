@@ -7,7 +7,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/spool.h"
-#include "catalog/query.h"
 
 static int print_to(const struct index_printer *printer, const struct current_index *index, int fd,
 		    enum twinfs_exit *status)

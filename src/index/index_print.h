@@ -4,7 +4,6 @@
 
 /* Prints from a current index, in one snapshot. For the first thread; all pointers are borrowed. */
 
-#include "base/attributes.h"
 #include "base/output.h"
 #include "index/current_index.h"
 #include "twinfs/exit.h"

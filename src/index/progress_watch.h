@@ -12,7 +12,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/attributes.h"
 #include "base/progress.h"
 
 struct ingest;

@@ -13,7 +13,6 @@
 #include "catalog/query.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
-#include "index/indexing.h"
 #include "source/source_change.h"
 
 static const char *change_text(enum source_change_kind kind)

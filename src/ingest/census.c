@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 

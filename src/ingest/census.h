@@ -6,7 +6,6 @@
  * without reading files. Any thread. */
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/attributes.h"

@@ -5,10 +5,7 @@
 #include <sys/random.h>
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/log.h"
 #include "base/memory_limit.h"
-#include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/scan.h"

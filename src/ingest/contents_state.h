@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/attributes.h"
 #include "ingest/disk_order.h"
 #include "ingest/ingest.h"
 #include "ingest/plan.h"

@@ -7,7 +7,6 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "ingest/contents_state.h"
-#include "ingest/disk_fetch.h"
 #include "ingest/disk_kind.h"
 #include "ingest/disk_order.h"
 

@@ -5,8 +5,6 @@
 /* The kind of disk that holds a file, as the kernel reports it. Any thread; each call reads files
  * of /sys and /proc. */
 
-#include "base/attributes.h"
-
 enum disk_kind {
 	DISK_UNKNOWN, /* no local disk, or none was found */
 	DISK_SOLID,

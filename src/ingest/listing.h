@@ -11,7 +11,6 @@
 
 #include "base/arena.h"
 #include "base/attributes.h"
-#include "base/bytes.h"
 #include "catalog/record.h"
 #include "ingest/exclude.h"
 #include "ingest/ingest.h"

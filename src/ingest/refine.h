@@ -11,7 +11,6 @@
  * split, so buffers are needed for one range at a time. All I/O is done by callbacks; any thread.
  */
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 

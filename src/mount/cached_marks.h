@@ -12,7 +12,6 @@
 
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #define CACHED_WORDS 131072 /* 1 MiB */

@@ -13,7 +13,6 @@
 #include <errno.h>
 
 #include "mount/session.h"
-#include "view/node.h"
 
 static inline struct session *session_of(fuse_req_t request)
 {

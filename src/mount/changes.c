@@ -5,7 +5,6 @@
  * libfuse replies ENOSYS, which the kernel translates to other errors. */
 
 #include "mount/callbacks.h"
-#include "mount/timeouts.h"
 
 static void make(fuse_req_t request, fuse_ino_t parent, const char *name)
 {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mount/listed_groups.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "base/array.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mount/notifier.h"
 
-#include <errno.h>
 #include <string.h>
 
 #include "base/clock.h"

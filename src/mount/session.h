@@ -10,7 +10,6 @@
 #include "mount/buffers.h"
 #include "mount/cached_marks.h"
 #include "mount/features.h"
-#include "mount/fuse.h"
 #include "mount/generations.h"
 #include "mount/handle.h"
 #include "mount/listed_groups.h"

@@ -22,8 +22,6 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-#include "base/attributes.h"
-
 struct session;
 
 struct unmount_watch {

@@ -5,7 +5,6 @@
 /* Checks whether a view can be mounted at a mount point, and finds mounted views. Any thread. */
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/attributes.h"
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/stop.h"
 #include "report/format.h"
 #include "report/selection.h"

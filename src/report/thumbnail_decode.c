@@ -14,7 +14,6 @@
 #include <stdbool.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 
 #include "base/confine.h"
 #include "base/descriptor.h"

@@ -2,8 +2,6 @@
 #include "view/group_walk.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "catalog/paths.h"
 #include "catalog/query.h"

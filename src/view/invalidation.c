@@ -7,7 +7,6 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "catalog/query.h"
 #include "catalog/scan.h"
 
 /* ---- copying a delta ----------------------------------------------------------------- */

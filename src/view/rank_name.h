@@ -12,10 +12,8 @@
  * is that of the kept copy, truncated if the whole is too long for a name.
  */
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "base/attributes.h"
 #include "catalog/record.h"
 
 /* Room for a name and its NUL. */

@@ -12,7 +12,6 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "catalog/query.h"
 #include "catalog/scan.h"
 
 #define RANKING_STEP 64

@@ -36,7 +36,6 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "catalog/catalog.h"
 #include "source/source.h"
 #include "view/event_log.h"
 #include "view/known_numbers.h"

@@ -2,7 +2,6 @@
 #include "view/visible_cache.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/hash.h"
 
