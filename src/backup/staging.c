@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "backup/staging.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,6 +13,7 @@
 #include "base/boot.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "base/directory.h"
 #include "base/hash.h"
 
 #define STATE "state"
@@ -127,37 +127,6 @@ void staging_unmark(const struct staging *staging)
 
 /* ---- the folder -------------------------------------------------------------------------- */
 
-/* Opens a stream over a directory. The descriptor itself stays open. */
-static DIR *open_stream(int directory)
-{
-	int fd = open_beneath(directory, "", O_RDONLY | O_DIRECTORY, true);
-	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (fd < 0)
-		errno = -fd;
-	else if (!stream)
-		(void)close(fd);
-	return stream;
-}
-
-/* Returns 0 if a directory is empty, STAGING_NOT_EMPTY if not, or -errno. One name may be
- * ignored. */
-static int check_empty(int directory, const char *ignored)
-{
-	AUTO_CLOSEDIR DIR *stream = open_stream(directory);
-	const struct dirent *entry;
-
-	if (!stream)
-		return -errno;
-	errno = 0;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
-	while ((entry = readdir(stream))) {
-		if (!is_dots(entry->d_name) && strcmp(entry->d_name, ignored) != 0)
-			return STAGING_NOT_EMPTY;
-	}
-	return -errno;
-}
-
 /* Opens the staging folder and locks it. Returns 0, STAGING_BUSY, or -errno; -ENOENT if it is
  * missing. */
 static int open_folder(struct staging *staging)
@@ -198,29 +167,14 @@ static int take_folder(struct staging *staging, const char *task)
 		return r;
 	if (is_marked(staging))
 		return STAGING_ENDING;
-	r = check_empty(staging->target, staging->name);
+	r = directory_check_empty(staging->target, staging->name);
 	if (r == 0)
 		return make_folder(staging, task);
-	if (r == STAGING_NOT_EMPTY && staging->folder >= 0 && check_empty(staging->folder, "") == 0)
+	if (r != -ENOTEMPTY)
+		return r;
+	if (staging->folder >= 0 && directory_check_empty(staging->folder, NULL) == 0)
 		return STAGING_ENDED;
-	return r;
-}
-
-static int remove_links(const struct staging *staging)
-{
-	AUTO_CLOSEDIR DIR *stream = open_stream(staging->links);
-	const struct dirent *entry;
-
-	if (!stream)
-		return -errno;
-	errno = 0;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
-	while ((entry = readdir(stream))) {
-		if (!is_dots(entry->d_name) && unlinkat(staging->links, entry->d_name, 0) < 0)
-			return -errno;
-		errno = 0;
-	}
-	return -errno;
+	return STAGING_NOT_EMPTY;
 }
 
 int staging_init(struct staging *staging, int target, const char *name, const char *task)
@@ -245,7 +199,7 @@ int staging_init(struct staging *staging, int target, const char *name, const ch
 	if (staging->links < 0)
 		return staging->links;
 	/* an inode with untrusted bytes must not get further names */
-	return staging->resumed && !staging->trusted ? remove_links(staging) : 0;
+	return staging->resumed && !staging->trusted ? directory_remove_files(staging->links) : 0;
 }
 
 int staging_distrust(const struct staging *staging)
@@ -267,7 +221,7 @@ void staging_deinit(struct staging *staging)
 
 static int remove_content(struct staging *staging)
 {
-	int r = remove_links(staging);
+	int r = directory_remove_files(staging->links);
 
 	if (r < 0)
 		return r;

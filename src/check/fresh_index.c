@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/fresh_index.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
-#include "base/descriptor.h"
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -20,17 +19,12 @@
 /* Removes the folder and its files. Succeeds if it does not exist. */
 static int remove_folder(const char *folder)
 {
-	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r = 0;
-	AUTO_CLOSEDIR DIR *directory = fd >= 0 ? fdopendir(fd) : NULL;
-	const struct dirent *entry;
+	AUTO_CLOSE int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r;
 
-	if (!directory)
+	if (fd < 0)
 		return errno == ENOENT ? 0 : -errno;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local */
-	while (r == 0 && (entry = readdir(directory))) {
-		if (!is_dots(entry->d_name) && unlinkat(fd, entry->d_name, 0) < 0)
-			r = -errno;
-	}
+	r = directory_remove_files(fd);
 	return r == 0 && rmdir(folder) < 0 ? -errno : r;
 }
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -105,7 +106,7 @@ static bool is_empty(const char *path)
 {
 	AUTO_CLOSE int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	return fd >= 0 && directory_is_empty(fd);
+	return fd >= 0 && directory_check_empty(fd, NULL) == 0;
 }
 
 static int check_mount_point(const char *path, const struct text_list *folders)

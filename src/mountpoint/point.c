@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "mountpoint/point.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/descriptor.h"
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -158,16 +157,9 @@ static int detach(char *point)
 /* Returns 0 for an empty directory, -ENOTEMPTY, or another -errno. */
 static int check_empty(const char *absolute)
 {
-	AUTO_CLOSEDIR DIR *directory = opendir(absolute);
-	const struct dirent *entry;
+	AUTO_CLOSE int fd = open(absolute, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	if (!directory)
-		return -errno;
-	do {
-		errno = 0;
-		entry = readdir(directory); // NOLINT(concurrency-mt-unsafe): the stream is local
-	} while (entry && is_dots(entry->d_name));
-	return entry ? -ENOTEMPTY : -errno;
+	return fd < 0 ? -errno : directory_check_empty(fd, NULL);
 }
 
 /* Returns whether fusermount3 would let this user mount here. It requires write permission for the

@@ -1,36 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 #include "source/source_change.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/directory.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "catalog/source_identity.h"
-
-bool directory_is_empty(int fd)
-{
-	int again = open_beneath_for_reading(fd, "", O_DIRECTORY, true);
-	AUTO_CLOSEDIR DIR *directory = again >= 0 ? fdopendir(again) : NULL;
-	const struct dirent *entry;
-
-	if (!directory) {
-		if (again >= 0)
-			close(again);
-		return false;
-	}
-	do {
-		errno = 0;
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is local */
-		entry = readdir(directory);
-	} while (entry && is_dots(entry->d_name));
-	return !entry && errno == 0;
-}
 
 static int has_names(struct catalog_reader *reader, const struct source *source, bool *has)
 {
@@ -49,7 +30,8 @@ bool source_is_emptied(const struct sources *sources, const struct source *sourc
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	bool has = false;
 
-	return directory_is_empty(fd) && catalog_read_begin(sources->catalog, &reader) == 0 &&
+	return directory_check_empty(fd, NULL) == 0 &&
+	       catalog_read_begin(sources->catalog, &reader) == 0 &&
 	       has_names(reader, source, &has) == 0 && has;
 }
 
@@ -69,9 +51,9 @@ static int compare(struct catalog_reader *reader, const struct source *source, u
 	*kind = SOURCE_SAME;
 	if (known.type != 0 && has && !source_identity_matches(&known, &now))
 		*kind = SOURCE_REPLACED;
-	else if (has && directory_is_empty(source->fd))
+	else if (has && directory_check_empty(source->fd, NULL) == 0)
 		*kind = SOURCE_EMPTIED;
-	else if (known.type == 0 && directory_is_empty(source->fd))
+	else if (known.type == 0 && directory_check_empty(source->fd, NULL) == 0)
 		*kind = SOURCE_EMPTY;
 	return r;
 }
@@ -112,7 +94,7 @@ static bool is_unmounted(const struct sources *sources, const struct dir_record 
 	struct attributes now;
 
 	return fd >= 0 && source_attributes(sources->catalog, fd, &now) == 0 &&
-	       now.filesystem != dir->attributes.filesystem && directory_is_empty(fd);
+	       now.filesystem != dir->attributes.filesystem && directory_check_empty(fd, NULL) == 0;
 }
 
 static int examine_mount_root(const struct sources *sources, struct catalog_reader *reader,

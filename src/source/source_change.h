@@ -48,9 +48,6 @@ MUST_CHECK int sources_find_unmounted(const struct sources *sources, struct byte
  */
 MUST_CHECK int sources_accept(const struct sources *sources);
 
-/* Returns whether the open directory, which may be O_PATH, is empty. False if it cannot be read. */
-bool directory_is_empty(int fd);
-
 /* Returns whether the open directory is empty although the index has names in the source. False if
  * the index cannot be read. Any thread. */
 bool source_is_emptied(const struct sources *sources, const struct source *source, int fd);

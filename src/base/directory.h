@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_DIRECTORY_H
+#define BASE_DIRECTORY_H
+
+/* Reads the names in a directory given by a descriptor, which may be O_PATH. The position of the
+ * descriptor is neither used nor changed, and an atime is not changed if the user may prevent that.
+ * Any thread.
+ */
+
+#include "base/attributes.h"
+
+/* Receives an entry and a descriptor for reading of its directory. A result other than 0 ends the
+ * visit. */
+typedef int directory_visitor(void *context, int directory, const struct dirent *entry);
+
+/* Visits each entry except "." and "..". Returns 0, the visitor's result, or -errno. */
+MUST_CHECK int directory_visit(int directory, directory_visitor *visitor, void *context);
+
+/* Returns 0 if the directory has no name other than ignored (NULL: none), -ENOTEMPTY, or another
+ * -errno. */
+MUST_CHECK int directory_check_empty(int directory, const char *ignored);
+
+/* Removes every name, none of which may be a directory. Returns 0 or -errno. */
+MUST_CHECK int directory_remove_files(int directory);
+
+#endif
