@@ -25,18 +25,14 @@ static int make_folder(int parent, const char *name)
 	return sync_directory(parent);
 }
 
-/* Makes a missing directory and opens it; it must belong to the effective user. Returns a
- * descriptor or -errno.
+/* Opens a directory, which must belong to the effective user. Returns a descriptor or -errno.
  *
  * flags	O_NOFOLLOW or 0
  */
-static int open_own(int parent, const char *name, int flags)
+static int open_existing(int parent, const char *name, int flags)
 {
-	int r = make_folder(parent, name), fd;
+	int fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 
-	if (r < 0)
-		return r;
-	fd = openat(parent, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | flags);
 	if (fd < 0)
 		return -errno;
 	if (is_own(fd))
@@ -45,25 +41,23 @@ static int open_own(int parent, const char *name, int flags)
 	return -EPERM;
 }
 
+/* As open_existing(), but makes the directory if it is missing. */
+static int open_own(int parent, const char *name, int flags)
+{
+	int r = make_folder(parent, name);
+
+	return r < 0 ? r : open_existing(parent, name, flags);
+}
+
 /* ---- the home trash ------------------------------------------------------------------ */
 
 /* Opens a directory from the environment. It must belong to the effective user, so root with the
  * HOME of another user has no home trash. */
 static int open_named(const char *path, bool make)
 {
-	int fd;
-
 	if (!path || *path != '/')
 		return -ENOENT;
-	if (make)
-		return open_own(AT_FDCWD, path, 0);
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	if (is_own(fd))
-		return fd;
-	close(fd);
-	return -EPERM;
+	return (make ? open_own : open_existing)(AT_FDCWD, path, 0);
 }
 
 /* Opens ~/.local/share. */

@@ -20,9 +20,6 @@
 /* Buffer size of a line: two quoted paths of maximum length. */
 #define LINE_SIZE 10240
 
-/* Name at the beginning of a message. */
-#define PROGRAM "twinfs"
-
 /* Marks the end of a truncated message. */
 #define CUT_MARK "…"
 #define CUT_LENGTH (sizeof(CUT_MARK) - 1)
@@ -113,7 +110,7 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 		start = (size_t)snprintf(line, sizeof(line), "\r" TERMINAL_CLEAR_REST);
 
 	/* the journal shows the name of the program itself */
-	if (journal && strcmp(program, PROGRAM) == 0)
+	if (journal && strcmp(program, LOG_PROGRAM) == 0)
 		program = separator = "";
 	length = snprintf(line + start, sizeof(line) - start, "%s%s%s%s", program, separator,
 			  levels[level].word, message);
@@ -132,69 +129,27 @@ bool log_has_reported(void)
 	return atomic_load(&has_reported);
 }
 
-static void log_line(enum log_level level, const char *program, const char *format, va_list args)
-	PRINTF_LIKE(3, 0);
-static void log_line(enum log_level level, const char *program, const char *format, va_list args)
+void log_at(enum log_level level, const char *program, const char *format, ...)
 {
 	int saved = errno;
 	char message[LINE_SIZE];
+	va_list args;
+	int length;
 
 	if (level <= LOG_LEVEL_WARNING)
 		log_mark_reported();
 	if ((int)level > atomic_load(&max_level))
 		return;
-	if (vsnprintf(message, sizeof(message), format, args) < 0)
+	va_start(args, format);
+	length = vsnprintf(message, sizeof(message), format, args);
+	va_end(args);
+	if (length < 0)
 		return;
 	if (atomic_load(&use_syslog))
 		syslog(levels[level].syslog_priority, "%s", message);
 	else
 		write_to_stderr(level, program, message);
 	errno = saved;
-}
-
-void log_error(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line(LOG_LEVEL_ERROR, PROGRAM, format, args);
-	va_end(args);
-}
-
-void log_warning(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line(LOG_LEVEL_WARNING, PROGRAM, format, args);
-	va_end(args);
-}
-
-void log_info(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line(LOG_LEVEL_INFO, PROGRAM, format, args);
-	va_end(args);
-}
-
-void log_debug(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line(LOG_LEVEL_DEBUG, PROGRAM, format, args);
-	va_end(args);
-}
-
-void log_error_as(const char *program, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	log_line(LOG_LEVEL_ERROR, program, format, args);
-	va_end(args);
 }
 
 void log_set_level(enum log_level level)
@@ -204,7 +159,7 @@ void log_set_level(enum log_level level)
 
 void log_connect_to_syslog(void)
 {
-	openlog(PROGRAM, LOG_PID | LOG_NDELAY, LOG_DAEMON);
+	openlog(LOG_PROGRAM, LOG_PID | LOG_NDELAY, LOG_DAEMON);
 }
 
 void log_to_syslog(void)

@@ -24,16 +24,20 @@ enum log_level {
 	LOG_LEVEL_DEBUG,
 };
 
-void log_error(const char *format, ...) PRINTF_LIKE(1, 2);
-void log_warning(const char *format, ...) PRINTF_LIKE(1, 2);
-void log_info(const char *format, ...) PRINTF_LIKE(1, 2);
-void log_debug(const char *format, ...) PRINTF_LIKE(1, 2);
-
-/* Logs an error that begins with a name other than "twinfs".
+/* Logs a message.
  *
  * program	borrowed; the text before the first colon, e.g. "twinfs list"
  */
-void log_error_as(const char *program, const char *format, ...) PRINTF_LIKE(2, 3);
+void log_at(enum log_level level, const char *program, const char *format, ...) PRINTF_LIKE(3, 4);
+
+/* The name at the beginning of a message. */
+#define LOG_PROGRAM "twinfs"
+
+#define log_error(...) log_at(LOG_LEVEL_ERROR, LOG_PROGRAM, __VA_ARGS__)
+#define log_warning(...) log_at(LOG_LEVEL_WARNING, LOG_PROGRAM, __VA_ARGS__)
+#define log_info(...) log_at(LOG_LEVEL_INFO, LOG_PROGRAM, __VA_ARGS__)
+#define log_debug(...) log_at(LOG_LEVEL_DEBUG, LOG_PROGRAM, __VA_ARGS__)
+#define log_error_as(program, ...) log_at(LOG_LEVEL_ERROR, program, __VA_ARGS__)
 
 /* log_has_reported() returns whether a warning or error was logged, so that no failure stays
  * without a message. log_mark_reported() records that another process logged one to the same

@@ -240,7 +240,7 @@ static int check_meta(struct check *c)
 	if (r == 0)
 		r = meta_get_number(c->reader, META_MIN_SIZE, &min_size);
 	if (r == 0)
-		r = meta_get_totals(c->reader, &c->stored);
+		r = catalog_get_totals(c->reader, &c->stored);
 	c->expected[TABLE_META] += META_SINGLE_RECORDS;
 	if (r == 0)
 		r = check_scan_settings(c);

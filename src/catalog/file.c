@@ -278,12 +278,9 @@ int file_touch(struct catalog_writer *w, uint64_t id)
 static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothing)
 {
 	struct key key = key_number(id);
-	struct span fields;
 	uint64_t comparisons;
-	int r = store_get(&w->store.reader, TABLE_ORPHAN, &key, &fields);
+	int r = store_get_number(&w->store.reader, TABLE_ORPHAN, &key, &comparisons);
 
-	if (r == 0 && !decode_number(fields, &comparisons))
-		r = -EUCLEAN;
 	*nothing = r == 0 && comparisons == w->totals.comparisons;
 	return r == -ENOENT ? -EUCLEAN : r;
 }

@@ -60,16 +60,13 @@ static struct key filesystem_key(size_t number)
 
 int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r)
 {
-	struct span fields;
 	struct key key;
 	uint64_t identity;
 	int result = 0;
 
 	while (result == 0) {
 		key = filesystem_key(filesystems->count + 1);
-		result = store_get(r, TABLE_META, &key, &fields);
-		if (result == 0 && !decode_number(fields, &identity))
-			result = -EUCLEAN;
+		result = store_get_number(r, TABLE_META, &key, &identity);
 		if (result == 0)
 			result = append(filesystems, identity, 0);
 	}

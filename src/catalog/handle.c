@@ -10,7 +10,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "catalog/meta.h"
 #include "catalog/query.h"
 #include "store/ids.h"
 #include "twinfs/format.h"
@@ -113,5 +112,5 @@ int catalog_totals_now(struct catalog *catalog, struct catalog_totals *totals)
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(catalog, &reader);
 
-	return r < 0 ? r : meta_get_totals(reader, totals);
+	return r < 0 ? r : catalog_get_totals(reader, totals);
 }

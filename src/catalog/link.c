@@ -41,11 +41,8 @@ int link_remove(struct catalog_writer *w, const struct file_name *name, uint64_t
 {
 	struct key key = key_triple(name->file, name->dir, name->cookie);
 	struct file_name removed = *name;
-	struct span fields;
-	int r = store_get(&w->store.reader, TABLE_LINK, &key, &fields);
+	int r = store_get_number(&w->store.reader, TABLE_LINK, &key, &removed.id);
 
-	if (r == 0 && !decode_number(fields, &removed.id))
-		r = -EUCLEAN;
 	if (r == 0)
 		r = delete_place(w, &removed, group);
 	return r < 0 ? r : store_delete(&w->store, TABLE_LINK, &key);

@@ -34,12 +34,8 @@ struct key meta_key_numbered(const char *name, uint64_t number, const char *part
 int meta_get_number(struct catalog_reader *r, const char *name, uint64_t *number)
 {
 	struct key key = meta_key(name);
-	struct span fields;
-	int result = store_get(r, TABLE_META, &key, &fields);
 
-	if (result < 0)
-		return result;
-	return decode_number(fields, number) ? 0 : -EUCLEAN;
+	return store_get_number(r, TABLE_META, &key, number);
 }
 
 int meta_put_number(struct catalog_writer *w, const char *name, uint64_t number)
@@ -47,17 +43,6 @@ int meta_put_number(struct catalog_writer *w, const char *name, uint64_t number)
 	struct key key = meta_key(name);
 
 	return store_put(&w->store, TABLE_META, &key, encode_number(number));
-}
-
-int meta_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
-{
-	struct key key = meta_key(META_TOTALS);
-	struct span fields;
-	int result = store_get(r, TABLE_META, &key, &fields);
-
-	if (result < 0)
-		return result;
-	return decode_totals(fields, totals) ? 0 : -EUCLEAN;
 }
 
 int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *totals)

@@ -40,7 +40,6 @@ struct key meta_key_numbered(const char *name, uint64_t number, const char *part
 MUST_CHECK int meta_get_number(struct catalog_reader *r, const char *name, uint64_t *number);
 MUST_CHECK int meta_put_number(struct catalog_writer *w, const char *name, uint64_t number);
 
-MUST_CHECK int meta_get_totals(struct catalog_reader *r, struct catalog_totals *totals);
 MUST_CHECK int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *totals);
 
 /* A text of any length and bytes, stored in parts. get appends it to *text, or nothing if there is

@@ -12,7 +12,13 @@
 
 int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
 {
-	return meta_get_totals(r, totals);
+	struct key key = meta_key(META_TOTALS);
+	struct span fields;
+	int result = store_get(r, TABLE_META, &key, &fields);
+
+	if (result < 0)
+		return result;
+	return decode_totals(fields, totals) ? 0 : -EUCLEAN;
 }
 
 int catalog_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path, uint64_t *root)
@@ -81,15 +87,10 @@ int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t o
 		       struct group_record *group)
 {
 	struct key key = key_hash(hash, ordinal);
-	struct span fields;
 	uint64_t id;
-	int result = store_get(r, TABLE_BYHASH, &key, &fields);
+	int result = store_get_number(r, TABLE_BYHASH, &key, &id);
 
-	if (result < 0)
-		return result;
-	if (!decode_number(fields, &id))
-		return -EUCLEAN;
-	return catalog_get_group(r, id, group);
+	return result < 0 ? result : catalog_get_group(r, id, group);
 }
 
 int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
@@ -114,30 +115,23 @@ uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name)
 int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode, uint64_t *id)
 {
 	struct key key = key_pair(filesystem, inode);
-	struct span fields;
-	int result = store_get(r, TABLE_BYKEY, &key, &fields);
+	int result;
 
 	*id = 0;
-	if (result == -ENOENT)
-		return 0;
-	if (result < 0)
-		return result;
-	return decode_number(fields, id) ? 0 : -EUCLEAN;
+	result = store_get_number(r, TABLE_BYKEY, &key, id);
+	return result == -ENOENT ? 0 : result;
 }
 
 int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t id, int *error)
 {
 	struct key key = key_pair((uint64_t)kind, id);
-	struct span fields;
-	uint64_t number;
-	int result = store_get(r, TABLE_ERROR, &key, &fields);
+	uint64_t number = 0;
+	int result = store_get_number(r, TABLE_ERROR, &key, &number);
 
 	*error = 0;
-	if (result == -ENOENT)
-		return 0;
 	if (result < 0)
-		return result;
-	if (!decode_number(fields, &number) || number > INT32_MAX)
+		return result == -ENOENT ? 0 : result;
+	if (number > INT32_MAX)
 		return -EUCLEAN;
 	*error = (int)number;
 	return 0;
@@ -167,11 +161,11 @@ int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundan
 int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count)
 {
 	struct key key = key_number(dir);
-	struct span fields;
-	int result = store_get(r, TABLE_REDUNDANT, &key, &fields);
+	int result;
 
 	*count = 0;
+	result = store_get_number(r, TABLE_REDUNDANT, &key, count);
 	if (result < 0)
 		return result == -ENOENT ? 0 : result;
-	return decode_number(fields, count) && *count > 0 ? 0 : -EUCLEAN;
+	return *count > 0 ? 0 : -EUCLEAN;
 }

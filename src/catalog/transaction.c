@@ -11,6 +11,7 @@
 #include "catalog/group.h"
 #include "catalog/handle.h"
 #include "catalog/meta.h"
+#include "catalog/query.h"
 #include "catalog/redundancy_changes.h"
 #include "catalog/redundant.h"
 #include "catalog/writer.h"
@@ -58,7 +59,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 		return r;
 	w.store.reader.store = &catalog->store;
 	w.store.reader.name_seed = catalog->name_seed;
-	r = meta_get_totals(&w.store.reader, &w.totals);
+	r = catalog_get_totals(&w.store.reader, &w.totals);
 	if (r == -ENOENT)
 		r = 0; /* a new index */
 	if (r == 0)

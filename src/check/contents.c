@@ -261,6 +261,7 @@ static int check_group(const struct search *search, const struct group_record *g
 				   .context = &agreement};
 	int r = walk_members(search, &walk, group->id);
 
+	search->figures->groups++;
 	if (r == 0 && !agreement.broken && agreement.count == 1 && agreement.class == 0) {
 		walk.visit = compare_lone_member;
 		r = walk_members(search, &walk, group->id);
@@ -274,17 +275,17 @@ static int check_group(const struct search *search, const struct group_record *g
 	return r < 0 ? r : walk_members(search, &walk, group->id);
 }
 
-static int check_groups(const struct search *search)
+/* Checks each visible group of an index. */
+static int check_groups(const struct search *search, struct catalog_reader *reader,
+			int (*check)(const struct search *search, const struct group_record *group))
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct group_record group;
-	int r = catalog_scan_groups(search->sides->indexed, 0, &scan);
+	int r = catalog_scan_groups(reader, 0, &scan);
 
 	while (r == 0 && (r = catalog_next_group(scan, &group)) == 0) {
-		if (!group_is_visible(&group))
-			continue;
-		search->figures->groups++;
-		r = check_group(search, &group);
+		if (group_is_visible(&group))
+			r = check(search, &group);
 	}
 	return r == -ENOENT ? 0 : r;
 }
@@ -424,27 +425,14 @@ static int check_fresh_group(const struct search *search, const struct group_rec
 	return r < 0 ? r : walk_members(search, &walk, group->id);
 }
 
-static int check_fresh_groups(const struct search *search)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct group_record group;
-	int r = catalog_scan_groups(search->sides->fresh, 0, &scan);
-
-	while (r == 0 && (r = catalog_next_group(scan, &group)) == 0) {
-		if (group_is_visible(&group))
-			r = check_fresh_group(search, &group);
-	}
-	return r == -ENOENT ? 0 : r;
-}
-
 int content_differences_find(const struct content_sides *sides,
 			     const struct content_listener *listener,
 			     struct content_figures *figures)
 {
 	const struct search search = {.sides = sides, .listener = listener, .figures = figures};
-	int r = check_groups(&search);
+	int r = check_groups(&search, sides->indexed, check_group);
 
 	if (r == 0)
 		r = check_singles(&search);
-	return r < 0 ? r : check_fresh_groups(&search);
+	return r < 0 ? r : check_groups(&search, sides->fresh, check_fresh_group);
 }

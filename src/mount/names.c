@@ -122,9 +122,19 @@ void on_statfs(fuse_req_t request, fuse_ino_t node)
 
 /* ---- extended attributes ------------------------------------------------------------- */
 
-/* Replies with length bytes of value, with the length only if size is 0, or with an error. */
-static void reply_xattr(fuse_req_t request, const char *value, size_t size, long length)
+/* Replies with the value of the attribute, or with the list of names if name is NULL; with its
+ * length only if size is 0. */
+static void reply_xattr(fuse_req_t request, fuse_ino_t node, const char *name, size_t size)
 {
+	AUTO_FREE char *value = malloc(size ? size : 1);
+	CLEANUP_REQUESTER struct requester requester;
+	long length = requester_init(&requester, request);
+
+	if (!value)
+		length = -ENOMEM;
+	if (length == 0)
+		length = name ? view_getxattr(&requester.call, node, name, value, size)
+			      : view_listxattr(&requester.call, node, value, size);
 	if (length < 0)
 		reply_error(request, (int)length);
 	else if (size == 0)
@@ -135,26 +145,10 @@ static void reply_xattr(fuse_req_t request, const char *value, size_t size, long
 
 void on_getxattr(fuse_req_t request, fuse_ino_t node, const char *name, size_t size)
 {
-	AUTO_FREE char *value = malloc(size ? size : 1);
-	CLEANUP_REQUESTER struct requester requester;
-	long length = requester_init(&requester, request);
-
-	if (!value)
-		length = -ENOMEM;
-	if (length == 0)
-		length = view_getxattr(&requester.call, node, name, value, size);
-	reply_xattr(request, value, size, length);
+	reply_xattr(request, node, name, size);
 }
 
 void on_listxattr(fuse_req_t request, fuse_ino_t node, size_t size)
 {
-	AUTO_FREE char *list = malloc(size ? size : 1);
-	CLEANUP_REQUESTER struct requester requester;
-	long length = requester_init(&requester, request);
-
-	if (!list)
-		length = -ENOMEM;
-	if (length == 0)
-		length = view_listxattr(&requester.call, node, list, size);
-	reply_xattr(request, list, size, length);
+	reply_xattr(request, node, NULL, size);
 }

@@ -473,3 +473,12 @@ int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 	return result ? store_result(r->store, result)
 		      : store_check(r->store, table, &k, &v, fields);
 }
+
+int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
+		     uint64_t *number)
+{
+	struct span fields;
+	int result = store_get(r, table, key, &fields);
+
+	return result == 0 && !decode_number(fields, number) ? -EUCLEAN : result;
+}

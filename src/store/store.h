@@ -94,6 +94,10 @@ MUST_CHECK int store_grow(struct store *store);
 MUST_CHECK int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 			 struct span *fields);
 
+/* The same for a record that is one number. */
+MUST_CHECK int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
+				uint64_t *number);
+
 /* Gets the cursor of a table in the transaction of the reader. The reader owns it. */
 MUST_CHECK int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor);
 
