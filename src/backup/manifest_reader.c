@@ -13,7 +13,8 @@
 
 #define READ_BYTES (64UL << 10)
 
-int manifest_reader_complain(const struct manifest_reader *reader, const char *why)
+/* Logs that the last line cannot be used, with its number. Returns -EPROTO. */
+static int complain(const struct manifest_reader *reader, const char *why)
 {
 	const struct bytes *path = &reader->name.path;
 
@@ -83,7 +84,7 @@ static int next_line(struct manifest_reader *reader, const char **line, size_t *
 		searched = left;
 		if (left >= MANIFEST_LINE_MAX) {
 			reader->line++;
-			return manifest_reader_complain(reader, "it is longer than the limit");
+			return complain(reader, "it is longer than the limit");
 		}
 		r = read_more(reader);
 		if (r < 0)
@@ -111,7 +112,7 @@ int manifest_reader_init(struct manifest_reader *reader, int fd, const char *pat
 		return r;
 	r = manifest_header_decode(line, length, &why);
 	if (r == -EPROTO)
-		return manifest_reader_complain(reader, why);
+		return complain(reader, why);
 	hash_state_update(reader->hash, line, length + 1);
 	return r;
 }
@@ -148,9 +149,9 @@ static int check_order(struct manifest_reader *reader)
 	int order = reader->names > 0 ? path_order(&reader->before, path) : -1;
 
 	if (order == 0)
-		return manifest_reader_complain(reader, "the previous line has the same path");
+		return complain(reader, "the previous line has the same path");
 	if (order > 0)
-		return manifest_reader_complain(reader, "it must be before the previous line");
+		return complain(reader, "it must be before the previous line");
 	reader->before.length = 0;
 	return bytes_append(&reader->before, path->data, path->length);
 }
@@ -172,7 +173,7 @@ int manifest_reader_next(struct manifest_reader *reader)
 	if (r == MANIFEST_END)
 		return check_end(reader);
 	if (r == -EPROTO)
-		return manifest_reader_complain(reader, why);
+		return complain(reader, why);
 	if (r == 0)
 		r = check_order(reader);
 	if (r < 0)

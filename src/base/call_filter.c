@@ -316,13 +316,12 @@ static void require_none_of(struct filter *filter, uint32_t bits)
 	add_error(filter, EPERM);
 }
 
-/* Allows the call if its 32-bit argument has this value. */
-static void allow_if_equal(struct filter *filter, uint32_t call, unsigned int argument,
-			   uint32_t value)
+/* Allows the call if its first argument, of 32 bits, has this value. */
+static void allow_if_equal(struct filter *filter, uint32_t call, uint32_t value)
 {
 	unsigned short begin = begin_rule(filter, call);
 
-	load_argument(filter, argument);
+	load_argument(filter, 0);
 	require_equal(filter, value);
 	add_permission(filter);
 	end_rule(filter, begin);
@@ -422,12 +421,12 @@ static void add_rules(struct filter *filter, bool with_rings)
 	allow_without_code(filter, SYS_pkey_mprotect, with_rings);
 	allow_send_without_address(filter);
 	allow_threads(filter);
-	allow_if_equal(filter, SYS_tgkill, 0, self);
-	allow_if_equal(filter, SYS_kill, 0, self);
-	allow_if_equal(filter, SYS_prlimit64, 0, 0);
+	allow_if_equal(filter, SYS_tgkill, self);
+	allow_if_equal(filter, SYS_kill, self);
+	allow_if_equal(filter, SYS_prlimit64, 0);
 	allow_if_among(filter, SYS_prctl, 0, VALUES(operations));
 	if (with_rings) /* libfuse binds the thread of each ring to a processor */
-		allow_if_equal(filter, SYS_sched_setaffinity, 0, 0);
+		allow_if_equal(filter, SYS_sched_setaffinity, 0);
 }
 
 /* ---- filters ------------------------------------------------------------------------- */

@@ -88,24 +88,18 @@ MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *moun
 /* Returns a secret random number that stays the same during the life of the index. Any thread. */
 uint64_t catalog_secret(const struct catalog *catalog);
 
-/* Marks the index as damaged, after a read returned -EUCLEAN. catalog_close() then sets the index
- * aside instead of sealing it, and the next catalog_open() makes a new one. Reading a damaged
- * record does the same. Any thread. */
-void catalog_condemn(struct catalog *catalog);
-
 /* Marks the index as untrusted. catalog_close() does not seal it, and the next catalog_open()
  * checks all of it. This also happens if LMDB finds a damaged page, or another program writes to
  * the data file. Any thread. */
 void catalog_distrust(struct catalog *catalog);
 
-/* Judges the index by the result of an operation on all of it: -EUCLEAN means damaged. -ENOENT
- * means untrusted, as a record that another record names is missing. Any thread. */
+/* Judges the index by the result of an operation on all of it. -EUCLEAN means damaged:
+ * catalog_close() then sets the index aside instead of sealing it, and the next catalog_open()
+ * makes a new one. Reading a damaged record does the same. -ENOENT means untrusted, as a record
+ * that another record names is missing. Any thread. */
 void catalog_judge(struct catalog *catalog, int result);
 
 const char *catalog_folder(const struct catalog *catalog); /* as given to catalog_open() */
-
-/* Gets device and inode of the index folder, which no walk enters. */
-void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t *inode);
 
 /* Sets *number to the catalog's number for the file system of fd, whose st_dev is device. Any
  * thread. Returns 0 or -errno. */

@@ -4,23 +4,14 @@
 #include <errno.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/error.h"
 #include "base/hash.h"
-#include "base/log.h"
-#include "base/quote.h"
 #include "catalog/query.h"
 #include "store/ids.h"
 #include "twinfs/format.h"
 
 /* Number of ids that are reserved on disk at a time. */
 #define IDS_RESERVED (UINT64_C(1) << 22)
-
-void catalog_condemn(struct catalog *catalog)
-{
-	atomic_store(&catalog->store.damaged, true);
-}
 
 void catalog_distrust(struct catalog *catalog)
 {
@@ -30,7 +21,7 @@ void catalog_distrust(struct catalog *catalog)
 void catalog_judge(struct catalog *catalog, int result)
 {
 	if (result == -EUCLEAN)
-		catalog_condemn(catalog);
+		atomic_store(&catalog->store.damaged, true);
 	else if (result == -ENOENT)
 		atomic_store(&catalog->store.is_untrusted, true); /* logged already */
 }
@@ -38,17 +29,6 @@ void catalog_judge(struct catalog *catalog, int result)
 const char *catalog_folder(const struct catalog *catalog)
 {
 	return catalog->folder;
-}
-
-void catalog_folder_identity(const struct catalog *catalog, dev_t *device, ino_t *inode)
-{
-	struct stat st = {0};
-
-	if (fstat(catalog->folder_fd, &st) < 0)
-		log_error("cannot examine index folder %s: %s", quote_path(catalog->folder),
-			  error_text(errno));
-	*device = st.st_dev;
-	*inode = st.st_ino;
 }
 
 int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number)

@@ -131,7 +131,9 @@ static int copy_records(struct catalog_reader *reader, const char *folder)
 	return r == 0 || lacks_room(r) ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
-int index_check_records(const char *folder, bool copied)
+/* Reads and checks everything; the work of the child process. copied: writes the sound records to a
+ * new file, see copy.h. Returns an enum index_state. */
+static int check_records(const char *folder, bool copied)
 {
 	struct catalog_reader *reader = NULL;
 	struct store store;
@@ -171,7 +173,7 @@ static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 	(void)signal(SIGSEGV, SIG_DFL);
 	(void)signal(SIGBUS, SIG_DFL);
 	(void)signal(SIGABRT, SIG_DFL);
-	_exit(index_check_records(fd_path(FOLDER_FD).text, copied));
+	_exit(check_records(fd_path(FOLDER_FD).text, copied));
 }
 
 /* Checks in a child process, as reading damaged pages may crash. The caller has no other threads: a

@@ -8,7 +8,6 @@
 #include "catalog/record.h"
 #include "store/key.h"
 #include "store/store.h"
-#include "store/value.h"
 
 int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
 {

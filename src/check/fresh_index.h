@@ -32,6 +32,5 @@ MUST_CHECK int fresh_index_make(struct fresh_index *fresh, const struct current_
 
 /* Removes the index. */
 void fresh_index_remove(struct fresh_index *fresh);
-#define CLEANUP_FRESH_INDEX CLEANUP(fresh_index_remove)
 
 #endif

@@ -76,8 +76,10 @@ void acting_deinit(struct acting *acting)
 	common_settings_deinit(&acting->common);
 }
 
-int acting_apply(struct acting *acting, int id, const char *value)
+int acting_apply(void *context, int id, const char *value)
 {
+	struct acting *acting = context;
+
 	switch (id) {
 	case OPT_DRY_RUN:
 		acting->dry_run = true;

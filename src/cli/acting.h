@@ -36,9 +36,9 @@ void acting_deinit(struct acting *acting);
 #define CLEANUP_ACTING CLEANUP(acting_deinit)
 
 /* Applies one of acting_options, rule_options or the common options. The results are those of the
- * apply function of struct option_table.
+ * apply function of struct option_table. The context is a struct acting.
  */
-MUST_CHECK int acting_apply(struct acting *acting, int id, const char *value);
+MUST_CHECK int acting_apply(void *context, int id, const char *value);
 
 /* Runs the command for its operands, SOURCE... or MOUNTPOINT. Returns the exit status; all failures
  * are logged.

@@ -3,11 +3,6 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 
-static int dedupe_apply(void *context, int id, const char *value)
-{
-	return acting_apply(context, id, value);
-}
-
 static const struct option_table dedupe_table = {
 	.command = "twinfs dedupe",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
@@ -15,7 +10,7 @@ static const struct option_table dedupe_table = {
 		   "support it (btrfs, XFS, bcachefs). Every file keeps its own name, times and "
 		   "owner, and can be changed independently. The kernel compares the bytes first.",
 	.options = {acting_options, rule_options, scan_options, index_option, message_options},
-	.apply = dedupe_apply,
+	.apply = acting_apply,
 };
 
 enum twinfs_exit cmd_dedupe(int argc, char *argv[])

@@ -10,11 +10,6 @@
 #include "index/completeness.h"
 #include "index/index_print.h"
 
-static int manifest_apply(void *context, int id, const char *value)
-{
-	return common_apply(context, id, value);
-}
-
 static const struct option_table manifest_table = {
 	.command = "twinfs manifest",
 	.usage = {"SOURCE...", "MOUNTPOINT"},
@@ -23,7 +18,7 @@ static const struct option_table manifest_table = {
 		   "has its content, and its metadata. The index is brought up to date first; the "
 		   "index of a mounted view is brought up to date by that view.",
 	.options = {scan_options, index_option, message_options},
-	.apply = manifest_apply,
+	.apply = common_apply,
 };
 
 static int write_line(void *context, const void *data, size_t length)

@@ -9,11 +9,6 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 
-static int move_apply(void *context, int id, const char *value)
-{
-	return acting_apply(context, id, value);
-}
-
 static const struct option_table move_table = {
 	.command = "twinfs move",
 	.usage = {"FOLDER SOURCE...", "FOLDER MOUNTPOINT"},
@@ -21,7 +16,7 @@ static const struct option_table move_table = {
 		   "redundant/ of a view. Each is compared with the kept copy again first. FOLDER "
 		   "must be outside of all sources. Existing files in it are never replaced.",
 	.options = {acting_options, rule_options, scan_options, index_option, message_options},
-	.apply = move_apply,
+	.apply = acting_apply,
 };
 
 /* Makes the path of the folder absolute and resolves its symlinks. Returns 0 or -ENOENT, logged. */

@@ -16,18 +16,13 @@
 #include "report/figures.h"
 #include "twinfs/format.h"
 
-static int scan_apply(void *context, int id, const char *value)
-{
-	return common_apply(context, id, value);
-}
-
 static const struct option_table scan_table = {
 	.command = "twinfs scan",
 	.usage = {"SOURCE..."},
 	.summary = "Brings the index of the sources up to date and exits. Reads only files that "
 		   "are new or have changed. Prints a summary.",
 	.options = {scan_options, index_option, message_options},
-	.apply = scan_apply,
+	.apply = common_apply,
 };
 
 static double seconds(uint64_t from_ns, uint64_t to_ns)

@@ -171,8 +171,10 @@ static int parse_format(const char *word, bool *json)
 	return 0;
 }
 
-int common_apply(struct common_settings *settings, int id, const char *value)
+int common_apply(void *context, int id, const char *value)
 {
+	struct common_settings *settings = context;
+
 	switch (id) {
 	case OPT_INDEX:
 		settings->index.folder = value;

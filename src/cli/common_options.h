@@ -35,8 +35,8 @@ void common_settings_init(struct common_settings *settings);
 void common_settings_deinit(struct common_settings *settings);
 
 /* Applies one of these options. The results are those of the apply function of struct
- * option_table. */
-MUST_CHECK int common_apply(struct common_settings *settings, int id, const char *value);
+ * option_table. The context is a struct common_settings. */
+MUST_CHECK int common_apply(void *context, int id, const char *value);
 
 /* Converts a result of options_parse() or options_apply_item() that is not 0 to an exit status. */
 enum twinfs_exit options_exit(int result);

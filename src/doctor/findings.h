@@ -27,7 +27,6 @@ struct findings {
 };
 
 void findings_deinit(struct findings *findings);
-#define CLEANUP_FINDINGS CLEANUP(findings_deinit)
 
 /* Sets the subject of the next findings ("machine", "source" and so on; static) and its path. The
  * path is borrowed until the next call; NULL: none. */

@@ -34,12 +34,12 @@ static int open_dir(const struct file_opener *opener, struct catalog_reader *rea
 	int r;
 
 	if (opener->fd < 0)
-		return source_open_dir(opener->sources, reader, dir, O_PATH);
+		return source_open_dir(opener->sources, reader, dir);
 	r = catalog_get_dir(reader, dir, &record);
 	if (r < 0)
 		return r;
 	if (record.parent != opener->dir)
-		return source_open_dir(opener->sources, reader, dir, O_PATH);
+		return source_open_dir(opener->sources, reader, dir);
 	memcpy(name, record.name.bytes, record.name.length);
 	name[record.name.length] = '\0';
 	return open_beneath(opener->fd, name, O_PATH | O_DIRECTORY, opener->sources->cross_mounts);

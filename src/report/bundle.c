@@ -143,7 +143,7 @@ static int is_in_bundle(const char *source, bool *does)
 static int is_marked(struct catalog_reader *reader, const struct sources *sources,
 		     const struct dir_record *dir, bool *is)
 {
-	AUTO_CLOSE int fd = source_open_dir(sources, reader, dir->id, O_PATH);
+	AUTO_CLOSE int fd = source_open_dir(sources, reader, dir->id);
 
 	return has_any_marker(&(struct folder){.reader = reader, .dir = dir->id, .fd = fd}, is);
 }

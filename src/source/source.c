@@ -392,8 +392,7 @@ static int source_fd(const struct sources *sources, uint32_t source)
 	return sources->list[source].fd;
 }
 
-int source_open_dir(const struct sources *sources, struct catalog_reader *reader, uint64_t dir,
-		    int flags)
+int source_open_dir(const struct sources *sources, struct catalog_reader *reader, uint64_t dir)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	const char *text;
@@ -405,7 +404,7 @@ int source_open_dir(const struct sources *sources, struct catalog_reader *reader
 	text = bytes_text(&path);
 	if (r < 0 || !text)
 		return r < 0 ? r : -ENOMEM;
-	return open_beneath(r, text, flags | O_DIRECTORY, sources->cross_mounts);
+	return open_beneath(r, text, O_PATH | O_DIRECTORY, sources->cross_mounts);
 }
 
 /* Opens the file at the first name of a file record. Returns -ESTALE if the name, or a component of

@@ -77,9 +77,9 @@ enum {
 MUST_CHECK int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name,
 				    bool remote, struct attributes *attributes);
 
-/* Opens a directory of the index. Returns a descriptor or -errno. */
+/* Opens a directory of the index with O_PATH. Returns a descriptor or -errno. */
 MUST_CHECK int source_open_dir(const struct sources *sources, struct catalog_reader *reader,
-			       uint64_t dir, int flags);
+			       uint64_t dir);
 
 /* Opens a file of the index under one of its names, for reading (flags 0) or O_PATH. Never blocks
  * on a FIFO or device, see base/descriptor.h.

@@ -19,7 +19,8 @@
 /* Number of groups of one hash that are counted without a cache. */
 #define COUNTED_GROUPS 4
 
-uint64_t visible_cache_caller(const struct view_query *query)
+/* Returns a digest of the caller for caches; 0 if everything is visible. */
+static uint64_t caller_of(const struct view_query *query)
 {
 	return query->caller ? caller_digest(query->caller) : 0;
 }
@@ -99,7 +100,7 @@ static bool get_cached(const struct view_query *query, const struct visible_key 
 static int find_visible(const struct view_query *query, const struct group_record *group,
 			struct visible_copies *visible)
 {
-	const struct visible_key key = {visible_cache_caller(query), group->id, group->changed};
+	const struct visible_key key = {caller_of(query), group->id, group->changed};
 	uint64_t began;
 	int r;
 
@@ -203,7 +204,7 @@ static int number_groups(const struct view_query *query, const struct number_key
 static int find_among_many(const struct view_query *query, struct hash128 hash,
 			   struct numbered *asked)
 {
-	struct number_key key = {.caller = visible_cache_caller(query), .hash = hash};
+	struct number_key key = {.caller = caller_of(query), .hash = hash};
 	struct catalog_totals totals;
 	int r = catalog_get_totals(query->reader, &totals);
 

@@ -45,7 +45,4 @@ MUST_CHECK int visible_has_copy(const struct view_query *query, uint64_t group,
 MUST_CHECK int visible_find_group(const struct view_query *query, struct hash128 hash,
 				  uint32_t ordinal, struct group_record *group);
 
-/* Returns a digest of the caller for caches; 0 if everything is visible. */
-uint64_t visible_cache_caller(const struct view_query *query);
-
 #endif

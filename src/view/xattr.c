@@ -176,7 +176,7 @@ static int open_dir(const struct view_query *query, uint64_t id)
 	/* a mount point, whose server possibly does not respond: no attributes are read */
 	if (dir.flags & DIR_NOT_ENTERED)
 		return -ENODATA;
-	fd = source_open_dir(query->view->sources, query->reader, id, O_PATH);
+	fd = source_open_dir(query->view->sources, query->reader, id);
 	if (fd < 0)
 		return fd;
 	r = check_inode(query->view->catalog, fd, &dir.attributes);

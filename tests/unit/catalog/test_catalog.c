@@ -99,19 +99,6 @@ static void test_commits_survive_a_kill(void **state)
 	audit_index(f->catalog);
 }
 
-static void test_folder_is_identified_by_device_and_inode(void **state)
-{
-	struct fixture *f = *state;
-	struct stat st;
-	dev_t device;
-	ino_t inode;
-
-	assert_int_equal(stat(f->folder, &st), 0);
-	catalog_folder_identity(f->catalog, &device, &inode);
-	assert_true(device == st.st_dev && inode == st.st_ino);
-	assert_string_equal(catalog_folder(f->catalog), f->folder);
-}
-
 /* ---- one writer ---------------------------------------------------------------------- */
 
 static void test_second_writer_is_refused_and_the_owner_is_known(void **state)
@@ -446,8 +433,7 @@ int main(void)
 		CASE(test_index_is_private_whatever_the_umask),
 		CASE(test_commits_survive_a_restart),
 		CASE(test_commits_survive_a_kill),
-		CASE(test_folder_is_identified_by_device_and_inode),
-		CASE(test_second_writer_is_refused_and_the_owner_is_known),
+		CASE(test_second_writer_is_refused_and_gets_the_owner),
 		CASE(test_closed_index_has_no_owner),
 		CASE(test_reading_process_sees_new_commits),
 		CASE(test_read_only_open_changes_no_file),
