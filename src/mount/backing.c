@@ -22,10 +22,10 @@ struct backing {
 	UT_hash_handle hh;
 };
 
-int backings_init(struct backings *backings)
+void backings_init(struct backings *backings)
 {
 	*backings = (struct backings){.choice = BACKING_NONE};
-	return -pthread_mutex_init(&backings->lock, NULL);
+	pthread_mutex_init(&backings->lock, NULL);
 }
 
 /* The kernel closes the backing ids with the connection. */

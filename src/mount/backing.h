@@ -38,7 +38,7 @@ struct backings {
 	bool refused;
 };
 
-MUST_CHECK int backings_init(struct backings *backings);
+void backings_init(struct backings *backings);
 void backings_deinit(struct backings *backings);
 
 /* Gets the backing id for an open of a file. Returns an id above 0, 0 if reads are requests to this

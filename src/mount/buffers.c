@@ -8,10 +8,10 @@
 /* Minimum size, so that buffers of listings can be reused for reads. */
 #define SIZE_MIN (128U << 10)
 
-int buffers_init(struct buffers *buffers)
+void buffers_init(struct buffers *buffers)
 {
 	*buffers = (struct buffers){.count = 0};
-	return -pthread_mutex_init(&buffers->lock, NULL);
+	pthread_mutex_init(&buffers->lock, NULL);
 }
 
 void buffers_deinit(struct buffers *buffers)

@@ -24,7 +24,7 @@ struct buffers {
 	size_t count;
 };
 
-MUST_CHECK int buffers_init(struct buffers *buffers);
+void buffers_init(struct buffers *buffers);
 void buffers_deinit(struct buffers *buffers);
 
 /* Returns a buffer of at least size bytes with undefined content; data is NULL without memory. In

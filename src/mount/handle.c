@@ -7,12 +7,12 @@
 #include "base/caller.h"
 #include "mount/fuse.h"
 
-int handle_list_init(struct handle_list *list)
+void handle_list_init(struct handle_list *list)
 {
 	list->first = NULL;
 	list->polled = 0;
 	open_quotas_init(&list->quotas);
-	return -pthread_mutex_init(&list->lock, NULL);
+	pthread_mutex_init(&list->lock, NULL);
 }
 
 static void close_handle(struct handle *handle)

@@ -37,7 +37,7 @@ struct handle_list {
 	struct open_quotas quotas;
 };
 
-MUST_CHECK int handle_list_init(struct handle_list *list);
+void handle_list_init(struct handle_list *list);
 
 /* Closes all remaining handles. No thread may use them any more. */
 void handle_list_deinit(struct handle_list *list);

@@ -6,10 +6,10 @@
 #include "base/array.h"
 #include "base/numbers.h"
 
-int listed_groups_init(struct listed_groups *listed)
+void listed_groups_init(struct listed_groups *listed)
 {
 	*listed = (struct listed_groups){.nodes = NULL};
-	return -pthread_mutex_init(&listed->lock, NULL);
+	pthread_mutex_init(&listed->lock, NULL);
 }
 
 void listed_groups_deinit(struct listed_groups *listed)

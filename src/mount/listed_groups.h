@@ -19,7 +19,7 @@ struct listed_groups {
 	size_t count, capacity;
 };
 
-MUST_CHECK int listed_groups_init(struct listed_groups *listed);
+void listed_groups_init(struct listed_groups *listed);
 void listed_groups_deinit(struct listed_groups *listed);
 
 /* Records a folder. Must be called before the view is queried for the listing. Returns 0 or

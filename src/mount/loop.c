@@ -20,17 +20,12 @@
 /* Delay after a lack of memory. */
 #define MEMORY_RETRY_MS 20
 
-int loop_init(struct loop *loop)
+void loop_init(struct loop *loop)
 {
-	int r;
-
 	*loop = (struct loop){.fuse = NULL};
-	r = -pthread_mutex_init(&loop->lock, NULL);
-	if (r < 0)
-		return r;
+	pthread_mutex_init(&loop->lock, NULL);
 	timed_wait_init(&loop->changed);
 	(void)sem_init(&loop->activation, 0, 0);
-	return 0;
 }
 
 void loop_deinit(struct loop *loop)

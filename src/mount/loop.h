@@ -45,7 +45,7 @@ struct loop {
 	atomic_uint free; /* active workers without a request */
 };
 
-MUST_CHECK int loop_init(struct loop *loop);
+void loop_init(struct loop *loop);
 void loop_deinit(struct loop *loop);
 
 /* Answers requests until the file system is unmounted or loop_stop is called. Uses up to threads

@@ -20,16 +20,11 @@
 /* Longer than any name, so it matches no name of the view. */
 #define NO_NAME_LENGTH 256
 
-int notifier_init(struct notifier *notifier)
+void notifier_init(struct notifier *notifier)
 {
-	int r;
-
 	*notifier = (struct notifier){.first = NULL};
-	r = -pthread_mutex_init(&notifier->lock, NULL);
-	if (r < 0)
-		return r;
+	pthread_mutex_init(&notifier->lock, NULL);
 	timed_wait_init(&notifier->changed);
-	return 0;
 }
 
 void notifier_deinit(struct notifier *notifier)

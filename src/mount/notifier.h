@@ -42,7 +42,7 @@ struct notifier {
 	atomic_bool stopping; /* permanent; cancels all waiters. Set with the lock held */
 };
 
-MUST_CHECK int notifier_init(struct notifier *notifier);
+void notifier_init(struct notifier *notifier);
 
 /* Frees unprocessed invalidations. The thread must have been stopped. */
 void notifier_deinit(struct notifier *notifier);

@@ -18,47 +18,16 @@
 
 /* ---- making -------------------------------------------------------------------------- */
 
-static int init_parts(struct session *session)
+static void init_parts(struct session *session)
 {
-	int r = handle_list_init(&session->handles);
-
-	if (r < 0)
-		return r;
-	r = listed_groups_init(&session->listed);
-	if (r < 0)
-		goto no_listed;
-	r = backings_init(&session->backings);
-	if (r < 0)
-		goto no_backings;
-	r = buffers_init(&session->buffers);
-	if (r < 0)
-		goto no_buffers;
-	r = notifier_init(&session->notifier);
-	if (r < 0)
-		goto no_notifier;
-	r = watcher_thread_init(&session->watcher);
-	if (r < 0)
-		goto no_watcher_thread;
-	r = watcher_replies_init(&session->replies);
-	if (r < 0)
-		goto no_watcher_replies;
-	r = loop_init(&session->loop);
-	if (r == 0)
-		return 0;
-	watcher_replies_deinit(&session->replies);
-no_watcher_replies:
-	watcher_thread_deinit(&session->watcher);
-no_watcher_thread:
-	notifier_deinit(&session->notifier);
-no_notifier:
-	buffers_deinit(&session->buffers);
-no_buffers:
-	backings_deinit(&session->backings);
-no_backings:
-	listed_groups_deinit(&session->listed);
-no_listed:
-	handle_list_deinit(&session->handles);
-	return r;
+	handle_list_init(&session->handles);
+	listed_groups_init(&session->listed);
+	backings_init(&session->backings);
+	buffers_init(&session->buffers);
+	notifier_init(&session->notifier);
+	watcher_thread_init(&session->watcher);
+	watcher_replies_init(&session->replies);
+	loop_init(&session->loop);
 }
 
 /* Mounts, and connects libfuse to the device. */
@@ -127,13 +96,13 @@ int session_new(struct session **session, struct view *view,
 		const struct session_settings *settings)
 {
 	struct session *made = calloc(1, sizeof(*made));
-	int r = made ? init_parts(made) : -ENOMEM;
+	int r;
 
-	if (r < 0) {
-		log_error("cannot prepare to mount a view: %s", error_text(r));
-		free(made);
-		return r;
+	if (!made) {
+		log_error("cannot prepare to mount a view: %s", error_text(-ENOMEM));
+		return -ENOMEM;
 	}
+	init_parts(made);
 	made->view = view;
 	made->settings = *settings;
 	made->access = mounter_access(settings->mounter);
@@ -194,9 +163,16 @@ void session_free(struct session *session)
 
 /* ---- running and stopping ------------------------------------------------------------ */
 
-static void stop(void *session)
+/* Makes session_run return, and waits for that. If the session does not run yet, it will end at
+ * once. Any thread except those of the session. The notifier ends first: the kernel can block it until requests are answered, and programs wait for
+ * the notifier. */
+static void stop(void *context)
 {
-	session_stop(session);
+	struct session *session = context;
+
+	watcher_thread_stop(&session->watcher);
+	notifier_stop(session);
+	loop_stop(&session->loop);
 }
 
 /* Runs the loop together with the notifier and the other threads. */
@@ -230,13 +206,4 @@ int session_run(struct session *session)
 		log_error("the mount on %s failed: %s", quote_path(session->settings.mount_point),
 			  error_text(r));
 	return r;
-}
-
-/* The notifier ends first: the kernel can block it until requests are answered, and programs wait
- * for the notifier. */
-void session_stop(struct session *session)
-{
-	watcher_thread_stop(&session->watcher);
-	notifier_stop(session);
-	loop_stop(&session->loop);
 }

@@ -71,11 +71,7 @@ int signal_watch_new(struct signal_watch **watch, bool hangup_ends)
 	(void)sigaddset(&made->signals, SIGTERM);
 	(void)sigaddset(&made->signals, SIGHUP);
 	made->hangup_ends = hangup_ends;
-	r = pthread_mutex_init(&made->lock, NULL);
-	if (r) {
-		free(made);
-		return -r;
-	}
+	pthread_mutex_init(&made->lock, NULL);
 	pthread_sigmask(SIG_BLOCK, &made->signals, &before);
 	(void)signal(SIGHUP, SIG_DFL); /* it can be ignored */
 	r = thread_start(&made->thread, watch_signals, made);

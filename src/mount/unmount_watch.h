@@ -6,7 +6,7 @@
  * (unshare(1), containers) still has a copy of the mount. The copy keeps the FUSE connection alive,
  * and so the daemon and its lock on the index.
  *
- *	/proc/self/mountinfo --mount table changed--> thread --session_stop--> session
+ *	/proc/self/mountinfo --mount table changed--> thread --stop--> session
  *
  * The session ends only if all of these conditions hold:
  *

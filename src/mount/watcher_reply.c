@@ -6,10 +6,10 @@
 
 #include "view/node.h"
 
-int watcher_replies_init(struct watcher_replies *replies)
+void watcher_replies_init(struct watcher_replies *replies)
 {
 	*replies = (struct watcher_replies){.now = {.folder = 0}};
-	return -pthread_mutex_init(&replies->lock, NULL);
+	pthread_mutex_init(&replies->lock, NULL);
 }
 
 void watcher_replies_deinit(struct watcher_replies *replies)

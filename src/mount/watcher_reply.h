@@ -38,7 +38,7 @@ struct watcher_replies {
 	uint64_t placeholder; /* node of the name before or after the change */
 };
 
-MUST_CHECK int watcher_replies_init(struct watcher_replies *replies);
+void watcher_replies_init(struct watcher_replies *replies);
 void watcher_replies_deinit(struct watcher_replies *replies);
 
 void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply reply);

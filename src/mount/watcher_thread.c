@@ -28,15 +28,11 @@
 /* Value of requester if the table is full. */
 #define TOO_MANY (-1)
 
-int watcher_thread_init(struct watcher_thread *watcher)
+void watcher_thread_init(struct watcher_thread *watcher)
 {
-	int r;
-
 	memset(watcher, 0, sizeof(*watcher));
-	r = -pthread_mutex_init(&watcher->lock, NULL);
-	if (r == 0)
-		timed_wait_init(&watcher->changed);
-	return r;
+	pthread_mutex_init(&watcher->lock, NULL);
+	timed_wait_init(&watcher->changed);
 }
 
 void watcher_thread_deinit(struct watcher_thread *watcher)

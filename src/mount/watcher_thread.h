@@ -66,7 +66,7 @@ struct watcher_thread {
 	pid_t process; /* process that raises events, or 0. Constant after the start */
 };
 
-MUST_CHECK int watcher_thread_init(struct watcher_thread *watcher);
+void watcher_thread_init(struct watcher_thread *watcher);
 
 /* Frees the resources. The thread must have been joined. */
 void watcher_thread_deinit(struct watcher_thread *watcher);

@@ -10,7 +10,7 @@ static void test_added_group_is_taken_once(void **state)
 	uint64_t *nodes;
 
 	(void)state;
-	assert_int_equal(listed_groups_init(&listed), 0);
+	listed_groups_init(&listed);
 	for (int round = 0; round < 3; round++) {
 		for (uint64_t node = 1; node <= 1000; node++) {
 			assert_int_equal(listed_groups_add(&listed, node * 7919 % 1000), 0);
@@ -36,7 +36,7 @@ static void test_groups_listed_repeatedly_take_no_more_memory(void **state)
 	uint64_t *nodes;
 
 	(void)state;
-	assert_int_equal(listed_groups_init(&listed), 0);
+	listed_groups_init(&listed);
 	for (uint64_t i = 0; i < 100000; i++)
 		assert_int_equal(listed_groups_add(&listed, i % 10), 0);
 	assert_true(listed.capacity <= 64);

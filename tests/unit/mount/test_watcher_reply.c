@@ -16,7 +16,7 @@ static void test_nothing_is_simulated_before_begin_and_after_end(void **state)
 	struct stat attributes;
 
 	(void)state;
-	assert_int_equal(watcher_replies_init(&replies), 0);
+	watcher_replies_init(&replies);
 	for (int i = 0; i < 2; i++) {
 		assert_false(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
 		assert_false(watcher_reply_lookup(&replies, 0, "", &entry));
@@ -35,7 +35,7 @@ static void test_created_name_is_missing_and_can_only_be_created(void **state)
 	struct watcher_replies replies;
 
 	(void)state;
-	assert_int_equal(watcher_replies_init(&replies), 0);
+	watcher_replies_init(&replies);
 	watcher_reply_begin(&replies, reply);
 	assert_true(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
 	assert_int_equal(entry.ino, 0);
@@ -59,7 +59,7 @@ static void test_deleted_name_exists_as_a_new_node_each_time(void **state)
 	uint64_t before = 0;
 
 	(void)state;
-	assert_int_equal(watcher_replies_init(&replies), 0);
+	watcher_replies_init(&replies);
 	for (int i = 0; i < 3; i++) {
 		watcher_reply_begin(&replies, reply);
 		assert_true(watcher_reply_lookup(&replies, FOLDER, "name", &entry));
@@ -89,7 +89,7 @@ static void test_removed_folder_exists_in_its_last_parent(void **state)
 	struct stat attributes;
 
 	(void)state;
-	assert_int_equal(watcher_replies_init(&replies), 0);
+	watcher_replies_init(&replies);
 	watcher_reply_begin(&replies, reply);
 	assert_true(watcher_reply_lookup(&replies, PARENT, "folder", &entry));
 	assert_int_equal(entry.ino, FOLDER);
