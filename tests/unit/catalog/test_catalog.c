@@ -433,7 +433,7 @@ int main(void)
 		CASE(test_index_is_private_whatever_the_umask),
 		CASE(test_commits_survive_a_restart),
 		CASE(test_commits_survive_a_kill),
-		CASE(test_second_writer_is_refused_and_gets_the_owner),
+		CASE(test_second_writer_is_refused_and_the_owner_is_known),
 		CASE(test_closed_index_has_no_owner),
 		CASE(test_reading_process_sees_new_commits),
 		CASE(test_read_only_open_changes_no_file),
