@@ -29,17 +29,16 @@ static void print_figures(struct printing *printing)
 			      i + 1 < count ? "," : LINE_END);
 }
 
-static int csv_begin(struct printing *printing)
+static void csv_begin(struct printing *printing)
 {
 	if (printing->report->part == REPORT_SUMMARY)
-		return 0;
+		return;
 	if (printing->report->part != REPORT_SINGLES) {
 		output_text(printing->output, "group,reclaimable,fate,");
 		if (printing->report->explain)
 			output_text(printing->output, "why,");
 	}
 	output_text(printing->output, "size,inode,path,path_base64" LINE_END);
-	return 0;
 }
 
 static void print_quoted(struct output *output, const struct bytes *text)

@@ -7,12 +7,6 @@
 
 #include "report/format.h"
 
-static int fdupes_begin(struct printing *printing)
-{
-	(void)printing;
-	return 0;
-}
-
 static int print_path(struct printing *printing, const struct copies *copies,
 		      const struct copy *copy)
 {
@@ -67,7 +61,6 @@ static int fdupes_end(struct printing *printing)
 }
 
 const struct format format_fdupes = {
-	.begin = fdupes_begin,
 	.group = fdupes_group,
 	.single = fdupes_single,
 	.end = fdupes_end,

@@ -160,14 +160,13 @@ static int write_single_name(struct printing *printing, const struct single *sin
 
 /* ---- one object --------------------------------------------------------------------------- */
 
-static int json_begin(struct printing *printing)
+static void json_begin(struct printing *printing)
 {
 	begin_object(printing);
 	if (printing->report->part == REPORT_SINGLES)
 		output_text(printing->output, "\"singles\":[");
 	else if (printing->report->part != REPORT_SUMMARY)
 		output_text(printing->output, "\"groups\":[");
-	return 0;
 }
 
 static int json_group(struct printing *printing, const struct group_record *group,
@@ -212,12 +211,6 @@ const struct format format_json = {
 
 /* ---- an object a line --------------------------------------------------------------------- */
 
-static int jsonl_begin(struct printing *printing)
-{
-	(void)printing;
-	return 0;
-}
-
 static int jsonl_group(struct printing *printing, const struct group_record *group,
 		       const struct copies *copies)
 {
@@ -248,7 +241,6 @@ static int jsonl_end(struct printing *printing)
 }
 
 const struct format format_jsonl = {
-	.begin = jsonl_begin,
 	.group = jsonl_group,
 	.single = jsonl_single,
 	.end = jsonl_end,

@@ -34,15 +34,7 @@ static int null_single(struct printing *printing, const struct single *single)
 	return print_paths(printing, single->names);
 }
 
-static int null_ends(struct printing *printing)
-{
-	(void)printing;
-	return 0;
-}
-
 const struct format format_null = {
-	.begin = null_ends,
 	.group = null_group,
 	.single = null_single,
-	.end = null_ends,
 };

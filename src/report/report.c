@@ -106,13 +106,13 @@ static int print_parts(struct printing *printing)
 	const struct visitor visitor = {visit_group, visit_single, printing};
 	int r;
 
-	r = format->begin(printing);
-	if (r == 0)
-		r = report->part == REPORT_SINGLES ? selection_singles(report, &visitor)
-						   : selection_groups(report, &visitor);
+	if (format->begin)
+		format->begin(printing);
+	r = report->part == REPORT_SINGLES ? selection_singles(report, &visitor)
+					   : selection_groups(report, &visitor);
 	if (r == 0)
 		r = summary_add_index(&printing->summary, report->reader);
-	return r < 0 ? r : format->end(printing);
+	return r < 0 || !format->end ? r : format->end(printing);
 }
 
 int report_print(const struct report *report, struct output *output, struct report_summary *summary)

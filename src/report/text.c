@@ -12,12 +12,6 @@
 /* Bytes of the text before a path at most, with the NUL. */
 #define MARK_SIZE 64
 
-static int text_begin(struct printing *printing)
-{
-	(void)printing;
-	return 0;
-}
-
 static int print_path(struct printing *printing, const char *mark, const struct copies *copies,
 		      const struct copy *copy)
 {
@@ -108,7 +102,6 @@ static int text_end(struct printing *printing)
 }
 
 const struct format format_text = {
-	.begin = text_begin,
 	.group = text_group,
 	.single = text_single,
 	.end = text_end,
