@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "base/descriptor.h"
 #include "base/log.h"
 #include "base/utf8.h"
@@ -117,6 +119,20 @@ void output_json(struct output *output, const char *text, size_t length)
 		taken = taken > 0 ? taken : 1;
 	}
 	output_bytes(output, text + done, length - done);
+}
+
+static int write_part(const char *text, size_t length, void *output)
+{
+	output_json(output, text, length);
+	return 0;
+}
+
+int output_json_object(struct output *output, json_t *object)
+{
+	int r = object ? json_dump_callback(object, write_part, output, JSON_COMPACT) : -1;
+
+	json_decref(object);
+	return r == 0 ? 0 : -ENOMEM;
 }
 
 int output_flush(struct output *output)

@@ -15,6 +15,8 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
+struct json_t; /* of jansson */
+
 struct output {
 	int fd; /* borrowed */
 	bool terminal; /* names are quoted: a terminal would interpret control bytes in them */
@@ -42,6 +44,10 @@ void output_name(struct output *output, const void *name, size_t length);
  * hide (utf8_is_unfit) become equivalent \u escapes. Below U+007F, JSON has such characters only as
  * line ends between values. */
 void output_json(struct output *output, const char *text, size_t length);
+
+/* Writes an object in one line by output_json(), and frees it. Returns 0, or -ENOMEM, also if the
+ * object is NULL. */
+MUST_CHECK int output_json_object(struct output *output, struct json_t *object);
 
 /* Writes the buffer. Returns 0, or the first failure since output_init(). */
 MUST_CHECK int output_flush(struct output *output);

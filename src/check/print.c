@@ -29,24 +29,6 @@
 /* Width of the longest word before a path. */
 #define WORD_FORMAT "%-16s  "
 
-static int write_part(const char *text, size_t length, void *context)
-{
-	output_json(context, text, length);
-	return 0;
-}
-
-/* Prints and frees an object. */
-static int print_object(struct output *output, json_t *object)
-{
-	int r;
-
-	if (!object)
-		return -ENOMEM;
-	r = json_dump_callback(object, write_part, output, JSON_COMPACT);
-	json_decref(object);
-	return r == 0 ? 0 : -ENOMEM;
-}
-
 static int print_json_path(struct output *output, const char *key, const char *word,
 			   const struct bytes *path)
 {
@@ -56,7 +38,7 @@ static int print_json_path(struct output *output, const char *key, const char *w
 	if (r == 0)
 		r = json_set_path(object, "path", (const char *)path->data, path->length);
 	if (r == 0)
-		return print_object(output, object);
+		return output_json_object(output, object);
 	json_decref(object);
 	return -ENOMEM;
 }
@@ -182,7 +164,7 @@ int check_print_unverified_file(struct check_printing *printing, const struct by
 		object = NULL;
 	}
 	output_text(printing->output, printing->unverified++ == 0 ? "\n" : ",\n");
-	return print_object(printing->output, object);
+	return output_json_object(printing->output, object);
 }
 
 /* ---- figures ------------------------------------------------------------------------- */
@@ -203,7 +185,7 @@ static int print_json_figures(struct output *output, const struct check_figures 
 		json_decref(object);
 		object = NULL;
 	}
-	return print_object(output, object);
+	return output_json_object(output, object);
 }
 
 static int print_text_figures(struct output *output, const struct check_figures *figures)

@@ -21,26 +21,6 @@
 #include "base/json_path.h"
 #include "report/format.h"
 
-static int write_part(const char *text, size_t length, void *context)
-{
-	struct output *output = context;
-
-	output_json(output, text, length);
-	return 0;
-}
-
-/* Takes the object. */
-static int write_object(struct printing *printing, json_t *object)
-{
-	int r;
-
-	if (!object)
-		return -ENOMEM;
-	r = json_dump_callback(object, write_part, printing->output, JSON_COMPACT);
-	json_decref(object);
-	return r == 0 ? 0 : -ENOMEM;
-}
-
 static int write_summary(struct printing *printing)
 {
 	struct summary_figure figures[SUMMARY_FIGURES_MAX];
@@ -56,7 +36,7 @@ static int write_summary(struct printing *printing)
 		}
 	}
 	output_text(printing->output, "\"summary\":");
-	return write_object(printing, object);
+	return output_json_object(printing->output, object);
 }
 
 static void begin_object(struct printing *printing)
@@ -112,7 +92,7 @@ static int write_copy(struct printing *printing, const struct copies *copies,
 		json_decref(object);
 		return r;
 	}
-	return write_object(printing, object);
+	return output_json_object(printing->output, object);
 }
 
 /* Writes a group, with line_end before each copy. */
@@ -155,7 +135,7 @@ static int write_single_name(struct printing *printing, const struct single *sin
 		json_decref(object);
 		return -ENOMEM;
 	}
-	return write_object(printing, object);
+	return output_json_object(printing->output, object);
 }
 
 /* ---- one object --------------------------------------------------------------------------- */

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include <jansson.h>
+
 #include "base/output.h"
 #include "unit_test.h"
 
@@ -54,6 +56,21 @@ static void test_control_bytes_are_not_written_to_a_terminal(void **state)
 	check_written(false, "a\033b{\"a\\u0001\u00e9\302\233\x7f\":\n\"\U000e0041\"}");
 	check_written(true, "$'a\\033b'{\"a\\u0001\u00e9\\u009b\\u007f\":\n"
 			    "\"\\udb40\\udc41\"}");
+}
+
+static void test_object_is_written_compact_and_null_is_a_lack_of_memory(void **state)
+{
+	CLEANUP_OUTPUT struct output output;
+	AUTO_CLOSE int fd = memfd_create("output", MFD_CLOEXEC);
+	char text[32] = "";
+
+	(void)state;
+	output_init(&output, fd);
+	assert_int_equal(output_json_object(&output, json_pack("{s:s, s:i}", "a", "b", "c", 1)), 0);
+	assert_int_equal(output_json_object(&output, NULL), -ENOMEM);
+	assert_int_equal(output_flush(&output), 0);
+	assert_true(pread(fd, text, sizeof(text) - 1, 0) > 0);
+	assert_string_equal(text, "{\"a\":\"b\",\"c\":1}");
 }
 
 static void test_full_buffer_is_written_before_the_flush(void **state)
@@ -121,6 +138,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_output_is_written_by_the_flush),
 		cmocka_unit_test(test_control_bytes_are_not_written_to_a_terminal),
+		cmocka_unit_test(test_object_is_written_compact_and_null_is_a_lack_of_memory),
 		cmocka_unit_test(test_full_buffer_is_written_before_the_flush),
 		cmocka_unit_test(test_full_disk_is_reported_by_the_flush),
 		cmocka_unit_test(test_first_failure_is_kept_and_later_output_discarded),
