@@ -13,7 +13,6 @@
  */
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "base/attributes.h"
 

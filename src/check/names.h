@@ -19,7 +19,6 @@
 #include "source/source.h"
 
 struct catalog_reader;
-struct sources;
 
 enum name_difference_kind {
 	NAME_NOT_INDEXED,

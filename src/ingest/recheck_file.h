@@ -15,8 +15,6 @@
 #include "catalog/catalog.h"
 #include "source/source.h"
 
-struct interruption;
-
 /* A larger file is not compared here. */
 #define RECHECK_BYTES_MAX (UINT64_C(256) << 20)
 
