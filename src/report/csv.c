@@ -122,15 +122,10 @@ static int csv_group(struct printing *printing, const struct group_record *group
 	return 0;
 }
 
-static int csv_single(struct printing *printing, const struct single *single)
+static int csv_single(struct printing *printing, const struct single *single,
+		      const struct copy *name)
 {
-	for (size_t i = 0; i < single->names->count; i++) {
-		int r = print_name(printing, single->size, single->names, &single->names->list[i]);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return print_name(printing, single->size, single->names, name);
 }
 
 static int csv_end(struct printing *printing)

@@ -22,30 +22,22 @@ static int print_path(struct printing *printing, const struct copies *copies,
 static int fdupes_group(struct printing *printing, const struct group_record *group,
 			const struct copies *copies)
 {
+	int r = 0;
+
 	(void)group;
 	if (printing->printed > 0)
 		output_text(printing->output, "\n");
-	for (size_t i = 0; i < copies->count; i++) {
-		int r;
-
-		if (!format_shows(printing, &copies->list[i]))
-			continue;
-		r = print_path(printing, copies, &copies->list[i]);
-		if (r < 0)
-			return r;
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		if (format_shows(printing, &copies->list[i]))
+			r = print_path(printing, copies, &copies->list[i]);
 	}
-	return 0;
+	return r;
 }
 
-static int fdupes_single(struct printing *printing, const struct single *single)
+static int fdupes_single(struct printing *printing, const struct single *single,
+			 const struct copy *name)
 {
-	for (size_t i = 0; i < single->names->count; i++) {
-		int r = print_path(printing, single->names, &single->names->list[i]);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return print_path(printing, single->names, name);
 }
 
 static int fdupes_end(struct printing *printing)

@@ -27,7 +27,9 @@ struct format {
 	void (*begin)(struct printing *printing); /* NULL: prints nothing */
 	MUST_CHECK int (*group)(struct printing *printing, const struct group_record *group,
 				const struct copies *copies);
-	MUST_CHECK int (*single)(struct printing *printing, const struct single *single);
+	/* prints one name of a file */
+	MUST_CHECK int (*single)(struct printing *printing, const struct single *single,
+				 const struct copy *name);
 	MUST_CHECK int (*end)(struct printing *printing); /* NULL: prints nothing */
 	bool can_summarize; /* can print only the figures */
 	bool can_explain; /* can print the reason of each fate */

@@ -156,17 +156,13 @@ static int json_group(struct printing *printing, const struct group_record *grou
 	return write_group(printing, group, copies, "\n");
 }
 
-static int json_single(struct printing *printing, const struct single *single)
+static int json_single(struct printing *printing, const struct single *single,
+		       const struct copy *name)
 {
-	for (size_t i = 0; i < single->names->count; i++) {
-		int r;
+	bool first = printing->printed == 0 && name == single->names->list;
 
-		output_text(printing->output, printing->printed > 0 || i > 0 ? ",\n" : "\n");
-		r = write_single_name(printing, single, &single->names->list[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	output_text(printing->output, first ? "\n" : ",\n");
+	return write_single_name(printing, single, name);
 }
 
 static int json_end(struct printing *printing)
@@ -200,16 +196,13 @@ static int jsonl_group(struct printing *printing, const struct group_record *gro
 	return r;
 }
 
-static int jsonl_single(struct printing *printing, const struct single *single)
+static int jsonl_single(struct printing *printing, const struct single *single,
+			const struct copy *name)
 {
-	for (size_t i = 0; i < single->names->count; i++) {
-		int r = write_single_name(printing, single, &single->names->list[i]);
+	int r = write_single_name(printing, single, name);
 
-		if (r < 0)
-			return r;
-		output_text(printing->output, "\n");
-	}
-	return 0;
+	output_text(printing->output, "\n");
+	return r;
 }
 
 static int jsonl_end(struct printing *printing)

@@ -91,10 +91,12 @@ static int visit_group(void *context, const struct group_record *group, const st
 static int visit_single(void *context, const struct single *single)
 {
 	struct printing *printing = context;
-	int r;
+	const struct format *format = find_format(printing->report->format);
+	int r = 0;
 
 	summary_add_single(&printing->summary, single->size);
-	r = find_format(printing->report->format)->single(printing, single);
+	for (size_t i = 0; r == 0 && i < single->names->count; i++)
+		r = format->single(printing, single, &single->names->list[i]);
 	printing->printed++;
 	return r < 0 ? r : check_stop(printing);
 }

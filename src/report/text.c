@@ -83,15 +83,10 @@ static int text_group(struct printing *printing, const struct group_record *grou
 	return 0;
 }
 
-static int text_single(struct printing *printing, const struct single *single)
+static int text_single(struct printing *printing, const struct single *single,
+		       const struct copy *name)
 {
-	for (size_t i = 0; i < single->names->count; i++) {
-		int r = print_path(printing, "", single->names, &single->names->list[i]);
-
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	return print_path(printing, "", single->names, name);
 }
 
 static int text_end(struct printing *printing)
