@@ -164,8 +164,8 @@ void session_free(struct session *session)
 /* ---- running and stopping ------------------------------------------------------------ */
 
 /* Makes session_run return, and waits for that. If the session does not run yet, it will end at
- * once. The notifier ends first: the kernel can block it until requests are answered, and programs
- * wait for the notifier. Any thread except those of the session. */
+ * once. Any thread except those of the session. The notifier ends first: the kernel can block it
+ * until requests are answered, and programs wait for the notifier. */
 static void stop(void *context)
 {
 	struct session *session = context;
