@@ -15,7 +15,7 @@ int array_reserve(void *items, size_t *capacity, size_t count, size_t item_bytes
 
 	if (count <= *capacity)
 		return 0;
-	if (count > SIZE_MAX / 2)
+	if (count > SIZE_MAX / 2 / item_bytes)
 		return -ENOMEM;
 	while (wanted < count)
 		wanted *= 2;
