@@ -12,7 +12,7 @@ struct arena_block;
 
 struct arena {
 	struct arena_block *block; /* the block being filled; linked to earlier blocks */
-	size_t used_bytes; /* bytes used in that block */
+	size_t used_bytes; /* bytes used in block */
 	size_t total_bytes;
 };
 

@@ -17,8 +17,8 @@
 /* Callers must not ignore the result, which reports failures. */
 #define MUST_CHECK __attribute__((warn_unused_result))
 
-/* The compiler checks a format string, the argument of this number (from 1), against the arguments
- * from number first. first is 0 for a va_list.
+/* The compiler checks the format string, argument `number` (counted from 1), against the arguments
+ * from argument `first` on. For a va_list, first is 0.
  */
 #define PRINTF_LIKE(number, first) __attribute__((format(printf, number, first)))
 

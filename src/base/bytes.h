@@ -43,10 +43,10 @@ int bytes_compare(const struct bytes *a, const struct bytes *b);
 const char *bytes_text(struct bytes *bytes);
 
 /* The integer codec. memcmp orders encoded numbers like the numbers themselves, so they can be
- * parts of LMDB keys. Small numbers are short: one byte holds a number below 248. For a larger one,
- * the first byte is 0xf7 + n, and n bytes follow, most significant first. */
+ * parts of LMDB keys. Small numbers are short: one byte holds a number below 248. For a larger
+ * number, the first byte is 0xf7 + n, and n bytes follow, most significant first. */
 #define VARINT_MAX_BYTES 9
-/* A first byte above this is VARINT_LONG plus the number of bytes that follow. */
+/* A first byte above VARINT_LONG is VARINT_LONG plus the number of bytes that follow. */
 #define VARINT_LONG 0xf7
 
 /* Encodes number at out, which needs room for VARINT_MAX_BYTES. Returns the end. */
@@ -67,8 +67,8 @@ static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *
 	return true;
 }
 
-/* Signed numbers in the same codec. Small numbers of either sign are short. memcmp does not order
- * them.
+/* Signed numbers in the integer codec. Small numbers of either sign are short. memcmp does not
+ * order them.
  */
 uint8_t *varint_put_signed(uint8_t *out, int64_t number);
 MUST_CHECK bool varint_get_signed(const uint8_t **in, const uint8_t *end, int64_t *number);

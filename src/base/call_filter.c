@@ -119,7 +119,7 @@ static const uint32_t allowed_for_rings[] = {
 	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_set_mempolicy, SYS_mbind,
 };
 
-/* The calls that a decoder needs. Libraries can work without the others. */
+/* The calls that a decoder needs. Libraries can work without the other calls. */
 static const uint32_t computing[] = {
 	/* memory */
 	SYS_brk,

@@ -17,7 +17,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 
-/* The calls with 32-bit ids, on systems that have two of each. */
+/* The calls with 32-bit ids, on systems that have two versions of each call. */
 #ifdef SYS_setgroups32
 #define CALL_SETGROUPS SYS_setgroups32
 #define CALL_SETRESGID SYS_setresgid32
@@ -242,8 +242,8 @@ static int set_effective_user(uid_t caller)
 	return syscall(CALL_SETRESUID, NO_ID, caller, NO_ID) == 0 ? 0 : -errno;
 }
 
-/* setfsuid(2) reports no error but returns the previous id. With an invalid id it only returns the
- * current one.
+/* setfsuid(2) reports no error but returns the previous id. With an invalid id, setfsuid(2) only
+ * returns the current id.
  */
 static int set_file_system_user(uid_t caller)
 {
@@ -270,9 +270,9 @@ static int take_ids(const struct caller *caller)
  *
  * The user id of the caller becomes the file system id, but not the effective id: a user may change
  * the priority, the policy and the processors of each thread with the same effective id
- * (sched_setscheduler(2)). The effective id does not stay root either: FUSE would let the thread
- * into mounts of root only. The real ids stay unchanged, so that no other user can send signals to
- * the process. */
+ * (sched_setscheduler(2)). The effective id does not stay root either: with it, FUSE would let the
+ * thread into mounts that only root may access. The real ids stay unchanged, so that no other user
+ * can send signals to the process. */
 int caller_impersonate(const struct caller *caller)
 {
 	int r;
@@ -289,7 +289,7 @@ int caller_impersonate(const struct caller *caller)
 
 void caller_revert(void)
 {
-	/* the user comes first: only root may change the groups */
+	/* the user id is restored first: only root may change the groups */
 	if (syscall(CALL_SETRESUID, NO_ID, getuid(), NO_ID) == 0 &&
 	    set_capabilities(UINT64_MAX) == 0 &&
 	    syscall(CALL_SETRESGID, NO_ID, getgid(), NO_ID) == 0 &&

@@ -2,8 +2,9 @@
 #ifndef BASE_CALLER_H
 #define BASE_CALLER_H
 
-/* The caller: the user behind a request. Reads its identity, and impersonates it for a moment, so
- * that the kernel itself checks its permissions. Any thread; only root can impersonate other users.
+/* The caller: the user behind a request. These functions read the identity of a caller, and
+ * impersonate the caller for a moment, so that the kernel itself checks the permissions. Any
+ * thread; only root can impersonate other users.
  */
 
 #include <stdbool.h>
@@ -26,14 +27,16 @@ void caller_free(struct caller *caller);
 
 /* Reads the identity of the thread that made a request as this user and group.
  *
- * thread	its id in /proc; 0 if it is in another pid_namespaces(7) and cannot be seen here
+ * thread	id of the thread in /proc; 0 if the thread is in another pid_namespaces(7) and
+ *		cannot be seen here
  *
  * User 0 reads everything only with CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH, and only in a user
  * namespace that maps every id to itself: the kernel decides in the same way for files.
  *
  * A thread cannot change its ids while it waits for an answer. If the ids differ, the thread is not
- * the one that made the request. The caller is then unknown, and the result is -EACCES, as a group
- * can also take a permission away. Otherwise returns 0 or -errno. */
+ * the one that made the request. The caller is then unknown, and the result is -EACCES. Without the
+ * groups of the caller, too much could be allowed, because membership in a group can also remove a
+ * permission. Otherwise returns 0 or -errno. */
 MUST_CHECK int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid);
 
 /* Parses the text of /proc/PID/status (proc(5)), whose ids are all of the same moment. Returns as
@@ -46,8 +49,9 @@ MUST_CHECK int caller_parse(struct caller *caller, const char *status, uid_t uid
 uint64_t caller_digest(const struct caller *caller);
 
 /* Gives this thread the permissions of the caller, and no others, until caller_revert(). Other
- * threads are unaffected. User 0 has no capability meanwhile. For short pieces of code only: files
- * opened meanwhile are opened as the caller. Returns 0, or -errno with nothing changed. */
+ * threads are unaffected. During the impersonation, user 0 has no capability, and files are opened
+ * as the caller. Impersonate for short pieces of code only. Returns 0, or -errno with nothing
+ * changed. */
 MUST_CHECK int caller_impersonate(const struct caller *caller);
 
 /* Restores the identity of the thread, without supplementary groups. */

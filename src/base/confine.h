@@ -6,8 +6,8 @@
  * attacker who executes code in it can use them.
  *
  * Each restriction applies to the calling thread, and to all threads and processes that it starts
- * later. It cannot be undone. Call these functions before other threads are started. Open files
- * stay open and usable.
+ * later. A restriction cannot be undone. Call these functions before other threads are started.
+ * Open files stay open and usable.
  */
 
 #include <stdbool.h>
@@ -27,26 +27,28 @@ MUST_CHECK int confine_capabilities(uint64_t keep);
  * or -errno. */
 MUST_CHECK int confine_name_capabilities(struct bytes *text);
 
-/* Returns whether this thread has an effective capability. True if this cannot be read. */
+/* Returns whether this thread has an effective capability. Returns true if the capabilities cannot
+ * be read. */
 bool confine_has_capabilities(void);
 
-/* Returns whether this capability (a number of linux/capability.h) is effective. False if this
- * cannot be read.
+/* Returns whether this capability (a number of linux/capability.h) is effective. Returns false if
+ * the capabilities cannot be read.
  */
 bool confine_has_capability(unsigned int number);
 
-/* Returns the version of Landlock in the kernel, or 0 if it has none. */
+/* Returns the version of Landlock in the kernel, or 0 if the kernel has no Landlock. */
 int confine_landlock_version(void);
 
-/* Ensures that no started program gains rights by set-user-ID bits or file capabilities. The next
- * two functions need this. Returns 0 or -errno. */
+/* Ensures that no started program gains rights by set-user-ID bits or file capabilities. The
+ * functions below need this. Returns 0 or -errno. */
 MUST_CHECK int confine_no_new_privileges(void);
 
 /* Makes the kernel refuse (EACCES, EXDEV) to make, remove, rename, truncate, or open for writing
  * anything outside of the folder (NULL: anything), except /dev/null. In the folder, only regular
  * files and directories can be made. The kernel also refuses to run programs, to connect or listen
  * by TCP, to change mounts, and, since Linux 6.12, to signal outside processes and to connect to
- * their abstract UNIX sockets. Uses Landlock. Each Linux since 5.13 supports a part of this:
+ * their abstract UNIX sockets. Uses Landlock. Each Linux since 5.13 supports some of these
+ * restrictions:
  * https://docs.kernel.org/userspace-api/landlock.html
  *
  * Returns 0, -ENOSYS or -EOPNOTSUPP if the kernel has no Landlock, or -errno. */
@@ -60,12 +62,12 @@ enum {
 	CONFINE_WITH_CALLERS = 1 << 1,
 };
 
-/* Makes the kernel refuse all system calls except those that a process needs to read files, to make
- * the changes that confine_writing() allows, and to manage its own memory, threads and descriptors.
- * Calls that change attributes of files, make sockets, start processes, access other processes, map
- * memory for code, or administer the system are refused. So are all requests of ioctl(2) and
- * commands of fcntl(2), except some that read. Refused calls fail with EPERM. Calls that this
- * program does not know fail with ENOSYS. Uses seccomp(2).
+/* Makes the kernel refuse all system calls that the process does not need. A process needs to read
+ * files, to make the changes that confine_writing() allows, and to manage its own memory, threads
+ * and descriptors. Calls that change attributes of files, make sockets, start processes, access
+ * other processes, map memory for code, or administer the system are refused. Requests of ioctl(2)
+ * and commands of fcntl(2) are refused, except the lists in base/call_filter.c. Refused calls fail
+ * with EPERM. Calls that this program does not know fail with ENOSYS. Uses seccomp(2).
  *
  * needs	of CONFINE_WITH_...
  *
@@ -77,7 +79,7 @@ MUST_CHECK int confine_calls(unsigned int needs);
 
 /* Makes the kernel refuse (EPERM) all calls except those that read and write open files, allocate
  * memory, and exit. Nothing can be opened, looked up, started, signalled or connected to. Required
- * libraries must be loaded before. Uses seccomp(2), with the errors of confine_calls(). */
+ * libraries must be loaded before. Uses seccomp(2). Returns the same values as confine_calls(). */
 MUST_CHECK int confine_to_computing(void);
 
 #endif

@@ -39,9 +39,9 @@ struct fd_path {
 };
 struct fd_path fd_path(int fd);
 
-/* Returns whether a file can be renamed from one directory to the other. Bind mounts of one file
- * system and subvolumes of one mount refuse it. Before Linux 5.8 it is assumed to be possible
- * within a device. */
+/* Returns whether a file can be renamed from one directory to the other. The kernel refuses to
+ * rename between bind mounts of one file system, and between subvolumes of one mount. Before Linux
+ * 5.8, a rename within a device is assumed to be possible. */
 bool can_rename_between(int a, int b);
 
 /* Flushes changes of names in a directory to the disk. Also accepts an O_PATH descriptor, which

@@ -31,8 +31,8 @@ static const uint32_t remote_types[] = {
 	MAGIC_FUSE,      MAGIC_GFS2,      MAGIC_OCFS2,     MAGIC_SMB2,       MAGIC_CIFS, MAGIC_VBOX,
 };
 
-/* overlayfs has the time stamps of its layers. These must support extended attributes, which file
- * systems with coarse time stamps do not, except ext. */
+/* overlayfs has the time stamps of its layers. A layer must support extended attributes. Of the
+ * file systems with coarse time stamps, only ext supports these. */
 static const uint32_t fine_types[] = {
 	EXT4_SUPER_MAGIC,      MAGIC_XFS,      BTRFS_SUPER_MAGIC,    F2FS_SUPER_MAGIC,
 	MAGIC_BCACHEFS,        MAGIC_ZFS,      TMPFS_MAGIC,          RAMFS_MAGIC,
@@ -44,8 +44,8 @@ static const uint32_t image_types[] = {
 };
 
 /* ctime is reliable here. Tested with ext2, ext4, xfs and btrfs
- * (tests/functional/test_silent_stores.py). f2fs does the same in f2fs_vm_page_mkwrite() of Linux,
- * fs/f2fs/file.c. */
+ * (tests/functional/test_silent_stores.py). f2fs updates the ctime in f2fs_vm_page_mkwrite()
+ * (Linux, fs/f2fs/file.c). */
 static const uint32_t reliable_types[] = {
 	EXT4_SUPER_MAGIC,
 	MAGIC_XFS,

@@ -20,25 +20,25 @@ enum filesystem_kind {
 	FILESYSTEM_REMOTE,
 };
 
-/* Returns f_type of statfs(2) for the file system of fd. Returns 0, which no file system has, on
- * failure.
+/* Returns f_type of statfs(2) for the file system of fd. On failure returns 0, which no file system
+ * has as its type.
  */
 uint32_t filesystem_type_at(int fd);
 
 /* Returns the kind of a file system; type is f_type of statfs(2). */
 enum filesystem_kind filesystem_kind_of(uint32_t type);
 
-/* Returns whether such a file system is made as a whole and then only read. The signature of a file
- * can then be the same as in an earlier image although its bytes differ: reproducible images have
- * all times set to the same value.
+/* Returns whether a file system of this type is made as a whole and then only read. The signature
+ * of a file can then be the same as in an earlier image although its bytes differ: reproducible
+ * images have all times set to the same value.
  *
  * type: f_type of statfs(2) */
 bool filesystem_is_image(uint32_t type);
 
-/* Returns whether a lease (F_SETLEASE of fcntl(2)) on such a file detects every writer. The kernel
- * also grants leases on FUSE and other remote file systems, but does not detect writers on another
- * host, or writers that bypass the serving program. A FUSE file system with a block device
- * (fuseblk) has no such writers.
+/* Returns whether a lease (F_SETLEASE of fcntl(2)) on a file of this type of file system detects
+ * every writer. The kernel also grants leases on FUSE and other remote file systems, but does not
+ * detect writers on another host, or writers that bypass the serving program. A FUSE file system
+ * with a block device (fuseblk) has no such writers.
  *
  * type		f_type of statfs(2)
  * device	st_dev of the file */
@@ -54,19 +54,20 @@ bool filesystem_leases_are_reliable(uint32_t type, dev_t device);
 bool filesystem_times_are_reliable(uint32_t type);
 
 /* Returns whether the bytes of a file can change while its times stay the same for ever. This is so
- * for file systems in memory, and for layers on other file systems. On others, the times change at
- * the latest when the store is written to the disk or to another host.
+ * for file systems in memory, and for layers on other file systems. On all other file systems, the
+ * times change at the latest when the store is written to the disk or to another host.
  *
  * type: f_type of statfs(2) */
 bool filesystem_may_hide_stores(uint32_t type);
 
 /* Returns whether the bytes of one regular file, open for reading, can change while its times stay
- * the same. Finds the kind of its layer.
+ * the same. On a file system with layers, examines the layer that has the file.
  */
 bool filesystem_hides_stores_at(int fd);
 
-/* Returns whether such a file system shows files of other file systems, so that a removed file may
- * remain in one of these. Neither statfs(2) nor stat(2) shows in which layer a file is.
+/* Returns whether a file system of this type shows files of other file systems. A removed file can
+ * remain in one of those file systems. Neither statfs(2) nor stat(2) shows in which layer a file
+ * is.
  *
  * type: f_type of statfs(2) */
 bool filesystem_has_layers(uint32_t type);

@@ -56,8 +56,7 @@ static void count_watch(void *context, const char *line)
 	use->watches++;
 }
 
-/* Counts an instance once for each process that shares it: the result is rather too high than too
- * low.
+/* Counts an instance once for each process that shares it, so the result can be too high.
  */
 void inotify_use_of(uid_t user, struct inotify_use *use)
 {

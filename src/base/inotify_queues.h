@@ -3,9 +3,9 @@
 #define BASE_INOTIFY_QUEUES_H
 
 /* The inotify instances of processes and their watches, as /proc shows them (proc(5)). Without
- * privileges, a process sees only those of processes of its own user that are not set-user-ID. Any
- * thread. Takes milliseconds: some system calls for each process, one for each of its open files,
- * and a line for each watch. */
+ * privileges, a process sees only the instances of processes of its own user that are not
+ * set-user-ID. Any thread. Takes milliseconds: some system calls for each process, one for each of
+ * its open files, and a line for each watch. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,12 +14,12 @@
 
 #include "base/attributes.h"
 
-/* Callbacks for instances and watches. An instance that several processes share is visited for
- * each.
+/* Callbacks for instances and watches. An instance that several processes share is visited once for
+ * each process.
  */
 struct inotify_visitor {
 	void (*queue)(void *context); /* for each instance; may be NULL */
-	void (*watch)(void *context, const char *line); /* its line in fdinfo */
+	void (*watch)(void *context, const char *line); /* line: that of the watch in fdinfo */
 	void *context;
 };
 
@@ -29,7 +29,7 @@ struct inotify_visitor {
  */
 void inotify_queues_visit(const uid_t *user, const struct inotify_visitor *visitor);
 
-/* Watched inodes of a device. An inode may be listed more than once. */
+/* Watched inodes of a device. An inode can be listed more than once. */
 struct inotify_watched {
 	dev_t device;
 	uint64_t *inodes;

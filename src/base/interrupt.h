@@ -2,12 +2,12 @@
 #ifndef BASE_INTERRUPT_H
 #define BASE_INTERRUPT_H
 
-/* SIGINT, SIGTERM and SIGHUP for commands that end by themselves. mount/signals.h handles those of
- * a daemon.
+/* SIGINT, SIGTERM and SIGHUP in commands that end by themselves. In a daemon, mount/signals.h
+ * handles these signals.
  */
 
-/* Handles these signals: the first one sets the flag of base/stop.h, so that completed work is
- * kept. The next one kills the process, in case stopping takes too long. For the first thread. */
+/* Handles these signals: the first signal sets the flag of base/stop.h, so that completed work is
+ * kept. The next signal kills the process, in case stopping takes too long. For the main thread. */
 void interrupt_watch(void);
 
 /* Records a signal that was received in another way. */

@@ -2,13 +2,13 @@
 #ifndef BASE_INTERRUPTION_H
 #define BASE_INTERRUPTION_H
 
-/* A check for long work: whether a signal interrupted the program that waits for its result. If so,
- * the work ends with -EINTR. */
+/* A check that long work makes regularly: whether a signal interrupted the program that waits for
+ * the result. If so, the work ends with -EINTR. */
 
 #include <stdbool.h>
 
 struct interruption {
-	/* Cheap. Called in any thread that works for this program. */
+	/* Cheap. Any thread that works for the program calls this. */
 	bool (*is_set)(void *context);
 	void *context;
 };

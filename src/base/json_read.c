@@ -10,8 +10,8 @@
 
 static _Thread_local bool is_reading;
 
-/* Ends the process if memory is short while JSON is read. Writers receive NULL and can handle
- * it. */
+/* Ends the process if memory is short while JSON is read. Code that writes JSON receives NULL and
+ * can handle it. */
 static void *allocate(size_t size)
 {
 	void *memory = malloc(size);

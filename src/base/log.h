@@ -40,7 +40,7 @@ void log_at(enum log_level level, const char *program, const char *format, ...) 
 #define log_error_as(program, ...) log_at(LOG_LEVEL_ERROR, program, __VA_ARGS__)
 
 /* log_has_reported() returns whether a warning or error was logged, so that no failure stays
- * without a message. log_mark_reported() records that another process logged one to the same
+ * without a message. log_mark_reported() records that another process logged a message to the same
  * stderr, or that no message is needed.
  */
 bool log_has_reported(void);

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Returns the bytes of memory that this process may use: those of the machine, or less if the
+/* Returns the bytes of memory that this process may use: the memory of the machine, or less if the
  * control group of the process or an ancestor has a limit (cgroups(7), version 1 or 2). UINT64_MAX
  * if unknown. The first call reads /proc and /sys: main() makes it before the process is confined.
  * Any thread. */

@@ -51,8 +51,8 @@ enum event_effect {
 uint32_t name_event_effects(uint32_t events);
 
 /* How far a renamed file is trusted to have its indexed content. A rename changes the ctime, so
- * only the events show that nothing else changed the file. Events name a file by a name, which may
- * belong to another file a moment later. In ascending order of caution. */
+ * only the events show that nothing else changed the file. Events identify a file by a name, which
+ * can belong to another file a moment later. The values are in ascending order of caution. */
 enum rename_trust {
 	RENAME_TRUSTED, /* every write was reported under a name that the index knows */
 	/* A write may have been reported under a name that the file had only between two rechecks.
@@ -74,8 +74,8 @@ static inline bool name_events_are_rename(uint32_t events)
 	return events & EVENT_MOVED_HERE && !(events & EVENT_CREATED);
 }
 
-/* Returns whether a file that the index has under another name may have been written to by this
- * name without being found there.
+/* Returns whether a file that the index has under another name was possibly written to under this
+ * name. A recheck of this name does not find that file.
  *
  * known	the index had the name
  * exists	the name exists now */

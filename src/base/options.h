@@ -29,7 +29,7 @@
 
 #include "base/attributes.h"
 
-/* Limits of a table; a list or form of usage above them does not compile. */
+/* Limits of a table. A table with more lists or forms of usage does not compile. */
 #define OPTION_LISTS_MAX 6
 #define OPTION_USAGES_MAX 3
 
@@ -43,7 +43,7 @@ enum {
 struct option_spec {
 	const char *name; /* without dashes */
 	char letter; /* 0: none */
-	const char *argument; /* its name or values: "text|json"; NULL: no argument */
+	const char *argument; /* name or values of the argument: "text|json"; NULL: none */
 	const char *help;
 	int id; /* id for apply(), from 1 on */
 	const char *expects; /* for the message about an invalid value; NULL: argument */
@@ -92,7 +92,7 @@ MUST_CHECK int options_apply_item(const struct option_table *table, const char *
 void options_complain(const struct option_table *table, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* Prints the help, wrapped to the width of the terminal out, or to 80 columns. The completions in
- * data/ parse it: the forms of usage, and the names, argument and text of each option.
+ * data/ parse the help: the forms of usage, and the names, argument and text of each option.
  */
 void options_print_help(const struct option_table *table, FILE *out);
 

@@ -25,7 +25,7 @@ struct output {
 };
 
 /* Sets output->terminal if fd is a terminal. A caller that later copies the output to a terminal
- * sets it itself. */
+ * must set output->terminal itself. */
 void output_init(struct output *output, int fd);
 
 /* Discards output that was not flushed. */

@@ -18,8 +18,8 @@
 /* Bytes that could be read in the time that opening a file takes, with its path. */
 #define FILE_BYTES 65536.0
 
-/* The time left is shown after this time, or when this part is done. Before, it cannot be
- * estimated.
+/* The time left is shown after LEFT_KNOWN_NS, or when LEFT_KNOWN_PART of the work is done. Earlier,
+ * the time left cannot be estimated.
  */
 #define LEFT_KNOWN_NS (2 * SECOND_NS)
 #define LEFT_KNOWN_PART 0.1
@@ -27,7 +27,7 @@
 #define BAR_MIN 8
 #define BAR_MAX 40
 
-/* Spaces between the fields of the line; fewer if it would not fit otherwise. */
+/* Spaces between the fields of the line; fewer if the line would not fit. */
 #define GAP_WIDE 2
 #define GAP_NARROW 1
 #define FIELD_SIZE 64

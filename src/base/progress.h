@@ -5,11 +5,11 @@
  *
  *	comparing [=====>      ]  48% 1204/2510 files 90/187 MiB 24 MiB/s 0:04 left
  *
- * On a terminal the line is redrawn in place, and cleared at the end. If that is impossible, and
- * progress was requested, there are plain lines: one every five seconds and one at the end.
+ * On a terminal the line is redrawn in place, and cleared at the end. If the line cannot be redrawn
+ * and progress was requested, plain lines are written: one every five seconds and one at the end.
  *
- * A struct progress belongs to the thread that shows it; workers count elsewhere. Blocks only if
- * stderr does.
+ * A struct progress belongs to the thread that shows it; workers count elsewhere. Blocks only if a
+ * write to stderr blocks.
  */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H

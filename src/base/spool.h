@@ -16,7 +16,8 @@ MUST_CHECK int spool_open(void);
  */
 MUST_CHECK int spool_open_stream(FILE **stream);
 
-/* Copies the whole file to another descriptor, and blocks on that. Returns 0 or -errno. */
+/* Copies the whole file to another descriptor. A write to that descriptor can block. Returns 0 or
+ * -errno. */
 MUST_CHECK int spool_copy(int spool, int to);
 
 #endif

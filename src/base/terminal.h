@@ -13,8 +13,8 @@
 /* Clears from the cursor to the end of the line (ECMA-48: EL). */
 #define TERMINAL_CLEAR_REST "\033[K"
 
-/* Returns whether the terminal named by TERM can redraw a line. "dumb" cannot; an unnamed terminal
- * may not. */
+/* Returns whether the terminal named by TERM can redraw a line. Returns false for "dumb", and if
+ * TERM is empty or not set. */
 bool terminal_redraws(void);
 
 /* Returns whether this process is in the foreground of the terminal fd, and can redraw its lines.

@@ -2,7 +2,7 @@
 #ifndef BASE_THREAD_H
 #define BASE_THREAD_H
 
-/* Threads that block signals, so that the waiting threads receive them. */
+/* Threads that block signals, so that the threads that wait for signals receive them. */
 
 #include <pthread.h>
 

@@ -29,9 +29,9 @@ static inline struct timespec timed_until(uint64_t until_ns)
 				 .tv_nsec = (long)(until_ns % 1000000000)};
 }
 
-/* Locks like pthread_mutex_lock(3), with a timeout; it takes longer if the wall clock is set back
- * meanwhile. Returns false if the timeout expired. Does not use pthread_mutex_clocklock(3), which
- * ThreadSanitizer of GCC 12 does not know. */
+/* Locks like pthread_mutex_lock(3), with a timeout. If the wall clock is set back meanwhile, the
+ * wait takes longer. Returns false if the timeout expired. Does not use pthread_mutex_clocklock(3),
+ * which ThreadSanitizer of GCC 12 does not know. */
 static inline bool timed_lock(pthread_mutex_t *lock, uint64_t nanoseconds)
 {
 	const struct timespec until = timed_until((uint64_t)clock_ns(clock_now()) + nanoseconds);

@@ -16,7 +16,7 @@
 /* Formats a number with a comma between thousands in every locale. Returns text. */
 const char *number_format(char text[static NUMBER_TEXT_MAX], uint64_t number);
 
-/* Returns "file" or "files". */
+/* Returns the form of a word for this number: "file" or "files". */
 static inline const char *plural(uint64_t number, const char *one, const char *many)
 {
 	return number == 1 ? one : many;

@@ -17,12 +17,12 @@
 struct act_plan {
 	FILE *spool;
 	uint64_t names; /* names to act upon */
-	uint64_t bytes; /* size of their inodes, each counted once: the bytes that may be freed */
+	uint64_t bytes; /* size of their inodes, each counted once: the most that can be freed */
 	uint64_t split; /* inodes that have further names, which are not acted upon */
 };
 
-/* Makes the plan. The caller frees it also if this fails. Returns 0 or -errno; -EINTR if
- * stop_requested().
+/* Makes the plan. The caller must free the plan, even after a failure. Returns 0 or -errno; -EINTR
+ * if stop_requested().
  */
 MUST_CHECK int act_plan_make(struct act_plan *plan, const struct report *report);
 void act_plan_free(struct act_plan *plan);

@@ -123,7 +123,7 @@ static int make_plan(const struct acting *acting, const struct list_request *req
 	return r;
 }
 
-/* Logs which files are skipped for their size. A view may include smaller files in its groups than
+/* Logs which files are skipped for their size. A view can include smaller files in its groups than
  * an act includes by default.
  */
 static void explain_left_out(const struct acting *acting, const struct current_index *index)

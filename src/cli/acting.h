@@ -3,7 +3,7 @@
 #define CLI_ACTING_H
 
 /* The common parts of remove, move, link and dedupe: options, the plan, the confirmation, and the
- * result. For the first thread.
+ * result. For the main thread.
  */
 
 #include "act/act.h"
@@ -46,7 +46,7 @@ MUST_CHECK int acting_apply(void *context, int id, const char *value);
 enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
 			    char *const *operands, size_t count);
 
-/* Parses a command line that has no other operands, and runs the command. */
+/* Parses a command line whose only operands are SOURCE... or MOUNTPOINT, and runs the command. */
 enum twinfs_exit acting_main(struct acting *acting, const struct option_table *table, int argc,
 			     char *argv[]);
 

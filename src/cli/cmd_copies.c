@@ -189,7 +189,7 @@ static int find_indexes(struct text_list *folders)
 	return r;
 }
 
-/* Queries all indexes. If an index cannot be read, logs this and continues with the others. */
+/* Queries all indexes. If an index cannot be read, logs this and continues with the next index. */
 static int query_indexes(const struct index_settings *settings, const struct request *request)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};

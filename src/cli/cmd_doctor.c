@@ -14,7 +14,7 @@
 #include "doctor/doctor.h"
 #include "mountpoint/point.h"
 
-/* Timeout for a file system to answer. One that takes longer is taken for hung. */
+/* Timeout for a file system to answer. A file system that takes longer counts as hung. */
 #define ANSWER_TIMEOUT_MS 2000
 
 enum {
@@ -118,8 +118,8 @@ static void add_unresponsive(struct doctor *doctor, const char *given)
 					   "stopped or unreachable, or run 'umount -l' on it");
 }
 
-/* Examines the machine, the sources, the index and the mount points. The sources come before the
- * index because its size depends on them.
+/* Examines the machine, the sources, the index and the mount points, in this order: the size of the
+ * index depends on the sources.
  */
 static int examine(struct doctor *doctor, char **given, size_t count)
 {

@@ -130,7 +130,7 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	return r;
 }
 
-/* Outcome of printing a view that the user did not name: it is no longer mounted. */
+/* Outcome of printing a view that the user did not name: the view was unmounted meanwhile. */
 enum {
 	VIEW_UNMOUNTED = 1,
 };
@@ -213,7 +213,7 @@ static enum twinfs_exit print_all(const struct common_settings *settings)
 	return status;
 }
 
-/* Checks all operands before anything is printed. Each can be any path in a view. */
+/* Checks all operands before anything is printed. An operand can be any path in a view. */
 static enum twinfs_exit print_named(const struct common_settings *settings, char *const *named,
 				    size_t count)
 {

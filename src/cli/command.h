@@ -3,7 +3,7 @@
 #define CLI_COMMAND_H
 
 /* The commands of the program. Each is a function in its own file, cmd_<name>.c, which main() calls
- * once in the first thread.
+ * once in the main thread.
  *
  * argv[0] is the name of the command. A command returns the exit status of the program. If the
  * status is not TWINFS_EXIT_COMPLETE, the command has logged the reason.

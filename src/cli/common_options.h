@@ -2,7 +2,7 @@
 #ifndef CLI_COMMON_OPTIONS_H
 #define CLI_COMMON_OPTIONS_H
 
-/* Options that several commands share. For the first thread.
+/* Options that several commands share. For the main thread.
  *
  * A command adds the lists that it needs to its option table, and a struct common_settings to its
  * settings. Its apply function passes the options that it does not know to common_apply().

@@ -2,7 +2,7 @@
 #ifndef CLI_LIST_PRINT_H
 #define CLI_LIST_PRINT_H
 
-/* The output of list and of a dry run of an act. For the first thread; everything is borrowed. */
+/* The output of list and of a dry run of an act. For the main thread; everything is borrowed. */
 
 #include "base/attributes.h"
 #include "cli/common_options.h"

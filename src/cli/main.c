@@ -146,7 +146,7 @@ static int open_stdio(void)
  *
  * The thread that reads the index holds no lock that logging needs. When the handler returns, the
  * access raises SIGBUS again, which then ends the process. Other threads that receive SIGBUS wait
- * for that. */
+ * until the process ends. */
 static void handle_bus_error(int number)
 {
 	static atomic_flag is_reported = ATOMIC_FLAG_INIT;

@@ -3,7 +3,7 @@
 #define CLI_MOUNT_SETTINGS_H
 
 /* The settings of mount: from its own command line, or from mount(8) through mount.fuse.twinfs, and
- * in both cases from the items of -o. For the first thread.
+ * in both cases from the items of -o. For the main thread.
  */
 
 #include <stdbool.h>

@@ -10,7 +10,8 @@
 
 #define XATTR_PATH "user.twinfs.path"
 
-/* Appends the value of the attribute. It may grow between the two calls: then both are repeated. */
+/* Appends the value of the attribute. If the value grows between the two calls, both calls are
+ * repeated. */
 static int append_xattr(const char *path, struct bytes *value)
 {
 	for (;;) {
@@ -98,7 +99,7 @@ int path_in_source(const char *path_in_view, struct bytes *source_path)
 	if (lstat(path_in_view, &status) < 0)
 		return -errno;
 	/* the kernel allows no user attributes on symlinks and special files (xattr(7)), but in a
-	 * view these have the same name as in the source
+	 * view, such files have the same name as in the source
 	 */
 	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
 		r = append_xattr(path_in_view, source_path);

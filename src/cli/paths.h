@@ -2,7 +2,7 @@
 #ifndef CLI_PATHS_H
 #define CLI_PATHS_H
 
-/* Paths in operands and paths in the output. For the first thread. */
+/* Paths in operands and paths in the output. For the main thread. */
 
 #include <stddef.h>
 

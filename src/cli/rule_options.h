@@ -3,7 +3,7 @@
 #define CLI_RULE_OPTIONS_H
 
 /* The options that select which copies are kept and which are redundant: --keep, --protect, --only,
- * --between-sources and --include-bundles. For the first thread.
+ * --between-sources and --include-bundles. For the main thread.
  *
  * A command adds rule_options to its table and a struct rule_settings to its settings. It passes
  * options with ids from OPTION_ID_RULES up to OPTION_ID_OWN to rule_apply(). When the index is

@@ -18,7 +18,8 @@ enum mount_option_kind {
 };
 
 /* Classifies one item ("name" or "name=value"). For MOUNT_OPTION_REFUSED, *reason is set to a
- * static message for the user. Options of twinfs itself are unknown here: check for those first. */
+ * static message for the user. Options of twinfs itself are unknown here, so the caller must check
+ * for them first. */
 enum mount_option_kind mount_option_classify(const char *item, const char **reason);
 
 #endif

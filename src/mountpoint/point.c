@@ -162,8 +162,8 @@ static int check_empty(const char *absolute)
 	return fd < 0 ? -errno : directory_check_empty(fd, NULL);
 }
 
-/* Returns whether fusermount3 would let this user mount here. It requires write permission for the
- * directory, and ownership if the directory is sticky. */
+/* Returns whether fusermount3 would let this user mount here. fusermount3 requires write permission
+ * for the directory, and ownership if the directory is sticky. */
 static bool may_mount_on(const char *absolute)
 {
 	struct stat status;

@@ -35,15 +35,15 @@ MUST_CHECK int mount_table_read_from(struct mount_table *table, const char *name
  * if the line is malformed, or -ENOMEM. */
 MUST_CHECK int mount_table_add_line(struct mount_table *table, char *line);
 
-/* Returns the mount that contains an absolute path without symlinks: the deepest one, and of
- * several on one mount point the last. NULL if none. Borrowed from the table. */
+/* Returns the mount that contains an absolute path without symlinks: the deepest mount, and of
+ * several mounts on one mount point the last. NULL if none. Borrowed from the table. */
 const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path);
 
 /* Returns a mount of the view with this device number ("0:53"), or NULL. Borrowed. */
 const struct mount_entry *mount_table_view_of(const struct mount_table *table, const char *device);
 
-/* Appends the path from the root of its file system. If two paths are on one device, one contains
- * the other exactly if this holds for these results, regardless of bind mounts.
+/* Converts a path to a path from the root of its file system, and appends the result. For two paths
+ * on one device, the results show whether one path contains the other, even through bind mounts.
  *
  * path		absolute, without symlinks
  * entry	the mount that contains it

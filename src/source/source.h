@@ -21,8 +21,9 @@ struct source {
 	char *path; /* absolute, without symlinks */
 	char *tree; /* its folder in uniques/; "" for a single source */
 	uint64_t root; /* id of the root directory */
-	/* Its root directory (O_PATH). While the source is followed, a recreated root directory may
-	 * replace the file behind the descriptor at any time; the number stays. */
+	/* Its root directory (O_PATH). While the source is followed, a recreated root directory can
+	 * replace the file behind the descriptor at any time. The number of the descriptor does not
+	 * change. */
 	int fd;
 	atomic_bool missing; /* the root directory is missing: nothing in the source is opened */
 };
@@ -35,8 +36,8 @@ struct sources {
 };
 
 /* Resolves source paths: makes them absolute, resolves symlinks, and removes duplicates and paths
- * inside other sources. Also detects those through a symlink, or a bind mount of the same
- * directory. Keeps the order of first mention.
+ * inside other sources. Also detects duplicates through a symlink, or through a bind mount of the
+ * same directory. Keeps the order of first mention.
  *
  * given	borrowed, count of them
  * resolved	set to a NULL-terminated array that the caller frees with source_paths_free()

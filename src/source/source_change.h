@@ -9,8 +9,8 @@
  * The index stores the identity of the file system of each source when a scan begins: type, UUID
  * (FS_IOC_GETFSUUID, Linux 6.9) and f_fsid of statfs(2). A part that is missing in one of two
  * identities is not compared. f_fsid is ignored if the kernel derives it from the device number,
- * which depends on the order of mounting. NFS, FUSE, FAT and others have only a type: two of the
- * same type are indistinguishable.
+ * which depends on the order of mounting. NFS, FUSE, FAT and others have only a type, so two file
+ * systems of such a type cannot be distinguished.
  *
  * A recreated root directory on the same file system is accepted if it is not empty, because users
  * move trees aside and restore them. One thread at a time.
@@ -38,9 +38,9 @@ MUST_CHECK int sources_find_change(const struct sources *sources, size_t *which,
 				   enum source_change_kind *kind);
 
 /* Finds an empty directory that was a mount point of another file system at the last scan, and is
- * not now. Appends its absolute path to path; nothing if there is none. Only sources that are
- * walked across mounts have such directories. Reads all directories of the index. Returns 0 or
- * -errno. */
+ * not a mount point now. Appends its absolute path to path; nothing if there is none. Only sources
+ * that are walked across mounts have such directories. Reads all directories of the index. Returns
+ * 0 or -errno. */
 MUST_CHECK int sources_find_unmounted(const struct sources *sources, struct bytes *path);
 
 /* Stores the current identities of the sources. For the process that writes the index. Returns 0 or

@@ -405,7 +405,7 @@ void store_write_abort(struct store *store, MDB_txn *txn)
 }
 
 /* Returns whether an area of this size can be mapped. LMDB unmaps the old map before it maps a
- * larger one. If that failed, LMDB would have no map. */
+ * larger map. If the larger map could not be mapped, LMDB would have no map. */
 static bool can_map(uint64_t bytes)
 {
 	void *probe =

@@ -76,15 +76,16 @@ MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **rea
 void store_read_end(struct catalog_reader *reader);
 
 /* store_write_begin() begins the only write transaction; the caller holds the write lock. It also
- * discards the snapshots of killed processes. store_write_commit() commits it. It returns 0 also if
- * the write of the root page reported a failure but readers see the new state. */
+ * discards the snapshots of killed processes. store_write_commit() commits the transaction. If the
+ * write of the root page reported a failure but readers see the new state, store_write_commit()
+ * also returns 0. */
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
 MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
 void store_write_abort(struct store *store, MDB_txn *txn);
 
 /* Records the ctime of the data file. If the ctime differs at the next write or at the close,
- * another process changed the file, and the store becomes untrusted. To be called by the writer
- * after each change of its own. */
+ * another process changed the file, and the store becomes untrusted. The writer must call this
+ * after each of its own changes. */
 void store_note_change(struct store *store);
 
 /* Doubles the map after -EXFULL. Waits for all snapshots of this process to end. */

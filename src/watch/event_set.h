@@ -43,7 +43,7 @@ MUST_CHECK int event_set_merge(struct event_set *set, struct event_set *later);
 void event_set_note_replaced(struct event_set *set, const struct event_set *earlier);
 
 /* Lists all entries by directory. In each directory, the entry of the directory itself is first;
- * the others follow by name.
+ * the entries of names follow, sorted by name.
  *
  * list	set to an array of *count pointers, which the caller frees with free(3); the entries are
  *	valid until event_set_reset()

@@ -20,9 +20,9 @@
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | \
 	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
-/* A watched directory. Events name it by a number of the kernel, which counts up and repeats only
- * after 2^31 watches. So a late event for an ended watch is never taken for an event of another
- * one. */
+/* A watched directory. Events identify the directory by a number of the kernel. These numbers count
+ * up, and repeat only after 2^31 watches. So a late event for an ended watch is never taken for an
+ * event of another watch. */
 struct queue_watch {
 	int number;
 	uint64_t dir;

@@ -28,13 +28,13 @@
 #include "watch/queue.h"
 
 /* How often and how long to wait for the second event of a rename. If a directory is missing at its
- * old path before its new path is known, it must be walked again. The second event never arrives if
- * the name left the source. */
+ * old path before its new path is known, it must be walked again. If the name left the source, the
+ * second event never arrives. */
 #define SPLIT_TRIES 10
 #define SPLIT_MS 2
 
 /* Pause after a read of few events. A program that writes without pause then does not wake the
- * thread for every block: the kernel merges equal events that are not yet read. In this time a
+ * thread for every block: the kernel merges equal events that are not yet read. During the pause, a
  * program cannot fill a queue of 16384 events. */
 #define PAUSE_MS 2
 

@@ -10,9 +10,10 @@
  * never by a path. Each source has a queue, so an overflow requires a walk of only that source. Any
  * thread may call any function.
  *
- * A queue overflows if the limit of the kernel is reached (fs.inotify.max_queued_events), if memory
- * is short, or if all queues together hold more than WATCH_PENDING_MAX and it is the largest. Its
- * pending events are then discarded, and so are later ones until the next watch_take().
+ * A queue overflows if the limit of the kernel is reached (fs.inotify.max_queued_events), or if
+ * memory is short. If all queues together have more than WATCH_PENDING_MAX, the largest queue
+ * overflows. Its pending events are then discarded, and so are later ones until the next
+ * watch_take().
  */
 
 #include <stdbool.h>

@@ -126,7 +126,7 @@ class CheckLayers(unittest.TestCase):
         self.write("PAGE.md", "`base/log.c` and linux/fuse.h\n")
         self.assertEqual(self.check(), (0, ""))
         self.write("PAGE.md", "\n`base/log.c` and `base/lost.h`\n")
-        self.assert_found("PAGE.md:2: there is no src/base/lost.h")
+        self.assert_found("PAGE.md:2: src/base/lost.h does not exist")
 
     def test_long_file_is_found(self):
         self.write("src/base/log.c", "\n" * 600)
