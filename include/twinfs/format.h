@@ -13,7 +13,8 @@
 #define TWINFS_INDEX_DATA "data.mdb"
 /* LMDB: table of readers. */
 #define TWINFS_INDEX_READERS "lock.mdb"
-/* Locked with flock(2) by the only writing process. Its text has the pid and the mount point. */
+/* Locked with flock(2) by the only writing process. The file has the pid of that process and the
+ * mount point. */
 #define TWINFS_INDEX_LOCK "owner"
 /* Size and hash of TWINFS_INDEX_DATA at the last clean stop. Absent while a process writes. */
 #define TWINFS_INDEX_SEAL "seal"
@@ -26,7 +27,7 @@
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
 
 /* Bounds the ids of directories, files and groups, so that a FUSE node id (kind and id) is below
- * 2^53 and survives programs that store inode numbers in a double. */
+ * 2^53. Some programs store inode numbers in a double, which is exact up to 2^53. */
 #define TWINFS_ID_MAX ((UINT64_C(1) << 48) - 1)
 
 #endif

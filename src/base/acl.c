@@ -72,8 +72,8 @@ mode_t acl_mode_without(const void *acl, size_t length, mode_t mode)
 		memcpy(&entry, (const char *)acl + at, sizeof(entry));
 		take_entry(&allowed, &entry);
 	}
-	/* Without the ACL, a named user gets the bits of the owning group or of others, and members
-	 * of a named group get those of others. The entries of named users and groups therefore
+	/* Without the ACL, a named user gets the bits of the owning group or of others. Members of
+	 * a named group get the bits of others. The entries of named users and groups therefore
 	 * limit these bits. */
 	group = allowed.group & allowed.mask & allowed.users;
 	others = allowed.others & allowed.users & allowed.groups;

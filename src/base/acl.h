@@ -13,8 +13,8 @@
 
 /* Returns the mode for a copy that cannot have the access ACL of a file. In a mode with an ACL, the
  * group bits are the mask, not the permissions of the owning group. With the returned mode, no user
- * can do anything that the ACL denies, including users and groups that the ACL names in order to
- * deny access.
+ * can do anything that the ACL denies. This includes users and groups that the ACL names in order
+ * to deny access.
  *
  * acl	borrowed; if it is not a valid ACL, only the owner has access
  * mode	of the file with the ACL; bits other than those of group and others do not change */

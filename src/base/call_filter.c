@@ -58,8 +58,8 @@
 /* Bit of the x32 interface of x86-64, which has separate numbers. */
 #define CALL_X32 0x40000000U
 
-/* Calls that are allowed with any arguments, frequent calls first. They can change only what a
- * Landlock rule or an open descriptor allows to change. */
+/* Calls that are allowed with any arguments, frequent calls first. These calls can change only what
+ * a Landlock rule or an open descriptor allows to change. */
 static const uint32_t allowed[] = {
 	/* descriptors */
 	SYS_read, SYS_write, SYS_pread64, SYS_writev, SYS_splice, SYS_openat2, SYS_openat,
@@ -372,7 +372,7 @@ static void allow_threads(struct filter *filter)
 }
 
 /* Allows sending to the address that the socket is connected to. sendmsg(2) is not allowed, because
- * its address is in memory, which a filter cannot see. */
+ * the address of a message is in memory, which a filter cannot see. */
 static void allow_send_without_address(struct filter *filter)
 {
 	unsigned short begin = begin_rule(filter, SYS_sendto);

@@ -232,8 +232,8 @@ static int set_capabilities(uint64_t mask)
 	return syscall(SYS_capset, &header, sets) != 0 ? -errno : 0;
 }
 
-/* Sets the effective user, unless the caller is root. A user namespace may lack UNUSED_UID: then
- * the thread gets the id of the caller.
+/* Sets the effective user, unless the caller is root. If the user namespace lacks UNUSED_UID, the
+ * thread gets the id of the caller.
  */
 static int set_effective_user(uid_t caller)
 {
@@ -268,8 +268,8 @@ static int take_ids(const struct caller *caller)
 
 /* Uses system calls directly, because the functions of the C library change all threads.
  *
- * The user id of the caller becomes the file system id, but not the effective id: a user may change
- * the priority, the policy and the processors of each thread with the same effective id
+ * The user id of the caller becomes the file system id, but not the effective id. Otherwise, the
+ * caller could change the priority, the policy and the processors of the thread
  * (sched_setscheduler(2)). The effective id does not stay root either: with it, FUSE would let the
  * thread into mounts that only root may access. The real ids stay unchanged, so that no other user
  * can send signals to the process. */

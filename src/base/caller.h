@@ -31,7 +31,7 @@ void caller_free(struct caller *caller);
  *		cannot be seen here
  *
  * User 0 reads everything only with CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH, and only in a user
- * namespace that maps every id to itself: the kernel decides in the same way for files.
+ * namespace that maps every id to itself. The kernel has the same rule for files.
  *
  * A thread cannot change its ids while it waits for an answer. If the ids differ, the thread is not
  * the one that made the request. The caller is then unknown, and the result is -EACCES. Without the

@@ -2,8 +2,8 @@
 #ifndef BASE_CONFINE_H
 #define BASE_CONFINE_H
 
-/* Confinement: a process gives up rights that it does not need, so that neither a bug nor an
- * attacker who executes code in it can use them.
+/* Confinement: a process gives up rights that it does not need. An attacker who executes code in
+ * the process cannot use these rights, and a bug cannot either.
  *
  * Each restriction applies to the calling thread, and to all threads and processes that it starts
  * later. A restriction cannot be undone. Call these functions before other threads are started.
@@ -46,9 +46,9 @@ MUST_CHECK int confine_no_new_privileges(void);
 /* Makes the kernel refuse (EACCES, EXDEV) to make, remove, rename, truncate, or open for writing
  * anything outside of the folder (NULL: anything), except /dev/null. In the folder, only regular
  * files and directories can be made. The kernel also refuses to run programs, to connect or listen
- * by TCP, to change mounts, and, since Linux 6.12, to signal outside processes and to connect to
- * their abstract UNIX sockets. Uses Landlock. Each Linux since 5.13 supports some of these
- * restrictions:
+ * by TCP, and to change mounts. Since Linux 6.12, it also refuses to signal outside processes and
+ * to connect to their abstract UNIX sockets. Uses Landlock. Each Linux since 5.13 supports some of
+ * these restrictions:
  * https://docs.kernel.org/userspace-api/landlock.html
  *
  * Returns 0, -ENOSYS or -EOPNOTSUPP if the kernel has no Landlock, or -errno. */

@@ -213,7 +213,7 @@ int copy_bytes(struct copier *copier, int from, int to, struct hash128 *hash)
 	r = begin(copier, from, &reading);
 	if (r == 0)
 		r = pass_through(copier, &reading, to, hash);
-	/* the file may end with a hole */
+	/* the file can end with a hole */
 	if (r == 0 && ftruncate(to, reading.before.st_size) < 0)
 		r = -errno;
 	if (r == 0 && hash)

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-/* strerror() may share one buffer between threads; the functions used below do not. */
+/* strerror() can share one buffer between threads; the functions used below do not. */
 
 static int magnitude(int error)
 {

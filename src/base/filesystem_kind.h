@@ -9,14 +9,14 @@
 #include <sys/types.h>
 
 enum filesystem_kind {
-	/* Unknown type: its time stamps may be in seconds, like those of FAT. */
+	/* Unknown type: the time stamps are possibly in seconds, like those of FAT. */
 	FILESYSTEM_UNKNOWN,
 	/* Local, with time stamps of the resolution of the kernel; or read-only. ext2 to ext4 with
 	 * inodes of 128 bytes have stamps in seconds, but the same type. */
 	FILESYSTEM_FINE,
-	/* Shared with other hosts or served by a program (NFS, CIFS, 9p, FUSE, Ceph, AFS ...): its
-	 * locks and shared mappings differ from those of a local file system, and other hosts can
-	 * change it without an event. */
+	/* Shared with other hosts or served by a program (NFS, CIFS, 9p, FUSE, Ceph, AFS ...).
+	 * Locks and shared mappings differ from those of a local file system. Other hosts can
+	 * change files without an event. */
 	FILESYSTEM_REMOTE,
 };
 
@@ -29,16 +29,16 @@ uint32_t filesystem_type_at(int fd);
 enum filesystem_kind filesystem_kind_of(uint32_t type);
 
 /* Returns whether a file system of this type is made as a whole and then only read. The signature
- * of a file can then be the same as in an earlier image although its bytes differ: reproducible
- * images have all times set to the same value.
+ * of a file can then be the same as in an earlier image although the bytes differ. In reproducible
+ * images, all times are set to the same value.
  *
  * type: f_type of statfs(2) */
 bool filesystem_is_image(uint32_t type);
 
 /* Returns whether a lease (F_SETLEASE of fcntl(2)) on a file of this type of file system detects
- * every writer. The kernel also grants leases on FUSE and other remote file systems, but does not
- * detect writers on another host, or writers that bypass the serving program. A FUSE file system
- * with a block device (fuseblk) has no such writers.
+ * every writer. The kernel also grants leases on FUSE and other remote file systems. Such a lease
+ * does not detect writers on another host, or writers that bypass the serving program. A FUSE file
+ * system with a block device (fuseblk) has no such writers.
  *
  * type		f_type of statfs(2)
  * device	st_dev of the file */

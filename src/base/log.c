@@ -77,7 +77,7 @@ static void write_line(const char *line, size_t length)
 
 /* Makes text a line: replaces control bytes, marks a truncated text, and appends a newline.
  *
- * length	of the whole text, which may exceed size
+ * length of the whole text, which can exceed size
  * size		of the buffer
  *
  * Returns the length of the line.

@@ -31,9 +31,9 @@ static inline void memory_set_up(void)
 }
 
 /* Allocates whole pages as a buffer for reading files. The caller frees them. Returns NULL if
- * memory is short. A large block of malloc() begins 16 bytes into a page. The copy from the page
- * cache into such a block is four times slower on some processors (Zen 3: 1.8 instead of 7.5 GB/s),
- * because the target of the copy has a slightly higher offset in the page than the source. */
+ * memory is short. A large block of malloc() begins 16 bytes into a page. The target of a copy from
+ * the page cache then has a slightly higher offset in the page than the source. Such a copy is four
+ * times slower on some processors (Zen 3: 1.8 instead of 7.5 GB/s). */
 static inline void *memory_pages(size_t bytes)
 {
 	return aligned_alloc(MEMORY_PAGE_BYTES,

@@ -34,7 +34,8 @@ static uint64_t read_limit(const char *path)
 }
 
 /* Returns the lowest limit of the control group and its ancestors. In a container, the path of the
- * group may exist only outside; the group of the container is then the uppermost visible folder. */
+ * group possibly exists only outside; the group of the container is then the uppermost visible
+ * folder. */
 static uint64_t limit_of_group(const char *root, const struct location *location, char *group)
 {
 	uint64_t least = UINT64_MAX, limit;

@@ -4,10 +4,10 @@
 
 #include <stdint.h>
 
-/* Returns the bytes of memory that this process may use: the memory of the machine, or less if the
- * control group of the process or an ancestor has a limit (cgroups(7), version 1 or 2). UINT64_MAX
- * if unknown. The first call reads /proc and /sys: main() makes it before the process is confined.
- * Any thread. */
+/* Returns the bytes of memory that this process may use. This is the memory of the machine, or a
+ * lower limit of the control group or its ancestors (cgroups(7), version 1 or 2). UINT64_MAX if
+ * unknown. The first call reads /proc and /sys: main() makes it before the process is confined. Any
+ * thread. */
 uint64_t memory_limit(void);
 
 /* Returns the usual size of a buffer, or memory_limit() / part if that is less. */

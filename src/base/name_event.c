@@ -21,7 +21,7 @@ static const struct {
 	{EVENT_NEW_DIR, EFFECT_UNTRUSTS},
 	{EVENT_LISTING, 0},
 	{EVENT_TREE, 0},
-	/* both events: the written file may have had another name meanwhile */
+	/* both events: the written file possibly had another name meanwhile */
 	{EVENT_NAME | EVENT_WRITTEN, EFFECT_UNTRUSTS},
 	{EVENT_NAME | EVENT_ATTRIBUTES, EFFECT_UNTRUSTS},
 };

@@ -13,7 +13,7 @@
 /* Flags of a name. */
 enum name_event {
 	EVENT_NAME = 1, /* created, removed, renamed, or to be rechecked for another reason */
-	EVENT_WRITTEN = 2, /* the file was or may have been written to */
+	EVENT_WRITTEN = 2, /* the file was, or possibly was, written to */
 	EVENT_CLOSED = 4, /* with EVENT_WRITTEN: every known writer has closed it since */
 	EVENT_ATTRIBUTES = 8,
 	EVENT_MOVED_IN = 16, /* a rename brought it from a directory without a watch */
@@ -40,11 +40,11 @@ struct name_events {
 /* Effects of an event, as flags. */
 enum event_effect {
 	EFFECT_HIDES = 1, /* the content that the index has for this name is unknown at once */
-	EFFECT_NEW_BYTES = 2, /* the bytes may have changed, though size and mtime did not */
-	EFFECT_ARRIVES = 4, /* the name may now belong to another file */
-	EFFECT_TOUCHES = 8, /* the file that had the name may have changed */
-	EFFECT_MAY_BE_LINK = 16, /* a file that the index has under another name may be affected */
-	EFFECT_UNTRUSTS = 32, /* a write may have been reported under a removed name */
+	EFFECT_NEW_BYTES = 2, /* the bytes have possibly changed, though size and mtime have not */
+	EFFECT_ARRIVES = 4, /* the name possibly belongs to another file now */
+	EFFECT_TOUCHES = 8, /* the file that had the name has possibly changed */
+	EFFECT_MAY_BE_LINK = 16, /* possibly affects a file that the index has under another name */
+	EFFECT_UNTRUSTS = 32, /* a write was possibly reported under a removed name */
 };
 
 /* Returns the effects of all these events together. */
@@ -55,7 +55,7 @@ uint32_t name_event_effects(uint32_t events);
  * can belong to another file a moment later. The values are in ascending order of caution. */
 enum rename_trust {
 	RENAME_TRUSTED, /* every write was reported under a name that the index knows */
-	/* A write may have been reported under a name that the file had only between two rechecks.
+	/* A write was possibly reported under a name that the file had only between two rechecks.
 	 * Applies until every name was rechecked without a further event. */
 	RENAME_UNTRUSTED,
 	RENAME_NEEDS_WALK, /* events were lost or do not suffice: needs a walk of the source */

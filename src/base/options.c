@@ -53,7 +53,7 @@ struct spelling {
 	const char *name;
 };
 
-/* Returns a list of a table; the list of --help comes last. NULL after the last list. */
+/* Returns a list of a table; the list of --help is last. NULL after the last list. */
 static const struct option_spec *option_list(const struct option_table *table, size_t number)
 {
 	size_t count = 0;

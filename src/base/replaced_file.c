@@ -35,8 +35,8 @@ static int find_target(const char *path, char **target, struct stat *there)
 	return *target ? 0 : -errno;
 }
 
-/* Returns a template for mkostemp(3) in the same folder. It does not contain the name of the
- * target, which may already have the maximum length.
+/* Returns a template for mkostemp(3) in the same folder. The template does not contain the name of
+ * the target, which can already have the maximum length.
  */
 static char *temporary_name(const char *target)
 {

@@ -2,16 +2,16 @@
 #ifndef BASE_TIMED_CALL_H
 #define BASE_TIMED_CALL_H
 
-/* Calls with a timeout, for a file system that may never answer: a network or FUSE mount whose
- * server hangs. A process that accesses such a file system blocks in the kernel until an answer
- * arrives, so a child process makes the call. Any thread. */
+/* Calls with a timeout, for a file system that possibly never answers: a network or FUSE mount
+ * whose server hangs. A process that accesses such a file system blocks in the kernel until an
+ * answer arrives, so a child process makes the call. Any thread. */
 
 #include "base/attributes.h"
 
 /* Runs a function in a child process.
  *
- * call	returns 0 or a negative errno. It must only make system calls, as other threads may have
- *	held locks at the fork.
+ * call	returns 0 or a negative errno. It must only make system calls, because other threads
+ *		possibly held locks at the fork.
  * fd	the only descriptor that the child keeps; -1: none. A child that blocks must keep no lock
  *	and no pipe open.
  *

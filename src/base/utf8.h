@@ -19,10 +19,10 @@ size_t utf8_decode(const void *bytes, size_t available, uint32_t *code);
  * split. Text that is not UTF-8 is cut anywhere. */
 size_t utf8_cut(const void *bytes, size_t length, size_t limit);
 
-/* Returns whether a terminal would interpret the character, or a reader could be misled by it: C0
- * and C1 controls, line and paragraph separators, invisible characters, and characters that change
- * the direction of text (Bidi_Control of Unicode). The joiners U+200C and U+200D are allowed:
- * scripts and emoji need them.
+/* Returns whether a terminal would interpret the character, or a reader could be misled by it. Such
+ * characters are C0 and C1 controls, line and paragraph separators, invisible characters, and
+ * characters that change the direction of text (Bidi_Control of Unicode). The joiners U+200C and
+ * U+200D are allowed: scripts and emoji need them.
  */
 bool utf8_is_unfit(uint32_t code);
 

@@ -22,7 +22,8 @@ const char *number_format(char text[static NUMBER_TEXT_MAX], uint64_t number)
 	return text;
 }
 
-/* Returns whether a terminal shows the name unchanged and a shell reads it back. */
+/* Returns whether a terminal shows all of the name, and the name cannot be mistaken for a quoted
+ * name. */
 static bool is_plain(const char *name, size_t length)
 {
 	if (length == 0 || name[0] == ' ' || name[length - 1] == ' ' || name[0] == '$')

@@ -3,8 +3,8 @@
 #define CLI_ACT_PLAN_H
 
 /* The acts to do, decided by the rules in one snapshot of the index and kept in an unnamed file.
- * Comparing files can take hours: with the plan, no snapshot of the index stays open meanwhile, and
- * exactly the files that were counted are acted upon. One thread. */
+ * Comparing files can take hours. With the plan, no snapshot of the index stays open meanwhile, and
+ * exactly the counted files are acted upon. One thread. */
 
 #include <stdint.h>
 #include <stdio.h>

@@ -140,7 +140,7 @@ static void explain_left_out(const struct acting *acting, const struct current_i
 		 min_size, common->index.min_size, min_size, acting->verb);
 }
 
-/* Logs for which sources an act may free less than planned. */
+/* Logs for which sources an act can free less than planned. */
 static void explain_layers(const struct acting *acting, const struct sources *sources)
 {
 	if (acting->act.kind == ACT_DEDUPE || acting->act.kind == ACT_TRASH)
@@ -182,7 +182,7 @@ static bool confirm(const struct acting *acting, const struct act_plan *plan)
 
 	if (acting->yes)
 		return true;
-	(void)fprintf(stderr, "%s %s, %s: %s %s? Each is compared again first. [y/N] ",
+	(void)fprintf(stderr, "%s %s, %s: %s %s? Each copy is compared again first. [y/N] ",
 		      number_format(count, plan->names), plural(plan->names, "copy", "copies"),
 		      size_format(size, plan->bytes), acting->verb,
 		      plural(plan->names, "it", "them"));
@@ -219,7 +219,7 @@ static void explain_refused(const struct doing *doing, const struct act_file *co
 		log_warning("cannot %s %s: %s", doing->acting->verb, quote_path(bytes_text(&path)),
 			    error_text(result->error));
 	else if (result->outcome == ACT_LEFTOVER)
-		log_warning("cannot rename %s back: its name is in use again; it is called %s now",
+		log_warning("cannot rename %s back: the name is in use again; the file is now %s",
 			    quote_path(bytes_text(&path)), quote_path(result->leftover));
 	else
 		log_warning("skipped %s: %s", quote_path(bytes_text(&path)),
@@ -356,7 +356,7 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-/* Brings the names of a source that the act has emptied up to date. Otherwise the next scan would
+/* Updates the index if the act has emptied a source. Without this update, the next scan would
  * refuse the empty source.
  */
 static int update_emptied_source(struct current_index *index)

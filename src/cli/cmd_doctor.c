@@ -98,7 +98,7 @@ static int stat_filesystem(void *context)
 }
 
 enum operand_kind {
-	OPERAND_UNRESPONSIVE, /* system calls on it may block forever */
+	OPERAND_UNRESPONSIVE, /* system calls on it can block forever */
 	OPERAND_SOURCE,
 	OPERAND_MOUNT_POINT,
 };
@@ -113,9 +113,11 @@ static enum operand_kind classify(char *given)
 static void add_unresponsive(struct doctor *doctor, const char *given)
 {
 	findings_about(&doctor->findings, "source", given);
-	findings_add(&doctor->findings, VERDICT_PROBLEM, "readable", "it does not answer");
-	findings_remedy(&doctor->findings, "check whether the process or server behind it is "
-					   "stopped or unreachable, or run 'umount -l' on it");
+	findings_add(&doctor->findings, VERDICT_PROBLEM, "readable",
+		     "the file system does not answer");
+	findings_remedy(&doctor->findings,
+			"check whether the process or server behind the file system is "
+			"stopped or unreachable, or run 'umount -l' on it");
 }
 
 /* Examines the machine, the sources, the index and the mount points, in this order: the size of the

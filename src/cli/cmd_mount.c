@@ -105,7 +105,7 @@ static enum twinfs_exit run(const struct mount_settings *settings, struct indexi
 	}
 	if (readiness.child != 0)
 		return wait_for_view(settings, mount_point, &readiness);
-	/* the terminal may close before the daemon handles signals */
+	/* the terminal can close before the daemon handles signals */
 	(void)signal(SIGHUP, SIG_IGN);
 	return daemon_run(&settings->daemon, indexing, mount_point, &readiness);
 }

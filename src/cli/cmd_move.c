@@ -12,9 +12,10 @@
 static const struct option_table move_table = {
 	.command = "twinfs move",
 	.usage = {"FOLDER SOURCE...", "FOLDER MOUNTPOINT"},
-	.summary = "Moves redundant copies into FOLDER, with the paths that they have in "
-		   "redundant/ of a view. Each is compared with the kept copy again first. FOLDER "
-		   "must be outside of all sources. Existing files in it are never replaced.",
+	.summary =
+		"Moves redundant copies into FOLDER, with the paths that they have in "
+		"redundant/ of a view. Each copy is compared with the kept copy again first. "
+		"FOLDER must be outside of all sources. Existing files in it are never replaced.",
 	.options = {acting_options, rule_options, scan_options, index_option, message_options},
 	.apply = acting_apply,
 };

@@ -5,7 +5,8 @@
 /* Options that several commands share. For the main thread.
  *
  * A command adds the lists that it needs to its option table, and a struct common_settings to its
- * settings. Its apply function passes the options that it does not know to common_apply().
+ * settings. The apply function of the command passes the options that it does not know to
+ * common_apply().
  */
 
 #include <stdbool.h>

@@ -34,8 +34,9 @@ struct copies_query {
 
 void copies_query_deinit(struct copies_query *query);
 
-/* Queries one index and adds its results to the query: the copies, or, if mount_point is not NULL,
- * the folder of the view mounted there that shows the file and its copies. Returns 0 or -errno. */
+/* Queries one index and adds its results to the query. If mount_point is NULL, adds the copies;
+ * otherwise adds the folder of the view mounted there that shows the file and its copies. Returns 0
+ * or -errno. */
 MUST_CHECK int copies_query_index(struct copies_query *query, struct catalog *catalog,
 				  const struct sources *sources, const char *mount_point);
 

@@ -41,8 +41,8 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	report->sources = index->sources;
 	report->rules = &request->rules->rules;
 	report->min_size = request->common->index.min_size;
-	/* The index of a view may have files below the default --min-size. They are printed, but
-	 * listed as redundant only if --min-size includes them. */
+	/* The index of a view can have files below the default --min-size. Such files are printed,
+	 * but listed as redundant only if --min-size includes them. */
 	if (!request->common->index.min_size_given && report->part != REPORT_REDUNDANT)
 		r = catalog_get_min_size(reader, &report->min_size);
 	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);

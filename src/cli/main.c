@@ -29,7 +29,7 @@ static const struct command commands[] = {
 	{"report", "write an HTML page that shows which duplicates use the space", cmd_report},
 	{"copies", "print the verified copies of files", cmd_copies},
 	{"path", "print the source paths of files in a view", cmd_path},
-	{"remove", "remove redundant copies, each compared again first", cmd_remove},
+	{"remove", "remove redundant copies; each copy is compared again first", cmd_remove},
 	{"move", "move redundant copies to a folder", cmd_move},
 	{"link", "replace redundant copies by links to the kept copies", cmd_link},
 	{"dedupe", "make redundant copies share the blocks of the kept copies", cmd_dedupe},

@@ -49,7 +49,7 @@ int move_destination_check(const char *destination, const struct sources *source
 		r = overlap(&table, destination, source);
 		if (r > 0)
 			log_error("cannot move copies to %s: it overlaps with the source %s; "
-				  "choose a folder outside of it",
+				  "choose a folder outside of all sources",
 				  quote_path(destination), quote_path(source));
 	}
 	if (r < 0)

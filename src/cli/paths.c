@@ -98,8 +98,8 @@ int path_in_source(const char *path_in_view, struct bytes *source_path)
 
 	if (lstat(path_in_view, &status) < 0)
 		return -errno;
-	/* the kernel allows no user attributes on symlinks and special files (xattr(7)), but in a
-	 * view, such files have the same name as in the source
+	/* the kernel allows no user attributes on symlinks and special files (xattr(7)); in a view,
+	 * such files have the same name as in the source
 	 */
 	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
 		r = append_xattr(path_in_view, source_path);

@@ -198,7 +198,7 @@ int rule_settings_check(const struct rule_settings *settings, struct catalog_rea
 	}
 	if (settings->rules.between_sources && sources->count < 2) {
 		log_error("--between-sources needs two sources, and only one is given; a source "
-			  "inside another one does not count");
+			  "inside another source does not count");
 		return -EXDEV;
 	}
 	return 0;

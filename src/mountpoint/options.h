@@ -6,7 +6,7 @@
 
 enum mount_option_kind {
 	MOUNT_OPTION_FUSE, /* passed to FUSE by session_new() */
-	MOUNT_OPTION_IGNORED, /* generic words of fstab, and what every view is (ro, rw) */
+	MOUNT_OPTION_IGNORED, /* generic words of fstab, and options without effect (ro, rw) */
 	MOUNT_OPTION_NONEMPTY, /* for mount_point_prepare() */
 	MOUNT_OPTION_PASSTHROUGH, /* for the session */
 	MOUNT_OPTION_TRUSTED_XATTRS, /* for the daemon */

@@ -57,8 +57,8 @@ const char *mount_point_remedy(enum mount_point_state state);
 MUST_CHECK int mount_point_prepare(const char *given, bool nonempty, char **absolute);
 
 /* Detaches the mount of a killed daemon. Call it only when the next view can be mounted at once:
- * until then, programs get an error there, which they cannot mistake for an empty folder. Returns
- * 0, MOUNT_POINT_UNFIT if the directory below cannot be mounted on, or -errno; failures are logged.
+ * until then, programs get an error there, and do not see an empty folder. Returns 0,
+ * MOUNT_POINT_UNFIT if the directory below cannot be mounted on, or -errno; failures are logged.
  */
 MUST_CHECK int mount_point_clear(const char *absolute, bool nonempty);
 

@@ -51,7 +51,7 @@ void source_paths_free(char **resolved);
  *
  * paths	resolved paths. A new index stores them; for an existing index they must be the
  *		stored ones, otherwise the result is -EXDEV, logged. NULL: the stored paths, which
- *		may be missing (fd -1)
+ *		are possibly missing (fd -1)
  *
  * Returns 0 or -errno. */
 MUST_CHECK int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
@@ -68,7 +68,7 @@ enum {
 };
 
 /* Gets the attributes of a name in an open directory. Never follows a symlink, triggers an
- * automount, or sends a request to the server of another mount, which may not respond.
+ * automount, or sends a request to the server of another mount, which possibly does not respond.
  *
  * remote	the directory is on a network or FUSE file system: do not use attributes cached by
  *		the kernel

@@ -6,7 +6,7 @@
  * mounted, or another disk is. A walk would then find nothing, and the view, and backups made from
  * it, would lose everything.
  *
- * The index stores the identity of the file system of each source when a scan begins: type, UUID
+ * When a scan begins, the index stores the identity of the file system of each source: type, UUID
  * (FS_IOC_GETFSUUID, Linux 6.9) and f_fsid of statfs(2). A part that is missing in one of two
  * identities is not compared. f_fsid is ignored if the kernel derives it from the device number,
  * which depends on the order of mounting. NFS, FUSE, FAT and others have only a type, so two file

@@ -27,7 +27,7 @@ int index_reserved_ids(int folder_fd, uint64_t *next)
 
 	if (index_file_read(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
 		number = strtoull(text, &end, 10);
-		/* a reservation may exceed the last id: then all ids are used */
+		/* a reservation can exceed the last id: then all ids are used */
 		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX) {
 			*next = number;
 			return 0;

@@ -37,7 +37,7 @@ static int examine_files(int folder_fd)
 	return 0;
 }
 
-/* Removes write permission for the group and for others. On a read-only file system this may fail:
+/* Removes write permission for the group and for others. On a read-only file system this can fail:
  * no user can write there, whatever the mode. */
 static int make_unwritable(int folder_fd, const struct stat *status)
 {
@@ -113,7 +113,7 @@ int index_file_replace(int folder_fd, const char *name, const char *text)
 		r = -errno;
 	if (r == 0 && renameat(folder_fd, temporary, folder_fd, name) < 0)
 		r = -errno;
-	/* syncing the file alone is not enough: btrfs may lose the rename */
+	/* syncing the file alone is not enough: btrfs can lose the rename */
 	if (r == 0 && fsync(folder_fd) < 0)
 		r = -errno;
 	return r;

@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "store/value.h"
 
-/* Address space for the map, enough for about 200 million files. It costs no memory and no disk
- * space. If mapping fails (ulimit -v), half the size is tried, down to MAP_BYTES_MIN. The map grows
- * when it is full. */
+/* Address space for the map, enough for about 200 million files. The address space costs no memory
+ * and no disk space. If mapping fails (ulimit -v), half the size is tried, down to MAP_BYTES_MIN.
+ * The map grows when it is full. */
 #define MAP_BYTES_DEFAULT (UINT64_C(64) << 30)
 #define MAP_BYTES_MIN (UINT64_C(16) << 20)
 #define READERS_MAX 254
@@ -83,7 +83,7 @@ void store_note_change(struct store *store)
 		store->changed = last_change(store);
 }
 
-/* Marks the store as untrusted if another process changed the data file. Such a change may have
+/* Marks the store as untrusted if another process changed the data file. Such a change has possibly
  * damaged pages that were not read yet, and the seal must not cover it. */
 static void check_foreign_changes(struct store *store)
 {
@@ -401,7 +401,7 @@ int store_write_commit(struct store *store, MDB_txn *txn)
 void store_write_abort(struct store *store, MDB_txn *txn)
 {
 	mdb_txn_abort(txn);
-	store_note_change(store); /* LMDB may have written pages of the transaction */
+	store_note_change(store); /* LMDB has possibly written pages of the transaction */
 }
 
 /* Returns whether an area of this size can be mapped. LMDB unmaps the old map before it maps a

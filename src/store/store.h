@@ -6,8 +6,8 @@
  * this.
  *
  * Rules of LMDB that matter here: Returned data is in the map and is valid until the transaction
- * ends, in a write transaction only until the next change. A cursor belongs to one transaction. The
- * map may grow only while this process has no transaction.
+ * ends. In a write transaction, returned data is valid only until the next change. A cursor belongs
+ * to one transaction. The map may grow only while this process has no transaction.
  */
 
 #include <pthread.h>
@@ -33,7 +33,7 @@ struct store {
 	uint64_t map_bytes;
 	bool read_only;
 	atomic_bool damaged; /* a damaged record was read */
-	atomic_bool is_untrusted; /* the data file may be corrupt, or another process changed it */
+	atomic_bool is_untrusted; /* data file possibly corrupt, or changed by another process */
 	struct timespec changed; /* ctime of the data file after the last write of this process */
 };
 
@@ -62,7 +62,7 @@ void store_mark_untrusted(struct store *store);
  * caller may call store_close() after a failure. */
 MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_bytes,
 			  bool read_only);
-/* Opens only the table that has the format of the index, which may be of any format and lack the
+/* Opens only the table that has the format of the index, which can have any format and lack the
  * other tables. */
 MUST_CHECK int store_open_meta(struct store *store, const char *folder);
 void store_close(struct store *store);
@@ -75,10 +75,10 @@ MUST_CHECK int store_open_private(MDB_env *env, const char *path, unsigned int f
 MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
 void store_read_end(struct catalog_reader *reader);
 
-/* store_write_begin() begins the only write transaction; the caller holds the write lock. It also
- * discards the snapshots of killed processes. store_write_commit() commits the transaction. If the
- * write of the root page reported a failure but readers see the new state, store_write_commit()
- * also returns 0. */
+/* store_write_begin() begins the only write transaction; the caller must have the write lock.
+ * store_write_begin() also discards the snapshots of killed processes. store_write_commit() commits
+ * the transaction. If the write of the root page reported a failure but readers see the new state,
+ * store_write_commit() also returns 0. */
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
 MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
 void store_write_abort(struct store *store, MDB_txn *txn);

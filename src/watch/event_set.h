@@ -21,7 +21,7 @@ struct event_set {
 	size_t count;
 	size_t bytes; /* approximate memory of the entries */
 	uint64_t overflowed; /* bit n: queue n lost events, its whole source must be rechecked */
-	bool has_unknown_dir; /* an arrival or write in a directory that has no number any more */
+	bool has_unknown_dir; /* an arrival or write in a directory that has lost its number */
 	bool has_moved_out; /* a rename moved a name to a directory without a watch in the queue */
 };
 

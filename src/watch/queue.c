@@ -13,9 +13,9 @@
 
 #include "watch/watch.h"
 
-/* IN_EXCL_UNLINK is not set: a file that was opened by a removed name may have other names, and
- * writes to it are reported only under the old name. IN_DONT_FOLLOW is not set: the path is a magic
- * link. */
+/* IN_EXCL_UNLINK is not set: a file that was opened by a removed name can have other names. Writes
+ * to such a file are reported only under the removed name. IN_DONT_FOLLOW is not set: the path is a
+ * magic link. */
 #define EVENTS                                                                              \
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | \
 	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
@@ -268,7 +268,7 @@ size_t queue_read(struct queue *queue, char *buffer)
 	ssize_t got = read(queue->fd, buffer, QUEUE_BUFFER_BYTES);
 
 	if (got < 0 && errno != EAGAIN && errno != EINTR)
-		queue_overflow(queue); /* events may be lost */
+		queue_overflow(queue); /* events are possibly lost */
 	if (got <= 0)
 		return 0;
 	length = (size_t)got;

@@ -55,8 +55,8 @@ size_t queue_directories(const struct queue *queue);
  * Returns the number of bytes read; 0 if there were none. */
 size_t queue_read(struct queue *queue, char *buffer);
 
-/* Reads the events that are in the queue now. Events that are added meanwhile may stay: otherwise a
- * program that writes without pause could block the caller for ever. */
+/* Reads the events that are in the queue now. Events that are added meanwhile can stay in the
+ * queue: otherwise a program that writes without pause could block the caller for ever. */
 void queue_read_all(struct queue *queue, char *buffer);
 
 /* Moves pending events into set. Returns 0, or -ENOMEM: then the queue has overflowed. */

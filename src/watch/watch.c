@@ -7,9 +7,9 @@
  *	...            --+                                    |
  *	     \------------- watch_take also reads them --------+
  *
- * Only the drain thread waits. It moves the events from the short queues of the kernel to memory,
- * where each name has one entry regardless of how often it changes. Events get the numbers of the
- * caller when they are read, in the order in which watches were added and ended.
+ * Only the drain thread waits. The drain thread moves the events from the short queues of the
+ * kernel to memory, where each name has one entry regardless of how often it changes. Events get
+ * the numbers of the caller when they are read, in the order in which watches were added and ended.
  */
 #include "watch/watch.h"
 
@@ -240,7 +240,7 @@ static bool has_split_rename(const struct watch *watch)
 	return split;
 }
 
-/* Waits for second events of renames, because a process may be suspended between the two events.
+/* Waits for second events of renames, because a process can be suspended between the two events.
  * Holds the lock except while it waits. */
 static void await_split_renames(struct watch *watch)
 {

@@ -12,8 +12,8 @@
  *
  * A queue overflows if the limit of the kernel is reached (fs.inotify.max_queued_events), or if
  * memory is short. If all queues together have more than WATCH_PENDING_MAX, the largest queue
- * overflows. Its pending events are then discarded, and so are later ones until the next
- * watch_take().
+ * overflows. The pending events of the queue are then discarded, and so are later events until the
+ * next watch_take().
  */
 
 #include <stdbool.h>
@@ -23,7 +23,7 @@
 #include "base/attributes.h"
 #include "watch/event_set.h"
 
-/* Approximate bytes of names that may be pending: some hundred thousand names. */
+/* Approximate bytes of names that can be pending: some hundred thousand names. */
 #define WATCH_PENDING_MAX ((size_t)64 << 20)
 
 /* Lost events are reported in a mask with one bit for each queue. */
@@ -60,21 +60,21 @@ MUST_CHECK int watch_add(struct watch *watch, unsigned int queue, int fd, uint64
 			 uint64_t *known);
 
 /* Changes the number of a watched directory; does nothing if `from` is not watched. Events that
- * were queued under the old number may still arrive. If another directory was watched as `to`, that
+ * were queued under the old number can still arrive. If another directory was watched as `to`, that
  * watch ends. Returns 0, or -ENOMEM with the watch ended. */
 MUST_CHECK int watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint64_t to);
 
-/* Ends the watch on a directory; does nothing if it is not watched. Its events in the queue of the
- * kernel are lost. A deleted directory needs no call. */
+/* Ends the watch on a directory; does nothing if it is not watched. Events of the directory in the
+ * queue of the kernel are lost. A deleted directory needs no call. */
 void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir);
 
-/* Moves all events before this call into set. This is a barrier: it reads the queues of the kernel,
- * and the kernel queues an event before the system call that caused it returns. Returns 0, or
- * -ENOMEM with the affected queues marked as overflowed. */
+/* Moves all events before this call into set. The call is a barrier: it reads the queues of the
+ * kernel, and the kernel queues an event before the system call that caused the event returns.
+ * Returns 0, or -ENOMEM with the affected queues marked as overflowed. */
 MUST_CHECK int watch_take(struct watch *watch, struct event_set *set);
 
-/* Returns whether a file may have been written to, or its attributes changed, between the last
- * watch_take() and this call. Also true if events were lost. */
+/* Returns whether a file was possibly written to, or its attributes changed, between the last
+ * watch_take() and this call. Returns true if events were lost. */
 bool watch_has_written(struct watch *watch);
 
 struct watch_figures {

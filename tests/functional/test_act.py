@@ -372,7 +372,7 @@ def test_move_into_a_source_is_refused(twinfs, source, place):
     before = everything(source)
     result = twinfs("move", folder, "--yes", source)
     assert result.status == 1
-    assert "choose a folder outside of it" in result.errors[-1]
+    assert "choose a folder outside of all sources" in result.errors[-1]
     assert everything(source) == before
 
 
