@@ -7,8 +7,8 @@
 #include "base/attributes.h"
 #include "base/stop.h"
 
-/* The signal that set the stop flag. main() ends by the same signal, so that a shell ends its loop,
- * too.
+/* The signal that set the stop flag. main() ends by the same signal, so that a shell also ends its
+ * loop.
  */
 static volatile sig_atomic_t stopped_by;
 

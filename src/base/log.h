@@ -4,9 +4,9 @@
  * stderr.
  *
  * An error requires action. A warning reports skipped work. The level info reports the life cycle,
- * and debug is for everything else. Never one line per file at info. Paths are written with
- * quote_path(). Other control bytes in a message become '?', so that a message is always one line.
- * If stderr is the journal, each line begins with a level prefix of the journal.
+ * and debug is for everything else. The level info never has one line per file. Paths are written
+ * with quote_path(). Other control bytes in a message become '?', so that a message is always one
+ * line. If stderr is the journal, each line begins with a level prefix of the journal.
  *
  * Any thread: a line is one write(2). errno is preserved.
  */

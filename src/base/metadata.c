@@ -45,7 +45,7 @@ static int apply_owner(const struct metadata *metadata, int fd, const struct sta
 	return 0;
 }
 
-/* The order matters: a change of the owner clears set-ID bits and capabilities, and an unprivileged
+/* The order matters: a change of the owner clears set-ID bits and capabilities. An unprivileged
  * user cannot set attributes of a file that is not writable. */
 int metadata_apply(const struct metadata *metadata, int fd, struct metadata_refused *refused)
 {

@@ -16,11 +16,11 @@ enum name_event {
 	EVENT_WRITTEN = 2, /* the file was, or possibly was, written to */
 	EVENT_CLOSED = 4, /* with EVENT_WRITTEN: every known writer has closed it since */
 	EVENT_ATTRIBUTES = 8,
-	EVENT_MOVED_IN = 16, /* a rename brought it from a directory without a watch */
-	EVENT_MOVED_HERE = 32, /* a rename brought it from a watched directory */
-	EVENT_CREATED = 64, /* it is new, possibly a hard link */
+	EVENT_MOVED_IN = 16, /* a rename moved the name here from a directory without a watch */
+	EVENT_MOVED_HERE = 32, /* a rename moved the name here from a watched directory */
+	EVENT_CREATED = 64, /* the name is new, possibly a hard link */
 	EVENT_REMOVED = 128,
-	EVENT_REPLACED = 256, /* it arrived, and was removed or replaced before it was rechecked */
+	EVENT_REPLACED = 256, /* the name arrived, and was removed or replaced before its recheck */
 	EVENT_NEW_DIR = 512, /* a directory arrived that had no watch before */
 	/* of the directory itself, in an entry without a name: */
 	EVENT_LISTING = 1024, /* all its names have to be rechecked */

@@ -80,8 +80,8 @@ struct option_table {
 MUST_CHECK int options_parse(const struct option_table *table, int argc, char *argv[],
 			     void *settings, int *operands);
 
-/* Applies one item of a -o list of mount, "name" or "name=value", with the full name of a long
- * option, as if it were given as "--name value".
+/* Applies one item of a -o list of mount, "name" or "name=value". The name is the full name of a
+ * long option. The item has the effect of "--name value".
  *
  * Returns 0, OPTIONS_NOT_MINE (nothing is logged), OPTIONS_DONE, or a failure like options_parse().
  */

@@ -13,23 +13,23 @@
 /* The mode of a new file, as a shell would make it; reduced by the umask. */
 #define NEW_MODE (S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH)
 
-/* Finds the file that a path leads to. The caller frees *target. st_nlink of *there is 0 if the
+/* Finds the file that a path leads to. The caller frees *target. st_nlink of *replaced is 0 if the
  * file does not exist.
  */
-static int find_target(const char *path, char **target, struct stat *there)
+static int find_target(const char *path, char **target, struct stat *replaced)
 {
-	if (stat(path, there) < 0) {
+	if (stat(path, replaced) < 0) {
 		struct stat link;
 		int r = -errno;
 
-		*there = (struct stat){0};
+		*replaced = (struct stat){0};
 		/* a dangling symlink is not replaced */
 		if (r != -ENOENT || lstat(path, &link) == 0)
 			return r;
 		*target = strdup(path);
 		return *target ? 0 : -ENOMEM;
 	}
-	if (!S_ISREG(there->st_mode))
+	if (!S_ISREG(replaced->st_mode))
 		return -EINVAL;
 	*target = realpath(path, NULL);
 	return *target ? 0 : -errno;
@@ -56,23 +56,24 @@ static mode_t new_mode(void)
 }
 
 /* Sets the owner and permissions of the replaced file. */
-static int copy_ownership(int fd, const struct stat *there)
+static int copy_ownership(int fd, const struct stat *replaced)
 {
-	mode_t mode =
-		there->st_nlink > 0 ? there->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO) : new_mode();
+	mode_t mode = replaced->st_nlink > 0 ? replaced->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)
+					     : new_mode();
 
 	/* EPERM is ignored: only root can change the owner */
-	if (there->st_nlink > 0 && fchown(fd, there->st_uid, there->st_gid) < 0 && errno != EPERM)
+	if (replaced->st_nlink > 0 && fchown(fd, replaced->st_uid, replaced->st_gid) < 0 &&
+	    errno != EPERM)
 		return -errno;
 	return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-static int write_to(int fd, const struct bytes *content, const struct stat *there)
+static int write_to(int fd, const struct bytes *content, const struct stat *replaced)
 {
 	int r = write_fully(fd, content->data, content->length);
 
 	if (r == 0)
-		r = copy_ownership(fd, there);
+		r = copy_ownership(fd, replaced);
 	return r == 0 && fsync(fd) < 0 ? -errno : r;
 }
 
@@ -81,8 +82,8 @@ int replaced_file_write(const char *path, const struct bytes *content)
 	AUTO_FREE char *temporary = NULL;
 	AUTO_FREE char *target = NULL;
 	AUTO_CLOSE int fd = -1;
-	struct stat there;
-	int r = find_target(path, &target, &there);
+	struct stat replaced;
+	int r = find_target(path, &target, &replaced);
 
 	if (r < 0)
 		return r;
@@ -93,7 +94,7 @@ int replaced_file_write(const char *path, const struct bytes *content)
 	fd = mkostemp(temporary, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
-	r = write_to(fd, content, &there);
+	r = write_to(fd, content, &replaced);
 	if (r == 0 && rename(temporary, target) < 0)
 		r = -errno;
 	if (r < 0)

@@ -37,7 +37,7 @@ static int put(const struct planning *planning, enum role role, const struct cop
 	struct file_record file;
 	int r;
 
-	/* clears the padding as well: it is written to the spool */
+	/* clears the padding as well, because the padding is written to the spool */
 	memset(&file, 0, sizeof(file));
 	memset(&spooled, 0, sizeof(spooled));
 	r = catalog_get_file(planning->reader, copy->file, &file);

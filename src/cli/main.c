@@ -142,7 +142,8 @@ static int open_stdio(void)
 	return 0;
 }
 
-/* Logs that the index is unreadable: no other file is mapped into memory.
+/* Logs that the index is unreadable. Only the index is mapped into memory, so the cause of SIGBUS
+ * is the index.
  *
  * The thread that reads the index holds no lock that logging needs. When the handler returns, the
  * access raises SIGBUS again, which then ends the process. Other threads that receive SIGBUS wait

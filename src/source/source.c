@@ -299,8 +299,8 @@ static bool same_paths(const struct sources *sources, char *const *paths)
 	return i == sources->count && !paths[i];
 }
 
-/* Sets the folder of each source in the view: none for a single source, otherwise its base name,
- * with ~2, ~3 ... if the name is repeated. */
+/* Sets the folder of each source in the view. A single source has none. Of several sources, each
+ * has its base name as folder, with ~2, ~3 ... if the name is repeated. */
 static int name_trees(struct sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++) {

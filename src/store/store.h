@@ -48,7 +48,7 @@ struct catalog_reader {
 };
 
 /* Converts a code of LMDB to 0 or -errno: -ENOENT not found, -EUCLEAN damaged, -EXFULL map full,
- * -EAGAIN too many readers. Only this function knows the codes. */
+ * -EAGAIN too many readers. */
 MUST_CHECK int store_error(int mdb_code);
 
 /* Converts a code of an operation on this store, like store_error(). Marks the store as untrusted

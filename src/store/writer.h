@@ -18,8 +18,8 @@ struct store_writer {
 	bool changed; /* whether a record was written or deleted */
 };
 
-/* Each function seals a value and writes the record. store_add() returns -EEXIST if the key exists,
- * and then sets *fields, unless NULL, to the fields of the existing record. */
+/* Each function seals a value and writes the record. If the key exists, store_add() returns -EEXIST
+ * and sets *fields, unless NULL, to the fields of the existing record. */
 MUST_CHECK int store_put(struct store_writer *w, enum table table, const struct key *key,
 			 struct value value);
 MUST_CHECK int store_add(struct store_writer *w, enum table table, const struct key *key,

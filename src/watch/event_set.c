@@ -51,13 +51,14 @@ static void add_events(struct name_events *name, uint32_t events)
 }
 
 /* Takes ownership of the entry, which is in no table, unless the result is -ENOMEM. If the set
- * already has the name, *there is set to the existing entry and the new one is freed. */
-static int insert(struct event_set *set, struct event_set_entry *entry, struct name_events **there)
+ * already has the name, *existing is set to the existing entry, and the new entry is freed. */
+static int insert(struct event_set *set, struct event_set_entry *entry,
+		  struct name_events **existing)
 {
 	struct event_set_entry *found;
 
 	HASH_FIND(hh, set->table, KEY(entry->name), KEY_LENGTH(entry->name), found);
-	*there = found ? found->name : NULL;
+	*existing = found ? found->name : NULL;
 	if (found) {
 		free(entry);
 		return 0;
@@ -75,15 +76,15 @@ static struct name_events *get_or_insert(struct event_set *set, uint64_t dir, co
 					 uint32_t length)
 {
 	struct event_set_entry *entry = new_entry(dir, name, length);
-	struct name_events *there;
+	struct name_events *existing;
 
 	if (!entry)
 		return NULL;
-	if (insert(set, entry, &there) < 0) {
+	if (insert(set, entry, &existing) < 0) {
 		free(entry);
 		return NULL;
 	}
-	return there ? there : entry->name;
+	return existing ? existing : entry->name;
 }
 
 int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
@@ -118,7 +119,7 @@ static void detach(struct event_set *set, struct event_set_entry *entry)
 static int move_entries(struct event_set *set, struct event_set *later)
 {
 	struct event_set_entry *entry, *next;
-	struct name_events *there;
+	struct name_events *existing;
 	uint32_t events;
 	int r;
 
@@ -126,13 +127,13 @@ static int move_entries(struct event_set *set, struct event_set *later)
 	{
 		events = entry->name->events;
 		detach(later, entry);
-		r = insert(set, entry, &there);
+		r = insert(set, entry, &existing);
 		if (r < 0) {
 			free(entry);
 			return r;
 		}
-		if (there)
-			add_events(there, events);
+		if (existing)
+			add_events(existing, events);
 	}
 	return 0;
 }
