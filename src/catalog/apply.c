@@ -19,20 +19,20 @@
 #include "store/value.h"
 #include "store/writer.h"
 
-/* Changes are applied in passes over one table each, sorted by that table's keys. With sorted keys
- * LMDB appends, or finds the place on the current page:
+/* Changes are applied in passes. Each pass writes one table, in the order of the table's keys. In
+ * that order LMDB appends, or finds the position on the current page.
  *
  *   removals -> inode numbers (which file is it?) -> entries -> files, links and sizes -> updates
  *
- * Moved directories leave their old parents before the removals. They enter the new ones after new
- * directories are added and before all other additions.
+ * Moved directories leave their old parents before the removals. Moved directories enter their new
+ * parents after new directories are added and before all other additions.
  */
 
 /* A name to add. */
 struct addition {
 	struct name_change *change;
-	uint64_t file; /* of NAME_ADD_FILE: its id */
-	bool known; /* the index already had that id */
+	uint64_t file; /* id of the file, if the change is NAME_ADD_FILE */
+	bool known; /* the index had the file before this batch */
 };
 
 struct additions {
@@ -58,8 +58,8 @@ static int compare_times(struct timespec a, struct timespec b)
 	return a.tv_nsec < b.tv_nsec ? -1 : a.tv_nsec > b.tv_nsec;
 }
 
-/* Names of one inode are adjacent, the last one seen first. If several inodes had the same number,
- * the youngest comes last, so the number then refers to it. */
+/* Sorts the names of one inode together, the name with the latest ctime first. If several inodes
+ * had the same number, the youngest inode is last, so the number refers to the youngest. */
 static int by_inode(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
@@ -102,7 +102,8 @@ static int by_size(const void *a, const void *b)
 	return order ? order : numbers_compare(x->file, y->file);
 }
 
-/* Additions are often in the right order already: new ones by file, and equal sizes. */
+/* Does not sort if the additions are in order already, as new files (by id) or files of equal size
+ * often are. */
 static void sort(struct additions *additions, int (*order)(const void *, const void *))
 {
 	sort_unless_sorted(additions->list, additions->count, sizeof(*additions->list), order);
@@ -141,12 +142,12 @@ static int identify(struct catalog_writer *w, struct addition *addition)
 		addition->known = true;
 		return 0;
 	}
-	/* The number now belongs to another inode. That inode may be in this batch and have no
-	 * record yet. The names of the old inode are removed by other changes. */
+	/* The number now belongs to another inode than in the index. Other changes remove the names
+	 * of the old inode. If the new inode is in this batch, it possibly has no record yet. */
 	return store_put(&w->store, TABLE_BYKEY, &key, encode_number(addition->file));
 }
 
-/* Sets the id of each file to add; the names of one inode share it. New ids follow the order of
+/* Sets the id of each file to add. Names of one inode get the same id. New ids follow the order of
  * entries, so the files of a directory are adjacent in the file table. */
 static int identify_files(struct catalog_writer *w, struct additions *additions)
 {
@@ -167,7 +168,7 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 		if (i > 0 && same_inode(&list[i - 1], &list[i])) {
 			list[i].file = list[i - 1].file;
 			list[i].known = list[i - 1].known;
-			/* it may have changed between stat(2) of the two names */
+			/* the file possibly changed between stat(2) of the two names */
 			list[i].change->attributes = list[i - 1].change->attributes;
 		} else {
 			r = identify(w, &list[i]);
@@ -234,7 +235,8 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 	return r;
 }
 
-/* Writes the record of a new file. run: its names in this batch, count of them. */
+/* Writes the record of a new file. run: the names of the file in this batch; count: their
+ * number. */
 static int add_file(struct catalog_writer *w, const struct addition *run, size_t count,
 		    uint32_t scan)
 {
@@ -265,7 +267,8 @@ static size_t run_length(const struct additions *additions, size_t first)
 	return end - first;
 }
 
-/* Returns the flags that all of these names have, and FILE_UNTRUSTED if one of them has it. */
+/* Returns the flags that all of these names have. Adds FILE_UNTRUSTED if any of the names has that
+ * flag. */
 static uint32_t common_flags(const struct addition *run, size_t count)
 {
 	uint32_t flags = UINT32_MAX, untrusted = 0;
@@ -365,8 +368,8 @@ static int dir_is_missing(struct catalog_writer *w, uint64_t id, const struct ne
 	return *missing ? 0 : r;
 }
 
-/* Removes additions whose directory is missing; a later recheck sees the same. The list is sorted
- * by entry, and a new directory has a greater id than its parent. */
+/* Removes additions whose directory is missing. The list is sorted by entry, and a new directory
+ * has a greater id than its parent. */
 static int drop_without_parent(struct catalog_writer *w, struct additions *additions)
 {
 	size_t new_count, left = 0;
@@ -428,7 +431,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	int r = catalog_get_dir(&w->store.reader, change->id, &dir);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* removed meanwhile */
+		return r == -ENOENT ? 0 : r; /* the directory was removed meanwhile */
 	memcpy(name, dir.name.bytes, dir.name.length);
 	dir.name.bytes = name;
 	if (change->kind == NAME_UPDATE_DIR)
@@ -476,7 +479,7 @@ static int add_some(struct batch *batch, bool dirs, bool others)
 	return additions->count ? add_all(batch->w, additions, batch->scan) : 0;
 }
 
-/* New directories are added first, as a directory may move into one. */
+/* Adds new directories first, as the new parent of a moved directory can be a new directory. */
 static int move_and_add(struct batch *batch)
 {
 	int r;

@@ -61,8 +61,8 @@ static int open_folder(struct catalog *catalog, const struct catalog_options *op
 	return r;
 }
 
-/* Writes the lock file. The file never is empty or has a part of the text: one write replaces the
- * old text. If the old text was longer, its rest follows a NUL until the file is truncated.
+/* Writes the lock file. One write replaces the old text, so other processes never read an empty or
+ * incomplete text. If the old text was longer, its rest follows a NUL until the file is truncated.
  */
 static int write_owner(int lock_fd, const char *mount_point)
 {
@@ -169,7 +169,7 @@ static int load_meta(struct catalog *catalog, bool read_only)
 	if (format == 0 && read_only)
 		return CATALOG_NO_INDEX;
 	if (format > 0 && format < TWINFS_INDEX_FORMAT)
-		return -EUCLEAN; /* of an older format; the writer makes a new index */
+		return -EUCLEAN; /* the index has an older format; the writer makes a new one */
 	if (format == 0)
 		r = catalog_write(catalog, initialize_body, NULL);
 	if (r == 0)
@@ -190,12 +190,12 @@ static int set_damaged_aside(struct catalog *catalog)
 	return index_set_aside(catalog->folder_fd);
 }
 
-/* Sets an index aside that cannot be used. Afterwards the data file is sound or missing. */
+/* Sets an unusable index aside. Afterwards the data file is sound or missing. */
 static int make_sound(struct catalog *catalog, const struct catalog_options *options)
 {
 	int state = index_examine(catalog->folder_fd, options->folder, options->distrusted);
 
-	/* examined before anything in the folder is changed */
+	/* the format is examined before anything in the folder is changed */
 	if (state == INDEX_SOUND)
 		state = (int)index_examine_format(fd_path(catalog->folder_fd).text);
 	switch (state) {
@@ -220,8 +220,8 @@ static int load(struct catalog *catalog, const struct catalog_options *options)
 	return r < 0 ? r : load_meta(catalog, false);
 }
 
-/* Opens the index. Damage that occurred while the index was open may have been sealed unnoticed;
- * such an index is set aside too. */
+/* Opens the index. A valid seal does not exclude damage that occurred while the index was open. If
+ * loading finds such damage, the index is set aside. */
 static int load_or_make_anew(struct catalog *catalog, const struct catalog_options *options)
 {
 	int r = load(catalog, options);

@@ -14,30 +14,31 @@
 
 enum name_change_kind {
 	NAME_ADD_DIR, /* dir, name, attributes, flags, error, source; id: from catalog_new_id() */
-	NAME_ADD_FILE, /* dir, name, attributes; a known inode gets another name */
+	NAME_ADD_FILE, /* dir, name, attributes; if the inode is known, it gets another name */
 	NAME_ADD_UNKNOWN, /* dir, name, error: the errno of stat(2) */
 	/* dir, cookie. A directory is removed with its whole tree. id, if not 0: the expected
-	 * child; if the name now means another child, it is not removed. */
+	 * child. If the name now refers to another child, the name is not removed. */
 	NAME_REMOVE,
 	NAME_MOVE_DIR, /* the directory id, with its tree, is now at dir, name, attributes */
 	NAME_UPDATE_DIR, /* id, attributes, flags, error */
 	NAME_FAIL_DIR, /* id, error: not even its attributes could be read */
-	NAME_UPDATE_FILE, /* id, attributes; if the signature changed, its content is unknown */
+	/* id, attributes; if the signature changed, the content becomes unknown */
+	NAME_UPDATE_FILE,
 };
 
 /* Flags of NAME_ADD_FILE and NAME_UPDATE_FILE. */
 enum file_change_flag {
 	/* The only changes of the file were new or removed names, which change ctime. Its content
-	 * stays known if size and mtime are unchanged too, and if the index has all of its names.
-	 * If a name is missing, a write through that name would raise no event. */
+	 * stays known if size and mtime are unchanged and the index has all of its names. A write
+	 * through a name that the index lacks would raise no event. */
 	FILE_SAME_BYTES = 1,
 	/* The name was created by a rename from a name that the index had or could have had. An
-	 * orphan that gets a name in another way may have changed unseen. */
+	 * orphan that gets a name in another way has possibly changed without an event. */
 	FILE_MOVED = 2,
 	/* Its bytes were compared with those of a member of its group, while it had these
 	 * attributes. */
 	FILE_COMPARED = 4,
-	/* Its bytes may have changed although its signature is the same, so its content is
+	/* Its bytes have possibly changed without a change of the signature, so its content becomes
 	 * unknown. */
 	FILE_UNTRUSTED = 8,
 };
@@ -60,7 +61,7 @@ struct name_change {
  * 1. moved directories leave their old parents
  * 2. removals, so a name that is both removed and added exists afterwards
  * 3. new directories
- * 4. moved directories enter their new parents and displace what has their name there
+ * 4. moved directories enter their new parents and replace the entry that has their name
  * 5. other additions
  * 6. updates
  *
@@ -79,18 +80,18 @@ struct name_change {
 MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 			     uint32_t scan);
 
-/* Makes the content of these files unknown, although their signatures may be unchanged. */
+/* Makes the content of these files unknown, even if their signatures are unchanged. */
 MUST_CHECK int catalog_touch_files(struct catalog_writer *w, const uint64_t *files, size_t count);
 
 /* Defers the list of files by size. A first walk adds files in the order of directories, which is
  * random in the list by size: each file of a large index would dirty a page of that list. Until all
- * are listed (totals.unlisted), files with ids from totals.unlisted on are not in the list. Their
- * contents cannot be set meanwhile. */
+ * files are listed, files with ids from totals.unlisted on are not in the list. The contents of
+ * these files cannot be set meanwhile. */
 MUST_CHECK int catalog_defer_sizes(struct catalog_writer *w);
 
-/* Adds deferred files to the list by size, fastest in the order of size and id. They must be
- * regular, have names, and be unchanged since they were read: no other transaction may write until
- * all are listed. */
+/* Adds deferred files to the list by size, fastest in the order of size and id. The files must be
+ * regular and have names. Their records must be unchanged since the caller read them. So no other
+ * transaction may write until all are listed. */
 struct sized_file {
 	uint64_t size;
 	uint64_t file;
@@ -101,7 +102,7 @@ MUST_CHECK int catalog_list_sizes(struct catalog_writer *w, const struct sized_f
 /* Records that all files below this id are listed; 0: all files. */
 void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
 
-/* Deletes up to limit orphans. *left: more remain. */
+/* Deletes up to limit orphans. Sets *left to whether more orphans remain. */
 MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);
 
 /* The result of reading one file. */
@@ -109,19 +110,18 @@ struct content_change {
 	uint64_t file;
 	uint64_t digest; /* file_digest() when it was read */
 	uint64_t prefix; /* not 0 */
-	uint64_t group; /* the group that it was compared with and equals; 0: none */
+	uint64_t group; /* the group that the file was found equal to; 0: none */
 	struct hash128 hash; /* if group is 0: hash of all its bytes, or zero */
 };
 
-/* Outcome: the file is no longer what was read, or the group is missing; nothing changed. */
+/* Outcome: nothing was changed, as the file changed after it was read or the group is missing. */
 enum {
 	CONTENT_STALE = 1
 };
 
 MUST_CHECK int catalog_set_content(struct catalog_writer *w, const struct content_change *change);
 
-/* As catalog_set_content(), for many files, in the order that costs least. Stale files are
- * skipped. */
+/* As catalog_set_content(), for many files, in the fastest order. Stale files are skipped. */
 MUST_CHECK int catalog_set_contents(struct catalog_writer *w, const struct content_change *changes,
 				    size_t count);
 
@@ -134,11 +134,11 @@ MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, 
  * files to compare. Groups of smaller files are dissolved. */
 MUST_CHECK int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan);
 
-/* Returns a number for catalog_apply() above all earlier ones. Files with a lower number are known
- * for longer. */
+/* Returns a new number for catalog_apply(), greater than all earlier numbers. Files with a lower
+ * number were found earlier. */
 MUST_CHECK uint32_t catalog_next_scan(struct catalog_writer *w);
 
-/* Records where a view of the index is mounted, for catalog_get_view(). */
+/* Records the mount point of a view of the index, for catalog_get_view(). */
 MUST_CHECK int catalog_set_view(struct catalog_writer *w, const char *mount_point);
 
 /* Adds source number index to a new index. */

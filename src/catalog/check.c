@@ -14,13 +14,13 @@
 #include "store/store.h"
 #include "store/value.h"
 
-/* Minimum page size of LMDB; all pages start at multiples of it. */
+/* Minimum page size of LMDB. All pages start at multiples of this size. */
 #define PAGE_BYTES_MIN 4096
 
 /* Format, name seed, smallest size and totals. */
 #define META_SINGLE_RECORDS 4
 
-/* For a table whose records have no fields. */
+/* Check function of tables whose records have no fields. */
 static int check_nothing(struct check *c, struct span key, struct span fields)
 {
 	(void)c;
@@ -39,7 +39,8 @@ static int check_orphan(struct check *c, struct span key, struct span fields)
 
 /* ---- every record of a table --------------------------------------------------------- */
 
-/* Tables without a check function: the checks of other tables look up and decode their records. */
+/* A table without a check function is checked through other tables, whose checks look up and decode
+ * its records. */
 static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_DIR] = check_dir,        [TABLE_ENTRY] = check_entry,    [TABLE_FILE] = check_file,
 	[TABLE_BYKEY] = check_bykey,    [TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
@@ -52,7 +53,7 @@ struct walk {
 	struct check *check;
 	enum table table;
 	MDB_cursor *cursor;
-	uint64_t entries; /* as counted by LMDB */
+	uint64_t entries; /* number of entries that LMDB reports */
 	struct key last; /* length 0: none yet */
 	const void *last_value;
 	uintptr_t page; /* of the last key */
@@ -66,7 +67,7 @@ static bool is_ascending(const struct key *last, const MDB_val *key)
 	return order ? order < 0 : last->length < key->mv_size;
 }
 
-/* Checks that the last record is also found from the root of the tree. */
+/* Checks that a lookup from the root of the tree finds the last record. */
 static int find_last(const struct walk *walk)
 {
 	struct catalog_reader *r = walk->check->reader;
@@ -78,8 +79,8 @@ static int find_last(const struct walk *walk)
 	return check_claim(v.mv_data == walk->last_value);
 }
 
-/* Checks the next record of the cursor. If the first and the last key of each leaf are found from
- * the root, so are all keys between them. */
+/* Checks the next record of the cursor. If lookups from the root find the first and the last key of
+ * a leaf, they find all keys between these two. */
 static int walk_to(struct walk *walk, const MDB_val *key, const MDB_val *value)
 {
 	uintptr_t page = (uintptr_t)key->mv_data / PAGE_BYTES_MIN;

@@ -10,9 +10,9 @@
 
 #include "catalog/catalog.h"
 
-/* Reads every record of the snapshot. The cost is linear in their number; the memory is constant.
- * Damaged pages may make LMDB crash the process. Any thread. Returns 0, -EUCLEAN if tables do not
- * agree, or another -errno. */
+/* Reads every record of the snapshot. The time is linear in the number of records, the memory is
+ * constant. Damaged pages can make LMDB crash the process. Any thread. Returns 0, -EUCLEAN if
+ * tables do not agree, or another -errno. */
 MUST_CHECK int check_catalog(struct catalog_reader *r);
 
 #endif

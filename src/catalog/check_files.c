@@ -10,7 +10,8 @@
 
 /* ---- files --------------------------------------------------------------------------- */
 
-/* Checks a name with its own id: it has a TABLE_PLACE record if the file is in a group. */
+/* Checks a name that has its own id. If the file is in a group, the name must have a TABLE_PLACE
+ * record. */
 static int check_place(struct check *c, const struct file_name *name, uint64_t group)
 {
 	struct key key = key_pair(group, name->id);
@@ -28,8 +29,8 @@ static int check_place(struct check *c, const struct file_name *name, uint64_t g
 			   found.dir == name->dir && found.cookie == name->cookie);
 }
 
-/* Checks the names beyond the first. There are as many names as entries, and each entry is found as
- * one of the names. So each name has its entry. */
+/* Checks the names beyond the first. The file has as many names as entries, and each entry is found
+ * among the names. So each name has its entry. */
 static int check_links(struct check *c, const struct file_record *file, uint64_t group)
 {
 	const struct file_name first = {file->name, file->id, file->dir, file->cookie};
@@ -114,7 +115,8 @@ int check_file(struct check *c, struct span key, struct span fields)
 	return check_named(c, &file, &content);
 }
 
-/* Checks an inode number. A file may have none, if its number was given to another inode. */
+/* Checks an inode number. A file has no inode number in the table if another inode took the
+ * number. */
 int check_bykey(struct check *c, struct span key, struct span fields)
 {
 	uint64_t filesystem, inode, id;

@@ -22,9 +22,10 @@ static int check_dir_error(struct check *c, const struct dir_record *dir)
 	return r < 0 ? r : check_claim(noted == error);
 }
 
-/* Checks a directory; the check of entries proves its name. Directories in a cycle would not be
- * reachable from any source. In a cycle the directory with the lowest id has a parent with a
- * greater id. So only directories with such a parent, which are few, are followed upwards. */
+/* Checks a directory, except its name, which the check of entries proves. Directories in a cycle
+ * would not be reachable from any source. In a cycle the directory with the lowest id has a parent
+ * with a greater id. So the parents are followed only from directories whose parent has a greater
+ * id, which are few. */
 int check_dir(struct check *c, struct span key, struct span fields)
 {
 	struct dir_record dir;
@@ -134,13 +135,13 @@ int check_entry(struct check *c, struct span key, struct span fields)
 		return check_dir_entry(c, &entry);
 	if (entry.kind == ENTRY_FILE)
 		return check_file_entry(c, &entry);
-	c->expected[TABLE_ENTRY]++; /* no other record refers to it */
+	c->expected[TABLE_ENTRY]++; /* no other record refers to the entry */
 	return check_claim(entry.child > 0 && entry.child <= INT32_MAX);
 }
 
 /* ---- errors -------------------------------------------------------------------------- */
 
-/* Checks an error of a file. Errors of directories are expected by check_dir(). */
+/* Checks an error of a file. check_dir() counts errors of directories as expected. */
 int check_error(struct check *c, struct span key, struct span fields)
 {
 	struct file_record file;

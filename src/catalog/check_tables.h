@@ -5,9 +5,10 @@
 /* The parts of check.h: the claims that must hold for one record of a table. Only check*.c include
  * this.
  *
- * Most tables are proved from the other side. A record that refers to another one looks it up under
- * the only key it may have, and counts it as expected. Different records refer to different keys.
- * So if a table has as many records as expected, none is missing and none is unused.
+ * Most tables are proved through the records that refer to them. The check of a referring record
+ * looks up the other record under its only possible key, and counts that record as expected.
+ * Different records refer to different keys. So if a table has as many records as expected, none is
+ * missing and none is unused.
  */
 
 #include "catalog/catalog.h"
@@ -21,7 +22,7 @@ struct check {
 	struct catalog_totals stored;
 	struct catalog_totals counted;
 	uint64_t entry_dir; /* directory whose names are being read; 0: none yet */
-	uint64_t redundant; /* number of its names so far that TABLE_REDUNDANT counts */
+	uint64_t redundant; /* number of names of entry_dir so far that TABLE_REDUNDANT counts */
 };
 
 /* A record that was looked up must exist. */
@@ -35,7 +36,7 @@ static inline int check_claim(bool holds)
 	return holds ? 0 : -EUCLEAN;
 }
 
-/* Checks that a record that another one refers to exists, and counts it as expected. */
+/* Checks that the record with this key exists, and counts it as expected. */
 MUST_CHECK int check_expect(struct check *c, enum table table, struct key key);
 
 /* Checks the redundant count of entry_dir, after all its names were read. */

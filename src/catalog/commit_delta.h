@@ -2,11 +2,12 @@
 #ifndef CATALOG_COMMIT_DELTA_H
 #define CATALOG_COMMIT_DELTA_H
 
-/* The changes that a commit made. Its users cache data from the index: caches of the
- * kernel, a list of files to compare, programs that follow events.
+/* The changes that a commit made. Observers use them to update what depends on the index: caches of
+ * the kernel, a list of files to compare, programs that follow events.
  *
- * A commit delta names things by id. Their present state is read from a snapshot, which may be of a
- * later commit, whose own delta follows. All pointers are borrowed and valid during the call.
+ * A commit delta refers to records by id. Observers read the present state of the records from a
+ * snapshot. If the snapshot is of a later commit, the delta of that commit follows. All pointers
+ * are borrowed and valid during the call.
  */
 
 #include <stdbool.h>
@@ -15,7 +16,7 @@
 
 #include "catalog/catalog.h"
 
-/* A name was added to a directory, removed from it, or means another child now. */
+/* A name was added to a directory, was removed from a directory, or now refers to another child. */
 struct delta_name {
 	uint64_t dir;
 	uint32_t offset, length; /* in commit_delta.text */
@@ -25,7 +26,8 @@ struct delta_name {
 struct delta_dir {
 	uint64_t dir;
 	bool gone;
-	bool moved; /* it and all below it have other paths; the delta names only the directory */
+	/* all paths below the directory changed; the delta has only the directory itself */
+	bool moved;
 };
 
 enum delta_file_what {
@@ -33,7 +35,7 @@ enum delta_file_what {
 	DELTA_FILE_UNREAD = 2, /* new, or its content is no longer known: it has to be compared */
 	DELTA_FILE_GONE = 4, /* it lost its last name */
 	DELTA_FILE_BACK = 8, /* it has a name again, and its content is still known */
-	DELTA_FILE_NAMES = 16, /* it got or lost a name, and has or had others */
+	DELTA_FILE_NAMES = 16, /* it got or lost a name besides its other names */
 	DELTA_FILE_FEWER = 32, /* with DELTA_FILE_NAMES: it lost one */
 };
 
@@ -51,8 +53,8 @@ struct delta_group {
 /* A file became redundant or unique. Sorted by file, each once. */
 struct delta_flip {
 	uint64_t file;
-	size_t group; /* in commit_delta.groups: where it is redundant now, or was before */
-	bool redundant; /* its state now; before, it was the opposite */
+	size_t group; /* in commit_delta.groups: the group in which the file is or was redundant */
+	bool redundant; /* the state after the commit; before, the file had the opposite state */
 };
 
 /* An error was recorded (errno) or removed (0). */
@@ -75,16 +77,17 @@ struct commit_delta {
 	size_t group_count;
 	const struct delta_flip *redundancy;
 	size_t redundancy_count;
-	/* Directories that now have redundant copies in their tree and had none, or the reverse.
-	 * One may occur more than once. Removed directories are not among them. */
+	/* Directories whose tree now has redundant copies and had none before, or the reverse. A
+	 * directory can occur more than once. Removed directories are not listed. */
 	const uint64_t *holders;
 	size_t holder_count;
 	const struct delta_error *errors;
 	size_t error_count;
 };
 
-/* Called after each commit that changed something, in the committing thread and in the order of
- * commits. It must not write to the catalog, and must not hold a reader when it returns. */
+/* Observer that is called after each commit that changed something, in the committing thread and in
+ * the order of commits. The observer must not write to the catalog. It must end its readers before
+ * it returns. */
 typedef void commit_delta_fn(const struct commit_delta *delta, void *context);
 
 /* Sets the function that receives commit deltas; NULL: none, and no delta is built. Must not be

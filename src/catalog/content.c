@@ -12,8 +12,8 @@
 #include "store/key.h"
 #include "store/writer.h"
 
-/* The contents of many files are written in passes over one table each, sorted by that table's
- * keys, as in apply.c. LMDB then appends, or finds the place on the current page.
+/* The contents of many files are written in passes. Each pass writes one table, in the order of the
+ * table's keys. In that order LMDB appends, or finds the position on the current page.
  *
  *   files (unchanged since they were read?) and contents -> sizes, removed and added -> members
  */
@@ -24,7 +24,7 @@ struct learned {
 	struct content_record before;
 	uint64_t size;
 	bool regular;
-	bool linked; /* names of it have their own ids */
+	bool linked; /* some names of the file have their own ids */
 	bool stale; /* nothing is written for it */
 };
 
@@ -64,8 +64,8 @@ static int by_size_now(const void *a, const void *b)
 	return order ? order : by_group(a, b);
 }
 
-/* Lists are often in the right order already: of one size, or in the order in which files were
- * found. */
+/* Does not sort if the list is in order already, as files of one size, or in the order of
+ * discovery, often are. */
 static void sort(struct learned *list, size_t count, int (*order)(const void *, const void *))
 {
 	sort_unless_sorted(list, count, sizeof(*list), order);
@@ -87,7 +87,8 @@ static bool is_listed_anew(const struct learned *learned)
 
 /* ---- the passes ---------------------------------------------------------------------- */
 
-/* Checks that the file is unchanged since it was read, and gets its earlier content. */
+/* Checks that the file is unchanged since it was read. Gets the content that the index has of the
+ * file. */
 static int look_up(struct catalog_writer *w, struct learned *learned)
 {
 	struct file_record file;
@@ -103,7 +104,7 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 	learned->linked = file_has_links(&file);
 	if (!learned->stale && learned->change.group)
 		r = group_find(w, learned->change.group);
-	if (r == -ENOENT) /* its last member left meanwhile */
+	if (r == -ENOENT) /* the group was deleted meanwhile, as its last member left */
 		learned->stale = true;
 	else if (r < 0)
 		return r;
@@ -127,7 +128,7 @@ static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
 	sort(list, count, by_file);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = look_up(w, &list[i]);
-		/* the same file twice: the first one counts */
+		/* if the list has a file twice, the first result counts */
 		if (i > 0 && list[i].change.file == list[i - 1].change.file)
 			list[i].stale = true;
 		if (r == 0 && !list[i].stale)

@@ -4,9 +4,9 @@
 
 /* Builds the commit delta of a transaction. Only catalog/ includes this.
  *
- * Members and groups are always recorded, as the redundant counts of directories follow from them
- * (redundant.h). All other functions do nothing if no observer is set. They return 0 or -ENOMEM
- * unless noted otherwise. */
+ * Members and groups are always recorded, as the redundant counts of directories depend on both
+ * (redundant.h). If no observer is set, the functions for all other records do nothing. The
+ * functions return 0 or -ENOMEM unless noted otherwise. */
 
 #include "base/bytes.h"
 #include "catalog/commit_delta.h"
@@ -22,7 +22,7 @@ struct member_delta {
 struct delta_builder {
 	bool observed;
 	struct bytes text;
-	struct bytes names; /* of struct delta_name; the next ones of their structs */
+	struct bytes names; /* of struct delta_name; each of the next fields has its own struct */
 	struct bytes dirs;
 	struct bytes files;
 	struct bytes members; /* of struct member_delta, in the order of events */
@@ -46,15 +46,15 @@ MUST_CHECK int delta_add_holder(struct catalog_writer *w, uint64_t dir);
 MUST_CHECK int delta_add_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
 			       int error);
 
-/* Completes the delta at the end of the transaction: a file that lost its last name and got another
- * is not gone. Returns 0, -EUCLEAN or another -errno. */
+/* Completes the delta at the end of the transaction. A file that lost its last name and got another
+ * name does not count as gone. Returns 0, -EUCLEAN or another -errno. */
 MUST_CHECK int delta_builder_finish(struct catalog_writer *w);
 
 /* Passes the delta of the commit with this generation to the observer. */
 void delta_builder_send(const struct delta_builder *builder, uint64_t generation,
 			commit_delta_fn *observer, void *context);
 
-/* Empties the builder, before a transaction is run again. */
+/* Empties the builder before a transaction is repeated. */
 void delta_builder_reset(struct delta_builder *builder);
 void delta_builder_free(struct delta_builder *builder);
 

@@ -10,7 +10,7 @@
 #include "store/value.h"
 #include "store/writer.h"
 
-/* Outcome of recording or removing an error: it was another one before, or none. */
+/* Outcome of recording or removing an error: the earlier error was different, or missing. */
 enum {
 	ERROR_CHANGED = 1
 };

@@ -161,7 +161,7 @@ int files_forget_small_content(struct catalog_writer *w, uint64_t min_size)
 	struct catalog_scan *scan = NULL;
 	int r = 0;
 
-	/* A new scan after each change, as the change moves entries under the cursor. */
+	/* Each change moves entries under the cursor, so a new scan begins after each change. */
 	while (r == 0) {
 		r = catalog_scan_sizes(&w->store.reader, &from, &scan);
 		while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.prefix == 0)
@@ -191,8 +191,8 @@ int file_add(struct catalog_writer *w, const struct file_record *file)
 		       : 0;
 }
 
-/* Returns true if the known content is still true with these attributes. names: number of names
- * that the index has after the transaction. */
+/* Returns true if a file with these attributes still has its known content. names: number of names
+ * that the index has of the file after the transaction. */
 static bool is_same_content(const struct file_record *file, const struct attributes *attributes,
 			    uint32_t flags, uint32_t names)
 {
@@ -210,7 +210,7 @@ static bool is_same_content(const struct file_record *file, const struct attribu
 	       known->mtime.tv_nsec == attributes->mtime.tv_nsec;
 }
 
-/* Makes the content unknown, as it changed or may have changed. */
+/* Makes the content unknown after a certain or possible change. */
 static int renew_content(struct catalog_writer *w, struct file_record *file,
 			 const struct attributes *attributes)
 {
@@ -231,7 +231,7 @@ static int renew_content(struct catalog_writer *w, struct file_record *file,
 	return delta_add_file(w, file->id, attributes->size, DELTA_FILE_UNREAD);
 }
 
-/* Updates a record in memory; the caller writes it. */
+/* Updates a record in memory. The caller writes the record. */
 static int change_file(struct catalog_writer *w, struct file_record *file,
 		       const struct attributes *attributes, uint32_t flags, uint32_t names)
 {
@@ -257,7 +257,7 @@ int file_update(struct catalog_writer *w, const struct name_change *change)
 	int r = catalog_get_file(&w->store.reader, change->id, &file);
 
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* removed meanwhile */
+		return r == -ENOENT ? 0 : r; /* the file was removed meanwhile */
 	r = change_file(w, &file, &change->attributes, change->flags, file.names);
 	return r < 0 ? r : put_file(w, &file);
 }
@@ -273,8 +273,8 @@ int file_touch(struct catalog_writer *w, uint64_t id)
 	return r < 0 ? r : put_file(w, &file);
 }
 
-/* Sets *nothing to whether nothing was compared since the file lost its last name. If something
- * was, an equal file may have been compared and found to be unique. */
+/* Sets *nothing to whether no file was compared after this file lost its last name. In a later
+ * comparison, an equal file was possibly found to be unique. */
 static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothing)
 {
 	struct key key = key_number(id);
@@ -285,8 +285,8 @@ static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothin
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Sets *has to whether another file is in the group, which represented it while the file was an
- * orphan. */
+/* Sets *has to whether the group has another file. If so, that file represented the group while
+ * this file was an orphan. */
 static int has_representative(struct catalog_writer *w, uint64_t group, bool *has)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -334,8 +334,8 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 	return r;
 }
 
-/* Turns an orphan that has a name again into a file. Its content stays known if it is unchanged,
- * and not below the smallest size, which may have been raised meanwhile. */
+/* Turns an orphan that has a name again into a file. The known content stays if the file is
+ * unchanged and not smaller than the smallest size, which a scan possibly raised meanwhile. */
 static int adopt(struct catalog_writer *w, struct file_record *file,
 		 const struct attributes *attributes, const struct name_run *run)
 {
@@ -471,7 +471,7 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 	if (r == 0)
 		r = catalog_find_inode(&w->store.reader, file.attributes.filesystem,
 				       file.attributes.inode, &found);
-	if (r == 0 && found == id) { /* otherwise the number belongs to another file now */
+	if (r == 0 && found == id) { /* if not, the number now belongs to another file */
 		bykey = key_pair(file.attributes.filesystem, file.attributes.inode);
 		r = store_delete(&w->store, TABLE_BYKEY, &bykey);
 	}

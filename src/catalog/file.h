@@ -12,7 +12,7 @@
 #include "catalog/writer.h"
 
 /* Adds a new inode with file->names names; the first one is at (dir, cookie). A regular file
- * becomes a candidate when it is listed by size. */
+ * becomes a candidate when it is added to the list by size. */
 MUST_CHECK int file_add(struct catalog_writer *w, const struct file_record *file);
 
 /* Returns false if the file is left out of the list by size until a walk is complete. */

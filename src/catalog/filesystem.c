@@ -108,8 +108,8 @@ void filesystems_stored(struct filesystems *filesystems, size_t count)
 	pthread_rwlock_unlock(&filesystems->lock);
 }
 
-/* Opens the object of an O_PATH descriptor for reading, if it is a directory or a regular file,
- * which cannot block. */
+/* Opens the object of an O_PATH descriptor for reading, if the object is a directory or a regular
+ * file. Opening other types can block. */
 static int open_again(int fd)
 {
 	char link[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
@@ -137,7 +137,7 @@ static bool ask_uuid(int fd, struct fs_uuid *uuid)
 	return true;
 }
 
-/* ioctl(2) refuses O_PATH descriptors, so those are opened again. */
+/* ioctl(2) refuses O_PATH descriptors, so this function opens their objects again. */
 void filesystem_uuid(int fd, struct fs_uuid *uuid)
 {
 	AUTO_CLOSE int readable = -1;
@@ -155,9 +155,9 @@ static bool is_fsid_of_device(uint32_t type)
 	return type == XFS_SUPER_MAGIC || type == MSDOS_SUPER_MAGIC;
 }
 
-/* Returns the identity of a mounted image (squashfs, ISO and the like): each mount counts as its
- * own file system. Before Linux 6.8 the kernel does not identify mounts, so each run counts as
- * another one. */
+/* Returns the identity of a mounted image (squashfs, ISO and similar). Each mount counts as its own
+ * file system. Before Linux 6.8 the kernel does not identify mounts, so the mount counts as a new
+ * file system in each run. */
 static uint64_t identity_of_mount(int fd, uint64_t identity)
 {
 	struct {
@@ -191,7 +191,7 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 		return -errno;
 	parts.type = (uint64_t)fs.f_type;
 	filesystem_uuid(fd, &parts.uuid);
-	/* an f_fsid of the device counts only if there is no UUID */
+	/* an f_fsid that is derived from the device counts only if the UUID is missing */
 	if (!parts.uuid.length || !is_fsid_of_device((uint32_t)fs.f_type))
 		parts.fsid = fs.f_fsid;
 	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
@@ -223,7 +223,8 @@ uint64_t filesystem_lasting_identity(int fd)
 
 static uint32_t find_device(const struct filesystems *filesystems, dev_t device)
 {
-	/* present devices are at the end, whatever the number of past ones */
+	/* mounted devices are at the end of the list, so the search is fast even with many past
+	 * devices */
 	for (size_t i = filesystems->count; i > 0; i--) {
 		if (filesystems->list[i - 1].device == device)
 			return (uint32_t)i;

@@ -5,10 +5,10 @@
 /* The catalog's numbers for file systems.
  *
  * st_dev depends on the order of mounting, and two btrfs subvolumes use the same inode numbers for
- * different files. So records hold a number of the catalog. It belongs to an identity that stays
- * the same after a remount: the UUID (FS_IOC_GETFSUUID, Linux 6.9), the volume id of FAT, and
- * f_fsid of statfs(2), which differs between btrfs subvolumes. If there is neither a UUID nor an
- * f_fsid, st_dev is used.
+ * different files. So each record has the catalog's number for its file system. Each number belongs
+ * to an identity that stays the same after a remount. The identity consists of the UUID
+ * (FS_IOC_GETFSUUID, Linux 6.9) or the volume id of FAT, and f_fsid of statfs(2), which differs
+ * between btrfs subvolumes. If the file system has neither a UUID nor an f_fsid, st_dev is used.
  */
 
 #include <pthread.h>
@@ -24,13 +24,13 @@ struct fs_uuid {
 	uint8_t uuid[16];
 };
 
-/* Gets the UUID, or the volume id of FAT (FAT_IOCTL_GET_VOLUME_ID). An O_PATH descriptor is opened
- * again for it, if that is permitted. */
+/* Gets the UUID, or the volume id of FAT (FAT_IOCTL_GET_VOLUME_ID). If permitted, the object of an
+ * O_PATH descriptor is opened again for this. */
 void filesystem_uuid(int fd, struct fs_uuid *uuid);
 
 struct filesystem {
 	uint64_t identity; /* hash of the identity */
-	dev_t device; /* its st_dev now; 0: this process has not seen it yet */
+	dev_t device; /* its present st_dev; 0: this process has not seen the file system yet */
 };
 
 struct filesystems {
@@ -54,9 +54,9 @@ MUST_CHECK int filesystems_store(struct filesystems *filesystems, struct catalog
 				 size_t *count);
 void filesystems_stored(struct filesystems *filesystems, size_t count);
 
-/* Returns a hash that identifies a file system on every machine and device: of its UUID, of the
- * volume id of FAT, or of an f_fsid derived from a UUID. Returns 0 if it has none. Also for an
- * O_PATH descriptor. Any thread. */
+/* Returns a hash that identifies a file system on every machine and device. The hash is of the
+ * UUID, of the volume id of FAT, or of an f_fsid derived from a UUID. Returns 0 if the file system
+ * has none of these. fd may be O_PATH. Any thread. */
 uint64_t filesystem_lasting_identity(int fd);
 
 /* Sets *number to the number of the file system of fd, whose st_dev is device. Any thread. Returns

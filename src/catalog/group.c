@@ -21,7 +21,7 @@ struct group_change {
 	struct group_record before; /* inodes is 0 for a new group */
 	struct group_record now;
 	bool stored; /* it has a record */
-	bool stays; /* it is not deleted if it has no members */
+	bool stays; /* the group is not deleted if it has no members */
 	bool dropped; /* another group took its hash and ordinal */
 	UT_hash_handle hh;
 };
@@ -60,7 +60,7 @@ static int touch(struct catalog_writer *w, uint64_t id, struct group_change **ch
 	return 0;
 }
 
-/* Sets *left to whether the group has a record but no members any more. */
+/* Sets *left to whether the group has a record but all its members left. */
 static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
 {
 	struct group_change *change;
@@ -99,9 +99,10 @@ static bool get_ordinal(const MDB_val *key, uint64_t *ordinal)
 	return key_get_number(last, ordinal) && *ordinal < UINT32_MAX;
 }
 
-/* Finds the ordinal for a new group: the one after the last group of this hash. If a group of this
- * hash has no members, and only waits for orphans to get a name again, it is deleted and its
- * ordinal is reused. The bytes may be the same, and then keep their name. */
+/* Finds the ordinal for a new group: the number after the last group of this hash. A group without
+ * members is kept for orphans that can get a name again. If such a group has this hash, the group
+ * is deleted and its ordinal is reused. So if the bytes are the same, the new group has the old
+ * name. */
 static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
 	struct key at = key_hash(hash, 1);
@@ -138,9 +139,9 @@ static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 	return 0;
 }
 
-/* Finds the ordinal for a new group. Many contents with one hash are easy to make, so not all
- * groups of that hash are searched each time: a further group in a transaction gets the next
- * ordinal. */
+/* Finds the ordinal for a new group. A user can easily make many contents with one hash. So the
+ * groups of that hash are not searched again for each further group of a transaction, which gets
+ * the next ordinal. */
 static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
 	if (w->last_ordinal && hash128_equal(w->last_hash, hash)) {
@@ -193,7 +194,8 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 		return r;
 	change->now.inodes++;
 	if (change->before.kept == file && change->now.kept == 0)
-		change->now.kept = file; /* it left in this transaction, as in a rename */
+		/* the kept copy left and joined in one transaction, as in a rename */
+		change->now.kept = file;
 	return delta_add_member(w, group, file, true);
 }
 

@@ -2,10 +2,10 @@
 #ifndef CATALOG_GROUP_H
 #define CATALOG_GROUP_H
 
-/* Membership in groups within a write transaction. A changed group is held in memory until
- * groups_flush(), at the end of the transaction. That call chooses the kept copy if there is none,
- * and updates rank and totals. So each group makes one choice in a transaction, however many copies
- * are added and removed. Only catalog/ includes this. */
+/* Membership in groups within a write transaction. A changed group stays in memory until
+ * groups_flush(), at the end of the transaction. groups_flush() chooses the kept copy if the group
+ * has none, and updates rank and totals. So the kept copy of a group is chosen at most once in a
+ * transaction, even if many copies are added and removed. Only catalog/ includes this. */
 
 #include "catalog/writer.h"
 
@@ -22,8 +22,7 @@ MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t fil
 
 /* Removes a member.
  *
- * stays	keep the group without members: its files may get other names before orphans are
- *		purged
+ * stays keep the group without members, as its files can get other names before orphans are purged
  */
 MUST_CHECK int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays);
 

@@ -23,7 +23,7 @@ void catalog_judge(struct catalog *catalog, int result)
 	if (result == -EUCLEAN)
 		atomic_store(&catalog->store.damaged, true);
 	else if (result == -ENOENT)
-		atomic_store(&catalog->store.is_untrusted, true); /* logged already */
+		atomic_store(&catalog->store.is_untrusted, true); /* the cause was logged before */
 }
 
 const char *catalog_folder(const struct catalog *catalog)

@@ -87,7 +87,7 @@ static enum seal_state examine_seal(int folder_fd)
 		return SEAL_ABSENT;
 	if (make_seal(folder_fd, actual) == 0 && strcmp(sealed, actual) == 0)
 		return SEAL_HOLDS;
-	/* a writer that opened the index meanwhile removed the seal before it changed anything */
+	/* a writer that opened the index meanwhile removed the seal before its first change */
 	return index_file_read(folder_fd, TWINFS_INDEX_SEAL, actual, sizeof(actual)) == 0
 		       ? SEAL_BROKEN
 		       : SEAL_ABSENT;
@@ -154,9 +154,10 @@ static int check_records(const char *folder, bool copied)
 	return state;
 }
 
-/* Runs in the child process. It discards stderr, as LMDB's assertions and sanitizers would print to
- * it, and the parent reports the result. It closes all descriptors but the folder's: the index lock
- * is among them, and would be held longer than the parent. */
+/* Runs in the child process. The child process discards stderr, as LMDB's assertions and sanitizers
+ * print there and the parent reports the result. It closes all descriptors except the folder's. If
+ * the child kept the descriptor of the index lock, it could hold the lock longer than the
+ * parent. */
 static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 {
 	int null;
@@ -176,9 +177,8 @@ static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 	_exit(check_records(fd_path(FOLDER_FD).text, copied));
 }
 
-/* Checks in a child process, as reading damaged pages may crash. The caller has no other threads: a
- * child that is forked from a process with threads may wait forever for a lock that a thread
- * held. */
+/* Checks in a child process, as reading damaged pages can crash. The caller must have no other
+ * threads. A child of a process with threads can wait forever for a lock that a thread held. */
 static int check_in_child(int folder_fd, bool copied)
 {
 	pid_t parent = getpid(), child = fork();
@@ -196,8 +196,8 @@ static int check_in_child(int folder_fd, bool copied)
 								       : INDEX_DAMAGED;
 }
 
-/* Deletes LMDB's lock file, which belongs to one data file: it has the number of its last
- * transaction. A process that still reads the old files keeps both open. */
+/* Deletes LMDB's lock file. The lock file has the number of the last transaction, so it belongs to
+ * one data file. A process that still reads the old files has both open and is not disturbed. */
 static int drop_lock_file(int folder_fd)
 {
 	return unlinkat(folder_fd, TWINFS_INDEX_READERS, 0) < 0 && errno != ENOENT ? -errno : 0;

@@ -10,8 +10,9 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* Number of cached directory paths. Copies are in few directories, so most paths need not be built
- * again: for 1,000 groups of 100 copies, that took a quarter of the time of their commit. */
+/* Number of cached directory paths. Copies are in few directories, so most paths are built only
+ * once. Without the cache, 1,000 groups of 100 copies spent a quarter of their commit on building
+ * paths. */
 #define PLACES 256
 
 /* The path of a directory, with a trailing slash unless it is the root of its source. */
@@ -25,7 +26,7 @@ struct known_place {
 struct member {
 	struct file_record file;
 	uint32_t source;
-	bool whole; /* path is that of the file; false: of its directory */
+	bool whole; /* true: path is that of the file; false: path is that of its directory */
 	struct bytes path;
 };
 
@@ -70,7 +71,7 @@ static int load(struct kept_choice *choice, uint64_t id, struct member *member)
 	member->whole = false;
 	if (r < 0)
 		return r;
-	if (member->file.names != 1) /* of several paths the first one counts */
+	if (member->file.names != 1) /* of several paths the first counts */
 		return complete(choice, member);
 	r = find_place(choice, member->file.dir, &place);
 	if (r < 0)
@@ -97,7 +98,7 @@ static int goes_before(struct kept_choice *choice, struct member *a, struct memb
 	size_t common = a->path.length < b->path.length ? a->path.length : b->path.length;
 	int order = compare(a, b, common), r = 0;
 
-	if (order == 0) { /* the directory of one contains the other */
+	if (order == 0) { /* the directory of one member contains the other member */
 		r = complete(choice, a);
 		if (r == 0)
 			r = complete(choice, b);

@@ -2,8 +2,8 @@
 #ifndef CATALOG_KEPT_H
 #define CATALOG_KEPT_H
 
-/* Chooses the kept copy of a group, which uniques/ shows: by the order of sources, then the one
- * that was found first, then by path. Only catalog/ includes this; one thread at a time. */
+/* Chooses the kept copy of a group, which uniques/ shows: by order of sources, then by time of
+ * discovery, then by path. Only catalog/ includes this; one thread at a time. */
 
 #include <stdint.h>
 

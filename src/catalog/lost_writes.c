@@ -8,11 +8,12 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* The kernel starts writing data that is 30 s old (vm.dirty_expire_centisecs). How long the disk
- * takes to write all of it is unknown, so this is much longer. */
+/* The kernel starts writing data that is 30 s old (vm.dirty_expire_centisecs). The time that the
+ * disk needs to write all data is unknown, so this limit is much longer. */
 #define WRITTEN_AFTER_SECONDS 600
 
-/* Files read in one snapshot, and maximum number changed in one transaction. */
+/* Number of files that are read in one snapshot, and maximum number that is changed in one
+ * transaction. */
 #define PORTION 4096
 
 struct portion {

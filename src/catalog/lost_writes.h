@@ -13,8 +13,8 @@
 
 #include "catalog/catalog.h"
 
-/* Makes those contents unknown, if the index was last open before the last boot. Returns 0 or
- * -errno. */
+/* If the index was last open before the last boot, makes the contents of such files unknown.
+ * Returns 0 or -errno. */
 MUST_CHECK int lost_writes_forget(struct catalog *catalog, int folder_fd);
 
 #endif

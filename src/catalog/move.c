@@ -14,7 +14,7 @@
 #include "store/key.h"
 #include "store/writer.h"
 
-/* Sorts by directory, the last change of each first. */
+/* Sorts by directory. The last change of each directory is first. */
 static int by_id_then_last(const void *a, const void *b)
 {
 	const struct name_change *x = *(const struct name_change *const *)a;
@@ -76,7 +76,8 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	/* All records below have the source too. And the root of a source does not move. */
+	/* A directory cannot change its source, as all records below have the source's number. The
+	 * root of a source cannot move. */
 	if (dir.source != change->source || dir.parent == 0)
 		return -ESTALE;
 	r = catalog_find_entry(&w->store.reader, dir.parent, dir.name, &entry);

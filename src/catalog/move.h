@@ -2,9 +2,9 @@
 #ifndef CATALOG_MOVE_H
 #define CATALOG_MOVE_H
 
-/* Moves directories within a write transaction. First all of them are removed from their old
- * parents, so that they may exchange their names. Then all are added to their new parents. Their
- * trees are not changed. Only catalog/ includes this. */
+/* Moves directories within a write transaction. First all moving directories are removed from their
+ * old parents, so that directories can exchange their names. Then all are added to their new
+ * parents. Their trees are not changed. Only catalog/ includes this. */
 
 #include "catalog/change.h"
 #include "catalog/writer.h"
@@ -20,8 +20,8 @@ struct moves {
 MUST_CHECK int moves_detach(struct catalog_writer *w, const struct name_change *changes,
 			    size_t count, struct moves *moves);
 
-/* Adds them to their new parents. Returns 0, -ESTALE or -ELOOP as catalog_apply(), or another
- * -errno. */
+/* Adds the moving directories to their new parents. Returns 0, -ESTALE or -ELOOP as
+ * catalog_apply(), or another -errno. */
 MUST_CHECK int moves_attach(struct catalog_writer *w, const struct moves *moves);
 void moves_free(struct moves *moves);
 

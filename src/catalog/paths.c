@@ -59,7 +59,8 @@ static void reverse(uint8_t *data, size_t length)
 	}
 }
 
-/* Paths are built from their end, with each name reversed, and reversed once as a whole. */
+/* Appends a name reversed. Paths are built from their end, and at last the whole path is
+ * reversed. */
 static int append_backwards(struct bytes *path, struct name name)
 {
 	int r = bytes_append(path, name.bytes, name.length);
@@ -156,8 +157,8 @@ int catalog_dir_is_in_cycle(struct catalog_reader *r, uint64_t dir, bool *cycle)
 	uint64_t mark = dir;
 	int result;
 
-	/* The mark is set again at each power of two, so at some time it is on the cycle, if there
-	 * is one. */
+	/* The mark moves at each power of two. So if the parents form a cycle, the mark is on the
+	 * cycle at some time. */
 	*cycle = false;
 	for (uint64_t steps = 1; dir && !*cycle; steps++) {
 		result = catalog_get_dir(r, dir, &record);

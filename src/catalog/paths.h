@@ -4,8 +4,8 @@
 
 /* Names and paths, in a reader's snapshot.
  *
- * All return 0, -ENOENT if it does not exist, -EUCLEAN for a damaged record (logged), or another
- * -errno. Names in records are borrowed from the snapshot until it ends.
+ * All functions return 0, -ENOENT if the object does not exist, -EUCLEAN for a damaged record
+ * (logged), or another -errno. Names in records are borrowed from the snapshot until it ends.
  */
 
 #include "base/bytes.h"
@@ -26,8 +26,8 @@ MUST_CHECK int catalog_dir_path(struct catalog_reader *r, uint64_t dir, struct b
 MUST_CHECK int catalog_entry_path(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 				  struct bytes *path, uint32_t *source);
 
-/* Appends the path of a file: of its names the first one by source and path. Returns -ENOENT for an
- * orphan. */
+/* Appends the path of a file. If the file has several names, appends the first by source and path.
+ * Returns -ENOENT for an orphan. */
 MUST_CHECK int catalog_file_path(struct catalog_reader *r, const struct file_record *file,
 				 struct bytes *path, uint32_t *source);
 

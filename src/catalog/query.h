@@ -2,11 +2,11 @@
 #ifndef CATALOG_QUERY_H
 #define CATALOG_QUERY_H
 
-/* Queries of the index. Each runs in a reader's snapshot (catalog_read_begin(), or
+/* Queries of the index. Each query runs in a reader's snapshot (catalog_read_begin(), or
  * catalog_writer_reader() inside a transaction) and makes no system call.
  *
- * All return 0, -ENOENT if it does not exist, -EUCLEAN for a damaged record (logged), or another
- * -errno. Names in records are borrowed from the snapshot until it ends.
+ * All functions return 0, -ENOENT if the object does not exist, -EUCLEAN for a damaged record
+ * (logged), or another -errno. Names in records are borrowed from the snapshot until it ends.
  */
 
 #include "base/bytes.h"
@@ -21,28 +21,29 @@ MUST_CHECK int catalog_get_content(struct catalog_reader *r, uint64_t file,
 				   struct content_record *content);
 MUST_CHECK int catalog_get_group(struct catalog_reader *r, uint64_t id, struct group_record *group);
 
-/* Finds the group of this content. It may have too few inodes to be visible. */
+/* Finds the group of this content. The group possibly has too few inodes to be visible. */
 MUST_CHECK int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t ordinal,
 				  struct group_record *group);
 
-/* Returns the first cookie that the name may have in any directory. Names with equal hashes share
- * it. */
+/* Returns the first cookie that the name can have in any directory. Names with equal hashes have
+ * the same first cookie. */
 uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name);
 
 /* Finds a name in a directory by the cookie of its listing. */
 MUST_CHECK int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 				struct entry_record *entry);
 
-/* Finds the file with this inode number. *id is 0 if it is not known. */
+/* Finds the file with this inode number. *id is 0 if the number is unknown. */
 MUST_CHECK int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode,
 				  uint64_t *id);
 
-/* Gets the error recorded for a directory or file. *error is 0 if there is none. */
+/* Gets the error recorded for a directory or file. *error is 0 if no error is recorded. */
 MUST_CHECK int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t id,
 				 int *error);
 
 /* Sets *redundant to whether the file is a redundant copy: another inode of its visible group is
- * the kept copy. Sets *group to that visible group in either case; id 0: none. */
+ * the kept copy. Sets *group to the visible group of the file, even if the file is not redundant;
+ * id 0: none. */
 MUST_CHECK int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundant,
 				    struct group_record *group);
 
@@ -57,7 +58,7 @@ MUST_CHECK int catalog_get_min_size(struct catalog_reader *r, uint64_t *min_size
 MUST_CHECK int catalog_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path,
 				  uint64_t *root);
 
-/* Appends the last mount point of a view of the index, or nothing if there is none. */
+/* Appends the last mount point of a view of the index, or nothing if none was recorded. */
 MUST_CHECK int catalog_get_view(struct catalog_reader *r, struct bytes *mount_point);
 
 #endif

@@ -60,8 +60,8 @@ bool attributes_equal(const struct attributes *a, const struct attributes *b)
 
 static const struct timespec epoch;
 
-/* Encodes a time as the difference to a time that it is often near or equal to: in 2 bytes then, at
- * most in 15. */
+/* Encodes a time as the difference to another time, which is often near or equal. A near time takes
+ * 2 bytes, other times at most 15. */
 static void put_time_near(struct value *value, struct timespec time, struct timespec near)
 {
 	uint64_t seconds = (uint64_t)time.tv_sec - (uint64_t)near.tv_sec;

@@ -79,10 +79,11 @@ struct name {
 };
 
 enum dir_flag {
-	/* Another file system or mount that is not entered. It is listed as an empty directory. */
+	/* Another file system or mount that walks do not enter. The view lists it as an empty
+	 * directory. */
 	DIR_NOT_ENTERED = 1,
 	/* Its names could be listed, but some could not be examined (ENTRY_UNKNOWN). error is the
-	 * reason, and does not prevent listing it. */
+	 * reason; the directory can still be listed. */
 	DIR_NOT_SEARCHED = 2,
 };
 
@@ -109,8 +110,8 @@ struct file_record {
 	struct attributes attributes;
 };
 
-/* Returns a hash of signature and version in 64 bits. As long as a file keeps its digest, what was
- * read of it is its content. */
+/* Returns a hash of signature and version in 64 bits. While the digest of a file is unchanged,
+ * bytes that were read earlier are its content. */
 uint64_t file_digest(const struct file_record *file);
 
 enum entry_kind {
@@ -121,8 +122,8 @@ enum entry_kind {
 };
 
 /* A name in a directory. The cookie is a 59-bit hash of the name, seeded with a secret of the
- * index, and 4 bits that number names of equal hash. It does not change while the name exists, and
- * is at least 16 and below 2^63, so a listing can continue after it. */
+ * index, and 4 bits that number names of equal hash. A cookie does not change while the name
+ * exists, and is at least 16 and below 2^63. So a listing can continue after a cookie. */
 struct entry_record {
 	uint64_t dir;
 	uint64_t cookie;
@@ -185,10 +186,10 @@ enum error_kind {
 	ERROR_FILE = 2
 };
 
-/* Sums over the whole index, updated by every change. */
+/* Sums over the whole index. Every change updates them. */
 struct catalog_totals {
 	uint64_t generation; /* commits that changed something */
-	uint64_t scans; /* the last number given to a scan or recheck */
+	uint64_t scans; /* the last number that a scan or recheck got */
 	uint64_t comparisons; /* files whose content was recorded after reading */
 	uint64_t directories;
 	uint64_t files; /* inodes other than directories */
@@ -223,8 +224,8 @@ MUST_CHECK bool decode_content(struct span fields, struct content_record *conten
 MUST_CHECK bool decode_group(struct span fields, struct group_record *group);
 MUST_CHECK bool decode_totals(struct span fields, struct catalog_totals *totals);
 
-/* Returns the first cookie that a name may have. Names with equal hashes get the next ones, up to
- * ENTRY_COOKIE_SLOTS. The seed is secret, so no user can choose names that collide. */
+/* Returns the first cookie that a name can have. Names with equal hashes get the next cookies, at
+ * most ENTRY_COOKIE_SLOTS in all. The seed is secret, so no user can choose names that collide. */
 uint64_t name_cookie(uint64_t seed, struct name name);
 
 bool names_equal(struct name a, struct name b);

@@ -7,8 +7,8 @@
 #include "base/numbers.h"
 
 /* Only two kinds of files can change between redundant and unique: files that joined or left a
- * group, and the kept files of changed groups, before and after. These are examined group by group.
- * A file that moved from one group to another is found in both. */
+ * group, and the kept files of changed groups, before and after. The files are examined group by
+ * group. A file that moved between two groups is found in both groups. */
 
 /* A file joined or left a group. */
 struct event {
@@ -112,7 +112,8 @@ static void add_file(struct place_list *found, const struct group_events *events
 		found->list[found->count++] = place;
 }
 
-/* Adds a kept file. A kept file without events was a member before and is one now. */
+/* Adds a kept file. A kept file without events was a member before the transaction and still is a
+ * member. */
 static void add_kept(struct place_list *found, const struct group_events *events, uint64_t file)
 {
 	size_t low = 0, high = events->count;

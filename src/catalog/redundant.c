@@ -150,7 +150,7 @@ static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 		return 0;
 	}
 	r = catalog_get_file(&w->store.reader, id, &file);
-	/* an orphan remembers its group, but is not in it */
+	/* the content record of an orphan has its group, but the orphan is not a member */
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;
 	return catalog_is_redundant(&w->store.reader, id, redundant, &group);
@@ -183,7 +183,7 @@ static int count_names(struct catalog_writer *w, struct bytes *steps)
 
 /* ---- directories --------------------------------------------------------------------- */
 
-/* Counts moved directories by their state before any step: that is what their parents count. */
+/* Counts moved directories by their state before any step, as their parents counted that state. */
 static int count_dirs(struct catalog_writer *w, struct bytes *steps)
 {
 	const struct dir_note *notes = (const void *)w->redundant.dirs.data;
@@ -220,8 +220,8 @@ static int take_step(struct catalog_writer *w, const struct step *step)
 	return r < 0 || !before == !now ? r : HOLDER_CHANGED;
 }
 
-/* Records the change in the commit delta, and counts it in the parent. A missing directory has
- * none. */
+/* Records the change in the commit delta, and counts it in the parent. A missing directory has no
+ * parent. */
 static int count_above(struct catalog_writer *w, uint64_t id, bool holds, struct bytes *above)
 {
 	struct dir_record dir;

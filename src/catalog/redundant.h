@@ -6,16 +6,17 @@
  * catalog/ includes this.
  *
  * Whether a file is redundant is known only at the end of the transaction, when its group has
- * chosen the kept copy. So added and removed names are recorded until then, and counted with the
- * state that their file had when the transaction began. Then all names of files that became
- * redundant or unique are counted. Directories are counted in their parents in the same way. If the
- * count of a directory becomes zero or stops being zero, the count of its parent changes, and so
- * on. So the cost of a commit depends on what it changes, and on the depth where a count
- * changes. */
+ * chosen the kept copy. So added and removed names are recorded until then. First these names are
+ * counted with the state that their file had when the transaction began. Then all names of files
+ * that became redundant or unique are counted. Directories are counted in their parents in the same
+ * way. If the count of a directory becomes zero or becomes positive, the count of its parent
+ * changes, and so on up to the root. So the cost of a commit depends on the number of changes and
+ * on the depth at which a count changes. */
 
 #include "catalog/writer.h"
 
-/* Records that a name of a known file is added to a directory or removed. Returns 0 or -ENOMEM. */
+/* Records that a name of a known file is added to a directory or removed from it. Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int redundant_note_name(struct catalog_writer *w, const struct file_record *file,
 				   uint64_t dir, bool added);
 

@@ -16,9 +16,10 @@ struct catalog_scan {
 	MDB_cursor *cursor;
 	enum table table;
 	struct key from; /* where the iteration begins */
-	size_t prefix; /* number of its bytes that every key must start with */
+	size_t prefix; /* number of leading bytes of from that every key must have */
 	bool begun;
-	uint64_t first_dir, first_cookie; /* of an iteration over names: the first one */
+	/* in an iteration over names: directory and cookie of the first name */
+	uint64_t first_dir, first_cookie;
 	bool first_pending;
 };
 

@@ -4,8 +4,8 @@
 
 /* Iteration over ranges of tables, in a reader's snapshot.
  *
- * All return 0, -ENOENT if nothing is found, -EUCLEAN for a damaged record (logged), or another
- * -errno. Names in records are borrowed from the snapshot until it ends.
+ * All functions return 0, -ENOENT if nothing is found, -EUCLEAN for a damaged record (logged), or
+ * another -errno. Names in records are borrowed from the snapshot until it ends.
  */
 
 #include "catalog/catalog.h"
@@ -21,8 +21,8 @@ static inline void catalog_scan_endp(struct catalog_scan **scan)
 }
 #define CLEANUP_SCAN CLEANUP(catalog_scan_endp)
 
-/* Each begins an iteration. The matching _next returns 0 and the next record, or -ENOENT at the
- * end. */
+/* Each catalog_scan_ function begins an iteration. The matching catalog_next_ function gets the
+ * next record and returns 0, or returns -ENOENT at the end. */
 
 /* Names in a directory with a cookie greater than after (0: all). */
 MUST_CHECK int catalog_scan_entries(struct catalog_reader *r, uint64_t dir, uint64_t after,
@@ -54,8 +54,8 @@ MUST_CHECK int catalog_scan_groups(struct catalog_reader *r, uint64_t after,
 				   struct catalog_scan **scan);
 MUST_CHECK int catalog_next_group(struct catalog_scan *scan, struct group_record *group);
 
-/* Visible groups by reclaimable bytes, largest first, beginning at from (NULL: all). Returns the
- * groups or only their keys. */
+/* Visible groups by reclaimable bytes, largest first, beginning at from (NULL: all). The two next
+ * functions get whole groups or only their keys. */
 struct rank_entry {
 	uint64_t reclaimable;
 	uint64_t group;

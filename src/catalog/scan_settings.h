@@ -2,9 +2,9 @@
 #ifndef CATALOG_SCAN_SETTINGS_H
 #define CATALOG_SCAN_SETTINGS_H
 
-/* The options of the last scan, except the smallest size (catalog_get_min_size). A process that
- * reads an index which another process maintains compares its own options with these. One thread at
- * a time. A zeroed struct holds the defaults.
+/* The options of the last scan, except the smallest size (catalog_get_min_size). If another process
+ * maintains the index, a reading process compares its own options with the options of that scan.
+ * One thread at a time. A zeroed struct holds the defaults.
  */
 
 #include <stdbool.h>

@@ -18,7 +18,7 @@ struct source_identity {
 /* Reads the identity of an open directory. Returns 0 or -errno. */
 MUST_CHECK int source_identity_read(int fd, struct source_identity *identity);
 
-/* Returns true if both may be of the same file system. */
+/* Returns true if both are possibly of the same file system. */
 bool source_identity_matches(const struct source_identity *a, const struct source_identity *b);
 
 /* Gets the stored identity of source number index. Adds the number of its records to *records,

@@ -17,7 +17,7 @@
 #include "catalog/writer.h"
 #include "store/store.h"
 
-/* If less space than this is left, a failed write is attributed to a full disk. */
+/* If less than this space is left on the disk, a failed write is attributed to a full disk. */
 #define NO_ROOM_BYTES (UINT64_C(1) << 20)
 
 /* Interval at which a transaction that waits for others checks for an interruption. */

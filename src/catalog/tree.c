@@ -53,7 +53,7 @@ static bool pop_id(struct bytes *stack, uint64_t *id)
 	return true;
 }
 
-/* Removes one name. If it is a directory, its id is pushed. */
+/* Removes one name. If the name is a directory, its id is pushed on the stack. */
 static int remove_entry(struct catalog_writer *w, const struct entry_record *entry,
 			struct bytes *dirs)
 {
@@ -104,7 +104,7 @@ int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie, ui
 	int r = catalog_entry_at(&w->store.reader, dir, cookie, &entry);
 
 	if (r == -ENOENT)
-		return 0; /* removed with its directory */
+		return 0; /* the name was removed with its directory */
 	if (r < 0)
 		return r;
 	if (child && (entry.kind == ENTRY_UNKNOWN || entry.child != child))

@@ -10,8 +10,8 @@
  * entry->cookie. Returns 0, -EEXIST if too many names have the same hash, or another -errno. */
 MUST_CHECK int tree_add_entry(struct catalog_writer *w, struct entry_record *entry);
 
-/* Removes a name; a directory with its whole tree. Does nothing if the name is missing, or if it
- * means another child than child (0: any). */
+/* Removes a name. A directory is removed with its whole tree. Does nothing if the name is missing
+ * or refers to another child than child (0: any). */
 MUST_CHECK int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie,
 				uint64_t child);
 

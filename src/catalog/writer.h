@@ -24,8 +24,8 @@ struct catalog_writer {
 	struct delta_builder *builder; /* builds the commit delta */
 	struct redundant_changes redundant;
 	struct group_change *groups; /* changed in this transaction, by id (uthash) */
-	/* The hash and ordinal of the last group that was made, if that is the highest ordinal of
-	 * the hash; 0: not known. */
+	/* The hash and ordinal of the last group that was made, if the hash has no higher ordinal;
+	 * 0: not known. */
 	struct hash128 last_hash;
 	uint32_t last_ordinal;
 	struct catalog_totals totals;
