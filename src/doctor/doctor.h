@@ -2,8 +2,9 @@
 #ifndef DOCTOR_DOCTOR_H
 #define DOCTOR_DOCTOR_H
 
-/* Examines what prevents a view, or makes it slower, and the remedy: the machine and its user, the
- * sources, the folder of their index, and the mount point. Changes nothing. For the main thread. */
+/* Examines the machine and its user, the sources, the folder of the index, and the mount point.
+ * Finds what prevents a view or makes it slow, and remedies. Changes nothing. For the main
+ * thread. */
 
 #include <stdint.h>
 
@@ -13,18 +14,18 @@
 
 struct doctor {
 	struct findings findings;
-	const char *index; /* the folder that the user named, NULL: none */
+	const char *index; /* the folder that the user named; NULL: none */
 	struct inotify_limit watches;
-	/* watches that this user still has, after the sources examined so far */
+	/* number of watches that this user can still add, after the sources examined so far */
 	uint64_t watches_left;
 	struct text_list sources; /* absolute paths of the sources that could be examined */
-	uint64_t files; /* number of files in them, as far as they were counted */
+	uint64_t files; /* number of files in these sources, as far as counted */
 };
 
 /* Examines everything that does not depend on a folder. */
 void doctor_examine_machine(struct doctor *doctor);
 
-/* Examines a source, as the user named it. */
+/* Examines a source. given: the path that the user named. */
 void doctor_examine_source(struct doctor *doctor, const char *given);
 
 /* Examines the folder of the index of the sources that were examined before. */

@@ -13,7 +13,7 @@
 
 enum verdict {
 	VERDICT_OK,
-	VERDICT_NOTE, /* it works, but not as well as it could */
+	VERDICT_NOTE, /* it works, but could work better */
 	VERDICT_PROBLEM, /* it prevents a view */
 };
 

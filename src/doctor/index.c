@@ -13,10 +13,10 @@
 #include "index/index_folder.h"
 #include "source/source.h"
 
-/* Bytes of an index for a file with its name. Measured: 365 with five million files. */
+/* Bytes that a file with its name takes in the index. Measured: 365 with five million files. */
 #define BYTES_PER_FILE 400
 
-/* Bytes of an empty index, with room to begin. */
+/* Bytes of an empty index and its first growth. */
 #define BYTES_MIN ((uint64_t)1 << 20)
 
 /* Finds the folder of the index. Returns 0 or -errno. */
@@ -62,11 +62,11 @@ static void examine_rights(struct doctor *doctor, int fd, const char *nearest)
 	if (fstat(fd, &status) == 0 && strcmp(nearest, doctor->findings.path) == 0 &&
 	    status.st_mode & (S_IRWXG | S_IRWXO)) {
 		findings_add(&doctor->findings, VERDICT_NOTE, "rights",
-			     "other users can enter it and see the names of all files");
+			     "other users can enter the folder and see the names of all files");
 		findings_remedy(&doctor->findings, "chmod 700 %s", quote_path(nearest));
 		return;
 	}
-	findings_add(&doctor->findings, VERDICT_OK, "rights", "it can be written");
+	findings_add(&doctor->findings, VERDICT_OK, "rights", "the folder is writable");
 }
 
 static void examine_filesystem(struct doctor *doctor, int fd)
@@ -104,7 +104,7 @@ void doctor_examine_index(struct doctor *doctor)
 
 	if (locate(doctor, &folder) < 0 || !folder) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "index",
-			     "no folder is known for it");
+			     "cannot find a folder for the index");
 		findings_remedy(&doctor->findings, "set HOME, or name a folder: --index=DIR");
 		return;
 	}
@@ -112,7 +112,8 @@ void doctor_examine_index(struct doctor *doctor)
 	fd = nearest ? open_nearest(nearest) : -1;
 	findings_about(&doctor->findings, "index", folder);
 	if (fd < 0) {
-		findings_add(&doctor->findings, VERDICT_PROBLEM, "rights", "cannot open it");
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "rights",
+			     "cannot open the folder");
 		findings_remedy(&doctor->findings, "name a folder of your own: --index=DIR");
 	} else {
 		examine_filesystem(doctor, fd);

@@ -17,13 +17,13 @@
 /* Open files that a daemon needs for itself. Measured: it starts with 24. */
 #define FILES_NEEDED 64
 
-/* With a lower limit, programs that open many files of the view reach it. */
+/* If the limit is lower, programs that open many files of the view can reach it. */
 #define FILES_ENOUGH 1024
 
-/* One home folder may need more watches than this. */
+/* A single home folder can need more watches than this. */
 #define WATCHES_ENOUGH 8192
 
-/* Default of the kernel. */
+/* Default of the kernel for queued events. */
 #define EVENTS_ENOUGH 16384
 
 /* ---- FUSE ---------------------------------------------------------------------------- */
@@ -71,7 +71,8 @@ static bool fuse_conf_has(const char *word)
 	return false;
 }
 
-/* Never a problem, as few views are shared. */
+/* Examines whether a view can be shared. Without permission the verdict is still ok, as few views
+ * are shared. */
 static void examine_sharing(struct doctor *doctor)
 {
 	if (caller_try_impersonation() == 0)
@@ -120,9 +121,9 @@ static void examine_instances(struct doctor *doctor, uint64_t used)
 	if (limit.max == UINT64_MAX)
 		return;
 	findings_add(&doctor->findings, is_left ? VERDICT_OK : VERDICT_NOTE, "instances",
-		     "%s of %s inotify instances are taken; a view takes one for each source%s",
+		     "%s of %s inotify instances are in use; a view takes one for each source%s",
 		     number_format(first, used), number_format(second, limit.max),
-		     is_left ? "" : ", and walks the source each minute without it");
+		     is_left ? "" : ", and without an instance walks the source each minute");
 	if (!is_left)
 		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu", limit.setting,
 				(unsigned long long)(limit.max < 128 ? 512 : 4 * limit.max));
@@ -210,7 +211,8 @@ static void examine_confinement(struct doctor *doctor)
 			"run Linux 5.13 or later with lsm=landlock,... on its command line");
 }
 
-/* The units of a user need the user's instance of systemd, those of root that of the system. */
+/* Units of a user need the user's instance of systemd. Units of root need the instance of the
+ * system. */
 static void examine_systemd(struct doctor *doctor)
 {
 	char path[64] = "/run/systemd/system";

@@ -22,7 +22,7 @@ static void add_showing_view(struct doctor *doctor, const char *absolute)
 	findings_add(&doctor->findings, VERDICT_PROBLEM, "mount point",
 		     "it is in %s, a source of the view at %s",
 		     quote_path(bytes_text(&showing.source)), quote_path(showing.view));
-	findings_remedy(&doctor->findings, "choose one outside of that source");
+	findings_remedy(&doctor->findings, "choose a mount point outside of that source");
 }
 
 /* ---- a mounted view ------------------------------------------------------------------ */
@@ -38,7 +38,7 @@ static void add_advice(struct doctor *doctor, const json_t *advice)
 {
 	for (size_t i = 0; i < json_array_size(advice); i++) {
 		findings_add(&doctor->findings, VERDICT_NOTE, "speed",
-			     "reading it could be faster");
+			     "reading the view could be faster");
 		findings_remedy(&doctor->findings, "%s",
 				json_string_value(json_array_get(advice, i)));
 	}
@@ -72,25 +72,26 @@ static void examine_view(struct doctor *doctor, const char *view)
 	r = status_file_read(view, &status);
 	if (r < 0) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
-			     "cannot read its status: %s", error_text(r));
-		findings_remedy(&doctor->findings, "%s",
-				r == -EACCES
-					? "run this as the user who mounted it"
-					: "unmount it with 'fusermount3 -uz' and mount it again");
+			     "cannot read the status of the view: %s", error_text(r));
+		findings_remedy(
+			&doctor->findings, "%s",
+			r == -EACCES
+				? "run twinfs doctor as the user who mounted the view"
+				: "unmount the view with 'fusermount3 -uz' and mount it again");
 		return;
 	}
 	if (json_object_get(status, "problem")) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
-			     "it cannot update its index: %s", text_of(status, "problem"));
-		findings_remedy(
-			&doctor->findings,
-			strcmp(text_of(status, "problem"), error_text(ENOENT)) == 0
-				? "unmount it and mount it again, as its index was deleted: %s"
-				: "free space on the disk of the index: %s",
-			text_of(status, "index"));
+			     "the view cannot update its index: %s", text_of(status, "problem"));
+		findings_remedy(&doctor->findings,
+				strcmp(text_of(status, "problem"), error_text(ENOENT)) == 0
+					? "unmount the view and mount it again, as its index was "
+					  "deleted: %s"
+					: "free space on the disk of the index: %s",
+				text_of(status, "index"));
 	} else {
 		findings_add(&doctor->findings, VERDICT_OK, "view",
-			     "it is mounted, and %s; watch: %s", text_of(status, "state"),
+			     "the view is mounted, and %s; watch: %s", text_of(status, "state"),
 			     text_of(status, "watch"));
 	}
 	add_counts(doctor, status);

@@ -18,7 +18,7 @@
 /* Limits up to which a source is counted. */
 static const struct census_limits limits = {.names = 2000000, .milliseconds = 2000};
 
-/* A note is given if more than one in this number of files has another owner. */
+/* A note is given if more than one of this number of files belongs to another user. */
 #define FOREIGN_SHARE 20
 
 static void examine_filesystem(struct doctor *doctor, int fd)
@@ -30,13 +30,13 @@ static void examine_filesystem(struct doctor *doctor, int fd)
 		break;
 	case FILESYSTEM_UNKNOWN:
 		findings_add(&doctor->findings, VERDICT_OK, "file system",
-			     "of a type whose time stamps may be coarse: a changed file is "
+			     "of a type whose time stamps can be coarse: a changed file is "
 			     "compared a few seconds later");
 		break;
 	case FILESYSTEM_REMOTE:
 		findings_add(&doctor->findings, VERDICT_NOTE, "file system",
-			     "remote, or served by a program: the kernel does not report changes "
-			     "by others, so it is walked each minute");
+			     "remote, or served by a program: the kernel does not report all "
+			     "changes, so the source is walked each minute");
 		findings_remedy(&doctor->findings,
 				"run twinfs on the file server, or set the interval of walks: "
 				"twinfs mount --interval=10m");
@@ -49,8 +49,9 @@ static void examine_disk(struct doctor *doctor, int fd)
 	static const char *const words[] = {
 		[DISK_UNKNOWN] = "of unknown kind: files are read in any order",
 		[DISK_SOLID] = "does not rotate: files are read in any order",
-		[DISK_ROTATING] = "reports that it rotates: files are read in its order if that "
-				  "helps (--disk=solid disables it)",
+		[DISK_ROTATING] =
+			"reports that it rotates: files are read in the order of the disk "
+			"if that is faster (--disk=solid disables this)",
 	};
 
 	findings_add(&doctor->findings, VERDICT_OK, "disk", "%s", words[disk_kind(fd)]);
@@ -75,10 +76,10 @@ static void examine_mounts(struct doctor *doctor, const char *path)
 	if (count == 0)
 		return;
 	findings_add(&doctor->findings, VERDICT_NOTE, "mounts",
-		     "%zu other file %s mounted in it, such as %s, will not be entered", count,
-		     plural(count, "system", "systems"), quote_path(first));
+		     "%zu other file %s mounted in the source, such as %s, will not be entered",
+		     count, plural(count, "system", "systems"), quote_path(first));
 	findings_remedy(&doctor->findings,
-			"use --cross-file-systems, or name them as sources, to include them");
+			"to include them, use --cross-file-systems or name them as sources");
 }
 
 static void examine_watches(struct doctor *doctor, const struct census *census, bool is_watched)
@@ -93,7 +94,7 @@ static void examine_watches(struct doctor *doctor, const struct census *census, 
 		     plural(census->directories, "directory", "directories"),
 		     fits ? "" : ", and no more than ",
 		     fits ? "" : number_format(left, doctor->watches_left),
-		     fits ? "" : " can be watched, so it is walked each minute too");
+		     fits ? "" : " can be watched, so the source is also walked each minute");
 	if (!fits)
 		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu",
 				doctor->watches.setting,
@@ -117,12 +118,12 @@ static void examine_owners(struct doctor *doctor, const struct census *census)
 	}
 	if (geteuid() == 0 || census->foreign * FOREIGN_SHARE <= census->sampled)
 		return;
-	findings_add(&doctor->findings, VERDICT_NOTE, "owners",
-		     "%llu of %llu files in the sample belong to other users: there are no leases "
-		     "on those, "
-		     "so remove, move, link and dedupe refuse to act on them",
-		     (unsigned long long)census->foreign, (unsigned long long)census->sampled);
-	findings_remedy(&doctor->findings, "run twinfs as their owner, or as root");
+	findings_add(
+		&doctor->findings, VERDICT_NOTE, "owners",
+		"%llu of %llu files in the sample belong to other users: this user cannot "
+		"take leases on such files, so remove, move, link and dedupe refuse to act on them",
+		(unsigned long long)census->foreign, (unsigned long long)census->sampled);
+	findings_remedy(&doctor->findings, "run twinfs as the owner of the files, or as root");
 }
 
 static void examine_open(struct doctor *doctor, const char *path, int fd)
@@ -153,11 +154,12 @@ void doctor_examine_source(struct doctor *doctor, const char *given)
 	if (fd >= 0) {
 		examine_open(doctor, path, fd);
 	} else {
-		findings_add(&doctor->findings, VERDICT_PROBLEM, "readable", "cannot read it: %s",
-			     error_text(error));
+		findings_add(&doctor->findings, VERDICT_PROBLEM, "readable",
+			     "cannot read the source: %s", error_text(error));
 		findings_remedy(&doctor->findings,
-				error == EACCES ? "run twinfs as a user with permission to read it"
-						: "name an existing folder");
+				error == EACCES
+					? "run twinfs as a user with permission to read the source"
+					: "name an existing folder");
 	}
 	findings_about(&doctor->findings, "machine", NULL);
 }

@@ -227,7 +227,7 @@ def test_source_with_enough_watches_needs_no_remedy(twinfs, source):
 # sources
 
 @pytest.mark.parametrize("number, verdict, words", [
-    (NFS, "note", "remote"), (UNKNOWN, "ok", "may be coarse")])
+    (NFS, "note", "remote"), (UNKNOWN, "ok", "can be coarse")])
 def test_remote_or_unknown_file_system_is_named(
         twinfs, source, take_filesystem_for, number, verdict, words):
     take_filesystem_for(number)
