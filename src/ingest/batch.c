@@ -10,13 +10,13 @@
 #include "base/array.h"
 #include "base/thread.h"
 
-/* Maximum number of changes in a transaction. Large enough that commits, which wait for the disk,
- * are rare. Small enough that the dirty pages and the batch (about 200 bytes a change) stay within
- * 16 MiB. */
+/* Maximum number of changes in a transaction. The number is large so that commits, which wait for
+ * the disk, are rare. It keeps the dirty pages and the batch (about 200 bytes a change) within 16
+ * MiB. */
 #define BATCH_CHANGES ((size_t)32 << 10)
 #define BATCHES_MAX 3
-/* Number of changes that are committed while the writer thread is idle: at the start of a walk, or
- * if walking is slower than writing. */
+/* Number of changes that are committed early if the writer thread is idle. The thread is idle at
+ * the start of a walk, or if walking is slower than writing. */
 #define BATCH_CHANGES_EARLY ((size_t)4 << 10)
 
 struct batch {
@@ -61,8 +61,8 @@ static int apply_body(struct catalog_writer *w, void *context)
 	uint32_t scan = writer->scan;
 	int r = 0;
 
-	/* In a scan more batches follow, so the list of sizes is deferred. After a recheck the
-	 * comparison needs that list. */
+	/* In a scan more batches follow, so the list by size is deferred. After a recheck the
+	 * comparison needs the list at once. */
 	if (scan && batch->count >= BATCH_CHANGES_EARLY)
 		r = catalog_defer_sizes(w);
 	if (!scan)

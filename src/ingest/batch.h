@@ -2,7 +2,7 @@
 #ifndef INGEST_BATCH_H
 #define INGEST_BATCH_H
 
-/* Carries name changes to the catalog. Many threads put the changes of one directory at a time, and
+/* Passes name changes to the catalog. Many threads put the changes of one directory at a time, and
  * one thread commits them in large transactions.
  *
  *   walkers --batch_writer_put--> [batch being filled] --full--> queue --> writer thread --> LMDB
@@ -16,11 +16,11 @@
 
 struct batch_writer;
 
-/* Makes a writer. Its thread starts with the first full batch. A recheck with few changes starts
- * none: the caller of batch_writer_finish() commits them.
+/* Makes a writer. Its thread starts with the first full batch. A recheck with few changes starts no
+ * thread. The thread that calls batch_writer_finish() then commits the changes.
  *
- * hooks	borrowed; asked before each commit whether renames are trusted; NULL: the sources
- *		are not followed
+ * hooks	borrowed; called before each commit to find out whether renames are trusted; NULL:
+ *		the sources are not followed
  * scan		the number for catalog_apply(), 0: a new one for each batch
  *
  * Returns 0 or -ENOMEM. */

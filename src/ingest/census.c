@@ -13,14 +13,14 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 
-/* Regular files of a directory whose owner is checked. */
+/* Number of regular files in each directory whose owner is checked. */
 #define SAMPLES 4
 
 /* The clock is read after this number of names. */
 #define NAMES_PER_CHECK 256
 
-/* A stack of paths that are still to be listed, relative to the root. Depth first, so that few
- * paths wait. */
+/* A stack of paths that are still to be listed, relative to the root. The walk is depth first, so
+ * that few paths wait. */
 struct counting {
 	struct census *census;
 	const struct census_limits *limits;
@@ -71,7 +71,7 @@ static void sample(struct census *census, int folder, const char *name)
 	census->foreign += status.st_uid != geteuid();
 }
 
-/* Returns the type of a name, also where the file system does not report it. */
+/* Returns the type of a name, even if the file system does not report types in listings. */
 static unsigned char type_of(int folder, const struct dirent *entry)
 {
 	struct stat status;

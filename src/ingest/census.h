@@ -19,9 +19,9 @@ struct census {
 	uint64_t directories; /* including the tree itself */
 	uint64_t files; /* everything that is not a directory */
 	uint64_t unreadable; /* directories that could not be listed */
-	uint64_t sampled; /* regular files whose owner was checked, a few in each directory */
+	uint64_t sampled; /* regular files whose owner was checked: a few in each directory */
 	uint64_t foreign; /* sampled files that another user owns */
-	bool complete; /* false: a limit was reached, the tree is larger */
+	bool complete; /* false: a limit was reached, so the tree is larger */
 };
 
 /* Counts the names below an open directory. Does not enter other file systems or follow symlinks.

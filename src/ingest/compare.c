@@ -27,11 +27,11 @@
 #define DESCRIPTORS_LEFT 48
 #define DESCRIPTORS_MAX 512
 
-/* Holes are not read, but hashed as zeros. A file that has more bytes in holes than this is hashed
- * only after it was found equal to another file. */
+/* Holes are not read, but hashed as zeros. If a file has more bytes in holes than this, it is
+ * hashed only after it was found equal to another file. */
 #define HASHED_HOLES ((uint64_t)256 << 20)
 
-/* A file in the comparison, or several that are known to be equal. */
+/* A file in the comparison, or several files that are known to be equal. */
 struct compared {
 	struct strand strand;
 	uint64_t file; /* the file that is read */
@@ -135,7 +135,7 @@ static int finish(void *context, struct strand *strand)
 	int r;
 
 	if (compared->reading.fd < 0)
-		return 0; /* an empty file, or one that is a single hole */
+		return 0; /* the file is empty or a single hole */
 	r = reading_close(&compared->reading, c->contents->ingest->catalog);
 	if (r)
 		atomic_fetch_add(&c->contents->postponed, 1);
@@ -159,7 +159,7 @@ static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
 	if (offset >= compared->data_known && offset < compared->data_from)
 		return compared->data_from - offset;
 	if (open_compared(c, compared))
-		return 0; /* the read will fail too */
+		return 0; /* the read will fail and report the error */
 	data = lseek(compared->reading.fd, (off_t)offset, SEEK_DATA);
 	if (data < 0)
 		data = errno == ENXIO ? (off_t)c->prefix->key.size : (off_t)offset;
@@ -170,7 +170,7 @@ static uint64_t hole(void *context, struct strand *strand, uint64_t offset)
 	return compared->data_from - offset;
 }
 
-/* Asks the kernel to read ahead a long piece of the file, if the disk must seek between files. */
+/* If the disk must seek between files, asks the kernel to read ahead a long piece of the file. */
 static void fetch_turn(const struct comparison *c, struct compared *compared, uint64_t offset,
 		       size_t length)
 {
@@ -234,9 +234,9 @@ static int add_candidates(struct comparison *c, const struct compared *compared)
 	return r;
 }
 
-/* Returns true if a representative no longer has the hash of its group: its bytes changed, but its
- * times did not. Files equal to it are not members of the group, so the comparison is repeated with
- * another representative. */
+/* Returns true if a representative no longer has the hash of its group, as its bytes changed
+ * without a change of its times. Files equal to the representative are then not equal to the group,
+ * so the comparison is repeated with another representative. */
 static bool is_stale_representative(const struct compared *compared, const struct hash128 *hash)
 {
 	return !compared->first && compared->group && hash &&
@@ -268,15 +268,16 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	}
 	if (r < 0 || !delta)
 		return r;
-	/* Without a hash, the prefix hash takes its place. It covers all bytes of a small file. */
+	/* If the class has no hash, the prefix hash is used, which covers all bytes of a small
+	 * file. */
 	class.whole = hash;
 	class.hash = hash ? *hash : c->prefix->key.hash;
 	class.count = c->files.length / sizeof(struct file_result) - class.first;
 	return bytes_append(&c->classes, &class, sizeof(class));
 }
 
-/* Records an error for each candidate of a class with holes that are too long to be hashed. Rivals
- * do not change. */
+/* Records an error for each candidate of a class with holes that are too long to be hashed. Records
+ * of rivals do not change. */
 static void refuse(void *context, struct strand *strand)
 {
 	for (; strand; strand = strand->equal) {
@@ -338,13 +339,13 @@ static int add_contents(struct comparison *c)
 							   .alone = !small,
 							   .counted = !small});
 			if (small)
-				break; /* one file represents the others */
+				break; /* one file represents the other files */
 		}
 	}
 	return r;
 }
 
-/* Adds one member as the representative of its group. Each attempt uses another member. */
+/* Adds one member of the group as its representative. Each attempt uses another member. */
 static int add_representative(struct comparison *c, uint64_t group_id)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -422,9 +423,8 @@ static void close_all(struct comparison *c)
 		reading_abandon(&c->list[i].reading);
 }
 
-/* Records an error for each undecided candidate: so many contents have the same seeded hash that
- * the memory is too small to compare them. Such files are shown in uniques/, like every file that
- * is not compared. */
+/* Records an error for each undecided candidate, as too many contents have the same seeded hash to
+ * be compared in memory. uniques/ shows such files, as it shows every file that is not compared. */
 static void note_too_many(struct comparison *c)
 {
 	for (size_t i = 0; i < c->count; i++) {
@@ -464,8 +464,8 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 	return r;
 }
 
-/* Returns true if a rival could not be read. A file that equals no group so far may be equal to
- * that rival's group. */
+/* Returns true if a rival could not be read. A file that was found equal to no group is then
+ * possibly equal to the rival's group. */
 static bool rival_is_lost(const struct comparison *c)
 {
 	for (size_t i = 0; i < c->count; i++) {

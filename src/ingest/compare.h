@@ -3,7 +3,7 @@
 #define INGEST_COMPARE_H
 
 /* Compares the undecided prefixes block by block until all are done. Each comparing thread runs
- * this. Takes the struct contents; returns NULL. */
+ * this. Takes a struct contents and returns NULL. */
 void *compare_run(void *contents);
 
 #endif

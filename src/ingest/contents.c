@@ -20,23 +20,22 @@
  * A window is one round of these stages. Its results are committed while the next window is read.
  * On disks that seek, both stages take files in the order of the disk (disk_order.h).
  *
- * Memory: 64 bytes a candidate and about 180 a prefix, which is 16 MiB for a full window, and the
- * bytes of small contents. On machines with little memory the limits are parts of the available
- * memory.
+ * Memory: 64 bytes for each candidate, about 180 for each prefix, and the bytes of small contents.
+ * Candidates and prefixes take 16 MiB for a full window. On machines with little memory the limits
+ * are parts of the available memory.
  */
 #define WINDOW_BYTES ((size_t)16 << 20)
 #define WINDOW_PART 8
 #define BYTES_A_FILE 256
-/* During the commit of the last window nothing is left to read, so a comparison has several
- * windows. But each window passes through the directories and the index again, so they are not
- * small. */
+/* A comparison has several windows, so that files are read during most commits. Each window passes
+ * through the directories and the index again, so windows are not small. */
 #define WINDOW_FILES_MIN ((size_t)32 << 10)
 #define WINDOWS 4
 #define CACHED_BYTES ((size_t)16 << 20)
 #define CACHED_PART 16
 
-/* A comparing thread also waits for the disk, so there are some even with few processors. Each
- * thread needs a few MiB for blocks. */
+/* Minimum number of comparing threads. They often wait for the disk, so several run even on few
+ * processors. Each thread needs a few MiB for blocks. */
 #define COMPARERS_MIN 4
 
 #define PAUSE_MS_MIN 25
@@ -78,7 +77,7 @@ static bool has_rivals(const struct contents *contents, const struct prefix *pre
 	return contents->window.list[prefix->contents->first - 1].rivals;
 }
 
-/* Emits the prefixes that are decided, and lists those that have to be compared. */
+/* Adds the results of decided prefixes, and lists the prefixes that have to be compared. */
 static int sort_prefixes(struct contents *contents)
 {
 	CLEANUP_BYTES struct bytes files = {0};
@@ -181,7 +180,7 @@ static int compare_undecided(struct contents *contents)
 	return r;
 }
 
-/* last: no other window follows */
+/* Compares the files of one window. last: no other window follows. */
 static int compare_window(struct contents *contents, bool last)
 {
 	int r, committed;
@@ -218,7 +217,7 @@ static size_t window_files(const struct ingest *ingest)
 	return (size_t)(files < most ? files : most);
 }
 
-/* sizes: NULL for all */
+/* Compares the files of these sizes; NULL: all sizes. */
 static int compare_all(struct contents *contents, const struct ingest_sizes *sizes,
 		       bool skip_errors)
 {
@@ -257,8 +256,8 @@ static int compare_until_quiet(struct contents *contents)
 	return r;
 }
 
-/* Sets the totals of the progress. *waits: a file has to be read, or one that could not be read is
- * tried again. */
+/* Sets the totals of the progress. Sets *waits to whether a file has to be read, or a file that
+ * could not be read is tried again. */
 static int measure(struct ingest *ingest, bool *waits)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -278,8 +277,8 @@ static int measure(struct ingest *ingest, bool *waits)
 	return r;
 }
 
-/* Sets result.pending: files that were postponed, files that could not be decided without those,
- * and files that were deleted after the walk. */
+/* Sets result.pending. It counts files that were postponed, files that could not be decided without
+ * the postponed files, and files that were deleted after the walk. */
 static int count_pending(struct ingest *ingest)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;

@@ -50,7 +50,7 @@ static void report(struct contents *contents, struct catalog_reader *reader,
 			    error_text(error));
 }
 
-/* Returns true if this process or the machine lacks something for a moment. Such a file is read
+/* Returns true if this process or the machine lacks a resource for a moment. The file is then read
  * again later, and no error is recorded. */
 static bool is_shortage(int error)
 {

@@ -15,8 +15,8 @@
 #include "ingest/reading.h"
 #include "ingest/results.h"
 
-/* Number of candidates that a thread takes at a time. It reads their prefixes in one snapshot of
- * the index. */
+/* Number of candidates that a thread takes at a time. The thread reads their prefixes in one
+ * snapshot of the index. */
 #define TAKEN_FILES 64
 
 struct contents {
@@ -33,10 +33,10 @@ struct contents {
 	unsigned int comparers; /* maximum number of threads that compare */
 	_Atomic uint32_t next; /* index of the next piece of work for a thread */
 	uint32_t end; /* end of the work, exclusive */
-	/* an error that the index already has was logged before: it is not logged again */
+	/* errors that the index already has were logged before and are not logged again */
 	bool errors_logged;
 	_Atomic uint64_t errors;
-	bool repeats; /* this is another round: all files were counted in the progress before */
+	bool repeats; /* this is another round: the progress already counts all files */
 	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
 	_Atomic int failure; /* the first -errno that ends the work */
 };
@@ -49,11 +49,11 @@ struct contents {
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
 			   const struct file_record *file, int what, const struct reading *reading);
 
-/* Adds to the progress figures. A small file counts when its prefix is read, a longer one when its
- * class is known. Bytes count as they are read. */
+/* Adds to the progress figures. A small file counts when its prefix is read. A longer file counts
+ * when its class is known. Bytes count when they are read. */
 void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes);
 
-/* Sets contents->failure unless it is set. */
+/* Sets contents->failure unless it was set before. */
 void contents_fail(struct contents *contents, int failure);
 
 #endif

@@ -65,8 +65,8 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 	       (listed->mount_root || listed->attributes.filesystem != dir->filesystem);
 }
 
-/* Requests a walk if the directory is a mount of the same file system: a bind mount, whose inotify
- * watch may be that of another path. */
+/* Requests a walk if the directory is a bind mount: a mount of the same file system. The inotify
+ * watch of a bind mount possibly belongs to another path. */
 static void note_bind_mount(const struct diff_dir *dir, const struct listed *listed)
 {
 	if (dir->hooks && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
@@ -87,16 +87,16 @@ static uint32_t file_flags(const struct listed *listed)
 	       (name_events_are_rename(listed->events) ? FILE_MOVED : 0);
 }
 
-/* Returns true if files in the directory may have been written although no event or time shows it.
- * A recheck of single names follows events, so it does not ask. */
+/* Returns true if files in the directory were possibly written without an event or a new time.
+ * Always false for a recheck of single names, which is the result of events. */
 static bool may_have_hidden_stores(const struct diff_dir *dir)
 {
 	return dir->recheck->scope != RECHECK_NAMES &&
 	       filesystem_may_hide_stores(dir->filesystem_type);
 }
 
-/* Sets *is to whether the index has this directory and it is the listed one. Returns 0 or
- * -errno. */
+/* Sets *is to whether the index has the directory with this id and it is the listed directory.
+ * Returns 0 or -errno. */
 static int is_in_index(const struct diff_dir *dir, uint64_t id, const struct listed *listed,
 		       bool *is)
 {
@@ -108,13 +108,13 @@ static int is_in_index(const struct diff_dir *dir, uint64_t id, const struct lis
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Outcome: the name now means something else. */
+/* Outcome: the name now refers to another inode. */
 enum {
 	NAME_SWAPPED = 1
 };
 
 /* Finds the id of a directory that the index does not have under this name. If the directory was
- * moved here, sets *id to its old id and *moved; otherwise *id, a new id, stays. */
+ * moved here, sets *id to its old id, and *moved. If not, *id stays a new id. */
 static int identify(const struct diff_dir *dir, const struct listed *listed, uint64_t *id,
 		    bool *moved)
 {
@@ -136,7 +136,7 @@ static int identify(const struct diff_dir *dir, const struct listed *listed, uin
 	r = is_in_index(dir, known, listed, moved);
 	if (r == 0 && *moved)
 		*id = known;
-	else if (r == 0) /* deleted meanwhile */
+	else if (r == 0) /* the old record was deleted meanwhile */
 		hooks->enter(hooks->context, dir->source, fd, *id);
 	return r;
 }
@@ -159,7 +159,7 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 		note_bind_mount(dir, listed);
 	if (!change->flags)
 		r = identify(dir, listed, &change->id, &moved);
-	if (r == NAME_SWAPPED) { /* an event of this directory follows */
+	if (r == NAME_SWAPPED) { /* an event in this directory follows */
 		dir->hooks->retry(dir->hooks->context, dir->recheck);
 		return 0;
 	}
@@ -238,7 +238,7 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	/* Another inode, or its mount state changed, so that the names below it are others. */
+	/* If the inode or its mount state is different, the names below are different names. */
 	if (!attributes_same_inode(&record.attributes, &listed->attributes) ||
 	    (record.flags & DIR_NOT_ENTERED) != not_entered)
 		return replace_name(diff, dir, known, listed);
@@ -257,7 +257,7 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 }
 
 /* Adds an update of the file that the index has under this name. If the name was created again, the
- * file may have changed unseen in between. */
+ * file possibly changed in between without an event. */
 static int update_file(struct diff *diff, uint64_t id, const struct listed *listed, bool untrusted)
 {
 	uint32_t flags = listed->events & EVENT_CREATED ? 0 : file_flags(listed);
@@ -270,8 +270,8 @@ static int update_file(struct diff *diff, uint64_t id, const struct listed *list
 						    .attributes = listed->attributes});
 }
 
-/* Sets *is to whether a store to the file may have been missed, so that a member of a group is not
- * trusted to have its bytes. Returns 0 or -errno. */
+/* Sets *is to whether a store to the file was possibly missed. A member of a group is then not
+ * trusted to have the bytes of the group. Returns 0 or -errno. */
 static int is_untrusted(const struct diff_dir *dir, const struct listed *listed, uint64_t id,
 			bool *is)
 {
@@ -320,7 +320,8 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 
 /* ---- the directory ------------------------------------------------------------------- */
 
-/* Orders names by cookie, which is the order of the index, and is faster to sort than names. */
+/* Orders names by cookie. This is the order of the index, and cookies are faster to sort than
+ * names. */
 static int compare_names(uint64_t first, struct name a, uint64_t other_first, struct name b)
 {
 	uint32_t common = a.length < b.length ? a.length : b.length;
@@ -372,7 +373,7 @@ static int add_known(struct diff *diff, const struct diff_dir *dir, struct known
 	return 0;
 }
 
-/* Reads all names that the index has. They are borrowed from the snapshot. */
+/* Reads all names that the index has in the directory. The names are borrowed from the snapshot. */
 static int load_all_known(struct diff *diff, const struct diff_dir *dir, struct known_list *known)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -393,7 +394,7 @@ static bool is_listed(const struct diff_dir *dir, const struct listing *listing,
 					     sizeof(struct listed *), by_cookie);
 }
 
-/* Reads those names of the index that are rechecked. */
+/* Reads those names of the directory in the index that are rechecked. */
 static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
 			  const struct listing *listing, struct known_list *known)
 {

@@ -2,8 +2,8 @@
 #ifndef INGEST_DIFF_H
 #define INGEST_DIFF_H
 
-/* The differences between the listing of a directory and what the index has of it. One struct diff
- * is reused for many directories and is not shared between threads. */
+/* The differences between the listing of a directory and the names that the index has of the
+ * directory. One struct diff is reused for many directories and is not shared between threads. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 #include "catalog/change.h"
 #include "ingest/listing.h"
 
-/* A directory in the listing whose tree has to be walked next. Directories that are not entered are
- * not among them. */
+/* A directory in the listing whose tree has to be walked next. Directories that the walk does not
+ * enter are left out. */
 struct found_dir {
 	struct name name; /* borrowed from the listing, as are the attributes */
 	const struct attributes *attributes;
@@ -40,14 +40,14 @@ struct diff_dir {
 	uint32_t source;
 	uint32_t filesystem; /* the catalog's number */
 	uint32_t filesystem_type; /* f_type of statfs(2) */
-	bool known; /* false: the index has no names of it yet */
+	bool known; /* false: the index has no names in the directory yet */
 	bool cross_mounts;
 	/* an exclude glob has a slash, so the path decides which names are excluded */
 	bool by_path;
 	const struct recheck *recheck; /* borrowed */
 	const struct ingest_hooks *hooks; /* borrowed, or NULL */
 	int fd; /* of the directory, for hooks->identify */
-	struct attributes hidden; /* attributes of a directory that is left out: the index folder */
+	struct attributes hidden; /* attributes of the index folder, which is left out */
 	struct catalog *catalog; /* borrowed */
 	struct catalog_reader *reader; /* set during a comparison */
 };
@@ -58,7 +58,7 @@ void diff_free(struct diff *diff);
  * compared. Returns 0 or -errno. */
 MUST_CHECK int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing);
 
-/* Appends a change, about the directory itself. Returns 0 or -ENOMEM. */
+/* Appends a change of the directory itself. Returns 0 or -ENOMEM. */
 MUST_CHECK int diff_add(struct diff *diff, const struct name_change *change);
 
 #endif

@@ -10,15 +10,15 @@
 #include "ingest/disk_kind.h"
 #include "ingest/disk_order.h"
 
-/* Larger files are read in turns, as they may differ long before their end. */
+/* Larger files are read in turns, as they can differ long before their end. */
 #define BATCHED_FILE_MAX (UINT64_C(16) << 20)
 
-/* Parts of the budget: for one batch while another one is compared, and for one class. */
+/* Parts of the budget for one batch, while another batch is compared, and for one class. */
 #define BATCH_PART 8
 #define CLASS_PART 4
 
-/* Bytes that are read from one file before the disk seeks to the next. Seeks then take a tenth of
- * the time. */
+/* Number of bytes that are read from one file before the disk seeks to the next file. With this
+ * number seeks take a tenth of the time. */
 #define TURN_MIN (UINT64_C(1) << 20)
 #define TURN_FIRST (UINT64_C(8) << 20)
 #define TURN_MAX (UINT64_C(32) << 20)
@@ -199,8 +199,8 @@ static int by_candidate_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Requests all files of a batch in the order of their positions. A file that fails here fails again
- * in the comparison, which reports it. */
+/* Requests all files of a batch in the order of their positions. If a file fails here, it fails
+ * again in the comparison, which reports the error. */
 static void fetch_batch(struct contents *contents, uint32_t batch)
 {
 	struct disk_order *order = &contents->order;
@@ -261,7 +261,7 @@ uint64_t disk_order_turn(const struct disk_order *order, uint64_t offset, size_t
 		return 0;
 	if (turn > TURN_MAX)
 		turn = TURN_MAX;
-	/* Files that differ do so early in most cases. */
+	/* Files that differ mostly differ near their beginning. */
 	if (turn > TURN_FIRST && turn > offset)
 		turn = offset > TURN_FIRST ? offset : TURN_FIRST;
 	return turn < TURN_MIN ? TURN_MIN : turn;

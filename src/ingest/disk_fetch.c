@@ -16,7 +16,8 @@
  * (read_ahead_kb). */
 #define PIECE_BYTES (UINT64_C(128) << 10)
 
-/* Limits of the prefetched bytes. They wait in memory that is free anyway; more helps little. */
+/* Limits of the prefetched bytes. Prefetched bytes wait in free memory. A larger budget helps
+ * little. */
 #define BUDGET_MAX (UINT64_C(1) << 30)
 #define BUDGET_PART 8
 

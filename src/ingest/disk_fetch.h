@@ -3,7 +3,7 @@
 #define INGEST_DISK_FETCH_H
 
 /* The position of a file on its disk, and prefetching into the page cache of the kernel.
- * Prefetching only saves time: the comparison reads the file itself, from the cache. Any thread. */
+ * Prefetching only saves time. The comparison still reads the file, from the cache. Any thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -17,7 +17,7 @@ uint64_t disk_fetch_place(int fd);
  * when it is read. Blocks only while the queue of the disk is full. */
 void disk_fetch_range(int fd, uint64_t offset, uint64_t length);
 
-/* Returns true if the page at offset is cached, or if that cannot be found out. */
+/* Returns true if the page at offset is cached, or if its state is unknown. */
 bool disk_fetch_is_cached(int fd, uint64_t offset);
 
 /* Returns how many bytes may be prefetched: a part of the memory of this machine. */

@@ -10,7 +10,7 @@
 #include "base/bytes.h"
 #include "base/mountinfo.h"
 
-/* Maximum depth, such as a loop device over a file on an overlay on a loop device. */
+/* Maximum number of layers, such as a loop device over a file on an overlay on a loop device. */
 #define LAYERS_MAX 8
 
 /* The next thing to examine: a device, or a mount to find. */
@@ -65,7 +65,7 @@ static bool examine_path(struct layer *layer, const char *path)
 
 /* ---- devices ------------------------------------------------------------------------- */
 
-/* Outcome: the next layer decides. */
+/* Outcome: the next layer below decides. */
 enum {
 	DEVICE_BELOW = -1
 };
@@ -74,14 +74,14 @@ static int kind_of_device(const struct disk_kind_places *places, struct layer *l
 {
 	AUTO_FREE char *rotating = NULL, *below = NULL;
 
-	/* A partition has no queue; the directory above is that of its disk. */
+	/* A partition has no queue. The parent directory belongs to the disk of the partition. */
 	if (!read_line(places, layer->device, "queue/rotational", &rotating) &&
 	    !read_line(places, layer->device, "../queue/rotational", &rotating))
 		return DISK_UNKNOWN;
 	if (strcmp(rotating, "1") == 0)
 		return DISK_ROTATING;
-	/* A loop device inherits the value of its backing device, but not if that file system has
-	 * none. */
+	/* A loop device inherits the value of its backing device. If the file system of the backing
+	 * file has no device, it inherits no value. */
 	if (read_line(places, layer->device, "loop/backing_file", &below) &&
 	    examine_path(layer, below))
 		return DEVICE_BELOW;
@@ -124,8 +124,8 @@ static bool find_below(struct layer *layer, char *type, char *source, const char
 	return path[0] == '/' && examine_path(layer, path);
 }
 
-/* Parses a line of mountinfo. Returns true if it is the mount of the layer. *found: the layer below
- * it was found. */
+/* Parses a line of mountinfo. Returns true if the line is the mount of the layer. Sets *found to
+ * whether the layer below the mount was found. */
 static bool is_mount(char *line, struct layer *layer, bool *found)
 {
 	char *at = strstr(line, " - "), *rest = NULL;

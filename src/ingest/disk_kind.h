@@ -6,12 +6,12 @@
  * of /sys and /proc. */
 
 enum disk_kind {
-	DISK_UNKNOWN, /* no local disk, or none was found */
+	DISK_UNKNOWN, /* the disk is not local, or was not found */
 	DISK_SOLID,
 	DISK_ROTATING, /* as reported: virtual disks often report this wrongly */
 };
 
-/* Paths that are read, which a test can replace. */
+/* Paths that are read. A test can replace them. */
 struct disk_kind_places {
 	const char *sys; /* "/sys" */
 	const char *mountinfo; /* "/proc/self/mountinfo" */
@@ -19,8 +19,8 @@ struct disk_kind_places {
 
 /* Returns the kind of the disk below the file system of fd, which may be O_PATH. Follows
  * partitions, device mapper and RAID (the kernel reports one value for the whole stack), and loop
- * devices over files. Also follows file systems without a device: btrfs (the device that was
- * mounted) and overlayfs (its upper layer, or the highest lower one). */
+ * devices over files. Follows file systems without a device: btrfs to the device that was mounted,
+ * and overlayfs to its upper layer, or to its highest lower layer. */
 enum disk_kind disk_kind(int fd);
 
 /* As disk_kind(), with other paths. */

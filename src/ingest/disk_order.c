@@ -15,11 +15,11 @@
  * to 128 requests. */
 #define AHEAD_FILES 128
 
-/* Number of files that are checked for being cached. */
+/* Number of files that are checked for presence in the cache. */
 #define SAMPLED_FILES 32
 
-/* Reading this much takes a disk as long as a seek. So it is read before it is known whether it is
- * needed. */
+/* A disk reads this number of bytes in the time of a seek. So files below this size are read wholly
+ * before it is known whether all bytes are needed. */
 #define WHOLE_MAX (UINT64_C(1) << 20)
 
 /* Part of the budget for small files that wait for their comparison. */
@@ -209,7 +209,7 @@ static void fetch_prefixes(struct contents *contents, uint32_t end)
 	const struct candidate *candidate;
 
 	if (order->fetched >= end || catalog_read_begin(contents->ingest->catalog, &reader) < 0)
-		return; /* the thread that reads them reports the error */
+		return; /* the thread that reads the prefixes reports the error */
 	for (; order->fetched < end && !stop_requested(); order->fetched++) {
 		candidate = &contents->window.list[order->fetched];
 		disk_order_fetch(contents, reader, candidate,

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "ingest/disk_kind.h"
 
-/* A seek takes 4 ms and more: the move of the head and half a turn of the platter. A cache answers
+/* A seek takes at least 4 ms: the move of the head and half a turn of the platter. A cache answers
  * in 0.01 ms, a solid-state disk in 0.2 ms. */
 #define SLOW_NS (2 * MS_NS)
 

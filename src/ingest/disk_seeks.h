@@ -3,8 +3,8 @@
 #define INGEST_DISK_SEEKS_H
 
 /* Detects by the duration of reads whether a disk seeks. The kernel's report that a disk rotates is
- * not enough: virtual disks report it too, and cached reads do not seek. Not shared between
- * threads. */
+ * not enough. Virtual disks often report rotation wrongly, and cached reads do not seek. Not shared
+ * between threads. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,7 +14,7 @@ struct disk_seeks {
 	unsigned int reads, slow;
 };
 
-/* Returns true if the read took longer than one from a cache or a solid-state disk. */
+/* Returns true if the read took longer than a read from a cache or a solid-state disk. */
 bool disk_seeks_is_slow(uint64_t took_ns);
 
 /* Adds the duration of a read. Returns true if many of the last reads were slow. */

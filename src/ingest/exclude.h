@@ -10,12 +10,12 @@ struct exclude {
 	char *const *globs; /* NULL-terminated, borrowed; NULL: none */
 };
 
-/* Returns true if a glob has a slash. If none has, dir_path is not used. */
+/* Returns true if a glob has a slash. If no glob has a slash, dir_path is not used. */
 bool exclude_has_paths(const struct exclude *exclude);
 
-/* Returns true if a glob matches. A glob without a slash is matched with the name. A glob with a
- * slash is matched with the path in the source (dir_path, "" for its root, and name). '*' does not
- * match '/'. */
+/* Returns true if a glob matches. A glob without a slash is compared with the name. A glob with a
+ * slash is compared with the path in the source: dir_path ("" for the root of the source) and name.
+ * '*' does not match '/'. */
 bool exclude_matches(const struct exclude *exclude, const char *dir_path, const char *name);
 
 #endif

@@ -58,7 +58,7 @@ int ingest_purge(struct catalog *catalog)
 	return r;
 }
 
-/* Rechecks the directories; scan as for batch_writer_new(). */
+/* Rechecks the directories. scan: as in batch_writer_new(). */
 static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count,
 		   uint32_t scan)
 {
@@ -96,7 +96,7 @@ int ingest_names(struct ingest *ingest)
 		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
 	ingest->result.stopped = stop_requested();
 	/* Only a complete walk proves that a file without a name is deleted. A follower rechecks
-	 * what changed during the walk. */
+	 * directories that changed during the walk, and purges files later. */
 	if (r == 0 && !ingest->result.stopped && !ingest->hooks)
 		r = ingest_purge(ingest->catalog);
 	return r;

@@ -11,19 +11,21 @@
  *
  * Steps of the proof:
  *
- * 1. Walk: names and attributes. A file with another signature than the index has is unread.
+ * 1. Walk: names and attributes. A file whose signature differs from the index is unread.
  * 2. Plan: a file is a candidate if another file has its size.
- * 3. Prefix hashes: files with different first 16 KiB are different. They are not read further.
+ * 3. Prefix hashes: files with different first 16 KiB are different. Such files are not read
+ *    further.
  * 4. Comparison: files are equal only if all their bytes were compared, block by block. The guards
  *    of reading.h prove that no file changed between its first read and its last.
  * 5. Commit: the results of a file count only if it still has the signature that was read.
  *
  * Both functions block and use threads of their own. The caller must call them one after the other,
- * from one thread. They return early when stop_requested(), and finished results are committed.
+ * from one thread. If stop_requested(), they return early and commit finished results.
  *
  * While the sources are followed (struct ingest_hooks), ingest_recheck() keeps names current and
- * ingest_compare() keeps contents current. All of these functions may run at the same time, each
- * with its own struct ingest, if no two of them compare files of the same size.
+ * ingest_compare() keeps contents current. ingest_contents(), ingest_recheck() and ingest_compare()
+ * may run at the same time, each with its own struct ingest. Two comparisons at the same time must
+ * not have a file size in common.
  *
  * A file or directory that cannot be read is logged once with its path, recorded in the catalog as
  * an error, and counted.
@@ -42,7 +44,7 @@
 
 /* Order in which files are read. */
 enum ingest_disk {
-	/* the user chose none: decided by the kind of disk and measured read times */
+	/* the user chose no order: the kind of disk and measured read times decide */
 	INGEST_DISK_AUTO,
 	INGEST_DISK_ROTATING, /* in the order of the disk, to avoid seeks */
 	INGEST_DISK_SOLID, /* in any order */
@@ -55,18 +57,18 @@ struct ingest_settings {
 	bool cross_mounts;
 	unsigned int threads; /* 0: chosen by the number of processors and the work */
 	enum ingest_disk disk;
-	/* A folder that is left out instead of the index folder, which it contains; borrowed; NULL:
-	 * none. */
+	/* A folder that contains the index folder and is left out as a whole. NULL: only the index
+	 * folder is left out. Borrowed. */
 	const char *hidden;
 	/* Maximum time to wait for files that were written a moment ago or are open for writing.
-	 * Such files stay pending after it. */
+	 * After this time such files stay pending. */
 	unsigned int patience_ms;
 };
 
 /* Figures that another thread may read while the work is in progress. */
 struct ingest_progress {
-	_Atomic uint64_t names; /* names that the walk read */
-	_Atomic uint64_t candidates; /* files that may have to be read */
+	_Atomic uint64_t names; /* number of names that the walk read */
+	_Atomic uint64_t candidates; /* number of files that possibly have to be read */
 	_Atomic uint64_t candidate_bytes;
 	_Atomic uint64_t compared; /* candidates that are done */
 	_Atomic uint64_t compared_bytes;
@@ -74,9 +76,9 @@ struct ingest_progress {
 
 /* Which names of a directory have to be rechecked, besides the directory itself. */
 enum recheck_scope {
-	/* the given names, and the whole tree below those that are new directories */
+	/* the given names; if one is a new directory, its whole tree */
 	RECHECK_NAMES,
-	RECHECK_LISTING, /* all names, and the whole tree below those that are new directories */
+	RECHECK_LISTING, /* all names; if one is a new directory, its whole tree */
 	RECHECK_TREE, /* the whole tree below the directory */
 };
 
@@ -97,32 +99,35 @@ struct ingest_result {
 	bool stopped;
 };
 
-/* Callbacks of the follower, while it follows the sources. They are called from threads that walk
- * or compare, several at a time. They must not block or write to the catalog. */
+/* Callbacks of the follower, while it follows the sources. Several walking or comparing threads
+ * call them at the same time. Callbacks must not block or write to the catalog. */
 struct ingest_hooks {
 	/* The open directory dir is listed next. The callback adds an inotify watch to it. */
 	void (*enter)(void *context, uint32_t source, int fd, uint64_t dir);
-	/* An open directory has a name that the index does not have. The callback adds a watch.
-	 * Returns the id of the directory if it is known and was moved, or new_dir. */
+	/* An open directory has a name that the index does not have. The callback adds a watch. If
+	 * the follower knows the directory under another name, returns the known id; otherwise
+	 * returns new_dir. */
 	uint64_t (*identify)(void *context, uint32_t source, int fd, uint64_t new_dir);
 	/* The recheck failed: the path now leads to another directory than the index has, or
 	 * descriptors or memory ran out. The callback schedules it again. */
 	void (*retry)(void *context, const struct recheck *recheck);
-	/* A known directory may have become readable or unreadable, or other names in it must be
+	/* A known directory possibly became readable or unreadable, or different names in it are
 	 * excluded now. The callback schedules a recheck of its own, outside of this walk. */
 	void (*add_recheck)(void *context, const struct recheck *recheck);
-	/* Events may be missing for this source, now or later, so a walk is needed. Two causes: a
-	 * name that existed only for a moment, or in an unwatched directory, may have been a hard
-	 * link to any file. A directory that is mounted twice is watched at one mount only. */
+	/* Events of this source are possibly missing, now or later, so a walk is needed. One cause
+	 * is a name that existed only for a moment or in an unwatched directory: it was possibly a
+	 * hard link to any file. Another cause is a directory that is mounted twice, as it is
+	 * watched at one mount only. */
 	void (*needs_walk)(void *context, uint32_t source);
 	/* The name is a mount point that is not entered. Its attributes are those of the root of
 	 * another mount, so no event reports their changes. */
 	void (*not_entered)(void *context, uint64_t dir, struct name name);
-	/* Returns whether renames are trusted, by all events until now. RENAME_TRUSTED: no write
-	 * was reported since the events that led to the recheck. */
+	/* Returns whether renames are trusted, based on all events until now. RENAME_TRUSTED: no
+	 * write was reported since the events that led to the recheck. */
 	enum rename_trust (*trust)(void *context);
 	/* The file has other attributes than in the index and has to be rechecked.
-	 * ingest_contents() and ingest_compare() call this, and leave the index unchanged. */
+	 * ingest_contents() and ingest_compare() call this and do not record the attributes
+	 * themselves. */
 	void (*recheck_file)(void *context, uint64_t file);
 	/* Returns true if a file of this size with known content was added to the index after the
 	 * comparison began. Nothing was compared with that file. */
@@ -130,7 +135,7 @@ struct ingest_hooks {
 	/* The directory, or names in it, could not be read for a temporary reason. The callback
 	 * schedules a retry. */
 	void (*failed)(void *context, uint64_t dir);
-	/* Nanoseconds since 1970. The first walk saw all changes of directories before this
+	/* Nanoseconds since 1970. The first walk found all changes of directories from before this
 	 * time. */
 	int64_t since_ns;
 	void *context;
@@ -170,7 +175,8 @@ MUST_CHECK int ingest_contents(struct ingest *ingest);
 
 /* Rechecks these directories and updates the index; ingest->hooks must be set. A directory or file
  * that was moved within a source keeps its id. A directory that the index no longer has is skipped.
- * A file that lost its last name is kept until ingest_purge(), as it may get another name.
+ * A file that lost its last name stays in the index until ingest_purge(), as it can get another
+ * name.
  *
  * rechecks	count of them, borrowed; each directory once, and none below one that is rechecked
  *		with RECHECK_TREE
@@ -179,8 +185,8 @@ MUST_CHECK int ingest_contents(struct ingest *ingest);
  * with RECHECK_TREE), or another -errno if the index could not be written. */
 MUST_CHECK int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count);
 
-/* Deletes files without a name from the index. Must not run during a recheck, which may find a new
- * name of such a file. */
+/* Deletes files without a name from the index. Must not run during a recheck, as the recheck can
+ * find a new name of such a file. */
 MUST_CHECK int ingest_purge(struct catalog *catalog);
 
 struct ingest_sizes {
@@ -193,14 +199,14 @@ struct ingest_sizes {
 	void *context;
 };
 
-/* Compares files of these sizes whose content is not known, once. A file that is being written is
- * skipped, and result.pending counts it. An error that was recorded before is not logged again.
- * Returns 0 or -errno. */
+/* Compares the files of these sizes whose content is unknown, each once. A file that is being
+ * written is skipped, and result.pending counts it. An error that was recorded before is not logged
+ * again. Returns 0 or -errno. */
 MUST_CHECK int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes);
 
-/* Returns true if an operation that failed with this positive errno may succeed later although no
- * event or walk reports a change. A lack of rights is permanent until an event, and a file that is
- * too large to compare stays so. */
+/* Returns true if an operation that failed with this positive errno can succeed later without an
+ * event or walk that reports a change. If rights are missing, only an event can end that. A file
+ * that is too large to compare stays too large. */
 static inline bool ingest_error_is_temporary(int error)
 {
 	return error && error != EACCES && error != EPERM && error != EFBIG && error != E2BIG;

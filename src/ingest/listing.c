@@ -10,7 +10,7 @@
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 
-/* A large directory takes few calls. */
+/* With this size, a large directory takes few calls. */
 #define BUFFER_BYTES ((size_t)64 << 10)
 
 void listing_free(struct listing *listing)
@@ -77,7 +77,7 @@ static void examine_names(struct listing *listing, struct catalog *catalog, int 
 	size_t found = 0;
 	int r;
 
-	/* an empty listing may have no array */
+	/* the array is possibly NULL if the listing is empty */
 	if (listing->count > 1)
 		qsort(listing->entries, listing->count, sizeof(struct listed *), by_inode);
 	for (size_t i = 0; i < listing->count; i++) {
@@ -99,8 +99,8 @@ static int by_name(const void *a, const void *b)
 	return strcmp(x->name.bytes, y->name.bytes);
 }
 
-/* Removes names that occur twice: getdents64 may return a name again that is replaced between two
- * calls. */
+/* Removes names that occur twice: getdents64 can return a name twice if the name is replaced
+ * between two calls. */
 static void drop_repeated(struct listing *listing)
 {
 	struct listed **entries = listing->entries;
@@ -152,9 +152,9 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 
 	listing_clear(listing);
 	listing->filesystem_type = filesystem_type_at(dir->fd);
-	/* Where a store through a mapping changes no time, only its close event reports it. That
-	 * event may carry the name of a hard link that was removed since. So a changed ctime is
-	 * never explained by a rename alone. */
+	/* On some file systems a store through a mapping changes no time, so only the close event
+	 * reports the store. That event can have the name of a hard link that was removed since. So
+	 * on such file systems a rename alone never explains a changed ctime. */
 	reliable_times = filesystem_times_are_reliable(listing->filesystem_type);
 	for (size_t i = 0; r == 0 && i < recheck->count; i++) {
 		name = recheck->names[i];

@@ -18,7 +18,7 @@
 struct listed {
 	struct name name; /* followed by a NUL */
 	uint64_t inode; /* as the directory reports it: names are examined in this order */
-	/* the first that the name may have; set when it is compared with the index */
+	/* first cookie that the name can have; set when the name is compared with the index */
 	uint64_t cookie;
 	int error; /* positive errno of statx, 0 */
 	bool mount_root;
@@ -45,8 +45,8 @@ struct listing {
 
 void listing_free(struct listing *listing);
 
-/* Reads the names in dir and the attributes of each, in the order of inode numbers: on ext4 this is
- * the order on disk, and the order of names is not. Names that are deleted meanwhile are left out.
+/* Reads the names in dir and their attributes. Attributes are read in the order of inode numbers,
+ * which on ext4 is the order on the disk. Names that are deleted meanwhile are left out.
  *
  * Returns 0, or the -errno at which reading the directory ended.
  */
@@ -58,7 +58,7 @@ MUST_CHECK int listing_recheck(struct listing *listing, struct catalog *catalog,
 			       const struct listed_dir *dir, const struct exclude *exclude,
 			       const struct recheck *recheck);
 
-/* Removes all names: the listing of a directory that is not entered. */
+/* Removes all names, as for a directory that is not entered. */
 void listing_clear(struct listing *listing);
 
 #endif

@@ -65,7 +65,7 @@ static int add(struct window *window, const struct size_entry *entry)
 	return r;
 }
 
-/* Ends a size, of which all files were seen. A file with a unique size need not be read. */
+/* Ends a size after all its files were seen. A file with a unique size need not be read. */
 static void close_size(struct window *window, const struct size_group *group)
 {
 	if (group->files < 2)
@@ -83,23 +83,24 @@ static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
 	*wanted = entry->prefix == 0;
 	if (*wanted && plan->skip_errors)
 		r = catalog_get_error(reader, ERROR_FILE, entry->file, &error);
-	if (error) /* it failed, and did not change since */
+	if (error) /* the file could not be read, and did not change since */
 		*wanted = sizes && sizes->again && sizes->again(sizes->context, entry->file);
 	else if (*wanted && sizes && sizes->waits)
 		*wanted = !sizes->waits(sizes->context, entry->file);
 	return r;
 }
 
-/* Ends a window that is full in the middle of a size. The size moves to the next window. If it
- * fills a window alone it is split, and its later files have the earlier ones as rivals. */
+/* Ends a window that is full in the middle of a size. The size moves to the next window. If the
+ * size fills a window alone, it is split between windows, and its earlier files are rivals of the
+ * later files. */
 static void end_window(struct plan *plan, struct window *window, struct size_group *group,
 		       const struct size_entry *next)
 {
 	plan->split = group->first == 0;
 	if (plan->split) {
 		plan->position = *next;
-		group->files = 2; /* next is one */
-		group->rivals = true; /* files with a prefix follow after the unread ones */
+		group->files = 2; /* next is a further file of this size */
+		group->rivals = true; /* files with a prefix follow after the unread files */
 		close_size(window, group);
 	} else {
 		plan->position = (struct size_entry){.size = group->size};
@@ -141,7 +142,7 @@ static int collect(struct plan *plan, struct window *window, struct catalog_read
 		if (r == 0 && wanted)
 			r = add(window, &entry);
 		if (plan->sizes && entry.prefix)
-			break; /* files that were read follow after the unread ones */
+			break; /* files that were read follow after the unread files */
 	}
 	close_size(window, &group);
 	plan->split = false;

@@ -2,9 +2,9 @@
 #ifndef INGEST_PLAN_H
 #define INGEST_PLAN_H
 
-/* Chooses the files that have to be read: unread files of a size that two or more files have. They
- * are taken in windows of whole sizes, as many as fit in memory. Each window is read in the order
- * of directories. One thread. */
+/* Chooses the files that have to be read: unread files of a size that two or more files have. The
+ * plan divides these files into windows. A window has all files of as many sizes as fit in memory.
+ * Each window is read in the order of directories. One thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,15 +17,16 @@
 #include "catalog/scan.h"
 #include "ingest/ingest.h"
 
-/* A file to be read. 64 bytes, as a window holds many. */
+/* A file to be read. The struct has 64 bytes, as a window has many candidates. */
 struct candidate {
 	uint64_t file;
 	uint64_t size;
 	uint64_t digest; /* file_digest() when it was read */
 	struct hash128 hash; /* of its first bytes */
 	uint64_t place; /* position on the disk, see disk_order.h; 0: not known */
-	uint32_t next; /* the next one in a chain: its index in the window + 1, or 0 */
-	bool rivals; /* files of its size were compared before or in an earlier window */
+	uint32_t next; /* index in the window + 1 of the next candidate in a chain, or 0 */
+	/* other files of its size were compared before this run or in an earlier window */
+	bool rivals;
 	bool read; /* digest and hash are set */
 };
 
@@ -46,12 +47,14 @@ struct window {
 	size_t capacity;
 };
 
-/* Begins a plan, for some sizes or for a range from the smallest size of the catalog up. The caller
- * has set catalog, window_files, skip_errors, range and sizes. Returns 0 or -errno. */
+/* Begins a plan for given sizes, or for a range that is not below the smallest size of the catalog.
+ * The caller must set catalog, window_files, skip_errors, range and sizes first. Returns 0 or
+ * -errno. */
 MUST_CHECK int plan_begin(struct plan *plan);
 
-/* Fills the window with the next candidates, ordered by file id. The window is empty at the end.
- * Results of the window before may not be committed yet. Returns 0 or -errno. */
+/* Fills the window with the next candidates, ordered by file id. If no candidates are left, the
+ * window is empty. Results of the previous window need not be committed before this call. Returns 0
+ * or -errno. */
 MUST_CHECK int plan_next(struct plan *plan, struct window *window);
 
 /* Returns true if no candidates are left. */

@@ -23,8 +23,8 @@ static struct content *add_content(struct prefixes *prefixes, struct prefix *pre
 	return content;
 }
 
-/* Keeps the bytes to compare later files with them. Half of the budget is reserved for contents
- * that were seen before (without bytes in memory), as more copies of these are likely. */
+/* Caches the bytes for comparisons with later files. Half of the budget is reserved for contents
+ * that occurred before without bytes in memory, as more copies of such contents are likely. */
 static int cache_bytes(struct prefixes *prefixes, struct content *content, const uint8_t *bytes,
 		       size_t length, bool seen_before)
 {
@@ -64,8 +64,8 @@ static int add_mark(struct prefixes *prefixes, struct prefix *prefix, struct con
 	return mark->hh.tbl ? 0 : -ENOMEM;
 }
 
-/* Adds the mark of a content. If two contents have the same mark, the first one stays, and the
- * prefix is left to be compared block by block. */
+/* Adds the mark of a content. If two contents have the same mark, the first content keeps the mark.
+ * The files of the prefix are then compared block by block. */
 static int note_mark(struct prefixes *prefixes, struct prefix *prefix, struct content *content,
 		     const uint8_t *bytes, size_t length)
 {
@@ -82,8 +82,8 @@ static bool has_bytes(const struct content *content, const uint8_t *bytes, size_
 	return content && content->bytes && memcmp(content->bytes, bytes, length) == 0;
 }
 
-/* Finds the content with these bytes, among those with bytes in memory. NULL: none. The last
- * content is checked first: nearly always it is the only one. */
+/* Finds the content with these bytes among the contents with bytes in memory. Returns NULL if none
+ * is found. The last content is checked first, as it is nearly always the only content. */
 static struct content *find_content(const struct prefixes *prefixes, const struct prefix *prefix,
 				    const uint8_t *bytes, size_t length)
 {
@@ -113,7 +113,7 @@ static struct content *add_small_content(struct prefixes *prefixes, struct prefi
 	return r < 0 ? NULL : content;
 }
 
-/* Adds a small file to the content with its bytes, or to a new content. */
+/* Adds a small file to the content that has the bytes of the file, or to a new content. */
 static int add_small(struct prefixes *prefixes, struct prefix *prefix, uint32_t index,
 		     const uint8_t *bytes, size_t length)
 {

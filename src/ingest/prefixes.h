@@ -4,10 +4,9 @@
 
 /* Sorts the files of a window by size and prefix hash: the hash of their first 16 KiB.
  *
- * A file of at most PREFIX_BYTES is read wholly, and compared at once: the bytes of the first file
- * of each content are kept in memory and compared with later files that have the same hash. This
- * needs memory, so it ends at a budget. Files that cannot be decided here are left to refine.h:
- * longer ones, and those with a content whose bytes are not in memory.
+ * A file of at most PREFIX_BYTES is read wholly and compared at once. The bytes of the first file
+ * of each content stay in memory, within a budget. Later files with the same hash are compared with
+ * these bytes. Longer files, and files whose content has no bytes in memory, are left to refine.h.
  *
  *   prefix (size, hash)
  *     `- content: files known to be byte-equal     only of small files; several: collisions
@@ -23,7 +22,7 @@
 #include "base/attributes.h"
 #include "ingest/plan.h"
 
-/* Most files are shorter. Two longer files that differ nearly always differ in their first 16
+/* Most files are shorter. If two longer files differ, they nearly always differ in their first 16
  * KiB. */
 #define PREFIX_BYTES ((size_t)16 << 10)
 
@@ -39,15 +38,16 @@ struct prefix {
 		uint64_t size;
 		struct hash128 hash;
 	} key;
-	struct content *contents; /* of a large file: one, whose files are not known to be equal */
+	/* if the files are large: one content, whose files are not known to be equal */
+	struct content *contents;
 	uint32_t files;
 	bool has_uncached; /* some contents have no bytes in memory */
 	bool undecided; /* some contents may be equal to each other */
 	UT_hash_handle hh;
 };
 
-/* An entry that finds a content by a seeded hash, if its prefix has several contents. The seed is
- * secret: XXH3 collisions without a seed are easy to make. */
+/* An entry of the table that finds a content by a seeded hash, if the prefix has several contents.
+ * The seed is secret, as XXH3 collisions without a secret seed are easy to make. */
 struct mark {
 	struct {
 		const struct prefix *prefix;

@@ -10,8 +10,8 @@
 #include "base/stop.h"
 #include "ingest/contents_state.h"
 
-/* Files of TAKEN_FILES that a thread reads before it adds them. Their bytes stay in the cache of
- * the processor. */
+/* Number of files that a thread reads before it adds their prefixes: a part of TAKEN_FILES, so that
+ * the bytes stay in the cache of the processor. */
 #define READ_FILES 8
 
 struct prefix_reader {
@@ -46,7 +46,9 @@ static int read_block(struct prefix_reader *prefixes, struct candidate *candidat
 	}
 	r = reading_close(reading, prefixes->contents->ingest->catalog);
 	if (r == 0 && (size_t)got != length)
-		r = READING_BUSY; /* shorter than its size, then not: it is being written */
+		/* the file was shorter than its size and is no longer, so a process is writing
+		 * it */
+		r = READING_BUSY;
 	if (r)
 		return r;
 	candidate->hash = hash128(block, length);
@@ -62,13 +64,13 @@ static void read_prefix(struct prefix_reader *prefixes, uint32_t index)
 	int r = catalog_get_file(prefixes->reader, candidate->file, &file);
 
 	if (r == -ENOENT)
-		return; /* deleted meanwhile */
+		return; /* the file was deleted meanwhile */
 	if (r < 0) {
 		contents_fail(prefixes->contents, r);
 		return;
 	}
 	if (file.names == 0 || file.attributes.size != candidate->size)
-		return; /* it changed meanwhile, and is a candidate of another size */
+		return; /* the file changed meanwhile, and is a candidate of another size */
 	r = reading_open(&reading, &prefixes->opener, prefixes->reader, &file, true);
 	candidate->digest = file_digest(&file);
 	if (r == 0)

@@ -9,9 +9,9 @@
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 
-/* Guard time: two changes within it may leave the same time stamp. Kernels use the time of the last
- * tick, which is at most 10 ms ago. Some file systems store even seconds only (FAT), and other
- * hosts use clocks of their own. */
+/* Guard time: two changes within this time can leave the same time stamp. Kernels use the time of
+ * the last tick, which is at most 10 ms ago. Some file systems store even seconds only (FAT), and
+ * other hosts use clocks of their own. */
 #define GUARD_FINE_NS (20 * MS_NS)
 #define GUARD_COARSE_NS (2 * SECOND_NS + GUARD_FINE_NS)
 
@@ -25,8 +25,8 @@ void file_opener_deinit(struct file_opener *opener)
 	opener->fd = -1;
 }
 
-/* Opens a directory. If its parent is open, opens it from there, in time that does not depend on
- * the depth. */
+/* Opens a directory. If the parent is open, opens the directory from the parent, in a time that
+ * does not depend on the depth. */
 static int open_dir(const struct file_opener *opener, struct catalog_reader *reader, uint64_t dir)
 {
 	char name[NAME_BYTES_MAX + 1];
@@ -102,7 +102,7 @@ static int64_t age_ns(struct timespec then)
 {
 	struct timespec now = clock_now();
 
-	/* Centuries would overflow. */
+	/* A difference of centuries would overflow in nanoseconds. */
 	if (now.tv_sec - then.tv_sec > 3600)
 		return INT64_MAX;
 	if (then.tv_sec - now.tv_sec > 3600)
@@ -110,16 +110,16 @@ static int64_t age_ns(struct timespec then)
 	return (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + now.tv_nsec - then.tv_nsec;
 }
 
-/* Returns true if two changes may have the same time stamp for seconds. On a file system with fine
- * times, a ctime of whole seconds is rare: it means that the inode has no room for nanoseconds, as
- * on ext4 with inodes of 128 bytes. */
+/* Returns true if two changes within seconds can have the same time stamp. On a file system with
+ * fine times, a ctime of whole seconds is rare. The inode then probably has no room for
+ * nanoseconds, as on ext4 with inodes of 128 bytes. */
 static bool has_coarse_times(const struct file_opener *opener, const struct attributes *attributes)
 {
 	return opener->kind != FILESYSTEM_FINE || attributes->ctime.tv_nsec == 0;
 }
 
-/* Returns the remaining guard time. Only ctime counts: every change sets it, and no user can set
- * it to another time. */
+/* Returns the remaining guard time. Only ctime is used, as every change sets ctime and no user can
+ * choose its value. */
 static int64_t guard_left_ns(const struct attributes *attributes, bool coarse)
 {
 	int64_t guard = coarse ? GUARD_COARSE_NS : GUARD_FINE_NS;
@@ -135,8 +135,8 @@ static void wait_for_guard(int64_t left_ns)
 	clock_sleep_ms((unsigned int)(left_ns / 1000000) + 1);
 }
 
-/* Reads the attributes. Within a short guard time, waits for its end and reads them again. Returns
- * 0, READING_BUSY within a long one, or -errno. */
+/* Reads the attributes. If a short guard time has not passed, waits for its end and reads the
+ * attributes again. Returns 0, READING_BUSY if a long guard time has not passed, or -errno. */
 static int examine(struct reading *reading, const struct file_opener *opener)
 {
 	struct catalog *catalog = opener->sources->catalog;
@@ -165,17 +165,19 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!hold)
 		release_lease(reading);
-	/* With a lease one check at the end is enough. Not with coarse times: other hosts need not
-	 * respect the lease, and the guard time is too long to wait for at the end. */
+	/* With a lease one check at the end is enough. With coarse times the file is checked now,
+	 * as other hosts need not respect the lease and the guard time is too long for a wait at
+	 * the end. */
 	if (reading->leased && !has_coarse_times(opener, &file->attributes)) {
 		reading->unexamined = true;
 		reading->attributes = file->attributes;
 		return 0;
 	}
-	/* Without leases, dirty pages are written first. Then a store through an existing mapping
-	 * must fault, and sets the times. With a lease there is no such mapping, and a new one
-	 * faults at its first store. Writing the pages would only cost time: it halved the speed of
-	 * a program that wrote many files. */
+	/* Without leases, dirty pages are written first. Afterwards a store through an existing
+	 * mapping causes a page fault, which sets the times. With a lease the pages are not
+	 * written: no writable mapping exists, and the first store through a new mapping causes a
+	 * page fault. Writing the pages would halve the speed of a program that writes many files
+	 * (measured). */
 	if (reading->lease_refused)
 		(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	r = examine(reading, opener);
@@ -195,8 +197,8 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	*reading = (struct reading){.fd = file_opener_open(opener, reader, file)};
 	if (reading->fd < 0) {
 		r = reading->fd;
-		/* The name is missing, a mount point or another type of file now, or the source is
-		 * missing. */
+		/* The name or the source is missing, or the name is now a mount point or another
+		 * type of file. */
 		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ENXIO ||
 		    r == -ENODEV)
 			r = READING_GONE;
@@ -241,7 +243,7 @@ int reading_close(struct reading *reading, struct catalog *catalog)
 void reading_abandon(struct reading *reading)
 {
 	if (reading->fd >= 0)
-		close(reading->fd); /* ends the lease */
+		close(reading->fd); /* closing ends the lease */
 	reading->fd = -1;
 	reading->leased = false;
 }

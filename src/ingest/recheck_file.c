@@ -18,10 +18,11 @@
 
 #define BLOCK_BYTES ((size_t)128 << 10)
 
-/* Maximum number of members of a group that are examined. A thousand take a few milliseconds. */
+/* Maximum number of members of a group that are examined. Examining a thousand members takes a few
+ * milliseconds. */
 #define MEMBERS_MAX 10000
 
-/* A file: its record in the index, and its attributes now. */
+/* A file with its record in the index and its present attributes. */
 struct checked {
 	struct file_record file;
 	struct attributes now;
@@ -60,8 +61,8 @@ static int examine(const struct sources *sources, struct catalog_reader *reader,
 	return attributes_same_signature(&known, &checked->now) ? 0 : -ESTALE;
 }
 
-/* Finds a member to compare the file with: one with the same signature, else one of which only the
- * ctime changed. If there is none, the member's id stays 0.
+/* Finds a member to compare the file with. Prefers a member with an unchanged signature to a member
+ * of which only the ctime changed. If neither is found, the member's id stays 0.
  */
 static int find_member(struct file_recheck *recheck, struct catalog_reader *reader)
 {
@@ -87,7 +88,8 @@ static int find_member(struct file_recheck *recheck, struct catalog_reader *read
 		if (!checked.ctime_changed)
 			return 0;
 	}
-	/* Not all members were examined. One with the same signature may be among the others. */
+	/* Not all members were examined. The others possibly include a member with an unchanged
+	 * signature. */
 	if (r == 0)
 		recheck->member.file.id = 0;
 	return r == -ENOENT ? 0 : r;
@@ -132,7 +134,8 @@ static int open_both(struct file_recheck *recheck, struct catalog_reader *reader
 	return r;
 }
 
-/* Reads the next block of both. Returns its length, 0 at the end or at a difference, or -errno. */
+/* Reads the next block of both files. Returns its length, 0 at the end or at a difference, or
+ * -errno. */
 static long read_both(const struct file_recheck *recheck, char *block, char *other, long offset)
 {
 	long length, same;
@@ -152,8 +155,9 @@ static long read_both(const struct file_recheck *recheck, char *block, char *oth
 	return same == length && memcmp(block, other, (size_t)length) == 0 ? length : 0;
 }
 
-/* Sets recheck->equal. The hash must be that of the group, too: the ctime of the member may have
- * changed as well, or a store to the member changed none of its times.
+/* Sets recheck->equal if the bytes are equal and have the hash of the group. The hash is checked
+ * because the member possibly changed: its ctime is possibly new, or a store changed none of its
+ * times.
  */
 static int compare_bytes(struct file_recheck *recheck)
 {
@@ -175,7 +179,7 @@ static int compare_bytes(struct file_recheck *recheck)
 	return (int)length;
 }
 
-/* Returns 0, or as reading_close(). */
+/* Compares both files. Returns 0, or a value as from reading_close(). */
 static int compare(struct file_recheck *recheck)
 {
 	struct catalog *catalog = recheck->sources->catalog;
@@ -190,7 +194,7 @@ static int compare(struct file_recheck *recheck)
 
 /* ---- committing ---------------------------------------------------------------------- */
 
-/* Returns true if the index still has what was examined. */
+/* Returns true if the index still has the record that was examined. */
 static bool is_current(struct catalog_writer *w, const struct checked *checked)
 {
 	struct file_record file;

@@ -13,7 +13,7 @@
 #define BLOCK_MIN ((size_t)4 << 10)
 #define ZEROS_BYTES ((size_t)64 << 10)
 
-/* Longer holes are not hashed, as it would take minutes. */
+/* Longer holes are not hashed, as hashing them would take minutes. */
 #define HASHED_HOLES_MAX (UINT64_C(4) << 40)
 
 /* An unfinished class: strands [first, first + count) are equal up to offset. */
@@ -193,7 +193,7 @@ static int emit_alone(struct refinement *refinement, struct strand *strand)
 	refinement->calls->abandon(refinement->context, strand);
 	if (!strand->equal || refinement->hashing == REFINE_HASH_NEVER)
 		return emit(refinement, &strand, 1, NULL);
-	/* it represents strands of an earlier part */
+	/* the strand represents strands of an earlier part */
 	r = hash_later(refinement, strand);
 	if (r)
 		return r == STRAND_LEFT_OUT ? 0 : r;
@@ -202,8 +202,8 @@ static int emit_alone(struct refinement *refinement, struct strand *strand)
 
 /* ---- one step of one range ----------------------------------------------------------- */
 
-/* Reads the next block of each strand, and removes strands that fail. Each block begins at a page,
- * as the memory does: see memory_pages(). */
+/* Reads the next block of each strand, and removes strands that fail. Each block begins at a page
+ * boundary, as does the memory (see memory_pages()). */
 static void read_blocks(struct refinement *refinement, struct strand **strands, struct range *range,
 			struct block *blocks, size_t length)
 {
@@ -231,8 +231,8 @@ static int compare_blocks(const void *a, const void *b)
 	return memcmp(x->data, y->data, x->length);
 }
 
-/* Sorts blocks so that equal ones are adjacent. Returns whether all are equal, which is the usual
- * case and found with one comparison each. */
+/* Sorts blocks so that equal ones are adjacent. Returns true if all are equal. This usual case
+ * takes one comparison for each block. */
 static bool sort_blocks(struct block *blocks, size_t count)
 {
 	size_t i = 1;
@@ -265,8 +265,8 @@ static int fork_hash(struct range *part, const struct range *range)
 	return 0;
 }
 
-/* Returns true if the files end with this block, so that a strand that it leaves alone was read
- * wholly. */
+/* Returns true if the files end with this block. A strand that this block leaves alone was then
+ * read wholly. */
 static bool is_whole(const struct refinement *refinement, const struct range *range,
 		     const struct block *block)
 {
@@ -274,7 +274,7 @@ static bool is_whole(const struct refinement *refinement, const struct range *ra
 	       range->offset + block->length == refinement->size_bytes;
 }
 
-/* Computes the hash of such a strand, into strand->digest. */
+/* Computes the hash of a strand whose last block is this block, into strand->digest. */
 static int hash_whole(const struct range *range, const struct block *block)
 {
 	struct range whole;
@@ -450,7 +450,8 @@ static int refine_together(struct refinement *refinement, struct strand **strand
 
 /* ---- too many files for the memory --------------------------------------------------- */
 
-/* Hashes all strands. Those that could be read are moved to the front, *count of them. */
+/* Hashes all strands. Moves the strands that could be read to the front, and sets *count to their
+ * number. */
 static int digest_all(struct refinement *refinement, struct strand **strands, size_t *count)
 {
 	struct hash_state *state = hash_state_new();
@@ -482,7 +483,8 @@ static int by_digest(const void *a, const void *b)
 /* Collects the classes of one part, each as one strand, for the next round. */
 struct gathering {
 	const struct refinement *refinement;
-	struct strand **strands; /* written from the front, never beyond what was taken */
+	/* written from the front, never beyond the strands that were taken */
+	struct strand **strands;
 	size_t count;
 };
 
@@ -553,7 +555,7 @@ static int merge_parts(struct refinement *refinement, struct strand **strands, s
 	return r;
 }
 
-/* Splits strands with the same seeded hash, which are nearly always all equal. */
+/* Splits strands with the same seeded hash. Such strands are nearly always all equal. */
 static int refine_same_digest(struct refinement *refinement, struct strand **strands, size_t count)
 {
 	size_t capacity = refine_capacity(refinement), before = count;

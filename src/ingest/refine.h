@@ -3,12 +3,13 @@
 #define INGEST_REFINE_H
 
 /* Partition refinement: splits files of one size into classes of equal bytes. Each file is read at
- * most once, unless there are too many for the memory.
+ * most once, unless the memory is too small for all files.
  *
- * The files of a class are read together, block by block. Where blocks differ, the class is split.
- * A file that is left alone is not read further. The hash of a class is computed in the same pass,
- * from the blocks of one member. Ranges of split classes wait on a stack, each at the offset of its
- * split, so buffers are needed for one range at a time. All I/O is done by callbacks; any thread.
+ * The files of a class are read together, block by block. If blocks differ, the class is split. A
+ * file that is alone in its class is not read further. The hash of a class is computed in the same
+ * pass, from the blocks of one member. Ranges of split classes wait on a stack, each at the offset
+ * of its split, so buffers are needed for one range at a time. All I/O is done by callbacks; any
+ * thread.
  */
 
 #include <stddef.h>
@@ -17,10 +18,10 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 
-/* One file to be compared, or the representative of several that are known to be equal. */
+/* One file to be compared, or the representative of several files that are known to be equal. */
 struct strand {
 	struct strand *equal; /* list of strands that were found equal to this one */
-	/* Hash of a class, or a seeded hash if there are too many strands to be read together. */
+	/* Hash of a class. If there are too many strands to be read together, a seeded hash. */
 	struct hash128 digest;
 	void *file; /* owned by the caller */
 };
@@ -29,28 +30,28 @@ struct strand {
 struct refine_calls {
 	/* Returns the length of the hole at offset; 0: data. */
 	uint64_t (*hole)(void *context, struct strand *strand, uint64_t offset);
-	/* Reads exactly length bytes. Returns 0, or another value if it failed. The callback
-	 * records the reason, and the strand is then in no class. */
+	/* Reads exactly length bytes. Returns 0, or another value if reading failed. The callback
+	 * records the reason. A strand that failed is in no class. */
 	int (*read)(void *context, struct strand *strand, uint64_t offset, void *block,
 		    size_t length);
-	/* All was read. Returns 0, or another value if the file may have changed meanwhile. The
-	 * file may be read again afterwards. */
+	/* Called after the last read of a strand. Returns 0, or another value if the file possibly
+	 * changed meanwhile. Afterwards the file can be read again. */
 	int (*finish)(void *context, struct strand *strand);
 	/* The strand is not read any further. */
 	void (*abandon)(void *context, struct strand *strand);
 	/* The strand equals others, but its holes are too long to be hashed. It is in no class. */
 	void (*refuse)(void *context, struct strand *strand);
-	/* Reports a class: strands linked by equal, with this hash. The hash of a strand that is
-	 * alone is known only if its last block was the one that differed; else it is NULL. A
-	 * -errno ends the refinement with that value. */
+	/* Reports a class: strands linked by equal, with this hash. If a strand is alone, its hash
+	 * is known only if it first differed in its last block; else hash is NULL. Returns 0, or a
+	 * -errno that ends the refinement. */
 	int (*emit)(void *context, struct strand *first, const struct hash128 *hash);
 };
 
 /* When the hash of a class is computed. */
 enum refine_hashing {
 	REFINE_HASH_ALONG, /* from the blocks, while they are compared */
-	/* By reading one file again after the files proved equal. For files with large holes: these
-	 * compare in no time, but are hashed at 20 to 80 GB/s. */
+	/* By reading one file again after the files proved equal. For files with large holes, which
+	 * are compared in no time but hashed at only 20 to 80 GB/s. */
 	REFINE_HASH_LATER,
 	REFINE_HASH_NEVER, /* classes have no hash */
 };
@@ -72,11 +73,12 @@ size_t refine_capacity(const struct refinement *refinement);
 
 /* Splits count strands; the array is reordered. If there are too many to be read together, they are
  * first divided by a seeded hash of the whole file. Groups that are still too large are compared in
- * parts, and each class of a part continues as one strand. So each byte is read at most three
- * times, or four times if another file fails in the last part.
+ * parts, and each class of a part continues as one strand. Each byte is read at most three times.
+ * If another file fails in the last part, it is read at most four times.
  *
- * Returns 0, -ENOMEM, -ECANCELED after stop_requested(), the error of emit, or -E2BIG if more
- * different contents have one seeded hash than fit in memory (those were passed to abandon).
+ * Returns 0, -ENOMEM, -ECANCELED after stop_requested(), the error of emit, or -E2BIG if too many
+ * different contents have one seeded hash to fit in memory. The strands of these contents were
+ * passed to abandon.
  */
 MUST_CHECK int refine(struct refinement *refinement, struct strand **strands, size_t count);
 

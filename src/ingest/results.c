@@ -12,18 +12,18 @@
 #include "catalog/errors.h"
 #include "catalog/query.h"
 
-/* A transaction changes pages all over the index, so a few large ones are cheaper. But results
- * should be visible soon and survive a crash. So a commit is due after this number of files, or
- * after a second and ten times the duration of the last commit. */
+/* A transaction changes pages all over the index, so a few large transactions are cheaper than many
+ * small ones. But results should be visible soon and survive a crash. So a commit is due after this
+ * number of files, or after a time: a second plus ten times the duration of the last commit. */
 #define DUE_FILES (128 << 10)
 #define DUE_AFTER_NS SECOND_NS
 #define DUE_AFTER_COMMITS 10
 /* Interval at which the timer checks whether a commit is due. */
 #define TIMER_NS (250 * MS_NS)
-/* Pages that a transaction changes stay in memory until its commit, and for the next one. This
- * bounds them: 12 MiB, or a part of the memory. A page holds about 90 files. In a large index
- * nearly each compared file is on its own page. Transactions in the order of ids then write each
- * page only once. */
+/* Limit of the pages that a transaction changes: 12 MiB, or a part of the memory. Such pages stay
+ * in memory until the commit, and for the next transaction. A page holds about 90 files. In a large
+ * index nearly each compared file is on its own page. Transactions in the order of ids then write
+ * each page only once. */
 #define COMMIT_BYTES ((size_t)12 << 20)
 #define COMMIT_PART 16
 #define FILES_A_PAGE 90
@@ -49,8 +49,7 @@ static void lists_free(struct result_lists *lists)
 
 void results_deinit(struct results *results)
 {
-	/* The thread's commit was waited for and its error returned, or the work has failed
-	 * before. */
+	/* results_wait() returned the error of the thread before, or the work failed earlier. */
 	if (results->at_work)
 		pthread_join(results->thread, NULL);
 	lists_free(&results->lists);
@@ -88,7 +87,8 @@ int results_add_problem(struct results *results, const struct problem_result *pr
 
 /* ---- committing ---------------------------------------------------------------------- */
 
-/* Contents that are put into the transaction at a time. Sorting them takes a copy. */
+/* Number of contents that are put into the transaction at a time. Sorting them needs a copy in
+ * memory. */
 #define GATHERED_FILES ((size_t)16 << 10)
 
 struct gathered {
@@ -114,7 +114,8 @@ static int gather_class(struct gathered *gathered, const struct ingest_hooks *ho
 	uint64_t group = class->group;
 	int r = 0;
 
-	/* It may equal a file that was added to the index again: a later comparison decides. */
+	/* The class possibly equals a file that was added to the index during the comparison. A
+	 * later comparison decides. */
 	if (hooks && !group && hooks->has_new_rival(hooks->context, class->size))
 		return 0;
 	if (class->count > 1 && !group)
@@ -134,8 +135,8 @@ static int gather_class(struct gathered *gathered, const struct ingest_hooks *ho
 	return r;
 }
 
-/* Records an error of a file. Its content is unknown until it can be read again, so it counts as no
- * copy. */
+/* Records an error of a file. The content of the file is unknown until the file can be read again,
+ * so the file does not count as a copy. */
 static int commit_error(struct catalog_writer *w, uint64_t file, int error)
 {
 	struct content_record content;
@@ -159,12 +160,12 @@ static int commit_problem(struct catalog_writer *w, const struct problem_result 
 	return catalog_apply(w, &change, 1, 0);
 }
 
-/* The classes of one transaction: count of those in taken. */
+/* The classes of one transaction: count classes of results->taken. */
 struct portion {
 	const struct ingest_hooks *hooks;
 	const struct class_result *classes;
 	size_t count;
-	size_t file_count; /* in all of them */
+	size_t file_count; /* number of files in all these classes */
 	const struct file_result *files;
 };
 
@@ -203,7 +204,7 @@ static int by_first_file(const void *a, const void *b, void *context)
 	return p < q ? -1 : p > q;
 }
 
-/* Sets *files to the number of files for one transaction, if count of them are scattered over the
+/* Sets *files to the number of files for one transaction, if count files are scattered over the
  * index. */
 static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 {
@@ -274,7 +275,7 @@ static bool take(struct results *results)
 	return results->taken.classes.length || results->taken.problems.length;
 }
 
-/* behind: in a thread, if one can be started */
+/* Commits all results. behind: in the background, if a thread can be started. */
 static int commit(struct results *results, bool behind)
 {
 	int r = join_thread(results);

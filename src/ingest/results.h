@@ -2,8 +2,8 @@
 #ifndef INGEST_RESULTS_H
 #define INGEST_RESULTS_H
 
-/* The results of a comparison. Many threads add them; a thread in the background commits them in
- * large transactions, while the others read on.
+/* The results of a comparison. Many threads add results. A background thread commits them in large
+ * transactions while the other threads continue to read.
  *
  *   results_add_* --> [lists] --results_commit_behind--> [taken], committed by one thread --> LMDB
  */
@@ -28,7 +28,8 @@ struct file_result {
 
 /* Files that were found equal: count of them, from index first on. */
 struct class_result {
-	uint64_t group; /* the group that they equal; 0: none, so two of them make a new group */
+	/* the group that the files equal; 0: none, so two or more files make a new group */
+	uint64_t group;
 	uint64_t size;
 	struct hash128 hash;
 	bool whole; /* hash is of all bytes */
@@ -44,7 +45,7 @@ struct problem_result {
 };
 
 struct result_lists {
-	struct bytes files; /* of struct file_result; the next ones of their structs */
+	struct bytes files; /* of struct file_result; each of the next fields has its own struct */
 	struct bytes classes;
 	struct bytes problems;
 };
@@ -73,21 +74,22 @@ void results_init(struct results *results, struct catalog *catalog,
 		  const struct ingest_hooks *hooks);
 void results_deinit(struct results *results);
 
-/* Each copies its arguments. Any thread. Returns 0 or -ENOMEM. */
+/* Both functions copy their arguments. Any thread. Returns 0 or -ENOMEM. */
 MUST_CHECK int results_add_class(struct results *results, const struct class_result *class,
 				 const struct file_result *files);
 MUST_CHECK int results_add_problem(struct results *results, const struct problem_result *problem);
 
-/* Commits in the background if enough results are there or enough time has passed, and no commit is
- * in progress. Any thread. Returns 0, or the error of an earlier commit. */
+/* Starts a commit in the background if enough results are waiting or enough time has passed. Does
+ * nothing while a commit is in progress. Any thread. Returns 0, or the error of an earlier
+ * commit. */
 MUST_CHECK int results_commit_if_due(struct results *results);
 
 /* Waits for the commit in progress, then commits all results in the background. Returns 0, or the
  * error of an earlier commit. */
 MUST_CHECK int results_commit_behind(struct results *results);
 
-/* Between these two calls a thread commits what is due, however long a comparison takes. If the
- * thread cannot be started, the results are committed later. */
+/* Between these two calls a timer thread commits results when they are due, even during a long
+ * comparison. If the thread cannot be started, the results are committed later. */
 void results_start_timer(struct results *results);
 void results_stop_timer(struct results *results);
 

@@ -10,7 +10,7 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* Files in a transaction. Its pages take a few MiB. */
+/* Number of files in a transaction, whose pages take a few MiB. */
 #define LISTED_FILES ((size_t)32 << 10)
 
 /* A range of file ids, sorted by size. */

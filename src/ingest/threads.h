@@ -11,8 +11,9 @@ MUST_CHECK int threads_run(unsigned int count, void *(*body)(void *), void *cont
 /* Returns the number of processors that this process may use. */
 unsigned int threads_that_compute(void);
 
-/* Returns the number of threads that read files. On few processors it is larger than the number of
- * processors: these threads mostly wait for the disk, which is fastest with several requests. */
+/* Returns the number of threads that read files. On few processors this number is larger than the
+ * number of processors. Reading threads mostly wait for the disk, and the disk is fastest with
+ * several requests. */
 unsigned int threads_that_read(void);
 
 #endif

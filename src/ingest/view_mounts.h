@@ -2,8 +2,8 @@
 #ifndef INGEST_VIEW_MOUNTS_H
 #define INGEST_VIEW_MOUNTS_H
 
-/* The mounts of twinfs. No walk enters them, as they show files that are indexed in their sources.
- * Loaded once, then read by any thread. */
+/* The mounts of twinfs. No walk enters these mounts, as they show files that are indexed in their
+ * sources. The list is loaded once and then read by any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>

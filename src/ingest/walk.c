@@ -29,12 +29,12 @@
  *        ^                      |
  *        '--- subdirectories ---'
  *
- * Breadth first: ids are assigned as directories are found, so the changes reach the catalog nearly
- * in the order of its keys.
+ * The walk is breadth first. Directories get ids when they are found, so the changes reach the
+ * catalog nearly in the order of its keys.
  */
 
-/* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
- * process's limit if that is less. */
+/* Maximum number of directories that keep a descriptor to open their subdirectories. If a tenth of
+ * the process's limit is less, that number is used. */
 #define PARENT_DESCRIPTORS 64
 
 struct walk {
@@ -53,11 +53,11 @@ struct walk {
 	_Atomic uint64_t errors, not_entered, excluded;
 };
 
-/* Up to this number of open directories, the calling thread works alone: starting threads would
+/* Up to this number of open directories, the calling thread works alone, as starting threads would
  * take longer. */
 #define ALONE_DIRS 32
 
-/* Upper bound for examining a cached name. */
+/* Upper bound of the time to examine a cached name. */
 #define NAME_NS UINT64_C(20000)
 
 /* State of one thread. */
@@ -65,7 +65,7 @@ struct walker {
 	struct walk *walk;
 	struct listing listing;
 	struct diff diff;
-	struct bytes path; /* of the current directory, when it is needed */
+	struct bytes path; /* of the current directory, if the path is needed */
 	int fd; /* of the current directory, or -1 */
 	struct disk_seeks seeks;
 };
@@ -90,8 +90,8 @@ static void push(struct walk *walk, struct walk_dir *list, struct walk_dir *last
 	pthread_mutex_unlock(&walk->lock);
 }
 
-/* Takes the first directory of the queue. If a disk seeks, all waiting ones are taken in the order
- * of inodes, which is nearly that of the disk. The caller holds the lock. */
+/* Takes the first directory of the queue. If a disk seeks, all waiting directories are taken in the
+ * order of inodes, which is nearly the order of the disk. The caller holds the lock. */
 static struct walk_dir *take_first(struct walk *walk)
 {
 	struct walk_dir *dir;
@@ -113,8 +113,8 @@ static struct walk_dir *take_first(struct walk *walk)
 	return dir;
 }
 
-/* Takes the next directory. Waits while the queue is empty and others are being listed. Returns
- * NULL if no directory is left, more than dirs_max are open, or the walk was stopped. */
+/* Takes the next directory. Waits while the queue is empty and other directories are being listed.
+ * Returns NULL if no directory is left, more than dirs_max are open, or the walk was stopped. */
 static struct walk_dir *pop(struct walk *walk, size_t dirs_max)
 {
 	struct walk_dir *dir = NULL;
@@ -125,7 +125,7 @@ static struct walk_dir *pop(struct walk *walk, size_t dirs_max)
 	if (!walk->error && !stop_requested() && walk->open_dirs <= dirs_max)
 		dir = take_first(walk);
 	if (!dir)
-		pthread_cond_broadcast(&walk->changed); /* the other threads end too */
+		pthread_cond_broadcast(&walk->changed); /* the other threads wake up and end */
 	pthread_mutex_unlock(&walk->lock);
 	return dir;
 }
@@ -203,8 +203,8 @@ static int list_names(struct walker *walker, const struct walk_dir *dir)
 	return listing_read(&walker->listing, walk->ingest->catalog, &listed, &walk->exclude);
 }
 
-/* Returns true if the name now means something else, or the process lacks descriptors or memory.
- * Such errors are not recorded for the directory. */
+/* Returns true if the name now refers to another object, or if the process lacks descriptors or
+ * memory. Such errors are not recorded for the directory. */
 static bool is_no_answer(int r)
 {
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ESTALE ||
@@ -237,13 +237,13 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 	if (!hooks || dir->scope == RECHECK_NAMES)
 		return 0;
 	hooks->enter(hooks->context, dir->source, walker->fd, dir->id);
-	/* Changes before the watch raise no event, so the attributes are read again. */
+	/* Changes before the watch was added raise no event, so the attributes are read again. */
 	return source_attributes(sources->catalog, walker->fd, attributes);
 }
 
 /* Opens the directory, and reads its attributes and its names into walker->listing. *error:
- * positive errno to record for it. Returns 0, DIR_UNEXAMINED, DIR_AGAIN, -ENOENT if it is missing,
- * or -ENOMEM. */
+ * positive errno to record for the directory. Returns 0, DIR_UNEXAMINED, DIR_AGAIN, -ENOENT if the
+ * directory is missing, or -ENOMEM. */
 static int read_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes,
 		    int *error)
 {
@@ -270,8 +270,8 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 	return r < 0 ? DIR_UNEXAMINED : 0;
 }
 
-/* Counts and logs, once for all of them, names whose attributes could not be read. Returns the
- * positive errno of the first one, or 0. */
+/* Counts names whose attributes could not be read, and logs them with one message. Returns the
+ * positive errno of the first such name, or 0. */
 static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
@@ -298,7 +298,7 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 	return first->error;
 }
 
-/* Adds the change of the directory itself, if there is one. */
+/* If the directory itself changed, adds that change. */
 static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 		       const struct name_change *now)
 {
@@ -309,14 +309,14 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 
 	if (!dir->known && !now->error && !now->flags &&
 	    attributes_equal(&dir->attributes, &now->attributes))
-		return 0; /* added a moment ago with these attributes */
+		return 0; /* the directory was added a moment ago with these attributes */
 	if (dir->known) {
 		r = catalog_read_begin(walker->walk->ingest->catalog, &reader);
 		if (r == 0)
 			r = catalog_get_dir(reader, dir->id, &record);
 		if (r < 0)
 			return r == -ENOENT ? -EUCLEAN : r;
-		if (dir->scope == RECHECK_NAMES && !now->error) { /* it was not listed */
+		if (dir->scope == RECHECK_NAMES && !now->error) { /* the directory was not listed */
 			change.error = record.error;
 			change.flags = record.flags;
 		}
@@ -328,7 +328,7 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 	return diff_add(&walker->diff, &change);
 }
 
-/* Queues the subdirectories that were found; filesystem: that of the parent. */
+/* Queues the subdirectories that were found. filesystem: file system of the parent. */
 static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t filesystem)
 {
 	const struct diff *diff = &walker->diff;
@@ -386,7 +386,7 @@ static bool may_have_missed(const struct ingest_hooks *hooks, const struct attri
 	return clock_ns(now->ctime) >= hooks->since_ns;
 }
 
-/* Records the duration of a listing, as far as the disk took it. */
+/* Records the part of the duration of a listing for which the disk was responsible. */
 static void note_time(struct walker *walker, uint64_t took_ns)
 {
 	struct ingest *ingest = walker->walk->ingest;
@@ -414,7 +414,8 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	    (r == DIR_AGAIN || may_have_missed(ingest->hooks, &now.attributes)))
 		ingest->hooks->needs_walk(ingest->hooks->context, dir->source);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
-		return 0; /* the next listing of its parent reports it */
+		/* the next listing of the parent reports the change */
+		return 0;
 	if (r < 0)
 		return r;
 	if (r == DIR_UNEXAMINED)
@@ -530,7 +531,8 @@ static bool has_tree(const struct recheck *rechecks, size_t count)
 	return false;
 }
 
-/* A walk of whole trees waits for the disk. Single names that just changed are cached. */
+/* A walk of whole trees waits for the disk. A recheck of single names does not, as names that just
+ * changed are cached. */
 static unsigned int threads_for(const struct ingest *ingest, bool tree)
 {
 	if (ingest->settings->threads)

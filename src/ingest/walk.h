@@ -9,9 +9,9 @@
 #include "ingest/batch.h"
 #include "ingest/ingest.h"
 
-/* Rechecks count directories, and the trees below them where the scope of a recheck asks for it.
- * Blocks until all are done, with settings->threads threads. Adds figures to ingest->progress and
- * ingest->result. Returns 0 or -errno. */
+/* Rechecks count directories. If the scope of a recheck includes the tree, rechecks the tree below
+ * the directory. Blocks until all rechecks are done, with settings->threads threads. Adds figures
+ * to ingest->progress and ingest->result. Returns 0 or -errno. */
 MUST_CHECK int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
 			     const struct recheck *rechecks, size_t count);
 

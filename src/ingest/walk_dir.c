@@ -82,7 +82,8 @@ struct walk_dir *walk_dir_sort(struct walk_dir *list)
 	return dirs[0];
 }
 
-/* Includes a slash between names. The directory where the walk began may have no name. */
+/* Returns the length of the path with slashes between names. The name of the directory where the
+ * walk began can be empty. */
 static size_t path_length(const struct walk_dir *dir)
 {
 	size_t length = 0;
@@ -145,7 +146,7 @@ int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 					O_DIRECTORY, cross_mounts);
 }
 
-/* A directory to open: from where, by which path. */
+/* A directory to open: the descriptor to open it from, and the path. */
 struct opening {
 	int fd;
 	const char *path;

@@ -2,12 +2,12 @@
 #ifndef INGEST_WALK_DIR_H
 #define INGEST_WALK_DIR_H
 
-/* A directory of a walk: one that waits to be read, or an ancestor of such. Each holds a reference
- * to its parent, so that its path can be built from the chain.
+/* A directory of a walk that waits to be read, or an ancestor of a waiting directory. Each
+ * directory has a reference to its parent, so that its path can be built from the chain.
  *
- * A directory with waiting subdirectories keeps its descriptor until all of them are opened, if the
- * budget of descriptors permits. They are opened from it, in time that does not depend on their
- * depth. Any thread; only one thread at a time uses a waiting directory.
+ * If the budget of descriptors permits, a directory keeps its descriptor until all its waiting
+ * subdirectories are opened. Opening them from that descriptor takes a time that does not depend on
+ * their depth. Any thread; only one thread at a time uses a waiting directory.
  */
 
 #include <stdatomic.h>
@@ -28,8 +28,9 @@ struct walk_dir {
 	int fd; /* -1: closed */
 	uint32_t source;
 	bool known; /* the index has it */
-	bool expected; /* it must be the inode of these attributes */
-	bool crosses; /* into another file system than its parent's, which may never answer */
+	bool expected; /* the directory must be the inode of these attributes */
+	/* it is on another file system than its parent; that file system possibly never answers */
+	bool crosses;
 	struct attributes attributes; /* those at the time when it was found */
 	uint64_t id;
 	enum recheck_scope scope;
@@ -51,7 +52,7 @@ void walk_dir_release_list(struct walk_dir *list);
  * stays as it is. */
 struct walk_dir *walk_dir_sort(struct walk_dir *list);
 
-/* Sets path to that of the directory, relative to its source. Returns 0 or -ENOMEM. */
+/* Sets path to the path of the directory, relative to its source. Returns 0 or -ENOMEM. */
 MUST_CHECK int walk_dir_path(const struct walk_dir *dir, struct bytes *path);
 
 /* Opens the directory for listing, from the parent's descriptor or by its path (path is a buffer).
@@ -59,13 +60,13 @@ MUST_CHECK int walk_dir_path(const struct walk_dir *dir, struct bytes *path);
 MUST_CHECK int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 			     struct walk_dir_budget *budget, struct bytes *path);
 
-/* Checks that the file system that is mounted there answers. A walk calls this before it enters
- * another file system. Returns 0, -ETIMEDOUT after a second without an answer, or the -errno of
- * opening the directory. */
+/* Checks that the file system of the directory answers. A walk calls this before it enters another
+ * file system. Returns 0, -ETIMEDOUT after a second without an answer, or the -errno of opening the
+ * directory. */
 MUST_CHECK int walk_dir_ask(const struct walk_dir *dir, const struct sources *sources,
 			    struct bytes *path);
 
-/* Keeps *fd for opening count subdirectories, if the budget permits, and sets it to -1. Must be
+/* If the budget permits, keeps *fd for opening count subdirectories and sets *fd to -1. Must be
  * called before the subdirectories are in any queue. */
 void walk_dir_keep(struct walk_dir *dir, int *fd, unsigned int count,
 		   struct walk_dir_budget *budget);
