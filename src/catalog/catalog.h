@@ -56,7 +56,7 @@ struct catalog_options {
 	struct catalog *beside;
 };
 
-/* Opens the index. Must be called before the process starts threads, as it may fork.
+/* Opens the index. Must be called before the process starts threads, as the function can fork.
  *
  * An index with a valid seal was closed cleanly. Without a seal, a child process checks every
  * record first. An index that is damaged (logged as a warning) or has an older format is set aside,
@@ -88,8 +88,8 @@ MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *moun
 /* Returns a secret random number that stays the same during the life of the index. Any thread. */
 uint64_t catalog_secret(const struct catalog *catalog);
 
-/* Marks the index as damaged, after a read returned -EUCLEAN. catalog_close() then sets the index
- * aside instead of sealing it, and the next catalog_open() makes a new one. A read of a damaged
+/* Marks the index as damaged, after a read returned -EUCLEAN. catalog_close() then does not seal
+ * the index but sets it aside. The next catalog_open() makes a new index. A read of a damaged
  * record also marks the index as damaged. Any thread. */
 void catalog_condemn(struct catalog *catalog);
 
@@ -98,10 +98,9 @@ void catalog_condemn(struct catalog *catalog);
  * writes to the data file. Any thread. */
 void catalog_distrust(struct catalog *catalog);
 
-/* Judges the index by the result of an operation on all of it. -EUCLEAN means damaged:
- * catalog_close() then sets the index aside instead of sealing it, and the next catalog_open()
- * makes a new one. Reading a damaged record does the same. -ENOENT means untrusted, as a record
- * that another record names is missing. Any thread. */
+/* Judges the index by the result of an operation on the whole index. After -EUCLEAN the index is
+ * damaged. After -ENOENT it is untrusted, as a record is missing to which another record refers.
+ * Any thread. */
 void catalog_judge(struct catalog *catalog, int result);
 
 const char *catalog_folder(const struct catalog *catalog); /* as given to catalog_open() */

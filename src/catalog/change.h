@@ -6,7 +6,8 @@
  * totals consistent. A file that loses its last name or changes leaves its group in the same
  * transaction. Groups choose their kept copy before the commit.
  *
- * All return 0 or -errno. The body must return such an error too; the transaction is then aborted.
+ * All functions return 0 or -errno. The body must return such an error, which aborts the
+ * transaction.
  */
 
 #include "base/attributes.h"
@@ -74,9 +75,10 @@ struct name_change {
  *
  * scan		number recorded for new files, see catalog_begin_scan() and catalog_next_scan()
  *
- * Returns 0, -ELOOP if a directory would be inside itself, -ESTALE if a directory to move is not in
- * the index, is the root of a source, or would leave its source; or another -errno. After -ELOOP or
- * -ESTALE the observed changes do not fit together, and the sources must be walked. */
+ * Returns 0, -ELOOP if a directory would be inside itself, -ESTALE, or another -errno. -ESTALE
+ * means that a directory to move is missing, is the root of a source, or would leave its source.
+ * After -ELOOP or -ESTALE the observed changes do not fit together, and the sources must be
+ * walked. */
 MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 			     uint32_t scan);
 
@@ -84,8 +86,8 @@ MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *chang
 MUST_CHECK int catalog_touch_files(struct catalog_writer *w, const uint64_t *files, size_t count);
 
 /* Defers the list of files by size. A first walk adds files in the order of directories, which is
- * random in the list by size: each file of a large index would dirty a page of that list. Until all
- * files are listed, files with ids from totals.unlisted on are not in the list. The contents of
+ * random in the list by size. So each file of a large index would dirty a page of the list. Until
+ * all files are listed, files with ids from totals.unlisted on are not in the list. The contents of
  * these files cannot be set meanwhile. */
 MUST_CHECK int catalog_defer_sizes(struct catalog_writer *w);
 

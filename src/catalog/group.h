@@ -3,9 +3,10 @@
 #define CATALOG_GROUP_H
 
 /* Membership in groups within a write transaction. A changed group stays in memory until
- * groups_flush(), at the end of the transaction. groups_flush() chooses the kept copy if the group
- * has none, and updates rank and totals. So the kept copy of a group is chosen at most once in a
- * transaction, even if many copies are added and removed. Only catalog/ includes this. */
+ * groups_flush(), which runs at the end of the transaction. If the group has no kept copy,
+ * groups_flush() chooses one. It then updates rank and totals. So the kept copy of a group is
+ * chosen at most once in a transaction, even if many copies are added and removed. Only catalog/
+ * includes this. */
 
 #include "catalog/writer.h"
 

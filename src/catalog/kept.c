@@ -22,7 +22,7 @@ struct known_place {
 	struct bytes path;
 };
 
-/* A member that may become the kept copy. */
+/* A candidate for the kept copy. */
 struct member {
 	struct file_record file;
 	uint32_t source;

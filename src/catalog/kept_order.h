@@ -25,7 +25,7 @@ struct kept_rank {
 
 /* Compares two candidates.
  *
- * by		receives the criterion that decides; not set if the result is 0; may be NULL
+ * by receives the criterion that decides, but is not set if the result is 0; may be NULL
  *
  * Returns a negative number if a is preferred, a positive one if b is preferred, 0 if they are
  * equal. */

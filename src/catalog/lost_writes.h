@@ -6,9 +6,9 @@
  *
  * A comparison reads from the page cache. If the power fails or the kernel crashes, bytes that were
  * written shortly before are lost. The index survives, as each commit is synced. The same sync
- * makes ext4 and xfs write the size and times of the file, but not bytes that were overwritten in
- * place (measured by tests/functional/test_power_cut.py). So after a reboot the contents of files
- * that changed shortly before the last commit are unknown.
+ * makes ext4 and xfs write the size and times of the file. Bytes that were overwritten in place are
+ * not written (measured by tests/functional/test_power_cut.py). So after a reboot the contents of
+ * files that changed shortly before the last commit are unknown.
  */
 
 #include "catalog/catalog.h"

@@ -6,9 +6,10 @@
 
 #include "base/numbers.h"
 
-/* Only two kinds of files can change between redundant and unique: files that joined or left a
- * group, and the kept files of changed groups, before and after. The files are examined group by
- * group. A file that moved between two groups is found in both groups. */
+/* Only two kinds of files can change between redundant and unique. The first are files that joined
+ * or left a group. The second are kept files of changed groups, before or after the transaction.
+ * The files are examined group by group. A file that moved between two groups is found in both
+ * groups. */
 
 /* A file joined or left a group. */
 struct event {

@@ -7,7 +7,8 @@
  *
  *   walkers --batch_writer_put--> [batch being filled] --full--> queue --> writer thread --> LMDB
  *
- * At most BATCHES_MAX batches exist. If all of them wait for the disk, the walkers wait too.
+ * At most BATCHES_MAX batches exist. If all batches wait for the disk, the walkers wait for a free
+ * batch.
  */
 
 #include "base/attributes.h"

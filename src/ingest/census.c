@@ -48,7 +48,8 @@ static int wait_for(struct counting *counting, const char *folder, const char *n
 	return 0;
 }
 
-/* Waiting directories count too, so the stack never holds more paths than the limit of names. */
+/* Returns true if a limit is reached. Waiting directories count as names, so the stack never has
+ * more paths than the limit of names. */
 static bool is_over(const struct counting *counting)
 {
 	const struct census *census = counting->census;

@@ -388,8 +388,8 @@ static int add_rivals_from(struct comparison *c, struct size_entry *from)
 	return r;
 }
 
-/* Adds the files with this prefix hash that were compared before: one of each group, and all that
- * are in no group. */
+/* Adds the files with this prefix hash that were compared before: one file of each group, and all
+ * files that are in no group. */
 static int add_rivals(struct comparison *c)
 {
 	struct size_entry from = {.size = c->prefix->key.size,
@@ -423,8 +423,8 @@ static void close_all(struct comparison *c)
 		reading_abandon(&c->list[i].reading);
 }
 
-/* Records an error for each undecided candidate, as too many contents have the same seeded hash to
- * be compared in memory. uniques/ shows such files, as it shows every file that is not compared. */
+/* Records an error for each undecided candidate. Too many contents have the same seeded hash to be
+ * compared in memory. uniques/ shows such files, like every file that is not compared. */
 static void note_too_many(struct comparison *c)
 {
 	for (size_t i = 0; i < c->count; i++) {

@@ -198,7 +198,7 @@ static int compare_window(struct contents *contents, bool last)
 		r = results_wait(&contents->results);
 	if (r == 0 && contents->undecided_count > 0)
 		r = compare_undecided(contents);
-	/* Finished results are committed also after a stop. */
+	/* Finished results are committed even after a stop. */
 	committed = r == 0 && !last ? results_commit_behind(&contents->results)
 				    : results_commit(&contents->results);
 	prefixes_reset(&contents->prefixes);

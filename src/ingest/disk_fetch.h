@@ -20,7 +20,7 @@ void disk_fetch_range(int fd, uint64_t offset, uint64_t length);
 /* Returns true if the page at offset is cached, or if its state is unknown. */
 bool disk_fetch_is_cached(int fd, uint64_t offset);
 
-/* Returns how many bytes may be prefetched: a part of the memory of this machine. */
+/* Returns the maximum number of bytes to prefetch: a part of the memory of this machine. */
 uint64_t disk_fetch_budget(void);
 
 #endif

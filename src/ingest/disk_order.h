@@ -8,9 +8,9 @@
  * order, ahead of the comparing threads, which then read from the cache. So with any number of
  * threads, the disk gets one sequential stream of requests without pauses.
  *
- *   prefixes	   candidates by position: the first bytes of each, small files wholly
- *   classes	   as many whole classes as fit in memory, all their files by position, while
- * | the classes before are compared
+ *   prefixes      candidates by position: the first bytes of each, small files wholly
+ *   classes       as many whole classes as fit in memory, all their files by position, while
+ *                 the previous classes are compared
  *   large files   one class at a time, a long piece of each file in turn
  *
  * The order of the disk is used if the user enables it, or if the disk rotates and reads take as

@@ -19,8 +19,9 @@
  *    of reading.h prove that no file changed between its first read and its last.
  * 5. Commit: the results of a file count only if it still has the signature that was read.
  *
- * Both functions block and use threads of their own. The caller must call them one after the other,
- * from one thread. If stop_requested(), they return early and commit finished results.
+ * Both functions block and use threads of their own. The caller must call ingest_names() and then
+ * ingest_contents() from one thread. If stop_requested(), both return early and commit finished
+ * results.
  *
  * While the sources are followed (struct ingest_hooks), ingest_recheck() keeps names current and
  * ingest_compare() keeps contents current. ingest_contents(), ingest_recheck() and ingest_compare()
@@ -51,7 +52,7 @@ enum ingest_disk {
 };
 
 struct ingest_settings {
-	/* bytes; smaller files are never compared; 0: empty files form a group too */
+	/* bytes; smaller files are never compared; with 0, empty files form a group */
 	uint64_t min_size;
 	char *const *excludes; /* NULL-terminated globs, borrowed; NULL: none */
 	bool cross_mounts;
@@ -125,9 +126,8 @@ struct ingest_hooks {
 	/* Returns whether renames are trusted, based on all events until now. RENAME_TRUSTED: no
 	 * write was reported since the events that led to the recheck. */
 	enum rename_trust (*trust)(void *context);
-	/* The file has other attributes than in the index and has to be rechecked.
-	 * ingest_contents() and ingest_compare() call this and do not record the attributes
-	 * themselves. */
+	/* The attributes of the file differ from the index, so the file has to be rechecked.
+	 * ingest_contents() and ingest_compare() then do not record the attributes. */
 	void (*recheck_file)(void *context, uint64_t file);
 	/* Returns true if a file of this size with known content was added to the index after the
 	 * comparison began. Nothing was compared with that file. */
@@ -181,8 +181,9 @@ MUST_CHECK int ingest_contents(struct ingest *ingest);
  * rechecks	count of them, borrowed; each directory once, and none below one that is rechecked
  *		with RECHECK_TREE
  *
- * Returns 0, -ESTALE or -ELOOP if the moves do not fit together (the caller must recheck everything
- * with RECHECK_TREE), or another -errno if the index could not be written. */
+ * Returns 0, -ESTALE or -ELOOP if the moves do not fit together, or another -errno if the index
+ * could not be written. After -ESTALE or -ELOOP the caller must recheck everything with
+ * RECHECK_TREE. */
 MUST_CHECK int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count);
 
 /* Deletes files without a name from the index. Must not run during a recheck, as the recheck can

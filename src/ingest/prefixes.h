@@ -42,7 +42,7 @@ struct prefix {
 	struct content *contents;
 	uint32_t files;
 	bool has_uncached; /* some contents have no bytes in memory */
-	bool undecided; /* some contents may be equal to each other */
+	bool undecided; /* some contents are possibly equal to each other */
 	UT_hash_handle hh;
 };
 

@@ -10,7 +10,7 @@
 #include "base/stop.h"
 #include "ingest/contents_state.h"
 
-/* Number of files that a thread reads before it adds their prefixes: a part of TAKEN_FILES, so that
+/* Number of files that a thread reads before it adds their prefixes. With this part of TAKEN_FILES,
  * the bytes stay in the cache of the processor. */
 #define READ_FILES 8
 

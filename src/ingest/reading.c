@@ -165,9 +165,9 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!hold)
 		release_lease(reading);
-	/* With a lease one check at the end is enough. With coarse times the file is checked now,
-	 * as other hosts need not respect the lease and the guard time is too long for a wait at
-	 * the end. */
+	/* With a lease one check at the end is enough. With coarse times the file is checked now.
+	 * Other hosts need not respect the lease, and the guard time is too long for a wait at the
+	 * end. */
 	if (reading->leased && !has_coarse_times(opener, &file->attributes)) {
 		reading->unexamined = true;
 		reading->attributes = file->attributes;

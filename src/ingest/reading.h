@@ -10,7 +10,8 @@
  *
  * 1. The signature is the same before and after the read.
  * 2. No process has the file open for writing or mapped writable, before and after the read. A read
- *    lease proves this (fcntl(2) F_SETLEASE): the kernel refuses the lease otherwise.
+ *    lease (fcntl(2) F_SETLEASE) proves this, as the kernel refuses the lease if such a process
+ *    exists.
  * 3. The last change is older than the guard time, within which two changes can leave the same time
  *    stamps.
  *
@@ -34,7 +35,7 @@
 
 /* Outcomes that the caller must handle; failures are -errno. */
 enum reading_outcome {
-	READING_CHANGED = 1, /* the signature is not the one in the index */
+	READING_CHANGED = 1, /* the signature differs from the index */
 	/* a process is possibly writing the file, or changed it within the guard time; the caller
 	 * must try again later */
 	READING_BUSY = 2,
@@ -71,7 +72,7 @@ struct reading {
 	struct attributes attributes; /* the attributes that were read last */
 };
 
-/* Opens the file at one of its names and checks that it may be read now.
+/* Opens the file at one of its names and checks that its bytes can be proved now.
  *
  * hold		keep the lease until reading_close(). Only for a file that is read in one go, as a
  *		writer has to wait for the end of the lease.

@@ -39,7 +39,8 @@ struct refine_calls {
 	int (*finish)(void *context, struct strand *strand);
 	/* The strand is not read any further. */
 	void (*abandon)(void *context, struct strand *strand);
-	/* The strand equals others, but its holes are too long to be hashed. It is in no class. */
+	/* The strand equals other strands, but its holes are too long to be hashed. The strand is
+	 * in no class. */
 	void (*refuse)(void *context, struct strand *strand);
 	/* Reports a class: strands linked by equal, with this hash. If a strand is alone, its hash
 	 * is known only if it first differed in its last block; else hash is NULL. Returns 0, or a

@@ -257,7 +257,8 @@ static void *commit_behind(void *context)
 	return NULL;
 }
 
-/* Waits for the background thread. This function and the next ones need commit_lock. */
+/* Waits for the background thread. The caller of this function and of the next functions must hold
+ * commit_lock. */
 static int join_thread(struct results *results)
 {
 	if (results->at_work)

@@ -41,7 +41,7 @@ struct class_result {
 struct problem_result {
 	uint64_t file;
 	int error; /* positive errno; 0: changed */
-	struct attributes attributes; /* if changed: the new ones */
+	struct attributes attributes; /* new attributes, if the file changed */
 };
 
 struct result_lists {

@@ -144,7 +144,8 @@ static void finish_dir(struct walk *walk, struct walk_dir *dir, int error)
 
 /* ---- one directory ------------------------------------------------------------------- */
 
-/* Returns true if the index already has this error. A follower meets the same error many times. */
+/* Returns true if the index already has this error, as each further recheck by a follower meets the
+ * error again. */
 static bool is_noted(const struct walker *walker, const struct walk_dir *dir, int error)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -380,7 +381,7 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct r
 	return r < 0 ? r : push_found(walker, dir, now->attributes.filesystem);
 }
 
-/* Returns true if names in the new directory may have been deleted before it was watched. */
+/* Returns true if names in the new directory were possibly deleted before the watch was added. */
 static bool may_have_missed(const struct ingest_hooks *hooks, const struct attributes *now)
 {
 	return clock_ns(now->ctime) >= hooks->since_ns;
@@ -484,7 +485,7 @@ static int find_beginning(struct walk *walk, const struct recheck *recheck, stru
 	(*dir)->scope = recheck->scope;
 	(*dir)->recheck = recheck;
 	(*dir)->attributes = record.attributes;
-	(*dir)->expected = record.parent != 0; /* the root of a source may be a new one */
+	(*dir)->expected = record.parent != 0; /* the root of a source can be another inode */
 	return 0;
 }
 

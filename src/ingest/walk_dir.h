@@ -39,7 +39,7 @@ struct walk_dir {
 	char name[]; /* where the walk began: its path in the source */
 };
 
-/* Number of descriptors that all directories of a walk together may still keep open. */
+/* Number of further descriptors that the directories of a walk may keep open. */
 struct walk_dir_budget {
 	atomic_int left;
 };
