@@ -75,10 +75,10 @@ MUST_CHECK int catalog_check(const char *folder);
 /* Closes the index; accepts NULL. No reader or writer may be in use. A writer seals the index. */
 void catalog_close(struct catalog *catalog);
 
-/* Finds the process that holds the lock of this folder. *pid is 0 if there is none, or -1 if it has
- * not written its pid yet. *mount_point is "" if it mounts no view; the caller frees it. Takes the
- * lock shared for a moment: a process that opens the index in that moment gets CATALOG_IN_USE.
- * Returns 0 or -errno. */
+/* Finds the process that holds the lock of this folder. *pid is 0 if no process holds the lock, or
+ * -1 if the process has not written its pid yet. *mount_point is "" if the process mounts no view.
+ * The caller frees *mount_point. Takes the lock shared for a moment: a process that opens the index
+ * in that moment gets CATALOG_IN_USE. Returns 0 or -errno. */
 MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point);
 
 /* Records the mount point of this process's view of the index, for catalog_owner(). Returns 0 or

@@ -89,8 +89,8 @@ static int check_named(struct check *c, const struct file_record *file,
 	return check_candidate(c, file, content);
 }
 
-/* Checks a file. The content record of an orphan stays, but the orphan is not listed by size, and
- * its group may be missing. */
+/* Checks a file. The content record of an orphan stays, but the orphan is not listed by size. Its
+ * group can be missing. */
 int check_file(struct check *c, struct span key, struct span fields)
 {
 	struct content_record content = {0};

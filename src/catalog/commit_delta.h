@@ -42,7 +42,7 @@ enum delta_file_what {
 struct delta_file {
 	uint64_t file;
 	uint64_t size;
-	uint32_t what; /* enum delta_file_what, or-ed; a file may occur more than once */
+	uint32_t what; /* enum delta_file_what, or-ed; a file can occur more than once */
 };
 
 /* The state of a changed group before and after the commit; inodes is 0 if it did not exist. */

@@ -299,7 +299,7 @@ static int has_representative(struct catalog_writer *w, uint64_t group, bool *ha
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Sets *can to whether the known content of the orphan may stay known. */
+/* Sets *can to whether the known content of the orphan can stay known. */
 static int can_keep_content(struct catalog_writer *w, const struct file_record *file,
 			    const struct content_record *content, bool *can)
 {

@@ -45,7 +45,7 @@ void filesystems_deinit(struct filesystems *filesystems);
 
 MUST_CHECK int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r);
 
-/* Gives a new, empty struct the file systems of another catalog with the same numbers. */
+/* Copies the file systems of another catalog, with their numbers, to a new, empty struct. */
 MUST_CHECK int filesystems_copy(struct filesystems *filesystems, struct filesystems *from);
 
 /* Writes new file systems at the end of each transaction. *count is the number written so far.

@@ -10,8 +10,8 @@
 
 #include "catalog/writer.h"
 
-/* Makes a group for content with this hash. Its ordinal is the next free one. A group of the same
- * hash without members is deleted first, and its ordinal is reused. */
+/* Makes a group for content with this hash. Its ordinal is the next free number. If a group of the
+ * same hash has no members, that group is deleted first and its ordinal is reused. */
 MUST_CHECK int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 			    uint64_t *group);
 

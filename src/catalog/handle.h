@@ -21,7 +21,7 @@ struct catalog {
 	int lock_fd; /* -1: read only */
 	uint64_t name_seed;
 	bool store_opened;
-	bool unsealed; /* the seal was removed, as the data may change */
+	bool unsealed; /* the seal was removed, as the data can change */
 	pthread_mutex_t ids_lock;
 	uint64_t next_id;
 	uint64_t reserved_id; /* ids below it are reserved for this process */

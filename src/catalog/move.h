@@ -14,7 +14,7 @@ struct moves {
 	size_t count;
 };
 
-/* Removes the moving directories from their old parents. The caller must call moves_free(), also
+/* Removes the moving directories from their old parents. The caller must call moves_free(), even
  * after a failure. Returns 0, -ESTALE if a directory is missing or cannot move (see catalog_apply),
  * or another -errno. */
 MUST_CHECK int moves_detach(struct catalog_writer *w, const struct name_change *changes,

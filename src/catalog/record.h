@@ -41,7 +41,7 @@
 #define NAME_BYTES_MAX 255
 
 /* Result of stat(2). filesystem is the catalog's number for the file system (or btrfs subvolume),
- * as st_dev may change at the next mount. */
+ * as st_dev can change at the next mount. */
 struct attributes {
 	uint64_t inode;
 	uint64_t size; /* bytes */
@@ -104,7 +104,8 @@ struct file_record {
 	uint64_t cookie;
 	uint32_t names; /* number of known names; 0: an orphan */
 	uint32_t first_seen; /* number of the scan or recheck that found it */
-	/* Version of its content: incremented each time the content changed or may have changed. */
+	/* Version of its content: incremented after each certain or possible change of the
+	 * content. */
 	uint32_t touches;
 	uint64_t name; /* id of the first name, see catalog/link.h; 0: the file's id */
 	struct attributes attributes;

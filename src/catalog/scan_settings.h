@@ -4,7 +4,7 @@
 
 /* The options of the last scan, except the smallest size (catalog_get_min_size). If another process
  * maintains the index, a reading process compares its own options with the options of that scan.
- * One thread at a time. A zeroed struct holds the defaults.
+ * One thread at a time. A zeroed struct has the defaults.
  */
 
 #include <stdbool.h>
@@ -27,8 +27,8 @@ void scan_settings_free(struct scan_settings *settings);
 /* Sets the globs from a NULL-terminated list (NULL: none) in any order. Returns 0 or -ENOMEM. */
 MUST_CHECK int scan_settings_set_excludes(struct scan_settings *settings, char *const *globs);
 
-/* Reads the options of the last scan, or the defaults if there was none. The caller must free them,
- * also after a failure. Returns 0, -EUCLEAN or -ENOMEM. */
+/* Reads the options of the last scan, or the defaults if there was none. The caller must free the
+ * options, even after a failure. Returns 0, -EUCLEAN or -ENOMEM. */
 MUST_CHECK int catalog_get_scan_settings(struct catalog_reader *r, struct scan_settings *settings);
 
 /* Stores the options, in a transaction that begins a scan. Writes nothing if they are unchanged.

@@ -2,7 +2,7 @@
 #ifndef INGEST_DISK_KIND_H
 #define INGEST_DISK_KIND_H
 
-/* The kind of disk that holds a file, as the kernel reports it. Any thread; each call reads files
+/* The kind of disk that holds a file, as the kernel reports it. Any thread. Each call reads files
  * of /sys and /proc. */
 
 enum disk_kind {

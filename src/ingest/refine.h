@@ -26,7 +26,7 @@ struct strand {
 	void *file; /* owned by the caller */
 };
 
-/* Callbacks that read files. All may block. */
+/* Callbacks that read files. All callbacks may block. */
 struct refine_calls {
 	/* Returns the length of the hole at offset; 0: data. */
 	uint64_t (*hole)(void *context, struct strand *strand, uint64_t offset);
