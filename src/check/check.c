@@ -24,7 +24,7 @@
 #include "index/index_print.h"
 #include "source/source.h"
 
-/* Rechecks of names. Names that still change after these are not reported. */
+/* Rechecks of names. Names that still change after these rechecks are not reported. */
 #define RECHECKS_MAX 10
 #define RECHECK_INTERVAL_MS 20
 
@@ -60,7 +60,7 @@ static int find_names(struct checking *checking)
 	return r < 0 ? r : name_differences_find(&checking->names, &sides);
 }
 
-/* Waits until a served index has all changes until now. */
+/* Waits until a served index has all changes made so far. */
 static int sync_index(struct checking *checking)
 {
 	return checking->index.served ? current_index_sync(&checking->index) : 0;

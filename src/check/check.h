@@ -2,8 +2,8 @@
 #ifndef CHECK_CHECK_H
 #define CHECK_CHECK_H
 
-/* Compares an index with itself and with the disk, prints each difference, and repairs the index on
- * request. For the first thread. */
+/* Checks the structure of an index and compares the index with the disk. Prints each difference,
+ * and repairs the index on request. For the main thread. */
 
 #include <stdbool.h>
 #include <stddef.h>

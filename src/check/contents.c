@@ -126,8 +126,9 @@ static int hash_file(const struct search *search, const struct file_record *file
 	return r;
 }
 
-/* Compares the hash of a file. Sets *changed to false for a file that changed since the scan. A
- * file that cannot be read is reported as unverified. Returns 0, or -errno of the search. */
+/* Reads a file and compares its hash. Sets *changed if the hash differs. A file whose signature
+ * changed since the scan is not compared: *changed is false. A file that cannot be read is reported
+ * as unverified. Returns 0, or -errno of the search. */
 static int compare_hash_of(const struct search *search, const struct file_record *file,
 			   const struct hash128 *expected, bool *changed)
 {

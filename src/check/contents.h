@@ -2,12 +2,12 @@
 #ifndef CHECK_CONTENTS_H
 #define CHECK_CONTENTS_H
 
-/* Finds wrong records of file contents in an index. Compares it with a new index of the same
+/* Finds wrong records of file contents in an index. Compares the index with a new index of the same
  * sources (fresh_index.h), for which files were just read.
  *
- * Only files with the same signature in both indexes are compared; the others have changed. So a
- * difference is a disk that returns other bytes than before, or a wrong index. For the first
- * thread; everything is borrowed.
+ * Only files with the same signature in both indexes are compared; the others have changed. So the
+ * cause of a difference is a disk that returns other bytes than before, or a wrong record. For the
+ * main thread; everything is borrowed.
  */
 
 #include <stdint.h>
@@ -43,8 +43,9 @@ struct unverified {
 	uint64_t checked; /* bytes at the beginning of the file that were verified */
 };
 
-/* Callbacks: each difference, followed by its files. group is NULL for CONTENT_OTHER. unverified is
- * called at any time, at most once for a file. Each returns 0, or -errno, which ends the search. */
+/* Callbacks. Each call of difference is followed by calls of file for the files of the difference.
+ * group is NULL for CONTENT_OTHER. unverified is called at any time, at most once for a file. Each
+ * callback returns 0, or -errno, which ends the search. */
 struct content_listener {
 	int (*difference)(void *context, enum content_difference what,
 			  const struct group_record *group);

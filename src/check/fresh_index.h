@@ -4,7 +4,7 @@
 
 /* A second index of the same sources, built from nothing: the current state of the disk. It is
  * stored in a folder inside that of the first index and is removed afterwards. The two indexes have
- * the same numbers for file systems, so that their records can be compared. For the first thread.
+ * the same numbers for file systems, so that their records can be compared. For the main thread.
  */
 
 #include <stdbool.h>

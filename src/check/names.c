@@ -17,8 +17,8 @@
 /* Limit of stored differences. An index with more is useless, and each takes memory. */
 #define DIFFERENCES_MAX ((size_t)100000)
 
-/* Checks after which a difference is confirmed. The event of a change can arrive late after the
- * change, if the processor is busy. */
+/* Checks after which a difference is confirmed. If the processor is busy, the event of a change can
+ * arrive late. */
 #define CONFIRMATIONS_MIN 3
 
 void name_differences_free(struct name_differences *differences)
@@ -28,8 +28,8 @@ void name_differences_free(struct name_differences *differences)
 	*differences = (struct name_differences){0};
 }
 
-/* Compares attributes without blocks: delayed allocation changes these later, without a change of
- * any time stamp. */
+/* Compares attributes without blocks: delayed allocation changes the blocks later, without a change
+ * of any time stamp. */
 static bool is_same(const struct attributes *indexed, const struct attributes *now)
 {
 	struct attributes expected = *indexed;
@@ -44,8 +44,8 @@ static bool is_same(const struct attributes *indexed, const struct attributes *n
 struct disk_state {
 	bool exists;
 	struct attributes attributes;
-	/* Digest of the attributes; for a missing name, of those of its directory, which change if
-	 * the name is created and removed between two checks. */
+	/* Digest of the attributes. For a missing name, digest of the attributes of its directory.
+	 * These attributes change if the name is created and removed between two checks. */
 	uint64_t digest;
 };
 
@@ -300,7 +300,7 @@ static int compare_with_disk(struct catalog_reader *reader, uint64_t root, const
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Rechecks one difference. Sets *agrees if there is none any more. */
+/* Rechecks one difference. Sets *agrees if the difference has disappeared. */
 static int recheck(struct name_difference *one, const char *path, struct catalog_reader *indexed,
 		   const struct sources *sources, bool *agrees)
 {

@@ -7,7 +7,7 @@
  *
  * The index is compared with a new index of the same sources (fresh_index.h). Files can change
  * while the indexes are compared. So each difference is rechecked on the disk until it is confirmed
- * or disappears. For the first thread; everything is borrowed.
+ * or disappears. For the main thread; everything is borrowed.
  */
 
 #include <stdbool.h>
@@ -33,7 +33,7 @@ struct name_difference {
 	uint64_t seen; /* digest of the state on the disk at the last check */
 	/* successive checks with an unchanged state that differs from the index */
 	unsigned int confirmations;
-	bool confirmed; /* a difference, and no change */
+	bool confirmed; /* a real difference, not a change in progress */
 };
 
 /* All zero: empty. */
@@ -68,9 +68,9 @@ void name_differences_read_disk(struct name_differences *differences,
 				const struct sources *sources);
 
 /* Rechecks the differences against the disk and a later snapshot of the index, which must have all
- * changes that happened before the last check. Removes those that agree now. Confirms those that
- * were found several times in a row with the same state on the disk. Sets *left to the number of
- * others. Returns 0 or -errno. */
+ * changes that happened before the last check. Removes the differences that have disappeared.
+ * Confirms the differences that were found several times in a row with the same state on the disk.
+ * Sets *left to the number of other differences. Returns 0 or -errno. */
 MUST_CHECK int name_differences_recheck(struct name_differences *differences,
 					struct catalog_reader *indexed,
 					const struct sources *sources, size_t *left);

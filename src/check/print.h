@@ -8,7 +8,7 @@
  *	unverified_file ... -> end
  *
  * Write errors are stored in the output. The functions return other failures as -errno. For the
- * first thread; everything is borrowed.
+ * main thread; everything is borrowed.
  */
 
 #include <stdbool.h>
@@ -49,7 +49,8 @@ void check_print_content(struct check_printing *printing, enum content_differenc
 /* path: absolute */
 MUST_CHECK int check_print_file(struct check_printing *printing, const struct bytes *path,
 				enum content_state state);
-/* JSON only: the text has the number of these files. */
+/* Begins the list of unverified files, in JSON only. The text has only the number of these
+ * files. */
 void check_print_unverified(struct check_printing *printing);
 MUST_CHECK int check_print_unverified_file(struct check_printing *printing,
 					   const struct bytes *path,

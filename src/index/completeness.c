@@ -50,7 +50,7 @@ static int name_error(struct catalog_reader *reader, const struct sources *sourc
 
 	r = error_path(reader, entry, &relative, &source);
 	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* it has no name left */
+		return r == -ENOENT ? 0 : r; /* the file has no name any more */
 	if (!bytes_text(&relative))
 		return -ENOMEM;
 	r = source_absolute_path(sources, source, bytes_text(&relative), &path);

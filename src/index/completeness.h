@@ -13,7 +13,7 @@ struct catalog_reader;
 struct sources;
 
 /* Returns the exit status for this number of unreadable files and of files that are not compared
- * yet. Logs a warning for each number that is not 0. */
+ * yet. Logs a warning for each number above 0. */
 enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending);
 
 /* Logs all files and directories that could not be read. Returns 0 or -errno. */

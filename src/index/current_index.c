@@ -28,7 +28,7 @@ enum {
 
 /* ---- an index that another process maintains ---------------------------------------------- */
 
-/* Appends why the index may lack the latest changes, and the remedy. */
+/* Appends why the index possibly lacks the latest changes, and the remedy. */
 static int explain_unfinished(struct bytes *text, const char *mount_point, int result)
 {
 	if (result == -EBUSY)
@@ -49,7 +49,8 @@ static int explain_unfinished(struct bytes *text, const char *mount_point, int r
 			    quote_path(mount_point), error_text(result));
 }
 
-/* Logs that the index was not updated: an error for an act or a manifest, which ends then. */
+/* Logs that the index was not updated: for an act or a manifest, an error, as the command ends
+ * then. */
 static void report_unfinished(const struct current_index *index, const char *mount_point,
 			      int result)
 {
@@ -97,7 +98,7 @@ int current_index_sync(struct current_index *index)
 
 	index->abandoned = r == 0 && pid == 0;
 	if (index->abandoned && (index->given_count > 0 || index->synced))
-		return 0; /* no process changes it */
+		return 0; /* no other process changes the index */
 	if (r == 0)
 		r = index->abandoned ? -ESRCH : sync_view(index, mount_point);
 	else

@@ -2,8 +2,8 @@
 #ifndef INDEX_CURRENT_INDEX_H
 #define INDEX_CURRENT_INDEX_H
 
-/* An up-to-date index for commands that read it. Either this process updates the index, or another
- * process maintains it and is requested to update it. For the first thread.
+/* An up-to-date index for commands that read it. Either this process updates the index, or it
+ * requests an update from the process that maintains the index. For the main thread.
  */
 
 #include <stdbool.h>
@@ -26,12 +26,12 @@ struct current_index {
 	bool served; /* another process maintains it: no snapshot of it may be held for long */
 	bool synced; /* an update was requested, and its result was logged */
 	bool abandoned; /* the process that maintained it has ended */
-	bool unfinished; /* not updated: it may lack the latest changes */
+	bool unfinished; /* not updated: the index can lack the latest changes */
 	struct indexing indexing; /* if this process updates it */
 	struct sources served_sources; /* if another process maintains it */
 };
 
-/* Finds the index for the operands of a command (SOURCE... or MOUNTPOINT), updates it, which may
+/* Finds the index for the operands of a command (SOURCE... or MOUNTPOINT), updates it, which can
  * take long, and opens it. Logs progress and unreadable files. If another process maintains the
  * index, options that differ from those of that process are refused. Acts and manifests are also
  * refused if that process cannot update the index.
@@ -43,7 +43,7 @@ MUST_CHECK int current_index_open(struct current_index *index,
 				  const struct index_settings *settings, char *const *operands,
 				  size_t count, enum index_use use);
 
-/* Checks the options again in the snapshot that is printed or acted on: another process may
+/* Checks the options again in the snapshot that is printed or acted on: another process can
  * maintain the index by then. Returns 0 or -errno; -EXDEV is logged. */
 MUST_CHECK int current_index_check_options(const struct current_index *index,
 					   struct catalog_reader *reader);

@@ -2,18 +2,18 @@
 #ifndef INDEX_INDEX_FOLDER_H
 #define INDEX_INDEX_FOLDER_H
 
-/* Folders of indexes. For the first thread. */
+/* Folders of indexes. For the main thread. */
 
 #include "base/attributes.h"
 
 struct text_list;
 
-/* Returns the default folder, which contains the indexes without --index. Creates nothing; the
+/* Returns the default folder, which contains the indexes made without --index. Creates nothing; the
  * caller frees it. Returns 0 or -errno; logged if there is no home folder. */
 MUST_CHECK int index_folders_parent(char **folder);
 
-/* Returns the default index folder for a list of sources. Its name is made of the first source and
- * a hash of all sources in their order. Creates nothing.
+/* Returns the default index folder for a list of sources. The name of the folder is built from the
+ * first source and a hash of all sources in their order. Creates nothing.
  *
  * resolved	from source_paths_resolve()
  * folder	absolute; the caller frees it

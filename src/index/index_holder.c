@@ -33,7 +33,7 @@ static bool is_same_folder(const char *one, const char *other)
 }
 
 /* Returns whether the view of this index is mounted at the mount point. A view that does not answer
- * in time counts as this one. */
+ * in time counts as mounted. */
 static bool is_mounted(const char *folder, const char *mount_point)
 {
 	AUTO_FREE char *found = NULL;

@@ -2,7 +2,7 @@
 #ifndef INDEX_INDEX_OPEN_H
 #define INDEX_INDEX_OPEN_H
 
-/* Opens an index read-only, and logs why an index cannot be opened. For the first thread. */
+/* Opens an index read-only, and logs why an index cannot be opened. For the main thread. */
 
 #include "base/attributes.h"
 #include "catalog/catalog.h"

@@ -2,7 +2,7 @@
 #ifndef INDEX_INDEX_PRINT_H
 #define INDEX_INDEX_PRINT_H
 
-/* Prints from a current index, in one snapshot. For the first thread; all pointers are borrowed. */
+/* Prints from a current index, in one snapshot. For the main thread; all pointers are borrowed. */
 
 #include "base/output.h"
 #include "index/current_index.h"
@@ -12,9 +12,9 @@ struct catalog_reader;
 
 struct index_printer {
 	const char *noun; /* of the output, for messages: "list" */
-	/* Prints everything. Returns 0 and sets *status if the result is incomplete, logged.
+	/* Prints everything. Returns 0. If the result is incomplete, sets *status and logs it.
 	 * Returns -EXDEV, logged, if the options do not fit the sources, or another -errno. An
-	 * output error may stay in output. */
+	 * output error can stay in output. */
 	int (*print)(void *context, const struct current_index *index,
 		     struct catalog_reader *reader, struct output *output,
 		     enum twinfs_exit *status);

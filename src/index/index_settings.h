@@ -3,7 +3,7 @@
 #define INDEX_INDEX_SETTINGS_H
 
 /* Settings of the index of a command and of its scan. The options of the command line set these
- * fields (cli/common_options.h). For the first thread. */
+ * fields (cli/common_options.h). For the main thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -35,8 +35,8 @@ void index_settings_deinit(struct index_settings *settings);
 /* Parses a word of --disk. Returns 0 or -EINVAL. */
 MUST_CHECK int index_disk_parse(const char *word, enum ingest_disk *disk);
 
-/* Returns the word of an enum ingest_disk. The value can be from an index of another version: then
- * returns "unknown". */
+/* Returns the word of an enum ingest_disk. For a value from an index of another version, returns
+ * "unknown". */
 const char *index_disk_word(uint32_t disk);
 
 #endif

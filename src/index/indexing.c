@@ -26,7 +26,7 @@
 /* Longest time that a daemon needs to end after its view was unmounted, even if it has to kill its
  * mounter process (mount/mounter.h). */
 #define ENDING_MS 12000
-/* Interval at which the index is tried again meanwhile. */
+/* Interval at which the index is tried again while a daemon ends. */
 #define ENDING_POLL_MS 20
 
 int indexing_locate(struct indexing *indexing, const struct index_settings *settings,

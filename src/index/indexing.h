@@ -27,8 +27,8 @@ struct indexing {
 	const struct index_settings *settings; /* borrowed */
 	char **paths; /* the sources, from source_paths_resolve() */
 	char *folder; /* of the index, absolute */
-	/* Borrowed; the index that this temporary one is compared with. This one is in a folder
-	 * within the folder of that one. NULL: none. */
+	/* Borrowed; the index with which this temporary index is compared, or NULL. The folder of
+	 * this temporary index is in the folder of that index. */
 	struct catalog *beside;
 	bool wary; /* refuse an empty source that was never scanned */
 	bool distrusted; /* check the whole index when it is opened */
@@ -46,8 +46,8 @@ MUST_CHECK int indexing_locate(struct indexing *indexing, const struct index_set
 /* Opens index and sources, and undoes interrupted acts. Returns 0, INDEXING_IN_USE or -errno. */
 MUST_CHECK int indexing_open(struct indexing *indexing);
 
-/* Walk the sources and update all names; then compare contents. Both show progress and end early
- * with stop_requested(). Return 0 or -errno. */
+/* Walk the sources and update all names; then compare contents. Both show progress, and end early
+ * if stop_requested(). Return 0 or -errno. */
 MUST_CHECK int indexing_names(struct indexing *indexing, enum progress_when when);
 MUST_CHECK int indexing_contents(struct indexing *indexing, enum progress_when when);
 

@@ -70,7 +70,7 @@ static const char *file_systems_option(bool cross)
 }
 
 /* Checks --cross-file-systems. An act without this option must not change files of other file
- * systems, even if the view has them. */
+ * systems, even if the view shows such files. */
 static int check_file_systems(const struct served_options *options,
 			      const struct scan_settings *known)
 {
@@ -120,7 +120,7 @@ static int check_min_size(const struct served_options *options, struct catalog_r
 }
 
 /* Refuses options while another process updates the index: a part of the index is then from an
- * earlier scan, which may have had other options. */
+ * earlier scan, possibly with other options. */
 static int check_unfinished(const struct served_options *options)
 {
 	const struct index_settings *settings = options->settings;

@@ -3,7 +3,7 @@
 #define INDEX_SERVED_OPTIONS_H
 
 /* Scan options of a command whose index another process maintains. The command does not scan, so
- * each of its options must equal that of the other process or act as a filter. For the first
+ * each of its options must equal that of the other process or act as a filter. For the main
  * thread.
  */
 
@@ -17,8 +17,8 @@ struct catalog_reader;
 /* Purpose for which a command opens an index. */
 enum index_use {
 	INDEX_READ, /* prints its contents; a larger --min-size is a filter */
-	INDEX_MANIFEST, /* prints the files of uniques/ of that view: no filter is possible */
-	INDEX_ACT, /* changes files; a larger --min-size is a filter, also the default one */
+	INDEX_MANIFEST, /* prints the files of uniques/ of the view: no filter is possible */
+	INDEX_ACT, /* changes files; a larger --min-size, also the default one, is a filter */
 };
 
 struct served_options {

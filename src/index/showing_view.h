@@ -2,8 +2,8 @@
 #ifndef INDEX_SHOWING_VIEW_H
 #define INDEX_SHOWING_VIEW_H
 
-/* A view whose sources contain the mount point of a new view: each of the two views might show the
- * other. For the first thread. */
+/* A view whose sources contain the mount point of a new view: each of the two views can show the
+ * other. For the main thread. */
 
 #include "base/attributes.h"
 #include "base/bytes.h"

@@ -2,9 +2,9 @@
 #ifndef INDEX_SOURCE_CHECK_H
 #define INDEX_SOURCE_CHECK_H
 
-/* Refuses sources that changed since they were indexed. Usually their disk is not mounted, or the
- * source is the mount point of a view that is not mounted. --accept-changed-source accepts them.
- * For the first thread.
+/* Refuses sources that changed since they were indexed. The usual cause is a disk that is not
+ * mounted, or a source that is the mount point of an unmounted view. --accept-changed-source
+ * accepts them. For the main thread.
  */
 
 #include "base/attributes.h"

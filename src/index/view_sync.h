@@ -6,7 +6,7 @@
 
 #include "base/attributes.h"
 
-/* Waits until the view shows all changes of its sources made up to now: reads its .twinfs/sync. May
+/* Waits until the view shows all changes of its sources made up to now: reads its .twinfs/sync. Can
  * block for long. Returns 0 or -errno. Logs nothing. */
 MUST_CHECK int view_sync(const char *mount_point);
 

@@ -41,7 +41,7 @@ void backings_deinit(struct backings *backings)
 	pthread_mutex_destroy(&backings->lock);
 }
 
-/* Read-only by design: file systems that are created as a whole, and files with fs-verity. A
+/* Files are read-only by design on file systems that are created as a whole, or with fs-verity. A
  * read-only mount can be remounted, and an immutable file (chattr(1)) can be made mutable. */
 bool backing_is_sealed(int fd)
 {

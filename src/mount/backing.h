@@ -6,7 +6,7 @@
  * Stores the backing id of each open node. Any thread.
  *
  * The kernel requires that all opens of a node use the same backing id, or none; other opens fail
- * with EIO. So the first open of a node decides for later opens while it is open.
+ * with EIO. So the first open of a node decides for all later opens while the node is open.
  *
  * Reads by the kernel are not checked, and an open backing file cannot be revoked. If the source is
  * written to while it is open in the view, its new bytes are read as content of the old version.
@@ -24,7 +24,7 @@
 #include "view/view.h"
 
 enum backing_choice {
-	BACKING_NONE, /* the kernel or missing permissions prevent it */
+	BACKING_NONE, /* the kernel or missing permissions prevent passthrough */
 	BACKING_SEALED, /* files that can never be written */
 	BACKING_ALL,
 };
@@ -34,7 +34,7 @@ struct backings {
 	enum backing_choice choice; /* set before files are opened */
 	struct backing *table; /* uthash, by node; empty for BACKING_NONE */
 	size_t idle; /* entries without users whose backing id is still open */
-	/* the kernel refused one; no further attempts, as libfuse logs each failure */
+	/* the kernel refused a backing file; no further attempts, as libfuse logs each failure */
 	bool refused;
 };
 
@@ -42,7 +42,7 @@ void backings_init(struct backings *backings);
 void backings_deinit(struct backings *backings);
 
 /* Gets the backing id for an open of a file. Returns an id above 0, 0 if reads are requests to this
- * program, or -ENOMEM. Unless it fails, the caller must call backing_end. */
+ * program, or -ENOMEM. After a success, the caller must call backing_end. */
 MUST_CHECK int backing_begin(struct backings *backings, fuse_req_t request,
 			     const struct view_file *file);
 

@@ -2,8 +2,9 @@
 #ifndef MOUNT_BUFFERS_H
 #define MOUNT_BUFFERS_H
 
-/* Buffers for replies, which are reused. The kernel clears pages that malloc takes from it for each
- * request. This was a tenth of the work of reading a large file. Any thread. */
+/* Buffers for replies, which are reused. Without reuse, malloc takes new pages from the kernel for
+ * each request, and the kernel clears them. This was a tenth of the work of reading a large file.
+ * Any thread. */
 
 #include <pthread.h>
 #include <stddef.h>
@@ -28,7 +29,7 @@ void buffers_init(struct buffers *buffers);
 void buffers_deinit(struct buffers *buffers);
 
 /* Returns a buffer of at least size bytes with undefined content; data is NULL without memory. In
- * both cases it must be returned by buffers_return. */
+ * both cases, the caller must return the buffer by buffers_return. */
 struct buffer buffers_take(struct buffers *buffers, size_t size);
 void buffers_return(struct buffers *buffers, struct buffer buffer);
 

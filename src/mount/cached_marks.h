@@ -6,8 +6,8 @@
  * system call. A node is marked before the view is queried for the reply. If a node has no mark
  * after a commit, replies that are sent later contain this commit.
  *
- * Marks are never removed, and two nodes can share one. With 400,000 marked nodes, 5 in 100 other
- * nodes share one of the 2^23 marks. Any thread.
+ * Marks are never removed, and two nodes can share a mark. With 400,000 marked nodes, 5 in 100
+ * other nodes share one of the 2^23 marks. Any thread.
  */
 
 #include <stdatomic.h>

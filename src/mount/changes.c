@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Requests that change something get EROFS, except those by which the mounter process raises
- * inotify events (mount/watcher_event.h); those change nothing either. Without these functions
- * libfuse replies ENOSYS, which the kernel translates to other errors. */
+/* Requests that change something get EROFS. Exceptions are the requests by which the mounter
+ * process raises inotify events (mount/watcher_event.h). Such requests change nothing either.
+ * Without these functions libfuse replies ENOSYS, which the kernel translates to other errors. */
 
 #include "mount/callbacks.h"
 
@@ -50,7 +50,7 @@ void on_rmdir(fuse_req_t request, fuse_ino_t parent, const char *name)
 	remove_name(request, parent, name);
 }
 
-/* The attributes do not change. */
+/* Replies to the mounter process with the unchanged attributes. */
 void on_setattr(fuse_req_t request, fuse_ino_t node, struct stat *attributes, int wanted,
 		struct fuse_file_info *info)
 {

@@ -9,11 +9,12 @@
 
 struct session;
 
-/* Connects libfuse to fd, the device of a mount. libfuse closes it from now on.
+/* Connects libfuse to fd, the device of a mount. From then on, libfuse owns the descriptor and
+ * closes it.
  *
- * libfuse before 3.17 does not request FUSE_PARALLEL_DIROPS from the kernel. Without it, a slow
- * listing or lookup blocks all others in the same directory. For these versions the flag is set in
- * the reply to FUSE_INIT.
+ * libfuse before 3.17 does not request FUSE_PARALLEL_DIROPS from the kernel. Without this flag, a
+ * slow listing or lookup blocks all others in the same directory. For these versions the flag is
+ * set in the reply to FUSE_INIT.
  *
  * Returns 0, or -errno; the caller still owns fd then. */
 MUST_CHECK int device_use(struct session *session, int fd);

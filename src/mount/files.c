@@ -45,8 +45,8 @@ static bool has_current_inode(struct session *session, const struct view_file *f
 	       generations_has(&session->generations, node_id(file->node), file->version);
 }
 
-/* Set in addition when a program is executed (FMODE_EXEC in linux/fs.h of the kernel). Not part of
- * open(2). */
+/* Open flag that the kernel adds when a program is executed (FMODE_EXEC in linux/fs.h of the
+ * kernel). Not part of open(2). */
 #define FLAG_EXECUTE 0x20
 
 void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)

@@ -2,7 +2,7 @@
 #ifndef MOUNT_HANDLE_H
 #define MOUNT_HANDLE_H
 
-/* Open files of the kernel. They are listed so that a session can close them at its end. Any
+/* Open files of the kernel. Open files are listed, so that a session can close them at its end. Any
  * thread.
  *
  * Handles are reference-counted. The open is one reference, and each running request is another.

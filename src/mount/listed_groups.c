@@ -18,8 +18,8 @@ void listed_groups_deinit(struct listed_groups *listed)
 	pthread_mutex_destroy(&listed->lock);
 }
 
-/* Makes room for one more. Removes duplicates; if more than half of the list remains, doubles it,
- * so that this is rare. */
+/* Makes room for one more. Removes duplicates; if more than half of the list remains, doubles the
+ * list, so that searches for duplicates are rare. */
 static int make_room(struct listed_groups *listed)
 {
 	listed->count = numbers_sort_once(listed->nodes, listed->count);

@@ -2,9 +2,9 @@
 #ifndef MOUNT_LISTED_GROUPS_H
 #define MOUNT_LISTED_GROUPS_H
 
-/* The folders of groups that were listed, so that their listings can be invalidated when the names
- * in all of them change. Eight bytes for each folder that was listed since then; the kernel's inode
- * and page cost more. Any thread.
+/* The folders of groups that were listed. When the names in all of these folders change, their
+ * listings are invalidated and the folders are removed from this list. A folder takes eight bytes
+ * here; the kernel's inode and page cost more. Any thread.
  */
 
 #include <pthread.h>

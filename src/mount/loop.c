@@ -190,9 +190,9 @@ static void *wait_to_be_cancelled(void *context)
 	return context;
 }
 
-/* libfuse ends its io_uring threads by pthread_cancel. At its first use the C library loads
- * libgcc_s, and aborts the process if that fails. This is done at the start, before memory can be
- * short. */
+/* libfuse ends its io_uring threads by pthread_cancel. At the first use of pthread_cancel, the C
+ * library loads libgcc_s, and aborts the process if that fails. So libgcc_s is loaded at the start,
+ * before memory can be short. */
 static void prepare_to_cancel(void)
 {
 	pthread_t thread;
@@ -203,8 +203,8 @@ static void prepare_to_cancel(void)
 	pthread_join(thread, NULL);
 }
 
-/* libfuse's own loop cleans up its io_uring threads. It does nothing else if the session has
- * ended. */
+/* Runs libfuse's own loop, which ends its io_uring threads. As the session has ended, the loop does
+ * nothing else. */
 static void end_io_uring(struct fuse_session *fuse)
 {
 	fuse_session_exit(fuse);

@@ -6,8 +6,8 @@
  *
  * A daemon calls mount_point_prepare (mountpoint/point.h), mounter_start (mount/mounter.h),
  * signal_watch_new (mount/signals.h), session_new, session_run and session_free, in this order. The
- * first three must precede any other thread. The arguments of session_new are borrowed until
- * session_free.
+ * first three calls must precede the start of any other thread. The arguments of session_new are
+ * borrowed until session_free.
  *
  * Mounts have the options nosuid,nodev and the type fuse.twinfs. Requests that change something
  * fail (mount/session_access.h). Only the user who mounts has access, unless the mount is
@@ -42,9 +42,9 @@ struct session_settings {
 	/* Called once, by a thread of the session, when the kernel has initialised the mount and
 	 * requests are answered. May be NULL. */
 	void (*ready)(void *context);
-	/* A program reads .twinfs/sync: returns a new ticket, above 0 and above all earlier ones,
-	 * for which session_synced will be called. Called by threads of the session without locks;
-	 * must not block. If NULL, only the queued invalidations are waited for. */
+	/* A program reads .twinfs/sync: returns a new ticket, above 0 and above all earlier
+	 * tickets, for which session_synced will be called. Called by threads of the session
+	 * without locks; must not block. If NULL, only the queued invalidations are waited for. */
 	uint64_t (*sync)(void *context);
 	void *context;
 };
@@ -62,15 +62,19 @@ MUST_CHECK int session_run(struct session *session);
  * Any thread, in the order of the commits. Never blocks. */
 void session_invalidate(struct session *session, struct invalidation *invalidation);
 
-/* All changes before this ticket was created are committed, and their invalidations are queued.
- * Readers of .twinfs/sync with a ticket up to this one are answered when the kernel has processed
- * these invalidations. If error (positive errno) is not 0, they get this error. Any thread. Never
- * blocks. */
+/* Reports that all changes made before this ticket was created are committed, and that their
+ * invalidations are queued. Readers of .twinfs/sync with a ticket up to this one are answered when
+ * the kernel has processed these invalidations. If error (positive errno) is not 0, the readers get
+ * this error. Any thread. Never blocks. */
 void session_synced(struct session *session, uint64_t ticket, int error);
 
-/* Names and attributes are indexed as they were before this ticket was created; contents are not
- * compared yet. session_synced follows. Any thread. Never blocks. */
+/* Reports that names and attributes are indexed as they were before this ticket was created;
+ * contents are not compared yet. A call of session_synced must follow. Any thread. Never blocks. */
 void session_rechecked(struct session *session, uint64_t ticket);
+
+/* Makes session_run return, and waits for that. If the session does not run yet, a later
+ * session_run returns at once. Any thread except those of the session. */
+void session_stop(struct session *session);
 
 /* Unmounts (lazily: programs with open files get errors) and frees. Accepts NULL. */
 void session_free(struct session *session);

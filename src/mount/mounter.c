@@ -205,7 +205,8 @@ static void serve_event(const struct mounter_order *order, struct watcher_event_
 	(void)send_reply(r, -1);
 }
 
-/* Serves orders until one of another kind. Returns its kind. */
+/* Serves orders to find watches and to raise events, until an order of another kind arrives.
+ * Returns the kind of that order. */
 static char serve_orders(const struct session_settings *settings, dev_t device, bool events)
 {
 	static struct mounter_order order; /* large, so not on the stack */
@@ -242,8 +243,8 @@ static void isolate(int socket)
 	closefrom(SOCKET_FD + 1);
 }
 
-/* Has the daemon closed its end? Then another view can be mounted there with the same device
- * number. */
+/* Has the daemon closed its end of the socket? If so, another view can be mounted there with the
+ * same device number. */
 static bool daemon_has_ended(void)
 {
 	struct pollfd socket = {.fd = SOCKET_FD};
@@ -317,8 +318,8 @@ static int send_order(const struct mounter *mounter, char kind)
 	return send(mounter->socket, &kind, sizeof(kind), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Waits for a reply, or, with events 0, for the end of the process: no other process has the other
- * end of the socket. */
+/* Waits for a reply. With events 0, waits for the end of the process, as no other process has the
+ * other end of the socket. */
 static bool poll_socket(const struct mounter *mounter, short events, int limit_ms)
 {
 	struct pollfd socket = {.fd = mounter->socket, .events = events};
@@ -326,7 +327,8 @@ static bool poll_socket(const struct mounter *mounter, short events, int limit_m
 	return poll(&socket, 1, limit_ms) > 0;
 }
 
-/* A mount can wait for other processes or disks (autofs), without a limit. */
+/* Waits for the reply to a mount. The mount can wait for other processes or disks (autofs), without
+ * a limit. */
 static int wait_for_mount(const struct mounter *mounter)
 {
 	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {
@@ -437,9 +439,9 @@ static int wait_for_end(struct mounter *mounter)
 	ended = poll_socket(mounter, 0, END_MS);
 	if (!ended) {
 		r = -ETIMEDOUT;
-		/* A confined process cannot send signals. Then the mounter is left to init, as is
-		 * one that is blocked in the kernel by a dead disk. It unmounts and exits when it
-		 * can. */
+		/* A confined process cannot send signals, and a dead disk can block the mounter in
+		 * the kernel. In both cases the mounter is left to init. The mounter unmounts and
+		 * exits when it can. */
 		if (kill(mounter->process, SIGKILL) == 0)
 			ended = poll_socket(mounter, 0, END_MS);
 	}

@@ -2,8 +2,8 @@
 #ifndef MOUNT_MOUNTER_H
 #define MOUNT_MOUNTER_H
 
-/* A separate process that mounts and unmounts the view, so that the daemon, which parses untrusted
- * data from the sources, can drop these permissions.
+/* A separate process that mounts and unmounts the view. The daemon parses untrusted data from the
+ * sources, and can drop its permission to mount, as it has this process.
  *
  *	daemon				mounter, with the permissions of the user
  *	mounter_start() ---- fork ---->	waits
@@ -15,10 +15,10 @@
  *			<--- result ---
  *	mounter_unmount() -- order --->	unmounts, exits
  *
- * It accepts no other orders, and only for this view. If the daemon dies without an order, the
- * mounter exits and leaves the mount, which the next start replaces; an unmounted view would look
- * like an empty directory. It unmounts in this case only if the user wants that (auto_unmount). One
- * thread.
+ * The mounter accepts no other orders, and orders only for this view. If the daemon dies without an
+ * order, the mounter exits. Before that, it unmounts the view if auto_unmount is set. Otherwise it
+ * leaves the mount, which the next start replaces; an unmounted view would look like an empty
+ * directory. One thread.
  */
 
 #include <stdatomic.h>
@@ -44,7 +44,7 @@ MUST_CHECK int mounter_start(struct mounter **mounter, const struct session_sett
  * is unmounted. */
 MUST_CHECK int mounter_mount(struct mounter *mounter);
 
-/* Returns the id of the process. Requests from it are those of mounter_raise_event. */
+/* Returns the id of the process. Requests from this process are caused by mounter_raise_event. */
 pid_t mounter_process(const struct mounter *mounter);
 
 /* Returns the kind of the mount. */
@@ -79,13 +79,14 @@ MUST_CHECK int mounter_raise_event(struct mounter *mounter, const struct watcher
 /* Closes the descriptors of mounter_raise_event, as no events follow for now. */
 void mounter_close_route(struct mounter *mounter);
 
-/* Orders a lazy unmount and waits for the end of the process. It is killed after about five
- * seconds. The caller must have closed the device. Another mount on the same mount point is not
- * unmounted. Returns 0, or -errno if the process had ended or was killed: the mount can still
- * exist, and accesses to it fail. */
+/* Orders a lazy unmount and waits for the end of the process. The process is killed after about
+ * five seconds. The caller must have closed the device. Another mount on the same mount point is
+ * not unmounted. Returns 0, or -errno if the process had ended or was killed. In that case, the
+ * mount can still exist, and accesses to it fail. */
 MUST_CHECK int mounter_unmount(struct mounter *mounter);
 
-/* Ends the process if it still runs, within the same time, and frees. Accepts NULL. */
+/* Ends the process if it still runs, within about five seconds, and frees the mounter. Accepts
+ * NULL. */
 void mounter_free(struct mounter *mounter);
 
 #endif

@@ -83,8 +83,8 @@ static void invalidate_entry(void *context, uint64_t parent, const char *name, s
 	watcher_thread_note_name(&session->watcher, parent, text);
 }
 
-/* To invalidate an entry the kernel takes the lock of the parent's inode, which running lookups and
- * listings hold. This also works for a name that does not exist. */
+/* Invalidates an entry that does not exist. To do so, the kernel takes the lock of the directory's
+ * inode, which running lookups and listings hold. */
 static void wait_for_directory(void *context, uint64_t parent)
 {
 	struct session *session = context;
@@ -97,7 +97,7 @@ static void wait_for_directory(void *context, uint64_t parent)
 	watcher_thread_note_folder(&session->watcher, parent);
 }
 
-/* The content of a directory is its listing. That of a file node never changes. */
+/* The content of a directory is its listing. The content of a file node never changes. */
 static void invalidate_inode(void *context, uint64_t node)
 {
 	struct session *session = context;

@@ -9,8 +9,9 @@
  *	                                          |
  *	                                          +--> events, waiters
  *
- * It holds no lock while it writes to /dev/fuse. The kernel takes the lock of the directory's inode
- * there, and so waits for lookups and listings that other threads of this process must answer.
+ * The thread holds no lock while it writes to /dev/fuse. During this write, the kernel takes the
+ * lock of the directory's inode, and so waits for lookups and listings that other threads of this
+ * process must answer.
  */
 
 #include <pthread.h>

@@ -5,10 +5,11 @@
 /* The number of files of a shared view that each user has open. Each file takes a descriptor of
  * this process, and one user must not exhaust them.
  *
- * A part of the descriptors is for users other than root. Each of them can have as many files open
- * as are left of that part (dynamic thresholds: Choudhury and Hahne, 1998). So the first user gets
- * at most half of it, the next one half of the rest, and some are always left for another user. The
- * other descriptors are for root and for twinfs itself. One thread at a time. */
+ * A part of the descriptors is for users other than root. Each of these users can have as many
+ * files open as descriptors are left in that part (dynamic thresholds: Choudhury and Hahne, 1998).
+ * So the first user gets at most half of that part, and the next user half of the rest. Some
+ * descriptors are always left for another user. Descriptors outside that part are for root and for
+ * twinfs itself. One thread at a time. */
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -4,10 +4,10 @@
 
 /* Decides whether the kernel may keep its page cache of a file at an open (keep_cache).
  *
- * It may if the previous open of the file had the same content, because the cached pages were read
- * since then. A file with another content is another node, but node numbers repeat after 4096
- * versions. The gate stores the last content of as many files as it has slots. If another file uses
- * the slot, the pages are discarded, which costs only time. Any thread. */
+ * The kernel may keep the pages if the previous open of the file had the same content, because the
+ * cached pages were read since then. A file with another content is another node, but node numbers
+ * repeat after 4096 versions. The gate stores the last content of as many files as it has slots. If
+ * another file uses the slot, the pages are discarded, which costs only time. Any thread. */
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -3,8 +3,8 @@
 #define MOUNT_REQUESTER_H
 
 /* The caller of a request, in a mount that is shared with other users (allow_other). Only root can
- * make one. Root sees everything if it has the capability for that. In a mount that is not shared,
- * no caller is determined, as the kernel refuses other users. Any thread.
+ * make such a mount. If root is the caller, it sees everything that its capabilities allow. In a
+ * mount that is not shared, no caller is determined, as the kernel refuses other users. Any thread.
  *
  * The kernel provides uid, gid and thread id of a request. Supplementary groups are read from /proc
  * (base/caller.h). */

@@ -44,12 +44,12 @@ static int take_mount(struct session *session)
 	return r;
 }
 
-/* libfuse logs details; this logs the failed mount point. */
+/* Mounts, and logs a failure with the mount point; libfuse logs the details. */
 static int mount_session(struct session *session)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	const struct features *facts = &session->facts;
-	/* checked here, as permissions may have been dropped since the option was parsed */
+	/* checked here, as permissions were possibly dropped since the option was parsed */
 	int r = session->settings.shared ? caller_try_impersonation() : 0;
 
 	if (r == 0)
@@ -117,7 +117,8 @@ int session_new(struct session **session, struct view *view,
 	return 0;
 }
 
-/* Was the connection ended by an unmount? Another file system can be mounted there by now. */
+/* Was the connection ended by an unmount? Another file system can be mounted at the mount point by
+ * now. */
 static bool was_unmounted(const struct session *session)
 {
 	struct pollfd device = {.fd = fuse_session_fd(session->fuse)};

@@ -73,7 +73,7 @@ int signal_watch_new(struct signal_watch **watch, bool hangup_ends)
 	made->hangup_ends = hangup_ends;
 	pthread_mutex_init(&made->lock, NULL);
 	pthread_sigmask(SIG_BLOCK, &made->signals, &before);
-	(void)signal(SIGHUP, SIG_DFL); /* it can be ignored */
+	(void)signal(SIGHUP, SIG_DFL); /* SIGHUP can be ignored (nohup) */
 	r = thread_start(&made->thread, watch_signals, made);
 	if (r < 0) {
 		pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -3,13 +3,13 @@
 #define MOUNT_SYNC_H
 
 /* Programs that read .twinfs/sync. Each request waits in a list, without a thread, until the kernel
- * has processed the changes before it. An open for which only the ctime differs waits in the same
- * list, for at most OPEN_WAIT_MS.
+ * has processed the changes made before the request. An open for which only the ctime differs waits
+ * in the same list, for at most OPEN_WAIT_MS.
  *
  * The list is protected by the notifier's lock. libfuse holds a lock of a request while it calls
- * the interrupt callback, and takes no such lock for a reply. So libfuse's lock precedes the
- * notifier's, and replies are sent without the notifier's lock. The thread that removes a request
- * from the list replies to it. A request is removed only after libfuse has returned from
+ * the interrupt callback, but takes no lock of a request for a reply. So libfuse's lock precedes
+ * the notifier's, and replies are sent without the notifier's lock. The thread that removes a
+ * request from the list replies to it. A request is removed only after libfuse has returned from
  * registering its callback (registered).
  */
 
@@ -28,7 +28,7 @@ void sync_read(struct session *session, fuse_req_t request, struct handle *handl
 
 /* Replies ESTALE to an open after the file was rechecked, so that the kernel looks its path up
  * again and opens the new node. If an earlier open timed out for a ticket that is still not
- * reached, this one does not wait for it.
+ * reached, this open does not wait for that ticket.
  *
  * compare	wait until the file was compared, too
  */
@@ -38,7 +38,7 @@ void sync_refuse_open(struct session *session, fuse_req_t request, bool compare)
  * For the notifier. */
 void sync_reply(struct session *session);
 
-/* Replies ECANCELED to all. Called when the notifier stops. */
+/* Replies ECANCELED to all waiting requests. Called when the notifier stops. */
 void sync_cancel(struct session *session);
 
 /* Returns the next time at which an open stops waiting, on the monotonic clock, or UINT64_MAX. Must

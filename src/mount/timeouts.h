@@ -6,11 +6,12 @@
  * notifier invalidates it earlier (mount/notifier.h). Pure code, any thread.
  *
  * Listings are cached everywhere. The name of a copy in its group's folder changes when any
- * directory above it is renamed, for which there is no event per file. Therefore the listings of
- * all such folders are invalidated then, and names in them have no timeout. Files in .twinfs/ have
- * none either, nor have names in by-size/, whose ranks any change can move.
+ * directory above the copy is renamed. There is no event per file for such a rename. Therefore the
+ * listings of all groups' folders are invalidated then, and names in these folders are not cached
+ * (timeout 0). Files in .twinfs/ are not cached either. Names in by-size/ are not cached, as any
+ * change can move ranks.
  *
- * A shared mount has no timeouts, because the kernel would answer one user from the reply to
+ * In a shared mount all timeouts are 0, because the kernel would answer one user from the reply to
  * another.
  */
 

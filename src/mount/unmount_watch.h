@@ -10,8 +10,8 @@
  *
  * The session ends only if all of these conditions hold:
  *
- *	- this namespace had a mount of the view when the thread was started, and has none now,
- *	  including other ones (mount --bind, mount --move);
+ *	- this namespace had a mount of the view when the thread was started, and has none now. Bind
+ *	  mounts (mount --bind) and moved mounts (mount --move) count;
  *	- no file of the view is open;
  *	- a process of another namespace has the view mounted.
  *
@@ -33,8 +33,8 @@ struct unmount_watch {
 	char *device; /* of the view, as the mount table has it */
 };
 
-/* Starts the thread of a mounted session; it calls stop to end the session. A failure is logged;
- * the view is served without the thread. */
+/* Starts the thread of a mounted session; the thread calls stop to end the session. If the thread
+ * cannot be started, this is logged, and the view is served without the thread. */
 void unmount_watch_start(struct session *session, void (*stop)(void *session));
 
 /* Ends the thread, joins it, and frees. Any other thread, after unmount_watch_start. */

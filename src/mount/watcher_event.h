@@ -3,7 +3,7 @@
 #define MOUNT_WATCHER_EVENT_H
 
 /* System calls on a mounted view that make the kernel raise inotify events. Invalidations
- * (mount/notifier.h) raise none, and file managers learn of changes by inotify only.
+ * (mount/notifier.h) raise no inotify events, and file managers learn of changes by inotify only.
  *
  * The calls change nothing, because the view already has the change. The daemon replies success to
  * the process that makes these calls, and an error to other processes. Runs in the mounter process
@@ -49,11 +49,11 @@ struct watcher_event_route {
  * mount is used; the visible mount stays read-only. */
 bool watcher_event_is_possible(void);
 
-/* Opens the mount at this mount point, if it has this device number. The route must be new or
- * closed. For root, the first call makes the superblock (not the mount) writable. This is not done
- * earlier, because the kernel then requests attributes again after each read and listing (it
- * assumes a changed atime). It is never undone, because each reconfiguration discards all dentries.
- * Returns 0 or -errno. */
+/* Opens the mount at this mount point, if that mount has this device number. The route must be new
+ * or closed. For root, the first call makes the superblock (not the mount) writable. The superblock
+ * is not made writable earlier: with a writable superblock, the kernel assumes a changed atime and
+ * requests attributes again after each read and listing. The superblock stays writable, because
+ * each reconfiguration discards all dentries. Returns 0 or -errno. */
 MUST_CHECK int watcher_event_route_open(struct watcher_event_route *route, const char *point,
 					dev_t device);
 void watcher_event_route_close(struct watcher_event_route *route);

@@ -97,8 +97,9 @@ int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_
 
 /* ---- differences --------------------------------------------------------------------- */
 
-/* Compares the next names of both lists. Below 0, the name in before was deleted. Above 0, the name
- * in now was created. If a name changed between directory and other, the deletion is first. */
+/* Compares the next names of both lists. If the result is below 0, the name in before was deleted.
+ * If it is above 0, the name in now was created. If a directory became another type or the reverse,
+ * the deletion is first. */
 static int order_of(const struct watcher_names *before, size_t i, const struct watcher_names *now,
 		    size_t j)
 {

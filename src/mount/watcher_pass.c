@@ -13,14 +13,14 @@
 #include "view/node.h"
 #include "view/view.h"
 
-/* Events for one folder in one pass. More would keep its watchers busy. */
+/* Events for one folder in one pass. More events would keep the watchers of the folder busy. */
 #define EVENTS_MAX 256
 
-/* Limit of stored names of all folders. A folder that exceeds it gets no events. */
+/* Limit of stored names of all folders. A folder that exceeds this limit gets no events. */
 #define NAMES_MAX 131072
 
 /* Time after the first listing of a folder during which names in recent invalidations are reported.
- * A watcher may have listed the folder before this thread did. */
+ * A watcher possibly listed the folder before this thread did. */
 #define LISTING_GRACE_NS (5 * SECOND_NS)
 
 /* Attempts to raise an event if a program looked the name up in between. */
@@ -28,7 +28,8 @@
 
 /* ---- events -------------------------------------------------------------------------- */
 
-/* Invalidates the dentry. Otherwise the kernel would not ask the daemon. */
+/* Invalidates the dentry of a name. With a cached dentry, the kernel would send no request to the
+ * daemon. */
 static void invalidate_name(const struct watcher_pass *pass, const char *name)
 {
 	(void)fuse_lowlevel_notify_inval_entry(pass->session->fuse, pass->folder->node, name,
@@ -159,7 +160,7 @@ static int list_folder(const struct watcher_pass *pass, struct listing *listing)
 	return bytes_append(&folder->path, path.data, path.length);
 }
 
-/* A search of all processes may have missed a watch that was added meanwhile. So names that were
+/* A search of all processes can miss a watch that is added during the search. So names that were
  * recorded since the search began stay recorded. */
 static void requeue_recent(struct watcher_pass *pass)
 {

@@ -2,7 +2,8 @@
 #ifndef MOUNT_WATCHER_PROCESSES_H
 #define MOUNT_WATCHER_PROCESSES_H
 
-/* Processes with recent requests, which may have begun to watch folders of the view. One thread. */
+/* Processes with recent requests, which have possibly begun to watch folders of the view. One
+ * thread. */
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -2,9 +2,9 @@
 #ifndef MOUNT_WATCHER_REPLY_H
 #define MOUNT_WATCHER_REPLY_H
 
-/* Replies to the requests by which the mounter process raises an event (mount/watcher_event.h).
- * They simulate the change, although the view has the new state already. A deleted name exists
- * until the unlink, and a created one does not exist until the mknod.
+/* Replies to the requests by which the mounter process raises an event (mount/watcher_event.h). The
+ * replies simulate the change, although the view has the new state already. In the replies, a
+ * deleted name exists until the unlink, and a created name is missing until the mknod.
  *
  * The mounter alone gets these replies, and they have no timeout. Replies to other processes about
  * the same name have no entry timeout meanwhile. Otherwise the kernel would apply the change to the
@@ -25,7 +25,7 @@ struct watcher_reply {
 	uint64_t folder; /* node, or 0 if no change is simulated */
 	const char *name;
 	bool exists; /* the name exists before the change */
-	bool directory; /* it is a directory */
+	bool directory; /* the name refers to a directory */
 	/* If the folder itself was removed but is still watched: its last parent, else 0. */
 	uint64_t parent;
 	const char *folder_name;

@@ -18,7 +18,7 @@
 #define PASS_INTERVAL_MIN_NS (100 * MS_NS)
 #define PAUSE_FACTOR 50
 
-/* Maximum pause. A pass may have been delayed by a stopped process. */
+/* Maximum pause. A stopped process can delay a pass. */
 #define PASS_INTERVAL_MAX_NS (5 * SECOND_NS)
 
 /* Interval and duration of repeated searches of recent requesters. */

@@ -16,10 +16,11 @@
  *	        programs
  *
  * The kernel does not report watches to a file system, so the mounter process searches /proc. After
- * a request, it searches the processes with recent requests, which may have added watches. After a
- * change, it searches all processes. A pause of PAUSE_FACTOR times its duration follows each
- * search, but at most PASS_INTERVAL_MAX_NS. For each watched folder the thread stores the names
- * that its watchers know, and raises events for the differences, at most EVENTS_MAX in a pass.
+ * a request, it searches the processes with recent requests, which have possibly added watches.
+ * After a change, it searches all processes. A pause follows each search: PAUSE_FACTOR times the
+ * duration of the search, but at most PASS_INTERVAL_MAX_NS. For each watched folder the thread
+ * stores the names that its watchers know, and raises events for the differences, at most
+ * EVENTS_MAX in a pass.
  *
  * Not used for shared views: a watcher must not learn of changes that are hidden from its user.
  */
@@ -71,8 +72,8 @@ void watcher_thread_init(struct watcher_thread *watcher);
 /* Frees the resources. The thread must have been joined. */
 void watcher_thread_deinit(struct watcher_thread *watcher);
 
-/* Starts the thread of a session, unless the mount cannot have events. A failure is logged; the
- * view works without it. */
+/* Starts the thread of a session, unless the mount cannot have events. If the thread cannot be
+ * started, this is logged, and the view works without the thread. */
 void watcher_thread_start(struct session *session);
 
 /* Stops the thread and waits for its end. Other threads must still answer requests meanwhile, or
@@ -85,9 +86,9 @@ void watcher_thread_join(struct watcher_thread *watcher);
 
 /* ---- for the notifier ---------------------------------------------------------------- */
 
-/* Report that a name in a folder was created, removed or refers to another node, that a folder or
- * something in it changed, and that any folder may have changed. A call of watcher_thread_wake must
- * follow at the end of an invalidation. */
+/* Record changes. note_name: a name in a folder was created or removed, or refers to another node.
+ * note_folder: a folder or something in it changed. note_all: any folder possibly changed. A call
+ * of watcher_thread_wake must follow at the end of an invalidation. */
 void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name);
 void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder);
 void watcher_thread_note_all(struct watcher_thread *watcher);

@@ -107,7 +107,7 @@ static int open_path(const struct attempt *attempt)
 }
 
 /* Maps errors to -EACCES, so that the caller cannot distinguish a missing object from a hidden one.
- * Lack of resources of this process is returned as it is. */
+ * Errors for a lack of resources of this process are returned unchanged. */
 static int hide_reason(int result)
 {
 	switch (result) {

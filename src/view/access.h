@@ -10,17 +10,17 @@
  * write access to a directory could put another file in the place of an unreadable one.
  *
  * To *reach* an object, the caller must be able to search each directory on its path; the caller
- * must already know its name. To *find* a file, the caller must be able to list each directory from
- * the root of the source to it, and to read it. The file must also show no write since it was
- * indexed. Only files that the caller finds are reported as equal.
+ * must already know the name of the object. To *find* a file, the caller must be able to list each
+ * directory from the root of the source to it, and to read it. The file must also show no write
+ * since it was indexed. Only files that the caller finds are reported as equal.
  *
- * No mount is entered that the view does not enter (--cross-file-systems). On the path from / only
- * those mounts are entered that the source is below (view/source_root.h). The server of a mount
- * that a user made can delay a request forever.
+ * In the source, only the mounts that the view enters are entered (--cross-file-systems). On the
+ * path from / to the source, only the mounts that contain the source are entered
+ * (view/source_root.h). The server of a mount that a user made can delay a request forever.
  *
  * Functions return 0, -EACCES if access is refused or the object no longer exists, or another
- * -errno. Each accesses the source and can block on it. A query without a caller is allowed
- * everything, without an access. Any thread. */
+ * -errno. Each accesses the source and can block on it. A query without a caller is always allowed,
+ * without an access to the source. Any thread. */
 
 #include <stdint.h>
 
@@ -28,8 +28,8 @@
 #include "view/query.h"
 
 /* Checks whether the caller can reach a node and access it: F_OK, R_OK (list, open), X_OK (look up
- * names in it). For .twinfs/ and by-size/ only the kind of the node counts. Which groups and copies
- * are visible is decided by view/visible_copies.h. -ESTALE if the node no longer exists. */
+ * names in it). For .twinfs/ and by-size/ only the kind of the node counts. view/visible_copies.h
+ * decides which groups and copies are visible. Returns -ESTALE if the node no longer exists. */
 MUST_CHECK int access_check_node(const struct view_query *query, uint64_t node, int access);
 
 /* Like access_check_node, with the permissions of this process, for a query without a caller. Only

@@ -49,7 +49,7 @@ static int append_target(struct bytes *target, uint64_t node, const struct group
 			    name);
 }
 
-/* The attributes never change, as the target does not. */
+/* The attributes of a link never change, as its target never changes. */
 static int fill_link(const struct view_query *query, struct stat *attributes, uint64_t node,
 		     const struct group_record *group)
 {

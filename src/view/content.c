@@ -54,8 +54,8 @@ static int find_version(const struct view_query *query, uint64_t node, struct fi
 	return node_make_file(file->id, file->touches) == node ? 0 : -ESTALE;
 }
 
-/* Opens a file whose signature differed, if a recheck can update the index at once. The snapshot
- * ends.
+/* Opens a file whose signature differed, if a recheck can update the index at once. Ends the
+ * snapshot of the query.
  */
 static int open_rechecked(struct view_query *query, uint64_t node, int flags,
 			  struct file_record *file)
@@ -167,7 +167,7 @@ static int open_report(struct view_query *query, struct view_file *file)
 	return r < 0 ? r : pad(&file->content, VIEW_REPORT_BYTES);
 }
 
-/* The content of sync is determined when it is read. */
+/* The content of .twinfs/sync is determined when a program reads it. */
 static int open_own(struct view_query *query, uint64_t id, struct view_file *file)
 {
 	switch (id) {
@@ -227,7 +227,8 @@ int view_sync_text(struct view *view, struct bytes *text)
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-/* Gets the record of an open file. -ESTALE, permanently, if the index has another content. */
+/* Gets the record of an open file. Returns -ESTALE, permanently, if the index has another content
+ * of the file. */
 static int get_record(struct view *view, struct view_file *file, struct file_record *record)
 {
 	CLEANUP_QUERY struct view_query query = {0};
@@ -242,9 +243,9 @@ static int get_record(struct view *view, struct view_file *file, struct file_rec
 	return r;
 }
 
-/* The attributes differ from those of the last check. A new or removed hard link moves the ctime.
- * If the index already has the new ctime with the same content, the data that was read is valid.
- * Does not wait for the index. */
+/* Checks an open file whose attributes differ from those of the last check. A new or removed hard
+ * link moves the ctime. If the index already has the new ctime with the same content, the data that
+ * was read is valid. Does not wait for the index. */
 static int check_again(const struct view_call *call, struct view_file *file,
 		       const struct attributes *now)
 {
@@ -268,9 +269,9 @@ static int check_again(const struct view_call *call, struct view_file *file,
 	return -ESTALE;
 }
 
-/* A write moves the ctime before its bytes become visible, and a content is indexed only if the
- * file was quiet. So data that was read before the signature was found unchanged is the indexed
- * content. */
+/* Reads data, then checks the signature. A write moves the ctime before its bytes become visible. A
+ * content is indexed only if the file was quiet. So if the signature is unchanged after the read,
+ * the data is the indexed content. */
 static long read_source(const struct view_call *call, struct view_file *file, void *buffer,
 			size_t size, off_t offset)
 {

@@ -85,7 +85,7 @@ static int append_pending(const struct view_query *query, const struct size_entr
 }
 
 /* Files of one size are sorted with unread ones first. An unread file waits only if another file
- * has its size, which for the first one is known at the next entry. */
+ * has the same size. For the first file of a size, this is known at the next entry. */
 static int append_all_pending(const struct view_query *query, struct catalog_scan *scan,
 			      struct bytes *content)
 {

@@ -72,7 +72,8 @@ static bool is_watched(const struct view *view)
 	return strcmp(watch, "none") != 0 && strcmp(watch, "poll") != 0;
 }
 
-/* Directories without a watch, for lack of watches; all of them if the sources are not watched. */
+/* Appends the numbers of watched and polled directories. If the sources are not watched, all
+ * directories count as polled. */
 static int append_watch(struct bytes *content, const struct view *view, uint64_t directories)
 {
 	uint64_t unwatched = is_watched(view) ? view->unwatched : directories;

@@ -61,7 +61,7 @@ static int set_sources(json_t *status, const struct sources *sources)
 	return json_object_set_new(status, "sources", array) == 0 ? 0 : -ENOMEM;
 }
 
-/* Identity of the daemon and its paths. */
+/* Sets the identity of the daemon and its paths. */
 static int set_identity(json_t *status, const struct view *view)
 {
 	const char *index = catalog_folder(view->catalog);
@@ -106,7 +106,7 @@ static int set_counts(json_t *status, const struct catalog_totals *totals, uint6
 	return r;
 }
 
-/* The remedy for directories that could not be watched. */
+/* Sets the remedy for directories that could not be watched. */
 static int set_remedy(json_t *status, uint64_t unwatched)
 {
 	struct inotify_limit limit = inotify_watches_max();
@@ -132,7 +132,7 @@ static int set_watch(json_t *status, const struct view *view)
 	return r < 0 ? r : set_remedy(status, unwatched);
 }
 
-/* How files are read, and hints for more speed. */
+/* Sets how files are read, and hints for more speed. */
 static int set_reading(json_t *status, const struct view *view)
 {
 	const char *const *advice = view->advice;

@@ -25,8 +25,8 @@ static void lines_deinit(struct lines *lines)
 	bytes_free(&lines->text);
 }
 
-/* Adds the members that each event has, and appends it. Takes the object; NULL stands for
- * -ENOMEM. */
+/* Adds the members that every event has to the object, and appends the object as a line. Takes the
+ * object; NULL stands for -ENOMEM. */
 static int append_event(struct lines *lines, json_t *object, int r)
 {
 	if (r == 0)
@@ -72,8 +72,8 @@ static int append_group(struct lines *lines, const struct delta_group *delta)
 	return append_event(lines, object, r);
 }
 
-/* Begins an event about a node. *object is NULL if the node no longer exists; events about its
- * names cover that. */
+/* Begins an event about a node. *object is NULL if the node no longer exists; other events report
+ * the removal of its names. */
 static int begin_path_event(struct lines *lines, const char *event, uint64_t node, json_t **object)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -117,8 +117,8 @@ static int append_error(struct lines *lines, const struct delta_error *error)
 	return append_event(lines, object, r);
 }
 
-/* The order matters to programs that act on an event: a group appears before files become its
- * copies. */
+/* Appends all events. Their order matters to programs that act on an event: a group appears before
+ * files become its copies. */
 static int append_all(struct lines *lines)
 {
 	const struct commit_delta *delta = &lines->invalidation->delta;

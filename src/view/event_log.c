@@ -141,7 +141,7 @@ static size_t read_at(const struct event_log *log, struct event_reader *reader, 
 	uint64_t end = log->discarded_bytes + log->content.length, position;
 
 	if (reader->note_length && offset < reader->note_at) {
-		/* before that line, offsets are those of the log */
+		/* before the line about missed lines, file offsets equal log offsets */
 		reader->shift = 0;
 		reader->note_length = 0;
 	}

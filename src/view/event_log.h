@@ -5,9 +5,9 @@
 /* The lines of .twinfs/events: a bounded log in memory and the position of each reader. A writer
  * never waits for readers. Any thread.
  *
- * For a reader it is a file that grows. A reader whose position was discarded gets a line with the
- * number of missed lines, then the lines that remain. From then on its file offsets are shifted
- * against those of the log.
+ * For a reader, the log is a file that grows. If the lines at the position of a reader were
+ * discarded, the reader gets a line with the number of missed lines, then the remaining lines. From
+ * then on, the file offsets of this reader are shifted against those of the log.
  */
 
 #include <pthread.h>
@@ -24,7 +24,8 @@
 #define EVENT_LOG_BYTES_MAX (UINT64_C(1) << 20)
 
 struct event_log {
-	atomic_bool wanted; /* a program has opened it; lines are produced from then on */
+	/* a program has opened .twinfs/events; lines are produced from then on */
+	atomic_bool wanted;
 	pthread_mutex_t lock; /* of all below */
 	struct bytes content; /* complete lines */
 	uint64_t discarded_bytes; /* discarded bytes */

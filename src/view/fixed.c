@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The nodes that every view has: the root, dups/, uniques/ and redundant/ with several sources,
- * by-size/, .twinfs/. */
+/* The nodes that every view has: the root, dups/, by-size/, .twinfs/ and, with several sources,
+ * uniques/ and redundant/. */
 
 #include <errno.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static const struct fixed_entry fixed_entries[] = {
 	{FIXED_TWINFS, FIXED_EVENTS, "events"},     {FIXED_TWINFS, FIXED_REPORT, "report.html"},
 };
 
-/* Programs that follow the file use its size. */
+/* Fills in the attributes of .twinfs/events. Programs that follow this file use its size. */
 static void fill_events(struct stat *attributes, struct view *view)
 {
 	struct timespec changed;
@@ -39,8 +39,8 @@ static void fill_events(struct stat *attributes, struct view *view)
 	attributes->st_size = (off_t)size;
 }
 
-/* The time of the last change, hidden from callers: the change can concern a file that is
- * hidden. */
+/* Returns the time of the last change, or for a caller the time of the mount: the change can
+ * concern a hidden file. */
 static struct timespec change_time(const struct view_query *query, struct timespec changed)
 {
 	return query->caller ? query->view->since : changed;

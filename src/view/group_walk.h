@@ -2,7 +2,8 @@
 #ifndef VIEW_GROUP_WALK_H
 #define VIEW_GROUP_WALK_H
 
-/* Lists the folder of a group: every name of every inode in it, in linear time in both. */
+/* Lists the folder of a group: every name of every inode in the group. The time is linear in the
+ * number of names and inodes. */
 
 #include <stdint.h>
 

@@ -147,7 +147,8 @@ static int invalidate_entries(struct pass *pass)
 	return r;
 }
 
-/* Invalidating an entry has already waited for its parent. */
+/* Passes waits and nodes to the sink. The invalidation of an entry has already waited for the
+ * parent of the entry, so that wait is omitted. */
 static void invalidate_nodes(struct pass *pass)
 {
 	const struct invalidation_sink *sink = pass->sink;
@@ -187,7 +188,7 @@ static int end_batch(struct pass *pass)
 
 /* ---- changes ------------------------------------------------------------------------- */
 
-/* If an object no longer exists, or is unreadable, only its names have to be invalidated. */
+/* Ignores a missing or damaged record: only the names of such an object have to be invalidated. */
 static int ignore_missing(int result)
 {
 	return result == -ENOENT || result == -EUCLEAN ? 0 : result;
@@ -264,7 +265,7 @@ static int invalidate_dirs(struct pass *pass)
 	return r;
 }
 
-/* Handles one name of a file; parent is its directory in either tree. */
+/* Handles one name of a file; parent is the directory of the name in either tree. */
 typedef int name_fn(struct pass *pass, uint64_t parent, const struct entry_record *entry);
 
 static int visit_name(struct pass *pass, uint64_t dir, uint64_t cookie, name_fn *handle)
@@ -300,20 +301,20 @@ static int for_each_name(struct pass *pass, const struct file_record *file, name
 	return ignore_missing(r);
 }
 
-/* The name refers to another node. */
+/* Adds the entry of a name that now refers to another node. */
 static int invalidate_entry(struct pass *pass, uint64_t parent, const struct entry_record *entry)
 {
 	return add_entry_copy(pass, parent, entry->name.bytes, entry->name.length);
 }
 
-/* The node is the same, with other attributes. */
+/* Adds a wait for the parent of a name whose node has other attributes. */
 static int wait_for_parent(struct pass *pass, uint64_t parent, const struct entry_record *entry)
 {
 	(void)entry;
 	return list_add(&pass->waits, parent);
 }
 
-/* The listing of a directory changed without a change of the directory in the source. */
+/* Handles a directory whose listing changed without a change of the directory in the source. */
 static int invalidate_listing(struct pass *pass, uint64_t node)
 {
 	int r = listing_times_set(&pass->query.view->times, node, pass->invalidation->time);
@@ -321,7 +322,7 @@ static int invalidate_listing(struct pass *pass, uint64_t node)
 	return r < 0 ? r : list_add(&pass->nodes, node);
 }
 
-/* The name appears or disappears. */
+/* Handles a name that appears in a directory of the view or disappears from it. */
 static int relist_entry(struct pass *pass, uint64_t parent, const struct entry_record *entry)
 {
 	int r = invalidate_entry(pass, parent, entry);
@@ -329,8 +330,8 @@ static int relist_entry(struct pass *pass, uint64_t parent, const struct entry_r
 	return r < 0 ? r : invalidate_listing(pass, parent);
 }
 
-/* Handles the folder of a file's group. The kernel does not cache its names, but its listing, which
- * changes if the file gained or lost a name. */
+/* Handles the folder of a file's group. The kernel caches the listing of the folder, but no names
+ * in it. The listing changes if the file gained or lost a name. */
 static int handle_group(struct pass *pass, uint64_t file, bool relisted)
 {
 	struct content_record content;
@@ -347,10 +348,11 @@ static int handle_group(struct pass *pass, uint64_t file, bool relisted)
 	return r < 0 || !relisted ? r : list_add(&pass->nodes, folder);
 }
 
-/* If the content of a file may have changed, its names refer to another node. For other kinds of
- * files the delta has no such flag. If its attributes changed: a running lookup marks the directory
- * first and then the file, so either mark counts. The previous version is invalidated, too, as it
- * can be open with outdated attributes. */
+/* Handles a changed file. If the content of a regular file possibly changed, its names refer to
+ * another node. For other kinds of files, the delta does not show this, so it is assumed. If the
+ * attributes changed, a mark of the directory or of the file counts: a running lookup marks the
+ * directory first, then the file. The node of the previous version is invalidated, too, as it can
+ * be open with outdated attributes. */
 static int invalidate_file(struct pass *pass, const struct delta_file *delta)
 {
 	struct file_record file;
@@ -405,7 +407,7 @@ static int invalidate_flips(struct pass *pass)
 	return r;
 }
 
-/* A directory appears in redundant/ or disappears from it. */
+/* Handles a directory that appears in redundant/ or disappears from it. */
 static int invalidate_redundant_dir(struct pass *pass, uint64_t id)
 {
 	const struct sources *sources = pass->query.view->sources;
@@ -438,7 +440,7 @@ static int invalidate_redundant_dirs(struct pass *pass)
 	return r;
 }
 
-/* A folder appears in dups/ or disappears from it. */
+/* Handles a folder that appears in dups/ or disappears from it. */
 static int invalidate_folder(struct pass *pass, const struct group_record *group)
 {
 	char name[GROUP_NAME_SIZE];
@@ -476,7 +478,7 @@ static int invalidate_groups(struct pass *pass)
 	return r;
 }
 
-/* by-size/ and all its folders that were ever shown: any change can move ranks. */
+/* Invalidates by-size/ and all its folders that were ever shown, as any change can move ranks. */
 static int invalidate_ranks(struct pass *pass)
 {
 	struct view *view = pass->query.view;

@@ -20,7 +20,8 @@
 struct invalidation {
 	struct invalidation *next; /* link for a list of the owner */
 	struct timespec time; /* wall clock time of creation */
-	struct commit_delta delta; /* its pointers refer to memory of the invalidation */
+	/* the pointers in the delta refer to memory of the invalidation */
+	struct commit_delta delta;
 };
 
 /* Copies a commit delta. Makes no query and no system call. Returns 0 or -ENOMEM. */
@@ -33,7 +34,7 @@ void invalidation_free(struct invalidation *invalidation); /* accepts NULL */
 MUST_CHECK int invalidation_new_all(struct invalidation **invalidation, const struct view *view);
 
 /* The frontend's functions that invalidate its caches. Called without a snapshot or lock, unless
- * noted otherwise; may block. Order: all entries, then wait, then inode, then copy_listings. */
+ * noted otherwise; can block. Order: all entries, then wait, then inode, then copy_listings. */
 struct invalidation_sink {
 	/* Returns whether the frontend may have cached attributes of this node or names in it.
 	 * Version 0 stands for all versions of a file. Called during a snapshot. The frontend must
@@ -57,7 +58,7 @@ struct invalidation_sink {
  * invalidation is processed in parts. If .twinfs/events has readers, appends to it. Blocks on the
  * sink.
  *
- * Returns 0, or -errno if the report is incomplete. It may be called again then. */
+ * Returns 0, or -errno if the report is incomplete. In that case, the call may be repeated. */
 MUST_CHECK int invalidation_apply(struct view *view, const struct invalidation *invalidation,
 				  const struct invalidation_sink *sink);
 

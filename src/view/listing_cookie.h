@@ -4,9 +4,9 @@
 
 /* Cookies of listings in the order of ids: dups/ and the folders in it.
  *
- * A cookie is an encrypted id: a permutation (permutation.h) with a secret of the view. It alone
- * says where a listing continues, so a listing has no other state. Any number of readers can
- * continue from any cookie at any time. Pure code, any thread. */
+ * A cookie is an encrypted id: a permutation (permutation.h) with a secret of the view. The cookie
+ * alone determines where a listing continues, so a listing has no other state. Any number of
+ * readers can continue from any cookie at any time. Pure code, any thread. */
 
 #include <stdint.h>
 

@@ -5,12 +5,12 @@
 /* Node numbers. The low 48 bits are the id in the catalog and the next 4 bits are the kind. For a
  * file the top 12 bits are the low bits of its content's version. A file whose content changes
  * therefore becomes another node. Pages of the old and of the new content never share an inode in
- * the kernel. A number is used again after 4096 versions. The version above its 12 bits is the
- * generation of the inode (fuse_entry_param), by which the kernel distinguishes them
- * (mount/generations.h).
+ * the kernel. A number is used again after 4096 versions. The higher bits of the version are the
+ * generation of the inode (fuse_entry_param). By the generation, the kernel distinguishes versions
+ * with equal numbers (mount/generations.h).
  *
- * Programs see the lower 52 bits as st_ino. It stays the same while the file exists, and is below
- * 2^53, so programs that store inode numbers in a double store them exactly. */
+ * Programs see the lower 52 bits as st_ino. This number stays the same while the file exists, and
+ * is below 2^53, so programs that store inode numbers in a double store them exactly. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ enum node_kind {
 enum fixed_node {
 	FIXED_ROOT = 1,
 	FIXED_DUPS = 2,
-	/* only with several sources; of a single source, its root takes their places */
+	/* only with several sources; the root of a single source takes their places */
 	FIXED_UNIQUES = 3,
 	FIXED_REDUNDANT = 4,
 	FIXED_BY_SIZE = 5,

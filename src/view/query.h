@@ -42,7 +42,8 @@ static inline void query_end(struct view_query *query)
 }
 #define CLEANUP_QUERY CLEANUP(query_end)
 
-/* Converts the result of a lookup that another record refers to: a missing record is damage. */
+/* Converts the result of a lookup of a record that another record refers to. If the record is
+ * missing, the index is damaged. */
 static inline int expect_record(int result)
 {
 	return result == -ENOENT || result == -ESTALE ? -EUCLEAN : result;

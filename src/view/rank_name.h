@@ -9,7 +9,7 @@
  *
  * Each name begins with the rank of a group; rank 1 has the most reclaimable bytes. Ranks have a
  * fixed number of digits, so that programs that sort names show them in this order. The file name
- * is that of the kept copy, truncated if the whole is too long for a name.
+ * is that of the kept copy, truncated if the name of the link would be too long.
  */
 
 #include <stdint.h>
@@ -50,8 +50,8 @@ void rank_folder_name_make(char name[static RANK_NAME_SIZE], const struct rank_l
 void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
 		    uint64_t rank, const struct group_record *group, struct name file);
 
-/* Returns the number at the beginning of a name, or 0 if the name has another form. The name that
- * is made for this number can be another one. */
+/* Returns the number at the beginning of a name, or 0 if the name has another form. rank_name_make
+ * can make another name for this number. */
 uint64_t rank_name_parse(const char *name);
 
 #endif

@@ -60,7 +60,7 @@ static int extend(struct ranking *ranking, struct catalog_reader *reader, size_t
 			ahead = RANKING_STEP - 1;
 		}
 	}
-	return r == -ENOENT ? -EUCLEAN : r; /* fewer groups than the totals say */
+	return r == -ENOENT ? -EUCLEAN : r; /* fewer groups than in the totals */
 }
 
 /* Fills in the stored position at or before a rank. */

@@ -3,9 +3,9 @@
 #define VIEW_RANKING_H
 
 /* Ranks of groups. The index orders groups by reclaimable bytes, but does not count them. This
- * cache stores the position of every RANKING_STEP-th group, as far as listings have walked, until
- * the order changes. So a query for a rank walks from the last stored position before it, and a
- * query for all ranks walks once. Any thread. */
+ * cache stores the position of every RANKING_STEP-th group that listings have reached. The
+ * positions are valid until the order changes. So a query for a rank walks from the last stored
+ * position before it, and a query for all ranks walks once. Any thread. */
 
 #include <pthread.h>
 #include <stdatomic.h>

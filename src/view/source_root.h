@@ -4,8 +4,8 @@
 
 /* Opens the root of a source from / down, with the caller's permissions. Any thread.
  *
- * Only those mounts are entered that the source itself is below. A user can mount a file system
- * above a source, and a request to its server can block forever. Other mounts are never
+ * Only the mounts that contain the source are entered. A user can mount a file system above a
+ * source, and a request to the server of that file system can block forever. Other mounts are never
  * accessed. */
 
 #include <stddef.h>
@@ -20,8 +20,8 @@
 /* The path to a source and the mounts on it. */
 struct source_root {
 	const char *path; /* absolute, borrowed */
-	/* The mount of the source, then those that it is below. Empty if the kernel does not
-	 * distinguish mounts; all are entered then. */
+	/* The mount of the source, then the mounts above it. Empty if the kernel does not
+	 * distinguish mounts; in that case all mounts are entered. */
 	uint64_t mounts[SOURCE_ROOT_MOUNTS_MAX];
 	size_t count;
 };

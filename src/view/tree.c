@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The directories and files of the sources, without redundant copies (uniques/) and with only those
- * (redundant/). The tree redundant/ has only the directories that contain redundant copies at any
- * depth.
+/* The directories and files of the sources, without redundant copies (uniques/) and with redundant
+ * copies only (redundant/). The tree redundant/ has only the directories that contain redundant
+ * copies at any depth.
  *
- * In uniques/, the caller of a shared view sees the files that it finds in the source. All but one
- * of the caller's copies are in redundant/. There redundant/ has every directory: a missing one
- * would reveal hidden copies, and computing which directories hold visible copies means checking
- * all files. */
+ * In a shared view, a caller sees only the files that it finds in the source. Of the copies of a
+ * group that the caller finds, one is in uniques/ and the others are in redundant/. In a shared
+ * view, redundant/ has every directory: a missing directory would reveal hidden copies. To compute
+ * which directories contain visible copies, all files would have to be checked. */
 
 #include <errno.h>
 #include <string.h>
@@ -29,7 +29,7 @@ enum {
 	TREE_ELSEWHERE = 1
 };
 
-/* The root of a single source always exists, even if it is empty. */
+/* Is it the root of a single source? That root always exists, even if it is empty. */
 static bool is_single_root(const struct view_query *query, const struct dir_record *dir)
 {
 	return dir->parent == 0 && query->view->sources->count == 1;
@@ -97,8 +97,8 @@ static int get_file(const struct view_query *query, uint64_t parent,
 	return redundant == (node_kind(parent) == NODE_REDUNDANT) ? 0 : TREE_ELSEWHERE;
 }
 
-/* Gets the attributes of an entry. Returns 0, TREE_ELSEWHERE, or -errno; if stat(2) failed on the
- * source, its errno. */
+/* Gets the attributes of an entry. Returns 0, TREE_ELSEWHERE, or -errno. If stat(2) of the source
+ * failed, that is its errno. */
 static int get_entry(const struct view_query *query, uint64_t parent,
 		     const struct entry_record *entry, struct stat *attributes)
 {
@@ -178,7 +178,8 @@ struct listing {
 	void *context;
 };
 
-/* An entry of a directory that the caller cannot search. None of its files is visible as a copy. */
+/* Returns 0 or TREE_ELSEWHERE for an entry of a directory that the caller cannot search. None of
+ * the files in that directory is visible as a copy. */
 static int get_name(uint64_t parent, const struct entry_record *entry)
 {
 	return node_kind(parent) == NODE_DIR || entry->kind == ENTRY_DIR ? 0 : TREE_ELSEWHERE;

@@ -33,7 +33,8 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	atomic_init(&view->transport, "device");
 	atomic_init(&view->watch, "none");
 	event_log_init(&view->events);
-	/* after boot, getrandom(2) returns so few bytes at once */
+	/* once the kernel's generator is initialised, getrandom(2) returns so few bytes without a
+	 * delay */
 	if (getrandom(&view->cookie_secret, sizeof(view->cookie_secret), 0) < 0)
 		view->cookie_secret = (uint64_t)view->since.tv_nsec;
 	view->inode_secret = catalog_secret(catalog);
@@ -198,7 +199,7 @@ int view_path(struct view *view, uint64_t node, struct bytes *path)
 	return query_error(view, r);
 }
 
-/* A regular file without any execute bit is refused for root, too. */
+/* Execution of a regular file without any execute bit is refused, also for root. */
 int view_access(const struct view_call *call, uint64_t node, int access)
 {
 	CLEANUP_QUERY struct view_query query = {0};
@@ -220,7 +221,7 @@ int view_access(const struct view_call *call, uint64_t node, int access)
 	return query_error(call->view, r);
 }
 
-/* -ENOENT as readdir(3) returns for a removed directory. */
+/* Returns -ENOENT if the node no longer exists, as readdir(3) does for a removed directory. */
 static int list_begin(const struct view_query *query, const struct node_ops *class, uint64_t node,
 		      uint64_t *parent)
 {

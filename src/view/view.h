@@ -11,11 +11,11 @@
  *	.twinfs/		status.json, errors, pending, metrics, sync, events, report.html
  *
  * A node number encodes the kind of a node and its id in the catalog (view/node.h), so the view
- * needs no memory per node. A number stays valid while the object is in the index; that of a file,
- * while its content stays the same. The same file has one number in dups/, uniques/ and redundant/.
- * st_ino in this interface is that number; programs must be shown view_inode() of it. For a file of
- * a source, st_dev is the version of its content; the node number holds the lower bits of the
- * version.
+ * needs no memory per node. The number of a file stays valid while its content stays the same.
+ * Other numbers stay valid while the object is in the index. The same file has one number in dups/,
+ * uniques/ and redundant/. In this interface, st_ino is the node number; programs must be shown the
+ * result of view_inode(). For a file of a source, st_dev is the version of its content; the node
+ * number holds the lower bits of the version.
  *
  * Any thread may call any function at any time. Each call reads one snapshot of the catalog. Only
  * open, readlink, and attributes that the index does not store (xattrs) access the source. Failures
@@ -76,10 +76,10 @@ enum view_state {
 	VIEW_CURRENT, /* only files that changed recently are not compared yet */
 };
 
-/* Callbacks of the daemon, each of which may be NULL. Any thread calls them. Those that can block
- * are called without a snapshot. */
+/* Callbacks of the daemon, each of which may be NULL. Any thread can call them. Callbacks that can
+ * block are called without a snapshot. */
 struct view_hooks {
-	/* The source of a file differs from the index, so it must be rechecked. Must not block. May
+	/* The source of a file differs from the index, so it must be rechecked. Must not block. Can
 	 * be called several times for a file. */
 	void (*source_changed)(void *context, uint64_t file);
 	/* Rechecks a file whose signature differs from the index, and updates the index if only the
@@ -87,7 +87,7 @@ struct view_hooks {
 	 * -errno. Blocks on the source. Called by at most VIEW_RECHECKS_MAX threads. */
 	int (*recheck)(void *context, uint64_t file, const struct interruption *interruption);
 	/* A program has the file open for writing, or its bytes changed while its times did not, so
-	 * its content must be compared again. Must not block. May be called several times. */
+	 * its content must be compared again. Must not block. Can be called several times. */
 	void (*writer_found)(void *context, uint64_t file);
 	/* Appends the content of report.html, at most VIEW_REPORT_BYTES. Returns 0, -EINTR, or
 	 * -errno. Begins its own snapshots. Called by at most VIEW_REPORTS_MAX threads. */
@@ -217,13 +217,13 @@ struct view_entry {
 /* Takes an entry. Returns false if it does not fit; the listing ends before it. */
 typedef bool view_emit_fn(const struct view_entry *entry, void *context);
 
-/* Emits the names after the one with this cookie (0: all) until emit returns false. A directory is
- * not opened before.
+/* Emits the names after the one with this cookie (0: all) until emit returns false. A directory
+ * need not be opened before.
  *
  * The cookie may be from any earlier call on the same directory, for any caller. A name that exists
  * throughout is emitted exactly once while other names are added and removed. The cookie itself
- * says where to continue, and a listing has no other state. In by-size/ this holds while the group
- * has the same rank.
+ * determines where to continue, and a listing has no other state. In by-size/, a name is emitted
+ * exactly once only while its group has the same rank.
  *
  * Returns 0, the recorded errno of a source directory that could not be read, -ENOENT if the
  * directory does not exist, -ENOTDIR, or another -errno. */
@@ -242,7 +242,7 @@ struct view_file {
 	/* A write can leave the times unchanged (filesystem_times_are_reliable). The kernel must
 	 * not cache pages beyond this open, nor read the backing file itself (passthrough). */
 	bool times_unreliable;
-	/* times_unreliable, and a lease detects writers: each read requests one */
+	/* times_unreliable, and a lease detects writers: each read requests a lease */
 	bool lease_checked;
 	/* attributes_digest() of the source when it last matched the index; 0 once the content has
 	 * changed */
@@ -254,7 +254,7 @@ struct view_file {
 };
 
 /* Outcomes of view_open if the file was not opened. VIEW_RECHECK: only the ctime differs from the
- * index. VIEW_RECOMPARE: the times match, but the bytes are not those of its group. The hook
+ * index. VIEW_RECOMPARE: the times match, but the bytes are not those of the file's group. The hook
  * source_changed or writer_found was called, so the file gets a new node number. */
 enum {
 	VIEW_RECHECK = 1, /* it can be opened after a recheck */
@@ -271,17 +271,17 @@ void view_close(struct view_file *file);
 /* Reads up to size bytes at offset. Any thread; several may read one file at the same time. Blocks
  * on the source, never on a scan.
  *
- * Returns the number of bytes, 0 at the end, or -errno. It is -ESTALE if the content of the source
- * differs, or can differ, from what the index had at open. */
+ * Returns the number of bytes, 0 at the end, or -errno. Returns -ESTALE if the content of the
+ * source differs, or can differ, from what the index had at open. */
 MUST_CHECK long view_read(const struct view_call *call, struct view_file *file, void *buffer,
 			  size_t size, off_t offset);
 
-/* Appends the content of .twinfs/sync. view_read gives none: the frontend answers after the
- * barrier. */
+/* Appends the content of .twinfs/sync. view_read returns no bytes of it, as the frontend answers
+ * after the barrier. */
 MUST_CHECK int view_sync_text(struct view *view, struct bytes *text);
 
 /* Returns whether view_read has data at the position of this reader. Only .twinfs/events can have
- * none. */
+ * no data there. */
 bool view_has_more(struct view *view, const struct view_file *file);
 
 /* Appends the target of a symlink. For a symlink of a source, reads the target from the source. */

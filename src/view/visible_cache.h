@@ -2,10 +2,10 @@
 #ifndef VIEW_VISIBLE_CACHE_H
 #define VIEW_VISIBLE_CACHE_H
 
-/* Cache of the copies of a large group that are visible to a caller. Without it, listing a folder
- * with many copies of a group would check each copy at the source for each of them. An entry is
- * valid while the group is unchanged, and for at most twenty times as long as its computation took.
- * This bounds the work to a twentieth of the time. Any thread. */
+/* Cache of the copies of a large group that are visible to a caller. Without this cache, a listing
+ * of a folder with many copies of a group would check all copies at the source once for each copy.
+ * An entry is valid while the group is unchanged, and for at most twenty times as long as its
+ * computation took. This bounds the work to a twentieth of the time. Any thread. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -17,7 +17,7 @@
 /* The copies of a group that are visible to a caller. */
 struct visible_copies {
 	uint64_t inodes; /* how many */
-	/* file id of the one that uniques/ shows the caller, or 0 if none is visible */
+	/* file id of the copy that uniques/ shows the caller, or 0 if none is visible */
 	uint64_t kept;
 };
 

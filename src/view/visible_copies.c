@@ -82,8 +82,8 @@ static int find_copies(const struct view_query *query, uint64_t group,
 	return r == -ENOENT ? 0 : r;
 }
 
-/* A cached result is valid only while the caller still finds the kept copy. Otherwise no other copy
- * would take its place in uniques/. */
+/* Gets a cached result. The result is valid only while the caller still finds the kept copy. If the
+ * kept copy was hidden meanwhile, another copy must take its place in uniques/. */
 static bool get_cached(const struct view_query *query, const struct visible_key *key,
 		       struct visible_copies *visible)
 {
@@ -288,7 +288,8 @@ static int set_copy_path(const struct view_query *query, struct found_copy *copy
 						&copy->path, &copy->source));
 }
 
-/* Like find_copy(). If only copies before this one count, the source is accessed only for those. */
+/* Finds another copy, like find_copy(). For OTHERS_BEFORE, the source is accessed only for copies
+ * before this copy. */
 static int find_other(const struct view_query *query, uint64_t id, const struct found_copy *copy,
 		      enum others others, struct found_copy *other)
 {
@@ -306,9 +307,8 @@ static int find_other(const struct view_query *query, uint64_t id, const struct 
 	return r;
 }
 
-/* Checks some copies of a group, first the one that the index keeps, as most callers find that one.
- * Returns 1 if the caller finds another copy, 0 if not, -EAGAIN if the group has more copies, or
- * -errno. */
+/* Checks some copies of a group, first the kept copy of the index, as most callers find it. Returns
+ * 1 if the caller finds another copy, 0 if not, -EAGAIN if the group has more copies, or -errno. */
 static int check_some(const struct view_query *query, const struct group_record *group,
 		      const struct found_copy *copy, enum others others)
 {

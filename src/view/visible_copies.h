@@ -28,8 +28,8 @@ struct group_record;
  * Returns 0 or -errno. */
 MUST_CHECK int visible_group(const struct view_query *query, struct group_record *group);
 
-/* Finds the caller's group of a file that the caller finds by any name. id is 0 if it is in
- * none. */
+/* Finds the caller's group of a file that the caller finds by any name. Sets id to 0 if the file is
+ * in no group of the caller. */
 MUST_CHECK int visible_group_of_file(const struct view_query *query, uint64_t file,
 				     struct group_record *group);
 

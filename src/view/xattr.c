@@ -65,7 +65,8 @@ static int check_version(const struct view_query *query, uint64_t node)
 	return node_make_file(file.id, file.touches) == node ? 0 : -ESTALE;
 }
 
-/* Gets the visible group that a node is, or of which it is a copy. */
+/* Gets the visible group of a node. The node is the folder of a group, or a file that is a copy in
+ * it. */
 static int own_group(const struct view_query *query, uint64_t node, struct group_record *group)
 {
 	int r;
@@ -89,7 +90,7 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 	}
 }
 
-/* Appends the value of an attribute of a group. A file has only the first two. */
+/* Appends the value of an attribute of a group. A file has only the first two attributes. */
 static int group_value(const struct group_record *group, bool folder, const char *key,
 		       struct bytes *value)
 {
@@ -164,7 +165,8 @@ static long query_source(const struct view_call *call, int fd, const char *name,
 	return length;
 }
 
-/* Both functions open (O_PATH) the source of a node. -ESTALE if it has changed. */
+/* open_dir and open_file open the source of a node with O_PATH. They return -ESTALE if the source
+ * has changed. */
 
 static int open_dir(const struct view_query *query, uint64_t id)
 {
