@@ -167,7 +167,7 @@ static int store_unverified(void *context, const struct unverified *unverified)
 
 	if (!printing->checking->printing.json)
 		return 0;
-	/* clears the padding, which is also written */
+	/* clears the padding, as the whole struct is written */
 	memset(&stored, 0, sizeof(stored));
 	stored.file = unverified->file;
 	stored.reason = unverified->reason;

@@ -5,7 +5,7 @@
 /* Finds wrong records of file contents in an index. Compares the index with a new index of the same
  * sources (fresh_index.h), for which files were just read.
  *
- * Only files with the same signature in both indexes are compared; the others have changed. So the
+ * Only files with the same signature in both indexes are compared; other files have changed. So the
  * cause of a difference is a disk that returns other bytes than before, or a wrong record. For the
  * main thread; everything is borrowed.
  */

@@ -2,9 +2,10 @@
 #ifndef CHECK_FRESH_INDEX_H
 #define CHECK_FRESH_INDEX_H
 
-/* A second index of the same sources, built from nothing: the current state of the disk. It is
- * stored in a folder inside that of the first index and is removed afterwards. The two indexes have
- * the same numbers for file systems, so that their records can be compared. For the main thread.
+/* A second index of the same sources, built from nothing: the current state of the disk. The second
+ * index is stored in a folder inside the folder of the first index, and is removed afterwards. The
+ * two indexes have the same numbers for file systems, so that their records can be compared. For
+ * the main thread.
  */
 
 #include <stdbool.h>

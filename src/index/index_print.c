@@ -23,8 +23,8 @@ static int print_to(const struct index_printer *printer, const struct current_in
 	return r < 0 ? r : output_flush(&output);
 }
 
-/* Prints into a temporary file first. Otherwise the daemon's index would have to keep a snapshot
- * for as long as the output is open in a pager. */
+/* Prints into a temporary file first. Without the file, a snapshot of the daemon's index would stay
+ * open for as long as a pager shows the output. */
 static int print_through_spool(const struct index_printer *printer,
 			       const struct current_index *index, enum twinfs_exit *status)
 {

@@ -12,9 +12,9 @@ struct catalog_reader;
 
 struct index_printer {
 	const char *noun; /* of the output, for messages: "list" */
-	/* Prints everything. Returns 0. If the result is incomplete, sets *status and logs it.
-	 * Returns -EXDEV, logged, if the options do not fit the sources, or another -errno. An
-	 * output error can stay in output. */
+	/* Prints everything. Returns 0. If the result is incomplete, sets *status and logs a
+	 * warning. Returns -EXDEV, logged, if the options do not fit the sources, or another
+	 * -errno. An output error can stay in output. */
 	int (*print)(void *context, const struct current_index *index,
 		     struct catalog_reader *reader, struct output *output,
 		     enum twinfs_exit *status);

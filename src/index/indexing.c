@@ -19,8 +19,8 @@
 #include "index/source_check.h"
 #include "source/source_change.h"
 
-/* Longest wait for files that are being written. It exceeds the guard time of remote and unknown
- * file systems (2 s), so that only files that keep changing are left pending. */
+/* Longest wait for files that are being written. This limit exceeds the guard time of remote and
+ * unknown file systems (2 s), so that only files that keep changing are left pending. */
 #define PATIENCE_MS 2500
 
 /* Longest time that a daemon needs to end after its view was unmounted, even if it has to kill its

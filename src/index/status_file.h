@@ -16,8 +16,8 @@
  *
  * status	the caller frees it with json_decref()
  *
- * Returns 0, -ENOTCONN if the daemon was killed, -EACCES for a view of another user, -ETIMEDOUT if
- * there is no answer, -EPROTO if the answer is not valid, or another -errno. Logs nothing.
+ * Returns 0, -ENOTCONN if the daemon was killed, -EACCES for a view of another user, -ETIMEDOUT
+ * without an answer, -EPROTO for an invalid answer, or another -errno. Logs nothing.
  */
 MUST_CHECK int status_file_read(const char *mount_point, json_t **status);
 

@@ -3,8 +3,8 @@
 #define MOUNT_BUFFERS_H
 
 /* Buffers for replies, which are reused. Without reuse, malloc takes new pages from the kernel for
- * each request, and the kernel clears them. This was a tenth of the work of reading a large file.
- * Any thread. */
+ * each request, and the kernel clears them. The clearing was a tenth of the work of reading a large
+ * file. Any thread. */
 
 #include <pthread.h>
 #include <stddef.h>

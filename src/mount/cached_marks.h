@@ -2,7 +2,7 @@
 #ifndef MOUNT_CACHED_MARKS_H
 #define MOUNT_CACHED_MARKS_H
 
-/* Marks nodes of which the kernel may have cached something, so that changes of other nodes cost no
+/* Marks nodes of which the kernel possibly cached something, so that changes of other nodes cost no
  * system call. A node is marked before the view is queried for the reply. If a node has no mark
  * after a commit, replies that are sent later contain this commit.
  *

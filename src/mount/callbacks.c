@@ -45,8 +45,8 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	connection->want |= wanted & connection->capable;
 	if (!session->settings.shared)
 		connection->want |= alone & connection->capable;
-	/* With default_permissions, the kernel must also check ACLs. Otherwise it would refuse
-	 * users whose access is granted by an ACL. FUSE_CAP_POSIX_ACL implies
+	/* With default_permissions, the kernel must also check ACLs. Without that, the kernel would
+	 * refuse users whose access is granted by an ACL. FUSE_CAP_POSIX_ACL implies
 	 * default_permissions. */
 	if (!session_checks_access(session))
 		connection->want |= FUSE_CAP_POSIX_ACL & connection->capable;

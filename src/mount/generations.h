@@ -8,10 +8,10 @@
  * then, the kernel can still have the inode of 4096 versions ago, and can open that inode without a
  * lookup (/proc/self/fd). Pages read by this open would mix with those of the old version.
  * Therefore a file with a generation above 0 is opened only if a lookup returned exactly this
- * version. Otherwise the reply is ESTALE, and the kernel looks the path up again.
+ * version. For another version the reply is ESTALE, and the kernel looks the path up again.
  *
  * Files of generation 0 need no entry: their numbers are new. Two other files can share a slot,
- * which costs one of them another lookup. Any thread. */
+ * which costs one of them another lookup. Any thread.  */
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -6,7 +6,7 @@
 #include "mount/requester.h"
 #include "mount/timeouts.h"
 
-/* st_ino of entries whose inode is unknown. The same value as in libfuse. */
+/* st_ino of entries whose inode is unknown. libfuse uses the same value. */
 #define INODE_UNKNOWN 0xffffffff
 
 static bool emit_none(const struct view_entry *entry, void *context)

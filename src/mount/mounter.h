@@ -16,9 +16,9 @@
  *	mounter_unmount() -- order --->	unmounts, exits
  *
  * The mounter accepts no other orders, and orders only for this view. If the daemon dies without an
- * order, the mounter exits. Before that, it unmounts the view if auto_unmount is set. Otherwise it
- * leaves the mount, which the next start replaces; an unmounted view would look like an empty
- * directory. One thread.
+ * order, the mounter exits. Before that, it unmounts the view if auto_unmount is set. Without
+ * auto_unmount it leaves the mount, which the next start replaces; an unmounted view would look
+ * like an empty directory. One thread.
  */
 
 #include <stdatomic.h>
@@ -50,9 +50,9 @@ pid_t mounter_process(const struct mounter *mounter);
 /* Returns the kind of the mount. */
 enum session_access mounter_access(const struct mounter *mounter);
 
-/* The following functions must be called by one thread, and not by that of mounter_unmount. They
- * wait for the process, which can wait for replies of the view. They return -ECANCELED when
- * *stopping becomes true, and must not be called any more then. */
+/* The following functions must be called by one thread, and not by that of mounter_unmount. These
+ * functions wait for the process, which can wait for replies of the view. When *stopping becomes
+ * true, they return -ECANCELED and must not be called any more. */
 
 /* Fills in the inodes of the view that have inotify watches; duplicates are possible. Searches all
  * processes, or those of the given threads and of earlier calls (mount/watcher_processes.h).

@@ -50,7 +50,7 @@ MUST_CHECK long mounter_order_for_event(struct mounter_order *order,
  */
 bool mounter_order_is_valid(const struct mounter_order *order, size_t length);
 
-/* Returns the event of a valid order. Its strings point into the order. */
+/* Returns the event of a valid order. The strings of the event point into the order. */
 struct watcher_event mounter_order_event(const struct mounter_order *order);
 
 #endif

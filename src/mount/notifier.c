@@ -59,8 +59,8 @@ void session_invalidate(struct session *session, struct invalidation *invalidati
 
 /* ---- invalidating -------------------------------------------------------------------- */
 
-/* Errors are ignored: ENOENT means that the kernel has no such inode or dentry, others that the
- * connection has ended. If the session stops, the rest of a large invalidation is skipped. */
+/* Errors are ignored: ENOENT means that the kernel has no such inode or dentry, another error that
+ * the connection has ended. If the session stops, the rest of a large invalidation is skipped. */
 
 static bool is_cached(void *context, uint64_t node)
 {
@@ -69,7 +69,7 @@ static bool is_cached(void *context, uint64_t node)
 	return !session->notifier.stopping && cached_marks_has(&session->cached, node_inode(node));
 }
 
-/* libfuse sends the byte after the name, too. */
+/* Passes a name with its NUL, as libfuse sends the byte after the name to the kernel. */
 static void invalidate_entry(void *context, uint64_t parent, const char *name, size_t length)
 {
 	struct session *session = context;
@@ -110,8 +110,8 @@ static void invalidate_inode(void *context, uint64_t node)
 		watcher_thread_note_folder(&session->watcher, node);
 }
 
-/* Invalidates the listings of all groups' folders that were listed since the last call. This costs
- * no more than the listings did. */
+/* Invalidates the listings of all groups' folders that were listed since the last call. The
+ * invalidations cost no more than the listings did. */
 static void invalidate_copy_listings(void *context)
 {
 	struct session *session = context;

@@ -10,7 +10,7 @@
  *	                                          +--> events, waiters
  *
  * The thread holds no lock while it writes to /dev/fuse. During this write, the kernel takes the
- * lock of the directory's inode, and so waits for lookups and listings that other threads of this
+ * lock of the directory's inode. So it waits for lookups and listings that other threads of this
  * process must answer.
  */
 

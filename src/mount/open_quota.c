@@ -19,7 +19,8 @@ void open_quotas_init(struct open_quotas *quotas)
 		quotas->most = (size_t)(limit.rlim_cur / USERS_DIVISOR);
 }
 
-/* Returns the link to a user's quota, or the one where it would be inserted. */
+/* Returns the link to a user's quota. If the user has none, returns the link where the quota must
+ * be inserted. */
 static struct open_quota **find(struct open_quotas *quotas, uid_t uid)
 {
 	struct open_quota **at = &quotas->buckets[uid % OPEN_QUOTAS_BUCKETS];

@@ -2,7 +2,8 @@
 #ifndef MOUNT_SIGNALS_H
 #define MOUNT_SIGNALS_H
 
-/* Signals of a daemon: SIGINT and SIGTERM end it. SIGHUP ends it too, or makes it rescan.
+/* Signals of a daemon: SIGINT and SIGTERM end the daemon. SIGHUP ends the daemon or makes it
+ * rescan.
  *
  * One thread waits for these signals. To end the daemon, the thread sets the flag of base/stop.h,
  * which stops scans, and calls the callback of signal_watch_attach().
@@ -25,8 +26,9 @@ MUST_CHECK int signal_watch_new(struct signal_watch **watch, bool hangup_ends);
 void signal_watch_on_hangup(struct signal_watch *watch, void (*hangup)(void *context),
 			    void *context);
 
-/* Sets the callback that stops the session; NULL removes it. It is called at once if a signal was
- * received before, otherwise by the watch's thread. watch may be NULL. */
+/* Sets the callback that stops the session; NULL removes it. If a signal was received before, the
+ * callback is called at once. If not, the watch's thread calls it when a signal arrives. watch may
+ * be NULL. */
 void signal_watch_attach(struct signal_watch *watch, void (*stop)(void *context), void *context);
 
 /* Returns the signal that ended the daemon, or 0. Any thread. */

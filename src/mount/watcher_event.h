@@ -51,9 +51,9 @@ bool watcher_event_is_possible(void);
 
 /* Opens the mount at this mount point, if that mount has this device number. The route must be new
  * or closed. For root, the first call makes the superblock (not the mount) writable. The superblock
- * is not made writable earlier: with a writable superblock, the kernel assumes a changed atime and
- * requests attributes again after each read and listing. The superblock stays writable, because
- * each reconfiguration discards all dentries. Returns 0 or -errno. */
+ * is not made writable earlier: from then on, the kernel assumes a changed atime and requests
+ * attributes again after each read and listing. The superblock stays writable, because each
+ * reconfiguration discards all dentries. Returns 0 or -errno. */
 MUST_CHECK int watcher_event_route_open(struct watcher_event_route *route, const char *point,
 					dev_t device);
 void watcher_event_route_close(struct watcher_event_route *route);

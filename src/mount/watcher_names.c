@@ -111,8 +111,8 @@ static int order_of(const struct watcher_names *before, size_t i, const struct w
 	return order == 0 && before->names[i].directory != now->names[j].directory ? -1 : order;
 }
 
-/* Builds the list at the point where the report stopped: reported names as in now, the others as in
- * before. */
+/* Builds the list at the point where the report stopped: reported names as in now, other names as
+ * in before. */
 static int build_rest(const struct watcher_names *now, size_t given,
 		      const struct watcher_names *before, size_t left, struct watcher_names *rest)
 {

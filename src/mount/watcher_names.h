@@ -42,18 +42,18 @@ void watcher_names_sort(struct watcher_names *list);
 const struct listed_name *watcher_names_find(const struct watcher_names *list, const char *text);
 
 /* Calls each for every name that was created, deleted or changed from before to now, sorted by
- * name, until it returns false. In this case *rest becomes the list before with the reported
- * differences applied. Otherwise *rest is empty.
+ * name, until it returns false. If each returned false, *rest becomes the list before with the
+ * reported differences applied. If not, *rest is empty.
  *
- * Returns 0, or -ENOMEM: the report is incomplete and *rest is empty. */
+ * Returns 0, or -ENOMEM: the report is incomplete and *rest is empty.  */
 typedef bool watcher_names_differ_fn(void *context, enum watcher_event_kind kind,
 				     const struct listed_name *name);
 MUST_CHECK int watcher_names_differ(const struct watcher_names *before,
 				    const struct watcher_names *now, watcher_names_differ_fn *each,
 				    void *context, struct watcher_names *rest);
 
-/* Changes a list so that these names differ from now: names that exist now are removed from the
- * list, others are added. Returns 0, or -errno and leaves the list unchanged. */
+/* Changes a list so that these names differ from now: names that exist in now are removed from the
+ * list, other names are added. Returns 0, or -errno and leaves the list unchanged. */
 MUST_CHECK int watcher_names_mark_changed(struct watcher_names *list,
 					  const struct watcher_names *now, const char *const *texts,
 					  size_t count);

@@ -19,7 +19,7 @@
 
 /* A folder with an inotify watch. */
 struct watched_folder {
-	uint64_t node; /* also the inode number: folders have no versions */
+	uint64_t node; /* equal to the inode number, as folders have no versions */
 	bool changed; /* since it was listed; protected by the lock */
 	bool listed; /* names is valid: the state that the watchers know, */
 	uint64_t grace_until_ns; /* except for recent names that arrive until this time */

@@ -7,9 +7,9 @@
  * deleted name exists until the unlink, and a created name is missing until the mknod.
  *
  * The mounter alone gets these replies, and they have no timeout. Replies to other processes about
- * the same name have no entry timeout meanwhile. Otherwise the kernel would apply the change to the
- * real dentry, and a folder that reappears would be dead (S_DEAD) for the programs in it. One event
- * at a time. Any thread. */
+ * the same name have no entry timeout meanwhile. With a timeout, the kernel would apply the change
+ * to the real dentry. A folder that reappears would then be dead (S_DEAD) for the programs in it.
+ * One event at a time. Any thread. */
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -39,7 +39,7 @@
 
 struct session;
 
-/* An invalidated name. It is reported if its folder turns out to be watched. */
+/* An invalidated name. The change of the name is reported if its folder turns out to be watched. */
 struct recent_name {
 	uint64_t folder;
 	const char *text;

@@ -6,10 +6,11 @@
  * credentials (base/caller.h), so modes, ACLs, groups and rules of the file system apply.
  *
  * The whole path from / to the object counts, because a source can be below a directory that the
- * caller cannot search. The object found there must be the one in the index. Otherwise a user with
- * write access to a directory could put another file in the place of an unreadable one.
+ * caller cannot search. The object found there must be the one in the index. Without this
+ * condition, a user with write access to a directory could put another file in the place of an
+ * unreadable file.
  *
- * To *reach* an object, the caller must be able to search each directory on its path; the caller
+ * To *reach* an object, the caller must be able to search each directory on its path. The caller
  * must already know the name of the object. To *find* a file, the caller must be able to list each
  * directory from the root of the source to it, and to read it. The file must also show no write
  * since it was indexed. Only files that the caller finds are reported as equal.
@@ -20,7 +21,7 @@
  *
  * Functions return 0, -EACCES if access is refused or the object no longer exists, or another
  * -errno. Each accesses the source and can block on it. A query without a caller is always allowed,
- * without an access to the source. Any thread. */
+ * without an access to the source. Any thread.   */
 
 #include <stdint.h>
 

@@ -17,8 +17,8 @@
 #define SUFFIX_LENGTH_MAX (1 + 16 + 1 + 16 + COPY_NAME_EXTENSION_MAX)
 
 /* Returns the offset of a path's extension: the last dot of its base name. There is no extension if
- * the dot is the first or last byte, if the extension is too long, or if it contains '~', which
- * begins an id. */
+ * the dot is the first or last byte, or if the extension is too long. An extension must not contain
+ * '~', which begins an id. */
 static size_t extension_start(const char *path, size_t length)
 {
 	const char *slash = memrchr(path, '/', length);

@@ -5,7 +5,7 @@
 /* The name of a copy in the folder of its group. Pure code, any thread.
  *
  * The plain form is the path in uniques/ with '/' replaced by U+2215. The short form is used if the
- * plain form is too long for a name or looks like a short form, or if the path contains U+2215:
+ * plain form is too long or looks like a short form, or if the path contains U+2215:
  *
  *	<beginning of the path>~<dir id in hex>-<cookie in hex><extension>
  *

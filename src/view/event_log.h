@@ -5,9 +5,9 @@
 /* The lines of .twinfs/events: a bounded log in memory and the position of each reader. A writer
  * never waits for readers. Any thread.
  *
- * For a reader, the log is a file that grows. If the lines at the position of a reader were
- * discarded, the reader gets a line with the number of missed lines, then the remaining lines. From
- * then on, the file offsets of this reader are shifted against those of the log.
+ * For a reader, the log is a file that grows. If the lines at a reader's position were discarded,
+ * the reader gets a line with the number of missed lines, then the remaining lines. From then on,
+ * the file offsets of this reader are shifted against those of the log.
  */
 
 #include <pthread.h>

@@ -36,7 +36,7 @@ MUST_CHECK int invalidation_new_all(struct invalidation **invalidation, const st
 /* The frontend's functions that invalidate its caches. Called without a snapshot or lock, unless
  * noted otherwise; can block. Order: all entries, then wait, then inode, then copy_listings. */
 struct invalidation_sink {
-	/* Returns whether the frontend may have cached attributes of this node or names in it.
+	/* Returns whether the frontend has possibly cached attributes of this node or names in it.
 	 * Version 0 stands for all versions of a file. Called during a snapshot. The frontend must
 	 * mark a node before it queries the view for the data to be cached. */
 	bool (*is_cached)(void *context, uint64_t node);
@@ -45,9 +45,9 @@ struct invalidation_sink {
 	void (*entry)(void *context, uint64_t parent, const char *name, size_t length);
 	/* Waits for running requests in a directory. */
 	void (*wait)(void *context, uint64_t parent);
-	/* The attributes of a node, or the names in a directory, may have changed. */
+	/* The attributes of a node, or the names in a directory, possibly changed. */
 	void (*inode)(void *context, uint64_t node);
-	/* The listing of any group's folder may have changed, because a directory above its copies
+	/* The listing of any group's folder possibly changed, because a directory above its copies
 	 * was renamed. Called last. On return, requests that were running in such folders have
 	 * ended. */
 	void (*copy_listings)(void *context);

@@ -50,8 +50,8 @@ void known_numbers_deinit(struct known_numbers *numbers);
  * no such group. */
 MUST_CHECK bool numbered_find(const struct bytes *ordinals, struct numbered *group);
 
-/* Returns false if the numbering is not cached. Otherwise fills in the field that is 0; it stays 0
- * if the numbering has no such group. Times are those of clock_monotonic_ns. */
+/* Returns false if the numbering is not cached. If it is cached, fills in the field that is 0; this
+ * field stays 0 if the numbering has no such group. Times are those of clock_monotonic_ns. */
 MUST_CHECK bool known_numbers_get(struct known_numbers *numbers, const struct number_key *key,
 				  struct numbered *group, uint64_t now_ns);
 

@@ -26,8 +26,8 @@ void listing_times_deinit(struct listing_times *times);
 MUST_CHECK int listing_times_set(struct listing_times *times, uint64_t node, struct timespec time);
 
 /* A name in the directory was added or removed. Moves a stored time forward, as the ctime of the
- * directory in the source can be earlier: the kernel takes it from the last timer tick. Does
- * nothing if no time is stored. */
+ * directory in the source can be earlier. The kernel takes that ctime from the last timer tick.
+ * Does nothing if no time is stored. */
 void listing_times_renew(struct listing_times *times, uint64_t node, struct timespec time);
 
 /* Returns the later one of time and the stored time of the directory. */

@@ -9,8 +9,8 @@
  * generation of the inode (fuse_entry_param). By the generation, the kernel distinguishes versions
  * with equal numbers (mount/generations.h).
  *
- * Programs see the lower 52 bits as st_ino. This number stays the same while the file exists, and
- * is below 2^53, so programs that store inode numbers in a double store them exactly. */
+ * Programs see the lower 52 bits as st_ino. This number stays the same while the file exists. It is
+ * below 2^53, so programs that store inode numbers in a double store them exactly. */
 
 #include <stdbool.h>
 #include <stdint.h>

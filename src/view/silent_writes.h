@@ -15,15 +15,15 @@ struct file_record;
  * system has unreliable times and leases. */
 void silent_writes_classify(struct view_file *file);
 
-/* Verifies that an open file was not written to since its comparison. Must be called if a write can
- * leave the times unchanged and cause no event. Reads the file and compares its hash with that of
- * its group. The snapshot of the query ends. Blocks on the source.
+/* Verifies that an open file was not written to since its comparison. If a write can leave the
+ * times unchanged and cause no event, reads the file and compares its hash with that of its group.
+ * Before that, ends the snapshot of the query. Blocks on the source.
  *
  * A file is not read if it is in no group, if it is larger than VIEW_VERIFIED_MAX, or if its file
  * system updates times eventually.
  *
  * Returns 0, -errno, -EINTR, or VIEW_RECOMPARE if the bytes differ or a program has the file open
- * for writing. In that case, the hook writer_found was called. */
+ * for writing. In that case, the hook writer_found was called.  */
 MUST_CHECK int silent_writes_verify(struct view_query *query, const struct view_file *file,
 				    const struct file_record *record);
 

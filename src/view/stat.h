@@ -17,8 +17,8 @@ void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *
 /* Sets the attributes of a file of a source. st_dev is the version of its content. */
 void stat_set_file_record(struct stat *stat, const struct file_record *file);
 
-/* Set the attributes of a directory, file or symlink that only the view has. It belongs to the user
- * of this process and is read-only. */
+/* Set the attributes of a directory, file or symlink that only the view has. Such an object belongs
+ * to the user of this process and is read-only. */
 void stat_set_directory(struct stat *stat, uint64_t node, struct timespec changed);
 void stat_set_file(struct stat *stat, uint64_t node, struct timespec changed);
 void stat_set_symlink(struct stat *stat, uint64_t node, size_t target_length,

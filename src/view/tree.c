@@ -97,8 +97,8 @@ static int get_file(const struct view_query *query, uint64_t parent,
 	return redundant == (node_kind(parent) == NODE_REDUNDANT) ? 0 : TREE_ELSEWHERE;
 }
 
-/* Gets the attributes of an entry. Returns 0, TREE_ELSEWHERE, or -errno. If stat(2) of the source
- * failed, that is its errno. */
+/* Gets the attributes of an entry. Returns 0, TREE_ELSEWHERE, or -errno. If stat(2) of the object
+ * failed during the scan, returns the errno of that failure. */
 static int get_entry(const struct view_query *query, uint64_t parent,
 		     const struct entry_record *entry, struct stat *attributes)
 {

@@ -19,8 +19,8 @@
  *
  * Any thread may call any function at any time. Each call reads one snapshot of the catalog. Only
  * open, readlink, and attributes that the index does not store (xattrs) access the source. Failures
- * are -errno values for a system call. They include -ESTALE if the node no longer exists or its
- * file differs from the index, and -EIO for a damaged record.
+ * are -errno values for a system call. The failures include -ESTALE if the node no longer exists or
+ * its file differs from the index, and -EIO for a damaged record.
  *
  * In a shared view each call names its caller (struct view_call). The caller sees only what it
  * could find in the source itself (view/access.h, view/visible_copies.h). These checks access the
