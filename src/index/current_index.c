@@ -149,7 +149,7 @@ static int check_sources(const struct current_index *index, const char *folder)
 		i++;
 	if (i == sources->count && !resolved[i])
 		return 0;
-	log_error("cannot use the index %s: it is not that of these sources; choose another with "
+	log_error("cannot use the index %s: it belongs to other sources; choose another with "
 		  "--index",
 		  quote_path(folder));
 	return -EXDEV;

@@ -62,7 +62,7 @@ void index_explain(const char *folder, int outcome)
 		explain_foreign(folder);
 		break;
 	case -EMFILE:
-		log_error("cannot use the index %s: this process may have too few files open; "
+		log_error("cannot use the index %s: the limit of open files is too low; "
 			  "raise the limit with 'ulimit -n 1024', see 'twinfs doctor'",
 			  quote_path(folder));
 		break;

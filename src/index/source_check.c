@@ -21,7 +21,7 @@ static const char *change_text(enum source_change_kind kind)
 	static const char *const texts[] = {
 		[SOURCE_GONE] = "it does not exist",
 		[SOURCE_REPLACED] = "it is on another file system than when it was scanned",
-		[SOURCE_EMPTIED] = "it is empty, and was not when it was scanned",
+		[SOURCE_EMPTIED] = "it is empty, but was not empty when it was scanned",
 		[SOURCE_EMPTY] = "it is empty, and was never scanned",
 	};
 
@@ -52,7 +52,8 @@ static int check_mounted_below(const struct sources *sources)
 		return r;
 	log_error(
 		"cannot use folder %s: it is empty, and another file system was mounted there when "
-		"it was scanned; mount that or, if this is intended, use --accept-changed-source",
+		"it was scanned; mount that file system or, if this is intended, use "
+		"--accept-changed-source",
 		quote_path(bytes_text(&path) ? bytes_text(&path) : ""));
 	return -ESTALE;
 }

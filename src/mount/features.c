@@ -67,7 +67,7 @@ static const char *advise_reading(const struct features *facts)
 		return "run Linux 6.9 or later, for passthrough";
 	if (!facts->privileged)
 		return "mount as root, for passthrough";
-	return "mount with -o passthrough, if no program writes to files while they are read here";
+	return "mount with -o passthrough, if no program writes to files while the view reads them";
 }
 
 static const char *advise_transport(const struct features *facts)

@@ -144,7 +144,7 @@ static void apply(struct session *session, const struct invalidation *invalidati
 		r = invalidation_apply(session->view, invalidation, &sink);
 	}
 	if (r < 0)
-		log_error("cannot invalidate the kernel's caches: %s; the view may show outdated "
+		log_error("cannot invalidate the kernel's caches: %s; the view can show outdated "
 			  "files",
 			  error_text(r));
 	handles_wake_pollers(&session->handles, session->view);

@@ -184,8 +184,8 @@ static int access_check_dir(const struct view_query *query, uint64_t id, int acc
 	int r = get_dir(query, id, &dir);
 
 	if (r == 0 && dir.flags & DIR_NOT_ENTERED && dir.parent) {
-		/* another file system, whose server possibly does not respond: only the parent of
-		 * the mount point is checked */
+		/* The server of another file system possibly does not respond. Only the directory
+		 * that contains the mount point is checked. */
 		attempt.access = X_OK;
 		r = get_dir(query, dir.parent, &dir);
 	}

@@ -112,7 +112,7 @@ def test_check_of_the_index_of_another_tree_fails(twinfs, tree, tmp_path):
     other.mkdir()
     result = twinfs("check", other)
     assert result.status == 1
-    assert "not that of these sources" in result.errors[0]
+    assert "it belongs to other sources" in result.errors[0]
 
 
 # names

@@ -179,7 +179,7 @@ def test_low_limit_of_open_files_is_named_with_its_remedy(twinfs, source, mount,
     twinfs.wrapped = [prlimit, "--nofile=8", "--"]
     result = twinfs("scan", source)
     assert result.status == 1
-    assert "too few files open" in result.errors[0] and "ulimit -n" in result.errors[0]
+    assert "open files is too low" in result.errors[0] and "ulimit -n" in result.errors[0]
     twinfs.wrapped = [prlimit, "--nofile=32", "--"]
     problem = examine(twinfs)["machine", "open files"]
     assert "LimitNOFILE=" in problem["remedy"]
