@@ -19,8 +19,7 @@
 #include "base/quote.h"
 #include "base/stop.h"
 
-/* Acts in a batch: their intents are written and synced together, as each sync waits for the
- * disk. */
+/* Acts in a batch. The intents of a batch are synced together, as each sync waits for the disk. */
 #define BATCH_ACTS 128
 /* Batches after which the journal is emptied, to bound its size. */
 #define FLUSHES_PER_JOURNAL 64
@@ -76,8 +75,8 @@ const char *act_outcome_text(enum act_outcome outcome)
 			("its owner, mode or extended attributes differ from those of the kept "
 			 "file; use --force-metadata to link it anyway"),
 		[ACT_OTHER_REACH] =
-			("users who can reach it may have no access to a folder of the kept file; "
-			 "use --force-metadata to link it anyway"),
+			("some users who can reach it possibly have no access to a folder of the "
+			 "kept file; use --force-metadata to link it anyway"),
 		[ACT_EXISTS] = "its path in the destination folder exists already",
 		[ACT_LOWER_LINK] =
 			("has other hard links in a lower layer of its overlay and would become a "
@@ -233,7 +232,7 @@ static int open_kept(struct act *act, const struct waiting *waiting, struct act_
 }
 
 /* Returns whether a rename would copy the file to the upper layer of an overlay without its other
- * names. It would become another file, and the rename could not be undone. */
+ * names. The renamed file would be another file, and the rename could not be undone. */
 static bool is_lower_link(const struct one_act *one_act)
 {
 	return one_act->settings->kind != ACT_DEDUPE && one_act->copy.held.status.st_nlink > 1 &&
@@ -341,8 +340,11 @@ static const char *destination_path(struct act *act, const struct act_file *copy
 	return store_text(act, bytes_text(&path));
 }
 
-/* Makes the relative target of a symlink. from is the absolute path of the symlink, to that of its
- * target. */
+/* Makes the relative target of a symlink.
+ *
+ * from		absolute path of the symlink
+ * to		absolute path of its target
+ */
 static int relative_target(struct bytes *target, const char *from, const char *to)
 {
 	size_t common = 0;
@@ -379,8 +381,8 @@ static bool store_file(struct act *act, struct act_file *kept, struct attributes
 	return kept->path;
 }
 
-/* If the copy is on a mount below the source, stores this mount in the intent, as the source exists
- * even while it is unmounted. If the mount cannot be found, undo does not compare it. */
+/* If the copy is on a mount below the source, stores this mount in the intent. The source exists
+ * even while the mount is unmounted. If the mount cannot be found, undo does not check it. */
 static int note_mount(struct act *act, struct waiting *waiting)
 {
 	const struct sources *sources = act->settings.sources;

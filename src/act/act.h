@@ -11,8 +11,8 @@
  *	journal		The intent is on the disk before the first rename (act/journal.h).
  *	open		Kept file and copy are opened below their sources, without following a
  *			symlink, and must be the indexed inodes.
- *	lease		A read lease on each file blocks a program that opens it for writing, and
- *			the act detects that (act/held.h).
+ *	lease		A read lease on each file blocks a program that opens the file for writing.
+ *			The act detects such a program (act/held.h).
  *	sync		The kept file and its name are on the disk before the copy loses its name
  *			(act/durable.h).
  *	comparison	All bytes of both files are compared.
@@ -55,31 +55,32 @@ enum act_outcome {
 	ACT_DONE,
 	ACT_NEEDLESS, /* already one inode, or all blocks are shared */
 	/* Refused: nothing has changed. */
-	ACT_MISSING, /* its name no longer exists */
-	ACT_CHANGED, /* its name leads to another file than the indexed one */
-	ACT_DIFFERS, /* its bytes are not equal to those of the kept file */
-	ACT_BUSY, /* a program has it open for writing, or is opening it */
+	ACT_MISSING, /* the name of the copy no longer exists */
+	ACT_CHANGED, /* the name of the copy leads to another file than the indexed one */
+	ACT_DIFFERS, /* the bytes of copy and kept file are not equal */
+	ACT_BUSY, /* a program has the copy open for writing, or is opening it */
 	ACT_KEPT_MISSING, /* the name of the kept file no longer exists */
 	ACT_KEPT_CHANGED, /* the name of the kept file leads to another file */
 	ACT_KEPT_BUSY, /* a program has the kept file open for writing, or is opening it */
-	ACT_KEPT_ITSELF, /* it is the kept file, shown a second time by an overlay or FUSE */
+	ACT_KEPT_ITSELF, /* the copy is the kept file, shown twice by an overlay or FUSE */
 	ACT_NO_LEASE, /* no lease: another user's file, or a file system without leases */
-	ACT_IMMUTABLE, /* its name, or that of a link, could not be removed from its directory */
-	ACT_OTHER_FILE_SYSTEM, /* not that of the kept file, so no hard link is possible */
+	ACT_IMMUTABLE, /* the copy or a link at its path could not be removed from the directory */
+	ACT_OTHER_FILE_SYSTEM, /* a hard link to a file on another file system is impossible */
 	ACT_OTHER_METADATA, /* owner, mode or extended attributes, which a link would lose */
-	ACT_OTHER_REACH, /* users who reach the copy may not reach the kept file: ACT_SYMLINK */
-	ACT_EXISTS, /* its path in the destination exists */
-	ACT_LOWER_LINK, /* a hard link in a lower overlay layer: a rename would separate it */
-	ACT_NO_TRASH, /* no trash folder can take it by a rename */
+	ACT_OTHER_REACH, /* ACT_SYMLINK: possibly some users reach the copy only */
+	ACT_EXISTS, /* the path of the copy in the destination exists */
+	ACT_LOWER_LINK, /* the copy has a hard link in a lower overlay layer; a rename splits it */
+	ACT_NO_TRASH, /* no trash folder can take the copy by a rename */
 	ACT_FAILED, /* see error */
-	/* Its name could not be restored, as another file has it: its bytes are at leftover. */
+	/* The copy's name could not be restored, as another file has that name. The copy has the
+	 * name leftover. */
 	ACT_LEFTOVER,
 };
 
 /* One name of a file and its attributes in the index. */
 struct act_file {
 	uint32_t source;
-	const char *path; /* relative to it, borrowed */
+	const char *path; /* relative to the source, borrowed */
 	const struct attributes *attributes; /* borrowed */
 };
 
@@ -98,7 +99,7 @@ struct act_settings {
 	const char *destination; /* ACT_MOVE: absolute path of a directory outside all sources */
 	bool relative; /* ACT_SYMLINK: the target is relative */
 	bool without_leases; /* if a lease is refused, size and mtime are checked instead */
-	/* ACT_LINK, ACT_SYMLINK: also if owner, mode, xattrs or reach differ */
+	/* ACT_LINK, ACT_SYMLINK: act even if owner, mode, xattrs or reach differ */
 	bool force_metadata;
 
 	/* Receives the result of each copy, in the order of act_add. */
@@ -127,8 +128,8 @@ MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struc
  * became a separate file. The number grows until act_end(). */
 uint64_t act_count_parted(const struct act *act);
 
-/* Acts on all added copies. With stop_requested() the remaining ones are dropped without a report.
- * Returns as act_add(). */
+/* Acts on all added copies. If stop_requested() is true, the remaining copies are dropped without a
+ * report. Returns the same values as act_add(). */
 MUST_CHECK int act_flush(struct act *act);
 
 /* Syncs the changed folders and empties the journal. Frees act in any case. Returns 0,

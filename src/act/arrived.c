@@ -30,8 +30,8 @@ void arrived_expect(struct arrived *arrived, const struct held *copy)
 		arrived_deinit(arrived);
 }
 
-/* Updates the copy's attributes. If it has no further names, or fstat fails, the file and its lease
- * are released, so that writers need not wait. */
+/* Updates the copy's attributes. If the copy has no further names, or fstat fails, the moved file
+ * and its lease are released, so that writers need not wait. */
 void arrived_note_link(struct arrived *arrived, const struct held *copy)
 {
 	if (fstat(copy->fd, &arrived->original) < 0)
@@ -69,7 +69,7 @@ static bool has_same_attributes(const struct held *a, const struct held *b)
 	       xattrs_equal(&one, &other);
 }
 
-/* Returns whether nothing but its names changed in a copy. */
+/* Returns whether only names of a copy changed. */
 static bool is_unchanged(const struct stat *before, const struct stat *now)
 {
 	return has_same_owner(before, now) && before->st_size == now->st_size &&
@@ -78,8 +78,8 @@ static bool is_unchanged(const struct stat *before, const struct stat *now)
 }
 
 /* Returns whether the file may be linked as a further name of the copy. Another user with rights to
- * the folder may have replaced it by a file with the same bytes. A link to that file would let the
- * user write to the copies of others, so owner, mode and attributes must be equal. */
+ * the folder has possibly replaced the file by one with the same bytes. A link to that file would
+ * let this user write to copies of others, so owner, mode and attributes must be equal. */
 static bool can_be_linked(const struct arrived *arrived, const struct held *copy)
 {
 	struct stat now;
@@ -89,8 +89,8 @@ static bool can_be_linked(const struct arrived *arrived, const struct held *copy
 	       held_same_bytes(&arrived->file, copy) == 1 && held_is_unbroken(&arrived->file);
 }
 
-/* Returns whether the error means that no link is possible. The file may have no name left or too
- * many, or the directory may be on another file system. */
+/* Returns whether the error means that no link is possible: the file has no name left or too many
+ * names, or the directory is on another file system. */
 static bool is_no_link_possible(int error)
 {
 	return error == ENOENT || error == EXDEV || error == EMLINK || error == EPERM ||

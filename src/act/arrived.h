@@ -16,9 +16,9 @@
 struct arrived {
 	bool is_known;
 	struct stat original; /* the copy after the last act on it */
-	struct held file; /* fd -1: it cannot be linked */
+	struct held file; /* fd -1: no link to the file is possible */
 	bool is_parted; /* two names of that copy became two files */
-	uint64_t parted; /* earlier copies of which a name stayed or became another file */
+	uint64_t parted; /* earlier copies with a name that stayed or became another file */
 };
 
 /* Notes that a name of a copy became a separate file, and holds that file if the copy has further
@@ -26,7 +26,7 @@ struct arrived {
  *
  * copy		held, after its name was removed
  * there	name of the file
- * file		attributes of the file when it got that name */
+ * file		attributes of the file when it got the name in there */
 void arrived_note(struct arrived *arrived, const struct held *copy, const struct place *there,
 		  const struct stat *file);
 
@@ -36,8 +36,8 @@ enum {
 };
 
 /* Makes a hard link of the file for another name of the same copy. The file must have the same
- * bytes, mode, owner and attributes as the copy, and no writer since it was noted. Both files are
- * read again.
+ * bytes, mode, owner and attributes as the copy. No program may have written to the file since
+ * arrived_note(). Both files are read again.
  *
  * Returns 0, ARRIVED_APART, -EEXIST if the name exists, or another -errno. */
 MUST_CHECK int arrived_link(struct arrived *arrived, const struct held *copy,
@@ -46,10 +46,10 @@ MUST_CHECK int arrived_link(struct arrived *arrived, const struct held *copy,
 /* Notes that a name of the copy was removed after arrived_link(). */
 void arrived_note_link(struct arrived *arrived, const struct held *copy);
 
-/* Closes the file unless it was made of this copy. */
+/* Closes the file unless it was made from this copy. */
 void arrived_expect(struct arrived *arrived, const struct held *copy);
 
-/* Returns the number of copies of which a name stayed or became a further file. */
+/* Returns the number of copies with a name that stayed or became another file. */
 uint64_t arrived_count_parted(const struct arrived *arrived);
 
 void arrived_deinit(struct arrived *arrived);

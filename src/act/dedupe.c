@@ -22,8 +22,8 @@
 /* Size of the argument of the ioctl with one destination. */
 #define RANGE_ROOM (sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info))
 
-/* Shares [offset, offset + length). Returns the bytes that are shared now, 0 if they differ, or
- * -errno. */
+/* Shares the range [offset, offset + length). Returns the number of bytes that are shared now, 0 if
+ * the ranges differ, or -errno. */
 static int64_t share(const struct one_act *act, uint64_t offset, uint64_t length)
 {
 	_Alignas(struct file_dedupe_range) uint8_t room[RANGE_ROOM] = {0};

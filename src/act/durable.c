@@ -37,8 +37,8 @@ static struct durable_kept *find_kept(struct durable *durable, dev_t device)
 }
 
 /* Returns 1 if the last change of the file was before the last syncfs began, 0 if not, or -errno.
- * An unchanged signature shows that the file did not change since the act was planned, which was
- * before any syncfs of the act. The times are compared, too, as a change in the same clock tick
+ * An act is planned before its first syncfs. An unchanged signature shows that the file did not
+ * change since then. The times are compared as well, because a second change in the same clock tick
  * does not move ctime. */
 static int is_synced(const struct durable_kept *kept, const struct held *held,
 		     const struct sources *sources, const struct attributes *planned)

@@ -4,9 +4,9 @@
 
 /* Syncs what an act relies on.
  *
- *	kept file	It is on the disk, with its name, before its copy is removed. Otherwise a
- *			power failure could leave a recently written kept file empty (delayed
- *			allocation) and its copy removed.
+ *	kept file	The kept file and its name are on the disk before the copy is removed.
+ *			Without that, a power failure could leave a recently written kept file
+ *			empty (delayed allocation) and the copy removed.
  *	names		Changed names are on the disk before the journal drops their intents.
  *
  * One thread. A zeroed struct is empty. */
@@ -16,7 +16,7 @@
 
 #include "act/internal.h"
 
-/* File systems that are remembered at the same time. More of them cost additional calls of
+/* Highest number of file systems that are remembered. Further file systems cost additional calls of
  * syncfs(2). */
 #define DURABLE_FILE_SYSTEMS 16
 
@@ -35,7 +35,7 @@ struct durable {
 	size_t kept_count;
 	struct durable_changed changed[DURABLE_FILE_SYSTEMS];
 	size_t changed_count;
-	bool more_changed; /* in file systems that are not in the list */
+	bool more_changed; /* names changed in file systems that are not in the list */
 };
 
 /* Ensures that the kept file and its name are on the disk. The file must be held until the copy is

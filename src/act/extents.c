@@ -34,7 +34,7 @@ static int fetch(struct extents *extents)
 	return ioctl(extents->fd, FS_IOC_FIEMAP, map_of(extents)) < 0 ? -errno : 0;
 }
 
-/* Sets *extent to the next one, NULL at the end. Returns 0 or -errno. */
+/* Sets *extent to the next extent, or to NULL at the end. Returns 0 or -errno. */
 static int next(struct extents *extents, const struct fiemap_extent **extent)
 {
 	int r;
@@ -78,15 +78,15 @@ static bool is_placed(const struct fiemap_extent *extent)
 				     FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_NOT_ALIGNED));
 }
 
-/* Rest of an extent that was not compared yet: the same blocks may be split into different
- * extents. */
+/* Rest of an extent that was not compared yet. Two files can have the same blocks in extents of
+ * different lengths. */
 struct piece {
 	uint64_t logical, physical, length;
 	bool placed;
 };
 
-/* Fetches the next piece if the last one is used up. Sets *ended after the last one. Returns false
- * if the extents cannot be read. */
+/* If the current piece is used up, fetches the next piece. Sets *ended after the last piece.
+ * Returns false if the extents cannot be read. */
 static bool next_piece(struct extents *extents, struct piece *piece, bool *ended)
 {
 	const struct fiemap_extent *extent;

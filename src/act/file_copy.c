@@ -50,8 +50,8 @@ static int copy_metadata(int from, int to)
 	return r;
 }
 
-/* Fills a new file. If save is set, the new file shares the blocks of the old file if possible,
- * which needs no space. */
+/* Fills a new file. If save is set and the file system supports it, the new file shares the blocks
+ * of the old file, which needs no space. */
 static int fill(int from, int to, bool save)
 {
 	int r = save && ioctl(to, FICLONE, from) == 0 ? 0 : copy_all_bytes(from, to, save);
@@ -103,7 +103,7 @@ static int make_renamed(int from, int directory, const char *name)
 
 	if (snprintf(part, sizeof(part), "%s" FILE_COPY_PART, name) >= (int)sizeof(part))
 		return -ENAMETOOLONG;
-	/* an interrupted act may have left the file */
+	/* an interrupted act has possibly left the file */
 	if (unlinkat(directory, part, 0) < 0 && errno != ENOENT)
 		return -errno;
 	r = make_named(from, directory, part, true);

@@ -73,7 +73,7 @@ static int check(struct held *held, const struct sources *sources,
 		r = source_attributes(sources->catalog, held->fd, &attributes);
 	if (r == 0 && !attributes_same_inode(&attributes, expected))
 		r = HELD_CHANGED;
-	/* again, as a program may have written to it before the lease was taken */
+	/* read the attributes again, as a program could write before the lease was taken */
 	if (r == 0 && fstat(held->fd, &held->status) < 0)
 		r = -errno;
 	return r;
@@ -96,7 +96,7 @@ int held_open(struct held *held, const struct place *place, const struct sources
 	return r;
 }
 
-/* Holds an open file; takes fd, which can be an -errno. */
+/* Holds an open file. Takes fd, which is the -errno if the file could not be opened. */
 static int hold_any(struct held *held, int fd)
 {
 	int r = 0;
@@ -133,7 +133,7 @@ int held_open_linked(struct held *held, const struct place *place)
 	return hold_any(held, fd < 0 ? -errno : fd);
 }
 
-/* ctime is not compared: it moves with each rename and link of the act itself. */
+/* Compares size and mtime. ctime is not compared, as each rename and link of the act changes it. */
 static bool same_times(const struct stat *a, const struct stat *b)
 {
 	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
@@ -150,8 +150,8 @@ bool held_is_unbroken(const struct held *held)
 }
 
 /* The kernel removes a lease lease-break-time seconds after a program opened the file for writing
- * (0: never). F_GETLEASE gives the same answer for a removed lease and one that is being broken, so
- * half of that time is trusted. */
+ * (0: never). F_GETLEASE gives the same answer for a removed lease and for a lease that is being
+ * broken. So only half of the lease-break-time is trusted. */
 bool held_blocks_writer(const struct held *held, uint64_t since_ns)
 {
 	uint64_t patience_s = number_read_file("/proc/sys/fs/lease-break-time");

@@ -7,8 +7,8 @@
  *
  *	taking		The kernel refuses the lease while any program has the file open for writing
  *			or mapped writable.
- *	holding		A program that opens the file for writing is blocked, for at most
- *			/proc/sys/fs/lease-break-time seconds, and the lease is marked as broken.
+ *	holding		If a program opens the file for writing, the kernel blocks it for at most
+ *			/proc/sys/fs/lease-break-time seconds and marks the lease as broken.
  *	releasing	The blocked program continues.
  *
  * Without a lease (another user's file, or a file system without reliable leases) size and mtime
@@ -24,10 +24,10 @@
 struct held {
 	int fd; /* -1: not held */
 	bool leased;
-	struct stat status; /* when it was opened */
+	struct stat status; /* attributes of the file when it was opened */
 };
 
-/* Outcomes if a file could not be held; failures are -errno. */
+/* Reasons why a file is not held; failures are -errno. */
 enum {
 	HELD_CHANGED = 1, /* another inode, or not a regular file */
 	HELD_BUSY = 2, /* a program has it open for writing */
@@ -36,8 +36,8 @@ enum {
 
 /* Opens the file at the place and takes the lease. Returns 0, an outcome above, or -errno.
  *
- * expected		the inode that it must be
- * without_leases	hold the file also if no reliable lease is available
+ * expected		attributes of the inode that the file must be
+ * without_leases	hold the file even if no reliable lease is available
  */
 MUST_CHECK int held_open(struct held *held, const struct place *place,
 			 const struct sources *sources, const struct attributes *expected,
@@ -55,8 +55,8 @@ MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
  * writing. */
 bool held_is_unbroken(const struct held *held);
 
-/* Returns whether the kernel still blocks the writer that broke the lease. If it does, the bytes
- * did not change since since_ns.
+/* Returns whether the kernel still blocks the writer that broke the lease. While the kernel does,
+ * the bytes are those of the time since_ns.
  *
  * since_ns	a time of clock_monotonic_ns() when the lease was unbroken
  */
@@ -65,8 +65,8 @@ bool held_blocks_writer(const struct held *held, uint64_t since_ns);
 /* Releases the lease, so that a blocked writer continues. */
 void held_release_lease(struct held *held);
 
-/* Releases the lease and waits until no program has the file open for writing, for at most a
- * minute. */
+/* Releases the lease and waits, for at most a minute, until no program has the file open for
+ * writing. */
 void held_wait_for_writer(struct held *held);
 void held_close(struct held *held);
 

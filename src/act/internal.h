@@ -8,7 +8,7 @@
  *
  *	one_act_verify		compares the bytes of both held files
  *	one_act_quarantine	renames the copy to its quarantine name, then checks inode, folder
- *				and leases again
+ *				and leases
  *	one_act_remove_other	removes the quarantine name, checks once more, and writes the copy
  *				again if the check fails
  *	one_act_put_back	undo: gives the copy its own name back
@@ -44,12 +44,12 @@ struct one_act {
 	uint64_t verified_ns;
 	struct act_result *result;
 	struct bytes *leftover; /* borrowed, holds the text of result->leftover */
-	bool is_saved_elsewhere; /* its bytes are at intent->saved, so the intent stays open */
+	bool is_saved_elsewhere; /* bytes of the copy are at intent->saved: the intent stays open */
 };
 
 /* Opens and holds a file. Returns 0, or fills in the result and returns 1.
  *
- * kept		it is the kept file: selects the ACT_KEPT_ outcomes
+ * kept		the file is the kept file, so the outcomes are those named ACT_KEPT_
  */
 MUST_CHECK int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
 			    struct act_result *result);
@@ -69,9 +69,10 @@ MUST_CHECK bool one_act_verify(struct one_act *act);
  * the outcome and returns false. */
 MUST_CHECK bool one_act_still_holds(struct one_act *act);
 
-/* Returns true if the quarantine name leads to the compared inode, its folder is still at its path,
- * and one_act_still_holds(). Without leases the bytes are compared once more, as a program may have
- * opened the copy by its path until now. Otherwise fills in the outcome and returns false. */
+/* Checks that the quarantine name leads to the compared inode, that its folder is still at its
+ * path, and that one_act_still_holds(). Without leases, compares the bytes once more, as a program
+ * could open the copy by its path until now. If a check fails, fills in the outcome and returns
+ * false. */
 MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
 
 /* Quarantines a verified copy: renames it to its quarantine name and verifies it there. If that
@@ -84,21 +85,21 @@ void one_act_fail(struct one_act *act, int error);
 /* Fills in an outcome. Returns false. */
 bool one_act_refuse(struct one_act *act, enum act_outcome outcome);
 
-/* Renames the file with the quarantine name back to the copy's own name. If another file has that
- * name, it gets a name beside it; if the rename fails, it stays. The result says so
- * (ACT_LEFTOVER). */
+/* Renames the file with the quarantine name back to the copy's own name. If another file has the
+ * copy's own name, the copy gets a name beside that file. If the rename fails, the copy stays under
+ * the quarantine name. In both cases the outcome is ACT_LEFTOVER. */
 void one_act_put_back(struct one_act *act);
 
 /* Fills in the result of undo_rename() or a similar function. */
 void one_act_note_undone(struct one_act *act, int result);
 
-/* Removes the quarantine name and fills in the freed bytes. If that was the last name of the copy,
- * calls is_valid for the last check, as a program may have opened or removed a file meanwhile. If
- * it returns false, waits for a writer of the copy, writes the copy again from its descriptor, and
- * gives it its own name back. Returns 0, or -errno: then nothing was removed.
+/* Removes the quarantine name and fills in the freed bytes. If the quarantine name was the last
+ * name of the copy, calls is_valid for the last check, as programs can open files meanwhile.
+ * If is_valid returns false, waits for a writer of the copy, writes the copy again from its
+ * descriptor, and gives it its own name back. Returns 0, or -errno if nothing was removed.
  *
- * is_valid	returns whether the copy is not needed. Otherwise it fills in the outcome, and
- *		removes the link at the copy's name
+ * is_valid	returns true if the copy is not needed. If the copy is needed, can fill in the
+ *		outcome (else ACT_BUSY). For a symbolic link, removes the link at the copy's name
  */
 MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act));
 

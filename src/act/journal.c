@@ -91,8 +91,8 @@ void journal_other_name(char name[static OTHER_NAME_SIZE])
 {
 	uint64_t number = 0;
 
-	/* one of 2^64 names. Without random numbers a name may repeat, but no rename replaces a
-	 * file */
+	/* one of 2^64 names. Without random numbers a name can repeat, which is harmless: no rename
+	 * replaces a file */
 	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		number = (uint64_t)getpid();
 	(void)snprintf(name, OTHER_NAME_SIZE, OTHER_NAME_PREFIX "%016" PRIx64, number);
@@ -284,8 +284,8 @@ static bool read_number(const json_t *object, const char *key, json_int_t *numbe
 	return json_is_integer(value) && *number > 0 && *number <= NUMBER_MAX;
 }
 
-/* Takes one line: adds an intent to open, or removes one that has ended. Updates journal->last, so
- * that no later intent gets a number in use. */
+/* Takes one line: adds its intent to open, or removes from open the intent that has ended. Updates
+ * journal->last, so that no later intent gets a number in use. */
 static int take_object(struct journal *journal, json_t *open, json_t *object)
 {
 	char key[24];
@@ -311,8 +311,8 @@ static int take_line(struct journal *journal, json_t *open, const char *line, si
 	return object ? take_object(journal, open, object) : -EPROTO;
 }
 
-/* Parses the journal into open, the intents without an end. The last line may be incomplete. Its
- * act never began, and the line is truncated, as it would corrupt the line that is appended
+/* Parses the journal into open, the intents without an end. If the last line is incomplete, its act
+ * never began. The incomplete line is cut off, as it would corrupt the line that is appended
  * next. */
 static int parse(struct journal *journal, const struct bytes *text, json_t *open)
 {

@@ -3,8 +3,8 @@
 #define ACT_JOURNAL_H
 
 /* Journal of acts: an intent is on the disk before its act begins, so that an interrupted act can
- * be undone (act/undo.h). The journal is a file of JSON lines in the index folder, an intent and
- * later its end:
+ * be undone (act/undo.h). The journal is a file in the index folder. Each intent is a JSON line,
+ * and its end is another line:
  *
  *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg",
  *	 "other":".twinfs~0123456789abcdef","inode":77,"born":1700000000000000000,
@@ -19,8 +19,8 @@
  *	journal_sync	writes and syncs all added intents; only then may their acts begin
  *	journal_amend	replaces an intent during its act
  *	journal_note_done  notes the end of an act in memory
- *	journal_resolve	writes the ends, after the changed names were synced; handles all intents
- *			without an end; empties the journal, durably
+ *	journal_resolve	after the changed names were synced: writes the ends, handles all intents
+ *			without an end, and empties the journal, durably
  *
  * One thread.
  */
@@ -57,10 +57,10 @@ struct intent {
 	int64_t made_born_ns; /* its time of birth; 0: unknown */
 	const char *target; /* INTENT_SYMLINK */
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none */
-	/* absolute path of its bytes in a rescue folder; NULL: none */
+	/* absolute path of the copy's bytes in a rescue folder; NULL: none */
 	const char *saved;
 	struct root_identity root; /* of the source */
-	struct mount_identity mount; /* of the copy, if it is not that of the source */
+	struct mount_identity mount; /* of the copy, if the source is on another mount */
 	struct mount_identity to_mount; /* of the folder that the copy moves to */
 	uint64_t number; /* set by journal_intend() */
 };
@@ -84,9 +84,9 @@ MUST_CHECK int journal_intend(struct journal *journal, struct intent *intent);
 /* Writes and syncs all added intents. Blocks on the disk. Returns 0 or -errno. */
 MUST_CHECK int journal_sync(struct journal *journal);
 
-/* Replaces an intent of this journal, with data that became known during the act. Not synced: the
- * new version survives a kill of the process, but a power failure may leave the old one. Returns 0
- * or -errno. */
+/* Replaces an intent of this journal, with data that became known during the act. The new version
+ * is not synced. It survives a kill of the process, but after a power failure the journal possibly
+ * has the old version. Returns 0 or -errno. */
 MUST_CHECK int journal_amend(struct journal *journal, const struct intent *intent);
 
 /* Notes the end of an intent. Only journal_resolve() writes it, so that the end is never on the
@@ -101,8 +101,8 @@ MUST_CHECK int journal_resolve(struct journal *journal,
 			       bool (*handle)(void *context, const struct intent *intent),
 			       void *context);
 
-/* Returns 1 if the journal of an index is not empty, 0 if it is, or -errno of
- * index_folder_open(). */
+/* Returns 1 if the journal of an index is not empty, 0 if the journal is empty or missing, or
+ * -errno of index_folder_open(). */
 MUST_CHECK int journal_has_intents(const char *folder);
 
 #endif

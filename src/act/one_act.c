@@ -81,8 +81,8 @@ void one_act_fail(struct one_act *act, int error)
 }
 
 /* Returns whether kept file and copy are one file although their file systems differ. An overlay or
- * a FUSE file system can show a file a second time. In that case renaming the copy
- * changes ctime of the kept file. AT_STATX_FORCE_SYNC reads ctime without caches. */
+ * a FUSE file system can show a file a second time. Renaming the copy then changes ctime of the
+ * kept file. AT_STATX_FORCE_SYNC reads ctime without caches. */
 static bool is_kept_itself(const struct one_act *act)
 {
 	const struct stat *before = &act->kept->held.status;
@@ -140,8 +140,8 @@ bool one_act_verify(struct one_act *act)
 	return one_act_still_holds(act);
 }
 
-/* Syncs the kept file again. Without a lease, a program or another host may have written to the
- * file after its last sync, even the same bytes. */
+/* Syncs the kept file again. Without a lease, a program or another host could write to the file
+ * after its last sync, even the same bytes. */
 static bool sync_kept(struct one_act *act)
 {
 	if (fsync(act->kept->held.fd) == 0)
@@ -178,17 +178,18 @@ void one_act_put_back(struct one_act *act)
 	one_act_note_undone(act, undo_rename(&act->copy.place, act->other, act->leftover));
 }
 
-/* Outcome of saving, also the exit status of the saving process. No errno has this number. */
+/* Outcome of saving, and exit status of the saving process. No errno has this number. */
 enum {
 	SAVED_ELSEWHERE = 255,
 };
 
-/* Rescue folders in the order of use. They get the bytes of a copy if its own file system has no
- * space. Bytes in memory (/dev/shm) must last only until the end of the act: the removed file has
- * freed its space by then, and the end of the act restores the copy. */
+/* Rescue folders in the order of use. A rescue folder gets the bytes of a copy if the file system
+ * of the copy has no space. Bytes in memory (/dev/shm) are needed only until the end of the act. By
+ * then the removed file has freed its space, and the end of the act restores the copy. */
 static const char *const rescue_folders[] = {NULL /* the index */, "/var/tmp", "/dev/shm"};
 
-/* Opens a private folder in a rescue folder. Sets path to the path of a new file in it. */
+/* Opens a private folder in a rescue folder. Sets path to the path of a new file in the private
+ * folder. The index folder itself is private. */
 static int open_rescue(const struct one_act *act, const char *rescue, struct bytes *path, int *fd)
 {
 	int r;
@@ -207,8 +208,8 @@ static int open_rescue(const struct one_act *act, const char *rescue, struct byt
 	return *fd < 0 ? -errno : bytes_format(path, "/%s", act->other);
 }
 
-/* Saves the bytes in a rescue folder and syncs them. Their path is synced to the journal before the
- * bytes are written. */
+/* Saves the bytes in a rescue folder and syncs them. Before that, writes the path of the bytes to
+ * the journal and syncs it. */
 static int save_to(struct one_act *act, const char *rescue)
 {
 	CLEANUP_BYTES struct bytes path = {0}, original = {0};
@@ -239,7 +240,7 @@ static int save_to(struct one_act *act, const char *rescue)
 }
 
 /* Writes all bytes of the copy, which has no name left, to a new file with the quarantine name. If
- * that fails, writes them to a rescue folder. Returns 0, SAVED_ELSEWHERE or -errno. */
+ * this write fails, writes the bytes to a rescue folder. Returns 0, SAVED_ELSEWHERE or -errno. */
 static int save(struct one_act *act)
 {
 	int r;

@@ -26,16 +26,17 @@ MUST_CHECK int place_open(struct place *place, const struct sources *sources, ui
 MUST_CHECK int place_open_below(struct place *place, int root, const char *path, bool cross_mounts);
 void place_close(struct place *place);
 
-/* Returns whether the directory of a path in a source is still the open directory, and the source
- * is still at its own path. Moving a directory does not close it. Blocks on the source. */
+/* Returns whether the path in a source still leads to the open directory, and the source is still
+ * at its own path. An open directory stays open if it is moved, hence this check. Blocks on the
+ * source. */
 bool place_is_at(const struct place *place, const struct sources *sources, uint32_t source,
 		 const char *path);
 
 /* Returns whether the name is a symlink with this target. */
 bool place_is_symlink_to(const struct place *place, const char *name, const char *target);
 
-/* Identity of a directory, to recognize it when it is opened again. A field that is 0 is
- * unknown. */
+/* Identity of a directory, by which the directory is recognized when it is opened again. A field
+ * that is 0 is unknown. */
 struct root_identity {
 	uint64_t inode;
 	int64_t born_ns;
@@ -57,7 +58,7 @@ struct mount_identity {
  * Returns 0 or -errno. */
 MUST_CHECK int place_find_mount(int directory, struct bytes *path, struct root_identity *root);
 
-/* Returns whether this file system is mounted at its path now. An unknown mount counts as
+/* Returns whether the file system is mounted at mount->path now. An unknown mount counts as
  * mounted. */
 bool place_is_mounted(const struct mount_identity *mount);
 
@@ -71,10 +72,9 @@ bool place_leads_to(const struct place *place, const char *name, const struct st
  * FS_APPEND_FL), so that the name cannot change. */
 bool place_is_immutable(const struct place *place);
 
-/* Returns whether the process could not remove a new name from the directory (unlink(2), EPERM).
- * This is the case in an append-only or immutable directory. It is also the case in a sticky
- * directory if neither the directory nor the file belongs to the effective user, and the process
- * has no CAP_FOWNER.
+/* Returns true if unlink(2) of a new name in the directory would fail with EPERM. Names are
+ * permanent in an append-only or immutable directory. They are also permanent in a sticky directory
+ * if neither directory nor file belongs to the effective user, and the process has no CAP_FOWNER.
  *
  * owner	of the file that would get the name */
 bool place_has_permanent_names(const struct place *place, uid_t owner);

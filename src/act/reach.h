@@ -6,13 +6,13 @@
 
 #include "base/attributes.h"
 
-/* Returns whether each user who can reach the files in directory "from" can also reach those in
- * directory "to" by its path. The check is conservative: it may return 0 although the answer is
- * yes.
+/* Returns whether each user who can reach the files in directory "from" can reach the files in
+ * directory "to" by the path of "to". The check is conservative: in rare cases it returns 0
+ * although the answer is yes.
  *
  * Each folder on the path of "to" must be searchable by all users, or correspond to a folder on the
- * path of "from": same owner, group and ACL, and at least its search bits. If "to" is on another
- * file system, it must not be a remote or FUSE file system, because these check access by other
+ * path of "from": same owner, group and ACL, and at least the same search bits. If "to" is on
+ * another file system than "from", that must not be remote or FUSE, as these check access by other
  * rules. In "from", the kernel must follow symlinks of the effective user (fs.protected_symlinks,
  * proc_sys_fs(5)).
  *

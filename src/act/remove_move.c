@@ -4,11 +4,12 @@
  *
  *	comparison	one_act_verify() compares all bytes.
  *	quarantine	The copy is renamed within its directory, so that no program can open it by
- *			its path, and is checked there: inode, folder, leases.
+ *			its path. Then inode, folder and leases are checked.
  *	removal		one_act_remove_other() removes the quarantine name.
  *	move		On one file system the quarantined copy is renamed to the destination.
- *	move across	On two file systems the bytes are copied, synced, noted in the journal by
- *			inode, and get their name; only then is the quarantine name removed.
+ *	move across	On two file systems the bytes are copied to a new file and synced. The
+ *			inode of the new file is noted in the journal, then the file gets its name.
+ *			Only then is the quarantine name removed.
  *	last check	After the removal one_act_remove_other() checks the leases once more.
  *	undo		If a step fails, the new file is removed and the copy gets its name back.
  */
@@ -27,7 +28,8 @@
 #include "base/xattrs.h"
 #include "source/source.h"
 
-/* The last check of a move: only the copy itself must be unchanged, as no kept file replaces it. */
+/* Does the last check of a move: the lease on the copy must be unbroken. The kept file is not
+ * checked, as the moved file has the bytes. */
 static bool copy_is_unbroken(struct one_act *act)
 {
 	return held_is_unbroken(&act->copy.held);
@@ -86,7 +88,8 @@ static int copy_directory_access(int original, int fd)
 	return r == 0 ? metadata_apply(&metadata, fd, &refused) : r;
 }
 
-/* Makes a missing directory, with the access rights of the one in the source. */
+/* Makes a missing directory, with the access rights of the corresponding directory in the
+ * source. */
 static int make_directory(const struct one_act *act, const struct place *made, const char *path)
 {
 	AUTO_CLOSE int original = -1;
@@ -105,7 +108,7 @@ static int make_directory(const struct one_act *act, const struct place *made, c
 	return r == 0 ? sync_directory(made->directory) : r;
 }
 
-/* Makes the directories on the way to a path below the destination and opens the last one. */
+/* Makes the directories on the path of the copy below the destination and opens the last one. */
 static int open_parent(const struct one_act *act, struct place *parent)
 {
 	const char *path = act->to + strlen(act->settings->destination) + 1, *slash;
@@ -130,8 +133,8 @@ static int open_parent(const struct one_act *act, struct place *parent)
 	return place_open_below(parent, act->destination, path, true);
 }
 
-/* Removes the file at the destination again, unless a program changed it. The copy has its own
- * name. */
+/* Removes the file at the destination again, unless a program changed it. The copy has its own name
+ * or its quarantine name. */
 static void remove_arrived(const struct place *parent, const struct stat *arrived)
 {
 	struct stat now;
@@ -156,8 +159,8 @@ static int sync_arrived(const struct place *parent, struct stat *arrived)
 }
 
 /* Writes the inode of the new file to the journal. If the act is interrupted, undo removes the copy
- * only for this file. An equal file of another program may have another owner, mode or
- * attributes. */
+ * only if this new file is at the destination. An equal file of another program can have another
+ * owner, mode or attributes. */
 static int note_made(struct one_act *act, int directory, const char *name)
 {
 	struct intent intent = *act->intent;
@@ -171,9 +174,9 @@ static int note_made(struct one_act *act, int directory, const char *name)
 	return journal_amend(act->journal, &intent);
 }
 
-/* Copies to another file system. Bytes and name are synced before the copy is removed. If the
- * destination is the directory of the copy, reached by another mount, the quarantine name exists
- * there: file_copy() fails and the copy stays. */
+/* Copies to another file system. Bytes and name are synced before the copy is removed. The
+ * destination can be the directory of the copy, reached by another mount. Then the quarantine name
+ * exists there, so file_copy() fails and the copy stays. */
 static int copy_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
 	int r = place_has_permanent_names(parent, geteuid())

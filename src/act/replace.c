@@ -6,9 +6,9 @@
  *	link		The link is made under the quarantine name, beside the copy.
  *	exchange	Link and copy exchange their names in one system call (RENAME_EXCHANGE), so
  *			the path leads to the same bytes at every moment.
- *	check		The link must lead to the kept file, owner, mode and xattrs must still be
- *			equal, and the copy under the quarantine name is checked: inode, folder,
- *			leases.
+ *	check		The link must lead to the kept file. Owner, mode and xattrs must still be
+ *			equal. Inode, folder and leases of the copy are checked under the
+ *			quarantine name.
  *	removal		one_act_remove_other() removes the quarantine name, and checks once more.
  *	undo		If a check fails, the names are exchanged again and the link is removed.
  */
@@ -23,8 +23,8 @@
 #include "base/descriptor.h"
 #include "base/xattrs.h"
 
-/* Compares owner, mode and extended attributes of copy and kept file: a link of either kind shows
- * those of the kept file. Times are not compared. */
+/* Compares owner, mode and extended attributes of copy and kept file, as a link of either kind
+ * shows those of the kept file. Times are not compared. */
 static bool has_same_metadata(struct one_act *act)
 {
 	CLEANUP_XATTRS struct xattrs kept = {0}, copy = {0};
@@ -47,8 +47,8 @@ static bool has_same_metadata(struct one_act *act)
 	return xattrs_equal(&kept, &copy) ? true : one_act_refuse(act, ACT_OTHER_METADATA);
 }
 
-/* Returns whether all users who can reach the copy can reach the kept file by its path, as a
- * symlink needs it. Otherwise fills in the outcome. */
+/* Returns whether all users who can reach the copy can reach the kept file by its path, which a
+ * symlink requires. If some cannot, fills in the outcome. */
 static bool is_as_reachable(struct one_act *act)
 {
 	int r = reach_includes(act->copy.place.directory, act->kept->place.directory);
@@ -96,8 +96,8 @@ static bool is_our_link(const struct one_act *act, const char *name)
 	return place_is_symlink_to(&act->copy.place, name, act->target);
 }
 
-/* Returns whether the link at the copy's name leads to the kept file. A folder on that path may
- * have been renamed. */
+/* Returns whether the link at the copy's name leads to the kept file. It does not if a folder on
+ * the path of the kept file was renamed. */
 static bool link_leads_to_kept(const struct one_act *act)
 {
 	const struct place *place = &act->copy.place;
@@ -107,8 +107,8 @@ static bool link_leads_to_kept(const struct one_act *act)
 	       is_same_inode(&there, &act->kept->held.status);
 }
 
-/* Removes the link under the quarantine name. If another file has that name, it gets the copy's
- * name or one beside it. */
+/* Removes the link under the quarantine name. If another file has the quarantine name, renames that
+ * file to the copy's name or a name beside it. */
 static void remove_link(struct one_act *act)
 {
 	struct stat status;
@@ -139,9 +139,9 @@ static void exchange_back(struct one_act *act)
 		one_act_note_undone(act, r);
 }
 
-/* Checks the act after the exchange. Owner, mode and attributes are compared again, as they may
- * have been set during the comparison. From now on no program can set those of the copy by its
- * path, which leads to the link. */
+/* Checks the act after the exchange. Owner, mode and attributes are compared again, as a program
+ * could set them during the comparison. The path of the copy now leads to the link, so no program
+ * can set the attributes of the copy by that path. */
 static bool is_what_was_verified(struct one_act *act)
 {
 	if (!is_our_link(act, act->copy.place.name))
@@ -153,9 +153,9 @@ static bool is_what_was_verified(struct one_act *act)
 	return one_act_is_still_verified(act);
 }
 
-/* Returns whether a blocked writer of the kept file may have opened it by the path of the copy,
- * which leads to it now. Its writes must be found at that path, so the link has to stay. While the
- * writer is blocked, the comparison is still valid. */
+/* Returns whether a blocked writer has possibly opened the kept file by the path of the copy, which
+ * leads to the kept file now. The writes must be found at that path, so the link has to stay. While
+ * the writer is blocked, the comparison is still valid. */
 static bool writer_may_use_link(const struct one_act *act)
 {
 	return act->result->outcome == ACT_KEPT_BUSY &&
@@ -163,15 +163,15 @@ static bool writer_may_use_link(const struct one_act *act)
 	       held_is_unbroken(&act->copy.held);
 }
 
-/* The last check of a hard link. The link has the bytes of the kept file, even if the name of that
- * was removed. */
+/* Does the last check of a hard link. The link has the bytes of the kept file, even if the name of
+ * the kept file was removed. */
 static bool hard_link_is_valid(struct one_act *act)
 {
 	return held_is_unbroken(&act->copy.held);
 }
 
-/* The last check of a symbolic link. If it fails, removes the link, so that the copy can be
- * restored. */
+/* Does the last check of a symbolic link. If the check fails, removes the link, so that the copy
+ * can be restored. */
 static bool symlink_is_valid(struct one_act *act)
 {
 	const struct place *place = &act->copy.place;

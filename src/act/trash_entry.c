@@ -174,8 +174,8 @@ static int read_info(int directory, const char *name, struct bytes *text)
 	return got < 0 ? (int)got : 0;
 }
 
-/* Returns whether an info file has this path. In the trash folder of a mount, the info file has
- * only the part of the path below the mount point. */
+/* Returns whether an info file names this original file. In the trash folder of a mount, the info
+ * file has only the part of the path below the mount point. */
 static bool names_original(struct bytes *text, const char *original)
 {
 	CLEANUP_BYTES struct bytes encoded = {0};
@@ -193,7 +193,8 @@ static bool names_original(struct bytes *text, const char *original)
 	return memcmp(end, path, length) == 0 && (length == encoded.length || end[-1] == '/');
 }
 
-/* Returns whether the trash has the file of an info file, or true if this cannot be examined. */
+/* Returns whether the trash has the file of an info file. If the trash cannot be examined, returns
+ * true. */
 static bool has_file(int info, const char *name)
 {
 	AUTO_CLOSE int files = openat(info, "../files", O_PATH | O_DIRECTORY | O_CLOEXEC);

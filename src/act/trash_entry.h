@@ -12,8 +12,9 @@
 /* Highest number of names that are tried for an entry. The last ones are random. */
 #define TRASH_NAMES_MAX 10
 
-/* Makes the name of an entry: the name of the file, with a number from the second try on. It is cut
- * so that the suffix ".trashinfo" fits. Replaces the text in trashed. Returns 0 or -ENOMEM. */
+/* Makes the name of an entry: the name of the file, with a number from the second try on. The name
+ * is cut so that the suffix ".trashinfo" fits. Replaces the text in trashed. Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int trash_entry_name(struct bytes *trashed, const char *name, int try);
 
 /* Makes the info file of an entry, completely or not at all, and syncs it. Returns 0, -EEXIST if
@@ -31,11 +32,12 @@ void trash_entry_remove_info(const struct trash_folder *trash, const char *name)
 MUST_CHECK int trash_entry_info_path(const struct trash_folder *trash, const char *name,
 				     struct bytes *path);
 
-/* Removes leftover info files of an interrupted act: an incomplete one, and one that names the
- * original file but has no file in files/. Only in a folder of the effective user.
+/* Removes leftover info files of an interrupted act: an incomplete info file, and an info file that
+ * names the original file but has no file in files/. Does nothing if the folder belongs to another
+ * user than the effective one.
  *
  * info		absolute path of the info file
- * other	its temporary name
+ * other	temporary name of the incomplete info file
  * original	absolute path of the original file
  */
 void trash_entry_forget(const char *info, const char *other, const char *original);

@@ -25,7 +25,8 @@ static int make_folder(int parent, const char *name)
 	return sync_directory(parent);
 }
 
-/* Opens a directory, which must belong to the effective user. Returns a descriptor or -errno.
+/* Makes a missing directory and opens it. The directory must belong to the effective user. Returns
+ * a descriptor or -errno.
  *
  * flags	O_NOFOLLOW or 0
  */
@@ -51,8 +52,8 @@ static int open_own(int parent, const char *name, int flags)
 
 /* ---- the home trash ------------------------------------------------------------------ */
 
-/* Opens a directory from the environment. It must belong to the effective user, so root with the
- * HOME of another user has no home trash. */
+/* Opens a directory from the environment. The directory must belong to the effective user, so root
+ * with the HOME of another user has no home trash. */
 static int open_named(const char *path, bool make)
 {
 	if (!path || *path != '/')
@@ -106,7 +107,7 @@ static int open_home_trash(struct trash_folder *trash, int directory, const char
 
 /* Opens the root directory of the mount that contains a directory. Sets *levels to the number of
  * levels between both. Returns -EXDEV if the topmost directory is not the root of a mount, as in an
- * unmounted subvolume. No desktop searches a trash there. */
+ * unmounted subvolume. No desktop searches a subvolume for a trash. */
 static int open_top(int directory, size_t *levels)
 {
 	int top = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);

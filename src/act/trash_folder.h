@@ -10,7 +10,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* An open trash folder. All zero with descriptors of -1 is closed. */
+/* An open trash folder. A closed one has both descriptors -1 and empty texts. */
 struct trash_folder {
 	int info, files; /* its two directories */
 	struct bytes path; /* of the folder, absolute */
@@ -22,9 +22,9 @@ enum {
 	TRASH_FOLDER_NONE = 1,
 };
 
-/* Opens, or creates, the trash folder that can take a file by a rename. That is the home trash if
- * it is on the same mount as the file. Otherwise it is .Trash/UID or .Trash-UID in the root
- * directory of that mount. All its folders belong to the effective user.
+/* Opens or creates the trash folder that can take a file by a rename. If the home trash is on the
+ * same mount as the file, opens the home trash. If not, opens .Trash/UID or .Trash-UID in the root
+ * directory of the file's mount. The trash folder and its subfolders belong to the effective user.
  *
  * place	the file
  * absolute	its absolute path, borrowed

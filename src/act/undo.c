@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 
-/* Highest number of names beside its own that are tried for a file. */
+/* Highest number of names beside its own name that are tried for a file. */
 #define LEFTOVER_NAMES_MAX 1000
 
 /* Makes the name <name>.kept-<n>, cut to the length limit of a name. */
@@ -55,8 +55,8 @@ enum found {
 	FOUND_OTHER, /* a file of another program */
 };
 
-/* Returns whether it is the link of the act. A hard link that is the only name of its file does not
- * count: removing it would lose the bytes. */
+/* Returns whether the name is the link of the act. A hard link that is the only name of its file
+ * does not count, as removing it would lose the bytes. */
 static bool is_the_link(const struct place *place, const char *name, const struct intent *intent,
 			const struct statx *status)
 {
@@ -94,7 +94,7 @@ struct undoing {
 	struct undone *undone;
 	struct bytes leftover;
 	bool is_completed; /* the move was completed */
-	bool is_edited; /* the link stays, as its file was written to since the act */
+	bool is_edited; /* the link stays, as a program wrote to the linked file since the act */
 	struct bytes reported; /* mount points in log messages, each with its NUL */
 };
 
@@ -127,7 +127,7 @@ static int compare_link(const struct place *place, const char *other, struct hel
 }
 
 /* Exchanges the names of link and copy. If a program opens the linked file for writing meanwhile,
- * exchanges them once more: its writes must be found at the path that it opened. */
+ * exchanges the names once more: the writes must be found at the path that the program opened. */
 static int exchange_back(const struct place *place, const char *other, const struct held *linked)
 {
 	int r = place_rename(place, other, place->name, RENAME_EXCHANGE);
@@ -152,8 +152,8 @@ static int remove_link(const struct place *place, const struct intent *intent,
 }
 
 /* Undoes a link. The copy has the quarantine name, and the link usually has the copy's name. If
- * another file has that name, it stays there, as an old file must not replace a new one. A link to
- * a file that was written to since stays, too. */
+ * another file has the copy's name, that file keeps the name, as an old file must not replace a new
+ * one. A link to a file that was written to since the act stays. */
 static int undo_replace(struct undoing *undoing, const struct place *place,
 			const struct intent *intent)
 {
@@ -187,7 +187,7 @@ static int open_destination(struct place *there, const struct intent *intent)
 	return there->directory < 0 ? -errno : 0;
 }
 
-/* Returns whether it is the file that the act made at the destination. */
+/* Returns whether the file at the destination is the one that the act made. */
 static bool is_made(const struct held *arrived, const struct intent *intent)
 {
 	struct statx now;
@@ -198,8 +198,8 @@ static bool is_made(const struct held *arrived, const struct intent *intent)
 	       (!intent->made_born_ns || intent->made_born_ns == place_born_ns(&now));
 }
 
-/* Returns whether only the removal of the copy is missing from a move. Then the moved file is the
- * one in the journal, has the same bytes, and is synced with its name: the copy may be removed.
+/* Returns whether only the removal of the copy is missing from a move. The moved file must be the
+ * one in the journal and have the same bytes. The file and its name are synced.
  *
  * copy		held */
 static bool has_arrived(const struct held *copy, const struct intent *intent)
@@ -220,8 +220,8 @@ static bool has_arrived(const struct held *copy, const struct intent *intent)
 	return is_there;
 }
 
-/* Removes the copy. If a program has opened it for writing in the last moment, waits for the writer
- * and saves the file again. */
+/* Removes the copy. If a program opened the copy for writing in the last moment, waits for this
+ * writer and saves the copy again. */
 static int complete_move(struct undoing *undoing, const struct place *place,
 			 const struct intent *intent, struct held *copy)
 {
@@ -235,8 +235,8 @@ static int complete_move(struct undoing *undoing, const struct place *place,
 	return r < 0 ? r : undo_rename(place, intent->other, &undoing->leftover);
 }
 
-/* Completes a move if all conditions of the act itself hold. Otherwise gives the copy its name
- * back. */
+/* Completes a move if the file has arrived and no program writes to the copy. If not, gives the
+ * copy its own name back. */
 static int undo_away(struct undoing *undoing, const struct place *place,
 		     const struct intent *intent)
 {
@@ -251,8 +251,8 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 	return r;
 }
 
-/* Removes a partial file at the destination, which has the quarantine name. The destination may be
- * the directory of the copy, reached by another path: then the file is the copy and stays. If the
+/* Removes a partial file at the destination, which has the quarantine name. The destination can be
+ * the directory of the copy, reached by another path. Then the file is the copy and stays. If the
  * directory of the copy is missing, only the inode number is compared. */
 static void remove_partial(const struct place *place, const struct intent *intent)
 {
@@ -280,7 +280,7 @@ static void forget_info(const struct intent *intent)
 /* Outcomes if the directory or saved bytes of a copy are missing. */
 enum {
 	FOLDER_IS_MISSING = 1, /* the directory was removed or moved */
-	BYTES_ARE_ELSEWHERE = 2, /* so was the directory, but a rescue folder has the bytes */
+	BYTES_ARE_ELSEWHERE = 2, /* the directory is missing, but a rescue folder has the bytes */
 	BYTES_ARE_MISSING = 3, /* the rescue folder does not have the bytes */
 };
 
@@ -343,7 +343,7 @@ static void forget_part(int directory, const char *name)
 		(void)unlinkat(directory, part, 0);
 }
 
-/* Removes the bytes in a rescue folder, and the private folder that was made for them. */
+/* Removes the bytes in a rescue folder, and the private folder that was made for the bytes. */
 static void forget_saved(const struct intent *intent)
 {
 	const char *slash = strrchr(intent->saved, '/');
@@ -357,8 +357,8 @@ static void forget_saved(const struct intent *intent)
 		(void)rmdir(folder);
 }
 
-/* Restores the copy from a rescue folder, synced, and removes the bytes there. An incomplete file
- * there is only removed. */
+/* Restores the copy from a rescue folder, syncs it, and removes the bytes in the rescue folder. If
+ * that folder has only an incomplete file, removes this file. */
 static int undo_saved(struct undoing *undoing, const struct place *place,
 		      const struct intent *intent)
 {

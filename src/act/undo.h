@@ -5,11 +5,12 @@
 /* Undo of acts that a power failure or a signal interrupted: each file gets its own name back.
  *
  *	removal		The file under the quarantine name is renamed to its own name.
- *	move		The same. If the moved file has arrived, is the one in the journal and has
- *			the same bytes, synced, the move is completed instead.
+ *	move		As a removal. If the moved file is at the destination, is the one in the
+ *			journal, and has the same bytes, synced, the move is completed instead.
  *	link		Link and copy exchange their names again and the link is removed. If a
- *			program wrote to the file by the link since, the copy gets a name beside it.
- *	trash		As a removal; an info file without a file is removed.
+ *			program wrote to the linked file since, the copy gets a name beside the
+ *			link instead.
+ *	trash		As a removal. An info file without a file is removed.
  *	rescue		Bytes in a rescue folder are copied back, synced, and then removed there.
  *
  * No file is ever replaced: if another file has the name, the copy gets the name NAME.kept-N. An
