@@ -12,16 +12,16 @@
 /* A file is quiet if it did not change for this many times its delay. */
 #define BACKOFF_FORGET_FACTOR 10
 
-/* With this many doublings the shortest delay has reached every limit. */
+/* Number of doublings after which the shortest delay has reached every limit. */
 #define DOUBLINGS_MAX 20
 
 struct backoff_file {
 	uint64_t file;
-	uint64_t due_ns; /* of a waiting file; of another one: when it was compared */
+	uint64_t due_ns; /* due time of a waiting file; else the time when its wait ended */
 	size_t place; /* in the heap */
 	bool waits;
-	unsigned char doublings; /* of the debounce delay, as it changed repeatedly */
-	unsigned char busy; /* comparisons in a row that were not possible */
+	unsigned char doublings; /* of the debounce delay, as the file changed repeatedly */
+	unsigned char busy; /* doublings of the backoff: failed attempts in a row */
 	UT_hash_handle hh;
 };
 
@@ -136,7 +136,7 @@ static bool is_quiet(const struct backoff_file *file, uint64_t now_ns)
 static void count_doublings(struct backoff_file *file, uint64_t now_ns)
 {
 	if (now_ns < file->due_ns)
-		return; /* still in the debounce time of the change before */
+		return; /* the debounce time of the previous change has not ended */
 	if (is_quiet(file, now_ns))
 		file->doublings = 0;
 	else if (file->doublings < DOUBLINGS_MAX)
@@ -221,8 +221,8 @@ bool backoff_is_due(const struct backoff *backoff, uint64_t id, uint64_t now_ns)
 	return file && file->waits && file->due_ns <= now_ns;
 }
 
-/* Collects the heap places of all due files. The first one must be due. Visits only the due files
- * and their children. */
+/* Collects the heap places of all due files. The first file of the heap must be due. Visits only
+ * the due files and their children. */
 static int collect_due(const struct backoff *backoff, uint64_t now_ns, size_t **places,
 		       size_t *count)
 {

@@ -2,20 +2,21 @@
 #ifndef DAEMON_BACKOFF_H
 #define DAEMON_BACKOFF_H
 
-/* Debounce and backoff: when to compare a file that changed, and when to retry one that could not
- * be read. Pure code: the caller passes the time. Not shared between threads. A struct backoff that
- * is all zero is empty and valid.
+/* Debounce and backoff: when to compare a file that changed, and when to retry a file that could
+ * not be read. Pure code: the caller passes the time. Not shared between threads. A struct backoff
+ * that is all zero is empty and valid.
  *
  *	closed or moved		DEBOUNCE_CLOSED_MS after the last event
  *	written, not closed	DEBOUNCE_OPEN_MS after the last event
- *	changed repeatedly	the delay doubles with each change that follows within ten delays
- *				after the file was due, up to BACKOFF_MAX_MS: a file that is always
- *				active is read once a minute
- *	open for writing	retried after DEBOUNCE_OPEN_MS, then the delay doubles each time, up
- *				to BACKOFF_MAX_MS; an event of the close ends the wait
- *	could not be read	retried after DEBOUNCE_OPEN_MS, then the delay doubles each time, up
- *				to BACKOFF_FAILED_MAX_MS: a fault that has ended is noticed after at
- *				most twice its duration, a permanent one costs one retry a day
+ *	changed repeatedly	The delay doubles with each change within ten delays after the file
+ *				was due, up to BACKOFF_MAX_MS. So a file that is always active is
+ *				read once a minute.
+ *	open for writing	The file is retried after DEBOUNCE_OPEN_MS. Then the delay doubles
+ *				each time, up to BACKOFF_MAX_MS. A close event ends the wait.
+ *	could not be read	The file is retried after DEBOUNCE_OPEN_MS. Then the delay doubles
+ *				each time, up to BACKOFF_FAILED_MAX_MS. A fault that has ended is
+ *				noticed after at most twice its duration. A permanent fault costs
+ *				one retry a day.
  */
 
 #include <stdbool.h>
@@ -29,8 +30,8 @@
 #define BACKOFF_MAX_MS 60000
 #define BACKOFF_FAILED_MAX_MS 86400000
 
-/* Highest number of failed files that wait with a time of their own, about 6 MiB of memory.
- * BACKOFF_ALL, which is the id of no file, waits on behalf of all further ones. */
+/* Highest number of failed files that each wait with their own due time, about 6 MiB of memory.
+ * BACKOFF_ALL, which is the id of no file, waits on behalf of all further failed files. */
 #define BACKOFF_FAILED_FILES ((size_t)64 << 10)
 #define BACKOFF_ALL UINT64_C(0)
 
@@ -43,26 +44,27 @@ struct backoff {
 
 /* Notes a change of the file.
  *
- * closed	no program is known to have it open for writing
+ * closed	no program is known to have the file open for writing
  *
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_changed(struct backoff *backoff, uint64_t file, bool closed,
 			       uint64_t now_ns);
 
-/* Makes a due file wait again: a program has it open for writing, or it changed while it was read.
- * Returns 0 or -ENOMEM. */
+/* Makes a due file wait again, because a program has the file open for writing or the file changed
+ * while it was read. Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_busy(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Makes a file or directory wait for a retry, unless it waits already: it could not be read, for a
- * reason that may pass. Use a separate struct backoff that holds only failures. Returns 0 or
+/* Makes a file or directory that could not be read wait for a retry, unless it waits already. Only
+ * for temporary errors. Use a separate struct backoff that has only failures. Returns 0 or
  * -ENOMEM. */
 MUST_CHECK int backoff_failed(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Ends the wait of a file that was compared, was removed or could not be read. Its delay is
- * remembered for a while, so that a file that is written every second is not read every second. */
+/* Ends the wait of a file that was compared, was removed or could not be read. The delay of the
+ * file is remembered for a while. So a file that is written every second is not read every
+ * second. */
 void backoff_done(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Returns whether the file waits for a time in the future: then it must not be read yet. */
+/* Returns whether the file waits for a time in the future, so that it must not be read yet. */
 bool backoff_waits(const struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
 /* Returns whether the file waits and its due time has been reached. */
@@ -74,8 +76,8 @@ struct due_files {
 	size_t count, capacity;
 };
 
-/* Appends the ids of all files that are due; with all, of all files that wait. They keep waiting
- * until backoff_done or backoff_busy. Returns 0 or -ENOMEM. */
+/* Appends the ids of all files that are due or, if all is set, of all files that wait. The files
+ * keep waiting until backoff_done() or backoff_busy(). Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool all,
 			   struct due_files *files);
 

@@ -4,8 +4,8 @@
  *
  *	waits for		passes on
  *	comparer_begin()	first comparison --> settings.compared
- *	a due time of backoff,	ingest_compare --> commits; busy files back to backoff,
- *	  failing or a retry	  unreadable ones to failing
+ *	a due time of backoff,	ingest_compare --> commits; busy files --> backoff;
+ *	  failing or a retry	  unreadable files --> failing
  *	a ticket		up to BARRIER_ROUNDS comparisons without debounce
  *				  --> settings.barrier_reached
  *	the end of a pause	(duty_cycle.h after each round, RETRY_MS_MIN after a failure)
@@ -34,8 +34,8 @@
 #define RETRY_MS_MIN 1000
 #define RETRY_MS_MAX 4000
 
-/* Highest number of comparisons for one barrier. A file that changed during the first one is quiet
- * in the next, or a program is writing it. */
+/* Highest number of comparisons for one barrier. If a file changed during the first comparison, it
+ * is usually quiet in the next one, or a program writes to it all the time. */
 #define BARRIER_ROUNDS 3
 
 /* Interval at which entries of quiet files and unused rivals are dropped and burst memory is
@@ -48,7 +48,7 @@ struct comparer {
 	struct ingest ingest; /* for all comparisons after the first */
 	uint64_t resume_ns; /* earliest next comparison, unless a ticket waits */
 	uint64_t due_ns; /* the comparison under way includes the files due at this time */
-	bool retries; /* it also includes all files that could not be read */
+	bool retries; /* the comparison under way includes all files that could not be read */
 
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	struct backoff backoff; /* changed files */
@@ -56,7 +56,7 @@ struct comparer {
 	bool retry; /* retry all files that could not be read, for any reason */
 	uint64_t sweep_ns; /* time of the next sweep */
 	struct bytes rivals; /* sizes noted since the comparison under way began */
-	bool any_rival; /* memory ran out for one: any size may have a rival */
+	bool any_rival; /* memory ran out for a rival, so every size counts as noted */
 	bool forgot; /* memory ran out for a changed file: the index has to be searched for it */
 	bool moved;
 	bool held;
@@ -172,7 +172,7 @@ static int finish_failed(struct comparer *comparer, const struct due *due,
 	}
 	if (r < 0 || !comparer->retries)
 		return r;
-	/* some files without a retry time of their own may still be unread */
+	/* files that have no own retry time are possibly still unread */
 	if (comparer->ingest.result.pending > 0)
 		return backoff_failed(&comparer->failing, BACKOFF_ALL, now);
 	if (backoff_is_due(&comparer->failing, BACKOFF_ALL, comparer->due_ns))
@@ -180,8 +180,8 @@ static int finish_failed(struct comparer *comparer, const struct due *due,
 	return 0;
 }
 
-/* Makes unread files wait again and ends the wait of compared ones. Files that changed during the
- * comparison wait already and stay as they are. The caller holds the lock. */
+/* Makes unread files wait again and ends the wait of compared files. Files that changed during the
+ * comparison wait already, and their due time stays. The caller holds the lock. */
 static int finish_compared(struct comparer *comparer, const struct due *due,
 			   const struct bytes *pending)
 {
@@ -301,7 +301,7 @@ static int add_failed(struct comparer *comparer, struct due *due)
 	return 0;
 }
 
-/* Finds the due files; with all, also changed files whose debounce time has not ended. */
+/* Finds the due files. If all is set, includes changed files whose debounce time has not ended. */
 static int find_due(struct comparer *comparer, bool all, struct due *due)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -322,7 +322,7 @@ static int find_due(struct comparer *comparer, bool all, struct due *due)
 	return r;
 }
 
-/* Compares the due files. *nothing: there were none. Returns 0 or -errno. */
+/* Compares the due files. Sets *nothing if no file was due. Returns 0 or -errno. */
 static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 {
 	struct ingest *ingest = &comparer->ingest;
@@ -358,7 +358,7 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 	return r;
 }
 
-/* Compares all waiting files for a ticket. *moved: some changed during the comparison. */
+/* Compares all waiting files for a ticket. Sets *moved if a file differed from its index entry. */
 static int compare_for_barrier(struct comparer *comparer, bool *moved)
 {
 	bool nothing = false;

@@ -2,8 +2,8 @@
 #ifndef DAEMON_COMPARER_H
 #define DAEMON_COMPARER_H
 
-/* The thread that compares files: first all unread ones, then, while the view is served, the
- * changed ones after their debounce time.
+/* The thread that compares files. It first compares all unread files. Then, while the view is
+ * served, it compares each changed file after its debounce time.
  *
  *	follower, commits --comparer_changed--> struct backoff --due--> ingest_compare
  *	barrier ----------comparer_barrier-----'       ^                     |
@@ -21,21 +21,21 @@ struct comparer;
 
 struct comparer_settings {
 	struct indexing *indexing; /* borrowed; the first comparison uses its ingest */
-	struct ingest_range range; /* sizes that it compares */
+	struct ingest_range range; /* sizes of the files that this comparer compares */
 	bool held; /* the first comparison waits for comparer_begin() */
 	enum progress_when progress; /* of the first comparison */
-	/* Reports the end of the first comparison: 0 or -errno. It is retried until it succeeds or
-	 * gives -EUCLEAN, and each attempt is reported. Not called if the thread is stopped
-	 * before. */
+	/* Reports the end of the first comparison: 0 or -errno. The first comparison is retried
+	 * until it succeeds or fails with -EUCLEAN, and each attempt is reported. Not called if the
+	 * thread is stopped before. */
 	void (*compared)(void *context, int result);
 	/* Reports that a comparison began, or that no file is due any more. problem is the positive
 	 * errno that blocks progress, or 0. */
 	void (*busy)(void *context, bool busy, int problem);
-	/* Reports that every change noted before this ticket is compared, except files that a
-	 * program has open for writing.
+	/* Reports that all files noted before this ticket are compared, except files that a program
+	 * has open for writing.
 	 *
-	 * error	0, or positive errno: the index could not be written
-	 * moved	some files were not as the index has them and are rechecked
+	 * error	0, or a positive errno if the comparison failed
+	 * moved	some files differed from their index entries and are rechecked
 	 */
 	void (*barrier_reached)(void *context, uint64_t ticket, int error, bool moved);
 	void *context;
@@ -55,16 +55,16 @@ void comparer_stop(struct comparer *comparer);
 
 void comparer_free(struct comparer *comparer); /* accepts NULL */
 
-/* All functions below may be called from any thread and never block for long. */
+/* Any thread may call the functions below. They never block for long. */
 
 /* Notes a file whose content is unknown, so that it is compared.
  *
- * closed	no program is known to have it open for writing
+ * closed	no program is known to have the file open for writing
  */
 void comparer_changed(struct comparer *comparer, uint64_t file, bool closed);
 
 /* Notes a rival: a file of this size that entered the index with its content known. The comparison
- * under way does not include it, although it may be equal. */
+ * under way does not include the rival, although the rival possibly has equal bytes. */
 void comparer_note_rival(struct comparer *comparer, uint64_t size);
 
 /* Returns whether a rival of this size was noted since the comparison under way began. */
@@ -73,8 +73,8 @@ bool comparer_has_new_rival(struct comparer *comparer, uint64_t size);
 /* Notes that a file differs from its index entry. */
 void comparer_note_moved(struct comparer *comparer);
 
-/* Retries all files that could not be read. Those with a reason that may pass are retried in any
- * case, with a growing delay. */
+/* Retries all files that could not be read. Without this call, only files with a temporary error
+ * are retried, with a growing delay. */
 void comparer_retry(struct comparer *comparer);
 
 /* Compares all noted files at once, without debounce, and answers the ticket. */

@@ -13,12 +13,13 @@
  *	DAC_READ_SEARCH	reads every folder and file
  *	FOWNER		reads other users' files without changing their atime (O_NOATIME)
  *	LEASE		takes leases on other users' files, to detect writers (ingest/reading.h)
- *	SYS_ADMIN	only with -o trusted_xattrs, to read those attributes, and -o passthrough
+ *	SYS_ADMIN	only with -o trusted_xattrs, to read attributes trusted.*, and with
+ *			-o passthrough
  *	SETUID, SETGID	only if other users may access the view: permission checks of the kernel
  *			run as the caller (view/access.h)
  *
- * Without DAC_OVERRIDE root can write only to files that it owns and whose mode allows it. CHOWN,
- * KILL, SYS_PTRACE and all others are dropped, too.
+ * DAC_OVERRIDE, CHOWN, KILL, SYS_PTRACE and all other capabilities are dropped. Without
+ * DAC_OVERRIDE root cannot write to files against their mode.
  */
 #define KEPT (CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_LEASE))
 #define KEPT_SHARED (CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID))

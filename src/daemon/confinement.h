@@ -2,18 +2,18 @@
 #ifndef DAEMON_CONFINEMENT_H
 #define DAEMON_CONFINEMENT_H
 
-/* Confines the daemon with Landlock, seccomp and a reduced set of capabilities. It reads untrusted
- * files for as long as the view is mounted, and needs few rights for that:
+/* Confines the daemon with Landlock, seccomp and a reduced set of capabilities. While the view is
+ * mounted, the daemon reads untrusted files, and needs only these rights:
  *
  *	writing		only below its index folder (Landlock), and no attribute of any file
- *			(seccomp): it cannot write to the sources
+ *			(seccomp), so the daemon cannot write to the sources
  *	system calls	those that reading files needs (seccomp): no new socket, no new process
  *	programs	none (no_new_privs)
  *	capabilities	those that root needs to read all files (see confinement.c)
  *
  * On a kernel without Landlock or seccomp the daemon runs without that part. A separate process,
- * which is started before, mounts and unmounts (mount/mounter.h). The index is opened before, as
- * that may need other folders.
+ * which is started before the confinement, mounts and unmounts (mount/mounter.h). The index is
+ * opened before the confinement, as opening can need other folders.
  */
 
 #include "base/attributes.h"

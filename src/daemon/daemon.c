@@ -2,7 +2,7 @@
 
 /* Threads of a process that serves a view:
  *
- *	first thread	opens the index, walks the names, mounts, serves requests until the end
+ *	main thread	opens the index, walks the names, mounts, serves requests until the end
  *	follower	keeps names and attributes of the index equal to the sources (follower.h)
  *	2 comparers	read files, commit groups (lanes.h)
  *	watch		drains the kernel's event queues (watch/watch.h)
@@ -12,15 +12,15 @@
  *	signals		SIGINT, SIGTERM: sets the stop flag and ends the session; SIGHUP: requests a
  *			walk of all sources and a retry of all unreadable files
  *
- * A separate process mounts and unmounts (mount/mounter.h). This process drops the rights for that,
- * and all others that it does not need, before it starts threads (daemon/confinement.h).
+ * A separate process mounts and unmounts (mount/mounter.h). The daemon drops the rights to mount,
+ * and all other rights that it does not need, before it starts threads (daemon/confinement.h).
  *
  *	events -> follower -> commit --commit delta--> notifier, comparers, follower's watches
  *	sync   -> follower -> comparers -> session -> the program that waits
  *
- * The parts are built in order and freed in reverse. A thread is joined before the parts that it
- * uses are freed. Readiness is reported by the first answer of the session or, with --wait, by the
- * comparers: by only one thread in either case.
+ * The parts are built in order. A thread is joined before the parts that it uses are freed.
+ * Readiness is reported by the first answer of the session or, with --wait, by the comparers. In
+ * either case only one thread reports it.
  */
 #include "daemon/daemon.h"
 
@@ -53,8 +53,8 @@
 #include "source/source.h"
 #include "view/view.h"
 
-/* Highest number of repeated rounds for a ticket if files were found to have moved. It bounds the
- * wait while a program keeps moving files. */
+/* Highest number of repeated rounds for a ticket if files were found to have moved. This limit
+ * bounds the wait while a program keeps moving files. */
 #define REPEATS_MAX 4
 
 /* Longest comparison in a thread that answers a request. */
@@ -175,7 +175,7 @@ static void on_written(void *context, uint64_t file, bool closed)
 		lanes_written(daemon->lanes, file);
 }
 
-/* Marks the view as stale or current. Cached listings are invalidated when it becomes stale. */
+/* Marks the view as stale or current. When the view becomes stale, invalidates cached listings. */
 static void set_stale(struct daemon *daemon, bool stale)
 {
 	struct invalidation *invalidation = NULL;
@@ -308,7 +308,8 @@ static int set_view(struct catalog_writer *w, void *context)
 	return catalog_set_view(w, daemon->mount_point);
 }
 
-/* Stores the mount point in the index for other processes, also after the view is unmounted. */
+/* Stores the mount point in the index for other processes. It stays there after the view is
+ * unmounted. */
 static int store_mount_point(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
@@ -383,12 +384,12 @@ static int update_names(struct daemon *daemon)
 		log_error("cannot mount the view: interrupted");
 		r = -EINTR;
 	}
-	/* again, as a corrupt index may have been rebuilt */
+	/* store the mount point again, as a corrupt index was possibly rebuilt */
 	return r < 0 ? r : store_mount_point(daemon);
 }
 
-/* Starts the threads. From now on each commit is passed to the notifier, and the comparers get each
- * file that it leaves unread. */
+/* Starts the threads. From now on each commit delta is passed to the notifier, and the comparers
+ * get each file that a commit leaves unread. */
 static int start_threads(struct daemon *daemon)
 {
 	int r;
@@ -467,7 +468,8 @@ static int serve(struct daemon *daemon)
 	return r < 0 ? r : session_run(daemon->session);
 }
 
-/* If a signal interrupts a daemon in the foreground before it serves, it ends by that signal. */
+/* If a signal interrupts a daemon in the foreground before the view is served, the daemon ends by
+ * that signal. */
 static void end_by_signal(const struct daemon *daemon)
 {
 	if (!daemon->session && daemon->settings->foreground && daemon->signals)
@@ -496,7 +498,7 @@ static void take_down(struct daemon *daemon)
 	lanes_stop(daemon->lanes);
 	if (daemon->indexing->catalog)
 		catalog_observe(daemon->indexing->catalog, NULL, NULL);
-	service_status_free(daemon->service_status); /* commits used it until now */
+	service_status_free(daemon->service_status); /* commits used the status until now */
 	session_free(daemon->session);
 	mounter_free(daemon->mounter);
 	lanes_free(daemon->lanes);
@@ -520,7 +522,7 @@ static void raise_descriptor_limit(void)
 }
 
 /* Does all work that needs full rights or forks, and then confines the process. Opening the index
- * may fork to check it, which is not possible once there are threads. */
+ * can fork a process that checks the index, which is not possible once threads run. */
 static int prepare(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;

@@ -11,7 +11,7 @@
 /* Serves a view until it is unmounted or a signal ends it.
  *
  * settings	borrowed
- * indexing	located, not opened; the caller closes it afterwards
+ * indexing	located, not opened; the caller closes it after this function returns
  * mount_point	from mount_point_prepare()
  * readiness	reports when the view answers or, with --wait, when all files are compared
  *

@@ -20,8 +20,8 @@ struct daemon_settings {
 	bool passthrough; /* the kernel reads all files without the daemon */
 	bool trusted_xattrs; /* root sees extended attributes named trusted.* */
 	bool io_uring; /* requests arrive over io_uring */
-	bool shared; /* other users have access; each user sees the files that this user can read */
-	bool auto_unmount; /* also after the daemon was killed */
+	bool shared; /* other users have access; each user sees files that this user can read */
+	bool auto_unmount; /* the view is unmounted even if the daemon is killed */
 	bool nonempty; /* the mount point can be a directory that is not empty */
 	enum follower_mode watch;
 	uint64_t interval_ms; /* between walks of polled sources */

@@ -4,8 +4,9 @@
 
 /* Duty cycle of a worker thread: the pause between two rounds of work while a program writes many
  * files. Each round ends with a commit, which waits for the disk and slows other writers down. The
- * first change is processed at once. After that, rounds take a fifth of the time and are larger, so
- * that a writer of 100,000 files is slowed little. A ticket (.twinfs/sync) ends the pause. */
+ * first change is processed at once. After that, rounds take a fifth of the time, and each round
+ * processes more changes. So a writer of 100,000 files is slowed little. A ticket (.twinfs/sync)
+ * ends the pause. */
 
 #include <stdint.h>
 

@@ -4,9 +4,9 @@
  *
  *	events, recheck_inbox --wake--> rechecks --> commits; written files --> settings.written
  *	every TICK_MS ----------------> source roots, purge, retries, walks that are due
- *	a ticket ---------------------> both, and walks for missed changes --> barrier_reached
+ *	a ticket ---------------------> all of this, walks for missed changes --> barrier_reached
  *
- * It pauses after each round (duty_cycle.h) and after a failure. */
+ * The thread pauses after each round (duty_cycle.h) and after a failure. */
 #include "daemon/follower.h"
 
 #include <errno.h>
@@ -27,14 +27,14 @@
 #include "daemon/source_roots.h"
 #include "source/source.h"
 
-/* Highest number of rounds of rechecks in a row. A recheck can request further ones (a directory
- * that moved meanwhile); the limit bounds the wait while a program keeps moving directories. */
+/* Highest number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
+ * bounds the wait while a program keeps moving directories. */
 #define ROUNDS_MAX 64
-/* Highest number of rounds in a row that came only from rechecks of the round before. */
+/* Highest number of rounds in a row without a new event. */
 #define STUCK_ROUNDS 4
 
-/* Pause between walks for changes that events do not report in full: at least this long, and this
- * many times the duration of the walk. A ticket ends the pause. */
+/* Shortest pause between walks for changes that events do not report in full, in milliseconds and
+ * as a multiple of the duration of the walk. A ticket ends the pause. */
 #define NEEDED_WALK_MS_MIN 10000
 #define NEEDED_WALK_WALKS 50
 
@@ -158,7 +158,7 @@ static int take_inbox(struct follower *follower)
 	return r;
 }
 
-/* Sets how far renames are trusted in the round of these events. */
+/* Sets how far renames are trusted in the next round of rechecks. */
 static void update_trust(struct follower *follower)
 {
 	size_t count = follower->ingest.sources->count;
@@ -169,7 +169,7 @@ static void update_trust(struct follower *follower)
 		rename_trust_lower(&follower->trust.level, RENAME_NEEDS_WALK);
 }
 
-/* Takes all events and requests up to now. */
+/* Takes all events and requests that have arrived up to now. */
 static int take_all(struct follower *follower)
 {
 	int r;
@@ -224,7 +224,7 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 	return r;
 }
 
-/* Rechecks all dirty names once. After a failure they stay dirty. */
+/* Rechecks all dirty names once. After a failure the names stay dirty. */
 static int recheck_once(struct follower *follower)
 {
 	AUTO_FREE const struct name_events **list = NULL;
@@ -243,7 +243,7 @@ static int recheck_once(struct follower *follower)
 	return r;
 }
 
-/* Rechecks all changes made before this call, and all requests that follow from them. */
+/* Rechecks all changes made before this call, and all names that these rechecks request. */
 static int catch_up(struct follower *follower)
 {
 	struct watch_figures before = {0}, after = {0};
@@ -312,7 +312,7 @@ static int note_sources_if(struct follower *follower, bool (*wanted)(struct sour
 	return r;
 }
 
-/* Requests rechecks of mount points. The recheck notes again those that still are. */
+/* Requests rechecks of mount points. The recheck notes each one again that still is mounted. */
 static int note_not_entered(struct follower *follower)
 {
 	int r;
@@ -354,9 +354,9 @@ static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
 	return r;
 }
 
-/* Requests a retry of a directory, or of all sources for BACKOFF_ALL, that could not be read. If it
- * was read meanwhile, its wait ends. Otherwise the backoff grows before the retry, as a success is
- * not reported. */
+/* Requests a retry of a directory that could not be read. For BACKOFF_ALL, requests a walk of all
+ * sources. If the directory was read meanwhile, its wait ends. If not, the backoff grows before the
+ * retry, as a success is not reported. */
 static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -403,7 +403,7 @@ static int purge(struct follower *follower)
 	return ingest_purge(follower->ingest.catalog);
 }
 
-/* Does periodic work that is due. With awaited, a ticket waits. */
+/* Requests periodic work that is due. awaited: a ticket waits */
 static int note_due(struct follower *follower, bool awaited)
 {
 	const struct follower_settings *settings = &follower->settings;
@@ -438,7 +438,7 @@ static void answer(struct follower *follower, uint64_t ticket, int error)
 	follower->settings.barrier_reached(follower->settings.context, ticket, error);
 }
 
-/* Waits for work. *ticket: the ticket that waits, 0: none. Returns false if the thread has to
+/* Waits for work. Sets *ticket to the ticket that waits, or 0. Returns false if the thread has to
  * end. */
 static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 {
@@ -446,8 +446,8 @@ static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
-/* Walks for changes that events did not report in full. All events must be processed before, as a
- * walk detects no moves. */
+/* Walks sources with changes that events did not report in full. All events must be processed
+ * before, as a walk detects no moves. */
 static int walk_for_missed(struct follower *follower)
 {
 	uint64_t began_ns = clock_monotonic_ns(), pause_ns;
@@ -463,7 +463,7 @@ static int walk_for_missed(struct follower *follower)
 	return r;
 }
 
-/* Rechecks changes made meanwhile. Without any further event renames are trusted again. */
+/* Rechecks changes made meanwhile. If no further event has arrived, renames are trusted again. */
 static int regain_trust(struct follower *follower)
 {
 	bool trusted = follower->trust.level == RENAME_TRUSTED;
@@ -472,8 +472,8 @@ static int regain_trust(struct follower *follower)
 	return r == 0 && !trusted ? catch_up(follower) : r;
 }
 
-/* Does one round of work. With awaited, a ticket waits: the round also walks for changes that
- * events do not report in full. */
+/* Does one round of work. awaited: a ticket waits, so the round includes walks for changes that
+ * events do not report in full */
 static int follow_once(struct follower *follower, bool awaited)
 {
 	int r = note_due(follower, awaited);
@@ -567,7 +567,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 
 int follower_start(struct follower *follower)
 {
-	report_state(follower, 0); /* directories that got no watch in the first walk */
+	report_state(follower, 0); /* the first walk has counted directories without a watch */
 	return ticket_worker_start(&follower->worker, follow, follower);
 }
 

@@ -10,7 +10,8 @@
  *	                                                                   '--> barrier_reached
  *
  * While a view is served only this thread changes names and attributes, so a commit never replaces
- * newer data by older. A source that cannot be watched, or only in part, is walked at intervals. */
+ * newer data by older data. A source without watches on all its directories is walked at
+ * intervals. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -27,11 +28,11 @@ struct follower_settings {
 	enum follower_mode mode;
 	uint64_t interval_ms; /* between walks of polled sources */
 	uint64_t rescan_ms; /* between walks of all sources, 0: never */
-	/* Reports a file that was written to: its content is unknown. closed: by every known
-	 * writer */
+	/* Reports a file that was written to, so that its content is unknown. closed: every known
+	 * writer has closed the file */
 	void (*written)(void *context, uint64_t file, bool closed);
 	/* Reports that all changes made before follower_barrier() returned this ticket are in the
-	 * index. error: positive errno if they are not, else 0. */
+	 * index. If an error prevented that, error is a positive errno, else 0. */
 	void (*barrier_reached)(void *context, uint64_t ticket, int error);
 	/* Reports the number of directories without a watch, and the positive errno that blocks
 	 * progress, or 0. */
@@ -43,12 +44,12 @@ struct follower_settings {
 	void *context;
 };
 
-/* Creates the follower and sets indexing->hooks, so that the first walk adds watches. Call it
- * before the first walk. Copies settings. Returns 0 or -errno. */
+/* Creates the follower and sets indexing->hooks, so that the first walk adds watches. Must be
+ * called before the first walk. Copies settings. Returns 0 or -errno. */
 MUST_CHECK int follower_new(struct follower **follower, const struct follower_settings *settings);
 
-/* Rechecks all changes made during the first walk. Call it after that walk, in the same thread.
- * Returns 0 or -errno. */
+/* Rechecks all changes made during the first walk. Must be called after that walk, in the thread
+ * that walked. Returns 0 or -errno. */
 MUST_CHECK int follower_catch_up(struct follower *follower);
 
 /* Starts the thread. Returns 0 or -errno. */
@@ -64,12 +65,13 @@ void follower_free(struct follower *follower); /* accepts NULL */
  * literal. */
 const char *follower_watch_name(const struct follower *follower);
 
-/* All functions below may be called from any thread and never block for long. */
+/* Any thread may call the functions below. They never block for long. */
 
-/* Returns a ticket for all changes made up to now. settings.barrier_reached reports its end. */
+/* Returns a ticket for all changes made up to now. settings.barrier_reached reports when the ticket
+ * is answered. */
 uint64_t follower_barrier(struct follower *follower);
 
-/* Requests another round for a ticket: files that were found to have moved are rechecked. */
+/* Requests another round for a ticket, which rechecks files that were found to have moved. */
 void follower_barrier_again(struct follower *follower, uint64_t ticket);
 
 /* Requests a walk of all sources. */

@@ -13,7 +13,8 @@
 #include "base/clock.h"
 #include "daemon/follower_internal.h"
 
-/* File systems take times from a coarse clock, which lags by at most one tick (10 ms). */
+/* Margin for times of files. File systems take times from a coarse clock, which lags by at most one
+ * tick (10 ms). */
 #define CLOCK_MARGIN_NS (20 * MS_NS)
 
 static void enter(void *context, uint32_t source, int fd, uint64_t dir)
@@ -28,7 +29,7 @@ static void enter(void *context, uint32_t source, int fd, uint64_t dir)
 	r = watch_add(follower->watch, source, fd, dir, &known);
 	if (r == WATCH_KNOWN)
 		r = watch_renumber(follower->watch, source, known, dir);
-	/* with any other error it cannot be read or is removed, and needs no watch */
+	/* with any other error the directory cannot be read or was removed, and needs no watch */
 	if (r == WATCH_FULL || r == -ENOMEM)
 		atomic_fetch_add(&states->unwatched, 1);
 }

@@ -21,19 +21,19 @@ struct follower {
 	struct watch *watch; /* NULL: all sources are polled */
 	struct source_state *sources; /* one for each source */
 	struct recheck_inbox inbox;
-	/* only the thread that rechecks */
+	/* fields used only by the thread that rechecks */
 	struct event_set dirty; /* names to recheck */
 	struct rename_trust_state trust;
 	uint64_t polled_ns, rescanned_ns, ticked_ns; /* when each was done last */
 	uint64_t next_walk_ns; /* earliest walk for missed changes, unless a ticket waits */
 	uint64_t next_tick_ns; /* latest start of the next round */
 	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
-	bool purge; /* files may have lost their last name */
-	int problem; /* last one reported: positive errno, 0 */
+	bool purge; /* files have possibly lost their last name */
+	int problem; /* last reported problem: positive errno, 0 */
 	uint64_t reported_unwatched;
 
 	struct ticket_worker worker; /* its lock also guards all fields below */
-	uint64_t given_ticket; /* the last one */
+	uint64_t given_ticket; /* last ticket that follower_barrier() returned */
 	struct backoff failing; /* unreadable directories that are retried */
 	struct event_set not_entered; /* mount points: no event reports their attributes */
 	bool woken; /* a request or an event waits */

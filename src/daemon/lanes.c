@@ -13,7 +13,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Smallest size of a large file. At 100 MB/s a disk reads two smaller files in about 160 ms. */
+/* Smallest size of a large file. At 100 MB/s a disk reads two files below this size in about
+ * 160 ms. */
 #define LARGE_BYTES (UINT64_C(8) << 20)
 
 enum {
@@ -76,8 +77,8 @@ static void report_compared(struct lanes *lanes, int result)
 		lanes->settings.compared(lanes->settings.context, result);
 }
 
-/* Starts the large lane. It has to wait while the small lane retries, as both first comparisons use
- * indexing->ingest. */
+/* Starts the large lane. The large lane has to wait while the small lane retries, as both first
+ * comparisons use indexing->ingest. */
 static void on_small_compared(void *context, int result)
 {
 	const struct lane *lane = context;

@@ -3,9 +3,9 @@
 #define DAEMON_LANES_H
 
 /* Two comparers (daemon/comparer.h), one for small files and one for large ones, so that no small
- * file waits until a large one is read. Each file belongs to the lane of its size. The first
- * comparison of the large lane begins when that of the small lane has ended, as one reader uses a
- * disk better than two.
+ * file waits until a large file is read. Each file belongs to the lane of its size. The first
+ * comparison of the large lane begins after the first comparison of the small lane, as one reader
+ * uses a disk better than two.
  *
  *	changed file, rival --by size--> small or large
  *	barrier ---> small ---> large ---> barrier_reached
@@ -19,9 +19,9 @@
 
 struct lanes;
 
-/* Creates both comparers. Copies settings, which are those of comparer_new(); range and held are
- * ignored. settings->compared is called once: when both lanes have compared, or when one failed.
- * Only one thread at a time makes the other calls. Returns 0 or -ENOMEM. */
+/* Creates both comparers. Copies settings, which comparer_new() describes; range and held are
+ * ignored. settings->compared is called only once, when both lanes have compared or one lane has
+ * failed. All other callbacks are called by one thread at a time. Returns 0 or -ENOMEM. */
 MUST_CHECK int lanes_new(struct lanes **lanes, const struct comparer_settings *settings);
 
 /* Starts the threads. Returns 0 or -errno. */
@@ -33,8 +33,8 @@ void lanes_stop(struct lanes *lanes);
 
 void lanes_free(struct lanes *lanes); /* accepts NULL */
 
-/* Pass a note to the lane of this file size (bytes), see comparer_changed() and the following ones.
- * Any thread. */
+/* Pass a note to the lane of this file size (bytes), see comparer_changed() and the functions after
+ * it. Any thread. */
 void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed);
 void lanes_note_rival(struct lanes *lanes, uint64_t size);
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size);

@@ -15,13 +15,13 @@
 /* Ids of files; all zero at first. */
 struct pending_files {
 	struct bytes waiting; /* to be compared; ascending */
-	struct bytes failed; /* could not be read, for a reason that may pass */
-	/* Could not be read and need not be: no other file has the same size. */
+	struct bytes failed; /* could not be read, because of a temporary error */
+	/* Could not be read. They need not be read, as no other file has the same size. */
 	struct bytes alone;
 };
 
-/* Finds the unread files of these sizes. Leaves out those that are unreadable for good. Returns 0
- * or -errno. */
+/* Finds the unread files of these sizes. Leaves out files with a permanent error. Returns 0 or
+ * -errno. */
 MUST_CHECK int pending_files_find(struct pending_files *pending, struct catalog *catalog,
 				  const uint64_t *sizes, size_t count);
 

@@ -6,7 +6,7 @@
  * service manager.
  *
  *	parent				child
- *	readiness_fork()  ----------->  serves in a session of its own, stderr still the user's
+ *	readiness_fork()  ----------->  prepares in a session of its own, with stderr of the parent
  *	readiness_wait() <-- status --  readiness_report(): stdio is /dev/null, logs to syslog
  *	exits with the status		keeps serving
  *
@@ -29,7 +29,7 @@ struct readiness {
 };
 
 /* Prepares a daemon without a waiting parent: readiness_report() notifies the service manager, if
- * there is one. Call it before threads are started. */
+ * there is one. Must be called before threads are started. */
 void readiness_init(struct readiness *readiness);
 
 /* Forks. The caller has called interrupt_watch() and has no other thread. Returns 0 in both
@@ -37,7 +37,7 @@ void readiness_init(struct readiness *readiness);
 MUST_CHECK int readiness_fork(struct readiness *readiness);
 
 /* In a forked child: starts a new session, so that signals of the parent's terminal do not reach
- * it. A process in the foreground stays in its session. */
+ * the child. In a process in the foreground: does nothing. */
 void readiness_leave_session(const struct readiness *readiness);
 
 /* In the parent: blocks until the child reports or ends. Returns the status of the child. */

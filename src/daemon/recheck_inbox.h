@@ -20,7 +20,7 @@ struct recheck_inbox {
 	struct event_set names;
 	struct bytes files; /* array of struct file_request */
 	struct bytes dirs; /* ids of directories that are not at the path in the index */
-	bool rescan; /* of all sources; also set if memory ran out for a request */
+	bool rescan; /* all sources must be rescanned; set by request, or if memory ran out */
 };
 
 void recheck_inbox_init(struct recheck_inbox *inbox);
@@ -28,13 +28,15 @@ void recheck_inbox_deinit(struct recheck_inbox *inbox);
 
 /* Requests a recheck.
  *
- * misplaced	the directory was not at the path in the index: its name is rechecked, too */
+ * misplaced	the directory was not at the path in the index, so its own name is rechecked */
 void recheck_inbox_add(struct recheck_inbox *inbox, const struct recheck *recheck, bool misplaced);
 
 /* Requests a recheck of a name of the file.
  *
- * events	EVENT_NAME: it lost a name; EVENT_ATTRIBUTES: it may differ from the index;
- *		EVENT_WRITTEN: a program has it open for writing and not every write is reported */
+ * events	EVENT_NAME: the file lost a name
+ *		EVENT_ATTRIBUTES: the file possibly differs from the index
+ *		EVENT_WRITTEN: a program has the file open for writing on a file system with
+ *		unreliable times */
 void recheck_inbox_add_file(struct recheck_inbox *inbox, uint64_t file, enum name_event events);
 
 /* Requests a rescan of every source. */

@@ -73,8 +73,8 @@ static enum recheck_scope scope_of(const struct dir_record *record, uint32_t eve
 {
 	if (events & EVENT_TREE)
 		return RECHECK_TREE;
-	/* the root of a source has no parent in the index whose recheck would detect a change of
-	 * mode */
+	/* a recheck of the parent detects a change of mode, but the root of a source has no parent
+	 * in the index */
 	if (events & EVENT_LISTING || (record->parent == 0 && events & EVENT_ATTRIBUTES))
 		return RECHECK_LISTING;
 	return RECHECK_NAMES;
@@ -86,7 +86,7 @@ struct dir_events {
 	size_t count;
 };
 
-/* Returns whether any of the names may be a link to a file that has another name. */
+/* Returns whether any of the names is possibly a link to a file that has another name. */
 static bool may_hold_link(struct dir_events run)
 {
 	for (size_t i = 0; i < run.count; i++) {
@@ -128,7 +128,7 @@ static int add_recheck(struct recheck_plan *plan, const struct sources *sources,
 		       struct catalog_reader *reader, struct dir_events run)
 {
 	const struct name_events *first = run.list[0];
-	size_t itself = first->length == 0; /* the first entry is of the directory */
+	size_t itself = first->length == 0; /* the first entry is that of the directory itself */
 	struct recheck recheck = {.dir = first->dir, .trust = plan->trust};
 	struct dir_record record;
 	int r = catalog_get_dir(reader, first->dir, &record);
@@ -140,7 +140,7 @@ static int add_recheck(struct recheck_plan *plan, const struct sources *sources,
 	if (record.source >= sources->count)
 		return -EUCLEAN;
 	if (atomic_load(&sources->list[record.source].missing))
-		return 0; /* all of it is rechecked when it is back */
+		return 0; /* the whole source is rechecked when it is back */
 	if (whole[record.source] && record.parent != 0)
 		return 0;
 	if (itself)

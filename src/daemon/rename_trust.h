@@ -4,8 +4,9 @@
 
 /* Trust in renames across rounds of rechecks (enum rename_trust, base/name_event.h).
  *
- * Renames become untrusted when a write may have been reported under a name that no recheck covers.
- * They become trusted when all names are rechecked and no new event has arrived. One thread. */
+ * Renames become untrusted if a write was possibly reported under a name that no recheck covers.
+ * Renames become trusted again when all names are rechecked and no new event has arrived. One
+ * thread. */
 
 #include <stdbool.h>
 
@@ -21,9 +22,9 @@ struct rename_trust_state {
 /* Sets the level for the events of the next round. Adds EVENT_REPLACED to names that also arrived
  * in the last round.
  *
- * purged	the index has no file without a name, so a rename cannot bring one back
+ * purged	the index has no file without a name, so no rename can give such a file a name
  *
- * Returns whether events were lost: any file may have been written to. */
+ * Returns whether events were lost, so that any file was possibly written to. */
 bool rename_trust_update(struct rename_trust_state *state, struct event_set *events, bool purged);
 
 /* Lowers the trust to this level, unless it is lower already. */

@@ -8,9 +8,9 @@
  * The socket is connected at the start and stays open, because a confined process cannot create a
  * socket (daemon/confinement.h).
  *
- * The protocol is one call of send(2), and sd_notify(3) recommends not to link a library only for
- * it. With libsystemd, four libraries for compression and cryptography would be mapped into a
- * process that reads untrusted files.
+ * libsystemd is not linked. The protocol is one call of send(2), and sd_notify(3) itself advises
+ * against a library only for it. libsystemd would map four libraries for compression and
+ * cryptography into a process that reads untrusted files.
  *
  * A struct service is constant while there are threads, so any thread may notify.
  */
@@ -19,21 +19,21 @@
 
 struct service {
 	bool has_manager; /* NOTIFY_SOCKET is set */
-	int socket; /* connected; -errno if it could not be */
+	int socket; /* connected; -errno if the connection failed */
 };
 
-/* Connects to the service manager, if there is one. Call it before threads are started. */
+/* Connects to the service manager, if there is one. Must be called before threads are started. */
 void service_init(struct service *service);
 
 /* Closes the socket. Later notifications do nothing. */
 void service_deinit(struct service *service);
 
-/* Sends a message that must arrive, as "READY=1": blocks for some seconds if the socket is full.
- * Logs a warning if it fails. */
+/* Sends a message that must arrive, such as "READY=1". If the socket is full, blocks for at most
+ * five seconds. Logs a warning if the message could not be sent. */
 void service_notify(const struct service *service, const char *message);
 
-/* Sends a message that may be lost. Never blocks. Returns 0, -EAGAIN if the socket is full, or
- * another -errno. */
+/* Sends a message whose loss does no harm. Never blocks. Returns 0, -EAGAIN if the socket is full,
+ * or another -errno. */
 int service_try_notify(const struct service *service, const char *message);
 
 #endif

@@ -142,7 +142,7 @@ static void gather_of_view(struct service_status *status, const struct view *vie
 	figures->errors = totals.errors;
 }
 
-/* Sends the status line if it changed. Returns false if it has to be sent again later. */
+/* Sends the status line if it changed. Returns false if the line has to be sent again later. */
 static bool send_status(struct service_status *status, const struct view *view)
 {
 	struct service_figures figures = {.phase = SERVICE_READS_NAMES};
@@ -170,7 +170,7 @@ static bool send_status(struct service_status *status, const struct view *view)
 	return true;
 }
 
-/* Waits until a line may be sent and there is a reason for one. The caller holds the lock. */
+/* Waits until PAUSE_NS after the last line, and then for an update. The caller holds the lock. */
 static void wait_for_update(struct service_status *status)
 {
 	uint64_t now = clock_monotonic_ns(), until_ns = now + PAUSE_NS;
@@ -231,7 +231,7 @@ void service_status_start(struct service_status **status, const struct service *
 		*status = made;
 }
 
-/* Wakes the thread. view: NULL keeps the current one */
+/* Wakes the thread. view: NULL keeps the current view */
 static void wake(struct service_status *status, struct view *view, bool ending)
 {
 	pthread_mutex_lock(&status->lock);

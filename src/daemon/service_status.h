@@ -40,16 +40,16 @@ struct service_figures {
 /* Appends the figures as text: "comparing 43 %, 2 minutes left". Returns 0 or -ENOMEM. Pure. */
 MUST_CHECK int service_status_format(struct bytes *text, const struct service_figures *figures);
 
-/* Starts the thread. *status is NULL if there is no service manager, or no memory or thread: the
- * view is served all the same.
+/* Starts the thread. If there is no service manager, or the thread cannot be started, sets *status
+ * to NULL. The view is served without a status then.
  *
  * service, indexing	borrowed until service_status_end()
  */
 void service_status_start(struct service_status **status, const struct service *service,
 			  const struct indexing *indexing);
 
-/* Sets the view (borrowed until service_status_end()). This and the following functions accept
- * NULL. */
+/* Sets the view (borrowed until service_status_end()). Like the functions below, accepts a NULL
+ * status. */
 void service_status_show(struct service_status *status, struct view *view);
 
 /* Requests a new status line. Any thread, never blocks for long. */

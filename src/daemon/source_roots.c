@@ -32,8 +32,8 @@ static bool is_on_filesystem_of(const struct sources *sources, const struct sour
 	       now.filesystem == root.attributes.filesystem;
 }
 
-/* Examines the path of a source. *fd: the directory at it now, -1 if it cannot be
- * opened. */
+/* Examines the path of a source. Sets *fd to the directory that is at the path now, or -1 if no
+ * directory can be opened. */
 static enum root_state examine(const struct sources *sources, const struct source *source, int *fd)
 {
 	struct stat before, now;
@@ -43,8 +43,8 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 		return ROOT_MISSING;
 	if (is_same_inode(&before, &now) && before.st_nlink > 0)
 		return ROOT_SAME;
-	/* a new root that is empty may be the mount point of an unmounted disk, or not filled
-	 * yet */
+	/* a new root that is empty is possibly the mount point of an unmounted disk, or is not
+	 * filled yet */
 	return is_on_filesystem_of(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
 		       ? ROOT_NEW
 		       : ROOT_MISSING;

@@ -10,8 +10,8 @@
 #include "watch/watch.h"
 
 /* Examines the path of each source. A source that was removed, moved, unmounted or hidden by
- * another mount is marked missing, and its index entries stay unchanged. A source that is back, or
- * that is a new directory on the same file system and not empty, replaces the old root.
+ * another mount is marked missing, and its index entries stay unchanged. If the path leads to a new
+ * directory on the same file system that is not empty, this directory replaces the old root.
  *
  * watch	NULL if all sources are polled
  *

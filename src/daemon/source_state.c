@@ -8,7 +8,8 @@
 #include "base/filesystem_kind.h"
 #include "watch/watch.h"
 
-/* inotify does not report changes by other hosts nor, on FUSE, changes that bypass the mount. */
+/* inotify does not report changes by other hosts. On FUSE it does not report changes that bypass
+ * the mount. */
 static bool inotify_sees_all(const struct source *source)
 {
 	return !is_remote_filesystem(source->fd);

@@ -22,7 +22,7 @@ enum follower_mode {
 struct source_state {
 	bool polled; /* without watches */
 	_Atomic uint64_t unwatched; /* directories that got no watch in the last walk */
-	atomic_bool needs_walk; /* events did not report some later change in full */
+	atomic_bool needs_walk; /* since the last walk, events did not report a change in full */
 };
 
 /* Creates one state for each source. The caller frees the list with free(3). Returns 0 or
@@ -36,8 +36,8 @@ unsigned int source_states_queues(const struct source_state *list, size_t count)
 /* Polls all sources, as there are no event queues. */
 void source_states_poll_all(struct source_state *list, size_t count);
 
-/* Requires a walk of a source and of all others on its file system: a changed file may have links
- * in any of them. */
+/* Requires a walk of a source and of all other sources on its file system, as a changed file can
+ * have links in any of these sources. */
 void source_states_require_walk(struct source_state *list, const struct sources *sources,
 				uint32_t source);
 
@@ -47,7 +47,7 @@ void source_states_require_walk_all(struct source_state *list, size_t count);
 /* Returns whether a watched source needs a walk because events did not report a change in full. */
 bool source_state_needs_walk(struct source_state *states);
 
-bool source_states_need_walk(struct source_state *list, size_t count); /* any of them */
+bool source_states_need_walk(struct source_state *list, size_t count); /* of any source */
 
 /* Returns whether the source is walked at intervals because not all of it is watched. */
 bool source_state_is_walked(struct source_state *states);

@@ -11,8 +11,8 @@
  * A ticket is a number that grows with each barrier (.twinfs/sync). A round that begins after a
  * ticket was requested covers all changes made before the request.
  *
- * The owner embeds the struct and may guard its own data with the lock. Any thread may call the
- * functions unless a comment says otherwise; they take the lock themselves. */
+ * The owner embeds the struct and may guard its own data with the lock. Unless a comment says
+ * otherwise, any thread may call a function, and the function takes the lock itself. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -39,17 +39,17 @@ void ticket_worker_deinit(struct ticket_worker *worker);
 MUST_CHECK int ticket_worker_start(struct ticket_worker *worker, void *(*run)(void *context),
 				   void *context);
 
-/* Ends the thread after its current round and joins it. Does nothing if it does not run. */
+/* Ends the thread after its current round and joins it. Does nothing if no thread runs. */
 void ticket_worker_stop(struct ticket_worker *worker);
 
-/* Requests a round for this ticket. A ticket that was answered already gets another round. */
+/* Requests a round for this ticket. If the ticket was answered already, it gets another round. */
 void ticket_worker_request(struct ticket_worker *worker, uint64_t ticket);
 
 /* Ends the current wait, so that the worker examines what is due. The caller holds the lock. */
 void ticket_worker_wake(struct ticket_worker *worker);
 
-/* Returns whether a round is due at now_ns. Otherwise sets *until_ns, the latest time of the next
- * call. Called with the lock held. */
+/* Returns whether a round is due at now_ns. If none is due, sets *until_ns to the latest time of
+ * the next call. Called with the lock held. */
 typedef bool ticket_worker_due_fn(void *context, uint64_t now_ns, uint64_t *until_ns);
 
 /* Waits until a round is due or a ticket is requested. Only for the worker's thread.
@@ -63,7 +63,7 @@ MUST_CHECK bool ticket_worker_wait(struct ticket_worker *worker, ticket_worker_d
 /* Notes that the ticket was answered. */
 void ticket_worker_finish(struct ticket_worker *worker, uint64_t ticket);
 
-/* Waits this long. Returns false if the thread has to end. Only for the worker's thread. */
+/* Waits for pause_ms. Returns false if the thread has to end. Only for the worker's thread. */
 bool ticket_worker_pause(struct ticket_worker *worker, unsigned int pause_ms);
 
 #endif
