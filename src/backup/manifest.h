@@ -13,14 +13,14 @@
  *	{"lines":...,"hash":...}
  *
  * The first line describes the index. The last line has the number of names and the hash of all
- * bytes before it, which reveals truncation and changes. Each line between them is a name that
+ * bytes before the last line, which reveals truncation and changes. Each other line is a name that
  * uniques/ leaves out, in the order of path_order(). "content" is the path in uniques/ of a file
- * with the same bytes. Names of one inode have the same "inode", and each has their number in
- * "links". If an inode has one name, both members are missing. Paths and names of attributes follow
+ * with the same bytes. Names of one inode have the same "inode", and "links" is the number of these
+ * names. If an inode has one name, both members are missing. Paths and names of attributes follow
  * base/json_path.h.
  *
- * A manifest is untrusted input, which the decoders check. Pure code. Any thread, one at a time for
- * a struct.
+ * A manifest is untrusted input, which the decoders check. Pure code. Any thread, but one thread at
+ * a time for a struct.
  */
 
 #include <stddef.h>
@@ -34,8 +34,8 @@
 
 #define MANIFEST_FORMAT 1
 
-/* Bytes of a line at most, with its newline. The attributes of a file on any current file system
- * fit, and a reader needs a limit. */
+/* Highest number of bytes of a line, with its newline. It bounds the memory of a reader. The
+ * attributes of a file on any current file system fit. */
 #define MANIFEST_LINE_MAX ((size_t)8 << 20)
 
 struct catalog_reader;
@@ -76,7 +76,7 @@ MUST_CHECK int manifest_end_encode(struct bytes *line, const struct manifest_end
 
 /* Decode a line, given without its newline.
  *
- * why	set to a static message about the fault if the result is -EPROTO
+ * why	if the result is -EPROTO, set to a static message about the fault
  *
  * Return 0, -EPROTO or -ENOMEM. manifest_line_decode() returns MANIFEST_END and sets *end if the
  * line is the last one. */
@@ -87,8 +87,8 @@ MUST_CHECK int manifest_header_decode(const char *line, size_t length, const cha
 MUST_CHECK int manifest_line_decode(const char *line, size_t length, struct manifest_name *name,
 				    struct manifest_end *end, const char **why);
 
-/* Compares paths. Returns a number below 0, 0, or above 0. A directory is before its descendants,
- * and these are before all other names. */
+/* Compares paths. Returns a number below 0, 0, or above 0. A directory is before its descendants.
+ * The descendants are before all later names of the directory's parent. */
 int path_order(const struct bytes *a, const struct bytes *b);
 
 /* Returns a static message if the bytes are not a valid path below a directory, else NULL. Invalid

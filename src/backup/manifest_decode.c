@@ -10,8 +10,8 @@
 #include "base/json_path.h"
 #include "base/json_read.h"
 
-/* A function with the parameter why returns 0, -EPROTO with *why set, or -ENOMEM. get_end() returns
- * MANIFEST_END instead of 0. */
+/* Each function with the parameter why returns 0, -EPROTO with *why set, or -ENOMEM. get_end()
+ * returns MANIFEST_END instead of 0. */
 
 static int wrong(const char **why, const char *what)
 {

@@ -59,8 +59,8 @@ static int read_more(struct manifest_reader *reader)
 	return 0;
 }
 
-/* Sets *line to the next line, which points into the bytes that were read. Returns 0, -ENODATA at
- * the end, or another -errno (logged). */
+/* Sets *line to the start of the next line in the bytes that were read. Returns 0, -ENODATA at the
+ * end, or another -errno (logged). */
 static int next_line(struct manifest_reader *reader, const char **line, size_t *length)
 {
 	size_t searched = 0;
@@ -142,7 +142,7 @@ static int check_end(struct manifest_reader *reader)
 	return r == -ENODATA ? MANIFEST_END : r;
 }
 
-/* Checks the order of lines. This excludes repeated names too. */
+/* Checks the order of lines, which excludes repeated names. */
 static int check_order(struct manifest_reader *reader)
 {
 	struct bytes *path = &reader->name.path;

@@ -20,7 +20,7 @@ struct manifest_reader {
 	struct bytes read; /* bytes read from the file */
 	size_t at; /* offset in read of the next line */
 	bool at_end; /* the file was read to its end */
-	uint64_t line; /* number of the last line, from 1 */
+	uint64_t line; /* number of the last line read, from 1 */
 	uint64_t names;
 	uint64_t bytes; /* sum of the sizes of all names */
 	struct hash_state *hash; /* of all lines so far */
@@ -39,5 +39,8 @@ void manifest_reader_deinit(struct manifest_reader *reader);
  * the last name of a correct manifest, or -errno. Returns -EPROTO if the file is not a valid
  * manifest. Logs failures with the number of the line. */
 MUST_CHECK int manifest_reader_next(struct manifest_reader *reader);
+
+/* Logs that the last line read cannot be used, with the number of the line. Returns -EPROTO. */
+int manifest_reader_complain(const struct manifest_reader *reader, const char *why);
 
 #endif

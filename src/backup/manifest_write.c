@@ -140,7 +140,8 @@ static int enter_dir(struct writing *writing, uint64_t id, uint32_t source)
 	return 0;
 }
 
-/* Enters the root of uniques/: the tree of a single source, or a folder for each of several. */
+/* Enters the root of uniques/. If there is one source, the root is its tree. If there are several,
+ * the root has a folder for each source. */
 static int enter_root(struct writing *writing)
 {
 	const struct sources *sources = writing->task->sources;
@@ -257,7 +258,7 @@ static int leave_out(struct writing *writing, const struct child *child, int err
 	return 0;
 }
 
-/* Whether a failure concerns the index or this process instead of one file. */
+/* Returns whether a failure concerns the index or this process instead of one file. */
 static bool is_fatal(int result)
 {
 	return result == -EUCLEAN || result == -ENOMEM || result == -EMFILE || result == -ENFILE;

@@ -26,11 +26,11 @@ struct manifest_task {
 	void *context;
 };
 
-/* Writes all lines. Two manifests of the same generation of an index are equal byte by byte, if no
- * name is left out and no extended attribute changed.
+/* Writes all lines. If no name is left out and no extended attribute changed, two manifests of the
+ * same generation of an index are equal byte by byte.
  *
- * left_out	set to the number of names left out, each logged: the file could not be read or
- *		differs from the indexed one
+ * left_out	set to the number of names left out, because the file could not be read or differs
+ *		from the indexed one; each is logged
  *
  * Returns 0, -EINTR if stop_requested(), the result of write(), or another -errno. */
 MUST_CHECK int manifest_write(const struct manifest_task *task, uint64_t *left_out);

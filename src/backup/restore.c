@@ -72,8 +72,8 @@ static int open_folder(const char *path, const char *what, struct stat *status)
 	return r;
 }
 
-/* Sets *within to whether a directory is the outer one or is below it. Ascends to the root by
- * descriptors. Returns 0 or -errno. */
+/* Sets *within to whether the inner directory is the outer directory or is below it. Ascends to the
+ * root by descriptors. Returns 0 or -errno. */
 static int is_within(int inner, const struct stat *outer, bool *within)
 {
 	int fd = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -208,7 +208,7 @@ static int explain_staging(const struct restoring *restoring, int result)
 	}
 }
 
-/* Checks that the backup is not the target of an unfinished restore, which would be incomplete. */
+/* Checks that the backup is not the incomplete target of an unfinished restore. */
 static int check_backup(const struct restoring *restoring, const char *task)
 {
 	const char *backup = quote_path(restoring->settings->backup);
@@ -294,16 +294,16 @@ static int make_names(struct restoring *restoring, struct manifest_reader *check
 	return r;
 }
 
-/* Removes the staging folder, which marks the target as that of a restore. The removal changes the
- * mtime of the target and needs write permission, so the final metadata of the target is set after
- * it. All other metadata is set before it, so that little is left to do if the restore is
- * interrupted then. */
+/* Removes the staging folder. The removal changes the mtime of the target and needs write
+ * permission, so the final metadata of the target is set after the removal. All other metadata is
+ * set before the removal. So little remains to do if the restore is interrupted after it. */
 static int remove_staging(struct restoring *restoring)
 {
 	struct metadata_refused refused = restoring->result->refused;
 	int r = restore_root(restoring, S_IRWXU);
 
-	restoring->result->refused = refused; /* the second restore_root() counts it */
+	restoring->result->refused =
+		refused; /* the second restore_root() counts refused metadata */
 	if (r == 0)
 		r = staging_remove(&restoring->staging);
 	if (r < 0)
@@ -342,9 +342,9 @@ static int finish(struct restoring *restoring)
 	return restoring->result->failed == 0 ? end(restoring) : restore_root(restoring, 0);
 }
 
-/* Denies other users access to the target until its metadata is set, as to each new directory. Else
- * a user without access to the source could read restored files. A failure, such as for a directory
- * of another user, is ignored. */
+/* Denies other users access to the target until its metadata is set. Without that, a user without
+ * access to the source could read restored files. A failure, for example for a directory of another
+ * user, is ignored. */
 static void protect_target(const struct restoring *restoring)
 {
 	(void)chmod(fd_path(restoring->target).text, S_IRWXU);

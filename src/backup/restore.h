@@ -11,7 +11,7 @@
  * 5. The target is flushed to disk.
  *
  * Each file is made in a staging folder (backup/staging.h), so that an interrupted restore can be
- * resumed. Symlinks are not followed, neither in the backup nor in the target. */
+ * resumed. Symlinks in the backup and in the target are not followed. */
 
 #include <stdint.h>
 
@@ -27,7 +27,7 @@
 enum restore_way {
 	RESTORE_COPY, /* copies bytes */
 	RESTORE_LINK, /* makes hard links to files of the backup if all metadata is equal */
-	RESTORE_REFLINK, /* makes files that share their blocks with those of the backup */
+	RESTORE_REFLINK, /* makes files that share their blocks with files of the backup */
 };
 
 /* All strings are borrowed. */
@@ -49,8 +49,8 @@ struct restore_result {
 	char folder[RESTORE_FOLDER_SIZE]; /* the staging folder; it stays if a name failed */
 };
 
-/* Restores. Returns 0 if the restore reached its end; result counts the names that failed. Else
- * returns -errno (logged); -EINTR if stop_requested(). */
+/* Restores the tree. Returns 0 if the restore reached its end, even if names failed; result counts
+ * them. Returns -EINTR if stop_requested(), or another -errno (logged). */
 MUST_CHECK int restore_run(const struct restore_settings *settings, struct restore_result *result);
 
 #endif

@@ -3,8 +3,9 @@
 #define BACKUP_RESTORE_FOLDER_H
 
 /* The name of the staging folder in the target: .twinfs-restore, or .twinfs-restore~2 and so on if
- * a source contains that name. It is the first name that neither the manifest nor the backup has
- * at its top level. The same command therefore finds the same folder again. One thread. */
+ * a source contains .twinfs-restore. The first name is chosen that is missing from the top level of
+ * both manifest and backup. A repeated command therefore finds the same folder again. One
+ * thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,7 +23,8 @@ struct restore_folder {
 /* Marks a name as taken if it is the first component of a path in the manifest. */
 void restore_folder_note(struct restore_folder *folder, const void *path, size_t length);
 
-/* Chooses the name. Returns 0, or -EEXIST if all are taken; name is then the last one tried.
+/* Chooses the name. Returns 0. If all names are taken, returns -EEXIST and sets name to the last
+ * name tried.
  *
  * backup	an open directory
  */
@@ -33,7 +35,7 @@ MUST_CHECK int restore_folder_choose(const struct restore_folder *folder, int ba
 enum {
 	/* of the same task: the backup is the incomplete target of that task */
 	RESTORE_FOLDER_SAME = 1,
-	/* of another task: the folder may have been a part of the source */
+	/* of another task: the folder was possibly a part of the source */
 	RESTORE_FOLDER_OTHER = 2,
 };
 

@@ -23,7 +23,7 @@ enum {
 	NAME_NO_CONTENT, /* the backup lacks the content of the name */
 	NAME_OTHER_CONTENT, /* the content is not a regular file, or has another size */
 	NAME_IN_BACKUP, /* the backup has the name itself, with other bytes */
-	NAME_BAD_PATH, /* a component of its path or of its content is a symlink or no directory */
+	NAME_BAD_PATH, /* a component of a path is a symlink, or a file instead of a directory */
 };
 
 struct names {
@@ -32,7 +32,7 @@ struct names {
 	struct bytes parent; /* path of the directory that is open in both trees */
 	int directory; /* open in the target; -1: none */
 	int in_backup; /* open in the backup; -1: none */
-	struct bytes scratch; /* the fields that a key of an inode is the hash of */
+	struct bytes scratch; /* the fields whose hash is the key of an inode */
 };
 
 static void close_directory(struct names *names)
@@ -97,9 +97,9 @@ static int open_content(const struct restoring *restoring, struct manifest_name 
 		       : (int)NAME_OTHER_CONTENT;
 }
 
-/* Sets *own to whether the backup has the name itself. This is so if the backup was made while the
- * file was not redundant; restore_tree() has restored it then. Returns 0, NAME_IN_BACKUP if its
- * bytes differ from the manifest, or another result. */
+/* Sets *own to whether the backup has the name itself, because the file was not redundant when the
+ * backup was made. In that case restore_tree() has restored the name. Returns 0, NAME_IN_BACKUP if
+ * the bytes of the name differ from the manifest, or another result. */
 static int check_own(const struct names *names, const struct manifest_name *name, const char *base,
 		     bool *own)
 {
@@ -155,8 +155,8 @@ static int format_key(struct names *names, const struct manifest_name *name,
 	return 0;
 }
 
-/* Sets *linkable to whether --link is in effect and all metadata of the content equals that of the
- * name. */
+/* Sets *linkable to whether --link is used and all metadata of the content equals the metadata of
+ * the name. */
 static int is_linkable(struct restoring *restoring, const struct manifest_name *name, int content,
 		       const struct stat *status, bool *linkable)
 {
@@ -220,9 +220,9 @@ static const char *reason(const struct restoring *restoring, int result)
 	case NAME_NO_DIRECTORY:
 		return "its directory is not in the backup";
 	case NAME_NO_CONTENT:
-		return "the latter is not in the backup";
+		return "the file that has its bytes is not in the backup";
 	case NAME_OTHER_CONTENT:
-		return "the latter is no file of this size";
+		return "the file that has its bytes has another size or type";
 	case NAME_IN_BACKUP:
 		return "the backup has the name itself with other bytes, which were restored";
 	case NAME_BAD_PATH:
@@ -232,8 +232,8 @@ static const char *reason(const struct restoring *restoring, int result)
 	}
 }
 
-/* Marks the files in the target as untrusted. The content is damaged in the backup, so its copy in
- * the target is damaged too, although size and time are right. */
+/* Marks the files in the target as untrusted. A file of the backup is damaged, so the restored file
+ * in the target is damaged as well, although its size and time are right. */
 static int distrust(const struct restoring *restoring)
 {
 	int r = staging_distrust(&restoring->staging);

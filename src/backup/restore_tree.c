@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Restores the names of the backup: each directory without its metadata, then its entries. The
- * metadata of directories is set in a second walk at the end. */
+/* Restores the names of the backup. The first walk makes each directory without its metadata, then
+ * its entries. A second walk at the end sets the metadata of directories. */
 
 #include <errno.h>
 #include <fcntl.h>
@@ -51,8 +51,8 @@ static int walk_failed(void *context, const char *path, int error)
 
 /* ---- directories ------------------------------------------------------------------------- */
 
-/* Ensures that the user can write to a directory. An interrupted restore may already have set the
- * final mode of the directory. */
+/* Ensures that the user can write to a directory. An interrupted restore has possibly set the final
+ * mode of the directory. */
 static int grant_access(int directory)
 {
 	struct stat status;

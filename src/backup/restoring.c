@@ -19,8 +19,8 @@
 
 /* ---- files of an interrupted restore ----------------------------------------------------- */
 
-/* Whether a time equals the wanted one as a file system stores it, rounded down: to 100 ns (NTFS),
- * 10 ms (exFAT), one or two seconds (FAT). */
+/* Returns whether the found time is the wanted time as a file system stores it. File systems round
+ * down: to 100 ns (NTFS), 10 ms (exFAT), one or two seconds (FAT). */
 static bool same_mtime(struct timespec wanted, struct timespec found)
 {
 	for (int64_t kept_ns = 1; kept_ns <= SECOND_NS; kept_ns *= 10) {
@@ -76,8 +76,8 @@ static int same_bytes(struct restoring *restoring, const struct target_file *fil
 	return r;
 }
 
-/* Whether the file system refuses a further link of the inode in links/. If so, the existing name
- * is rightly a separate file. */
+/* Returns whether the file system refuses a further link of the inode in links/. If it does, the
+ * existing name is rightly a separate file. */
 static bool is_parted(const struct restoring *restoring, const struct target_file *file)
 {
 	const struct staging *staging = &restoring->staging;
@@ -88,7 +88,7 @@ static bool is_parted(const struct restoring *restoring, const struct target_fil
 	return false;
 }
 
-/* Adds the inode to links/ again if it is missing there and has further names to get. */
+/* Adds the inode, which is missing in links/, to links/ again if it has to get further names. */
 static int link_again(const struct restoring *restoring, const struct target_file *file,
 		      const struct stat *found)
 {
@@ -101,8 +101,8 @@ static int link_again(const struct restoring *restoring, const struct target_fil
 	return 0;
 }
 
-/* Sets *same to false if the existing name is not a link of the inode in links/, though it could
- * be. */
+/* Sets *same to false if the existing name is not a link of the inode in links/, although the file
+ * system allows a further link. */
 static int check_key(const struct restoring *restoring, const struct target_file *file,
 		     const struct stat *found, bool *same)
 {
@@ -119,7 +119,8 @@ static int check_key(const struct restoring *restoring, const struct target_file
 }
 
 /* Sets *there to whether an interrupted restore has made the file. Only complete files get their
- * name, so type, size and time suffice. If the files are untrusted, the bytes are compared too. */
+ * name, so comparing type, size and time suffices. If the files are untrusted, the bytes are
+ * compared as well. */
 static int is_restored(struct restoring *restoring, const struct target_file *file, bool *there)
 {
 	const struct stat *wanted = file->status;
@@ -177,8 +178,8 @@ static int make_link(struct restoring *restoring, const struct target_file *file
 	return 0;
 }
 
-/* Clones the blocks after the hash was checked. The signature is compared at the end, as after a
- * copy, in case a program wrote to the backup meanwhile. */
+/* Checks the hash, and then clones the blocks. At the end the signature is compared, because a
+ * program could write to the backup meanwhile. */
 static int clone_bytes(struct restoring *restoring, const struct target_file *file, int to)
 {
 	struct stat now;
@@ -210,8 +211,6 @@ static int write_bytes(struct restoring *restoring, const struct target_file *fi
 			size_add(restoring->result->bytes, (uint64_t)file->status->st_size);
 	return r;
 }
-
-/* make_file() and make_node() make STAGING_FILE with all its metadata. */
 
 static int make_file(struct restoring *restoring, const struct target_file *file)
 {

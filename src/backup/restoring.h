@@ -38,9 +38,9 @@ struct target_file {
 	const struct metadata *metadata; /* of the new file */
 	const struct hash128 *hash; /* of its bytes; NULL: unknown */
 	bool linked; /* make a hard link of from */
-	const char *key; /* for staging_place(); NULL if its inode has one name */
-	unsigned long names; /* names of its inode */
-	int directory; /* O_PATH, the directory in the target that will contain it */
+	const char *key; /* for staging_place(); NULL if the inode has one name */
+	unsigned long names; /* number of names of the inode */
+	int directory; /* O_PATH, the directory in the target that will contain the file */
 	const char *name;
 };
 
@@ -60,8 +60,8 @@ const char *restoring_reason(const struct restoring *restoring, int result);
 /* Returns true if the restore must be aborted after this result. */
 bool restoring_is_fatal(int result);
 
-/* Logs that a path is not restored, and counts it. Returns 0, or -errno if the restore must be
- * aborted.
+/* Logs that a path is not restored, and counts the failure. Returns 0, or -errno if the restore
+ * must be aborted.
  *
  * path	length bytes
  */

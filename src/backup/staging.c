@@ -25,7 +25,8 @@
 
 /* ---- the state --------------------------------------------------------------------------- */
 
-/* Appends the device and mount id of the target. They change if its disk is disconnected. */
+/* Appends the device and mount id of the target. If the disk is disconnected, the mount id
+ * changes. */
 static int append_mount(struct bytes *state, int target)
 {
 	struct statx status = {0};
@@ -127,6 +128,36 @@ void staging_unmark(const struct staging *staging)
 
 /* ---- the folder -------------------------------------------------------------------------- */
 
+/* Opens a stream over a directory. The descriptor itself stays open. */
+static DIR *open_stream(int directory)
+{
+	int fd = open_beneath(directory, "", O_RDONLY | O_DIRECTORY, true);
+	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+
+	if (fd < 0)
+		errno = -fd;
+	else if (!stream)
+		(void)close(fd);
+	return stream;
+}
+
+/* Returns 0 if a directory is empty, STAGING_NOT_EMPTY if not, or -errno. Ignores one name. */
+static int check_empty(int directory, const char *ignored)
+{
+	AUTO_CLOSEDIR DIR *stream = open_stream(directory);
+	const struct dirent *entry;
+
+	if (!stream)
+		return -errno;
+	errno = 0;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
+	while ((entry = readdir(stream))) {
+		if (!is_dots(entry->d_name) && strcmp(entry->d_name, ignored) != 0)
+			return STAGING_NOT_EMPTY;
+	}
+	return -errno;
+}
+
 /* Opens the staging folder and locks it. Returns 0, STAGING_BUSY, or -errno; -ENOENT if it is
  * missing. */
 static int open_folder(struct staging *staging)
@@ -154,9 +185,9 @@ static int make_folder(struct staging *staging, const char *task)
 	return write_state(staging, task);
 }
 
-/* Opens the folder of an interrupted restore, or makes a new one. A folder without a state was
- * interrupted right after its creation; if it is empty and the target is not, right before its
- * removal. */
+/* Opens the folder of an interrupted restore, or makes a new folder. If a folder has no state, the
+ * restore was interrupted right after the folder was made. If such a folder is empty but the target
+ * has other entries, the restore was interrupted right before the folder was removed. */
 static int take_folder(struct staging *staging, const char *task)
 {
 	int r = open_folder(staging);
@@ -260,13 +291,13 @@ static int rename_new(int from, const char *old, int directory, const char *name
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* the file system does not support the flag; the caller has checked that the name is
-	 * free */
+	/* the file system does not support RENAME_NOREPLACE; the caller has checked that the name
+	 * is free */
 	return renameat(from, old, directory, name) < 0 ? -errno : 0;
 }
 
 /* Renames a file to its name. Only untrusted files are replaced. If both names are links of the
- * same inode, rename(2) does nothing, so the old name is unlinked after it. */
+ * same inode, rename(2) does nothing, so the old name is unlinked afterwards. */
 static int move(const struct staging *staging, int from, const char *old, int directory,
 		const char *name)
 {
@@ -301,8 +332,8 @@ int staging_link(const struct staging *staging, const char *key, int directory, 
 
 	if (fstatat(staging->links, key, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	/* all final names but the new one exist, and the one in links/: that one becomes the new
-	 * one */
+	/* the inode has all final names but the new one, and its name in links/. The name in links/
+	 * becomes the new name */
 	if (status.st_nlink == names)
 		return move(staging, staging->links, key, directory, name);
 	if (linkat(staging->links, key, directory, name, 0) == 0)

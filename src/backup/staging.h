@@ -8,9 +8,9 @@
  *	                       file     the file that is being made
  *	                       links/   one name for each inode that gets several names
  *
- * A file is completed here and then moved to its name by a single rename or link. So each name in
- * TARGET is that of a complete file, unless the machine crashed or the disk was disconnected. For
- * the process that has TARGET open; one thread.
+ * A file is completed in the folder and then moved to its name by a single rename or link. So each
+ * name in TARGET is that of a complete file, unless the machine crashed or the disk was
+ * disconnected. One thread.
  */
 
 #include <stdbool.h>
@@ -39,7 +39,7 @@ struct staging {
 	bool trusted; /* existing files are complete: same boot and mount, no staging_distrust() */
 };
 
-/* Makes the folder, or opens that of an interrupted restore of the same task.
+/* Makes the folder, or opens the folder of an interrupted restore of the same task.
  *
  * name		of the folder
  * task		a few lines of text that identify the manifest and the way of the restore
@@ -56,10 +56,10 @@ MUST_CHECK int staging_distrust(const struct staging *staging);
 /* Closes the folder, which stays in the target. */
 void staging_deinit(struct staging *staging);
 
-/* Removes the folder with its contents. Before that, the target gets a mark, which is an extended
- * attribute. If the restore is interrupted before staging_unmark(), staging_init() detects the mark
- * and returns STAGING_ENDING, and this function can be called again. On a file system without
- * extended attributes there is no mark. Returns 0 or -errno. */
+/* Removes the folder with its contents. Before that, gives the target a mark, which is an extended
+ * attribute. If the restore is interrupted before staging_unmark(), the next staging_init() detects
+ * the mark and returns STAGING_ENDING. Then staging_remove() can be called again. On a file system
+ * without extended attributes there is no mark. Returns 0 or -errno. */
 MUST_CHECK int staging_remove(struct staging *staging);
 
 /* Removes the mark from the target, as the last step of a restore. */
@@ -68,7 +68,7 @@ void staging_unmark(const struct staging *staging);
 /* Moves STAGING_FILE to its name in an open directory. An existing file of that name is replaced
  * only if it is untrusted.
  *
- * key	name of its inode in links/, for further names; NULL: no further names
+ * key	name of the inode in links/; NULL: the inode gets no further names
  *
  * Returns 0, STAGING_PARTED, -EEXIST or another -errno. */
 MUST_CHECK int staging_place(const struct staging *staging, const char *key, int directory,
@@ -76,14 +76,14 @@ MUST_CHECK int staging_place(const struct staging *staging, const char *key, int
 
 /* Gives the inode in links/ another name. An existing file is treated as by staging_place().
  *
- * names	final number of its names; the last one removes it from links/
+ * names	final number of names of the inode; making the last name removes it from links/
  *
  * Returns 0, STAGING_PARTED, -ENOENT if links/ does not have the inode, or another -errno. */
 MUST_CHECK int staging_link(const struct staging *staging, const char *key, int directory,
 			    const char *name, unsigned long names);
 
-/* Whether an error means that the file system refuses a further hard link. FAT refuses all; other
- * file systems limit the links of an inode. */
+/* Returns whether an error means that the file system refuses a further hard link. FAT refuses all
+ * hard links. Other file systems limit the links of an inode. */
 bool staging_is_without_links(int error);
 
 #define STAGING_FILE "file"

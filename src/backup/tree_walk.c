@@ -98,8 +98,8 @@ static int meet_item(struct walk *walk, const struct tree_dir *dir, const char *
 	return walk->visitor->item(walk->visitor->context, dir, name, status);
 }
 
-/* Stores a subdirectory in the level; passes any other entry to the visitor. Uses the type from
- * readdir(3) if that suffices. */
+/* Stores a subdirectory in the level, or passes any other entry to the visitor. Uses the type from
+ * readdir(3) if it suffices. */
 static int meet_name(struct walk *walk, const struct tree_dir *dir, const struct dirent *entry)
 {
 	struct level *level = &walk->levels[walk->depth - 1];

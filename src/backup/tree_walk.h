@@ -2,7 +2,7 @@
 #ifndef BACKUP_TREE_WALK_H
 #define BACKUP_TREE_WALK_H
 
-/* Walks a directory tree by descriptors, without following symlinks; other file systems are
+/* Walks a directory tree by descriptors. Symlinks are not followed. Mounted file systems are
  * entered. The depth is not limited, and few descriptors are open at a time. Takes memory for the
  * names of subdirectories from the root to the current directory. One thread at a time.
  */
@@ -18,8 +18,8 @@ struct tree_dir {
 	struct stat status;
 };
 
-/* Outcome of enter(): the entries of this directory are skipped, and leave() is not called for
- * it. */
+/* Outcome of enter(): the entries of the directory are skipped, and leave() is not called for the
+ * directory. */
 enum {
 	TREE_PASS_OVER = 1
 };
