@@ -8,7 +8,7 @@
 #include <time.h>
 
 enum age {
-	AGE_FUTURE, /* later than now: a clock was wrong, or a program set the time */
+	AGE_FUTURE, /* changed later than now: a clock was wrong, or a program set the time */
 	AGE_DAY,
 	AGE_WEEK,
 	AGE_MONTH, /* 30 days */
@@ -26,7 +26,7 @@ struct ages {
 	uint64_t bytes[AGE_COUNT];
 };
 
-/* Returns the age, at now, of a file whose last change was then. */
+/* Returns the age of a file at the time now. The last change of the file was at the time then. */
 enum age age_of(struct timespec then, struct timespec now);
 
 /* Returns the name of an age's upper bound, such as "a week". Static. */

@@ -18,8 +18,8 @@
 /* Folders of version control. */
 static const char *const names[] = {".git", ".svn", ".hg", ".bzr", ".jj", "_darcs", "CVS"};
 
-/* Folders that macOS and its programs show as one document, application or library; bare
- * repositories of Git. */
+/* Endings of folders that macOS and its programs show as one document, application or library, and
+ * of bare repositories of Git. */
 static const char *const endings[] = {
 	".app",          ".bundle",    ".framework",    ".photoslibrary", ".photolibrary",
 	".aplibrary",    ".lrlibrary", ".lrdata",       ".imovielibrary", ".fcpbundle",
@@ -59,16 +59,16 @@ struct folder {
 	int fd; /* O_PATH; -errno if the folder could not be opened */
 };
 
-/* Whether an error means that the caller cannot reach a file here: it is missing or access is
- * denied. After any other error a file may exist. */
+/* Returns whether an error means that the file is missing or that access is denied. After any other
+ * error the file possibly exists. */
 static bool is_absent(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV ||
 	       error == -EACCES || error == -ENODEV;
 }
 
-/* Whether the name exists. It may be a symlink, or the root of a mount that does not answer, so
- * statx follows neither. */
+/* Returns whether the name exists on the disk. statx does not follow a symlink, and does not wait
+ * for a mount that does not answer. */
 static bool is_on_disk(const struct folder *folder, const char *name)
 {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
@@ -110,7 +110,7 @@ static int has_any_marker(const struct folder *folder, bool *has)
 	return r;
 }
 
-/* Whether a folder above a source is a bundle because it contains the names of a marker. */
+/* Returns whether a folder above a source is a bundle because it contains the names of a marker. */
 static int is_marked_outside(const char *path, size_t length, bool *is)
 {
 	AUTO_FREE char *folder = strndup(path, length);
@@ -122,7 +122,7 @@ static int is_marked_outside(const char *path, size_t length, bool *is)
 	return has_any_marker(&(struct folder){.fd = fd < 0 ? -errno : fd}, is);
 }
 
-/* Whether a source is in a bundle, or is a bundle by its own name. */
+/* Returns whether a source is in a bundle, or is a bundle by its own name. */
 static int is_in_bundle(const char *source, bool *does)
 {
 	const char *at = source;
@@ -175,7 +175,7 @@ static struct bundle_memo *memo_of(const struct bundle_finder *finder, uint64_t 
 }
 
 /* Fills the chain with ids from dir upwards, until the root or a directory that has a memo. Sets
- * *bundle to the bundle of that memo, or 0. */
+ * *bundle to the bundle of that memo, or to 0 at the root. */
 static int climb(struct bundle_finder *finder, struct catalog_reader *reader, uint64_t dir,
 		 uint64_t *bundle)
 {

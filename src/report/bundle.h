@@ -3,10 +3,10 @@
 #define REPORT_BUNDLE_H
 
 /* Bundles: folders that a program manages as one object, such as .git, a photo library, a mailbox
- * or a virtual environment. To remove a file in a bundle breaks it. A folder is a bundle by its
- * name or by the names that it contains. These names are searched in the index and on the disk,
- * because options such as --exclude keep names out of the index, and folders above a source are not
- * indexed. One thread at a time.
+ * or a virtual environment. Removing a file in a bundle breaks the bundle. A folder is a bundle by
+ * its name or by the names that it contains. The contained names are searched in the index and on
+ * the disk, because options such as --exclude keep names out of the index, and folders above a
+ * source are not indexed. One thread at a time.
  */
 
 #include <stddef.h>
@@ -18,7 +18,8 @@
 struct catalog_reader;
 struct sources;
 
-/* Folders whose bundle is remembered. The bundle of any other folder is found again. */
+/* Highest number of folders whose bundle is remembered. For any other folder the bundle is searched
+ * again. */
 #define BUNDLE_MEMOS 4096
 
 struct bundle_memo {
@@ -28,23 +29,24 @@ struct bundle_memo {
 
 /* The bundles of folders in one snapshot. All zero is empty and valid. */
 struct bundle_finder {
-	struct bundle_memo *memos; /* BUNDLE_MEMOS of them, by dir modulo BUNDLE_MEMOS */
-	struct bytes chain; /* ids of folders, from the one being resolved upwards */
+	struct bundle_memo *memos; /* array of BUNDLE_MEMOS, by dir modulo BUNDLE_MEMOS */
+	struct bytes chain; /* ids of folders, from the current folder upwards */
 };
 
 void bundle_finder_free(struct bundle_finder *finder);
 
-/* Finds the outermost bundle that the directory is, or is in. Sets *bundle to the id of that
- * bundle, or to 0 if there is none. If the source itself is a bundle or is in one, *bundle is the
- * id of its root. A directory that cannot be read counts as a bundle, unless it is missing or the
- * caller has no access. Costs a few lookups and system calls for each directory without a memo.
- * Returns 0 or -errno. */
+/* Finds the outermost bundle that contains the directory or is the directory itself. Sets *bundle
+ * to the id of that bundle, or to 0 if there is none. If the source itself is a bundle or is in
+ * one, *bundle is the id of the source's root. A directory that cannot be read counts as a bundle,
+ * unless it is missing or the caller has no access. Each directory without a memo costs a few
+ * lookups and system calls. Returns 0 or -errno. */
 MUST_CHECK int bundle_find(struct bundle_finder *finder, struct catalog_reader *reader,
 			   const struct sources *sources, uint64_t dir, uint64_t *bundle);
 
 /* ---- copies that stay because they are in a bundle ------------------------------------------ */
 
-/* Bundles that are counted by path. Copies in any further bundle are counted together. */
+/* Highest number of bundles whose copies are counted for each bundle. Copies in all further bundles
+ * are counted together. */
 #define BUNDLE_TALLY_MAX 64
 
 struct bundle_count {

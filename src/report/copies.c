@@ -61,7 +61,8 @@ static int compare_paths(const struct copies *copies, size_t a, size_t b)
 	return strcmp(paths + a, paths + b);
 }
 
-/* Sets the lead, which is the lowest name by source and path, in all names from first on. */
+/* Finds the lead, which is the lowest name by source and path. Sets it in all names from first
+ * on. */
 static void choose_lead(struct copies *copies, size_t first, const struct file_record *file,
 			enum fate fate)
 {

@@ -18,9 +18,9 @@ struct catalog_reader;
 
 /* The outcome of the rules for a copy. All names of an inode have the same fate. */
 enum fate {
-	FATE_KEPT, /* stays; the redundant copies may be removed because of it */
-	FATE_REDUNDANT, /* may be removed */
-	FATE_SPARED, /* stays, though it is not the kept copy */
+	FATE_KEPT, /* the copy that stays, so that the redundant copies may be removed */
+	FATE_REDUNDANT, /* a copy that may be removed */
+	FATE_SPARED, /* a copy that stays although it is not the kept copy */
 };
 
 /* One name of one copy. */
@@ -30,15 +30,15 @@ struct copy {
 	/* The outermost bundle that contains the name (bundle.h), 0: none. Set by bundle_find()
 	 * before rules_apply(). */
 	uint64_t bundle;
-	bool stays_for_bundle; /* would be redundant if it were in no bundle */
+	bool stays_for_bundle; /* the copy would be redundant outside of a bundle */
 	uint32_t source;
-	uint32_t first_seen; /* number of the scan that found its inode */
+	uint32_t first_seen; /* number of the first scan that found the inode */
 	enum fate fate;
 	const char *
 		why; /* reason of the fate: a few words, ASCII, static; NULL before rules_apply() */
 	bool another_name; /* a hard link: not the lead of its inode */
-	size_t path; /* offset of its path, relative to the source, in the paths of struct copies */
-	/* Offset of the path of its inode's lead, which is the lowest name by source and path. */
+	size_t path; /* offset in struct copies.paths of the path, relative to the source */
+	/* Offset of the path of the inode's lead, which is the lowest name by source and path. */
 	size_t lead;
 	uint32_t lead_source;
 };
@@ -55,7 +55,7 @@ void copies_free(struct copies *copies);
 #define CLEANUP_COPIES CLEANUP(copies_free)
 
 /* Replaces the copies by all names of all inodes of the group. The inode that the view keeps is
- * first; the others are redundant and ordered by source and path. The names of an inode are
+ * first. The other inodes are redundant and ordered by source and path. The names of an inode are
  * adjacent. Takes memory for the names of one group. Returns 0 or -errno. */
 MUST_CHECK int copies_collect(struct copies *copies, struct catalog_reader *reader,
 			      const struct group_record *group);

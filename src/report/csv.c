@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The format of RFC 4180: a line of column names, then a line for each name of a file. Lines end
- * with CR LF. A path is always quoted, because it may contain line ends, commas and quotes. If a
- * path is not UTF-8, path_base64 has its bytes, by the rule of base/json_path.h; else that column
- * is empty.
+ * with CR LF. A path is always quoted, because it can contain line ends, commas and quotes. If a
+ * path is not UTF-8, the column path_base64 has its bytes, by the rule of base/json_path.h. For
+ * other paths that column is empty.
  */
 
 #include <inttypes.h>
@@ -74,7 +74,7 @@ static int append_readable(const struct output *output, struct bytes *text,
 	return r < 0 ? r : shell_name_append(text, (const char *)readable.data, readable.length);
 }
 
-/* Writes the columns that end each line: size, inode and path of this name. */
+/* Writes the last columns of a line: size, inode and path of the name. */
 static int print_name(struct printing *printing, uint64_t size, const struct copies *copies,
 		      const struct copy *name)
 {

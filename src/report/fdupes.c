@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The format of fdupes and jdupes: one path a line, an empty line between groups. Names are written
- * as they are, except on a terminal, where odd characters are quoted. */
+ * as exact bytes. Only on a terminal, odd characters are quoted. */
 
 #include <inttypes.h>
 

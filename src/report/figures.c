@@ -7,7 +7,7 @@
 #include "base/size.h"
 #include "base/words.h"
 
-/* Below this size the text of size_format() is exact already. */
+/* Below this size the text of size_format() is exact. */
 #define EXACT_BELOW_BYTES 1024
 
 #define FIGURE_TEXT_MAX 512

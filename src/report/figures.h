@@ -10,7 +10,8 @@
 #include "base/output.h"
 #include "report/summary.h"
 
-/* Prints one line: the label, then the formatted value in the column that all lines share. */
+/* Prints one line: the label, then the formatted value in a column that is the same in all
+ * lines. */
 void figure_print(struct output *output, const char *word, const char *format, ...)
 	PRINTF_LIKE(3, 4);
 
@@ -18,7 +19,7 @@ void figure_print(struct output *output, const char *word, const char *format, .
  * 0 or -ENOMEM. */
 MUST_CHECK int figure_print_path(struct output *output, const char *word, const char *path);
 
-/* Bytes that figure_size() writes at most, with the NUL. */
+/* Highest number of bytes that figure_size() writes, with the NUL. */
 #define FIGURE_SIZE_MAX 64
 
 /* Writes "2.2 GiB (2,345,678,901 bytes)", or only the bytes if the size is small. Returns text. */

@@ -11,7 +11,7 @@
 #include "base/numbers.h"
 #include "base/size.h"
 
-/* More levels mean that a damaged index has a cycle. */
+/* Highest number of levels of folders. More levels mean that a damaged index has a cycle. */
 #define LEVELS_MAX 65536
 
 void folders_free(struct folders *folders)
@@ -37,7 +37,7 @@ static void add_sum(struct folder_sum *to, const struct folder_sum *from)
 	to->folded_bytes = size_add(to->folded_bytes, from->folded_bytes);
 }
 
-/* Merges the sums so that each folder has one. */
+/* Merges the sums so that each folder has one sum. */
 static void combine(struct folders *folders)
 {
 	size_t kept = 0;
@@ -56,7 +56,8 @@ static void combine(struct folders *folders)
 	folders->count = folders->count > 0 ? kept + 1 : 0;
 }
 
-/* Adds each folder with fewer bytes than that to its parent. Sets *folded if there was any. */
+/* Adds each folder with fewer bytes than the given number to its parent. Sets *folded if any folder
+ * was added. */
 static int fold_below(struct folders *folders, const struct folders_map *map, uint64_t bytes,
 		      bool *folded)
 {
@@ -111,7 +112,7 @@ static int shrink(struct folders *folders, const struct folders_map *map)
 		uint64_t median = find_median(folders);
 
 		r = fold_below(folders, map, median + (median < UINT64_MAX), &folded);
-		if (r == 0 && !folded) /* all smaller ones are roots: fold the larger ones */
+		if (r == 0 && !folded) /* all smaller folders are roots: fold the larger folders */
 			r = fold_below(folders, map, UINT64_MAX, &folded);
 		if (r == 0 && ++rounds > LEVELS_MAX)
 			r = -EUCLEAN;
@@ -259,8 +260,8 @@ static int compare_nodes(const void *left, const void *right, void *context)
 	return order != 0 ? order : numbers_compare(b->dir, a->dir);
 }
 
-/* Makes the lists of siblings. The smallest node is prepended first, so that the largest is the
- * head of its list. */
+/* Makes the lists of siblings. Nodes are prepended, the smallest node first, so that the largest
+ * node is the head of its list. */
 static void chain_siblings(struct siblings *siblings, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -277,7 +278,7 @@ static void chain_siblings(struct siblings *siblings, size_t count)
 	}
 }
 
-/* Returns the node after this one in the order of the tree; 0: none. */
+/* Returns the next node in the order of the tree, or 0 after the last node. */
 static size_t next_node(const struct siblings *siblings, size_t node)
 {
 	if (siblings->first[node] != 0)
@@ -300,8 +301,8 @@ static void put_in_order(const struct siblings *siblings, struct folder_node *or
 	} while (node != 0);
 }
 
-/* Returns the nodes in preorder: each before its descendants, siblings by size, the largest first.
- * Takes the list. Returns NULL if there is no memory. */
+/* Returns the nodes in preorder. Each node is before its descendants, and the largest sibling is
+ * first. Takes the list. Returns NULL if there is no memory. */
 static struct folder_node *order_tree(struct folder_node *list, size_t count)
 {
 	AUTO_FREE struct folder_node *unordered = list;

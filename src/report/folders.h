@@ -3,8 +3,8 @@
 #define REPORT_FOLDERS_H
 
 /* Reclaimable bytes of each folder. The memory does not depend on the number of files and is
- * bounded for any number of folders: if there are too many, the small ones are folded into their
- * parents. No byte is lost by that, and the sum of a folder with all its descendants stays exact.
+ * bounded. If there are too many folders, the small folders are folded into their parents. Folding
+ * loses no byte, and the sum of a folder with all its descendants stays exact.
  *
  * Pure code except for the callback that finds the parent of a folder. One thread at a time. A
  * struct folders that is all zero is empty and valid.
@@ -15,13 +15,14 @@
 
 #include "base/attributes.h"
 
-/* Folders that have a sum of their own while files are added. */
+/* Highest number of folders that have a sum of their own while files are added. */
 #define FOLDERS_MAX 32768
 
-/* Levels of the tree of folders_tree(), the source included. Deeper folders are folded. */
+/* Highest number of levels in the tree of folders_tree(), including the source. Deeper folders are
+ * folded. */
 #define FOLDERS_DEPTH_MAX 32
 
-/* The sum of a folder without its subfolders, except for those folded into it. */
+/* The sum of a folder and of the subfolders that are folded into it, without other subfolders. */
 struct folder_sum {
 	uint64_t dir;
 	uint64_t bytes;
@@ -48,12 +49,16 @@ struct folders_map {
 void folders_free(struct folders *folders);
 #define CLEANUP_FOLDERS CLEANUP(folders_free)
 
-/* Adds a file of so many bytes to a folder. Returns 0 or -errno. */
+/* Adds a file to a folder.
+ *
+ * bytes	size of the file
+ *
+ * Returns 0 or -errno. */
 MUST_CHECK int folders_add(struct folders *folders, const struct folders_map *map, uint64_t dir,
 			   uint64_t bytes);
 
-/* Finishes the sums: folds each folder with fewer than bytes_min into its parent, repeatedly, until
- * only roots have fewer. Returns 0 or -errno. */
+/* Finishes the sums. Folds each folder with fewer than bytes_min into its parent, repeatedly, until
+ * only roots have fewer than bytes_min. Returns 0 or -errno. */
 MUST_CHECK int folders_finish(struct folders *folders, const struct folders_map *map,
 			      uint64_t bytes_min);
 

@@ -3,8 +3,8 @@
 #define REPORT_FORMAT_H
 
 /* The functions of an output format. report.c calls begin, then group or single for each item in
- * turn, then end. report.c checks for failures of the output; the functions return only other
- * failures, as -errno.
+ * turn, then end. report.c checks for failures of the output. The functions of the format return
+ * only other failures, as -errno.
  */
 
 #include "base/attributes.h"
@@ -52,11 +52,11 @@ static inline uint64_t format_reclaimable(const struct group_record *group,
 /* Returns "kept", "redundant" or "spared". */
 const char *format_fate(enum fate fate);
 
-/* Whether the selected part of the report shows this copy. */
+/* Returns whether the selected part of the report shows this copy. */
 bool format_shows(const struct printing *printing, const struct copy *copy);
 
-/* Sets printing->path to the path of a copy, below this path of its source. Valid until the next
- * call. Returns 0 or -errno. */
+/* Sets printing->path to the path of a copy, which begins with the given path of its source. Valid
+ * until the next call. Returns 0 or -errno. */
 MUST_CHECK int format_path(struct printing *printing, const char *source,
 			   const struct copies *copies, const struct copy *copy);
 

@@ -55,7 +55,7 @@ static void append_odd(struct html *html, const char *bytes, size_t length, uint
 	html_raw(html, with_elements ? "</i>" : "");
 }
 
-/* Returns the entity of a character that is special in markup, or NULL if it needs none. */
+/* Returns the entity of a character that is special in markup, or NULL for other characters. */
 static const char *find_entity(uint32_t code)
 {
 	switch (code) {
@@ -74,7 +74,7 @@ static const char *find_entity(uint32_t code)
 	}
 }
 
-/* Whether a code is a noncharacter of Unicode, which HTML documents must not contain. */
+/* Returns whether a code is a noncharacter of Unicode, which HTML documents must not contain. */
 static bool is_no_character(uint32_t code)
 {
 	return (code >= 0xfdd0 && code <= 0xfdef) || (code & 0xfffe) == 0xfffe;
@@ -97,7 +97,7 @@ static void append_escaped(struct html *html, const char *bytes, size_t length, 
 	}
 }
 
-/* Appends escaped text. If it is longer than HTML_NAME_MAX, its middle is replaced by an
+/* Appends escaped text. If the text is longer than HTML_NAME_MAX, its middle is replaced by an
  * ellipsis. */
 static void append_shown(struct html *html, const char *bytes, size_t length, bool with_elements)
 {

@@ -2,10 +2,10 @@
 #ifndef REPORT_HTML_H
 #define REPORT_HTML_H
 
-/* Writes HTML. Names are escaped: whatever bytes they have, a browser does not interpret them as
- * markup and they cannot mislead a reader.
+/* Writes HTML. Names are escaped, so that a browser does not interpret any bytes of a name as
+ * markup, and no name can mislead a reader.
  *
- * The first failure is stored and everything after it is discarded, so the caller checks the error
+ * The first failure is stored, and all later output is discarded. So the caller checks the error
  * once at the end. One thread at a time. A struct html that is all zero is empty and valid.
  */
 
@@ -29,17 +29,17 @@ void html_raw(struct html *html, const char *markup);
 /* Appends markup by printf(3). The arguments must not be names or other outside data. */
 void html_format(struct html *html, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Bytes of a name or path that are shown at most. Of a longer one the beginning and the end are
- * shown, with an ellipsis between them. */
+/* Highest number of bytes of a name or path that are shown. If a name is longer, its beginning and
+ * its end are shown, with an ellipsis between them. */
 #define HTML_NAME_MAX 240
 
 /* Appends a name between tags. The text direction of the name does not affect the text around it.
  * Bytes that are not UTF-8 are shown as \xNN. Control characters, invisible characters, characters
  * that change the text direction (utf8_is_unfit) and noncharacters are shown as \xNN or \uNNNN.
- * Such escapes are in an element of their own, to distinguish them from a backslash in the name. */
+ * Each escape is in an element of its own, to distinguish it from a backslash in the name. */
 void html_name(struct html *html, const char *bytes, size_t length);
 
-/* Appends a name within the quotes of an attribute. Its escapes are in no element. */
+/* Appends a name within the quotes of an attribute. The escapes are in no element. */
 void html_attribute(struct html *html, const char *bytes, size_t length);
 
 /* Appends a path within the quotes of an attribute. All bytes but unreserved characters and slashes

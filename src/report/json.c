@@ -8,8 +8,8 @@
  *	...]},
  *	...], "summary": {...}}
  *
- * or only the objects of the list, one a line (jsonl). Only one copy at a time is built in memory,
- * because a group can have 100,000 of them. Paths follow the rule of base/json_path.h.
+ * The format jsonl has only the objects of the list, one a line. Only one copy at a time is built
+ * in memory, because a group can have 100,000 copies. Paths follow the rule of base/json_path.h.
  */
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The format for xargs -0 and similar programs: each path as it is, followed by a NUL. Paths are
- * absolute, so that none can be parsed as an option.
+/* The format for xargs -0 and similar programs: the exact bytes of each path, followed by a NUL.
+ * Paths are absolute, so that no program parses a path as an option.
  */
 
 #include "report/format.h"

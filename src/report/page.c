@@ -10,8 +10,8 @@
 
 #define SOURCES_SHOWN_MAX 20
 
-/* Forbids the browser to load anything but pictures, which are in the page or beside it in the
- * view. A page opened as a file has no origin, so 'self' alone does not suffice there. */
+/* Forbids the browser to load anything but pictures, which are in the page or in the view. A page
+ * that is opened as a file has no origin, so 'self' alone does not suffice for such a page. */
 #define POLICY(pictures)                                                                        \
 	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src " \
 	"'unsafe-inline'; img-src " pictures "; base-uri 'none'; form-action 'none'\">\n"
@@ -75,7 +75,7 @@ static void write_header(const struct page_writing *writing)
 	html_raw(html, "</p>\n</header>\n");
 }
 
-/* Writes a sentence for each reason why the figures may be incomplete. */
+/* Writes a sentence for each reason why the figures are possibly incomplete. */
 static void write_caveats(const struct page_writing *writing)
 {
 	const struct report_summary *summary = &writing->facts->summary;
@@ -97,7 +97,7 @@ static void write_caveats(const struct page_writing *writing)
 			    plural(summary->pending, "file is", "files are"));
 	}
 	if (writing->facts->changed)
-		html_raw(html, "<p>Files changed while this page was made, so its figures may "
+		html_raw(html, "<p>Files changed while this page was made, so its figures can "
 			       "differ slightly from each other.</p>\n");
 	html_raw(html, "</aside>\n");
 }

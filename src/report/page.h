@@ -21,10 +21,10 @@ struct catalog;
 struct interruption;
 struct sources;
 
-/* Bytes of a picture at most. */
+/* Highest number of bytes of a picture. */
 #define PAGE_PICTURE_MAX (48UL << 10)
 
-/* Bytes of a page without its pictures at most, however long names are. */
+/* Highest number of bytes of a page without its pictures, for names of any length. */
 #define PAGE_BYTES_MAX (1UL << 20)
 
 /* All pointers are borrowed. */
@@ -34,12 +34,12 @@ struct page_settings {
 	uint64_t min_size; /* groups of smaller files are left out */
 	bool min_size_given; /* false: the min_size of the index is used */
 	struct timespec now; /* the time that ages are relative to */
-	/* The page is .twinfs/report.html of a view: it links to files of the view and shows
-	 * pictures from there. */
+	/* The page is .twinfs/report.html of a view. It links to files of the view, and its
+	 * pictures are files of the view. */
 	bool in_view;
-	/* Appends a small picture (JPEG or PNG) of a file's contents, or nothing if the file is no
-	 * picture. Called without a snapshot. Returns 0, or -errno, which aborts the page. NULL: no
-	 * pictures. */
+	/* Appends a small picture (JPEG or PNG) of a file's contents. Appends nothing if the file
+	 * is no picture. Called without a snapshot. Returns 0, or -errno, which aborts the page.
+	 * NULL: the page has no pictures. */
 	int (*picture)(void *context, uint64_t file, struct bytes *picture);
 	void *context;
 	const struct interruption *interruption; /* aborts the page with -EINTR; NULL: none */

@@ -14,7 +14,7 @@
 #include "catalog/scan.h"
 #include "source/source.h"
 
-/* Files that one snapshot reads; this takes a millisecond or two. */
+/* Highest number of files that are read in one snapshot, which takes one or two milliseconds. */
 #define PORTION 2048
 
 /* The position at which the next portion begins. */
@@ -47,8 +47,8 @@ static int parent_of(void *context, uint64_t id, uint64_t *parent)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Finds the folder of the file's lowest name by source and path, which is its lead in all
- * reports. */
+/* Finds the folder of the file's lowest name by source and path. This name is the file's lead in
+ * all reports. */
 static int find_folder(const struct gathering *g, const struct file_record *file, uint64_t *folder)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -112,8 +112,8 @@ static int name_folder(const struct gathering *g, struct page_folder *folder)
 	return 0;
 }
 
-/* Returns the bytes below which a folder is folded into its parent. At least 1, so that a folder
- * with only empty files is always folded. */
+/* Returns the number of bytes below which a folder is folded into its parent. The number is at
+ * least 1, so that a folder with only empty files is always folded. */
 static uint64_t least_of_folder(uint64_t all)
 {
 	uint64_t least = all / PAGE_FOLDERS_PART + (all % PAGE_FOLDERS_PART != 0);

@@ -17,15 +17,14 @@
 #include "report/page.h"
 #include "report/summary.h"
 
-/* Groups that are shown with their names. */
+/* Highest number of groups that are shown with their names. */
 #define PAGE_GROUPS_MAX 24
 
-/* Inodes of a group whose names are read at most. The first names of these are shown. A group can
- * have more copies than can be read in reasonable time. */
+/* Highest number of inodes of a group whose names are read. The first of these names are shown. A
+ * group can have more copies than can be read in reasonable time. */
 #define PAGE_GROUP_INODES_MAX 64
 
-/* A folder is shown if it has at least the reclaimable bytes of the index divided by this number.
- * So this is also the number of folders shown at most. */
+/* A folder is shown if it has at least the redundant bytes of the index divided by this number. */
 #define PAGE_FOLDERS_PART 400
 
 struct page_group {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Reclaimable bytes by folder: a treemap of nested boxes (report/treemap.h), and a table of the
- * same for readers who cannot see it. */
+ * largest folders for readers who cannot see the treemap. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,25 +22,25 @@
 #define BOX_BORDER 3.0
 #define BOX_HEAD 21.0
 
-/* Pixels of a box that has nested boxes at least. */
+/* Smallest size in pixels of a box that has nested boxes. */
 #define PARTED_WIDTH 64.0
 #define PARTED_HEIGHT 48.0
 
-/* Rows of the table at most. */
+/* Highest number of rows of the table. */
 #define ROWS_MAX 20
 
 /* A folder as it is shown. */
 struct cell {
 	size_t count; /* direct subfolders */
-	size_t end; /* index after its last descendant */
-	size_t label; /* offset in its path of the text that its box shows */
-	double width, height; /* of the area inside its box, pixels */
+	size_t end; /* index after the last descendant */
+	size_t label; /* offset in the folder's path of the text that the box shows */
+	double width, height; /* of the area inside the box, pixels */
 	struct treemap_box box; /* relative to the area of the enclosing box */
 	struct treemap_box
-		rest; /* relative to its own area: bytes that are in no subfolder shown */
-	bool passed; /* contains only one subfolder, whose box replaces its own */
-	bool shown; /* has a box */
-	bool parted; /* its box has nested boxes */
+		rest; /* box of the bytes that are in no shown subfolder; relative to the area */
+	bool passed; /* the folder has only one subfolder, whose box replaces the folder's box */
+	bool shown; /* the folder has a box */
+	bool parted; /* the box has nested boxes */
 };
 
 /* A box to lay out: a folder, or the rest. */
@@ -115,7 +115,8 @@ static void find_children(struct map *map)
 	}
 }
 
-/* Returns the folder whose box replaces that of a passed folder; else the folder itself. */
+/* Returns the folder whose box replaces the box of a passed folder, or the folder itself if it is
+ * not passed. */
 static size_t find_shown(const struct map *map, size_t folder)
 {
 	while (map->cells[folder].passed)
@@ -123,8 +124,8 @@ static size_t find_shown(const struct map *map, size_t folder)
 	return folder;
 }
 
-/* Lists the subfolders and the rest of a folder that are not empty, the largest first. Returns
- * their number. */
+/* Lists the subfolders and the rest of a folder, the largest first. Leaves out empty ones. Returns
+ * the number of parts. */
 static size_t list_parts(struct map *map, size_t folder)
 {
 	const struct part rest = {map->folders[folder].node.own.bytes, REST};
@@ -192,8 +193,8 @@ static void lay_out(struct map *map)
 
 /* ---- boxes -------------------------------------------------------------------------------- */
 
-/* Writes the link of a folder. Links of boxes are no stops of the Tab key: there are hundreds, and
- * the table has links to the largest folders. */
+/* Writes the link of a folder. The Tab key skips the hundreds of links of boxes, as the table has
+ * links to the largest folders. */
 static void write_link(const struct map *map, const struct page_folder *folder, bool of_box)
 {
 	size_t length = strlen(folder->path);
@@ -222,7 +223,7 @@ static void write_place(struct html *html, const struct treemap_box *box, double
 		    100 * box->height / height);
 }
 
-/* Writes the tooltip of a box. The path is last, because its text may run from right to left. */
+/* Writes the tooltip of a box. The path is last, because its text can run from right to left. */
 static void write_hint(const struct map *map, const struct folder_sum *sum, const char *path)
 {
 	struct html *html = map->writing->html;
@@ -237,7 +238,7 @@ static void write_hint(const struct map *map, const struct folder_sum *sum, cons
 	html_raw(html, "\"");
 }
 
-/* Returns the number of a shade: the more bytes, the darker. */
+/* Returns the number of a shade. A folder with more bytes has a darker shade. */
 static int shade(const struct map *map, uint64_t bytes)
 {
 	uint64_t all = map->folders[0].node.whole.bytes;
@@ -249,7 +250,7 @@ static int shade(const struct map *map, uint64_t bytes)
 	return bytes >= all / 72 ? 2 : 1;
 }
 
-/* Returns the enclosing area of a box: that of the nearest ancestor with a box. */
+/* Returns the area that encloses a box: the area of the nearest ancestor with a box. */
 static const struct cell *area_of(const struct map *map, size_t folder)
 {
 	size_t above = folder;
@@ -444,7 +445,7 @@ void page_write_folders(const struct page_writing *writing)
 	}
 	lay_out(&map);
 	html_raw(html, "<section id=\"folders\">\n<h2>Folders</h2>\n<figure>\n<figcaption>"
-		       "Redundant copies by folder. The kept copies of the same files may be in "
+		       "Redundant copies by folder. The kept copies of the same files can be in "
 		       "other folders.</figcaption>\n");
 	if (map.cells[map.top].count > 0) /* else the map would be a single box */
 		write_boxes(&map);

@@ -13,13 +13,13 @@
 #include "report/page_parts.h"
 #include "source/source.h"
 
-/* Names of one group that are shown. */
+/* Highest number of names of one group that are shown. */
 #define NAMES_MAX 5
 
-/* Bytes of a picture that the page loads from the view at most. Larger ones would load slowly. */
+/* Largest picture that the page loads from the view, in bytes. Larger ones would load slowly. */
 #define PICTURE_IN_VIEW_MAX (8UL << 20)
 
-/* Characters of a file name extension at most. Longer ones do not name a type. */
+/* Highest number of characters of a file name extension. Longer ones do not name a type. */
 #define EXTENSION_MAX 5
 
 /* ---- paths -------------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ static void write_name(const struct page_writing *writing, const struct page_gro
 	html_raw(html, "</li>\n");
 }
 
-/* Returns the number of copies without a name among those shown. */
+/* Returns the number of copies of which no name is shown. */
 static uint64_t count_unnamed(const struct page_group *group)
 {
 	uint64_t named = 0;
@@ -107,7 +107,7 @@ static void write_names(const struct page_writing *writing, const struct page_gr
 
 /* ---- pictures ----------------------------------------------------------------------------- */
 
-/* Returns the extension without its dot if it is short and alphanumeric; else "". */
+/* Returns the extension without its dot, or "" if the extension is long or not alphanumeric. */
 static const char *find_extension(const char *path)
 {
 	const char *slash = strrchr(path, '/');
@@ -126,7 +126,7 @@ static const char *find_extension(const char *path)
 	return dot + 1;
 }
 
-/* Whether a file with this extension is a picture that browsers show. */
+/* Returns whether a file with this extension is a picture that browsers show. */
 static bool is_picture(const char *extension)
 {
 	static const char *const known[] = {"jpg", "jpeg", "png", "gif", "webp"};

@@ -15,9 +15,9 @@ struct page_writing {
 	struct html *html;
 };
 
-/* A page of at least this many bytes gets no more links and tooltips. This limits a page with very
- * long names to PAGE_BYTES_MAX. The rest is 400 boxes of 130 bytes and 140 names of 2,700 bytes, if
- * all characters are escaped. */
+/* A page of at least this many bytes gets no more links, labels of boxes and tooltips. This limit
+ * keeps a page with very long names below PAGE_BYTES_MAX. After the limit, a page can get 400 boxes
+ * of 130 bytes and, if all characters are escaped, 140 names of 2,700 bytes. */
 #define PAGE_BYTES_LONG (400UL << 10)
 
 static inline bool page_has_room(const struct page_writing *writing)
@@ -25,7 +25,7 @@ static inline bool page_has_room(const struct page_writing *writing)
 	return writing->html->text.length < PAGE_BYTES_LONG;
 }
 
-/* Longest path that is linked, in bytes. The system could not open a longer path in the view. */
+/* Longest path that gets a link, in bytes. The system could not open a longer path in the view. */
 #define PAGE_LINK_MAX 4000
 
 /* The content of <style>, in pieces. NULL-terminated. */

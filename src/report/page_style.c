@@ -3,9 +3,10 @@
 
 #include "report/page_parts.h"
 
-/* Reclaimable bytes have the accent colour, the rest is grey. Words or lengths repeat what a colour
- * expresses. Each colour has a light and a dark variant. The contrast of text is at least 4.5. Each
- * piece is no longer than the string literals that C compilers must support. */
+/* The style of the page. Reclaimable bytes have the accent colour, all other things are grey. The
+ * meaning of each colour is repeated by words or lengths. Each colour has a light and a dark
+ * variant. The contrast of text is at least 4.5. Each piece is no longer than the string literals
+ * that C compilers must support. */
 const char *const page_style[] = {
 	":root{--paper:#fdfcfa;--ink:#1d2327;--soft:#5c656b;--line:#e2ded7;--wash:#f1eee9;"
 	"--accent:#a8430a;--bar:#d9641e;--grey:#8d979c;"

@@ -45,8 +45,8 @@ enum report_order {
 struct report {
 	struct catalog_reader *reader;
 	const struct sources *sources;
-	/* The path of each source as the user wrote it; text and fdupes print paths below it. Other
-	 * formats print absolute paths. */
+	/* The path of each source as the user wrote it. The formats text and fdupes print paths
+	 * that begin with it. Other formats print absolute paths. */
 	const char *const *shown;
 	const struct rules *rules; /* decide which copies are kept and which are redundant */
 	enum report_format format;
@@ -58,19 +58,19 @@ struct report {
 	/* Globs (glob_matches_within() in base/path.h). A group or file is left out if no glob
 	 * matches any of its names. NULL-terminated; NULL: all match. */
 	char *const *paths;
-	uint64_t top; /* groups or files at most; at least 1 */
+	uint64_t top; /* highest number of groups or files; at least 1 */
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
 };
 
-/* Whether the format can print only the figures. */
+/* Returns whether the format can print only the figures. */
 bool report_can_summarize(enum report_format format);
 
-/* Whether the format can print the reason of each fate. */
+/* Returns whether the format can print the reason of each fate. */
 bool report_can_explain(enum report_format format);
 
-/* Prints the report and sets *summary; its figures of groups are those of the selected groups.
- * Returns 0 or -errno; -EINTR if stop_requested(). A failure of the output is stored in output,
- * too. */
+/* Prints the report and sets *summary, whose figures of groups count only the selected groups.
+ * Returns 0, -EINTR if stop_requested(), or another -errno. A failure of the output is also stored
+ * in output. */
 MUST_CHECK int report_print(const struct report *report, struct output *output,
 			    struct report_summary *summary);
 

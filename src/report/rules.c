@@ -15,7 +15,7 @@
 
 #define NANOSECONDS 1000000000
 
-/* The rank of an inode by a rule. The lowest is preferred. */
+/* The rank of an inode by a rule. The inode with the lowest score is preferred. */
 struct score {
 	int64_t high;
 	int64_t low;
@@ -27,8 +27,8 @@ struct candidate {
 	size_t count;
 	bool trashed; /* all its names are in a trash */
 	bool bundled; /* any of its names is in a bundle */
-	const char *stays; /* why it must stay even if it is not kept; NULL: it may be removed */
-	const char *lost; /* why it is not kept; NULL: still eligible */
+	const char *stays; /* why it stays even if it is not kept; NULL: no reason found */
+	const char *lost; /* why the inode is not kept; NULL: it is still eligible */
 	struct score score; /* by the current rule */
 };
 
@@ -41,7 +41,7 @@ struct decision {
 	struct candidate *list;
 	size_t count;
 	size_t left; /* candidates that are still eligible */
-	const char *won; /* why these are preferred; NULL: no rule has decided */
+	const char *won; /* why the eligible ones are preferred; NULL: no rule has decided */
 };
 
 /* Reasons that a rule gives: for the candidates that it prefers, and for the others. */
@@ -57,7 +57,7 @@ static void decision_free(struct decision *decision)
 
 /* ---- copies that must stay ---------------------------------------------------------------- */
 
-/* Whether the name is at this path or below it. */
+/* Returns whether the name is at this path or below it. */
 static bool is_at(const struct decision *decision, const struct copy *name, const char *place)
 {
 	const char *source = decision->sources->list[name->source].path;
@@ -128,8 +128,8 @@ static void drop(struct decision *decision, struct candidate *candidate, const s
 	decision->left--;
 }
 
-/* Excludes copies in a trash, unless all copies are in one. A user who empties the trash expects
- * the other copies to exist still. */
+/* Excludes copies in a trash, unless all copies are in a trash. A user who empties the trash
+ * expects that another copy still exists. */
 static void refuse_trash(struct decision *decision)
 {
 	static const struct words words = {"not in the trash", "in the trash"};
@@ -150,7 +150,7 @@ static void refuse_trash(struct decision *decision)
 
 static void prefer_what_stays(struct decision *decision)
 {
-	/* no word for the preferred ones: each has its own in stays */
+	/* the preferred candidates need no text here: each has its reason in stays */
 	static const struct words words = {NULL, "another copy stays anyway"};
 	bool any = false;
 
@@ -168,7 +168,7 @@ static int64_t path_length(const struct decision *decision, const struct copy *n
 {
 	const char *source = decision->sources->list[name->source].path;
 
-	/* a slash joins them, except after the source "/" */
+	/* a slash joins both, except after the source "/" */
 	return (int64_t)(strlen(source) + strlen(copy_path(decision->copies, name)) +
 			 (strcmp(source, "/") != 0));
 }
@@ -285,8 +285,8 @@ static int apply_rule(struct decision *decision, const struct keep_rule *rule)
 	return 0;
 }
 
-/* Prefers copies outside of bundles. Files in a bundle are managed by a program and seldom are
- * originals: .svn, for example, has a copy of each working file. */
+/* Prefers copies outside of bundles. A program manages the files in a bundle, and these files are
+ * seldom originals. For example, .svn has a copy of each working file. */
 static void prefer_outside_bundles(struct decision *decision)
 {
 	static const struct words words = {"not in a bundle", "in a bundle"};
@@ -327,8 +327,8 @@ static enum reason reason_against(const struct copies *copies, const struct cand
 	return kept_order(&a, &b, &by) < 0 ? (enum reason)by : REASON_EARLIER;
 }
 
-/* Returns the inode that the view keeps if it is eligible, else the one that the view would choose.
- * At least one candidate must be eligible. */
+/* Returns the inode that the view keeps, if it is eligible. If not, returns the inode that the view
+ * would choose. At least one candidate must be eligible. */
 static struct candidate *choose(const struct decision *decision, uint64_t kept)
 {
 	struct candidate *best = NULL;
@@ -347,7 +347,7 @@ static struct candidate *choose(const struct decision *decision, uint64_t kept)
 }
 
 /* Sets the reasons of the view's choice. The reason of the kept inode is the last rule that was
- * needed to exclude another one. */
+ * needed to exclude another inode. */
 static void explain_choice(struct decision *decision, const struct candidate *kept)
 {
 	static const struct words words[] = {
@@ -412,8 +412,8 @@ static void set_fate(struct candidate *candidate, enum fate fate, const char *wh
 	}
 }
 
-/* Spares an inode. Names that must stay have their reason already; the others stay because of
- * them. */
+/* Spares an inode. Names that must stay have a reason already. The other names stay because of
+ * these names. */
 static void spare(struct candidate *candidate)
 {
 	bool by_name = false;
@@ -503,7 +503,8 @@ int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 
 /* ---- paths without effect ----------------------------------------------------------------- */
 
-/* Sets *does to whether the path is above this source, or is in it and indexed. */
+/* Sets *does to whether the path has an effect: it is the source, is above the source, or is
+ * indexed in the source. */
 static int concerns(const char *path, const struct source *source, struct catalog_reader *reader,
 		    bool *does)
 {

@@ -5,23 +5,23 @@
 /* The rules that decide which copy of a group is kept and which copies may be removed.
  *
  * An inode stays or is removed as a whole, because removing only some of its names frees nothing.
- * So if one name must stay, all names of the inode stay. One inode of each group is always kept,
- * and the redundant ones may be removed because of it. It is chosen in these steps:
+ * So if one name must stay, all names of the inode stay. One inode of each group is always kept, so
+ * that the redundant inodes may be removed. The kept inode is chosen in these steps:
  *
  * 0. An inode whose names are all in a trash (report/trash.h) is not eligible, and it stays. If all
  *    inodes of the group are in a trash, this step is skipped.
- * 1. Inodes that must stay are preferred: a name of theirs is protected, or outside of "only".
- * 2. The keep rules are applied in order, each to the inodes that the previous ones left equal. If
+ * 1. Inodes with a name that is protected or outside of "only" must stay, so they are preferred.
+ * 2. The keep rules are applied in order, each to the inodes that the previous rules left equal. If
  *    an inode has several names, the name with the best score counts.
  * 3. Among equal inodes, those without a name in a bundle (report/bundle.h) are preferred.
- * 4. Among equal inodes, the inode that the view keeps is kept; else the one that the view would
- *    choose: by source, then by first scan, then by path.
+ * 4. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
+ *    order decides: by source, then by first scan, then by path.
  *
  * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept.
  *
  * With between_sources, an inode is redundant only if it has no name in a source in which the kept
- * inode has a name. If two sources have several copies each, all copies in the source of the kept
- * one stay, and all copies in the other source are redundant.
+ * inode has a name. Example: two sources have several copies each. All copies in the source of the
+ * kept copy stay, and all copies in the other source are redundant.
  *
  * Reads only its arguments. One thread at a time for each struct copies and reader.
  */
@@ -37,13 +37,13 @@ struct sources;
 
 enum keep_by {
 	KEEP_SOURCE_ORDER, /* the first source of the command line */
-	KEEP_FIRST_SEEN, /* the one that the earliest scan found */
+	KEEP_FIRST_SEEN, /* the inode that the earliest scan found */
 	KEEP_OLDEST, /* lowest mtime */
 	KEEP_NEWEST, /* highest mtime */
 	KEEP_SHORTEST_PATH, /* bytes of the absolute path */
 	KEEP_LONGEST_PATH,
-	KEEP_PATH, /* one whose path matches the glob, see base/path.h */
-	KEEP_MOST_LINKED, /* st_nlink, which counts links outside of the sources too */
+	KEEP_PATH, /* an inode with a path that matches the glob, see base/path.h */
+	KEEP_MOST_LINKED, /* st_nlink, which includes links outside of the sources */
 };
 
 struct keep_rule {
@@ -63,8 +63,8 @@ struct rules {
 	bool include_bundles; /* copies in bundles are treated like others */
 };
 
-/* Sets the fate of each name of a group and its reason. Puts the kept inode first; the others stay
- * in the order of copies_collect(). At least one inode is kept, with all its names.
+/* Sets the fate of each name of a group and the reason of the fate. Puts the kept inode first. The
+ * other inodes stay in the order of copies_collect(). One inode is kept, with all its names.
  *
  * sources	the sources of the reader's index
  * copies	as set by copies_collect(), with their bundles
@@ -80,9 +80,9 @@ enum {
 	RULES_UNMATCHED = 1,
 };
 
-/* Finds a path of protect or only that has no effect: it is neither an indexed folder or file nor a
- * folder above a source. A misspelled path would protect nothing, so the caller must check this
- * before rules_apply().
+/* Finds a path of protect or only that has no effect, as it is not an indexed folder or file, and
+ * not a folder above a source. A misspelled path would protect nothing, so the caller must check
+ * all paths before rules_apply().
  *
  * unmatched	set to the path, borrowed from the rules, if RULES_UNMATCHED is returned
  *

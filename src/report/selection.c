@@ -11,10 +11,11 @@
 #include "report/rules.h"
 #include "report/sorter.h"
 
-/* Bytes that are sorted in memory: keys of 200,000 groups by size, or of 60,000 by path. */
+/* Highest number of bytes that are sorted in memory. These are the keys of 200,000 groups by size,
+ * or of 60,000 groups by path. */
 #define SORTER_BYTES (8UL << 20)
 
-/* Outcome: the report has all items that it may have (report->top). */
+/* Outcome: the report has its highest number of items (report->top). */
 enum {
 	SELECTION_FULL = 1,
 };
@@ -62,7 +63,7 @@ static bool path_is_wanted(const struct report *report, const char *path)
 	return false;
 }
 
-/* Whether a glob of the report matches one of the current names. */
+/* Returns whether a glob of the report matches one of the current names. */
 static bool any_path_is_wanted(const struct selection *selection)
 {
 	const struct copies *copies = &selection->copies;
@@ -97,7 +98,8 @@ static bool group_is_wanted(const struct selection *selection)
 	return any_path_is_wanted(selection);
 }
 
-/* Whether the names of a group must be read, because its record is not enough to select it. */
+/* Returns whether the names of a group must be read, because the record of the group is not enough
+ * to select it. */
 static bool names_matter(const struct report *report)
 {
 	const struct rules *rules = report->rules;
@@ -275,8 +277,8 @@ static int sort_single(struct selection *selection, uint64_t file, uint64_t size
 
 /* ---- groups ------------------------------------------------------------------------------- */
 
-/* Reads all groups in the order of the index. Passes each to the visitor, or to the sorter if there
- * is one. */
+/* Reads all groups in the order of the index. Passes each group to the sorter, or to the visitor if
+ * there is no sorter. */
 static int scan_groups(struct selection *selection)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -326,9 +328,8 @@ int selection_groups(const struct report *report, const struct visitor *visitor)
 
 /* ---- files without a copy ----------------------------------------------------------------- */
 
-/* Sets *alone to whether a file is known to have no copy, though other files have its size. This is
- * not known of a file that was not read.
- */
+/* Sets *alone to whether a file is known to have no copy, although other files have the same size.
+ * For a file that was not read, sets *alone to false. */
 static int has_no_copy(struct catalog_reader *reader, uint64_t file, bool *alone)
 {
 	struct content_record content;

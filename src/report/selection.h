@@ -22,8 +22,8 @@ struct single {
 /* Callbacks for selected groups and files. Each returns 0, or -errno, which aborts the
  * selection. */
 struct visitor {
-	/* copies are those of the group with their fates; NULL if the report has only figures that
-	 * do not depend on names */
+	/* copies: the copies of the group with their fates; NULL if the report has only figures
+	 * that do not depend on names */
 	int (*group)(void *context, const struct group_record *group, const struct copies *copies);
 	int (*single)(void *context, const struct single *single);
 	void *context;
@@ -35,12 +35,12 @@ struct visitor {
  * by size and count read all groups first. The order by path reads the names of all groups first,
  * and reads them again for the calls.
  *
- * Returns 0 or -errno; -EINTR if stop_requested(). */
+ * Returns 0, -EINTR if stop_requested(), or another -errno. */
 MUST_CHECK int selection_groups(const struct report *report, const struct visitor *visitor);
 
-/* Calls visitor->single for each selected file that has no copy. The order of the index is by size,
- * the smallest first, and the first call is immediate. The other orders read all files first.
- * Returns 0 or -errno; -EINTR if stop_requested(). */
+/* Calls visitor->single for each selected file that has no copy. With REPORT_BY_RECLAIMABLE, the
+ * order is that of the index, the smallest file first, and the first call is immediate. The other
+ * orders read all files first. Returns 0, -EINTR if stop_requested(), or another -errno. */
 MUST_CHECK int selection_singles(const struct report *report, const struct visitor *visitor);
 
 #endif

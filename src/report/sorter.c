@@ -12,11 +12,11 @@
 #include "base/output.h"
 #include "base/spool.h"
 
-/* Bytes of a run that are read at once. Half a gigabyte of keys in runs of 8 MiB makes 64 runs, so
- * the merge then takes 4 MiB. */
+/* Bytes of a run that are read at once. The merge takes one block of each run. Half a gigabyte of
+ * keys in runs of 8 MiB makes 64 runs, so their merge takes 4 MiB. */
 #define BLOCK_BYTES (64UL * 1024)
 
-/* Written before each key. */
+/* Header that is written before each key. */
 struct record_header {
 	uint64_t number;
 	uint64_t length; /* of the key */
@@ -178,7 +178,7 @@ int sorter_add(struct sorter *sorter, const void *key, size_t length, uint64_t n
 
 /* ---- merging ------------------------------------------------------------------------------ */
 
-/* Ensures that so many bytes of the run are in its block from its position on. */
+/* Ensures that the block of the run has the given number of bytes from its position on. */
 static int load(const struct sorter *sorter, struct run *run, size_t bytes)
 {
 	size_t there = run->block.length - run->position;
@@ -211,7 +211,7 @@ static const uint8_t *record_of(const struct run *run)
 	return run->block.data + run->position;
 }
 
-/* Ensures that the next record of a run is in its block. The run must have one. */
+/* Ensures that the next record of a run is in its block. The run must have a next record. */
 static int load_record(const struct sorter *sorter, struct run *run)
 {
 	int r = load(sorter, run, sizeof(struct record_header));

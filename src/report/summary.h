@@ -16,8 +16,8 @@ struct group_record;
 struct report_summary {
 	uint64_t groups;
 	uint64_t redundant_files; /* redundant inodes */
-	uint64_t redundant_bytes; /* their sizes */
-	uint64_t reclaimable_bytes; /* bytes that removing them would free */
+	uint64_t redundant_bytes; /* sizes of the redundant inodes */
+	uint64_t reclaimable_bytes; /* bytes that removing the redundant inodes would free */
 	uint64_t singles; /* files without a copy; set only by a report of singles */
 	uint64_t single_bytes;
 	uint64_t files; /* inodes that are not directories */
@@ -28,7 +28,10 @@ struct report_summary {
 	uint64_t pending_bytes;
 };
 
-/* Adds a group with so many redundant inodes. */
+/* Adds a group.
+ *
+ * redundant	number of its redundant inodes
+ */
 void summary_add_group(struct report_summary *summary, const struct group_record *group,
 		       uint64_t redundant);
 
@@ -46,8 +49,8 @@ struct summary_figure {
 
 #define SUMMARY_FIGURES_MAX 9
 
-/* Lists the figures for machine formats: those of singles, or those of groups. Returns their
- * number. */
+/* Lists the figures for machine formats: the figures of singles, or the figures of groups. Returns
+ * the number of figures. */
 size_t summary_list(const struct report_summary *summary, bool of_singles,
 		    struct summary_figure list[static SUMMARY_FIGURES_MAX]);
 

@@ -9,7 +9,7 @@
 #include "report/figures.h"
 #include "report/format.h"
 
-/* Bytes of the text before a path at most, with the NUL. */
+/* Highest number of bytes of the text before a path, with the NUL. */
 #define MARK_SIZE 64
 
 static int print_path(struct printing *printing, const char *mark, const struct copies *copies,
@@ -45,7 +45,8 @@ static void print_head(struct printing *printing, const struct group_record *gro
 		      copies->list[0].why, name);
 }
 
-/* Formats the text before a path: a word for the fate, or with explain the fate and its reason. */
+/* Formats the text before a path. This is a word for the fate or, with explain, the fate and its
+ * reason. */
 static void format_mark(char mark[static MARK_SIZE], const struct printing *printing,
 			const struct copy *copy)
 {

@@ -17,8 +17,8 @@
 #include "report/page.h"
 #include "source/source.h"
 
-/* Limit for decoding one picture. The processor time is limited too; this bounds processes that
- * wait. */
+/* Limit for decoding one picture. It bounds the time of a decoder that waits. The decoder itself
+ * limits its processor time. */
 #define DECODING_MS 5000
 
 /* Limit for all pictures of a page. Further files have no picture. */
@@ -39,7 +39,7 @@ static bool begins_as(const unsigned char *magic, const char *with, size_t lengt
 	return memcmp(magic, with, length) == 0;
 }
 
-/* Knows only kinds that gdk-pixbuf decodes itself or with widely installed loaders. */
+/* Recognizes only kinds that gdk-pixbuf decodes itself or with widely installed loaders. */
 const char *thumbnail_kind(int fd)
 {
 	unsigned char magic[MAGIC_BYTES];
@@ -91,7 +91,8 @@ static int start(int file, int to, pid_t *pid)
 	return -r;
 }
 
-/* Reads the picture. Returns false after a timeout, on an error, or if it has too many bytes. */
+/* Reads the picture. Returns false after a timeout, on an error, or if the picture has too many
+ * bytes. */
 static bool read_picture(int from, struct bytes *picture)
 {
 	uint64_t end = now_ms() + DECODING_MS;
@@ -116,8 +117,8 @@ static bool read_picture(int from, struct bytes *picture)
 	}
 }
 
-/* Whether the bytes begin as JPEG or PNG. The process may be compromised, so any other output is
- * discarded. */
+/* Returns whether the bytes begin as JPEG or PNG. The decoder is possibly compromised, so any other
+ * output is discarded. */
 static bool is_sound(const struct bytes *picture)
 {
 	if (picture->length < MAGIC_BYTES || picture->length > PAGE_PICTURE_MAX)
@@ -145,8 +146,8 @@ static bool decode(int file, struct bytes *picture)
 		return false;
 	}
 	whole = read_picture(from, picture);
-	/* the decoder exits before it closes the pipe, so a process that still runs is not to be
-	 * trusted; the signal does not change the status of one that has exited */
+	/* a sound decoder closes the pipe only by its exit, so a process that still runs is
+	 * untrusted; the signal does not change the status of a process that has exited */
 	(void)kill(pid, SIGKILL);
 	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
 		;

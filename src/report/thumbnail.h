@@ -2,10 +2,10 @@
 #ifndef REPORT_THUMBNAIL_H
 #define REPORT_THUMBNAIL_H
 
-/* Makes small pictures of files that contain a picture. Such a file can be crafted to attack a
- * decoder, so each is decoded in a process of its own. That process executes this program anew. It
- * has no open file but the picture and a pipe; it cannot open files, write to others, execute
- * programs or use the network; its memory and time are limited. A compromised decoder can only
+/* Makes small pictures of files that contain a picture. A file can be crafted to attack a decoder,
+ * so each file is decoded in a process of its own. The decoder process executes this program anew.
+ * The process has no open file but the picture and a pipe. It cannot open other files, execute
+ * programs or use the network. Its memory and time are limited. A compromised decoder can only
  * return a wrong picture or none. If the kernel does not support this confinement, no pictures are
  * made.
  *
@@ -31,15 +31,15 @@ struct thumbnails {
 };
 
 /* The callback "picture" of struct page_settings; context is a struct thumbnails. Blocks for at
- * most 5 seconds, and for about 20 seconds for all pictures together. Appends nothing if the file
- * cannot be read, is no picture, or is not decoded in time; this is no error. */
+ * most 5 seconds, and for about 20 seconds for all pictures together. If the file cannot be read,
+ * is no picture, or is not decoded in time, appends nothing and returns 0. */
 MUST_CHECK int thumbnail_make(void *context, uint64_t file, struct bytes *picture);
 
 /* Returns the kind of picture by the first bytes of an open file, as gdk-pixbuf names it, or
  * NULL. */
 const char *thumbnail_kind(int fd);
 
-/* The argv[0] for which the program is a decoder. */
+/* If argv[0] is this name, the program is a decoder. */
 #define THUMBNAIL_PROGRAM "twinfs-thumbnail"
 
 /* Decodes one picture from stdin to stdout. Exits the process, without a message. */

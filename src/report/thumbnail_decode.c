@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The process that decodes one picture, see report/thumbnail.h. Only this process loads gdk-pixbuf,
- * so that no other process of twinfs has its code and twinfs runs without it. */
+/* The process that decodes one picture, see report/thumbnail.h. Only this process loads gdk-pixbuf.
+ * No other process of twinfs has the code of the library, and twinfs runs without the library. */
 
 #include "report/thumbnail.h"
 
@@ -19,7 +19,8 @@
 #include "base/descriptor.h"
 #include "report/page.h"
 
-/* Pixels of the longer side: enough for screens with two device pixels per CSS pixel. */
+/* Pixels of the longer side of a small picture. They are enough for screens with two device pixels
+ * per CSS pixel. */
 #define SIDE_PIXELS 192
 
 /* A progressive JPEG of 50 megapixels takes 300 MB. */
@@ -84,8 +85,8 @@ static bool set_limits(void)
 	return set;
 }
 
-/* Whether a confinement is in force or the kernel lacks it. Landlock is only a second layer after
- * seccomp. */
+/* Returns whether a confinement is in force or the kernel does not support it. Landlock is only a
+ * second layer after seccomp. */
 static bool is_confined_or_unsupported(int result)
 {
 	return result == 0 || result == -ENOSYS || result == -EOPNOTSUPP;
@@ -148,9 +149,9 @@ static bool save(const struct library *library, GdkPixbuf *pixbuf)
 	return saved && length <= PAGE_PICTURE_MAX && write_fully(STDOUT_FILENO, data, length) == 0;
 }
 
-/* Makes the loader for the kind of the file; returns NULL if there is none. Making a loader loads
+/* Makes the loader for the kind of the file. Returns NULL if there is none. Making a loader loads
  * the module of its kind. After the confinement no module can be loaded, so loaders of the two
- * output kinds are made too. */
+ * output kinds are made here as well. */
 static GdkPixbufLoader *make_loader(struct library *library)
 {
 	const char *kind = thumbnail_kind(STDIN_FILENO);
@@ -176,7 +177,8 @@ static bool decode(const struct library *library, GdkPixbufLoader *loader)
 	return pixbuf && save(library, pixbuf);
 }
 
-/* Uses _exit(), because the confinement forbids what sanitizers do at a normal exit. */
+/* Uses _exit(), because the confinement forbids system calls that sanitizers make at a normal
+ * exit. */
 enum twinfs_exit thumbnail_main(void)
 {
 	GdkPixbufLoader *loader = NULL;

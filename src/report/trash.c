@@ -10,7 +10,7 @@ enum place {
 	PLACE_SHARED, /* .Trash, with a folder for each user */
 	PLACE_TRASH, /* a trash, which contains files/ */
 	PLACE_FILES, /* the folder of trashed files */
-	PLACE_INSIDE, /* a trashed file, or anything below one */
+	PLACE_INSIDE, /* a trashed file, or a path below a trashed folder */
 };
 
 static bool is_number(const char *text, size_t length)

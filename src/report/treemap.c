@@ -5,9 +5,9 @@
 
 /* Adjacent boxes along the shorter side of the free area. */
 struct row {
-	double side; /* its length */
-	double total; /* sum of the areas of its boxes */
-	double smallest, largest; /* areas */
+	double side; /* length of the row */
+	double total; /* sum of the areas of all boxes in the row */
+	double smallest, largest; /* areas of the smallest and the largest box */
 };
 
 /* Returns the worst aspect ratio of the boxes of a row; at least 1. */
@@ -32,7 +32,7 @@ static struct row row_with(struct row row, double area)
 }
 
 /* Positions the boxes of a row and removes the row from the free area. Because of rounding, the
- * last rows may get less area than they need, or none. */
+ * last rows can get less area than they need, or none. */
 static void place_row(const uint64_t *sizes, size_t count, double scale, struct treemap_box *free,
 		      struct treemap_box *boxes)
 {

@@ -16,7 +16,7 @@ struct treemap_box {
 
 /* Lays out one box for each size. Linear in count.
  *
- * sizes	greater than 0, the largest first; boxes have the same order
+ * sizes	greater than 0, the largest first; boxes[i] is for sizes[i]
  * area		the rectangle to divide; width and height greater than 0
  * boxes	array for count boxes
  */
