@@ -42,8 +42,8 @@
 
 enum act_kind {
 	ACT_REMOVE,
-	/* into a folder, at its path in uniques/. Names of one copy that are added in sequence stay
-	 * hard links of one file, also on another file system. */
+	/* into a folder, at the path of the copy in uniques/. Names of one copy that are added in
+	 * sequence stay hard links of one file, even on another file system. */
 	ACT_MOVE,
 	ACT_TRASH, /* into the desktop's trash */
 	ACT_LINK, /* replaced by a hard link to the kept file */
@@ -95,7 +95,7 @@ struct act_result {
 struct act_settings {
 	enum act_kind kind;
 	const struct sources *sources; /* all borrowed */
-	const char *folder; /* of the index, holds the journal */
+	const char *folder; /* index folder, which contains the journal */
 	const char *destination; /* ACT_MOVE: absolute path of a directory outside all sources */
 	bool relative; /* ACT_SYMLINK: the target is relative */
 	bool without_leases; /* if a lease is refused, size and mtime are checked instead */
@@ -119,9 +119,10 @@ struct act;
  * this index, or -errno, logged. */
 MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
 
-/* Adds a copy; both files are copied. Acts run in batches, now or at act_flush, so that one sync of
- * the journal is enough for a batch. Returns 0, ACT_CANNOT_SYNC, or -errno of the journal: then no
- * further act is possible. */
+/* Adds a copy. Both structs and their texts are copied. Acts run in batches, so that one sync of
+ * the journal is enough for a batch. A full batch runs at once, the last batch at act_flush().
+ * Returns 0, ACT_CANNOT_SYNC, or -errno of the journal. After a failure no further act is
+ * possible. */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
 
 /* Returns how many copies lost hard links in a move to another file system: a name stayed behind or

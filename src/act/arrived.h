@@ -36,8 +36,8 @@ enum {
 };
 
 /* Makes a hard link of the file for another name of the same copy. The file must have the same
- * bytes, mode, owner and attributes as the copy. No program may have written to the file since
- * arrived_note(). Both files are read again.
+ * bytes, mode, owner and attributes as the copy, and must be unchanged since arrived_note(). Both
+ * files are read again.
  *
  * Returns 0, ARRIVED_APART, -EEXIST if the name exists, or another -errno. */
 MUST_CHECK int arrived_link(struct arrived *arrived, const struct held *copy,

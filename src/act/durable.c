@@ -11,7 +11,7 @@
 #include "source/source.h"
 
 /* Coarsest resolution of time stamps on a file system with leases (FAT). A second change within
- * this time may leave ctime unchanged. */
+ * this time can leave ctime unchanged. */
 #define COARSEST_TIME_NS (2 * SECOND_NS)
 
 /* ---- the kept file ------------------------------------------------------------------------- */

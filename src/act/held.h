@@ -55,8 +55,8 @@ MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
  * writing. */
 bool held_is_unbroken(const struct held *held);
 
-/* Returns whether the kernel still blocks the writer that broke the lease. While the kernel does,
- * the bytes are those of the time since_ns.
+/* Returns whether the kernel still blocks the writer that broke the lease. While the writer is
+ * blocked, the bytes are unchanged since the time since_ns.
  *
  * since_ns	a time of clock_monotonic_ns() when the lease was unbroken
  */

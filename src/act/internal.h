@@ -61,18 +61,18 @@ void act_replace(struct one_act *act); /* ACT_LINK, ACT_SYMLINK */
 void act_dedupe(struct one_act *act);
 void act_trash(struct one_act *act);
 
-/* Compares both files. Returns true if they are two inodes with equal bytes, and
- * one_act_still_holds(). Otherwise fills in the outcome and returns false. */
+/* Compares both files. Returns true if they are two inodes with equal bytes and
+ * one_act_still_holds() returns true. If not, fills in the outcome and returns false. */
 MUST_CHECK bool one_act_verify(struct one_act *act);
 
-/* Returns true if the kept file still has its name and both leases are unbroken. Otherwise fills in
+/* Returns true if the kept file still has its name and both leases are unbroken. If not, fills in
  * the outcome and returns false. */
 MUST_CHECK bool one_act_still_holds(struct one_act *act);
 
 /* Checks that the quarantine name leads to the compared inode, that its folder is still at its
- * path, and that one_act_still_holds(). Without leases, compares the bytes once more, as a program
- * could open the copy by its path until now. If a check fails, fills in the outcome and returns
- * false. */
+ * path, and that one_act_still_holds() returns true. Without leases, compares the bytes once more,
+ * as a program could open the copy by its path until now. If a check fails, fills in the outcome
+ * and returns false. */
 MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
 
 /* Quarantines a verified copy: renames it to its quarantine name and verifies it there. If that

@@ -294,8 +294,8 @@ static void restore_copy(struct one_act *act)
 		one_act_put_back(act);
 }
 
-/* Notes the freed bytes. They are unknown if the file may still exist in a lower layer of an
- * overlay. */
+/* Notes the freed bytes. If the file possibly still exists in a lower layer of an overlay, their
+ * number is unknown. */
 static void note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
 {
 	act->result->freed_is_unknown = layer == LAYER_LOWER || layer == LAYER_UNKNOWN;

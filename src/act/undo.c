@@ -320,12 +320,12 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 		log_info("%s: interrupted move completed", quote_path(bytes_text(&path)));
 	else if (undoing->is_edited)
 		log_warning(
-			"cannot undo an interrupted link at %s: it was written to since; its "
-			"earlier content is %s beside it, and the kept file has the change, too",
+			"cannot undo an interrupted link at %s: a program wrote to the linked file "
+			"since; the earlier content is %s in the same folder",
 			quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->leftover)));
 	else if (undoing->leftover.length > 0)
 		log_warning("cannot restore the name %s after an interrupted act: another file has "
-			    "it; the file is %s beside it",
+			    "this name; the copy is %s in the same folder",
 			    quote_path(bytes_text(&path)),
 			    quote_path(bytes_text(&undoing->leftover)));
 	else

@@ -38,8 +38,9 @@ MUST_CHECK int undo_acts(struct journal *journal, struct undone *undone);
  * if another process acts on the index, or -errno. */
 MUST_CHECK int undo_acts_of(const char *folder, struct undone *undone);
 
-/* Renames a file from its quarantine name to its own name. If another file has that name, uses a
- * name beside it and returns it in leftover, which is empty otherwise. Returns 0 or -errno. */
+/* Renames a file from its quarantine name to its own name. If another file has its own name, uses a
+ * name beside that file and sets leftover to this name. If not, leftover is empty. Returns 0 or
+ * -errno. */
 MUST_CHECK int undo_rename(const struct place *place, const char *other, struct bytes *leftover);
 
 #endif

@@ -313,7 +313,7 @@ static int write_names(struct writing *writing)
 
 	while (r == 0 && writing->depth > 0) {
 		struct level *level = &writing->levels[writing->depth - 1];
-		/* a copy, as visit() may reallocate the levels */
+		/* a copy, as visit() can reallocate the levels */
 		struct child child;
 
 		if (stop_requested())

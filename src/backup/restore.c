@@ -114,8 +114,8 @@ static int check_apart(const struct restoring *restoring)
 	}
 	if (!inside && !around)
 		return 0;
-	log_error("cannot restore into %s: it is the backup %s, contains it or is in it; give "
-		  "another target",
+	log_error("cannot restore into %s: target and backup %s are one folder, or one contains "
+		  "the other; give another target",
 		  quote_path(settings->target), quote_path(settings->backup));
 	return -EINVAL;
 }
@@ -193,8 +193,8 @@ static int explain_staging(const struct restoring *restoring, int result)
 			  target);
 		return -ENOTEMPTY;
 	case STAGING_ENDED:
-		log_error("cannot restore into %s: all files are in it already, only the empty %s "
-			  "is a leftover; remove it",
+		log_error("cannot restore into %s: all files are restored already; remove the "
+			  "empty folder %s",
 			  target, restoring->result->folder);
 		return -ENOTEMPTY;
 	case STAGING_BUSY:

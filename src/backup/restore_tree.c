@@ -143,7 +143,7 @@ static int open_item(const struct restoring *restoring, const struct tree_dir *d
 }
 
 /* Formats the key in links/ of an inode of the backup. Keys of inodes on the backup's own file
- * system have no device number, so they are the same after a remount. Size and mtime distinguish
+ * system have no device number, so a remount does not change the keys. Size and mtime distinguish
  * inodes that reuse a number. */
 static void format_key(char key[static KEY_SIZE], const struct restoring *restoring,
 		       const struct stat *status)

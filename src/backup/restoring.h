@@ -77,8 +77,10 @@ MUST_CHECK int restore_tree(struct restoring *restoring);
 /* Sets the metadata of all directories below the target. Returns 0 or -errno. */
 MUST_CHECK int restore_directories(struct restoring *restoring);
 
-/* Sets the metadata of the target to that of the backup's root, with more bits added to the mode.
- * Returns 0 or -errno. */
+/* Sets the metadata of the target to the metadata of the backup's root. Returns 0 or -errno.
+ *
+ * more		bits that are added to the mode
+ */
 MUST_CHECK int restore_root(struct restoring *restoring, mode_t more);
 
 /* Restores all names of a manifest whose header was just read. Returns 0 or -errno (logged). */

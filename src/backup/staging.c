@@ -37,8 +37,8 @@ static int append_mount(struct bytes *state, int target)
 			    status.stx_dev_minor, (uint64_t)status.stx_mnt_id);
 }
 
-/* Appends the state: the task, then boot and mount. While these stay the same, no written data is
- * lost. */
+/* Appends the state: the task, then boot and mount. While boot and mount are the same, no written
+ * data is lost. */
 static int make_state(struct bytes *state, int target, const char *task)
 {
 	char boot[BOOT_ID_MAX];

@@ -33,7 +33,7 @@ struct staging {
 	const char *name; /* name of the folder in target; borrowed */
 	int folder;
 	int links;
-	bool resumed; /* files of an interrupted restore may exist */
+	bool resumed; /* files of an interrupted restore possibly exist */
 	uint64_t task; /* hash of the task */
 	long since; /* offset in the state of boot and mount; for staging_distrust() */
 	bool trusted; /* existing files are complete: same boot and mount, no staging_distrust() */

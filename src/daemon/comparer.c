@@ -52,7 +52,7 @@ struct comparer {
 
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	struct backoff backoff; /* changed files */
-	struct backoff failing; /* files that could not be read, for a reason that may pass */
+	struct backoff failing; /* files that could not be read, because of a temporary error */
 	bool retry; /* retry all files that could not be read, for any reason */
 	uint64_t sweep_ns; /* time of the next sweep */
 	struct bytes rivals; /* sizes noted since the comparison under way began */

@@ -4,7 +4,7 @@
  * requests to the follower's inbox and lists:
  *
  *	walk --enter, identify--> watch
- *	walk, recheck --again, also--> recheck_inbox --> follower
+ *	walk, recheck --retry, add_recheck--> recheck_inbox --> follower
  *	walk --failed, not_entered--> lists under the worker's lock --> follower
  */
 #include <errno.h>

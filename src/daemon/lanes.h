@@ -40,7 +40,7 @@ void lanes_note_rival(struct lanes *lanes, uint64_t size);
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size);
 void lanes_barrier(struct lanes *lanes, uint64_t ticket);
 
-/* Notes a changed file of unknown size that may be open for writing, in both lanes. */
+/* Notes a changed file of unknown size that is possibly open for writing, in both lanes. */
 void lanes_written(struct lanes *lanes, uint64_t file);
 
 /* Pass a note to both lanes. */

@@ -19,8 +19,8 @@ struct rename_trust_state {
 	struct event_set earlier; /* events of the last round of rechecks */
 };
 
-/* Sets the level for the events of the next round. Adds EVENT_REPLACED to names that also arrived
- * in the last round.
+/* Sets the level for the events of the next round. Adds EVENT_REPLACED to names that had an event
+ * in the last round as well.
  *
  * purged	the index has no file without a name, so no rename can give such a file a name
  *

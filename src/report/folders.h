@@ -71,7 +71,7 @@ struct folder_node {
 	struct folder_sum whole; /* the folder with all its descendants */
 };
 
-/* Makes the tree of the finished sums. The first node stands for all sources. Each node is before
+/* Makes the tree of the finished sums. The first node is that of all sources. Each node is before
  * its descendants, and siblings are ordered by size, the largest first. The caller must free list.
  * Returns 0 or -errno. */
 MUST_CHECK int folders_tree(const struct folders *folders, const struct folders_map *map,

@@ -44,7 +44,7 @@ struct decision {
 	const char *won; /* why the eligible ones are preferred; NULL: no rule has decided */
 };
 
-/* Reasons that a rule gives: for the candidates that it prefers, and for the others. */
+/* Reasons that a rule gives: for the preferred candidates, and for all other candidates. */
 struct words {
 	const char *won;
 	const char *lost;
