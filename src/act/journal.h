@@ -54,7 +54,7 @@ struct intent {
 	uint64_t kept_inode; /* INTENT_LINK: inode that the link leads to */
 	/* inode of the file that the copy becomes on another file system; 0: none yet */
 	uint64_t made_inode;
-	int64_t made_born_ns; /* its time of birth; 0: unknown */
+	int64_t made_born_ns; /* time of birth of that file; 0: unknown */
 	const char *target; /* INTENT_SYMLINK */
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none */
 	/* absolute path of the copy's bytes in a rescue folder; NULL: none */

@@ -10,8 +10,8 @@
 /* AT_HANDLE_FID of Linux 6.5: a file handle that identifies a file but cannot open it. */
 #define HANDLE_FID 0x200
 
-/* File handle of overlayfs (fs/overlayfs/overlayfs.h of Linux: OVL_FILEID_V1, struct ovl_fh and
- * ovl_fb): three bytes of padding, then version, magic number, length, flags. */
+/* File handle of overlayfs: three bytes of padding, then version, magic number, length, flags. See
+ * OVL_FILEID_V1, struct ovl_fh and struct ovl_fb in fs/overlayfs/overlayfs.h of Linux. */
 #define OVERLAY_HANDLE 0xf8
 #define OVERLAY_VERSION 0
 #define OVERLAY_MAGIC 0xfb

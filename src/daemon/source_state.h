@@ -36,8 +36,8 @@ unsigned int source_states_queues(const struct source_state *list, size_t count)
 /* Polls all sources, as there are no event queues. */
 void source_states_poll_all(struct source_state *list, size_t count);
 
-/* Requires a walk of a source and of all other sources on its file system, as a changed file can
- * have links in any of these sources. */
+/* Requires a walk of a source and of all other sources on its file system. A changed file can have
+ * links in any of these sources. */
 void source_states_require_walk(struct source_state *list, const struct sources *sources,
 				uint32_t source);
 

@@ -118,8 +118,8 @@ int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64
 	return 0;
 }
 
-/* For qsort_r(3): the kept inode first, then inodes by their leads; within an inode the lead
- * first. */
+/* Compares copies for qsort_r(3). The kept inode is first, and the other inodes are ordered by
+ * their leads. Within an inode, the lead is first. */
 static int compare_copies(const void *left, const void *right, void *context)
 {
 	const struct copies *copies = context;

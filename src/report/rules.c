@@ -27,7 +27,7 @@ struct candidate {
 	size_t count;
 	bool trashed; /* all its names are in a trash */
 	bool bundled; /* any of its names is in a bundle */
-	const char *stays; /* why it stays even if it is not kept; NULL: no reason found */
+	const char *stays; /* why the inode stays even if it is not kept; NULL: no reason found */
 	const char *lost; /* why the inode is not kept; NULL: it is still eligible */
 	struct score score; /* by the current rule */
 };
@@ -41,7 +41,7 @@ struct decision {
 	struct candidate *list;
 	size_t count;
 	size_t left; /* candidates that are still eligible */
-	const char *won; /* why the eligible ones are preferred; NULL: no rule has decided */
+	const char *won; /* why eligible candidates are preferred; NULL: no rule has decided */
 };
 
 /* Reasons that a rule gives: for the preferred candidates, and for all other candidates. */

@@ -80,9 +80,9 @@ enum {
 	RULES_UNMATCHED = 1,
 };
 
-/* Finds a path of protect or only that has no effect, as it is not an indexed folder or file, and
- * not a folder above a source. A misspelled path would protect nothing, so the caller must check
- * all paths before rules_apply().
+/* Finds a path of protect or only that has no effect. Such a path is not an indexed folder or file,
+ * and not a folder above a source. A misspelled path would protect nothing, so the caller must
+ * check all paths before rules_apply().
  *
  * unmatched	set to the path, borrowed from the rules, if RULES_UNMATCHED is returned
  *

@@ -3,8 +3,9 @@
 #define REPORT_SORTER_H
 
 /* Sorts numbers by keys in bounded memory. If the keys do not fit, sorted runs are written to an
- * unnamed file in $TMPDIR or /tmp and merged (Knuth, The Art of Computer Programming 3, 5.4). Takes
- * n log n comparisons. Each key in the file is written and read once. One thread at a time.
+ * unnamed file in $TMPDIR or /tmp. The runs are merged as in Knuth, The Art of Computer Programming
+ * 3, 5.4. Takes n log n comparisons. Each key in the file is written and read once. One thread at a
+ * time.
  */
 
 #include <stddef.h>
