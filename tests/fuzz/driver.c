@@ -29,7 +29,7 @@
 #define INPUT_MAX ((size_t)64 << 10)
 #define SAID_MAX ((size_t)64 << 10)
 
-/* An input that takes longer hangs. */
+/* An input that runs longer is reported as hanging. */
 #define INPUT_SECONDS_MAX 60
 
 /* The output of earlier inputs is dropped after this many inputs. */
@@ -57,8 +57,8 @@ struct samples {
 /* The memory that parent and child share. */
 struct shared {
 	uint64_t done; /* inputs */
-	bool at_end; /* all inputs ran: later output concerns all of them */
-	const char *path; /* of the current sample; NULL: the input was generated */
+	bool at_end; /* all inputs ran; later output belongs to no single input */
+	const char *path; /* path of the current sample; NULL: the input was generated */
 	size_t length;
 	uint8_t data[INPUT_MAX];
 };
@@ -155,7 +155,7 @@ static size_t piece_length(uint64_t *state, size_t limit)
 	return below(state, below(state, limit + 1) + 1);
 }
 
-/* Replaces length bytes at a position by others, if there is room. */
+/* Replaces length bytes at a position by other bytes, if there is room. */
 static void replace(struct shared *input, size_t at, size_t length, const uint8_t *with,
 		    size_t with_length)
 {
@@ -191,7 +191,7 @@ static void change_byte(struct shared *input, size_t at, uint64_t *state)
 	}
 }
 
-/* Inserts a piece of this or another input, or replaces a piece by it. */
+/* Inserts a piece of this or another input, or overwrites a part of this input with it. */
 static void change_piece(struct shared *input, const struct samples *samples, uint64_t *state)
 {
 	const struct sample *from = &samples->list[below(state, samples->count)];

@@ -39,8 +39,8 @@ static inline uint64_t take_number(struct input *input, size_t bytes)
 	return number;
 }
 
-/* Takes the bytes up to the next NUL, or to the end. The caller frees the text. It is allocated
- * with exactly its length, so that a sanitizer detects reads beyond it. */
+/* Takes the bytes up to the next NUL, or to the end. The caller frees the text. The text is
+ * allocated with exactly its length, so that a sanitizer detects reads beyond it. */
 static inline char *take_text(struct input *input)
 {
 	size_t length = input->left > 0 ? strnlen((const char *)input->at, input->left) : 0;

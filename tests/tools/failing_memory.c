@@ -9,7 +9,8 @@
  *	MEMORY_FAILS=NUMBER	instead: the first allocation by that stack fails, and the file gets
  *				the stack
  *
- * Needs glibc 2.35, whose own functions allocate by the same names, so that these fail too.
+ * Needs glibc 2.35. Allocations in functions of glibc fail, too, because glibc calls these
+ * allocators by the same names.
  */
 
 #include <dlfcn.h>
@@ -30,7 +31,7 @@
 
 #define FRAMES_MAX 32
 #define STACKS_MAX (1 << 15)
-#define REPORT_BYTES ((size_t)1 << 20) /* with zeros behind the text */
+#define REPORT_BYTES ((size_t)1 << 20) /* length of the file; zeros follow the text */
 
 /* The functions of glibc that the functions below override. */
 void *__libc_malloc(size_t bytes);
@@ -39,14 +40,14 @@ void *__libc_realloc(void *block, size_t bytes);
 void *__libc_memalign(size_t alignment, size_t bytes);
 
 static bool is_active;
-/* Text in a file that is mapped at the start. Later the process may be unable to open it, and
- * closes unknown descriptors. */
+/* The mapped report file. It is mapped at the start, because the process later closes unknown
+ * descriptors and can be unable to open the file. */
 static char *report;
 static _Atomic size_t *reported; /* bytes, shared with forked processes */
 static uint64_t fails; /* 0: none */
 static atomic_bool has_failed;
 static _Atomic uint64_t seen[STACKS_MAX];
-/* A backtrace can allocate memory itself. */
+/* Set during a backtrace, which can itself allocate memory. */
 static _Thread_local bool is_looking __attribute__((tls_model("initial-exec")));
 
 static uint64_t number_of(void *const *frames, int count)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Preloaded into twinfs, disables leases as on NFS and CIFS: fcntl(2) refuses F_SETLEASE with
- * EINVAL. It is built with the same size of off_t as twinfs, so that the name of the function is
- * the one that twinfs calls. */
+ * EINVAL. It is built with the same size of off_t as twinfs, so that it defines the function that
+ * twinfs calls. */
 
 #include <errno.h>
 #include <fcntl.h>

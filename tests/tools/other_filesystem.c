@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
 /* Preloaded into twinfs, changes the type of every file system (f_type of statfs(2)) to the
- * hexadecimal number OTHER_FILESYSTEM. If OTHER_FILESYSTEM_OF_FILES is set, this holds for
- * regular files only; folders, such as that of the index, keep their type. It is built with the
- * same size of off_t as twinfs, so that the name of the function is the one that twinfs calls. */
+ * hexadecimal number OTHER_FILESYSTEM. If OTHER_FILESYSTEM_OF_FILES is set, only the type for
+ * regular files changes; folders, such as that of the index, keep their type. It is built with the
+ * same size of off_t as twinfs, so that it defines the functions that twinfs calls. */
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -7,12 +7,13 @@
  *
  * Requests are served one at a time in the order of their arrival. Sorting is the task of the
  * kernel's scheduler, as with a real disk. A request that begins where the last one ended takes the
- * time of its transfer. Any other request takes, before that,
+ * time of its transfer. Any other request takes this time before its transfer:
  *
  *	settle + (full - settle) * sqrt(distance / size of the disk) + half a turn
  *
  * full is chosen such that the seek between two random places takes --seek-ms on average. If the
- * place is a little ahead, the head waits until the platter passed the bytes between instead.
+ * offset is only a little ahead, the head does not seek: it waits until the bytes in between have
+ * passed.
  *
  * --log FILE: a line for each request: its end in simulated microseconds, its kind (read, write,
  * flush), offset, length, and whether the head had to move (seek) or not (-).

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Preloaded into twinfs, keeps each process that decodes a picture from exiting after it wrote
- * the result, as a process under the control of a malicious picture could. With STAYS_SILENT, it
- * closes its end of the pipe before. */
+/* Preloaded into twinfs, keeps each process that decodes a picture from exiting after it wrote the
+ * result, as a process under the control of a malicious picture could. If STAYS_SILENT is set, the
+ * process closes its end of the pipe first. */
 
 #include <errno.h>
 #include <stdlib.h>

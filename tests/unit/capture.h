@@ -2,7 +2,7 @@
 #ifndef CAPTURE_H
 #define CAPTURE_H
 
-/* Captures what the code under test writes to stdout or stderr. The test must have one thread. */
+/* Captures the output of the code under test on stdout or stderr. The test must have one thread. */
 
 #include <assert.h>
 #include <stdio.h>

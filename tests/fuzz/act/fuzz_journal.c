@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Journals of acts. Whatever a crash left in a journal, intents that cannot be undone stay, and
- * those that were undone are removed. Later intents are found again; otherwise a file would stay
- * under a temporary name forever. An input has a byte with a bit for each intent that cannot be
- * undone, the inode number of a copy in 8 bytes, then the journal. */
+/* Journals of acts. For any journal that a crash left, intents that cannot be undone stay. Intents
+ * that were undone are removed. Later intents are found again, so that no file stays under a
+ * temporary name. An input has a byte with a bit for each intent that cannot be undone, the inode
+ * number of a copy in 8 bytes, then the journal. */
 
 #include <fcntl.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 struct handled {
 	uint64_t digests[HANDLED_MAX]; /* of all fields of an intent */
 	size_t count;
-	uint64_t leave; /* a bit for each by its position: it stays */
+	uint64_t leave; /* bit i is set if intent i stays */
 };
 
 static char folder[64];
@@ -110,7 +110,7 @@ static struct handled settle(uint64_t leave)
 	return handled;
 }
 
-/* Whether the intents are exactly those that stayed before. */
+/* Whether the intents now are exactly the intents that stayed before. */
 static bool are_what_was_left(const struct handled *before, const struct handled *now)
 {
 	size_t count = 0;
@@ -125,7 +125,7 @@ static bool are_what_was_left(const struct handled *before, const struct handled
 }
 
 /* Simulates an act that is killed right after it synced its intent. Returns the digest of the
- * intent, 0 if no number was left. */
+ * intent, or 0 if all numbers of intents were used. */
 static uint64_t intend(uint64_t inode)
 {
 	struct handled old = {.leave = UINT64_MAX};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Complete manifests. A manifest that is read to its end has each name once and in order. A
- * prefix of it, or more bytes, are refused. If the first byte of an input is odd, a valid end is
- * appended, which mutations would never find. */
+/* Complete manifests. A manifest that is read to its end has each name once and in order. A prefix
+ * of the manifest is refused, and so is a manifest with additional bytes. If the first byte of an
+ * input is odd, a valid end is appended, which mutations would never find. */
 
 #include <stdbool.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 /* Number of prefixes of a manifest that are tried. */
 #define PIECES_MAX 8
 
-/* Writes these bytes to a file, which is the same for all inputs. */
+/* Writes the data to a file and returns its descriptor. All inputs use one file. */
 static int file_of(const void *data, size_t length)
 {
 	static int fd = -1;
@@ -26,7 +26,7 @@ static int file_of(const void *data, size_t length)
 	return fd;
 }
 
-/* Checks each name against the one before. */
+/* Checks that each name is after the previous name. */
 static int read_names(struct manifest_reader *reader, uint64_t *names)
 {
 	struct bytes before CLEANUP_BYTES = {0};

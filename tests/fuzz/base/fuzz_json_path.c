@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Paths of any bytes are unchanged after they were written to JSON and read again, and so is
- * base64. */
+/* A path of any bytes is unchanged after it was written to JSON and read again. Bytes are unchanged
+ * after they were encoded as base64 and decoded. */
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Command lines. No word is lost or invented, a permuted command line has the same result when
- * it is parsed again, and an item of -o has the effect of the option of that name. An input has
- * the words, each with a NUL. */
+/* Command lines. No word is lost or invented. A permuted command line has the same result when it
+ * is parsed again. An item of -o has the effect of the option of that name. An input has the words,
+ * each with a NUL. */
 
 #include <stdbool.h>
 

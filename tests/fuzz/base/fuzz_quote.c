@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Quoted names. Whatever the bytes are, the result has only printable characters. */
+/* Quoted names. For any bytes, the result has only printable characters. */
 
 #include "base/quote.h"
 #include "base/utf8.h"

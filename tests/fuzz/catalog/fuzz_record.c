@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Records and keys of the index. A decoded record is encoded to the same values in no more
- * bytes. Keys have the order of their numbers. The first byte selects the kind of the rest. */
+/* Records and keys of the index. A decoded record is encoded to the same values in no more bytes.
+ * Keys have the order of their numbers. The first byte of an input selects how the other bytes are
+ * used. */
 
 #include "catalog/record.h"
 #include "fuzz.h"

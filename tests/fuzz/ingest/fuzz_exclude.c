@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Globs. --exclude omits what a glob matches and all below it, and matching a name and a path
- * has the same result. An input has two globs, the path of a folder and a name, each with a NUL. */
+/* Globs. --exclude omits each name that a glob matches, and all names below it. Matching a name in
+ * a folder and matching its path have the same result. An input has two globs, the path of a folder
+ * and a name, each with a NUL. */
 
 #include <stdbool.h>
 
@@ -23,7 +24,7 @@ static size_t stars(const char *glob)
 	return count;
 }
 
-/* Whether it is a path as in a walk: without empty components. */
+/* Whether the path is relative and without empty components, like the paths of a walk. */
 static bool is_relative_path(const char *path)
 {
 	return path[0] != '/' && strstr(path, "//") == NULL &&

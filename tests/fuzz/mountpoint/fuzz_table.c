@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Lines of /proc/self/mountinfo. A mount point is found by any name, and no line damages the
- * table. An input has the path of a mount point, a type and a line, each with a NUL. */
+/* Lines of /proc/self/mountinfo. A mount point of any name is found, and no line damages the table.
+ * An input has the path of a mount point, a type and a line, each with a NUL. */
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Names of copies. The name of a path leads back to the path, and a name finds only a path that
- * has it. An input has an id in 14 bytes, then a path. */
+/* Names of copies. The name that was made of a path is decoded to that path. A lookup of a name
+ * finds only a path with that name. An input has an id in 14 bytes, then a path. */
 
 #include <stdbool.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Measures the work that no duplicate finder can avoid, as fast as this machine can do it. This is
- * the floor that scripts/bench compares with.
+/* Measures the work that no duplicate finder can avoid, as fast as this machine can do it.
+ * scripts/bench compares twinfs with this floor.
  *
- *   floor walk THREADS FOLDER...   lists every directory and has the attributes of every name,
+ *   floor walk THREADS FOLDER...   lists every directory and gets the attributes of every name,
  *                                  on the file system of each folder; prints how many names
  *   floor read THREADS <LIST       reads the first bytes of files; prints how many bytes
  *   floor verify THREADS <LIST     the same, and checks that no program wrote to them meanwhile: a
@@ -36,7 +36,8 @@ enum {
 	READ_BYTES = 128 * 1024, /* fits in the second level cache */
 };
 
-/* Referenced while it is listed and while folders in it are still to be opened. */
+/* A folder. References are held while it is listed and while folders in it are still to be
+ * opened. */
 struct folder {
 	struct folder *parent;
 	struct folder *next;
@@ -55,7 +56,7 @@ struct work {
 	atomic_ullong names;
 };
 
-/* A list of files and the next folder of it. */
+/* A list of files, and the position of the next folder in the list. */
 struct list {
 	char *text;
 	size_t length;
@@ -100,7 +101,8 @@ static void folder_drop(struct folder *folder)
 	free(folder);
 }
 
-/* Examines one name. A folder that has to be listed, too, is put before the others found. */
+/* Examines one name. If the name is a folder of the same device, it is put before the folders found
+ * so far. Returns the first folder found. */
 static struct folder *look(struct folder *folder, const char *name, struct folder *found)
 {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;

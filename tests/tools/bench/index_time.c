@@ -57,8 +57,8 @@ static void *next_of(const char *name)
 	return function;
 }
 
-/* Defines a function of LMDB that calls the real one and counts. Racing threads find the same
- * one. */
+/* Defines a function of LMDB that calls the real function and measures its time. If threads race,
+ * all of them find the same real function. */
 #define TIMED(name, parameters, ...)                          \
 	int name parameters                                   \
 	{                                                     \

@@ -5,9 +5,9 @@
  *   measure REPORT LIMIT COMMAND...
  *
  * LIMIT is in seconds; a command that takes longer is killed. max_rss is the value of the kernel,
- * max_anon the largest RssAnon of the first process among samples every SAMPLE_MS, both in bytes.
- * This is a program of its own, because a new process inherits max_rss from the one that starts it,
- * and that of an interpreter would hide smaller values. */
+ * in bytes. max_anon is the largest RssAnon of the first process, in bytes, sampled every
+ * SAMPLE_MS. This is a separate program because a new process inherits max_rss from its parent. The
+ * max_rss of an interpreter would hide smaller values. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -82,7 +82,8 @@ static void test_open_intents_are_handled_in_reverse_order(void **state)
 	assert_int_equal(resolve_journal(folder, false).count, 0);
 }
 
-/* Otherwise a power cut in between would leave a file under its temporary name forever. */
+/* If the end was synced before the act, a power cut in between would leave a file under its
+ * temporary name forever. */
 static void test_end_is_not_synced_before_the_act(void **state)
 {
 	const struct folder *folder = *state;

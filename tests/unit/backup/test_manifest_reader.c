@@ -41,7 +41,7 @@ static void make_manifest(struct bytes *text, const char *const *paths)
 	add_end(text, lines);
 }
 
-/* The messages of the last read. */
+/* The message of the last read. */
 static const char *said;
 
 static int read_all(const void *data, size_t length, uint64_t *names)

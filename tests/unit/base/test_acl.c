@@ -36,10 +36,10 @@ static const struct {
 } cases[] = {
 	{0, ACL_USER, 5, 5, 0, 02750, 02700}, /* the file's group has no permission */
 	{5, ACL_USER, 5, 5, 0, 0750, 0750},   {7, ACL_USER, 7, 5, 5, 0755, 0755},
-	{5, ACL_USER, 0, 5, 5, 0755, 0700}, /* the named user may be a member of the group */
-	{5, ACL_GROUP, 0, 5, 5, 0755, 0750}, /* a member of the named group may be among others */
-	{5, ACL_GROUP, 7, 4, 5, 0745, 0744}, /* the mask limits the others too */
-	{7, ACL_USER, 7, 7, 7, 0640, 0640}, /* never more than the mode allowed */
+	{5, ACL_USER, 0, 5, 5, 0755, 0700}, /* the named user can be a member of the group */
+	{5, ACL_GROUP, 0, 5, 5, 0755, 0750}, /* "others" can be members of the named group */
+	{5, ACL_GROUP, 7, 4, 5, 0745, 0744}, /* the mask also limits the permissions of others */
+	{7, ACL_USER, 7, 7, 7, 0640, 0640}, /* the result has no permission that the mode lacks */
 };
 
 static void test_mode_without_the_acl_allows_no_more_to_anyone(void **state)

@@ -161,7 +161,7 @@ static void test_thread_has_the_permissions_of_the_caller_only(void **state)
 	caller_revert();
 }
 
-/* A thread that reports its credentials on request. */
+/* A thread that reports its user id on request. */
 struct other {
 	int asked[2]; /* a pipe */
 	uid_t uid;
@@ -200,9 +200,9 @@ static void test_other_threads_keep_their_credentials(void **state)
 
 #define NO_NAMESPACE 101
 
-/* How many scheduling settings of the thread a process of that user can change. It tries from a
- * user namespace of its own, where it has all capabilities: the kernel requires at least those
- * that the thread is permitted. */
+/* Returns how many scheduling settings of the thread a process of that user can change. The process
+ * tries in a new user namespace, where it has all capabilities. The kernel requires at least the
+ * permitted capabilities of the thread. */
 static int change_scheduling_as(uid_t uid, pid_t thread)
 {
 	const struct sched_param none = {0};

@@ -100,7 +100,7 @@ static void test_data_of_any_size_is_copied(void **state)
 	}
 }
 
-/* Writes to the file whenever bytes of it were copied. Each write gets another time stamp. */
+/* Writes to the file after each copied part of it. Each write changes the time stamp. */
 static void write_meanwhile(void *context, uint64_t bytes)
 {
 	static time_t now;

@@ -19,7 +19,7 @@
 #include "folder.h"
 #include "unit_test.h"
 
-/* A folder with some of everything, which each test may use and none changes:
+/* A folder with names of several kinds, which all tests share and no test changes:
  *
  *   file  sub/file  link -> file  dirlink -> sub  fifo  up -> ..
  */

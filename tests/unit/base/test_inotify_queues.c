@@ -46,7 +46,7 @@ static void test_own_watches_are_found_as_far_as_there_is_room(void **state)
 	assert_true(inodes[0] == status.st_ino);
 	inotify_watched_by_all(&watched);
 	assert_int_equal(watched.count, 2);
-	inotify_watched_by_all(&watched); /* no room */
+	inotify_watched_by_all(&watched); /* no room for another number */
 	assert_int_equal(watched.count, 2);
 	assert_int_equal(close(queue), 0);
 }

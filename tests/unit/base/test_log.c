@@ -178,7 +178,7 @@ static void *say_many(void *letter)
 	return NULL;
 }
 
-/* Through a pipe, which is the usual stderr of a service. */
+/* The lines go through a pipe, which is the usual stderr of a service. */
 static void test_lines_of_threads_do_not_mix(void **state)
 {
 	pthread_t threads[THREADS];

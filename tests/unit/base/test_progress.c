@@ -223,8 +223,8 @@ static int become_terminal(int *other_end)
 	return original;
 }
 
-/* The output arrives in pieces. If the other side is closed and all was read, read(2) fails with
- * EIO. */
+/* Reads output that arrives in pieces. If the terminal is closed and all output was read, read(2)
+ * fails with EIO. */
 static void read_to_end(int fd, char *text, size_t size)
 {
 	size_t length = 0;

@@ -134,7 +134,8 @@ static inline void audit_entry(struct audit *a, struct span key, struct span fie
 	}
 }
 
-/* Checks that the name has an id and, if the file is in a group, a record in TABLE_PLACE. */
+/* Checks that the name has an id. If its file is in a group, the name must have a record in
+ * TABLE_PLACE. */
 static inline void audit_place(struct audit *a, const struct file_name *name, uint64_t group)
 {
 	struct key key = key_pair(group, name->id);
@@ -313,7 +314,8 @@ static inline void audit_record(struct audit *a, enum table table, struct span k
 		audits[table](a, key, fields);
 }
 
-/* Checks all records of a table. Uses a separate cursor, as the checks move those of the reader. */
+/* Checks all records of a table. Uses a separate cursor, because the checks move the cursors of the
+ * reader. */
 static inline void audit_table(struct audit *a, enum table table)
 {
 	struct span key, fields;

@@ -41,7 +41,7 @@ struct fixture {
 	size_t touched_count;
 };
 
-/* Uses a tmpfs if there is one, so that a commit does not wait for a disk. */
+/* Makes the folder on a tmpfs if one exists, so that a commit does not wait for a disk. */
 static inline void fixture_make_folder(char folder[64])
 {
 	folder_make(folder, access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
@@ -427,7 +427,7 @@ static inline uint64_t new_file(struct fixture *f, uint64_t dir, const char *nam
 	return id_at(f, dir, name);
 }
 
-/* Adds files of this size to the first source; ids are in ascending order. */
+/* Adds count files of this size to the first source. Their ids are ascending. */
 static inline void new_files(struct fixture *f, uint64_t size, uint64_t *ids, size_t count)
 {
 	static uint64_t inode = 5000;

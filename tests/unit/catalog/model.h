@@ -29,15 +29,15 @@ struct model_dir {
 
 struct model_inode {
 	bool used; /* known to the index, perhaps as an orphan */
-	bool owner; /* its inode number means this file, not a later one */
-	uint64_t id; /* 0: not looked up yet */
+	bool owner; /* a later file does not have its inode number */
+	uint64_t id; /* 0: not yet looked up in the index */
 	struct attributes attributes;
 	uint32_t first_seen;
 	int names;
 	bool touched; /* since the last check of the index */
 	uint32_t touches; /* the count in the index at the last check */
 	uint64_t prefix;
-	int group; /* its group; it is a member while it has names */
+	int group; /* its group, of which it is a member while it has names */
 	uint64_t lost; /* model.comparisons when its last name was removed */
 	int error;
 };
@@ -142,7 +142,7 @@ static inline void model_update(struct model *m, int inode, const struct attribu
 	i->attributes = *attributes;
 }
 
-/* An orphan gets a name again. Files that were compared meanwhile were not compared with it,
+/* Gives an orphan a name again. Files that were read meanwhile were not compared with this orphan,
  * unless its group has another member. */
 static inline void model_come_back(struct model *m, int inode, const struct attributes *attributes)
 {
@@ -265,8 +265,8 @@ static inline void model_drop_group(struct model *m, int group)
 {
 	m->groups[group].used = false;
 	for (int i = 0; i < MODEL_INODES; i++) {
-		/* the index notices this when the orphan gets a name; until then it is not
-		 * visible */
+		/* the index forgets the content of an orphan only when the orphan gets a name;
+		 * until then, the difference is not visible */
 		if (m->inodes[i].used && m->inodes[i].group == group) {
 			m->inodes[i].group = MODEL_NONE;
 			m->inodes[i].prefix = 0;

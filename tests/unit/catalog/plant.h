@@ -17,10 +17,11 @@
 struct sample {
 	struct fixture *f;
 	uint64_t root, dir, bad_dir;
-	/* files: with two names; another member of its group; smaller than all others; in no
-	 * group; a symlink; with an error; without names; in groups of their own */
+	/* files, in order: with two names; its copy; the smallest file; in no group; a symlink;
+	 * with an error; without names; the only name in small_group; without names in
+	 * empty_group */
 	uint64_t linked, copy, alone, single, symlink, broken, gone, last, awaited;
-	/* groups: of linked and two copies; of last; of none but awaited */
+	/* groups, in order: of linked and two copies; of last and gone; of awaited only */
 	uint64_t group, small_group, empty_group;
 	uint64_t unused; /* an unused id */
 };

@@ -130,8 +130,8 @@ static void test_inode_number_used_again_is_another_file(void **state)
 	audit_index(f->catalog);
 }
 
-/* The walk lists a file that is then removed. A new file gets its number and is listed, too,
- * before the first one is in the index. */
+/* The walk lists a file that is then removed. A new file gets its inode number and is also listed,
+ * before the first file is in the index. */
 static void test_inode_number_used_again_within_one_batch_is_another_file(void **state)
 {
 	struct fixture *f = *state;

@@ -32,7 +32,7 @@ static mode_t mode_of(const char *path)
 	return st.st_mode & 07777;
 }
 
-/* Runs body in a child that exits without closing the index, as if it was killed. */
+/* Runs body in a child, which exits without closing the index, as a killed process does. */
 static void in_killed_process(struct fixture *f, void (*body)(struct fixture *))
 {
 	pid_t child = fork();
@@ -141,7 +141,7 @@ static void test_closed_index_has_no_owner(void **state)
 
 /* ---- read-only ----------------------------------------------------------------------- */
 
-/* Signals that it is ready, waits until the other process has written, and reads. */
+/* Reports that it is ready, waits until the other process has written, and reads. */
 static void read_beside(struct fixture *f, int ready, int written)
 {
 	const struct catalog_options options = {.folder = f->folder, .read_only = true};

@@ -106,7 +106,7 @@ static enum verdict check_folder(const char *folder, struct hash128 *hash)
 	return r == 0 ? VERDICT_CONSISTENT : VERDICT_DAMAGED;
 }
 
-/* Checks in a child process, which damage can crash. */
+/* Checks the index in a child process, because damage can crash the check. */
 static enum verdict check_in_child(const char *folder, struct hash128 *hash)
 {
 	int ends[2], status, null;
@@ -128,7 +128,7 @@ static enum verdict check_in_child(const char *folder, struct hash128 *hash)
 		_exit(status);
 	}
 	close(ends[1]);
-	got = read(ends[0], hash, sizeof(*hash)); /* nothing if it crashed */
+	got = read(ends[0], hash, sizeof(*hash)); /* 0 bytes if the child crashed */
 	close(ends[0]);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	if (got != sizeof(*hash) || !WIFEXITED(status))

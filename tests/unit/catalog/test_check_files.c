@@ -258,7 +258,7 @@ static int group_lost(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_GROUP, key_number(s->small_group));
 }
 
-/* Only the hash table still refers to it. */
+/* Only the hash table still refers to the lost group. */
 static int empty_group_lost(struct catalog_writer *w, const struct sample *s)
 {
 	return plant_loss(w, TABLE_GROUP, key_number(s->empty_group));
@@ -334,7 +334,8 @@ static int member_lost(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_MEMBER, key_pair(s->group, s->copy));
 }
 
-/* The group agrees with its members. */
+/* Plants a member whose content record does not refer to the group. The group record agrees with
+ * the table of members. */
 static int member_that_does_not_know(struct catalog_writer *w, const struct sample *s)
 {
 	struct group_record group = planted_group(w, s->empty_group);

@@ -49,7 +49,8 @@ static int dir_with_two_names(struct catalog_writer *w, const struct sample *s)
 	return plant_entry(w, entry);
 }
 
-/* Two directories that contain each other agree with each other and with the totals. */
+/* Plants two directories that contain each other. They agree with each other and with the
+ * totals. */
 static int dirs_in_a_circle(struct catalog_writer *w, const struct sample *s)
 {
 	uint64_t ids[] = {s->unused, s->unused + 1};
@@ -208,7 +209,7 @@ static int link_lost(struct catalog_writer *w, const struct sample *s)
 			  key_triple(s->linked, s->dir, planted_entry(w, s->dir, "link").cookie));
 }
 
-/* The counts of all tables and the totals agree. */
+/* Plants a fault with which the counts of all tables and the totals still agree. */
 static int link_of_another_file(struct catalog_writer *w, const struct sample *s)
 {
 	struct entry_record entry = planted_entry(w, s->dir, "link");
@@ -310,7 +311,7 @@ static int last_count_lost(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_REDUNDANT, key_number(s->f->roots[1]));
 }
 
-/* The count of the parent directory agrees with it. */
+/* Removes the counts of a directory and of its parent, which then agree with each other. */
 static int count_lost_with_those_above(struct catalog_writer *w, const struct sample *s)
 {
 	assert_int_equal(count_lost(w, s), 0);

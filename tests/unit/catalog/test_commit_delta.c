@@ -46,7 +46,8 @@ static void observe(const struct commit_delta *delta, void *context)
 	observed.calls++;
 	assert_true(delta->generation > observed.generation);
 	observed.generation = delta->generation;
-	assert_int_equal(totals_of(f).generation, delta->generation); /* the commit is readable */
+	assert_int_equal(totals_of(f).generation,
+			 delta->generation); /* readers already see this commit */
 	for (size_t i = 0; i < delta->name_count; i++)
 		append("name:%d/%.*s ", (int)delta->names[i].dir, (int)delta->names[i].length,
 		       delta->text + delta->names[i].offset);
@@ -269,7 +270,7 @@ static void test_commit_without_changes_has_no_delta(void **state)
 	assert_int_equal(observed.calls, 0);
 	fixture_commit(f);
 	assert_int_equal(observed.calls, 1);
-	fixture_commit(f); /* nothing */
+	fixture_commit(f); /* an empty transaction */
 	assert_int_equal(observed.calls, 1);
 	catalog_observe(f->catalog, NULL, NULL);
 	remove_and_commit(f, f->roots[0], "a");
@@ -284,7 +285,7 @@ static void count_names(const struct commit_delta *delta, void *context)
 	names_observed += (unsigned int)delta->name_count;
 }
 
-/* The delta of a transaction that ran again in a larger map has each name once. */
+/* A transaction that fills the map runs again in a larger map. Its delta has each name once. */
 static void test_transaction_that_ran_twice_has_one_delta(void **state)
 {
 	struct fixture *f = *state;

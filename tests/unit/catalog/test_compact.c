@@ -11,7 +11,7 @@
 #include "store/value.h"
 #include "twinfs/format.h"
 
-/* More records than one transaction of the copy holds. */
+/* A number of records that the copy needs several transactions for. */
 #define MANY 120000
 
 struct copied {

@@ -88,7 +88,7 @@ static void test_stale_contents_among_many_are_skipped(void **state)
 
 	add_files(f, &m);
 	add_groups(f, &m, groups);
-	m.digests[GROUPS]++; /* changed since */
+	m.digests[GROUPS]++; /* as if the file changed since */
 	tell(&m, GROUPS, 77, groups[0]);
 	tell(&m, GROUPS + 1, 77, groups[3] + 1000); /* no such group */
 	tell(&m, 2 * GROUPS, 77, groups[0]);

@@ -14,7 +14,7 @@ static void add_files(struct fixture *f, uint64_t *ids, size_t count)
 	}
 }
 
-/* The group of the orphan was removed, so its content is compared again. */
+/* The group of the orphan was removed, so the content of the orphan is compared again. */
 static void test_orphan_of_a_removed_group_returns_with_unknown_content(void **state)
 {
 	struct fixture *f = *state;
@@ -86,7 +86,7 @@ static void test_content_stays_known_if_only_names_change(void **state)
 	audit_index(f->catalog);
 }
 
-/* A program can have written through the name that the index lacks. */
+/* A program can have written to the file by the name that the index lacks. */
 static void test_content_is_unknown_if_the_index_lacks_a_name(void **state)
 {
 	struct fixture *f = *state;
@@ -111,7 +111,7 @@ static void test_content_is_unknown_if_the_index_lacks_a_name(void **state)
 	audit_index(f->catalog);
 }
 
-/* It returns by a link to a name that the index lacks. */
+/* The orphan returns by a link to a name that the index lacks. */
 static void test_orphan_that_returns_without_a_rename_is_unknown(void **state)
 {
 	struct fixture *f = *state;
@@ -156,7 +156,7 @@ static void test_content_is_unknown_if_more_than_ctime_changed(void **state)
 	}
 }
 
-/* One of two new names lacks the flag. */
+/* Of two new names, one lacks FILE_SAME_BYTES. */
 static void test_content_stays_known_only_if_each_name_has_the_flag(void **state)
 {
 	struct fixture *f = *state;

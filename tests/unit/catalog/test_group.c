@@ -100,7 +100,7 @@ static void test_number_of_a_content_stays_if_others_are_removed(void **state)
 	assert_int_equal(catalog_find_group(reader, hash, 1, &group), -ENOENT);
 	assert_int_equal(catalog_find_group(reader, hash, 2, &group), 0);
 	assert_int_equal(group.id, second);
-	/* one after the other; the removed ones are skipped */
+	/* the next call returns the next group; removed groups are skipped */
 	assert_int_equal(catalog_next_of_hash(reader, hash, 0, &group), 0);
 	assert_int_equal(group.id, second);
 	assert_int_equal(catalog_next_of_hash(reader, hash, 2, &group), 0);
@@ -117,8 +117,8 @@ struct leave_and_add {
 	int joined;
 };
 
-/* All members leave a group, another group of its hash is made, and one of them joins the old
- * group again. */
+/* All members leave a group, and another group of the same hash is made. Then one of the members
+ * joins the old group again. */
 static int leave_and_add_body(struct catalog_writer *w, void *context)
 {
 	struct leave_and_add *l = context;
@@ -170,7 +170,8 @@ static int add_three_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-/* The first one replaces the empty group, the others get the numbers after the last. */
+/* The first new group replaces the empty group. The other new groups get the numbers after the last
+ * number. */
 static void test_contents_of_one_hash_are_numbered_in_one_transaction(void **state)
 {
 	struct fixture *f = *state;

@@ -140,9 +140,9 @@ static void overwrite(const struct original *o, size_t offset, const void *data,
 	assert_int_equal(close(fd), 0);
 }
 
-/* Opens the index. It was rebuilt, or has exactly the records of some commit and is writable. Or
- * the damaged format, which has no checksum, looks newer, and the index is refused. Returns
- * whether it was not reused. */
+/* Opens the index and checks the result. Either the index was rebuilt, or it has exactly the
+ * records of some commit and is writable. It can also be refused: the format has no checksum, so
+ * that a damaged format can look newer. Returns whether the index was not reused. */
 static bool assert_survives(const struct original *o)
 {
 	struct fixture *f = o->fixture;
@@ -180,7 +180,7 @@ static void test_undamaged_index_is_accepted_without_its_seal(void **state)
 	assert_int_equal(access(o->seal_path, F_OK), 0);
 }
 
-/* The last pages can be unused. */
+/* The index can be consistent, because its last pages can be unused. */
 static void test_truncated_index_is_rebuilt_or_consistent(void **state)
 {
 	struct original *o = *state;
@@ -277,7 +277,7 @@ static void test_index_with_a_flipped_bit_in_a_header_is_rebuilt_or_consistent(v
 	}
 }
 
-/* Also of unused pages. */
+/* A flipped bit can be in any page, even in an unused page. */
 static void test_any_change_of_a_sealed_index_is_detected(void **state)
 {
 	struct original *o = *state;

@@ -17,7 +17,7 @@ static struct kept_rank rank(uint32_t source, uint32_t first_seen, const char *p
 
 static void test_each_criterion_decides_where_those_before_it_are_equal(void **state)
 {
-	/* in order; the criterion is that between each one and the next */
+	/* in order of preference; the criterion decides between an entry and the next entry */
 	const struct {
 		struct kept_rank rank;
 		enum kept_criterion by;

@@ -20,7 +20,7 @@ static bool one_in(int chances)
 	return random() % chances == 0;
 }
 
-/* A random used (or free) position of an array; MODEL_NONE if none was found. */
+/* A random used (or free) position of an array; MODEL_NONE if no such position was found. */
 #define PICK(array, want_used)                                                          \
 	__extension__({                                                                 \
 		int picked_ = MODEL_NONE;                                               \
@@ -191,7 +191,7 @@ static void random_update(struct play *p)
 	model_update(&p->m, inode, &attributes);
 }
 
-/* Moves a directory, perhaps for the second time: the last move counts. */
+/* Moves a directory, possibly for the second time in the batch: the last move counts. */
 static void random_move(struct play *p)
 {
 	int name = PICK(p->m.names, true), dir = PICK(p->m.dirs, true);
@@ -255,7 +255,8 @@ static void play_names(struct play *p)
 
 	if (one_in(3))
 		random_move(p);
-	moves = p->f->count; /* they keep their order, as the last one of a directory counts */
+	/* moves keep their order, because the last move of a directory counts */
+	moves = p->f->count;
 	for (long i = random() % 3; i > 0; i--)
 		random_touch(p);
 	for (long i = random() % 12; i > 0; i--)
@@ -300,7 +301,7 @@ static int left_group(const struct model *m, struct hash128 hash)
 	return left;
 }
 
-/* The number of a new group, which replaces a group without members. */
+/* The number of a new group. If a group of the hash has no members, the new group replaces it. */
 static uint32_t take_ordinal(struct model *m, struct hash128 hash)
 {
 	int left = left_group(m, hash);

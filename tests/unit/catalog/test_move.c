@@ -5,7 +5,7 @@
 #include "catalog/audit.h"
 #include "catalog/paths.h"
 
-/* The index is consistent for the audit of the tests and for the check of twinfs. */
+/* Checks the index by the audit of the tests and by the check of twinfs. */
 static void assert_sound(const struct fixture *f)
 {
 	assert_consistent(f);
@@ -34,7 +34,7 @@ static bool has_dir(const struct fixture *f, uint64_t id)
 	return r == 0;
 }
 
-/* The batch is refused, and the index is unchanged. */
+/* Checks that the batch is refused and that the index is unchanged. */
 static void assert_refused(struct fixture *f, int code)
 {
 	uint64_t generation = totals_of(f).generation;
@@ -82,7 +82,7 @@ static void test_directory_does_not_move_into_itself(void **state)
 	assert_refused(f, -ELOOP);
 	move_dir(f, a, a, "a");
 	assert_refused(f, -ELOOP);
-	/* two directories in each other, and a third one in these */
+	/* two directories that contain each other, and a third directory in one of them */
 	move_dir(f, other, a, "other");
 	move_dir(f, a, b, "a");
 	move_dir(f, b, a, "b");
@@ -121,7 +121,7 @@ static void test_last_move_of_a_directory_counts(void **state)
 	move_dir(f, dir, f->roots[0], "y");
 	move_dir(f, other, f->roots[0], "y");
 	fixture_commit(f);
-	assert_path(f, other, "y"); /* the last one that moved to this name */
+	assert_path(f, other, "y"); /* the last directory that moved to this name */
 	assert_false(has_dir(f, dir));
 	assert_sound(f);
 }

@@ -122,7 +122,7 @@ static void test_all_members_of_a_visible_group_but_the_kept_one_are_redundant(v
 
 #define NAMES 300
 
-/* Lists in pieces of this many names; each name is listed once. */
+/* Lists the directory in pieces of this many names. Checks that each name is listed once. */
 static void assert_listed_in_pieces(const struct fixture *f, uint64_t dir, size_t piece)
 {
 	uint64_t after = 0, seen = 0, before;
@@ -232,7 +232,7 @@ static void test_links_of_a_file_are_listed_without_its_first_name(void **state)
 	}
 	catalog_scan_end(scan);
 	catalog_read_end(reader);
-	assert_int_equal(seen, 49); /* beyond the first */
+	assert_int_equal(seen, 49); /* all but the first */
 }
 
 static void test_members_and_groups_are_listed_from_anywhere(void **state)

@@ -461,7 +461,7 @@ static unsigned int decode_as_anything(struct span fields)
 	       64U * decode_number(fields, &number);
 }
 
-/* A checksum can match by chance, so fields are not trusted either. */
+/* A checksum can match by chance, so fields with a valid checksum are not trusted. */
 static void test_any_fields_are_decoded_without_harm(void **state)
 {
 	unsigned int seen = 0;
@@ -544,7 +544,7 @@ static void test_digest_of_a_file_depends_on_signature_and_touches(void **state)
 	struct file_record file = {.id = 1, .names = 1, .attributes = largest()}, other = file;
 
 	(void)state;
-	other.id = 2; /* a file that is read again under another name is the same */
+	other.id = 2; /* if the file is read again under another name, the signature is the same */
 	other.names = 2;
 	other.attributes.uid--;
 	assert_true(file_digest(&file) == file_digest(&other));

@@ -68,7 +68,7 @@ static void test_batch_that_fills_the_map_runs_again_in_a_larger_one(void **stat
 	assert_true(again > 2);
 	assert_int_equal(totals_of(f).files, 20 * FIXTURE_CHANGES_MAX);
 	audit_index(f->catalog);
-	fixture_reopen(f); /* with a map that is too small for the data */
+	fixture_reopen(f); /* opened with a map that is too small for the data */
 	audit_index(f->catalog);
 	(void)add_batch(f, &inode);
 	audit_index(f->catalog);
@@ -204,8 +204,8 @@ static void test_threads_get_different_ids(void **state)
 
 /* ---- no room to grow ----------------------------------------------------------------- */
 
-/* Writes until the map cannot grow. The commits are still readable, and writing continues when
- * there is room again. */
+/* Writes until the map cannot grow. Earlier commits are still readable. When the map can grow
+ * again, writes succeed. */
 static void fill_address_space(struct fixture *f)
 {
 	struct rlimit limit, before;
@@ -246,7 +246,7 @@ static void test_index_is_readable_if_its_map_cannot_grow(void **state)
 	int status;
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	/* they need much more address space; cmocka's skip() is a failure in TAP */
+	/* sanitizers need much more address space; skip() of cmocka is a failure in TAP */
 	return;
 #endif
 	catalog_close(f->catalog);
@@ -269,7 +269,7 @@ static void test_index_is_readable_if_its_map_cannot_grow(void **state)
 static struct {
 	_Atomic int until_fault; /* calls until the first failure; 0: none fails */
 	_Atomic int faults; /* this many calls fail in a row */
-	bool done_anyway; /* failing calls write, but report a failure */
+	bool done_anyway; /* if set, a failing call writes before it reports a failure */
 } writing;
 
 static bool fails(void)
@@ -281,7 +281,7 @@ static bool fails(void)
 	return true;
 }
 
-/* LMDB can be built with either name. */
+/* LMDB can be built to call pwrite or pwrite64. */
 ssize_t write_at(int fd, const void *data, size_t size, off_t offset) __asm__("pwrite");
 ssize_t write_at_64(int fd, const void *data, size_t size, off_t offset) __asm__("pwrite64");
 
@@ -340,7 +340,8 @@ static bool add_file_without(struct fixture *f, uint64_t inode, int number, int 
 	failed = writing.faults < faults;
 	writing.until_fault = 0;
 	assert_true(failed ? r == 0 || r == -EIO : r == 0);
-	assert_int_equal(totals_of(f).files, before + (r == 0)); /* also right after the failure */
+	assert_int_equal(totals_of(f).files,
+			 before + (r == 0)); /* true even right after a failure */
 	audit_index(f->catalog);
 	f->count = 0;
 	return failed;

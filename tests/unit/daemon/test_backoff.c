@@ -309,7 +309,8 @@ static void test_frequent_queries_are_cheap_while_many_files_wait(void **state)
 	for (uint64_t file = 0; file < MANY; file++)
 		change(&backoff, file, true, START + file);
 	for (int i = 0; i < MANY;
-	     i++) { /* ten thousand million steps if each query visited all files */
+	     /* if each query visited all files, this would take ten thousand million steps */
+	     i++) {
 		assert_int_equal(due_count(&backoff, START, false), 0);
 		assert_int_equal(wait_ms(&backoff, START), DEBOUNCE_CLOSED_MS);
 	}

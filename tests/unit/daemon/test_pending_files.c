@@ -2,7 +2,7 @@
 #include "catalog/fixture.h"
 #include "daemon/pending_files.h"
 
-/* An index of files, whose names say what they are, and the pending files of it. */
+/* An index of files, whose names describe their state, and its pending files. */
 struct play {
 	struct fixture *f;
 	struct pending_files pending;
@@ -20,8 +20,8 @@ static uint64_t id_of(const struct play *p, const char *name)
 	return id_at(p->f, p->f->roots[0], name);
 }
 
-/* Three files of 10 bytes: one is pending, one failed, one cannot be read. One of 20 bytes is
- * alone of its size and failed. Of two of 30 bytes one was read. */
+/* Adds three files of 10 bytes: one is pending, one failed, and one cannot be read. A file of 20
+ * bytes is the only file of its size, and failed. Of two files of 30 bytes, one was read. */
 static int play_setup(void **state)
 {
 	struct play *p = calloc(1, sizeof(*p));

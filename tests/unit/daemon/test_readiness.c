@@ -8,7 +8,8 @@
 #include "daemon/readiness.h"
 #include "unit_test.h"
 
-/* Forks. The child does its part and exits with status. Returns what the parent receives. */
+/* Forks. The child calls part and exits with status. Returns the status that the parent
+ * receives. */
 static enum twinfs_exit run_child(void (*part)(struct readiness *), int status)
 {
 	struct readiness readiness;
@@ -51,7 +52,7 @@ static void kill_itself(struct readiness *readiness)
 	(void)raise(SIGKILL);
 }
 
-/* Sends the parent SIGINT, which it passes on, and waits for that. */
+/* Sends SIGINT to the parent, which then sends SIGTERM to its child, and waits for the SIGTERM. */
 static void wait_for_signal(struct readiness *readiness)
 {
 	sigset_t term;

@@ -2,7 +2,7 @@
 #include "catalog/fixture.h"
 #include "daemon/recheck_inbox.h"
 
-/* An index with an inbox, and what was taken from it. */
+/* An index with an inbox, and the events that were taken from the inbox. */
 struct play {
 	struct fixture *f;
 	struct recheck_inbox inbox;

@@ -4,7 +4,7 @@
 #include "source/source.h"
 #include "watch/event_set.h"
 
-/* An index of two sources, the events in it, and the plan for them. */
+/* An index of two sources, events in these sources, and the plan for the events. */
 struct play {
 	struct fixture *f;
 	struct source list[2];
@@ -310,7 +310,7 @@ static void test_written_name_that_is_no_file_of_the_index_is_only_rechecked(voi
 	assert_int_equal(recheck_of(p, root_of(p))->trust, RENAME_UNTRUSTED);
 }
 
-/* It is unknown which file had the name in between. */
+/* Several files had the name, and it is unknown which of them the write changed. */
 static void test_write_to_a_renamed_name_applies_to_all_files_that_moved(void **state)
 {
 	static const uint32_t doubtful[] = {

@@ -3,7 +3,8 @@
 #include "daemon/source_roots.h"
 #include "ingest/tree.h"
 
-/* Checks the sources and what is logged; "" means nothing. Returns the sources to walk. */
+/* Checks the sources and the logged lines; said is "" if no line is expected. Returns the sources
+ * to walk. */
 static uint64_t check(const struct tree *t, const char *said)
 {
 	struct capture capture;
