@@ -53,7 +53,7 @@ static void test_room_for_many_at_once_is_made(void **state)
 	free(items);
 }
 
-static void test_impossible_count_leaves_the_array_as_it_was(void **state)
+static void test_impossible_count_leaves_the_array_unchanged(void **state)
 {
 	uint64_t *items = NULL, *before;
 	size_t capacity = 0, capacity_before;
@@ -77,7 +77,7 @@ int main(void)
 		cmocka_unit_test(test_items_stay_when_the_array_grows),
 		cmocka_unit_test(test_capacity_doubles),
 		cmocka_unit_test(test_room_for_many_at_once_is_made),
-		cmocka_unit_test(test_impossible_count_leaves_the_array_as_it_was),
+		cmocka_unit_test(test_impossible_count_leaves_the_array_unchanged),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static void test_lines_of_fdinfo_are_parsed(void **state)
 	assert_false(inotify_watch_parse("", makedev(0, 46), &inode));
 }
 
-static void test_own_watches_are_found_as_far_as_there_is_room(void **state)
+static void test_own_watches_are_found_up_to_the_room_of_the_list(void **state)
 {
 	uint64_t inodes[2] = {0, 0};
 	struct inotify_watched watched = {.inodes = inodes, .capacity = 2};
@@ -55,7 +55,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_of_fdinfo_are_parsed),
-		cmocka_unit_test(test_own_watches_are_found_as_far_as_there_is_room),
+		cmocka_unit_test(test_own_watches_are_found_up_to_the_room_of_the_list),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

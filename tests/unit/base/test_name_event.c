@@ -74,7 +74,7 @@ static void test_created_name_is_no_rename(void **state)
 	assert_false(name_events_are_rename(EVENT_NAME | EVENT_MOVED_IN));
 }
 
-static void test_arrived_name_that_is_missing_may_have_been_a_link(void **state)
+static void test_arrived_name_that_is_missing_can_have_been_a_link(void **state)
 {
 	(void)state;
 	assert_true(name_events_may_hide_link(EVENT_CREATED, RENAME_TRUSTED, false, false));
@@ -85,7 +85,7 @@ static void test_arrived_name_that_is_missing_may_have_been_a_link(void **state)
 	assert_true(name_events_may_hide_link(EVENT_MOVED_IN, RENAME_NEEDS_WALK, false, false));
 }
 
-static void test_touched_name_that_the_index_never_had_may_have_been_a_link(void **state)
+static void test_touched_name_that_the_index_never_had_can_have_been_a_link(void **state)
 {
 	static const uint32_t touching[] = {EVENT_WRITTEN, EVENT_ATTRIBUTES, EVENT_REMOVED};
 
@@ -112,8 +112,8 @@ int main(void)
 		cmocka_unit_test(test_write_beside_a_name_change_untrusts_renames),
 		cmocka_unit_test(test_bytes_are_kept_by_a_trusted_rename_only),
 		cmocka_unit_test(test_created_name_is_no_rename),
-		cmocka_unit_test(test_arrived_name_that_is_missing_may_have_been_a_link),
-		cmocka_unit_test(test_touched_name_that_the_index_never_had_may_have_been_a_link),
+		cmocka_unit_test(test_arrived_name_that_is_missing_can_have_been_a_link),
+		cmocka_unit_test(test_touched_name_that_the_index_never_had_can_have_been_a_link),
 		cmocka_unit_test(test_replaced_name_may_always_have_been_a_link),
 	};
 

@@ -156,7 +156,7 @@ static void test_content_is_unknown_if_more_than_ctime_changed(void **state)
 	}
 }
 
-/* Of two new names, one lacks FILE_SAME_BYTES. */
+/* One of two new names lacks FILE_SAME_BYTES. */
 static void test_content_stays_known_only_if_each_name_has_the_flag(void **state)
 {
 	struct fixture *f = *state;

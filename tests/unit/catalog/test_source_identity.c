@@ -7,13 +7,12 @@ struct pair {
 	bool same;
 };
 
-static void test_only_parts_that_both_have_are_compared(void **state)
+static void test_only_parts_known_of_both_identities_are_compared(void **state)
 {
 	static const struct pair pairs[] = {
 		{{1, 2, 3}, {1, 2, 3}, true},  {{1, 2, 3}, {9, 2, 3}, false},
 		{{1, 2, 3}, {1, 9, 3}, false}, {{1, 2, 3}, {1, 2, 9}, false},
-		/* only the second identity has a UUID, as after an upgrade of the kernel */
-		{{1, 0, 3}, {1, 2, 3}, true},
+		{{1, 0, 3}, {1, 2, 3}, true}, /* as if a later kernel reports a UUID */
 		{{1, 0, 3}, {1, 2, 9}, false}, {{1, 2, 0}, {1, 2, 3}, true},
 		{{1, 2, 0}, {1, 0, 3}, true},  {{1, 0, 0}, {1, 0, 0}, true}, /* NFS, FUSE, FAT */
 		{{1, 0, 0}, {2, 0, 0}, false},
@@ -56,7 +55,7 @@ static void test_identity_is_stored_and_the_index_consistent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_only_parts_that_both_have_are_compared),
+		CASE(test_only_parts_known_of_both_identities_are_compared),
 		CASE(test_identity_is_stored_and_the_index_consistent),
 	};
 

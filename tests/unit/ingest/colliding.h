@@ -2,11 +2,11 @@
 #ifndef TESTS_INGEST_COLLIDING_H
 #define TESTS_INGEST_COLLIDING_H
 
-/* Different contents with one XXH3-128 hash, made without a search. For inputs above 240 bytes,
- * the 64-byte stripe n of a block adds, in each lane i, the word d to the neighbour of lane i
- * and lo32(d ^ s) * hi32(d ^ s) to lane i itself. s is the word of the public secret at 8 * n +
- * 8 * i. If the lower half of d equals that of s, the product is 0 whatever the upper half is.
- * If the upper halves in two stripes change by +k and -k, the hash stays the same. */
+/* Different contents with one XXH3-128 hash, made without a search. For inputs above 240 bytes, the
+ * 64-byte stripe n of a block adds, in each lane i, the word d to the neighbour of lane i and
+ * lo32(d ^ s) * hi32(d ^ s) to lane i itself. s is the word of the public secret at 8 * n + 8 * i.
+ * If the lower half of d equals the lower half of s, the product is 0 for any upper half of d. If
+ * the upper halves in two stripes change by +k and -k, the hash stays the same. */
 
 #include <stdint.h>
 #include <string.h>

@@ -28,7 +28,7 @@ struct call {
 	uint64_t id; /* of a directory or file; the source of CALL_NEEDS_WALK */
 	ino_t inode; /* of an open directory */
 	enum recheck_scope scope; /* of CALL_RETRY and CALL_ADD_RECHECK */
-	size_t names; /* the same */
+	size_t names; /* of CALL_RETRY and CALL_ADD_RECHECK */
 };
 
 struct play {
@@ -64,7 +64,7 @@ static inline ino_t inode_of(int fd)
 	return st.st_ino;
 }
 
-/* Returns the number of a known directory. An unknown one gets the number dir. */
+/* Returns the number of a known directory. An unknown directory gets the number dir. */
 static inline uint64_t number_of(struct play *p, ino_t inode, uint64_t dir)
 {
 	for (size_t i = 0; i < p->known_count; i++) {
@@ -221,7 +221,7 @@ static inline void begin(struct play *p)
 				    .hooks = &p->hooks};
 }
 
-/* The first scan, of names. */
+/* Makes the first scan, which adds the names to the index. */
 static inline void follow(struct play *p)
 {
 	begin(p);
@@ -253,7 +253,7 @@ static inline void recheck_dir(struct play *p, uint64_t dir, enum recheck_scope 
 	recheck_dirs(p, &(struct recheck){.dir = dir, .scope = scope}, 1);
 }
 
-/* A name with its events, which the play frees. */
+/* Returns a name with its events, which are freed with the play. */
 static inline const struct name_events *named(struct play *p, const char *name, uint32_t events)
 {
 	uint32_t length = (uint32_t)strlen(name);

@@ -8,7 +8,7 @@
 #include "ingest/sizes.h"
 #include "twinfs/format.h"
 
-/* Several batches, more than can be queued at once. */
+/* Several batches: more than the queue can hold. */
 #define THREADS 4
 #define DIRS 40
 #define NAMES 900
@@ -28,7 +28,7 @@ struct putter {
 	int result;
 };
 
-/* Adds a directory with its files. Their names are freed when the call returns. */
+/* Adds a directory with its files. The names are freed when the call returns. */
 static int put_dir(struct putter *putter, uint64_t number)
 {
 	static const struct name_change none;

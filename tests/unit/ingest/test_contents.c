@@ -9,7 +9,7 @@ struct play {
 	struct tree *t;
 	struct ingest_hooks hooks;
 	_Atomic uint64_t suspected; /* the file that was reported last */
-	uint64_t unsure_size; /* files of this size returned meanwhile */
+	uint64_t unsure_size; /* a file of this size returned during the comparison */
 };
 
 static void recheck_file(void *context, uint64_t file)
@@ -134,7 +134,7 @@ static void test_file_that_differs_from_the_index_is_reported(void **state)
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
 }
 
-/* The files that are compared now were not compared with a file that returned meanwhile. */
+/* A file returned during the comparison, so the compared files were not compared with it. */
 static void test_size_of_a_returned_file_is_compared_later(void **state)
 {
 	struct play *p = *state;
@@ -146,7 +146,7 @@ static void test_size_of_a_returned_file_is_compared_later(void **state)
 	p->unsure_size = 0;
 	compare(p, &one_size);
 	assert_true(are_grouped(p->t, "a", "b"));
-	/* files that equal a group join it in any case */
+	/* a file that equals a group joins the group in any case */
 	p->unsure_size = size;
 	write_content(p->t, "g", size, 0);
 	name_all(p);

@@ -59,7 +59,7 @@ static void make_diff(struct play *p)
 	assert_int_equal(diff_make(&p->diff, &p->dir, &p->listing), 0);
 }
 
-/* Commits the difference; then there is none. */
+/* Commits the differences. After the commit, the index and the listing must be equal. */
 static void apply_diff(struct play *p)
 {
 	struct fixture *f = p->f;

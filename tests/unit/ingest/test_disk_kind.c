@@ -92,7 +92,7 @@ static enum disk_kind kind(struct play *p)
 	return disk_kind_by(&p->places, fd);
 }
 
-/* If /tmp has no device, it has no attributes. */
+/* Returns whether the folder has a block device. Without a device, /sys has no attributes of it. */
 static bool has_device(const struct play *p)
 {
 	return p->status.stx_dev_major != 0;
@@ -160,8 +160,8 @@ static void test_loop_device_over_a_removed_file_has_the_kind_of_its_queue(void 
 	assert_int_equal(kind(p), DISK_SOLID);
 }
 
-/* Returns the kind of proc, which has no device, after a line that says it is mounted from
- * source. */
+/* Returns the kind of the disk of /proc, which has no device. rest ends the line of its mount in
+ * mountinfo and names the mount source. */
 static enum disk_kind kind_of_mount(struct play *p, const char *rest)
 {
 	int fd AUTO_CLOSE = open("/proc/self", O_PATH | O_CLOEXEC);

@@ -9,7 +9,7 @@
 /* A batch is an eighth of the budget; the largest class in a batch is a fourth. */
 #define BUDGET (80 * MIB)
 
-/* Prefixes of a window. Their files do not exist, but have places on the disk. */
+/* Prefixes of a window. The files do not exist, but have positions on the disk. */
 struct play {
 	struct fixture *f;
 	struct ingest_settings settings;
@@ -52,7 +52,8 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Adds a class of files of one size. The first is at place, the others are far behind it. */
+/* Adds a class of files of one size. The first file is at place, the other files are far behind
+ * it. */
 static void add_class(struct play *p, uint64_t size, uint32_t files, uint64_t place)
 {
 	size_t number = p->contents.undecided_count++;

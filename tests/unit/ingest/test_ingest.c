@@ -220,7 +220,7 @@ static void test_file_mapped_for_writing_waits_until_it_is_unmapped(void **state
 	assert_true(are_grouped(t, "a", "b"));
 }
 
-/* New copies of a group whose members cannot be read at the moment. */
+/* Checks that new copies of a group wait while no member of the group can be read. */
 static void assert_copies_wait_for(struct tree *t, size_t length, const char *busy_one,
 				   const char *busy_other)
 {
@@ -295,7 +295,8 @@ static void test_changed_file_is_compared_again(void **state)
 	write_content(t, "b", 20000, 1);
 	times[0] = st.st_atim;
 	times[1] = st.st_mtim;
-	assert_int_equal(utimensat(t->fd, "b", times, 0), 0); /* only its ctime changes */
+	/* changes only the ctime of the file */
+	assert_int_equal(utimensat(t->fd, "b", times, 0), 0);
 	scan(t);
 	assert_int_equal(group_of_path(t, "b"), 0);
 	write_content(t, "b", 20000, 0);
@@ -337,7 +338,7 @@ static void write_anything(const struct tree *t, const char *path)
 		int fd = openat(t->fd, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
 
 		if (fd < 0)
-			return; /* no such directory */
+			return; /* the directory does not exist */
 		close(fd);
 		write_content(t, path, lengths[(size_t)random() % ARRAY_SIZE(lengths)],
 			      (unsigned int)random() % 3);
@@ -472,8 +473,8 @@ static void test_random_histories_end_in_the_right_groups(void **state)
 
 /* ---- the end ------------------------------------------------------------------------- */
 
-/* The last test, as a stop cannot be undone. A file that lost its name in the index can have
- * another one that the walk did not reach. */
+/* Must be the last test, because a stop cannot be undone. A file that lost its name in the index
+ * can have another name that the walk did not reach. */
 static void test_stopped_scan_removes_no_name(void **state)
 {
 	struct tree *t = *state;

@@ -5,7 +5,7 @@
 #include "ingest/listing.h"
 #include "ingest/tree.h"
 
-/* The results of the next calls of getdents64: these entries, a number of them per call. */
+/* The results of the next calls of getdents64: these names, several names per call. */
 static struct {
 	const char *const *names; /* NULL-terminated; NULL: ask the kernel */
 	size_t per_call;
@@ -155,7 +155,7 @@ static void test_names_that_vanish_are_left_out(void **state)
 	script.names = NULL;
 }
 
-/* If a name is replaced between two calls, both can return it. */
+/* If a name is replaced between two calls of getdents64, both calls can return the name. */
 static void test_duplicate_name_is_listed_once(void **state)
 {
 	static const char *const names[] = {".", "a", "b", "..", "b", "c", "a", NULL};

@@ -8,7 +8,8 @@
 struct file {
 	uint64_t id, size;
 	bool read, has_error;
-	unsigned int window; /* the window that had it as a candidate, from 1 */
+	/* the window in which the file was a candidate, counted from 1; 0: none */
+	unsigned int window;
 };
 
 struct play {
@@ -82,7 +83,7 @@ static bool take_window(struct play *p, struct plan *plan, struct window *window
 		struct file *file = file_with_id(p, candidate->file);
 
 		assert_true(i == 0 || candidate->file > window->list[i - 1].file);
-		assert_int_equal(file->window, 0); /* nothing is a candidate twice */
+		assert_int_equal(file->window, 0); /* no file is a candidate twice */
 		assert_false(file->read);
 		assert_int_equal(candidate->size, file->size);
 		if (any_read(p, file->size))
@@ -116,11 +117,12 @@ static void run_plan(struct play *p, size_t window_files, bool skip_errors, bool
 	begin(p, &plan, window_files, skip_errors);
 	while (take_window(p, &plan, &window, commit))
 		continue;
-	assert_false(take_window(p, &plan, &window, commit)); /* the end is final */
+	/* after the end, there is no further window */
+	assert_false(take_window(p, &plan, &window, commit));
 	window_free(&window);
 }
 
-/* The candidates are exactly the unread files whose size another file has. */
+/* Checks that the candidates are exactly the unread files whose size another file has. */
 static void assert_planned(const struct play *p, const struct play *before)
 {
 	for (size_t i = 0; i < p->count; i++) {
@@ -382,7 +384,7 @@ static void test_unreadable_file_is_a_candidate_only_if_it_is_tried_again(void *
 	sizes.again = is_this_file;
 	run_sizes(p, 10, &sizes, false);
 	assert_true(p->files[0].window && p->files[1].window && p->files[2].window);
-	sizes.waits = is_this_file; /* for an event before it failed */
+	sizes.waits = is_this_file; /* the file waits since an event before its failure */
 	run_sizes(p, 10, &sizes, false);
 	assert_true(p->files[1].window);
 	sizes.context = &p->files[0].id;

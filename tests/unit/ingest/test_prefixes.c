@@ -57,7 +57,7 @@ static bool are_equal(const struct play *p, uint32_t a, uint32_t b)
 	       memcmp(p->bytes[a], p->bytes[b], (size_t)p->window[a].size) == 0;
 }
 
-/* The class of each file after the undecided prefixes were compared completely. */
+/* Computes the class of each file, after the undecided prefixes were compared completely. */
 static void refine_all(const struct play *p, unsigned int *classes)
 {
 	unsigned int class = 0;
@@ -94,7 +94,7 @@ static void assert_classes_are_right(const struct play *p)
 	}
 }
 
-/* Each file is in the chain of one content of the prefix with its size and hash. */
+/* Checks that each file is in the chain of one content, under the prefix of its size and hash. */
 static void assert_counts_agree(const struct play *p)
 {
 	const struct prefix *prefix, *next;
@@ -192,7 +192,7 @@ static void test_collisions_of_the_second_hash_are_compared_later(void **state)
 
 	(void)state;
 	play_init(&p, (size_t)1 << 20);
-	p.prefixes.seed = 0; /* that of the first hash */
+	p.prefixes.seed = 0; /* the seed with which the contents collide */
 	for (uint32_t i = 0; i < 100; i++) {
 		colliding_fill(block, sizeof(block), i % 10);
 		add(&p, sizeof(block), block);
@@ -211,12 +211,12 @@ static void test_large_files_of_one_prefix_are_undecided(void **state)
 	(void)state;
 	play_init(&p, (size_t)1 << 20);
 	add(&p, PREFIX_BYTES + 1, block);
-	assert_int_equal(count_undecided(&p), 0); /* alone */
+	assert_int_equal(count_undecided(&p), 0); /* the only file with this prefix */
 	add(&p, PREFIX_BYTES + 2, block);
-	assert_int_equal(count_undecided(&p), 0); /* of another size */
+	assert_int_equal(count_undecided(&p), 0); /* the sizes differ */
 	add(&p, PREFIX_BYTES + 1, block);
 	assert_int_equal(count_undecided(&p), 1);
-	add(&p, PREFIX_BYTES, block); /* just small */
+	add(&p, PREFIX_BYTES, block); /* the largest small file */
 	add(&p, PREFIX_BYTES, block);
 	assert_int_equal(count_undecided(&p), 1);
 	assert_counts_agree(&p);

@@ -198,7 +198,8 @@ static void make_socket(struct play *p)
 	close(fd);
 }
 
-/* Another kind of file has the name. The reader neither keeps it open nor waits for it. */
+/* The name is now a file of another kind. The reader does not keep such a file open and does not
+ * wait for it. */
 static void test_name_of_another_kind_is_missing(void **state)
 {
 	struct play *p = *state;
@@ -272,7 +273,7 @@ static void test_file_indexed_a_moment_ago_must_wait(void **state)
 
 /* ---- where leases are refused --------------------------------------------------------- */
 
-/* The index has the current state of the file. */
+/* Scans again, so that the index has the current state of the file. */
 static void scan_again(struct play *p)
 {
 	catalog_read_end(p->reader);
@@ -280,7 +281,7 @@ static void scan_again(struct play *p)
 	p->reader = fixture_read(&p->t->index);
 }
 
-/* Also for files of other users. */
+/* Gives or removes CAP_LEASE, which allows leases on files of other users. */
 static void set_right_to_leases(bool given)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -294,7 +295,7 @@ static void set_right_to_leases(bool given)
 	assert_int_equal(syscall(SYS_capset, &header, sets), 0);
 }
 
-/* From now on the file belongs to another user. */
+/* Gives the file to another user. */
 static void give_away(struct play *p)
 {
 	if (geteuid() != 0)
@@ -343,7 +344,7 @@ static void assert_guarded_for_longer(struct play *p, enum filesystem_kind kind)
 {
 	assert_int_equal(open_it(p, false), 0);
 	reading_abandon(&p->reading);
-	p->opener.kind = kind; /* as the directory is still open */
+	p->opener.kind = kind; /* takes effect because the directory is still open */
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	scan_again(p);
 	for (int hold = 0; hold < 2; hold++) {
@@ -354,13 +355,13 @@ static void assert_guarded_for_longer(struct play *p, enum filesystem_kind kind)
 	}
 }
 
-/* Other hosts use clocks of their own and can ignore a lease. */
+/* Other hosts can write with other clocks and ignore a lease. */
 static void test_change_on_a_remote_file_system_must_wait_longer(void **state)
 {
 	assert_guarded_for_longer(*state, FILESYSTEM_REMOTE);
 }
 
-/* Its time stamps can have a resolution of seconds. */
+/* The time stamps of an unknown file system can have a resolution of seconds. */
 static void test_change_on_an_unknown_file_system_must_wait_longer(void **state)
 {
 	assert_guarded_for_longer(*state, FILESYSTEM_UNKNOWN);

@@ -16,7 +16,7 @@ static void test_directory_is_entered_before_it_is_listed(void **state)
 	assert_int_equal(count_calls(p, CALL_ENTER), 2);
 	assert_true(id_of(p, "late") != 0);
 	assert_true(id_of(p, "dir/late") != 0);
-	/* with its times after that */
+	/* with the times that it has after the change */
 	assert_int_equal(fstatat(p->t->fd, "dir", &st, 0), 0);
 	reader = fixture_read(&p->t->index);
 	assert_int_equal(catalog_get_dir(reader, id_of(p, "dir"), &dir), 0);
@@ -203,11 +203,12 @@ static void test_event_of_a_missing_name_requires_a_walk(void **state)
 	assert_int_equal(p->count, 0);
 	remove_path(p, "new", 0);
 	recheck_name(p, root_of(p), "new",
-		     EVENT_REMOVED); /* the recheck removes it from the index */
+		     EVENT_REMOVED); /* the recheck removes the name from the index */
 	assert_int_equal(count_calls(p, CALL_NEEDS_WALK), 0);
 }
 
-/* A process can have made a hard link in it, written to that, and removed it. */
+/* A process can have made a hard link in the new directory, written to the link, and removed the
+ * link. */
 static void test_new_directory_that_changed_unwatched_requires_a_walk(void **state)
 {
 	struct play *p = *state;

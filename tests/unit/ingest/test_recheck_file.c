@@ -34,7 +34,8 @@ static struct file_record record_of(const struct tree *t, const char *path)
 	return file;
 }
 
-/* Moves the ctime alone. The clock of a file system may stand still for some milliseconds. */
+/* Changes only the ctime. The clock of a file system can be unchanged for some milliseconds, so
+ * this is repeated. */
 static void move_ctime(const struct tree *t, const char *path)
 {
 	const struct timespec before = record_of(t, path).attributes.ctime;
@@ -48,7 +49,7 @@ static void move_ctime(const struct tree *t, const char *path)
 		 status.st_ctim.tv_nsec == before.tv_nsec);
 }
 
-/* Writes other bytes and puts the mtime back. */
+/* Writes other bytes and restores the mtime. */
 static void rewrite(const struct tree *t, const char *path)
 {
 	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT},
@@ -115,7 +116,7 @@ static void test_file_with_other_bytes_leaves_its_group(void **state)
 	audit_index(t->index.catalog);
 }
 
-/* Only the hash of the group shows which of the two has its content. */
+/* Only the hash of the group shows which of the two files has the content of the group. */
 static void test_equal_files_with_other_bytes_than_before_leave_their_group(void **state)
 {
 	struct tree *t = scanned(state);
@@ -125,7 +126,7 @@ static void test_equal_files_with_other_bytes_than_before_leave_their_group(void
 	rewrite(t, "c");
 	assert_int_equal(recheck(t, "b"), 0);
 	assert_int_equal(group_of_path(t, "b"), 0);
-	/* the file that it was compared with leaves, too */
+	/* the file that "b" was compared with also leaves the group */
 	assert_true((group_of_path(t, "a") == 0) != (group_of_path(t, "c") == 0));
 	scan(t);
 	assert_true(are_grouped(t, "a", "b"));
@@ -182,7 +183,7 @@ static void test_file_with_other_attributes_is_left_to_the_follower(void **state
 	struct tree *t = scanned(state);
 	uint64_t group = group_of_path(t, "b");
 
-	assert_int_equal(recheck(t, "b"), 0); /* nothing moved */
+	assert_int_equal(recheck(t, "b"), 0); /* the file is unchanged */
 	write_content(t, "b", LENGTH, 1);
 	assert_int_equal(recheck(t, "b"), -ESTALE);
 	assert_int_equal(unlinkat(t->fd, "a", 0), 0);
@@ -220,7 +221,7 @@ static void test_comparison_that_times_out_changes_nothing(void **state)
 	assert_int_equal(group_of_path(t, "b"), group);
 }
 
-/* Is set from the call on whose number is *times. */
+/* Returns false for the next *times - 1 calls, then true. */
 static bool is_set_later(void *context)
 {
 	unsigned int *times = context;
@@ -244,12 +245,13 @@ static void test_recheck_ends_wherever_it_is_interrupted(void **state)
 					UINT64_MAX, &interruption);
 	}
 	assert_int_equal(r, 0);
-	/* before a member was examined, each block was compared, and the transaction began */
+	/* interrupted before a member was examined, before a block was compared, and before the
+	 * transaction */
 	assert_true(times > 3);
 	assert_int_equal(group_of_path(t, "b"), group);
 }
 
-/* The last test, as a stop cannot be undone. */
+/* Must be the last test, because a stop cannot be undone. */
 static void test_comparison_ends_after_a_stop_request(void **state)
 {
 	struct tree *t = scanned(state);

@@ -42,7 +42,7 @@ static void test_moved_directory_disappears_from_its_old_name(void **state)
 	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(id_of(p, "b"), id);
 	assert_int_equal(id_of(p, "a"), 0);
-	recheck_name(p, root_of(p), "a", EVENT_MOVED_HERE); /* the other half of the event */
+	recheck_name(p, root_of(p), "a", EVENT_MOVED_HERE); /* then the old name is rechecked */
 	assert_int_equal(id_of(p, "b"), id);
 	assert_true(id_of(p, "b/file") != 0);
 }

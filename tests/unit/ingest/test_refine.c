@@ -28,9 +28,9 @@ struct play {
 	size_t length; /* of each file */
 	unsigned int classes;
 	int calls; /* of read and finish, for all files */
-	int failing_call; /* its number; -1: none */
+	int failing_call; /* the number of the read or finish that fails; -1: none */
 	int emits;
-	int failing_emit; /* its number; that call returns -EIO */
+	int failing_emit; /* the number of the emit that returns -EIO */
 	int stop_at; /* the call at which a stop is requested, -1: none */
 };
 
@@ -64,7 +64,8 @@ static int fake_read(void *context, struct strand *strand, uint64_t offset, void
 
 	assert_true(length > 0 && offset + length <= p->length && !fake->failed);
 	assert_true(at >= memory && at + length <= memory + p->refinement.budget_bytes);
-	assert_int_equal((at - memory) % (4 * KIB), 0); /* the kernel copies fastest with this */
+	/* the kernel copies fastest to aligned memory */
+	assert_int_equal((at - memory) % (4 * KIB), 0);
 	if (fails_now(p, fake)) {
 		memset(block, 0xee, length / 2);
 		fake->open = false;
@@ -214,8 +215,9 @@ static bool has_lost_twin(const struct play *p, size_t which)
 	return false;
 }
 
-/* Each emitted file is in a class with exactly its equals. A file that was not emitted failed,
- * or was represented by one that failed if there were too many for lock-step. */
+/* Each emitted file is in a class with exactly its equals. A file that was not emitted failed. If
+ * there were too many files for lock-step, an equal file that represented it can have failed
+ * instead. */
 static void assert_right(const struct play *p, unsigned int reads_max)
 {
 	bool crowd = p->count > refine_capacity(&p->refinement);
@@ -276,7 +278,7 @@ static void test_random_sets_are_split_as_by_comparing_each_byte(void **state)
 	}
 }
 
-/* As many as one round of parts can reduce to a lock-step. */
+/* A random number of files that one round of parts can reduce to a lock-step. */
 static size_t crowd_size(size_t capacity)
 {
 	return capacity + 1 + (size_t)random() % (capacity * capacity - capacity);
@@ -477,7 +479,7 @@ static void test_more_contents_of_one_hash_than_fit_are_reported_and_others_dist
 	}
 	assert_right(p, 6);
 	assert_true(others >= 100);
-	p->refinement.seed = 7; /* for which they were not computed */
+	p->refinement.seed = 7; /* the contents do not collide with another seed */
 	assert_refined(p, 3);
 	play_free(p);
 }
@@ -557,7 +559,7 @@ static void test_failure_to_emit_a_class_ends_the_work(void **state)
 	play_free(p);
 }
 
-/* The last test, as a stop cannot be undone. */
+/* Must be the last test, because a stop cannot be undone. */
 static void test_stop_ends_the_work(void **state)
 {
 	struct play *p = play_new(12, 500 * KIB, 64 * KIB);

@@ -68,7 +68,7 @@ static void test_classes_of_two_or_more_become_groups(void **state)
 	add_class(p, 0, 3, 0);
 	add_class(p, 3, 1, 0);
 	add_class(p, 4, 2, 0);
-	assert_int_equal(totals_of(p->f).groups, 0); /* not yet */
+	assert_int_equal(totals_of(p->f).groups, 0); /* not yet committed */
 	assert_int_equal(results_commit(&p->results), 0);
 	assert_int_equal(totals_of(p->f).groups, 2);
 	assert_int_equal(group_at(p->f, group_of(p, 0)).inodes, 3);
@@ -226,7 +226,7 @@ static void test_deinit_waits_for_the_thread(void **state)
 	results_init(&p->results, p->f->catalog, NULL);
 }
 
-/* No id is left for a group. */
+/* The commit fails because no id is left for a group. */
 static void test_failure_of_the_thread_is_returned_from_then_on(void **state)
 {
 	struct play *p = *state;

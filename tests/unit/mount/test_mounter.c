@@ -18,7 +18,8 @@ static struct mounter *started(void)
 	return mounter;
 }
 
-/* Sends the mounter a signal and waits for its effect (WSTOPPED, WEXITED). */
+/* Sends a signal to the mounter process and waits until the process has stopped (WSTOPPED) or ended
+ * (WEXITED). */
 static void signal_process(const struct mounter *mounter, int number, int what)
 {
 	siginfo_t info;

@@ -19,7 +19,7 @@ static size_t open_all(struct open_quotas *quotas, uid_t uid, struct open_quota 
 	return count;
 }
 
-static void test_user_gets_at_most_half_of_the_rest(void **state)
+static void test_user_gets_at_most_half_of_the_free_quota(void **state)
 {
 	struct open_quotas quotas;
 	struct open_quota *quota;
@@ -66,7 +66,7 @@ static void test_root_has_no_limit_and_its_files_count_for_others(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_user_gets_at_most_half_of_the_rest),
+		cmocka_unit_test(test_user_gets_at_most_half_of_the_free_quota),
 		cmocka_unit_test(test_root_has_no_limit_and_its_files_count_for_others),
 	};
 

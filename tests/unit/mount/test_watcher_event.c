@@ -6,7 +6,8 @@
 #include "mount/watcher_event.h"
 #include "unit_test.h"
 
-/* The daemon sends the names. It can be compromised, and the mounter process can be root. */
+/* The names are from the daemon, which can be compromised, while the mounter process can be
+ * root. */
 static void test_name_that_leads_out_of_the_folder_is_refused(void **state)
 {
 	const struct folder *folder = *state;

@@ -6,7 +6,8 @@
 #include "mount/watcher_names.h"
 #include "unit_test.h"
 
-/* The emitted differences, as a letter and a name each, and how many more emit() accepts. */
+/* The emitted differences, each as a letter and a name, and the number of further differences that
+ * emit() accepts. */
 struct emitted {
 	char text[256];
 	int room;

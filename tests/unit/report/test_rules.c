@@ -5,7 +5,7 @@
 
 /* A name of an inode. make_group() takes a list of them. */
 struct given {
-	int source; /* 0 is /one, 1 is /two */
+	int source; /* position of the source: 0 is /one, 1 is /two */
 	const char *folder; /* NULL: the root */
 	const char *name;
 	uint64_t inode;
@@ -57,7 +57,7 @@ static struct sources sources_of(const struct fixture *f, struct source list[2])
 	return (struct sources){.list = list, .count = 2};
 }
 
-/* Returns a line for each name: the first letter of its fate, its path and the reason. */
+/* Returns a line for each name: the first letter of the decision, the path and the reason. */
 static const char *decide(const struct fixture *f, const struct group_record *group,
 			  const struct rules *rules)
 {

@@ -25,8 +25,8 @@ static bool lies_within(const struct treemap_box *box, const struct treemap_box 
 	       box->y + box->height <= area->y + area->height + NOTHING;
 }
 
-/* Each area is proportional to its size, all boxes are in the whole, and none overlaps another.
- * So they fill it. */
+/* Checks that each area is proportional to its size, that all boxes are in the whole area, and that
+ * no two boxes overlap. Such boxes fill the whole area. */
 static void check_boxes(const uint64_t *sizes, size_t count, const struct treemap_box *area)
 {
 	AUTO_FREE struct treemap_box *boxes = calloc(count, sizeof(*boxes));

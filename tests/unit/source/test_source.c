@@ -112,7 +112,7 @@ static void test_bind_mount_of_a_source_is_the_same_source(void **state)
 {
 	struct play *p = *state;
 
-	/* the mount namespace ends with this process */
+	/* the new mount namespace ends with this process */
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
 		return;
 	assert_int_equal(mount("a", "b", NULL, MS_BIND, NULL), 0);

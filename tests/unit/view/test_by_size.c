@@ -201,7 +201,8 @@ static void test_many_groups_are_listed_in_folders(void **state)
 	list("by-size/04001-06000", 1);
 	assert_int_equal(ranked->listing.count, 1);
 	(void)snprintf(path, sizeof(path), "by-size/00001-02000/%s", ranked->listing.names[0].name);
-	assert_int_equal(fixture_find(&ranked->fixture, path), -ENOENT); /* in another folder */
+	/* the name is now in another folder */
+	assert_int_equal(fixture_find(&ranked->fixture, path), -ENOENT);
 	assert_int_equal(fixture_find(&ranked->fixture, "by-size/06001-08000"), -ENOENT);
 	assert_int_equal(fixture_find(&ranked->fixture, "by-size/00002-02001"), -ENOENT);
 }

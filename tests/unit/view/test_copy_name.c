@@ -194,8 +194,8 @@ static void test_largest_id_fits(void **state)
 	assert_int_equal(cookie, UINT64_MAX);
 }
 
-/* Makes the names of a million random paths. Their pieces reach all rules. Each name is valid,
- * shows its form, and is decoded to its path or id. */
+/* Makes the names of a million random paths, whose parts exercise all rules. Each name must be
+ * valid, have the right form, and be decoded to its path or id. */
 static void test_name_of_any_path_is_decoded_to_its_path_or_id(void **state)
 {
 	static const char *const pieces[] = {"/",    "∕", "~",    "1",    "f",    "-",    ".",

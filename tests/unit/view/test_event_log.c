@@ -123,12 +123,13 @@ static void test_reader_in_a_discarded_line_continues_at_a_new_one(void **state)
 	append(&log, 0, 1);
 	assert_int_equal(event_log_read(&log, &reader, text, 20, 0), 20);
 	append(&log, 1, EVENT_LOG_BYTES_MAX / LINE_LENGTH);
-	length = event_log_read(&log, &reader, text, 10, 20); /* the note is read in parts */
+	/* the line about discarded lines is read in parts */
+	length = event_log_read(&log, &reader, text, 10, 20);
 	assert_int_equal(length, 10);
 	assert_memory_equal(text, "\n{\"event\":", 10);
 	length = event_log_read(&log, &reader, text, sizeof(text), 30);
 	assert_memory_equal(text, "\"missed\",\"count\":", 17);
-	/* the line that the reader had begun is not counted */
+	/* a line that the reader has read in part is not counted */
 	assert_int_equal(strtoull(text + 17, NULL, 10), log.discarded_lines - 1);
 	assert_true(event_log_read(&log, &reader, text, sizeof(text), 30 + length) > 0);
 	assert_int_equal(line_number(text), log.discarded_lines);

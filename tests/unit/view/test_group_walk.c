@@ -119,7 +119,7 @@ static void test_folder_has_only_the_copies_of_its_group(void **state)
 	fixture_close(&fixture);
 }
 
-/* Checks that a listing from the cookie of this index in before continues after its name. */
+/* Checks that a listing from the cookie of name i in "before" continues after that name. */
 static void assert_continues(struct fixture *fixture, uint64_t group, size_t i)
 {
 	size_t left = before.count - 1 - i;
@@ -151,7 +151,7 @@ static void test_listing_continues_after_any_of_its_cookies(void **state)
 	fixture_close(&fixture);
 }
 
-/* Removes each name of the files below this number. */
+/* Removes all names of the files with numbers below files. */
 static void remove_files(struct fixture *fixture, const uint64_t dirs[static 2], int files)
 {
 	for (int i = 0; i < files; i++) {
@@ -196,7 +196,7 @@ static void test_cookie_resumes_at_its_name_after_many_other_listings_and_remova
 }
 
 /* Between the calls, the first names of files are removed, so that another name becomes the first,
- * and new names are added. Names that exist all the time are listed once. */
+ * and new names are added. A name that exists all the time must be listed once. */
 static void test_unchanged_name_is_listed_once_while_others_change(void **state)
 {
 	(void)state;

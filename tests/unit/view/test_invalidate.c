@@ -137,7 +137,8 @@ static void test_new_name_is_invalidated_before_the_listing(void **state)
 	apply_all();
 	assert_int_equal(count("entry", NODE_DIR, root(), "f"), 1);
 	assert_int_equal(count("inode", NODE_DIR, root(), ""), 1);
-	assert_int_equal(count("wait", NODE_DIR, root(), ""), 0); /* entry() waits itself */
+	/* the sink waits in entry(), so no wait is recorded */
+	assert_int_equal(count("wait", NODE_DIR, root(), ""), 0);
 	assert_int_equal(count("inode", NODE_FIXED, FIXED_DUPS, ""), 1);
 	assert_memory_equal(recorder->lines[0], "entry", 5);
 	assert_memory_equal(recorder->lines[recorder->count - 1], "inode", 5);
@@ -322,7 +323,7 @@ static void test_changed_name_of_a_copy_invalidates_the_folder_of_its_group(void
 	apply_all();
 	assert_int_equal(count("wait", NODE_GROUP, group, ""), 1);
 	assert_int_equal(count("inode", NODE_GROUP, group, ""), 1);
-	fixture_remove(&recorder->fixture, root(), "a"); /* the first of its names */
+	fixture_remove(&recorder->fixture, root(), "a"); /* "a" was the first name of its file */
 	apply_all();
 	assert_int_equal(count("wait", NODE_GROUP, group, ""), 1);
 	assert_int_equal(count("inode", NODE_GROUP, group, ""), 1);

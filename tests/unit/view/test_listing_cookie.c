@@ -31,7 +31,7 @@ static void test_number_that_is_no_cookie_has_no_id(void **state)
 		assert_int_equal(listing_id(1, cookie), 0);
 	for (uint64_t i = 0; i < 20000; i++)
 		ids += listing_id(1, VIEW_COOKIE_MIN + i) <= TWINFS_ID_MAX;
-	/* 2^48 of 2^62 numbers are cookies */
+	/* of 2^62 numbers, 2^48 are cookies */
 	assert_in_range(ids, 0, 20);
 	assert_true(listing_id(1, INT64_MAX) > TWINFS_ID_MAX);
 	assert_true(listing_id(1, UINT64_MAX) > TWINFS_ID_MAX);

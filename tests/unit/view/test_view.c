@@ -173,7 +173,7 @@ static void test_attributes_are_those_of_the_record(void **state)
 	dir = node_make(NODE_DIR, fixture_add_dir(&fixture, root_of(&fixture), "dir", 0));
 	assert_int_equal(view_getattr(&fixture.call, dir, &attributes), 0);
 	assert_int_equal(attributes.st_mode, S_IFDIR | 0750);
-	assert_int_equal(attributes.st_nlink, 1); /* not that of the source */
+	assert_int_equal(attributes.st_nlink, 1); /* not the number of links in the source */
 	fixture_close(&fixture);
 }
 
@@ -546,7 +546,7 @@ static void test_errors_are_listed_with_their_paths(void **state)
 	fixture_open(&fixture, one_source);
 	file = fixture_file(&fixture, S_IFREG | 0644, 5);
 	fixture_add_file(&fixture, root_of(&fixture), "bad\xff", &file);
-	assert_null(open_json(&fixture, FIXED_ERRORS)); /* no line */
+	assert_null(open_json(&fixture, FIXED_ERRORS)); /* the report has no further line */
 	id = fixture_file_id(&fixture, &file);
 	assert_int_equal(catalog_write(fixture.catalog, note_error, &id), 0);
 	error = open_json(&fixture, FIXED_ERRORS);

@@ -31,7 +31,7 @@ struct bench {
 	size_t count;
 	sem_t woken;
 	atomic_bool holds_up; /* whether on_wake stops the drain thread */
-	sem_t held_up; /* posted when it has stopped */
+	sem_t held_up; /* posted when the drain thread has stopped */
 	sem_t may_go_on;
 };
 
@@ -166,7 +166,7 @@ static void test_all_events_of_a_name_are_taken_at_once(void **state)
 	assert_int_equal(bench->count, 0);
 }
 
-/* Its changes in the other place are unknown. */
+/* The changes of the file under its former name are unknown. */
 static void test_name_that_was_moved_here_has_that_event(void **state)
 {
 	struct bench *bench = *state;
@@ -206,7 +206,7 @@ static void test_writes_are_known_before_the_events_are_taken(void **state)
 	close(fd);
 }
 
-/* Otherwise nothing would take the events that were read. */
+/* Without the wake, the follower would not take the events that the query read. */
 static void test_query_for_writes_wakes_the_follower(void **state)
 {
 	struct bench *bench = *state;
@@ -391,7 +391,7 @@ static void test_wake_is_sent_once_until_events_are_taken(void **state)
 static void hold_up(struct bench *bench)
 {
 	atomic_store(&bench->holds_up, true);
-	take(bench); /* or it woke the follower earlier */
+	take(bench); /* takes earlier events, so that the next event wakes the follower */
 	close(create(bench, "first"));
 	wait_for(&bench->held_up);
 }
@@ -434,7 +434,7 @@ static void test_overflow_of_a_kernel_queue_affects_no_other_queue(void **state)
 	assert_true(events(bench, 1, "b") & EVENT_NAME);
 }
 
-/* Names of the largest length, so that few are needed. */
+/* Makes a name of the largest length, so that few names fill a queue. */
 static void name_of(char name[NAME_BYTES + 1], long number)
 {
 	int digits = snprintf(name, NAME_BYTES + 1, "%ld", number);
@@ -443,7 +443,8 @@ static void name_of(char name[NAME_BYTES + 1], long number)
 	name[NAME_BYTES] = '\0';
 }
 
-/* Waits until the drain thread has read this many, so that the kernel's queue does not overflow. */
+/* Waits until the drain thread has read this many events, so that the queue of the kernel does not
+ * overflow. */
 static void wait_for_events(struct bench *bench, uint64_t events, struct watch_figures *figures)
 {
 	for (int i = 0; i < WAIT_SECONDS * 1000; i++) {
@@ -482,8 +483,8 @@ static void test_full_memory_drops_the_largest_queue(void **state)
 	assert_true(events(bench, 1, "a") & EVENT_NAME);
 }
 
-/* Each thread makes directories, watches them, makes a file in each and removes some. Others add
- * the same directories under other numbers meanwhile. */
+/* Each thread makes directories. It watches each directory, adds it again under another number, and
+ * makes a file in it. It removes a third of the directories. */
 #define MAKERS 4
 #define EACH 300
 
