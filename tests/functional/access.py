@@ -2,7 +2,7 @@
 """A tree with many kinds of rights, the observations of a user at the source and in a shared view
 of it, and the differences between them.
 
-The kernel decides what a user can do at the source; nothing here computes a right.
+The kernel decides what a user can do at the source; this module computes no rights.
 """
 import collections
 import errno
@@ -92,7 +92,8 @@ def write(path, text):
 
 
 def build_matrix(root):
-    """Makes each kind of file in the first kinds of folders, and every second one in the others.
+    """Makes each kind of file in the first kinds of folders, and every second kind in the other
+    folders.
 
     Each file has a copy that all may read. The copy sorts before or after the file, so that either
     is kept. Each third file has one more copy. Each kind of folder also contains a folder that all
@@ -394,7 +395,7 @@ class Judge:
                 self.say(f"{where}: other trees:", self.view[f"{where}/"], reached)
 
     def check_name(self, where, name, expected):
-        """Folders are in uniques/ and redundant/; each other name is in one of them."""
+        """Folders are in uniques/ and redundant/; each other name is in one of these trees."""
         found = self.view[where][name]
         if self.shared.trees[name[0]] and not self.reaches(name[0]):
             if found != self.view[where, MISSING]:

@@ -81,7 +81,7 @@ def copy_sparsely(source, backup):
 
 
 def copy_plainly(source, backup):
-    """Copies with cp, which has no such limits."""
+    """Copies with cp, which does not have the limits of rsync."""
     subprocess.run(["cp", "-a", f"{source}/.", backup], check=True)
 
 

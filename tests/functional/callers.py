@@ -70,7 +70,7 @@ def _work(pipe, caller, function, arguments):
 
 
 class Call:
-    """A function that runs as a caller in a process of its own."""
+    """A function that runs as a caller in a separate process."""
 
     def __init__(self, caller, function, *arguments):
         self.pipe, theirs = PROCESSES.Pipe(False)

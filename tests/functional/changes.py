@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A tree, and all ways in which it may change.
+"""A tree, and all ways in which the tree can change.
 
-Each change takes the source. Files that it moves out or in are in a folder beside the source.
+Each change takes the source. Files that a change moves out or in are in a folder beside the source.
 """
 import contextlib
 import ctypes

@@ -40,7 +40,8 @@ def pytest_configure(config):
 
 
 def let_programs_be_interrupted():
-    """A shell ignores SIGINT in its background jobs, and their children would inherit that."""
+    """A shell ignores SIGINT in its background jobs, and their children would inherit the ignored
+    signal."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -48,8 +49,8 @@ def let_programs_be_interrupted():
 @contextlib.contextmanager
 def place():
     """A folder for the trees of a session, on a disk of its own if possible. Removing the disk is
-    faster than removing its files. An ext4 without a journal, as a machine may have, looks at all
-    inodes removed in the last minute for each file that is created."""
+    faster than removing its files. Some machines have an ext4 without a journal. For each created
+    file, it searches all inodes removed in the last minute."""
     with contextlib.ExitStack() as ending:
         folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-")))
         ending.callback(trees.remove, folder)
@@ -286,7 +287,7 @@ def make_disk(root_only, tmp_path):
 
 @pytest.fixture(scope="session")
 def strace():
-    """Skips tests that need strace if this machine has none or forbids tracing."""
+    """Skips tests that need strace if this machine has no strace or forbids tracing."""
     if not shutil.which("strace"):
         pytest.skip("needs strace")
     if subprocess.run(["strace", "-f", "-o", "/dev/null", "true"], check=False,

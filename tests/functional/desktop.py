@@ -2,8 +2,8 @@
 """A desktop for tests: an X server without a screen, a message bus, and file managers whose windows
 are read as screen readers read them.
 
-All its processes have a mark and end with it, also those that the bus starts. It has a home of its
-own, and no network if that can be prevented.
+All processes of the desktop have a mark and end with it, including processes that the bus starts.
+The desktop has its own home, and no network if it can be disabled.
 """
 import contextlib
 import json
@@ -182,8 +182,8 @@ class Desktop:
         finally:
             process.kill()
             process.wait(TIMEOUT)
-            # its answer shows that the bus noticed the end; before, the next file manager would
-            # pass its work to the ended one
+            # the answer of the bus shows that it noticed the end; before, the next file manager
+            # would pass its work to the ended one
             subprocess.run(ASK_BUS, check=True, env=self.environment, capture_output=True,
                            timeout=TIMEOUT)
 

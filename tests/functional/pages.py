@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 VOID = {"meta", "link", "img"}
-# Of these only a policy and a style could make a browser load or run something.
+# Among these elements, only a policy and a style could make a browser load or run something.
 TAGS = {"html", "head", "meta", "link", "title", "style", "body", "header", "main", "footer",
         "section", "aside", "figure", "figcaption", "h1", "h2", "h3", "p", "ul", "ol", "li", "dl",
         "dt", "dd", "div", "span", "a", "b", "i", "bdi", "small", "strong", "code", "data", "time",

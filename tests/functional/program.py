@@ -2,7 +2,7 @@
 """Runs the program under test, mounts views, and knows every process and mount of a session.
 
 Every process of a session has a mark in its environment, and every mount is below the base folder.
-Leftovers are found by these, and no other process is ever ended.
+Leftovers are found by the mark and the path, and no other process is ever ended.
 """
 import base64
 import contextlib
@@ -171,8 +171,8 @@ def traced(pid):
 
 
 def is_held_by_strace(pid):
-    """Whether strace holds its child in a delayed system call. Other stops are much shorter, so
-    the child is looked at twice."""
+    """Whether strace holds its child in a delayed system call. Other stops are much shorter, so the
+    child is checked twice."""
     return any(map(is_delayed, children(pid))) and any(map(is_delayed, children(pid)))
 
 
@@ -473,7 +473,7 @@ class View:
         return [json.loads(line) for line in self.read("errors").splitlines()]
 
     def wrong_bytes(self, source, failed):
-        """Files that can be read and have other bytes than their path in the view claims. Errors
+        """Readable files whose bytes differ from what their path in the view claims. Errors
         are appended to `failed`."""
         wrong, names = [], []
         for folder, _, files in os.walk(self.dups, onerror=failed.append):

@@ -60,7 +60,7 @@ compadd() {{{{
 
 
 class Shell:
-    """A shell with a stand-in for the program in its path."""
+    """A shell with a stand-in for the program in $PATH."""
 
     def __init__(self, session, folder):
         self.session, self.folder = session, folder

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A view that root shares with all users. Each user sees in it what the source shows to that user,
-and hidden files leave no trace.
+"""A view that root shares with all users. Each user sees in the view what the source shows to that
+user, and hidden files leave no trace.
 """
 import os
 import subprocess
@@ -191,8 +191,8 @@ def exchange_the_folder(source, hidden):
                                  move_the_source, move_the_source_and_make_it_anew,
                                  exchange_the_folder], ids=lambda act: act.__name__)
 def test_file_moved_out_of_reach_is_not_served_at_its_old_path(twinfs, tmp_path, act):
-    """The daemon may have the file open or know its new path. That must not bypass the rights of
-    the parent directories."""
+    """The daemon possibly has the file open or knows its new path. Neither must bypass the rights
+    of the parent directories."""
     source, hidden = tmp_path / "above/source", tmp_path / "above/source/hidden"
     trees.fill(source, {b"d/copy": b"content", b"e": b"content", b"z": b"content",
                         b"d/lone": b"lone", b"hidden/x": b"hidden"})

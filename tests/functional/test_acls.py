@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """ACLs: moved and restored files grant the rights of the original, whatever default ACL the
-destination has. If the file system has no ACLs, they grant no more."""
+destination has. If the destination has no ACLs, the files grant no more than the original."""
 import contextlib
 import os
 import stat

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""remove, move, link and dedupe that are interrupted: nothing is lost, and all is put back."""
+"""remove, move, link and dedupe that are interrupted: no content is lost, and each file gets its
+name back."""
 import contextlib
 import json
 import os
@@ -366,7 +367,7 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
 
 @pytest.mark.parametrize("folder", ["there", "gone"])
 def test_recover_names_saved_bytes_that_it_cannot_put_back(twinfs, source, tmp_path, folder):
-    """The saved bytes are missing, or the folder of the copy is."""
+    """Either the saved bytes or the folder of the copy are missing."""
     (source / "folder").mkdir()
     _, copy = copies(source, 2)
     copy = copy.rename(source / "folder" / copy.name)

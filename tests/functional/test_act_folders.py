@@ -19,7 +19,7 @@ def check_nothing_left(twinfs, source, before):
 
 @pytest.mark.parametrize("words", [("link",), ("link", "--symbolic")], ids=" ".join)
 def test_link_in_an_append_only_folder_creates_no_name(twinfs, source, root_only, words):
-    """Names can be created there, and never removed."""
+    """A folder in which names can be created and never removed."""
     _, copy = copies(source, 2)
     folder = source / "folder"
     folder.mkdir()
@@ -56,7 +56,7 @@ def test_link_to_a_file_of_another_user_in_a_sticky_folder_creates_no_name(
 
 def test_link_by_root_without_fowner_in_a_sticky_folder_creates_no_name(twinfs, plain_user, source,
                                                                         root_only):
-    """Root of a container may lack this capability."""
+    """Root of a container can lack this capability."""
     if not shutil.which("setpriv"):
         pytest.skip("needs setpriv")
     kept, copy = copies(source, 2)

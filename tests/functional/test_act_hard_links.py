@@ -58,7 +58,7 @@ def test_names_of_a_copy_are_hard_links_of_one_file_on_another_disk(twinfs, sour
 
 
 def test_two_copies_of_a_group_are_two_files_on_another_disk(twinfs, tmp_path, moved):
-    """Their names are in two sources."""
+    """The names of each copy are in two sources."""
     one, two = tmp_path / "one", tmp_path / "two"
     one.mkdir()
     two.mkdir()

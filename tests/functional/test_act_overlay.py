@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Acts on an overlay file system: a removed file may stay in a lower layer."""
+"""Acts on an overlay file system: a removed file can stay in a lower layer."""
 import os
 import re
 
@@ -37,7 +37,7 @@ def test_freed_bytes_of_copies_on_an_overlay_are_unknown(twinfs, tmp_path, act):
         for said in planned_act, result:
             assert f"'{shown}' is on an overlay file system" in said.error.decode()
             assert f"'{source}' is on" not in said.error.decode()
-        # since Linux 6.6 the kernel tells which files are in the upper layer
+        # since Linux 6.6 the kernel reports which files are in the upper layer
         unknown = re.search(rb"and unknown bytes of (\d) copies on an overlay", result.out)[1]
         assert unknown in (b"2", b"3")
         assert freed(result) == 8192 * (4 - int(unknown) - (act == ["move"]))

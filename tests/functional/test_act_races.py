@@ -104,8 +104,8 @@ def store_by_mapping(pair, _):
 
 
 def swap_kept(pair, outside):
-    """Replaces the kept file while there is a copy. Later it would be the last one, and the attack
-    itself would destroy it."""
+    """Replaces the kept file while a copy exists. Later the kept file would be the last copy, and
+    the attack itself would destroy its content."""
     new = outside / f"new {pair.number}"
     new.write_bytes(content("written", pair.number))
     begun = time.monotonic()

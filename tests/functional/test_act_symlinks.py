@@ -55,7 +55,7 @@ def test_symbolic_link_needs_a_kept_file_that_no_fewer_users_reach(twinfs, sourc
         path.write_bytes(b"content")
     change, allowed = REACHES[name]
     change(source / "a", source / "b")
-    # both the directory that contains the file and those above it count
+    # the rights of the directory that contains the file and of all directories above it count
     if name.startswith("link in"):
         change(source / "a/in", source / "b/in")
     result = twinfs("link", "--symbolic", "--yes", source)

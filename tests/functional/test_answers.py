@@ -2,8 +2,8 @@
 """Calls to a view do not wait for a mount inside the source, a walk, a comparison or the disk of
 another source.
 
-On a busy machine durations prove nothing. So a disk or mount stands still until all calls have been
-answered, and the test checks that it still does.
+On a busy machine durations prove nothing. So a disk or mount is stopped until all calls have been
+answered, and the test checks that it is still stopped.
 """
 import contextlib
 import errno
@@ -110,7 +110,7 @@ def test_every_call_is_answered_in_a_hostile_tree_with_hung_and_dead_mounts(twin
             assert answered(view) > 5000
 
 
-# a disk that stands still
+# a stopped disk
 
 def waits_for_disk(pid):
     """Whether a thread of the process is in uninterruptible sleep."""
@@ -120,7 +120,7 @@ def waits_for_disk(pid):
 
 @contextlib.contextmanager
 def comparison_that_waits(view, disk):
-    """Two copies are closed on a disk that stands still."""
+    """Two copies are closed on a stopped disk."""
     with contextlib.ExitStack() as still:
         with contextlib.ExitStack() as files:
             for name in NEW:
@@ -136,7 +136,7 @@ def comparison_that_waits(view, disk):
 
 @contextlib.contextmanager
 def walk_that_waits(view, disk):
-    """SIGHUP causes a walk on a disk that stands still."""
+    """SIGHUP causes a walk on a stopped disk."""
     for name in NEW:
         trees.write(disk.root / "tree" / name, PAIR)
     view.sync()

@@ -86,8 +86,8 @@ def test_view_that_does_not_answer_is_reported_and_delays_no_other(twinfs, small
 
 
 def test_status_does_not_wait_for_a_view_that_hangs_in_an_answer(twinfs, small, strace):
-    """The child that reads the status cannot even be killed then, and must not hold a pipe that its
-    parent waits for."""
+    """The child that reads the status of a hanging view cannot be killed. It must not hold a pipe
+    that its parent waits for."""
     with twinfs.mounted(small) as view:
         tracer = subprocess.Popen([*STRACE, "-qq", "-o", "/dev/null", "-p", str(view.pid),
                                    "-e", "trace=writev", "-e",

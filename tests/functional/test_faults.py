@@ -18,7 +18,7 @@ from program import until
 READING = ["openat2", "openat", "statx", "newfstatat", "fstat", "getdents64", "pread64", "read",
            "lseek", "fcntl", "sync_file_range", "fstatfs", "readlinkat", "name_to_handle_at"]
 WRITING_THE_INDEX = ["pwrite64", "pwritev", "fdatasync", "ftruncate", "mkdirat", "flock"]
-# Without read, by which the daemon gets requests and events.
+# The list lacks read, by which the daemon gets requests and events.
 OF_A_VIEW = [call for call in READING if call != "read"]
 SERIES = [(1, 3), (3, 11), (5, 40)]  # (first failing call of each thread, distance of the next)
 POINTS = 8  # failing calls of each kind and error

@@ -105,7 +105,7 @@ def test_file_manager_shows_ranks_in_their_order_and_copies_by_their_paths(
 
 
 def test_file_manager_shows_changes(twinfs, screen, manager, photos):
-    """Without a reload by the user."""
+    """The folder is updated without a reload by the user."""
     data = JPEG + trees.content("new", 40_000)
     with twinfs.mounted(photos) as view:
         before = sorted(os.listdir(view.by_size))

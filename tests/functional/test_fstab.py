@@ -28,8 +28,8 @@ def in_place_of(path, file):
 
 @pytest.fixture
 def helper(root_only, twinfs):
-    """Puts the program in the place of the mount helper that mount(8) runs for fuse.twinfs. With
-    mount.fuse3 itself test_mount.py mounts."""
+    """Puts the program in the place of the mount helper that mount(8) runs for fuse.twinfs.
+    test_mount.py mounts by mount.fuse3 itself."""
     if not os.path.exists(HELPER) or os.path.exists("/sbin/mount.fuse.twinfs"):
         pytest.skip("needs mount.fuse of fuse3, and no twinfs that is installed")
     with in_place_of(os.path.realpath(HELPER), twinfs.session.binary):

@@ -187,7 +187,8 @@ def test_file_open_for_writing_is_in_no_group(twinfs, source, kind):
 
 @pytest.mark.parametrize("size", [100, 50_000], ids=["small", "large"])
 def test_new_copy_waits_while_the_copies_it_may_equal_cannot_be_read(twinfs, source, size):
-    """Otherwise it would never join the group, as compared files are not compared again."""
+    """If the copy was skipped, it would never join the group, because compared files are not
+    compared again."""
     data = DATA[:1] * size
     trees.fill(source, {b"a": data, b"b": data})
     assert names(twinfs.groups(source)) == {frozenset([b"a", b"b"])}
@@ -249,7 +250,7 @@ def test_files_with_times_in_the_future_are_grouped(twinfs, source):
 
 
 def test_without_leases_every_change_is_found_by_the_guard(twinfs, source, no_leases):
-    """Also a change of a moment ago that leaves size and mtime as they were."""
+    """A change of a moment ago that restores size and mtime is also detected."""
     changes.build(source)
     for change in (changes.change_with_mtime_restored, changes.make_equal_with_mtime_restored,
                    changes.replace_with_the_inode_number_used_again, changes.change_in_place):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The build of the program is hardened, and the same in each folder."""
+"""The build of the program is hardened, and it does not depend on the folder of the sources."""
 import json
 import os
 import re

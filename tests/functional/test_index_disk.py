@@ -64,7 +64,7 @@ def walk_names(root):
 
 
 def grows_until_stale(view, tree):
-    """Adds names; whether the index has no room for them any more."""
+    """Adds names; returns whether the index has no more room for names."""
     number = len(os.listdir(tree))
     trees.many(tree / f"grown {number}", 200, lambda file: b"%d %d" % (number, file), folders=2)
     return view.status().get("problem") is not None

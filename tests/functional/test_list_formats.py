@@ -14,7 +14,7 @@ from program import TIMEOUT, path_of
 
 GROUP_COLUMNS = ["group", "reclaimable", "fate", "size", "inode", "path", "path_base64"]
 
-# names that are special in the formats themselves, besides trees.ODD_NAMES
+# names with special meaning in the formats, besides trees.ODD_NAMES
 HOSTILE_NAMES = [
     b"a\r\nb", b"\r", b'"', b'""', b'a"b,c"d', b'","', b"a\tb\x0b\x0c", b"\\x41", b"\\xff",
     b"\\xff and \xff", b"=1+1", b"+1", b"@A1", b"-1", b"\xef\xbb\xbfmark", b"\x01\x02\x7f",

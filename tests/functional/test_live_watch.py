@@ -128,7 +128,7 @@ def test_file_changed_without_an_event_is_compared_after_a_failed_open(twinfs, s
 
 @pytest.mark.parametrize("act", ["opened", "linked", "unlinked"])
 def test_bytes_written_without_an_event_are_compared_again(twinfs, source, act):
-    """Size and mtime are unchanged, and the only event says nothing about the bytes."""
+    """Size and mtime are unchanged, and the only event does not report a change of the bytes."""
     changes.build(source)
     os.link(source / "b", source / "b too")
     with twinfs.mounted(source) as view:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Faults of a mounted view: the daemon stands still, has no memory or threads, or ends under
-load; the source is unmounted; the clock jumps."""
+"""Faults of a mounted view: the daemon is stopped, has no memory or threads, or ends under load;
+the source is unmounted; the clock jumps."""
 import contextlib
 import errno
 import json
@@ -111,7 +111,7 @@ def test_daemon_ended_under_load_answers_all_requests(twinfs, source):
         assert again.differences(source) == []
 
 
-# a daemon that stands still
+# a stopped daemon
 
 def test_reader_waits_for_a_stopped_daemon_and_reads_on(view):
     read = []
@@ -148,7 +148,8 @@ def test_daemon_without_memory_gives_no_wrong_bytes_and_recovers(plain_build, tw
         return {name: read(view.uniques / name) for name in ("a", "c", "d/f/g")}
 
     before = resource.prlimit(view.pid, resource.RLIMIT_AS)
-    resource.prlimit(view.pid, resource.RLIMIT_AS, (1 << 20, before[1]))  # less than it has already
+    # less memory than the daemon already has
+    resource.prlimit(view.pid, resource.RLIMIT_AS, (1 << 20, before[1]))
     try:
         for number in range(300):
             trees.write(source / f"new/{number % 30}/{number}", b"%d" % (number // 2))

@@ -39,7 +39,7 @@ class History:
         return self.rng.choice(found) if found else None
 
     def place(self):
-        """A path in an existing folder, which may exist."""
+        """A path in an existing folder. The path itself can exist or be missing."""
         folder = self.rng.choice([self.root, *self.entries(True)])
         return os.path.join(folder, self.rng.choice([b"f%d", b"d%d"]) % self.rng.randrange(12))
 

@@ -96,7 +96,7 @@ class Watcher:
         return until(lambda: (f"{folder}/", event, name) in self.events)
 
     def gets_removal(self, folder, name):
-        """Whether a removal was reported. Whether it was a folder need not be known."""
+        """Whether a removal was reported, as that of a file or of a folder."""
         return until(lambda: any(event[::2] == (f"{folder}/", name) and "DELETE" in event[1]
                                  for event in self.events))
 

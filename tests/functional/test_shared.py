@@ -211,7 +211,7 @@ def test_cookies_of_a_listing_do_not_reveal_hidden_copies(source, shared):
 # ---- every content, and no more ---------------------------------------------------------------
 
 def test_each_user_finds_each_readable_content_once_in_uniques(source, shared):
-    """Whichever copy is the kept one for root."""
+    """This holds for any choice of the kept copy for root."""
     for number in range(20):
         trees.fill(source, {b"a/%d" % number: b"content %d" % number,
                             b"m/%d" % number: b"content %d" % number,
@@ -281,7 +281,8 @@ def test_hidden_content_of_the_same_hash_does_not_number_others(source, shared):
 
 @pytest.mark.parametrize("hidden", [0, 40])
 def test_cost_of_many_contents_with_one_hash_is_linear(source, shared, strace, tmp_path, hidden):
-    """Such contents are easy to make. Hidden ones of that hash come first in the index."""
+    """Contents with one hash are easy to make. The hidden contents of that hash are first in the
+    index."""
     count = 80
     for folder in "ab":
         collide.write_long_contents(os.fspath(source / folder), count, 1024)
@@ -319,7 +320,7 @@ def test_large_group_is_right_for_each_user(source, shared):
 
 
 def test_cached_rights_never_hide_all_copies_of_a_content(source, shared, strace):
-    """The result is cached the longer, the longer it took."""
+    """A result that took longer is cached longer."""
     trees.write(source / "a hidden/copy", b"same")
     trees.many(source / "open", 40, lambda number: b"same", folders=1)
     (source / "a hidden").chmod(0o700)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """tmpfs, and overlayfs over it, change no time when a program stores to a mapped page that it
-has read before. There each read of the view asks the kernel, by a lease, whether there is a
-writer."""
+has read before. On these file systems each read of the view asks the kernel, by a lease, whether a
+writer exists."""
 import contextlib
 import ctypes
 import errno
@@ -171,8 +171,8 @@ def test_store_through_a_removed_hard_link_is_found_at_its_close(twinfs, on_tmpf
 @pytest.mark.parametrize("kind", ["tmpfs", "ext4", "xfs", "btrfs"])
 def test_lease_is_taken_after_the_read_if_times_are_unreliable(
         twinfs, root_only, strace, tmp_path, kind):
-    """On file systems with reliable times there is no lease, as it costs time. On the others the
-    kernel caches no page for the next open."""
+    """On file systems with reliable times the daemon takes no lease, because a lease costs time. On
+    other file systems the kernel caches no page for the next open."""
     with contextlib.ExitStack() as stack:
         if kind == "tmpfs":
             root = tmp_path / kind

@@ -43,7 +43,7 @@ def secret_word(offset):
 
 
 def short_contents(count=4, seed=1):
-    """Up to 4 contents of 32 bytes: each half has two forms of one hash."""
+    """Up to 4 contents of 32 bytes with one hash: each half has two forms."""
     if not 1 <= count <= 4:
         raise ValueError("32 bytes have at most 4 such contents")
     rng = random.Random(seed)

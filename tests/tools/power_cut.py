@@ -8,8 +8,8 @@
     for state in cuts.states(100, rng):
         state.write(image)            # to be mounted and examined
 
-A disk keeps all writes before the last flush.  It keeps any part of the later writes: each one
-completely, not at all, or some sectors of it.
+A disk keeps all writes before the last flush.  The disk keeps any part of the later writes. Each
+later write is kept completely, in some sectors, or not at all.
 """
 import os
 

@@ -116,7 +116,7 @@ class RotatingDisk:
         run(*make, self.image)
 
     def fill(self, build):
-        """Writes a tree to it at the speed of the underlying disk."""
+        """Writes a tree to the disk at the speed of the underlying disk."""
         run("mount", "-o", "loop,noatime", self.image, self.root)
         try:
             return build(self.root)
@@ -125,7 +125,7 @@ class RotatingDisk:
 
     @contextlib.contextmanager
     def served(self):
-        """Mounted at self.root at the simulated speed."""
+        """Serves the disk, mounted at self.root, at the simulated speed."""
         with contextlib.ExitStack() as undo:
             self.server = subprocess.Popen([self.tool, *self.options, f"--log={self.log}",
                                             f"--bad={self.bad}", self.image, self.served_at],
@@ -161,25 +161,25 @@ class RotatingDisk:
         run("mount", "-o", "noatime", self.device, self.root)
 
     def cold(self):
-        """Empties all caches of it."""
+        """Empties all caches of the file system."""
         run("umount", self.root)
         self.drop_folders()
         self._mount()
 
     def drop_folders(self):
-        """Empties the cache of folders and inodes while it is in use."""
+        """Empties the cache of folders and inodes while the file system is in use."""
         run("blockdev", "--flushbufs", self.device)
 
     def spoil(self, *parts):
-        """Makes exactly these parts (offset, length) unreadable.  The kernel keeps pages of them
-        that it has cached."""
+        """Makes exactly these parts (offset, length) unreadable.  Pages of these parts that the
+        kernel has cached stay readable."""
         other = self.bad.with_suffix(".new")
         other.write_bytes(b"".join(PART.pack(*part) for part in parts))
         other.replace(self.bad)
 
     @contextlib.contextmanager
     def watched(self):
-        """Yields the Work of the block, which is complete when it ends."""
+        """Yields the Work of the block. The Work is complete when the block ends."""
         work = Work()
         before = self._requests()
         began = time.monotonic()

@@ -31,7 +31,7 @@ def children(node):
 
 def read(node, texts, above=None):
     """Appends the texts of a node and its children.  A node that disappears or hangs meanwhile has
-    none; a label that repeats the name of its node is omitted."""
+    no texts. A label that repeats the name of its node is omitted."""
     try:
         name = node.get_name()
         if name and name != above:

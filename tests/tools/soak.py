@@ -175,7 +175,8 @@ def main(arguments):
             soak.mount()
             while time.monotonic() < end and not soak.bad:
                 print(soak.step(), flush=True)
-            print("\n".join(soak.bad), flush=True)  # before the unmount, which can fail, too
+            # printed before the unmount, which can also fail
+            print("\n".join(soak.bad), flush=True)
         reports = session.sanitizer_reports()
     finally:
         session.clean_up()

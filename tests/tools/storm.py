@@ -237,7 +237,7 @@ class Reader:
     """Reads the view while it changes, and records wrong results."""
 
     GONE = (errno.ENOENT, errno.ESTALE)
-    # allowed for a path in a tree whose names can change their kind
+    # errors allowed for a path in a tree, where names can change their kind
     ELSE = (*GONE, errno.ENOTDIR, errno.ELOOP, errno.EISDIR)
 
     def __init__(self, mount, seed):
@@ -391,7 +391,8 @@ class Outcome:
 def burst(folder):
     """Many changes in one folder that leave few files.
 
-    None of them replaces content, as ext4 would write that to the disk at once, which is slow.
+    No change replaces content, because ext4 would write the new content to the disk at once, which
+    is slow.
     """
     one, two, more = (os.path.join(folder, name) for name in ("one", "two", "more"))
     trees.write(one, b"burst")
@@ -436,7 +437,8 @@ def names_below(folder):
 
 
 def shown(view):
-    """Names and groups as the view lists them.  No file is opened, as that causes a recheck."""
+    """Names and groups as the view lists them.  No file is opened, because an open causes a
+    recheck."""
     names = sorted(names_below(view.uniques) + names_below(view.redundant))
     return names, {frozenset(copies) for copies in view.copies().values()}
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Compares the results of twinfs and jdupes.
 
-Both are compared as groups of inodes, as jdupes lists a file with several hard links once and
-twinfs each name. Files that changed since the comparison began are left out.
+Both results are compared as groups of inodes: jdupes lists a file with several hard links once, and
+twinfs lists each name. Files that changed since the comparison began are left out.
 """
 import base64
 import os
@@ -55,7 +55,7 @@ class Inodes:
         return frozenset(inodes)
 
     def differences(self, ours, theirs):
-        """A line with paths for each group that only one of them has."""
+        """A line with paths for each group that only one of the two results has."""
         return ([self.line("only twinfs reports as equal", group) for group in ours - theirs]
                 + [self.line("only jdupes reports as equal", group) for group in theirs - ours])
 

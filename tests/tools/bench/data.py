@@ -13,7 +13,7 @@ from functools import cache, partial
 
 from bench.runs import progress
 
-VERSION = 1  # must be incremented if the contents of a set change
+VERSION = 1  # increment it when the contents of a set change
 KIB, MIB = 1 << 10, 1 << 20
 POOL_BYTES = 24 * MIB
 CHUNK_FILES = 1000
@@ -22,7 +22,8 @@ COPIED = 4
 
 @dataclass(frozen=True)
 class File:
-    """The path of a file, and its bytes: `shared` bytes that all files have, then its content."""
+    """The path of a file, and its bytes: first `shared` bytes that all files have, then bytes of
+    its own."""
     path: str
     content: int
     size: int
@@ -61,7 +62,7 @@ def no_duplicates(number, _):
 
 
 def photos(number, _):
-    """0.5 to 4 MiB, one in five has a copy."""
+    """Files of 0.5 to 4 MiB; one in five has a copy."""
     copy = number % 6 == 5
     content = number - 5 if copy else number
     size = MIB // 2 + content * 7919 * 4099 % (7 * MIB // 2)
@@ -181,7 +182,7 @@ class Library:
         with ProcessPoolExecutor() as workers:
             for _ in workers.map(partial(write_files, path, describe, count), chunks):
                 pass
-        os.sync()  # otherwise the first measurement includes it
+        os.sync()  # without this sync the first measurement would include the writes
         self.stamp(name).write_text(stamp)
         return path
 

@@ -48,8 +48,8 @@ class Tree:
 def reading_list(tree, grouped=None):
     """The input of `floor read`: for each inode of a candidate the bytes that must be read.
 
-    This is the whole file if `grouped`, a set of inodes, has it, and its prefix if not. Without
-    that set it is always the whole file.
+    This is the whole file if `grouped`, a set of inodes, has it, and its prefix if not. If
+    `grouped` is None, it is always the whole file.
     """
     seen = set()
     for path, files in tree.candidates():

@@ -106,7 +106,7 @@ def progress(text):
 
 
 class Rounds:
-    """Contenders run in turn, each once a round, so that a disturbance affects all."""
+    """Contenders run in turn, each once a round, so that a disturbance affects all contenders."""
 
     def __init__(self, machine, mode, data, before=lambda: None):
         self.machine, self.mode, self.data, self.before = machine, mode, data, before
@@ -152,7 +152,7 @@ class Rounds:
 
 
 def finished(summary):
-    """Whether its runs finished, so that their times are valid."""
+    """Whether the runs of a contender finished, so that their times are valid."""
     return not summary.note or summary.note.startswith("slow")
 
 

@@ -19,7 +19,7 @@ class Target:
 
 MIB = 1 << 20
 OF_FASTEST = "of the time of the fastest peer"
-# Peers differ in what they verify; the fastest counts in any case.
+# Some peers verify less than others; the fastest peer counts in any case.
 TARGETS = {
     "warm": Target(f"first scan, cache warm, {OF_FASTEST}", "warm", "x", 0.6),
     "cold": Target(f"first scan, cache cold, {OF_FASTEST}", "cold", "x", 0.9),

@@ -75,7 +75,7 @@ class View:
         try:
             self.machine.run(self.mount)
             self.pid = self.status()["pid"]
-        except BaseException:  # it can answer while its files are compared
+        except BaseException:  # the view can answer before its files are compared
             if os.path.ismount(self.path):
                 unmount(self.path)
             raise

@@ -215,9 +215,8 @@ static bool has_lost_twin(const struct play *p, size_t which)
 	return false;
 }
 
-/* Each emitted file is in a class with exactly its equals. A file that was not emitted failed. If
- * there were too many files for lock-step, an equal file that represented it can have failed
- * instead. */
+/* Each emitted file is in a class with exactly its equals. A file that was not emitted failed, or
+ * an equal file failed that represented it in a set too large for lock-step. */
 static void assert_right(const struct play *p, unsigned int reads_max)
 {
 	bool crowd = p->count > refine_capacity(&p->refinement);

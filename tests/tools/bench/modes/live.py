@@ -6,8 +6,8 @@ latency    from close(2) of a new copy until its name is found in dups/: median 
            without that time.
 slow-down  one writer creates, rewrites and removes small files: alone, with a daemon that watches,
            and with a process that only reads the events of its folders, which shows the costs of
-           inotify itself. Runs alternate, and medians are compared. Then the time of `sync`, and
-           the memory and descriptors of the daemon before and after.
+           inotify itself. Runs alternate, and medians are compared. The time of `sync`, and the
+           memory and descriptors of the daemon before and after, are also printed.
 """
 import ctypes
 import os
@@ -62,7 +62,7 @@ def write(path, data, flags):
 
 
 def wait_for(path, begun):
-    """Milliseconds from then until the name exists."""
+    """Wait until the path exists; returns the milliseconds since `begun`."""
     while not os.path.lexists(path):
         if time.monotonic() - begun > GIVE_UP_SECONDS:
             raise Failure(f"{path} did not appear within {GIVE_UP_SECONDS} s")

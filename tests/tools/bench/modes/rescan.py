@@ -60,7 +60,7 @@ def again(bench, sources):
 
 
 def mount(bench, data, sources):
-    """The time until the view answers, which is when all names are known."""
+    """The time until the view answers. It answers when all names are known."""
     folder = bench.machine.fresh("view")
     walk = bench.floor.walk(sources)
     command = bench.twinfs.mount(sources, folder)

@@ -11,7 +11,8 @@ from bench.table import MIB, TARGETS
 # More files than this can take more memory.
 FEW_FILES = 400_000
 MANY_LIMIT_MIB = 128
-# Limit for the comparison with jdupes, which needs more than a gigabyte for more.
+# Largest number of files that is compared with jdupes, which needs more than a gigabyte for more
+# files.
 COMPARED_FILES = 1_000_000
 
 

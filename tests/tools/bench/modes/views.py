@@ -81,7 +81,7 @@ def take(bench, mode, data, contenders, before=lambda: None):
 
 
 def find(bench, data, found):
-    """The time for one name, as a view has fewer or more names than its source."""
+    """The time for each name, because a view has fewer or more names than its source."""
     contenders, names = [], {}
     for subject in found:
         contender = Contender(subject.name, ["find", subject.path])
@@ -142,14 +142,14 @@ def rsync(bench, found):
 
 
 def forget_pages(path):
-    """Drop the cached pages of a file of a view; those of its source stay."""
+    """Drop the cached pages of a file of a view; the cached pages of its source stay."""
     handle = os.open(path, os.O_RDONLY)
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(handle)
 
 
 def read(bench, found):
-    """Pages of the source are cached. Those of the view are not cached at first, then all are."""
+    """Pages of the source are cached. Pages of the view are first not cached, then all cached."""
     contenders = []
     for subject in found:
         path = subject.path / "file"
