@@ -25,8 +25,7 @@ static int make_folder(int parent, const char *name)
 	return sync_directory(parent);
 }
 
-/* Makes a missing directory and opens it. The directory must belong to the effective user. Returns
- * a descriptor or -errno.
+/* Opens a directory, which must belong to the effective user. Returns a descriptor or -errno.
  *
  * flags	O_NOFOLLOW or 0
  */

@@ -40,7 +40,4 @@ void manifest_reader_deinit(struct manifest_reader *reader);
  * manifest. Logs failures with the number of the line. */
 MUST_CHECK int manifest_reader_next(struct manifest_reader *reader);
 
-/* Logs that the last line read cannot be used, with the number of the line. Returns -EPROTO. */
-int manifest_reader_complain(const struct manifest_reader *reader, const char *why);
-
 #endif

@@ -128,36 +128,6 @@ void staging_unmark(const struct staging *staging)
 
 /* ---- the folder -------------------------------------------------------------------------- */
 
-/* Opens a stream over a directory. The descriptor itself stays open. */
-static DIR *open_stream(int directory)
-{
-	int fd = open_beneath(directory, "", O_RDONLY | O_DIRECTORY, true);
-	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
-
-	if (fd < 0)
-		errno = -fd;
-	else if (!stream)
-		(void)close(fd);
-	return stream;
-}
-
-/* Returns 0 if a directory is empty, STAGING_NOT_EMPTY if not, or -errno. Ignores one name. */
-static int check_empty(int directory, const char *ignored)
-{
-	AUTO_CLOSEDIR DIR *stream = open_stream(directory);
-	const struct dirent *entry;
-
-	if (!stream)
-		return -errno;
-	errno = 0;
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is ours */
-	while ((entry = readdir(stream))) {
-		if (!is_dots(entry->d_name) && strcmp(entry->d_name, ignored) != 0)
-			return STAGING_NOT_EMPTY;
-	}
-	return -errno;
-}
-
 /* Opens the staging folder and locks it. Returns 0, STAGING_BUSY, or -errno; -ENOENT if it is
  * missing. */
 static int open_folder(struct staging *staging)

@@ -88,18 +88,13 @@ MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *moun
 /* Returns a secret random number that stays the same during the life of the index. Any thread. */
 uint64_t catalog_secret(const struct catalog *catalog);
 
-/* Marks the index as damaged, after a read returned -EUCLEAN. catalog_close() then does not seal
- * the index but sets it aside. The next catalog_open() makes a new index. A read of a damaged
- * record also marks the index as damaged. Any thread. */
-void catalog_condemn(struct catalog *catalog);
-
 /* Marks the index as untrusted. catalog_close() does not seal it, and the next catalog_open()
  * checks all of it. The index is also marked if LMDB finds a damaged page, or if another program
  * writes to the data file. Any thread. */
 void catalog_distrust(struct catalog *catalog);
 
 /* Judges the index by the result of an operation on the whole index. After -EUCLEAN the index is
- * damaged. After -ENOENT it is untrusted, as a record is missing to which another record refers.
+ * damaged: catalog_close() sets it aside, and the next catalog_open() makes a new one. After -ENOENT it is untrusted, as a record is missing to which another record refers.
  * Any thread. */
 void catalog_judge(struct catalog *catalog, int result);
 

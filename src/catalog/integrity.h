@@ -47,10 +47,6 @@ MUST_CHECK int index_unseal(int folder_fd);
 /* Renames the data file, replacing an earlier damaged one. */
 MUST_CHECK int index_set_aside(int folder_fd);
 
-/* Reads and checks everything; the work of the child process. copied: writes the sound records to a
- * new file, see copy.h. Returns an enum index_state. */
-MUST_CHECK int index_check_records(const char *folder, bool copied);
-
 /* Returns true if the last write to the index was after the last boot, as far as known. */
 bool index_is_of_this_boot(int folder_fd);
 MUST_CHECK int index_note_boot(int folder_fd);

@@ -72,10 +72,6 @@ void session_synced(struct session *session, uint64_t ticket, int error);
  * contents are not compared yet. A call of session_synced must follow. Any thread. Never blocks. */
 void session_rechecked(struct session *session, uint64_t ticket);
 
-/* Makes session_run return, and waits for that. If the session does not run yet, a later
- * session_run returns at once. Any thread except those of the session. */
-void session_stop(struct session *session);
-
 /* Unmounts (lazily: programs with open files get errors) and frees. Accepts NULL. */
 void session_free(struct session *session);
 
