@@ -94,8 +94,9 @@ uint64_t catalog_secret(const struct catalog *catalog);
 void catalog_distrust(struct catalog *catalog);
 
 /* Judges the index by the result of an operation on the whole index. After -EUCLEAN the index is
- * damaged: catalog_close() sets it aside, and the next catalog_open() makes a new one. After -ENOENT
- * the index is untrusted, as a record is missing to which another record refers. Any thread. */
+ * damaged: catalog_close() sets it aside, and the next catalog_open() makes a new one. After
+ * -ENOENT the index is untrusted, as a record is missing to which another record refers. Any
+ * thread. */
 void catalog_judge(struct catalog *catalog, int result);
 
 const char *catalog_folder(const struct catalog *catalog); /* as given to catalog_open() */
