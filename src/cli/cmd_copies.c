@@ -238,8 +238,8 @@ static enum twinfs_exit explain(const struct copies_query *query, bool folders)
 		[COPIES_NOT_INDEXED] =
 			"is not in the index: it is new or was left out; run 'twinfs scan' again",
 		[COPIES_CHANGED] = "has changed since the last scan; run 'twinfs scan' again",
-		[COPIES_UNREADABLE] = "was unreadable at the last scan; make it readable, and run "
-				      "'twinfs scan' again",
+		[COPIES_UNREADABLE] =
+			"was unreadable at the last scan; make it readable and scan again",
 		[COPIES_PENDING] =
 			"is not compared yet; wait for the view, or run 'twinfs scan' again",
 	};
