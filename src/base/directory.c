@@ -17,6 +17,7 @@ int directory_visit(int directory, directory_visitor *visitor, void *context)
 	if (!stream) {
 		r = -errno;
 		(void)close(fd);
+		return r;
 	}
 	while (r == 0) {
 		errno = 0;

@@ -477,7 +477,7 @@ int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
 		     uint64_t *number)
 {
-	struct span fields;
+	struct span fields = {0};
 	int result = store_get(r, table, key, &fields);
 
 	return result == 0 && !decode_number(fields, number) ? -EUCLEAN : result;
