@@ -13,7 +13,7 @@ int64_t clock_ns(struct timespec time)
 {
 	int64_t ns;
 
-	if (__builtin_mul_overflow(time.tv_sec, INT64_C(1000000000), &ns) ||
+	if (__builtin_mul_overflow(time.tv_sec, SECOND_NS, &ns) ||
 	    __builtin_add_overflow(ns, time.tv_nsec, &ns))
 		return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
 	return ns;
@@ -24,12 +24,12 @@ uint64_t clock_monotonic_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
 void clock_sleep_ms(unsigned int milliseconds)
 {
-	struct timespec pause = {milliseconds / 1000, (long)(milliseconds % 1000) * 1000000};
+	struct timespec pause = {milliseconds / 1000, (milliseconds % 1000) * MS_NS};
 
 	nanosleep(&pause, NULL);
 }

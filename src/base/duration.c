@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/numbers.h"
 
 /* Returns the milliseconds of a unit, or 0 if it is unknown. */
@@ -28,7 +29,7 @@ int duration_parse(const char *text, uint64_t *milliseconds)
 		return -EINVAL;
 	/* the value must also fit in nanoseconds */
 	if (number_read(text, digits, &number) < 0 ||
-	    __builtin_mul_overflow(number, unit, &number) || number > UINT64_MAX / 1000000)
+	    __builtin_mul_overflow(number, unit, &number) || number > UINT64_MAX / MS_NS)
 		return -ERANGE;
 	*milliseconds = number;
 	return 0;

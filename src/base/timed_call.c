@@ -31,8 +31,7 @@ static int wait_until(pid_t child, uint64_t deadline_ns)
 
 		if (now_ns >= deadline_ns)
 			return -ETIMEDOUT;
-		(void)poll(&end, 1,
-			   fd < 0 ? PAUSE_MS : (int)((deadline_ns - now_ns) / 1000000) + 1);
+		(void)poll(&end, 1, fd < 0 ? PAUSE_MS : (int)((deadline_ns - now_ns) / MS_NS) + 1);
 	}
 	return 0;
 }
@@ -46,7 +45,7 @@ static void close_all_but(int fd)
 
 int call_with_timeout(int (*call)(void *context), void *context, int fd, unsigned int timeout_ms)
 {
-	uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * UINT64_C(1000000);
+	uint64_t deadline_ns = clock_monotonic_ns() + timeout_ms * MS_NS;
 	pid_t child = fork();
 	int status, r;
 

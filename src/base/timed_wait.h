@@ -25,8 +25,8 @@ static inline void timed_wait_init(pthread_cond_t *condition)
 
 static inline struct timespec timed_until(uint64_t until_ns)
 {
-	return (struct timespec){.tv_sec = (time_t)(until_ns / 1000000000),
-				 .tv_nsec = (long)(until_ns % 1000000000)};
+	return (struct timespec){.tv_sec = (time_t)(until_ns / SECOND_NS),
+				 .tv_nsec = (long)(until_ns % SECOND_NS)};
 }
 
 /* Locks like pthread_mutex_lock(3), with a timeout. If the wall clock is set back meanwhile, the

@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-
-#define NANOSECONDS 1000000000
+#include "base/clock.h"
 
 static bool same_time(struct timespec a, struct timespec b)
 {
@@ -81,7 +80,7 @@ static bool get_time_near(struct span *fields, struct timespec *time, struct tim
 		return false;
 	fields->length -= (size_t)(at - fields->data);
 	fields->data = at;
-	if (!span_get(fields, &code) || code > NANOSECONDS)
+	if (!span_get(fields, &code) || code > SECOND_NS)
 		return false;
 	time->tv_sec = (time_t)((uint64_t)seconds + (uint64_t)near.tv_sec);
 	time->tv_nsec = code ? (long)code - 1 : near.tv_nsec;

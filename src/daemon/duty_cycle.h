@@ -23,10 +23,10 @@ static inline uint64_t duty_cycle_resume_ns(uint64_t began_ns)
 	uint64_t now_ns = clock_monotonic_ns(),
 		 pause_ns = (now_ns - began_ns) * DUTY_CYCLE_PAUSE_FACTOR;
 
-	if (pause_ns < DUTY_CYCLE_PAUSE_MS_MIN * UINT64_C(1000000))
-		pause_ns = DUTY_CYCLE_PAUSE_MS_MIN * UINT64_C(1000000);
-	if (pause_ns > DUTY_CYCLE_PAUSE_MS_MAX * UINT64_C(1000000))
-		pause_ns = DUTY_CYCLE_PAUSE_MS_MAX * UINT64_C(1000000);
+	if (pause_ns < DUTY_CYCLE_PAUSE_MS_MIN * MS_NS)
+		pause_ns = DUTY_CYCLE_PAUSE_MS_MIN * MS_NS;
+	if (pause_ns > DUTY_CYCLE_PAUSE_MS_MAX * MS_NS)
+		pause_ns = DUTY_CYCLE_PAUSE_MS_MAX * MS_NS;
 	return now_ns + pause_ns;
 }
 

@@ -137,7 +137,7 @@ int census_take(int directory, const struct census_limits *limits, struct census
 	struct counting counting = {
 		.census = census,
 		.limits = limits,
-		.end_ns = clock_monotonic_ns() + limits->milliseconds * UINT64_C(1000000),
+		.end_ns = clock_monotonic_ns() + limits->milliseconds * MS_NS,
 	};
 	int r;
 

@@ -240,7 +240,7 @@ static int compare_all(struct contents *contents, const struct ingest_sizes *siz
 /* Repeats the comparison until no file is being written, or until patience_ms ends. */
 static int compare_until_quiet(struct contents *contents)
 {
-	uint64_t patience_ns = contents->ingest->settings->patience_ms * UINT64_C(1000000);
+	uint64_t patience_ns = contents->ingest->settings->patience_ms * MS_NS;
 	uint64_t begun = clock_monotonic_ns();
 	unsigned int pause_ms = PAUSE_MS_MIN;
 	int r = compare_all(contents, NULL, false);

@@ -107,7 +107,7 @@ static int64_t age_ns(struct timespec then)
 		return INT64_MAX;
 	if (then.tv_sec - now.tv_sec > 3600)
 		return INT64_MIN;
-	return (now.tv_sec - then.tv_sec) * INT64_C(1000000000) + now.tv_nsec - then.tv_nsec;
+	return (now.tv_sec - then.tv_sec) * SECOND_NS + now.tv_nsec - then.tv_nsec;
 }
 
 /* Returns true if two changes within seconds can have the same time stamp. On a file system with
@@ -132,7 +132,7 @@ static int64_t guard_left_ns(const struct attributes *attributes, bool coarse)
 
 static void wait_for_guard(int64_t left_ns)
 {
-	clock_sleep_ms((unsigned int)(left_ns / 1000000) + 1);
+	clock_sleep_ms((unsigned int)(left_ns / MS_NS) + 1);
 }
 
 /* Reads the attributes. If a short guard time has not passed, waits for its end and reads the

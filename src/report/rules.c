@@ -6,14 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/path.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "report/trash.h"
 #include "source/source.h"
-
-#define NANOSECONDS 1000000000
 
 /* The rank of an inode by a rule. The inode with the lowest score is preferred. */
 struct score {
@@ -208,7 +207,7 @@ static int score_file(const struct decision *decision, const struct keep_rule *r
 	if (rule->by == KEEP_OLDEST)
 		candidate->score = (struct score){mtime->tv_sec, mtime->tv_nsec};
 	else if (rule->by == KEEP_NEWEST) /* ~, because INT64_MIN has no negation */
-		candidate->score = (struct score){~mtime->tv_sec, NANOSECONDS - mtime->tv_nsec};
+		candidate->score = (struct score){~mtime->tv_sec, SECOND_NS - mtime->tv_nsec};
 	else
 		candidate->score = (struct score){-(int64_t)file.attributes.links, 0};
 	return 0;

@@ -29,7 +29,7 @@
 
 static uint64_t now_ms(void)
 {
-	return clock_monotonic_ns() / 1000000;
+	return clock_monotonic_ns() / MS_NS;
 }
 
 /* ---- which files -------------------------------------------------------------------------- */

@@ -115,6 +115,8 @@ class CheckLayers(unittest.TestCase):
             "\tchar *name AUTO_FREE = 0;\n",
             "\tstruct bytes path CLEANUP_BYTES = {0};\n",
             "\tp = reallocarray(p, 1, 1);\n",
+            "\tend_ns = timeout_ms * UINT64_C(1000000);\n",
+            "\tpause_s = pause_ns / 1000000000;\n",
         ):
             self.write("src/base/log.c", f"void f(void)\n{{\n{source}}}\n")
             self.assert_found("src/base/log.c:3: '")
