@@ -2,7 +2,6 @@
 #include "catalog/kept.h"
 
 #include <errno.h>
-#include <stdint.h>
 #include <stdlib.h>
 
 #include "catalog/kept_order.h"
@@ -80,29 +79,25 @@ static int load(struct kept_choice *choice, uint64_t id, struct member *member)
 	return bytes_append(&member->path, place->path.data, place->path.length);
 }
 
-/* Compares at most path_length bytes of the paths. */
-static int compare(const struct member *a, const struct member *b, size_t path_length)
+static struct kept_rank rank_of(const struct member *member, size_t path_length)
 {
-	const struct kept_rank first = {a->source, a->file.first_seen, a->path.data,
-					a->path.length < path_length ? a->path.length
-								     : path_length};
-	const struct kept_rank second = {b->source, b->file.first_seen, b->path.data,
-					 b->path.length < path_length ? b->path.length
-								      : path_length};
-
-	return kept_order(&first, &second, NULL);
+	return (struct kept_rank){member->source, member->file.first_seen, member->path.data,
+				  path_length};
 }
 
 static int goes_before(struct kept_choice *choice, struct member *a, struct member *b, bool *before)
 {
 	size_t common = a->path.length < b->path.length ? a->path.length : b->path.length;
-	int order = compare(a, b, common), r = 0;
+	struct kept_rank rank_a = rank_of(a, common), rank_b = rank_of(b, common);
+	int order = kept_order(&rank_a, &rank_b, NULL), r = 0;
 
 	if (order == 0) { /* the directory of one member contains the other member */
 		r = complete(choice, a);
 		if (r == 0)
 			r = complete(choice, b);
-		order = compare(a, b, SIZE_MAX);
+		rank_a = rank_of(a, a->path.length);
+		rank_b = rank_of(b, b->path.length);
+		order = kept_order(&rank_a, &rank_b, NULL);
 	}
 	*before = order < 0;
 	return r;

@@ -34,14 +34,17 @@ struct found_copy {
 	struct bytes path; /* in the source */
 };
 
+static struct kept_rank rank_of(const struct found_copy *copy)
+{
+	return (struct kept_rank){copy->source, copy->file.first_seen, copy->path.data,
+				  copy->path.length};
+}
+
 static bool precedes(const struct found_copy *a, const struct found_copy *b)
 {
-	const struct kept_rank first = {a->source, a->file.first_seen, a->path.data,
-					a->path.length};
-	const struct kept_rank second = {b->source, b->file.first_seen, b->path.data,
-					 b->path.length};
+	const struct kept_rank rank_a = rank_of(a), rank_b = rank_of(b);
 
-	return kept_order(&first, &second, NULL) < 0;
+	return kept_order(&rank_a, &rank_b, NULL) < 0;
 }
 
 /* Returns -EACCES if the caller does not find the copy. */
