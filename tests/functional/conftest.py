@@ -165,12 +165,15 @@ def take_filesystem_for(twinfs):
     return take_for
 
 
+def make_folder(path):
+    path.mkdir()
+    return path
+
+
 @pytest.fixture
 def source(tmp_path):
     """An empty folder to build a source in."""
-    folder = tmp_path / "source"
-    folder.mkdir()
-    return folder
+    return make_folder(tmp_path / "source")
 
 
 @pytest.fixture
@@ -194,17 +197,13 @@ def everything(source):
 @pytest.fixture
 def mount(tmp_path):
     """An empty folder to mount on."""
-    folder = tmp_path / "mount"
-    folder.mkdir()
-    return folder
+    return make_folder(tmp_path / "mount")
 
 
 @pytest.fixture
 def aside(tmp_path):
     """An empty folder beside the source."""
-    folder = tmp_path / "aside"
-    folder.mkdir()
-    return folder
+    return make_folder(tmp_path / "aside")
 
 
 @pytest.fixture

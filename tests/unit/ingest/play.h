@@ -285,6 +285,19 @@ static inline void move(const struct play *p, const char *from, const char *to)
 	assert_int_equal(renameat(p->t->fd, from, p->t->fd, to), 0);
 }
 
+/* Adds the directory "a" with one file to the index, then renames it to "b". Returns its id. */
+static inline uint64_t move_indexed_dir(struct play *p, const char *file)
+{
+	uint64_t id;
+
+	make_dir(p->t, "a");
+	write_text(p->t, file, "1");
+	follow(p);
+	id = id_of(p, "a");
+	move(p, "a", "b");
+	return id;
+}
+
 static inline void remove_path(const struct play *p, const char *path, int flags)
 {
 	assert_int_equal(unlinkat(p->t->fd, path, flags), 0);

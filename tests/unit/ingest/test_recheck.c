@@ -3,6 +3,15 @@
 
 /* ---- names and directories ----------------------------------------------------------- */
 
+/* Adds the equal files "a" and "b" to the index and compares them. */
+static void index_equal_files(struct play *p)
+{
+	write_text(p->t, "a", "equal");
+	write_text(p->t, "b", "equal");
+	follow(p);
+	compare(p);
+}
+
 static void test_directory_is_entered_before_it_is_listed(void **state)
 {
 	struct play *p = *state;
@@ -120,10 +129,7 @@ static void test_removed_file_keeps_its_content_until_the_purge(void **state)
 	struct file_record file;
 	uint64_t id;
 
-	write_text(p->t, "a", "equal");
-	write_text(p->t, "b", "equal");
-	follow(p);
-	compare(p);
+	index_equal_files(p);
 	id = id_of(p, "b");
 	move(p, "b", "c");
 	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
@@ -148,11 +154,7 @@ static void test_missing_directory_is_rechecked_later(void **state)
 	const struct name_events *names[] = {named(p, "x", EVENT_NAME), named(p, "y", EVENT_NAME)};
 	uint64_t id;
 
-	make_dir(p->t, "a");
-	write_text(p->t, "a/x", "1");
-	follow(p);
-	id = id_of(p, "a");
-	move(p, "a", "b");
+	id = move_indexed_dir(p, "a/x");
 	recheck_dirs(p, &(struct recheck){.dir = id, .names = names, .count = 2}, 1);
 	assert_int_equal(the_call(p, CALL_RETRY)->id, id);
 	assert_int_equal(the_call(p, CALL_RETRY)->scope, RECHECK_NAMES);
@@ -165,11 +167,7 @@ static void test_replaced_directory_is_rechecked_later(void **state)
 	struct play *p = *state;
 	uint64_t id;
 
-	make_dir(p->t, "a");
-	write_text(p->t, "a/x", "1");
-	follow(p);
-	id = id_of(p, "a");
-	move(p, "a", "b");
+	id = move_indexed_dir(p, "a/x");
 	make_dir(p->t, "a");
 	write_text(p->t, "a/y", "1");
 	recheck_dir(p, id, RECHECK_TREE);
@@ -245,10 +243,7 @@ static void test_content_stays_known_if_only_names_changed(void **state)
 {
 	struct play *p = *state;
 
-	write_text(p->t, "a", "equal");
-	write_text(p->t, "b", "equal");
-	follow(p);
-	compare(p);
+	index_equal_files(p);
 	assert_true(are_grouped(p->t, "a", "b"));
 	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);
 	recheck_name(p, root_of(p), "link", EVENT_CREATED);
@@ -262,10 +257,7 @@ static void test_content_is_unknown_after_an_untrusted_rename(void **state)
 {
 	struct play *p = *state;
 
-	write_text(p->t, "a", "equal");
-	write_text(p->t, "b", "equal");
-	follow(p);
-	compare(p);
+	index_equal_files(p);
 	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);
 	p->trust = RENAME_UNTRUSTED;
 	recheck_name(p, root_of(p), "link", EVENT_CREATED);

@@ -34,11 +34,7 @@ static void test_moved_directory_disappears_from_its_old_name(void **state)
 	struct play *p = *state;
 	uint64_t id;
 
-	make_dir(p->t, "a");
-	write_text(p->t, "a/file", "1");
-	follow(p);
-	id = id_of(p, "a");
-	move(p, "a", "b");
+	id = move_indexed_dir(p, "a/file");
 	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(id_of(p, "b"), id);
 	assert_int_equal(id_of(p, "a"), 0);
@@ -76,11 +72,7 @@ static void test_moved_directory_is_walked_again_if_a_glob_has_a_slash(void **st
 	uint64_t id;
 
 	p->t->settings.excludes = globs;
-	make_dir(p->t, "a");
-	write_text(p->t, "a/file", "1");
-	follow(p);
-	id = id_of(p, "a");
-	move(p, "a", "b");
+	id = move_indexed_dir(p, "a/file");
 	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->id, id);
 	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->scope, RECHECK_TREE);
@@ -94,11 +86,7 @@ static void test_directory_gets_a_new_id_if_its_old_name_was_rechecked_first(voi
 	struct play *p = *state;
 	uint64_t id;
 
-	make_dir(p->t, "a");
-	write_text(p->t, "a/file", "1");
-	follow(p);
-	id = id_of(p, "a");
-	move(p, "a", "b");
+	id = move_indexed_dir(p, "a/file");
 	recheck_name(p, root_of(p), "a", EVENT_MOVED_HERE);
 	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_true(id_of(p, "b") != 0 && id_of(p, "b") != id);
