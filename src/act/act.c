@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "act/durable.h"
-#include "act/internal.h"
 #include "act/layer.h"
+#include "act/one_act.h"
 #include "act/undo.h"
 #include "base/arena.h"
 #include "base/clock.h"

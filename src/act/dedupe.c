@@ -13,7 +13,7 @@
 #include <sys/ioctl.h>
 
 #include "act/extents.h"
-#include "act/internal.h"
+#include "act/one_act.h"
 #include "base/descriptor.h"
 
 /* Bytes per call: the limit of btrfs. */

@@ -14,7 +14,7 @@
 #include <sys/types.h>
 #include <time.h>
 
-#include "act/internal.h"
+#include "act/one_act.h"
 
 /* Highest number of file systems that are remembered. Further file systems cost additional calls of
  * syncfs(2). */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Steps that the kinds of acts share (act/internal.h): checks before and after the quarantine, and
+/* Steps that the kinds of acts share (act/one_act.h): checks before and after the quarantine, and
  * removal of the quarantine name. If the last name of a copy was removed but its bytes are needed,
  * the copy is rescued:
  *
@@ -8,6 +8,8 @@
  *	                                       |
  *	                                       '- no space: rescue folder, noted in the journal
  */
+#include "act/one_act.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -16,7 +18,6 @@
 
 #include "act/extents.h"
 #include "act/file_copy.h"
-#include "act/internal.h"
 #include "act/layer.h"
 #include "act/undo.h"
 #include "base/clock.h"

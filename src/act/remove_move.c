@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "act/file_copy.h"
-#include "act/internal.h"
+#include "act/one_act.h"
 #include "base/copier.h"
 #include "base/descriptor.h"
 #include "base/metadata.h"

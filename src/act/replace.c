@@ -18,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/internal.h"
+#include "act/one_act.h"
 #include "act/reach.h"
 #include "base/descriptor.h"
 #include "base/xattrs.h"

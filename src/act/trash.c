@@ -15,7 +15,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "act/internal.h"
+#include "act/one_act.h"
 #include "act/trash_entry.h"
 #include "act/trash_folder.h"
 #include "source/source.h"

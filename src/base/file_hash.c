@@ -10,14 +10,14 @@
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 
-int file_hash(int fd, const struct interruption *interruption, struct hash128 *hash)
+int file_hash(int fd, const struct cancellation *cancellation, struct hash128 *hash)
 {
 	AUTO_FREE void *block = memory_pages(BLOCK_BYTES);
 	struct hash_state *state = hash_state_new();
 	long got = block && state ? 1 : -ENOMEM;
 
 	for (long at = 0; got > 0; at += got) {
-		got = stop_requested() || interruption_is_set(interruption)
+		got = stop_requested() || cancellation_is_requested(cancellation)
 			      ? -EINTR
 			      : read_fully_at(fd, block, BLOCK_BYTES, at);
 		if (got > 0)

@@ -10,13 +10,13 @@ static const struct {
 	uint32_t effects;
 } table[] = {
 	{EVENT_NAME, 0},
-	{EVENT_WRITTEN, EFFECT_HIDES | EFFECT_NEW_BYTES | EFFECT_TOUCHES | EFFECT_MAY_BE_LINK},
+	{EVENT_WRITTEN, EFFECT_HIDES | EFFECT_NEW_BYTES | EFFECT_CHANGES_FILE | EFFECT_MAY_BE_LINK},
 	{EVENT_CLOSED, 0},
-	{EVENT_ATTRIBUTES, EFFECT_NEW_BYTES | EFFECT_TOUCHES | EFFECT_MAY_BE_LINK},
+	{EVENT_ATTRIBUTES, EFFECT_NEW_BYTES | EFFECT_CHANGES_FILE | EFFECT_MAY_BE_LINK},
 	{EVENT_MOVED_IN, EFFECT_HIDES | EFFECT_NEW_BYTES | EFFECT_ARRIVES | EFFECT_MAY_BE_LINK},
 	{EVENT_MOVED_HERE, EFFECT_ARRIVES | EFFECT_MAY_BE_LINK},
 	{EVENT_CREATED, EFFECT_HIDES | EFFECT_ARRIVES | EFFECT_MAY_BE_LINK},
-	{EVENT_REMOVED, EFFECT_TOUCHES},
+	{EVENT_REMOVED, EFFECT_CHANGES_FILE},
 	{EVENT_REPLACED, EFFECT_MAY_BE_LINK | EFFECT_UNTRUSTS},
 	{EVENT_NEW_DIR, EFFECT_UNTRUSTS},
 	{EVENT_LISTING, 0},
@@ -41,7 +41,7 @@ bool name_events_may_hide_link(uint32_t events, enum rename_trust trust, bool kn
 {
 	/* a trusted rename is found at the name that it has now */
 	bool arrived = trust == RENAME_TRUSTED ? events & EVENT_CREATED : events & EVENTS_ARRIVED;
-	bool touched = !known && name_event_effects(events) & EFFECT_TOUCHES;
+	bool touched = !known && name_event_effects(events) & EFFECT_CHANGES_FILE;
 
 	return events & EVENT_REPLACED || (!exists && (arrived || touched));
 }

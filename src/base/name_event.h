@@ -42,7 +42,7 @@ enum event_effect {
 	EFFECT_HIDES = 1, /* the content that the index has for this name is unknown at once */
 	EFFECT_NEW_BYTES = 2, /* the bytes have possibly changed, though size and mtime have not */
 	EFFECT_ARRIVES = 4, /* the name possibly belongs to another file now */
-	EFFECT_TOUCHES = 8, /* the file that had the name has possibly changed */
+	EFFECT_CHANGES_FILE = 8, /* the file that had the name has possibly changed */
 	EFFECT_MAY_BE_LINK = 16, /* possibly affects a file that the index has under another name */
 	EFFECT_UNTRUSTS = 32, /* a write was possibly reported under a removed name */
 };

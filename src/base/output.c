@@ -10,9 +10,9 @@
 #include <jansson.h>
 
 #include "base/descriptor.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "base/words.h"
 
 /* Large enough that the cost of the system call is negligible. */
 #define OUTPUT_BUFFER_BYTES (64UL * 1024)

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cancellation.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/filesystem_kind.h"
-#include "base/interruption.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/filesystem.h"

@@ -32,7 +32,7 @@
 struct catalog;
 struct catalog_reader;
 struct catalog_writer;
-struct interruption;
+struct cancellation;
 
 /* Outcomes of opening that the caller must handle; failures are -errno. */
 enum catalog_open_outcome {
@@ -132,7 +132,7 @@ MUST_CHECK int catalog_write(struct catalog *catalog, catalog_write_fn *body, vo
 /* As catalog_write(), for a program that can be interrupted. Returns -EINTR if it is interrupted
  * before its transaction begins, while other threads commit theirs. */
 MUST_CHECK int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
-				    const struct interruption *interruption);
+				    const struct cancellation *cancellation);
 
 /* Returns a reader of the transaction's own state, for query functions. Valid until the transaction
  * ends. */

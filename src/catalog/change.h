@@ -83,7 +83,8 @@ MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *chang
 			     uint32_t scan);
 
 /* Makes the content of these files unknown, even if their signatures are unchanged. */
-MUST_CHECK int catalog_touch_files(struct catalog_writer *w, const uint64_t *files, size_t count);
+MUST_CHECK int catalog_forget_contents(struct catalog_writer *w, const uint64_t *files,
+				       size_t count);
 
 /* Defers the list of files by size. A first walk adds files in the order of directories, which is
  * random in the list by size. So each file of a large index would dirty a page of the list. Until

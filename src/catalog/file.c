@@ -217,7 +217,7 @@ static int renew_content(struct catalog_writer *w, struct file_record *file,
 	struct content_record content;
 	int r = get_content(w, file->id, &content);
 
-	file->touches++;
+	file->content_version++;
 	if (r == 0)
 		r = drop_content(w, file, &content);
 	if (r == 0 && file->names > 0)
@@ -262,7 +262,7 @@ int file_update(struct catalog_writer *w, const struct name_change *change)
 	return r < 0 ? r : put_file(w, &file);
 }
 
-int file_touch(struct catalog_writer *w, uint64_t id)
+int file_forget_content(struct catalog_writer *w, uint64_t id)
 {
 	struct file_record file;
 	int r = catalog_get_file(&w->store.reader, id, &file);
@@ -330,7 +330,7 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 		r = drop_content(w, file, content);
 		*content = unread;
 	}
-	file->touches += !same;
+	file->content_version += !same;
 	return r;
 }
 

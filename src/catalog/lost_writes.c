@@ -48,7 +48,7 @@ static int forget_body(struct catalog_writer *w, void *context)
 {
 	const struct portion *portion = context;
 
-	return catalog_touch_files(w, portion->files, portion->count);
+	return catalog_forget_contents(w, portion->files, portion->count);
 }
 
 static int forget(struct catalog *catalog, struct portion *portion)

@@ -43,7 +43,7 @@ uint64_t attributes_digest(const struct attributes *a)
 
 uint64_t file_digest(const struct file_record *file)
 {
-	uint64_t parts[] = {attributes_digest(&file->attributes), file->touches};
+	uint64_t parts[] = {attributes_digest(&file->attributes), file->content_version};
 
 	return hash64(parts, sizeof(parts), 0);
 }
@@ -157,7 +157,7 @@ struct value encode_file(const struct file_record *file)
 	value_put(&value, file->cookie);
 	value_put(&value, file->names);
 	value_put(&value, file->first_seen);
-	value_put(&value, file->touches);
+	value_put(&value, file->content_version);
 	value_put(&value, file->name);
 	put_attributes(&value, &file->attributes);
 	return value;
@@ -167,7 +167,7 @@ bool decode_file(struct span fields, struct file_record *file)
 {
 	return span_get(&fields, &file->dir) && span_get(&fields, &file->cookie) &&
 	       span_get32(&fields, &file->names) && span_get32(&fields, &file->first_seen) &&
-	       span_get32(&fields, &file->touches) && span_get(&fields, &file->name) &&
+	       span_get32(&fields, &file->content_version) && span_get(&fields, &file->name) &&
 	       get_attributes(&fields, &file->attributes) && fields.length == 0;
 }
 

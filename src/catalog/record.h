@@ -106,7 +106,7 @@ struct file_record {
 	uint32_t first_seen; /* number of the scan or recheck that found it */
 	/* Version of its content: incremented after each certain or possible change of the
 	 * content. */
-	uint32_t touches;
+	uint32_t content_version;
 	uint64_t name; /* id of the first name, see catalog/link.h; 0: the file's id */
 	struct attributes attributes;
 };

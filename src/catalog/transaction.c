@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <sys/statvfs.h>
 
+#include "base/cancellation.h"
 #include "base/clock.h"
-#include "base/interruption.h"
 #include "base/timed_wait.h"
 #include "catalog/catalog.h"
 #include "catalog/delta_builder.h"
@@ -20,7 +20,7 @@
 /* If less than this space is left on the disk, a failed write is attributed to a full disk. */
 #define NO_ROOM_BYTES (UINT64_C(1) << 20)
 
-/* Interval at which a transaction that waits for others checks for an interruption. */
+/* Interval at which a transaction that waits for others checks for cancellation. */
 #define INTERRUPTION_NS (20 * MS_NS)
 
 struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer)
@@ -95,16 +95,16 @@ static int name_failure(const struct catalog *catalog, int r)
 }
 
 /* Takes the store's lock for a transaction. Returns 0 or -EINTR. */
-static int lock_writes(struct catalog *catalog, const struct interruption *interruption)
+static int lock_writes(struct catalog *catalog, const struct cancellation *cancellation)
 {
 	pthread_mutex_t *lock = &catalog->store.write_lock;
 
-	if (!interruption) {
+	if (!cancellation) {
 		pthread_mutex_lock(lock);
 		return 0;
 	}
 	do {
-		if (interruption_is_set(interruption))
+		if (cancellation_is_requested(cancellation))
 			return -EINTR;
 	} while (!timed_lock(lock, INTERRUPTION_NS));
 	return 0;
@@ -116,10 +116,10 @@ int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context
 }
 
 int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
-			 const struct interruption *interruption)
+			 const struct cancellation *cancellation)
 {
 	struct delta_builder builder = {.observed = catalog->observer};
-	int r = lock_writes(catalog, interruption);
+	int r = lock_writes(catalog, cancellation);
 
 	if (r < 0)
 		return r;

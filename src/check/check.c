@@ -7,12 +7,12 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/spool.h"
 #include "base/stop.h"
-#include "base/words.h"
 #include "catalog/change.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -280,7 +280,7 @@ static int touch_body(struct catalog_writer *w, void *context)
 {
 	const struct touching *touching = context;
 
-	return catalog_touch_files(w, touching->files, touching->count);
+	return catalog_forget_contents(w, touching->files, touching->count);
 }
 
 static int touch_files(struct checking *checking)

@@ -20,8 +20,8 @@
 #include <jansson.h>
 
 #include "base/group_name.h"
+#include "base/human_text.h"
 #include "base/json_path.h"
-#include "base/words.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "source/source.h"

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "base/words.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
 #include "cli/common_options.h"

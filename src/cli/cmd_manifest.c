@@ -2,8 +2,8 @@
 #include <inttypes.h>
 
 #include "backup/manifest_write.h"
+#include "base/human_text.h"
 #include "base/log.h"
-#include "base/words.h"
 #include "catalog/query.h"
 #include "cli/command.h"
 #include "cli/common_options.h"

@@ -4,9 +4,9 @@
 
 #include "act/undo.h"
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "base/words.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/path_options.h"

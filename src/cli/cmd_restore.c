@@ -3,11 +3,11 @@
 #include <inttypes.h>
 
 #include "backup/restore.h"
+#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
-#include "base/words.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 

@@ -3,11 +3,11 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
-#include "base/words.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "index/completeness.h"

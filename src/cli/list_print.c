@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/list_print.h"
 
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "base/words.h"
 #include "catalog/query.h"
 #include "cli/shown_paths.h"
 #include "index/completeness.h"

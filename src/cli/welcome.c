@@ -7,11 +7,11 @@
 #include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/terminal.h"
-#include "base/words.h"
 #include "index/status_file.h"
 
 /* Column of the explanations. Longer commands shift their explanation to the right. */

@@ -223,12 +223,12 @@ static void on_source_changed(void *context, uint64_t file)
 	follower_recheck_file(daemon->follower, file);
 }
 
-static int on_recheck(void *context, uint64_t file, const struct interruption *interruption)
+static int on_recheck(void *context, uint64_t file, const struct cancellation *cancellation)
 {
 	const struct daemon *daemon = context;
 
 	return ingest_recheck_file(daemon->indexing->catalog, &daemon->indexing->sources, file,
-				   clock_monotonic_ns() + RECHECK_NS, interruption);
+				   clock_monotonic_ns() + RECHECK_NS, cancellation);
 }
 
 static void on_writer_met(void *context, uint64_t file)
@@ -284,7 +284,7 @@ static void on_early_commit(const struct commit_delta *delta, void *context)
 
 _Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
 
-static int make_report(void *context, struct bytes *page, const struct interruption *interruption)
+static int make_report(void *context, struct bytes *page, const struct cancellation *cancellation)
 {
 	const struct daemon *daemon = context;
 	const struct page_settings settings = {
@@ -292,7 +292,7 @@ static int make_report(void *context, struct bytes *page, const struct interrupt
 		.sources = &daemon->indexing->sources,
 		.now = clock_now(),
 		.in_view = true,
-		.interruption = interruption,
+		.cancellation = cancellation,
 	};
 	struct page_result result;
 
@@ -484,7 +484,7 @@ static void report_end(const struct daemon *daemon, int result)
 	if (result < 0)
 		(void)snprintf(message, sizeof(message), "ERRNO=%d\nSTATUS=failed: %s", -result,
 			       error_text(result));
-	(void)service_try_notify(&daemon->readiness->service, message);
+	(void)service_manager_try_notify(&daemon->readiness->service, message);
 }
 
 static void take_down(struct daemon *daemon)
@@ -492,7 +492,8 @@ static void take_down(struct daemon *daemon)
 	stop_request();
 	end_by_signal(daemon);
 	service_status_end(daemon->service_status);
-	(void)service_try_notify(&daemon->readiness->service, "STOPPING=1\nSTATUS=unmounting");
+	(void)service_manager_try_notify(&daemon->readiness->service,
+					 "STOPPING=1\nSTATUS=unmounting");
 	signal_watch_free(daemon->signals);
 	follower_stop(daemon->follower);
 	lanes_stop(daemon->lanes);
@@ -565,7 +566,7 @@ enum twinfs_exit daemon_run(const struct daemon_settings *settings, struct index
 	if (chdir("/") < 0)
 		log_warning("cannot change directory to '/': %s", error_text(errno));
 	raise_descriptor_limit();
-	(void)service_try_notify(&readiness->service, "STATUS=opening the index");
+	(void)service_manager_try_notify(&readiness->service, "STATUS=opening the index");
 	r = prepare(&daemon);
 	if (r == 0)
 		r = serve(&daemon);

@@ -15,7 +15,7 @@ void readiness_init(struct readiness *readiness)
 	readiness->fd = -1;
 	readiness->child = 0;
 	readiness->report = false;
-	service_init(&readiness->service);
+	service_manager_init(&readiness->service);
 }
 
 int readiness_fork(struct readiness *readiness)
@@ -34,7 +34,7 @@ int readiness_fork(struct readiness *readiness)
 		return r;
 	}
 	/* the service manager would take the parent for the serving process */
-	service_deinit(&readiness->service);
+	service_manager_deinit(&readiness->service);
 	readiness->child = child;
 	readiness->fd = child != 0 ? ends[0] : ends[1];
 	(void)close(child != 0 ? ends[1] : ends[0]);
@@ -126,7 +126,7 @@ void readiness_report(struct readiness *readiness, enum twinfs_exit status)
 
 	if (readiness->fd < 0) {
 		if (!readiness->report)
-			service_notify(&readiness->service, "READY=1");
+			service_manager_notify(&readiness->service, "READY=1");
 		readiness->report = true;
 		return;
 	}

@@ -18,13 +18,13 @@
 #include <sys/types.h>
 
 #include "base/attributes.h"
-#include "daemon/service.h"
+#include "daemon/service_manager.h"
 #include "twinfs/exit.h"
 
 struct readiness {
 	int fd; /* end of the pipe of this process, -1: no parent waits */
 	pid_t child; /* in the parent; 0 in the child */
-	struct service service; /* of a daemon in the foreground */
+	struct service_manager service; /* of a daemon in the foreground */
 	bool report; /* readiness was reported to the service manager */
 };
 

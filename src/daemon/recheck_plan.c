@@ -54,7 +54,7 @@ static int hide_files(struct catalog_writer *w, void *context)
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < written->length / sizeof(*files); i++)
-		r = catalog_touch_files(w, &files[i].file, 1);
+		r = catalog_forget_contents(w, &files[i].file, 1);
 	return r;
 }
 

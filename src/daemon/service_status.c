@@ -18,10 +18,10 @@
 
 #include "base/clock.h"
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/size.h"
 #include "base/thread.h"
 #include "base/timed_wait.h"
-#include "base/words.h"
 #include "catalog/query.h"
 #include "index/indexing.h"
 #include "index/progress_watch.h"
@@ -33,7 +33,7 @@
 #define POLL_NS SECOND_NS
 
 struct service_status {
-	const struct service *service; /* borrowed */
+	const struct service_manager *service; /* borrowed */
 	const struct indexing *indexing; /* borrowed */
 	/* only its thread */
 	struct bytes sent; /* the last line */
@@ -161,7 +161,7 @@ static bool send_status(struct service_status *status, const struct view *view)
 		return false;
 	if (bytes_compare(&text, &status->sent) == 0)
 		return true;
-	r = service_try_notify(status->service, line);
+	r = service_manager_try_notify(status->service, line);
 	if (r < 0)
 		return r != -EAGAIN; /* with any other error the manager has closed its socket */
 	bytes_free(&status->sent);
@@ -212,7 +212,7 @@ static void destroy(struct service_status *status)
 	free(status);
 }
 
-void service_status_start(struct service_status **status, const struct service *service,
+void service_status_start(struct service_status **status, const struct service_manager *service,
 			  const struct indexing *indexing)
 {
 	struct service_status *made;

@@ -17,7 +17,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/progress.h"
-#include "daemon/service.h"
+#include "daemon/service_manager.h"
 
 struct indexing;
 struct service_status;
@@ -45,7 +45,7 @@ MUST_CHECK int service_status_format(struct bytes *text, const struct service_fi
  *
  * service, indexing	borrowed until service_status_end()
  */
-void service_status_start(struct service_status **status, const struct service *service,
+void service_status_start(struct service_status **status, const struct service_manager *service,
 			  const struct indexing *indexing);
 
 /* Sets the view (borrowed until service_status_end()). Like the functions below, accepts a NULL

@@ -16,9 +16,9 @@
 #include <jansson.h>
 
 #include "base/array.h"
+#include "base/human_text.h"
 #include "base/json_path.h"
 #include "base/quote.h"
-#include "base/words.h"
 
 struct finding {
 	const char *about;

@@ -8,7 +8,7 @@
 
 #include "base/caller.h"
 #include "base/confine.h"
-#include "base/words.h"
+#include "base/human_text.h"
 #include "doctor/doctor.h"
 #include "mount/features.h"
 #include "mount/mount.h"

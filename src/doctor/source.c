@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/filesystem_kind.h"
+#include "base/human_text.h"
 #include "base/path.h"
 #include "base/quote.h"
-#include "base/words.h"
 #include "doctor/doctor.h"
 #include "ingest/census.h"
 #include "ingest/disk_kind.h"

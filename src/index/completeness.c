@@ -6,9 +6,9 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "base/words.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

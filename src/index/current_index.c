@@ -6,11 +6,11 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/terminal.h"
-#include "base/words.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/completeness.h"

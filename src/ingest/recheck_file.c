@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/cancellation.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
-#include "base/interruption.h"
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
@@ -36,7 +36,7 @@ struct file_recheck {
 	struct checked file;
 	struct checked member; /* the file that it is compared with; id 0: none */
 	uint64_t until_ns; /* monotonic time at which the comparison has to end */
-	const struct interruption *interruption;
+	const struct cancellation *cancellation;
 	bool equal;
 };
 
@@ -73,7 +73,7 @@ static int find_member(struct file_recheck *recheck, struct catalog_reader *read
 	for (size_t i = 0; r == 0 && i < MEMBERS_MAX; i++) {
 		struct checked checked = {0};
 
-		if (interruption_is_set(recheck->interruption))
+		if (cancellation_is_requested(recheck->cancellation))
 			return -EINTR;
 		r = catalog_next_member(scan, &id);
 		if (r < 0 || id == recheck->file.file.id)
@@ -142,7 +142,7 @@ static long read_both(const struct file_recheck *recheck, char *block, char *oth
 
 	if (stop_requested())
 		return -ECANCELED;
-	if (interruption_is_set(recheck->interruption))
+	if (cancellation_is_requested(recheck->cancellation))
 		return -EINTR;
 	if (clock_monotonic_ns() >= recheck->until_ns)
 		return -ETIMEDOUT;
@@ -245,11 +245,11 @@ static int examine_all(struct file_recheck *recheck, uint64_t file)
 }
 
 int ingest_recheck_file(struct catalog *catalog, const struct sources *sources, uint64_t file,
-			uint64_t until_ns, const struct interruption *interruption)
+			uint64_t until_ns, const struct cancellation *cancellation)
 {
 	struct file_recheck recheck = {.sources = sources,
 				       .until_ns = until_ns,
-				       .interruption = interruption};
+				       .cancellation = cancellation};
 	int r = examine_all(&recheck, file);
 
 	if (r == 0 && !recheck.file.ctime_changed)
@@ -257,6 +257,6 @@ int ingest_recheck_file(struct catalog *catalog, const struct sources *sources, 
 	if (r == 0 && recheck.member.file.id)
 		r = compare(&recheck);
 	if (r == 0)
-		r = catalog_write_unless(catalog, commit_body, &recheck, interruption);
+		r = catalog_write_unless(catalog, commit_body, &recheck, cancellation);
 	return r > 0 ? -ESTALE : r;
 }

@@ -22,7 +22,7 @@
  * commits. SIGIO must be ignored (ingest/reading.h).
  *
  * until_ns	on the monotonic clock: no more blocks are compared after this time
- * interruption	ends the comparison and the wait for other transactions; NULL: none
+ * cancellation	ends the comparison and the wait for other transactions; NULL: none
  *
  * Returns 0 if the record in the index is current. Returns -ESTALE if more than the ctime changed,
  * or if a process is possibly writing the file. The caller must then have the file rechecked.
@@ -31,6 +31,6 @@
  */
 MUST_CHECK int ingest_recheck_file(struct catalog *catalog, const struct sources *sources,
 				   uint64_t file, uint64_t until_ns,
-				   const struct interruption *interruption);
+				   const struct cancellation *cancellation);
 
 #endif

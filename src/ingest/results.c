@@ -143,7 +143,7 @@ static int commit_error(struct catalog_writer *w, uint64_t file, int error)
 	int r = catalog_get_content(catalog_writer_reader(w), file, &content);
 
 	if (r == 0)
-		r = catalog_touch_files(w, &file, 1);
+		r = catalog_forget_contents(w, &file, 1);
 	if (r == 0 || r == -ENOENT)
 		r = catalog_set_error(w, ERROR_FILE, file, error);
 	return r;

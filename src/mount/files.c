@@ -106,8 +106,8 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 {
 	struct session *session = session_of(request);
 	CLEANUP_HANDLE struct handle *handle = handle_use(handle_of(info));
-	const struct interruption interruption = requester_interruption(request);
-	const struct view_call reader = {.view = session->view, .interruption = &interruption};
+	const struct cancellation cancellation = requester_cancellation(request);
+	const struct view_call reader = {.view = session->view, .cancellation = &cancellation};
 	struct buffer buffer;
 	long length = -ENOMEM;
 

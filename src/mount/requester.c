@@ -8,9 +8,9 @@ static bool is_interrupted(void *request)
 	return fuse_req_interrupted(request) != 0;
 }
 
-struct interruption requester_interruption(fuse_req_t request)
+struct cancellation requester_cancellation(fuse_req_t request)
 {
-	return (struct interruption){is_interrupted, request};
+	return (struct cancellation){is_interrupted, request};
 }
 
 int requester_init(struct requester *requester, fuse_req_t request)
@@ -21,9 +21,9 @@ int requester_init(struct requester *requester, fuse_req_t request)
 
 	if (!watcher_thread_is_from_mounter(&session->watcher, request))
 		watcher_thread_note_request(&session->watcher, context->pid);
-	*requester = (struct requester){.interruption = requester_interruption(request)};
+	*requester = (struct requester){.cancellation = requester_cancellation(request)};
 	requester->call =
-		(struct view_call){.view = session->view, .interruption = &requester->interruption};
+		(struct view_call){.view = session->view, .cancellation = &requester->cancellation};
 	if (!session->settings.shared)
 		return 0;
 	r = caller_read(&requester->caller, context->pid, context->uid, context->gid);

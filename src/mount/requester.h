@@ -10,18 +10,18 @@
  * (base/caller.h). */
 
 #include "base/caller.h"
-#include "base/interruption.h"
+#include "base/cancellation.h"
 #include "mount/fuse.h"
 #include "view/view.h"
 
 struct requester {
 	struct view_call call; /* for calls of the view; points to the other two fields */
 	struct caller caller;
-	struct interruption interruption; /* set when the request is interrupted */
+	struct cancellation cancellation; /* set when the request is interrupted */
 };
 
-/* Returns the interruption state of a request, for work on its behalf. */
-struct interruption requester_interruption(fuse_req_t request);
+/* Returns the cancellation state of a request, for work on its behalf. */
+struct cancellation requester_cancellation(fuse_req_t request);
 
 /* Returns 0, -EACCES if the caller cannot be determined, or another -errno. */
 MUST_CHECK int requester_init(struct requester *requester, fuse_req_t request);

@@ -10,8 +10,8 @@
 
 #include "base/base64.h"
 #include "base/group_name.h"
+#include "base/human_text.h"
 #include "base/json_path.h"
-#include "base/words.h"
 #include "report/format.h"
 
 #define LINE_END "\r\n"

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "base/human_text.h"
 #include "base/size.h"
-#include "base/words.h"
 
 /* Below this size the text of size_format() is exact. */
 #define EXACT_BELOW_BYTES 1024

@@ -6,9 +6,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/human_text.h"
 #include "base/size.h"
 #include "base/utf8.h"
-#include "base/words.h"
 
 void html_free(struct html *html)
 {

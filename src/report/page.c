@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/words.h"
+#include "base/human_text.h"
 #include "report/page_parts.h"
 #include "source/source.h"
 

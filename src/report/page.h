@@ -18,7 +18,7 @@
 #include "base/bytes.h"
 
 struct catalog;
-struct interruption;
+struct cancellation;
 struct sources;
 
 /* Highest number of bytes of a picture. */
@@ -42,7 +42,7 @@ struct page_settings {
 	 * NULL: the page has no pictures. */
 	int (*picture)(void *context, uint64_t file, struct bytes *picture);
 	void *context;
-	const struct interruption *interruption; /* aborts the page with -EINTR; NULL: none */
+	const struct cancellation *cancellation; /* aborts the page with -EINTR; NULL: none */
 };
 
 /* Files that the page does not account for. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/interruption.h"
+#include "base/cancellation.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -284,7 +284,7 @@ static int begin_gathering(struct gathering *g)
 /* Runs one step in a snapshot of its own. */
 static int gather_portion(struct gathering *g, int (*step)(struct gathering *g))
 {
-	bool ends = stop_requested() || interruption_is_set(g->settings->interruption);
+	bool ends = stop_requested() || cancellation_is_requested(g->settings->cancellation);
 	int r = ends ? -EINTR : catalog_read_begin(g->settings->catalog, &g->reader);
 
 	g->left = PORTION;

@@ -2,7 +2,7 @@
 
 /* The figures and the ages of a page. */
 
-#include "base/words.h"
+#include "base/human_text.h"
 #include "report/page_parts.h"
 
 /* ---- figures ------------------------------------------------------------------------------ */

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/human_text.h"
 #include "base/numbers.h"
 #include "base/size.h"
-#include "base/words.h"
 #include "report/page_parts.h"
 #include "report/treemap.h"
 

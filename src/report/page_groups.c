@@ -8,7 +8,7 @@
 
 #include "base/base64.h"
 #include "base/group_name.h"
-#include "base/words.h"
+#include "base/human_text.h"
 #include "report/format.h"
 #include "report/page_parts.h"
 #include "source/source.h"

@@ -4,8 +4,8 @@
  * quoted for terminal and shell. */
 
 #include "base/group_name.h"
+#include "base/human_text.h"
 #include "base/size.h"
-#include "base/words.h"
 #include "report/figures.h"
 #include "report/format.h"
 

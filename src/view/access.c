@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/caller.h"
+#include "base/cancellation.h"
 #include "base/descriptor.h"
-#include "base/interruption.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -146,7 +146,7 @@ static int access_path(const struct view_query *query, struct attempt *attempt, 
 	AUTO_CLOSE int fd = -1;
 	int r;
 
-	if (interruption_is_set(query->interruption))
+	if (cancellation_is_requested(query->cancellation))
 		return -EINTR;
 	if (source >= query->view->sources->count)
 		return -EUCLEAN;

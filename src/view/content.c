@@ -31,14 +31,14 @@ static void report_change(const struct view *view, uint64_t file, int result)
 
 /* Updates the index if only the ctime of the file changed. Must be called without a snapshot.
  * Returns 0, -EINTR if the caller was interrupted, or -ESTALE. */
-static int recheck(struct view *view, uint64_t file, const struct interruption *interruption)
+static int recheck(struct view *view, uint64_t file, const struct cancellation *cancellation)
 {
 	int r = -EBUSY;
 
 	if (!view->hooks.recheck)
 		return -ESTALE;
 	if (atomic_fetch_add(&view->rechecks, 1) < VIEW_RECHECKS_MAX)
-		r = view->hooks.recheck(view->hooks.context, file, interruption);
+		r = view->hooks.recheck(view->hooks.context, file, cancellation);
 	atomic_fetch_sub(&view->rechecks, 1);
 	return r == 0 || r == -EINTR ? r : -ESTALE;
 }
@@ -51,7 +51,7 @@ static int find_version(const struct view_query *query, uint64_t node, struct fi
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	return node_make_file(file->id, file->touches) == node ? 0 : -ESTALE;
+	return node_make_file(file->id, file->content_version) == node ? 0 : -ESTALE;
 }
 
 /* Opens a file whose signature differed, if a recheck can update the index at once. Ends the
@@ -63,7 +63,7 @@ static int open_rechecked(struct view_query *query, uint64_t node, int flags,
 	int r;
 
 	query_end(query);
-	r = recheck(query->view, file->id, query->interruption);
+	r = recheck(query->view, file->id, query->cancellation);
 	if (r == 0)
 		r = catalog_read_begin(query->view->catalog, &query->reader);
 	if (r == 0)
@@ -125,15 +125,15 @@ static int open_regular(struct view_query *query, uint64_t node, struct view_fil
 {
 	struct file_record record = {0};
 	int r = open_source(query, node, S_IFREG, 0, &record);
-	const uint64_t content[] = {record.id, record.touches};
+	const uint64_t content[] = {record.id, record.content_version};
 
-	if (r == -ESTALE && node_make_file(record.id, record.touches) == node)
+	if (r == -ESTALE && node_make_file(record.id, record.content_version) == node)
 		return resolve_stale_open(query, &record);
 	if (r < 0)
 		return r;
 	file->fd = r;
 	silent_writes_classify(file);
-	file->version = record.touches;
+	file->version = record.content_version;
 	file->content_digest = hash64(content, sizeof(content), 0);
 	atomic_init(&file->signature, attributes_digest(&record.attributes));
 	return silent_writes_verify(query, file, &record);
@@ -162,7 +162,7 @@ static int open_report(struct view_query *query, struct view_file *file)
 	if (!view->hooks.report)
 		return -ENODATA;
 	if (atomic_fetch_add(&view->reports, 1) < VIEW_REPORTS_MAX)
-		r = view->hooks.report(view->hooks.context, &file->content, query->interruption);
+		r = view->hooks.report(view->hooks.context, &file->content, query->cancellation);
 	atomic_fetch_sub(&view->reports, 1);
 	return r < 0 ? r : pad(&file->content, VIEW_REPORT_BYTES);
 }
@@ -236,7 +236,7 @@ static int get_record(struct view *view, struct view_file *file, struct file_rec
 
 	if (r == 0)
 		r = catalog_get_file(query.reader, node_id(file->node), record);
-	if (r == -ENOENT || (r == 0 && record->touches != file->version)) {
+	if (r == -ENOENT || (r == 0 && record->content_version != file->version)) {
 		atomic_store(&file->signature, 0);
 		return -ESTALE;
 	}
@@ -255,7 +255,7 @@ static int check_again(const struct view_call *call, struct view_file *file,
 	int r = get_record(view, file, &record);
 
 	if (r == 0 && !attributes_same_signature(&record.attributes, now)) {
-		r = recheck(view, id, call->interruption);
+		r = recheck(view, id, call->cancellation);
 		if (r != -EINTR)
 			r = get_record(view, file, &record);
 	}

@@ -56,7 +56,7 @@ static inline uint64_t node_make(enum node_kind kind, uint64_t id)
 	return (uint64_t)kind << NODE_ID_BITS | id;
 }
 
-/* Returns the node of a file whose content has this version (touches of its record). */
+/* Returns the node of a file whose content has this version (content_version of its record). */
 static inline uint64_t node_make_file(uint64_t id, uint32_t version)
 {
 	return (uint64_t)(version & NODE_VERSION_MASK) << NODE_INODE_BITS |

@@ -12,9 +12,9 @@
 #include "view/view.h"
 
 struct view_query {
-	struct view *view; /* borrowed, as are caller and interruption */
+	struct view *view; /* borrowed, as are caller and cancellation */
 	const struct caller *caller; /* NULL: everything is visible */
-	const struct interruption *interruption; /* as in struct view_call */
+	const struct cancellation *cancellation; /* as in struct view_call */
 	struct catalog_reader *reader; /* NULL: the snapshot has ended */
 };
 
@@ -23,7 +23,7 @@ static inline int query_begin(struct view_query *query, struct view *view)
 {
 	query->view = view;
 	query->caller = NULL;
-	query->interruption = NULL;
+	query->cancellation = NULL;
 	return catalog_read_begin(view->catalog, &query->reader);
 }
 
@@ -31,7 +31,7 @@ static inline int query_begin_for(struct view_query *query, const struct view_ca
 {
 	query->view = call->view;
 	query->caller = call->caller;
-	query->interruption = call->interruption;
+	query->cancellation = call->cancellation;
 	return catalog_read_begin(call->view->catalog, &query->reader);
 }
 

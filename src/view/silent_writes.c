@@ -45,7 +45,7 @@ static int has_hash(const struct view_query *query, int fd, const struct hash128
 	*has = false;
 	if (!leased && errno == EAGAIN)
 		return 0;
-	r = file_hash(fd, query->interruption, &hash);
+	r = file_hash(fd, query->cancellation, &hash);
 	*has = r == 0 && hash128_equal(hash, *expected) &&
 	       (!leased || fcntl(fd, F_GETLEASE) == F_RDLCK);
 	if (leased)

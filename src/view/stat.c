@@ -28,8 +28,8 @@ void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *
 
 void stat_set_file_record(struct stat *stat, const struct file_record *file)
 {
-	stat_set_record(stat, node_make_file(file->id, file->touches), &file->attributes);
-	stat->st_dev = file->touches;
+	stat_set_record(stat, node_make_file(file->id, file->content_version), &file->attributes);
+	stat->st_dev = file->content_version;
 }
 
 static void fill_own(struct stat *stat, uint64_t node, mode_t mode, struct timespec changed)

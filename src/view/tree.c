@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/interruption.h"
+#include "base/cancellation.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -195,7 +195,7 @@ static int list_entry(const struct listing *listing, const struct entry_record *
 			: get_name(listing->node, record);
 
 	if (r == TREE_ELSEWHERE)
-		return interruption_is_set(listing->query->interruption) ? -EINTR : 0;
+		return cancellation_is_requested(listing->query->cancellation) ? -EINTR : 0;
 	if (r < 0 && record->kind != ENTRY_UNKNOWN)
 		return r;
 	if (r < 0 || !listing->searched) {

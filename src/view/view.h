@@ -44,7 +44,7 @@
 #include "view/visible_cache.h"
 
 struct caller;
-struct interruption;
+struct cancellation;
 
 #define VIEW_ROOT UINT64_C(1)
 
@@ -83,15 +83,15 @@ struct view_hooks {
 	 * be called several times for a file. */
 	void (*source_changed)(void *context, uint64_t file);
 	/* Rechecks a file whose signature differs from the index, and updates the index if only the
-	 * ctime changed. Returns 0, -EINTR if the caller was interrupted (base/interruption.h), or
+	 * ctime changed. Returns 0, -EINTR if the caller was interrupted (base/cancellation.h), or
 	 * -errno. Blocks on the source. Called by at most VIEW_RECHECKS_MAX threads. */
-	int (*recheck)(void *context, uint64_t file, const struct interruption *interruption);
+	int (*recheck)(void *context, uint64_t file, const struct cancellation *cancellation);
 	/* A program has the file open for writing, or its bytes changed while its times did not, so
 	 * its content must be compared again. Must not block. Can be called several times. */
 	void (*writer_found)(void *context, uint64_t file);
 	/* Appends the content of report.html, at most VIEW_REPORT_BYTES. Returns 0, -EINTR, or
 	 * -errno. Begins its own snapshots. Called by at most VIEW_REPORTS_MAX threads. */
-	int (*report)(void *context, struct bytes *page, const struct interruption *interruption);
+	int (*report)(void *context, struct bytes *page, const struct cancellation *cancellation);
 	void *context;
 };
 
@@ -136,7 +136,7 @@ struct view_call {
 	struct view *view;
 	/* whose permissions on the source apply, or NULL if all of the view is visible */
 	const struct caller *caller;
-	const struct interruption *interruption; /* NULL: cannot be interrupted */
+	const struct cancellation *cancellation; /* NULL: cannot be interrupted */
 };
 
 /* Initialises the view: state VIEW_WALKING, read_mode "copy", transport "device", no advice, watch

@@ -62,7 +62,7 @@ static int check_version(const struct view_query *query, uint64_t node)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	return node_make_file(file.id, file.touches) == node ? 0 : -ESTALE;
+	return node_make_file(file.id, file.content_version) == node ? 0 : -ESTALE;
 }
 
 /* Gets the visible group of a node. The node is the folder of a group, or a file that is a copy in
@@ -196,7 +196,7 @@ static int open_file(const struct view_query *query, uint64_t node)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	if (node_make_file(file.id, file.touches) != node)
+	if (node_make_file(file.id, file.content_version) != node)
 		return -ESTALE;
 	return source_open_inode(query->view->sources, query->reader, &file);
 }

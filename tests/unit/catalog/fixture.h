@@ -380,7 +380,7 @@ static inline void touch_file(struct fixture *f, uint64_t id)
 static inline int fixture_apply_body(struct catalog_writer *w, void *context)
 {
 	struct fixture *f = context;
-	int r = catalog_touch_files(w, f->touched, f->touched_count);
+	int r = catalog_forget_contents(w, f->touched, f->touched_count);
 
 	return r < 0 ? r : catalog_apply(w, f->changes, f->count, f->scan);
 }

@@ -35,7 +35,7 @@ struct model_inode {
 	uint32_t first_seen;
 	int names;
 	bool touched; /* since the last check of the index */
-	uint32_t touches; /* the count in the index at the last check */
+	uint32_t content_version; /* the count in the index at the last check */
 	uint64_t prefix;
 	int group; /* its group, of which it is a member while it has names */
 	uint64_t lost; /* model.comparisons when its last name was removed */
@@ -305,8 +305,8 @@ static inline void model_check_inode(struct model *m, int inode, struct catalog_
 	assert_int_equal(file.names, i->names);
 	assert_int_equal(file.first_seen, i->first_seen);
 	/* names with several signatures in one batch count as one change */
-	assert_int_equal(file.touches > i->touches, i->touched);
-	i->touches = file.touches;
+	assert_int_equal(file.content_version > i->content_version, i->touched);
+	i->content_version = file.content_version;
 	i->touched = false;
 	assert_int_equal(catalog_get_error(r, ERROR_FILE, i->id, &error), 0);
 	assert_int_equal(error, i->error);

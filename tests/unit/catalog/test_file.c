@@ -80,7 +80,7 @@ static void test_content_stays_known_if_only_names_change(void **state)
 	f->changes[2].flags = FILE_SAME_BYTES | FILE_MOVED;
 	fixture_commit(f);
 	assert_int_equal(content_of(f, ids[1]).group, group);
-	assert_int_equal(file_at(f, ids[1]).touches, 0);
+	assert_int_equal(file_at(f, ids[1]).content_version, 0);
 	assert_int_equal(file_at(f, ids[1]).attributes.ctime.tv_sec, attributes.ctime.tv_sec);
 	assert_int_equal(totals_of(f).groups, 1);
 	audit_index(f->catalog);
@@ -151,7 +151,7 @@ static void test_content_is_unknown_if_more_than_ctime_changed(void **state)
 		f->changes[0].flags = FILE_SAME_BYTES;
 		fixture_commit(f);
 		assert_int_equal(content_of(f, ids[1]).prefix, 0);
-		assert_int_equal(file_at(f, ids[1]).touches, i + 1);
+		assert_int_equal(file_at(f, ids[1]).content_version, i + 1);
 		audit_index(f->catalog);
 	}
 }
@@ -171,7 +171,7 @@ static void test_content_stays_known_only_if_each_name_has_the_flag(void **state
 	f->changes[0].flags = FILE_SAME_BYTES;
 	fixture_commit(f);
 	assert_int_equal(content_of(f, ids[1]).prefix, 0);
-	assert_int_equal(file_at(f, ids[1]).touches, 1);
+	assert_int_equal(file_at(f, ids[1]).content_version, 1);
 	audit_index(f->catalog);
 }
 
@@ -190,7 +190,7 @@ static void test_touched_file_is_unknown_with_the_same_signature(void **state)
 	assert_int_equal(content_of(f, ids[1]).prefix, 0);
 	assert_int_equal(group_at(f, group).inodes, 1);
 	after = file_at(f, ids[1]);
-	assert_int_equal(after.touches, 1);
+	assert_int_equal(after.content_version, 1);
 	assert_true(attributes_equal(&after.attributes, &before.attributes));
 	audit_index(f->catalog);
 }
@@ -228,7 +228,7 @@ static void test_touched_file_that_was_renamed_is_unknown(void **state)
 	fixture_commit(f);
 	assert_int_equal(id_at(f, f->roots[0], "renamed"), ids[0]);
 	assert_int_equal(content_of(f, ids[0]).prefix, 0);
-	assert_int_equal(file_at(f, ids[0]).touches, 1);
+	assert_int_equal(file_at(f, ids[0]).content_version, 1);
 	audit_index(f->catalog);
 }
 

@@ -149,7 +149,7 @@ static void assert_file_comes_back(const struct file_record *file)
 	assert_true(got.cookie == file->cookie);
 	assert_int_equal(got.names, file->names);
 	assert_int_equal(got.first_seen, file->first_seen);
-	assert_int_equal(got.touches, file->touches);
+	assert_int_equal(got.content_version, file->content_version);
 	assert_true(got.name == file->name);
 	assert_same_attributes(&got.attributes, &file->attributes);
 }
@@ -163,7 +163,7 @@ static void test_files_are_decoded(void **state)
 						     .cookie = UINT64_MAX,
 						     .names = UINT32_MAX,
 						     .first_seen = UINT32_MAX,
-						     .touches = UINT32_MAX,
+						     .content_version = UINT32_MAX,
 						     .name = UINT64_MAX,
 						     .attributes = largest()});
 	assert_file_comes_back(&(struct file_record){.id = 3, .attributes = most_negative()});
@@ -539,7 +539,7 @@ static void test_every_part_of_a_signature_counts(void **state)
 	assert_false(attributes_equal(&base, &other[0]));
 }
 
-static void test_digest_of_a_file_depends_on_signature_and_touches(void **state)
+static void test_digest_of_a_file_depends_on_signature_and_content_version(void **state)
 {
 	struct file_record file = {.id = 1, .names = 1, .attributes = largest()}, other = file;
 
@@ -548,9 +548,9 @@ static void test_digest_of_a_file_depends_on_signature_and_touches(void **state)
 	other.names = 2;
 	other.attributes.uid--;
 	assert_true(file_digest(&file) == file_digest(&other));
-	other.touches++;
+	other.content_version++;
 	assert_true(file_digest(&file) != file_digest(&other));
-	other.touches = file.touches;
+	other.content_version = file.content_version;
 	other.attributes.ctime.tv_nsec--;
 	assert_true(file_digest(&file) != file_digest(&other));
 }
@@ -575,7 +575,7 @@ int main(void)
 		cmocka_unit_test(test_any_fields_are_decoded_without_harm),
 		cmocka_unit_test(test_fields_out_of_their_range_are_refused),
 		cmocka_unit_test(test_every_part_of_a_signature_counts),
-		cmocka_unit_test(test_digest_of_a_file_depends_on_signature_and_touches),
+		cmocka_unit_test(test_digest_of_a_file_depends_on_signature_and_content_version),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "base/interruption.h"
+#include "base/cancellation.h"
 #include "base/stop.h"
 #include "catalog/audit.h"
 #include "ingest/recheck_file.h"
@@ -73,12 +73,12 @@ static void test_file_that_was_rechecked_stays_in_its_group(void **state)
 {
 	struct tree *t = scanned(state);
 	uint64_t group = group_of_path(t, "a");
-	uint32_t touches = record_of(t, "b").touches;
+	uint32_t content_version = record_of(t, "b").content_version;
 
 	move_ctime(t, "b");
 	assert_int_equal(recheck(t, "b"), 0);
 	assert_int_equal(group_of_path(t, "b"), group);
-	assert_int_equal(record_of(t, "b").touches, touches);
+	assert_int_equal(record_of(t, "b").content_version, content_version);
 	scan(t);
 	assert_int_equal(t->candidates, 0); /* the index has its current state */
 	audit_index(t->index.catalog);
@@ -151,11 +151,11 @@ static void test_member_with_other_bytes_proves_nothing(void **state)
 static void test_file_in_no_group_is_read_again(void **state)
 {
 	struct tree *t = scanned(state);
-	uint32_t touches = record_of(t, "lone").touches;
+	uint32_t content_version = record_of(t, "lone").content_version;
 
 	move_ctime(t, "lone");
 	assert_int_equal(recheck(t, "lone"), 0);
-	assert_int_equal(record_of(t, "lone").touches, touches + 1);
+	assert_int_equal(record_of(t, "lone").content_version, content_version + 1);
 	audit_index(t->index.catalog);
 }
 
@@ -222,7 +222,7 @@ static void test_comparison_that_times_out_changes_nothing(void **state)
 }
 
 /* Returns false for the next *times - 1 calls, then true. */
-static bool is_set_later(void *context)
+static bool is_requested_later(void *context)
 {
 	unsigned int *times = context;
 
@@ -234,7 +234,7 @@ static void test_recheck_ends_wherever_it_is_interrupted(void **state)
 	struct tree *t = scanned(state);
 	uint64_t group = group_of_path(t, "b");
 	unsigned int left, times = 0;
-	const struct interruption interruption = {is_set_later, &left};
+	const struct cancellation cancellation = {is_requested_later, &left};
 	int r = -EINTR;
 
 	move_ctime(t, "b");
@@ -242,7 +242,7 @@ static void test_recheck_ends_wherever_it_is_interrupted(void **state)
 		assert_int_equal(group_of_path(t, "b"), group);
 		left = ++times;
 		r = ingest_recheck_file(t->index.catalog, &t->sources, id_of_path(t, "b"),
-					UINT64_MAX, &interruption);
+					UINT64_MAX, &cancellation);
 	}
 	assert_int_equal(r, 0);
 	/* interrupted before a member was examined, before a block was compared, and before the

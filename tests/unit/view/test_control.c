@@ -65,13 +65,13 @@ struct nested_reports {
 	int refused;
 };
 
-static int make_report(void *context, struct bytes *page, const struct interruption *interruption)
+static int make_report(void *context, struct bytes *page, const struct cancellation *cancellation)
 {
 	struct nested_reports *nested = context;
 	struct view_file file;
 	int r;
 
-	(void)interruption;
+	(void)cancellation;
 	nested->depth++;
 	r = view_open(&nested->fixture->call, FIXED_REPORT, &file);
 	view_close(&file);
@@ -81,7 +81,7 @@ static int make_report(void *context, struct bytes *page, const struct interrupt
 }
 
 static void set_report(struct fixture *fixture,
-		       int (*report)(void *, struct bytes *, const struct interruption *),
+		       int (*report)(void *, struct bytes *, const struct cancellation *),
 		       void *context)
 {
 	const struct view_hooks hooks = {.report = report, .context = context};
@@ -106,9 +106,9 @@ static void test_report_beyond_the_limit_is_refused(void **state)
 }
 
 static int make_long_report(void *context, struct bytes *page,
-			    const struct interruption *interruption)
+			    const struct cancellation *cancellation)
 {
-	(void)interruption;
+	(void)cancellation;
 	(void)context;
 	return bytes_reserve(page, VIEW_REPORT_BYTES + 1) == 0
 		       ? (page->length = VIEW_REPORT_BYTES + 1, 0)
@@ -116,9 +116,9 @@ static int make_long_report(void *context, struct bytes *page,
 }
 
 static int make_no_report(void *context, struct bytes *page,
-			  const struct interruption *interruption)
+			  const struct cancellation *cancellation)
 {
-	(void)interruption;
+	(void)cancellation;
 	(void)context;
 	(void)page;
 	return -EINTR;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef DAEMON_SERVICE_H
-#define DAEMON_SERVICE_H
+#ifndef DAEMON_SERVICE_MANAGER_H
+#define DAEMON_SERVICE_MANAGER_H
 
 /* Notifications for the service manager, as by sd_notify(3): datagrams to the socket that
  * NOTIFY_SOCKET names. Without NOTIFY_SOCKET all functions do nothing.
@@ -12,28 +12,28 @@
  * against a library only for it. libsystemd would map four libraries for compression and
  * cryptography into a process that reads untrusted files.
  *
- * A struct service is constant while there are threads, so any thread may notify.
+ * A struct service_manager is constant while there are threads, so any thread may notify.
  */
 
 #include <stdbool.h>
 
-struct service {
+struct service_manager {
 	bool has_manager; /* NOTIFY_SOCKET is set */
 	int socket; /* connected; -errno if the connection failed */
 };
 
 /* Connects to the service manager, if there is one. Must be called before threads are started. */
-void service_init(struct service *service);
+void service_manager_init(struct service_manager *service);
 
 /* Closes the socket. Later notifications do nothing. */
-void service_deinit(struct service *service);
+void service_manager_deinit(struct service_manager *service);
 
 /* Sends a message that must arrive, such as "READY=1". If the socket is full, blocks for at most
  * five seconds. Logs a warning if the message could not be sent. */
-void service_notify(const struct service *service, const char *message);
+void service_manager_notify(const struct service_manager *service, const char *message);
 
 /* Sends a message whose loss does no harm. Never blocks. Returns 0, -EAGAIN if the socket is full,
  * or another -errno. */
-int service_try_notify(const struct service *service, const char *message);
+int service_manager_try_notify(const struct service_manager *service, const char *message);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ACT_INTERNAL_H
-#define ACT_INTERNAL_H
+#ifndef ACT_ONE_ACT_H
+#define ACT_ONE_ACT_H
 
 /* Declarations shared by the kinds of acts. Only act/ includes this header.
  *

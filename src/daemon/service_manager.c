@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/service.h"
+#include "daemon/service_manager.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -41,7 +41,7 @@ static int connect_to(const char *name)
 	return r;
 }
 
-void service_init(struct service *service)
+void service_manager_init(struct service_manager *service)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
 	const char *name = getenv("NOTIFY_SOCKET");
@@ -50,15 +50,15 @@ void service_init(struct service *service)
 	service->socket = name ? connect_to(name) : -1;
 }
 
-void service_deinit(struct service *service)
+void service_manager_deinit(struct service_manager *service)
 {
 	if (service->socket >= 0)
 		(void)close(service->socket);
-	*service = (struct service){.has_manager = false, .socket = -1};
+	*service = (struct service_manager){.has_manager = false, .socket = -1};
 }
 
 /* Returns 0 or -errno. */
-static int send_message(const struct service *service, const char *message, int flags)
+static int send_message(const struct service_manager *service, const char *message, int flags)
 {
 	if (service->socket < 0)
 		return service->socket;
@@ -66,7 +66,7 @@ static int send_message(const struct service *service, const char *message, int 
 											 : 0;
 }
 
-void service_notify(const struct service *service, const char *message)
+void service_manager_notify(const struct service_manager *service, const char *message)
 {
 	int r = service->has_manager ? send_message(service, message, 0) : 0;
 
@@ -74,7 +74,7 @@ void service_notify(const struct service *service, const char *message)
 		log_warning("cannot notify the service manager: %s", error_text(r));
 }
 
-int service_try_notify(const struct service *service, const char *message)
+int service_manager_try_notify(const struct service_manager *service, const char *message)
 {
 	return service->has_manager ? send_message(service, message, MSG_DONTWAIT) : 0;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/words.h"
+#include "base/human_text.h"
 
 #include <inttypes.h>
 #include <stdbool.h>

@@ -373,8 +373,9 @@ static int invalidate_file(struct pass *pass, const struct delta_file *delta)
 		cached = cached || pass->parent_cached;
 	if (r < 0 || !cached)
 		return r;
-	r = list_add(&pass->nodes, node_make_file(file.id, file.touches));
-	return r < 0 ? r : list_add(&pass->nodes, node_make_file(file.id, file.touches - 1));
+	r = list_add(&pass->nodes, node_make_file(file.id, file.content_version));
+	return r < 0 ? r
+		     : list_add(&pass->nodes, node_make_file(file.id, file.content_version - 1));
 }
 
 static int invalidate_files(struct pass *pass)

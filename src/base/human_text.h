@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_WORDS_H
-#define BASE_WORDS_H
+#ifndef BASE_HUMAN_TEXT_H
+#define BASE_HUMAN_TEXT_H
 
 /* Numbers and names for people. Pure; any thread. */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/words.h"
+#include "base/human_text.h"
 #include "unit_test.h"
 
 static void check_number(uint64_t number, const char *expected)
