@@ -60,13 +60,7 @@ void follower_note_commit(struct follower *follower, const struct commit_delta *
 
 uint64_t follower_barrier(struct follower *follower)
 {
-	uint64_t ticket;
-
-	pthread_mutex_lock(&follower->worker.lock);
-	ticket = ++follower->given_ticket;
-	pthread_mutex_unlock(&follower->worker.lock);
-	ticket_worker_request(&follower->worker, ticket);
-	return ticket;
+	return ticket_worker_request_next(&follower->worker);
 }
 
 void follower_barrier_again(struct follower *follower, uint64_t ticket)

@@ -33,7 +33,6 @@ struct follower {
 	uint64_t reported_unwatched;
 
 	struct ticket_worker worker; /* its lock also guards all fields below */
-	uint64_t given_ticket; /* last ticket that follower_barrier() returned */
 	struct backoff failing; /* unreadable directories that are retried */
 	struct event_set not_entered; /* mount points: no event reports their attributes */
 	bool woken; /* a request or an event waits */

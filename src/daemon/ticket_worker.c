@@ -39,6 +39,17 @@ void ticket_worker_stop(struct ticket_worker *worker)
 	worker->runs = false;
 }
 
+uint64_t ticket_worker_request_next(struct ticket_worker *worker)
+{
+	uint64_t ticket;
+
+	pthread_mutex_lock(&worker->lock);
+	ticket = ++worker->wanted;
+	ticket_worker_wake(worker);
+	pthread_mutex_unlock(&worker->lock);
+	return ticket;
+}
+
 void ticket_worker_request(struct ticket_worker *worker, uint64_t ticket)
 {
 	pthread_mutex_lock(&worker->lock);

@@ -42,6 +42,9 @@ MUST_CHECK int ticket_worker_start(struct ticket_worker *worker, void *(*run)(vo
 /* Ends the thread after its current round and joins it. Does nothing if no thread runs. */
 void ticket_worker_stop(struct ticket_worker *worker);
 
+/* Requests a round for a new ticket, and returns the ticket. */
+uint64_t ticket_worker_request_next(struct ticket_worker *worker);
+
 /* Requests a round for this ticket. If the ticket was answered already, it gets another round. */
 void ticket_worker_request(struct ticket_worker *worker, uint64_t ticket);
 

@@ -10,6 +10,7 @@
 struct event_set_entry {
 	UT_hash_handle hh;
 	struct name_events *name; /* follows this struct in the same allocation */
+	bool repeated; /* the name was added by event_set_add_again(): its events are old */
 };
 
 /* The key is the number of the directory followed by the name, as in struct name_events. */
@@ -31,6 +32,7 @@ static struct event_set_entry *new_entry(uint64_t dir, const char *name, uint32_
 
 	if (!entry)
 		return NULL;
+	entry->repeated = false;
 	entry->name = (struct name_events *)(entry + 1);
 	entry->name->dir = dir;
 	entry->name->events = 0;
@@ -41,8 +43,10 @@ static struct event_set_entry *new_entry(uint64_t dir, const char *name, uint32_
 	return entry;
 }
 
-static void add_events(struct name_events *name, uint32_t events)
+static void add_events(struct event_set_entry *entry, uint32_t events)
 {
+	struct name_events *name = entry->name;
+
 	if (events & EVENT_WRITTEN && !(events & EVENT_CLOSED))
 		name->events &= ~(uint32_t)EVENT_CLOSED;
 	if (name->events & EVENTS_ARRIVED && events & (EVENTS_ARRIVED | EVENT_REMOVED))
@@ -50,16 +54,19 @@ static void add_events(struct name_events *name, uint32_t events)
 	name->events |= events;
 }
 
+static void add_events_again(struct event_set_entry *entry, uint32_t events)
+{
+	entry->repeated |= entry->name->events == 0;
+	entry->name->events |= events;
+}
+
 /* Takes ownership of the entry, which is in no table, unless the result is -ENOMEM. If the set
  * already has the name, *existing is set to the existing entry, and the new entry is freed. */
 static int insert(struct event_set *set, struct event_set_entry *entry,
-		  struct name_events **existing)
+		  struct event_set_entry **existing)
 {
-	struct event_set_entry *found;
-
-	HASH_FIND(hh, set->table, KEY(entry->name), KEY_LENGTH(entry->name), found);
-	*existing = found ? found->name : NULL;
-	if (found) {
+	HASH_FIND(hh, set->table, KEY(entry->name), KEY_LENGTH(entry->name), *existing);
+	if (*existing) {
 		free(entry);
 		return 0;
 	}
@@ -72,11 +79,10 @@ static int insert(struct event_set *set, struct event_set_entry *entry,
 }
 
 /* Returns the entry of a name, which has no events if it is new; NULL if memory is short. */
-static struct name_events *get_or_insert(struct event_set *set, uint64_t dir, const char *name,
-					 uint32_t length)
+static struct event_set_entry *get_or_insert(struct event_set *set, uint64_t dir, const char *name,
+					     uint32_t length)
 {
-	struct event_set_entry *entry = new_entry(dir, name, length);
-	struct name_events *existing;
+	struct event_set_entry *entry = new_entry(dir, name, length), *existing;
 
 	if (!entry)
 		return NULL;
@@ -84,13 +90,13 @@ static struct name_events *get_or_insert(struct event_set *set, uint64_t dir, co
 		free(entry);
 		return NULL;
 	}
-	return existing ? existing : entry->name;
+	return existing ? existing : entry;
 }
 
 int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
 		  uint32_t events)
 {
-	struct name_events *entry = get_or_insert(set, dir, name, length);
+	struct event_set_entry *entry = get_or_insert(set, dir, name, length);
 
 	if (!entry)
 		return -ENOMEM;
@@ -100,11 +106,11 @@ int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_
 
 int event_set_add_again(struct event_set *set, const struct name_events *name)
 {
-	struct name_events *entry = get_or_insert(set, name->dir, name->name, name->length);
+	struct event_set_entry *entry = get_or_insert(set, name->dir, name->name, name->length);
 
 	if (!entry)
 		return -ENOMEM;
-	entry->events |= name->events;
+	add_events_again(entry, name->events);
 	return 0;
 }
 
@@ -118,21 +124,24 @@ static void detach(struct event_set *set, struct event_set_entry *entry)
 
 static int move_entries(struct event_set *set, struct event_set *later)
 {
-	struct event_set_entry *entry, *next;
-	struct name_events *existing;
+	struct event_set_entry *entry, *next, *existing;
 	uint32_t events;
+	bool repeated;
 	int r;
 
 	HASH_ITER(hh, later->table, entry, next)
 	{
 		events = entry->name->events;
+		repeated = entry->repeated;
 		detach(later, entry);
 		r = insert(set, entry, &existing);
 		if (r < 0) {
 			free(entry);
 			return r;
 		}
-		if (existing)
+		if (existing && repeated)
+			add_events_again(existing, events);
+		else if (existing)
 			add_events(existing, events);
 	}
 	return 0;
@@ -164,7 +173,7 @@ void event_set_note_replaced(struct event_set *set, const struct event_set *earl
 	struct event_set_entry *entry, *before;
 
 	for (entry = set->table; entry; entry = entry->hh.next) {
-		if (!(entry->name->events & EVENTS_ARRIVED))
+		if (entry->repeated || !(entry->name->events & EVENTS_ARRIVED))
 			continue;
 		HASH_FIND(hh, earlier->table, KEY(entry->name), KEY_LENGTH(entry->name), before);
 		if (before && before->name->events & EVENTS_ARRIVED)

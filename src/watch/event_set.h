@@ -39,7 +39,8 @@ MUST_CHECK int event_set_add_again(struct event_set *set, const struct name_even
  * only a part was moved: one name is lost and the rest is still in later. */
 MUST_CHECK int event_set_merge(struct event_set *set, struct event_set *later);
 
-/* Adds EVENT_REPLACED to names that arrived in both sets: the earlier arrival was replaced. */
+/* Adds EVENT_REPLACED to names that arrived in both sets: the later arrival replaced the earlier
+ * one. A name that event_set_add_again() added has arrived once, in the earlier set. */
 void event_set_note_replaced(struct event_set *set, const struct event_set *earlier);
 
 /* Lists all entries by directory. In each directory, the entry of the directory itself is first;

@@ -220,6 +220,21 @@ def test_moved_folder_is_not_read_again(twinfs, source, strace, kind):
         assert view.differences(source, first_scan=False) == []
 
 
+def test_rename_that_is_rechecked_twice_causes_no_walk(twinfs, source, strace):
+    """The first recheck finds the renamed file's folder at another path, and requests a second."""
+    trees.fill(source, {b"%03d/other" % number: b"%d" % number for number in range(400)})
+    trees.fill(source, {b"from/file": DATA})
+    with twinfs.mounted_and_traced(source, calls="getdents64") as view:
+        view.sync()
+        view.trace_since()
+        with stopped(view.pid):
+            os.rename(source / "from/file", source / "from/renamed")
+            os.rename(source / "from", source / "to")
+        view.sync()
+        assert view.trace_since().count(b"getdents64(") < 20
+        assert view.differences(source, first_scan=False) == []
+
+
 def test_repeated_exchanges_of_names_are_followed(view, source):
     """Two folders with files exchange their names repeatedly."""
     trees.fill(source, {b"x/e": OTHER, b"x/f/g": b"other"})

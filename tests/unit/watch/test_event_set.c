@@ -132,6 +132,63 @@ static void test_name_created_in_an_earlier_set_and_moved_here_is_replaced(void 
 	assert_int_equal(only_events(&set), EVENT_REMOVED | EVENT_MOVED_HERE | EVENT_REPLACED);
 }
 
+static void note_again(struct event_set *set, const struct event_set *earlier)
+{
+	const struct name_events **list AUTO_FREE = NULL;
+	size_t count;
+
+	assert_int_equal(event_set_list(earlier, &list, &count), 0);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(event_set_add_again(set, list[i]), 0);
+}
+
+static void test_name_added_again_is_not_replaced(void **state)
+{
+	static const uint32_t came[] = {EVENT_CREATED, EVENT_MOVED_HERE, EVENT_MOVED_IN};
+	struct event_set earlier CLEANUP(event_set_reset) = {0};
+	struct event_set inbox CLEANUP(event_set_reset) = {0};
+	struct event_set set CLEANUP(event_set_reset) = {0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(came); i++) {
+		event_set_reset(&earlier);
+		event_set_reset(&set);
+		note(&earlier, 1, "a", came[i]);
+		for (int twice = 0; twice < 2; twice++) {
+			note_again(&inbox, &earlier);
+			note_again(&inbox, &earlier);
+			assert_int_equal(event_set_merge(&set, &inbox), 0);
+			event_set_note_replaced(&set, &earlier);
+			assert_int_equal(only_events(&set), came[i]);
+		}
+	}
+}
+
+static void test_name_added_again_that_arrives_or_is_removed_is_replaced(void **state)
+{
+	static const uint32_t later[] = {EVENT_CREATED, EVENT_MOVED_HERE, EVENT_MOVED_IN,
+					 EVENT_REMOVED};
+	struct event_set earlier CLEANUP(event_set_reset) = {0};
+	struct event_set queue CLEANUP(event_set_reset) = {0};
+	struct event_set set CLEANUP(event_set_reset) = {0};
+
+	(void)state;
+	note(&earlier, 1, "a", EVENT_MOVED_HERE);
+	for (size_t i = 0; i < ARRAY_SIZE(later); i++) {
+		event_set_reset(&set);
+		note_again(&set, &earlier);
+		note(&queue, 1, "a", later[i]);
+		assert_int_equal(event_set_merge(&set, &queue), 0);
+		assert_int_equal(only_events(&set), EVENT_MOVED_HERE | later[i] | EVENT_REPLACED);
+	}
+	/* the arrival in this set replaced the earlier one, which is added again */
+	event_set_reset(&set);
+	note(&set, 1, "a", EVENT_CREATED);
+	note_again(&set, &earlier);
+	event_set_note_replaced(&set, &earlier);
+	assert_int_equal(only_events(&set), EVENT_CREATED | EVENT_MOVED_HERE | EVENT_REPLACED);
+}
+
 static void test_list_has_each_directory_before_its_names(void **state)
 {
 	struct event_set set CLEANUP(event_set_reset) = {0};
@@ -236,6 +293,8 @@ int main(void)
 		cmocka_unit_test(test_name_that_was_created_and_removed_or_replaced_is_marked),
 		cmocka_unit_test(test_name_created_in_an_earlier_set_and_moved_here_is_replaced),
 		cmocka_unit_test(test_write_after_a_close_clears_the_close),
+		cmocka_unit_test(test_name_added_again_is_not_replaced),
+		cmocka_unit_test(test_name_added_again_that_arrives_or_is_removed_is_replaced),
 		cmocka_unit_test(test_list_has_each_directory_before_its_names),
 		cmocka_unit_test(test_names_of_any_bytes_and_length_are_kept),
 		cmocka_unit_test(test_merged_sets_equal_the_events_in_that_order),
