@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A tree with many kinds of rights, the observations of a user at the source and in a shared view
-of it, and the differences between them.
+"""Builds a tree with many kinds of rights, records what a user can observe at this source and in a
+shared view of it, and compares both records.
 
 The kernel decides what a user can do at the source; this module computes no rights.
 """
@@ -51,7 +51,7 @@ FILES = {
     "crew": (0o600, f"g:{CREW}:r"), "not crew": (0o644, f"g:{CREW}:-"),
     "crew, not team": (0o604, f"g:{CREW}:r"), "masked": (0o600, f"u:{NAMED}:rw,g:{CREW}:rw,m::-"),
 }
-# {name: (rights of the folder above a source, rights of its root)}
+# {name: (rights of the folder above a source, rights of the root of the source)}
 ABOVE = {
     "all": (FOLDERS["rwxr-xr-x"], FOLDERS["rwxr-xr-x"]),
     "nobody": (FOLDERS["rwx------"], FOLDERS["rwxr-xr-x"]),
@@ -92,12 +92,12 @@ def write(path, text):
 
 
 def build_matrix(root):
-    """Makes each kind of file in the first kinds of folders, and every second kind in the other
-    folders.
+    """Makes every kind of file in the first ALL_FILES_IN kinds of folders, and every second kind in
+    each other folder.
 
-    Each file has a copy that all may read. The copy sorts before or after the file, so that either
-    is kept. Each third file has one more copy. Each kind of folder also contains a folder that all
-    may enter.
+    Each file has a copy that all users may read. Some of these copies sort before their file, so
+    that they are the kept copies. Each third file has one more copy. Each folder also contains a
+    folder that all users may enter.
     """
     files = collections.defaultdict(list)
     for number, folder in enumerate(FOLDERS):
@@ -118,7 +118,7 @@ def build_matrix(root):
 
 
 def build_links(root):
-    """Makes files with a visible name and a hidden hard link, before and after it."""
+    """Makes two files with a visible name and a hidden hard link each."""
     hidden, shown = root / "in rwx------", root / "in rwxr-xr-x"
     for name in ("first", "last"):
         write(shown / f"{name} link", f"{name} link")
@@ -266,8 +266,8 @@ def observe_view(mount, trees_of, names, groups):
 
 
 def trace(mount):
-    """Everything that the caller finds by a walk of the view, with all numbers, as a list of
-    lines."""
+    """A list of lines with everything that the caller finds by a walk of the view, including all
+    numbers."""
     found = [f"df: {attempt(lambda: tuple(os.statvfs(mount)))}"]
     pending = [mount]
     while pending:
@@ -342,7 +342,7 @@ class Judge:
                 self.groups[value] = mine
         self.redundant = self.choose_redundant()
 
-    def say(self, what, *details):
+    def add(self, what, *details):
         self.wrong.append(" ".join([what, *(repr(detail) for detail in details)]))
 
     def can_read(self, name):
@@ -385,28 +385,28 @@ class Judge:
 
     def check_tops(self):
         if self.view["top"] != {"dups", "uniques", "redundant"}:
-            self.say("other folders:", self.view["top"])
+            self.add("other folders:", self.view["top"])
         for name, found in self.view["closed"].items():
             if found != {"stat": DENIED}:
-                self.say("open to the caller:", name, found)
+                self.add("open to the caller:", name, found)
         reached = {tree for root, tree in self.shared.trees.items() if self.reaches(root)}
         for where in ("uniques", "redundant"):
             if "" not in self.shared.trees.values() and self.view[f"{where}/"] != reached:
-                self.say(f"{where}: other trees:", self.view[f"{where}/"], reached)
+                self.add(f"{where}: other trees:", self.view[f"{where}/"], reached)
 
     def check_name(self, where, name, expected):
         """Folders are in uniques/ and redundant/; each other name is in one of these trees."""
         found = self.view[where][name]
         if self.shared.trees[name[0]] and not self.reaches(name[0]):
             if found != self.view[where, MISSING]:
-                self.say(f"{where}: exists:", name, found)
+                self.add(f"{where}: exists:", name, found)
         elif name in self.shared.folders or isinstance(expected["stat"], str) or (
                 where == "redundant") == (name in self.redundant):
             self.check_entry(where, name, expected, found)
         else:
             beside = (name[0], os.path.join(os.path.dirname(name[1]), MISSING))
             if found != self.view[where][beside]:
-                self.say(f"{where}: exists:", name, found)
+                self.add(f"{where}: exists:", name, found)
 
     def check_entry(self, where, name, expected, found):
         found = dict(found)
@@ -417,7 +417,7 @@ class Judge:
         if self.part(found) != self.part(expected):
             for key in expected.keys() | found.keys():
                 if expected.get(key) != found.get(key):
-                    self.say(f"{where}: {key}:", name, found.get(key), expected.get(key))
+                    self.add(f"{where}: {key}:", name, found.get(key), expected.get(key))
         elif own is not None:
             self.check_own(where, name, own)
 
@@ -446,7 +446,7 @@ class Judge:
         if name not in self.known or not self.may_ask(name):
             paths |= {NO_DATA, DENIED}
         if own["path"] not in paths:
-            self.say(f"{where}: other path:", name, own["path"])
+            self.add(f"{where}: other path:", name, own["path"])
         expected = dict.fromkeys(("hash", "copies"), NO_DATA)
         value = self.shared.hashes.get(name)
         if value in self.groups and name in self.groups[value]:
@@ -454,7 +454,7 @@ class Judge:
             expected.update(hash=value.encode(), copies=b"%d" % len(inodes))
         for key, wanted in expected.items():
             if own[key] != wanted and (own[key] != DENIED or self.may_ask(name)):
-                self.say(f"{where}: {key}:", name, own[key], wanted)
+                self.add(f"{where}: {key}:", name, own[key], wanted)
 
     def may_ask(self, name):
         """Whether the caller may read user attributes of this name."""
@@ -464,25 +464,25 @@ class Judge:
 
     def check_groups(self):
         if self.view["dups/"] != self.groups.keys():
-            self.say("dups: listed:", set(self.view["dups/"]) - self.groups.keys(),
+            self.add("dups: listed:", set(self.view["dups/"]) - self.groups.keys(),
                      "not listed:", self.groups.keys() - set(self.view["dups/"]))
         absent, _ = self.view["dups"][NO_HASH]
         for value, names in self.shared.classes.items():
             folder, copies = self.view["dups"][value]
             mine = self.groups.get(value, ())
             if not mine and folder != absent:
-                self.say("dups: exists:", value, names, folder, absent)
+                self.add("dups: exists:", value, names, folder, absent)
             if mine:
                 shown = sorted(self.shared.copy_name(name) for name in mine)
                 if folder.get("names") != shown:
-                    self.say("dups: other names in", value, folder.get("names"), shown)
+                    self.add("dups: other names in", value, folder.get("names"), shown)
                 self.check_figures(value, mine, folder.get("twinfs", {}))
             for name in names:
                 found = copies[self.shared.copy_name(name)]
                 if name in mine:
                     self.check_entry("dups", name, self.source[name], found)
                 elif found != copies[MISSING]:
-                    self.say("dups: exists:", value, name, found)
+                    self.add("dups: exists:", value, name, found)
 
     def check_figures(self, value, mine, own):
         inodes = {self.shared.inodes[name] for name in mine}
@@ -490,7 +490,7 @@ class Judge:
         expected = {"hash": value.encode(), "copies": b"%d" % len(inodes), "size": b"%d" % size,
                     "reclaimable": b"%d" % (size * (len(inodes) - 1))}
         if {key: own.get(key) for key in expected} != expected:
-            self.say("dups: attributes of", value, own, expected)
+            self.add("dups: attributes of", value, own, expected)
 
 
 def served_beyond(shared, seen):

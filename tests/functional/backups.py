@@ -26,7 +26,7 @@ def rsync(source, backup, *options, user=()):
 
 
 def set_times(root):
-    """Sets one time for everything that is no file, as rsync compares such times in seconds."""
+    """Sets one time for everything but files. rsync compares these times in seconds only."""
     for folder, folders, files in os.walk(os.fsencode(root)):
         for path in (trees.join(folder, name) for name in folders + files):
             if not stat.S_ISREG(os.lstat(path).st_mode):
@@ -64,7 +64,7 @@ class Backup:
 
     @property
     def names(self):
-        """The lines between the first and the last, by path (bytes)."""
+        """{path (bytes): line} of all lines but the first and the last one."""
         return {path_of(line): line for line in self.lines[1:-1]}
 
 
@@ -136,7 +136,7 @@ def restore(twinfs, backup, target, *options, status=0):
 
 
 def regular_files(root):
-    """{path: inode number} of the files of a tree, without the own files of restore."""
+    """{path: inode number} of the files of a tree, without those in the folder STATE."""
     return {entry.path: entry.stat.st_ino for entry in walk.walk(root, xattrs=False)
             if entry.kind == stat.S_IFREG and not entry.path.startswith(STATE.encode())}
 

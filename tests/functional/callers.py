@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from program import TIMEOUT
 
 PROCESSES = multiprocessing.get_context("fork")
-# Numbers of setgroups, setresgid and setresuid. The C library would change all threads.
+# Numbers of the system calls setgroups, setresgid and setresuid, which change one thread. The
+# functions of the C library change all threads.
 CALLS = {"x86_64": (116, 119, 117), "aarch64": (159, 149, 147)}
 
 
@@ -18,8 +19,9 @@ CALLS = {"x86_64": (116, 119, 117), "aarch64": (159, 149, 147)}
 class Caller:
     """A user with a primary group and further groups.
 
-    how  "process": the whole process becomes this user; "file system": only for calls to file
-         systems (setfsuid), as in file servers; "thread": only the calling thread
+    how  "process": the whole process becomes this user
+         "file system": only calls to file systems are made as this user (setfsuid), as by servers
+         "thread": only the calling thread becomes this user
     """
     name: str
     uid: int

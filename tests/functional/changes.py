@@ -241,7 +241,7 @@ def store_through_a_mapping(source):
 def make_equal_through_a_mapping(source):
     with open(source / "c", "r+b") as file:
         mapped = mmap.mmap(file.fileno(), 0)
-    mapped[:] = DATA  # the descriptor is closed; the close event comes with munmap
+    mapped[:] = DATA  # the descriptor is closed, so munmap raises the close event
     mapped.close()
 
 
@@ -255,7 +255,7 @@ def create_and_remove_at_once(source):
     os.unlink(source / "passing")
 
 
-def create_under_a_name_that_went(source):
+def create_under_a_removed_name(source):
     for data in (OTHER, b"", DATA):
         os.unlink(source / "b")
         trees.write(source / "b", data)
@@ -291,70 +291,70 @@ def change_a_file_while_it_is_outside(source):
     os.rename(away, source / "b")
 
 
-def rewrite_seemingly_untouched(path):
+def rewrite_and_restore_mtime(path):
     changed = bytearray(path.read_bytes())
     changed[-1] ^= 1
     keep_mtime(path, lambda: rewrite(path, changed))
 
 
-def touch_a_file_up_while_it_is_outside(source):
+def rewrite_a_file_outside_and_restore_its_mtime(source):
     away = outside(source) / "b"
     os.rename(source / "b", away)
-    rewrite_seemingly_untouched(away)
+    rewrite_and_restore_mtime(away)
     os.rename(away, source / "b")
 
 
-def touch_a_file_up_outside_and_link_it_in(source):
+def rewrite_a_file_outside_restore_its_mtime_and_link_it_in(source):
     away = outside(source) / "b"
     os.rename(source / "b", away)
-    rewrite_seemingly_untouched(away)
+    rewrite_and_restore_mtime(away)
     os.link(away, source / "b")
     os.unlink(away)
 
 
-def write_through_a_link_that_comes_and_goes(source):
+def write_through_a_temporary_link(source):
     os.link(source / "b", source / "link")
-    rewrite_seemingly_untouched(source / "link")
+    rewrite_and_restore_mtime(source / "link")
     os.unlink(source / "link")
 
 
-def write_through_a_link_in_a_folder_that_comes_and_goes(source):
+def write_through_a_link_in_a_temporary_folder(source):
     os.mkdir(source / "folder")
     os.link(source / "b", source / "folder/link")
-    rewrite_seemingly_untouched(source / "folder/link")
+    rewrite_and_restore_mtime(source / "folder/link")
     trees.remove(source / "folder")
 
 
-def write_at_a_name_on_the_way(source):
-    """The file is written at a name that belonged to another file and is unused afterwards."""
+def write_under_a_name_between_two_renames(source):
+    """The file is rewritten under the name of another file, which does not exist later."""
     os.rename(source / "b", source / "c")
-    rewrite_seemingly_untouched(source / "c")
+    rewrite_and_restore_mtime(source / "c")
     os.rename(source / "c", source / "moved")
 
 
-def write_through_a_passing_link_and_move(source):
-    write_through_a_link_that_comes_and_goes(source)
+def write_through_a_temporary_link_and_move(source):
+    write_through_a_temporary_link(source)
     os.rename(source / "b", source / "moved")
 
 
-def write_through_a_passing_link_of_a_known_name(source):
+def write_through_a_temporary_link_with_a_known_name(source):
     os.unlink(source / "c")
     os.link(source / "b", source / "c")
-    rewrite_seemingly_untouched(source / "c")
+    rewrite_and_restore_mtime(source / "c")
     os.unlink(source / "c")
     os.rename(source / "b", source / "moved")
 
 
 def write_through_a_link_that_is_replaced(source):
     os.link(source / "b", source / "link")
-    rewrite_seemingly_untouched(source / "link")
+    rewrite_and_restore_mtime(source / "link")
     os.rename(source / "c", source / "link")
     os.rename(source / "b", source / "moved")
 
 
-def write_through_a_link_that_moves_and_goes(source):
+def write_through_a_link_that_is_moved_and_removed(source):
     os.link(source / "b", source / "link")
-    rewrite_seemingly_untouched(source / "link")
+    rewrite_and_restore_mtime(source / "link")
     os.rename(source / "link", source / "d/link")
     os.unlink(source / "d/link")
     os.rename(source / "b", source / "moved")
@@ -462,13 +462,13 @@ def fill_many_folders(source):
 WATCHED = [
     write_through_another_link, copy_by_copy_file_range, overwrite_by_copy_file_range,
     copy_by_reflink_or_plainly, store_through_a_mapping, make_equal_through_a_mapping,
-    punch_a_hole, create_and_remove_at_once, create_under_a_name_that_went, rename_a_file,
+    punch_a_hole, create_and_remove_at_once, create_under_a_removed_name, rename_a_file,
     rename_over_another, rename_there_and_back, move_a_file_out, move_a_file_in,
-    change_a_file_while_it_is_outside, touch_a_file_up_while_it_is_outside,
-    touch_a_file_up_outside_and_link_it_in, write_through_a_link_that_comes_and_goes,
-    write_through_a_link_in_a_folder_that_comes_and_goes, write_at_a_name_on_the_way,
-    write_through_a_passing_link_and_move, write_through_a_passing_link_of_a_known_name,
-    write_through_a_link_that_is_replaced, write_through_a_link_that_moves_and_goes,
+    change_a_file_while_it_is_outside, rewrite_a_file_outside_and_restore_its_mtime,
+    rewrite_a_file_outside_restore_its_mtime_and_link_it_in, write_through_a_temporary_link,
+    write_through_a_link_in_a_temporary_folder, write_under_a_name_between_two_renames,
+    write_through_a_temporary_link_and_move, write_through_a_temporary_link_with_a_known_name,
+    write_through_a_link_that_is_replaced, write_through_a_link_that_is_moved_and_removed,
     exchange_files, exchange_a_file_and_a_folder,
     exchange_folders_at_once, move_a_folder_into_its_former_child,
     rename_a_folder_and_change_what_is_in_it, make_a_deep_tree_at_once, move_a_tree_in,

@@ -40,8 +40,8 @@ def pytest_configure(config):
 
 
 def let_programs_be_interrupted():
-    """A shell ignores SIGINT in its background jobs, and their children would inherit the ignored
-    signal."""
+    """Restores the action of SIGINT. A shell ignores SIGINT in its background jobs, and their
+    children would inherit this."""
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -49,8 +49,8 @@ def let_programs_be_interrupted():
 @contextlib.contextmanager
 def place():
     """A folder for the trees of a session, on a disk of its own if possible. Removing the disk is
-    faster than removing its files. Some machines have an ext4 without a journal. For each created
-    file, it searches all inodes removed in the last minute."""
+    faster than removing its files. Some machines have an ext4 without a journal, which searches all
+    inodes removed in the last minute for each created file."""
     with contextlib.ExitStack() as ending:
         folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-")))
         ending.callback(trees.remove, folder)
@@ -151,13 +151,13 @@ def plain_build(twinfs):
 
 @pytest.fixture
 def no_leases(twinfs):
-    """Makes every file system one without leases for the program."""
+    """Makes the kernel refuse leases to the program on every file system."""
     preload(twinfs, "no_leases")
 
 
 @pytest.fixture
 def take_filesystem_for(twinfs):
-    """Makes every file system one of the given type for the program."""
+    """Returns a function that makes every file system look like the given type to the program."""
     preload(twinfs, "other_filesystem")
 
     def take_for(number):
@@ -232,7 +232,7 @@ def plain_user():
 
 @pytest.fixture
 def as_user(session, tmp_path, plain_user):
-    """The program, run as a plain user, to whom tmp_path belongs."""
+    """The program, run as a plain user. This user owns tmp_path."""
     if os.geteuid() != 0:
         return Program(session, tmp_path)
     os.chown(tmp_path, plain_user.pw_uid, plain_user.pw_gid)

@@ -2,8 +2,8 @@
 """A desktop for tests: an X server without a screen, a message bus, and file managers whose windows
 are read as screen readers read them.
 
-All processes of the desktop have a mark and end with it, including processes that the bus starts.
-The desktop has its own home, and no network if it can be disabled.
+The desktop marks all its processes, including those that the bus starts, and ends them with itself.
+It has its own home, and no network if the network can be disabled.
 """
 import contextlib
 import json
@@ -23,7 +23,7 @@ from program import ENDING, TIMEOUT, end_process, until
 MARK = "TWINFS_TEST_DESKTOP"
 SHOWN = Path(__file__).resolve().parent.parent / "tools/shown.py"
 SCREEN = "1100x750x24"
-OPENING = 60  # seconds after which a window must show its folder, also on a busy machine
+OPENING = 60  # seconds in which a window must show its folder, also on a busy machine
 FILE_MANAGER = "org.freedesktop.FileManager1"  # the running file manager
 ASK_BUS = ("gdbus", "call", "--session", "--dest", "org.freedesktop.DBus", "--object-path", "/",
            "--method", "org.freedesktop.DBus.ListNames")
@@ -110,7 +110,7 @@ class Desktop:
             **session.environment(self.home),
             **dict([self.mark.split("=")]),
             "XDG_RUNTIME_DIR": str(folder / "run"),
-            # otherwise the bus looks for services in the home of /etc/passwd
+            # without this, the bus looks for services in the home of /etc/passwd
             "XDG_DATA_HOME": str(self.home / ".local/share"),
             "DBUS_SESSION_BUS_ADDRESS": f"unix:path={folder}/run/bus",
             "GIO_USE_VFS": "local",
@@ -146,7 +146,8 @@ class Desktop:
                                      pass_fds=[told])
             os.close(told)
             assert select.select([number], [], [], TIMEOUT)[0]
-            display = number.readline().strip()  # the whole line, or SIGPIPE ends the server
+            # reads the whole line, as SIGPIPE would end the server
+            display = number.readline().strip()
         assert display, "Xvfb did not start"
         self.environment["DISPLAY"] = f":{display.decode()}"
         self.bus = self.start("dbus-daemon", "--session", "--nofork", "--nopidfile",
@@ -182,8 +183,8 @@ class Desktop:
         finally:
             process.kill()
             process.wait(TIMEOUT)
-            # the answer of the bus shows that it noticed the end; before, the next file manager
-            # would pass its work to the ended one
+            # the answer shows that the bus has noticed the end; without the wait, the next file
+            # manager would pass its work to the ended one
             subprocess.run(ASK_BUS, check=True, env=self.environment, capture_output=True,
                            timeout=TIMEOUT)
 

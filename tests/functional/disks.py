@@ -27,7 +27,7 @@ EXTENTS = 500  # more than any file of the tests has
 
 @contextlib.contextmanager
 def disk(kind, folder, size=IMAGE_BYTES):
-    """Mounts an empty file system in a folder; yields its root. Its image is sparse."""
+    """Mounts an empty file system in a folder; yields its root. The image is a sparse file."""
     if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
         pytest.skip("needs root and loop devices")
     if not shutil.which(MAKE[kind][0]):
@@ -97,7 +97,7 @@ def overlay(folder):
 
 @contextlib.contextmanager
 def bound(folder, at):
-    """Mounts a folder at another path too; yields that path."""
+    """Mounts a folder at a second path also; yields the second path."""
     at.mkdir(exist_ok=True)
     if os.geteuid() != 0 or subprocess.run(["mount", "--bind", folder, at],
                                            check=False).returncode != 0:
@@ -110,7 +110,8 @@ def bound(folder, at):
 
 @contextlib.contextmanager
 def unanswered(at):
-    """Mounts a FUSE file system that does not answer; yields a function that ends its daemon."""
+    """Mounts a FUSE file system whose requests are not answered. Yields a function that closes the
+    connection, so that the waiting calls fail."""
     at.mkdir(exist_ok=True)
     if os.geteuid() != 0 or not os.path.exists("/dev/fuse"):
         pytest.skip("needs root and /dev/fuse")
@@ -126,5 +127,5 @@ def unanswered(at):
         try:
             yield ending.close
         finally:
-            ending.close()  # waiting calls fail
+            ending.close()  # so that waiting calls fail
             subprocess.run(["umount", "-l", at], check=True)

@@ -19,7 +19,7 @@ import sys
 
 import walk
 
-HUGE = 1 << 28  # bytes above which a copy's holes are not read through the view
+HUGE = 1 << 28  # bytes; the holes of a larger copy are not read through the view
 SLASH = "\u2215".encode()
 FOLDER = re.compile(rb"([0-9a-f]{32})(?:~([2-9]|[1-9][0-9]+))?")
 SHORTENED = re.compile(rb"~[0-9a-f]+-[0-9a-f]+(\..{1,15})?$", re.DOTALL)
@@ -212,13 +212,14 @@ class View:
         self.check_by_size(folders, unique)
         return self.differences
 
-    def say(self, what, *details):
+    def add(self, what, *details):
         self.differences.append(" ".join([what, *(repr(detail) for detail in details)]))
 
     # dups/
 
     def plain(self, name):
-        """(plain name of a copy in dups/, whether it must be shortened, whether it may be)."""
+        """(plain name of a copy in dups/, whether it must be shortened, whether it may be
+        shortened)."""
         tree, path = name
         prefix = self.source.trees[tree][1]
         full = prefix + b"/" + path if prefix else path
@@ -235,7 +236,7 @@ class View:
         for folder in sorted(os.listdir(dups)):
             match = FOLDER.fullmatch(folder)
             if not match:
-                self.say("dups: not a hash:", folder)
+                self.add("dups: not a hash:", folder)
                 continue
             group = self.check_folder(os.path.join(dups, folder), by_path, jobs)
             if group:
@@ -243,7 +244,7 @@ class View:
                 found[folder] = group
         for group in self.groups:
             if shown[id(group)] != 1:
-                self.say(f"dups: shown {shown[id(group)]} times: group of",
+                self.add(f"dups: shown {shown[id(group)]} times: group of",
                          self.source.absolute(group[0].names[0]))
         self.check_hashes(jobs)
         self.check_ordinals(os.listdir(dups))
@@ -255,17 +256,17 @@ class View:
         for item in os.scandir(folder):
             status = item.stat(follow_symlinks=False)
             if not stat.S_ISREG(status.st_mode):
-                self.say("dups: not a regular file:", item.path)
+                self.add("dups: not a regular file:", item.path)
                 continue
             path = self.source_path(item.path)
             if path not in by_path:
-                self.say("dups: not a path of the source:", item.path, path)
+                self.add("dups: not a path of the source:", item.path, path)
                 continue
             inode = by_path[path][1]
             files[item.name] = (inode, status)
             groups[id(self.group_of.get(id(inode)))] = self.group_of.get(id(inode))
         if len(groups) != 1 or None in groups.values():
-            self.say(f"dups: files of {len(groups)} classes in", folder)
+            self.add(f"dups: files of {len(groups)} classes in", folder)
             return None
         group = next(iter(groups.values()))
         self.check_names(folder, files, group)
@@ -291,15 +292,15 @@ class View:
                 elif may:
                     shortened[id(inode)] += 1
                 else:
-                    self.say("dups: missing in", folder, shown)
+                    self.add("dups: missing in", folder, shown)
         for shown, (inode, _) in left.items():
             if shortened[id(inode)] and SHORTENED.search(shown) and len(shown) <= 255:
                 shortened[id(inode)] -= 1
             else:
-                self.say("dups: unexpected in", folder, shown)
+                self.add("dups: unexpected in", folder, shown)
         for inode in group:
             if shortened[id(inode)]:
-                self.say(f"dups: {shortened[id(inode)]} shortened names missing in", folder,
+                self.add(f"dups: {shortened[id(inode)]} shortened names missing in", folder,
                          self.source.absolute(inode.names[0]))
 
     def check_numbers(self, folder, files):
@@ -307,25 +308,25 @@ class View:
         pairs = {(id(inode), status.st_ino) for inode, status in files.values()}
         inodes, numbers = zip(*pairs)
         if not len(pairs) == len(set(inodes)) == len(set(numbers)):
-            self.say("dups: inode numbers do not follow hard links in", folder)
+            self.add("dups: inode numbers do not follow hard links in", folder)
         for name, (inode, status) in files.items():
             if status.st_size != inode.size:
-                self.say(f"dups: size {status.st_size}, not {inode.size}:", folder, name)
+                self.add(f"dups: size {status.st_size}, not {inode.size}:", folder, name)
 
     def check_hashes(self, jobs):
         small = [(folder, name) for folder, name, inode in jobs if inode.size <= HUGE]
         found = hashes([os.path.join(*job) for job in small])
         for (folder, name), value in zip(small, found):
             if os.path.basename(folder)[:32].decode() != value:
-                self.say(f"dups: xxhsum says {value}:", folder, name)
+                self.add(f"dups: xxhsum says {value}:", folder, name)
         for folder, name, inode in jobs:
             if inode.size <= HUGE:
                 continue
             tree, path = inode.names[0]
             if holes(folder, name) != holes(self.source.trees[tree][0], path):
-                self.say("dups: other holes:", folder, name)
+                self.add("dups: other holes:", folder, name)
             elif walk.digest(folder, name)[0] != inode.digest:
-                self.say("dups: other content:", folder, name)
+                self.add("dups: other content:", folder, name)
 
     def check_ordinals(self, folders):
         numbers = collections.defaultdict(list)
@@ -334,7 +335,7 @@ class View:
                 numbers[match[1]].append(int(match[2] or 1))
         for value, found in numbers.items():
             if self.first_scan and sorted(found) != list(range(1, len(found) + 1)):
-                self.say("dups: ordinals are not 1, 2 ...:", value, sorted(found))
+                self.add("dups: ordinals are not 1, 2 ...:", value, sorted(found))
 
     # uniques/ and redundant/
 
@@ -352,7 +353,7 @@ class View:
         found = sorted(os.listdir(os.path.join(self.mount, where)))
         if self.source.trees[0][1] and found != sorted(self.source.trees[number][1]
                                                        for number in numbers):
-            self.say(f"{where.decode()}: other trees:", found)
+            self.add(f"{where.decode()}: other trees:", found)
 
     def check_uniques(self):
         """Compares uniques/ with the source; returns its entries."""
@@ -360,17 +361,17 @@ class View:
         self.check_trees(b"uniques", range(len(self.source.trees)))
         for number, (_, tree) in enumerate(self.source.trees):
             if (number, b"") not in shown:
-                self.say("uniques: no such tree:", tree)
+                self.add("uniques: no such tree:", tree)
         self.check_kept(shown)
         redundant = {name for group in self.groups for inode in group for name in inode.names}
         for name in self.source.names:
             if name not in shown and name not in redundant:
-                self.say("uniques: missing:", self.source.absolute(name))
+                self.add("uniques: missing:", self.source.absolute(name))
         for name, entry in shown.items():
             if name in self.source.names:
                 self.check_entry("uniques", name, entry)
             elif name not in self.source.mounts:
-                self.say("uniques: not in the source:", self.source.absolute(name))
+                self.add("uniques: not in the source:", self.source.absolute(name))
         self.check_links("uniques", shown)
         if self.content:
             self.check_contents(b"uniques", shown)
@@ -387,12 +388,12 @@ class View:
         if not self.source.trees[0][1]:
             folders.add((0, b""))
         for name in expected - shown.keys():
-            self.say("redundant: missing:", self.source.absolute(name))
+            self.add("redundant: missing:", self.source.absolute(name))
         for name in folders - shown.keys():
-            self.say("redundant: missing folder:", self.source.absolute(name))
+            self.add("redundant: missing folder:", self.source.absolute(name))
         for name, entry in shown.items():
             if name not in (folders if entry.kind == stat.S_IFDIR else expected):
-                self.say("redundant: unexpected:", self.source.absolute(name))
+                self.add("redundant: unexpected:", self.source.absolute(name))
             else:
                 self.check_entry("redundant", name, entry)
         self.check_links("redundant", {**unique, **shown})
@@ -405,16 +406,16 @@ class View:
             kept = [inode for inode in group if any(name in shown for name in inode.names)]
             first = self.source.absolute(group[0].names[0])
             if len(kept) != 1:
-                self.say(f"uniques: {len(kept)} copies kept of the group of", first)
+                self.add(f"uniques: {len(kept)} copies kept of the group of", first)
                 continue
             for name in kept[0].names:
                 if name not in shown:
-                    self.say("uniques: missing link of the kept copy:",
+                    self.add("uniques: missing link of the kept copy:",
                              self.source.absolute(name))
             firsts = [min(group, key=lambda inode: inode.first(order))
                       for order in (bytes, lambda path: path.split(b"/"))]
             if self.first_scan and kept[0] not in firsts:
-                self.say("uniques: not the first copy is kept:",
+                self.add("uniques: not the first copy is kept:",
                          self.source.absolute(kept[0].names[0]))
 
     # by-size/
@@ -430,22 +431,22 @@ class View:
             expected = [b"%0*d-%0*d" % (digits, first, digits, first + RANKS - 1)
                         for first in range(1, last, RANKS)]
             if paths != expected:
-                self.say("by-size: other folders:", paths)
+                self.add("by-size: other folders:", paths)
             paths = [os.path.join(folder, name) for folder in paths
                      for name in sorted(os.listdir(os.path.join(root, folder)))]
         if len(paths) != len(self.groups):
-            self.say(f"by-size: {len(paths)} links to {len(self.groups)} groups")
+            self.add(f"by-size: {len(paths)} links to {len(self.groups)} groups")
         sizes = []
         for rank, path in enumerate(paths, 1):
             target = os.readlink(os.path.join(root, path))
             group = folders.pop(os.path.basename(target), None)
             if os.path.dirname(target) != (b"../../dups" if many else b"../dups") or not group:
-                self.say("by-size: leads elsewhere, or twice:", path, target)
+                self.add("by-size: leads elsewhere, or twice:", path, target)
                 continue
             sizes.append(group[0].size * (len(group) - 1))
             self.check_rank(path, b"%0*d" % (digits, rank), group, unique)
         if sizes != sorted(sizes, reverse=True):
-            self.say("by-size: not in order:", sizes)
+            self.add("by-size: not in order:", sizes)
 
     def check_rank(self, path, rank, group, unique):
         """Compares the name of a link with its group."""
@@ -453,21 +454,21 @@ class View:
         match = RANKED.fullmatch(shown)
         size = human(group[0].size * (len(group) - 1)).encode()
         if not match or match.groups()[:3] != (rank, size, b"%d" % len(group)):
-            self.say(f"by-size: not {rank.decode()}, {size.decode()}, {len(group)} copies:", path)
+            self.add(f"by-size: not {rank.decode()}, {size.decode()}, {len(group)} copies:", path)
             return
         names = {os.path.basename(name[1]) for inode in group for name in inode.names
                  if name in unique}
         whole = {shown[:match.start(4)] + name for name in names}
         if shown not in whole and not any(len(name) > 255 and name.startswith(shown) and
                                           len(shown) > 251 for name in whole):
-            self.say("by-size: not the name of the kept copy:", path, sorted(names))
+            self.add("by-size: not the name of the kept copy:", path, sorted(names))
 
     def check_entry(self, where, name, entry):
         expected = self.source.names[name]
         want, have = expected.stat, entry.stat
         path = self.source.absolute(name)
         if expected.unreadable != entry.unreadable:
-            self.say(f"{where}: errno {entry.unreadable}, not {expected.unreadable}:", path)
+            self.add(f"{where}: errno {entry.unreadable}, not {expected.unreadable}:", path)
         if not want or not have:
             return
         fields = ["st_mode", "st_uid", "st_gid", "st_mtime_ns"]
@@ -477,12 +478,12 @@ class View:
             fields.append("st_rdev")
         for field in fields:
             if getattr(want, field) != getattr(have, field):
-                self.say(f"{where}: {field} is {getattr(have, field)}, "
+                self.add(f"{where}: {field} is {getattr(have, field)}, "
                          f"not {getattr(want, field)}:", path)
         if expected.target != entry.target:
-            self.say(f"{where}: other link target:", path, entry.target)
+            self.add(f"{where}: other link target:", path, entry.target)
         if expected.xattrs != entry.xattrs:
-            self.say(f"{where}: other xattrs:", path, sorted(
+            self.add(f"{where}: other xattrs:", path, sorted(
                 name for name in expected.xattrs.keys() | entry.xattrs.keys()
                 if expected.xattrs.get(name) != entry.xattrs.get(name)))
 
@@ -496,10 +497,10 @@ class View:
         if pairs:
             inodes, numbers = zip(*pairs)
             if not len(pairs) == len(set(inodes)) == len(set(numbers)):
-                self.say(f"{where}: inode numbers do not follow hard links")
+                self.add(f"{where}: inode numbers do not follow hard links")
         for name, entry in shown.items():
             if entry.kind not in (0, stat.S_IFDIR) and entry.stat.st_nlink < counts[entry.key]:
-                self.say(f"{where}: {entry.stat.st_nlink} links, but {counts[entry.key]} names:",
+                self.add(f"{where}: {entry.stat.st_nlink} links, but {counts[entry.key]} names:",
                          self.source.absolute(name))
 
     def check_contents(self, where, shown):
@@ -515,21 +516,21 @@ class View:
         found = digests((self.tree_in_view(where, name[0]), name[1]) for _, name in jobs)
         for (inode, name), (content, error) in zip(jobs, found):
             if (content, error) != (inode.digest, inode.error):
-                self.say(f"{where.decode()}: other content (errno {error}, source {inode.error}):",
+                self.add(f"{where.decode()}: other content (errno {error}, source {inode.error}):",
                          self.source.absolute(name))
 
     def tree_in_view(self, where, number):
         return os.path.join(self.mount, where, self.source.trees[number][1])
 
     def check_holes(self, where, name):
-        """Whether a sparse file has the same holes in the view; otherwise it is not read."""
+        """Whether a file has the same holes in the view as in the source, or none."""
         status = self.source.names[name].stat
         if status.st_blocks * 512 >= status.st_size:
             return True
         source = holes(self.source.trees[name[0]][0], name[1])
         shown = holes(self.tree_in_view(where, name[0]), name[1])
         if source != shown:
-            self.say(f"{where.decode()}: other holes:", self.source.absolute(name))
+            self.add(f"{where.decode()}: other holes:", self.source.absolute(name))
         return source == shown
 
 

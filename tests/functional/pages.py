@@ -139,7 +139,7 @@ class Page:
                 if name in ("href", "src", "srcset", "action", "background", "poster", "data")
                 and element.tag != "link"]
 
-    def doubts(self):
+    def warning(self):
         aside = self.root.first("aside")
         return aside.text() if aside else ""
 
@@ -157,7 +157,7 @@ class Group:
         image = item.first("img")
         self.picture = image.attributes["src"] if image else None
 
-    def said(self):
+    def shown(self):
         return (self.reclaimable, self.copies, self.size, self.hash, self.names, self.kept,
                 self.more)
 

@@ -2,7 +2,7 @@
 """Runs the program under test, mounts views, and knows every process and mount of a session.
 
 Every process of a session has a mark in its environment, and every mount is below the base folder.
-Leftovers are found by the mark and the path, and no other process is ever ended.
+The mark and the path identify leftovers, and no other process is ever ended.
 """
 import base64
 import contextlib
@@ -30,7 +30,8 @@ ENDING = 5  # seconds in which a process that has nothing left to do ends
 MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
 READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
-ONLY_TRACED = "--seccomp-bpf"  # other calls cost nothing; but strace then injects no signals
+# strace stops at traced calls only, which is faster. It cannot inject signals then.
+ONLY_TRACED = "--seccomp-bpf"
 
 
 def take_own_mounts():
@@ -127,7 +128,7 @@ def command_line(pid):
 
 @contextlib.contextmanager
 def stopped(pid):
-    """All threads of the process are stopped meanwhile."""
+    """Stops all threads of a process for the duration of the block."""
     os.kill(pid, signal.SIGSTOP)
     assert until(lambda: all(path.read_text().split("State:\t")[1][0] in "Tt"
                              for path in Path(f"/proc/{pid}/task").glob("*/status")))
@@ -162,7 +163,7 @@ def children(pid):
 
 
 def traced(pid):
-    """Whether each thread of a process is traced."""
+    """A list that has for each thread of a process whether it is traced."""
     found = []
     for path in Path(f"/proc/{pid}/task").glob("*/status"):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
@@ -194,7 +195,7 @@ def has_open(pid, path):
 
 
 def detach(path):
-    """Unmounts a path lazily, be its mount dead or busy."""
+    """Unmounts a path lazily, even if its mount is dead or busy."""
     for command in (["fusermount3", "-u", "-z", path], ["umount", "-l", path]):
         if shutil.which(command[0]) and subprocess.run(
                 command, check=False, capture_output=True).returncode == 0:
@@ -215,7 +216,7 @@ def is_refused(mount):
 
 
 def until(claim, timeout=TIMEOUT):
-    """Polls until the claim holds; false if the time is up."""
+    """Calls claim() until it is true; returns false after the timeout."""
     end = time.monotonic() + timeout
     while not claim():
         if time.monotonic() > end:
@@ -351,7 +352,7 @@ class Program:
         return result, path.read_bytes()
 
     def content_read(self, *arguments, below):
-        """The reads of files below a folder in a complete run."""
+        """Runs a command to its end under strace; returns its reads of files below a folder."""
         result, trace = self.traced(*arguments, calls=f"trace={READS},mmap", flags=["-y"])
         assert result.status == 0, result
         assert b"exited with 0" in trace
@@ -359,7 +360,8 @@ class Program:
 
     @contextlib.contextmanager
     def started(self, *arguments, **options):
-        """A child process, killed at the end of the block; `output` then has what it wrote."""
+        """Starts a child process and kills it at the end of the block. Its attribute `output` then
+        has what it wrote."""
         process = subprocess.Popen(self.command(*arguments, **options), env=self.environment,
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE)
@@ -371,9 +373,10 @@ class Program:
             process.output = process.communicate()
 
     @contextlib.contextmanager
-    def mounted_in_front(self, *sources, options=("--wait",)):
-        """The daemon as a child process and its view, or None if it ended or no call to the view
-        succeeds. The view is unmounted at the end of the block, and the process has ended."""
+    def mounted_in_foreground(self, *sources, options=("--wait",)):
+        """Mounts in the foreground; yields the process and its view. The view is None if the
+        process ended or no call to the view succeeds. At the end of the block, unmounts the view
+        and waits for the end of the process."""
         mount = self.folder / "mount"
         mount.mkdir(exist_ok=True)
         own_files = mount / ".twinfs"
@@ -393,7 +396,7 @@ class Program:
         """A mounted view whose daemon is traced."""
         trace = self.folder / "trace"
         other = self.under_strace(ONLY_TRACED, "-y", "-e", f"trace={calls}", output=trace)
-        with other.mounted_in_front(*sources, options=options) as (_, plain):
+        with other.mounted_in_foreground(*sources, options=options) as (_, plain):
             assert plain
             view = TracedView(other, plain.path, trace)
             view.pid = view.status()["pid"]
@@ -401,7 +404,7 @@ class Program:
 
     @contextlib.contextmanager
     def mounted(self, *sources, options=("--wait",), at=None, status=0):
-        """A mounted view. It is unmounted at the end of the block, and its daemon has ended."""
+        """A mounted view. The end of the block unmounts it and waits for the end of its daemon."""
         mount = Path(at or self.folder / "mount")
         if not is_mounted(mount):
             mount.mkdir(exist_ok=True)
@@ -473,8 +476,8 @@ class View:
         return [json.loads(line) for line in self.read("errors").splitlines()]
 
     def wrong_bytes(self, source, failed):
-        """Readable files whose bytes differ from what their path in the view claims. Errors
-        are appended to `failed`."""
+        """The readable files with wrong bytes: in dups/, their hash is not that of their folder; in
+        uniques/, they differ from the source. Appends errors to `failed`."""
         wrong, names = [], []
         for folder, _, files in os.walk(self.dups, onerror=failed.append):
             names += [os.path.join(folder, name) for name in files]
@@ -495,7 +498,8 @@ class View:
 
     @contextlib.contextmanager
     def traced(self, *words):
-        """All threads of the daemon are traced meanwhile, by strace with these words."""
+        """Traces all threads of the daemon, by strace with these words, for the duration of the
+        block."""
         command = ["strace", "-f", "-p", str(self.pid), "-o", "/dev/null", *words]
         with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
             try:
@@ -507,7 +511,7 @@ class View:
                     process.kill()  # some versions wait for ever if the daemon was killed
 
     def unmount(self):
-        """Unmounts and waits for the end of the daemon; kills it after a time."""
+        """Unmounts and waits for the end of the daemon. After the timeout, kills it and fails."""
         pid, self.pid = self.pid, None
         if is_mounted(self.path):
             run = subprocess.run(["fusermount3", "-u", self.path], check=False,
@@ -558,7 +562,7 @@ class TracedView(View):
         return text
 
     def reads(self, below):
-        """(call, path) of the reads of files below a folder since the last look at the trace."""
+        """(call, path) of the reads of files below a folder since the last trace_since()."""
         return reads_below(self.trace_since(), below)
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """A plugin of pytest that counts skipped tests by their reason.
 
-With $CI set, the run fails if a test was skipped for a reason that is not in ALLOWED: a tool that
-disappears from a CI machine must not take its tests along unseen.
+With $CI set, the run fails if a test was skipped for a reason that is not in ALLOWED: if a
+tool disappears from a CI machine, the skipped tests must be noticed.
 """
 import collections
 import os
@@ -55,7 +55,7 @@ def is_allowed(reason, instrumented):
 
 
 def reason_of(report):
-    """Why a report says that a test was skipped, None for other reports and expected failures."""
+    """The reason of a skipped test. None for any other report, also for an expected failure."""
     if not report.skipped or hasattr(report, "wasxfail"):
         return None
     _, _, text = report.longrepr

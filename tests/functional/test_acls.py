@@ -12,14 +12,14 @@ import pytest
 
 ACCESS, DEFAULT = "system.posix_acl_access", "system.posix_acl_default"
 OWNER, USER, GROUP, NAMED_GROUP, MASK, OTHERS = 1, 2, 4, 8, 16, 32
-SOMEBODY = 1234567  # a user and a group that do not exist
+OTHER_USER = 1234567  # a user and a group that do not exist
 
 
 def acl(group, named, mask, others, tag=USER):
     """An ACL in the format of the kernel, with one named user or group."""
     nobody = 0xffffffff
-    entries = [(OWNER, 7, nobody), (USER, named, SOMEBODY), (GROUP, group, nobody),
-               (NAMED_GROUP, named, SOMEBODY), (MASK, mask, nobody), (OTHERS, others, nobody)]
+    entries = [(OWNER, 7, nobody), (USER, named, OTHER_USER), (GROUP, group, nobody),
+               (NAMED_GROUP, named, OTHER_USER), (MASK, mask, nobody), (OTHERS, others, nobody)]
     wanted = [entry for entry in entries if entry[0] not in {USER, NAMED_GROUP} - {tag}]
     return struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *entry) for entry in wanted)
 

@@ -237,7 +237,7 @@ def test_move_of_several_sources_has_their_trees(twinfs, tmp_path):
 
 @pytest.mark.parametrize("count", [1, 2])
 def test_move_grants_no_more_rights(twinfs, tmp_path, count):
-    """A folder that nobody may enter protects a file that everybody may read."""
+    """A folder that no user may enter protects a file that all users may read."""
     sources, moved = [tmp_path / "one", tmp_path / "two"][:count], tmp_path / "moved"
     for folder in (*sources, moved):
         folder.mkdir()
@@ -520,7 +520,7 @@ def test_view_follows_acts_on_its_source(twinfs, source):
         assert os.path.samefile(kept, gone[0])
 
 
-def test_dedupe_tells_two_disks_apart(twinfs, tmp_path):
+def test_dedupe_distinguishes_two_disks(twinfs, tmp_path):
     """Fresh disks put equal files at equal offsets."""
     content = os.urandom(500000)
     with contextlib.ExitStack() as stack:

@@ -238,7 +238,7 @@ def test_recovery_of_a_move_keeps_a_copy_that_is_open_for_writing(twinfs, source
         assert not list(source.glob(".twinfs~*"))
 
 
-def test_recovery_of_a_move_is_not_fooled_by_an_equal_file(twinfs, source, tmp_path):
+def test_recovery_of_a_move_does_not_accept_an_equal_file_as_its_own(twinfs, source, tmp_path):
     _, copy = copies(source, 2)
     copy.chmod(0o600)
     there = tmp_path / "there"

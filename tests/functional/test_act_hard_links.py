@@ -76,7 +76,7 @@ def test_two_copies_of_a_group_are_two_files_on_another_disk(twinfs, tmp_path, m
     assert b"split" not in result.out
 
 
-def test_copy_with_a_name_outside_the_sources_is_reported_as_parted(twinfs, source, tmp_path,
+def test_copy_with_a_name_outside_the_sources_is_reported_as_split(twinfs, source, tmp_path,
                                                                     moved):
     _, copy = copies(source, 2)
     link(copy, "copy 1 too")
@@ -93,7 +93,7 @@ def test_copy_with_a_name_outside_the_sources_is_reported_as_parted(twinfs, sour
     assert (moved / copy.name).read_bytes() == content == (tmp_path / "elsewhere").read_bytes()
 
 
-def test_move_on_one_disk_does_not_part_hard_links(twinfs, source, tmp_path):
+def test_move_on_one_disk_does_not_split_hard_links(twinfs, source, tmp_path):
     _, copy = copies(source, 2)
     os.link(copy, tmp_path / "elsewhere")
     (tmp_path / "moved").mkdir()

@@ -46,7 +46,7 @@ def test_freed_bytes_of_copies_on_an_overlay_are_unknown(twinfs, tmp_path, act):
 
 
 @pytest.mark.skipif(tuple(map(int, re.findall(r"\d+", os.uname().release)[:2])) < (6, 6),
-                    reason="needs Linux 6.6, which tells which files are in a lower layer")
+                    reason="needs Linux 6.6, which reports which files are in a lower layer")
 def test_hard_links_in_a_lower_layer_are_left_as_they_are(twinfs, tmp_path):
     """A rename would copy each hard link to the upper layer."""
     lower, upper = tmp_path / "lower", tmp_path / "upper"

@@ -20,7 +20,7 @@ from disks import unanswered
 from program import ENDING, TIMEOUT, stopped, until
 
 PROCESSES = multiprocessing.get_context("fork")
-WAITING = (b"sync", b"events")  # files whose reads wait by design
+WAITING = (b"sync", b"events")  # files whose reads wait for a change
 PAIR = trees.content("pair", 1 << 20)
 NOWHERE = b"nowhere"
 NEW = ("new", "newer")
@@ -149,7 +149,7 @@ def walk_that_waits(view, disk):
 
 @pytest.mark.parametrize("waiting", [comparison_that_waits, walk_that_waits],
                          ids=["comparison", "walk"])
-def test_every_call_is_answered_while_the_disk_of_another_source_stands_still(
+def test_every_call_is_answered_while_the_disk_of_another_source_is_stopped(
         twinfs, source, make_disk, waiting):
     build(source)
     disk = make_disk(time_scale=0)

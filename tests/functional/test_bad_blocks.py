@@ -165,7 +165,7 @@ def test_index_on_bad_blocks_is_set_aside_and_rebuilt(indexed, bad_disk):
         assert twinfs.groups(bad_disk.tree) == right
 
 
-def forget_what_is_mapped(pid, path):
+def drop_mapped_pages(pid, path):
     """Makes the kernel drop the cached pages of a file that only this process has mapped."""
     libc, handle = ctypes.CDLL(None, use_errno=True), os.pidfd_open(pid)
     for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
@@ -194,10 +194,10 @@ def test_view_with_its_index_on_bad_blocks_serves_no_wrong_bytes(indexed, bad_di
     twinfs, _ = indexed
     data, failed = twinfs.index / "data.mdb", []
     for number, part in enumerate(parts_of(data)):
-        with twinfs.mounted_in_front(bad_disk.tree) as (process, view):
+        with twinfs.mounted_in_foreground(bad_disk.tree) as (process, view):
             os.sync()
             bad_disk.spoil(*on_disk(data, *part))
-            forget_what_is_mapped(view.status()["pid"], data)
+            drop_mapped_pages(view.status()["pid"], data)
             assert refused_with(data) == errno.EIO
             errors = read_all_after_a_change(view, bad_disk.tree, number)
         assert process.returncode in {0, *CRASHES}
@@ -213,10 +213,10 @@ def test_unreadable_index_found_by_two_threads_is_logged_once(indexed, bad_disk,
     """The second thread does not end the daemon before the first one has logged the cause."""
     twinfs, _ = indexed
     data = twinfs.index / "data.mdb"
-    with twinfs.mounted_in_front(bad_disk.tree) as (process, view):
+    with twinfs.mounted_in_foreground(bad_disk.tree) as (process, view):
         os.sync()
         bad_disk.spoil(*on_disk(data))
-        forget_what_is_mapped(view.status()["pid"], data)
+        drop_mapped_pages(view.status()["pid"], data)
         view.pid = process.pid
         with view.traced("-e", "trace=write", "-e", "inject=write:delay_enter=500000:when=1"):
             lists = [subprocess.Popen(["find", folder], stdout=subprocess.DEVNULL,

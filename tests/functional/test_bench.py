@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""scripts/bench works, with tiny data and one run. No time is asserted. TWINFS is in a build
-folder."""
+"""scripts/bench works with tiny data and one run. No time is asserted. The tests need a TWINFS in a
+build folder."""
 import json
 import math
 import os

@@ -38,7 +38,7 @@ def other(tmp_path):
 
 
 class Hidden:
-    """Another folder is mounted over a source for a while."""
+    """Mounts another folder over a source for the duration of the block."""
 
     def __init__(self, source, place):
         self.source, self.place = source, place

@@ -32,13 +32,13 @@ def check_groups(twinfs, source, value, count):
         assert len(folders) == 1 and len(group["copies"]) == 2
 
 
-def test_colliding_contents_of_32_bytes_are_told_apart(twinfs, source):
+def test_colliding_contents_of_32_bytes_are_distinguished(twinfs, source):
     value = pairs(source, collide.short_contents())
     check_groups(twinfs, source, value, 4)
 
 
 @pytest.mark.parametrize("size, offset", LONG)
-def test_longer_colliding_contents_are_told_apart(twinfs, source, size, offset):
+def test_longer_colliding_contents_are_distinguished(twinfs, source, size, offset):
     value = pairs(source, list(collide.long_contents(3, size, offset)))
     check_groups(twinfs, source, value, 3)
     with twinfs.mounted(source) as view:

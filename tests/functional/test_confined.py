@@ -358,7 +358,7 @@ def test_mounter_has_no_file_of_the_daemon_open(twinfs, small):
                 return {os.readlink(f"/proc/{mounter}/fd/{name}")
                         for name in os.listdir(f"/proc/{mounter}/fd")}
 
-        def only_null_and_sockets():  # while it looks for watchers, /proc is open too
+        def only_null_and_sockets():  # /proc is also open while it searches for watchers
             return {name for name in opened() or () if not name.startswith("socket:")
                     } == {"/dev/null"}
 

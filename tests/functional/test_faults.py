@@ -140,7 +140,7 @@ def named(view):
 
 @contextlib.contextmanager
 def failing(view, call, name, *paths):
-    """A call of the daemon fails for these paths meanwhile."""
+    """Makes a call of the daemon fail for these paths for the duration of the block."""
     where = [word for path in paths for word in ("-P", path)]
     with view.traced(*where, "-e", f"trace={call}", "-e", f"inject={call}:error={name}"):
         yield

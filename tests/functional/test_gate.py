@@ -275,7 +275,8 @@ def test_stores_to_a_page_that_is_dirty_already_are_in_the_view(twinfs, source):
     trees.fill(source, {b"a": DATA, b"b": DATA, b"c": DATA[:-1] + b"?"})
 
     def stays(path, first, last):
-        """Whether the second store changed no time. It does if the page was just written back."""
+        """Whether the second store changed no time. A store to a page that was just written back
+        changes the time."""
         mapped = mapped_for_writing(path)
         mapped[-1:] = first
         os.utime(path)  # raises an event, which the store did not

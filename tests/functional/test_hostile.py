@@ -170,7 +170,7 @@ def test_folder_swapped_for_a_symlink_is_not_followed_by_a_walk(twinfs, source, 
     assert twinfs.groups(source) == set()
 
 
-def test_folder_swapped_for_a_file_is_shown_as_one_of_them(twinfs, source):
+def test_folder_swapped_for_a_file_is_shown_as_folder_or_as_file(twinfs, source):
     trees.fill(source, {b"folder/a": b"x" * 16000, b"folder/deeper/b": b"y" * 16000,
                         b"file": b"z" * 16000, b"copy": b"z" * 16000})
     pair = frozenset(os.fsencode(source / name) for name in ("file", "copy"))

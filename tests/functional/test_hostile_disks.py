@@ -71,7 +71,7 @@ def test_source_given_again_by_a_bind_mount_is_one_source(twinfs, twice, tmp_pat
 
 @contextlib.contextmanager
 def mounted_over(folder, other):
-    """bound() in microseconds."""
+    """Mounts a folder over another one, as bound(), but within microseconds."""
     libc = ctypes.CDLL(None, use_errno=True)
     assert libc.mount(os.fsencode(other), os.fsencode(folder), None, MS_BIND, None) == 0
     try:
@@ -141,7 +141,7 @@ def test_view_of_a_source_in_which_a_mount_hangs_is_right(twinfs, source):
 
 # files and numbers
 
-def test_files_of_8_eib_are_told_apart_or_named(twinfs, tmp_path):
+def test_files_of_8_eib_are_distinguished_or_named(twinfs, tmp_path):
     with disk("xfs", tmp_path) as root:
         source = root / "source"
         source.mkdir()

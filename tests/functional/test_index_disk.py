@@ -136,7 +136,7 @@ def test_backup_fails_while_the_index_cannot_be_written(twinfs, tree, tmp_path, 
 
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
 def test_view_whose_index_is_removed_hides_no_new_files(twinfs, tree, replaced):
-    with twinfs.mounted_in_front(tree) as (process, view):
+    with twinfs.mounted_in_foreground(tree) as (process, view):
         folders = folders_below(view.uniques)
         shutil.rmtree(twinfs.index)
         if replaced:
@@ -180,7 +180,7 @@ def test_view_ends_with_a_message_if_the_index_cannot_be_read(twinfs, tree, tmp_
     """On an XFS that is shut down writes to mapped files fail, also to LMDB's table of readers."""
     with disk("xfs", tmp_path) as root:
         program = twinfs.with_index(root / "index")
-        with program.mounted_in_front(tree) as (process, view):
+        with program.mounted_in_foreground(tree) as (process, view):
             shut_down(root)
             trees.fill(tree, {b"new": b"twin", b"newer": b"twin"})
             assert until(lambda: process.poll() is not None)
@@ -232,7 +232,7 @@ def damage_under_a_view(twinfs, tree, damage, number):
     """Damages the index of a mounted view and reads the view; odd numbers change the source too."""
     rng, failed = random.Random(f"{damage.__name__} {number}"), []
     data = twinfs.index / "data.mdb"
-    with twinfs.mounted_in_front(tree) as (process, view):
+    with twinfs.mounted_in_foreground(tree) as (process, view):
         # the daemon does not notice a write by another program during its own writes
         assert until(lambda: view.status()["pending"] == 0)
         assert until(lambda: time.time() - data.stat().st_ctime > GRAIN_S)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A program that waits for the view can be interrupted at once. The kernel lets it end only
-after the answer to its request, so its end shows that no thread of the daemon works for it any
-more."""
+"""A program that waits for the view can be interrupted at once. The kernel ends the program only
+after the daemon has answered its request. So the end shows that no thread of the daemon works for
+the program any more."""
 import platform
 import signal
 import subprocess

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Lanes: small files do not wait for large ones, and compared files are committed meanwhile."""
+"""Lanes: small files do not wait for large ones, and compared files are committed before all others
+are compared."""
 import contextlib
 import os
 

@@ -196,7 +196,7 @@ def read_all(view):
 
 def mount(program, source):
     """Mounts in front, reads everything, changes something, unmounts."""
-    with program.mounted_in_front(source) as (process, view):
+    with program.mounted_in_foreground(source) as (process, view):
         wrong = differences_of(view, source) if view else []
     out, error = process.output
     return Mounted(process.returncode, out, error, wrong, view is not None)

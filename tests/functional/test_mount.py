@@ -111,7 +111,7 @@ def test_signal_stops_the_daemon_of_a_busy_view(twinfs, small):
             assert not is_mounted(view.path)
 
 
-def test_busy_view_is_unmounted_lazily_only(twinfs, small):
+def test_busy_view_is_unmounted_only_if_lazily(twinfs, small):
     with twinfs.mounted(small) as view:
         with open(view.uniques / "alone", "rb") as file:
             run = subprocess.run(["fusermount3", "-u", view.path], check=False,
@@ -155,7 +155,8 @@ def test_live_mount_is_refused_as_already_mounted(twinfs, small, tmp_path):
 
 
 @pytest.mark.parametrize("command", ["mount", "scan"])
-def test_second_writer_of_an_index_is_refused_naming_the_first(twinfs, small, tmp_path, command):
+def test_second_writer_of_an_index_is_refused_and_the_first_is_named(twinfs, small, tmp_path,
+                                                                     command):
     with twinfs.mounted(small) as view:
         (tmp_path / "second").mkdir()
         target = [tmp_path / "second"] if command == "mount" else []
@@ -194,7 +195,7 @@ def test_second_start_reuses_the_index(twinfs, small):
         assert {name: sorted(names) for name, names in view.copies().items()} == first
 
 
-def test_source_given_twice_nested_and_by_a_symlink_is_one(twinfs, small, tmp_path):
+def test_source_that_is_given_by_several_paths_counts_once(twinfs, small, tmp_path):
     os.symlink(small, tmp_path / "link")
     roots = [small, trees.join(small, b"letters"), tmp_path / "link", small]
     with twinfs.mounted(*roots) as view:

@@ -194,7 +194,7 @@ def test_start_with_few_threads_serves_or_fails(twinfs, source, strace):
     for number in range(1, THREADS_MAX):
         traced = twinfs.under_strace("-e", "trace=clone3", "-e",
                                      f"inject=clone3:error=EAGAIN:when={number}+")
-        with traced.mounted_in_front(source) as (process, view):
+        with traced.mounted_in_foreground(source) as (process, view):
             if view:
                 assert (view.uniques / "letters/a.txt").exists()
         assert process.returncode == 0 or process.returncode == 1 and process.output[1], number

@@ -124,7 +124,7 @@ def after_cuts(cuts, disk, work, seed, at=None):
             found += 1
             if is_mounted:
                 yield state.position
-    assert found > lost, "no state after a cut was looked at"
+    assert found > lost, "no state after a cut was examined"
     assert lost <= max(1, found // 10), "file systems must survive this themselves"
 
 

@@ -80,7 +80,7 @@ class Watcher:
         self.thread.start()
         if not known:
             return
-        # the daemon looks for watchers when something changes
+        # the daemon searches for watchers when something changes
         poke = source / ".poke"
         poke.mkdir()
         assert until(lambda: view.status()["refreshed"] == before + len(folders))
@@ -110,7 +110,7 @@ class Watcher:
 
 
 @pytest.fixture(params=["root", "user"])
-def viewer(request, tmp_path):
+def owner(request, tmp_path):
     """The program, run by root or a plain user, with a source of that user."""
     if request.param == "root":
         request.getfixturevalue("root_only")
@@ -132,94 +132,94 @@ def viewer(request, tmp_path):
 
 
 def listed(program, folder):
-    return set(as_viewer(program, "ls", "-A", folder).splitlines())
+    return set(run_as(program, "ls", "-A", folder).splitlines())
 
 
-def as_viewer(program, *words):
+def run_as(program, *words):
     run = subprocess.run([*program.as_user(), *words], check=False, capture_output=True,
                          timeout=TIMEOUT)
     return run.stdout.decode() + run.stderr.decode()
 
 
-def test_created_and_removed_names_are_reported(viewer):
-    with viewer.mounted(viewer.source) as view:
-        with Watcher(view, viewer.source, view.uniques, view.dups) as watcher:
-            (viewer.source / "new").write_text("other\n")
+def test_created_and_removed_names_are_reported(owner):
+    with owner.mounted(owner.source) as view:
+        with Watcher(view, owner.source, view.uniques, view.dups) as watcher:
+            (owner.source / "new").write_text("other\n")
             assert watcher.gets(view.uniques, "CREATE", "new")
-            (viewer.source / "also new").write_text("other\n")
-            assert watcher.gets(view.dups, "CREATE,ISDIR", view_hash(view, viewer, "new"))
-            (viewer.source / "new").unlink()
+            (owner.source / "also new").write_text("other\n")
+            assert watcher.gets(view.dups, "CREATE,ISDIR", view_hash(view, owner, "new"))
+            (owner.source / "new").unlink()
             assert watcher.gets(view.uniques, "DELETE", "new")
-            (viewer.source / "subfolder").mkdir()
+            (owner.source / "subfolder").mkdir()
             assert watcher.gets(view.uniques, "CREATE,ISDIR", "subfolder")
-            (viewer.source / "subfolder").rmdir()
+            (owner.source / "subfolder").rmdir()
             assert watcher.gets(view.uniques, "DELETE,ISDIR", "subfolder")
 
 
-def view_hash(view, viewer, name):
+def view_hash(view, owner, name):
     view.sync()
-    return as_viewer(viewer, "getfattr", "--absolute-names", "--only-values", "-n",
+    return run_as(owner, "getfattr", "--absolute-names", "--only-values", "-n",
                      "user.twinfs.hash", view.uniques / name)
 
 
-def test_changed_attributes_are_reported(viewer):
-    """Such a file is reported as new if the daemon does not know whether its name is."""
-    with viewer.mounted(viewer.source) as view:
-        with Watcher(view, viewer.source, view.uniques) as watcher:
+def test_changed_attributes_are_reported(owner):
+    """If the daemon does not know whether the name is new, it reports a changed file as created."""
+    with owner.mounted(owner.source) as view:
+        with Watcher(view, owner.source, view.uniques) as watcher:
             def events():
                 return [event for _, event, name in watcher.events if name == "alone"]
 
-            (viewer.source / "alone").chmod(0o640)
+            (owner.source / "alone").chmod(0o640)
             assert until(events)
             first = len(events())
-            (viewer.source / "alone").write_text("more than there was\n")
+            (owner.source / "alone").write_text("more than there was\n")
             assert until(lambda: len(events()) > first)
             assert set(events()) <= {"ATTRIB", "CREATE"}
 
 
-def test_moved_ranks_are_reported(viewer):
-    with viewer.mounted(viewer.source) as view:
-        first = sorted(as_viewer(viewer, "ls", view.by_size).splitlines())
-        with Watcher(view, viewer.source, view.by_size) as watcher:
+def test_moved_ranks_are_reported(owner):
+    with owner.mounted(owner.source) as view:
+        first = sorted(run_as(owner, "ls", view.by_size).splitlines())
+        with Watcher(view, owner.source, view.by_size) as watcher:
             for name in ("large", "large too"):
-                (viewer.source / name).write_text("much more content\n")
+                (owner.source / name).write_text("much more content\n")
             view.sync()
-            now = sorted(as_viewer(viewer, "ls", view.by_size).splitlines())
+            now = sorted(run_as(owner, "ls", view.by_size).splitlines())
             assert len(now) == len(first) + 1
             for name in set(now) - set(first):
                 assert watcher.gets(view.by_size, "CREATE", name)
 
 
-def test_removal_of_a_group_is_reported_for_its_folder(viewer):
-    with viewer.mounted(viewer.source) as view:
-        group = view.dups / view_hash(view, viewer, "file")
-        with Watcher(view, viewer.source, group) as watcher:
-            (viewer.source / "file").unlink()
+def test_removal_of_a_group_is_reported_for_its_folder(owner):
+    with owner.mounted(owner.source) as view:
+        group = view.dups / view_hash(view, owner, "file")
+        with Watcher(view, owner.source, group) as watcher:
+            (owner.source / "file").unlink()
             assert watcher.gets(group, "DELETE", "file")
             assert watcher.gets(group, "DELETE", "folder∕copy")
             view.sync()
-            assert not as_viewer(viewer, "ls", view.dups)
+            assert not run_as(owner, "ls", view.dups)
         # the group reappears complete
-        (viewer.source / "file").write_text("content\n")
+        (owner.source / "file").write_text("content\n")
         view.sync()
-        assert as_viewer(viewer, "ls", group).splitlines() == ["file", "folder∕copy"]
-        assert view.differences_now(viewer.source) == []
+        assert run_as(owner, "ls", group).splitlines() == ["file", "folder∕copy"]
+        assert view.differences_now(owner.source) == []
 
 
-def test_copies_below_a_renamed_folder_are_reported_with_new_names(viewer):
-    with viewer.mounted(viewer.source) as view:
-        group = view.dups / view_hash(view, viewer, "file")
-        with Watcher(view, viewer.source, group) as watcher:
-            (viewer.source / "folder").rename(viewer.source / "renamed")
+def test_copies_below_a_renamed_folder_are_reported_with_new_names(owner):
+    with owner.mounted(owner.source) as view:
+        group = view.dups / view_hash(view, owner, "file")
+        with Watcher(view, owner.source, group) as watcher:
+            (owner.source / "folder").rename(owner.source / "renamed")
             assert watcher.gets(group, "CREATE", "renamed∕copy")
             assert watcher.gets(group, "DELETE", "folder∕copy")
 
 
-def test_nothing_can_be_changed(viewer):
-    with viewer.mounted(viewer.source) as view:
+def test_nothing_can_be_changed(owner):
+    with owner.mounted(owner.source) as view:
         before = view.status()["generation"]
-        assert as_viewer(viewer, sys.executable, "-c", ATTEMPTS, view.path) == ""
-        assert view.differences_now(viewer.source) == []
+        assert run_as(owner, sys.executable, "-c", ATTEMPTS, view.path) == ""
+        assert view.differences_now(owner.source) == []
         assert view.status()["generation"] == before
 
 
@@ -229,7 +229,7 @@ def test_nothing_can_be_changed_if_root_remounts_writable(twinfs, source, root_o
     (source / "link").symlink_to("file")
     with twinfs.mounted(source) as view:
         subprocess.run(["mount", "-o", "remount,bind,rw", view.path], check=True)
-        found = as_viewer(twinfs, sys.executable, "-c", ATTEMPTS, view.path).splitlines()
+        found = run_as(twinfs, sys.executable, "-c", ATTEMPTS, view.path).splitlines()
         assert [line for line in found if not line.startswith("access")] == []
         assert view.differences_now(source) == []
 
@@ -246,9 +246,9 @@ def test_access_of_a_plain_user_is_that_of_the_source(as_user, source, fuse_for_
               "    print(name, [os.access(sys.argv[1] + '/' + name, way) for way in "
               "(os.F_OK, os.R_OK, os.X_OK)])")
     with as_user.mounted(source, status=3) as view:
-        expected = as_viewer(as_user, sys.executable, "-c", script, source)
+        expected = run_as(as_user, sys.executable, "-c", script, source)
         assert len(expected.splitlines()) == 10 and "Error" not in expected
-        assert as_viewer(as_user, sys.executable, "-c", script, view.uniques) == expected
+        assert run_as(as_user, sys.executable, "-c", script, view.uniques) == expected
 
 
 def test_plain_user_can_run_the_same_programs_as_in_the_source(as_user, source, fuse_for_users,
@@ -262,7 +262,7 @@ def test_plain_user_can_run_the_same_programs_as_in_the_source(as_user, source, 
         program.chmod(mode)
     with as_user.mounted(source) as view:
         for program in source.iterdir():
-            run = [as_viewer(as_user, "sh", "-c", 'cd -- "$1" && "./$2"', "-", folder, program.name)
+            run = [run_as(as_user, "sh", "-c", 'cd -- "$1" && "./$2"', "-", folder, program.name)
                    for folder in (source, view.uniques)]
             assert run[0] == run[1]
             assert (run[0] == f"{program.name}\n") == (program.name in ("755", "700"))
@@ -297,10 +297,10 @@ class Manager:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_names_shown_by_managers_become_right(viewer, seed):
-    chance, folder = random.Random(seed), viewer.source / "folder"
-    with viewer.mounted(viewer.source) as view, contextlib.ExitStack() as stack:
-        managers = [stack.enter_context(Manager(view, viewer.source, path)) for path in
+def test_names_shown_by_managers_become_right(owner, seed):
+    chance, folder = random.Random(seed), owner.source / "folder"
+    with owner.mounted(owner.source) as view, contextlib.ExitStack() as stack:
+        managers = [stack.enter_context(Manager(view, owner.source, path)) for path in
                     (view.uniques / "folder", view.dups, view.by_size)]
         for number in range(300):
             path = folder / f"{chance.randrange(40)}"
@@ -314,26 +314,26 @@ def test_names_shown_by_managers_become_right(viewer, seed):
         for manager in managers:
             assert until(lambda manager=manager: not manager.wrong(), 60), (manager.folder,
                                                                             manager.wrong())
-        assert view.differences_now(viewer.source) == []
+        assert view.differences_now(owner.source) == []
 
 
-def test_many_names_at_once_are_all_reported(viewer):
-    with (viewer.mounted(viewer.source) as view,
-          Manager(view, viewer.source, view.uniques / "folder") as manager):
+def test_many_names_at_once_are_all_reported(owner):
+    with (owner.mounted(owner.source) as view,
+          Manager(view, owner.source, view.uniques / "folder") as manager):
         view.sync()
         for number in range(700):
-            (viewer.source / f"folder/{number}").write_text(f"content {number}")
+            (owner.source / f"folder/{number}").write_text(f"content {number}")
         view.sync()
         assert until(lambda: not manager.wrong()), manager.wrong()
 
 
-def test_names_are_reported_to_a_watcher_that_is_found_later(viewer):
+def test_names_are_reported_to_a_watcher_that_is_found_later(owner):
     """The watcher was served from the kernel's caches, so the daemon does not know it. Changes
-    while the daemon looks for watchers are reported too."""
-    folder = viewer.source / "folder"
-    with viewer.mounted(viewer.source) as view:
-        as_viewer(viewer, "find", view.path)
-        with Manager(view, viewer.source, view.uniques / "folder", known=False) as manager:
+    while the daemon searches for watchers are reported too."""
+    folder = owner.source / "folder"
+    with owner.mounted(owner.source) as view:
+        run_as(owner, "find", view.path)
+        with Manager(view, owner.source, view.uniques / "folder", known=False) as manager:
             with stopped(children(view.pid)[0]):
                 (folder / "first").write_text("content first")
                 view.sync()
@@ -362,15 +362,15 @@ def fdinfo(pid):
     return "".join(path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir())
 
 
-def test_view_is_unmounted_while_it_is_watched(viewer):
-    with viewer.mounted(viewer.source) as view:
-        watcher = Watcher(view, viewer.source, view.uniques, view.dups)
+def test_view_is_unmounted_while_it_is_watched(owner):
+    with owner.mounted(owner.source) as view:
+        watcher = Watcher(view, owner.source, view.uniques, view.dups)
         stop = threading.Event()
 
         def change():
             while not stop.is_set():
-                (viewer.source / "folder/changing").write_text("content\n")
-                (viewer.source / "folder/changing").unlink()
+                (owner.source / "folder/changing").write_text("content\n")
+                (owner.source / "folder/changing").unlink()
         writer = threading.Thread(target=change)
         writer.start()
         try:
@@ -378,7 +378,7 @@ def test_view_is_unmounted_while_it_is_watched(viewer):
             watcher.process.kill()
             watcher.__exit__()
             assert until(lambda: subprocess.run(
-                [*viewer.as_user(), "fusermount3", "-u", view.path], check=False,
+                [*owner.as_user(), "fusermount3", "-u", view.path], check=False,
                 capture_output=True).returncode == 0)
             assert not is_mounted(view.path)
         finally:
@@ -386,13 +386,13 @@ def test_view_is_unmounted_while_it_is_watched(viewer):
             writer.join()
 
 
-def test_daemon_that_sends_events_ends_at_sigterm(viewer):
+def test_daemon_that_sends_events_ends_at_sigterm(owner):
     """SIGTERM while events are sent ends the daemon at once and leaves no mount."""
-    with (viewer.mounted(viewer.source) as view,
-          Manager(view, viewer.source, view.uniques / "folder") as manager):
+    with (owner.mounted(owner.source) as view,
+          Manager(view, owner.source, view.uniques / "folder") as manager):
         view.sync()
         for number in range(300):
-            (viewer.source / f"folder/{number}").write_text("x")
+            (owner.source / f"folder/{number}").write_text("x")
         assert until(lambda: manager.watcher.events)
         os.kill(view.pid, signal.SIGTERM)
         assert until(lambda: not is_mounted(view.path))
@@ -417,7 +417,7 @@ def test_daemon_ends_while_its_mounter_is_stopped(twinfs, source):
     """The daemon reports the dead mount that is left, and the next mount replaces it. The mounter
     ends when it continues, and leaves the next mount alone."""
     (source / "file").write_text("content\n")
-    with twinfs.mounted_in_front(source) as (daemon, view), contextlib.ExitStack() as later:
+    with twinfs.mounted_in_foreground(source) as (daemon, view), contextlib.ExitStack() as later:
         mounter = children(daemon.pid)[0]
         with stopped(mounter):
             daemon.terminate()
@@ -461,45 +461,45 @@ def held_at_a_removal(mounter):
 
 
 @contextlib.contextmanager
-def shell_in(viewer, folder):
+def shell_in(owner, folder):
     """A shell in this folder that lists it after a line of input."""
     words = ["sh", "-c", 'cd -- "$1" && echo && read line && ls', "-", folder]
-    with subprocess.Popen([*viewer.as_user(), *words], stdin=subprocess.PIPE,
+    with subprocess.Popen([*owner.as_user(), *words], stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as shell:
         assert shell.stdout.readline() == b"\n"
         yield shell
 
 
-def test_folder_that_reappears_is_not_removed(viewer, strace):
+def test_folder_that_reappears_is_not_removed(owner, strace):
     """The folder reappears before its removal is reported. A process in it can still use it."""
-    folder = viewer.source / "folder"
+    folder = owner.source / "folder"
     (folder / "own").write_text("like nothing else\n")
-    with viewer.mounted(viewer.source) as view:
-        before = listed(viewer, view.uniques / "folder")
+    with owner.mounted(owner.source) as view:
+        before = listed(owner, view.uniques / "folder")
         assert "own" in before
         with (contextlib.ExitStack() as stack,
-              Watcher(view, viewer.source, view.uniques) as watcher):
+              Watcher(view, owner.source, view.uniques) as watcher):
             assert watcher.gets_removal(view.uniques, ".poke")
             with held_at_a_removal(children(view.pid)[0]) as begins:
-                folder.rename(viewer.source / ".away")
+                folder.rename(owner.source / ".away")
                 assert begins()
-                (viewer.source / ".away").rename(folder)
+                (owner.source / ".away").rename(folder)
                 view.sync()
-                shell = stack.enter_context(shell_in(viewer, view.uniques / "folder"))
+                shell = stack.enter_context(shell_in(owner, view.uniques / "folder"))
             assert watcher.gets(view.uniques, "DELETE,ISDIR", "folder")
             assert set(shell.communicate(b"\n")[0].decode().splitlines()) == before
-            assert listed(viewer, view.uniques / "folder") == before
-            assert view.differences_now(viewer.source) == []
+            assert listed(owner, view.uniques / "folder") == before
+            assert view.differences_now(owner.source) == []
 
 
-def test_daemon_that_ends_before_an_answer_of_its_mounter_unmounts(viewer, strace):
-    with viewer.mounted(viewer.source) as view:
+def test_daemon_that_ends_before_an_answer_of_its_mounter_unmounts(owner, strace):
+    with owner.mounted(owner.source) as view:
         with (contextlib.ExitStack() as held,
-              Watcher(view, viewer.source, view.uniques) as watcher):
+              Watcher(view, owner.source, view.uniques) as watcher):
             assert watcher.gets_removal(view.uniques, ".poke")
             mounter = children(view.pid)[0]
             with held_at_a_removal(mounter) as begins:
-                (viewer.source / "alone").unlink()
+                (owner.source / "alone").unlink()
                 assert begins()
                 held.enter_context(view.traced("-e", f"inject=sendto:delay_enter={TIMEOUT}s"))
                 os.kill(view.pid, signal.SIGTERM)

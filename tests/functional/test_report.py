@@ -109,7 +109,7 @@ def test_figures_and_sums_of_folders_agree_with_the_oracle(twinfs, mixed):
     assert page.answer() == [listing["reclaimable_bytes"], listing["bytes"]]
     assert listing["reclaimable_bytes"] == sum(size for _, size in redundant_of(mixed))
     assert page.folders() == rows_of(mixed)
-    assert [group.said()[:3] for group in page.groups()] == expected_groups(mixed)
+    assert [group.shown()[:3] for group in page.groups()] == expected_groups(mixed)
 
 
 def test_copy_counts_in_the_folder_of_its_first_name(twinfs, tmp_path):
@@ -221,7 +221,7 @@ def test_groups_beyond_those_shown_are_counted(twinfs, source):
         data = trees.content(number, 100 + number)
         trees.fill(source, {f"{number}/{copy}": data for copy in range(1 + SHOWN_NAMES + 2)})
     page = page_of(twinfs, source)
-    assert [group.said()[:3] for group in page.groups()] == expected_groups([source])[
+    assert [group.shown()[:3] for group in page.groups()] == expected_groups([source])[
         :SHOWN_GROUPS]
     assert page.figures()["groups"] == SHOWN_GROUPS + 3
     assert {group.more for group in page.groups()} == {3}
@@ -244,10 +244,10 @@ def test_incomplete_page_says_so_and_gives_status_3(as_user, source):
     trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
     (source / "c").chmod(0)
     page = page_of(as_user, source, status=3)
-    assert "1 file or folder could not be read" in page.doubts()
+    assert "1 file or folder could not be read" in page.warning()
     assert page.figures()["redundant_files"] == 1
     (source / "c").chmod(0o644)
-    assert page_of(as_user, source).doubts() == ""
+    assert page_of(as_user, source).warning() == ""
 
 
 # names
@@ -349,7 +349,7 @@ def test_view_has_the_page_of_the_command(twinfs, mixed):
         shown, made = report_of(view), page_of(twinfs, view.path)
         assert shown.figures() == made.figures() and shown.answer() == made.answer()
         assert shown.folders() == made.folders() and shown.ages() == made.ages()
-        assert [one.said() for one in shown.groups()] == [one.said() for one in made.groups()]
+        assert [one.shown() for one in shown.groups()] == [one.shown() for one in made.groups()]
         assert made.links() == [] and shown.links() != []
         for link in shown.links():  # also those to hard links
             os.lstat(os.path.join(view.path, ".twinfs", urllib.parse.unquote(link)))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""No step is quadratic. Each test takes seconds; a quadratic step would exceed the limit of the
-guard by far. No time is asserted."""
+"""No step is quadratic. Each test takes seconds; with a quadratic step, the fixture guard would end
+the test. No time is asserted."""
 import os
 import resource
 import subprocess
@@ -63,14 +63,14 @@ def test_folder_of_100_000_names_of_one_size_is_shown(twinfs, one_folder):
         assert (view.uniques / "000/000007").read_bytes() == b"%016d" % 7
 
 
-def test_files_that_differ_only_at_their_end_are_told_apart(twinfs, source):
+def test_files_that_differ_only_at_their_end_are_distinguished(twinfs, source):
     data = trees.content("end", 60_000)
     for number in range(2000):
         trees.write(source / f"{number}", data + b"%05d" % (number // 2))
     assert len(twinfs.groups(source)) == 1000
 
 
-def test_thousand_collisions_are_told_apart(twinfs, source):
+def test_thousand_collisions_are_distinguished(twinfs, source):
     collide.write_long_contents(os.fspath(source / "a"), 1000, 65536, 50_000)
     collide.write_long_contents(os.fspath(source / "b"), 1000, 65536, 50_000)
     groups = twinfs.listing(source)["groups"]

@@ -18,7 +18,7 @@ from callers import PROCESSES, Call, Caller, call_as
 from program import TIMEOUT, stopped, until
 
 SHARED = ("--wait", "-o", "allow_other")
-SOMEBODY = Caller("somebody", 61001, 62001)
+OTHER_USER = Caller("somebody", 61001, 62001)
 ROOT = Caller("root", 0, 0)
 MEMBER = Caller("member", 61002, 62001, (62002,))
 DENIED = errno.EACCES
@@ -54,8 +54,8 @@ def names_below(folder):
                   for path, _, names in os.walk(folder) for name in names)
 
 
-def as_somebody(function, *arguments):
-    return call_as(SOMEBODY, function, *arguments)
+def as_other_user(function, *arguments):
+    return call_as(OTHER_USER, function, *arguments)
 
 
 # ---- the right to share ---------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_root_sees_everything_of_a_shared_view(source, shared):
     trees.mixed(source)
     (source / "small/letters").chmod(0o700)
     with shared() as view:
-        as_somebody(names_below, view.path)
+        as_other_user(names_below, view.path)
         assert view.differences(source) == []
 
 
@@ -109,8 +109,8 @@ def test_root_sees_everything_of_a_shared_view(source, shared):
     [],
 ], ids=["no capabilities", "user namespace", "all capabilities"])
 def test_root_reads_in_a_shared_view_what_the_kernel_permits(source, shared, weak):
-    for name, owner, mode in (("hidden", SOMEBODY.uid, 0o600), ("own", 0, 0o600),
-                              ("open", SOMEBODY.uid, 0o644)):
+    for name, owner, mode in (("hidden", OTHER_USER.uid, 0o600), ("own", 0, 0o600),
+                              ("open", OTHER_USER.uid, 0o644)):
         trees.write(source / name, name.encode())
         os.chown(source / name, owner, owner)
         (source / name).chmod(mode)
@@ -152,14 +152,14 @@ def test_by_size_and_own_files_are_for_root_alone(source, shared):
         assert set(os.listdir(view.path)) == {"dups", "uniques", "redundant", "by-size", ".twinfs"}
         links = os.listdir(view.by_size)
         own = os.listdir(view.path / ".twinfs")
-        assert as_somebody(lambda: sorted(os.listdir(view.path))) == [
+        assert as_other_user(lambda: sorted(os.listdir(view.path))) == [
             "dups", "redundant", "uniques"]
         for path in (view.by_size, view.path / ".twinfs", view.by_size / links[0],
                      *[view.path / ".twinfs" / name for name in own]):
-            assert as_somebody(error_of, os.lstat, path) == DENIED
-            assert as_somebody(error_of, read, path) == DENIED
+            assert as_other_user(error_of, os.lstat, path) == DENIED
+            assert as_other_user(error_of, read, path) == DENIED
             os.lstat(path)  # the kernel caches it for root; others must still be refused
-            assert as_somebody(error_of, os.lstat, path) == DENIED
+            assert as_other_user(error_of, os.lstat, path) == DENIED
 
 
 def test_folder_opened_by_root_lists_only_visible_names_to_others(source, shared):
@@ -172,7 +172,7 @@ def test_folder_opened_by_root_lists_only_visible_names_to_others(source, shared
             folder = os.open(path, os.O_RDONLY)
             everything = os.listdir(folder)
             assert len(everything) > len(theirs)
-            assert as_somebody(lambda folder=folder: sorted(os.listdir(folder))) == theirs
+            assert as_other_user(lambda folder=folder: sorted(os.listdir(folder))) == theirs
             assert os.listdir(folder) == everything
             os.close(folder)
 
@@ -198,13 +198,13 @@ def test_cookies_of_a_listing_do_not_reveal_hidden_copies(source, shared):
 
         place = places()[0]  # of the last name that was read
         assert 2 < len(names_behind(place)) < 3000
-        assert as_somebody(names_behind, 0) == ["z\u2215one", "z\u2215two"]
-        assert set(as_somebody(names_behind, place)) <= {"z\u2215one", "z\u2215two"}
+        assert as_other_user(names_behind, 0) == ["z\u2215one", "z\u2215two"]
+        assert set(as_other_user(names_behind, place)) <= {"z\u2215one", "z\u2215two"}
         # the caller's own cookies count nothing, and numbers near them lead nowhere
-        own = max(as_somebody(places))
+        own = max(as_other_user(places))
         assert own > 2**40
         for number in [*range(16, 100), *range(own + 1, own + 100)]:
-            assert as_somebody(names_behind, number) == []
+            assert as_other_user(names_behind, number) == []
         os.close(folder)
 
 
@@ -221,13 +221,13 @@ def test_each_user_finds_each_readable_content_once_in_uniques(source, shared):
         (source / folder).chmod(0o750)
     contents = sorted(b"content %d" % number for number in range(20))
     with shared() as view:
-        for caller, hidden, kept in ((SOMEBODY, ("a/", "m/"), "z/"), (MEMBER, ("a/",), "m/")):
+        for caller, hidden, kept in ((OTHER_USER, ("a/", "m/"), "z/"), (MEMBER, ("a/",), "m/")):
             unique = call_as(caller, names_below, view.uniques)
             assert [name for name in unique if name.startswith(hidden)] == []
             assert {name[:2] for name in unique} == {kept}
             assert sorted(call_as(caller, read, view.uniques / name) for name in unique) == contents
-        assert as_somebody(names_below, view.redundant) == []
-        assert as_somebody(os.listdir, view.dups) == []
+        assert as_other_user(names_below, view.redundant) == []
+        assert as_other_user(os.listdir, view.dups) == []
         assert len(call_as(MEMBER, os.listdir, view.dups)) == 20
         assert call_as(MEMBER, names_below, view.redundant) == sorted(
             f"z/{number}" for number in range(20))
@@ -246,15 +246,15 @@ def test_guess_at_a_hidden_content_is_not_confirmed(source, shared):
 
     with shared() as view:
         assert len(os.listdir(view.dups)) == 1
-        assert as_somebody(told, "right") == as_somebody(told, "wrong") == [
+        assert as_other_user(told, "right") == as_other_user(told, "wrong") == [
             errno.ENODATA, errno.ENODATA, ABSENT]
         for guess in ("right", "wrong"):
             shutil.copy(source / "open" / guess, source / "open" / f"{guess} too")
         view.sync()
-        assert as_somebody(told, "right") == as_somebody(told, "wrong") == [0, 0, 0]
+        assert as_other_user(told, "right") == as_other_user(told, "wrong") == [0, 0, 0]
         for guess in ("right", "wrong"):
             path = view.uniques / "open" / guess
-            assert as_somebody(os.getxattr, path, "user.twinfs.copies") == b"2"
+            assert as_other_user(os.getxattr, path, "user.twinfs.copies") == b"2"
 
 
 def test_hidden_content_of_the_same_hash_does_not_number_others(source, shared):
@@ -268,15 +268,15 @@ def test_hidden_content_of_the_same_hash_does_not_number_others(source, shared):
         (source / "hidden").chmod(0o700)
         [value] = set(oracle.hashes([source / "open/1"]))
         assert sorted(os.listdir(view.dups)) == [value, f"{value}~2", f"{value}~3"]
-        assert as_somebody(lambda: sorted(os.listdir(view.dups))) == [value, f"{value}~2"]
+        assert as_other_user(lambda: sorted(os.listdir(view.dups))) == [value, f"{value}~2"]
         for folder, content in ((value, second), (f"{value}~2", third)):
-            names = as_somebody(os.listdir, view.dups / folder)
+            names = as_other_user(os.listdir, view.dups / folder)
             assert len(names) == 2
             for name in names:
                 path = view.dups / folder / name
-                assert as_somebody(read, path) == content
-                assert as_somebody(os.getxattr, path, "user.twinfs.hash") == folder.encode()
-        assert as_somebody(error_of, os.lstat, view.dups / f"{value}~3") == ABSENT
+                assert as_other_user(read, path) == content
+                assert as_other_user(os.getxattr, path, "user.twinfs.hash") == folder.encode()
+        assert as_other_user(error_of, os.lstat, view.dups / f"{value}~3") == ABSENT
 
 
 @pytest.mark.parametrize("hidden", [0, 40])
@@ -291,7 +291,7 @@ def test_cost_of_many_contents_with_one_hash_is_linear(source, shared, strace, t
     trace = tmp_path / "trace"
     with shared() as view:
         with view.traced("--output", trace, "-e", "trace=faccessat2"):
-            names = as_somebody(lambda: [name for name in sorted(os.listdir(view.dups))
+            names = as_other_user(lambda: [name for name in sorted(os.listdir(view.dups))
                                          if len(os.listdir(view.dups / name)) == 2])
         asked = trace.read_text().count("faccessat2(")
         [value] = set(oracle.hashes([source / "a" / sorted(os.listdir(source / "a"))[0]]))
@@ -313,10 +313,10 @@ def test_large_group_is_right_for_each_user(source, shared):
     with shared() as view:
         for _ in range(2):
             assert call_as(MEMBER, counts) == [1, 249, 250]
-            assert as_somebody(counts) == [1, 49, 50]
+            assert as_other_user(counts) == [1, 49, 50]
         shutil.rmtree(source / "hidden")
         view.sync()
-        assert call_as(MEMBER, counts) == as_somebody(counts) == [1, 49, 50]
+        assert call_as(MEMBER, counts) == as_other_user(counts) == [1, 49, 50]
 
 
 def test_cached_rights_never_hide_all_copies_of_a_content(source, shared, strace):
@@ -330,11 +330,11 @@ def test_cached_rights_never_hide_all_copies_of_a_content(source, shared, strace
 
     with shared() as view:
         with view.traced("-e", "inject=faccessat2:delay_enter=5000"):
-            assert [len(names) for names in as_somebody(unique)] == [0, 1]
+            assert [len(names) for names in as_other_user(unique)] == [0, 1]
         (source / "a hidden").chmod(0o755)
         view.sync()
         for _ in range(2):
-            assert sum(map(len, as_somebody(unique))) > 0
+            assert sum(map(len, as_other_user(unique))) > 0
 
 
 # ---- opening, running, passing a file ---------------------------------------------------------
@@ -347,8 +347,8 @@ def test_file_that_root_reads_stays_closed_to_others(source, shared, options):
         path = view.uniques / "private"
         with open(path, "rb") as file:
             content = file.read()  # fills the page cache
-            assert as_somebody(error_of, read, path) == DENIED
-            assert as_somebody(error_of, read, f"/proc/self/fd/{file.fileno()}") == DENIED
+            assert as_other_user(error_of, read, path) == DENIED
+            assert as_other_user(error_of, read, f"/proc/self/fd/{file.fileno()}") == DENIED
             file.seek(0)
             assert file.read() == content
 
@@ -361,7 +361,7 @@ def test_file_opened_by_root_can_be_read_by_another_user(source, shared):
         def read_handed():
             return [os.read(file.fileno(), 50_000) for _ in range(3)]
 
-        assert b"".join(as_somebody(read_handed)) == b"private" * 10_000
+        assert b"".join(as_other_user(read_handed)) == b"private" * 10_000
 
 
 def test_program_can_be_run_by_the_users_who_can_in_the_source(source, shared):
@@ -374,8 +374,8 @@ def test_program_can_be_run_by_the_users_who_can_in_the_source(source, shared):
         return error_of(lambda: subprocess.run([path], check=True))
 
     def runs(folder):
-        return [(run(folder / name), as_somebody(run, folder / name),
-                 as_somebody(os.access, folder / name, os.X_OK)) for name in names]
+        return [(run(folder / name), as_other_user(run, folder / name),
+                 as_other_user(os.access, folder / name, os.X_OK)) for name in names]
 
     with shared() as view:
         assert runs(view.uniques) == runs(source)
@@ -396,7 +396,7 @@ def test_access_and_chdir_are_as_in_the_source(source, shared):
             for path in (f"{mode:o}", f"{mode:o}/file", f"file {mode:o}")]) for mode in modes]
 
     with shared() as view:
-        for caller in (SOMEBODY, Caller("in group 0", 61001, 0), Caller("root", 0, 0)):
+        for caller in (OTHER_USER, Caller("in group 0", 61001, 0), Caller("root", 0, 0)):
             assert call_as(caller, may, view.uniques) == call_as(caller, may, source)
 
 
@@ -410,9 +410,9 @@ def test_trusted_attributes_are_for_root_alone(source, shared):
     with shared("-o", "trusted_xattrs") as view:
         path = view.uniques / "file"
         assert {"user.note", "trusted.note"} <= set(os.listxattr(path))
-        assert as_somebody(os.listxattr, path) == as_somebody(os.listxattr, source / "file")
-        assert as_somebody(os.getxattr, path, "user.note") == b"for all"
-        assert as_somebody(error_of, os.getxattr, path, "trusted.note") == errno.ENODATA
+        assert as_other_user(os.listxattr, path) == as_other_user(os.listxattr, source / "file")
+        assert as_other_user(os.getxattr, path, "user.note") == b"for all"
+        assert as_other_user(error_of, os.getxattr, path, "trusted.note") == errno.ENODATA
 
 
 FAR = 1 << 24  # closer numbers count as neighbours; by chance about 1 in 10^7 is
@@ -420,7 +420,7 @@ FAR = 1 << 24  # closer numbers count as neighbours; by chance about 1 in 10^7 i
 
 def numbers_of(view, names):
     """st_ino of these paths in uniques/ for another user."""
-    return [as_somebody(os.stat, view.uniques / name).st_ino for name in names]
+    return [as_other_user(os.stat, view.uniques / name).st_ino for name in names]
 
 
 def test_inode_numbers_do_not_reveal_hidden_files(shared, source):
@@ -455,7 +455,7 @@ def test_slow_listing_delays_no_other_call_in_the_folder(shared, source, strace)
     with shared() as view:
         wears = ("trace=setresuid", "-e", f"inject=setresuid:delay_enter={10 * TIMEOUT}s")
         with view.traced("-e", *wears):
-            listing = Call(SOMEBODY, os.listdir, view.dups)
+            listing = Call(OTHER_USER, os.listdir, view.dups)
             assert until(lambda: is_held(view.pid))
             other = Call(ROOT, error_of, os.stat, view.dups / absent)
             answered = until(lambda: other.pipe.poll(), ANSWER_LIMIT)
@@ -484,12 +484,12 @@ def test_fuse_source_for_root_alone_stays_closed(twinfs, source, tmp_path, root_
     trees.fill(source, {b"a": b"same", b"b": b"same"})
     source.chmod(0o755)
     with bound(source, tmp_path / "bound") as root:
-        assert as_somebody(error_of, os.listdir, root) == DENIED
+        assert as_other_user(error_of, os.listdir, root) == DENIED
         with twinfs.mounted(root, options=SHARED) as view:
             assert (view.uniques / "a").read_bytes() == b"same"
-            assert as_somebody(error_of, os.listdir, view.uniques) == DENIED
-            assert as_somebody(error_of, read, view.uniques / "a") == DENIED
-            assert as_somebody(os.listdir, view.dups) == []
+            assert as_other_user(error_of, os.listdir, view.uniques) == DENIED
+            assert as_other_user(error_of, read, view.uniques / "a") == DENIED
+            assert as_other_user(os.listdir, view.dups) == []
 
 
 @contextlib.contextmanager
@@ -516,16 +516,16 @@ def test_hung_mount_in_or_over_a_source_delays_no_request(twinfs, source, tmp_pa
     with twinfs.mounted(root, options=SHARED) as view, contextlib.ExitStack() as stack:
         folder = os.open(view.uniques / "d/e", os.O_PATH)
         stack.callback(os.close, folder)
-        assert as_somebody(stat_in, folder, "a") == 0
+        assert as_other_user(stat_in, folder, "a") == 0
         calls = []
         with hung_mount(twinfs, source / over, tmp_path):
             for function, where in ((stat_in, (folder, "a")), (error_of, (os.listdir, view.dups)),
                                     (error_of, (os.listdir, view.uniques / "d/e"))):
-                calls.append(Call(SOMEBODY, function, *where))
+                calls.append(Call(OTHER_USER, function, *where))
                 assert until(lambda: calls[-1].pipe.poll(), ANSWER_LIMIT)
         assert [call.result() == 0 for call in calls] == [False, True, False]
         view.sync()
-        assert until(lambda: as_somebody(error_of, read, view.uniques / "d/e/a") == 0)
+        assert until(lambda: as_other_user(error_of, read, view.uniques / "d/e/a") == 0)
 
 
 def stat_in(folder, name):
@@ -545,8 +545,8 @@ def test_source_below_several_mounts_can_be_read(twinfs, source, tmp_path, root_
         for folder in (source, inner / "source"):
             folder.chmod(0o755)
         with twinfs.mounted(inner / "source", options=SHARED) as view:
-            assert as_somebody(read, view.uniques / "a") == b"same"
-            assert len(as_somebody(os.listdir, view.dups)) == 1
+            assert as_other_user(read, view.uniques / "a") == b"same"
+            assert len(as_other_user(os.listdir, view.dups)) == 1
 
 
 # ---- descriptors --------------------------------------------------------------------------------
@@ -580,7 +580,7 @@ def test_user_with_all_files_open_leaves_descriptors_for_others(twinfs, source, 
         path = view.uniques / "a"
         ours, theirs = PROCESSES.Pipe(False)
         end = PROCESSES.Event()
-        call = Call(SOMEBODY, open_many, path, theirs, end)
+        call = Call(OTHER_USER, open_many, path, theirs, end)
         assert ours.poll(TIMEOUT)
         try:
             assert call_as(MEMBER, read, path) == b"same"
@@ -593,4 +593,4 @@ def test_user_with_all_files_open_leaves_descriptors_for_others(twinfs, source, 
         many = call.result()
         assert (many[0] > count, many[1]) == (True, errno.EMFILE)
         assert many[0] < DESCRIPTORS / 2
-        assert until(lambda: call_as(SOMEBODY, open_many, path) == many)  # all were closed
+        assert until(lambda: call_as(OTHER_USER, open_many, path) == many)  # all were closed

@@ -124,7 +124,8 @@ def test_copy_mapped_for_writing_is_refused_until_it_is_closed(twinfs, on_tmpfs)
 
 
 def test_copy_open_for_writing_is_refused(twinfs, silent):
-    """Also before a write: punching a hole zeroes bytes before it changes the time."""
+    """It is refused before the first write: punching a hole zeroes bytes before it changes the
+    time."""
     trees.fill(silent, {b"a": DATA, b"b": DATA, b"c": DATA})
     with twinfs.mounted(silent) as view:
         handle = os.open(copy_of(view, "b"), os.O_RDONLY)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Passthrough and io_uring: whichever of them libfuse, the kernel and the user permit is used, the
-bytes are right, and the status names it.
+"""Passthrough and io_uring are used if libfuse, the kernel and the rights of the user permit them.
+The bytes are right, and the status names what is used.
 """
 import os
 import re

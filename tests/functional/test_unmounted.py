@@ -94,7 +94,7 @@ def test_daemon_of_a_plain_user_ends_at_unmount_although_root_has_a_copy(
 
 def test_daemon_that_ends_names_the_process_with_a_copy(twinfs, source, root_only):
     changes.build(source)
-    with twinfs.mounted_in_front(source) as (process, view), Namespace() as namespace:
+    with twinfs.mounted_in_foreground(source) as (process, view), Namespace() as namespace:
         subprocess.run(["umount", view.path], check=True)
         assert process.wait(TIMEOUT) == 0
     assert f"process {namespace.process.pid} still has it mounted" in process.output[1].decode()
@@ -102,7 +102,7 @@ def test_daemon_that_ends_names_the_process_with_a_copy(twinfs, source, root_onl
 
 def test_daemon_of_an_unused_view_ends_without_a_message(twinfs, source, root_only):
     changes.build(source)
-    with twinfs.mounted_in_front(source) as (process, view):
+    with twinfs.mounted_in_foreground(source) as (process, view):
         subprocess.run(["umount", view.path], check=True)
         assert process.wait(TIMEOUT) == 0
     assert b"namespace" not in process.output[1]
@@ -180,7 +180,7 @@ def test_daemon_in_a_namespace_of_its_own_ends_at_unmount(
         twinfs.environment["ASAN_OPTIONS"] += ":detect_leaks=0"
         twinfs.wrapped = ["unshare", "--mount", "--propagation", "unchanged", "--", *STRACE,
                           ONLY_TRACED, "-y", "-o", str(trace), "-e", "trace=openat"]
-        with twinfs.mounted_in_front(source) as (process, plain):
+        with twinfs.mounted_in_foreground(source) as (process, plain):
             view = TracedView(twinfs, plain.path, trace)
             table_reads = TableReads(view)
             with mount_in(folder / "third"):

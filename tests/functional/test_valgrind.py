@@ -41,7 +41,7 @@ def test_commands_that_read_use_memory_right(checked, tree):
 
 
 def test_view_uses_memory_right(checked, tree):
-    with checked.mounted_in_front(tree) as (process, view):
+    with checked.mounted_in_foreground(tree) as (process, view):
         read_all(view)
         os.rename(tree / "small/letters", tree / "small/moved")
         trees.write(tree / "small/new", trees.content("a", 3000))

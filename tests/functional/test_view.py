@@ -263,7 +263,7 @@ class Listing:
 
 
 @pytest.fixture(scope="module")
-def crowded(scratch):
+def large_folders(scratch):
     """A group of 1,500 names, 501 of them of one inode, and a folder of 1,000 lone files."""
     source = trees.many(scratch / "source", 1000, lambda number: b"all the same", folders=1)
     for number in range(500):
@@ -273,8 +273,8 @@ def crowded(scratch):
 
 
 @pytest.mark.parametrize("where", ["dups", "uniques"])
-def test_listing_continues_at_the_position_of_seekdir(twinfs, crowded, where):
-    with twinfs.mounted(crowded) as view:
+def test_listing_continues_at_the_position_of_seekdir(twinfs, large_folders, where):
+    with twinfs.mounted(large_folders) as view:
         folder = max(view.dups.iterdir(), key=lambda path: len(os.listdir(path)))
         if where == "uniques":
             folder = view.uniques / "lone/000"
@@ -290,8 +290,8 @@ def test_listing_continues_at_the_position_of_seekdir(twinfs, crowded, where):
                 assert listing.names() == whole[before:]
 
 
-def test_plain_tools_see_the_same_names(twinfs, crowded):
-    with twinfs.mounted(crowded) as view:
+def test_plain_tools_see_the_same_names(twinfs, large_folders):
+    with twinfs.mounted(large_folders) as view:
         for folder in (*view.dups.iterdir(), view.uniques / "lone/000", view.uniques / "000"):
             listed = os.listdir(folder)
             found = subprocess.run(["find", folder, "-type", "f", "-printf", "%f\n"],
