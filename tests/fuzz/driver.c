@@ -27,7 +27,7 @@
 #include "fuzz.h"
 
 #define INPUT_MAX ((size_t)64 << 10)
-#define SAID_MAX ((size_t)64 << 10)
+#define OUTPUT_MAX ((size_t)64 << 10)
 
 /* An input that runs longer is reported as hanging. */
 #define INPUT_SECONDS_MAX 60
@@ -286,14 +286,14 @@ static void run_all(const struct settings *settings, struct shared *input,
 
 /* ---- the parent ---------------------------------------------------------------------- */
 
-static void show_end_of(int said)
+static void print_end_of(int output)
 {
-	off_t size = lseek(said, 0, SEEK_END);
-	off_t at = size > (off_t)SAID_MAX ? size - (off_t)SAID_MAX : 0;
+	off_t size = lseek(output, 0, SEEK_END);
+	off_t at = size > (off_t)OUTPUT_MAX ? size - (off_t)OUTPUT_MAX : 0;
 	char block[4096];
 	ssize_t got;
 
-	while ((got = pread(said, block, sizeof(block), at)) > 0) {
+	while ((got = pread(output, block, sizeof(block), at)) > 0) {
 		(void)fwrite(block, 1, (size_t)got, stderr);
 		at += got;
 	}
@@ -322,14 +322,15 @@ static void save(const struct settings *settings, const struct shared *input)
 		      settings->target, input->done, settings->seed, path, settings->target);
 }
 
-static int tell(const struct settings *settings, const struct shared *input, int said, int status)
+static int report_result(const struct settings *settings, const struct shared *input, int output,
+			 int status)
 {
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && input->at_end) {
 		(void)printf("%s: %" PRIu64 " inputs, seed %" PRIu64 "\n", settings->target,
 			     input->done, settings->seed);
 		return EXIT_SUCCESS;
 	}
-	show_end_of(said);
+	print_end_of(output);
 	if (WIFSIGNALED(status))
 		(void)fprintf(stderr, "%s: ended by SIG%s%s\n", settings->target,
 			      sigabbrev_np(WTERMSIG(status)),
@@ -347,26 +348,26 @@ static int run_in_child(const struct settings *settings, struct samples *samples
 {
 	struct shared *shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 				     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int said = memfd_create("said", MFD_CLOEXEC);
+	int output = memfd_create("output", MFD_CLOEXEC);
 	pid_t child;
 	int status;
 
-	if (shared == MAP_FAILED || said < 0 || fcntl(said, F_SETFL, O_APPEND) < 0)
+	if (shared == MAP_FAILED || output < 0 || fcntl(output, F_SETFL, O_APPEND) < 0)
 		fail(strerrorname_np(errno), settings->target);
 	(void)fflush(NULL);
 	child = fork();
 	if (child < 0)
 		fail(strerrorname_np(errno), settings->target);
 	if (child == 0) {
-		(void)dup2(said, STDOUT_FILENO);
-		(void)dup2(said, STDERR_FILENO);
+		(void)dup2(output, STDOUT_FILENO);
+		(void)dup2(output, STDERR_FILENO);
 		run_all(settings, shared, samples);
 		samples_free(samples);
 		return EXIT_SUCCESS;
 	}
 	while (waitpid(child, &status, 0) < 0)
 		;
-	status = tell(settings, shared, said, status);
+	status = report_result(settings, shared, output, status);
 	samples_free(samples);
 	return status;
 }

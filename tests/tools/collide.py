@@ -60,7 +60,7 @@ def short_contents(count=4, seed=1):
 
 
 def long_contents(count, size, offset=0, seed=1):
-    """Yield `count` contents of `size` bytes, equal but for 128 bytes.
+    """Yields `count` contents of `size` bytes that differ in 128 bytes only.
 
     size    more than 240 bytes
     offset  where they differ: rounded down to a block of 1024 bytes, of which
@@ -84,7 +84,7 @@ def long_contents(count, size, offset=0, seed=1):
 
 
 def write_long_contents(folder, count, size, offset=0, seed=1):
-    """Write long_contents() as FOLDER/c00000 ...; returns the paths."""
+    """Writes long_contents() as FOLDER/c00000 ...; returns the paths."""
     os.makedirs(folder, exist_ok=True)
     paths = []
     for number, content in enumerate(long_contents(count, size, offset, seed)):

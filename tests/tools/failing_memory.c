@@ -48,7 +48,7 @@ static uint64_t fails; /* 0: none */
 static atomic_bool has_failed;
 static _Atomic uint64_t seen[STACKS_MAX];
 /* Set during a backtrace, which can itself allocate memory. */
-static _Thread_local bool is_looking __attribute__((tls_model("initial-exec")));
+static _Thread_local bool in_backtrace __attribute__((tls_model("initial-exec")));
 
 static uint64_t number_of(void *const *frames, int count)
 {
@@ -96,7 +96,7 @@ static void write_line(const char *before, uint64_t number, const char *behind)
 }
 
 /* The file of the innermost function outside of this library. */
-static const char *who_allocates(void *const *frames, int count)
+static const char *allocating_file(void *const *frames, int count)
 {
 	struct dl_find_object ours, found;
 
@@ -138,18 +138,18 @@ static bool fails_now(void)
 	bool result = false;
 	int saved = errno, count;
 
-	if (!is_active || is_looking)
+	if (!is_active || in_backtrace)
 		return false;
-	is_looking = true;
+	in_backtrace = true;
 	count = backtrace(frames, FRAMES_MAX);
 	number = number_of(frames, count);
 	if (fails == 0 && is_new(number))
-		write_allocation(number, who_allocates(frames, count));
+		write_allocation(number, allocating_file(frames, count));
 	if (number == fails && !atomic_exchange(&has_failed, true)) {
 		write_stack(frames, count);
 		result = true;
 	}
-	is_looking = false;
+	in_backtrace = false;
 	errno = result ? ENOMEM : saved;
 	return result;
 }

@@ -69,7 +69,7 @@ def main():
                         help="only this one; can be given several times")
     parser.add_argument("folders", metavar="FOLDER", nargs="+", type=Path)
     options = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # which ends the started processes
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the started processes are ended
     options.output.mkdir(parents=True, exist_ok=True)
     for name in options.manager or MANAGERS:
         if not shutil.which(MANAGERS[name].program):

@@ -111,7 +111,7 @@ class Writer:
             os.truncate(path, self.rng.choice(SIZES))
 
     def store(self):
-        """Store in a child process, which gets SIGBUS if another writer truncates the file."""
+        """Stores in a child process, which gets SIGBUS if another writer truncates the file."""
         handle = os.open(self.file(), os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
         try:
             size = os.fstat(handle).st_size
@@ -178,7 +178,7 @@ class Writer:
                change_attributes)
 
     def run(self, seconds):
-        """Make changes for this time; returns the number of successful changes."""
+        """Makes changes for this time; returns the number of successful changes."""
         made, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
             with contextlib.suppress(OSError, shutil.Error):
@@ -193,7 +193,7 @@ class Writer:
 
 
 class Passer(Writer):
-    """Makes changes that only the ctime shows, to names that change their file often."""
+    """A writer whose changes only the ctime shows, at names that often lead to another file."""
 
     def content(self, size=None):
         return content(4096, self.rng.randrange(3))
@@ -234,7 +234,7 @@ def xxh3_128(data):
 
 
 class Reader:
-    """Reads the view while it changes, and records wrong results."""
+    """A reader of the view while it changes; records wrong results."""
 
     GONE = (errno.ENOENT, errno.ESTALE)
     # errors allowed for a path in a tree, where names can change their kind
@@ -249,7 +249,8 @@ class Reader:
             self.wrong.append(what)
 
     def names(self, folder):
-        """A name that changes its file between two calls can occur twice, but not each time."""
+        """The names of a folder. A listing can have a name twice if the name gets another file between
+        two calls. This must not occur in each of three listings."""
         for _ in range(3):
             names = os.listdir(folder)
             if len(names) == len(set(names)):
@@ -297,8 +298,8 @@ class Reader:
         self.read_tree(b"redundant")
 
     def follow_link(self):
-        """A name leads to the group that it describes, or is missing.  (The size of a copy never
-        changes; the name has the number of copies.)"""
+        """Checks that a name leads to the group that it describes, or is missing. Of the described
+        figures, the size of a copy never changes; the number of copies can."""
         folder = os.path.join(self.mount, b"by-size")
         names = self.names(folder)
         if names and RANK_FOLDER.fullmatch(names[0]):  # enough groups for folders
@@ -314,7 +315,7 @@ class Reader:
             self.note(f"{path!r} leads to {target!r}, with copies of {size} bytes")
 
     def run(self, seconds):
-        """Read for this time; returns wrong results and the number of successful reads."""
+        """Reads for this time; returns wrong results and the number of successful reads."""
         end, read = time.monotonic() + seconds, 0
         while time.monotonic() < end and len(self.wrong) < 10:
             act, allowed = self.rng.choice(((self.read_copy, self.GONE),
@@ -374,7 +375,7 @@ class Outcome:
     wrong: list = field(default_factory=list)
     changes: int = 0
     readings: int = 0
-    rest_seconds: float = 0  # until the view agreed without a sync
+    rest_seconds: float = 0  # time until the view agreed without a sync
     sync_seconds: float = 0
 
     @property
@@ -406,7 +407,7 @@ def burst(folder):
 
 
 def disturb(kind, program, source, view, views):
-    """The event in the middle of a storm; returns the view to continue with."""
+    """Causes the event in the middle of a storm; returns the view to continue with."""
     if kind == "overflow":
         with stopped(view.pid):
             burst(os.path.join(source, "burst"))
@@ -418,7 +419,7 @@ def disturb(kind, program, source, view, views):
 
 
 def moments(view, source, seconds, seed, outcome):
-    """Short storms, during which the daemon is mostly stopped, until something is wrong."""
+    """Makes short storms until a result is wrong. During most of a storm the daemon is stopped."""
     rng, end = random.Random(seed), time.monotonic() + seconds
     while time.monotonic() < end and outcome.well:
         with contextlib.ExitStack() as stack:
@@ -444,7 +445,7 @@ def shown(view):
 
 
 def wait_for_agreement(view, source, outcome):
-    """Wait without changes and without a sync."""
+    """Waits until the view agrees with its source, without changes and without a sync."""
     def agrees():
         with contextlib.suppress(OSError):  # a folder can be removed while it is listed
             return shown(view) == right
@@ -460,7 +461,7 @@ def wait_for_agreement(view, source, outcome):
 
 
 def run_over_view(program, source, view, views, outcome, kind, seconds):
-    """One storm over a mounted view in a stack of views; returns the view to continue with."""
+    """Runs a storm over a mounted view in a stack of views; returns the view to continue with."""
     seed = outcome.seed
     if kind == "moments":
         moments(view, source, seconds, seed, outcome)
@@ -483,7 +484,7 @@ def run_over_view(program, source, view, views, outcome, kind, seconds):
 
 
 def run(program, source, kind, seconds, seed):
-    """One storm over a view of the source; returns its Outcome."""
+    """Runs a storm over a view of the source; returns its Outcome."""
     outcome = Outcome(f"{seed} ({kind})")
     for number in range(30):
         Writer(source, f"{seed} first {number}").run(0.005)

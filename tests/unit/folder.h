@@ -66,7 +66,7 @@ static inline void make_file(int directory, const char *name, const void *data, 
 	(void)close(fd);
 }
 
-static inline bool is_there(int directory, const char *name)
+static inline bool exists_at(int directory, const char *name)
 {
 	struct stat status;
 

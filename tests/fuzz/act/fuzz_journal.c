@@ -73,7 +73,7 @@ static uint64_t digest_of(const struct intent *intent)
 	return digest;
 }
 
-static bool leaves(const struct handled *handled, size_t place)
+static bool stays(const struct handled *handled, size_t place)
 {
 	return ((handled->leave >> (place % 64)) & 1) != 0;
 }
@@ -88,7 +88,7 @@ static bool handle(void *context, const struct intent *intent)
 	REQUIRE(strchr(intent->other, '/') == NULL);
 	if (place < HANDLED_MAX)
 		handled->digests[place] = digest_of(intent);
-	return !leaves(handled, place);
+	return !stays(handled, place);
 }
 
 static struct journal *open_journal(void)
@@ -99,8 +99,8 @@ static struct journal *open_journal(void)
 	return journal;
 }
 
-/* The open intents that another process finds. */
-static struct handled settle(uint64_t leave)
+/* Resolves the journal as another process would. Returns the open intents. */
+static struct handled resolve_all(uint64_t leave)
 {
 	struct handled handled = {.leave = leave};
 	struct journal *journal = open_journal();
@@ -110,13 +110,13 @@ static struct handled settle(uint64_t leave)
 	return handled;
 }
 
-/* Whether the intents now are exactly the intents that stayed before. */
-static bool are_what_was_left(const struct handled *before, const struct handled *now)
+/* Returns whether the intents now are exactly those that stayed before. */
+static bool are_those_that_stayed(const struct handled *before, const struct handled *now)
 {
 	size_t count = 0;
 
 	for (size_t i = 0; i < before->count; i++) {
-		if (!leaves(before, i))
+		if (!stays(before, i))
 			continue;
 		if (count >= now->count || now->digests[count++] != before->digests[i])
 			return false;
@@ -161,18 +161,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	make_folder();
 	put_journal(input.at, input.left);
-	first = settle(leave);
+	first = resolve_all(leave);
 	if (first.count > HANDLED_MAX)
 		return 0;
-	second = settle(UINT64_MAX);
-	REQUIRE(are_what_was_left(&first, &second));
+	second = resolve_all(UINT64_MAX);
+	REQUIRE(are_those_that_stayed(&first, &second));
 	REQUIRE(journal_has_intents(folder) || second.count == 0);
 
 	intended = intend(inode);
-	third = settle(0);
+	third = resolve_all(0);
 	REQUIRE(third.count == second.count + (intended != 0));
 	REQUIRE(intended == 0 || third.digests[0] == intended);
 	REQUIRE(!journal_has_intents(folder));
-	REQUIRE(settle(0).count == 0);
+	REQUIRE(resolve_all(0).count == 0);
 	return 0;
 }

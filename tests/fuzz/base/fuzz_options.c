@@ -125,7 +125,7 @@ static bool applied_the_same(const struct applied *a, const struct applied *b)
 }
 
 /* Whether each word is still in the list exactly once. */
-static bool are_all_there(const struct words *words)
+static bool has_each_word_once(const struct words *words)
 {
 	for (int i = 0; i < words->count; i++) {
 		int found = 0;
@@ -145,7 +145,7 @@ static void check_line(struct words *words)
 	int r = parse(words, &applied, &operands);
 
 	REQUIRE(r == 0 || r == OPTIONS_DONE || r == -EINVAL || r == -ERANGE);
-	REQUIRE(are_all_there(words));
+	REQUIRE(has_each_word_once(words));
 	if (r != 0)
 		return;
 	REQUIRE(operands >= 1 && operands <= words->count);

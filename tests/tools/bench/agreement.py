@@ -66,7 +66,7 @@ class Inodes:
 
 
 def check(bench, data, sources, since):
-    """Compare the index with the result of jdupes; returns the groups of twinfs."""
+    """Compares the index with the result of jdupes; returns the groups of twinfs."""
     listing = of_twinfs(bench.twinfs.listing(*sources))
     if "jdupes" not in bench.peers:
         bench.report.note(f"{data}: jdupes is not installed: results not compared")

@@ -136,7 +136,7 @@ def check(settings):
 
 
 def run(settings, bench):
-    """Run all selected modes; returns the exit status."""
+    """Runs all selected modes; returns the exit status."""
     failed = 0
     for name in settings.mode:
         try:

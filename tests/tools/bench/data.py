@@ -100,7 +100,7 @@ def pool():
 
 
 def write_content(out, file):
-    """Files of different contents differ right after the shared bytes."""
+    """Writes the bytes of a file. Files of different contents differ right after the shared bytes."""
     mark = hashlib.blake2b(b"%d" % file.content, digest_size=16).digest()
     out.write(pool()[:file.shared] + mark)
     left = file.size - file.shared - len(mark)
@@ -111,7 +111,7 @@ def write_content(out, file):
 
 
 def flip(path, position):
-    """Change one byte; a second call changes it back."""
+    """Changes one byte; a second call changes it back."""
     handle = os.open(path, os.O_RDWR)
     try:
         [byte] = os.pread(handle, 1, position)

@@ -6,14 +6,14 @@
  *   floor walk THREADS FOLDER...   lists every directory and gets the attributes of every name,
  *                                  on the file system of each folder; prints how many names
  *   floor read THREADS <LIST       reads the first bytes of files; prints how many bytes
- *   floor verify THREADS <LIST     the same, and checks that no program wrote to them meanwhile: a
- *                                  lease detects a writer, the attributes an earlier one
+ *   floor verify THREADS <LIST     reads as well, and checks that no program wrote to the files: a
+ *                                  lease detects a present writer, the attributes a former one
  *
  * LIST has records that end with NUL: "D/folder" begins a folder, "F4096 name" is a file in it and
  * the number of bytes to read. Folders are distributed to the threads.
  *
  *   main ──┬── thread: takes a folder, lists it, puts back the folders in it
- *          └── thread: the same, until none is left and no thread is busy
+ *          └── ... each thread ends when no folder is left and no thread lists one
  */
 
 #include <dirent.h>
@@ -103,7 +103,7 @@ static void folder_drop(struct folder *folder)
 
 /* Examines one name. If the name is a folder of the same device, it is put before the folders found
  * so far. Returns the first folder found. */
-static struct folder *look(struct folder *folder, const char *name, struct folder *found)
+static struct folder *examine_name(struct folder *folder, const char *name, struct folder *found)
 {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
 	struct statx info;
@@ -143,7 +143,7 @@ static struct folder *list_folder(struct work *work, struct folder *folder, char
 			if (is_dots(entry->d_name))
 				continue;
 			names++;
-			found = look(folder, entry->d_name, found);
+			found = examine_name(folder, entry->d_name, found);
 		}
 	}
 	atomic_fetch_add(&work->names, names);

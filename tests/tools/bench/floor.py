@@ -46,10 +46,9 @@ class Tree:
 
 
 def reading_list(tree, grouped=None):
-    """The input of `floor read`: for each inode of a candidate the bytes that must be read.
+    """The input of `floor read`: for each inode of a candidate the number of bytes to read.
 
-    This is the whole file if `grouped`, a set of inodes, has it, and its prefix if not. If
-    `grouped` is None, it is always the whole file.
+    grouped  the inodes whose files are read completely; of others, the prefix is read. None: all
     """
     seen = set()
     for path, files in tree.candidates():
@@ -84,9 +83,9 @@ class Floor:
                                             self.threads(cold), self.list])
 
     def verify(self, tree, grouped, cold=False):
-        """Reads as read(), and checks that no program wrote meanwhile."""
+        """Reads as read() does, and checks that no program wrote to the files meanwhile."""
         return self.read(tree, grouped, cold, "verify")
 
     def warm_up(self, tree):
-        """Read all candidates into the page cache."""
+        """Reads all candidates into the page cache."""
         self.machine.run(self.read(tree, None))

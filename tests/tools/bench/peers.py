@@ -32,7 +32,7 @@ FCLONES = ["--progress=false", "group", "--hidden", "--no-ignore", "-s", "1"]
 # -W: duplicates are no error; -M: no messages; -H: no cache. Caches have all files only on request.
 CZKAWKA = ["dup", "-m", "1", "-W", "-M"]
 CZKAWKA_CACHE = ["-u", "-c", "1", "-Z", "1"]
-# rmlint replaces its output file; only the name "stdout" means no file.
+# rmlint replaces its output file. With the name "stdout" it writes no file.
 RMLINT = ["-T", "df", "-o", "fdupes:stdout", "--hidden"]
 RDFIND = ["-dryrun", "true", "-makeresultsfile", "false", "-removeidentinode", "true"]
 

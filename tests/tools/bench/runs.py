@@ -50,7 +50,8 @@ class Machine:
         self.error = folder / "error"
 
     def measure(self, contender, stdin=subprocess.DEVNULL, before=lambda: None):
-        """One run, right after `before`. Its output is in `out` and `error` until the next run."""
+        """Measures one run, right after `before`. The output is in `out` and `error` until the next
+        run."""
         report = self.folder / "measured"
         limit = self.limit_seconds if contender.is_peer else math.inf
         report.unlink(missing_ok=True)
@@ -66,7 +67,7 @@ class Machine:
                         found["max_anon"], found["status"], found["killed"])
 
     def run(self, contender, stdin=subprocess.DEVNULL):
-        """One run that must succeed."""
+        """Measures one run that must succeed."""
         measured = self.measure(contender, stdin)
         if measured.killed or measured.status not in contender.statuses:
             said = self.error.read_bytes()[-400:].decode(errors="replace").strip()
@@ -74,7 +75,7 @@ class Machine:
         return measured
 
     def how(self, measured):
-        """How a run failed."""
+        """A text that describes how a run failed."""
         if measured.killed:
             return f"stopped after {self.limit_seconds} s"
         return f"failed with status {measured.status}"
@@ -92,7 +93,7 @@ class Failure(Exception):
 
 
 def drop_caches(what=3):
-    """Empty the caches of the kernel: 1 is contents, 2 names and attributes, 3 both."""
+    """Empties the caches of the kernel: 1 is contents, 2 names and attributes, 3 both."""
     os.sync()
     DROP.write_text(f"{what}\n")
 
@@ -106,7 +107,7 @@ def progress(text):
 
 
 class Rounds:
-    """Contenders run in turn, each once a round, so that a disturbance affects all contenders."""
+    """Rounds in which the contenders run in turn, so that a disturbance affects all of them."""
 
     def __init__(self, machine, mode, data, before=lambda: None):
         self.machine, self.mode, self.data, self.before = machine, mode, data, before
@@ -114,7 +115,8 @@ class Rounds:
         self.notes = {}
 
     def run(self, contenders, count, begin=lambda number: None):
-        """`begin` is called with the number of each round before it, and is not measured."""
+        """Runs `count` rounds. Calls `begin`, which is not measured, with the number of each round
+        before it."""
         left = list(contenders)
         for number in range(count):
             if not left:

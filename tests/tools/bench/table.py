@@ -92,7 +92,7 @@ class Report:
                              note))
 
     def figure(self, name, of, value, unit):
-        """A figure without a target."""
+        """Reports a figure without a target."""
         self.figures.setdefault(name, {})[of] = {"value": value, "unit": unit}
         print(f"  {name}, {of}: {value:.4g} {unit}", flush=True)
 
@@ -101,13 +101,13 @@ class Report:
         print(f"  note: {text}", flush=True)
 
     def differ(self, data, lines):
-        """Two programs have different results for a data set."""
+        """Reports that two programs have different results for a data set."""
         self.differences += [f"{data}: {line}" for line in lines]
         for line in lines[:FEW]:
             print(f"  DIFFERENT: {data}: {line}", flush=True)
 
     def compare(self, summaries, fastest=None):
-        """Print the programs, and the ratio of the time of each to that of the fastest."""
+        """Prints the programs, and the ratio of the time of each to that of the fastest peer."""
         print(f"  {'':22} {'median s':>9} {'min':>8} {'max':>8} {'CPU s':>8} {'ratio':>6} "
               f"{'peak MiB':>9} {'anon MiB':>9}")
         for one in sorted(summaries, key=lambda one: one.wall):

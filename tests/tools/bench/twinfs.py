@@ -63,7 +63,7 @@ class Twinfs:
 
 
 class View:
-    """Mounted sources with all files compared; the daemon has ended after the block."""
+    """A view with all files compared. At the end of the block the daemon has ended."""
 
     def __init__(self, twinfs, sources, options=()):
         self.path = twinfs.index.with_name(f"view of {twinfs.index.name}")
@@ -88,7 +88,7 @@ class View:
         return status_of(self.path)
 
     def sync(self):
-        """Wait until all earlier changes are in the view."""
+        """Waits until all earlier changes are in the view."""
         (self.path / ".twinfs/sync").read_bytes()
 
     def footprint(self):
@@ -103,7 +103,7 @@ def status_of(path):
 
 
 def unmount(path):
-    """Unmount a view, and wait until the daemon has ended."""
+    """Unmounts a view, and waits until the daemon has ended."""
     handle = os.pidfd_open(status_of(path)["pid"])
     try:
         subprocess.run(["fusermount3", "-u", path], check=True)

@@ -25,7 +25,7 @@ static inline void put_file(const struct folder *folder, const char *name, const
 	assert_int_equal(write_fully(fd, text, strlen(text)), 0);
 }
 
-/* Whether the name is a file with exactly this text; NULL: whether it is missing. */
+/* Returns whether the name is a file with exactly this text; NULL: whether the name is missing. */
 static inline bool holds(const struct folder *folder, const char *name, const char *text)
 {
 	int fd AUTO_CLOSE = openat(folder->fd, name, O_RDONLY | O_CLOEXEC);

@@ -42,7 +42,7 @@ static void make_manifest(struct bytes *text, const char *const *paths)
 }
 
 /* The message of the last read. */
-static const char *said;
+static const char *message;
 
 static int read_all(const void *data, size_t length, uint64_t *names)
 {
@@ -57,8 +57,8 @@ static int read_all(const void *data, size_t length, uint64_t *names)
 	r = manifest_reader_init(&reader, fd, "M");
 	while (r == 0)
 		r = manifest_reader_next(&reader);
-	said = capture_end(&capture);
-	assert_int_equal(said[0] != '\0', r < 0);
+	message = capture_end(&capture);
+	assert_int_equal(message[0] != '\0', r < 0);
 	if (names != NULL)
 		*names = reader.names;
 	manifest_reader_deinit(&reader);
@@ -112,8 +112,8 @@ static void test_refusal_names_the_line_and_the_path(void **state)
 
 	(void)state;
 	assert_int_equal(read_paths(paths), -EPROTO);
-	assert_non_null(strstr(said, "line 5 of the manifest 'M'"));
-	assert_non_null(strstr(said, "'a/\\x1b'"));
+	assert_non_null(strstr(message, "line 5 of the manifest 'M'"));
+	assert_non_null(strstr(message, "'a/\\x1b'"));
 }
 
 static void test_truncated_manifest_is_refused(void **state)
@@ -182,7 +182,7 @@ static void test_endless_line_takes_limited_memory(void **state)
 	memset(text.data + text.length, ' ', MANIFEST_LINE_MAX * 3);
 	text.length += MANIFEST_LINE_MAX * 3;
 	assert_int_equal(read_all(text.data, text.length, NULL), -EPROTO);
-	assert_non_null(strstr(said, "line 2 of the manifest 'M'"));
+	assert_non_null(strstr(message, "line 2 of the manifest 'M'"));
 }
 
 static void test_lines_longer_than_a_read_are_whole(void **state)

@@ -48,9 +48,9 @@ static void test_folder_is_removed_at_the_end(void **state)
 	assert_int_equal(staging_place(&staging, "key", folder->fd, "b"), 0);
 	assert_int_equal(staging_remove(&staging), 0);
 	staging_deinit(&staging);
-	assert_true(is_there(folder->fd, "a") && is_there(folder->fd, "b"));
+	assert_true(exists_at(folder->fd, "a") && exists_at(folder->fd, "b"));
 	assert_int_equal(links_of(folder->fd, "b"), 1);
-	assert_false(is_there(folder->fd, RESTORE_FOLDER));
+	assert_false(exists_at(folder->fd, RESTORE_FOLDER));
 }
 
 static void test_only_the_same_task_is_continued(void **state)
@@ -67,7 +67,7 @@ static void test_only_the_same_task_is_continued(void **state)
 	begin(&staging, folder);
 	assert_true(staging.resumed);
 	assert_true(staging.trusted);
-	assert_false(is_there(staging.folder, STAGING_FILE));
+	assert_false(exists_at(staging.folder, STAGING_FILE));
 	staging_deinit(&staging);
 }
 
@@ -80,7 +80,7 @@ static void test_folder_with_foreign_files_is_refused(void **state)
 	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, TASK),
 			 STAGING_NOT_EMPTY);
 	staging_deinit(&staging);
-	assert_false(is_there(folder->fd, RESTORE_FOLDER));
+	assert_false(exists_at(folder->fd, RESTORE_FOLDER));
 	/* a leftover folder without a state is accepted, any other is not */
 	assert_int_equal(mkdirat(folder->fd, RESTORE_FOLDER, 0700), 0);
 	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, TASK), STAGING_ENDED);
@@ -116,7 +116,7 @@ static void test_symlink_in_place_of_the_folder_is_not_followed(void **state)
 	assert_int_equal(symlinkat("elsewhere", folder->fd, RESTORE_FOLDER), 0);
 	assert_int_equal(staging_init(&staging, folder->fd, RESTORE_FOLDER, TASK), -ENOTDIR);
 	staging_deinit(&staging);
-	assert_false(is_there(folder->fd, "elsewhere/state"));
+	assert_false(exists_at(folder->fd, "elsewhere/state"));
 }
 
 static void test_names_of_one_inode_are_linked_and_the_last_one_removes_the_staged_file(
@@ -130,9 +130,9 @@ static void test_names_of_one_inode_are_linked_and_the_last_one_removes_the_stag
 	make(&staging);
 	assert_int_equal(staging_place(&staging, "key", folder->fd, "a"), 0);
 	assert_int_equal(staging_link(&staging, "key", folder->fd, "b", 3), 0);
-	assert_true(is_there(staging.links, "key"));
+	assert_true(exists_at(staging.links, "key"));
 	assert_int_equal(staging_link(&staging, "key", folder->fd, "c", 3), 0);
-	assert_false(is_there(staging.links, "key"));
+	assert_false(exists_at(staging.links, "key"));
 	assert_int_equal(links_of(folder->fd, "a"), 3);
 	assert_int_equal(inode_of(folder->fd, "a"), inode_of(folder->fd, "c"));
 	staging_deinit(&staging);
@@ -156,7 +156,7 @@ static void test_existing_file_is_replaced_only_after_an_untrusted_start(void **
 	staging.trusted = false;
 	assert_int_equal(staging_place(&staging, NULL, folder->fd, "a"), 0);
 	assert_int_not_equal(inode_of(folder->fd, "a"), before);
-	assert_false(is_there(staging.folder, STAGING_FILE));
+	assert_false(exists_at(staging.folder, STAGING_FILE));
 	staging_deinit(&staging);
 }
 

@@ -163,16 +163,16 @@ static void test_thread_has_the_permissions_of_the_caller_only(void **state)
 
 /* A thread that reports its user id on request. */
 struct other {
-	int asked[2]; /* a pipe */
+	int requests[2]; /* a pipe */
 	uid_t uid;
 };
 
-static void *say_who_it_is(void *context)
+static void *report_user_id(void *context)
 {
 	struct other *other = context;
 	char byte;
 
-	if (read(other->asked[0], &byte, 1) == 1)
+	if (read(other->requests[0], &byte, 1) == 1)
 		other->uid = (uid_t)syscall(SYS_setfsuid, -1);
 	return NULL;
 }
@@ -185,17 +185,17 @@ static void test_other_threads_keep_their_credentials(void **state)
 	(void)state;
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(pipe2(other.asked, O_CLOEXEC), 0);
+	assert_int_equal(pipe2(other.requests, O_CLOEXEC), 0);
 	/* created first, as a new thread inherits the credentials of its creator */
-	assert_int_equal(pthread_create(&thread, NULL, say_who_it_is, &other), 0);
+	assert_int_equal(pthread_create(&thread, NULL, report_user_id, &other), 0);
 	assert_int_equal(caller_impersonate(&nobody), 0);
 	assert_int_equal(syscall(SYS_setfsuid, -1), 65534);
-	assert_int_equal(write(other.asked[1], "?", 1), 1);
+	assert_int_equal(write(other.requests[1], "?", 1), 1);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	caller_revert();
 	assert_int_equal(other.uid, 0);
-	(void)close(other.asked[0]);
-	(void)close(other.asked[1]);
+	(void)close(other.requests[0]);
+	(void)close(other.requests[1]);
 }
 
 #define NO_NAMESPACE 101

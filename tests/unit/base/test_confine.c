@@ -245,7 +245,7 @@ static void test_threads_start_and_processes_and_new_code_do_not(void **state)
 	expect(start_something, state);
 }
 
-static int become_others(const char *folder)
+static int change_user(const char *folder)
 {
 	const uid_t other = 1, same = (uid_t)-1;
 
@@ -262,7 +262,7 @@ static int become_others(const char *folder)
 
 static void test_only_the_effective_user_changes_and_only_where_needed(void **state)
 {
-	expect(become_others, state);
+	expect(change_user, state);
 }
 
 static int compute(const char *folder)
@@ -293,7 +293,7 @@ static void test_computing_process_cannot_open_start_or_send_anything(void **sta
 	expect(compute, state);
 }
 
-static int give_all_up(const char *folder)
+static int drop_all_capabilities(const char *folder)
 {
 	struct bytes names CLEANUP_BYTES = {0};
 
@@ -307,10 +307,10 @@ static int give_all_up(const char *folder)
 
 static void test_capabilities_are_dropped(void **state)
 {
-	expect(give_all_up, state);
+	expect(drop_all_capabilities, state);
 }
 
-static int keep_some(const char *folder)
+static int keep_some_capabilities(const char *folder)
 {
 	struct bytes names CLEANUP_BYTES = {0};
 
@@ -325,7 +325,7 @@ static int keep_some(const char *folder)
 
 static void test_capabilities_that_are_kept_are_named(void **state)
 {
-	expect(keep_some, state);
+	expect(keep_some_capabilities, state);
 }
 
 int main(void)

@@ -57,8 +57,8 @@ static int remove_folder(void **state)
 	return 0;
 }
 
-/* From here on openat2 fails with ENOSYS. */
-static int take_openat2_away(void **state)
+/* Makes openat2 fail with ENOSYS in all later tests. */
+static int disable_openat2(void **state)
 {
 	struct sock_filter code[] = {
 		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
@@ -286,7 +286,7 @@ int main(void)
 		cmocka_unit_test(test_reading_ends_with_the_file),
 		cmocka_unit_test(test_write_that_never_ends_fails),
 		{"test_files_are_opened_by_relative_path_without_openat2",
-		 test_files_are_opened_by_relative_path, take_openat2_away, NULL, NULL},
+		 test_files_are_opened_by_relative_path, disable_openat2, NULL, NULL},
 		WITHOUT_OPENAT2(test_no_symlink_is_followed),
 		WITHOUT_OPENAT2(test_symlink_itself_is_opened_as_a_path),
 		WITHOUT_OPENAT2(test_fifo_does_not_block),

@@ -22,7 +22,7 @@ static int count_name(void *context, int directory, const struct dirent *entry)
 {
 	struct count *count = context;
 
-	assert_true(is_there(directory, entry->d_name));
+	assert_true(exists_at(directory, entry->d_name));
 	count->names++;
 	if (count->expected && strcmp(entry->d_name, count->expected) == 0)
 		count->matches++;
@@ -130,7 +130,7 @@ static void test_files_are_removed_and_a_subdirectory_is_refused(void **state)
 	assert_int_equal(directory_check_empty(folder->fd, NULL), 0);
 	assert_int_equal(mkdirat(folder->fd, "sub", 0700), 0);
 	assert_int_equal(directory_remove_files(folder->fd), -EISDIR);
-	assert_true(is_there(folder->fd, "sub"));
+	assert_true(exists_at(folder->fd, "sub"));
 }
 
 int main(void)

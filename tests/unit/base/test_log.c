@@ -15,9 +15,9 @@
 
 static struct capture captured;
 
-/* Returns what say() writes to stderr. It runs in a child: level, destination and whether stderr
+/* Returns what write_lines() writes to stderr. It runs in a child: level, destination and whether stderr
  * is the journal are fixed for the life of a process. */
-static const char *lines_of(void (*say)(void))
+static const char *lines_of(void (*write_lines)(void))
 {
 	pid_t child;
 	int status;
@@ -25,7 +25,7 @@ static const char *lines_of(void (*say)(void))
 	capture_begin(&captured, STDERR_FILENO);
 	child = fork();
 	if (child == 0) {
-		say();
+		write_lines();
 		_exit(0);
 	}
 	child = waitpid(child, &status, 0);
@@ -35,7 +35,7 @@ static const char *lines_of(void (*say)(void))
 	return captured.text;
 }
 
-static void say_all_levels(void)
+static void write_all_levels(void)
 {
 	log_error("cannot read %s: %s", "'a'", "No such file");
 	log_warning("%d skipped", 3);
@@ -46,31 +46,31 @@ static void say_all_levels(void)
 static void test_messages_are_lines_with_a_word_for_their_level(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_of(say_all_levels), "twinfs: cannot read 'a': No such file\n"
-						      "twinfs: warning: 3 skipped\n"
-						      "twinfs: mounted\n");
+	assert_string_equal(lines_of(write_all_levels), "twinfs: cannot read 'a': No such file\n"
+							"twinfs: warning: 3 skipped\n"
+							"twinfs: mounted\n");
 }
 
-static void say_all_levels_with_debug(void)
+static void write_all_levels_with_debug(void)
 {
 	log_set_level(LOG_LEVEL_DEBUG);
-	say_all_levels();
+	write_all_levels();
 }
 
-static void say_errors_only(void)
+static void write_errors_only(void)
 {
 	log_set_level(LOG_LEVEL_ERROR);
-	say_all_levels();
+	write_all_levels();
 }
 
 static void test_messages_below_the_level_are_not_printed(void **state)
 {
 	(void)state;
-	assert_non_null(strstr(lines_of(say_all_levels_with_debug), "\ntwinfs: debug: detail\n"));
-	assert_string_equal(lines_of(say_errors_only), "twinfs: cannot read 'a': No such file\n");
+	assert_non_null(strstr(lines_of(write_all_levels_with_debug), "\ntwinfs: debug: detail\n"));
+	assert_string_equal(lines_of(write_errors_only), "twinfs: cannot read 'a': No such file\n");
 }
 
-static void say_as_command(void)
+static void write_as_command(void)
 {
 	log_error_as("twinfs list", "unknown option");
 }
@@ -78,10 +78,10 @@ static void say_as_command(void)
 static void test_error_may_start_with_the_name_of_the_command(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_of(say_as_command), "twinfs list: unknown option\n");
+	assert_string_equal(lines_of(write_as_command), "twinfs list: unknown option\n");
 }
 
-static void say_control_bytes(void)
+static void write_control_bytes(void)
 {
 	log_info("a\nb\x1b[2Jc\x7f∕");
 }
@@ -89,10 +89,10 @@ static void say_control_bytes(void)
 static void test_message_with_newlines_is_one_line(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_of(say_control_bytes), "twinfs: a?b?[2Jc?∕\n");
+	assert_string_equal(lines_of(write_control_bytes), "twinfs: a?b?[2Jc?∕\n");
 }
 
-static void say_long_message(void)
+static void write_long_message(void)
 {
 	static char text[50000];
 
@@ -104,14 +104,14 @@ static void say_long_message(void)
 static void test_long_message_is_marked_as_cut(void **state)
 {
 	static const char end[] = "xx…\ntwinfs: next\n";
-	const char *lines = lines_of(say_long_message);
+	const char *lines = lines_of(write_long_message);
 
 	(void)state;
 	assert_in_range(strlen(lines), 8000, 12000);
 	assert_string_equal(lines + strlen(lines) - strlen(end), end);
 }
 
-static void say_in_journal(void)
+static void write_in_journal(void)
 {
 	char stream[64];
 	struct stat status;
@@ -121,25 +121,25 @@ static void say_in_journal(void)
 	(void)snprintf(stream, sizeof(stream), "%ju:%ju", (uintmax_t)status.st_dev,
 		       (uintmax_t)status.st_ino);
 	(void)setenv("JOURNAL_STREAM", stream, 1);
-	say_all_levels();
+	write_all_levels();
 }
 
-static void say_beside_journal(void)
+static void write_beside_journal(void)
 {
 	(void)setenv("JOURNAL_STREAM", "8:1", 1);
-	say_all_levels();
+	write_all_levels();
 }
 
 static void test_journal_gets_level_prefixes_and_no_program_name(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_of(say_in_journal), "<3>cannot read 'a': No such file\n"
-						      "<4>warning: 3 skipped\n"
-						      "<6>mounted\n");
-	assert_null(strchr(lines_of(say_beside_journal), '<'));
+	assert_string_equal(lines_of(write_in_journal), "<3>cannot read 'a': No such file\n"
+							"<4>warning: 3 skipped\n"
+							"<6>mounted\n");
+	assert_null(strchr(lines_of(write_beside_journal), '<'));
 }
 
-static void say_over_bar(void)
+static void write_over_bar(void)
 {
 	log_set_bar_shown(true);
 	log_info("one");
@@ -150,10 +150,10 @@ static void say_over_bar(void)
 static void test_message_clears_the_progress_bar(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_of(say_over_bar), "\r\033[Ktwinfs: one\ntwinfs: two\n");
+	assert_string_equal(lines_of(write_over_bar), "\r\033[Ktwinfs: one\ntwinfs: two\n");
 }
 
-static void say_to_syslog(void)
+static void write_to_syslog(void)
 {
 	log_to_syslog();
 	log_info("a line of twinfs's unit tests");
@@ -162,13 +162,13 @@ static void say_to_syslog(void)
 static void test_stderr_is_not_used_after_the_system_log_was_selected(void **state)
 {
 	(void)state;
-	assert_string_equal(lines_of(say_to_syslog), "");
+	assert_string_equal(lines_of(write_to_syslog), "");
 }
 
 #define THREADS 8
 #define LINES 500
 
-static void *say_many(void *letter)
+static void *write_many(void *letter)
 {
 	char text[200];
 
@@ -197,7 +197,7 @@ static void test_lines_of_threads_do_not_mix(void **state)
 		(void)dup2(ends[1], STDERR_FILENO);
 		for (int i = 0; i < THREADS; i++) {
 			letters[i] = (char)('a' + i);
-			if (pthread_create(&threads[i], NULL, say_many, &letters[i]) != 0)
+			if (pthread_create(&threads[i], NULL, write_many, &letters[i]) != 0)
 				_exit(1);
 		}
 		for (int i = 0; i < THREADS; i++)

@@ -58,7 +58,7 @@ static void test_child_that_is_killed_is_an_error(void **state)
 	assert_int_equal(call_with_timeout(die, NULL, -1, LONG_MS), -EIO);
 }
 
-static int say_whether_open(void *context)
+static int write_whether_open(void *context)
 {
 	const int *fds = context;
 	bool kept = fcntl(fds[0], F_GETFD) >= 0;
@@ -73,7 +73,7 @@ static void test_child_has_only_one_descriptor(void **state)
 
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
-	assert_int_equal(call_with_timeout(say_whether_open, ends, ends[0], LONG_MS), 0);
+	assert_int_equal(call_with_timeout(write_whether_open, ends, ends[0], LONG_MS), 0);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 }

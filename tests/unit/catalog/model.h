@@ -144,7 +144,8 @@ static inline void model_update(struct model *m, int inode, const struct attribu
 
 /* Gives an orphan a name again. Files that were read meanwhile were not compared with this orphan,
  * unless its group has another member. */
-static inline void model_come_back(struct model *m, int inode, const struct attributes *attributes)
+static inline void model_give_name_again(struct model *m, int inode,
+					 const struct attributes *attributes)
 {
 	struct model_inode *i = &m->inodes[inode];
 	bool stood_for = i->lost == m->comparisons ||
@@ -161,7 +162,7 @@ static inline void model_gain_name(struct model *m, int inode, const struct attr
 	struct model_inode *i = &m->inodes[inode];
 
 	if (i->names == 0)
-		model_come_back(m, inode, attributes);
+		model_give_name_again(m, inode, attributes);
 	model_update(m, inode, attributes);
 	i->names++;
 }
@@ -193,8 +194,8 @@ static inline void model_remove(struct model *m, int name)
 	}
 }
 
-/* Whether the directory is in above or equal to it. */
-static inline bool model_lies_in(const struct model *m, int dir, int above)
+/* Returns whether the directory is the directory above, or is below it. */
+static inline bool model_is_in(const struct model *m, int dir, int above)
 {
 	while (dir != above && m->dirs[dir].parent != MODEL_NONE)
 		dir = m->dirs[dir].parent;
@@ -225,7 +226,8 @@ static inline void model_path(const struct model *m, const struct model_name *na
 	}
 }
 
-/* The least "source first-seen path" of all names. The copy with the least one is kept. */
+/* Writes the least text "source first-seen path" of the inode's names. The inode with the least text
+ * of its group is the kept copy. */
 static inline void model_claim(const struct model *m, int inode, char *least)
 {
 	char path[512], claim[MODEL_CLAIM_BYTES];

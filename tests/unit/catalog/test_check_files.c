@@ -156,7 +156,7 @@ static int size_lost(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_BYSIZE, key_quad(5, 0, 0, s->alone));
 }
 
-static int size_of_old(struct catalog_writer *w, const struct sample *s)
+static int stale_size(struct catalog_writer *w, const struct sample *s)
 {
 	return plant_nothing(w, TABLE_BYSIZE, key_quad(6, 0, 0, s->alone));
 }
@@ -232,7 +232,7 @@ static void test_faults_in_contents_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"a size is lost", size_lost},
-		{"a size of old", size_of_old},
+		{"a size of old", stale_size},
 		{"a size of none", size_of_no_file},
 		{"a size of an orphan", size_of_an_orphan},
 		{"a size of a symlink", size_of_a_symlink},
@@ -336,7 +336,7 @@ static int member_lost(struct catalog_writer *w, const struct sample *s)
 
 /* Plants a member whose content record does not refer to the group. The group record agrees with
  * the table of members. */
-static int member_that_does_not_know(struct catalog_writer *w, const struct sample *s)
+static int member_with_content_of_no_group(struct catalog_writer *w, const struct sample *s)
 {
 	struct group_record group = planted_group(w, s->empty_group);
 
@@ -357,7 +357,7 @@ static int hash_of_another_group(struct catalog_writer *w, const struct sample *
 	return plant_number(w, TABLE_BYHASH, key_hash((struct hash128){1, 3}, 1), s->group);
 }
 
-static int hash_of_old(struct catalog_writer *w, const struct sample *s)
+static int stale_hash(struct catalog_writer *w, const struct sample *s)
 {
 	return plant_number(w, TABLE_BYHASH, key_hash((struct hash128){1, 4}, 1), s->group);
 }
@@ -367,7 +367,7 @@ static int rank_lost(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_RANK, key_rank(2000, s->group));
 }
 
-static int rank_of_old(struct catalog_writer *w, const struct sample *s)
+static int stale_rank(struct catalog_writer *w, const struct sample *s)
 {
 	return plant_nothing(w, TABLE_RANK, key_rank(1000, s->group));
 }
@@ -391,12 +391,12 @@ static void test_faults_in_groups_are_detected(void **state)
 		{"of another hash", group_of_another_hash},
 		{"of another ordinal", group_of_another_ordinal},
 		{"a member is lost", member_lost},
-		{"a member does not know it", member_that_does_not_know},
+		{"a member does not know it", member_with_content_of_no_group},
 		{"a hash is lost", hash_lost},
 		{"a hash of another", hash_of_another_group},
-		{"a hash of old", hash_of_old},
+		{"a hash of old", stale_hash},
 		{"a rank is lost", rank_lost},
-		{"a rank of old", rank_of_old},
+		{"a rank of old", stale_rank},
 		{"a rank of a group of one", rank_of_a_group_of_one},
 	};
 

@@ -12,7 +12,7 @@ static int dir_without_record(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_DIR, key_number(s->dir));
 }
 
-static int dir_that_nothing_names(struct catalog_writer *w, const struct sample *s)
+static int dir_without_name(struct catalog_writer *w, const struct sample *s)
 {
 	struct dir_record dir = planted_dir(w, s->dir);
 
@@ -51,7 +51,7 @@ static int dir_with_two_names(struct catalog_writer *w, const struct sample *s)
 
 /* Plants two directories that contain each other. They agree with each other and with the
  * totals. */
-static int dirs_in_a_circle(struct catalog_writer *w, const struct sample *s)
+static int dirs_in_a_cycle(struct catalog_writer *w, const struct sample *s)
 {
 	uint64_t ids[] = {s->unused, s->unused + 1};
 
@@ -80,7 +80,7 @@ static int dir_error_of_another_kind(struct catalog_writer *w, const struct samp
 	return plant_number(w, TABLE_ERROR, key_pair(ERROR_DIR, s->bad_dir), EIO);
 }
 
-static int dir_error_of_old(struct catalog_writer *w, const struct sample *s)
+static int stale_dir_error(struct catalog_writer *w, const struct sample *s)
 {
 	w->totals.errors++;
 	assert_int_equal(plant_totals(w), 0);
@@ -103,14 +103,14 @@ static void test_faults_in_directories_are_detected(void **state)
 {
 	static const struct plant plants[] = {
 		{"without record", dir_without_record},
-		{"that nothing names", dir_that_nothing_names},
+		{"that nothing names", dir_without_name},
 		{"of another name", dir_of_another_name},
 		{"in another", dir_in_another},
 		{"with two names", dir_with_two_names},
-		{"in a circle", dirs_in_a_circle},
+		{"in a circle", dirs_in_a_cycle},
 		{"whose error is not noted", dir_error_not_noted},
 		{"with another error", dir_error_of_another_kind},
-		{"with an error of old", dir_error_of_old},
+		{"with an error of old", stale_dir_error},
 		{"that is not there, with an error", dir_error_of_none},
 		{"that cannot be decoded", dir_that_cannot_be_decoded},
 	};
@@ -185,7 +185,7 @@ static int name_in_another_place(struct catalog_writer *w, const struct sample *
 	return plant_entry(w, entry);
 }
 
-static int name_that_is_there_twice(struct catalog_writer *w, const struct sample *s)
+static int duplicate_name(struct catalog_writer *w, const struct sample *s)
 {
 	struct entry_record entry = planted_entry(w, s->root, "unknown");
 
@@ -284,7 +284,7 @@ static void test_faults_in_names_are_detected(void **state)
 		{"the other one is lost", other_name_lost},
 		{"a directory's is lost", name_of_dir_lost},
 		{"in another place", name_in_another_place},
-		{"there twice", name_that_is_there_twice},
+		{"there twice", duplicate_name},
 		{"without errno", name_without_errno},
 		{"a link is lost", link_lost},
 		{"a link without an id", link_without_id},

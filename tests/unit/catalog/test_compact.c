@@ -11,7 +11,7 @@
 #include "store/value.h"
 #include "twinfs/format.h"
 
-/* A number of records that the copy needs several transactions for. */
+/* Number of records. The copy of so many records takes several transactions. */
 #define MANY 120000
 
 struct copied {
@@ -50,7 +50,7 @@ static int copy(struct copied *c)
 	return r;
 }
 
-/* Moves the copy to a folder of its own and opens it. */
+/* Moves the copied index to a folder of its own and opens it there. */
 static void open_copy(struct copied *c)
 {
 	char folder[96], path[128];
@@ -111,7 +111,7 @@ static size_t assert_same_records(struct copied *c)
 	return count;
 }
 
-static void test_copy_holds_the_same_records(void **state)
+static void test_copy_has_the_same_records(void **state)
 {
 	struct copied *c = *state;
 	uint64_t files[2];
@@ -142,7 +142,7 @@ static int many_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-static void test_large_index_is_copied_completely_and_not_larger(void **state)
+static void test_copy_of_a_large_index_is_complete_and_no_larger(void **state)
 {
 	struct copied *c = *state;
 	struct stat before, after;
@@ -160,7 +160,7 @@ static void test_large_index_is_copied_completely_and_not_larger(void **state)
 	close_copy(c);
 }
 
-static void test_copy_replaces_an_earlier_one(void **state)
+static void test_copy_replaces_an_earlier_copy(void **state)
 {
 	struct copied *c = *state;
 	FILE *earlier = fopen(c->path, "we");
@@ -205,9 +205,9 @@ static void test_copy_into_a_folder_that_is_missing_fails(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_copy_holds_the_same_records),
-		CASE(test_large_index_is_copied_completely_and_not_larger),
-		CASE(test_copy_replaces_an_earlier_one),
+		CASE(test_copy_has_the_same_records),
+		CASE(test_copy_of_a_large_index_is_complete_and_no_larger),
+		CASE(test_copy_replaces_an_earlier_copy),
 		CASE(test_copy_that_cannot_be_written_leaves_no_file),
 		CASE(test_copy_into_a_folder_that_is_missing_fails),
 	};

@@ -29,7 +29,7 @@ static void add_files(struct fixture *f, struct many *m)
 	}
 }
 
-static void tell(struct many *m, size_t which, uint64_t prefix, uint64_t group)
+static void set_entry(struct many *m, size_t which, uint64_t prefix, uint64_t group)
 {
 	m->changes[m->count++] = (struct content_change){.file = m->files[which],
 							 .digest = m->digests[which],
@@ -69,7 +69,7 @@ static void test_many_files_get_their_contents_in_any_order(void **state)
 	for (size_t i = 0; i < FILES; i++) {
 		size_t which = i * 7 % FILES; /* 7 and FILES have no factor in common */
 
-		tell(&m, which, 77, which % 5 ? groups[which % GROUPS] : 0);
+		set_entry(&m, which, 77, which % 5 ? groups[which % GROUPS] : 0);
 	}
 	set_contents(f, &m);
 	for (size_t i = 0; i < FILES; i++) {
@@ -88,10 +88,10 @@ static void test_stale_contents_among_many_are_skipped(void **state)
 
 	add_files(f, &m);
 	add_groups(f, &m, groups);
-	m.digests[GROUPS]++; /* as if the file changed since */
-	tell(&m, GROUPS, 77, groups[0]);
-	tell(&m, GROUPS + 1, 77, groups[3] + 1000); /* no such group */
-	tell(&m, 2 * GROUPS, 77, groups[0]);
+	m.digests[GROUPS]++; /* as if the file changed after it was read */
+	set_entry(&m, GROUPS, 77, groups[0]);
+	set_entry(&m, GROUPS + 1, 77, groups[3] + 1000); /* no such group */
+	set_entry(&m, 2 * GROUPS, 77, groups[0]);
 	set_contents(f, &m);
 	assert_int_equal(content_of(f, m.files[GROUPS]).prefix, 0);
 	assert_int_equal(content_of(f, m.files[GROUPS + 1]).prefix, 0);
@@ -107,8 +107,8 @@ static void test_duplicate_file_is_counted_once(void **state)
 
 	add_files(f, &m);
 	add_groups(f, &m, groups);
-	tell(&m, GROUPS, 77, groups[0]);
-	tell(&m, GROUPS, 77, groups[0]);
+	set_entry(&m, GROUPS, 77, groups[0]);
+	set_entry(&m, GROUPS, 77, groups[0]);
 	set_contents(f, &m);
 	assert_int_equal(group_at(f, groups[0]).inodes, 2);
 }
@@ -125,8 +125,8 @@ static void test_files_that_change_groups_leave_the_old_ones(void **state)
 	equal[2] = m.files[2 * GROUPS];
 	from = add_group(f, (struct hash128){1, 1}, equal, 3);
 	to = add_group(f, (struct hash128){2, 2}, equal, 1);
-	tell(&m, GROUPS, 78, to);
-	tell(&m, 2 * GROUPS, 78, to);
+	set_entry(&m, GROUPS, 78, to);
+	set_entry(&m, 2 * GROUPS, 78, to);
 	set_contents(f, &m);
 	assert_int_equal(group_at(f, from).id, 0);
 	assert_int_equal(group_at(f, to).inodes, 3);

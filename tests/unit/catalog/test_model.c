@@ -200,7 +200,7 @@ static void random_move(struct play *p)
 
 	if (name == MODEL_NONE || dir == MODEL_NONE || p->m.names[name].kind != ENTRY_DIR ||
 	    p->m.dirs[dir].source != p->m.dirs[p->m.names[name].dir].source ||
-	    model_lies_in(&p->m, dir, p->m.names[name].child))
+	    model_is_in(&p->m, dir, p->m.names[name].child))
 		return;
 	(void)snprintf(text, sizeof(texts[0]), "%x", p->next_text++ * 7919 % 65521);
 	move_dir(p->f, p->m.dirs[p->m.names[name].child].id, p->m.dirs[dir].id, text);

@@ -69,7 +69,7 @@ static struct span opened(struct value *value, enum table table, struct key key)
 	return fields;
 }
 
-static void assert_dir_comes_back(const struct dir_record *dir)
+static void assert_dir_round_trip(const struct dir_record *dir)
 {
 	struct value value = encode_dir(dir);
 	struct dir_record got = {.id = dir->id};
@@ -90,15 +90,15 @@ static void test_directories_are_decoded(void **state)
 
 	(void)state;
 	memset(name, 0xff, sizeof(name));
-	assert_dir_comes_back(&(struct dir_record){.id = 1, .name = {"", 0}});
-	assert_dir_comes_back(&(struct dir_record){.id = UINT64_MAX,
+	assert_dir_round_trip(&(struct dir_record){.id = 1, .name = {"", 0}});
+	assert_dir_round_trip(&(struct dir_record){.id = UINT64_MAX,
 						   .parent = UINT64_MAX,
 						   .source = UINT32_MAX,
 						   .flags = UINT32_MAX,
 						   .error = INT32_MAX,
 						   .attributes = largest(),
 						   .name = {name, sizeof(name)}});
-	assert_dir_comes_back(&(struct dir_record){.id = 7,
+	assert_dir_round_trip(&(struct dir_record){.id = 7,
 						   .parent = 1,
 						   .attributes = most_negative(),
 						   .name = {"a\nb", 3}});
@@ -117,7 +117,7 @@ static void test_times_of_any_distance_are_decoded(void **state)
 		const struct timespec first = times[i / ARRAY_SIZE(times)];
 		const struct timespec other = times[i % ARRAY_SIZE(times)];
 
-		assert_dir_comes_back(&(struct dir_record){.id = 1,
+		assert_dir_round_trip(&(struct dir_record){.id = 1,
 							   .attributes = {.mtime = first,
 									  .ctime = other,
 									  .btime = first},
@@ -139,7 +139,7 @@ static void test_equal_times_are_shorter(void **state)
 	assert_int_equal(apart - equal, 4);
 }
 
-static void assert_file_comes_back(const struct file_record *file)
+static void assert_file_round_trip(const struct file_record *file)
 {
 	struct value value = encode_file(file);
 	struct file_record got = {.id = file->id};
@@ -157,8 +157,8 @@ static void assert_file_comes_back(const struct file_record *file)
 static void test_files_are_decoded(void **state)
 {
 	(void)state;
-	assert_file_comes_back(&(struct file_record){.id = 1});
-	assert_file_comes_back(&(struct file_record){.id = 2,
+	assert_file_round_trip(&(struct file_record){.id = 1});
+	assert_file_round_trip(&(struct file_record){.id = 2,
 						     .dir = UINT64_MAX,
 						     .cookie = UINT64_MAX,
 						     .names = UINT32_MAX,
@@ -166,7 +166,7 @@ static void test_files_are_decoded(void **state)
 						     .content_version = UINT32_MAX,
 						     .name = UINT64_MAX,
 						     .attributes = largest()});
-	assert_file_comes_back(&(struct file_record){.id = 3, .attributes = most_negative()});
+	assert_file_round_trip(&(struct file_record){.id = 3, .attributes = most_negative()});
 }
 
 static void test_places_are_decoded(void **state)
@@ -183,7 +183,7 @@ static void test_places_are_decoded(void **state)
 	}
 }
 
-static void assert_entry_comes_back(const struct entry_record *entry)
+static void assert_entry_round_trip(const struct entry_record *entry)
 {
 	struct value value = encode_entry(entry);
 	struct entry_record got = {.dir = entry->dir, .cookie = entry->cookie};
@@ -205,7 +205,7 @@ static void test_entries_are_decoded(void **state)
 		name[i] = (char)(i + 1);
 	for (uint32_t length = 1; length <= sizeof(name); length++) {
 		for (int kind = ENTRY_DIR; kind <= ENTRY_UNKNOWN; kind++)
-			assert_entry_comes_back(&(struct entry_record){
+			assert_entry_round_trip(&(struct entry_record){
 				.dir = UINT64_MAX >> length % 64,
 				.cookie = INT64_MAX,
 				.kind = (enum entry_kind)kind,

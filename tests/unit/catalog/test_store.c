@@ -82,8 +82,8 @@ struct readers {
 	_Atomic uint64_t snapshots, bad;
 };
 
-/* Checks that the count of files in one snapshot equals the totals. */
-static bool look(struct fixture *f, uint64_t *generation)
+/* Returns whether the files in one snapshot are as many as its totals have. */
+static bool snapshot_is_right(struct fixture *f, uint64_t *generation)
 {
 	struct catalog_reader *reader CLEANUP_READER = NULL;
 	struct catalog_scan *scan CLEANUP_SCAN = NULL;
@@ -110,7 +110,7 @@ static void *read_on(void *context)
 	uint64_t generation = 0;
 
 	while (!readers->end) {
-		if (!look(readers->fixture, &generation))
+		if (!snapshot_is_right(readers->fixture, &generation))
 			readers->bad++;
 		readers->snapshots++;
 	}
@@ -135,23 +135,23 @@ static void test_readers_see_whole_transactions_while_the_map_grows(void **state
 	audit_index(f->catalog);
 }
 
-#define CROWD 300
+#define READERS 300
 
-struct crowd {
+struct many_readers {
 	struct fixture *fixture;
 	pthread_barrier_t all_have_begun;
 	_Atomic unsigned int served, refused;
 };
 
-static void *read_in_crowd(void *context)
+static void *read_with_all(void *context)
 {
 	struct catalog_reader *reader = NULL;
-	struct crowd *crowd = context;
-	int r = catalog_read_begin(crowd->fixture->catalog, &reader);
+	struct many_readers *many_readers = context;
+	int r = catalog_read_begin(many_readers->fixture->catalog, &reader);
 
-	crowd->served += r == 0;
-	crowd->refused += r == -EAGAIN;
-	(void)pthread_barrier_wait(&crowd->all_have_begun);
+	many_readers->served += r == 0;
+	many_readers->refused += r == -EAGAIN;
+	(void)pthread_barrier_wait(&many_readers->all_have_begun);
 	if (r == 0)
 		catalog_read_end(reader);
 	return NULL;
@@ -159,18 +159,19 @@ static void *read_in_crowd(void *context)
 
 static void test_readers_beyond_the_limit_are_refused(void **state)
 {
-	struct crowd crowd = {.fixture = *state};
-	pthread_t threads[CROWD];
+	struct many_readers many_readers = {.fixture = *state};
+	pthread_t threads[READERS];
 
-	assert_int_equal(pthread_barrier_init(&crowd.all_have_begun, NULL, CROWD), 0);
-	for (size_t i = 0; i < CROWD; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, read_in_crowd, &crowd), 0);
-	for (size_t i = 0; i < CROWD; i++)
+	assert_int_equal(pthread_barrier_init(&many_readers.all_have_begun, NULL, READERS), 0);
+	for (size_t i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_with_all, &many_readers),
+				 0);
+	for (size_t i = 0; i < READERS; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(crowd.served + crowd.refused, CROWD);
-	assert_true(crowd.served > 100 && crowd.refused > 0);
-	assert_int_equal(pthread_barrier_destroy(&crowd.all_have_begun), 0);
-	audit_index(crowd.fixture->catalog);
+	assert_int_equal(many_readers.served + many_readers.refused, READERS);
+	assert_true(many_readers.served > 100 && many_readers.refused > 0);
+	assert_int_equal(pthread_barrier_destroy(&many_readers.all_have_begun), 0);
+	audit_index(many_readers.fixture->catalog);
 }
 
 static void *take_ids(void *context)

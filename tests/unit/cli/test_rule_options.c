@@ -155,7 +155,7 @@ static void test_paths_are_resolved(void **state)
 	folder_remove(places.folder);
 }
 
-static void check_refused(const char *given, int expected, const char *said)
+static void check_refused(const char *given, int expected, const char *message)
 {
 	static const char *const names[] = {"--protect", "--only"};
 
@@ -166,7 +166,7 @@ static void check_refused(const char *given, int expected, const char *said)
 		rule_settings_init(&settings);
 		(void)snprintf(option, sizeof(option), "%s=%s", names[i], given);
 		assert_int_equal(parse(&settings, option), expected);
-		assert_non_null(strstr(captured.text, said));
+		assert_non_null(strstr(captured.text, message));
 		assert_non_null(strstr(captured.text, given));
 		assert_non_null(strstr(captured.text, names[i]));
 	}

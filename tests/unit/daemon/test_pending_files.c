@@ -2,7 +2,8 @@
 #include "catalog/fixture.h"
 #include "daemon/pending_files.h"
 
-/* An index of files, whose names describe their state, and its pending files. */
+/* An index of files, and the pending files that were found in it. The name of each file describes
+ * its state. */
 struct play {
 	struct fixture *f;
 	struct pending_files pending;
@@ -20,8 +21,9 @@ static uint64_t id_of(const struct play *p, const char *name)
 	return id_at(p->f, p->f->roots[0], name);
 }
 
-/* Adds three files of 10 bytes: one is pending, one failed, and one cannot be read. A file of 20
- * bytes is the only file of its size, and failed. Of two files of 30 bytes, one was read. */
+/* Adds three files of 10 bytes: "waits" is pending, "failed" had an error that is retried, and
+ * "refused" had one that is not. Adds "alone", which failed and is the only file of 20 bytes. Adds
+ * two files of 30 bytes, of which "read" was compared. */
 static int play_setup(void **state)
 {
 	struct play *p = calloc(1, sizeof(*p));

@@ -3,9 +3,9 @@
 #include "daemon/source_roots.h"
 #include "ingest/tree.h"
 
-/* Checks the sources and the logged lines; said is "" if no line is expected. Returns the sources
+/* Checks the sources and the logged lines; expected is "" if no line is expected. Returns the sources
  * to walk. */
-static uint64_t check(const struct tree *t, const char *said)
+static uint64_t check(const struct tree *t, const char *expected)
 {
 	struct capture capture;
 	uint64_t walk;
@@ -13,8 +13,8 @@ static uint64_t check(const struct tree *t, const char *said)
 	capture_begin(&capture, STDERR_FILENO);
 	walk = source_roots_check(&t->sources, NULL);
 	(void)capture_end(&capture);
-	if (*said)
-		assert_non_null(strstr(capture.text, said));
+	if (*expected)
+		assert_non_null(strstr(capture.text, expected));
 	else
 		assert_string_equal(capture.text, "");
 	return walk;

@@ -8,14 +8,14 @@
 #include "ingest/sizes.h"
 #include "twinfs/format.h"
 
-/* Several batches: more than the queue can hold. */
+/* The threads put more changes than the queue of batches can hold. */
 #define THREADS 4
 #define DIRS 40
 #define NAMES 900
 
 static bool threads_refused;
 
-/* Takes the place of the one in base/. */
+/* Replaces the function of base/thread.c. */
 int thread_start(pthread_t *thread, void *(*run)(void *context), void *context)
 {
 	return threads_refused ? -EAGAIN : -pthread_create(thread, NULL, run, context);
@@ -76,7 +76,7 @@ static int put_from_threads(struct fixture *f, struct batch_writer *writer)
 	return result;
 }
 
-/* The files of a full batch are not listed by size. */
+/* Lists the files by size, which a full batch does not, and checks the index. */
 static void audit_walked(const struct fixture *f)
 {
 	assert_int_not_equal(totals_of(f).unlisted, 0);
@@ -150,7 +150,7 @@ static void test_nothing_is_committed_if_the_thread_does_not_start(void **state)
 	threads_refused = true;
 	(void)put_all(&putter);
 	assert_int_equal(putter.result, -EAGAIN);
-	/* other threads, which had begun, end too */
+	/* the threads that were started before end, too */
 	for (unsigned int i = 0; i < 4 * DIRS; i++)
 		assert_int_equal(put_dir(&putter, DIRS + i), -EAGAIN);
 	assert_int_equal(batch_writer_finish(putter.writer), -EAGAIN);

@@ -8,22 +8,23 @@
 struct play {
 	struct tree *t;
 	struct ingest_hooks hooks;
-	_Atomic uint64_t suspected; /* the file that was reported last */
-	uint64_t unsure_size; /* a file of this size returned during the comparison */
+	_Atomic uint64_t reported; /* the file that was last reported to the follower */
+	uint64_t
+		returned_size; /* the follower reports that a file of this size returned during the comparison */
 };
 
 static void recheck_file(void *context, uint64_t file)
 {
 	struct play *p = context;
 
-	atomic_store(&p->suspected, file);
+	atomic_store(&p->reported, file);
 }
 
 static bool has_new_rival(void *context, uint64_t size)
 {
 	const struct play *p = context;
 
-	return size == p->unsure_size;
+	return size == p->returned_size;
 }
 
 static uint64_t id_of(const struct play *p, const char *path)
@@ -129,7 +130,7 @@ static void test_file_that_differs_from_the_index_is_reported(void **state)
 
 	write_content(p->t, "b", 70, 0);
 	compare(p, &one_size);
-	assert_int_equal(p->suspected, id_of(p, "b"));
+	assert_int_equal(p->reported, id_of(p, "b"));
 	assert_int_equal(file_at(&p->t->index, id_of(p, "b")).attributes.size, 100);
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
 }
@@ -139,15 +140,15 @@ static void test_size_of_a_returned_file_is_compared_later(void **state)
 {
 	struct play *p = *state;
 
-	p->unsure_size = size;
+	p->returned_size = size;
 	compare(p, &one_size);
 	assert_int_equal(content_of(&p->t->index, id_of(p, "a")).prefix, 0);
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
-	p->unsure_size = 0;
+	p->returned_size = 0;
 	compare(p, &one_size);
 	assert_true(are_grouped(p->t, "a", "b"));
 	/* a file that equals a group joins the group in any case */
-	p->unsure_size = size;
+	p->returned_size = size;
 	write_content(p->t, "g", size, 0);
 	name_all(p);
 	compare(p, &one_size);

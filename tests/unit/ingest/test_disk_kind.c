@@ -75,7 +75,7 @@ static int teardown(void **state)
 }
 
 /* Sets an attribute of the device of the folder; name is relative to /sys/dev/block/NUMBER. */
-static void say(struct play *p, const char *name, const char *text)
+static void set_attribute(struct play *p, const char *name, const char *text)
 {
 	char path[200];
 
@@ -104,9 +104,9 @@ static void test_disk_has_the_kind_of_its_queue(void **state)
 
 	if (!has_device(p))
 		skip();
-	say(p, "queue/rotational", "1\n");
+	set_attribute(p, "queue/rotational", "1\n");
 	assert_int_equal(kind(p), DISK_ROTATING);
-	say(p, "queue/rotational", "0\n");
+	set_attribute(p, "queue/rotational", "0\n");
 	assert_int_equal(kind(p), DISK_SOLID);
 }
 
@@ -123,7 +123,7 @@ static void test_partition_has_the_kind_of_its_disk(void **state)
 		skip();
 	write_file(disk, "1\n");
 	write_file(part, "1\n");
-	say(p, "../placeholder", "");
+	set_attribute(p, "../placeholder", "");
 	assert_int_equal(rmdir(link), 0);
 	assert_int_equal(symlink(target, link), 0);
 	assert_int_equal(kind(p), DISK_ROTATING);
@@ -143,8 +143,8 @@ static void test_loop_device_over_an_unknown_file_is_unknown(void **state)
 
 	if (!has_device(p))
 		skip();
-	say(p, "queue/rotational", "0\n");
-	say(p, "loop/backing_file", "/proc/self/stat\n");
+	set_attribute(p, "queue/rotational", "0\n");
+	set_attribute(p, "loop/backing_file", "/proc/self/stat\n");
 	write_file(p->mountinfo, "");
 	assert_int_equal(kind(p), DISK_UNKNOWN);
 }
@@ -155,8 +155,8 @@ static void test_loop_device_over_a_removed_file_has_the_kind_of_its_queue(void 
 
 	if (!has_device(p))
 		skip();
-	say(p, "queue/rotational", "0\n");
-	say(p, "loop/backing_file", "/nowhere/image (deleted)\n");
+	set_attribute(p, "queue/rotational", "0\n");
+	set_attribute(p, "loop/backing_file", "/nowhere/image (deleted)\n");
 	assert_int_equal(kind(p), DISK_SOLID);
 }
 
@@ -184,7 +184,7 @@ static void test_file_system_without_a_device_has_the_kind_of_its_mount_source(v
 
 	if (!has_device(p))
 		skip();
-	say(p, "queue/rotational", "1\n");
+	set_attribute(p, "queue/rotational", "1\n");
 	assert_int_equal(kind_of_mount(p, below), DISK_ROTATING);
 	assert_int_equal(kind_of_mount(p, "proc proc rw"), DISK_UNKNOWN);
 	assert_int_equal(kind_of_mount(p, "nfs4 server:/export rw"), DISK_UNKNOWN);
@@ -202,7 +202,7 @@ static void test_overlay_has_the_kind_of_its_layers(void **state)
 
 	if (!has_device(p))
 		skip();
-	say(p, "queue/rotational", "1\n");
+	set_attribute(p, "queue/rotational", "1\n");
 	write_file(layer, "");
 	assert_int_equal(kind_of_mount(p, upper), DISK_ROTATING);
 	assert_int_equal(kind_of_mount(p, lower), DISK_ROTATING);

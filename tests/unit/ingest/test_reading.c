@@ -19,7 +19,7 @@ struct play {
 	struct reading reading;
 };
 
-/* A file "dir/a" that is in the index as it is on disk. */
+/* Makes the equal files "dir/a" and "b" and scans them. */
 static int setup_play(void **state)
 {
 	struct play *p = calloc(1, sizeof(*p));
@@ -60,14 +60,14 @@ static struct file_record record_of(struct play *p)
 	return file;
 }
 
-static int open_it(struct play *p, bool hold)
+static int open_file(struct play *p, bool hold)
 {
 	struct file_record file = record_of(p);
 
 	return reading_open(&p->reading, &p->opener, p->reader, &file, hold);
 }
 
-static int close_it(struct play *p)
+static int close_file(struct play *p)
 {
 	return reading_close(&p->reading, p->t->index.catalog);
 }
@@ -83,11 +83,11 @@ static void test_quiet_file_is_read(void **state)
 	char text[16] = "";
 
 	for (int hold = 0; hold < 2; hold++) {
-		assert_int_equal(open_it(p, hold), 0);
+		assert_int_equal(open_file(p, hold), 0);
 		assert_int_equal(p->reading.leased, hold);
 		assert_int_equal(read_fully_at(p->reading.fd, text, sizeof(text), 0), 7);
 		assert_string_equal(text, "content");
-		assert_int_equal(close_it(p), 0);
+		assert_int_equal(close_file(p), 0);
 		assert_int_equal(p->reading.fd, -1);
 	}
 }
@@ -97,11 +97,11 @@ static void test_file_open_for_writing_is_busy(void **state)
 	struct play *p = *state;
 	int writer = open_writer(p);
 
-	assert_int_equal(open_it(p, false), READING_BUSY);
+	assert_int_equal(open_file(p, false), READING_BUSY);
 	assert_int_equal(p->reading.fd, -1);
 	close(writer);
-	assert_int_equal(open_it(p, false), 0);
-	assert_int_equal(close_it(p), 0);
+	assert_int_equal(open_file(p, false), 0);
+	assert_int_equal(close_file(p), 0);
 }
 
 static void test_file_mapped_for_writing_is_busy(void **state)
@@ -112,9 +112,9 @@ static void test_file_mapped_for_writing_is_busy(void **state)
 
 	assert_true(map != MAP_FAILED);
 	close(fd);
-	assert_int_equal(open_it(p, false), READING_BUSY);
+	assert_int_equal(open_file(p, false), READING_BUSY);
 	assert_int_equal(munmap(map, 4096), 0);
-	assert_int_equal(open_it(p, false), 0);
+	assert_int_equal(open_file(p, false), 0);
 	reading_abandon(&p->reading);
 }
 
@@ -123,10 +123,10 @@ static void test_writer_that_opens_during_the_read_is_detected(void **state)
 	struct play *p = *state;
 	int writer;
 
-	assert_int_equal(open_it(p, false), 0);
+	assert_int_equal(open_file(p, false), 0);
 	writer = open_writer(p);
 	assert_true(writer >= 0);
-	assert_int_equal(close_it(p), READING_BUSY);
+	assert_int_equal(close_file(p), READING_BUSY);
 	close(writer);
 }
 
@@ -134,19 +134,19 @@ static void test_writer_that_closed_again_is_detected_by_its_change(void **state
 {
 	struct play *p = *state;
 
-	assert_int_equal(open_it(p, false), 0);
+	assert_int_equal(open_file(p, false), 0);
 	write_text(p->t, "dir/a", "CONTENT");
-	assert_int_equal(close_it(p), READING_CHANGED);
+	assert_int_equal(close_file(p), READING_CHANGED);
 }
 
 static void test_held_lease_blocks_writers_and_detects_them(void **state)
 {
 	struct play *p = *state;
 
-	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(open_file(p, true), 0);
 	assert_int_equal(open_writer(p), -1);
 	assert_int_equal(errno, EWOULDBLOCK);
-	assert_int_equal(close_it(p), READING_BUSY);
+	assert_int_equal(close_file(p), READING_BUSY);
 }
 
 static void test_changed_file_has_its_new_attributes(void **state)
@@ -155,27 +155,27 @@ static void test_changed_file_has_its_new_attributes(void **state)
 	struct stat st;
 
 	write_text(p->t, "dir/a", "another length");
-	assert_int_equal(open_it(p, false), READING_CHANGED);
+	assert_int_equal(open_file(p, false), READING_CHANGED);
 	assert_int_equal(p->reading.fd, -1);
 	assert_int_equal(p->reading.attributes.size, 14);
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	assert_int_equal(fstatat(p->t->fd, "dir/a", &st, 0), 0);
-	assert_int_equal(open_it(p, false), READING_CHANGED);
+	assert_int_equal(open_file(p, false), READING_CHANGED);
 	assert_true(p->reading.attributes.ctime.tv_nsec == st.st_ctim.tv_nsec);
 }
 
-/* While the lease is held, one check at the end suffices. */
+/* With a lease, the attributes are checked at the end of the read only. */
 static void test_file_that_changed_before_its_lease_is_refused(void **state)
 {
 	struct play *p = *state;
 
 	write_text(p->t, "dir/a", "CONTENT");
-	assert_int_equal(open_it(p, true), 0);
-	assert_int_equal(close_it(p), READING_CHANGED);
+	assert_int_equal(open_file(p, true), 0);
+	assert_int_equal(close_file(p), READING_CHANGED);
 	assert_int_equal(p->reading.attributes.size, 7);
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
-	assert_int_equal(open_it(p, true), 0);
-	assert_int_equal(close_it(p), READING_CHANGED);
+	assert_int_equal(open_file(p, true), 0);
+	assert_int_equal(close_file(p), READING_CHANGED);
 	assert_int_equal(p->reading.attributes.mode & 0777, 0600);
 }
 
@@ -183,9 +183,9 @@ static void test_attributes_that_change_under_the_lease_are_detected(void **stat
 {
 	struct play *p = *state;
 
-	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(open_file(p, true), 0);
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
-	assert_int_equal(close_it(p), READING_CHANGED);
+	assert_int_equal(close_file(p), READING_CHANGED);
 }
 
 static void make_socket(struct play *p)
@@ -198,31 +198,31 @@ static void make_socket(struct play *p)
 	close(fd);
 }
 
-/* The name is now a file of another kind. The reader does not keep such a file open and does not
- * wait for it. */
+/* The name leads to another file, or to something that is no file. It is not left open, and a FIFO
+ * or socket is not waited for. */
 static void test_name_of_another_kind_is_missing(void **state)
 {
 	struct play *p = *state;
 
 	assert_int_equal(renameat(p->t->fd, "dir/a", p->t->fd, "moved"), 0);
-	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(open_file(p, true), READING_GONE);
 	assert_int_equal(symlinkat("../moved", p->t->fd, "dir/a"), 0);
-	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(open_file(p, true), READING_GONE);
 	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
 	assert_int_equal(mkfifoat(p->t->fd, "dir/a", 0600), 0);
-	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(open_file(p, true), READING_GONE);
 	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
 	make_dir(p->t, "dir/a");
-	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(open_file(p, true), READING_GONE);
 	assert_int_equal(unlinkat(p->t->fd, "dir/a", AT_REMOVEDIR), 0);
 	make_socket(p);
-	assert_int_equal(open_it(p, true), READING_GONE);
+	assert_int_equal(open_file(p, true), READING_GONE);
 	assert_int_equal(unlinkat(p->t->fd, "dir/a", 0), 0);
 	write_text(p->t, "dir/a", "content"); /* equal bytes, but another file */
-	assert_int_equal(open_it(p, false), READING_GONE);
+	assert_int_equal(open_file(p, false), READING_GONE);
 	assert_int_equal(p->reading.fd, -1);
-	assert_int_equal(open_it(p, true), 0);
-	assert_int_equal(close_it(p), READING_GONE);
+	assert_int_equal(open_file(p, true), 0);
+	assert_int_equal(close_file(p), READING_GONE);
 	assert_int_equal(p->reading.fd, -1);
 }
 
@@ -231,12 +231,12 @@ static void test_file_in_a_replaced_directory_is_missing(void **state)
 	struct play *p = *state;
 
 	assert_int_equal(renameat(p->t->fd, "dir", p->t->fd, "moved"), 0);
-	assert_int_equal(open_it(p, false), READING_GONE);
+	assert_int_equal(open_file(p, false), READING_GONE);
 	assert_int_equal(symlinkat("moved", p->t->fd, "dir"), 0);
-	assert_int_equal(open_it(p, false), READING_GONE);
+	assert_int_equal(open_file(p, false), READING_GONE);
 	assert_int_equal(unlinkat(p->t->fd, "dir", 0), 0);
 	write_text(p->t, "dir", "");
-	assert_int_equal(open_it(p, false), READING_GONE);
+	assert_int_equal(open_file(p, false), READING_GONE);
 }
 
 static int64_t change_age_ns(const struct play *p)
@@ -253,7 +253,7 @@ static void test_file_that_changed_a_moment_ago_must_wait(void **state)
 	struct play *p = *state;
 
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
-	assert_int_equal(open_it(p, false), READING_CHANGED);
+	assert_int_equal(open_file(p, false), READING_CHANGED);
 	assert_true(change_age_ns(p) >= 20000000);
 }
 
@@ -266,8 +266,8 @@ static void test_file_indexed_a_moment_ago_must_wait(void **state)
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	scan(p->t);
 	p->reader = fixture_read(&p->t->index);
-	assert_int_equal(open_it(p, true), 0);
-	assert_int_equal(close_it(p), 0);
+	assert_int_equal(open_file(p, true), 0);
+	assert_int_equal(close_file(p), 0);
 	assert_true(change_age_ns(p) >= 20000000);
 }
 
@@ -318,14 +318,14 @@ static void test_without_a_lease_a_writer_is_detected_by_its_change(void **state
 
 	give_away(p);
 	for (int hold = 0; hold < 2; hold++) {
-		assert_int_equal(open_it(p, hold), 0);
+		assert_int_equal(open_file(p, hold), 0);
 		assert_true(p->reading.lease_refused && !p->reading.leased);
-		assert_int_equal(close_it(p), 0);
+		assert_int_equal(close_file(p), 0);
 	}
-	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(open_file(p, true), 0);
 	write_text(p->t, "dir/a", "CONTENT");
-	assert_int_equal(close_it(p), READING_CHANGED);
-	assert_int_equal(open_it(p, true), READING_CHANGED);
+	assert_int_equal(close_file(p), READING_CHANGED);
+	assert_int_equal(open_file(p, true), READING_CHANGED);
 }
 
 static void test_without_a_lease_a_file_that_changed_a_moment_ago_must_wait(void **state)
@@ -335,23 +335,23 @@ static void test_without_a_lease_a_file_that_changed_a_moment_ago_must_wait(void
 	give_away(p);
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0604, 0), 0);
 	scan_again(p);
-	assert_int_equal(open_it(p, true), 0);
+	assert_int_equal(open_file(p, true), 0);
 	assert_true(change_age_ns(p) >= 20000000);
 	reading_abandon(&p->reading);
 }
 
 static void assert_guarded_for_longer(struct play *p, enum filesystem_kind kind)
 {
-	assert_int_equal(open_it(p, false), 0);
+	assert_int_equal(open_file(p, false), 0);
 	reading_abandon(&p->reading);
 	p->opener.kind = kind; /* takes effect because the directory is still open */
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	scan_again(p);
 	for (int hold = 0; hold < 2; hold++) {
-		while (open_it(p, hold) == READING_BUSY)
+		while (open_file(p, hold) == READING_BUSY)
 			(void)poll(NULL, 0, 10);
 		assert_true(change_age_ns(p) >= 2000000000);
-		assert_int_equal(close_it(p), 0);
+		assert_int_equal(close_file(p), 0);
 	}
 }
 

@@ -25,7 +25,8 @@ static void test_moved_directory_has_the_same_id(void **state)
 	assert_int_equal(id_of(p, "other/sub"), sub);
 	assert_int_equal(id_of(p, "other/sub/file"), file);
 	assert_int_equal(count_calls(p, CALL_IDENTIFY), 1);
-	assert_int_equal(count_calls(p, CALL_ENTER), 0); /* the index has the names in it */
+	assert_int_equal(count_calls(p, CALL_ENTER),
+			 0); /* the index already has the names in the directory */
 	assert_int_equal(count_calls(p, CALL_ADD_RECHECK), 0);
 }
 
@@ -38,7 +39,8 @@ static void test_moved_directory_disappears_from_its_old_name(void **state)
 	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(id_of(p, "b"), id);
 	assert_int_equal(id_of(p, "a"), 0);
-	recheck_name(p, root_of(p), "a", EVENT_MOVED_HERE); /* then the old name is rechecked */
+	recheck_name(p, root_of(p), "a",
+		     EVENT_MOVED_HERE); /* the recheck of the old name comes later */
 	assert_int_equal(id_of(p, "b"), id);
 	assert_true(id_of(p, "b/file") != 0);
 }

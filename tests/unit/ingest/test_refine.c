@@ -277,8 +277,8 @@ static void test_random_sets_are_split_as_by_comparing_each_byte(void **state)
 	}
 }
 
-/* A random number of files that one round of parts can reduce to a lock-step. */
-static size_t crowd_size(size_t capacity)
+/* Returns a random number above capacity, up to its square: one round of parts suffices for it. */
+static size_t random_file_count(size_t capacity)
 {
 	return capacity + 1 + (size_t)random() % (capacity * capacity - capacity);
 }
@@ -289,7 +289,7 @@ static void test_many_files_are_split_as_by_comparing_each_byte(void **state)
 	srandom(2);
 	for (int i = 0; i < 300; i++) {
 		size_t capacity = 2 + (size_t)random() % 7;
-		struct play *p = play_new(crowd_size(capacity), (size_t)random() % 20000,
+		struct play *p = play_new(random_file_count(capacity), (size_t)random() % 20000,
 					  capacity * 4 * KIB);
 
 		fill_random(p, 1 + (size_t)random() % 20);
@@ -518,7 +518,7 @@ static void test_file_that_fails_among_many_affects_only_its_equals(void **state
 	(void)state;
 	srandom(8);
 	for (int i = 0; i < 20; i++) {
-		struct play *p = play_new(crowd_size(3), 9000, 12 * KIB);
+		struct play *p = play_new(random_file_count(3), 9000, 12 * KIB);
 
 		fill_random(p, 1 + (size_t)random() % 4);
 		fail_everywhere(p, 4);

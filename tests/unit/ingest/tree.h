@@ -20,7 +20,7 @@ struct tree {
 	struct sources sources;
 	struct ingest_settings settings;
 	struct ingest_result result; /* of the last scan */
-	uint64_t candidates; /* number of files with the size of another file, in the last scan */
+	uint64_t candidates; /* of the last scan: number of files with the size of another file */
 	int fd; /* the source */
 };
 

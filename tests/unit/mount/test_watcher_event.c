@@ -43,7 +43,7 @@ static void test_name_that_leads_out_of_the_folder_is_refused(void **state)
 	assert_memory_equal(&before.st_ctim, &now.st_ctim, sizeof(now.st_ctim));
 	assert_int_equal(fstat(folder->fd, &now), 0);
 	assert_memory_equal(&parent.st_ctim, &now.st_ctim, sizeof(now.st_ctim));
-	assert_true(is_there(folder->fd, "in/sub/outside"));
+	assert_true(exists_at(folder->fd, "in/sub/outside"));
 }
 
 int main(void)

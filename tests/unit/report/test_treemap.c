@@ -18,7 +18,7 @@ static bool overlap(const struct treemap_box *a, const struct treemap_box *b)
 	       a->y + a->height > b->y + NOTHING && b->y + b->height > a->y + NOTHING;
 }
 
-static bool lies_within(const struct treemap_box *box, const struct treemap_box *area)
+static bool is_within(const struct treemap_box *box, const struct treemap_box *area)
 {
 	return box->x >= area->x - NOTHING && box->y >= area->y - NOTHING &&
 	       box->x + box->width <= area->x + area->width + NOTHING &&
@@ -41,7 +41,7 @@ static void check_boxes(const uint64_t *sizes, size_t count, const struct treema
 
 		assert_true(fabs(boxes[i].width * boxes[i].height - wanted) <
 			    NOTHING * (1 + wanted));
-		assert_true(lies_within(&boxes[i], area));
+		assert_true(is_within(&boxes[i], area));
 		for (size_t j = 0; j < i; j++)
 			assert_false(overlap(&boxes[i], &boxes[j]));
 	}
@@ -109,7 +109,7 @@ static void test_extremely_different_sizes_have_boxes(void **state)
 	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
 		assert_true(isfinite(boxes[i].width) && isfinite(boxes[i].height));
 		assert_true(boxes[i].width >= 0 && boxes[i].height >= 0);
-		assert_true(lies_within(&boxes[i], &whole));
+		assert_true(is_within(&boxes[i], &whole));
 	}
 }
 

@@ -26,7 +26,7 @@ static uint32_t only_events(const struct event_set *set)
 }
 
 /* The events of all entries. */
-static uint32_t whys(const struct event_set *set)
+static uint32_t all_events(const struct event_set *set)
 {
 	const struct name_events **list AUTO_FREE = NULL;
 	uint32_t events = 0;
@@ -121,7 +121,7 @@ static void test_name_created_in_an_earlier_set_and_moved_here_is_replaced(void 
 	note(&set, 1, "b", EVENT_MOVED_HERE);
 	note(&set, 1, "c", EVENT_MOVED_HERE);
 	event_set_note_replaced(&set, &earlier);
-	assert_int_equal(whys(&set), EVENT_MOVED_HERE);
+	assert_int_equal(all_events(&set), EVENT_MOVED_HERE);
 	event_set_reset(&set);
 	note(&set, 1, "a", EVENT_REMOVED);
 	event_set_note_replaced(&set, &earlier);

@@ -30,7 +30,7 @@ struct bench {
 	const struct name_events **list;
 	size_t count;
 	sem_t woken;
-	atomic_bool holds_up; /* whether on_wake stops the drain thread */
+	atomic_bool holds_up; /* on_wake stops the drain thread */
 	sem_t held_up; /* posted when the drain thread has stopped */
 	sem_t may_go_on;
 };

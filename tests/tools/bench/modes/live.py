@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How fast a mounted view follows its source, and the costs for a writer.
+"""Measures how fast a mounted view follows its source, and what this costs a writer.
 
 latency    from close(2) of a new copy until its name is found in dups/: median and 99th percentile.
            A file is compared 100 ms after it was closed (the debounce time); the figures are
@@ -62,7 +62,7 @@ def write(path, data, flags):
 
 
 def wait_for(path, begun):
-    """Wait until the path exists; returns the milliseconds since `begun`."""
+    """Waits until the path exists; returns the milliseconds since `begun`."""
     while not os.path.lexists(path):
         if time.monotonic() - begun > GIVE_UP_SECONDS:
             raise Failure(f"{path} did not appear within {GIVE_UP_SECONDS} s")
@@ -101,7 +101,7 @@ def folders_of(root, count):
 
 
 def write_many(root, count, keep=False):
-    """Seconds that one writer takes to create, rewrite and remove this many files."""
+    """Creates, rewrites and removes this many files; returns the seconds that this took."""
     folders = folders_of(root, count)
     begun = time.monotonic()
     paths = [os.path.join(folders[number // FOLDER_FILES], f"{number:06}")
@@ -129,7 +129,7 @@ class Writer:
         return write_many(self.source, self.count, keep)
 
     def run_watched(self):
-        """Returns the footprint of the daemon before and after."""
+        """Runs the writer beside a daemon; returns the footprint of the daemon before and after."""
         with View(self.bench.twinfs, [self.source]) as view:
             before = view.footprint()
             self.watched.append(self.run())
@@ -143,7 +143,7 @@ class Writer:
             self.read.append(self.run())
 
     def check(self):
-        """Compare the view with jdupes after the writer has ended."""
+        """Compares the view with the result of jdupes after the writer has ended."""
         with View(self.bench.twinfs, [self.source]) as view:
             self.run(keep=True)
             view.sync()

@@ -60,7 +60,7 @@ def again(bench, sources):
 
 
 def mount(bench, data, sources):
-    """The time until the view answers. It answers when all names are known."""
+    """Measures the time until the view answers, which it does when all names are known."""
     folder = bench.machine.fresh("view")
     walk = bench.floor.walk(sources)
     command = bench.twinfs.mount(sources, folder)
@@ -76,7 +76,7 @@ def mount(bench, data, sources):
 
 
 def rescan_changed(bench, data, sources, remembering):
-    """The last byte of one file in a hundred is changed before each round."""
+    """Measures rescans. Before each round, changes the last byte of one file in a hundred."""
     paths = [[entry.path for folder in sorted(os.scandir(source), key=lambda one: one.name)
               for entry in sorted(os.scandir(folder), key=lambda one: one.name)]
              for source in sources]

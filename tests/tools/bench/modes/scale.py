@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How time, memory and the index grow with the number of files."""
+"""Measures how time, memory and the index grow with the number of files."""
 import time
 
 from bench import agreement
@@ -40,7 +40,7 @@ def run(bench):
 
 
 def check_index(bench, data, found, count):
-    """The size of the index, and whether it has all files and the known number of groups."""
+    """Reports the size of the index. Checks that it has all files and the known number of groups."""
     tree, sources = found
     since = time.time()
     bench.report.figure("index on disk", data, bench.twinfs.index_bytes() / count, "bytes a file")

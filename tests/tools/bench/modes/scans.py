@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""First scans of each data set by twinfs and its peers, and the floor under them."""
+"""First scans of each data set by twinfs and its peers, beside the floor."""
 import statistics
 import time
 
@@ -36,7 +36,7 @@ def cold(bench):
 
 
 def scan_cold(bench, mode, data, sources, forget):
-    """Caches are emptied by `forget` before each run; adds rows of this mode."""
+    """Measures with `forget`, which empties the caches, before each run; adds rows of this mode."""
     since = time.time()
     tree = Tree(sources)
     summaries = Rounds(bench.machine, mode, data, forget).run(

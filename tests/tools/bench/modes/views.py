@@ -68,7 +68,7 @@ def bind(machine, source):
 
 
 def ratios(bench, mode, data, summaries):
-    """Print the programs; returns the ratio of each to native."""
+    """Prints the programs; returns the ratio of the time of each to that on the source."""
     native = named(summaries, "native")
     bench.report.compare(summaries, native)
     return {one.name: one.wall / native.wall for one in summaries if finished(one)}
@@ -81,7 +81,7 @@ def take(bench, mode, data, contenders, before=lambda: None):
 
 
 def find(bench, data, found):
-    """The time for each name, because a view has fewer or more names than its source."""
+    """Measures the time for each name, because a view has fewer or more names than its source."""
     contenders, names = [], {}
     for subject in found:
         contender = Contender(subject.name, ["find", subject.path])
@@ -112,7 +112,7 @@ def label(subject, text):
 
 
 def tar(bench, found):
-    """Writes to a pipe, as tar does not read files if it writes to /dev/null."""
+    """Measures tar, which writes to a pipe: to /dev/null it would not read files."""
     command = ["sh", "-c", 'tar -cf - -C "$0" . | cat >/dev/null']
     ratio = take(bench, "tar", "uniques",
                  [Contender(subject.name, [*command, subject.path]) for subject in found])
@@ -122,7 +122,7 @@ def tar(bench, found):
 
 
 def rsync(bench, found):
-    """The first run copies; later runs find nothing to copy."""
+    """Measures rsync: the first run copies, later runs find nothing to copy."""
     def command(subject, target):
         return Contender(subject.name, ["rsync", "-a", f"{subject.path}/", target])
     copies = {subject.name: bench.machine.fresh(f"copy of {subject.name}") for subject in found}
@@ -142,14 +142,15 @@ def rsync(bench, found):
 
 
 def forget_pages(path):
-    """Drop the cached pages of a file of a view; the cached pages of its source stay."""
+    """Drops the cached pages of a file of a view; the cached pages of its source stay."""
     handle = os.open(path, os.O_RDONLY)
     os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
     os.close(handle)
 
 
 def read(bench, found):
-    """Pages of the source are cached. Pages of the view are first not cached, then all cached."""
+    """Measures reads with the pages of the source cached, first without cached pages of the view and
+    then with all of them."""
     contenders = []
     for subject in found:
         path = subject.path / "file"
