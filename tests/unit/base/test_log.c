@@ -15,8 +15,8 @@
 
 static struct capture captured;
 
-/* Returns what write_lines() writes to stderr. It runs in a child: level, destination and whether stderr
- * is the journal are fixed for the life of a process. */
+/* Returns what write_lines() writes to stderr. Runs it in a child, because a process cannot change
+ * back its level, its destination, or whether its stderr is the journal. */
 static const char *lines_of(void (*write_lines)(void))
 {
 	pid_t child;

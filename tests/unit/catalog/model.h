@@ -226,8 +226,8 @@ static inline void model_path(const struct model *m, const struct model_name *na
 	}
 }
 
-/* Writes the least text "source first-seen path" of the inode's names. The inode with the least text
- * of its group is the kept copy. */
+/* Writes the least text "source first-seen path" of the inode's names. Of a group, the inode with
+ * the least text is the kept copy. */
 static inline void model_claim(const struct model *m, int inode, char *least)
 {
 	char path[512], claim[MODEL_CLAIM_BYTES];

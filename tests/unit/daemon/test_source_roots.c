@@ -3,8 +3,8 @@
 #include "daemon/source_roots.h"
 #include "ingest/tree.h"
 
-/* Checks the sources and the logged lines; expected is "" if no line is expected. Returns the sources
- * to walk. */
+/* Checks the sources and the logged line; expected "": no line is logged. Returns the sources to
+ * walk. */
 static uint64_t check(const struct tree *t, const char *expected)
 {
 	struct capture capture;
