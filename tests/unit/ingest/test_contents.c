@@ -9,8 +9,8 @@ struct play {
 	struct tree *t;
 	struct ingest_hooks hooks;
 	_Atomic uint64_t reported; /* the file that was last reported to the follower */
-	uint64_t
-		returned_size; /* the follower reports that a file of this size returned during the comparison */
+	/* the follower reports that a file of this size returned during the comparison */
+	uint64_t returned_size;
 };
 
 static void recheck_file(void *context, uint64_t file)
