@@ -475,6 +475,11 @@ class View:
     def errors(self):
         return [json.loads(line) for line in self.read("errors").splitlines()]
 
+    def count_read_calls(self):
+        """The number of reading system calls that the daemon has made."""
+        with open(f"/proc/{self.pid}/io", encoding="ascii") as file:
+            return int(dict(line.split(":") for line in file)["syscr"])
+
     def wrong_bytes(self, source, failed):
         """The readable files with wrong bytes: in dups/, their hash is not that of their folder; in
         uniques/, they differ from the source. Appends errors to `failed`."""

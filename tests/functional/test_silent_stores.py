@@ -15,7 +15,7 @@ import pytest
 import trees
 from disks import disk
 from program import has_open, until
-from test_gate import open_fails
+from test_gate import in_dups, open_fails
 
 DATA = trees.content("silent", 50_000)
 CALLS = re.compile(r"pread64|F_SETLEASE, F_RDLCK|statx")
@@ -82,11 +82,6 @@ def on_tmpfs(root_only, tmp_path):
         yield base
 
 
-def copy_of(view, name):
-    [folder] = view.dups.iterdir()
-    return folder / name
-
-
 def is_stale(read, *arguments):
     with pytest.raises(OSError) as raised:
         read(*arguments)
@@ -108,7 +103,7 @@ def store_without_a_trace(mapping, path, at=0):
 def test_copy_mapped_for_writing_is_refused_until_it_is_closed(twinfs, on_tmpfs):
     trees.fill(on_tmpfs, {b"a": DATA, b"b": DATA, b"c": DATA})
     with twinfs.mounted(on_tmpfs) as view:
-        path = copy_of(view, "b")
+        path = in_dups(view, "b")
         early = os.open(path, os.O_RDONLY)  # before there is a writer
         mapping = Mapping(on_tmpfs / "b")
         store_without_a_trace(mapping, on_tmpfs / "b")
@@ -128,11 +123,11 @@ def test_copy_open_for_writing_is_refused(twinfs, silent):
     time."""
     trees.fill(silent, {b"a": DATA, b"b": DATA, b"c": DATA})
     with twinfs.mounted(silent) as view:
-        handle = os.open(copy_of(view, "b"), os.O_RDONLY)
+        handle = os.open(in_dups(view, "b"), os.O_RDONLY)
         with open(silent / "b", "r+b"):
             assert is_stale(os.pread, handle, 10, 0)
-            assert open_fails(copy_of(view, "b"), (errno.ESTALE, errno.ENOENT))
-            assert copy_of(view, "a").read_bytes() == DATA
+            assert open_fails(in_dups(view, "b"), (errno.ESTALE, errno.ENOENT))
+            assert in_dups(view, "a").read_bytes() == DATA
         os.close(handle)
         assert view.differences_now(silent) == []
 
@@ -149,7 +144,7 @@ def test_file_that_left_its_group_can_be_read_in_uniques(twinfs, on_tmpfs):
     with twinfs.mounted(on_tmpfs) as view:
         mapping = Mapping(on_tmpfs / "b")
         with contextlib.suppress(OSError):
-            copy_of(view, "b").read_bytes()
+            in_dups(view, "b").read_bytes()
         view.sync()
         store_without_a_trace(mapping, on_tmpfs / "b")
         assert until(lambda: (view.uniques / "b").read_bytes()[0] == DATA[0] ^ 1)
@@ -186,7 +181,7 @@ def test_lease_is_taken_after_the_read_if_times_are_unreliable(
         view = stack.enter_context(twinfs.mounted_and_traced(
             source, calls="pread64,fcntl,statx"))
         view.sync()
-        path = copy_of(view, "a")
+        path = in_dups(view, "a")
         view.trace_since()
         for _ in range(2):
             assert path.read_bytes() == DATA
@@ -213,7 +208,7 @@ def test_store_is_not_served_before_its_event_was_read(twinfs, silent, strace):
     trees.fill(silent, {b"a": DATA, b"b": DATA, b"c": DATA})
     writes = "pwrite64,pwritev,fdatasync"
     with twinfs.mounted(silent) as view:
-        path = copy_of(view, "b")
+        path = in_dups(view, "b")
         assert path.read_bytes() == DATA
         with view.traced("-e", f"trace={writes}", "-e", f"inject={writes}:delay_enter=600000000"):
             store(silent / "b")

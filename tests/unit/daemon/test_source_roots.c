@@ -25,14 +25,6 @@ static bool is_missing(const struct tree *t)
 	return atomic_load(&t->sources.list[0].missing);
 }
 
-static ino_t inode_of(int fd)
-{
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	return st.st_ino;
-}
-
 static void move_away(const struct tree *t, char away[128])
 {
 	(void)snprintf(away, 128, "%s.away", t->source);

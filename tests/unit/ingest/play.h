@@ -56,14 +56,6 @@ static inline void record(struct play *p, const struct call *call)
 	assert_int_equal(pthread_mutex_unlock(&p->lock), 0);
 }
 
-static inline ino_t inode_of(int fd)
-{
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	return st.st_ino;
-}
-
 /* Returns the number of a known directory. An unknown directory gets the number dir. */
 static inline uint64_t number_of(struct play *p, ino_t inode, uint64_t dir)
 {

@@ -114,6 +114,14 @@ static inline void write_content(const struct tree *t, const char *path, size_t 
 	free(data);
 }
 
+static inline ino_t inode_of(int fd)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
 /* ---- the index ----------------------------------------------------------------------- */
 
 static inline void scan(struct tree *t)
