@@ -208,7 +208,7 @@ def test_areas_of_boxes_are_proportional_to_the_sums(twinfs, source):
         assert f"1 redundant copy\n{name}" in boxes[name].attributes["title"]
 
 
-def test_page_without_groups_says_so(twinfs, source):
+def test_page_without_groups_states_this(twinfs, source):
     trees.fill(source, {b"a": b"a", b"b": b"bb"})
     page = page_of(twinfs, source)
     assert page.answer() == [] and "Nothing is reclaimable" in page.part("figures").text()
@@ -240,7 +240,7 @@ def test_min_size_omits_the_same_groups_as_list(twinfs, mixed):
         assert page.answer()[0] == sum(one[0] for one in expected_groups(mixed) if one[2] >= 8000)
 
 
-def test_incomplete_page_says_so_and_gives_status_3(as_user, source):
+def test_incomplete_page_states_this_and_gives_status_3(as_user, source):
     trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
     (source / "c").chmod(0)
     page = page_of(as_user, source, status=3)

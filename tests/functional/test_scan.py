@@ -65,7 +65,7 @@ def test_files_below_min_size_are_left_out(twinfs, source):
     assert len(found) == len(oracle.path_groups(source, min_size=4096))
 
 
-def test_min_size_knows_units(twinfs, source):
+def test_min_size_accepts_units(twinfs, source):
     trees.sizes(source)
     found = twinfs("list", "--format=json", "--min-size=64k", source).json["groups"]
     assert min(group["size"] for group in found) == 65536
@@ -94,7 +94,7 @@ def excluded(source, *globs):
     (["x.jpg/x"], {b"a/x.jpg", b"b/x.jpg", b"b/tmp/x.jpg", b"a/x.tmp", b"b/x.tmp",
                    b"b/tmp/x.tmp"}),
 ], ids=lambda value: " ".join(value) if isinstance(value, list) else "")
-def test_glob_without_slash_is_a_base_name_with_slash_a_path(twinfs, source, globs, left):
+def test_glob_without_slash_matches_base_names_and_with_slash_paths(twinfs, source, globs, left):
     for folder in (b"a/", b"b/", b"b/tmp/"):
         trees.fill(source, {folder + b"x.jpg": b"picture", folder + b"x.tmp": b"temporary"})
     assert excluded(source, *globs)(twinfs) == {

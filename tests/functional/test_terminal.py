@@ -95,7 +95,7 @@ def test_foreground_mount_names_the_key_that_unmounts(twinfs, source, mount):
         assert not is_mounted(mount)
 
 
-def test_list_that_waits_for_a_view_says_so(twinfs, source, mount):
+def test_list_that_waits_for_a_view_reports_it(twinfs, source, mount):
     with slow(source), terminal(200) as seen:
         twinfs.ok("mount", source, mount)
         assert run_at(seen, twinfs, "list", mount) == 3

@@ -79,7 +79,7 @@ class Puppet:
 
 
 def _stop(thread):
-    """Attaches to the thread until it is stopped in a system call. Resumes a thread that is in none."""
+    """Attaches until the thread is stopped in a system call. Resumes a thread that is in none."""
     for _ in range(TRIES):
         _ptrace(ATTACH, thread, None, None)
         os.waitpid(thread, ALL_THREADS)

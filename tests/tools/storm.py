@@ -249,8 +249,8 @@ class Reader:
             self.wrong.append(what)
 
     def names(self, folder):
-        """The names of a folder. A listing can have a name twice if the name gets another file between
-        two calls. This must not occur in each of three listings."""
+        """The names of a folder. A listing can have a name twice if the name gets another file
+        between two calls. This must not occur in each of three listings."""
         for _ in range(3):
             names = os.listdir(folder)
             if len(names) == len(set(names)):

@@ -100,7 +100,7 @@ def pool():
 
 
 def write_content(out, file):
-    """Writes the bytes of a file. Files of different contents differ right after the shared bytes."""
+    """Writes the bytes of a file. Different contents differ right after the shared bytes."""
     mark = hashlib.blake2b(b"%d" % file.content, digest_size=16).digest()
     out.write(pool()[:file.shared] + mark)
     left = file.size - file.shared - len(mark)

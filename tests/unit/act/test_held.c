@@ -35,7 +35,7 @@ static void put_sparse(const struct folder *folder, const char *name, off_t at, 
 	assert_int_equal(pwrite(fd, byte, 1, at), 1);
 }
 
-static void test_bytes_are_compared_to_the_last(void **state)
+static void test_all_bytes_are_compared(void **state)
 {
 	const struct folder *folder = *state;
 
@@ -51,7 +51,7 @@ static void test_bytes_are_compared_to_the_last(void **state)
 	assert_int_equal(same(folder, "e", "f"), 1);
 }
 
-static void test_holes_are_zeros(void **state)
+static void test_hole_equals_zeros(void **state)
 {
 	const struct folder *folder = *state;
 
@@ -124,8 +124,8 @@ static void test_without_a_lease_size_and_time_detect_a_writer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_bytes_are_compared_to_the_last),
-		CASE(test_holes_are_zeros),
+		CASE(test_all_bytes_are_compared),
+		CASE(test_hole_equals_zeros),
 		CASE(test_file_that_got_shorter_differs),
 		CASE(test_writer_breaks_the_lease),
 		CASE(test_without_a_lease_size_and_time_detect_a_writer),

@@ -42,7 +42,7 @@ static const struct {
 	{7, ACL_USER, 7, 7, 7, 0640, 0640}, /* the result has no permission that the mode lacks */
 };
 
-static void test_mode_without_the_acl_allows_no_more_to_anyone(void **state)
+static void test_mode_without_the_acl_allows_no_user_more(void **state)
 {
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -79,7 +79,7 @@ static void test_invalid_acl_allows_the_owner_only(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_mode_without_the_acl_allows_no_more_to_anyone),
+		cmocka_unit_test(test_mode_without_the_acl_allows_no_user_more),
 		cmocka_unit_test(test_acl_without_names_is_the_mode),
 		cmocka_unit_test(test_invalid_acl_allows_the_owner_only),
 	};

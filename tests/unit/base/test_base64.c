@@ -5,7 +5,7 @@
 #include "base/base64.h"
 #include "unit_test.h"
 
-static void test_bytes_are_encoded_as_rfc_4648_says(void **state)
+static void test_bytes_are_encoded_as_in_rfc_4648(void **state)
 {
 	/* RFC 4648, section 10 */
 	static const char *const vectors[][2] = {
@@ -63,7 +63,7 @@ static void test_invalid_text_is_refused_and_changes_nothing(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_bytes_are_encoded_as_rfc_4648_says),
+		cmocka_unit_test(test_bytes_are_encoded_as_in_rfc_4648),
 		cmocka_unit_test(test_encoded_bytes_decode_to_the_same_bytes),
 		cmocka_unit_test(test_invalid_text_is_refused_and_changes_nothing),
 	};

@@ -240,7 +240,7 @@ static int start_something(const char *folder)
 	return AS_EXPECTED;
 }
 
-static void test_threads_start_and_processes_and_new_code_do_not(void **state)
+static void test_threads_can_start_but_no_process_and_no_new_code(void **state)
 {
 	expect(start_something, state);
 }
@@ -260,7 +260,7 @@ static int change_user(const char *folder)
 	return AS_EXPECTED;
 }
 
-static void test_only_the_effective_user_changes_and_only_where_needed(void **state)
+static void test_effective_user_can_change_only_if_needed(void **state)
 {
 	expect(change_user, state);
 }
@@ -337,8 +337,8 @@ int main(void)
 		TEST_IN_FOLDER(test_attributes_are_not_changed),
 		TEST_IN_FOLDER(test_signals_and_abstract_sockets_outside_are_refused),
 		TEST_IN_FOLDER(test_special_files_in_the_folder_are_refused),
-		TEST_IN_FOLDER(test_threads_start_and_processes_and_new_code_do_not),
-		TEST_IN_FOLDER(test_only_the_effective_user_changes_and_only_where_needed),
+		TEST_IN_FOLDER(test_threads_can_start_but_no_process_and_no_new_code),
+		TEST_IN_FOLDER(test_effective_user_can_change_only_if_needed),
 		TEST_IN_FOLDER(test_computing_process_cannot_open_start_or_send_anything),
 		TEST_IN_FOLDER(test_capabilities_are_dropped),
 		TEST_IN_FOLDER(test_capabilities_that_are_kept_are_named),

@@ -142,7 +142,7 @@ static void test_fifo_does_not_block(void **state)
 	close(fd);
 }
 
-static void test_other_mounts_are_entered_only_when_asked_for(void **state)
+static void test_other_mounts_are_entered_only_on_request(void **state)
 {
 	int top = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC), fd;
 
@@ -278,7 +278,7 @@ int main(void)
 		cmocka_unit_test(test_no_symlink_is_followed),
 		cmocka_unit_test(test_symlink_itself_is_opened_as_a_path),
 		cmocka_unit_test(test_fifo_does_not_block),
-		cmocka_unit_test(test_other_mounts_are_entered_only_when_asked_for),
+		cmocka_unit_test(test_other_mounts_are_entered_only_on_request),
 		cmocka_unit_test(test_path_longer_than_path_max_is_opened),
 		cmocka_unit_test(test_name_that_is_too_long_is_refused),
 		cmocka_unit_test(test_file_of_another_user_is_read),
@@ -290,7 +290,7 @@ int main(void)
 		WITHOUT_OPENAT2(test_no_symlink_is_followed),
 		WITHOUT_OPENAT2(test_symlink_itself_is_opened_as_a_path),
 		WITHOUT_OPENAT2(test_fifo_does_not_block),
-		WITHOUT_OPENAT2(test_other_mounts_are_entered_only_when_asked_for),
+		WITHOUT_OPENAT2(test_other_mounts_are_entered_only_on_request),
 		WITHOUT_OPENAT2(test_path_longer_than_path_max_is_opened),
 		WITHOUT_OPENAT2(test_name_that_is_too_long_is_refused),
 		WITHOUT_OPENAT2(test_file_of_another_user_is_read),

@@ -29,7 +29,7 @@ static void test_plain_numbers_are_seconds(void **state)
 	assert_parsed("90s", 90000);
 }
 
-static void test_units_up_to_days(void **state)
+static void test_units_up_to_days_are_parsed(void **state)
 {
 	(void)state;
 	assert_parsed("15m", 900000);
@@ -50,7 +50,7 @@ static void test_invalid_duration_is_refused(void **state)
 		assert_refused(wrong[i], -EINVAL);
 }
 
-static void test_duration_that_does_not_fit_has_an_error_of_its_own(void **state)
+static void test_duration_that_does_not_fit_is_refused_with_erange(void **state)
 {
 	(void)state;
 	assert_refused("18446744073709551616", -ERANGE);
@@ -74,9 +74,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain_numbers_are_seconds),
-		cmocka_unit_test(test_units_up_to_days),
+		cmocka_unit_test(test_units_up_to_days_are_parsed),
 		cmocka_unit_test(test_invalid_duration_is_refused),
-		cmocka_unit_test(test_duration_that_does_not_fit_has_an_error_of_its_own),
+		cmocka_unit_test(test_duration_that_does_not_fit_is_refused_with_erange),
 		cmocka_unit_test(test_longest_duration_fits_in_nanoseconds),
 	};
 

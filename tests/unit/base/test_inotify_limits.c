@@ -4,7 +4,7 @@
 #include "base/inotify_limits.h"
 #include "unit_test.h"
 
-static void test_limit_is_raised_past_what_is_missing(void **state)
+static void test_raised_limit_includes_the_missing_watches(void **state)
 {
 	(void)state;
 	assert_int_equal(inotify_raised(8192, 1), 65536);
@@ -30,7 +30,7 @@ static void test_limits_have_the_name_of_their_setting(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_limit_is_raised_past_what_is_missing),
+		cmocka_unit_test(test_raised_limit_includes_the_missing_watches),
 		cmocka_unit_test(test_limits_have_the_name_of_their_setting),
 	};
 

@@ -35,7 +35,7 @@ static void test_duplicate_numbers_are_removed(void **state)
 	assert_int_equal(numbers_sort_once(NULL, 0), 0);
 }
 
-static void test_disorder_is_sorted_wherever_it_is(void **state)
+static void test_unsorted_numbers_at_any_position_are_sorted(void **state)
 {
 	const uint64_t sorted[] = {1, 2, 3, 3, 9};
 
@@ -86,7 +86,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_numbers_are_compared_over_their_whole_range),
 		cmocka_unit_test(test_duplicate_numbers_are_removed),
-		cmocka_unit_test(test_disorder_is_sorted_wherever_it_is),
+		cmocka_unit_test(test_unsorted_numbers_at_any_position_are_sorted),
 		cmocka_unit_test(test_sorted_list_is_read_once),
 		cmocka_unit_test(test_digits_are_read_up_to_the_largest_number),
 	};

@@ -309,7 +309,7 @@ static void test_terminal_that_cannot_redraw_gets_plain_lines_at_intervals(void 
 			    "51 MiB/s  0:10 left\r\n");
 }
 
-static void test_plain_lines_are_printed_without_a_terminal_if_asked_for(void **state)
+static void test_plain_lines_are_printed_without_a_terminal_on_request(void **state)
 {
 	struct progress_counts counts = {.files_done = 3, .files_total = 4};
 	struct progress progress;
@@ -348,7 +348,7 @@ int main(void)
 		cmocka_unit_test(test_terminal_gets_lines_of_its_width_and_none_for_short_work),
 		cmocka_unit_test(test_at_most_five_lines_are_drawn_in_a_second),
 		cmocka_unit_test(test_terminal_that_cannot_redraw_gets_plain_lines_at_intervals),
-		cmocka_unit_test(test_plain_lines_are_printed_without_a_terminal_if_asked_for),
+		cmocka_unit_test(test_plain_lines_are_printed_without_a_terminal_on_request),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

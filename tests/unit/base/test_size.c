@@ -31,7 +31,7 @@ static void test_plain_numbers_are_bytes(void **state)
 	assert_parsed("18446744073709551615", UINT64_MAX);
 }
 
-static void test_units_of_1024_in_either_case(void **state)
+static void test_units_of_1024_in_either_case_are_parsed(void **state)
 {
 	(void)state;
 	assert_parsed("4k", 4096);
@@ -44,7 +44,7 @@ static void test_units_of_1024_in_either_case(void **state)
 	assert_parsed("15E", UINT64_C(15) << 60);
 }
 
-static void test_units_of_1000(void **state)
+static void test_units_of_1000_are_parsed(void **state)
 {
 	(void)state;
 	assert_parsed("1kB", 1000);
@@ -64,7 +64,7 @@ static void test_invalid_size_is_refused(void **state)
 		assert_refused(wrong[i], -EINVAL);
 }
 
-static void test_size_that_does_not_fit_has_an_error_of_its_own(void **state)
+static void test_size_that_does_not_fit_is_refused_with_erange(void **state)
 {
 	(void)state;
 	assert_refused("18446744073709551616", -ERANGE);
@@ -150,10 +150,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain_numbers_are_bytes),
-		cmocka_unit_test(test_units_of_1024_in_either_case),
-		cmocka_unit_test(test_units_of_1000),
+		cmocka_unit_test(test_units_of_1024_in_either_case_are_parsed),
+		cmocka_unit_test(test_units_of_1000_are_parsed),
 		cmocka_unit_test(test_invalid_size_is_refused),
-		cmocka_unit_test(test_size_that_does_not_fit_has_an_error_of_its_own),
+		cmocka_unit_test(test_size_that_does_not_fit_is_refused_with_erange),
 		cmocka_unit_test(test_sizes_are_shown_with_about_three_digits),
 		cmocka_unit_test(test_size_that_rounds_up_to_1024_takes_the_next_unit),
 		cmocka_unit_test(test_every_magnitude_fits_the_buffer),

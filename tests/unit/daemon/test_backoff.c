@@ -261,7 +261,7 @@ static void test_due_files_are_appended(void **state)
 }
 
 /* Compares with a model: an array of the time at which each file is due. */
-static void test_many_files_are_due_when_the_model_says(void **state)
+static void test_many_files_are_due_as_in_the_model(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
 	uint64_t *due_ns AUTO_FREE = calloc(MANY, sizeof(*due_ns));
@@ -331,7 +331,7 @@ int main(void)
 		cmocka_unit_test(test_events_do_not_extend_the_wait_after_a_failure),
 		cmocka_unit_test(test_failed_files_beyond_the_limit_wait_together),
 		cmocka_unit_test(test_due_files_are_appended),
-		cmocka_unit_test(test_many_files_are_due_when_the_model_says),
+		cmocka_unit_test(test_many_files_are_due_as_in_the_model),
 		cmocka_unit_test(test_frequent_queries_are_cheap_while_many_files_wait),
 	};
 

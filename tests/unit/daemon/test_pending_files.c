@@ -69,7 +69,7 @@ static void assert_is(const struct bytes *list, uint64_t file)
 
 /* ---- cases --------------------------------------------------------------------------- */
 
-static void test_file_that_failed_for_good_is_not_pending(void **state)
+static void test_file_with_a_permanent_error_is_not_pending(void **state)
 {
 	static const uint64_t sizes[] = {10};
 	struct play *p = *state;
@@ -119,7 +119,7 @@ static void test_failed_files_are_found_whatever_the_error(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(test_file_that_failed_for_good_is_not_pending),
+		CASE(test_file_with_a_permanent_error_is_not_pending),
 		CASE(test_file_of_the_size_of_a_read_file_is_pending),
 		CASE(test_error_of_a_file_that_is_alone_of_its_size_is_removed),
 		CASE(test_failed_files_are_found_whatever_the_error),

@@ -187,7 +187,7 @@ static void test_directory_that_is_replaced_is_a_new_one(void **state)
 	assert_false(p->diff.dirs[0].known);
 }
 
-static void test_other_file_systems_are_entered_only_if_asked_for(void **state)
+static void test_other_file_systems_are_entered_only_on_request(void **state)
 {
 	struct play *p = *state;
 	struct listed *other = list(p, "other", dir_of(10));
@@ -300,7 +300,7 @@ int main(void)
 		CASE(test_changed_file_is_updated_and_another_inode_replaces_it),
 		CASE(test_name_of_another_kind_is_replaced),
 		CASE(test_directory_that_is_replaced_is_a_new_one),
-		CASE(test_other_file_systems_are_entered_only_if_asked_for),
+		CASE(test_other_file_systems_are_entered_only_on_request),
 		CASE(test_directory_under_a_mount_loses_its_names),
 		CASE(test_hidden_folder_is_omitted),
 		CASE(test_random_listings_are_applied),

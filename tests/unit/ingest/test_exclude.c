@@ -38,7 +38,7 @@ static void test_glob_with_a_slash_is_matched_with_the_path(void **state)
 	assert_true(matches("a/*/b", "a/x", "b"));
 }
 
-static void test_any_of_several_is_enough(void **state)
+static void test_one_matching_glob_of_several_is_enough(void **state)
 {
 	char one[] = "*.o", other[] = "/build", *globs[] = {one, other, NULL};
 	struct exclude exclude = {.globs = globs};
@@ -82,7 +82,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_glob_without_a_slash_is_matched_with_the_name),
 		cmocka_unit_test(test_glob_with_a_slash_is_matched_with_the_path),
-		cmocka_unit_test(test_any_of_several_is_enough),
+		cmocka_unit_test(test_one_matching_glob_of_several_is_enough),
 		cmocka_unit_test(test_only_globs_with_a_slash_need_the_path),
 		cmocka_unit_test(test_without_globs_nothing_is_excluded),
 		cmocka_unit_test(test_names_that_are_not_utf8_are_matched),

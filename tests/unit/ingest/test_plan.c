@@ -275,7 +275,7 @@ static void test_sizes_outside_of_the_range_are_left_out(void **state)
 	window_free(&window);
 }
 
-static void test_files_with_errors_are_left_out_if_asked_for(void **state)
+static void test_files_with_errors_are_left_out_on_request(void **state)
 {
 	struct play *p = *state;
 
@@ -426,7 +426,7 @@ int main(void)
 		CASE(test_last_file_of_a_split_size_is_a_candidate),
 		CASE(test_sizes_below_the_minimum_are_left_out),
 		CASE(test_sizes_outside_of_the_range_are_left_out),
-		CASE(test_files_with_errors_are_left_out_if_asked_for),
+		CASE(test_files_with_errors_are_left_out_on_request),
 		CASE(test_windows_of_any_width_hold_only_the_sizes_given),
 		CASE(test_given_size_below_the_minimum_is_left_out),
 		CASE(test_waiting_file_is_no_candidate_but_others_of_its_size_are),

@@ -40,7 +40,7 @@ static void test_directories_are_sorted_by_file_system_and_inode(void **state)
 	walk_dir_release_list(list);
 }
 
-static void test_nothing_and_one_directory_are_sorted(void **state)
+static void test_lists_of_none_and_one_directory_are_sorted(void **state)
 {
 	struct walk_dir *one = add(NULL, 1, 1);
 
@@ -55,7 +55,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_directories_are_sorted_by_file_system_and_inode),
-		cmocka_unit_test(test_nothing_and_one_directory_are_sorted),
+		cmocka_unit_test(test_lists_of_none_and_one_directory_are_sorted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

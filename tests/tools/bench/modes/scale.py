@@ -40,7 +40,7 @@ def run(bench):
 
 
 def check_index(bench, data, found, count):
-    """Reports the size of the index. Checks that it has all files and the known number of groups."""
+    """Reports the size of the index. Checks that it has all files and the known groups."""
     tree, sources = found
     since = time.time()
     bench.report.figure("index on disk", data, bench.twinfs.index_bytes() / count, "bytes a file")

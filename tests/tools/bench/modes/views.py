@@ -149,7 +149,7 @@ def forget_pages(path):
 
 
 def read(bench, found):
-    """Measures reads with the pages of the source cached, first without cached pages of the view and
+    """Measures reads with the pages of the source cached: first without cached pages of the view,
     then with all of them."""
     contenders = []
     for subject in found:
