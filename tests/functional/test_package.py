@@ -140,7 +140,7 @@ def test_package_is_built_and_lintian_accepts_it(plain_build, tmp_path):
     if not all(map(shutil.which, ("dpkg-buildpackage", "dh", "lintian"))):
         pytest.skip("needs dpkg-buildpackage, debhelper and lintian")
     before = files_below(ROOT / "data")
-    others = tmp_path / "made/work/precious"  # the script must keep it
+    others = tmp_path / "made/work/precious"  # the script must keep this file
     trees.write(others, b"precious")
     run = subprocess.run([ROOT / "scripts/package", "--output", tmp_path / "made"], check=False,
                          stdin=subprocess.DEVNULL, capture_output=True, text=True,

@@ -47,7 +47,7 @@ def test_empty_source_has_no_groups(twinfs, source):
     assert twinfs.groups(source) == set()
 
 
-def test_empty_files_are_never_copies(twinfs, source):
+def test_empty_files_are_no_copies_by_default(twinfs, source):
     trees.fill(source, {b"one": b"", b"two": b"", b"three": b""})
     assert twinfs.groups(source) == set()
 

@@ -94,7 +94,7 @@ def calls_on(path, trace):
     return [MEANING[found[0]] for found in map(CALLS.search, lines) if found]
 
 
-def store_without_a_trace(mapping, path, at=0):
+def store_without_a_time_change(mapping, path, at=0):
     before = path.stat().st_ctime_ns
     mapping.store(at)
     assert path.stat().st_ctime_ns == before, "the store changed the ctime: this tests nothing"
@@ -106,7 +106,7 @@ def test_copy_mapped_for_writing_is_refused_until_it_is_closed(twinfs, on_tmpfs)
         path = in_dups(view, "b")
         early = os.open(path, os.O_RDONLY)  # before there is a writer
         mapping = Mapping(on_tmpfs / "b")
-        store_without_a_trace(mapping, on_tmpfs / "b")
+        store_without_a_time_change(mapping, on_tmpfs / "b")
         assert is_stale(os.pread, early, 10, 0)
         view.sync()
         assert view.copies() and all(b"b" not in names for names in view.copies().values())
@@ -146,7 +146,7 @@ def test_file_that_left_its_group_can_be_read_in_uniques(twinfs, on_tmpfs):
         with contextlib.suppress(OSError):
             in_dups(view, "b").read_bytes()
         view.sync()
-        store_without_a_trace(mapping, on_tmpfs / "b")
+        store_without_a_time_change(mapping, on_tmpfs / "b")
         assert until(lambda: (view.uniques / "b").read_bytes()[0] == DATA[0] ^ 1)
         mapping.close()
 
@@ -159,7 +159,7 @@ def test_store_through_a_removed_hard_link_is_found_at_its_close(twinfs, on_tmpf
         mapping = Mapping(on_tmpfs / "link")
         os.unlink(on_tmpfs / "link")
         view.sync()
-        store_without_a_trace(mapping, on_tmpfs / "b")
+        store_without_a_time_change(mapping, on_tmpfs / "b")
         mapping.close()
         assert view.differences_now(on_tmpfs) == []
 
@@ -199,7 +199,7 @@ def test_lease_is_taken_after_the_read_if_times_are_unreliable(
 def store(path, at=0):
     """Changes a byte and no time, and closes the file."""
     mapping = Mapping(path)
-    store_without_a_trace(mapping, path, at)
+    store_without_a_time_change(mapping, path, at)
     mapping.close()
 
 

@@ -192,7 +192,7 @@ class Writer:
         return made
 
 
-class Passer(Writer):
+class CtimeWriter(Writer):
     """A writer whose changes only the ctime shows, at names that often lead to another file."""
 
     def content(self, size=None):
@@ -375,7 +375,7 @@ class Outcome:
     wrong: list = field(default_factory=list)
     changes: int = 0
     readings: int = 0
-    rest_seconds: float = 0  # time until the view agreed without a sync
+    agreement_seconds: float = 0  # time until the view agreed without a sync
     sync_seconds: float = 0
 
     @property
@@ -384,7 +384,7 @@ class Outcome:
 
     def __str__(self):
         lines = [f"seed {self.seed}: {self.changes} changes, {self.readings} readings, "
-                 f"rest {self.rest_seconds:.2f} s, sync {self.sync_seconds:.2f} s, "
+                 f"agreement {self.agreement_seconds:.2f} s, sync {self.sync_seconds:.2f} s, "
                  f"{len(self.differences)} differences, {len(self.wrong)} wrong readings"]
         return "\n  ".join(lines + self.differences[:40] + self.wrong[:40])
 
@@ -426,7 +426,8 @@ def moments(view, source, seconds, seed, outcome):
             if rng.random() < 0.8:
                 stack.enter_context(stopped(view.pid))
             writers = stack.enter_context(Workers(
-                Passer, 3, (source,), f"{seed} {rng.random()}", rng.choice((0.0005, 0.001, 0.003))))
+                CtimeWriter, 3, (source,), f"{seed} {rng.random()}",
+                rng.choice((0.0005, 0.001, 0.003))))
             outcome.changes += sum(writers.results())
         view.sync()
         outcome.differences = view.differences(source, first_scan=False)
@@ -457,7 +458,7 @@ def wait_for_agreement(view, source, outcome):
                         for _, path in inode.names) for group in model.groups()})
     if not until(agrees):
         outcome.differences.append("names or groups stay wrong without a sync")
-    outcome.rest_seconds = time.monotonic() - begun
+    outcome.agreement_seconds = time.monotonic() - begun
 
 
 def run_over_view(program, source, view, views, outcome, kind, seconds):

@@ -245,7 +245,7 @@ static inline void recheck_dir(struct play *p, uint64_t dir, enum recheck_scope 
 	recheck_dirs(p, &(struct recheck){.dir = dir, .scope = scope}, 1);
 }
 
-/* Returns a name with its events, which are freed with the play. */
+/* Returns a name with its events, which play_teardown frees. */
 static inline const struct name_events *named(struct play *p, const char *name, uint32_t events)
 {
 	uint32_t length = (uint32_t)strlen(name);
