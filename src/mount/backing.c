@@ -41,8 +41,9 @@ void backings_deinit(struct backings *backings)
 	pthread_mutex_destroy(&backings->lock);
 }
 
-/* Files are read-only by design on file systems that are created as a whole, or with fs-verity. A
- * read-only mount can be remounted, and an immutable file (chattr(1)) can be made mutable. */
+/* A file can never be written if it has fs-verity, or if its file system is only created as a
+ * whole. Read-only mounts and immutable files (chattr(1)) do not count, as both can be made
+ * writable. */
 bool backing_is_sealed(int fd)
 {
 	struct statx status;

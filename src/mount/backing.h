@@ -8,10 +8,10 @@
  * The kernel requires that all opens of a node use the same backing id, or none; other opens fail
  * with EIO. So the first open of a node decides for all later opens while the node is open.
  *
- * Reads by the kernel are not checked, and an open backing file cannot be revoked. If the source is
- * written to while it is open in the view, its new bytes are read as content of the old version.
- * Therefore passthrough is used for files that can never be written (sealed). For other files it is
- * used only if the user asks for it, and never if writers leave no trace
+ * Reads by the kernel are not checked, and an open backing file cannot be revoked. If a source file
+ * is written to while it is open in the view, programs read its new bytes as content of the old
+ * version. Therefore passthrough is used for files that can never be written (sealed). For other
+ * files it is used only if the user asks for it, and never if writers leave no trace
  * (view_file.times_unreliable). */
 
 #include <pthread.h>
@@ -26,11 +26,11 @@
 enum backing_choice {
 	BACKING_NONE, /* the kernel or missing permissions prevent passthrough */
 	BACKING_SEALED, /* files that can never be written */
-	BACKING_ALL,
+	BACKING_ALL, /* other files, too, if their times are reliable */
 };
 
 struct backings {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all fields below */
 	enum backing_choice choice; /* set before files are opened */
 	struct backing *table; /* uthash, by node; empty for BACKING_NONE */
 	size_t idle; /* entries without users whose backing id is still open */
@@ -46,8 +46,8 @@ void backings_deinit(struct backings *backings);
 MUST_CHECK int backing_begin(struct backings *backings, fuse_req_t request,
 			     const struct view_file *file);
 
-/* Ends one open of a node. request can be any unanswered request. If it is NULL, the backing id is
- * closed at the next open. */
+/* Ends one open of a node. After the last open, closes the backing id by way of request, which can
+ * be any unanswered request. If request is NULL, the next backing_begin closes the id. */
 void backing_end(struct backings *backings, fuse_req_t request, uint64_t node);
 
 /* Returns whether the kernel refused a backing file. */

@@ -11,7 +11,7 @@
 
 #include "base/attributes.h"
 
-/* The number of threads that answer requests. Further buffers are freed. */
+/* Maximum number of idle buffers: one for each thread of the loop. Further buffers are freed. */
 #define BUFFERS_MAX 16
 
 struct buffer {
@@ -28,8 +28,8 @@ struct buffers {
 void buffers_init(struct buffers *buffers);
 void buffers_deinit(struct buffers *buffers);
 
-/* Returns a buffer of at least size bytes with undefined content; data is NULL without memory. In
- * both cases, the caller must return the buffer by buffers_return. */
+/* Returns a buffer of at least size bytes with undefined content; data is NULL if memory is short.
+ * In both cases, the caller must return the buffer by buffers_return. */
 struct buffer buffers_take(struct buffers *buffers, size_t size);
 void buffers_return(struct buffers *buffers, struct buffer buffer);
 

@@ -2,9 +2,11 @@
 #ifndef MOUNT_CACHED_MARKS_H
 #define MOUNT_CACHED_MARKS_H
 
-/* Marks nodes of which the kernel possibly cached something, so that changes of other nodes cost no
- * system call. A node is marked before the view is queried for the reply. If a node has no mark
- * after a commit, replies that are sent later contain this commit.
+/* Marks nodes of which the kernel can have cached something, so that changes of other nodes cost no
+ * system call. The directory of a lookup or listing, and the node of a getattr, is marked before
+ * the view is queried. If such a node has no mark after a commit, all later replies about it
+ * contain this commit. The node that a name refers to is marked after the query, but before the
+ * reply.
  *
  * Marks are never removed, and two nodes can share a mark. With 400,000 marked nodes, 5 in 100
  * other nodes share one of the 2^23 marks. Any thread.

@@ -2,12 +2,11 @@
 #ifndef MOUNT_CALLBACKS_H
 #define MOUNT_CALLBACKS_H
 
-/* One function for each FUSE operation: queries the view and replies. Called by the threads of the
- * loop, several at a time; the user data of a request is the session.
+/* One function for each FUSE operation: queries the view and replies. Several threads call them at
+ * a time: those of the loop, and those of libfuse if it uses io_uring. The user data of a request
+ * is the session.
  *
- * Timeouts are in mount/timeouts.h. Before the view is queried for a reply that the kernel may
- * cache, the node of the directory or inode is marked (mount/cached_marks.h). The node that a name
- * refers to is marked before the reply.
+ * Timeouts are in mount/timeouts.h. mount/cached_marks.h says when a node is marked.
  */
 
 #include <errno.h>
@@ -19,7 +18,8 @@ static inline struct session *session_of(fuse_req_t request)
 	return fuse_req_userdata(request);
 }
 
-/* A reply fails only if the request was interrupted, and then no reply is needed. */
+/* A reply fails only if the request was interrupted or the connection has ended. In both cases no
+ * reply is needed. */
 static inline void reply_error(fuse_req_t request, int result)
 {
 	(void)fuse_reply_err(request, -result);
@@ -31,8 +31,8 @@ static inline struct handle *handle_of(const struct fuse_file_info *info)
 	return (struct handle *)(uintptr_t)info->fh; // NOLINT(performance-no-int-to-ptr)
 }
 
-/* Replies to an open with a handle. The reply fails if the request was interrupted; then the kernel
- * will not release the handle. */
+/* Replies to an open with a handle. If the request was interrupted, the reply fails and the kernel
+ * never releases the handle. In that case, closes the file. */
 static inline void reply_open(fuse_req_t request, struct fuse_file_info *info,
 			      struct handle *handle)
 {

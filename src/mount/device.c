@@ -14,7 +14,7 @@
 
 int device_use(struct session *session, int fd)
 {
-	/* libfuse uses a name of this form as an open device */
+	/* for a mount point of this form, libfuse uses the open descriptor */
 	char device[sizeof("/dev/fd/") + 10];
 
 	(void)snprintf(device, sizeof(device), "/dev/fd/%d", fd);
@@ -23,7 +23,7 @@ int device_use(struct session *session, int fd)
 
 #else
 
-/* Before the first reply only notifications are written, which have unique 0. */
+/* The first reply answers FUSE_INIT. Notifications can precede it; their field unique is 0. */
 static bool is_first_reply(struct session *session, const struct fuse_out_header *header)
 {
 	return header->unique != 0 && !atomic_load(&session->replied) &&

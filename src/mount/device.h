@@ -16,7 +16,7 @@ struct session;
  * slow listing or lookup blocks all others in the same directory. For these versions the flag is
  * set in the reply to FUSE_INIT.
  *
- * Returns 0, or -errno; the caller still owns fd then. */
+ * Returns 0, or -EIO; after a failure the caller still owns fd. */
 MUST_CHECK int device_use(struct session *session, int fd);
 
 #endif

@@ -9,9 +9,9 @@
 
 #include "mount/backing.h"
 
-/* A parameter of the kernel. */
+/* State of a kernel parameter. */
 enum feature_switch {
-	FEATURE_MISSING, /* the kernel is too old */
+	FEATURE_MISSING, /* the kernel does not have the parameter */
 	FEATURE_OFF,
 	FEATURE_ON,
 };
@@ -20,7 +20,7 @@ struct features {
 	bool library_passthrough; /* libfuse supports passthrough: 3.17 */
 	bool library_io_uring; /* libfuse supports io_uring: 3.18, built with liburing */
 	bool kernel_passthrough; /* the kernel supports passthrough: 6.9 */
-	/* the kernel supports io_uring for FUSE: 6.14, disabled by default */
+	/* whether the kernel uses io_uring for FUSE: since 6.14, disabled by default */
 	enum feature_switch kernel_io_uring;
 	bool privileged; /* root */
 	bool can_open_backing; /* CAP_SYS_ADMIN, which the kernel requires for passthrough */
@@ -28,7 +28,7 @@ struct features {
 	bool wants_io_uring;
 };
 
-/* The maximum number of hints, plus NULL. */
+/* Size of a list of hints, including its terminating NULL. */
 #define FEATURE_ADVICE_MAX 4
 
 /* Returns the files for which passthrough is used. */
@@ -47,8 +47,8 @@ const char *features_no_io_uring(const struct features *facts);
 /* Returns whether a kernel release (uname(2)) is at least this version. */
 bool features_kernel_is(const char *release, unsigned int major, unsigned int minor);
 
-/* Determines what this program, its user and the kernel's version support. No feature is
- * requested. */
+/* Determines what this program, its user and the kernel support. The fields wants_* become
+ * false. */
 void features_gather(struct features *facts);
 
 #endif

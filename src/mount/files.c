@@ -10,7 +10,7 @@
 #include "mount/requester.h"
 #include "mount/sync.h"
 
-/* Sets backing id and keep_cache for an open file. */
+/* Sets backing id and keep_cache for an open file. Returns 0 or -ENOMEM. */
 static int set_read_mode(struct session *session, fuse_req_t request, struct fuse_file_info *info,
 			 const struct handle *handle)
 {
@@ -125,7 +125,7 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 	buffers_return(&session->buffers, buffer);
 }
 
-/* Only .twinfs/events can have nothing to read. Other files are always ready, as for the kernel. */
+/* Only .twinfs/events can have nothing to read. Other files are always ready. */
 void on_poll(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info,
 	     struct fuse_pollhandle *poll)
 {
@@ -139,7 +139,7 @@ void on_poll(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info,
 		(void)fuse_reply_poll(request, ready);
 		return;
 	}
-	/* before the state is checked, so that later data causes a notification */
+	/* set before the state is checked, so that later data causes a notification */
 	if (poll)
 		handle_set_poll(handle, poll);
 	(void)fuse_reply_poll(request, view_has_more(session->view, &handle->file) ? ready : 0);

@@ -66,10 +66,10 @@ enum session_access fuse_options_access(const struct session_settings *settings)
 	return watcher_event_is_possible() ? SESSION_READ_ONLY_MOUNT : SESSION_READ_ONLY;
 }
 
-/* The kernel checks modes and ACLs (default_permissions). In a shared mount, the kernel does not
- * check: the current permissions at the source count, including those of directories above it. In a
- * writable superblock of a plain user, the kernel does not check either, because it would report
- * the user's own files as writable. */
+/* With default_permissions, the kernel checks modes and ACLs. In two cases this program checks
+ * instead. In a shared mount, the current permissions at the source count, including those of
+ * directories above it. In a writable superblock of a plain user, the kernel would report the
+ * user's own files as writable. */
 static const char *access_options(const struct session_settings *settings,
 				  enum session_access access)
 {

@@ -48,7 +48,8 @@ static inline void generations_record(struct generations *generations, uint64_t 
 		atomic_store(generations_slot(generations, file), generations_entry(file, version));
 }
 
-/* Returns whether the kernel has this version. */
+/* Returns whether the last lookup of the file returned this version. Always true for generation
+ * 0. */
 static inline bool generations_has(struct generations *generations, uint64_t file, uint32_t version)
 {
 	return node_generation(version) == 0 ||

@@ -2,11 +2,11 @@
 #ifndef MOUNT_HANDLE_H
 #define MOUNT_HANDLE_H
 
-/* Open files of the kernel. Open files are listed, so that a session can close them at its end. Any
- * thread.
+/* Files of the view that programs have open. A list contains them, so that a session can close them
+ * at its end. Any thread.
  *
- * Handles are reference-counted. The open is one reference, and each running request is another.
- * The kernel can send the release while the thread that replied to the last request is still in
+ * Handles are reference-counted. The open is one reference, and each unfinished read is another.
+ * The kernel can send the release while the thread that replied to the last read is still in
  * write(2).
  */
 
@@ -43,7 +43,7 @@ void handle_list_init(struct handle_list *list);
 void handle_list_deinit(struct handle_list *list);
 
 /* Opens a file of the view. The caller gets one reference, which it must drop. Returns 0, an
- * outcome or -errno of view_open, or -EMFILE if a user other than root has too many files open
+ * outcome or -errno of view_open, -ENOMEM, or -EMFILE if the caller has too many files open
  * (mount/open_quota.h). */
 MUST_CHECK int handle_open(struct handle_list *list, const struct view_call *call, uint64_t node,
 			   struct handle **handle);
@@ -58,7 +58,8 @@ struct handle *handle_use(struct handle *handle);
  * Takes poll. */
 void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll);
 
-/* Notifies the poll handles of files that are readable now. Writes to /dev/fuse. */
+/* Notifies and destroys the poll handles of files that are readable now. Writes to /dev/fuse,
+ * without a lock. */
 void handles_wake_pollers(struct handle_list *list, struct view *view);
 
 /* Drops a reference. The last one closes the file. Accepts NULL. */

@@ -18,7 +18,7 @@ void listed_groups_deinit(struct listed_groups *listed)
 	pthread_mutex_destroy(&listed->lock);
 }
 
-/* Makes room for one more. Removes duplicates; if more than half of the list remains, doubles the
+/* Makes room for one more. Removes duplicates. If at least half of the list remains, enlarges the
  * list, so that searches for duplicates are rare. */
 static int make_room(struct listed_groups *listed)
 {
@@ -34,7 +34,7 @@ int listed_groups_add(struct listed_groups *listed, uint64_t node)
 	int r = 0;
 
 	pthread_mutex_lock(&listed->lock);
-	/* a listing takes at least two requests */
+	/* a listing takes at least two requests, usually in succession */
 	if (listed->count == 0 || listed->nodes[listed->count - 1] != node) {
 		if (listed->count == listed->capacity)
 			r = make_room(listed);

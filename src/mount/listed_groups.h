@@ -2,9 +2,10 @@
 #ifndef MOUNT_LISTED_GROUPS_H
 #define MOUNT_LISTED_GROUPS_H
 
-/* The folders of groups that were listed. When the names in all of these folders change, their
- * listings are invalidated and the folders are removed from this list. A folder takes eight bytes
- * here; the kernel's inode and page cost more. Any thread.
+/* The folders of groups whose listings the kernel can have cached. The rename of a directory
+ * changes names in such folders without an event for each name. The notifier then takes all folders
+ * from this list and invalidates their listings. A folder takes eight bytes here; the kernel's
+ * inode and page cost more. Any thread.
  */
 
 #include <pthread.h>
@@ -15,7 +16,7 @@
 
 struct listed_groups {
 	pthread_mutex_t lock;
-	uint64_t *nodes; /* without duplicates after sorting */
+	uint64_t *nodes; /* can contain duplicates */
 	size_t count, capacity;
 };
 

@@ -31,8 +31,8 @@ static void open_shared(fuse_req_t request, fuse_ino_t node, struct fuse_file_in
 		(void)fuse_reply_open(request, info);
 }
 
-/* Directories have no state. After ENOSYS the kernel caches all listings and sends no more opendir
- * and releasedir requests: a find(1) over cached directories sends no request. */
+/* An open directory has no state. After ENOSYS the kernel caches all listings and sends no more
+ * opendir and releasedir requests: a find(1) over cached directories sends no request. */
 void on_opendir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {
 	const struct session *session = session_of(request);
@@ -78,8 +78,8 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 		entry->known ? view_inode(session->view, entry->attributes.st_ino) : INODE_UNKNOWN;
 	if (entry->cookie < VIEW_COOKIE_MIN)
 		return plus;
-	/* With ino 0 the kernel sends a lookup when it needs the entry. Only a lookup makes it
-	 * replace an inode of another generation. */
+	/* With ino 0 the kernel sends a lookup when it needs the entry. Only a lookup makes the
+	 * kernel replace an inode of another generation. */
 	if (node_generation((uint32_t)entry->attributes.st_dev) > 0)
 		return plus;
 	plus.ino = entry->attributes.st_ino;

@@ -5,8 +5,8 @@
 /* The threads that read the kernel's requests and pass them to libfuse.
  *
  * The loops of libfuse start threads and allocate memory on demand, and end the file system if that
- * fails. Here everything is allocated at the start, so a later lack of memory fails only some
- * requests. */
+ * fails. Here everything is allocated at the start, so a later lack of memory makes only some
+ * requests fail. */
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -30,7 +30,7 @@ struct worker {
 };
 
 struct loop {
-	/* of the fields up to result; workers and count belong to the thread of loop_run */
+	/* protects the fields up to result; workers and count belong to the thread of loop_run */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* on the monotonic clock */
 	struct fuse_session *fuse; /* borrowed, or NULL if not running */
@@ -48,13 +48,13 @@ struct loop {
 void loop_init(struct loop *loop);
 void loop_deinit(struct loop *loop);
 
-/* Answers requests until the file system is unmounted or loop_stop is called. Uses up to threads
- * threads (1 to LOOP_THREADS_MAX), fewer if not all can be started. Returns 0, or -errno if
- * requests cannot be answered. Call it once. */
+/* Answers requests until the file system is unmounted or loop_stop is called. threads (1 to
+ * LOOP_THREADS_MAX) is the number of workers; if some cannot be started, the others suffice.
+ * Returns 0, or -errno if requests cannot be answered. Call it once. */
 MUST_CHECK int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads);
 
-/* Makes loop_run end, and waits for that. A later loop_run ends at once. Any thread except those of
- * the loop. */
+/* Makes loop_run end, and waits until its workers have ended. A later loop_run ends at once. Any
+ * thread except those of the loop. */
 void loop_stop(struct loop *loop);
 
 #endif

@@ -31,7 +31,7 @@ struct session_settings {
 	char *const *options;
 	bool passthrough; /* passthrough of all files (mount/backing.h) */
 	bool io_uring; /* requests over io_uring, if possible */
-	bool shared; /* other users have access (mount/requester.h); needs root, see caller_try */
+	bool shared; /* other users have access (mount/requester.h); needs root */
 	bool nonempty; /* the mount point may be a non-empty directory */
 	bool auto_unmount; /* unmount even if the daemon is killed (mount/mounter.h) */
 	bool single_threaded;
@@ -39,12 +39,13 @@ struct session_settings {
 	struct mounter *mounter; /* the process that mounts and unmounts */
 	/* signals that end the session, or NULL if only unmounting ends it */
 	struct signal_watch *signals;
-	/* Called once, by a thread of the session, when the kernel has initialised the mount and
-	 * requests are answered. May be NULL. */
+	/* Called once, by a thread of the session, when the kernel initialises the mount. From then
+	 * on, requests are answered. May be NULL. */
 	void (*ready)(void *context);
-	/* A program reads .twinfs/sync: returns a new ticket, above 0 and above all earlier
-	 * tickets, for which session_synced will be called. Called by threads of the session
-	 * without locks; must not block. If NULL, only the queued invalidations are waited for. */
+	/* Called when a program reads .twinfs/sync, or when an open waits for a recheck. Returns a
+	 * new ticket, above 0 and above all earlier tickets, for which session_synced will be
+	 * called. Called by threads of the session without locks; must not block. If NULL, only the
+	 * queued invalidations are waited for. */
 	uint64_t (*sync)(void *context);
 	void *context;
 };
@@ -54,25 +55,28 @@ struct session_settings {
 MUST_CHECK int session_new(struct session **session, struct view *view,
 			   const struct session_settings *settings);
 
-/* Serves until the file system is unmounted or a signal ends the session. Returns 0, or -errno
- * (logged). */
+/* Serves until the file system is unmounted, or a signal or the unmount watch
+ * (mount/unmount_watch.h) ends the session. Returns 0, or -errno (logged). */
 MUST_CHECK int session_run(struct session *session);
 
-/* Queues the invalidation of what a commit changed in the kernel's caches. Takes the invalidation.
- * Any thread, in the order of the commits. Never blocks. */
+/* Queues an invalidation for the notifier, which applies it to the kernel's caches. Takes the
+ * invalidation. Any thread, in the order of the commits. Never blocks. */
 void session_invalidate(struct session *session, struct invalidation *invalidation);
 
 /* Reports that all changes made before this ticket was created are committed, and that their
- * invalidations are queued. Readers of .twinfs/sync with a ticket up to this one are answered when
- * the kernel has processed these invalidations. If error (positive errno) is not 0, the readers get
- * this error. Any thread. Never blocks. */
+ * invalidations are queued. Requests that wait for a ticket up to this one are answered when the
+ * kernel has processed these invalidations. If error (positive errno) is not 0, readers of
+ * .twinfs/sync get this error. Any thread. Never blocks. */
 void session_synced(struct session *session, uint64_t ticket, int error);
 
-/* Reports that names and attributes are indexed as they were before this ticket was created;
- * contents are not compared yet. A call of session_synced must follow. Any thread. Never blocks. */
+/* Reports that all changes of names and attributes made before this ticket was created are
+ * committed. Contents are not compared yet. A call of session_synced must follow. Any thread. Never
+ * blocks. */
 void session_rechecked(struct session *session, uint64_t ticket);
 
-/* Unmounts (lazily: programs with open files get errors) and frees. Accepts NULL. */
+/* Unmounts the view lazily: programs with open files get errors. The mount stays if an error ended
+ * session_run, so that programs get errors instead of an empty directory. Frees the session.
+ * Accepts NULL. */
 void session_free(struct session *session);
 
 /* Returns the version of libfuse (static string). */

@@ -29,7 +29,7 @@
 /* Time limit for the end of the process. A lazy unmount does not wait for other processes. */
 #define END_MS 5000
 
-/* The only descriptor above stderr that the process keeps open. */
+/* The only descriptor above stderr that the process inherits. */
 #define SOCKET_FD (STDERR_FILENO + 1)
 
 struct mounter {
@@ -58,7 +58,7 @@ static void reply_prepare(struct answer *answer)
 
 /* ---- the process --------------------------------------------------------------------- */
 
-/* fd	-1: none */
+/* fd	sent with the result, unless -1 */
 static int send_reply(int result, int fd)
 {
 	struct answer answer;
@@ -92,8 +92,8 @@ static void detach(struct fuse_session *fuse)
 		(void)dup2(null, fd);
 }
 
-/* Returns the device number of the file system at a path, or 0 if unknown. Sends no request to
- * it. */
+/* Returns the device number of the file system at a path, or 0 if unknown. Sends no request to that
+ * file system. */
 static dev_t device_at(const char *point)
 {
 	struct statx status;
@@ -104,10 +104,10 @@ static dev_t device_at(const char *point)
 	return makedev(status.stx_dev_major, status.stx_dev_minor);
 }
 
-/* Unmounts the view, unless another file system is mounted there by now, after a lazy unmount of
- * the view.
+/* Unmounts the view. If the view was unmounted before and another file system is mounted there by
+ * now, does nothing.
  *
- * device	of the view; unique while the view exists */
+ * device	of the view; unique while the view exists  */
 static void unmount_view(struct fuse_session *fuse, const char *point, dev_t device)
 {
 	if (device_at(point) == device)
@@ -139,7 +139,7 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 	return r;
 }
 
-/* Mounts the view and replies. Returns its device number. */
+/* Mounts the view and replies. Returns the device number of the view; after a failure, exits. */
 static dev_t serve_mount(struct fuse_session **fuse, const struct session_settings *settings,
 			 enum session_access access)
 {
@@ -205,8 +205,8 @@ static void serve_event(const struct mounter_order *order, struct watcher_event_
 	(void)send_reply(r, -1);
 }
 
-/* Serves orders to find watches and to raise events, until an order of another kind arrives.
- * Returns the kind of that order. */
+/* Serves orders until the order to unmount, an invalid order, or the end of the daemon. Returns
+ * ORDER_UNMOUNT, or 0 in the other two cases. */
 static char serve_orders(const struct session_settings *settings, dev_t device, bool events)
 {
 	static struct mounter_order order; /* large, so not on the stack */
@@ -228,11 +228,12 @@ static char serve_orders(const struct session_settings *settings, dev_t device, 
 	return kind;
 }
 
-/* Closes all descriptors of the daemon, such as locks and pipes, and ignores signals that a
- * terminal or service manager sends to all processes.
+/* Closes all descriptors above the socket, such as locks and pipes. Ignores signals that a terminal
+ * or service manager sends to all processes.
  *
- * The process stays in its process group until the mount has completed. If the mount point is on
- * autofs, all processes wait for that mount, except those of the group. */
+ * The process stays in its process group until the mount has completed. If autofs started this
+ * mount, the kernel lets only the process group of the automounter access the mount point
+ * meanwhile. */
 static void isolate(int socket)
 {
 	(void)signal(SIGINT, SIG_IGN);
@@ -243,8 +244,8 @@ static void isolate(int socket)
 	closefrom(SOCKET_FD + 1);
 }
 
-/* Has the daemon closed its end of the socket? If so, another view can be mounted there with the
- * same device number. */
+/* Has the daemon closed its end of the socket? If so, another view can have the same device number
+ * and mount point by now. */
 static bool daemon_has_ended(void)
 {
 	struct pollfd socket = {.fd = SOCKET_FD};
@@ -318,8 +319,8 @@ static int send_order(const struct mounter *mounter, char kind)
 	return send(mounter->socket, &kind, sizeof(kind), MSG_NOSIGNAL) < 0 ? -errno : 0;
 }
 
-/* Waits for a reply. With events 0, waits for the end of the process, as no other process has the
- * other end of the socket. */
+/* Waits for a reply (POLLIN), or with events 0 for the end of the process. The socket is hung up
+ * then, as no other process has its other end. */
 static bool poll_socket(const struct mounter *mounter, short events, int limit_ms)
 {
 	struct pollfd socket = {.fd = mounter->socket, .events = events};
@@ -328,7 +329,7 @@ static bool poll_socket(const struct mounter *mounter, short events, int limit_m
 }
 
 /* Waits for the reply to a mount. The mount can wait for other processes or disks (autofs), without
- * a limit. */
+ * a limit. Returns 0, or -ECANCELED on stop_requested(). */
 static int wait_for_mount(const struct mounter *mounter)
 {
 	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {
@@ -374,7 +375,7 @@ enum session_access mounter_access(const struct mounter *mounter)
 	return mounter->access;
 }
 
-/* Returns the length of the reply, -ECANCELED, or another -errno. */
+/* Waits for a reply and returns its length, -ECANCELED, or another -errno. */
 static ssize_t wait_for_reply(const struct mounter *mounter, void *answer, size_t size,
 			      const atomic_bool *stopping)
 {
@@ -428,7 +429,7 @@ void mounter_close_route(struct mounter *mounter)
 	(void)send_order(mounter, ORDER_CLOSE_ROUTE);
 }
 
-/* Returns 0, -ETIMEDOUT if the process was killed here, or -ECHILD if it failed. */
+/* Returns 0, -ETIMEDOUT if the process did not end in time, or -ECHILD if it failed. */
 static int wait_for_end(struct mounter *mounter)
 {
 	int status = 0, r = 0;

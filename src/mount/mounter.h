@@ -3,7 +3,7 @@
 #define MOUNT_MOUNTER_H
 
 /* A separate process that mounts and unmounts the view. The daemon parses untrusted data from the
- * sources, and can drop its permission to mount, as it has this process.
+ * sources. Because of this process, it can drop its permission to mount.
  *
  *	daemon				mounter, with the permissions of the user
  *	mounter_start() ---- fork ---->	waits
@@ -13,6 +13,7 @@
  *			<--- inodes ---
  *	mounter_raise_event() -------->	raises an inotify event (mount/watcher_event.h)
  *			<--- result ---
+ *	mounter_close_route() -------->	closes its descriptors for events
  *	mounter_unmount() -- order --->	unmounts, exits
  *
  * The mounter accepts no other orders, and orders only for this view. If the daemon dies without an
@@ -50,9 +51,9 @@ pid_t mounter_process(const struct mounter *mounter);
 /* Returns the kind of the mount. */
 enum session_access mounter_access(const struct mounter *mounter);
 
-/* The following functions must be called by one thread, and not by that of mounter_unmount. These
- * functions wait for the process, which can wait for replies of the view. When *stopping becomes
- * true, they return -ECANCELED and must not be called any more. */
+/* The following three functions belong to one thread, and must not run at the same time as
+ * mounter_unmount. The first two wait for the process, which can wait for replies of the view. When
+ * *stopping becomes true, they return -ECANCELED, and none of the three may be called any more. */
 
 /* Fills in the inodes of the view that have inotify watches; duplicates are possible. Searches all
  * processes, or those of the given threads and of earlier calls (mount/watcher_processes.h).
@@ -70,23 +71,25 @@ MUST_CHECK long mounter_find_watched(struct mounter *mounter,
 				     uint64_t inodes[static MOUNTER_WATCHED_MAX],
 				     const atomic_bool *stopping);
 
-/* Raises an inotify event in the view. Returns 0, -errno of the change, -EOPNOTSUPP if the
- * superblock is permanently read-only, or -ENAMETOOLONG. Descriptors stay open until
+/* Raises an inotify event in the view. Returns 0, -errno of watcher_event_route_open or
+ * watcher_event_raise, -EOPNOTSUPP if the superblock is permanently read-only, -ENAMETOOLONG, or
+ * another -errno if the process has ended. The process keeps descriptors open until
  * mounter_close_route. */
 MUST_CHECK int mounter_raise_event(struct mounter *mounter, const struct watcher_event *event,
 				   const atomic_bool *stopping);
 
-/* Closes the descriptors of mounter_raise_event, as no events follow for now. */
+/* Closes the descriptors of mounter_raise_event. Does not wait for the process. */
 void mounter_close_route(struct mounter *mounter);
 
-/* Orders a lazy unmount and waits for the end of the process. The process is killed after about
- * five seconds. The caller must have closed the device. Another mount on the same mount point is
- * not unmounted. Returns 0, or -errno if the process had ended or was killed. In that case, the
- * mount can still exist, and accesses to it fail. */
+/* Orders a lazy unmount and waits for the end of the process. If the process does not end within
+ * five seconds, it is killed, as far as permitted. The caller must have closed the device. Another
+ * mount on the same mount point is not unmounted. Returns 0, or -errno if the process had ended
+ * before, failed, or did not end in time. After a failure, the mount can still exist, and accesses
+ * to it fail. */
 MUST_CHECK int mounter_unmount(struct mounter *mounter);
 
-/* Ends the process if it still runs, within about five seconds, and frees the mounter. Accepts
- * NULL. */
+/* Ends the process, unless mounter_unmount did, and waits for it as mounter_unmount does. Frees the
+ * mounter. Accepts NULL. */
 void mounter_free(struct mounter *mounter);
 
 #endif

@@ -4,7 +4,7 @@
 
 /* Messages from the daemon to the mounter process (mount/mounter.h): a kind and its arguments. The
  * mounter can have more permissions than the daemon, which can be compromised. So the mounter uses
- * a message only after mounter_order_is_valid. Pure code, any thread.
+ * a message only if mounter_order_is_valid accepts it. Pure code, any thread.
  */
 
 #include <limits.h>

@@ -12,12 +12,12 @@
 #include "mount/sync.h"
 #include "view/node.h"
 
-/* Retries of an invalidation that could not be read from the index, and their interval. The
- * kernel's caches are outdated meanwhile. */
+/* Maximum number of attempts to apply an invalidation if the index cannot be read, and the pause
+ * between them. The kernel's caches are outdated meanwhile. */
 #define TRIES_MAX 10
 #define RETRY_MS 100
 
-/* Longer than any name, so it matches no name of the view. */
+/* A name of this length is longer than any name of the view. */
 #define NO_NAME_LENGTH 256
 
 void notifier_init(struct notifier *notifier)
@@ -83,8 +83,9 @@ static void invalidate_entry(void *context, uint64_t parent, const char *name, s
 	watcher_thread_note_name(&session->watcher, parent, text);
 }
 
-/* Invalidates an entry that does not exist. To do so, the kernel takes the lock of the directory's
- * inode, which running lookups and listings hold. */
+/* Waits for running lookups and listings in a directory. They hold the lock of the directory's
+ * inode, which the kernel takes to invalidate any entry. The entry invalidated here does not
+ * exist. */
 static void wait_for_directory(void *context, uint64_t parent)
 {
 	struct session *session = context;

@@ -2,16 +2,16 @@
 #ifndef MOUNT_NOTIFIER_H
 #define MOUNT_NOTIFIER_H
 
-/* The thread that invalidates the kernel's caches and then answers waiting programs: readers of
- * .twinfs/sync (mount/sync.h) and of events.
+/* The thread that invalidates the kernel's caches, then answers waiting requests (mount/sync.h) and
+ * wakes programs that poll .twinfs/events.
  *
  *	commit --session_invalidate--> queue --notifier--> /dev/fuse
  *	                                          |
- *	                                          +--> events, waiters
+ *	                                          +--> polling and waiting programs
  *
  * The thread holds no lock while it writes to /dev/fuse. During this write, the kernel takes the
- * lock of the directory's inode. So it waits for lookups and listings that other threads of this
- * process must answer.
+ * lock of the directory's inode. So the write waits for lookups and listings that other threads of
+ * this process must answer.
  */
 
 #include <pthread.h>
@@ -26,7 +26,7 @@ struct session;
 struct sync_waiter;
 
 struct notifier {
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects the fields up to running */
 	pthread_cond_t changed; /* work arrived, or the thread has ended; monotonic clock */
 	struct invalidation *first, *last;
 	uint64_t queued, done; /* number of invalidations queued, and processed by the kernel */
@@ -51,9 +51,9 @@ void notifier_deinit(struct notifier *notifier);
 /* Starts the thread of a session. Returns 0 or -errno. */
 MUST_CHECK int notifier_start(struct session *session);
 
-/* Stops the thread, waits for its end, and replies ECANCELED to all waiters. Other threads must
- * still answer requests meanwhile, or the connection must be aborted. Any thread except those of
- * the session. May be called several times. */
+/* Stops the thread, waits for its end, and replies to all waiters (sync_cancel). Other threads must
+ * still answer requests meanwhile, or the connection must be aborted. Any thread except the
+ * notifier and those that answer requests. May be called several times. */
 void notifier_stop(struct session *session);
 
 /* Joins the thread, if notifier_start started it. Call it after notifier_stop. */

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-/* Divisor for the part of the descriptors that users other than root get. File comparison uses up
- * to half of the descriptors (ingest/compare.c). */
+/* The limit for users other than root is this part of all descriptors. File comparison uses up to
+ * half of the descriptors (ingest/compare.c). */
 #define USERS_DIVISOR 2
 
 void open_quotas_init(struct open_quotas *quotas)

@@ -5,11 +5,10 @@
 /* The number of files of a shared view that each user has open. Each file takes a descriptor of
  * this process, and one user must not exhaust them.
  *
- * A part of the descriptors is for users other than root. Each of these users can have as many
- * files open as descriptors are left in that part (dynamic thresholds: Choudhury and Hahne, 1998).
- * So the first user gets at most half of that part, and the next user half of the rest. Some
- * descriptors are always left for another user. Descriptors outside that part are for root and for
- * twinfs itself. One thread at a time. */
+ * A limit for all open files applies to users other than root. Each of these users can have as many
+ * files open as are left up to that limit (dynamic thresholds: Choudhury and Hahne, 1998). So the
+ * first user gets at most half of the limit, and the next user half of the rest. Descriptors above
+ * the limit are for root and for twinfs itself. One thread at a time. */
 
 #include <stddef.h>
 #include <sys/types.h>
@@ -26,7 +25,7 @@ struct open_quota {
 };
 
 struct open_quotas {
-	size_t most; /* limit for all users other than root */
+	size_t most; /* with this many files open, only root can open another */
 	size_t taken; /* by all users, including root */
 	struct open_quota *buckets[OPEN_QUOTAS_BUCKETS];
 };

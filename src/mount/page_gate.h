@@ -7,7 +7,8 @@
  * The kernel may keep the pages if the previous open of the file had the same content, because the
  * cached pages were read since then. A file with another content is another node, but node numbers
  * repeat after 4096 versions. The gate stores the last content of as many files as it has slots. If
- * another file uses the slot, the pages are discarded, which costs only time. Any thread. */
+ * two open files share a slot, their pages are discarded more often, which costs only time. Any
+ * thread. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -21,8 +22,8 @@ struct page_gate {
 };
 
 /* Returns whether the pages may be kept, and stores the content for the next open. content is a
- * digest of the file and the version of its content. Two digests are equal with a chance of
- * 2^-64. */
+ * digest of the file and the version of its content. The digests of two contents are equal with a
+ * probability of 2^-64. */
 static inline bool page_gate_may_keep(struct page_gate *gate, uint64_t file, uint64_t content)
 {
 	return atomic_exchange(&gate->contents[file % PAGE_GATE_SLOTS], content) == content;

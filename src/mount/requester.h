@@ -17,13 +17,14 @@
 struct requester {
 	struct view_call call; /* for calls of the view; points to the other two fields */
 	struct caller caller;
-	struct cancellation cancellation; /* set when the request is interrupted */
+	struct cancellation cancellation; /* requested when the kernel interrupts the request */
 };
 
-/* Returns the cancellation state of a request, for work on its behalf. */
+/* Returns a cancellation that is requested when the kernel interrupts this request. */
 struct cancellation requester_cancellation(fuse_req_t request);
 
-/* Returns 0, -EACCES if the caller cannot be determined, or another -errno. */
+/* Determines the caller, and reports the request to the watcher thread. Returns 0, -EACCES if the
+ * caller is unknown, or another -errno. In each case, requester_deinit frees the caller. */
 MUST_CHECK int requester_init(struct requester *requester, fuse_req_t request);
 
 static inline void requester_deinit(struct requester *requester)

@@ -49,7 +49,7 @@ static int mount_session(struct session *session)
 {
 	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	const struct features *facts = &session->facts;
-	/* checked here, as permissions were possibly dropped since the option was parsed */
+	/* checked again, as the daemon can have dropped permissions since it parsed the option */
 	int r = session->settings.shared ? caller_try_impersonation() : 0;
 
 	if (r == 0)
@@ -117,8 +117,8 @@ int session_new(struct session **session, struct view *view,
 	return 0;
 }
 
-/* Was the connection ended by an unmount? Another file system can be mounted at the mount point by
- * now. */
+/* Returns whether the connection has ended: the view was unmounted. In that case, another file
+ * system can be mounted at the mount point. */
 static bool was_unmounted(const struct session *session)
 {
 	struct pollfd device = {.fd = fuse_session_fd(session->fuse)};
@@ -164,9 +164,10 @@ void session_free(struct session *session)
 
 /* ---- running and stopping ------------------------------------------------------------ */
 
-/* Makes session_run return, and waits for that. If the session does not run yet, it will end at
- * once. Any thread except those of the session. The notifier ends first: the kernel can block it
- * until requests are answered, and programs wait for the notifier. */
+/* Ends the watcher thread, the notifier and the loop, in this order, and waits for each.
+ * session_run then returns; if it has not begun yet, it will return at once. The kernel can block
+ * the watcher thread and the notifier until the loop answers requests, so the loop ends last. Any
+ * thread except these three. */
 static void stop(void *context)
 {
 	struct session *session = context;

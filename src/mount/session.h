@@ -29,7 +29,7 @@ struct session {
 	enum session_access access;
 	bool mounted;
 	atomic_bool replied; /* the first reply was sent (device.c) */
-	bool failed; /* ended by an error after requests were answered */
+	bool failed; /* an error ended the session while it answered requests */
 	struct page_gate gate;
 	struct generations generations;
 	struct cached_marks cached;
@@ -46,8 +46,8 @@ struct session {
 	struct watcher_replies replies;
 	struct loop loop;
 	struct unmount_watch unmount_watch;
-	/* the view was unmounted but still mounted in another namespace; set by the unmount
-	 * watch */
+	/* the view was unmounted here but is still mounted in another mount namespace; set by the
+	 * unmount watch */
 	bool mounted_elsewhere;
 };
 

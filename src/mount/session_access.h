@@ -7,7 +7,7 @@
 enum session_access {
 	SESSION_READ_ONLY, /* the superblock is read-only */
 	/* Mounts of root. The visible mount is always read-only. The superblock is read-only until
-	 * a program watches a folder. */
+	 * the first watcher event. */
 	SESSION_READ_ONLY_MOUNT,
 	/* Mounts of a plain user. The superblock is writable. The daemon refuses changes and checks
 	 * permissions. */

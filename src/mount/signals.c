@@ -14,8 +14,8 @@ struct signal_watch {
 	pthread_t thread;
 	sigset_t signals;
 	atomic_bool ending;
-	atomic_int number; /* signal that ended the daemon */
-	pthread_mutex_t lock; /* of all below; held during the callbacks */
+	atomic_int number; /* last signal that ended the daemon */
+	pthread_mutex_t lock; /* protects the fields below; held during the callbacks */
 	void (*stop)(void *context);
 	void *stop_context;
 	bool received;

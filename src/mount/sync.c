@@ -23,7 +23,7 @@ struct sync_waiter {
 	bool registered;
 	bool interrupted;
 	bool synced; /* its ticket was reached; after and error are set */
-	uint64_t after; /* number of invalidations to be processed before the reply */
+	uint64_t after; /* the reply waits until the kernel has processed this many invalidations */
 	int error; /* positive errno, or 0 */
 };
 
@@ -87,7 +87,7 @@ static void reply_sync(struct session *session, struct sync_waiter *waiter)
 	(void)fuse_reply_buf(waiter->request, given, length);
 }
 
-/* Replies to a waiter that was removed from the list. error: positive errno, or 0. */
+/* Replies to a waiter that was removed from the list, and frees it. error: positive errno, or 0. */
 static void finish(struct session *session, struct sync_waiter *waiter, int error)
 {
 	if (!waiter->handle)
@@ -109,8 +109,7 @@ static struct sync_waiter **find(struct notifier *notifier, fuse_req_t request)
 	return at;
 }
 
-/* Removes a request from the list. The lock must be held, or the waiter must not be registered
- * yet. */
+/* Removes a request from the list. Must be called with the lock held. */
 static void unlink_waiter(struct notifier *notifier, fuse_req_t request)
 {
 	struct sync_waiter **at = find(notifier, request), *waiter = *at;
@@ -119,7 +118,8 @@ static void unlink_waiter(struct notifier *notifier, fuse_req_t request)
 		*at = waiter->next;
 }
 
-/* Called by a thread of libfuse, or by the registering thread before the waiter is registered. */
+/* Called by the thread that processes the interrupt, or by fuse_req_interrupt_func before the
+ * waiter is registered. */
 static void on_interrupt(fuse_req_t request, void *context)
 {
 	struct session *session = context;
@@ -152,7 +152,7 @@ static bool has_room(const struct notifier *notifier, const struct sync_waiter *
 	return count < IO_URING_WAITERS_MAX || !request_is_io_uring(waiter->request);
 }
 
-/* Adds a waiter to the list. Returns 0, or a positive errno without adding it. */
+/* Adds a waiter to the list. Returns 0, or EAGAIN without adding the waiter. */
 static int add_waiter(struct session *session, struct sync_waiter *waiter)
 {
 	struct notifier *notifier = &session->notifier;
@@ -164,7 +164,7 @@ static int add_waiter(struct session *session, struct sync_waiter *waiter)
 		waiter->next = notifier->waiters;
 		notifier->waiters = waiter;
 	}
-	/* a later ticket includes all changes before this one */
+	/* a reached ticket includes all changes before earlier tickets */
 	if (!session->settings.sync || waiter->ticket <= notifier->synced ||
 	    (waiter->recheck_only && waiter->ticket <= notifier->rechecked))
 		mark_synced(waiter, notifier);

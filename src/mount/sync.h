@@ -3,8 +3,8 @@
 #define MOUNT_SYNC_H
 
 /* Programs that read .twinfs/sync. Each request waits in a list, without a thread, until the kernel
- * has processed the changes made before the request. An open for which only the ctime differs waits
- * in the same list, for at most OPEN_WAIT_MS.
+ * has processed the invalidations of all changes made before the request. An open that needs a
+ * recheck or a comparison first waits in the same list, for at most OPEN_WAIT_MS.
  *
  * The list is protected by the notifier's lock. libfuse holds a lock of a request while it calls
  * the interrupt callback, but takes no lock of a request for a reply. So libfuse's lock precedes
@@ -19,7 +19,7 @@
 struct session;
 
 /* Handles a read of .twinfs/sync. At offset 0 the reply is sent later, with the state of that time.
- * At other offsets the rest of that reply is sent at once. */
+ * At other offsets the rest of the last such reply is sent at once. */
 void sync_read(struct session *session, fuse_req_t request, struct handle *handle, size_t size,
 	       size_t offset);
 
@@ -27,25 +27,26 @@ void sync_read(struct session *session, fuse_req_t request, struct handle *handl
 #define OPEN_WAIT_MS 2000
 
 /* Replies ESTALE to an open after the file was rechecked, so that the kernel looks its path up
- * again and opens the new node. If an earlier open timed out for a ticket that is still not
- * reached, this open does not wait for that ticket.
+ * again and opens the new node. If an earlier open timed out and its recheck or comparison is still
+ * not finished, this open does not wait for such a recheck or comparison.
  *
- * compare	wait until the file was compared, too
+ * compare	wait until the file was compared as well
  */
 void sync_refuse_open(struct session *session, fuse_req_t request, bool compare);
 
-/* Replies to requests whose ticket was reached and whose invalidations the kernel has processed.
- * For the notifier. */
+/* Replies to requests whose ticket was reached and whose invalidations the kernel has processed,
+ * and to opens that timed out. For the notifier. */
 void sync_reply(struct session *session);
 
-/* Replies ECANCELED to all waiting requests. Called when the notifier stops. */
+/* Replies to all waiting requests: ECANCELED to reads, ESTALE to opens. Called when the notifier
+ * stops. */
 void sync_cancel(struct session *session);
 
-/* Returns the next time at which an open stops waiting, on the monotonic clock, or UINT64_MAX. Must
- * be called with the lock held. */
+/* Returns the next time at which an open times out, on the monotonic clock, or UINT64_MAX. Must be
+ * called with the notifier's lock held. */
 uint64_t sync_limit_ns(const struct session *session);
 
-/* Returns whether a request can be answered. Must be called with the lock held. */
+/* Returns whether a request can be answered. Must be called with the notifier's lock held. */
 bool sync_is_due(const struct session *session);
 
 #endif

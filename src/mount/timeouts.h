@@ -5,14 +5,14 @@
 /* Entry and attribute timeouts, in seconds: how long the kernel may cache a reply, unless the
  * notifier invalidates it earlier (mount/notifier.h). Pure code, any thread.
  *
- * Listings are cached everywhere. The name of a copy in its group's folder changes when any
- * directory above the copy is renamed. There is no event per file for such a rename. Therefore the
- * listings of all groups' folders are invalidated then, and names in these folders are not cached
- * (timeout 0). Files in .twinfs/ are not cached either. Names in by-size/ are not cached, as any
- * change can move ranks.
+ * The kernel caches the listings of all directories. The name of a copy in its group's folder
+ * changes when any directory above the copy is renamed. There is no event per file for such a
+ * rename. Therefore the listings of all groups' folders are invalidated then, and names in these
+ * folders are not cached (timeout 0). Files in .twinfs/ are not cached either. Names in by-size/
+ * are not cached, as any change can move ranks.
  *
- * In a shared mount all timeouts are 0, because the kernel would answer one user from the reply to
- * another.
+ * In a shared mount, listings are not cached and all timeouts are 0, because the kernel would
+ * answer one user from the reply to another.
  */
 
 #include <stdbool.h>
@@ -20,11 +20,11 @@
 
 #include "view/node.h"
 
-/* Replies are valid until they are invalidated. The limit of an hour bounds the effect of an
- * error. */
+/* Replies are valid until they are invalidated. If an invalidation is missing because of a bug, the
+ * hour limits the effect. */
 #define TIMEOUT_LONG 3600.0
 
-/* Entry timeout of names in a directory, also of negative entries. */
+/* Entry timeout of names in a directory, and of names that do not exist there. */
 static inline double entry_timeout_of(uint64_t parent, bool shared)
 {
 	if (shared)

@@ -84,7 +84,8 @@ static pid_t find_other_namespace(const char *device)
 	return 0;
 }
 
-/* Returns whether no file of the view is open and another namespace has it mounted. */
+/* Returns whether no file of the view is open and *process, in another namespace, has the view
+ * mounted. */
 static bool is_mounted_elsewhere(struct session *session, pid_t *process)
 {
 	const char *device = session->unmount_watch.device;
@@ -130,8 +131,8 @@ static void *watch_table(void *context)
 	return NULL;
 }
 
-/* Determines the device number of the view. Returns 0, -ENOENT if this namespace does not have it,
- * or -errno. */
+/* Opens the mount table and determines the device number of the view. Returns 0, -ENOENT if this
+ * namespace does not have the view mounted, or another -errno. */
 static int find_device(struct unmount_watch *watch, const char *mount_point)
 {
 	CLEANUP_TABLE struct mount_table table = {0};

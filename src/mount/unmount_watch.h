@@ -16,7 +16,7 @@
  *	- a process of another namespace has the view mounted.
  *
  * So a view that was mounted for another namespace is never ended here. A lazily unmounted view
- * lives as long as a program of this namespace uses it.
+ * lives as long as a program has a file of it open.
  */
 
 #include <pthread.h>
@@ -37,7 +37,8 @@ struct unmount_watch {
  * cannot be started, this is logged, and the view is served without the thread. */
 void unmount_watch_start(struct session *session, void (*stop)(void *session));
 
-/* Ends the thread, joins it, and frees. Any other thread, after unmount_watch_start. */
+/* Ends and joins the thread, and frees the watch. Called by another thread, after
+ * unmount_watch_start. */
 void unmount_watch_end(struct unmount_watch *watch);
 
 #endif

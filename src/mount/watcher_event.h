@@ -34,10 +34,10 @@ struct watcher_event {
 /* Descriptors for a series of events. While they are open, a view cannot be unmounted without
  * force. */
 struct watcher_event_route {
-	int root;
+	int root; /* of the mount, or -1 */
 	bool superblock_writable; /* the superblock was made writable */
 	int folder; /* folder of the last event, or -1 */
-	uint64_t inode;
+	uint64_t inode; /* of that folder */
 };
 
 #define WATCHER_EVENT_ROUTE_NONE         \
@@ -49,17 +49,18 @@ struct watcher_event_route {
  * mount is used; the visible mount stays read-only. */
 bool watcher_event_is_possible(void);
 
-/* Opens the mount at this mount point, if that mount has this device number. The route must be new
- * or closed. For root, the first call makes the superblock (not the mount) writable. The superblock
- * is not made writable earlier: from then on, the kernel assumes a changed atime and requests
- * attributes again after each read and listing. The superblock stays writable, because each
- * reconfiguration discards all dentries. Returns 0 or -errno. */
+/* Opens the mount at this mount point. The route must be new or closed. For root, the first call
+ * makes the superblock (not the mount) writable. The superblock is not made writable earlier: from
+ * then on, the kernel assumes a changed atime and requests attributes again after each read and
+ * listing. The superblock stays writable, because each reconfiguration discards all dentries.
+ * Returns 0, -ESTALE if the mount has another device number, or another -errno. */
 MUST_CHECK int watcher_event_route_open(struct watcher_event_route *route, const char *point,
 					dev_t device);
 void watcher_event_route_close(struct watcher_event_route *route);
 
-/* Raises an event. Returns 0 or -errno: -EEXIST or -ENOENT if the kernel had a cached dentry and
- * did not ask the daemon. Blocks on the daemon. */
+/* Raises an event. Returns 0, -EEXIST or -ENOENT if the kernel had a cached dentry and did not ask
+ * the daemon, -ESTALE if the path leads to another folder, or another -errno. Blocks on the
+ * daemon. */
 MUST_CHECK int watcher_event_raise(struct watcher_event_route *route,
 				   const struct watcher_event *event);
 

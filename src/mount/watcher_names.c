@@ -98,8 +98,8 @@ int watcher_names_mark_changed(struct watcher_names *list, const struct watcher_
 /* ---- differences --------------------------------------------------------------------- */
 
 /* Compares the next names of both lists. If the result is below 0, the name in before was deleted.
- * If it is above 0, the name in now was created. If a directory became another type or the reverse,
- * the deletion is first. */
+ * If it is above 0, the name in now was created. If a directory was replaced by another type or the
+ * reverse, the deletion precedes the creation. */
 static int order_of(const struct watcher_names *before, size_t i, const struct watcher_names *now,
 		    size_t j)
 {

@@ -42,10 +42,10 @@ void watcher_names_sort(struct watcher_names *list);
 const struct listed_name *watcher_names_find(const struct watcher_names *list, const char *text);
 
 /* Calls each for every name that was created, deleted or changed from before to now, sorted by
- * name, until it returns false. If each returned false, *rest becomes the list before with the
- * reported differences applied. If not, *rest is empty.
+ * name, until it returns false. If each returned false, *rest becomes the list before, with those
+ * differences applied for which each returned true. If not, *rest is empty.
  *
- * Returns 0, or -ENOMEM: the report is incomplete and *rest is empty.  */
+ * Returns 0, or -ENOMEM: the report is incomplete and *rest is empty. */
 typedef bool watcher_names_differ_fn(void *context, enum watcher_event_kind kind,
 				     const struct listed_name *name);
 MUST_CHECK int watcher_names_differ(const struct watcher_names *before,

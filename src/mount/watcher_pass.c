@@ -13,14 +13,15 @@
 #include "view/node.h"
 #include "view/view.h"
 
-/* Events for one folder in one pass. More events would keep the watchers of the folder busy. */
+/* Maximum number of events for one folder in one pass. More events would keep the watchers of the
+ * folder busy. */
 #define EVENTS_MAX 256
 
 /* Limit of stored names of all folders. A folder that exceeds this limit gets no events. */
 #define NAMES_MAX 131072
 
 /* Time after the first listing of a folder during which names in recent invalidations are reported.
- * A watcher possibly listed the folder before this thread did. */
+ * A watcher can have listed the folder before this thread did. */
 #define LISTING_GRACE_NS (5 * SECOND_NS)
 
 /* Attempts to raise an event if a program looked the name up in between. */
@@ -28,7 +29,7 @@
 
 /* ---- events -------------------------------------------------------------------------- */
 
-/* Invalidates the dentry of a name. With a cached dentry, the kernel would send no request to the
+/* Invalidates the dentry of a name. For a cached dentry, the kernel would send no request to the
  * daemon. */
 static void invalidate_name(const struct watcher_pass *pass, const char *name)
 {

@@ -20,11 +20,13 @@
 /* A folder with an inotify watch. */
 struct watched_folder {
 	uint64_t node; /* equal to the inode number, as folders have no versions */
-	bool changed; /* since it was listed; protected by the lock */
-	bool listed; /* names is valid: the state that the watchers know, */
-	uint64_t grace_until_ns; /* except for recent names that arrive until this time */
-	uint64_t last_recent; /* and that have a greater number than this */
-	struct watcher_names names;
+	bool changed; /* changed since it was listed; protected by the watcher thread's lock */
+	bool listed; /* names is valid */
+	struct watcher_names names; /* the names that the watchers of the folder know */
+	/* until this time, recent names with a number above last_recent count as unknown to the
+	 * watchers */
+	uint64_t grace_until_ns;
+	uint64_t last_recent;
 	struct bytes path; /* last known path in the view */
 	uint64_t parent; /* node of the last known parent folder */
 	UT_hash_handle hh;
@@ -33,8 +35,8 @@ struct watched_folder {
 struct watcher_pass {
 	struct session *session;
 	struct watcher_thread *watcher;
-	struct mounter_watchers watchers; /* whose watches are searched */
-	bool finds_watched; /* search for watches; otherwise only known folders are updated */
+	struct mounter_watchers watchers; /* threads whose watches are searched */
+	bool finds_watched; /* search for watches before the known folders are updated */
 	uint64_t noted_before; /* number of the last recent name when the pass began */
 	/* Recent names at the time when the watches were known. The texts are in the arena of the
 	 * watcher thread, or in recent_memory after a search of all processes. */
@@ -42,7 +44,7 @@ struct watcher_pass {
 	size_t recent_count;
 	struct arena recent_memory;
 
-	/* private to watcher_pass.c */
+	/* set by watcher_pass.c */
 	uint64_t found_ns; /* time at which the watches were known */
 	struct watched_folder *folder; /* folder being updated */
 	bool missing; /* the folder is no longer in the view */
@@ -51,8 +53,8 @@ struct watcher_pass {
 	int failure; /* -errno that ends the thread */
 };
 
-/* Runs a pass and sets found_ns. Returns 0, -ECANCELED if the thread must stop, or another -errno
- * if no events can be raised any more. */
+/* Runs a pass. Returns 0, -ECANCELED if the thread must stop, or another -errno if no events can be
+ * raised any more. */
 MUST_CHECK int watcher_pass_run(struct watcher_pass *pass);
 
 /* Removes all watched folders. */

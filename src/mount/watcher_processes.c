@@ -5,7 +5,7 @@
 
 #include "base/attributes.h"
 
-/* Returns 0 if there is no such thread. */
+/* Returns the process of a thread, or 0 if there is no such thread. */
 static pid_t process_of(pid_t thread)
 {
 	char path[sizeof("/proc//status") + 10], line[256];

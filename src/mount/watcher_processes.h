@@ -2,13 +2,12 @@
 #ifndef MOUNT_WATCHER_PROCESSES_H
 #define MOUNT_WATCHER_PROCESSES_H
 
-/* Processes with recent requests, which have possibly begun to watch folders of the view. One
- * thread. */
+/* Processes with recent requests, which can have begun to watch folders of the view. One thread. */
 
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Limit; the oldest one is replaced. */
+/* Maximum number of processes. A further process replaces the oldest. */
 #define WATCHER_PROCESSES_MAX 16
 
 /* All zero: empty. */

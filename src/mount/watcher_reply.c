@@ -17,7 +17,7 @@ void watcher_replies_deinit(struct watcher_replies *replies)
 	pthread_mutex_destroy(&replies->lock);
 }
 
-/* Each placeholder node is used once, as the kernel can still have its inode. */
+/* Each placeholder node is used once, as the kernel can still have the inode of an earlier one. */
 void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply reply)
 {
 	pthread_mutex_lock(&replies->lock);

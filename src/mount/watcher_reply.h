@@ -44,12 +44,14 @@ void watcher_replies_deinit(struct watcher_replies *replies);
 void watcher_reply_begin(struct watcher_replies *replies, struct watcher_reply reply);
 void watcher_reply_end(struct watcher_replies *replies);
 
-/* Returns whether this name is being changed. Before the change the dentry is invalidated, which
- * waits for running requests about it. */
+/* Returns whether the change of this name is being simulated. Between watcher_reply_begin and the
+ * change, the watcher thread invalidates the dentry. The invalidation waits for earlier requests
+ * about the name, so they need no check. */
 MUST_CHECK bool watcher_reply_is_changing(struct watcher_replies *replies, uint64_t folder,
 					  const char *name);
 
-/* Each returns false if the request does not belong to the change and needs a normal reply. */
+/* Each of the following functions returns false if the request does not belong to the change and
+ * needs a normal reply. */
 
 /* A lookup: fills in entry, with ino 0 if the name does not exist. */
 MUST_CHECK bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t folder,
@@ -59,7 +61,8 @@ MUST_CHECK bool watcher_reply_lookup(struct watcher_replies *replies, uint64_t f
 MUST_CHECK bool watcher_reply_getattr(struct watcher_replies *replies, uint64_t node,
 				      struct stat *attributes);
 
-/* A name is created or removed: fills in entry (unless NULL) with the created node. */
+/* A request that creates (exists) or removes a name: fills in entry (unless NULL) with the created
+ * node. */
 MUST_CHECK bool watcher_reply_change(struct watcher_replies *replies, uint64_t folder,
 				     const char *name, bool exists, struct fuse_entry_param *entry);
 

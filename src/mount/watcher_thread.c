@@ -25,7 +25,7 @@
 #define SEARCH_AGAIN_INTERVAL_NS (500 * MS_NS)
 #define SEARCH_AGAIN_FOR_NS (10 * SECOND_NS)
 
-/* Value of requester if the table is full. */
+/* Value of requester if the list of requesters is full. */
 #define TOO_MANY (-1)
 
 void watcher_thread_init(struct watcher_thread *watcher)
@@ -119,7 +119,7 @@ static bool note_requester(struct watcher_thread *watcher, pid_t requester)
 	return true;
 }
 
-/* Nearly all requests come from the same thread as the previous one. */
+/* Nearly all requests are from the same thread as the request before. */
 void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester)
 {
 	pid_t last = atomic_load(&watcher->requester);
@@ -138,8 +138,8 @@ void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester
 struct times {
 	uint64_t next_ns; /* next pass */
 	uint64_t all_processes_ns; /* next search of all processes */
-	/* Next search of recent requesters, and when these end. A program can list a folder and
-	 * watch it afterwards. */
+	/* Next search of recent requesters, and the end of such searches. They are repeated,
+	 * because a program can list a folder first and watch it later. */
 	uint64_t again_ns, again_until_ns;
 };
 

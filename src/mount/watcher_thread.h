@@ -16,11 +16,11 @@
  *	        programs
  *
  * The kernel does not report watches to a file system, so the mounter process searches /proc. After
- * a request, it searches the processes with recent requests, which have possibly added watches.
- * After a change, it searches all processes. A pause follows each search: PAUSE_FACTOR times the
- * duration of the search, but at most PASS_INTERVAL_MAX_NS. For each watched folder the thread
- * stores the names that its watchers know, and raises events for the differences, at most
- * EVENTS_MAX in a pass.
+ * a request, it searches the processes with recent requests, which can have added watches. After a
+ * change, it searches all processes. A pause follows each search: PAUSE_FACTOR times its duration,
+ * from PASS_INTERVAL_MIN_NS to PASS_INTERVAL_MAX_NS. For each watched folder the thread stores the
+ * names that its watchers know. It raises events for the differences, at most EVENTS_MAX for a
+ * folder in one pass.
  *
  * Not used for shared views: a watcher must not learn of changes that are hidden from its user.
  */
@@ -49,15 +49,15 @@ struct recent_name {
 #define RECENT_NAMES_MAX 4096
 
 struct watcher_thread {
-	pthread_mutex_t lock; /* of all fields that are not atomic */
+	pthread_mutex_t lock; /* protects all fields that are not atomic */
 	pthread_cond_t changed; /* monotonic clock */
 	bool running;
 	bool search_needed; /* something changed since all processes were searched */
 	bool pass_needed; /* something changed since the watched folders were updated */
-	struct watched_folder *watched; /* uthash, by inode; modified by the thread only */
+	struct watched_folder *watched; /* uthash, by node; modified by the thread only */
 	struct recent_name recent[RECENT_NAMES_MAX];
 	size_t recent_count;
-	uint64_t recent_number; /* of the last recent name */
+	uint64_t recent_number; /* number of the last recent name */
 	struct arena recent_memory;
 	struct mounter_watchers requesters; /* threads with requests since the last search */
 	pthread_t thread;
@@ -77,8 +77,8 @@ void watcher_thread_deinit(struct watcher_thread *watcher);
 void watcher_thread_start(struct session *session);
 
 /* Stops the thread and waits for its end. Other threads must still answer requests meanwhile, or
- * the connection must be aborted. Any thread except those of the session. May be called several
- * times. */
+ * the connection must be aborted. Any thread except the watcher thread and those that answer
+ * requests. May be called several times. */
 void watcher_thread_stop(struct watcher_thread *watcher);
 
 /* Joins the thread, if watcher_thread_start started it. Call it after watcher_thread_stop. */
@@ -87,7 +87,7 @@ void watcher_thread_join(struct watcher_thread *watcher);
 /* ---- for the notifier ---------------------------------------------------------------- */
 
 /* Record changes. note_name: a name in a folder was created or removed, or refers to another node.
- * note_folder: a folder or something in it changed. note_all: any folder possibly changed. A call
+ * note_folder: a folder or something in it changed. note_all: any folder can have changed. A call
  * of watcher_thread_wake must follow at the end of an invalidation. */
 void watcher_thread_note_name(struct watcher_thread *watcher, uint64_t folder, const char *name);
 void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder);
@@ -96,7 +96,7 @@ void watcher_thread_wake(struct watcher_thread *watcher);
 
 /* ---- for threads of the loop --------------------------------------------------------- */
 
-/* Records a thread with a request, whose process can watch folders. */
+/* Records a thread that sent a request, as its process can have begun to watch folders. */
 void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester);
 
 /* Does this request come from the process that raises events? Other processes get EROFS for
