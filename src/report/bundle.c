@@ -60,7 +60,7 @@ struct folder {
 };
 
 /* Returns whether an error means that the file is missing or that access is denied. After any other
- * error the file possibly exists. */
+ * error the file can exist. */
 static bool is_absent(int error)
 {
 	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV ||

@@ -37,9 +37,9 @@ void bundle_finder_free(struct bundle_finder *finder);
 
 /* Finds the outermost bundle that contains the directory or is the directory itself. Sets *bundle
  * to the id of that bundle, or to 0 if there is none. If the source itself is a bundle or is in
- * one, *bundle is the id of the source's root. A directory that cannot be read counts as a bundle,
- * unless it is missing or the caller has no access. Each directory without a memo costs a few
- * lookups and system calls. Returns 0 or -errno. */
+ * one, *bundle is the id of the source's root. A directory that cannot be opened counts as a
+ * bundle, unless it is missing or this process has no access. Each directory without a memo costs a
+ * few lookups and system calls. Returns 0 or -errno. */
 MUST_CHECK int bundle_find(struct bundle_finder *finder, struct catalog_reader *reader,
 			   const struct sources *sources, uint64_t dir, uint64_t *bundle);
 

@@ -34,8 +34,8 @@ struct copy {
 	uint32_t source;
 	uint32_t first_seen; /* number of the first scan that found the inode */
 	enum fate fate;
-	const char *
-		why; /* reason of the fate: a few words, ASCII, static; NULL before rules_apply() */
+	/* reason of the fate: a few words, ASCII, static; NULL before rules_apply() */
+	const char *why;
 	bool another_name; /* a hard link: not the lead of its inode */
 	size_t path; /* offset in struct copies.paths of the path, relative to the source */
 	/* Offset of the path of the inode's lead, which is the lowest name by source and path. */

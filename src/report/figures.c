@@ -12,12 +12,12 @@
 
 #define FIGURE_TEXT_MAX 512
 
-static void print_word(struct output *output, const char *word)
+static void print_label(struct output *output, const char *label)
 {
-	output_format(output, "%-10s  ", word);
+	output_format(output, "%-10s  ", label);
 }
 
-int figure_print_path(struct output *output, const char *word, const char *path)
+int figure_print_path(struct output *output, const char *label, const char *path)
 {
 	CLEANUP_BYTES struct bytes text = {0};
 	int r;
@@ -25,13 +25,13 @@ int figure_print_path(struct output *output, const char *word, const char *path)
 	r = shell_name_append(&text, path, strlen(path));
 	if (r < 0)
 		return r;
-	print_word(output, word);
+	print_label(output, label);
 	output_bytes(output, text.data, text.length);
 	output_text(output, "\n");
 	return 0;
 }
 
-void figure_print(struct output *output, const char *word, const char *format, ...)
+void figure_print(struct output *output, const char *label, const char *format, ...)
 {
 	char text[FIGURE_TEXT_MAX];
 	va_list args;
@@ -39,7 +39,7 @@ void figure_print(struct output *output, const char *word, const char *format, .
 	va_start(args, format);
 	(void)vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	print_word(output, word);
+	print_label(output, label);
 	output_text(output, text);
 	output_text(output, "\n");
 }

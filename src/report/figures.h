@@ -10,14 +10,14 @@
 #include "base/output.h"
 #include "report/summary.h"
 
-/* Prints one line: the label, then the formatted value in a column that is the same in all
- * lines. */
-void figure_print(struct output *output, const char *word, const char *format, ...)
+/* Prints one line: the label, then the formatted value in a column that is the same in all lines. A
+ * value of more than 511 bytes is truncated. */
+void figure_print(struct output *output, const char *label, const char *format, ...)
 	PRINTF_LIKE(3, 4);
 
 /* Prints one line whose value is a path. The path is quoted if needed and never truncated. Returns
  * 0 or -ENOMEM. */
-MUST_CHECK int figure_print_path(struct output *output, const char *word, const char *path);
+MUST_CHECK int figure_print_path(struct output *output, const char *label, const char *path);
 
 /* Highest number of bytes that figure_size() writes, with the NUL. */
 #define FIGURE_SIZE_MAX 64

@@ -321,8 +321,8 @@ static struct folder_node *order_tree(struct folder_node *list, size_t count)
 	return ordered;
 }
 
-/* Returns an upper bound of the nodes: one for all sources, and one for each folder of each
- * chain. */
+/* Returns an upper bound of the number of nodes: one for all sources, and one for each folder of
+ * each chain. */
 static size_t count_nodes(const struct chain *chains, size_t count)
 {
 	size_t nodes = 1;

@@ -31,7 +31,7 @@ struct format {
 	MUST_CHECK int (*single)(struct printing *printing, const struct single *single,
 				 const struct copy *name);
 	MUST_CHECK int (*end)(struct printing *printing); /* NULL: prints nothing */
-	bool can_summarize; /* can print only the figures */
+	bool can_summarize; /* can print the figures alone */
 	bool can_explain; /* can print the reason of each fate */
 };
 

@@ -35,8 +35,9 @@ void html_format(struct html *html, const char *format, ...) PRINTF_LIKE(2, 3);
 
 /* Appends a name between tags. The text direction of the name does not affect the text around it.
  * Bytes that are not UTF-8 are shown as \xNN. Control characters, invisible characters, characters
- * that change the text direction (utf8_is_unfit) and noncharacters are shown as \xNN or \uNNNN.
- * Each escape is in an element of its own, to distinguish it from a backslash in the name. */
+ * that change the text direction (utf8_is_unfit) and noncharacters are shown as \n, \t, \xNN,
+ * \uNNNN or \UNNNNNNNN. Each escape is in an element of its own, to distinguish it from a backslash
+ * in the name. */
 void html_name(struct html *html, const char *bytes, size_t length);
 
 /* Appends a name within the quotes of an attribute. The escapes are in no element. */

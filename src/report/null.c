@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The format for xargs -0 and similar programs: the exact bytes of each path, followed by a NUL.
- * Paths are absolute, so that no program parses a path as an option.
+/* The format for xargs -0 and similar programs: the exact bytes of each path, followed by a NUL. On
+ * a terminal, odd characters are quoted. Paths are absolute, so that no program parses a path as an
+ * option.
  */
 
 #include "report/format.h"

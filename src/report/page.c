@@ -75,7 +75,7 @@ static void write_header(const struct page_writing *writing)
 	html_raw(html, "</p>\n</header>\n");
 }
 
-/* Writes a sentence for each reason why the figures are possibly incomplete. */
+/* Writes a sentence for each reason why the figures can be incomplete or inconsistent. */
 static void write_caveats(const struct page_writing *writing)
 {
 	const struct report_summary *summary = &writing->facts->summary;

@@ -45,7 +45,7 @@ struct page_settings {
 	const struct cancellation *cancellation; /* aborts the page with -EINTR; NULL: none */
 };
 
-/* Files that the page does not account for. */
+/* Numbers of files and folders that the page does not account for. */
 struct page_result {
 	uint64_t errors;
 	uint64_t pending;

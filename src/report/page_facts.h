@@ -36,7 +36,7 @@ struct page_group {
 /* A folder, named as in uniques/. */
 struct page_folder {
 	struct folder_node node;
-	const char *path; /* below the folder of its source; "" for the root of a single source */
+	const char *path; /* relative to uniques/; "" for the root of a single source */
 	const char *name; /* the last component of path, or the path of the source; never "" */
 };
 
@@ -45,7 +45,7 @@ struct page_facts {
 	uint64_t generation;
 	bool changed; /* the index changed while it was read */
 	struct ages all; /* regular files */
-	struct ages redundant;
+	struct ages redundant; /* redundant copies */
 	struct page_group groups[PAGE_GROUPS_MAX];
 	size_t group_count;
 	struct page_folder *folders; /* in the order of folders_tree() */

@@ -36,8 +36,8 @@ struct cell {
 	size_t label; /* offset in the folder's path of the text that the box shows */
 	double width, height; /* of the area inside the box, pixels */
 	struct treemap_box box; /* relative to the area of the enclosing box */
-	struct treemap_box
-		rest; /* box of the bytes that are in no shown subfolder; relative to the area */
+	/* box of the bytes that are in no shown subfolder; relative to the area */
+	struct treemap_box rest;
 	bool passed; /* the folder has only one subfolder, whose box replaces the folder's box */
 	bool shown; /* the folder has a box */
 	bool parted; /* the box has nested boxes */

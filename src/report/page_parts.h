@@ -2,7 +2,7 @@
 #ifndef REPORT_PAGE_PARTS_H
 #define REPORT_PAGE_PARTS_H
 
-/* The parts of a page, each in a file of its own. One thread at a time. */
+/* The parts of a page. One thread at a time. */
 
 #include "report/html.h"
 #include "report/page.h"
@@ -35,7 +35,7 @@ extern const char *const page_style[];
 void page_write_figures(const struct page_writing *writing);
 
 /* Writes reclaimable bytes by folder: a treemap and a table. Writes nothing if no bytes are
- * reclaimable. Stores -ENOMEM in html. */
+ * reclaimable. If memory is short, stores -ENOMEM in html. */
 void page_write_folders(const struct page_writing *writing);
 
 /* Writes the groups with the most reclaimable bytes, with names and pictures. */

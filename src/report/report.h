@@ -22,7 +22,8 @@ enum report_format {
 	REPORT_TEXT, /* for people */
 	REPORT_FDUPES, /* the format of fdupes and jdupes: exact bytes, except on a terminal */
 	REPORT_JSON, /* one object */
-	REPORT_JSONL, /* one object for each group or file, one a line */
+	/* a line with one object for each group, or for each name of a file without a copy */
+	REPORT_JSONL,
 	REPORT_CSV, /* a line for each name */
 	REPORT_NULL, /* paths, each followed by a NUL */
 };
@@ -62,7 +63,7 @@ struct report {
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
 };
 
-/* Returns whether the format can print only the figures. */
+/* Returns whether the format can print the figures alone. */
 bool report_can_summarize(enum report_format format);
 
 /* Returns whether the format can print the reason of each fate. */

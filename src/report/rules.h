@@ -51,8 +51,7 @@ struct keep_rule {
 	const char *glob; /* KEEP_PATH only */
 };
 
-/* All pointers are borrowed. All zero: the copy that the view keeps stays, all others are redundant
- * unless they are in a trash or a bundle. */
+/* All pointers are borrowed. If all fields are zero, only the steps 0, 3 and 4 apply. */
 struct rules {
 	const struct keep_rule *keep; /* applied in order */
 	size_t keep_count;
@@ -70,7 +69,7 @@ struct rules {
  * copies	as set by copies_collect(), with their bundles
  *
  * Linear in the names of the group; takes memory for them. Returns 0, -EUCLEAN if the index is
- * damaged (logged), or another -errno. After a failure the fates are invalid. */
+ * damaged, or another -errno. After a failure the fates are invalid. */
 MUST_CHECK int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 			   const struct sources *sources, const struct group_record *group,
 			   struct copies *copies);

@@ -22,8 +22,8 @@ struct single {
 /* Callbacks for selected groups and files. Each returns 0, or -errno, which aborts the
  * selection. */
 struct visitor {
-	/* copies: the copies of the group with their fates; NULL if the report has only figures
-	 * that do not depend on names */
+	/* copies: the copies of the group with their fates. NULL if the report has only figures and
+	 * no option depends on names; trash and bundles are ignored then. */
 	int (*group)(void *context, const struct group_record *group, const struct copies *copies);
 	int (*single)(void *context, const struct single *single);
 	void *context;

@@ -41,8 +41,8 @@ struct sorter {
 	long end; /* size of the file */
 	struct run *runs;
 	size_t run_count, run_capacity;
-	struct run *
-		*heap; /* binary heap of runs that have a next record, the lowest record first */
+	/* binary heap of runs that have a next record, the lowest record first */
+	struct run **heap;
 	size_t heap_count;
 };
 

@@ -49,8 +49,8 @@ struct summary_figure {
 
 #define SUMMARY_FIGURES_MAX 9
 
-/* Lists the figures for machine formats: the figures of singles, or the figures of groups. Returns
- * the number of figures. */
+/* Lists the figures for machine formats: those of singles or those of groups, then those of the
+ * whole index. Returns the number of figures. */
 size_t summary_list(const struct report_summary *summary, bool of_singles,
 		    struct summary_figure list[static SUMMARY_FIGURES_MAX]);
 

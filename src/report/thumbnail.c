@@ -117,7 +117,7 @@ static bool read_picture(int from, struct bytes *picture)
 	}
 }
 
-/* Returns whether the bytes begin as JPEG or PNG. The decoder is possibly compromised, so any other
+/* Returns whether the bytes begin as JPEG or PNG. The decoder can be compromised, so any other
  * output is discarded. */
 static bool is_sound(const struct bytes *picture)
 {

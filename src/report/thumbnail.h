@@ -4,10 +4,10 @@
 
 /* Makes small pictures of files that contain a picture. A file can be crafted to attack a decoder,
  * so each file is decoded in a process of its own. The decoder process executes this program anew.
- * The process has no open file but the picture and a pipe. It cannot open other files, execute
- * programs or use the network. Its memory and time are limited. A compromised decoder can only
- * return a wrong picture or none. If the kernel does not support this confinement, no pictures are
- * made.
+ * The process has no open files but the picture, a pipe and /dev/null. It cannot open other files,
+ * execute programs or use the network. Its memory and time are limited. A compromised decoder can
+ * only return a wrong picture or none. If the kernel does not support this confinement, no pictures
+ * are made.
  *
  *	thumbnail_make()  --- the file, as its stdin --->  thumbnail_main()
  *			  <-- JPEG or PNG, its stdout ---  decodes with gdk-pixbuf if installed
@@ -42,7 +42,8 @@ const char *thumbnail_kind(int fd);
 /* If argv[0] is this name, the program is a decoder. */
 #define THUMBNAIL_PROGRAM "twinfs-thumbnail"
 
-/* Decodes one picture from stdin to stdout. Exits the process, without a message. */
+/* Decodes one picture from stdin to stdout, and exits the process without a message. If twinfs was
+ * built without gdk-pixbuf, returns TWINFS_EXIT_FAILED. */
 enum twinfs_exit thumbnail_main(void);
 
 #endif

@@ -39,7 +39,7 @@ static int check_access(int fd, int access)
 											: -errno;
 }
 
-/* Opens a name in a directory that the caller can list. */
+/* Opens a name in a directory, if the caller can list and search the directory. */
 static int open_found(const struct attempt *attempt, int folder, const char *path, size_t length,
 		      int flags)
 {
@@ -87,8 +87,8 @@ static int open_searched(const struct attempt *attempt, int at)
 }
 
 /* Opens the path with O_PATH, if the caller can search (or list) its parent directories. Checks the
- * access mode. Returns -EXDEV if an unknown mount is on the path to the source, or another
- * -errno. */
+ * access mode. Returns -EXDEV if a mount that is not in the list of attempt->root is on the path to
+ * the source, or another -errno. */
 static int open_path(const struct attempt *attempt)
 {
 	int fd = source_root_open(&attempt->root), r;
@@ -184,8 +184,8 @@ static int access_check_dir(const struct view_query *query, uint64_t id, int acc
 	int r = get_dir(query, id, &dir);
 
 	if (r == 0 && dir.flags & DIR_NOT_ENTERED && dir.parent) {
-		/* The server of another file system possibly does not respond. Only the directory
-		 * that contains the mount point is checked. */
+		/* The server of another file system can fail to respond. So only the directory that
+		 * contains the mount point is checked. */
 		attempt.access = X_OK;
 		r = get_dir(query, dir.parent, &dir);
 	}

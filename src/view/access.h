@@ -12,16 +12,17 @@
  *
  * To *reach* an object, the caller must be able to search each directory on its path. The caller
  * must already know the name of the object. To *find* a file, the caller must be able to list each
- * directory from the root of the source to it, and to read it. The file must also show no write
- * since it was indexed. Only files that the caller finds are reported as equal.
+ * directory from the root of the source to the file, and to read the file. The file must also have
+ * its indexed size and mtime. Only files that the caller finds are reported as equal.
  *
  * In the source, only the mounts that the view enters are entered (--cross-file-systems). On the
  * path from / to the source, only the mounts that contain the source are entered
- * (view/source_root.h). The server of a mount that a user made can delay a request forever.
+ * (view/source_root.h). Other mounts are avoided, because the server of a mount that a user made
+ * can delay a request forever.
  *
- * Functions return 0, -EACCES if access is refused or the object no longer exists, or another
- * -errno. Each accesses the source and can block on it. A query without a caller is always allowed,
- * without an access to the source. Any thread.   */
+ * Functions return 0, -EACCES if access is refused or the source no longer has the object, or
+ * another -errno. Each accesses the source and can block on it. Except in access_check_own, a query
+ * without a caller is always allowed, without an access to the source. Any thread. */
 
 #include <stdint.h>
 
@@ -30,11 +31,12 @@
 
 /* Checks whether the caller can reach a node and access it: F_OK, R_OK (list, open), X_OK (look up
  * names in it). For .twinfs/ and by-size/ only the kind of the node counts. view/visible_copies.h
- * decides which groups and copies are visible. Returns -ESTALE if the node no longer exists. */
+ * decides which groups and copies are visible. Returns -ESTALE if the index no longer has the
+ * node. */
 MUST_CHECK int access_check_node(const struct view_query *query, uint64_t node, int access);
 
-/* Like access_check_node, with the permissions of this process, for a query without a caller. Only
- * for nodes of a source. */
+/* Like access_check_node, with the permissions of this process, for a query without a caller. Nodes
+ * outside the sources are always allowed. */
 MUST_CHECK int access_check_own(const struct view_query *query, uint64_t node, int access);
 
 /* Checks whether the caller finds a file by this name. */

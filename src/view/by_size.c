@@ -138,7 +138,7 @@ static int find_link(const struct layout *layout, uint64_t first, uint64_t last,
 	return fill_link(layout->query, attributes, node_make(kind, group.id), &group);
 }
 
-/* Emits links of ranks [first, last]. The cookie of a link is its rank. */
+/* Emits links of ranks [first, last]. */
 static int list_links(const struct layout *layout, uint64_t first, uint64_t last,
 		      view_emit_fn *emit, void *context)
 {

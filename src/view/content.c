@@ -55,7 +55,7 @@ static int find_version(const struct view_query *query, uint64_t node, struct fi
 }
 
 /* Opens a file whose signature differed, if a recheck can update the index at once. Ends the
- * snapshot of the query.
+ * snapshot of the query, and begins another after the recheck.
  */
 static int open_rechecked(struct view_query *query, uint64_t node, int flags,
 			  struct file_record *file)
@@ -104,8 +104,8 @@ static bool has_only_ctime_moved(const struct view_query *query, const struct fi
 	return attributes_same_signature(&known, &now);
 }
 
-/* Result for an open whose signature differed and that was not rechecked by this thread. Returns an
- * outcome if a recheck by the follower will help, or -errno. */
+/* Returns the result for a file whose signature still differs: an outcome if a recheck by the
+ * follower will help, or -errno. */
 static int resolve_stale_open(struct view_query *query, const struct file_record *file)
 {
 	struct content_record content;

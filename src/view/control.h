@@ -12,7 +12,7 @@
 /* status.json: one object. */
 MUST_CHECK int control_status(const struct view_query *query, struct bytes *content);
 
-/* errors: a line with a JSON object for each thing that could not be read. */
+/* errors: a line with a JSON object for each file or directory that could not be read. */
 MUST_CHECK int control_errors(const struct view_query *query, struct bytes *content);
 
 /* pending: a line with a JSON object for each file that waits for comparison. */
@@ -21,7 +21,7 @@ MUST_CHECK int control_pending(const struct view_query *query, struct bytes *con
 /* metrics: Prometheus' text format, version 0.0.4. */
 MUST_CHECK int control_metrics(const struct view_query *query, struct bytes *content);
 
-/* sync: the number of the last commit in the view. */
+/* sync: the number of the last commit in the snapshot. */
 MUST_CHECK int control_sync(const struct view_query *query, struct bytes *content);
 
 /* Returns the name of a state. control_state_names lists all names, terminated by NULL. */

@@ -16,7 +16,7 @@
 MUST_CHECK int control_json_set_text(json_t *object, const char *key, const char *text);
 MUST_CHECK int control_json_set_number(json_t *object, const char *key, uint64_t number);
 
-/* ISO 8601 in UTC, to the second. */
+/* Sets a time as text: ISO 8601 in UTC, to the second. */
 MUST_CHECK int control_json_set_time(json_t *object, const char *key, struct timespec time);
 
 /* Appends an object as text (flags of json_dumps) and a newline. */

@@ -32,7 +32,7 @@ static int append_state(struct bytes *content, enum view_state state)
 {
 	const char *current = control_state_name(state);
 	int r = append_header(content, "twinfs_state", "gauge",
-			      "Progress of the daemon: 1 for its current state.");
+			      "1 for the current state of the daemon, 0 for all others.");
 
 	for (size_t i = 0; control_state_names[i] && r == 0; i++)
 		r = bytes_format(content, "twinfs_state{state=\"%s\"} %d\n", control_state_names[i],
@@ -49,9 +49,10 @@ static int append_totals(struct bytes *content, const struct catalog_totals *tot
 		{"twinfs_bytes", "gauge", "Bytes in regular files, hard links counted once.",
 		 size_sum_bytes(&totals->bytes)},
 		{"twinfs_groups", "gauge", "Groups of equal files.", totals->groups},
-		{"twinfs_redundant_files", "gauge", "Copies that are not the kept one.",
-		 totals->redundant_files},
-		{"twinfs_redundant_bytes", "gauge", "Bytes in copies that are not the kept one.",
+		{"twinfs_redundant_files", "gauge",
+		 "Copies other than the kept copy of each group.", totals->redundant_files},
+		{"twinfs_redundant_bytes", "gauge",
+		 "Bytes in copies other than the kept copy of each group.",
 		 size_sum_bytes(&totals->redundant_bytes)},
 		{"twinfs_errors", "gauge", "Files and directories that could not be read.",
 		 totals->errors},
@@ -72,16 +73,17 @@ static bool is_watched(const struct view *view)
 	return strcmp(watch, "none") != 0 && strcmp(watch, "poll") != 0;
 }
 
-/* Appends the numbers of watched and polled directories. If the sources are not watched, all
- * directories count as polled. */
+/* Appends the numbers of directories with and without events. With --watch=poll or none, no
+ * directory has events. */
 static int append_watch(struct bytes *content, const struct view *view, uint64_t directories)
 {
 	uint64_t unwatched = is_watched(view) ? view->unwatched : directories;
 	const struct metric metrics[] = {
-		{"twinfs_watched_directories", "gauge", "Directories that are watched for events.",
+		{"twinfs_watched_directories", "gauge",
+		 "Directories whose changes are reported by events.",
 		 directories - (unwatched < directories ? unwatched : directories)},
-		{"twinfs_unwatched_directories", "gauge", "Directories that are polled.",
-		 unwatched},
+		{"twinfs_unwatched_directories", "gauge",
+		 "Directories whose changes cause no event.", unwatched},
 	};
 	int r = append_metric(content, &metrics[0]);
 

@@ -25,8 +25,8 @@ static void lines_deinit(struct lines *lines)
 	bytes_free(&lines->text);
 }
 
-/* Adds the members that every event has to the object, and appends the object as a line. Takes the
- * object; NULL stands for -ENOMEM. */
+/* If r is 0, adds the members that every event has to the object, and appends the object as a line.
+ * Takes the object; NULL only if r is below 0. Returns 0 or -errno. */
 static int append_event(struct lines *lines, json_t *object, int r)
 {
 	if (r == 0)

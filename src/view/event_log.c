@@ -88,9 +88,9 @@ static size_t read_note(const struct event_reader *reader, void *buffer, size_t 
 	return length;
 }
 
-/* Writes the line about missed lines at an offset of the reader's file, followed by what the log
- * still has. The line is shorter than any event, so the file never ends after the size of the log.
- * The count is too high for a reader that seeks into the discarded part. */
+/* Places the line about missed lines at an offset of the reader's file. The lines that the log
+ * still has follow it. The line is shorter than any event, so the reader's file never becomes
+ * longer than the log. The count is too high for a reader that seeks into the discarded part. */
 static void make_note(const struct event_log *log, struct event_reader *reader, uint64_t offset)
 {
 	uint64_t position = offset + reader->shift;

@@ -26,10 +26,10 @@
 struct event_log {
 	/* a program has opened .twinfs/events; lines are produced from then on */
 	atomic_bool wanted;
-	pthread_mutex_t lock; /* of all below */
+	pthread_mutex_t lock; /* protects all fields below */
 	struct bytes content; /* complete lines */
-	uint64_t discarded_bytes; /* discarded bytes */
-	uint64_t discarded_lines; /* discarded lines */
+	uint64_t discarded_bytes; /* bytes discarded before the content */
+	uint64_t discarded_lines; /* lines discarded before the content */
 	struct timespec changed; /* time of the last line, or 0 */
 };
 

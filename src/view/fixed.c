@@ -107,8 +107,8 @@ static int entry_getattr(const struct view_query *query, const struct fixed_entr
 	return fixed_getattr(query, entry->id, attributes);
 }
 
-/* Returns -ENOENT for an empty tree of redundant/. Returns -ENOENT for a tree that the caller
- * cannot reach, too, as the existence of a source can be hidden. */
+/* Returns -ENOENT for an empty tree of redundant/, and for a tree that the caller cannot reach. The
+ * existence of a source can be hidden. */
 static int tree_getattr(const struct view_query *query, enum node_kind kind, uint64_t root,
 			struct stat *attributes)
 {

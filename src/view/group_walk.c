@@ -63,7 +63,7 @@ static int walk_init(struct walk *walk, const struct view_query *query, uint64_t
 	return r < 0 ? r : walk_next_place(walk);
 }
 
-/* Outcome: the member's first name has an id of its own. */
+/* Outcome: the member has no name, or its first name has an id of its own. */
 enum {
 	WALK_OTHER_ID = 1
 };

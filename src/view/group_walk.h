@@ -11,7 +11,7 @@
 #include "view/copy_name.h"
 #include "view/node_ops.h"
 
-/* Writes the name of an entry in the folder of its group. */
+/* Writes the name of an entry in the folder of its group. Returns 0 or -errno. */
 MUST_CHECK int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cookie,
 			       char name[static COPY_NAME_SIZE]);
 

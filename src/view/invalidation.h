@@ -36,27 +36,28 @@ MUST_CHECK int invalidation_new_all(struct invalidation **invalidation, const st
 /* The frontend's functions that invalidate its caches. Called without a snapshot or lock, unless
  * noted otherwise; can block. Order: all entries, then wait, then inode, then copy_listings. */
 struct invalidation_sink {
-	/* Returns whether the frontend has possibly cached attributes of this node or names in it.
+	/* Returns whether the frontend can have cached attributes of this node or names in it.
 	 * Version 0 stands for all versions of a file. Called during a snapshot. The frontend must
-	 * mark a node before it queries the view for the data to be cached. */
+	 * mark the node of a call before that call of the view. It must mark the node that a name
+	 * refers to before it replies. */
 	bool (*is_cached)(void *context, uint64_t node);
 	/* A name in a directory was added, removed, or refers to another node. On return, requests
 	 * that were running in this directory have ended. */
 	void (*entry)(void *context, uint64_t parent, const char *name, size_t length);
 	/* Waits for running requests in a directory. */
 	void (*wait)(void *context, uint64_t parent);
-	/* The attributes of a node, or the names in a directory, possibly changed. */
+	/* The attributes of a node, or the names in a directory, can have changed. */
 	void (*inode)(void *context, uint64_t node);
-	/* The listing of any group's folder possibly changed, because a directory above its copies
-	 * was renamed. Called last. On return, requests that were running in such folders have
+	/* The listing of any group's folder can have changed, because a directory above copies was
+	 * renamed. Called last. On return, requests that were running in such folders have
 	 * ended. */
 	void (*copy_listings)(void *context);
 	void *context;
 };
 
-/* Reports the changes of an invalidation to the sink, each once as far as memory allows: a large
- * invalidation is processed in parts. If .twinfs/events has readers, appends to it. Blocks on the
- * sink.
+/* Reports the changes of an invalidation to the sink. A large invalidation is processed in parts;
+ * two parts can report the same entry. Appends lines to .twinfs/events if it has readers. Blocks on
+ * the sink.
  *
  * Returns 0, or -errno if the report is incomplete. In that case, the call may be repeated. */
 MUST_CHECK int invalidation_apply(struct view *view, const struct invalidation *invalidation,

@@ -4,8 +4,8 @@
  *
  * The commit delta is processed in batches, each in a snapshot. Entries and nodes are collected
  * first, and passed to the sink after the snapshot has ended. The sink can block on a request that
- * waits for the map to grow, and the map waits for snapshots to end. Entries are passed after each
- * batch; waits and nodes at the end, after all entries.
+ * waits until the memory map of the index has grown. The map can grow only after all snapshots have
+ * ended. Entries are passed after each batch; waits and nodes at the end, after all entries.
  */
 
 #include <errno.h>
@@ -49,7 +49,8 @@ struct pass {
 	const struct invalidation *invalidation;
 	const struct invalidation_sink *sink;
 	size_t changes; /* in this batch */
-	bool parent_cached; /* a parent of the current file's name is cached by the kernel */
+	/* a directory with a name of the current file can be cached by the kernel */
+	bool parent_cached;
 	bool dir_moved; /* a directory was renamed */
 	struct arena names;
 	struct entry *entries;
@@ -348,10 +349,10 @@ static int handle_group(struct pass *pass, uint64_t file, bool relisted)
 	return r < 0 || !relisted ? r : list_add(&pass->nodes, folder);
 }
 
-/* Handles a changed file. If the content of a regular file possibly changed, its names refer to
+/* Handles a changed file. If the content of a regular file became unknown, its names refer to
  * another node. For other kinds of files, the delta does not show this, so it is assumed. If the
  * attributes changed, a mark of the directory or of the file counts: a running lookup marks the
- * directory first, then the file. The node of the previous version is invalidated, too, as it can
+ * directory first, then the file. The node of the previous version is also invalidated, as it can
  * be open with outdated attributes. */
 static int invalidate_file(struct pass *pass, const struct delta_file *delta)
 {

@@ -13,8 +13,8 @@
 /* Returns a cookie of at least VIEW_COOKIE_MIN, below 2^63. */
 uint64_t listing_cookie(uint64_t secret, uint64_t id);
 
-/* Returns the id of a cookie, or 0 for the beginning. Returns UINT64_MAX - 1 if the number is no
- * cookie of an id, so that no name follows it. */
+/* Returns the id of a cookie, or 0 for the beginning. Returns UINT64_MAX - 1 if no id has this
+ * cookie, so that no name follows. */
 uint64_t listing_id(uint64_t secret, uint64_t cookie);
 
 #endif

@@ -22,12 +22,12 @@ struct listing_times {
 void listing_times_init(struct listing_times *times);
 void listing_times_deinit(struct listing_times *times);
 
-/* Returns 0 or -ENOMEM. */
+/* Stores the time of a change. Returns 0 or -ENOMEM. */
 MUST_CHECK int listing_times_set(struct listing_times *times, uint64_t node, struct timespec time);
 
-/* A name in the directory was added or removed. Moves a stored time forward, as the ctime of the
- * directory in the source can be earlier. The kernel takes that ctime from the last timer tick.
- * Does nothing if no time is stored. */
+/* Called when a name in the directory was added or removed. If a time is stored, replaces it, as
+ * the ctime of the directory in the source can be earlier: the kernel takes that ctime from the
+ * last timer tick. */
 void listing_times_renew(struct listing_times *times, uint64_t node, struct timespec time);
 
 /* Returns the later one of time and the stored time of the directory. */

@@ -9,8 +9,8 @@
  * generation of the inode (fuse_entry_param). By the generation, the kernel distinguishes versions
  * with equal numbers (mount/generations.h).
  *
- * Programs see the lower 52 bits as st_ino. This number stays the same while the file exists. It is
- * below 2^53, so programs that store inode numbers in a double store them exactly. */
+ * Programs see the lower 52 bits as st_ino (view_inode). This number stays the same while the file
+ * exists. It is below 2^53, so programs that store inode numbers in a double store them exactly. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -36,7 +36,8 @@ enum node_kind {
 enum fixed_node {
 	FIXED_ROOT = 1,
 	FIXED_DUPS = 2,
-	/* only with several sources; the root of a single source takes their places */
+	/* FIXED_UNIQUES and FIXED_REDUNDANT exist only with several sources; the root of a single
+	 * source takes their places */
 	FIXED_UNIQUES = 3,
 	FIXED_REDUNDANT = 4,
 	FIXED_BY_SIZE = 5,
@@ -74,7 +75,7 @@ static inline uint32_t node_version(uint64_t node)
 	return (uint32_t)(node >> NODE_INODE_BITS);
 }
 
-/* Returns the bits of the version that its node number cannot hold. */
+/* Returns the bits of the version that do not fit into a node number. */
 static inline uint32_t node_generation(uint32_t version)
 {
 	return version >> NODE_VERSION_BITS;
@@ -85,7 +86,7 @@ static inline uint64_t node_kind(uint64_t node)
 	return node_inode(node) >> NODE_ID_BITS;
 }
 
-/* Is it a directory of a source, in uniques/ or in redundant/? */
+/* Is the node a directory of a source, in uniques/ or in redundant/? */
 static inline bool node_is_source_dir(uint64_t node)
 {
 	uint64_t kind = node_kind(node);
@@ -93,7 +94,7 @@ static inline bool node_is_source_dir(uint64_t node)
 	return kind == NODE_DIR || kind == NODE_REDUNDANT;
 }
 
-/* Is it a link in by-size/? */
+/* Is the node a link in by-size/ or in a folder of it? */
 static inline bool node_is_link(uint64_t node)
 {
 	uint64_t kind = node_kind(node);
@@ -101,7 +102,7 @@ static inline bool node_is_link(uint64_t node)
 	return kind == NODE_LINK || kind == NODE_DEEP_LINK;
 }
 
-/* Is it a folder whose names contain ranks of groups? */
+/* Is the node a folder whose names contain ranks of groups? */
 static inline bool node_is_ranked(uint64_t node)
 {
 	return node == FIXED_BY_SIZE || node_kind(node) == NODE_RANKS;

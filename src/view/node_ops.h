@@ -17,7 +17,7 @@
 
 struct node_ops {
 	int (*getattr)(const struct view_query *query, uint64_t node, struct stat *attributes);
-	/* NULL if such a node is never a directory */
+	/* lookup, path, list_begin and list are NULL if such a node is never a directory */
 	int (*lookup)(const struct view_query *query, uint64_t node, const char *name,
 		      struct stat *attributes);
 	/* Appends the path of the node, like view_path(). */

@@ -43,14 +43,14 @@ static inline void query_end(struct view_query *query)
 #define CLEANUP_QUERY CLEANUP(query_end)
 
 /* Converts the result of a lookup of a record that another record refers to. If the record is
- * missing, the index is damaged. */
+ * missing, returns -EUCLEAN, as the index is damaged. */
 static inline int expect_record(int result)
 {
 	return result == -ENOENT || result == -ESTALE ? -EUCLEAN : result;
 }
 
 /* Converts -EUCLEAN (damaged record) and -ENODEV (missing source) to -EIO, as neither concerns a
- * particular file of the source. */
+ * particular file of the source. Reports a damaged record to the catalog. */
 static inline int query_error(struct view *view, int result)
 {
 	if (result == -EUCLEAN)

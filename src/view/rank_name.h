@@ -19,7 +19,7 @@
 /* Room for a name and its NUL. */
 #define RANK_NAME_SIZE (NAME_BYTES_MAX + 1)
 
-/* Maximum of links in one folder. File managers show this many without delay. */
+/* Maximum number of links in one folder. File managers show this many without delay. */
 #define RANKS_PER_FOLDER 2000
 
 /* Layout of by-size/ for a number of groups. */
@@ -50,8 +50,8 @@ void rank_folder_name_make(char name[static RANK_NAME_SIZE], const struct rank_l
 void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
 		    uint64_t rank, const struct group_record *group, struct name file);
 
-/* Returns the number at the beginning of a name, or 0 if the name has another form. rank_name_make
- * can make another name for this number. */
+/* Returns the number at the beginning of a name, or 0 if there is none. The caller must check that
+ * rank_name_make makes the same name for this number. */
 uint64_t rank_name_parse(const char *name);
 
 #endif

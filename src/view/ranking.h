@@ -3,7 +3,7 @@
 #define VIEW_RANKING_H
 
 /* Ranks of groups. The index orders groups by reclaimable bytes, but does not count them. This
- * cache stores the position of every RANKING_STEP-th group that listings have reached. The
+ * cache stores the position of every RANKING_STEP-th group, as far as queries have needed it. The
  * positions are valid until the order changes. So a query for a rank walks from the last stored
  * position before it, and a query for all ranks walks once. Any thread. */
 
@@ -32,7 +32,8 @@ void ranking_deinit(struct ranking *ranking);
 uint64_t ranking_max_folders(struct ranking *ranking, uint64_t folders);
 
 /* Begins a walk, continued by catalog_next_rank, whose first group has this rank: 1 to
- * totals->groups. totals must be those of the reader. Returns 0, -ENOMEM, -EUCLEAN ... */
+ * totals->groups. totals must be those of the reader. Returns 0, -EUCLEAN if the index has fewer
+ * groups, or another -errno. */
 MUST_CHECK int ranking_scan(struct ranking *ranking, struct catalog_reader *reader,
 			    const struct catalog_totals *totals, uint64_t rank,
 			    struct catalog_scan **scan);

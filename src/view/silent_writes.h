@@ -19,11 +19,11 @@ void silent_writes_classify(struct view_file *file);
  * times unchanged and cause no event, reads the file and compares its hash with that of its group.
  * Before that, ends the snapshot of the query. Blocks on the source.
  *
- * A file is not read if it is in no group, if it is larger than VIEW_VERIFIED_MAX, or if its file
- * system updates times eventually.
+ * A file is not read if it is in no group, if it is larger than VIEW_VERIFIED_MAX, or if every
+ * write changes its times in the end.
  *
- * Returns 0, -errno, -EINTR, or VIEW_RECOMPARE if the bytes differ or a program has the file open
- * for writing. In that case, the hook writer_found was called.  */
+ * Returns 0, VIEW_RECOMPARE if the bytes differ or a program has the file open for writing, or
+ * -errno, such as -EINTR. Before VIEW_RECOMPARE, the hook writer_found was called. */
 MUST_CHECK int silent_writes_verify(struct view_query *query, const struct view_file *file,
 				    const struct file_record *record);
 

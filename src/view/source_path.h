@@ -10,8 +10,8 @@
 #include "base/bytes.h"
 #include "view/query.h"
 
-/* Appends the absolute path of a directory or file of a source; of a file, its first name. -ENOENT
- * if it no longer exists. */
+/* Appends the absolute path of a directory of a source, or of a file by its first name. Returns 0,
+ * -ENOENT if the node no longer exists, or another -errno. */
 MUST_CHECK int source_path_of(const struct view_query *query, uint64_t node, struct bytes *path);
 
 /* Like source_path_of, for the caller of a query, who can reach the node. Of a file with several

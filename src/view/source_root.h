@@ -14,7 +14,7 @@
 #include "base/attributes.h"
 #include "source/source.h"
 
-/* Limit of the mounts above a source that can be entered. */
+/* Maximum number of mounts on the path to a source that can be entered. */
 #define SOURCE_ROOT_MOUNTS_MAX 32
 
 /* The path to a source and the mounts on it. */

@@ -11,7 +11,8 @@
 #include "catalog/record.h"
 
 /* Sets the attributes of a directory or file of a source. A directory always has one link. From a
- * larger number, find(1) would compute the number of subdirectories, but the view can omit some. */
+ * larger number, find(1) would compute the number of subdirectories, but the view can omit some
+ * subdirectories. */
 void stat_set_record(struct stat *stat, uint64_t node, const struct attributes *attributes);
 
 /* Sets the attributes of a file of a source. st_dev is the version of its content. */

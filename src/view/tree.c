@@ -29,7 +29,7 @@ enum {
 	TREE_ELSEWHERE = 1
 };
 
-/* Is it the root of a single source? That root always exists, even if it is empty. */
+/* Is the directory the root of a single source? That root always exists, even if it is empty. */
 static bool is_single_root(const struct view_query *query, const struct dir_record *dir)
 {
 	return dir->parent == 0 && query->view->sources->count == 1;

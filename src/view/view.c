@@ -232,7 +232,7 @@ static int list_begin(const struct view_query *query, const struct node_ops *cla
 	return r == -ESTALE ? -ENOENT : r;
 }
 
-/* Is it uniques/, redundant/, or a directory in them? */
+/* Is the node uniques/, redundant/, or a directory in them? */
 static bool is_of_trees(uint64_t node)
 {
 	return node_is_source_dir(node) || node == FIXED_UNIQUES || node == FIXED_REDUNDANT;

@@ -17,10 +17,11 @@
  * result of view_inode(). For a file of a source, st_dev is the version of its content; the node
  * number holds the lower bits of the version.
  *
- * Any thread may call any function at any time. Each call reads one snapshot of the catalog. Only
- * open, readlink, and attributes that the index does not store (xattrs) access the source. Failures
- * are -errno values for a system call. The failures include -ESTALE if the node no longer exists or
- * its file differs from the index, and -EIO for a damaged record.
+ * Any thread may call any function at any time. Each call reads one snapshot of the catalog.
+ * Without a caller, only view_open, view_read, view_readlink, view_access and the extended
+ * attributes access the source. Failures are -errno values for a system call. The failures include
+ * -ESTALE if the node no longer exists or its file differs from the index, and -EIO for a damaged
+ * record.
  *
  * In a shared view each call names its caller (struct view_call). The caller sees only what it
  * could find in the source itself (view/access.h, view/visible_copies.h). These checks access the
@@ -79,7 +80,7 @@ enum view_state {
 /* Callbacks of the daemon, each of which may be NULL. Any thread can call them. Callbacks that can
  * block are called without a snapshot. */
 struct view_hooks {
-	/* The source of a file differs from the index, so it must be rechecked. Must not block. Can
+	/* A source file differs from the index, so the file must be rechecked. Must not block. Can
 	 * be called several times for a file. */
 	void (*source_changed)(void *context, uint64_t file);
 	/* Rechecks a file whose signature differs from the index, and updates the index if only the
@@ -155,8 +156,7 @@ uint64_t view_inode(const struct view *view, uint64_t node);
 void view_set_hooks(struct view *view, const struct view_hooks *hooks);
 void view_set_shared(struct view *view, bool shared);
 
-/* Sets the progress of the daemon. The caller must have made the commit that completes the
- * state. */
+/* Sets the progress of the daemon. The commits that the state promises must have been made. */
 void view_set_state(struct view *view, enum view_state state);
 enum view_state view_get_state(const struct view *view);
 
@@ -165,8 +165,8 @@ enum view_state view_get_state(const struct view *view);
 void view_set_problem(struct view *view, int problem);
 
 /* Sets whether the sources have changes that cannot be written to the index. If so, the state is
- * reported as VIEW_WALKING, and listing a directory in uniques/ or redundant/ fails with -EIO,
- * because its names can be incomplete. Known names and contents are still served. */
+ * reported as VIEW_WALKING, and listing uniques/, redundant/ or a directory in them fails with
+ * -EIO, because the names can be incomplete. Known names and contents are still served. */
 void view_set_stale(struct view *view, bool stale);
 bool view_is_stale(const struct view *view);
 
@@ -187,16 +187,16 @@ void view_set_confined(struct view *view, const char *how);
 void view_set_reading(struct view *view, const char *mode, const char *const *advice);
 void view_set_transport(struct view *view, const char *name);
 
-/* Looks up a name in a directory; fills in its node number (st_ino) and attributes. -ENOENT,
- * -ENOTDIR. */
+/* Looks up a name in a directory; fills in its node number (st_ino) and attributes. Returns 0,
+ * -ENOENT, -ENOTDIR, or another -errno. */
 MUST_CHECK int view_lookup(const struct view_call *call, uint64_t parent, const char *name,
 			   struct stat *attributes);
 
 MUST_CHECK int view_getattr(const struct view_call *call, uint64_t node, struct stat *attributes);
 
-/* Checks whether the caller may access a node: R_OK, X_OK. W_OK is always refused. If the view is
- * not shared and the call has no caller, the permissions of this process apply. Returns 0, -EACCES,
- * or -errno. */
+/* Checks whether the caller may access a node: R_OK, X_OK. Ignores W_OK, which the frontend must
+ * refuse. If the view is not shared, the permissions of this process apply. Returns 0, -EACCES, or
+ * another -errno. */
 MUST_CHECK int view_access(const struct view_call *call, uint64_t node, int access);
 
 /* Appends the path of a folder in the view, without a leading slash: "" for the root. Returns 0,
@@ -253,18 +253,19 @@ struct view_file {
 	struct event_reader events;
 };
 
-/* Outcomes of view_open if the file was not opened. VIEW_RECHECK: only the ctime differs from the
- * index. VIEW_RECOMPARE: the times match, but the bytes are not those of the file's group. The hook
- * source_changed or writer_found was called, so the file gets a new node number. */
+/* Outcomes of view_open if the file was not opened. Either only the ctime differs from the index,
+ * and source_changed was called; or a silent write was found (view/silent_writes.h), and
+ * writer_found was called. After these hooks, the file gets a new node number. */
 enum {
-	VIEW_RECHECK = 1, /* it can be opened after a recheck */
-	VIEW_RECOMPARE = 2, /* its names in the group return after the next comparison */
+	VIEW_RECHECK = 1, /* the file is in no group; it can be opened after a recheck */
+	/* the file is in a group; its names there return after the next comparison */
+	VIEW_RECOMPARE = 2,
 };
 
 /* Opens a regular file for reading. The caller closes it with view_close. Blocks on the source.
  *
  * Returns 0, VIEW_RECHECK, VIEW_RECOMPARE, -ESTALE if the file or its signature differs from the
- * index, or the -errno of open(2) on the source. */
+ * index, or another -errno, such as that of open(2) on the source. */
 MUST_CHECK int view_open(const struct view_call *call, uint64_t node, struct view_file *file);
 void view_close(struct view_file *file);
 
@@ -295,7 +296,8 @@ MUST_CHECK long view_getxattr(const struct view_call *call, uint64_t node, const
 MUST_CHECK long view_listxattr(const struct view_call *call, uint64_t node, char *list,
 			       size_t size);
 
-/* Fills in the size of the sources' files; each inode counts once. Never waits for a scan. */
+/* Fills in the size of the sources' files; each inode counts once. A caller of a shared view gets
+ * zeros. Never waits for a scan. */
 MUST_CHECK int view_statfs(const struct view_call *call, struct statvfs *statfs);
 
 #endif

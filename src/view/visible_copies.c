@@ -119,7 +119,7 @@ static int find_visible(const struct view_query *query, const struct group_recor
 	return r;
 }
 
-/* Sets all fields but the ordinal. */
+/* Sets the fields that depend on the caller, except the ordinal. */
 static int count_visible(const struct view_query *query, struct group_record *group)
 {
 	struct visible_copies visible = {0};
@@ -133,8 +133,8 @@ static int count_visible(const struct view_query *query, struct group_record *gr
 
 /* ---- contents with one hash ---------------------------------------------------------- */
 
-/* Gets the caller's next group of this hash after *ordinal (of the index), and sets *ordinal to it.
- * -ENOENT after the last. */
+/* Gets the caller's next group of this hash after *ordinal, and sets *ordinal to its ordinal in the
+ * index. -ENOENT after the last group. */
 static int next_group(const struct view_query *query, struct hash128 hash, uint32_t *ordinal,
 		      struct group_record *group)
 {
@@ -217,7 +217,8 @@ static int find_among_many(const struct view_query *query, struct hash128 hash,
 	if (known_numbers_get(&query->view->numbers, &key, asked, clock_monotonic_ns())) {
 		if (asked->number && asked->ordinal)
 			return 0;
-		/* a visible group without a number: the caller's permissions changed */
+		/* a visible group without a number is numbered again: the caller's permissions
+		 * changed */
 		if (asked->number)
 			return -ENOENT;
 	}
@@ -291,8 +292,8 @@ static int set_copy_path(const struct view_query *query, struct found_copy *copy
 						&copy->path, &copy->source));
 }
 
-/* Finds another copy, like find_copy(). For OTHERS_BEFORE, the source is accessed only for copies
- * before this copy. */
+/* Finds another copy, like find_copy(). With OTHERS_BEFORE, returns -EACCES for a copy after this
+ * copy. If such a copy has a single name, the source is not accessed for it. */
 static int find_other(const struct view_query *query, uint64_t id, const struct found_copy *copy,
 		      enum others others, struct found_copy *other)
 {

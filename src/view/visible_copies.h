@@ -24,24 +24,27 @@ struct entry_record;
 struct group_record;
 
 /* Replaces the fields of a group's record by those for the caller: inodes, kept copy, ordinal. The
- * time of the last change is cleared. group_is_visible then says whether the group is visible.
- * Returns 0 or -errno. */
+ * time of the last change becomes that of view_init. group_is_visible then says whether the group
+ * is visible. Returns 0 or -errno. */
 MUST_CHECK int visible_group(const struct view_query *query, struct group_record *group);
 
-/* Finds the caller's group of a file that the caller finds by any name. Sets id to 0 if the file is
- * in no group of the caller. */
+/* Finds the caller's group of a file that the caller finds by any name. Sets its id to 0 if the
+ * file is in no such group. Returns 0 or -errno. */
 MUST_CHECK int visible_group_of_file(const struct view_query *query, uint64_t file,
 				     struct group_record *group);
 
-/* Checks whether a file is redundant for the caller, by a name of it. As catalog_is_redundant(). */
+/* Sets *redundant to whether a name refers to a file that is redundant for the caller, by that
+ * name. Returns 0 or -errno. */
 MUST_CHECK int visible_is_redundant(const struct view_query *query,
 				    const struct entry_record *entry, bool *redundant);
 
-/* Checks whether a name is a copy in a group of the caller. -ENOENT if not. */
+/* Checks whether a name is a copy in this group, for the caller. Returns 0, -ENOENT if not, or
+ * another -errno. */
 MUST_CHECK int visible_has_copy(const struct view_query *query, uint64_t group,
 				const struct entry_record *entry);
 
-/* Finds the group that has this hash and ordinal for the caller. -ENOENT if there is none. */
+/* Finds the group that has this hash and ordinal for the caller. Returns 0, -ENOENT if there is
+ * none, or another -errno. */
 MUST_CHECK int visible_find_group(const struct view_query *query, struct hash128 hash,
 				  uint32_t ordinal, struct group_record *group);
 

@@ -146,8 +146,8 @@ static int check_inode(struct catalog *catalog, int fd, const struct attributes 
 	return attributes_same_inode(&now, known) ? 0 : -ESTALE;
 }
 
-/* As getxattr(2); with name NULL, as listxattr(2). Uses the caller's credentials, as names and
- * access depend on the user. */
+/* Like getxattr(2), or like listxattr(2) if name is NULL. Uses the caller's credentials, as names
+ * and access depend on the user. */
 static long query_source(const struct view_call *call, int fd, const char *name, void *value,
 			 size_t size)
 {
@@ -175,7 +175,7 @@ static int open_dir(const struct view_query *query, uint64_t id)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	/* a mount point, whose server possibly does not respond: no attributes are read */
+	/* a mount point, whose server can fail to respond: no attributes are read */
 	if (dir.flags & DIR_NOT_ENTERED)
 		return -ENODATA;
 	fd = source_open_dir(query->view->sources, query->reader, id);
