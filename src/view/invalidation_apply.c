@@ -195,7 +195,7 @@ static int ignore_missing(int result)
 	return result == -ENOENT || result == -EUCLEAN ? 0 : result;
 }
 
-static int invalidate_name(struct pass *pass, const struct delta_name *name, enum node_kind tree)
+static int invalidate_name_in(struct pass *pass, const struct delta_name *name, enum node_kind tree)
 {
 	const char *text = pass->invalidation->delta.text + name->offset;
 	uint64_t parent = node_make(tree, name->dir);
@@ -208,17 +208,13 @@ static int invalidate_name(struct pass *pass, const struct delta_name *name, enu
 	return r < 0 ? r : list_add(&pass->nodes, parent);
 }
 
-static int invalidate_names(struct pass *pass)
+static int invalidate_name(struct pass *pass, size_t index)
 {
-	const struct commit_delta *delta = &pass->invalidation->delta;
+	const struct delta_name *name = &pass->invalidation->delta.names[index];
 	int r = 0;
 
-	for (size_t i = 0; i < delta->name_count && r == 0; i++) {
-		for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
-			r = invalidate_name(pass, &delta->names[i], trees[tree]);
-		if (r == 0)
-			r = end_batch(pass);
-	}
+	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
+		r = invalidate_name_in(pass, name, trees[tree]);
 	return r;
 }
 
@@ -237,32 +233,20 @@ static int invalidate_removed_dir(struct pass *pass, uint64_t node)
 	return is_cached(pass, node) ? list_add(&pass->nodes, node) : 0;
 }
 
-static int invalidate_dir(struct pass *pass, uint64_t id)
+static int invalidate_dir(struct pass *pass, size_t index)
 {
+	const struct delta_dir *delta = &pass->invalidation->delta.dirs[index];
 	struct dir_record dir;
-	int r = catalog_get_dir(pass->query.reader, id, &dir);
+	int r = catalog_get_dir(pass->query.reader, delta->dir, &dir);
 	bool gone = r == -ENOENT;
 
+	pass->dir_moved |= delta->moved;
 	if (r < 0 && !gone)
 		return ignore_missing(r);
 	r = 0;
 	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
-		r = gone ? invalidate_removed_dir(pass, node_make(trees[tree], id))
+		r = gone ? invalidate_removed_dir(pass, node_make(trees[tree], delta->dir))
 			 : invalidate_dir_in(pass, &dir, trees[tree]);
-	return r;
-}
-
-static int invalidate_dirs(struct pass *pass)
-{
-	const struct commit_delta *delta = &pass->invalidation->delta;
-	int r = 0;
-
-	for (size_t i = 0; i < delta->dir_count && r == 0; i++) {
-		pass->dir_moved |= delta->dirs[i].moved;
-		r = invalidate_dir(pass, delta->dirs[i].dir);
-		if (r == 0)
-			r = end_batch(pass);
-	}
 	return r;
 }
 
@@ -354,8 +338,9 @@ static int handle_group(struct pass *pass, uint64_t file, bool relisted)
  * attributes changed, a mark of the directory or of the file counts: a running lookup marks the
  * directory first, then the file. The node of the previous version is also invalidated, as it can
  * be open with outdated attributes. */
-static int invalidate_file(struct pass *pass, const struct delta_file *delta)
+static int invalidate_file(struct pass *pass, size_t index)
 {
+	const struct delta_file *delta = &pass->invalidation->delta.files[index];
 	struct file_record file;
 	bool cached = is_cached(pass, node_make(NODE_FILE, delta->file));
 	bool other_node;
@@ -379,40 +364,20 @@ static int invalidate_file(struct pass *pass, const struct delta_file *delta)
 		     : list_add(&pass->nodes, node_make_file(file.id, file.content_version - 1));
 }
 
-static int invalidate_files(struct pass *pass)
+static int invalidate_flip(struct pass *pass, size_t index)
 {
-	const struct commit_delta *delta = &pass->invalidation->delta;
-	int r = 0;
-
-	for (size_t i = 0; i < delta->file_count && r == 0; i++) {
-		r = invalidate_file(pass, &delta->files[i]);
-		if (r == 0)
-			r = end_batch(pass);
-	}
-	return r;
-}
-
-static int invalidate_flips(struct pass *pass)
-{
-	const struct commit_delta *delta = &pass->invalidation->delta;
+	const struct delta_flip *flip = &pass->invalidation->delta.redundancy[index];
 	struct file_record file;
-	int r = 0;
+	int r = catalog_get_file(pass->query.reader, flip->file, &file);
 
-	for (size_t i = 0; i < delta->redundancy_count && r == 0; i++) {
-		r = catalog_get_file(pass->query.reader, delta->redundancy[i].file, &file);
-		if (r == 0)
-			r = for_each_name(pass, &file, relist_entry);
-		r = ignore_missing(r);
-		if (r == 0)
-			r = end_batch(pass);
-	}
-	return r;
+	return ignore_missing(r < 0 ? r : for_each_name(pass, &file, relist_entry));
 }
 
 /* Handles a directory that appears in redundant/ or disappears from it. */
-static int invalidate_redundant_dir(struct pass *pass, uint64_t id)
+static int invalidate_redundant_dir(struct pass *pass, size_t index)
 {
 	const struct sources *sources = pass->query.view->sources;
+	uint64_t id = pass->invalidation->delta.holders[index];
 	struct dir_record dir;
 	uint64_t parent;
 	int r = catalog_get_dir(pass->query.reader, id, &dir);
@@ -429,19 +394,6 @@ static int invalidate_redundant_dir(struct pass *pass, uint64_t id)
 	return r < 0 ? r : invalidate_listing(pass, parent);
 }
 
-static int invalidate_redundant_dirs(struct pass *pass)
-{
-	const struct commit_delta *delta = &pass->invalidation->delta;
-	int r = 0;
-
-	for (size_t i = 0; i < delta->holder_count && r == 0; i++) {
-		r = invalidate_redundant_dir(pass, delta->holders[i]);
-		if (r == 0)
-			r = end_batch(pass);
-	}
-	return r;
-}
-
 /* Handles a folder that appears in dups/ or disappears from it. */
 static int invalidate_folder(struct pass *pass, const struct group_record *group)
 {
@@ -453,8 +405,9 @@ static int invalidate_folder(struct pass *pass, const struct group_record *group
 	return r < 0 ? r : list_add(&pass->nodes, FIXED_DUPS);
 }
 
-static int invalidate_group(struct pass *pass, const struct delta_group *delta)
+static int invalidate_group(struct pass *pass, size_t index)
 {
+	const struct delta_group *delta = &pass->invalidation->delta.groups[index];
 	const struct group_record *group = delta->now.id ? &delta->now : &delta->before;
 	uint64_t node = node_make(NODE_GROUP, group->id);
 	bool in_dups = is_cached(pass, FIXED_DUPS);
@@ -464,19 +417,6 @@ static int invalidate_group(struct pass *pass, const struct delta_group *delta)
 		r = invalidate_folder(pass, group);
 	if (r == 0 && (in_dups || is_cached(pass, node)))
 		r = add_node(pass, node, FIXED_DUPS);
-	return r;
-}
-
-static int invalidate_groups(struct pass *pass)
-{
-	const struct commit_delta *delta = &pass->invalidation->delta;
-	int r = 0;
-
-	for (size_t i = 0; i < delta->group_count && r == 0; i++) {
-		r = invalidate_group(pass, &delta->groups[i]);
-		if (r == 0)
-			r = end_batch(pass);
-	}
 	return r;
 }
 
@@ -509,20 +449,36 @@ static int invalidate_ranks(struct pass *pass)
 
 /* ---- entry point --------------------------------------------------------------------- */
 
+/* Handles one element of an array of the delta. */
+typedef int change_fn(struct pass *pass, size_t index);
+
+static int for_each_change(struct pass *pass, size_t count, change_fn *handle)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < count && r == 0; i++) {
+		r = handle(pass, i);
+		if (r == 0)
+			r = end_batch(pass);
+	}
+	return r;
+}
+
 static int gather(struct pass *pass)
 {
-	int r = invalidate_names(pass);
+	const struct commit_delta *delta = &pass->invalidation->delta;
+	int r = for_each_change(pass, delta->name_count, invalidate_name);
 
 	if (r == 0)
-		r = invalidate_dirs(pass);
+		r = for_each_change(pass, delta->dir_count, invalidate_dir);
 	if (r == 0)
-		r = invalidate_files(pass);
+		r = for_each_change(pass, delta->file_count, invalidate_file);
 	if (r == 0)
-		r = invalidate_flips(pass);
+		r = for_each_change(pass, delta->redundancy_count, invalidate_flip);
 	if (r == 0)
-		r = invalidate_redundant_dirs(pass);
+		r = for_each_change(pass, delta->holder_count, invalidate_redundant_dir);
 	if (r == 0)
-		r = invalidate_groups(pass);
+		r = for_each_change(pass, delta->group_count, invalidate_group);
 	/* the time of dups/ is that of the last commit */
 	if (r == 0 && (is_cached(pass, FIXED_ROOT) || is_cached(pass, FIXED_DUPS)))
 		r = add_node(pass, FIXED_DUPS, FIXED_ROOT);
