@@ -43,17 +43,6 @@ static int recheck(struct view *view, uint64_t file, const struct cancellation *
 	return r == 0 || r == -EINTR ? r : -ESTALE;
 }
 
-/* Gets the record of the file version that a node stands for. -ESTALE if the index has another
- * version. */
-static int find_version(const struct view_query *query, uint64_t node, struct file_record *file)
-{
-	int r = catalog_get_file(query->reader, node_id(node), file);
-
-	if (r < 0)
-		return r == -ENOENT ? -ESTALE : r;
-	return node_make_file(file->id, file->content_version) == node ? 0 : -ESTALE;
-}
-
 /* Opens a file whose signature differed, if a recheck can update the index at once. Ends the
  * snapshot of the query, and begins another after the recheck.
  */
@@ -67,7 +56,7 @@ static int open_rechecked(struct view_query *query, uint64_t node, int flags,
 	if (r == 0)
 		r = catalog_read_begin(query->view->catalog, &query->reader);
 	if (r == 0)
-		r = find_version(query, node, file);
+		r = file_get_version(query, node, file);
 	return r < 0 ? r : source_open_file(query->view->sources, query->reader, file, flags);
 }
 
@@ -79,7 +68,7 @@ static int open_source(struct view_query *query, uint64_t node, mode_t type, int
 
 	if (node_kind(node) != NODE_FILE)
 		return -EINVAL;
-	r = find_version(query, node, file);
+	r = file_get_version(query, node, file);
 	if (r < 0)
 		return r;
 	if ((file->attributes.mode & S_IFMT) != type)

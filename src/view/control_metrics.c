@@ -40,12 +40,23 @@ static int append_state(struct bytes *content, enum view_state state)
 	return r;
 }
 
-static int append_totals(struct bytes *content, const struct catalog_totals *totals)
+/* Returns the number of directories without events: all directories with --watch=poll or none. */
+static uint64_t count_unwatched(const struct view *view, uint64_t directories)
 {
+	const char *watch = view->watch;
+
+	return strcmp(watch, "none") == 0 || strcmp(watch, "poll") == 0 ? directories
+									: view->unwatched;
+}
+
+static int append_metrics(struct bytes *content, const struct catalog_totals *totals,
+			  uint64_t pending, uint64_t pending_bytes, uint64_t unwatched)
+{
+	uint64_t directories = totals->directories;
 	const struct metric metrics[] = {
 		{"twinfs_files", "gauge", "Files in the sources, hard links counted once.",
 		 totals->files},
-		{"twinfs_directories", "gauge", "Directories in the sources.", totals->directories},
+		{"twinfs_directories", "gauge", "Directories in the sources.", directories},
 		{"twinfs_bytes", "gauge", "Bytes in regular files, hard links counted once.",
 		 size_sum_bytes(&totals->bytes)},
 		{"twinfs_groups", "gauge", "Groups of equal files.", totals->groups},
@@ -58,6 +69,14 @@ static int append_totals(struct bytes *content, const struct catalog_totals *tot
 		 totals->errors},
 		{"twinfs_generation_total", "counter", "Commits that changed something.",
 		 totals->generation},
+		{"twinfs_pending_files", "gauge", "Files that wait to be compared.", pending},
+		{"twinfs_pending_bytes", "gauge", "Bytes in files that wait to be compared.",
+		 pending_bytes},
+		{"twinfs_watched_directories", "gauge",
+		 "Directories whose changes are reported by events.",
+		 unwatched < directories ? directories - unwatched : 0},
+		{"twinfs_unwatched_directories", "gauge",
+		 "Directories whose changes cause no event.", unwatched},
 	};
 	int r = 0;
 
@@ -66,50 +85,18 @@ static int append_totals(struct bytes *content, const struct catalog_totals *tot
 	return r;
 }
 
-static bool is_watched(const struct view *view)
-{
-	const char *watch = view->watch;
-
-	return strcmp(watch, "none") != 0 && strcmp(watch, "poll") != 0;
-}
-
-/* Appends the numbers of directories with and without events. With --watch=poll or none, no
- * directory has events. */
-static int append_watch(struct bytes *content, const struct view *view, uint64_t directories)
-{
-	uint64_t unwatched = is_watched(view) ? view->unwatched : directories;
-	const struct metric metrics[] = {
-		{"twinfs_watched_directories", "gauge",
-		 "Directories whose changes are reported by events.",
-		 directories - (unwatched < directories ? unwatched : directories)},
-		{"twinfs_unwatched_directories", "gauge",
-		 "Directories whose changes cause no event.", unwatched},
-	};
-	int r = append_metric(content, &metrics[0]);
-
-	return r < 0 ? r : append_metric(content, &metrics[1]);
-}
-
 int control_metrics(const struct view_query *query, struct bytes *content)
 {
-	struct metric files = {"twinfs_pending_files", "gauge", "Files that wait to be compared.",
-			       0};
-	struct metric bytes = {"twinfs_pending_bytes", "gauge",
-			       "Bytes in files that wait to be compared.", 0};
 	struct catalog_totals totals;
+	uint64_t pending = 0, pending_bytes = 0;
 	int r = catalog_get_totals(query->reader, &totals);
 
 	if (r == 0)
-		r = catalog_count_pending(query->reader, &files.value, &bytes.value);
+		r = catalog_count_pending(query->reader, &pending, &pending_bytes);
 	if (r < 0)
 		return expect_record(r);
-	r = append_totals(content, &totals);
-	if (r == 0)
-		r = append_metric(content, &files);
-	if (r == 0)
-		r = append_metric(content, &bytes);
-	if (r == 0)
-		r = append_watch(content, query->view, totals.directories);
+	r = append_metrics(content, &totals, pending, pending_bytes,
+			   count_unwatched(query->view, totals.directories));
 	return r < 0 ? r : append_state(content, view_get_state(query->view));
 }
 

@@ -73,7 +73,7 @@ int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *em
 
 /* ---- folders of groups --------------------------------------------------------------- */
 
-static int get_group(const struct view_query *query, uint64_t node, struct group_record *group)
+int group_get_visible(const struct view_query *query, uint64_t node, struct group_record *group)
 {
 	int r = catalog_get_group(query->reader, node_id(node), group);
 
@@ -87,7 +87,7 @@ static int get_group(const struct view_query *query, uint64_t node, struct group
 static int group_getattr(const struct view_query *query, uint64_t node, struct stat *attributes)
 {
 	struct group_record group;
-	int r = get_group(query, node, &group);
+	int r = group_get_visible(query, node, &group);
 
 	if (r == 0)
 		fill_group(attributes, &group);
@@ -157,14 +157,14 @@ static int group_list_begin(const struct view_query *query, uint64_t node, uint6
 	struct group_record group;
 
 	*parent = FIXED_DUPS;
-	return get_group(query, node, &group);
+	return group_get_visible(query, node, &group);
 }
 
 static int group_path(const struct view_query *query, uint64_t node, struct bytes *path)
 {
 	char name[GROUP_NAME_SIZE];
 	struct group_record group;
-	int r = get_group(query, node, &group);
+	int r = group_get_visible(query, node, &group);
 
 	if (r < 0)
 		return r;

@@ -42,6 +42,16 @@ extern const struct node_ops link_ops; /* by_size.c: links in by-size/ and its f
 uint64_t tree_parent(const struct sources *sources, const struct dir_record *dir,
 		     enum node_kind tree);
 
+/* Gets the record of the file of a node. Returns 0, -ESTALE if the index has another content of the
+ * file, or another -errno. */
+MUST_CHECK int file_get_version(const struct view_query *query, uint64_t node,
+				struct file_record *file);
+
+/* Gets the record of the group of a folder in dups/, as the caller sees it. Returns 0, -ESTALE if
+ * the group no longer exists or is hidden from the caller, or another -errno. */
+MUST_CHECK int group_get_visible(const struct view_query *query, uint64_t node,
+				 struct group_record *group);
+
 /* dups/ itself, for fixed.c. */
 MUST_CHECK int groups_lookup(const struct view_query *query, const char *name,
 			     struct stat *attributes);

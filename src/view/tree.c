@@ -74,6 +74,15 @@ static int file_getattr(const struct view_query *query, uint64_t node, struct st
 	return r;
 }
 
+int file_get_version(const struct view_query *query, uint64_t node, struct file_record *file)
+{
+	int r = catalog_get_file(query->reader, node_id(node), file);
+
+	if (r < 0)
+		return r == -ENOENT ? -ESTALE : r;
+	return node_make_file(file->id, file->content_version) == node ? 0 : -ESTALE;
+}
+
 /* ---- names --------------------------------------------------------------------------- */
 
 static int get_subdir(const struct view_query *query, uint64_t parent, uint64_t id,

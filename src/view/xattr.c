@@ -19,6 +19,7 @@
 #include "source/source.h"
 #include "view/access.h"
 #include "view/node.h"
+#include "view/node_ops.h"
 #include "view/query.h"
 #include "view/source_path.h"
 #include "view/view.h"
@@ -54,40 +55,21 @@ static long copy_out(const void *data, size_t length, void *value, size_t size)
 
 /* ---- twinfs's own -------------------------------------------------------------------- */
 
-/* Returns -ESTALE if the file no longer has the content that the node stands for. */
-static int check_version(const struct view_query *query, uint64_t node)
-{
-	struct file_record file;
-	int r = catalog_get_file(query->reader, node_id(node), &file);
-
-	if (r < 0)
-		return r == -ENOENT ? -ESTALE : r;
-	return node_make_file(file.id, file.content_version) == node ? 0 : -ESTALE;
-}
-
 /* Gets the visible group of a node. The node is the folder of a group, or a file that is a copy in
  * it. */
 static int own_group(const struct view_query *query, uint64_t node, struct group_record *group)
 {
+	struct file_record file;
 	int r;
 
-	switch (node_kind(node)) {
-	case NODE_GROUP:
-		r = catalog_get_group(query->reader, node_id(node), group);
-		if (r == 0)
-			r = visible_group(query, group);
-		if (r == -ENOENT || (r == 0 && !group_is_visible(group)))
-			return -ESTALE;
-		return r;
-	case NODE_FILE:
-		r = check_version(query, node);
-		if (r < 0)
-			return r;
-		r = visible_group_of_file(query, node_id(node), group);
-		return r == 0 && group->id == 0 ? -ENODATA : r;
-	default:
+	if (node_kind(node) == NODE_GROUP)
+		return group_get_visible(query, node, group);
+	if (node_kind(node) != NODE_FILE)
 		return -ENODATA;
-	}
+	r = file_get_version(query, node, &file);
+	if (r == 0)
+		r = visible_group_of_file(query, file.id, group);
+	return r == 0 && group->id == 0 ? -ENODATA : r;
 }
 
 /* Appends the value of an attribute of a group. A file has only the first two attributes. */
@@ -114,6 +96,7 @@ static int own_value(const struct view_call *call, uint64_t node, const char *ke
 {
 	CLEANUP_QUERY struct view_query query = {0};
 	struct group_record group;
+	struct file_record file;
 	uint64_t kind = node_kind(node);
 	int r = query_begin_for(&query, call);
 
@@ -124,7 +107,7 @@ static int own_value(const struct view_call *call, uint64_t node, const char *ke
 	if (strcmp(key, "path") == 0) {
 		if (!node_is_source_dir(node) && kind != NODE_FILE)
 			return -ENODATA;
-		r = kind == NODE_FILE ? check_version(&query, node) : 0;
+		r = kind == NODE_FILE ? file_get_version(&query, node, &file) : 0;
 		if (r == 0)
 			r = source_path_for(&query, node, value);
 		return r == -ENOENT ? -ESTALE : r;
@@ -192,13 +175,9 @@ static int open_dir(const struct view_query *query, uint64_t id)
 static int open_file(const struct view_query *query, uint64_t node)
 {
 	struct file_record file;
-	int r = catalog_get_file(query->reader, node_id(node), &file);
+	int r = file_get_version(query, node, &file);
 
-	if (r < 0)
-		return r == -ENOENT ? -ESTALE : r;
-	if (node_make_file(file.id, file.content_version) != node)
-		return -ESTALE;
-	return source_open_inode(query->view->sources, query->reader, &file);
+	return r < 0 ? r : source_open_inode(query->view->sources, query->reader, &file);
 }
 
 /* Returns -ENODATA for a node outside the sources, and for a mount point. */
