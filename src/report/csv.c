@@ -74,9 +74,19 @@ static int append_readable(const struct output *output, struct bytes *text,
 	return r < 0 ? r : shell_name_append(text, (const char *)readable.data, readable.length);
 }
 
-/* Writes the last columns of a line: size, inode and path of the name. */
-static int print_name(struct printing *printing, uint64_t size, const struct copies *copies,
-		      const struct copy *name)
+static void print_group_columns(struct printing *printing, const struct item *item,
+				const struct copy *copy)
+{
+	char hash[GROUP_NAME_SIZE];
+
+	group_name_make(hash, item->group->hash, item->group->ordinal);
+	output_format(printing->output, "%s,%" PRIu64 ",%s,", hash, format_reclaimable(item),
+		      format_fate(copy->fate));
+	if (printing->report->explain)
+		output_format(printing->output, "%s,", copy->why);
+}
+
+static int csv_name(struct printing *printing, const struct item *item, const struct copy *name)
 {
 	CLEANUP_BYTES struct bytes readable = {0};
 	CLEANUP_BYTES struct bytes base64 = {0};
@@ -84,48 +94,21 @@ static int print_name(struct printing *printing, uint64_t size, const struct cop
 	bool whole = true;
 	int r;
 
-	r = format_absolute_path(printing, copies, name);
+	r = format_absolute_path(printing, item->copies, name);
 	if (r == 0)
 		r = append_readable(printing->output, &readable, path, &whole);
 	if (r == 0 && !whole)
 		r = base64_encode(&base64, path->data, path->length);
 	if (r < 0)
 		return r;
-	output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", size, name->file);
+	if (item->group)
+		print_group_columns(printing, item, name);
+	output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", item->size, name->file);
 	print_quoted(printing->output, &readable);
 	output_text(printing->output, ",");
 	output_bytes(printing->output, base64.data, base64.length);
 	output_text(printing->output, LINE_END);
 	return 0;
-}
-
-static int csv_group(struct printing *printing, const struct group_record *group,
-		     const struct copies *copies)
-{
-	char hash[GROUP_NAME_SIZE];
-
-	group_name_make(hash, group->hash, group->ordinal);
-	for (size_t i = 0; i < copies->count; i++) {
-		const struct copy *copy = &copies->list[i];
-		int r;
-
-		if (!format_shows(printing, copy))
-			continue;
-		output_format(printing->output, "%s,%" PRIu64 ",%s,", hash,
-			      format_reclaimable(group, copies), format_fate(copy->fate));
-		if (printing->report->explain)
-			output_format(printing->output, "%s,", copy->why);
-		r = print_name(printing, group->size, copies, copy);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static int csv_single(struct printing *printing, const struct single *single,
-		      const struct copy *name)
-{
-	return print_name(printing, single->size, single->names, name);
 }
 
 static int csv_end(struct printing *printing)
@@ -137,8 +120,7 @@ static int csv_end(struct printing *printing)
 
 const struct format format_csv = {
 	.begin = csv_begin,
-	.group = csv_group,
-	.single = csv_single,
+	.name = csv_name,
 	.end = csv_end,
 	.can_summarize = true,
 	.can_explain = true,

@@ -7,37 +7,21 @@
 
 #include "report/format.h"
 
-static int print_path(struct printing *printing, const struct copies *copies,
-		      const struct copy *copy)
+static void fdupes_begin_item(struct printing *printing, const struct item *item)
 {
-	int r = format_path(printing, printing->report->shown[copy->source], copies, copy);
+	if (item->group && printing->items > 0)
+		output_text(printing->output, "\n");
+}
+
+static int fdupes_name(struct printing *printing, const struct item *item, const struct copy *name)
+{
+	int r = format_path(printing, printing->report->shown[name->source], item->copies, name);
 
 	if (r < 0)
 		return r;
 	output_name(printing->output, printing->path.data, printing->path.length);
 	output_text(printing->output, "\n");
 	return 0;
-}
-
-static int fdupes_group(struct printing *printing, const struct group_record *group,
-			const struct copies *copies)
-{
-	int r = 0;
-
-	(void)group;
-	if (printing->printed > 0)
-		output_text(printing->output, "\n");
-	for (size_t i = 0; r == 0 && i < copies->count; i++) {
-		if (format_shows(printing, &copies->list[i]))
-			r = print_path(printing, copies, &copies->list[i]);
-	}
-	return r;
-}
-
-static int fdupes_single(struct printing *printing, const struct single *single,
-			 const struct copy *name)
-{
-	return print_path(printing, single->names, name);
 }
 
 static int fdupes_end(struct printing *printing)
@@ -53,8 +37,8 @@ static int fdupes_end(struct printing *printing)
 }
 
 const struct format format_fdupes = {
-	.group = fdupes_group,
-	.single = fdupes_single,
+	.begin_item = fdupes_begin_item,
+	.name = fdupes_name,
 	.end = fdupes_end,
 	.can_summarize = true,
 };

@@ -2,9 +2,9 @@
 #ifndef REPORT_FORMAT_H
 #define REPORT_FORMAT_H
 
-/* The functions of an output format. report.c calls begin, then group or single for each item in
- * turn, then end. report.c checks for failures of the output. The functions of the format return
- * only other failures, as -errno.
+/* The functions of an output format. report.c calls begin, then for each item begin_item, name for
+ * each name that the report shows, and end_item; then end. report.c checks for failures of the
+ * output. The functions of the format return only other failures, as -errno.
  */
 
 #include "base/attributes.h"
@@ -12,25 +12,32 @@
 #include "base/size.h"
 #include "report/copies.h"
 #include "report/report.h"
-#include "report/selection.h"
+
+/* A group, or a file without a copy. */
+struct item {
+	const struct group_record *group; /* NULL: a file without a copy */
+	uint64_t size; /* of each copy, bytes */
+	const struct copies *copies; /* of the group, or the names of the file */
+};
 
 /* A report being printed. */
 struct printing {
 	const struct report *report;
 	struct output *output;
 	struct report_summary summary; /* complete when end is called */
-	uint64_t printed; /* groups or files so far */
+	uint64_t items; /* printed before the current item */
+	uint64_t names; /* names of the current item printed so far */
 	struct bytes path; /* the result of format_path() */
 };
 
+/* Functions that are NULL would print nothing. */
 struct format {
-	void (*begin)(struct printing *printing); /* NULL: prints nothing */
-	MUST_CHECK int (*group)(struct printing *printing, const struct group_record *group,
-				const struct copies *copies);
-	/* prints one name of a file */
-	MUST_CHECK int (*single)(struct printing *printing, const struct single *single,
-				 const struct copy *name);
-	MUST_CHECK int (*end)(struct printing *printing); /* NULL: prints nothing */
+	void (*begin)(struct printing *printing);
+	void (*begin_item)(struct printing *printing, const struct item *item);
+	MUST_CHECK int (*name)(struct printing *printing, const struct item *item,
+			       const struct copy *name); /* never NULL */
+	void (*end_item)(struct printing *printing, const struct item *item);
+	MUST_CHECK int (*end)(struct printing *printing);
 	bool can_summarize; /* can print the figures alone */
 	bool can_explain; /* can print the reason of each fate */
 };
@@ -43,17 +50,13 @@ extern const struct format format_csv;
 extern const struct format format_null;
 
 /* Returns the reclaimable bytes of a group by the fates of its copies. */
-static inline uint64_t format_reclaimable(const struct group_record *group,
-					  const struct copies *copies)
+static inline uint64_t format_reclaimable(const struct item *item)
 {
-	return size_multiply(copies->redundant, group->size);
+	return size_multiply(item->copies->redundant, item->size);
 }
 
 /* Returns "kept", "redundant" or "spared". */
 const char *format_fate(enum fate fate);
-
-/* Returns whether the selected part of the report shows this copy. */
-bool format_shows(const struct printing *printing, const struct copy *copy);
 
 /* Sets printing->path to the path of a copy, which begins with the given path of its source. Valid
  * until the next call. Returns 0 or -errno. */

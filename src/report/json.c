@@ -44,28 +44,7 @@ static void begin_object(struct printing *printing)
 	output_text(printing->output, "{\"version\":\"" TWINFS_VERSION "\",");
 }
 
-/* ---- names, groups and files -------------------------------------------------------------- */
-
-/* Makes an object for one name of a file. The caller adds members to it and writes it. */
-static int make_name(struct printing *printing, const struct copies *copies,
-		     const struct copy *copy, json_t **object)
-{
-	int r;
-
-	r = format_absolute_path(printing, copies, copy);
-	if (r < 0)
-		return r;
-	*object = json_object();
-	if (!*object)
-		return -ENOMEM;
-	r = json_set_path(*object, "path", (const char *)printing->path.data,
-			  printing->path.length);
-	if (r == 0 && json_object_set_new(*object, "inode", json_number(copy->file)) < 0)
-		r = -ENOMEM;
-	if (r < 0)
-		json_decref(*object);
-	return r;
-}
+/* ---- items -------------------------------------------------------------------------------- */
 
 static int set_fate(json_t *object, const struct copy *copy, bool explain)
 {
@@ -75,19 +54,35 @@ static int set_fate(json_t *object, const struct copy *copy, bool explain)
 		r = json_object_set_new(object, "fate", json_string(format_fate(copy->fate)));
 	if (r == 0 && explain)
 		r = json_object_set_new(object, "why", json_string(copy->why));
+	return r;
+}
+
+/* Sets the members of an object for one name: the fate of a copy in a group, or the size of a file
+ * without a copy. */
+static int set_members(struct printing *printing, const struct item *item, const struct copy *name,
+		       json_t *object)
+{
+	int r = json_set_path(object, "path", (const char *)printing->path.data,
+			      printing->path.length);
+
+	if (r < 0)
+		return r;
+	r = json_object_set_new(object, "inode", json_number(name->file));
+	if (r == 0)
+		r = item->group ? set_fate(object, name, printing->report->explain)
+				: json_object_set_new(object, "size", json_number(item->size));
 	return r == 0 ? 0 : -ENOMEM;
 }
 
-static int write_copy(struct printing *printing, const struct copies *copies,
-		      const struct copy *copy)
+static int write_name(struct printing *printing, const struct item *item, const struct copy *name)
 {
-	json_t *object = NULL;
-	int r;
+	json_t *object;
+	int r = format_absolute_path(printing, item->copies, name);
 
-	r = make_name(printing, copies, copy, &object);
 	if (r < 0)
 		return r;
-	r = set_fate(object, copy, printing->report->explain);
+	object = json_object();
+	r = object ? set_members(printing, item, name, object) : -ENOMEM;
 	if (r < 0) {
 		json_decref(object);
 		return r;
@@ -95,47 +90,16 @@ static int write_copy(struct printing *printing, const struct copies *copies,
 	return output_json_object(printing->output, object);
 }
 
-/* Writes a group, with line_end before each copy. */
-static int write_group(struct printing *printing, const struct group_record *group,
-		       const struct copies *copies, const char *line_end)
+/* Writes the members of a group up to its copies. */
+static void begin_group(struct printing *printing, const struct item *item)
 {
-	const char *comma = "";
 	char name[GROUP_NAME_SIZE];
 
-	group_name_make(name, group->hash, group->ordinal);
+	group_name_make(name, item->group->hash, item->group->ordinal);
 	output_format(printing->output,
 		      "{\"hash\":\"%s\",\"size\":%" PRIu64 ",\"reclaimable\":%" JSON_INTEGER_FORMAT
 		      ",\"copies\":[",
-		      name, group->size, json_number_of(format_reclaimable(group, copies)));
-	for (size_t i = 0; i < copies->count; i++) {
-		int r;
-
-		if (!format_shows(printing, &copies->list[i]))
-			continue;
-		output_format(printing->output, "%s%s", comma, line_end);
-		comma = ",";
-		r = write_copy(printing, copies, &copies->list[i]);
-		if (r < 0)
-			return r;
-	}
-	output_text(printing->output, "]}");
-	return 0;
-}
-
-static int write_single_name(struct printing *printing, const struct single *single,
-			     const struct copy *name)
-{
-	json_t *object = NULL;
-	int r;
-
-	r = make_name(printing, single->names, name, &object);
-	if (r < 0)
-		return r;
-	if (json_object_set_new(object, "size", json_number(single->size)) < 0) {
-		json_decref(object);
-		return -ENOMEM;
-	}
-	return output_json_object(printing->output, object);
+		      name, item->size, json_number_of(format_reclaimable(item)));
 }
 
 /* ---- one object --------------------------------------------------------------------------- */
@@ -149,20 +113,26 @@ static void json_begin(struct printing *printing)
 		output_text(printing->output, "\"groups\":[");
 }
 
-static int json_group(struct printing *printing, const struct group_record *group,
-		      const struct copies *copies)
+static void json_begin_item(struct printing *printing, const struct item *item)
 {
-	output_text(printing->output, printing->printed > 0 ? ",\n" : "\n");
-	return write_group(printing, group, copies, "\n");
+	if (!item->group)
+		return;
+	output_text(printing->output, printing->items > 0 ? ",\n" : "\n");
+	begin_group(printing, item);
 }
 
-static int json_single(struct printing *printing, const struct single *single,
-		       const struct copy *name)
+static int json_name(struct printing *printing, const struct item *item, const struct copy *name)
 {
-	bool first = printing->printed == 0 && name == single->names->list;
+	bool first = printing->names == 0 && (item->group || printing->items == 0);
 
 	output_text(printing->output, first ? "\n" : ",\n");
-	return write_single_name(printing, single, name);
+	return write_name(printing, item, name);
+}
+
+static void json_end_item(struct printing *printing, const struct item *item)
+{
+	if (item->group)
+		output_text(printing->output, "]}");
 }
 
 static int json_end(struct printing *printing)
@@ -178,8 +148,9 @@ static int json_end(struct printing *printing)
 
 const struct format format_json = {
 	.begin = json_begin,
-	.group = json_group,
-	.single = json_single,
+	.begin_item = json_begin_item,
+	.name = json_name,
+	.end_item = json_end_item,
 	.end = json_end,
 	.can_summarize = true,
 	.can_explain = true,
@@ -187,22 +158,28 @@ const struct format format_json = {
 
 /* ---- an object a line --------------------------------------------------------------------- */
 
-static int jsonl_group(struct printing *printing, const struct group_record *group,
-		       const struct copies *copies)
+static void jsonl_begin_item(struct printing *printing, const struct item *item)
 {
-	int r = write_group(printing, group, copies, "");
+	if (item->group)
+		begin_group(printing, item);
+}
 
-	output_text(printing->output, "\n");
+static int jsonl_name(struct printing *printing, const struct item *item, const struct copy *name)
+{
+	int r;
+
+	if (item->group && printing->names > 0)
+		output_text(printing->output, ",");
+	r = write_name(printing, item, name);
+	if (!item->group)
+		output_text(printing->output, "\n");
 	return r;
 }
 
-static int jsonl_single(struct printing *printing, const struct single *single,
-			const struct copy *name)
+static void jsonl_end_item(struct printing *printing, const struct item *item)
 {
-	int r = write_single_name(printing, single, name);
-
-	output_text(printing->output, "\n");
-	return r;
+	if (item->group)
+		output_text(printing->output, "]}\n");
 }
 
 static int jsonl_end(struct printing *printing)
@@ -214,8 +191,9 @@ static int jsonl_end(struct printing *printing)
 }
 
 const struct format format_jsonl = {
-	.group = jsonl_group,
-	.single = jsonl_single,
+	.begin_item = jsonl_begin_item,
+	.name = jsonl_name,
+	.end_item = jsonl_end_item,
 	.end = jsonl_end,
 	.can_summarize = true,
 	.can_explain = true,

@@ -7,10 +7,9 @@
 
 #include "report/format.h"
 
-static int print_path(struct printing *printing, const struct copies *copies,
-		      const struct copy *copy)
+static int null_name(struct printing *printing, const struct item *item, const struct copy *name)
 {
-	int r = format_absolute_path(printing, copies, copy);
+	int r = format_absolute_path(printing, item->copies, name);
 
 	if (r < 0)
 		return r;
@@ -19,26 +18,6 @@ static int print_path(struct printing *printing, const struct copies *copies,
 	return 0;
 }
 
-static int null_group(struct printing *printing, const struct group_record *group,
-		      const struct copies *copies)
-{
-	int r = 0;
-
-	(void)group;
-	for (size_t i = 0; r == 0 && i < copies->count; i++) {
-		if (format_shows(printing, &copies->list[i]))
-			r = print_path(printing, copies, &copies->list[i]);
-	}
-	return r;
-}
-
-static int null_single(struct printing *printing, const struct single *single,
-		       const struct copy *name)
-{
-	return print_path(printing, single->names, name);
-}
-
 const struct format format_null = {
-	.group = null_group,
-	.single = null_single,
+	.name = null_name,
 };

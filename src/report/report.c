@@ -21,11 +21,6 @@ const char *format_fate(enum fate fate)
 	return words[fate];
 }
 
-bool format_shows(const struct printing *printing, const struct copy *copy)
-{
-	return printing->report->part != REPORT_REDUNDANT || copy->fate == FATE_REDUNDANT;
-}
-
 int format_path(struct printing *printing, const char *source, const struct copies *copies,
 		const struct copy *copy)
 {
@@ -75,30 +70,51 @@ static int check_stop(const struct printing *printing)
 	return stop_requested() ? -EINTR : printing->output->error;
 }
 
+/* Returns whether the selected part of the report shows this name. */
+static bool is_shown(const struct report *report, const struct copy *name)
+{
+	return report->part != REPORT_REDUNDANT || name->fate == FATE_REDUNDANT;
+}
+
+static int print_item(struct printing *printing, const struct item *item)
+{
+	const struct format *format = find_format(printing->report->format);
+	int r = 0;
+
+	printing->names = 0;
+	if (format->begin_item)
+		format->begin_item(printing, item);
+	for (size_t i = 0; r == 0 && i < item->copies->count; i++) {
+		const struct copy *name = &item->copies->list[i];
+
+		if (!is_shown(printing->report, name))
+			continue;
+		r = format->name(printing, item, name);
+		printing->names++;
+	}
+	if (r == 0 && format->end_item)
+		format->end_item(printing, item);
+	printing->items++;
+	return r < 0 ? r : check_stop(printing);
+}
+
 static int visit_group(void *context, const struct group_record *group, const struct copies *copies)
 {
 	struct printing *printing = context;
 	uint64_t redundant = copies ? copies->redundant : group->inodes - 1;
-	int r = 0;
 
 	summary_add_group(&printing->summary, group, redundant);
-	if (printing->report->part != REPORT_SUMMARY)
-		r = find_format(printing->report->format)->group(printing, group, copies);
-	printing->printed++;
-	return r < 0 ? r : check_stop(printing);
+	if (printing->report->part == REPORT_SUMMARY)
+		return check_stop(printing);
+	return print_item(printing, &(struct item){group, group->size, copies});
 }
 
 static int visit_single(void *context, const struct single *single)
 {
 	struct printing *printing = context;
-	const struct format *format = find_format(printing->report->format);
-	int r = 0;
 
 	summary_add_single(&printing->summary, single->size);
-	for (size_t i = 0; r == 0 && i < single->names->count; i++)
-		r = format->single(printing, single, &single->names->list[i]);
-	printing->printed++;
-	return r < 0 ? r : check_stop(printing);
+	return print_item(printing, &(struct item){NULL, single->size, single->names});
 }
 
 static int print_parts(struct printing *printing)

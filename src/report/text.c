@@ -12,37 +12,21 @@
 /* Highest number of bytes of the text before a path, with the NUL. */
 #define MARK_SIZE 64
 
-static int print_path(struct printing *printing, const char *mark, const struct copies *copies,
-		      const struct copy *copy)
+static void text_begin_item(struct printing *printing, const struct item *item)
 {
-	CLEANUP_BYTES struct bytes shown = {0};
-	int r;
-
-	r = format_path(printing, printing->report->shown[copy->source], copies, copy);
-	if (r < 0)
-		return r;
-	r = shell_name_append(&shown, (const char *)printing->path.data, printing->path.length);
-	if (r < 0)
-		return r;
-	output_text(printing->output, mark);
-	output_bytes(printing->output, shown.data, shown.length);
-	output_text(printing->output, "\n");
-	return 0;
-}
-
-static void print_head(struct printing *printing, const struct group_record *group,
-		       const struct copies *copies)
-{
+	const struct group_record *group = item->group;
 	char inodes[NUMBER_TEXT_MAX];
 	char size[FIGURE_SIZE_MAX];
 	char reclaimable[SIZE_TEXT_MAX];
 	char name[GROUP_NAME_SIZE];
 
+	if (!group)
+		return;
 	group_name_make(name, group->hash, group->ordinal);
 	output_format(printing->output, "%s copies of %s, %s reclaimable, kept: %s, %s\n",
 		      number_format(inodes, group->inodes), figure_size(size, group->size),
-		      size_format(reclaimable, format_reclaimable(group, copies)),
-		      copies->list[0].why, name);
+		      size_format(reclaimable, format_reclaimable(item)), item->copies->list[0].why,
+		      name);
 }
 
 /* Formats the text before a path. This is a word for the fate or, with explain, the fate and its
@@ -64,30 +48,30 @@ static void format_mark(char mark[static MARK_SIZE], const struct printing *prin
 		(void)snprintf(mark, MARK_SIZE, "  %s  ", word);
 }
 
-static int text_group(struct printing *printing, const struct group_record *group,
-		      const struct copies *copies)
+static int text_name(struct printing *printing, const struct item *item, const struct copy *name)
 {
-	print_head(printing, group, copies);
-	for (size_t i = 0; i < copies->count; i++) {
-		const struct copy *copy = &copies->list[i];
-		char mark[MARK_SIZE];
-		int r;
+	CLEANUP_BYTES struct bytes shown = {0};
+	char mark[MARK_SIZE] = "";
+	int r;
 
-		if (!format_shows(printing, copy))
-			continue;
-		format_mark(mark, printing, copy);
-		r = print_path(printing, mark, copies, copy);
-		if (r < 0)
-			return r;
-	}
+	r = format_path(printing, printing->report->shown[name->source], item->copies, name);
+	if (r == 0)
+		r = shell_name_append(&shown, (const char *)printing->path.data,
+				      printing->path.length);
+	if (r < 0)
+		return r;
+	if (item->group)
+		format_mark(mark, printing, name);
+	output_text(printing->output, mark);
+	output_bytes(printing->output, shown.data, shown.length);
 	output_text(printing->output, "\n");
 	return 0;
 }
 
-static int text_single(struct printing *printing, const struct single *single,
-		       const struct copy *name)
+static void text_end_item(struct printing *printing, const struct item *item)
 {
-	return print_path(printing, "", single->names, name);
+	if (item->group)
+		output_text(printing->output, "\n");
 }
 
 static int text_end(struct printing *printing)
@@ -98,8 +82,9 @@ static int text_end(struct printing *printing)
 }
 
 const struct format format_text = {
-	.group = text_group,
-	.single = text_single,
+	.begin_item = text_begin_item,
+	.name = text_name,
+	.end_item = text_end_item,
 	.end = text_end,
 	.can_summarize = true,
 	.can_explain = true,
