@@ -15,6 +15,12 @@ void html_free(struct html *html)
 	bytes_free(&html->text);
 }
 
+void html_fail(struct html *html, int error)
+{
+	if (html->error == 0)
+		html->error = error;
+}
+
 static void append(struct html *html, const char *bytes, size_t length)
 {
 	if (html->error == 0)

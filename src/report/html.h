@@ -23,6 +23,9 @@ struct html {
 void html_free(struct html *html);
 #define CLEANUP_HTML CLEANUP(html_free)
 
+/* Stores a failure of the caller, unless another failure is stored. error: -errno, or 0. */
+void html_fail(struct html *html, int error);
+
 /* Appends markup unchanged. */
 void html_raw(struct html *html, const char *markup);
 

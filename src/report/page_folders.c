@@ -341,7 +341,7 @@ static void write_boxes(const struct map *map)
 	size_t depth = 0;
 
 	if (!open) {
-		html->error = html->error < 0 ? html->error : -ENOMEM;
+		html_fail(html, -ENOMEM);
 		return;
 	}
 	html_raw(html, "<div class=\"map\" role=\"img\" aria-label=\"A box for each folder, as "
@@ -440,7 +440,7 @@ void page_write_folders(const struct page_writing *writing)
 	if (writing->facts->folder_count < 2 || writing->facts->folders[0].node.whole.bytes == 0)
 		return;
 	if (map_init(&map, writing) < 0) {
-		html->error = html->error < 0 ? html->error : -ENOMEM;
+		html_fail(html, -ENOMEM);
 		return;
 	}
 	lay_out(&map);

@@ -60,7 +60,7 @@ static void write_name(const struct page_writing *writing, const struct page_gro
 	bool linked = has_link(writing, path);
 
 	if (r < 0) {
-		html->error = html->error < 0 ? html->error : r;
+		html_fail(html, r);
 		return;
 	}
 	html_raw(html, copy->fate == FATE_KEPT ? "<li class=\"kept\">" : "<li>");
@@ -168,8 +168,7 @@ static void write_picture(const struct page_writing *writing, const struct page_
 			    *extension ? "." : "", extension);
 	}
 	html_raw(html, "</div>\n");
-	if (r < 0 && html->error == 0)
-		html->error = r;
+	html_fail(html, r);
 }
 
 /* ---- groups ------------------------------------------------------------------------------- */

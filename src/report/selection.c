@@ -38,15 +38,6 @@ static void selection_free(struct selection *selection)
 	bytes_free(&selection->key);
 }
 
-static int selection_init(struct selection *selection, const struct report *report,
-			  const struct visitor *visitor)
-{
-	*selection = (struct selection){.report = report, .visitor = visitor};
-	if (report->order == REPORT_BY_RECLAIMABLE)
-		return 0;
-	return sorter_new(&selection->sorter, SORTER_BYTES);
-}
-
 /* ---- what is selected --------------------------------------------------------------------- */
 
 static bool has_size(const struct report *report, uint64_t size)
@@ -275,6 +266,41 @@ static int sort_single(struct selection *selection, uint64_t file, uint64_t size
 	return r < 0 ? r : add_key(selection, file);
 }
 
+typedef int scan_fn(struct selection *selection);
+typedef int consider_fn(struct selection *selection, uint64_t id);
+
+static int take_sorted(struct selection *selection, consider_fn *consider)
+{
+	uint64_t id;
+	int r = sorter_finish(selection->sorter);
+
+	while (r == 0) {
+		r = sorter_next(selection->sorter, &id);
+		if (r == -ENOENT)
+			return 0;
+		if (r == 0)
+			r = consider(selection, id);
+	}
+	return r;
+}
+
+/* Selects groups or files by a scan in the order of the index. In another order, the scan fills the
+ * sorter, and consider is called for each id from the sorter. */
+static int run(const struct report *report, const struct visitor *visitor, scan_fn *scan,
+	       consider_fn *consider)
+{
+	CLEANUP(selection_free)
+	struct selection selection = {.report = report, .visitor = visitor};
+	bool sorts = report->order != REPORT_BY_RECLAIMABLE;
+	int r = sorts ? sorter_new(&selection.sorter, SORTER_BYTES) : 0;
+
+	if (r == 0)
+		r = scan(&selection);
+	if (r == 0 && sorts)
+		r = take_sorted(&selection, consider);
+	return r == SELECTION_FULL ? 0 : r;
+}
+
 /* ---- groups ------------------------------------------------------------------------------- */
 
 /* Reads all groups in the order of the index. Passes each group to the sorter, or to the visitor if
@@ -297,33 +323,19 @@ static int scan_groups(struct selection *selection)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int take_sorted_groups(struct selection *selection)
+static int consider_sorted_group(struct selection *selection, uint64_t id)
 {
 	struct group_record group;
-	uint64_t id;
-	int r;
+	int r = catalog_get_group(selection->report->reader, id, &group);
 
-	r = sorter_finish(selection->sorter);
-	while (r == 0 && (r = sorter_next(selection->sorter, &id)) == 0) {
-		r = catalog_get_group(selection->report->reader, id, &group);
-		if (r < 0)
-			return r == -ENOENT ? -EUCLEAN : r;
-		r = consider_group(selection, &group);
-	}
-	return r == -ENOENT ? 0 : r;
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	return consider_group(selection, &group);
 }
 
 int selection_groups(const struct report *report, const struct visitor *visitor)
 {
-	CLEANUP(selection_free) struct selection selection;
-	int r;
-
-	r = selection_init(&selection, report, visitor);
-	if (r == 0)
-		r = scan_groups(&selection);
-	if (r == 0 && selection.sorter)
-		r = take_sorted_groups(&selection);
-	return r == SELECTION_FULL ? 0 : r;
+	return run(report, visitor, scan_groups, consider_sorted_group);
 }
 
 /* ---- files without a copy ----------------------------------------------------------------- */
@@ -389,31 +401,17 @@ static int scan_singles(struct selection *selection)
 	return found == -ENOENT ? 0 : found;
 }
 
-static int take_sorted_singles(struct selection *selection)
+static int consider_sorted_single(struct selection *selection, uint64_t id)
 {
 	struct file_record file;
-	uint64_t id;
-	int r;
+	int r = catalog_get_file(selection->report->reader, id, &file);
 
-	r = sorter_finish(selection->sorter);
-	while (r == 0 && (r = sorter_next(selection->sorter, &id)) == 0) {
-		r = catalog_get_file(selection->report->reader, id, &file);
-		if (r < 0)
-			return r == -ENOENT ? -EUCLEAN : r;
-		r = consider_single(selection, id, file.attributes.size);
-	}
-	return r == -ENOENT ? 0 : r;
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	return consider_single(selection, id, file.attributes.size);
 }
 
 int selection_singles(const struct report *report, const struct visitor *visitor)
 {
-	CLEANUP(selection_free) struct selection selection;
-	int r;
-
-	r = selection_init(&selection, report, visitor);
-	if (r == 0)
-		r = scan_singles(&selection);
-	if (r == 0 && selection.sorter)
-		r = take_sorted_singles(&selection);
-	return r == SELECTION_FULL ? 0 : r;
+	return run(report, visitor, scan_singles, consider_sorted_single);
 }
