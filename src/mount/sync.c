@@ -34,6 +34,17 @@ static void mark_synced(struct sync_waiter *waiter, const struct notifier *notif
 	waiter->error = notifier->sync_error;
 }
 
+/* Marks all waiters with a ticket up to this one, or only those that need no comparison. */
+static void mark_reached(struct notifier *notifier, uint64_t ticket, bool recheck_only)
+{
+	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
+		if (!waiter->synced && waiter->ticket <= ticket &&
+		    (waiter->recheck_only || !recheck_only))
+			mark_synced(waiter, notifier);
+	}
+	pthread_cond_broadcast(&notifier->changed);
+}
+
 void session_synced(struct session *session, uint64_t ticket, int error)
 {
 	struct notifier *notifier = &session->notifier;
@@ -41,11 +52,7 @@ void session_synced(struct session *session, uint64_t ticket, int error)
 	pthread_mutex_lock(&notifier->lock);
 	notifier->synced = ticket;
 	notifier->sync_error = error;
-	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
-		if (!waiter->synced && waiter->ticket <= ticket)
-			mark_synced(waiter, notifier);
-	}
-	pthread_cond_broadcast(&notifier->changed);
+	mark_reached(notifier, ticket, false);
 	pthread_mutex_unlock(&notifier->lock);
 }
 
@@ -56,11 +63,7 @@ void session_rechecked(struct session *session, uint64_t ticket)
 	pthread_mutex_lock(&notifier->lock);
 	if (ticket > notifier->rechecked)
 		notifier->rechecked = ticket;
-	for (struct sync_waiter *waiter = notifier->waiters; waiter; waiter = waiter->next) {
-		if (!waiter->synced && waiter->recheck_only && waiter->ticket <= ticket)
-			mark_synced(waiter, notifier);
-	}
-	pthread_cond_broadcast(&notifier->changed);
+	mark_reached(notifier, ticket, true);
 	pthread_mutex_unlock(&notifier->lock);
 }
 
@@ -100,6 +103,7 @@ static void finish(struct session *session, struct sync_waiter *waiter, int erro
 	free(waiter);
 }
 
+/* Returns the link to the waiter of a request, or the link at the end of the list. */
 static struct sync_waiter **find(struct notifier *notifier, fuse_req_t request)
 {
 	struct sync_waiter **at = &notifier->waiters;
@@ -109,29 +113,21 @@ static struct sync_waiter **find(struct notifier *notifier, fuse_req_t request)
 	return at;
 }
 
-/* Removes a request from the list. Must be called with the lock held. */
-static void unlink_waiter(struct notifier *notifier, fuse_req_t request)
-{
-	struct sync_waiter **at = find(notifier, request), *waiter = *at;
-
-	if (waiter)
-		*at = waiter->next;
-}
-
 /* Called by the thread that processes the interrupt, or by fuse_req_interrupt_func before the
  * waiter is registered. */
 static void on_interrupt(fuse_req_t request, void *context)
 {
 	struct session *session = context;
 	struct notifier *notifier = &session->notifier;
-	struct sync_waiter *waiter;
+	struct sync_waiter **at, *waiter;
 	bool taken;
 
 	pthread_mutex_lock(&notifier->lock);
-	waiter = *find(notifier, request);
+	at = find(notifier, request);
+	waiter = *at;
 	taken = waiter && waiter->registered;
 	if (taken)
-		unlink_waiter(notifier, request);
+		*at = waiter->next;
 	else if (waiter)
 		waiter->interrupted = true;
 	pthread_mutex_unlock(&notifier->lock);
@@ -181,7 +177,7 @@ static int register_waiter(struct notifier *notifier, struct sync_waiter *waiter
 	pthread_mutex_lock(&notifier->lock);
 	error = waiter->interrupted ? EINTR : notifier->stopping ? ECANCELED : 0;
 	if (error)
-		unlink_waiter(notifier, waiter->request);
+		*find(notifier, waiter->request) = waiter->next;
 	else
 		waiter->registered = true;
 	pthread_cond_broadcast(&notifier->changed);
@@ -310,7 +306,8 @@ static void note_timeout(struct notifier *notifier, const struct sync_waiter *wa
 		notifier->timed_out_rechecked = waiter->ticket;
 }
 
-/* Removes registered waiters from the list: all, or only those that can be answered. */
+/* Removes registered waiters from the list: all, or only those that can be answered. Returns a
+ * list of them. */
 static struct sync_waiter *take_waiters(struct notifier *notifier, bool all)
 {
 	struct sync_waiter **at = &notifier->waiters, *taken = NULL;
@@ -332,26 +329,24 @@ static struct sync_waiter *take_waiters(struct notifier *notifier, bool all)
 	return taken;
 }
 
-void sync_reply(struct session *session)
+static void finish_waiters(struct session *session, bool all)
 {
-	struct sync_waiter *waiter = take_waiters(&session->notifier, false);
+	struct sync_waiter *waiter = take_waiters(&session->notifier, all);
 
 	while (waiter) {
 		struct sync_waiter *next = waiter->next;
 
-		finish(session, waiter, waiter->error);
+		finish(session, waiter, all ? ECANCELED : waiter->error);
 		waiter = next;
 	}
 }
 
+void sync_reply(struct session *session)
+{
+	finish_waiters(session, false);
+}
+
 void sync_cancel(struct session *session)
 {
-	struct sync_waiter *waiter = take_waiters(&session->notifier, true);
-
-	while (waiter) {
-		struct sync_waiter *next = waiter->next;
-
-		finish(session, waiter, ECANCELED);
-		waiter = next;
-	}
+	finish_waiters(session, true);
 }
