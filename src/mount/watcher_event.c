@@ -77,16 +77,14 @@ int watcher_event_route_open(struct watcher_event_route *route, const char *poin
 
 static void close_folder(struct watcher_event_route *route)
 {
-	if (route->folder >= 0)
-		(void)close(route->folder);
+	cleanup_close(&route->folder);
 	route->folder = -1;
 }
 
 void watcher_event_route_close(struct watcher_event_route *route)
 {
 	close_folder(route);
-	if (route->root >= 0)
-		(void)close(route->root);
+	cleanup_close(&route->root);
 	route->root = -1;
 }
 

@@ -218,13 +218,6 @@ static int assume_known_names(struct watcher_pass *pass, const struct watcher_na
 	return r < 0 ? r : watcher_names_mark_changed(&folder->names, now, texts, count);
 }
 
-static void set_changed(struct watcher_thread *watcher, struct watched_folder *folder)
-{
-	pthread_mutex_lock(&watcher->lock);
-	folder->changed = true;
-	pthread_mutex_unlock(&watcher->lock);
-}
-
 /* Reports the differences from what the watchers know. Differences that cannot be reported now are
  * left for the next pass. */
 static void report_differences(struct watcher_pass *pass, struct watcher_names *now)
@@ -237,7 +230,7 @@ static void report_differences(struct watcher_pass *pass, struct watcher_names *
 	if (r == 0 && rest.count) {
 		watcher_names_free(now);
 		*now = rest;
-		set_changed(pass->watcher, folder);
+		atomic_store(&folder->changed, true);
 		pass->unfinished = true;
 	}
 }
@@ -309,7 +302,7 @@ static void add_watched(struct watcher_thread *watcher, uint64_t node)
 	if (!folder)
 		return;
 	folder->node = node;
-	folder->changed = true;
+	atomic_store(&folder->changed, true);
 	HASH_ADD(hh, watcher->watched, node, sizeof(folder->node), folder);
 }
 
@@ -345,17 +338,6 @@ static int find_watched(struct watcher_pass *pass)
 	return 0;
 }
 
-static bool take_changed(struct watcher_thread *watcher, struct watched_folder *folder)
-{
-	bool changed;
-
-	pthread_mutex_lock(&watcher->lock);
-	changed = folder->changed;
-	folder->changed = false;
-	pthread_mutex_unlock(&watcher->lock);
-	return changed;
-}
-
 int watcher_pass_run(struct watcher_pass *pass)
 {
 	struct watcher_thread *watcher = pass->watcher;
@@ -367,7 +349,7 @@ int watcher_pass_run(struct watcher_pass *pass)
 	take_recent(pass);
 	HASH_ITER(hh, watcher->watched, folder, next)
 	{
-		if (pass->failure == 0 && take_changed(watcher, folder)) {
+		if (pass->failure == 0 && atomic_exchange(&folder->changed, false)) {
 			pass->folder = folder;
 			update_folder(pass);
 		}

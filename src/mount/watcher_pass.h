@@ -5,6 +5,7 @@
 /* One pass of the watcher thread: finds the watched folders of the view, and raises events for
  * changes that their watchers do not know. For the watcher thread only. */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,7 +21,7 @@
 /* A folder with an inotify watch. */
 struct watched_folder {
 	uint64_t node; /* equal to the inode number, as folders have no versions */
-	bool changed; /* changed since it was listed; protected by the watcher thread's lock */
+	atomic_bool changed; /* changed since it was listed */
 	bool listed; /* names is valid */
 	struct watcher_names names; /* the names that the watchers of the folder know */
 	/* until this time, recent names with a number above last_recent count as unknown to the

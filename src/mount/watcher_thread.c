@@ -51,7 +51,7 @@ static void note_folder(struct watcher_thread *watcher, uint64_t node)
 
 	HASH_FIND(hh, watcher->watched, &node, sizeof(node), folder);
 	if (folder)
-		folder->changed = true;
+		atomic_store(&folder->changed, true);
 }
 
 void watcher_thread_note_folder(struct watcher_thread *watcher, uint64_t folder)
@@ -88,7 +88,7 @@ void watcher_thread_note_all(struct watcher_thread *watcher)
 		return;
 	pthread_mutex_lock(&watcher->lock);
 	HASH_ITER(hh, watcher->watched, folder, next)
-	folder->changed = true;
+	atomic_store(&folder->changed, true);
 	pthread_mutex_unlock(&watcher->lock);
 }
 
