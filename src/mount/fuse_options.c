@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/log.h"
+#include "mount/session.h"
 #include "mount/watcher_event.h"
 #include "mountpoint/prerequisites.h"
 
@@ -78,8 +79,8 @@ static const char *access_options(const struct session_settings *settings,
 	return access == SESSION_REFUSING ? "rw" : "ro,default_permissions";
 }
 
-int fuse_options_make(struct fuse_args *args, const struct session_settings *settings,
-		      enum session_access access, bool rings)
+static int add_options(struct fuse_args *args, const struct session_settings *settings,
+		       enum session_access access, bool rings)
 {
 	const char *source = settings->source;
 	int r = fuse_opt_add_arg(args, "twinfs") == 0 ? 0 : -ENOMEM;
@@ -98,6 +99,21 @@ int fuse_options_make(struct fuse_args *args, const struct session_settings *set
 		r = add_option(args, "debug");
 	for (char *const *option = settings->options; r == 0 && option && *option; option++)
 		r = add_option(args, *option);
+	return r;
+}
+
+int fuse_options_session(struct fuse_session **fuse, const struct session_settings *settings,
+			 enum session_access access, bool rings, struct session *session)
+{
+	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
+	int r = add_options(&args, settings, access, rings);
+
+	if (r == 0) {
+		*fuse = fuse_session_new(&args, &session_callbacks, sizeof(session_callbacks),
+					 session);
+		r = *fuse ? 0 : -EINVAL;
+	}
+	fuse_opt_free_args(&args);
 	return r;
 }
 

@@ -14,12 +14,15 @@
 /* Returns how writes to the view are refused. Must be called before permissions are dropped. */
 enum session_access fuse_options_access(const struct session_settings *settings);
 
-/* Builds the arguments of fuse_session_new(). The caller frees them by fuse_opt_free_args(), also
- * after a failure. Returns 0 or -ENOMEM.
+/* Creates a session of libfuse with these settings and the callbacks of mount/callbacks.h. The
+ * caller destroys it by fuse_session_destroy(). Returns 0, -ENOMEM or -EINVAL.
  *
- * rings	request io_uring */
-MUST_CHECK int fuse_options_make(struct fuse_args *args, const struct session_settings *settings,
-				 enum session_access access, bool rings);
+ * rings	request io_uring
+ * session	user data of the requests; borrowed, or NULL */
+MUST_CHECK int fuse_options_session(struct fuse_session **fuse,
+				    const struct session_settings *settings,
+				    enum session_access access, bool rings,
+				    struct session *session);
 
 /* Redirects libfuse's log to base/log.h. */
 void fuse_options_log(void);

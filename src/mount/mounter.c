@@ -19,7 +19,6 @@
 #include "base/stop.h"
 #include "mount/fuse_options.h"
 #include "mount/mounter_order.h"
-#include "mount/session.h"
 #include "mount/watcher_processes.h"
 #include "mountpoint/point.h"
 
@@ -117,15 +116,8 @@ static void unmount_view(struct fuse_session *fuse, const char *point, dev_t dev
 static int mount_view(struct fuse_session **fuse, const struct session_settings *settings,
 		      enum session_access access)
 {
-	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
-	int r = fuse_options_make(&args, settings, access, false);
+	int r = fuse_options_session(fuse, settings, access, false, NULL);
 
-	if (r == 0) {
-		*fuse = fuse_session_new(&args, &session_callbacks, sizeof(session_callbacks),
-					 NULL);
-		r = *fuse ? 0 : -EINVAL;
-	}
-	fuse_opt_free_args(&args);
 	if (r == 0)
 		r = mount_point_clear(settings->mount_point, settings->nonempty);
 	if (r > 0)

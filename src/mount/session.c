@@ -47,20 +47,14 @@ static int take_mount(struct session *session)
 /* Mounts, and logs a failure with the mount point; libfuse logs the details. */
 static int mount_session(struct session *session)
 {
-	struct fuse_args args = FUSE_ARGS_INIT(0, NULL);
 	const struct features *facts = &session->facts;
+	bool rings = facts->wants_io_uring && !features_no_io_uring(facts);
 	/* checked again, as the daemon can have dropped permissions since it parsed the option */
 	int r = session->settings.shared ? caller_try_impersonation() : 0;
 
 	if (r == 0)
-		r = fuse_options_make(&args, &session->settings, session->access,
-				      facts->wants_io_uring && !features_no_io_uring(facts));
-	if (r == 0) {
-		session->fuse = fuse_session_new(&args, &session_callbacks,
-						 sizeof(session_callbacks), session);
-		r = session->fuse ? 0 : -EINVAL;
-	}
-	fuse_opt_free_args(&args);
+		r = fuse_options_session(&session->fuse, &session->settings, session->access, rings,
+					 session);
 	if (r == 0)
 		r = take_mount(session);
 	if (r == -ECANCELED)
