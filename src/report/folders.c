@@ -187,7 +187,8 @@ static int count_levels(const struct folders_map *map, uint64_t dir, size_t *lev
 	return r;
 }
 
-/* Fills in the chain of a folder. Levels below FOLDERS_DEPTH_MAX are left out. */
+/* Fills in the chain of a folder. If the folder is deeper than FOLDERS_DEPTH_MAX, leaves out the
+ * deeper levels and counts the folder as folded. */
 static int make_chain(const struct folders_map *map, const struct folder_sum *sum,
 		      struct chain *chain)
 {
@@ -196,6 +197,8 @@ static int make_chain(const struct folders_map *map, const struct folder_sum *su
 	int r = count_levels(map, dir, &level);
 
 	chain->sum = *sum;
+	if (level > FOLDERS_DEPTH_MAX)
+		chain->sum.folded_bytes = sum->bytes;
 	while (r == 0 && level > 0) {
 		level--;
 		if (level < FOLDERS_DEPTH_MAX)

@@ -159,6 +159,22 @@ static void test_folders_below_the_depth_limit_are_counted_at_the_limit(void **s
 	assert_int_equal(list[0].whole.bytes, 3);
 }
 
+static void test_folders_below_the_depth_limit_count_as_folded(void **state)
+{
+	const struct folders_map chain = {parent_in_a_chain, NULL};
+	CLEANUP_FOLDERS struct folders folders = {0};
+	AUTO_FREE struct folder_node *list = NULL;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(folders_add(&folders, &chain, FOLDERS_DEPTH_MAX + 1, 2), 0);
+	assert_int_equal(folders_add(&folders, &chain, FOLDERS_DEPTH_MAX, 5), 0);
+	assert_int_equal(folders_finish(&folders, &chain, 0), 0);
+	assert_int_equal(folders_tree(&folders, &chain, &list, &count), 0);
+	assert_int_equal(list[count - 1].own.bytes, 7);
+	assert_int_equal(list[count - 1].own.folded_bytes, 2);
+}
+
 static void test_bytes_of_folders_beyond_the_limit_are_counted(void **state)
 {
 	CLEANUP_FOLDERS struct folders folders = {0};
@@ -231,6 +247,7 @@ int main(void)
 		cmocka_unit_test(
 			test_small_folders_that_are_large_together_are_shown_as_their_common_parent),
 		cmocka_unit_test(test_folders_below_the_depth_limit_are_counted_at_the_limit),
+		cmocka_unit_test(test_folders_below_the_depth_limit_count_as_folded),
 		cmocka_unit_test(test_bytes_of_folders_beyond_the_limit_are_counted),
 		cmocka_unit_test(test_files_beyond_the_limit_in_nine_roots_make_nine_folders),
 		cmocka_unit_test(test_empty_input_makes_an_empty_tree),
