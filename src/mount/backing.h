@@ -9,10 +9,9 @@
  * with EIO. So the first open of a node decides for all later opens while the node is open.
  *
  * Reads by the kernel are not checked, and an open backing file cannot be revoked. If a source file
- * is written to while it is open in the view, programs read its new bytes as content of the old
- * version. Therefore passthrough is used for files that can never be written (sealed). For other
- * files it is used only if the user asks for it, and never if writers leave no trace
- * (view_file.times_unreliable). */
+ * is written to while the view has it open, programs read new bytes as the old version. Therefore
+ * passthrough is used for files that can never be written (sealed). For other files it is used only
+ * if the user asks for it, and never if writers leave no trace (view_file.times_unreliable). */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -26,7 +25,7 @@
 enum backing_choice {
 	BACKING_NONE, /* the kernel or missing permissions prevent passthrough */
 	BACKING_SEALED, /* files that can never be written */
-	BACKING_ALL, /* other files, too, if their times are reliable */
+	BACKING_ALL, /* all files with reliable times, and sealed files */
 };
 
 struct backings {

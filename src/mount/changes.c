@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Requests that change something get EROFS. Exceptions are the requests by which the mounter
- * process raises inotify events (mount/watcher_event.h). Such requests change nothing either.
- * Without these functions libfuse replies ENOSYS, which the kernel translates to other errors. */
+/* Requests that change something get EROFS. The mounter process gets success for the requests by
+ * which it raises inotify events (mount/watcher_event.h), but nothing changes. Without these
+ * functions libfuse replies ENOSYS, which the kernel translates to other errors. */
 
 #include "mount/callbacks.h"
 

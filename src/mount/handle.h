@@ -26,8 +26,9 @@ struct handle {
 	struct handle_list *list;
 	struct handle *previous, *next;
 	unsigned int uses;
-	struct open_quota *quota; /* of the user who opened the file, or NULL */
-	struct fuse_pollhandle *poll; /* to notify when the file becomes readable, or NULL */
+	struct open_quota *quota; /* quota of the user who opened the file, or NULL */
+	/* poll handle to notify when the file becomes readable, or NULL */
+	struct fuse_pollhandle *poll;
 };
 
 struct handle_list {

@@ -59,7 +59,7 @@ void on_releasedir(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *i
 struct listing_reply {
 	fuse_req_t request;
 	bool plus; /* readdirplus */
-	uint64_t node; /* of the directory */
+	uint64_t node; /* node of the directory */
 	struct session *session;
 	char *data;
 	size_t used, size;

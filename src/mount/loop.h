@@ -32,7 +32,7 @@ struct worker {
 struct loop {
 	/* protects the fields up to result; workers and count belong to the thread of loop_run */
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* on the monotonic clock */
+	pthread_cond_t changed; /* uses the monotonic clock */
 	struct fuse_session *fuse; /* borrowed, or NULL if not running */
 	unsigned int running; /* workers that have not ended */
 	bool ending;

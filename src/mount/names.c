@@ -40,7 +40,7 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 		reply_error(request, r);
 		return;
 	}
-	if (r == 0) { /* otherwise ino 0: a negative entry */
+	if (r == 0) { /* ino 0, for a missing name, makes a negative entry */
 		entry.ino = entry.attr.st_ino;
 		set_generation(session, &entry);
 		entry.attr.st_ino = view_inode(session->view, entry.ino);

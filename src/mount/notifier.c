@@ -83,9 +83,9 @@ static void invalidate_entry(void *context, uint64_t parent, const char *name, s
 	watcher_thread_note_name(&session->watcher, parent, text);
 }
 
-/* Waits for running lookups and listings in a directory. They hold the lock of the directory's
- * inode, which the kernel takes to invalidate any entry. The entry invalidated here does not
- * exist. */
+/* Waits for running lookups and listings in a directory. These requests hold the lock of the
+ * directory's inode, which the kernel takes to invalidate any entry. The entry invalidated here
+ * does not exist. */
 static void wait_for_directory(void *context, uint64_t parent)
 {
 	struct session *session = context;

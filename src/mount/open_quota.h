@@ -21,12 +21,12 @@
 struct open_quota {
 	uid_t uid;
 	size_t count;
-	struct open_quota *next; /* in the bucket */
+	struct open_quota *next; /* next user in the bucket */
 };
 
 struct open_quotas {
 	size_t most; /* with this many files open, only root can open another */
-	size_t taken; /* by all users, including root */
+	size_t taken; /* open files of all users, including root */
 	struct open_quota *buckets[OPEN_QUOTAS_BUCKETS];
 };
 

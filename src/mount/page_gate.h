@@ -4,8 +4,8 @@
 
 /* Decides whether the kernel may keep its page cache of a file at an open (keep_cache).
  *
- * The kernel may keep the pages if the previous open of the file had the same content, because the
- * cached pages were read since then. A file with another content is another node, but node numbers
+ * The kernel may keep the pages if the previous open of the file had the same content: all cached
+ * pages were read after that open. A file with another content is another node, but node numbers
  * repeat after 4096 versions. The gate stores the last content of as many files as it has slots. If
  * two open files share a slot, their pages are discarded more often, which costs only time. Any
  * thread. */

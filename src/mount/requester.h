@@ -3,7 +3,7 @@
 #define MOUNT_REQUESTER_H
 
 /* The caller of a request, in a mount that is shared with other users (allow_other). Only root can
- * make such a mount. If root is the caller, it sees everything that its capabilities allow. In a
+ * make such a mount. If root is the caller, root sees everything that its capabilities allow. In a
  * mount that is not shared, no caller is determined, as the kernel refuses other users. Any thread.
  *
  * The kernel provides uid, gid and thread id of a request. Supplementary groups are read from /proc
@@ -15,7 +15,7 @@
 #include "view/view.h"
 
 struct requester {
-	struct view_call call; /* for calls of the view; points to the other two fields */
+	struct view_call call; /* argument for calls of the view; points to the other two fields */
 	struct caller caller;
 	struct cancellation cancellation; /* requested when the kernel interrupts the request */
 };

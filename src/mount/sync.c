@@ -18,7 +18,8 @@ struct sync_waiter {
 	struct handle *handle; /* reference, or NULL for an open, which gets ESTALE */
 	size_t size; /* limit of the reply */
 	bool recheck_only; /* an open that does not wait for comparisons */
-	uint64_t limit_ns; /* of an open, on the monotonic clock; otherwise UINT64_MAX */
+	/* time at which an open times out, on the monotonic clock; UINT64_MAX for a read */
+	uint64_t limit_ns;
 	uint64_t ticket;
 	bool registered;
 	bool interrupted;

@@ -27,8 +27,8 @@ void sync_read(struct session *session, fuse_req_t request, struct handle *handl
 #define OPEN_WAIT_MS 2000
 
 /* Replies ESTALE to an open after the file was rechecked, so that the kernel looks its path up
- * again and opens the new node. If an earlier open timed out and its recheck or comparison is still
- * not finished, this open does not wait for such a recheck or comparison.
+ * again and opens the new node. If an earlier open timed out while it waited for a recheck or
+ * comparison that is still not finished, this open does not wait for one.
  *
  * compare	wait until the file was compared as well
  */

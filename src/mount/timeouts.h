@@ -6,12 +6,12 @@
  * notifier invalidates it earlier (mount/notifier.h). Pure code, any thread.
  *
  * The kernel caches the listings of all directories. The name of a copy in its group's folder
- * changes when any directory above the copy is renamed. There is no event per file for such a
- * rename. Therefore the listings of all groups' folders are invalidated then, and names in these
+ * changes when any directory above the copy is renamed. Such a rename causes no event for each
+ * file. Therefore the listings of all groups' folders are invalidated then, and names in these
  * folders are not cached (timeout 0). Files in .twinfs/ are not cached either. Names in by-size/
  * are not cached, as any change can move ranks.
  *
- * In a shared mount, listings are not cached and all timeouts are 0, because the kernel would
+ * In a shared mount, listings are not cached and all timeouts are 0. With a cache, the kernel would
  * answer one user from the reply to another.
  */
 

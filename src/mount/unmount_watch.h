@@ -30,7 +30,7 @@ struct unmount_watch {
 	int table_fd; /* mount table, for poll(2) only */
 	int end_fd; /* eventfd that ends the thread */
 	void (*stop)(void *session); /* ends the session */
-	char *device; /* of the view, as the mount table has it */
+	char *device; /* device number of the view, in the form of the mount table */
 };
 
 /* Starts the thread of a mounted session; the thread calls stop to end the session. If the thread

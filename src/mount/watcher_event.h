@@ -27,17 +27,17 @@ struct watcher_event {
 	enum watcher_event_kind kind;
 	bool directory; /* the name refers to a directory; for CREATED and DELETED */
 	uint64_t folder; /* inode number of the folder */
-	const char *path; /* of the folder, in the view; "": the root */
-	const char *name; /* in the folder */
+	const char *path; /* path of the folder in the view; "": the root */
+	const char *name; /* name in the folder */
 };
 
 /* Descriptors for a series of events. While they are open, a view cannot be unmounted without
  * force. */
 struct watcher_event_route {
-	int root; /* of the mount, or -1 */
+	int root; /* root of the mount, or -1 */
 	bool superblock_writable; /* the superblock was made writable */
 	int folder; /* folder of the last event, or -1 */
-	uint64_t inode; /* of that folder */
+	uint64_t inode; /* inode number of that folder */
 };
 
 #define WATCHER_EVENT_ROUTE_NONE         \
@@ -58,8 +58,8 @@ MUST_CHECK int watcher_event_route_open(struct watcher_event_route *route, const
 					dev_t device);
 void watcher_event_route_close(struct watcher_event_route *route);
 
-/* Raises an event. Returns 0, -EEXIST or -ENOENT if the kernel had a cached dentry and did not ask
- * the daemon, -ESTALE if the path leads to another folder, or another -errno. Blocks on the
+/* Raises an event. Blocks on the daemon. Returns 0, -ESTALE if the path leads to another folder, or
+ * another -errno. -EEXIST and -ENOENT mean that the kernel had a cached dentry and did not ask the
  * daemon. */
 MUST_CHECK int watcher_event_raise(struct watcher_event_route *route,
 				   const struct watcher_event *event);

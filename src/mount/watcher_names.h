@@ -14,7 +14,7 @@
 #include "mount/watcher_event.h"
 
 struct listed_name {
-	const char *text; /* in the list's arena */
+	const char *text; /* name, in the list's arena */
 	bool directory;
 	/* digest of the attributes whose change raises an event; 0 for a directory */
 	uint64_t digest;

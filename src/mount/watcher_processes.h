@@ -16,7 +16,7 @@ struct watcher_processes {
 	size_t next; /* slot of the next new process */
 };
 
-/* Adds the process of a thread, unless it is listed already or the thread has ended. */
+/* Adds the process of a thread, unless the process is listed already or the thread has ended. */
 void watcher_processes_add(struct watcher_processes *watcher_processes, pid_t thread);
 
 #endif

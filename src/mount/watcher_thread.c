@@ -138,7 +138,7 @@ void watcher_thread_note_request(struct watcher_thread *watcher, pid_t requester
 struct times {
 	uint64_t next_ns; /* next pass */
 	uint64_t all_processes_ns; /* next search of all processes */
-	/* Next search of recent requesters, and the end of such searches. They are repeated,
+	/* Next search of recent requesters, and the end of such searches. The search is repeated,
 	 * because a program can list a folder first and watch it later. */
 	uint64_t again_ns, again_until_ns;
 };

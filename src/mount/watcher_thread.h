@@ -16,11 +16,11 @@
  *	        programs
  *
  * The kernel does not report watches to a file system, so the mounter process searches /proc. After
- * a request, it searches the processes with recent requests, which can have added watches. After a
- * change, it searches all processes. A pause follows each search: PAUSE_FACTOR times its duration,
- * from PASS_INTERVAL_MIN_NS to PASS_INTERVAL_MAX_NS. For each watched folder the thread stores the
- * names that its watchers know. It raises events for the differences, at most EVENTS_MAX for a
- * folder in one pass.
+ * a request, the mounter searches the processes with recent requests, which can have added watches.
+ * After a change, the mounter searches all processes. A pause follows each search: PAUSE_FACTOR
+ * times its duration, from PASS_INTERVAL_MIN_NS to PASS_INTERVAL_MAX_NS. For each watched folder
+ * the thread stores the names that its watchers know. It raises events for the differences, at most
+ * EVENTS_MAX for a folder in one pass.
  *
  * Not used for shared views: a watcher must not learn of changes that are hidden from its user.
  */

@@ -29,7 +29,7 @@ struct ages {
 /* Returns the age of a file at the time now. The last change of the file was at the time then. */
 enum age age_of(struct timespec then, struct timespec now);
 
-/* Returns the name of an age's upper bound, such as "a week". Static. */
+/* Returns the name of an age's upper bound, such as "a week" (static string). */
 const char *age_name(enum age age);
 
 void ages_add(struct ages *ages, enum age age, uint64_t bytes);

@@ -4,9 +4,9 @@
 
 /* Bundles: folders that a program manages as one object, such as .git, a photo library, a mailbox
  * or a virtual environment. Removing a file in a bundle breaks the bundle. A folder is a bundle by
- * its name or by the names that it contains. The contained names are searched in the index and on
- * the disk, because options such as --exclude keep names out of the index, and folders above a
- * source are not indexed. One thread at a time.
+ * its name or by the names that it contains. These names are searched in the index and on the disk.
+ * Options such as --exclude keep names out of the index, and folders above a source are not
+ * indexed. One thread at a time.
  */
 
 #include <stddef.h>

@@ -16,8 +16,8 @@
 /* A group, or a file without a copy. */
 struct item {
 	const struct group_record *group; /* NULL: a file without a copy */
-	uint64_t size; /* of each copy, bytes */
-	const struct copies *copies; /* of the group, or the names of the file */
+	uint64_t size; /* bytes of each copy */
+	const struct copies *copies; /* copies of the group, or names of the file */
 };
 
 /* A report being printed. */

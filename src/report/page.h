@@ -3,7 +3,7 @@
 #define REPORT_PAGE_H
 
 /* The report page: an HTML page with figures, folders, the groups with the most reclaimable bytes,
- * and the ages of files. It is self-contained: it needs no network and no script.
+ * and the ages of files. The page is self-contained: no network and no script is needed.
  *
  * The page is made from many short snapshots, so that no read transaction stays open for long.
  * Takes memory for the groups shown and for the sums of folders (report/folders.h). Linear in

@@ -28,7 +28,7 @@ struct position {
 struct gathering {
 	const struct page_settings *settings;
 	struct page_facts *facts;
-	struct catalog_reader *reader; /* of the current portion */
+	struct catalog_reader *reader; /* snapshot of the current portion */
 	struct folders folders;
 	struct position at;
 	size_t left; /* files that the portion may still read */

@@ -34,7 +34,7 @@ struct cell {
 	size_t count; /* direct subfolders */
 	size_t end; /* index after the last descendant */
 	size_t label; /* offset in the folder's path of the text that the box shows */
-	double width, height; /* of the area inside the box, pixels */
+	double width, height; /* size of the area inside the box, in pixels */
 	struct treemap_box box; /* relative to the area of the enclosing box */
 	/* box of the bytes that are in no shown subfolder; relative to the area */
 	struct treemap_box rest;

@@ -22,13 +22,13 @@ struct score {
 
 /* One inode of the group. */
 struct candidate {
-	struct copy *names; /* in the list of copies */
+	struct copy *names; /* names of the inode, in the list of copies */
 	size_t count;
 	bool trashed; /* all its names are in a trash */
 	bool bundled; /* any of its names is in a bundle */
 	const char *stays; /* why the inode stays even if it is not kept; NULL: no reason found */
 	const char *lost; /* why the inode is not kept; NULL: it is still eligible */
-	struct score score; /* by the current rule */
+	struct score score; /* score by the current rule */
 };
 
 /* The decision about one group. */

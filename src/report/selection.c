@@ -23,7 +23,7 @@ enum {
 struct selection {
 	const struct report *report;
 	const struct visitor *visitor;
-	struct copies copies; /* of the current group or file */
+	struct copies copies; /* copies of the current group, or names of the current file */
 	struct bundle_finder bundles;
 	uint64_t found;
 	struct sorter *sorter; /* NULL: the order of the index */

@@ -19,7 +19,7 @@
 /* Header that is written before each key. */
 struct record_header {
 	uint64_t number;
-	uint64_t length; /* of the key */
+	uint64_t length; /* length of the key */
 };
 
 /* A sorted part of the file. */
@@ -27,7 +27,7 @@ struct run {
 	long at; /* offset in the file of the first byte that is not read yet */
 	long end;
 	struct bytes block; /* bytes that are read */
-	size_t position; /* of the next record in block */
+	size_t position; /* position in block of the next record */
 };
 
 struct sorter {

@@ -17,8 +17,8 @@
 #include "report/page.h"
 #include "source/source.h"
 
-/* Limit for decoding one picture. It bounds the time of a decoder that waits. The decoder itself
- * limits its processor time. */
+/* Limit for decoding one picture. This limit ends a decoder that waits; the decoder limits its own
+ * processor time. */
 #define DECODING_MS 5000
 
 /* Limit for all pictures of a page. Further files have no picture. */

@@ -27,7 +27,7 @@ struct sources;
 struct thumbnails {
 	struct catalog *catalog; /* borrowed */
 	const struct sources *sources; /* borrowed */
-	uint64_t spent_ms; /* on all pictures so far */
+	uint64_t spent_ms; /* time spent on all pictures so far */
 };
 
 /* The callback "picture" of struct page_settings; context is a struct thumbnails. Blocks for at

@@ -23,8 +23,8 @@
 struct attempt {
 	struct source_root root;
 	bool cross_mounts; /* entering other mounts below the root is allowed */
-	const char *path; /* in the source; "" is the root */
-	int flags; /* O_DIRECTORY, 0 */
+	const char *path; /* path in the source; "" is the root */
+	int flags; /* flags for the open of the object: O_DIRECTORY or 0 */
 	int access; /* access mode for the object at the path */
 	bool must_list; /* parent directories must be listable, not only searchable */
 };

@@ -12,8 +12,8 @@
  *
  * To *reach* an object, the caller must be able to search each directory on its path. The caller
  * must already know the name of the object. To *find* a file, the caller must be able to list each
- * directory from the root of the source to the file, and to read the file. The file must also have
- * its indexed size and mtime. Only files that the caller finds are reported as equal.
+ * directory from the root of the source down, and to read the file. The file must also have its
+ * indexed size and mtime. Only files that the caller finds are reported as equal.
  *
  * In the source, only the mounts that the view enters are entered (--cross-file-systems). On the
  * path from / to the source, only the mounts that contain the source are entered

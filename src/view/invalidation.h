@@ -38,8 +38,8 @@ MUST_CHECK int invalidation_new_all(struct invalidation **invalidation, const st
 struct invalidation_sink {
 	/* Returns whether the frontend can have cached attributes of this node or names in it.
 	 * Version 0 stands for all versions of a file. Called during a snapshot. The frontend must
-	 * mark the node of a call before that call of the view. It must mark the node that a name
-	 * refers to before it replies. */
+	 * mark the node of a call before that call of the view. Before a reply, the frontend must
+	 * mark the node that a name refers to. */
 	bool (*is_cached)(void *context, uint64_t node);
 	/* A name in a directory was added, removed, or refers to another node. On return, requests
 	 * that were running in this directory have ended. */

@@ -35,7 +35,7 @@ static const enum node_kind trees[] = {NODE_DIR, NODE_REDUNDANT};
 
 struct entry {
 	uint64_t parent;
-	const char *name; /* in the invalidation or the arena */
+	const char *name; /* name, in the invalidation or the arena */
 	size_t length;
 };
 
@@ -48,7 +48,7 @@ struct pass {
 	struct view_query query;
 	const struct invalidation *invalidation;
 	const struct invalidation_sink *sink;
-	size_t changes; /* in this batch */
+	size_t changes; /* number of changes in this batch */
 	/* a directory with a name of the current file can be cached by the kernel */
 	bool parent_cached;
 	bool dir_moved; /* a directory was renamed */

@@ -24,13 +24,13 @@ struct bytes;
 struct number_key {
 	uint64_t caller; /* caller_digest */
 	struct hash128 hash;
-	uint64_t generation; /* of the catalog's snapshot */
+	uint64_t generation; /* generation of the catalog's snapshot */
 };
 
 /* A group of a numbering: one field is given, the other is 0. */
 struct numbered {
-	uint32_t ordinal; /* in the index */
-	uint32_t number; /* for the caller, from 1 */
+	uint32_t ordinal; /* ordinal in the index */
+	uint32_t number; /* number for the caller, from 1 on */
 };
 
 /* Limits of the number of numberings, and of the groups in all of them. */
@@ -39,8 +39,8 @@ struct numbered {
 
 struct known_numbers {
 	pthread_mutex_t lock;
-	struct known_numbering *list; /* by a hash of the key, or NULL if empty */
-	size_t groups; /* in all numberings */
+	struct known_numbering *list; /* array indexed by a hash of the key; NULL if empty */
+	size_t groups; /* number of groups in all numberings */
 };
 
 void known_numbers_init(struct known_numbers *numbers);

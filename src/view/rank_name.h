@@ -26,7 +26,7 @@
 struct rank_layout {
 	uint64_t groups;
 	uint64_t folders; /* 0: the links are in by-size/ itself */
-	int digits; /* of ranks */
+	int digits; /* number of digits of a rank */
 };
 
 struct rank_layout rank_layout_of(uint64_t groups);

@@ -4,8 +4,8 @@
 
 /* Ranks of groups. The index orders groups by reclaimable bytes, but does not count them. This
  * cache stores the position of every RANKING_STEP-th group, as far as queries have needed it. The
- * positions are valid until the order changes. So a query for a rank walks from the last stored
- * position before it, and a query for all ranks walks once. Any thread. */
+ * positions are valid until the order changes. A query for a rank walks from the last stored
+ * position before that rank, and a query for all ranks walks once. Any thread. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -19,7 +19,7 @@
 struct ranking {
 	pthread_mutex_t lock;
 	uint64_t order; /* catalog_totals.order for which the positions are valid */
-	struct rank_entry *positions; /* of ranks 1, 1 + RANKING_STEP ... */
+	struct rank_entry *positions; /* positions of ranks 1, 1 + RANKING_STEP ... */
 	size_t count, capacity;
 	_Atomic uint64_t folders; /* largest number of folders that by-size/ ever had */
 };

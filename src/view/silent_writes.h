@@ -19,8 +19,8 @@ void silent_writes_classify(struct view_file *file);
  * times unchanged and cause no event, reads the file and compares its hash with that of its group.
  * Before that, ends the snapshot of the query. Blocks on the source.
  *
- * A file is not read if it is in no group, if it is larger than VIEW_VERIFIED_MAX, or if every
- * write changes its times in the end.
+ * Three kinds of files are not read: files in no group, files larger than VIEW_VERIFIED_MAX, and
+ * files whose times change in the end after every write.
  *
  * Returns 0, VIEW_RECOMPARE if the bytes differ or a program has the file open for writing, or
  * -errno, such as -EINTR. Before VIEW_RECOMPARE, the hook writer_found was called. */

@@ -182,7 +182,7 @@ static int tree_list_begin(const struct view_query *query, uint64_t node, uint64
 struct listing {
 	const struct view_query *query;
 	uint64_t node;
-	bool searched; /* the caller can search the directory; otherwise only names are emitted */
+	bool searched; /* the caller can search the directory; if not, only names are emitted */
 	view_emit_fn *emit;
 	void *context;
 };

@@ -199,7 +199,7 @@ int view_path(struct view *view, uint64_t node, struct bytes *path)
 	return query_error(view, r);
 }
 
-/* Execution of a regular file without any execute bit is refused, also for root. */
+/* Execution of a regular file without any execute bit is refused, even for root. */
 int view_access(const struct view_call *call, uint64_t node, int access)
 {
 	CLEANUP_QUERY struct view_query query = {0};

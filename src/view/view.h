@@ -112,10 +112,12 @@ struct view {
 	_Atomic(const char *) read_mode;
 	_Atomic(const char *) transport;
 	_Atomic(const char *const *) advice;
-	_Atomic(const char *) watch; /* for status.json: what watches the sources */
-	_Atomic(const char *) confined; /* for status.json: how the daemon is confined, or NULL */
-	_Atomic uint64_t watched_folders; /* for status.json: watched folders of the view */
-	_Atomic uint64_t unwatched; /* directories that are polled for lack of inotify watches */
+	_Atomic(const char *) watch; /* what watches the sources, for status.json */
+	_Atomic(const char *) confined; /* how the daemon is confined, for status.json; or NULL */
+	/* number of watched folders of the view, for status.json */
+	_Atomic uint64_t watched_folders;
+	/* number of directories that are polled for lack of inotify watches */
+	_Atomic uint64_t unwatched;
 
 	struct view_hooks hooks;
 	_Atomic unsigned int rechecks; /* running calls of hooks.recheck */
@@ -165,7 +167,7 @@ enum view_state view_get_state(const struct view *view);
 void view_set_problem(struct view *view, int problem);
 
 /* Sets whether the sources have changes that cannot be written to the index. If so, the state is
- * reported as VIEW_WALKING, and listing uniques/, redundant/ or a directory in them fails with
+ * reported as VIEW_WALKING. Listing uniques/, redundant/ or a directory in them then fails with
  * -EIO, because the names can be incomplete. Known names and contents are still served. */
 void view_set_stale(struct view *view, bool stale);
 bool view_is_stale(const struct view *view);
@@ -225,8 +227,8 @@ typedef bool view_emit_fn(const struct view_entry *entry, void *context);
  * determines where to continue, and a listing has no other state. In by-size/, a name is emitted
  * exactly once only while its group has the same rank.
  *
- * Returns 0, the recorded errno of a source directory that could not be read, -ENOENT if the
- * directory does not exist, -ENOTDIR, or another -errno. */
+ * Returns 0, -ENOENT if the directory does not exist, -ENOTDIR, or another -errno, such as the
+ * recorded one of a source directory that could not be read. */
 MUST_CHECK int view_list(const struct view_call *call, uint64_t node, uint64_t after,
 			 view_emit_fn *emit, void *context);
 
@@ -235,7 +237,7 @@ MUST_CHECK int view_list(const struct view_call *call, uint64_t node, uint64_t a
 /* An open file. */
 struct view_file {
 	uint64_t node;
-	int fd; /* of the source file, read only, or -1 for a file in .twinfs/ */
+	int fd; /* descriptor of the source file, read only, or -1 for a file in .twinfs/ */
 	/* Only for source files: */
 	uint32_t version; /* version of the content */
 	uint64_t content_digest; /* differs for another file and for another version */
@@ -265,7 +267,7 @@ enum {
 /* Opens a regular file for reading. The caller closes it with view_close. Blocks on the source.
  *
  * Returns 0, VIEW_RECHECK, VIEW_RECOMPARE, -ESTALE if the file or its signature differs from the
- * index, or another -errno, such as that of open(2) on the source. */
+ * index, or another -errno. */
 MUST_CHECK int view_open(const struct view_call *call, uint64_t node, struct view_file *file);
 void view_close(struct view_file *file);
 

@@ -3,9 +3,9 @@
 #define VIEW_VISIBLE_CACHE_H
 
 /* Cache of the copies of a large group that are visible to a caller. Without this cache, a listing
- * of a folder with many copies of a group would check all copies at the source once for each copy.
- * An entry is valid while the group is unchanged, and for at most twenty times as long as its
- * computation took. This bounds the work to a twentieth of the time. Any thread. */
+ * of a folder with many copies of one group would check all copies for each copy. An entry is valid
+ * while the group is unchanged, and for at most twenty times as long as its computation took. These
+ * checks take at most a twentieth of the time. Any thread. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -16,7 +16,7 @@
 
 /* The copies of a group that are visible to a caller. */
 struct visible_copies {
-	uint64_t inodes; /* how many */
+	uint64_t inodes; /* number of visible inodes */
 	/* file id of the copy that uniques/ shows the caller, or 0 if none is visible */
 	uint64_t kept;
 };
@@ -25,7 +25,7 @@ struct visible_copies {
 struct visible_key {
 	uint64_t caller; /* caller_digest */
 	uint64_t group;
-	struct timespec changed; /* of the group's record */
+	struct timespec changed; /* time of the last change in the group's record */
 };
 
 /* Limit of entries. */
@@ -33,7 +33,7 @@ struct visible_key {
 
 struct visible_cache {
 	pthread_mutex_t lock;
-	struct visible_entry *list; /* by a hash of the key, or NULL if empty */
+	struct visible_entry *list; /* array indexed by a hash of the key; NULL if empty */
 };
 
 void visible_cache_init(struct visible_cache *visible_cache);

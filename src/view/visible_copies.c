@@ -31,7 +31,7 @@ static uint64_t caller_of(const struct view_query *query)
 struct found_copy {
 	struct file_record file;
 	uint32_t source;
-	struct bytes path; /* in the source */
+	struct bytes path; /* path in the source */
 };
 
 static struct kept_rank rank_of(const struct found_copy *copy)

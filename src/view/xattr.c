@@ -148,7 +148,7 @@ static long query_source(const struct view_call *call, int fd, const char *name,
 	return length;
 }
 
-/* open_dir and open_file open the source of a node with O_PATH. They return -ESTALE if the source
+/* open_dir and open_file open the source of a node with O_PATH. Both return -ESTALE if the source
  * has changed. */
 
 static int open_dir(const struct view_query *query, uint64_t id)
