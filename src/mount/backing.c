@@ -110,7 +110,7 @@ static void release_idle(struct backings *backings, fuse_req_t request)
 	backings->idle = 0;
 }
 
-/* Adds the entry of a node that is not open yet. Returns NULL without memory. */
+/* Adds the entry of a node that is not open yet. Returns NULL if memory is short. */
 static struct backing *add_backing(struct backings *backings, fuse_req_t request,
 				   const struct view_file *file)
 {

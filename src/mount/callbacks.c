@@ -45,12 +45,11 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	connection->want |= wanted & connection->capable;
 	if (!session->settings.shared)
 		connection->want |= alone & connection->capable;
-	/* With default_permissions, the kernel must also check ACLs. Without that, the kernel would
-	 * refuse users whose access is granted by an ACL. FUSE_CAP_POSIX_ACL implies
-	 * default_permissions. */
+	/* If the kernel checked modes only (default_permissions), it would refuse users whose
+	 * access is granted by an ACL. FUSE_CAP_POSIX_ACL implies default_permissions. */
 	if (!session_checks_access(session))
 		connection->want |= FUSE_CAP_POSIX_ACL & connection->capable;
-	if (connection->max_write > LOOP_DATA_MAX) /* also limits reads */
+	if (connection->max_write > LOOP_DATA_MAX) /* max_write limits reads as well */
 		connection->max_write = LOOP_DATA_MAX;
 	session->needs_opendir = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
 	choose_speed(session, connection);

@@ -23,7 +23,8 @@ int device_use(struct session *session, int fd)
 
 #else
 
-/* The first reply answers FUSE_INIT. Notifications can precede it; their field unique is 0. */
+/* The first reply answers FUSE_INIT. Notifications, whose field unique is 0, can precede this
+ * reply. */
 static bool is_first_reply(struct session *session, const struct fuse_out_header *header)
 {
 	return header->unique != 0 && !atomic_load(&session->replied) &&
@@ -42,7 +43,7 @@ static ssize_t write_reply(int fd, struct iovec *parts, int count, void *userdat
 	return writev(fd, parts, count);
 }
 
-/* Unused, as workers read the device (loop.c), but libfuse requires it. */
+/* libfuse requires this function but never calls it, as workers read the device (loop.c). */
 static ssize_t read_request(int fd, void *memory, size_t size, void *userdata)
 {
 	(void)userdata;

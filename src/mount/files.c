@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Open files. */
+/* Requests for open files. */
 
 #include <fcntl.h>
 #include <poll.h>

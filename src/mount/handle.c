@@ -133,7 +133,7 @@ void handle_set_poll(struct handle *handle, struct fuse_pollhandle *poll)
 		fuse_pollhandle_destroy(before);
 }
 
-/* Takes the poll handle of a readable file, or NULL if there is none. */
+/* Removes and returns the poll handle of a readable file, or returns NULL if there is none. */
 static struct fuse_pollhandle *take_poller(struct handle_list *list, struct view *view)
 {
 	struct fuse_pollhandle *poll = NULL;

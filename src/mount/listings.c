@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Listings of directories. */
+/* Requests that list directories. */
 
 #include "mount/callbacks.h"
 #include "mount/requester.h"

@@ -17,7 +17,7 @@
 #define WAKE_SIGNAL SIGUSR2
 #define WAKE_INTERVAL_NS (20 * MS_NS)
 
-/* Delay after a lack of memory. */
+/* Delay of the next read after a lack of memory. */
 #define MEMORY_RETRY_MS 20
 
 void loop_init(struct loop *loop)
@@ -57,7 +57,7 @@ static int classify_read_error(int error)
 }
 
 /* The kernel distributes requests over all waiting threads, and few threads with warm caches are
- * faster than many. So another worker is activated only when all active ones are busy. */
+ * faster than many. So another worker is activated only when all active workers are busy. */
 static void activate_worker(struct loop *loop)
 {
 	unsigned int parked = atomic_load(&loop->parked);

@@ -427,7 +427,7 @@ static int wait_for_end(struct mounter *mounter)
 	int status = 0, r = 0;
 	bool ended;
 
-	/* the process reads remaining orders, then the end */
+	/* the process reads the remaining orders, then the end of the stream */
 	(void)shutdown(mounter->socket, SHUT_WR);
 	ended = poll_socket(mounter, 0, END_MS);
 	if (!ended) {

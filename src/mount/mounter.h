@@ -3,7 +3,7 @@
 #define MOUNT_MOUNTER_H
 
 /* A separate process that mounts and unmounts the view. The daemon parses untrusted data from the
- * sources. Because of this process, it can drop its permission to mount.
+ * sources. With this process, the daemon can drop its permission to mount.
  *
  *	daemon				mounter, with the permissions of the user
  *	mounter_start() ---- fork ---->	waits
@@ -17,9 +17,9 @@
  *	mounter_unmount() -- order --->	unmounts, exits
  *
  * The mounter accepts no other orders, and orders only for this view. If the daemon dies without an
- * order, the mounter exits. Before that, it unmounts the view if auto_unmount is set. Without
- * auto_unmount it leaves the mount, which the next start replaces; an unmounted view would look
- * like an empty directory. One thread.
+ * order, the mounter exits. Before that, the mounter unmounts the view if auto_unmount is set.
+ * Without auto_unmount, the mount stays until the next start replaces it: an unmounted view would
+ * look like an empty directory. One thread, except where noted.
  */
 
 #include <stdatomic.h>

@@ -59,8 +59,9 @@ void session_invalidate(struct session *session, struct invalidation *invalidati
 
 /* ---- invalidating -------------------------------------------------------------------- */
 
-/* Errors are ignored: ENOENT means that the kernel has no such inode or dentry, another error that
- * the connection has ended. If the session stops, the rest of a large invalidation is skipped. */
+/* Errors are ignored. ENOENT means that the kernel has no such inode or dentry, and any other error
+ * means that the connection has ended. If the session stops, the rest of a large invalidation is
+ * skipped. */
 
 static bool is_cached(void *context, uint64_t node)
 {

@@ -30,7 +30,7 @@ static void init_parts(struct session *session)
 	loop_init(&session->loop);
 }
 
-/* Mounts, and connects libfuse to the device. */
+/* Mounts the view, and connects libfuse to the device. */
 static int take_mount(struct session *session)
 {
 	int fd = mounter_mount(session->settings.mounter), r;
@@ -44,7 +44,7 @@ static int take_mount(struct session *session)
 	return r;
 }
 
-/* Mounts, and logs a failure with the mount point; libfuse logs the details. */
+/* Mounts the view, and logs a failure with the mount point; libfuse logs the details. */
 static int mount_session(struct session *session)
 {
 	const struct features *facts = &session->facts;
@@ -66,8 +66,8 @@ static int mount_session(struct session *session)
 	return r;
 }
 
-/* Determines the available features, and warns of requested ones that are not available; the view
- * works without them. Whether the kernel supports passthrough is known at FUSE_INIT. */
+/* Determines the available features, and warns of requested features that are not available; the
+ * view works without them. Whether the kernel supports passthrough is known at FUSE_INIT. */
 static void gather_facts(struct session *session)
 {
 	struct features *facts = &session->facts;

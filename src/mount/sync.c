@@ -15,7 +15,8 @@
 struct sync_waiter {
 	struct sync_waiter *next;
 	fuse_req_t request;
-	struct handle *handle; /* reference, or NULL for an open, which gets ESTALE */
+	/* reference to the file of a read; NULL for an open, which gets ESTALE */
+	struct handle *handle;
 	size_t size; /* limit of the reply */
 	bool recheck_only; /* an open that does not wait for comparisons */
 	/* time at which an open times out, on the monotonic clock; UINT64_MAX for a read */
@@ -186,7 +187,7 @@ static int register_waiter(struct notifier *notifier, struct sync_waiter *waiter
 	return error;
 }
 
-/* Adds a waiter with a new ticket to the list, or finishes it. */
+/* Adds a waiter with a new ticket to the list. If that fails, finishes the waiter. */
 static void start_waiting(struct session *session, struct sync_waiter *waiter)
 {
 	int error;

@@ -56,7 +56,7 @@ static enum awaited await(const struct session *session, bool with_table, int li
 	return polled[2].revents ? AWAITED_CHANGE : AWAITED_NOTHING;
 }
 
-/* Returns whether a mount table contains the view, or unknown if it cannot be read. */
+/* Returns whether a mount table contains the view. If the table cannot be read, returns unknown. */
 static bool has_view(const char *file, const char *device, bool unknown)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
@@ -109,7 +109,8 @@ static void *watch_table(void *context)
 {
 	struct session *session = context;
 	const char *device = session->unmount_watch.device;
-	int interval_ms = -1; /* until the next check without a change */
+	/* time to the next check if the table does not change; -1: no check */
+	int interval_ms = -1;
 	pid_t process;
 
 	while (await(session, true, interval_ms) != AWAITED_END &&

@@ -14,7 +14,7 @@
 
 bool watcher_event_is_possible(void)
 {
-	/* available since Linux 5.12; a container can refuse it */
+	/* mount_setattr(2) exists since Linux 5.12; a container can refuse the call */
 	return mount_setattr(-1, "", 0, NULL, 0) < 0 && errno == EINVAL;
 }
 
@@ -90,7 +90,7 @@ void watcher_event_route_close(struct watcher_event_route *route)
 
 /* ---- events -------------------------------------------------------------------------- */
 
-/* Opens the folder, unless it is that of the last event. */
+/* Opens the folder, unless it is the folder of the last event. */
 static int open_folder(struct watcher_event_route *route, const struct watcher_event *event)
 {
 	struct stat status;

@@ -17,7 +17,8 @@
  * folder busy. */
 #define EVENTS_MAX 256
 
-/* Limit of stored names of all folders. A folder that exceeds this limit gets no events. */
+/* Maximum number of stored names of all folders. A folder that exceeds this limit gets no
+ * events. */
 #define NAMES_MAX 131072
 
 /* Time after the first listing of a folder during which names in recent invalidations are reported.

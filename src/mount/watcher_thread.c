@@ -18,7 +18,7 @@
 #define PASS_INTERVAL_MIN_NS (100 * MS_NS)
 #define PAUSE_FACTOR 50
 
-/* Maximum pause. A stopped process can delay a pass. */
+/* Maximum pause, even after a pass that a stopped process delayed. */
 #define PASS_INTERVAL_MAX_NS (5 * SECOND_NS)
 
 /* Interval and duration of repeated searches of recent requesters. */
@@ -103,7 +103,7 @@ void watcher_thread_wake(struct watcher_thread *watcher)
 	pthread_mutex_unlock(&watcher->lock);
 }
 
-/* Records a requester. Returns false if it is known. */
+/* Records a requester. Returns false if it was recorded before. */
 static bool note_requester(struct watcher_thread *watcher, pid_t requester)
 {
 	struct mounter_watchers *requesters = &watcher->requesters;

@@ -2,9 +2,9 @@
 #ifndef REPORT_FORMAT_H
 #define REPORT_FORMAT_H
 
-/* The functions of an output format. report.c calls begin, then for each item begin_item, name for
- * each name that the report shows, and end_item; then end. report.c checks for failures of the
- * output. The functions of the format return only other failures, as -errno.
+/* The functions of an output format. report.c calls begin first and end last. For each item it
+ * calls begin_item, then name for each name that the report shows, then end_item. report.c checks
+ * for failures of the output. The functions of the format return only other failures, as -errno.
  */
 
 #include "base/attributes.h"
@@ -25,7 +25,7 @@ struct printing {
 	const struct report *report;
 	struct output *output;
 	struct report_summary summary; /* complete when end is called */
-	uint64_t items; /* printed before the current item */
+	uint64_t items; /* items printed before the current item */
 	uint64_t names; /* names of the current item printed so far */
 	struct bytes path; /* the result of format_path() */
 };

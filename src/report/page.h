@@ -34,8 +34,8 @@ struct page_settings {
 	uint64_t min_size; /* groups of smaller files are left out */
 	bool min_size_given; /* false: the min_size of the index is used */
 	struct timespec now; /* the time that ages are relative to */
-	/* The page is .twinfs/report.html of a view. It links to files of the view, and its
-	 * pictures are files of the view. */
+	/* The page is .twinfs/report.html of a view. The links and pictures of the page are files
+	 * of the view. */
 	bool in_view;
 	/* Appends a small picture (JPEG or PNG) of a file's contents. Appends nothing if the file
 	 * is no picture. Called without a snapshot. Returns 0, or -errno, which aborts the page.

@@ -24,7 +24,8 @@
  * group can have more copies than can be read in reasonable time. */
 #define PAGE_GROUP_INODES_MAX 64
 
-/* A folder is shown if it has at least the redundant bytes of the index divided by this number. */
+/* Number of equal parts of the redundant bytes of the index. A folder that has at least one part is
+ * shown. */
 #define PAGE_FOLDERS_PART 400
 
 struct page_group {

@@ -124,7 +124,7 @@ static size_t find_shown(const struct map *map, size_t folder)
 	return folder;
 }
 
-/* Lists the subfolders and the rest of a folder, the largest first. Leaves out empty ones. Returns
+/* Lists the subfolders and the rest of a folder, the largest first. Leaves out empty parts. Returns
  * the number of parts. */
 static size_t list_parts(struct map *map, size_t folder)
 {
@@ -447,7 +447,7 @@ void page_write_folders(const struct page_writing *writing)
 	html_raw(html, "<section id=\"folders\">\n<h2>Folders</h2>\n<figure>\n<figcaption>"
 		       "Redundant copies by folder. The kept copies of the same files can be in "
 		       "other folders.</figcaption>\n");
-	if (map.cells[map.top].count > 0) /* else the map would be a single box */
+	if (map.cells[map.top].count > 0) /* without subfolders, the map would be a single box */
 		write_boxes(&map);
 	html_raw(html, "</figure>\n");
 	write_table(&map);

@@ -16,10 +16,11 @@
 /* Highest number of names of one group that are shown. */
 #define NAMES_MAX 5
 
-/* Largest picture that the page loads from the view, in bytes. Larger ones would load slowly. */
+/* Largest picture that the page loads from the view, in bytes. Larger pictures would load
+ * slowly. */
 #define PICTURE_IN_VIEW_MAX (8UL << 20)
 
-/* Highest number of characters of a file name extension. Longer ones do not name a type. */
+/* Highest number of characters of a file name extension. Longer extensions do not name a type. */
 #define EXTENSION_MAX 5
 
 /* ---- paths -------------------------------------------------------------------------------- */

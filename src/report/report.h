@@ -47,13 +47,13 @@ struct report {
 	struct catalog_reader *reader;
 	const struct sources *sources;
 	/* The path of each source as the user wrote it. The formats text and fdupes print paths
-	 * that begin with it. Other formats print absolute paths. */
+	 * that begin with that path. Other formats print absolute paths. */
 	const char *const *shown;
 	const struct rules *rules; /* decide which copies are kept and which are redundant */
 	enum report_format format;
 	enum report_part part;
 	enum report_order order;
-	bool explain; /* prints for each name why it is kept, redundant or spared */
+	bool explain; /* prints the reason of the fate of each name */
 	uint64_t min_size; /* smaller files are left out */
 	uint64_t max_size; /* larger files are left out */
 	/* Globs (glob_matches_within() in base/path.h). A group or file is left out if no glob

@@ -39,7 +39,7 @@ struct decision {
 	struct copies *copies;
 	struct candidate *list;
 	size_t count;
-	size_t left; /* candidates that are still eligible */
+	size_t left; /* number of candidates that are still eligible */
 	const char *won; /* why eligible candidates are preferred; NULL: no rule has decided */
 };
 

@@ -89,8 +89,8 @@ static bool group_is_wanted(const struct selection *selection)
 	return any_path_is_wanted(selection);
 }
 
-/* Returns whether the names of each group are read. If not, its record alone decides, and trash and
- * bundles are ignored. */
+/* Returns whether the names of each group are read. If not, the record of the group alone decides,
+ * and trash and bundles are ignored. */
 static bool names_matter(const struct report *report)
 {
 	const struct rules *rules = report->rules;

@@ -29,8 +29,8 @@ static void text_begin_item(struct printing *printing, const struct item *item)
 		      name);
 }
 
-/* Formats the text before a path. This is a word for the fate or, with explain, the fate and its
- * reason. */
+/* Formats the text before a path: a word for the fate, or "link" for a further name of an inode.
+ * With explain, formats the fate and its reason. */
 static void format_mark(char mark[static MARK_SIZE], const struct printing *printing,
 			const struct copy *copy)
 {

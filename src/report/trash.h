@@ -2,7 +2,7 @@
 #ifndef REPORT_TRASH_H
 #define REPORT_TRASH_H
 
-/* Recognizes files in a trash, which the user will probably delete soon. Any thread. */
+/* Recognizes files in a trash. The user will probably delete such files soon. Any thread. */
 
 #include <stdbool.h>
 

@@ -140,8 +140,8 @@ static int pad(struct bytes *content, size_t length)
 	return content->length == length ? 0 : -EFBIG;
 }
 
-/* Generating a report takes long. The snapshot ends first, so that the index can reuse its
- * pages. */
+/* Generating a report takes long. The snapshot ends first, so that the index can reuse the pages of
+ * the snapshot. */
 static int open_report(struct view_query *query, struct view_file *file)
 {
 	struct view *view = query->view;
@@ -234,7 +234,7 @@ static int get_record(struct view *view, struct view_file *file, struct file_rec
 
 /* Checks an open file whose attributes differ from those of the last check. A new or removed hard
  * link moves the ctime. If the index already has the new ctime with the same content, the data that
- * was read is valid. Does not wait for the index. */
+ * was read is valid. If not, rechecks the file, which can wait for a transaction. */
 static int check_again(const struct view_call *call, struct view_file *file,
 		       const struct attributes *now)
 {

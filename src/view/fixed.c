@@ -87,7 +87,7 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 }
 
 /* Returns the kind of the source trees that a node contains (or is, with a single source);
- * NODE_FIXED if it has none. */
+ * NODE_FIXED if the node contains none. */
 static enum node_kind trees_in(uint64_t node)
 {
 	if (node == FIXED_UNIQUES)

@@ -92,8 +92,8 @@ static int walk_place(struct walk *walk)
 	return r < 0 ? expect_record(r) : walk_next_place(walk);
 }
 
-/* Advances to the next name that the caller finds: walk->at of walk->file. -ENOENT after the
- * last. */
+/* Advances to the next name that the caller finds, and sets walk->at and walk->file. Returns 0,
+ * -ENOENT after the last name, or another -errno. */
 static int walk_next(struct walk *walk)
 {
 	int r;

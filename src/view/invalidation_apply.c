@@ -334,10 +334,10 @@ static int handle_group(struct pass *pass, uint64_t file, bool relisted)
 }
 
 /* Handles a changed file. If the content of a regular file became unknown, its names refer to
- * another node. For other kinds of files, the delta does not show this, so it is assumed. If the
- * attributes changed, a mark of the directory or of the file counts: a running lookup marks the
- * directory first, then the file. The node of the previous version is also invalidated, as it can
- * be open with outdated attributes. */
+ * another node. For other kinds of files, the delta does not show whether this is so, and every
+ * change counts. If the attributes changed, a mark of the directory or of the file counts: a
+ * running lookup marks the directory first, then the file. The node of the previous version is also
+ * invalidated, as it can be open with outdated attributes. */
 static int invalidate_file(struct pass *pass, size_t index)
 {
 	const struct delta_file *delta = &pass->invalidation->delta.files[index];

@@ -50,8 +50,8 @@ void rank_folder_name_make(char name[static RANK_NAME_SIZE], const struct rank_l
 void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
 		    uint64_t rank, const struct group_record *group, struct name file);
 
-/* Returns the number at the beginning of a name, or 0 if there is none. The caller must check that
- * rank_name_make makes the same name for this number. */
+/* Returns the number at the beginning of a name, or 0 if there is none. The caller must make the
+ * name of this number and compare both names. */
 uint64_t rank_name_parse(const char *name);
 
 #endif

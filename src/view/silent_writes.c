@@ -22,7 +22,7 @@ void silent_writes_classify(struct view_file *file)
 
 /* ---- opening ------------------------------------------------------------------------- */
 
-/* Gets the group of a file. group is unchanged if there is none. */
+/* Gets the group of a file. If the file is in no group, leaves group unchanged. */
 static int find_group(const struct view_query *query, uint64_t file, struct group_record *group)
 {
 	struct content_record content;

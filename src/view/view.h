@@ -85,7 +85,8 @@ struct view_hooks {
 	void (*source_changed)(void *context, uint64_t file);
 	/* Rechecks a file whose signature differs from the index, and updates the index if only the
 	 * ctime changed. Returns 0, -EINTR if the caller was interrupted (base/cancellation.h), or
-	 * -errno. Blocks on the source. Called by at most VIEW_RECHECKS_MAX threads. */
+	 * -errno. Blocks on the source and on other transactions. Called by at most
+	 * VIEW_RECHECKS_MAX threads. */
 	int (*recheck)(void *context, uint64_t file, const struct cancellation *cancellation);
 	/* A program has the file open for writing, or its bytes changed while its times did not, so
 	 * its content must be compared again. Must not block. Can be called several times. */
@@ -272,7 +273,7 @@ MUST_CHECK int view_open(const struct view_call *call, uint64_t node, struct vie
 void view_close(struct view_file *file);
 
 /* Reads up to size bytes at offset. Any thread; several may read one file at the same time. Blocks
- * on the source, never on a scan.
+ * on the source, and on a transaction if the file must be rechecked.
  *
  * Returns the number of bytes, 0 at the end, or -errno. Returns -ESTALE if the content of the
  * source differs, or can differ, from what the index had at open. */

@@ -133,8 +133,8 @@ static int count_visible(const struct view_query *query, struct group_record *gr
 
 /* ---- contents with one hash ---------------------------------------------------------- */
 
-/* Gets the caller's next group of this hash after *ordinal, and sets *ordinal to its ordinal in the
- * index. -ENOENT after the last group. */
+/* Gets the caller's next group of this hash after *ordinal, and sets *ordinal to the ordinal of
+ * that group in the index. -ENOENT after the last group. */
 static int next_group(const struct view_query *query, struct hash128 hash, uint32_t *ordinal,
 		      struct group_record *group)
 {

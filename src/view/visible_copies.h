@@ -28,7 +28,7 @@ struct group_record;
  * is visible. Returns 0 or -errno. */
 MUST_CHECK int visible_group(const struct view_query *query, struct group_record *group);
 
-/* Finds the caller's group of a file that the caller finds by any name. Sets its id to 0 if the
+/* Finds the caller's group of a file that the caller finds by any name. Sets group->id to 0 if the
  * file is in no such group. Returns 0 or -errno. */
 MUST_CHECK int visible_group_of_file(const struct view_query *query, uint64_t file,
 				     struct group_record *group);

@@ -72,7 +72,7 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 	return r == 0 && group->id == 0 ? -ENODATA : r;
 }
 
-/* Appends the value of an attribute of a group. A file has only the first two attributes. */
+/* Appends the value of an attribute of a group. A file has only hash and copies. */
 static int group_value(const struct group_record *group, bool folder, const char *key,
 		       struct bytes *value)
 {
