@@ -310,28 +310,23 @@ static void write_box(const struct map *map, size_t folder)
 	const struct page_folder *shown = &map->folders[folder];
 	const struct cell *cell = &map->cells[folder];
 	const struct cell *area = area_of(map, folder);
-	const char *tag = cell->parted ? "div" : link_tag(map);
 	struct html *html = map->writing->html;
 
-	html_format(html, "<%s class=\"box %s%d\"", tag, cell->parted ? "parted d" : "s",
+	html_format(html, "<%s class=\"box %s%d\"", cell->parted ? "div" : link_tag(map),
+		    cell->parted ? "parted d" : "s",
 		    cell->parted ? (int)(shown->node.depth % 2)
 				 : shade(map, shown->node.whole.bytes));
 	write_place(html, &cell->box, area->width, area->height);
-	if (!cell->parted) {
-		write_link(map, shown, true);
-		write_hint(map, &shown->node.whole, is_source(shown) ? shown->name : shown->path);
-		html_raw(html, ">");
-		write_label(map, folder);
-		html_format(html, "</%s>\n", tag);
-		return;
-	}
-	html_format(html, "><%s class=\"head\"", link_tag(map));
+	if (cell->parted)
+		html_format(html, "><%s class=\"head\"", link_tag(map));
 	write_link(map, shown, true);
 	write_hint(map, &shown->node.whole, is_source(shown) ? shown->name : shown->path);
 	html_raw(html, ">");
 	write_label(map, folder);
-	html_format(html, "</%s><div class=\"area\">\n", link_tag(map));
-	write_rest(map, folder);
+	html_format(html, "</%s>", link_tag(map));
+	html_raw(html, cell->parted ? "<div class=\"area\">\n" : "\n");
+	if (cell->parted)
+		write_rest(map, folder);
 }
 
 static void write_boxes(const struct map *map)
