@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
+#include "base/numbers.h"
 
 #define VALIDITY_FACTOR 20
 
@@ -59,29 +60,26 @@ static bool keys_equal(const struct number_key *a, const struct number_key *b)
 	       a->generation == b->generation;
 }
 
+static int by_ordinal(const void *a, const void *b)
+{
+	return numbers_compare(*(const uint32_t *)a, *(const uint32_t *)b);
+}
+
 bool numbered_find(const struct bytes *ordinals, struct numbered *group)
 {
-	const uint32_t *list = (const void *)ordinals->data;
-	size_t first = 0, end = count_of(ordinals);
+	const uint32_t *list = (const void *)ordinals->data, *found;
+	size_t count = count_of(ordinals);
 
+	if (group->number > count || count == 0)
+		return false;
 	if (group->number) {
-		if (group->number > end)
-			return false;
 		group->ordinal = list[group->number - 1];
 		return true;
 	}
-	while (first < end) {
-		size_t middle = first + (end - first) / 2;
-
-		if (list[middle] < group->ordinal)
-			first = middle + 1;
-		else
-			end = middle;
-	}
-	if (first == count_of(ordinals) || list[first] != group->ordinal)
-		return false;
-	group->number = (uint32_t)first + 1;
-	return true;
+	found = bsearch(&group->ordinal, list, count, sizeof(*list), by_ordinal);
+	if (found)
+		group->number = (uint32_t)(found - list) + 1;
+	return found;
 }
 
 bool known_numbers_get(struct known_numbers *numbers, const struct number_key *key,

@@ -18,21 +18,18 @@ struct view_query {
 	struct catalog_reader *reader; /* NULL: the snapshot has ended */
 };
 
-/* A query without a caller. */
-static inline int query_begin(struct view_query *query, struct view *view)
-{
-	query->view = view;
-	query->caller = NULL;
-	query->cancellation = NULL;
-	return catalog_read_begin(view->catalog, &query->reader);
-}
-
 static inline int query_begin_for(struct view_query *query, const struct view_call *call)
 {
 	query->view = call->view;
 	query->caller = call->caller;
 	query->cancellation = call->cancellation;
 	return catalog_read_begin(call->view->catalog, &query->reader);
+}
+
+/* Begins a query without a caller. */
+static inline int query_begin(struct view_query *query, struct view *view)
+{
+	return query_begin_for(query, &(struct view_call){.view = view});
 }
 
 /* Ends the snapshot. Can be called twice. */
