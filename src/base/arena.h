@@ -13,16 +13,16 @@ struct arena_block;
 struct arena {
 	struct arena_block *block; /* the block being filled; linked to earlier blocks */
 	size_t used_bytes; /* bytes used in block */
-	size_t total_bytes;
+	size_t total_bytes; /* size of all blocks */
 };
 
 /* Allocates size bytes, aligned to 8 bytes. Returns NULL if memory is short. */
 void *arena_take(struct arena *arena, size_t size);
 
-/* Allocates a copy of length bytes and appends a NUL. */
+/* Allocates a copy of length bytes, followed by a NUL. Returns NULL if memory is short. */
 char *arena_copy(struct arena *arena, const void *data, size_t length);
 
-/* Frees everything but one block, which is used again. */
+/* Frees all pieces and all blocks but the newest, which the next pieces use again. */
 void arena_reset(struct arena *arena);
 
 /* Frees everything. */

@@ -9,7 +9,8 @@
 
 #include "base/attributes.h"
 
-/* Makes room for count items. The capacity doubles, so appending n items one by one copies O(n).
+/* Makes room for count items in all. The capacity doubles, so appending n items one by one copies
+ * O(n).
  *
  * items	points to the pointer to the items, which changes if they move
  * capacity	in items

@@ -5,13 +5,13 @@
 /* The identity of the current boot. Any thread. */
 
 #ifndef STATX_MNT_ID_UNIQUE
-#define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; unique mount numbers are never reused */
+#define STATX_MNT_ID_UNIQUE 0x00004000U /* since Linux 6.8; never reused before the next boot */
 #endif
 
 /* Buffer size for boot_id(), including the NUL. */
 #define BOOT_ID_MAX 40
 
-/* Writes a text that differs after each boot, or "" if it cannot be read. Returns text. */
+/* Writes the id of this boot, which no other boot has, or "" if it cannot be read. Returns text. */
 const char *boot_id(char text[static BOOT_ID_MAX]);
 
 #endif

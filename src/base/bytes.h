@@ -23,7 +23,7 @@ struct bytes {
 void bytes_free(struct bytes *bytes);
 #define CLEANUP_BYTES CLEANUP(bytes_free)
 
-/* Makes room for extra_bytes more bytes. Returns 0 or -ENOMEM. */
+/* Makes room for extra_bytes after the present length. Returns 0 or -ENOMEM. */
 MUST_CHECK int bytes_reserve(struct bytes *bytes, size_t extra_bytes);
 
 /* Each function appends and returns 0 or -ENOMEM. bytes_format formats like printf(3),
@@ -42,9 +42,9 @@ int bytes_compare(const struct bytes *a, const struct bytes *b);
  * Appends a NUL that length does not count. */
 const char *bytes_text(struct bytes *bytes);
 
-/* The integer codec. memcmp orders encoded numbers like the numbers themselves, so they can be
- * parts of LMDB keys. Small numbers are short: one byte holds a number below 248. For a larger
- * number, the first byte is 0xf7 + n, and n bytes follow, most significant first. */
+/* The integer codec. memcmp orders encoded numbers like the numbers themselves, so encoded numbers
+ * can be parts of LMDB keys. Small numbers are short: one byte holds a number below 248. For a
+ * larger number, the first byte is 0xf7 + n, and n bytes follow, most significant first. */
 #define VARINT_MAX_BYTES 9
 /* A first byte above VARINT_LONG is VARINT_LONG plus the number of bytes that follow. */
 #define VARINT_LONG 0xf7
@@ -56,7 +56,7 @@ uint8_t *varint_put(uint8_t *out, uint64_t number);
  * number. */
 MUST_CHECK static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number);
 
-/* Decodes a number of several bytes, like varint_get(). */
+/* Decodes a number of several bytes, for varint_get(). Returns false for a number of one byte. */
 MUST_CHECK bool varint_get_long(const uint8_t **in, const uint8_t *end, uint64_t *number);
 
 static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number)

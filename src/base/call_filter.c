@@ -20,9 +20,9 @@
 /* System call filters (seccomp(2)) as lists of allowed calls.
  *
  * A list of refused calls would miss each call that a later kernel adds. Calls that are not listed
- * fail with EPERM. Calls newer than CALL_LAST_KNOWN fail with ENOSYS, because the C library then
- * falls back to older calls. clone3(2) also fails with ENOSYS, because a filter cannot see its
- * flags.
+ * fail with EPERM. In the filter of confine_calls(), two kinds of calls fail with ENOSYS, because
+ * the C library then uses older calls: calls newer than CALL_LAST_KNOWN, and clone3(2), whose flags
+ * a filter cannot see.
  *
  * Kernels since 5.11 cache which calls a filter allows with any arguments, so only calls with
  * conditions cost time.
@@ -39,7 +39,8 @@
 
 #ifdef PROCESSOR
 
-/* Calls newer than the headers of Debian 12. Numbers from 424 on are the same on all processors. */
+/* Calls that are missing in the headers of Debian 12 or older. Numbers from 424 on are the same on
+ * all processors. */
 #define CALL_FUTEX_WAITV 449
 #define CALL_CACHESTAT 451
 #define CALL_MAP_SHADOW_STACK 453
@@ -58,8 +59,8 @@
 /* Bit of the x32 interface of x86-64, which has separate numbers. */
 #define CALL_X32 0x40000000U
 
-/* Calls that are allowed with any arguments, frequent calls first. These calls can change only what
- * a Landlock rule or an open descriptor allows to change. */
+/* Calls that are allowed with any arguments, frequent calls first. These calls can change only
+ * files that a Landlock rule or an open descriptor allows to change, and the process itself. */
 static const uint32_t allowed[] = {
 	/* descriptors */
 	SYS_read, SYS_write, SYS_pread64, SYS_writev, SYS_splice, SYS_openat2, SYS_openat,
@@ -114,12 +115,12 @@ static const uint32_t allowed[] = {
 #endif
 };
 
-/* Additionally allowed for requests over io_uring. */
+/* Calls that requests over io_uring need in addition. */
 static const uint32_t allowed_for_rings[] = {
 	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_set_mempolicy, SYS_mbind,
 };
 
-/* The calls that a decoder needs. Libraries can work without the other calls. */
+/* The calls of confine_to_computing(): those that a library for decoding images needs. */
 static const uint32_t computing[] = {
 	/* memory */
 	SYS_brk,
@@ -143,15 +144,14 @@ static const uint32_t computing[] = {
 	SYS_rt_sigaction,
 	SYS_rt_sigprocmask,
 	SYS_rt_sigreturn,
-	SYS_sigaltstack, /* sanitizers need this and gettid at the end */
+	SYS_sigaltstack, /* sanitizers call sigaltstack and gettid when the process ends */
 	SYS_gettid,
 	SYS_restart_syscall,
 	SYS_exit,
 	SYS_exit_group,
 };
 
-/* Not in linux/fs.h of Debian 12. The number is the one of ext4, and of all file systems since
- * Linux 6.9. */
+/* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
 #define IOCTL_GET_FS_UUID _IOC(_IOC_READ, 0x15, 0, 17)
 
 /* Allowed requests of ioctl(2): those that read, and those of /dev/fuse. Other requests can change

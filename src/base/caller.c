@@ -30,7 +30,7 @@
 #define CALL_SETFSUID SYS_setfsuid
 #endif
 
-/* The id that leaves an id unchanged. No user has it. */
+/* The argument that leaves an id unchanged. No user has this id. */
 #define NO_ID (-1)
 
 /* The effective user of a thread that impersonates a caller. No user of any system has this id. */
@@ -68,7 +68,7 @@ static const char *find_line(const char *status, const char *word)
 	return status + length;
 }
 
-/* Reads the next number of a line. Returns false if there is none. */
+/* Reads the next number of a line. Returns false if there is none of 32 bits. */
 static bool next_id(const char **at, uint32_t *id)
 {
 	unsigned long number;
@@ -268,11 +268,11 @@ static int take_ids(const struct caller *caller)
 
 /* Uses system calls directly, because the functions of the C library change all threads.
  *
- * The user id of the caller becomes the file system id, but not the effective id. Otherwise, the
- * caller could change the priority, the policy and the processors of the thread
- * (sched_setscheduler(2)). The effective id does not stay root either: with it, FUSE would let the
- * thread into mounts that only root may access. The real ids stay unchanged, so that no other user
- * can send signals to the process. */
+ * The user id of the caller becomes the file system id, but not the effective id. A caller could
+ * change the priority, the policy and the processors of a thread with the same effective id
+ * (sched_setscheduler(2)). The effective id does not stay root either: FUSE would let a thread with
+ * that effective id into mounts that only root may access. The real ids stay unchanged, so that no
+ * other user can send signals to the process. */
 int caller_impersonate(const struct caller *caller)
 {
 	int r;

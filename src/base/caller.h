@@ -33,28 +33,31 @@ void caller_free(struct caller *caller);
  * User 0 reads everything only with CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH, and only in a user
  * namespace that maps every id to itself. The kernel has the same rule for files.
  *
- * A thread cannot change its ids while it waits for an answer. If the ids differ, the thread is not
- * the one that made the request. The caller is then unknown, and the result is -EACCES. Without the
- * groups of the caller, too much could be allowed, because membership in a group can also remove a
- * permission. Otherwise returns 0 or -errno. */
+ * A thread cannot change its ids while it waits for an answer. If the ids in /proc differ, another
+ * thread made the request. The groups of the caller must be known, because membership in a group
+ * can remove a permission.
+ *
+ * Returns 0, -EACCES if the ids differ or the thread cannot be found, or another -errno. */
 MUST_CHECK int caller_read(struct caller *caller, pid_t thread, uid_t uid, gid_t gid);
 
-/* Parses the text of /proc/PID/status (proc(5)), whose ids are all of the same moment. Returns as
- * caller_read(). Pure code. */
+/* Parses the text of /proc/PID/status (proc(5)), whose ids are all of the same moment. Does not
+ * check the user namespace for reads_all. Returns 0, -EACCES if the ids differ or the text is
+ * incomplete, or -ENOMEM. Pure code. */
 MUST_CHECK int caller_parse(struct caller *caller, const char *status, uid_t uid, gid_t gid);
 
-/* Returns a number for this user with these groups. Different callers share a number with a
- * probability of 2^-64.
+/* Returns a number for the ids and groups of a caller, without reads_all. Two callers with
+ * different ids or groups have the same number with a probability of 2^-64.
  */
 uint64_t caller_digest(const struct caller *caller);
 
 /* Gives this thread the permissions of the caller, and no others, until caller_revert(). Other
  * threads are unaffected. During the impersonation, user 0 has no capability, and files are opened
- * as the caller. Impersonate for short pieces of code only. Returns 0, or -errno with nothing
- * changed. */
+ * as the caller. Impersonate for short pieces of code only. Returns 0, or -errno; the thread then
+ * has its own identity, as after caller_revert(). */
 MUST_CHECK int caller_impersonate(const struct caller *caller);
 
-/* Restores the identity of the thread, without supplementary groups. */
+/* Restores the identity of the thread, without supplementary groups. Aborts the process on
+ * failure. */
 void caller_revert(void);
 
 /* Checks that this process can impersonate another user with no more than the permissions of that

@@ -2,18 +2,19 @@
 #ifndef BASE_CANCELLATION_H
 #define BASE_CANCELLATION_H
 
-/* A check that long work makes regularly: whether a signal interrupted the program that waits for
- * the result. If so, the work ends with -EINTR. */
+/* A check that long work makes regularly. If a signal has interrupted the program that waits for
+ * the result, the work ends with -EINTR. */
 
 #include <stdbool.h>
 
 struct cancellation {
-	/* Cheap. Any thread that works for the program calls this. */
+	/* Returns whether the work must end. Cheap; any thread that does the work calls it. */
 	bool (*is_requested)(void *context);
 	void *context;
 };
 
-/* Returns whether cancellation was requested. NULL: it cannot be requested. */
+/* Returns whether cancellation was requested. cancellation is NULL for work that cannot be
+ * cancelled. */
 static inline bool cancellation_is_requested(const struct cancellation *cancellation)
 {
 	return cancellation && cancellation->is_requested(cancellation->context);

@@ -21,6 +21,7 @@ int64_t clock_ns(struct timespec time);
 /* Returns the time of CLOCK_MONOTONIC, which never jumps, in nanoseconds. */
 uint64_t clock_monotonic_ns(void);
 
+/* Sleeps. A signal that this thread handles ends the sleep early. */
 void clock_sleep_ms(unsigned int milliseconds);
 
 #endif

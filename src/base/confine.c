@@ -35,9 +35,7 @@ bool confine_has_capability(unsigned int number)
 	return get_capabilities(sets) == 0 && sets[number / 32].effective & CAP_TO_MASK(number);
 }
 
-/* Removes capabilities from the bounding set, if this process may. If it may not, the programs that
- * it starts get no capabilities anyway.
- */
+/* Removes capabilities from the bounding set, if this process has CAP_SETPCAP. */
 static int lower_bounds(uint64_t keep)
 {
 	for (unsigned long number = 0; number < 64; number++) {
@@ -116,7 +114,7 @@ int confine_no_new_privileges(void)
 /* Rights newer than the first version of Landlock, for older headers, with the version that added
  * them.
  */
-#define ACCESS_REFER (UINT64_C(1) << 13) /* version 2; before, it is always refused */
+#define ACCESS_REFER (UINT64_C(1) << 13) /* version 2; older versions always refuse it */
 #define ACCESS_TRUNCATE (UINT64_C(1) << 14) /* 3 */
 #define ACCESS_IOCTL_DEV (UINT64_C(1) << 15) /* 5 */
 #define ACCESS_NET_TCP UINT64_C(3) /* 4: bind and connect */

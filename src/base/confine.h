@@ -19,12 +19,13 @@
 /* The set of one capability (CAP_... of linux/capability.h). */
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
-/* Gives up all capabilities except those in keep, also for programs that are started later. Gains
- * none. Returns 0 or -errno. */
+/* Gives up all capabilities except those in keep; gains none. Without CAP_SETPCAP, a set-user-ID
+ * program that is started later can still gain capabilities, unless confine_no_new_privileges() was
+ * called. Returns 0 or -errno. */
 MUST_CHECK int confine_capabilities(uint64_t keep);
 
-/* Appends the names of the effective capabilities, as "dac_read_search,lease", or "none". Returns 0
- * or -errno. */
+/* Appends the names or numbers of the effective capabilities, as "dac_read_search,lease", or
+ * "none". Returns 0 or -errno. */
 MUST_CHECK int confine_name_capabilities(struct bytes *text);
 
 /* Returns whether this thread has an effective capability. Returns true if the capabilities cannot
@@ -44,19 +45,18 @@ int confine_landlock_version(void);
 MUST_CHECK int confine_no_new_privileges(void);
 
 /* Makes the kernel refuse (EACCES, EXDEV) to make, remove, rename, truncate, or open for writing
- * anything outside of the folder (NULL: anything), except /dev/null. In the folder, only regular
- * files and directories can be made. The kernel also refuses to run programs, to connect or listen
- * by TCP, and to change mounts. Since Linux 6.12, it also refuses to signal outside processes and
- * to connect to their abstract UNIX sockets. Uses Landlock. Each Linux since 5.13 supports some of
- * these restrictions:
- * https://docs.kernel.org/userspace-api/landlock.html
+ * anything outside of the folder, except /dev/null. NULL: no folder is an exception. In the folder,
+ * only regular files and directories can be made. The kernel also refuses to run programs, to
+ * connect or listen by TCP, and to change mounts. Since Linux 6.12, it also refuses to signal
+ * outside processes and to connect to their abstract UNIX sockets. Uses Landlock. Each Linux since
+ * 5.13 supports some of these restrictions: https://docs.kernel.org/userspace-api/landlock.html
  *
  * Returns 0, -ENOSYS or -EOPNOTSUPP if the kernel has no Landlock, or -errno. */
 MUST_CHECK int confine_writing(const char *folder);
 
 /* Calls that confine_calls() allows in addition. */
 enum {
-	/* io_uring_setup(2), whose requests no filter sees, and memory for code */
+	/* calls of io_uring(7), whose requests no filter sees, and to map executable memory */
 	CONFINE_WITH_RINGS = 1 << 0,
 	/* to change the effective user and groups of a thread (base/caller.h) */
 	CONFINE_WITH_CALLERS = 1 << 1,
@@ -66,8 +66,9 @@ enum {
  * files, to make the changes that confine_writing() allows, and to manage its own memory, threads
  * and descriptors. Calls that change attributes of files, make sockets, start processes, access
  * other processes, map memory for code, or administer the system are refused. Requests of ioctl(2)
- * and commands of fcntl(2) are refused, except the lists in base/call_filter.c. Refused calls fail
- * with EPERM. Calls that this program does not know fail with ENOSYS. Uses seccomp(2).
+ * and commands of fcntl(2) are refused, except those listed in base/call_filter.c. Refused calls
+ * fail with EPERM. clone3(2), and calls that this program does not know, fail with ENOSYS. Uses
+ * seccomp(2).
  *
  * needs	of CONFINE_WITH_...
  *
@@ -78,8 +79,9 @@ enum {
 MUST_CHECK int confine_calls(unsigned int needs);
 
 /* Makes the kernel refuse (EPERM) all calls except those that read and write open files, allocate
- * memory, and exit. Nothing can be opened, looked up, started, signalled or connected to. Required
- * libraries must be loaded before. Uses seccomp(2). Returns the same values as confine_calls(). */
+ * memory, and exit. Nothing can be opened, looked up, started, signalled or connected to. The
+ * caller must load the libraries that it needs before. Uses seccomp(2). Returns the same values as
+ * confine_calls(). */
 MUST_CHECK int confine_to_computing(void);
 
 #endif

@@ -12,8 +12,8 @@
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 
-/* Number of files whose hash is remembered. A kept copy is needed again for each of its copies; 5
- * MiB suffice for many such files. */
+/* Number of files whose hash is remembered, in 5 MiB. The hash of a kept copy is needed again for
+ * each other copy of its group. */
 #define VERIFIED_COUNT ((size_t)1 << 15)
 
 static const uint8_t zeros[64 << 10];

@@ -13,7 +13,7 @@
 
 /* Outcomes that the caller must handle; failures are -errno. */
 enum {
-	COPY_CHANGED = 1, /* the file was written to while it was read */
+	COPY_CHANGED = 1, /* the signature of the file changed while it was read */
 	COPY_UNREADABLE = 2, /* the read failed; copier->read_error has the error */
 };
 
@@ -22,7 +22,7 @@ struct copier {
 	struct hash_state *hash;
 	struct verified *verified; /* recent hashes, by inode */
 	int read_error; /* -errno */
-	bool to_the_end; /* do not stop for stop_requested(): the bytes exist nowhere else */
+	bool to_the_end; /* ignore stop_requested(), as the bytes exist nowhere else */
 	/* Called regularly with the number of bytes since the last call. May be NULL. */
 	void (*progress)(void *context, uint64_t bytes);
 	void *context;
@@ -48,7 +48,7 @@ MUST_CHECK int copy_hash(struct copier *copier, int fd, struct hash128 *hash);
  * name changes the ctime, but not the bytes. */
 void copy_hash_linked(const struct copier *copier, int fd);
 
-/* Returns whether both are the same inode with the same bytes, as far as stat(2) shows. */
+/* Returns whether both have the same signature: inode, size, mtime and ctime. */
 bool copy_same_signature(const struct stat *a, const struct stat *b);
 
 #endif

@@ -20,7 +20,8 @@
  * path		relative; "" opens the directory itself again
  * cross_mounts	false: a mount point in the path is -EXDEV
  *
- * Returns a descriptor that the caller closes, or -errno; -ELOOP for a symlink in the path. */
+ * Returns a descriptor that the caller closes, or -errno; -ELOOP for a symlink in the path. With
+ * O_PATH, the last component may be a symlink, which is opened itself. */
 MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cross_mounts);
 
 /* Opens path below directory for reading. Does not block on a FIFO or device that replaced the
@@ -32,8 +33,8 @@ MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cro
 MUST_CHECK int open_beneath_for_reading(int directory, const char *path, int flags,
 					bool cross_mounts);
 
-/* A path in /proc for the inode of a descriptor, which may be a symlink. Calls that take only
- * paths, like getxattr(2) and chmod(2), can use it for an O_PATH descriptor. */
+/* A path in /proc that leads to the inode of a descriptor, even if the inode is a symlink. Calls
+ * that take only paths, like getxattr(2) and chmod(2), can use it for an O_PATH descriptor. */
 struct fd_path {
 	char text[sizeof("/proc/self/fd/") + 10];
 };

@@ -9,18 +9,19 @@
 
 #include "base/attributes.h"
 
-/* Receives an entry and a descriptor for reading of its directory. A result other than 0 ends the
- * visit. */
+/* Receives an entry, and a descriptor of its directory that is open for reading. A result other
+ * than 0 ends the visit. */
 typedef int directory_visitor(void *context, int directory, const struct dirent *entry);
 
 /* Visits each entry except "." and "..". Returns 0, the visitor's result, or -errno. */
 MUST_CHECK int directory_visit(int directory, directory_visitor *visitor, void *context);
 
-/* Returns 0 if the directory has no name other than ignored (NULL: none), -ENOTEMPTY, or another
- * -errno. */
+/* Returns 0 if the directory is empty, -ENOTEMPTY, or another -errno.
+ *
+ * ignored	a name that the directory may have; NULL: none */
 MUST_CHECK int directory_check_empty(int directory, const char *ignored);
 
-/* Removes every name, none of which may be a directory. Returns 0 or -errno. */
+/* Removes all files of a directory. Returns 0 or -errno; -EISDIR for a subdirectory. */
 MUST_CHECK int directory_remove_files(int directory);
 
 #endif

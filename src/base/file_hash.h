@@ -6,8 +6,12 @@
 #include "base/cancellation.h"
 #include "base/hash.h"
 
-/* Hashes all bytes of an open file, like `xxhsum -H2`. Any thread; blocks on the disk. Returns 0,
- * -EINTR if interrupted or stop_requested(), or another -errno. */
+/* Hashes all bytes of an open file to the hash that `xxhsum -H2` prints. Any thread; blocks on the
+ * disk.
+ *
+ * cancellation	checked before each block, as is stop_requested(); may be NULL
+ *
+ * Returns 0, -EINTR if the process or the caller requests the end, or another -errno. */
 MUST_CHECK int file_hash(int fd, const struct cancellation *cancellation, struct hash128 *hash);
 
 #endif

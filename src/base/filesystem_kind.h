@@ -48,14 +48,15 @@ bool filesystem_leases_are_reliable(uint32_t type, dev_t device);
  * mapping. For that, the store must fault: the file system has a page_mkwrite that calls
  * file_update_time(), and write-back protects clean pages again. tmpfs and ramfs map pages writable
  * at a read fault and never protect them. overlayfs has the times of its layers, whose types
- * statfs(2) does not show. For types that are not listed the result is false.
+ * statfs(2) does not show. For these types and for unknown types the result is false.
  *
  * type: f_type of statfs(2) */
 bool filesystem_times_are_reliable(uint32_t type);
 
-/* Returns whether the bytes of a file can change while its times stay the same for ever. This is so
- * for file systems in memory, and for layers on other file systems. On all other file systems, the
- * times change at the latest when the store is written to the disk or to another host.
+/* Returns whether the bytes of a file can change while its times stay the same for ever. This is
+ * true of file systems in memory, and of file systems with layers (filesystem_has_layers). On all
+ * other file systems, the times change at the latest when the store is written to the disk or to
+ * another host.
  *
  * type: f_type of statfs(2) */
 bool filesystem_may_hide_stores(uint32_t type);

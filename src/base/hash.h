@@ -25,7 +25,7 @@ struct hash128 {
 uint64_t hash64(const void *data, size_t length, uint64_t seed);
 struct hash128 hash128(const void *data, size_t length);
 
-/* A hash over a stream of blocks. */
+/* The state of a 128-bit hash over a stream of blocks. */
 struct hash_state;
 
 struct hash_state *hash_state_new(void); /* NULL if memory is short */
@@ -39,8 +39,8 @@ struct hash128 hash_state_digest(const struct hash_state *state);
 /* Writes the digits and a NUL. */
 void hash128_format(struct hash128 hash, char digits[HASH128_DIGITS + 1]);
 
-/* Parses HASH128_DIGITS lower-case digits at the beginning of a text, which can be shorter or
- * longer. Returns false if they are not all digits. */
+/* Parses the hash at the beginning of a text. Returns false if the text does not begin with
+ * HASH128_DIGITS lower-case hexadecimal digits. */
 MUST_CHECK bool hash128_parse(const char *digits, struct hash128 *hash);
 
 static inline bool hash128_equal(struct hash128 a, struct hash128 b)

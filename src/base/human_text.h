@@ -24,9 +24,9 @@ static inline const char *plural(uint64_t number, const char *one, const char *m
 
 /* Appends a name in a form that a terminal can show. Some names are quoted as $'...' (POSIX.1-2024,
  * 2.2.4), which a shell reads back. These are names with characters that a terminal would interpret
- * or hide, empty names, names that begin with '$', and names that begin or end with a space. Other
- * names are appended unchanged, even if a shell would need quotes. Never truncates. Returns 0 or
- * -ENOMEM. */
+ * or hide, names that are not UTF-8, empty names, names that begin with '$', and names that begin
+ * or end with a space. Other names are appended unchanged, even if a shell would need quotes. Never
+ * truncates. Returns 0 or -ENOMEM. */
 MUST_CHECK int shell_name_append(struct bytes *text, const char *name, size_t length);
 
 #endif

@@ -56,8 +56,6 @@ static void count_watch(void *context, const char *line)
 	use->watches++;
 }
 
-/* Counts an instance once for each process that shares it, so the result can be too high.
- */
 void inotify_use_of(uid_t user, struct inotify_use *use)
 {
 	const struct inotify_visitor visitor = {count_queue, count_watch, use};

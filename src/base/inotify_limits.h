@@ -28,12 +28,13 @@ struct inotify_use {
 };
 
 /* Counts the watches and instances of the processes of a user, as far as this process may see them.
- * Without privileges, it sees only processes of its own user that are not set-user-ID. Reads a line
- * for each watch. */
+ * Without privileges, it sees only processes of its own user that are not set-user-ID. Counts an
+ * instance once for each process that shares it, so the numbers can be too high. Reads a line for
+ * each watch. */
 void inotify_use_of(uid_t user, struct inotify_use *use);
 
-/* Returns a power of two for a limit that allows `missing` more, with a reserve for other
- * programs. */
+/* Returns the power of two to which to raise the limit max. It allows `missing` more watches or
+ * instances, with a reserve for other programs. */
 uint64_t inotify_raised(uint64_t max, uint64_t missing);
 
 #endif

@@ -36,13 +36,13 @@ struct inotify_watched {
 	size_t count, capacity; /* up to capacity inodes are added */
 };
 
-/* Add the inodes that one process (or the process of a thread) watches, or that all processes
- * watch.
+/* Add the inodes of the device that one process (or the process of a thread) watches, or that all
+ * processes watch.
  */
 void inotify_watched_by(pid_t process, struct inotify_watched *watched);
 void inotify_watched_by_all(struct inotify_watched *watched);
 
-/* Parses a line of a watch. Returns true and sets *inode if the inode is on the device. Pure
+/* Parses the line of a watch. Sets *inode and returns true if the inode is on the device. Pure
  * code. */
 MUST_CHECK bool inotify_watch_parse(const char *line, dev_t device, uint64_t *inode);
 

@@ -7,9 +7,6 @@
 #include "base/attributes.h"
 #include "base/stop.h"
 
-/* The signal that set the stop flag. main() ends by the same signal, so that a shell also ends its
- * loop.
- */
 static volatile sig_atomic_t stopped_by;
 
 static void take_signal(int number)

@@ -6,8 +6,8 @@
 
 #include <jansson.h>
 
-/* Returns the JSON number for a count or a size. Larger numbers become 2^63 - 1, as jansson and
- * other readers accept no larger integer. */
+/* Returns the JSON number for a count or a size. A number above 2^63 - 1 becomes 2^63 - 1, the
+ * largest integer that jansson and other readers accept. */
 static inline json_int_t json_number_of(uint64_t number)
 {
 	return number > INT64_MAX ? INT64_MAX : (json_int_t)number;

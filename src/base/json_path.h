@@ -26,8 +26,8 @@
  */
 MUST_CHECK int json_set_path(json_t *object, const char *key, const char *path, size_t length);
 
-/* Appends the form for people, for other formats. Sets *whole if it equals the path. Returns 0 or
- * -ENOMEM. */
+/* Appends the path as "path" shows it. Sets *whole to whether the path is UTF-8, and thus
+ * unchanged. Returns 0 or -ENOMEM. */
 MUST_CHECK int readable_path_append(struct bytes *text, const char *path, size_t length,
 				    bool *whole);
 

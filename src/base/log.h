@@ -5,8 +5,8 @@
  *
  * An error requires action. A warning reports skipped work. The level info reports the life cycle,
  * and debug is for everything else. The level info never has one line per file. Paths are written
- * with quote_path(). Other control bytes in a message become '?', so that a message is always one
- * line. If stderr is the journal, each line begins with a level prefix of the journal.
+ * with quote_path(). On stderr, other control bytes of a message become '?', so that a message is
+ * always one line. If stderr is the journal, each line begins with a level prefix of the journal.
  *
  * Any thread: a line is one write(2). errno is preserved.
  */

@@ -19,7 +19,8 @@ struct metadata {
 	const struct xattrs *xattrs; /* borrowed */
 };
 
-/* Counts of metadata that this user may not set. */
+/* Numbers of owners and attributes that could not be set: this user may not set them, or the file
+ * system cannot store them. */
 struct metadata_refused {
 	uint64_t owners;
 	uint64_t xattrs;
@@ -30,9 +31,9 @@ struct metadata_refused {
 struct metadata metadata_of(const struct stat *status, const struct xattrs *xattrs);
 
 /* Sets the metadata of the open file fd, which may be O_PATH: owner, attributes, mode, and finally
- * the time. A file that does not get its owner gets no set-user-ID and set-group-ID bits. If an ACL
- * is refused, the mode is reduced so that no user gains access (xattrs_safe_mode). Returns 0 or
- * -errno. */
+ * the mtime. A file other than a directory that does not get its owner and group gets none of the
+ * bits above 0777. If the access ACL is refused, the mode is reduced so that no user gains access
+ * (xattrs_safe_mode). Adds to *refused. Returns 0 or -errno. */
 MUST_CHECK int metadata_apply(const struct metadata *metadata, int fd,
 			      struct metadata_refused *refused);
 

@@ -14,8 +14,8 @@
 enum name_event {
 	EVENT_NAME = 1, /* created, removed, renamed, or to be rechecked for another reason */
 	EVENT_WRITTEN = 2, /* the file was, or possibly was, written to */
-	EVENT_CLOSED = 4, /* with EVENT_WRITTEN: every known writer has closed it since */
-	EVENT_ATTRIBUTES = 8,
+	EVENT_CLOSED = 4, /* with EVENT_WRITTEN: every known writer has closed the file since */
+	EVENT_ATTRIBUTES = 8, /* the metadata of the file changed */
 	EVENT_MOVED_IN = 16, /* a rename moved the name here from a directory without a watch */
 	EVENT_MOVED_HERE = 32, /* a rename moved the name here from a watched directory */
 	EVENT_CREATED = 64, /* the name is new, possibly a hard link */
@@ -39,7 +39,7 @@ struct name_events {
 
 /* Effects of an event, as flags. */
 enum event_effect {
-	EFFECT_HIDES = 1, /* the content that the index has for this name is unknown at once */
+	EFFECT_HIDES = 1, /* the index must forget the content of the file before its recheck */
 	EFFECT_NEW_BYTES = 2, /* the bytes have possibly changed, though size and mtime have not */
 	EFFECT_ARRIVES = 4, /* the name possibly belongs to another file now */
 	EFFECT_CHANGES_FILE = 8, /* the file that had the name has possibly changed */
@@ -58,7 +58,7 @@ enum rename_trust {
 	/* A write was possibly reported under a name that the file had only between two rechecks.
 	 * Applies until every name was rechecked without a further event. */
 	RENAME_UNTRUSTED,
-	RENAME_NEEDS_WALK, /* events were lost or do not suffice: needs a walk of the source */
+	RENAME_NEEDS_WALK, /* events were lost or do not suffice: the source must be walked */
 };
 
 /* Returns whether a file of this name has the bytes that the index knows if its size and mtime are

@@ -53,7 +53,7 @@ struct spelling {
 	const char *name;
 };
 
-/* Returns a list of a table; the list of --help is last. NULL after the last list. */
+/* Returns a list of a table by its number, or NULL after the last list, which has --help. */
 static const struct option_spec *option_list(const struct option_table *table, size_t number)
 {
 	size_t count = 0;
@@ -264,7 +264,7 @@ void options_complain(const struct option_table *table, const char *format, ...)
 	log_error_as(table->command, "%s; see %s --help", message, table->command);
 }
 
-/* A position in the help. Words are written if they fit, otherwise on a new line at indent. */
+/* A position in the help. A word that does not fit starts a new line at indent. */
 struct help_text {
 	FILE *out;
 	int width;

@@ -62,8 +62,8 @@ struct option_table {
 	 * id		of the option
 	 * value	NULL for an option without argument
 	 *
-	 * Returns 0, OPTIONS_DONE to stop parsing successfully, -EINVAL or -ERANGE for an invalid
-	 * value, which the parser reports, or -errno.
+	 * Returns 0, OPTIONS_DONE to stop parsing successfully, -EINVAL for an invalid value, or
+	 * another -errno. The parser logs each failure.
 	 */
 	int (*apply)(void *settings, int id, const char *value);
 };
@@ -91,8 +91,9 @@ MUST_CHECK int options_apply_item(const struct option_table *table, const char *
 /* Logs "COMMAND: MESSAGE; see COMMAND --help", for wrong usage that only the command can detect. */
 void options_complain(const struct option_table *table, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Prints the help, wrapped to the width of the terminal out, or to 80 columns. The completions in
- * data/ parse the help: the forms of usage, and the names, argument and text of each option.
+/* Prints the help, wrapped to the width of the terminal out (40 to 100 columns), or to 80 columns.
+ * The completions in data/ parse the help: the forms of usage, and the names, argument and text of
+ * each option.
  */
 void options_print_help(const struct option_table *table, FILE *out);
 

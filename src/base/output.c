@@ -19,7 +19,7 @@
 
 #define FORMATTED_BYTES_MAX 1024
 
-/* Lower control characters occur only as line ends between values; JSON escapes them in strings. */
+/* JSON strings contain no lower control character. Line ends between values are not escaped. */
 #define FIRST_UNFIT_IN_JSON 0x7f
 
 /* From this code on, an escape needs two \u: UTF-16 surrogates (RFC 8259, 7). */

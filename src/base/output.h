@@ -19,9 +19,9 @@ struct json_t; /* of jansson */
 
 struct output {
 	int fd; /* borrowed */
-	bool terminal; /* names are quoted: a terminal would interpret control bytes in them */
+	bool terminal; /* quote names, as a terminal would interpret control bytes in them */
 	int error; /* the first failure, -errno */
-	struct bytes waiting;
+	struct bytes waiting; /* output that is not written yet */
 };
 
 /* Sets output->terminal if fd is a terminal. A caller that later copies the output to a terminal
@@ -40,13 +40,13 @@ void output_format(struct output *output, const char *format, ...) PRINTF_LIKE(2
  * terminal. */
 void output_name(struct output *output, const void *name, size_t length);
 
-/* Writes JSON, in parts of whole characters. On a terminal, characters that it would interpret or
- * hide (utf8_is_unfit) become equivalent \u escapes. Below U+007F, JSON has such characters only as
- * line ends between values. */
+/* Writes JSON, or a part of it that ends with a whole character. On a terminal, characters that the
+ * terminal would interpret or hide (utf8_is_unfit) become equivalent \u escapes. Only line ends
+ * between values stay. */
 void output_json(struct output *output, const char *text, size_t length);
 
-/* Writes an object in one line by output_json(), and frees it. Returns 0, or -ENOMEM, also if the
- * object is NULL. */
+/* Writes an object by output_json(), without spaces and line ends, and frees it. Returns 0, or
+ * -ENOMEM, also if the object is NULL. */
 MUST_CHECK int output_json_object(struct output *output, struct json_t *object);
 
 /* Writes the buffer. Returns 0, or the first failure since output_init(). */

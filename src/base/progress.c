@@ -15,7 +15,7 @@
 #define DRAW_INTERVAL_NS (SECOND_NS / 5)
 #define LINE_INTERVAL_NS (5 * SECOND_NS)
 
-/* Bytes that could be read in the time that opening a file takes, with its path. */
+/* The work of opening one file, as the number of bytes that could be read in that time. */
 #define FILE_BYTES 65536.0
 
 /* The time left is shown after LEFT_KNOWN_NS, or when LEFT_KNOWN_PART of the work is done. Earlier,
@@ -48,9 +48,9 @@ struct fields {
 	int gap;
 };
 
-/* Returns the amount of work: each file takes time, however small it is. Measured by bytes alone,
- * 130,000 small files of /usr, read from a disk for the first time, began with "24:02 left" and
- * took 10 seconds. */
+/* Returns the amount of work: each file takes time, however small it is. With bytes alone, 130,000
+ * small files of /usr, read from a disk for the first time, began with "24:02 left" and took 10
+ * seconds. */
 static double work_of(uint64_t files, uint64_t bytes)
 {
 	return (double)files * FILE_BYTES + (double)bytes;

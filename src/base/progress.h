@@ -5,11 +5,7 @@
  *
  *	comparing [=====>      ]  48% 1204/2510 files 90/187 MiB 24 MiB/s 0:04 left
  *
- * On a terminal the line is redrawn in place, and cleared at the end. If the line cannot be redrawn
- * and progress was requested, plain lines are written: one every five seconds and one at the end.
- *
- * A struct progress belongs to the thread that shows it; workers count elsewhere. Blocks only if a
- * write to stderr blocks.
+ * A struct progress is for one thread at a time. Blocks only if a write to stderr blocks.
  */
 #ifndef BASE_PROGRESS_H
 #define BASE_PROGRESS_H
@@ -18,18 +14,18 @@
 #include <stdint.h>
 
 enum progress_when {
-	PROGRESS_AUTO, /* if stderr is a terminal */
+	PROGRESS_AUTO, /* show progress if stderr is a terminal */
 	PROGRESS_ALWAYS,
 	PROGRESS_NEVER,
 };
 
 enum progress_style {
 	PROGRESS_NOTHING,
-	PROGRESS_BAR,
-	PROGRESS_LINES,
+	PROGRESS_BAR, /* one line, redrawn in place; for a terminal that can do that */
+	PROGRESS_LINES, /* messages of log.h, for other terminals and with PROGRESS_ALWAYS */
 };
 
-/* Amounts of work. A total of 0 is unknown. */
+/* Amounts of work. A total of 0 means that the total is unknown. */
 struct progress_counts {
 	uint64_t files_done;
 	uint64_t files_total;
@@ -41,14 +37,14 @@ struct progress {
 	enum progress_when when;
 	enum progress_style style;
 	const char *label;
-	bool drawn; /* the line is on the terminal */
+	bool drawn; /* the bar is on the terminal */
 	uint64_t start_ns; /* CLOCK_MONOTONIC */
-	uint64_t interval_ns;
-	uint64_t next_ns;
+	uint64_t interval_ns; /* between two updates: a fifth of a second, or 5 s for lines */
+	uint64_t next_ns; /* the earliest time of the next update */
 };
 
-/* Starts the progress of work, and decides whether anything is shown. Draws nothing yet, so that
- * short work shows no progress.
+/* Starts the progress of work, and chooses its style. Shows nothing until one interval has passed,
+ * so that short work shows no progress.
  *
  * label	borrowed until progress_end(); the activity, e.g. "comparing"
  */
@@ -57,23 +53,23 @@ void progress_start(struct progress *progress, enum progress_when when, const ch
 /* Returns whether progress is shown at all. */
 bool progress_is_shown(const struct progress *progress);
 
-/* Draws the line, at most five times a second, and not in the first fifth of a second. Draws
- * nothing while another program has the terminal, as for a background job of a shell. */
+/* Draws the bar or logs a line, if the interval has passed since the last update. Does not draw the
+ * bar while another program has the terminal, as for a background job of a shell. */
 void progress_update(struct progress *progress, const struct progress_counts *counts);
 
-/* Draws the line like progress_update(), for a caller that knows the time of CLOCK_MONOTONIC. */
+/* Updates like progress_update(), at a time of CLOCK_MONOTONIC that the caller gives. */
 void progress_update_at(struct progress *progress, const struct progress_counts *counts,
 			uint64_t now_ns);
 
-/* Ends the progress and clears its line. With PROGRESS_ALWAYS a plain line reports the end. */
+/* Ends the progress. Clears the bar. With PROGRESS_LINES and PROGRESS_ALWAYS, logs a last line. */
 void progress_end(struct progress *progress, const struct progress_counts *counts);
 
 /* Returns the part that is done, from 0 to 1, by files and bytes as far as their totals are known.
- * Negative if neither total is known. Pure. */
+ * Returns a negative number if neither total is known. Pure. */
 double progress_part(const struct progress_counts *counts);
 
 /* Estimates the time for the rest of the work at the rate so far. Returns false if it cannot be
- * estimated yet. Pure.
+ * estimated yet, or is 999 hours or more. Pure.
  *
  * elapsed_ns	since the start of the work
  */

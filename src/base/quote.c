@@ -10,7 +10,7 @@
 #define RING_SIZE 4
 #define QUOTED_SIZE 4352
 
-/* Marks the end of a truncated path; otherwise only the quote follows. */
+/* The end of a truncated path. */
 #define CUT_MARK "…'"
 
 /* Buffer size for the longest escape of a character, \U000e0001, including the NUL. */

@@ -10,14 +10,15 @@
 
 #include <stddef.h>
 
-/* Returns a path in single quotes. Control bytes, bytes that are not UTF-8, quotes and backslashes
- * become \n, \x1b, \', \\. Characters that are invisible, break the line or change the direction of
- * text become \u202e. A path over about 4,000 bytes is truncated and ends with "…".
+/* Returns a path in single quotes. Control bytes, bytes that are not UTF-8, single quotes and
+ * backslashes become escapes such as \n, \x1b, \' and \\. Characters that are invisible, break the
+ * line or change the direction of text become escapes such as \u202e. A path over about 4,000 bytes
+ * is truncated and ends with "…".
  *
  * path	borrowed
  *
- * The result belongs to the calling thread and is valid until its fourth next call, so that one
- * message can show four paths.
+ * The result belongs to the calling thread, and is valid until this thread quotes four more paths.
+ * So one message can show four paths.
  */
 const char *quote_path(const char *path);
 

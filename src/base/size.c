@@ -26,7 +26,7 @@ static uint64_t unit_factor(const char *unit)
 		base = 1000;
 	else if (unit[1] != '\0' && strcasecmp(unit + 1, "iB") != 0)
 		return 0;
-	/* not the macro, whose blocks would count as nesting */
+	/* the function: clang-tidy would count the blocks of the macro as nesting */
 	prefix = strchr(prefixes, (toupper)((unsigned char)unit[0]));
 	if (!prefix)
 		return 0;

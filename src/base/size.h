@@ -30,7 +30,7 @@ MUST_CHECK int size_parse(const char *text, uint64_t *bytes);
  */
 const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes);
 
-/* Adds two sizes. Returns 2^64 - 1 for a larger sum: sparse files reach that. */
+/* Adds two sizes. Returns 2^64 - 1 for a larger sum, which sparse files can reach. */
 static inline uint64_t size_add(uint64_t a, uint64_t b)
 {
 	uint64_t sum;

@@ -2,7 +2,7 @@
 #ifndef BASE_SPOOL_H
 #define BASE_SPOOL_H
 
-/* An unnamed file that buffers output before it is passed on. One thread at a time. */
+/* An unnamed file for data that is written out later. One thread at a time. */
 
 #include <stdio.h>
 

@@ -33,8 +33,8 @@ bool terminal_is_foreground(int fd)
 	pid_t foreground = tcgetpgrp(fd);
 
 	errno = saved;
-	/* tcgetpgrp() fails if this is not the terminal of the session of the process, as for a
-	 * daemon: then no shell shares it
+	/* tcgetpgrp() fails if fd is not the terminal of the session of this process, as for a
+	 * daemon
 	 */
 	return foreground < 0 || foreground == getpgrp();
 }

@@ -17,11 +17,12 @@
  * TERM is empty or not set. */
 bool terminal_redraws(void);
 
-/* Returns whether this process is in the foreground of the terminal fd, and can redraw its lines.
- * False for a background job of a shell. */
+/* Returns whether this process is in the foreground of the terminal fd, or fd is not the terminal
+ * of its session. Returns false for a background job of a shell. */
 bool terminal_is_foreground(int fd);
 
-/* Returns the columns of the terminal fd, or 0 if fd is no terminal. */
+/* Returns the columns of the terminal fd (TERMINAL_WIDTH_DEFAULT if it does not report them), or 0
+ * if fd is no terminal. */
 unsigned int terminal_width(int fd);
 
 #endif

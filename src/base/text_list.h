@@ -13,7 +13,7 @@ struct text_list {
 	size_t count, capacity;
 };
 
-/* Appends a copy of the first length bytes, which contain no NUL. Returns 0 or -ENOMEM. */
+/* Appends a copy of the first length bytes of text, which contain no NUL. Returns 0 or -ENOMEM. */
 MUST_CHECK int text_list_add(struct text_list *list, const char *text, size_t length);
 
 /* Returns the length of the first item of a comma-separated list. A comma after a backslash does

@@ -12,11 +12,11 @@
  *
  * call	returns 0 or a negative errno. It must only make system calls, because other threads
  *		possibly held locks at the fork.
- * fd	the only descriptor that the child keeps; -1: none. A child that blocks must keep no lock
- *	and no pipe open.
+ * fd	the only descriptor that the child keeps; -1: none. A child that does not end must not
+ *	keep the locks and pipes of this process.
  *
  * Returns the result of the function; -ETIMEDOUT after timeout_ms, with the child killed but not
- * waited for; or -errno. */
+ * waited for; -EIO if the child was killed otherwise; or another -errno. */
 MUST_CHECK int call_with_timeout(int (*call)(void *context), void *context, int fd,
 				 unsigned int timeout_ms);
 

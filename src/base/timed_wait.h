@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 
+/* Initializes a condition for timed_wait(). */
 static inline void timed_wait_init(pthread_cond_t *condition)
 {
 	pthread_condattr_t attributes;
@@ -30,7 +31,7 @@ static inline struct timespec timed_until(uint64_t until_ns)
 }
 
 /* Locks like pthread_mutex_lock(3), with a timeout. If the wall clock is set back meanwhile, the
- * wait takes longer. Returns false if the timeout expired. Does not use pthread_mutex_clocklock(3),
+ * timeout is longer. Returns false if the timeout expired. Does not use pthread_mutex_clocklock(3),
  * which ThreadSanitizer of GCC 12 does not know. */
 static inline bool timed_lock(pthread_mutex_t *lock, uint64_t nanoseconds)
 {

@@ -10,8 +10,8 @@
 
 /* Decodes the first character of available bytes (one or more).
  *
- * Returns its number of bytes, or 0 if the bytes do not begin with valid UTF-8. Overlong forms,
- * surrogates and codes above U+10FFFF are invalid (RFC 3629).
+ * Returns the number of bytes of the character, or 0 if the bytes do not begin with valid UTF-8.
+ * Overlong forms, surrogates and codes above U+10FFFF are invalid (RFC 3629).
  */
 size_t utf8_decode(const void *bytes, size_t available, uint32_t *code);
 

@@ -49,10 +49,10 @@ MUST_CHECK int xattrs_read(struct xattrs *xattrs, int fd);
 /* Reads only the ACLs, like xattrs_read(). */
 MUST_CHECK int xattrs_read_acls(struct xattrs *xattrs, int fd);
 
-/* Sets the attributes of the open file fd, and removes ACLs that it inherited from its folder.
+/* Sets the attributes of the open file fd. Removes ACLs that the file inherited from its folder.
  *
  * refused	incremented for each attribute that this user may not set, or that the file system
- *		does not support
+ *		cannot store
  *
  * Returns 0 or -errno. */
 MUST_CHECK int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused);
