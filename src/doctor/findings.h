@@ -2,8 +2,8 @@
 #ifndef DOCTOR_FINDINGS_H
 #define DOCTOR_FINDINGS_H
 
-/* The results of a check of the machine, in the order in which they were found. One thread.
- * findings_print() reports a lack of memory. */
+/* The results of twinfs doctor, in the order in which they were found. One thread. If memory is
+ * short, findings_print() returns the error. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,7 +23,7 @@ struct findings {
 	size_t notes, problems;
 	const char *about; /* subject of the findings that are added next; borrowed */
 	const char *path;
-	int error; /* the first -errno */
+	int error; /* -errno if examining failed, or findings were lost; else 0 */
 };
 
 void findings_deinit(struct findings *findings);
@@ -39,7 +39,8 @@ void findings_add(struct findings *findings, enum verdict verdict, const char *c
 /* Adds a remedy to the last finding. Each note and problem must have one. */
 void findings_remedy(struct findings *findings, const char *format, ...) PRINTF_LIKE(2, 3);
 
-/* Prints all findings, for people or as JSON. Returns 0 or -errno. */
+/* Prints all findings, for people or as JSON. Returns 0, or -errno, which can be
+ * findings->error. */
 MUST_CHECK int findings_print(const struct findings *findings, struct output *output, bool json);
 
 #endif

@@ -57,7 +57,7 @@ static void examine_fuse(struct doctor *doctor)
 	findings_add(&doctor->findings, VERDICT_OK, "libfuse", "%s", mount_library_version());
 }
 
-/* Returns true if /etc/fuse.conf has this word as a line. */
+/* Returns whether a line of /etc/fuse.conf begins with this word. */
 static bool fuse_conf_has(const char *word)
 {
 	AUTO_FCLOSE FILE *file = fopen("/etc/fuse.conf", "re");

@@ -18,7 +18,7 @@
 /* Limits up to which a source is counted. */
 static const struct census_limits limits = {.names = 2000000, .milliseconds = 2000};
 
-/* A note is given if more than one of this number of files belongs to another user. */
+/* A note reports owners if more than one file in this number belongs to another user. */
 #define FOREIGN_SHARE 20
 
 static void examine_filesystem(struct doctor *doctor, int fd)

@@ -8,8 +8,8 @@ enum mount_option_kind {
 	MOUNT_OPTION_FUSE, /* passed to FUSE by session_new() */
 	MOUNT_OPTION_IGNORED, /* generic words of fstab, and options without effect (ro, rw) */
 	MOUNT_OPTION_NONEMPTY, /* for mount_point_prepare() */
-	MOUNT_OPTION_PASSTHROUGH, /* for the session */
-	MOUNT_OPTION_TRUSTED_XATTRS, /* for the daemon */
+	MOUNT_OPTION_PASSTHROUGH, /* a setting of the daemon, as are the next four */
+	MOUNT_OPTION_TRUSTED_XATTRS,
 	MOUNT_OPTION_IO_URING,
 	MOUNT_OPTION_SHARED,
 	MOUNT_OPTION_AUTO_UNMOUNT,

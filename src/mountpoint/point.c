@@ -28,8 +28,8 @@
 /* Timeout for the answer to statvfs(2). A daemon that takes longer is stopped, but not dead. */
 #define ANSWER_TIMEOUT_MS 2000
 
-/* Finds the absolute path without symlinks. Also works for a dead mount, because the kernel knows
- * the path without asking the daemon. */
+/* Finds the absolute path without symlinks. The kernel knows the path of a mount point without a
+ * request to the daemon, so this works for a dead mount. */
 static int resolve(const char *given, int flags, char **absolute)
 {
 	AUTO_CLOSE int fd = open(given, O_PATH | O_CLOEXEC | flags);

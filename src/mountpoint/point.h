@@ -8,7 +8,7 @@
 
 #include "base/attributes.h"
 
-/* Outcomes that the caller must handle; failures are -errno, logged. */
+/* Outcomes of mount_point_prepare() and mount_point_clear(). */
 enum mount_point_outcome {
 	MOUNT_POINT_READY = 0,
 	MOUNT_POINT_SERVED = 1, /* a live view is mounted there (not logged) */
@@ -25,7 +25,7 @@ enum mount_point_state {
 	MOUNT_POINT_NO_FOLDER,
 	MOUNT_POINT_NOT_EMPTY,
 	MOUNT_POINT_NOT_YOURS, /* fusermount3 would refuse it, even if it is empty */
-	MOUNT_POINT_UNREACHABLE, /* see error */
+	MOUNT_POINT_UNREACHABLE, /* the cause is in error */
 };
 
 struct mount_point_judgement {
@@ -35,8 +35,9 @@ struct mount_point_judgement {
 	char *view; /* mount point of the view; for LIVE, DEAD and IN_VIEW */
 };
 
-/* Finds the state of a mount point, given as by the user. Changes nothing. Returns 0 or -errno. The
- * caller frees judgement in either case. */
+/* Finds the state of a mount point, given as the user wrote it. Waits for a view like
+ * mount_point_is_dead(). Changes and logs nothing. Returns 0 or -errno; the caller frees judgement
+ * in either case. */
 MUST_CHECK int mount_point_judge(const char *given, struct mount_point_judgement *judgement);
 void mount_point_judgement_free(struct mount_point_judgement *judgement); /* accepts {0} */
 
@@ -49,16 +50,17 @@ const char *mount_point_remedy(enum mount_point_state state);
  *
  * given	as the user wrote it
  * nonempty	accept a directory that is not empty
- * absolute	set to the absolute path without symlinks, also for MOUNT_POINT_SERVED; otherwise
- *		NULL. The caller frees it
+ * absolute	set to the absolute path without symlinks, which the caller frees; NULL for
+ *		MOUNT_POINT_UNFIT and failures
  *
- * Returns an outcome or -errno.
+ * Returns an outcome, or -errno, logged.
  */
 MUST_CHECK int mount_point_prepare(const char *given, bool nonempty, char **absolute);
 
-/* Detaches the mount of a killed daemon. Call it only when the next view can be mounted at once:
- * until then, programs get an error there, and do not see an empty folder. Returns 0,
- * MOUNT_POINT_UNFIT if the directory below cannot be mounted on, or -errno; failures are logged.
+/* Detaches the mount of a killed daemon, if one is mounted there. Call it only when the next view
+ * can be mounted at once: until then, programs get an error there, and do not see an empty folder.
+ * Returns 0, MOUNT_POINT_UNFIT if the mount cannot be detached or the directory below it is unfit,
+ * or -errno. Failures are logged.
  */
 MUST_CHECK int mount_point_clear(const char *absolute, bool nonempty);
 
@@ -67,7 +69,8 @@ MUST_CHECK int mount_point_clear(const char *absolute, bool nonempty);
 MUST_CHECK int mount_points_list(char ***points);
 void mount_points_free(char **points); /* accepts NULL */
 
-/* Finds the mount point of the view that contains a path, without a request to the view.
+/* Finds the mount point of the view that contains a path. The mount point itself is found without a
+ * request to the view.
  *
  * path		borrowed; can be relative
  * point	set to a string that the caller frees, or to NULL if the path is in no view

@@ -88,7 +88,8 @@ char *mount_program_find(void)
 	return search(getenv("PATH"));
 }
 
-/* Returns whether a program is set-user-ID root, or has file capabilities. */
+/* Returns whether a program is set-user-ID root or has file capabilities, and its file system does
+ * not ignore them (nosuid). */
 static bool has_rights(const char *program)
 {
 	struct stat status;

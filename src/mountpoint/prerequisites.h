@@ -33,9 +33,8 @@ const char *mount_obstacle_remedy(enum mount_obstacle obstacle);
 /* Returns whether this process can mount by itself, like root, without fusermount3. */
 bool mount_is_privileged(void);
 
-/* Returns the path of the fusermount3 that libfuse uses, which the caller frees, or NULL if there
- * is none.
- */
+/* Returns the path of the fusermount3 that libfuse uses, or NULL if none is found. The caller frees
+ * the path. */
 char *mount_program_find(void);
 
 #endif

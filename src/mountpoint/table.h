@@ -35,8 +35,9 @@ MUST_CHECK int mount_table_read_from(struct mount_table *table, const char *name
  * if the line is malformed, or -ENOMEM. */
 MUST_CHECK int mount_table_add_line(struct mount_table *table, char *line);
 
-/* Returns the mount that contains an absolute path without symlinks: the deepest mount, and of
- * several mounts on one mount point the last. NULL if none. Borrowed from the table. */
+/* Returns the mount that contains an absolute path without symlinks, or NULL. This is the mount
+ * with the longest mount point; of several mounts on one mount point, the last. Borrowed from the
+ * table. */
 const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path);
 
 /* Returns a mount of the view with this device number ("0:53"), or NULL. Borrowed. */

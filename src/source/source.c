@@ -236,8 +236,8 @@ static int load_sources(struct sources *sources)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Opens a source and examines its root directory. The file system must be identified by a
- * directory, because the UUID cannot be read from a file that cannot be opened. */
+/* Opens a source and gets the attributes of its root directory. With them, the catalog identifies
+ * the file system now: the UUID can be read from this directory, but not from every file. */
 static int open_source(struct catalog *catalog, struct source *source)
 {
 	struct attributes attributes;
@@ -299,8 +299,8 @@ static bool same_paths(const struct sources *sources, char *const *paths)
 	return i == sources->count && !paths[i];
 }
 
-/* Sets the folder of each source in the view. A single source has none. Of several sources, each
- * has its base name as folder, with ~2, ~3 ... if the name is repeated. */
+/* Sets the folder of each source in the view. A single source has none. Each of several sources has
+ * its base name as folder, with ~2, ~3 ... if the name is repeated. */
 static int name_trees(struct sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++) {
@@ -428,9 +428,8 @@ static int open_name(const struct sources *sources, struct catalog_reader *reade
 	return fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV || fd == -ENXIO ? -ESTALE : fd;
 }
 
-/* Opens a file if the function `same` accepts its current attributes and those of the index;
- * otherwise returns -ESTALE.
- */
+/* Opens a file. Returns -ESTALE if the function `same` does not accept its current attributes and
+ * those of the index. */
 static int open_same(const struct sources *sources, struct catalog_reader *reader,
 		     const struct file_record *file, int flags,
 		     bool (*same)(const struct attributes *, const struct attributes *))

@@ -2,8 +2,7 @@
 #ifndef SOURCE_SOURCE_H
 #define SOURCE_SOURCE_H
 
-/* The source trees of an index: their paths, their folders in the view, and opening their files by
- * descriptor.
+/* The source trees of an index: their paths and their folders in the view. Opens their files.
  *
  * A struct sources is made once after the catalog is opened and before threads start, then read by
  * any thread. Only the thread that checks the root directories sets `missing`.
@@ -19,11 +18,11 @@
 
 struct source {
 	char *path; /* absolute, without symlinks */
-	char *tree; /* its folder in uniques/; "" for a single source */
+	char *tree; /* folder of the source in uniques/; "" for a single source */
 	uint64_t root; /* id of the root directory */
-	/* Its root directory (O_PATH). While the source is followed, a recreated root directory can
-	 * replace the file behind the descriptor at any time. The number of the descriptor does not
-	 * change. */
+	/* The root directory (O_PATH); -1 if it could not be opened. While the source is followed,
+	 * a recreated root directory can replace the file behind the descriptor at any time. The
+	 * number of the descriptor does not change. */
 	int fd;
 	atomic_bool missing; /* the root directory is missing: nothing in the source is opened */
 };
@@ -42,18 +41,18 @@ struct sources {
  * given	borrowed, count of them
  * resolved	set to a NULL-terminated array that the caller frees with source_paths_free()
  *
- * Returns 0 or -errno, logged with the path; -ENOTDIR for a file.
+ * Returns 0 or -errno; -ENOTDIR for a file. A failure of a path is logged.
  */
 MUST_CHECK int source_paths_resolve(char *const *given, size_t count, char ***resolved);
 void source_paths_free(char **resolved);
 
 /* Opens the sources of the catalog.
  *
- * paths	resolved paths. A new index stores them; for an existing index they must be the
- *		stored ones, otherwise the result is -EXDEV, logged. NULL: the stored paths, which
- *		are possibly missing (fd -1)
+ * paths	resolved paths. A new index stores these paths. An existing index must have stored
+ *		the same paths, or the result is -EXDEV. NULL: opens the stored paths; a source that
+ *		cannot be opened gets fd -1
  *
- * Returns 0 or -errno. */
+ * Returns 0 or -errno. Logs each failure except a lack of memory. */
 MUST_CHECK int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
 			    bool cross_mounts);
 void sources_close(struct sources *sources);
@@ -85,13 +84,13 @@ MUST_CHECK int source_open_dir(const struct sources *sources, struct catalog_rea
 /* Opens a file of the index under one of its names, for reading (flags 0) or O_PATH. Never blocks
  * on a FIFO or device, see base/descriptor.h.
  *
- * Returns a descriptor, -ESTALE if the opened file is another inode, has another type, or has
- * another signature than in the index, or -errno. */
+ * Returns a descriptor, -ESTALE if the file at this name has another inode, type or signature than
+ * in the index, or another -errno. */
 MUST_CHECK int source_open_file(const struct sources *sources, struct catalog_reader *reader,
 				const struct file_record *file, int flags);
 
 /* Opens a file of the index as O_PATH, even if its content or times have changed. Returns a
- * descriptor, -ESTALE if it is another inode or has another type, or -errno. */
+ * descriptor, -ESTALE if the file at its name has another inode or type, or another -errno. */
 MUST_CHECK int source_open_inode(const struct sources *sources, struct catalog_reader *reader,
 				 const struct file_record *file);
 

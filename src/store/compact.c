@@ -4,7 +4,8 @@
 #include <errno.h>
 #include <unistd.h>
 
-/* Records per transaction. The pages of a transaction are in memory. */
+/* Records per transaction. The limit bounds memory, which has all changed pages of a
+ * transaction. */
 #define TRANSACTION_RECORDS 50000
 
 /* Extra bytes of the map. Records in ascending order fill pages completely, so the copy is not

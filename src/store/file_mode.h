@@ -2,9 +2,7 @@
 #ifndef STORE_FILE_MODE_H
 #define STORE_FILE_MODE_H
 
-/* Modes of the files of an index, which only their owner may access. Only catalog/ includes this.
- * Any thread.
- */
+/* Modes of the files of an index, which only their owner may access. Any thread. */
 
 #include <errno.h>
 #include <sys/stat.h>

@@ -14,8 +14,9 @@
 
 #define ID_TEXT_BYTES 32
 
-/* First ids if their file is missing although the index had ids: from the current second since
- * 2023-11-14, with 2^18 ids for each second. */
+/* If the file of ids is missing although the index had ids, the first id depends on the time: 2^18
+ * ids for each second since 2023-11-14. This id is above all used ids, as an index assigns fewer
+ * ids in a second. */
 #define LOST_IDS_EPOCH 1700000000
 #define LOST_IDS_SHIFT 18
 
@@ -27,7 +28,7 @@ int index_reserved_ids(int folder_fd, uint64_t *next)
 
 	if (index_file_read(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
 		number = strtoull(text, &end, 10);
-		/* a reservation can exceed the last id: then all ids are used */
+		/* a reservation can end above TWINFS_ID_MAX; no id is left after it */
 		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX) {
 			*next = number;
 			return 0;

@@ -21,7 +21,7 @@ struct key {
 	uint8_t data[KEY_BYTES_MAX];
 };
 
-/* A key or record in LMDB; borrowed from the map until the transaction ends. */
+/* A key or record in LMDB; borrowed from the map, see the rules in store/store.h. */
 struct span {
 	const uint8_t *data;
 	size_t length;
@@ -34,9 +34,10 @@ struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fo
 /* The hash takes HASH_BYTES, so that keys with the same hash are adjacent. */
 #define HASH_BYTES 16
 struct key key_hash(struct hash128 hash, uint32_t ordinal);
+/* These keys sort groups by reclaimable bytes, in descending order. */
 struct key key_rank(uint64_t reclaimable, uint64_t group);
 
-/* Each function decodes a key of a number of fields. Returns false if the key has another form. */
+/* Decode keys. Return false if the key has more, fewer or other fields. */
 MUST_CHECK bool key_get_pair(struct span key, uint64_t *first, uint64_t *second);
 MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *second, uint64_t *third);
 MUST_CHECK bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *third,

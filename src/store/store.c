@@ -38,7 +38,7 @@ int store_error(int mdb_code)
 	case MDB_INVALID:
 	case MDB_CURSOR_FULL:
 	case MDB_PAGE_FULL:
-	case MDB_BAD_TXN: /* an earlier operation found such a page */
+	case MDB_BAD_TXN: /* an earlier operation found a damaged page */
 		return -EUCLEAN;
 	case MDB_TXN_FULL:
 		return -E2BIG;
@@ -66,7 +66,7 @@ int store_result(struct store *store, int mdb_code)
 
 /* ---- changes by other processes ------------------------------------------------------- */
 
-/* Returns the ctime of the data file, which every write sets. Zero if it cannot be read. */
+/* Returns the ctime of the data file, which every write sets, or zero if it cannot be read. */
 static struct timespec last_change(struct store *store)
 {
 	struct stat st;
@@ -83,8 +83,8 @@ void store_note_change(struct store *store)
 		store->changed = last_change(store);
 }
 
-/* Marks the store as untrusted if another process changed the data file. Such a change has possibly
- * damaged pages that were not read yet, and the seal must not cover it. */
+/* Marks the store as untrusted if another process changed the data file. The change has possibly
+ * damaged pages that were not read yet, so the index must not be sealed. */
 static void check_foreign_changes(struct store *store)
 {
 	struct timespec now = last_change(store);
@@ -125,7 +125,7 @@ int store_open_private(MDB_env *env, const char *path, unsigned int flags)
 	return r;
 }
 
-/* Called by LMDB before it ends the process. */
+/* LMDB calls this function before it ends the process. */
 static void on_assertion(MDB_env *env, const char *text)
 {
 	(void)env;
@@ -313,9 +313,8 @@ static int adopt_map_size(struct store *store)
 	return r;
 }
 
-/* Reopens a failed environment under the write lock. The writer that failed also tries to reopen
- * it.
- */
+/* Reopens a failed environment under the write lock, because the writer that failed tries to reopen
+ * the environment, too. */
 static int reopen_failed_for_reader(struct store *store)
 {
 	int r;

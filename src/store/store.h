@@ -23,18 +23,19 @@
 
 struct store {
 	char *folder;
-	MDB_env *env; /* NULL: it failed and could not be reopened yet */
+	MDB_env *env; /* NULL: the environment failed and could not be reopened yet */
 	MDB_dbi tables[TABLE_COUNT];
 	pthread_rwlock_t
 		map_lock; /* shared while a snapshot is open, exclusive to change the map */
 	pthread_mutex_t idle_lock;
 	struct catalog_reader *idle; /* unused readers, for the next snapshots */
 	pthread_mutex_t write_lock;
-	uint64_t map_bytes;
+	uint64_t map_bytes; /* size of the map */
 	bool read_only;
 	atomic_bool damaged; /* a damaged record was read */
-	atomic_bool is_untrusted; /* data file possibly corrupt, or changed by another process */
-	struct timespec changed; /* ctime of the data file after the last write of this process */
+	atomic_bool
+		is_untrusted; /* the data file is possibly corrupt: check it at the next start */
+	struct timespec changed; /* ctime of the data file after the last change by this process */
 };
 
 /* A snapshot, or the reading side of the only write transaction. */
@@ -47,8 +48,9 @@ struct catalog_reader {
 	struct catalog_reader *next;
 };
 
-/* Converts a code of LMDB to 0 or -errno: -ENOENT not found, -EUCLEAN damaged, -EXFULL map full,
- * -EAGAIN too many readers. */
+/* Converts a code of LMDB to 0 or -errno: -ENOENT not found, -EEXIST key exists, -EUCLEAN damaged,
+ * -EXFULL map full, -E2BIG transaction too large, -EAGAIN too many readers, -EIO unknown,
+ * logged. */
 MUST_CHECK int store_error(int mdb_code);
 
 /* Converts a code of an operation on this store, like store_error(). Marks the store as untrusted
@@ -58,21 +60,25 @@ MUST_CHECK int store_result(struct store *store, int mdb_code);
 /* Marks the store as untrusted and logs this once. Any thread. */
 void store_mark_untrusted(struct store *store);
 
-/* Opens the environment in folder and its tables. Creates missing tables unless read_only. The
- * caller may call store_close() after a failure. */
+/* Opens the environment in folder and its tables. Creates missing tables unless read_only. Returns
+ * 0 or -errno; the caller must call store_close() in either case.
+ *
+ * map_bytes	initial size of the map; 0: the default */
 MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_bytes,
 			  bool read_only);
-/* Opens only the table that has the format of the index, which can have any format and lack the
- * other tables. */
+/* Opens only TABLE_META, for reading, like store_open(). The index can have any format, and lack
+ * the other tables. */
 MUST_CHECK int store_open_meta(struct store *store, const char *folder);
 void store_close(struct store *store);
 
-/* Calls mdb_env_open() so that new files are accessible only to their owner, whatever the umask.
- * Returns the code of LMDB.
+/* Calls mdb_env_open() so that new files are accessible only to their owner. Changes the umask of
+ * the process during the call. Returns the code of LMDB.
  */
 MUST_CHECK int store_open_private(MDB_env *env, const char *path, unsigned int flags);
 
+/* Begins a snapshot of the last commit. Reopens a failed environment. Returns 0 or -errno. */
 MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
+/* Ends a snapshot; accepts NULL. */
 void store_read_end(struct catalog_reader *reader);
 
 /* store_write_begin() begins the only write transaction; the caller must have the write lock.
@@ -84,29 +90,33 @@ MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
 void store_write_abort(struct store *store, MDB_txn *txn);
 
 /* Records the ctime of the data file. If the ctime differs at the next write or at the close,
- * another process changed the file, and the store becomes untrusted. The writer must call this
- * after each of its own changes. */
+ * another process changed the file, and the store becomes untrusted. Each own change of the file,
+ * including chmod(2), must be followed by a call. */
 void store_note_change(struct store *store);
 
-/* Doubles the map after -EXFULL. Waits for all snapshots of this process to end. */
+/* Doubles the map after -EXFULL. Waits for all snapshots of this process to end. Returns 0 or
+ * -errno. */
 MUST_CHECK int store_grow(struct store *store);
 
-/* Finds a record, checks it and sets *fields. Returns 0, -ENOENT, or -EUCLEAN, which is logged. */
+/* Finds a record, checks it and sets *fields. Returns 0, -ENOENT, -EUCLEAN, or another -errno. The
+ * first -EUCLEAN of a store is logged. */
 MUST_CHECK int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 			 struct span *fields);
 
-/* The same for a record that is one number. */
+/* Gets a record that is one number, like store_get(). */
 MUST_CHECK int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
 				uint64_t *number);
 
-/* Gets the cursor of a table in the transaction of the reader. The reader owns it. */
+/* Gets the cursor of a table in the transaction of the reader. The reader owns the cursor. Returns
+ * 0 or -errno. */
 MUST_CHECK int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor);
 
-/* Checks a record at a cursor and sets *fields. Returns 0, or -EUCLEAN, which is logged. */
+/* Checks a record at a cursor and sets *fields. Returns 0 or -EUCLEAN. The first damaged record of
+ * a store is logged. */
 MUST_CHECK int store_check(struct store *store, enum table table, const MDB_val *key,
 			   const MDB_val *value, struct span *fields);
 
-/* Returns the key for LMDB. LMDB does not write to it, although its type is not const. */
+/* Returns the key for LMDB, which does not write to the key, although mv_data is not const. */
 static inline MDB_val store_key(const struct key *key)
 {
 	return (MDB_val){.mv_size = key->length, .mv_data = (void *)(uintptr_t)key->data};

@@ -25,7 +25,7 @@ enum table {
 	TABLE_COUNT,
 };
 
-/* The name of a table in LMDB. */
+/* Returns the name of a table in LMDB. */
 const char *table_name(enum table table);
 
 #endif

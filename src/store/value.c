@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 
-/* Version of each record, in its first byte. A record of another version is damaged, because the
- * format of the whole index (include/twinfs/format.h) is checked first. */
+/* The first byte of every record. A record with another first byte is damaged: an index of another
+ * format (include/twinfs/format.h) is not read. */
 #define RECORD_VERSION 1
 #define CHECKSUM_BYTES 4
 
@@ -79,7 +79,6 @@ bool span_get32(struct span *fields, uint32_t *number)
 	return true;
 }
 
-/* Writes 8 bytes, most significant first: a hash is shorter in this form than as a varint. */
 void value_put_fixed(struct value *value, uint64_t number)
 {
 	for (int shift = 56; shift >= 0; shift -= 8)

@@ -42,13 +42,14 @@ void value_seal(struct value *value, enum table table, const struct key *key);
 MUST_CHECK bool value_open(struct span stored, enum table table, struct span key,
 			   struct span *fields);
 
-/* Each function removes the first number from the fields. Returns false if the record is
- * damaged. */
+/* Remove the first number from the fields. Return false if the fields do not begin with such a
+ * number. */
 MUST_CHECK bool span_get(struct span *fields, uint64_t *number);
 MUST_CHECK bool span_get32(struct span *fields, uint32_t *number);
 MUST_CHECK bool span_get_fixed(struct span *fields, uint64_t *number);
 
-/* Values with one field, or with none. */
+/* Records with one field, or with none. decode_number() returns false if the record is not one
+ * number. */
 struct value encode_number(uint64_t number);
 struct value encode_text(const char *text, size_t length); /* at most 256 bytes */
 struct value encode_nothing(void);

@@ -10,16 +10,17 @@
 #include "store/value.h"
 
 struct store_writer {
-	struct catalog_reader reader; /* reads also the records of this transaction */
-	/* The last key of each table, or a greater one. Keys that are greater are appended, which
-	 * fills pages completely and is several times faster than a search. */
+	struct catalog_reader reader; /* in the write transaction: also reads what it wrote */
+	/* The last key of each table, or a greater key. A record with a still greater key is
+	 * appended, which fills pages completely and is several times faster than a search. */
 	struct key last[TABLE_COUNT];
 	bool last_known[TABLE_COUNT];
 	bool changed; /* whether a record was written or deleted */
 };
 
-/* Each function seals a value and writes the record. If the key exists, store_add() returns -EEXIST
- * and sets *fields, unless NULL, to the fields of the existing record. */
+/* Each function seals a value and writes the record. If the key exists, store_put() replaces its
+ * record. store_add() returns -EEXIST and sets *fields, unless NULL, to the fields of the existing
+ * record. Return 0 or -errno. */
 MUST_CHECK int store_put(struct store_writer *w, enum table table, const struct key *key,
 			 struct value value);
 MUST_CHECK int store_add(struct store_writer *w, enum table table, const struct key *key,
