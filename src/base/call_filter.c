@@ -6,6 +6,7 @@
 #include <linux/fiemap.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/msdos_fs.h>
 #include <linux/seccomp.h>
 #include <sched.h>
 #include <stddef.h>
@@ -164,6 +165,7 @@ static const uint32_t requests[] = {
 	(uint32_t)FIONREAD,
 	(uint32_t)FS_IOC_FIEMAP,
 	(uint32_t)IOCTL_GET_FS_UUID,
+	(uint32_t)FAT_IOCTL_GET_VOLUME_ID,
 	(uint32_t)FS_IOC_GETFLAGS,
 	(uint32_t)FS_IOC_GETVERSION,
 	(uint32_t)FS_IOC_FSGETXATTR,

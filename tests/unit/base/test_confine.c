@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <linux/fs.h>
+#include <linux/msdos_fs.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -166,6 +167,25 @@ static int change_attributes(const char *folder)
 	CHECK(ioctl(file, FS_IOC_GETFLAGS, &flags) == 0 || !refused(-1));
 	CHECK(can_open("theirs/file", O_WRONLY));
 	return AS_EXPECTED;
+}
+
+static int identify_filesystem(const char *folder)
+{
+	uint32_t volume;
+	int file;
+
+	make_tree(folder);
+	file = open("mine/file", O_RDONLY | O_CLOEXEC);
+	CHECK(file >= 0);
+	begin(confine_calls(0));
+	/* the file system of the test has no volume id */
+	CHECK(ioctl(file, FAT_IOCTL_GET_VOLUME_ID, &volume) == 0 || !refused(-1));
+	return AS_EXPECTED;
+}
+
+static void test_volume_id_of_fat_can_be_read(void **state)
+{
+	expect(identify_filesystem, state);
 }
 
 static void test_attributes_are_not_changed(void **state)
@@ -335,6 +355,7 @@ int main(void)
 		TEST_IN_FOLDER(test_writing_in_the_folder_is_allowed),
 		TEST_IN_FOLDER(test_programs_are_refused),
 		TEST_IN_FOLDER(test_attributes_are_not_changed),
+		TEST_IN_FOLDER(test_volume_id_of_fat_can_be_read),
 		TEST_IN_FOLDER(test_signals_and_abstract_sockets_outside_are_refused),
 		TEST_IN_FOLDER(test_special_files_in_the_folder_are_refused),
 		TEST_IN_FOLDER(test_threads_can_start_but_no_process_and_no_new_code),
