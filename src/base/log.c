@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/descriptor.h"
 #include "base/terminal.h"
 
 /* Buffer size of a line: two quoted paths of maximum length. */
@@ -60,21 +61,6 @@ static void find_journal(void)
 	journal = strcmp(stream, found) == 0;
 }
 
-/* Writes the whole line. A failure is ignored: it cannot be reported anywhere. */
-static void write_line(const char *line, size_t length)
-{
-	while (length > 0) {
-		ssize_t written = write(STDERR_FILENO, line, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return;
-		line += written;
-		length -= written;
-	}
-}
-
 /* Makes text a line: replaces control bytes, marks a truncated text, and appends a newline.
  *
  * length of the whole text, which can exceed size
@@ -116,7 +102,9 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 			  levels[level].word, message);
 	if (length < 0)
 		return;
-	write_line(line, start + finish_line(line + start, (size_t)length, sizeof(line) - start));
+	length = (int)finish_line(line + start, (size_t)length, sizeof(line) - start);
+	if (write_fully(STDERR_FILENO, line, start + (size_t)length) < 0)
+		return; /* the failure cannot be reported anywhere */
 }
 
 void log_mark_reported(void)
