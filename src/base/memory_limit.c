@@ -4,11 +4,11 @@
 #include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/numbers.h"
 
 /* Locations of a memory limit: the controllers as in /proc/self/cgroup, the folder of that
  * hierarchy, and the file in the folder of a control group (cgroups(7)). */
@@ -18,20 +18,6 @@ static const struct location {
 	{"", "", "memory.max"}, /* version 2 */
 	{"memory", "/memory", "memory.limit_in_bytes"}, /* version 1 */
 };
-
-/* Reads a limit. Without a limit the file has "max", or a number near the maximum. */
-static uint64_t read_limit(const char *path)
-{
-	AUTO_FCLOSE FILE *file = fopen(path, "re");
-	char text[32] = "";
-	char *end = text;
-	uint64_t limit;
-
-	if (!file || !fgets(text, sizeof(text), file))
-		return UINT64_MAX;
-	limit = strtoull(text, &end, 10);
-	return end > text ? limit : UINT64_MAX;
-}
 
 /* Returns the lowest limit of the control group and its ancestors. In a container, the path of the
  * group possibly exists only outside; the group of the container is then the uppermost visible
@@ -47,7 +33,8 @@ static uint64_t limit_of_group(const char *root, const struct location *location
 			length--;
 		if (snprintf(path, sizeof(path), "%s%s%.*s/%s", root, location->hierarchy,
 			     (int)length, group, location->file) < (int)sizeof(path)) {
-			limit = read_limit(path);
+			/* without a limit, the file has "max" or a number near the maximum */
+			limit = number_read_file(path);
 			least = limit < least ? limit : least;
 		}
 		if (length == 0)
@@ -73,7 +60,7 @@ uint64_t memory_limit_of_groups(const char *groups, const char *root)
 		if (!group)
 			continue;
 		*group++ = '\0';
-		for (size_t i = 0; i < sizeof(locations) / sizeof(*locations); i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(locations); i++) {
 			if (strcmp(controllers + 1, locations[i].controllers) != 0)
 				continue;
 			limit = limit_of_group(root, &locations[i], group);

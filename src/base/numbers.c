@@ -21,11 +21,10 @@ int number_read(const char *digits, size_t count, uint64_t *number)
 uint64_t number_read_file(const char *path)
 {
 	AUTO_FCLOSE FILE *file = fopen(path, "re");
-	char text[32] = "";
+	char text[32] = "", *end = text;
+	uint64_t number = file && fgets(text, sizeof(text), file) ? strtoull(text, &end, 10) : 0;
 
-	if (!file || !fgets(text, sizeof(text), file))
-		return UINT64_MAX;
-	return strtoull(text, NULL, 10);
+	return end > text ? number : UINT64_MAX;
 }
 
 int numbers_by_value(const void *a, const void *b)

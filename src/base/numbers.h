@@ -12,9 +12,8 @@
 /* Parses count decimal digits. Returns 0, or -ERANGE without setting *number. */
 MUST_CHECK int number_read(const char *digits, size_t count, uint64_t *number);
 
-/* Returns the decimal number at the beginning of a file of proc(5), or UINT64_MAX if it cannot be
- * read.
- */
+/* Returns the decimal number at the beginning of a file of proc(5) or cgroups(7), or UINT64_MAX if
+ * the file cannot be read or has other text, such as "max". */
 uint64_t number_read_file(const char *path);
 
 /* Compares two numbers. Returns a value below, equal to or above 0. */
