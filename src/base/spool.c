@@ -22,14 +22,9 @@ static int make_and_unlink(const char *folder)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	int fd;
-	int r;
 
-	r = bytes_format(&path, "%s/twinfs-XXXXXX", folder);
-	if (r < 0)
-		return r;
-	r = bytes_append(&path, "", 1);
-	if (r < 0)
-		return r;
+	if (bytes_format(&path, "%s/twinfs-XXXXXX", folder) < 0 || !bytes_text(&path))
+		return -ENOMEM;
 	fd = mkostemp((char *)path.data, O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
