@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
+
 void bytes_free(struct bytes *bytes)
 {
 	free(bytes->data);
@@ -16,21 +18,11 @@ void bytes_free(struct bytes *bytes)
 
 int bytes_reserve(struct bytes *bytes, size_t extra_bytes)
 {
-	size_t needed, capacity = bytes->capacity ? bytes->capacity : 64;
-	uint8_t *data;
+	size_t needed;
 
-	if (__builtin_add_overflow(bytes->length, extra_bytes, &needed) || needed > SIZE_MAX / 2)
+	if (__builtin_add_overflow(bytes->length, extra_bytes, &needed))
 		return -ENOMEM;
-	if (needed <= bytes->capacity)
-		return 0;
-	while (capacity < needed)
-		capacity *= 2;
-	data = realloc(bytes->data, capacity);
-	if (!data)
-		return -ENOMEM;
-	bytes->data = data;
-	bytes->capacity = capacity;
-	return 0;
+	return array_reserve(&bytes->data, &bytes->capacity, needed, 1);
 }
 
 int bytes_append(struct bytes *bytes, const void *data, size_t length)
@@ -57,7 +49,7 @@ int bytes_format_list(struct bytes *bytes, const char *format, va_list args)
 
 	va_copy(again, args);
 	length = vsnprintf(NULL, 0, format, args);
-	r = length < 0 ? -EINVAL : bytes_reserve(bytes, (size_t)length + 1);
+	r = length < 0 ? -ENOMEM : bytes_reserve(bytes, (size_t)length + 1);
 	if (r == 0) {
 		(void)vsnprintf((char *)bytes->data + bytes->length, (size_t)length + 1, format,
 				again);
