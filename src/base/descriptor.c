@@ -53,15 +53,10 @@ static bool same_mount(int a, int b)
 
 bool can_rename_between(int a, int b)
 {
-	struct statx one, other;
+	struct stat one, other;
 
-	if (statx(a, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &one) < 0 ||
-	    statx(b, "", AT_EMPTY_PATH | AT_NO_AUTOMOUNT, STATX_MNT_ID, &other) < 0)
-		return false;
-	if (one.stx_dev_major != other.stx_dev_major || one.stx_dev_minor != other.stx_dev_minor)
-		return false;
-	return !(one.stx_mask & other.stx_mask & STATX_MNT_ID) ||
-	       one.stx_mnt_id == other.stx_mnt_id;
+	return fstat(a, &one) == 0 && fstat(b, &other) == 0 && one.st_dev == other.st_dev &&
+	       same_mount(a, b);
 }
 
 static bool is_symlink(int directory, const char *name)
@@ -74,7 +69,7 @@ static bool is_symlink(int directory, const char *name)
 /* Opens one component without openat2. */
 static int open_component(int directory, const char *name, int flags, bool cross_mounts)
 {
-	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC), r = -EXDEV;
+	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC);
 
 	if (fd < 0 && errno == ENOTDIR && is_symlink(directory, name))
 		return -ELOOP; /* like openat2 */
@@ -83,20 +78,16 @@ static int open_component(int directory, const char *name, int flags, bool cross
 	if (cross_mounts || same_mount(directory, fd))
 		return fd;
 	close(fd);
-	return r;
+	return -EXDEV;
 }
 
 /* Returns the slash at which to split a path that must be opened in several calls, or NULL if one
  * call suffices. With openat2, a path is split before PATH_MAX; without, after each component. */
 static const char *next_split(const char *path, bool by_component)
 {
-	const char *split = NULL;
-
 	if (by_component)
 		return strchr(path, '/');
-	if (strnlen(path, PATH_MAX) == PATH_MAX)
-		split = memrchr(path, '/', PATH_MAX - 1);
-	return split;
+	return strnlen(path, PATH_MAX) == PATH_MAX ? memrchr(path, '/', PATH_MAX - 1) : NULL;
 }
 
 static int open_piece(int directory, const char *path, int flags, bool cross_mounts,
