@@ -7,6 +7,11 @@
 /* Lowest value that a raised limit gets. */
 #define RAISED_MIN 65536
 
+static struct inotify_limit read_limit(const char *file, const char *setting)
+{
+	return (struct inotify_limit){number_read_file(file), setting};
+}
+
 static struct inotify_limit lower(struct inotify_limit a, struct inotify_limit b)
 {
 	return b.max < a.max ? b : a;
@@ -14,29 +19,22 @@ static struct inotify_limit lower(struct inotify_limit a, struct inotify_limit b
 
 struct inotify_limit inotify_watches_max(void)
 {
-	const struct inotify_limit all = {number_read_file("/proc/sys/fs/inotify/max_user_watches"),
-					  "fs.inotify.max_user_watches"};
-	const struct inotify_limit here = {number_read_file("/proc/sys/user/max_inotify_watches"),
-					   "user.max_inotify_watches"};
-
-	return lower(all, here);
+	return lower(read_limit("/proc/sys/fs/inotify/max_user_watches",
+				"fs.inotify.max_user_watches"),
+		     read_limit("/proc/sys/user/max_inotify_watches", "user.max_inotify_watches"));
 }
 
 struct inotify_limit inotify_instances_max(void)
 {
-	const struct inotify_limit all = {number_read_file(
-						  "/proc/sys/fs/inotify/max_user_instances"),
-					  "fs.inotify.max_user_instances"};
-	const struct inotify_limit here = {number_read_file("/proc/sys/user/max_inotify_instances"),
-					   "user.max_inotify_instances"};
-
-	return lower(all, here);
+	return lower(read_limit("/proc/sys/fs/inotify/max_user_instances",
+				"fs.inotify.max_user_instances"),
+		     read_limit("/proc/sys/user/max_inotify_instances",
+				"user.max_inotify_instances"));
 }
 
 struct inotify_limit inotify_events_max(void)
 {
-	return (struct inotify_limit){number_read_file("/proc/sys/fs/inotify/max_queued_events"),
-				      "fs.inotify.max_queued_events"};
+	return read_limit("/proc/sys/fs/inotify/max_queued_events", "fs.inotify.max_queued_events");
 }
 
 /* ---- use ----------------------------------------------------------------------------- */
