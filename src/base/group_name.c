@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/numbers.h"
+
 void group_name_make(char name[static GROUP_NAME_SIZE], struct hash128 hash, uint32_t ordinal)
 {
 	hash128_format(hash, name);
@@ -15,19 +17,20 @@ void group_name_make(char name[static GROUP_NAME_SIZE], struct hash128 hash, uin
 
 bool group_name_parse(const char *name, struct hash128 *hash, uint32_t *ordinal)
 {
-	uint64_t number = 0;
-	const char *at;
+	const char *at = name + HASH128_DIGITS;
+	uint64_t number;
+	size_t digits;
 
-	if (strnlen(name, HASH128_DIGITS) < HASH128_DIGITS || !hash128_parse(name, hash))
+	if (!hash128_parse(name, hash))
 		return false;
 	*ordinal = 1;
-	at = name + HASH128_DIGITS;
 	if (*at == '\0')
 		return true;
 	if (*at++ != '~' || *at == '0')
 		return false;
-	for (; *at >= '0' && *at <= '9' && number <= UINT32_MAX; at++)
-		number = number * 10 + (uint64_t)(*at - '0');
+	digits = strspn(at, "0123456789");
+	if (at[digits] != '\0' || number_read(at, digits, &number) < 0)
+		return false;
 	*ordinal = (uint32_t)number;
-	return *at == '\0' && number >= 2 && number <= UINT32_MAX;
+	return number >= 2 && number <= UINT32_MAX;
 }
