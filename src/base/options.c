@@ -47,12 +47,6 @@ struct parser {
 	char letters[2 * OPTIONS_MAX + 2];
 };
 
-/* The spelling of an option, for messages: "--size", "-s" or "-o size". */
-struct spelling {
-	const char *dashes;
-	const char *name;
-};
-
 /* Returns a list of a table by its number, or NULL after the last list, which has --help. */
 static const struct option_spec *option_list(const struct option_table *table, size_t number)
 {
@@ -178,8 +172,9 @@ static const char *expected(const struct option_spec *spec, char *text, size_t s
 	return text;
 }
 
+/* Applies an option. dashes: "--" or "-o ", for messages. */
 static int apply(const struct option_table *table, const struct option_spec *spec,
-		 const struct spelling *spelling, const char *value, void *settings)
+		 const char *dashes, const char *value, void *settings)
 {
 	char words[MESSAGE_SIZE];
 	int r;
@@ -190,15 +185,13 @@ static int apply(const struct option_table *table, const struct option_spec *spe
 	}
 	r = table->apply(settings, spec->id, value);
 	if (r == -EINVAL && value)
-		options_complain(table, "option '%s%s' needs %s, not %s", spelling->dashes,
-				 spelling->name, expected(spec, words, sizeof(words)),
-				 quote_path(value));
+		options_complain(table, "option '%s%s' needs %s, not %s", dashes, spec->name,
+				 expected(spec, words, sizeof(words)), quote_path(value));
 	else if (r < 0 && value)
-		options_complain(table, "option '%s%s' with %s: %s", spelling->dashes,
-				 spelling->name, quote_path(value), error_text(r));
+		options_complain(table, "option '%s%s' with %s: %s", dashes, spec->name,
+				 quote_path(value), error_text(r));
 	else if (r < 0)
-		options_complain(table, "option '%s%s': %s", spelling->dashes, spelling->name,
-				 error_text(r));
+		options_complain(table, "option '%s%s': %s", dashes, spec->name, error_text(r));
 	return r;
 }
 
@@ -226,7 +219,7 @@ int options_parse(const struct option_table *table, int argc, char *argv[], void
 		}
 		spec = find_by_value(&parser, result);
 		assert(spec);
-		r = apply(table, spec, &(struct spelling){"--", spec->name}, optarg, settings);
+		r = apply(table, spec, "--", optarg, settings);
 		if (r != 0)
 			return r;
 	}
@@ -250,7 +243,7 @@ int options_apply_item(const struct option_table *table, const char *item, void 
 		options_complain(table, "option '-o %s' takes no value", spec->name);
 		return -EINVAL;
 	}
-	return apply(table, spec, &(struct spelling){"-o ", spec->name}, value, settings);
+	return apply(table, spec, "-o ", value, settings);
 }
 
 void options_complain(const struct option_table *table, const char *format, ...)
