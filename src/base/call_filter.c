@@ -118,7 +118,15 @@ static const uint32_t allowed[] = {
 
 /* Calls that requests over io_uring need in addition. */
 static const uint32_t allowed_for_rings[] = {
-	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_set_mempolicy, SYS_mbind,
+	SYS_io_uring_setup,
+	SYS_io_uring_enter,
+	SYS_io_uring_register,
+	SYS_set_mempolicy,
+	SYS_mbind,
+	/* with executable memory, for a library that is loaded later */
+	SYS_mmap,
+	SYS_mprotect,
+	SYS_pkey_mprotect,
 };
 
 /* The calls of confine_to_computing(): those that a library for decoding images needs. */
@@ -181,19 +189,13 @@ static const uint32_t commands[] = {
 	F_SETLEASE, F_GETLEASE,      F_GETPIPE_SZ, F_SETPIPE_SZ, F_ADD_SEALS, F_GET_SEALS,
 };
 
-/* Allowed operations of prctl(2): those that affect only the calling process. */
-static const uint32_t
-	operations
-		[] =
-			{
-				PR_SET_NAME,         PR_GET_NAME,
-				PR_SET_VMA, /* malloc of glibc 2.41 names its memory */
-				PR_SET_PDEATHSIG,    PR_GET_DUMPABLE,
-				PR_SET_DUMPABLE,     PR_GET_KEEPCAPS,
-				PR_SET_KEEPCAPS,     PR_GET_SECUREBITS,
-				PR_CAPBSET_READ,     PR_CAPBSET_DROP,
-				PR_GET_NO_NEW_PRIVS, PR_SET_NO_NEW_PRIVS,
-				PR_GET_SECCOMP,
+/* Allowed operations of prctl(2): those that affect only the calling process. PR_SET_VMA: malloc of
+ * glibc 2.41 names its memory. */
+static const uint32_t operations[] = {
+	PR_SET_NAME,         PR_GET_NAME,     PR_SET_VMA,      PR_SET_PDEATHSIG,
+	PR_GET_DUMPABLE,     PR_SET_DUMPABLE, PR_GET_KEEPCAPS, PR_SET_KEEPCAPS,
+	PR_GET_SECUREBITS,   PR_CAPBSET_READ, PR_CAPBSET_DROP, PR_GET_NO_NEW_PRIVS,
+	PR_SET_NO_NEW_PRIVS, PR_GET_SECCOMP,
 };
 
 /* Flags of clone(2) that make namespaces. CLONE_NEWTIME is missing, because clone(2) uses its bit
@@ -345,15 +347,13 @@ static void allow_if_among(struct filter *filter, uint32_t call, unsigned int ar
 	end_rule(filter, begin);
 }
 
-/* Allows the call, but executable memory only if with_code is set. A program maps its code before
- * the filter is set; later only a loaded library needs executable memory. */
-static void allow_without_code(struct filter *filter, uint32_t call, bool with_code)
+/* Allows the call, but not for executable memory. */
+static void allow_without_code(struct filter *filter, uint32_t call)
 {
 	unsigned short begin = begin_rule(filter, call);
 
 	load_argument(filter, 2);
-	if (!with_code)
-		require_none_of(filter, PROT_EXEC);
+	require_none_of(filter, PROT_EXEC);
 	add_permission(filter);
 	end_rule(filter, begin);
 }
@@ -418,9 +418,9 @@ static void add_rules(struct filter *filter, bool with_rings)
 
 	allow_if_among(filter, SYS_ioctl, 1, VALUES(requests));
 	allow_if_among(filter, SYS_fcntl, 1, VALUES(commands));
-	allow_without_code(filter, SYS_mmap, with_rings);
-	allow_without_code(filter, SYS_mprotect, with_rings);
-	allow_without_code(filter, SYS_pkey_mprotect, with_rings);
+	allow_without_code(filter, SYS_mmap);
+	allow_without_code(filter, SYS_mprotect);
+	allow_without_code(filter, SYS_pkey_mprotect);
 	allow_send_without_address(filter);
 	allow_threads(filter);
 	allow_if_equal(filter, SYS_tgkill, self);
