@@ -30,6 +30,12 @@ int readable_path_append(struct bytes *text, const char *path, size_t length, bo
 	return 0;
 }
 
+/* Returns the key of the exact bytes, or NULL if memory is short. */
+static const char *exact_key(struct bytes *name, const char *key)
+{
+	return bytes_format(name, "%s_base64", key) == 0 ? bytes_text(name) : NULL;
+}
+
 static int set_text(json_t *object, const char *key, const struct bytes *text)
 {
 	json_t *value = json_stringn((const char *)text->data, text->length);
@@ -51,20 +57,16 @@ int json_set_path(json_t *object, const char *key, const char *path, size_t leng
 	if (r < 0 || whole)
 		return r;
 	text.length = 0;
-	r = base64_encode(&text, path, length);
-	if (r == 0)
-		r = bytes_format(&base64_key, "%s_base64", key);
-	if (r < 0)
-		return r;
-	name = bytes_text(&base64_key);
-	return name ? set_text(object, name, &text) : -ENOMEM;
+	name = exact_key(&base64_key, key);
+	if (!name || base64_encode(&text, path, length) < 0)
+		return -ENOMEM;
+	return set_text(object, name, &text);
 }
 
 int json_get_path(const json_t *object, const char *key, struct bytes *path)
 {
 	CLEANUP_BYTES struct bytes base64_key = {0};
-	int r = bytes_format(&base64_key, "%s_base64", key);
-	const char *name = r == 0 ? bytes_text(&base64_key) : NULL;
+	const char *name = exact_key(&base64_key, key);
 	const json_t *exact;
 	const json_t *readable;
 
