@@ -177,15 +177,13 @@ static int add_view_index(const char *mount_point, struct text_list *folders)
 /* Finds the indexes in the default directory, and the indexes of mounted views. */
 static int find_indexes(struct text_list *folders)
 {
-	char **views = NULL;
-	int r;
+	CLEANUP_TEXT_LIST struct text_list views = {0};
+	int r = index_folders_list(folders);
 
-	r = index_folders_list(folders);
 	if (r == 0)
 		r = mount_points_list(&views);
-	for (size_t i = 0; r == 0 && views[i]; i++)
-		r = add_view_index(views[i], folders);
-	mount_points_free(views);
+	for (size_t i = 0; r == 0 && i < views.count; i++)
+		r = add_view_index(views.items[i], folders);
 	return r;
 }
 

@@ -173,8 +173,8 @@ static int print_view(struct output *output, const struct common_settings *setti
 	return 0;
 }
 
-static enum twinfs_exit print_views(const struct common_settings *settings, char *const *points,
-				    size_t count, bool named)
+static enum twinfs_exit print_views(const struct common_settings *settings,
+				    const struct text_list *points, bool named)
 {
 	CLEANUP_OUTPUT struct output output;
 	size_t printed = 0, failed = 0;
@@ -182,8 +182,8 @@ static enum twinfs_exit print_views(const struct common_settings *settings, char
 
 	output_init(&output, STDOUT_FILENO);
 	output_text(&output, settings->json ? "[" : "");
-	for (size_t i = 0; i < count; i++) {
-		r = print_view(&output, settings, points[i], named, printed == 0);
+	for (size_t i = 0; i < points->count; i++) {
+		r = print_view(&output, settings, points->items[i], named, printed == 0);
 		printed += r == 0;
 		failed += r < 0;
 	}
@@ -200,17 +200,11 @@ static enum twinfs_exit print_views(const struct common_settings *settings, char
 
 static enum twinfs_exit print_all(const struct common_settings *settings)
 {
-	enum twinfs_exit status;
-	char **points = NULL;
-	size_t count = 0;
+	CLEANUP_TEXT_LIST struct text_list points = {0};
 
 	if (mount_points_list(&points) < 0)
 		return TWINFS_EXIT_FAILED;
-	while (points[count])
-		count++;
-	status = print_views(settings, points, count, false);
-	mount_points_free(points);
-	return status;
+	return print_views(settings, &points, false);
 }
 
 /* Checks all operands before anything is printed. An operand can be any path in a view. */
@@ -234,7 +228,7 @@ static enum twinfs_exit print_named(const struct common_settings *settings, char
 		if (text_list_add(&points, point, strlen(point)) < 0)
 			return TWINFS_EXIT_FAILED;
 	}
-	return print_views(settings, points.items, points.count, true);
+	return print_views(settings, &points, true);
 }
 
 enum twinfs_exit cmd_status(int argc, char *argv[])

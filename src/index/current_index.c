@@ -269,20 +269,19 @@ static int open_own(struct current_index *index)
 static int find_mount_point(const char *operand, char **point)
 {
 	AUTO_FREE char *absolute = realpath(operand, NULL);
-	char **points = NULL;
+	CLEANUP_TEXT_LIST struct text_list points = {0};
 	int r;
 
 	*point = NULL;
 	if (!absolute)
 		return 0;
 	r = mount_points_list(&points);
-	for (size_t i = 0; r == 0 && points[i] && !*point; i++) {
-		if (strcmp(points[i], absolute) == 0) {
+	for (size_t i = 0; r == 0 && i < points.count && !*point; i++) {
+		if (strcmp(points.items[i], absolute) == 0) {
 			*point = strdup(absolute);
 			r = *point ? 0 : -ENOMEM;
 		}
 	}
-	mount_points_free(points);
 	return r;
 }
 

@@ -33,22 +33,21 @@ static int find_source(const char *mount_point, const json_t *status, struct byt
 
 int showing_view_find(const char *mount_point, struct showing_view *showing)
 {
-	char **views = NULL;
+	CLEANUP_TEXT_LIST struct text_list views = {0};
 	int r;
 
 	*showing = (struct showing_view){0};
 	r = mount_points_list(&views);
-	for (size_t i = 0; r == 0 && views[i]; i++) {
+	for (size_t i = 0; r == 0 && i < views.count; i++) {
 		json_auto_t *status = NULL;
 
-		if (status_file_read(views[i], &status) == 0)
+		if (status_file_read(views.items[i], &status) == 0)
 			r = find_source(mount_point, status, &showing->source);
 		if (r == 1)
-			showing->view = strdup(views[i]);
+			showing->view = strdup(views.items[i]);
 		if (r == 1 && !showing->view)
 			r = -ENOMEM;
 	}
-	mount_points_free(views);
 	return r < 0 ? r : 0;
 }
 

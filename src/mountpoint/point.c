@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -33,13 +34,12 @@
 static int resolve(const char *given, int flags, char **absolute)
 {
 	AUTO_CLOSE int fd = open(given, O_PATH | O_CLOEXEC | flags);
-	char link[sizeof("/proc/self/fd/") + 10], path[PATH_MAX];
+	char path[PATH_MAX];
 	ssize_t length;
 
 	if (fd < 0)
 		return -errno;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	length = readlink(link, path, sizeof(path));
+	length = readlink(fd_path(fd).text, path, sizeof(path));
 	if (length < 0)
 		return -errno;
 	if ((size_t)length == sizeof(path))
@@ -64,31 +64,18 @@ bool mount_point_is_dead(const char *point)
 
 /* ---- mounted views ------------------------------------------------------------------- */
 
-int mount_points_list(char ***points)
+int mount_points_list(struct text_list *points)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
-	size_t count = 0;
-	char **list;
 	int r = mount_table_read(&table);
 
-	if (r < 0)
-		return r;
-	list = calloc(table.count + 1, sizeof(*list));
-	if (!list)
-		return -ENOMEM;
-	for (size_t i = 0; i < table.count; i++) {
-		if (mount_entry_is_view(&table.entries[i]))
-			list[count++] = TAKE(table.entries[i].point);
-	}
-	*points = list;
-	return 0;
-}
+	for (size_t i = 0; r == 0 && i < table.count; i++) {
+		const struct mount_entry *entry = &table.entries[i];
 
-void mount_points_free(char **points)
-{
-	for (char **point = points; point && *point; point++)
-		free(*point);
-	free(points);
+		if (mount_entry_is_view(entry))
+			r = text_list_add(points, entry->point, strlen(entry->point));
+	}
+	return r;
 }
 
 /* Finds the view for an absolute path without symlinks. */

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "base/attributes.h"
+#include "base/text_list.h"
 
 /* Outcomes of mount_point_prepare() and mount_point_clear(). */
 enum mount_point_outcome {
@@ -64,10 +65,9 @@ MUST_CHECK int mount_point_prepare(const char *given, bool nonempty, char **abso
  */
 MUST_CHECK int mount_point_clear(const char *absolute, bool nonempty);
 
-/* Lists the mount points of all views in this mount namespace, including dead ones, in a
- * NULL-terminated array for mount_points_free(). */
-MUST_CHECK int mount_points_list(char ***points);
-void mount_points_free(char **points); /* accepts NULL */
+/* Adds the mount points of all views in this mount namespace, including dead ones. Returns 0 or
+ * -errno. */
+MUST_CHECK int mount_points_list(struct text_list *points);
 
 /* Finds the mount point of the view that contains a path. The mount point itself is found without a
  * request to the view.
