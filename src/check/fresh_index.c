@@ -47,17 +47,6 @@ static int remove_leftover(const char *folder)
 	return r;
 }
 
-static int copy_paths(const struct sources *sources, char ***paths)
-{
-	*paths = calloc(sources->count + 1, sizeof(**paths));
-	for (size_t i = 0; *paths && i < sources->count; i++) {
-		(*paths)[i] = strdup(sources->list[i].path);
-		if (!(*paths)[i])
-			return -ENOMEM;
-	}
-	return *paths ? 0 : -ENOMEM;
-}
-
 static int fill(struct indexing *indexing, bool contents)
 {
 	enum progress_when when = indexing->settings->progress;
@@ -86,9 +75,10 @@ int fresh_index_make(struct fresh_index *fresh, const struct current_index *inde
 		indexing->folder = NULL;
 		return -ENOMEM;
 	}
-	r = copy_paths(index->sources, &indexing->paths);
-	if (r == 0)
-		r = remove_leftover(indexing->folder);
+	r = remove_leftover(indexing->folder);
+	for (size_t i = 0; r == 0 && i < index->sources->count; i++)
+		r = text_list_add(&indexing->paths, index->sources->list[i].path,
+				  strlen(index->sources->list[i].path));
 	if (r < 0)
 		return r;
 	fresh->folder = strdup(indexing->folder);

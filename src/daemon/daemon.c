@@ -412,7 +412,7 @@ static struct session_settings session_settings_of(struct daemon *daemon)
 	return (struct session_settings){
 		.mount_point = daemon->mount_point,
 		/* other users need not see the path of the source */
-		.source = settings->shared ? "twinfs" : daemon->indexing->paths[0],
+		.source = settings->shared ? "twinfs" : daemon->indexing->paths.items[0],
 		.options = settings->fuse_options.items,
 		.passthrough = settings->passthrough,
 		.io_uring = settings->io_uring,

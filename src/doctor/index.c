@@ -22,7 +22,7 @@
 /* Finds the folder of the index. Returns 0 or -errno. */
 static int locate(const struct doctor *doctor, char **folder)
 {
-	char **resolved = NULL;
+	CLEANUP_TEXT_LIST struct text_list resolved = {0};
 	int r;
 
 	if (doctor->index)
@@ -31,8 +31,7 @@ static int locate(const struct doctor *doctor, char **folder)
 		return index_folders_parent(folder);
 	r = source_paths_resolve(doctor->sources.items, doctor->sources.count, &resolved);
 	if (r == 0)
-		r = index_folder_for_sources(resolved, folder);
-	source_paths_free(resolved);
+		r = index_folder_for_sources(resolved.items, folder);
 	return r;
 }
 

@@ -140,7 +140,7 @@ static int name_errors(const struct current_index *index)
 static int check_sources(const struct current_index *index, const char *folder)
 {
 	const struct sources *sources = index->sources;
-	char *const *resolved = index->indexing.paths;
+	char *const *resolved = index->indexing.paths.items;
 	size_t i = 0;
 
 	if (index->given_count == 0)

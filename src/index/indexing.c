@@ -38,12 +38,12 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 	indexing->settings = settings;
 	r = source_paths_resolve(given, count, &indexing->paths);
 	if (r == 0)
-		r = source_check_mount_points(indexing->paths, settings);
+		r = source_check_mount_points(indexing->paths.items, settings);
 	if (r < 0)
 		return r;
 	if (settings->folder)
 		return index_folder_given(settings->folder, &indexing->folder);
-	return index_folder_for_sources(indexing->paths, &indexing->folder);
+	return index_folder_for_sources(indexing->paths.items, &indexing->folder);
 }
 
 /* Undoes interrupted acts before the sources are walked, so that the walk finds files under their
@@ -105,7 +105,7 @@ int indexing_open(struct indexing *indexing)
 		return r < 0 ? r : -EIO;
 	}
 	undo_interrupted_acts(indexing->folder);
-	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths,
+	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths.items,
 			 settings->cross_file_systems);
 	if (r == 0)
 		r = source_check(&indexing->sources, settings,
@@ -229,6 +229,6 @@ void indexing_close(struct indexing *indexing)
 	sources_close(&indexing->sources);
 	catalog_close(indexing->catalog);
 	free(indexing->folder);
-	source_paths_free(indexing->paths);
+	text_list_free(&indexing->paths);
 	memset(indexing, 0, sizeof(*indexing));
 }

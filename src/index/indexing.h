@@ -25,7 +25,7 @@ enum {
 
 struct indexing {
 	const struct index_settings *settings; /* borrowed */
-	char **paths; /* the sources, from source_paths_resolve() */
+	struct text_list paths; /* the sources, from source_paths_resolve() */
 	char *folder; /* of the index, absolute */
 	/* Borrowed; the index with which this temporary index is compared, or NULL. The folder of
 	 * this temporary index is in the folder of that index. */

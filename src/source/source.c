@@ -88,33 +88,27 @@ int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name, 
 
 /* ---- paths --------------------------------------------------------------------------- */
 
-/* A source path that is being resolved, and its inode. */
+/* A source path that is being resolved, and the status of its inode. */
 struct given_source {
 	char *path;
-	dev_t device;
-	ino_t inode;
+	struct stat status;
 };
 
 static int resolve_one(const char *given, struct given_source *source)
 {
-	struct stat st;
 	int r = 0;
 
 	source->path = realpath(given, NULL);
-	if (!source->path || stat(source->path, &st) < 0)
+	if (!source->path || stat(source->path, &source->status) < 0)
 		r = -errno;
-	else if (!S_ISDIR(st.st_mode))
+	else if (!S_ISDIR(source->status.st_mode))
 		r = -ENOTDIR;
 	if (r == -ENOTDIR)
 		log_error("source %s is not a directory; give the directory that contains it",
 			  quote_path(given));
 	else if (r < 0)
 		log_error("cannot use source %s: %s", quote_path(given), error_text(r));
-	if (r < 0)
-		return r;
-	source->device = st.st_dev;
-	source->inode = st.st_ino;
-	return 0;
+	return r;
 }
 
 /* Finds whether a directory is inside or the same as another source. Walks up to the root by
@@ -132,12 +126,9 @@ static int is_in_other(const struct given_source *sources, size_t count, size_t 
 	}
 	for (;;) {
 		for (size_t i = 0; i < count && !*inside; i++) {
-			bool same = sources[i].device == st.st_dev && sources[i].inode == st.st_ino;
-
 			/* the first of two equal sources is kept */
-			*inside = same && i != which &&
-				  (st.st_ino != sources[which].inode ||
-				   st.st_dev != sources[which].device || i < which);
+			*inside = is_same_inode(&sources[i].status, &st) && i != which &&
+				  (!is_same_inode(&sources[which].status, &st) || i < which);
 		}
 		up = *inside ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		close(fd);
@@ -152,9 +143,9 @@ static int is_in_other(const struct given_source *sources, size_t count, size_t 
 	}
 }
 
-static int keep_outermost(struct given_source *sources, size_t count, char **resolved)
+static int keep_outermost(const struct given_source *sources, size_t count,
+			  struct text_list *resolved)
 {
-	size_t kept = 0;
 	bool inside;
 	int r = 0;
 
@@ -167,40 +158,25 @@ static int keep_outermost(struct given_source *sources, size_t count, char **res
 			log_debug("source %s is inside another source",
 				  quote_path(sources[i].path));
 		} else {
-			resolved[kept++] = sources[i].path;
-			sources[i].path = NULL;
+			r = text_list_add(resolved, sources[i].path, strlen(sources[i].path));
 		}
 	}
 	return r;
 }
 
-int source_paths_resolve(char *const *given, size_t count, char ***resolved)
+int source_paths_resolve(char *const *given, size_t count, struct text_list *resolved)
 {
 	struct given_source *sources = calloc(count, sizeof(*sources));
-	int r = 0;
+	int r = sources ? 0 : -ENOMEM;
 
-	*resolved = calloc(count + 1, sizeof(**resolved));
-	if (!sources || !*resolved)
-		r = -ENOMEM;
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = resolve_one(given[i], &sources[i]);
 	if (r == 0)
-		r = keep_outermost(sources, count, *resolved);
+		r = keep_outermost(sources, count, resolved);
 	for (size_t i = 0; sources && i < count; i++)
 		free(sources[i].path);
 	free(sources);
-	if (r < 0) {
-		source_paths_free(*resolved);
-		*resolved = NULL;
-	}
 	return r;
-}
-
-void source_paths_free(char **resolved)
-{
-	for (size_t i = 0; resolved && resolved[i]; i++)
-		free(resolved[i]);
-	free(resolved);
 }
 
 /* ---- opening the sources of an index ------------------------------------------------- */
@@ -238,14 +214,13 @@ static int load_sources(struct sources *sources)
 
 /* Opens a source and gets the attributes of its root directory. With them, the catalog identifies
  * the file system now: the UUID can be read from this directory, but not from every file. */
-static int open_source(struct catalog *catalog, struct source *source)
+static int open_source(struct catalog *catalog, struct source *source,
+		       struct attributes *attributes)
 {
-	struct attributes attributes;
-
 	source->fd = open(source->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (source->fd < 0)
 		return -errno;
-	return source_attributes(catalog, source->fd, &attributes);
+	return source_attributes(catalog, source->fd, attributes);
 }
 
 struct new_sources {
@@ -280,9 +255,7 @@ static int store_new_sources(struct sources *sources, char *const *paths)
 
 		r = root ? append_source(sources, paths[i], root) : -errno;
 		if (r == 0)
-			r = open_source(sources->catalog, &sources->list[i]);
-		if (r == 0)
-			r = source_attributes(sources->catalog, sources->list[i].fd, &new.roots[i]);
+			r = open_source(sources->catalog, &sources->list[i], &new.roots[i]);
 	}
 	if (r == 0)
 		r = catalog_write(sources->catalog, add_sources_body, &new);
@@ -349,13 +322,14 @@ static int load_or_store(struct sources *sources, char *const *paths)
 int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
 		 bool cross_mounts)
 {
+	struct attributes attributes;
 	int r;
 
 	*sources = (struct sources){.catalog = catalog, .cross_mounts = cross_mounts};
 	r = load_or_store(sources, paths);
 	for (size_t i = 0; r == 0 && i < sources->count; i++) {
 		if (sources->list[i].fd < 0)
-			r = open_source(sources->catalog, &sources->list[i]);
+			r = open_source(sources->catalog, &sources->list[i], &attributes);
 		if (r < 0 && !paths)
 			r = 0;
 		if (r < 0)

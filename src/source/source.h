@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/text_list.h"
 #include "catalog/catalog.h"
 
 struct source {
@@ -38,13 +39,12 @@ struct sources {
  * inside other sources. Also detects duplicates through a symlink, or through a bind mount of the
  * same directory. Keeps the order of first mention.
  *
- * given	borrowed, count of them
- * resolved	set to a NULL-terminated array that the caller frees with source_paths_free()
+ * given	borrowed, count of them, at least one
+ * resolved	an empty list, which the caller frees, also after a failure
  *
  * Returns 0 or -errno; -ENOTDIR for a file. A failure of a path is logged.
  */
-MUST_CHECK int source_paths_resolve(char *const *given, size_t count, char ***resolved);
-void source_paths_free(char **resolved);
+MUST_CHECK int source_paths_resolve(char *const *given, size_t count, struct text_list *resolved);
 
 /* Opens the sources of the catalog.
  *

@@ -26,12 +26,12 @@ struct tree {
 
 static inline void tree_open(struct tree *t)
 {
-	char *given[] = {t->source}, **resolved = NULL;
+	CLEANUP_TEXT_LIST struct text_list resolved = {0};
+	char *given[] = {t->source};
 
 	fixture_open(&t->index);
 	assert_int_equal(source_paths_resolve(given, 1, &resolved), 0);
-	assert_int_equal(sources_open(&t->sources, t->index.catalog, resolved, false), 0);
-	source_paths_free(resolved);
+	assert_int_equal(sources_open(&t->sources, t->index.catalog, resolved.items, false), 0);
 	t->index.roots[0] = t->sources.list[0].root;
 }
 

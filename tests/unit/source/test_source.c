@@ -59,7 +59,8 @@ static void write_file(const char *path, const char *text)
 static void assert_resolved(const struct play *p, const char *const *given,
 			    const char *const *expected)
 {
-	char *paths[8] = {NULL}, **resolved = NULL, path[160];
+	CLEANUP_TEXT_LIST struct text_list resolved = {0};
+	char *paths[8] = {NULL}, path[160];
 	size_t count = 0;
 
 	for (; given[count]; count++)
@@ -67,14 +68,10 @@ static void assert_resolved(const struct play *p, const char *const *given,
 	assert_int_equal(source_paths_resolve(paths, count, &resolved), 0);
 	for (size_t i = 0; expected[i]; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", p->folder, expected[i]);
-		assert_non_null(resolved[i]);
-		assert_string_equal(resolved[i], path);
+		assert_true(i < resolved.count);
+		assert_string_equal(resolved.items[i], path);
 	}
-	count = 0;
-	while (expected[count])
-		count++;
-	assert_null(resolved[count]);
-	source_paths_free(resolved);
+	assert_null(expected[resolved.count]);
 	for (size_t i = 0; paths[i]; i++)
 		free(paths[i]);
 }
@@ -133,10 +130,10 @@ static void test_path_that_is_no_directory_is_refused(void **state)
 	write_file("file", "");
 	assert_int_equal(symlink("loop", "loop"), 0);
 	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
-		char *given[] = {strdup("a"), strdup(cases[i].path)}, **resolved = (void *)1;
+		CLEANUP_TEXT_LIST struct text_list resolved = {0};
+		char *given[] = {strdup("a"), strdup(cases[i].path)};
 
 		assert_int_equal(source_paths_resolve(given, 2, &resolved), cases[i].error);
-		assert_null(resolved);
 		free(given[0]);
 		free(given[1]);
 	}

@@ -54,7 +54,7 @@ static inline void fixture_open(struct fixture *fixture, const char *const *name
 	char index[128], paths[FIXTURE_SOURCES_MAX][128];
 	char *given[FIXTURE_SOURCES_MAX + 1] = {NULL};
 	const struct catalog_options options = {.folder = index};
-	char **resolved;
+	CLEANUP_TEXT_LIST struct text_list resolved = {0};
 	size_t count = 0;
 
 	*fixture = (struct fixture){.next_inode = 1000000};
@@ -68,8 +68,8 @@ static inline void fixture_open(struct fixture *fixture, const char *const *name
 	}
 	assert_int_equal(catalog_open(&fixture->catalog, &options), CATALOG_OPENED);
 	assert_int_equal(source_paths_resolve(given, count, &resolved), 0);
-	assert_int_equal(sources_open(&fixture->sources, fixture->catalog, resolved, false), 0);
-	source_paths_free(resolved);
+	assert_int_equal(sources_open(&fixture->sources, fixture->catalog, resolved.items, false),
+			 0);
 	view_init(&fixture->view, fixture->catalog, &fixture->sources, "/nowhere");
 	fixture->call = (struct view_call){.view = &fixture->view};
 }
