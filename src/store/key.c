@@ -2,6 +2,7 @@
 #include "store/key.h"
 
 #include "base/bytes.h"
+#include "store/value.h"
 
 static void key_add(struct key *key, uint64_t number)
 {
@@ -100,14 +101,10 @@ bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *
 
 bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group)
 {
-	uint64_t inverted = 0;
+	uint64_t inverted;
 
-	if (key.length < sizeof(inverted))
+	if (!span_get_fixed(&key, &inverted))
 		return false;
-	for (size_t i = 0; i < sizeof(inverted); i++)
-		inverted = inverted << 8 | key.data[i];
 	*reclaimable = ~inverted;
-	return key_get_number((struct span){key.data + sizeof(inverted),
-					    key.length - sizeof(inverted)},
-			      group);
+	return key_get_number(key, group);
 }
