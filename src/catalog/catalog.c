@@ -240,10 +240,7 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 
 	if (r)
 		return r;
-	r = index_reserved_ids(catalog->folder_fd, &catalog->next_id);
-	if (r < 0)
-		return r;
-	catalog->reserved_id = catalog->next_id;
+	catalog->next_id = catalog->reserved_id = index_reserved_ids(catalog->folder_fd);
 	r = make_sound(catalog, options);
 	if (r)
 		return r;

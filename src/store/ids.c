@@ -20,7 +20,7 @@
 #define LOST_IDS_EPOCH 1700000000
 #define LOST_IDS_SHIFT 18
 
-int index_reserved_ids(int folder_fd, uint64_t *next)
+uint64_t index_reserved_ids(int folder_fd)
 {
 	char text[ID_TEXT_BYTES], *end;
 	uint64_t number;
@@ -29,17 +29,13 @@ int index_reserved_ids(int folder_fd, uint64_t *next)
 	if (index_file_read(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
 		number = strtoull(text, &end, 10);
 		/* a reservation can end above TWINFS_ID_MAX; no id is left after it */
-		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX) {
-			*next = number;
-			return 0;
-		}
+		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX)
+			return number;
 	} else if (index_is_empty(folder_fd) &&
 		   faccessat(folder_fd, TWINFS_INDEX_DAMAGED, F_OK, 0) < 0) {
-		*next = 1;
-		return 0;
+		return 1;
 	}
-	*next = (now > LOST_IDS_EPOCH ? (uint64_t)(now - LOST_IDS_EPOCH) : 1) << LOST_IDS_SHIFT;
-	return 0;
+	return (now > LOST_IDS_EPOCH ? (uint64_t)(now - LOST_IDS_EPOCH) : 1) << LOST_IDS_SHIFT;
 }
 
 int index_reserve_ids(int folder_fd, uint64_t next)

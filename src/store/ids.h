@@ -8,9 +8,11 @@
 
 #include "base/attributes.h"
 
-/* Read and write the first id that is not reserved. Every id is reserved on the disk before it is
- * used. So no id is used twice, even if the data file is lost. Return 0 or -errno. */
-MUST_CHECK int index_reserved_ids(int folder_fd, uint64_t *next);
+/* Returns the first id that is not reserved. Every id is reserved on the disk before it is used. So
+ * no id is used twice, even if the data file is lost. */
+uint64_t index_reserved_ids(int folder_fd);
+
+/* Reserves all ids below next. Returns 0 or -errno. */
 MUST_CHECK int index_reserve_ids(int folder_fd, uint64_t next);
 
 #endif
