@@ -281,22 +281,17 @@ static int begin_snapshot(struct store *store, struct catalog_reader **reader)
 	int r;
 
 	if (taken) {
-		r = mdb_txn_renew(taken->txn);
-		if (r) {
-			reader_free(taken);
-			return r;
-		}
 		memset(taken->current, 0, sizeof(taken->current));
-		*reader = taken;
-		return 0;
+		r = mdb_txn_renew(taken->txn);
+	} else {
+		taken = calloc(1, sizeof(*taken));
+		if (!taken)
+			return ENOMEM;
+		taken->store = store;
+		r = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &taken->txn);
 	}
-	taken = calloc(1, sizeof(*taken));
-	if (!taken)
-		return ENOMEM;
-	taken->store = store;
-	r = mdb_txn_begin(store->env, NULL, MDB_RDONLY, &taken->txn);
 	if (r)
-		free(taken);
+		reader_free(taken);
 	else
 		*reader = taken;
 	return r;
