@@ -67,9 +67,8 @@ static void add_counts(struct doctor *doctor, const json_t *status)
 static void examine_view(struct doctor *doctor, const char *view)
 {
 	json_auto_t *status = NULL;
-	int r;
+	int r = status_file_read(view, &status);
 
-	r = status_file_read(view, &status);
 	if (r < 0) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
 			     "cannot read the status of the view: %s", error_text(r));
@@ -102,38 +101,27 @@ static void examine_view(struct doctor *doctor, const char *view)
 
 static void examine_judged(struct doctor *doctor, const struct mount_point_judgement *judgement)
 {
-	switch (judgement->state) {
-	case MOUNT_POINT_FREE:
-		findings_add(&doctor->findings, VERDICT_OK, "mount point", "it %s",
-			     mount_point_cause(judgement->state));
-		add_showing_view(doctor, judgement->absolute);
-		return;
-	case MOUNT_POINT_LIVE:
+	bool is_free = judgement->state == MOUNT_POINT_FREE;
+	bool is_unreachable = judgement->state == MOUNT_POINT_UNREACHABLE;
+
+	if (judgement->state == MOUNT_POINT_LIVE) {
 		examine_view(doctor, judgement->view);
 		return;
-	case MOUNT_POINT_UNREACHABLE:
-		findings_add(&doctor->findings, VERDICT_PROBLEM, "mount point", "it %s: %s",
-			     mount_point_cause(judgement->state), error_text(judgement->error));
-		break;
-	case MOUNT_POINT_DEAD:
-	case MOUNT_POINT_IN_VIEW:
-	case MOUNT_POINT_MISSING:
-	case MOUNT_POINT_NO_FOLDER:
-	case MOUNT_POINT_NOT_EMPTY:
-	case MOUNT_POINT_NOT_YOURS:
-		findings_add(&doctor->findings, VERDICT_PROBLEM, "mount point", "it %s",
-			     mount_point_cause(judgement->state));
-		break;
 	}
-	findings_remedy(&doctor->findings, "%s", mount_point_remedy(judgement->state));
+	findings_add(&doctor->findings, is_free ? VERDICT_OK : VERDICT_PROBLEM, "mount point",
+		     "it %s%s%s", mount_point_cause(judgement->state), is_unreachable ? ": " : "",
+		     is_unreachable ? error_text(judgement->error) : "");
+	if (is_free)
+		add_showing_view(doctor, judgement->absolute);
+	else
+		findings_remedy(&doctor->findings, "%s", mount_point_remedy(judgement->state));
 }
 
 void doctor_examine_mount_point(struct doctor *doctor, const char *given)
 {
 	CLEANUP(mount_point_judgement_free) struct mount_point_judgement judgement = {0};
-	int r;
+	int r = mount_point_judge(given, &judgement);
 
-	r = mount_point_judge(given, &judgement);
 	if (r < 0) {
 		doctor->findings.error = r;
 		return;
