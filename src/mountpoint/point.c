@@ -196,15 +196,13 @@ int mount_point_judge(const char *given, struct mount_point_judgement *judgement
 	r = resolve(given, O_DIRECTORY, &judgement->absolute);
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0 || !judgement->absolute) {
+	if (r < 0) {
 		judge_unresolved(r, judgement);
 		return 0;
 	}
 	r = point_of_absolute(judgement->absolute, &judgement->view);
-	if (r < 0) {
-		mount_point_judgement_free(judgement);
+	if (r < 0)
 		return r;
-	}
 	if (!judgement->view)
 		judge_folder(judgement->absolute, judgement);
 	else if (strcmp(judgement->view, judgement->absolute) != 0)
@@ -267,9 +265,18 @@ static void explain(const char *given, const struct mount_point_judgement *judge
 			  mount_point_remedy(judgement->state));
 }
 
+static int judge_or_explain(const char *given, struct mount_point_judgement *judgement)
+{
+	int r = mount_point_judge(given, judgement);
+
+	if (r < 0)
+		log_error("cannot examine the mount point %s: %s", quote_path(given),
+			  error_text(r));
+	return r;
+}
+
 /* Detaches the mounts of killed daemons, then judges the mount point again. Returns 0,
- * MOUNT_POINT_UNFIT or -errno.
- */
+ * MOUNT_POINT_UNFIT or -errno, logged. */
 static int detach_dead(const char *absolute, struct mount_point_judgement *judgement)
 {
 	for (int i = 0; i < DEAD_MOUNTS_MAX && judgement->state == MOUNT_POINT_DEAD; i++) {
@@ -277,7 +284,7 @@ static int detach_dead(const char *absolute, struct mount_point_judgement *judge
 
 		mount_point_judgement_free(judgement);
 		if (r == 0)
-			r = mount_point_judge(absolute, judgement);
+			r = judge_or_explain(absolute, judgement);
 		if (r)
 			return r;
 	}
@@ -287,16 +294,6 @@ static int detach_dead(const char *absolute, struct mount_point_judgement *judge
 static bool is_fit(enum mount_point_state state, bool nonempty)
 {
 	return state == MOUNT_POINT_FREE || (state == MOUNT_POINT_NOT_EMPTY && nonempty);
-}
-
-static int judge_or_explain(const char *given, struct mount_point_judgement *judgement)
-{
-	int r = mount_point_judge(given, judgement);
-
-	if (r < 0)
-		log_error("cannot examine the mount point %s: %s", quote_path(given),
-			  error_text(r));
-	return r;
 }
 
 int mount_point_prepare(const char *given, bool nonempty, char **absolute)
