@@ -116,20 +116,15 @@ static const uint32_t allowed[] = {
 #endif
 };
 
-/* Calls that requests over io_uring need in addition. */
+/* Calls that requests over io_uring need in addition. The last three map executable memory for a
+ * library that is loaded later. */
 static const uint32_t allowed_for_rings[] = {
-	SYS_io_uring_setup,
-	SYS_io_uring_enter,
-	SYS_io_uring_register,
-	SYS_set_mempolicy,
-	SYS_mbind,
-	/* with executable memory, for a library that is loaded later */
-	SYS_mmap,
-	SYS_mprotect,
-	SYS_pkey_mprotect,
+	SYS_io_uring_setup, SYS_io_uring_enter, SYS_io_uring_register, SYS_set_mempolicy,
+	SYS_mbind,          SYS_mmap,           SYS_mprotect,          SYS_pkey_mprotect,
 };
 
-/* The calls of confine_to_computing(): those that a library for decoding images needs. */
+/* The calls of confine_to_computing(): those that a library for decoding images needs. Sanitizers
+ * need sigaltstack(2) and gettid(2) when the process ends. */
 static const uint32_t computing[] = {
 	/* memory */
 	SYS_brk,
@@ -153,7 +148,7 @@ static const uint32_t computing[] = {
 	SYS_rt_sigaction,
 	SYS_rt_sigprocmask,
 	SYS_rt_sigreturn,
-	SYS_sigaltstack, /* sanitizers call sigaltstack and gettid when the process ends */
+	SYS_sigaltstack,
 	SYS_gettid,
 	SYS_restart_syscall,
 	SYS_exit,

@@ -45,20 +45,22 @@ int confine_landlock_version(void);
 MUST_CHECK int confine_no_new_privileges(void);
 
 /* Makes the kernel refuse (EACCES, EXDEV) to make, remove, rename, truncate, or open for writing
- * anything outside of the folder, except /dev/null. NULL: no folder is an exception. In the folder,
- * only regular files and directories can be made. The kernel also refuses to run programs, to
- * connect or listen by TCP, and to change mounts. Since Linux 6.12, it also refuses to signal
- * outside processes and to connect to their abstract UNIX sockets. Uses Landlock. Each Linux since
- * 5.13 supports some of these restrictions: https://docs.kernel.org/userspace-api/landlock.html
+ * anything outside of the folder, except /dev/null. If folder is NULL, this is true of all folders.
+ * In the folder, only regular files and directories can be made. The kernel also refuses to run
+ * programs, to connect or listen by TCP, and to change mounts. Since Linux 6.12, it also refuses to
+ * signal outside processes and to connect to their abstract UNIX sockets. Uses Landlock. Each Linux
+ * since 5.13 supports some of these restrictions:
+ * https://docs.kernel.org/userspace-api/landlock.html
  *
  * Returns 0, -ENOSYS or -EOPNOTSUPP if the kernel has no Landlock, or -errno. */
 MUST_CHECK int confine_writing(const char *folder);
 
 /* Calls that confine_calls() allows in addition. */
 enum {
-	/* calls of io_uring(7), whose requests no filter sees, and to map executable memory */
+	/* calls of io_uring(7), whose requests no filter sees, and calls that map executable
+	 * memory */
 	CONFINE_WITH_RINGS = 1 << 0,
-	/* to change the effective user and groups of a thread (base/caller.h) */
+	/* calls that change the effective user and groups of a thread (base/caller.h) */
 	CONFINE_WITH_CALLERS = 1 << 1,
 };
 
@@ -70,7 +72,7 @@ enum {
  * fail with EPERM. clone3(2), and calls that this program does not know, fail with ENOSYS. Uses
  * seccomp(2).
  *
- * needs	of CONFINE_WITH_...
+ * needs	or-ed flags CONFINE_WITH_..., or 0
  *
  * The process cannot fork afterwards, and can signal only itself.
  *

@@ -82,7 +82,8 @@ static int open_component(int directory, const char *name, int flags, bool cross
 }
 
 /* Returns the slash at which to split a path that must be opened in several calls, or NULL if one
- * call suffices. With openat2, a path is split before PATH_MAX; without, after each component. */
+ * call suffices. With openat2, a path is split before PATH_MAX; without openat2, after each
+ * component. */
 static const char *next_split(const char *path, bool by_component)
 {
 	if (by_component)

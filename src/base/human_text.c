@@ -51,8 +51,8 @@ static int append_escaped(struct bytes *text, const char *bytes, size_t length)
 	return 0;
 }
 
-/* Appends one character of a quoted name. length is its number of bytes, or 0 if it is not
- * UTF-8. */
+/* Appends one character of a quoted name. length is the number of bytes of the character, or 0 for
+ * a byte that is not UTF-8. */
 static int append_character(struct bytes *text, const char *bytes, size_t length, uint32_t code)
 {
 	if (length == 0)

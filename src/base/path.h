@@ -8,7 +8,7 @@
 
 /* Returns the part of path below folder, without the slash; "" for the folder itself; NULL if path
  * is not inside. Compares whole components. Both paths are absolute and without symlinks, or both
- * relative to the same folder. The result points into path. */
+ * relative to the same folder and not empty. The result points into path. */
 const char *path_below(const char *path, const char *folder);
 
 /* Returns whether a glob (glob(7)) has a slash, so that it must be matched with the whole path. */

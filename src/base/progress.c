@@ -48,9 +48,9 @@ struct fields {
 	int gap;
 };
 
-/* Returns the amount of work: each file takes time, however small it is. With bytes alone, 130,000
- * small files of /usr, read from a disk for the first time, began with "24:02 left" and took 10
- * seconds. */
+/* Returns the amount of work: each file takes time, however small it is. When only bytes were
+ * counted, 130,000 small files of /usr, read from a disk for the first time, began with "24:02
+ * left" and took 10 seconds. */
 static double work_of(uint64_t files, uint64_t bytes)
 {
 	return (double)files * FILE_BYTES + (double)bytes;

@@ -136,7 +136,7 @@ static int set_text(json_t *object, const char *key, const char *text)
 	return json_object_set_new(object, key, json_string(text)) == 0 ? 0 : -ENOMEM;
 }
 
-/* Returns the object, or NULL if memory is insufficient. */
+/* Returns the object, or NULL if memory is short. */
 static json_t *finding_json(const struct finding *finding)
 {
 	json_t *object = json_object();

@@ -172,7 +172,7 @@ static void judge_folder(const char *absolute, struct mount_point_judgement *jud
 	else if (r < 0)
 		judgement->state = MOUNT_POINT_UNREACHABLE;
 	judgement->error = r;
-	/* the option nonempty does not help here */
+	/* the remedy "-o nonempty" would not help such a user */
 	if ((r == 0 || r == -ENOTEMPTY) && !may_mount_on(absolute))
 		judgement->state = MOUNT_POINT_NOT_YOURS;
 }

@@ -25,7 +25,7 @@ enum mount_point_state {
 	MOUNT_POINT_MISSING,
 	MOUNT_POINT_NO_FOLDER,
 	MOUNT_POINT_NOT_EMPTY,
-	MOUNT_POINT_NOT_YOURS, /* fusermount3 would refuse it, even if it is empty */
+	MOUNT_POINT_NOT_YOURS, /* fusermount3 would refuse the directory, even if it is empty */
 	MOUNT_POINT_UNREACHABLE, /* the cause is in error */
 };
 

@@ -21,7 +21,7 @@ enum mount_obstacle {
 	MOUNT_NO_TABLE, /* /etc/mtab is missing: fusermount3 could mount, but not unmount */
 };
 
-/* Find the first obstacle: to opening /dev/fuse, to mounting, and to both. */
+/* Find the first obstacle: to opening /dev/fuse, to mounting by this user, or to either of them. */
 enum mount_obstacle mount_obstacle_of_device(void);
 enum mount_obstacle mount_obstacle_of_rights(void);
 enum mount_obstacle mount_obstacle_find(void);

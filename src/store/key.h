@@ -31,7 +31,7 @@ struct key key_number(uint64_t number);
 struct key key_pair(uint64_t first, uint64_t second);
 struct key key_triple(uint64_t first, uint64_t second, uint64_t third);
 struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth);
-/* The hash takes HASH_BYTES, so that keys with the same hash are adjacent. */
+/* The first HASH_BYTES of the key are the hash, so that keys with the same hash are adjacent. */
 #define HASH_BYTES 16
 struct key key_hash(struct hash128 hash, uint32_t ordinal);
 /* These keys sort groups by reclaimable bytes, in descending order. */

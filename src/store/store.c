@@ -229,7 +229,7 @@ void store_close(struct store *store)
 /* ---- failed environments -------------------------------------------------------------- */
 
 /* Returns whether LMDB has disabled the environment, because the root page of a transaction could
- * not be written.
+ * not be written, or the environment could not be reopened after that.
  */
 static bool has_failed(MDB_env *env)
 {
