@@ -32,11 +32,11 @@
 	"See twinfs(1) for commands, options and exit statuses, and twinfs(5) for the " \
 	"contents of a view and the output formats."
 
-/* The last list of every table. */
-static const struct option_spec help_list[] = {
-	{.name = "help", .letter = 'h', .help = "show this help and exit", .id = HELP_ID},
-	{0},
-};
+/* The last option of every table. */
+static const struct option_spec help_spec = {.name = "help",
+					     .letter = 'h',
+					     .help = "show this help and exit",
+					     .id = HELP_ID};
 
 /* A table in the form that getopt_long() requires. */
 struct parser {
@@ -47,21 +47,18 @@ struct parser {
 	char letters[2 * OPTIONS_MAX + 2];
 };
 
-/* Returns a list of a table by its number, or NULL after the last list, which has --help. */
-static const struct option_spec *option_list(const struct option_table *table, size_t number)
+/* Returns an option or heading of a table by its number in all lists, or NULL after the last. */
+static const struct option_spec *spec_at(const struct option_table *table, size_t number)
 {
-	size_t count = 0;
+	for (size_t i = 0; i < OPTION_LISTS_MAX && table->options[i]; i++) {
+		const struct option_spec *spec = table->options[i];
 
-	while (count < OPTION_LISTS_MAX && table->options[count])
-		count++;
-	if (number < count)
-		return table->options[number];
-	return number == count ? help_list : NULL;
-}
-
-static bool is_last(const struct option_spec *spec)
-{
-	return spec->id == 0 && !spec->heading;
+		for (; spec->id != 0 || spec->heading; spec++) {
+			if (number-- == 0)
+				return spec;
+		}
+	}
+	return number == 0 ? &help_spec : NULL;
 }
 
 static void add_option(struct parser *parser, const struct option_spec *spec, char **letter_end)
@@ -82,18 +79,16 @@ static void add_option(struct parser *parser, const struct option_spec *spec, ch
 
 static void parser_init(struct parser *parser, const struct option_table *table)
 {
-	const struct option_spec *list;
+	const struct option_spec *spec;
 	char *letter_end = parser->letters;
 
 	memset(parser, 0, sizeof(*parser));
 	parser->table = table;
 	/* makes getopt_long() distinguish a missing argument from an unknown option */
 	*letter_end++ = ':';
-	for (size_t i = 0; (list = option_list(table, i)); i++) {
-		for (; !is_last(list); list++) {
-			if (!list->heading)
-				add_option(parser, list, &letter_end);
-		}
+	for (size_t i = 0; (spec = spec_at(table, i)); i++) {
+		if (!spec->heading)
+			add_option(parser, spec, &letter_end);
 	}
 }
 
@@ -112,14 +107,12 @@ static const struct option_spec *find_by_value(const struct parser *parser, int 
 static const struct option_spec *find_by_name(const struct option_table *table, const char *name,
 					      size_t length)
 {
-	const struct option_spec *list;
+	const struct option_spec *spec;
 
-	for (size_t i = 0; (list = option_list(table, i)); i++) {
-		for (; !is_last(list); list++) {
-			if (!list->heading && strlen(list->name) == length &&
-			    memcmp(list->name, name, length) == 0)
-				return list;
-		}
+	for (size_t i = 0; (spec = spec_at(table, i)); i++) {
+		if (!spec->heading && strlen(spec->name) == length &&
+		    memcmp(spec->name, name, length) == 0)
+			return spec;
 	}
 	return NULL;
 }
@@ -299,16 +292,14 @@ static int format_label(char *label, size_t size, const struct option_spec *spec
 /* Returns the column where the texts of all options start. */
 static int help_column(const struct option_table *table)
 {
-	const struct option_spec *list;
+	const struct option_spec *spec;
 	int column = 0;
 
-	for (size_t i = 0; (list = option_list(table, i)); i++) {
-		for (; !is_last(list); list++) {
-			int length = list->heading ? 0 : format_label(NULL, 0, list) + 2;
+	for (size_t i = 0; (spec = spec_at(table, i)); i++) {
+		int length = spec->heading ? 0 : format_label(NULL, 0, spec) + 2;
 
-			if (length > column && length <= HELP_COLUMN_MAX)
-				column = length;
-		}
+		if (length > column && length <= HELP_COLUMN_MAX)
+			column = length;
 	}
 	return column;
 }
@@ -347,7 +338,7 @@ void options_print_help(const struct option_table *table, FILE *out)
 	int width = (int)terminal_width(fileno(out));
 	int column = help_column(table);
 	struct help_text text = {.out = out};
-	const struct option_spec *list;
+	const struct option_spec *spec;
 
 	if (width == 0)
 		width = TERMINAL_WIDTH_DEFAULT;
@@ -358,10 +349,8 @@ void options_print_help(const struct option_table *table, FILE *out)
 	print_usage(table, out);
 	text.width = width;
 	put_words(&text, table->summary);
-	for (size_t i = 0; (list = option_list(table, i)); i++) {
-		for (; !is_last(list); list++)
-			print_option(list, out, width, column);
-	}
+	for (size_t i = 0; (spec = spec_at(table, i)); i++)
+		print_option(spec, out, width, column);
 	text.column = 0;
 	(void)fputc('\n', out);
 	put_words(&text, HELP_MORE);
