@@ -11,26 +11,24 @@ static int is_behind(struct store_writer *w, enum table table, MDB_cursor *curso
 		     const struct key *key, bool *behind)
 {
 	struct key *last = &w->last[table];
-	size_t common;
-	MDB_val k, v;
+	MDB_val k = store_key(key), end, v;
 	int r;
 
 	if (!w->last_known[table]) {
-		r = mdb_cursor_get(cursor, &k, &v, MDB_LAST);
+		r = mdb_cursor_get(cursor, &end, &v, MDB_LAST);
 		if (r && r != MDB_NOTFOUND)
 			return store_result(w->reader.store, r);
 		last->length = 0;
-		if (r == 0 && k.mv_size <= sizeof(last->data)) {
-			last->length = k.mv_size;
-			memcpy(last->data, k.mv_data, k.mv_size);
+		if (r == 0 && end.mv_size <= sizeof(last->data)) {
+			last->length = end.mv_size;
+			memcpy(last->data, end.mv_data, end.mv_size);
 		} else if (r == 0) {
 			return -EUCLEAN;
 		}
 		w->last_known[table] = true;
 	}
-	common = key->length < last->length ? key->length : last->length;
-	r = memcmp(key->data, last->data, common);
-	*behind = r > 0 || (r == 0 && key->length > last->length);
+	end = store_key(last);
+	*behind = mdb_cmp(w->reader.txn, w->reader.store->tables[table], &k, &end) > 0;
 	return 0;
 }
 
