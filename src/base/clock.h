@@ -4,6 +4,7 @@
 
 /* Clocks. Any thread. */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -13,6 +14,11 @@
 
 /* Returns the wall-clock time, which is also used for the times of files. */
 struct timespec clock_now(void);
+
+static inline bool clock_equal(struct timespec a, struct timespec b)
+{
+	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
 
 /* Converts a time to nanoseconds since 1970. Times out of range become the lowest or highest
  * value. */

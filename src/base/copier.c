@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "base/stop.h"
@@ -54,15 +55,10 @@ void copier_deinit(struct copier *copier)
 	memset(copier, 0, sizeof(*copier));
 }
 
-static bool same_time(struct timespec a, struct timespec b)
-{
-	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 bool copy_same_signature(const struct stat *a, const struct stat *b)
 {
 	return is_same_inode(a, b) && a->st_size == b->st_size &&
-	       same_time(a->st_mtim, b->st_mtim) && same_time(a->st_ctim, b->st_ctim);
+	       clock_equal(a->st_mtim, b->st_mtim) && clock_equal(a->st_ctim, b->st_ctim);
 }
 
 static int unreadable(struct copier *copier, int error)

@@ -6,21 +6,16 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 
-static bool same_time(struct timespec a, struct timespec b)
-{
-	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
-}
-
 bool attributes_same_inode(const struct attributes *a, const struct attributes *b)
 {
 	return a->inode == b->inode && a->filesystem == b->filesystem &&
-	       (a->mode & S_IFMT) == (b->mode & S_IFMT) && same_time(a->btime, b->btime);
+	       (a->mode & S_IFMT) == (b->mode & S_IFMT) && clock_equal(a->btime, b->btime);
 }
 
 bool attributes_same_signature(const struct attributes *a, const struct attributes *b)
 {
-	return attributes_same_inode(a, b) && a->size == b->size && same_time(a->mtime, b->mtime) &&
-	       same_time(a->ctime, b->ctime);
+	return attributes_same_inode(a, b) && a->size == b->size &&
+	       clock_equal(a->mtime, b->mtime) && clock_equal(a->ctime, b->ctime);
 }
 
 uint64_t attributes_digest(const struct attributes *a)

@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "store/value.h"
 
@@ -89,8 +90,7 @@ static void check_foreign_changes(struct store *store)
 {
 	struct timespec now = last_change(store);
 
-	if (now.tv_sec && store->changed.tv_sec &&
-	    (now.tv_sec != store->changed.tv_sec || now.tv_nsec != store->changed.tv_nsec))
+	if (now.tv_sec && store->changed.tv_sec && !clock_equal(now, store->changed))
 		store_mark_untrusted(store);
 }
 
