@@ -125,12 +125,10 @@ static int detach_by_fusermount(char *point)
 
 static int detach(char *point)
 {
-	int r;
+	int r = umount2(point, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
 
-	if (umount2(point, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
-		r = 0;
-	else
-		r = errno == EPERM ? detach_by_fusermount(point) : -errno;
+	if (r == -EPERM)
+		r = detach_by_fusermount(point);
 	if (r < 0) {
 		log_error(
 			"cannot detach the mount of a killed twinfs from %s: %s; unmount it first",
@@ -275,22 +273,6 @@ static int judge_or_explain(const char *given, struct mount_point_judgement *jud
 	return r;
 }
 
-/* Detaches the mounts of killed daemons, then judges the mount point again. Returns 0,
- * MOUNT_POINT_UNFIT or -errno, logged. */
-static int detach_dead(const char *absolute, struct mount_point_judgement *judgement)
-{
-	for (int i = 0; i < DEAD_MOUNTS_MAX && judgement->state == MOUNT_POINT_DEAD; i++) {
-		int r = detach(judgement->view);
-
-		mount_point_judgement_free(judgement);
-		if (r == 0)
-			r = judge_or_explain(absolute, judgement);
-		if (r)
-			return r;
-	}
-	return 0;
-}
-
 static bool is_fit(enum mount_point_state state, bool nonempty)
 {
 	return state == MOUNT_POINT_FREE || (state == MOUNT_POINT_NOT_EMPTY && nonempty);
@@ -320,9 +302,16 @@ int mount_point_clear(const char *absolute, bool nonempty)
 
 	if (r < 0 || judgement.state != MOUNT_POINT_DEAD)
 		return r;
-	r = detach_dead(absolute, &judgement);
-	if (r != 0 || is_fit(judgement.state, nonempty))
-		return r;
+	for (int i = 0; i < DEAD_MOUNTS_MAX && judgement.state == MOUNT_POINT_DEAD; i++) {
+		r = detach(judgement.view);
+		mount_point_judgement_free(&judgement);
+		if (r == 0)
+			r = judge_or_explain(absolute, &judgement);
+		if (r != 0)
+			return r;
+	}
+	if (is_fit(judgement.state, nonempty))
+		return 0;
 	explain(absolute, &judgement);
 	return MOUNT_POINT_UNFIT;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "mountpoint/table.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 
 #include "base/array.h"
 #include "base/mountinfo.h"
+#include "base/path.h"
 
 #define VIEW_TYPE "fuse.twinfs"
 
@@ -106,15 +108,6 @@ int mount_table_read(struct mount_table *table)
 	return mount_table_read_from(table, "/proc/self/mountinfo");
 }
 
-static bool covers(const char *point, const char *path)
-{
-	size_t length = strlen(point);
-
-	if (strcmp(point, "/") == 0)
-		return true;
-	return strncmp(point, path, length) == 0 && (path[length] == '/' || path[length] == '\0');
-}
-
 const struct mount_entry *mount_table_covering(const struct mount_table *table, const char *path)
 {
 	const struct mount_entry *found = NULL;
@@ -122,7 +115,7 @@ const struct mount_entry *mount_table_covering(const struct mount_table *table, 
 	for (size_t i = 0; i < table->count; i++) {
 		const struct mount_entry *entry = &table->entries[i];
 
-		if (covers(entry->point, path) &&
+		if (path_below(path, entry->point) &&
 		    (!found || strlen(entry->point) >= strlen(found->point)))
 			found = entry;
 	}
@@ -142,10 +135,12 @@ const struct mount_entry *mount_table_view_of(const struct mount_table *table, c
 
 int mount_entry_locate(const struct mount_entry *entry, const char *path, struct bytes *inside)
 {
-	const char *below = strcmp(entry->point, "/") == 0 ? path : path + strlen(entry->point);
+	const char *below = path_below(path, entry->point);
 	const char *root = strcmp(entry->root, "/") == 0 ? "" : entry->root;
-	int r = bytes_format(inside, "%s%s", root, strcmp(below, "/") == 0 ? "" : below);
+	int r;
 
+	assert(below);
+	r = bytes_format(inside, "%s%s%s", root, *below ? "/" : "", below);
 	if (r == 0 && inside->length == 0)
 		r = bytes_append_text(inside, "/");
 	return r;
