@@ -115,32 +115,26 @@ static int resolve_one(const char *given, struct given_source *source)
  * descriptors and compares inodes, which also detects bind mounts of the same directory. */
 static int is_in_other(const struct given_source *sources, size_t count, size_t which, bool *inside)
 {
-	int fd = open(sources[which].path, O_PATH | O_DIRECTORY | O_CLOEXEC), up;
-	struct stat st, above;
+	AUTO_CLOSE int fd = open(sources[which].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat st, below;
 
 	*inside = false;
-	if (fd < 0 || fstat(fd, &st) < 0) {
-		if (fd >= 0)
-			close(fd);
+	if (fd < 0 || fstat(fd, &st) < 0)
 		return -errno;
-	}
-	for (;;) {
+	do {
+		int up;
+
 		for (size_t i = 0; i < count && !*inside; i++) {
 			/* the first of two equal sources is kept */
 			*inside = is_same_inode(&sources[i].status, &st) && i != which &&
 				  (!is_same_inode(&sources[which].status, &st) || i < which);
 		}
-		up = *inside ? -1 : openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
+		below = st;
+		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		close(fd);
-		if (up < 0)
-			return 0;
 		fd = up;
-		if (fstat(fd, &above) < 0 || is_same_inode(&above, &st)) {
-			close(fd);
-			return 0;
-		}
-		st = above;
-	}
+	} while (!*inside && fd >= 0 && fstat(fd, &st) == 0 && !is_same_inode(&below, &st));
+	return 0;
 }
 
 static int keep_outermost(const struct given_source *sources, size_t count,
@@ -366,19 +360,25 @@ static int source_fd(const struct sources *sources, uint32_t source)
 	return sources->list[source].fd;
 }
 
+/* Opens a path in a source for reading (flags 0), or with flags that include O_PATH. */
+static int open_path(const struct sources *sources, uint32_t source, struct bytes *path, int flags)
+{
+	int fd = source_fd(sources, source);
+	const char *text = bytes_text(path);
+
+	if (fd < 0 || !text)
+		return fd < 0 ? fd : -ENOMEM;
+	return flags & O_PATH ? open_beneath(fd, text, flags, sources->cross_mounts)
+			      : open_beneath_for_reading(fd, text, 0, sources->cross_mounts);
+}
+
 int source_open_dir(const struct sources *sources, struct catalog_reader *reader, uint64_t dir)
 {
 	CLEANUP_BYTES struct bytes path = {0};
-	const char *text;
 	uint32_t source;
 	int r = catalog_dir_path(reader, dir, &path, &source);
 
-	if (r == 0)
-		r = source_fd(sources, source);
-	text = bytes_text(&path);
-	if (r < 0 || !text)
-		return r < 0 ? r : -ENOMEM;
-	return open_beneath(r, text, O_PATH | O_DIRECTORY, sources->cross_mounts);
+	return r < 0 ? r : open_path(sources, source, &path, O_PATH | O_DIRECTORY);
 }
 
 /* Opens the file at the first name of a file record. Returns -ESTALE if the name, or a component of
@@ -388,17 +388,12 @@ static int open_name(const struct sources *sources, struct catalog_reader *reade
 		     const struct file_record *file, int flags)
 {
 	CLEANUP_BYTES struct bytes path = {0};
-	const char *text;
 	uint32_t source;
 	int fd, r = catalog_entry_path(reader, file->dir, file->cookie, &path, &source);
 
-	if (r == 0)
-		r = source_fd(sources, source);
-	text = bytes_text(&path);
-	if (r < 0 || !text)
-		return r < 0 ? r : -ENOMEM;
-	fd = flags & O_PATH ? open_beneath(r, text, flags, sources->cross_mounts)
-			    : open_beneath_for_reading(r, text, 0, sources->cross_mounts);
+	if (r < 0)
+		return r;
+	fd = open_path(sources, source, &path, flags);
 	return fd == -ELOOP || fd == -ENOTDIR || fd == -EXDEV || fd == -ENXIO ? -ESTALE : fd;
 }
 
