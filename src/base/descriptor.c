@@ -59,7 +59,7 @@ bool can_rename_between(int a, int b)
 	       same_mount(a, b);
 }
 
-static bool is_symlink(int directory, const char *name)
+bool is_symlink(int directory, const char *name)
 {
 	struct stat st;
 

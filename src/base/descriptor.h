@@ -55,6 +55,9 @@ static inline bool is_same_inode(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* Returns whether a name in a directory exists and is a symlink. */
+bool is_symlink(int directory, const char *name);
+
 /* Returns whether the name is "." or "..". */
 static inline bool is_dots(const char *name)
 {

@@ -61,13 +61,6 @@ static int examine_folder(int folder_fd)
 	return r < 0 ? r : examine_files(folder_fd);
 }
 
-static bool is_symbolic_link(const char *path)
-{
-	struct stat status;
-
-	return lstat(path, &status) == 0 && S_ISLNK(status.st_mode);
-}
-
 int index_folder_open(const char *folder, int *fd)
 {
 	int opened = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
@@ -76,7 +69,7 @@ int index_folder_open(const char *folder, int *fd)
 	if (opened < 0) {
 		r = -errno;
 		/* Linux reports a symbolic link as ENOTDIR here, like a file */
-		return (r == -ENOTDIR || r == -ELOOP) && is_symbolic_link(folder) ? -EPERM : r;
+		return (r == -ENOTDIR || r == -ELOOP) && is_symlink(AT_FDCWD, folder) ? -EPERM : r;
 	}
 	r = examine_folder(opened);
 	if (r < 0)
