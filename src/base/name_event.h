@@ -4,8 +4,8 @@
 
 /* Events of a name in a directory, from the event of the kernel to the recheck of the name.
  *
- * watch/ sets these flags; the follower and ingest/ evaluate them. name_event.c has the table of
- * their effects. Pure code, any thread. */
+ * watch/ sets these flags; the follower (daemon/follower.h) and ingest/ evaluate them. The table in
+ * name_event.c has the effects of each flag. Pure code, any thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,15 +14,15 @@
 enum name_event {
 	EVENT_NAME = 1, /* created, removed, renamed, or to be rechecked for another reason */
 	EVENT_WRITTEN = 2, /* the file was, or possibly was, written to */
-	EVENT_CLOSED = 4, /* with EVENT_WRITTEN: every known writer has closed the file since */
-	EVENT_ATTRIBUTES = 8, /* the metadata of the file changed */
+	EVENT_CLOSED = 4, /* with EVENT_WRITTEN: a writer closed the file after the last write */
+	EVENT_ATTRIBUTES = 8, /* the metadata changed */
 	EVENT_MOVED_IN = 16, /* a rename moved the name here from a directory without a watch */
 	EVENT_MOVED_HERE = 32, /* a rename moved the name here from a watched directory */
 	EVENT_CREATED = 64, /* the name is new, possibly a hard link */
 	EVENT_REMOVED = 128,
 	EVENT_REPLACED = 256, /* the name arrived, and was removed or replaced before its recheck */
 	EVENT_NEW_DIR = 512, /* a directory arrived that had no watch before */
-	/* of the directory itself, in an entry without a name: */
+	/* flags of the directory itself, in a struct name_events without a name: */
 	EVENT_LISTING = 1024, /* all its names have to be rechecked */
 	EVENT_TREE = 2048, /* everything below it has to be rechecked */
 };

@@ -44,7 +44,7 @@ int store_error(int mdb_code)
 	case MDB_TXN_FULL:
 		return -E2BIG;
 	default:
-		log_error("index: %s", mdb_strerror(mdb_code));
+		log_error("cannot use the index: %s", mdb_strerror(mdb_code));
 		return -EIO;
 	}
 }
@@ -52,8 +52,8 @@ int store_error(int mdb_code)
 void store_mark_untrusted(struct store *store)
 {
 	if (!atomic_exchange(&store->is_untrusted, true))
-		log_warning("the index may be corrupt; it will be checked completely at the next "
-			    "start");
+		log_warning("the index is possibly corrupt; it will be checked completely at the "
+			    "next start");
 }
 
 int store_result(struct store *store, int mdb_code)
@@ -255,7 +255,7 @@ static int reopen_failed(struct store *store)
 			r = open_tables(store, TABLE_COUNT);
 		if (r < 0)
 			close_environment(store);
-		log_debug("index: reopened after a failed write (%d)", r);
+		log_debug("reopened the index after a failed write (%d)", r);
 	}
 	pthread_rwlock_unlock(&store->map_lock);
 	return r;
@@ -369,7 +369,8 @@ int store_write_begin(struct store *store, MDB_txn **txn)
 	/* releases the snapshots of killed processes, so that their pages can be reused */
 	r = mdb_reader_check(store->env, &dead);
 	if (r || dead)
-		log_debug("index: %d snapshots of killed processes (%d)", dead, r);
+		log_debug("discarded %d snapshots of killed processes from the index (%d)", dead,
+			  r);
 	return store_result(store, mdb_txn_begin(store->env, NULL, 0, txn));
 }
 
@@ -417,7 +418,7 @@ int store_grow(struct store *store)
 		r = mdb_env_set_mapsize(store->env, store->map_bytes * 2);
 	if (r == 0) {
 		store->map_bytes *= 2;
-		log_debug("index: map grown to %llu MiB",
+		log_debug("the map of the index has grown to %llu MiB",
 			  (unsigned long long)(store->map_bytes >> 20));
 	}
 	pthread_rwlock_unlock(&store->map_lock);

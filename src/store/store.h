@@ -25,16 +25,15 @@ struct store {
 	char *folder;
 	MDB_env *env; /* NULL: the environment failed and could not be reopened yet */
 	MDB_dbi tables[TABLE_COUNT];
-	pthread_rwlock_t
-		map_lock; /* shared while a snapshot is open, exclusive to change the map */
+	/* Shared while a snapshot is open; exclusive to change the map. */
+	pthread_rwlock_t map_lock;
 	pthread_mutex_t idle_lock;
 	struct catalog_reader *idle; /* unused readers, for the next snapshots */
 	pthread_mutex_t write_lock;
 	uint64_t map_bytes; /* size of the map */
 	bool read_only;
 	atomic_bool damaged; /* a damaged record was read */
-	atomic_bool
-		is_untrusted; /* the data file is possibly corrupt: check it at the next start */
+	atomic_bool is_untrusted; /* possibly corrupt: the next start checks the whole index */
 	struct timespec changed; /* ctime of the data file after the last change by this process */
 };
 
