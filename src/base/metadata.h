@@ -31,9 +31,9 @@ struct metadata_refused {
 struct metadata metadata_of(const struct stat *status, const struct xattrs *xattrs);
 
 /* Sets the metadata of the open file fd, which may be O_PATH: owner, attributes, mode, and finally
- * the mtime. A file other than a directory that does not get its owner and group gets none of the
- * bits above 0777. If the access ACL is refused, the mode is reduced so that no user gains access
- * (xattrs_safe_mode). Adds to *refused. Returns 0 or -errno. */
+ * the mtime. If a file other than a directory does not get its owner and group, its set-user-ID,
+ * set-group-ID and sticky bits are not set. If the access ACL is refused, the mode is reduced so
+ * that no user gains access (xattrs_safe_mode). Adds to *refused. Returns 0 or -errno. */
 MUST_CHECK int metadata_apply(const struct metadata *metadata, int fd,
 			      struct metadata_refused *refused);
 

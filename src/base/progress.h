@@ -22,7 +22,7 @@ enum progress_when {
 enum progress_style {
 	PROGRESS_NOTHING,
 	PROGRESS_BAR, /* one line, redrawn in place; for a terminal that can do that */
-	PROGRESS_LINES, /* messages of log.h, for other terminals and with PROGRESS_ALWAYS */
+	PROGRESS_LINES, /* messages; for other terminals, and for files with PROGRESS_ALWAYS */
 };
 
 /* Amounts of work. A total of 0 means that the total is unknown. */

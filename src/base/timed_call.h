@@ -16,7 +16,7 @@
  *	keep the locks and pipes of this process.
  *
  * Returns the result of the function; -ETIMEDOUT after timeout_ms, with the child killed but not
- * waited for; -EIO if the child was killed otherwise; or another -errno. */
+ * waited for; -EIO if a signal ended the child; or another -errno. */
 MUST_CHECK int call_with_timeout(int (*call)(void *context), void *context, int fd,
 				 unsigned int timeout_ms);
 

@@ -15,8 +15,8 @@
 #define ID_TEXT_BYTES 32
 
 /* If the file of ids is missing although the index had ids, the first id depends on the time: 2^18
- * ids for each second since 2023-11-14. This id is above all used ids, as an index assigns fewer
- * ids in a second. */
+ * ids for each second since 2023-11-14. This id is above all used ids, because an index assigns
+ * fewer ids in a second on average. */
 #define LOST_IDS_EPOCH 1700000000
 #define LOST_IDS_SHIFT 18
 

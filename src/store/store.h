@@ -89,8 +89,8 @@ MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
 void store_write_abort(struct store *store, MDB_txn *txn);
 
 /* Records the ctime of the data file. If the ctime differs at the next write or at the close,
- * another process changed the file, and the store becomes untrusted. Each own change of the file,
- * including chmod(2), must be followed by a call. */
+ * another process changed the file, and the store becomes untrusted. Call this function after each
+ * own change of the file, including chmod(2). */
 void store_note_change(struct store *store);
 
 /* Doubles the map after -EXFULL. Waits for all snapshots of this process to end. Returns 0 or

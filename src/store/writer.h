@@ -10,7 +10,7 @@
 #include "store/value.h"
 
 struct store_writer {
-	struct catalog_reader reader; /* in the write transaction: also reads what it wrote */
+	struct catalog_reader reader; /* reads in the write transaction, also its own records */
 	/* The last key of each table, or a greater key. A record with a still greater key is
 	 * appended, which fills pages completely and is several times faster than a search. */
 	struct key last[TABLE_COUNT];
