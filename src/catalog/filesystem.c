@@ -55,7 +55,7 @@ static int append(struct filesystems *filesystems, uint64_t identity, dev_t devi
 
 static struct key filesystem_key(size_t number)
 {
-	return meta_key_numbered("filesystem", number, "");
+	return meta_key_numbered("filesystem", number);
 }
 
 int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r)
@@ -155,9 +155,9 @@ static bool is_fsid_of_device(uint32_t type)
 	return type == XFS_SUPER_MAGIC || type == MSDOS_SUPER_MAGIC;
 }
 
-/* Returns the identity of a mounted image (squashfs, ISO and similar). Each mount counts as its own
- * file system. Before Linux 6.8 the kernel does not identify mounts, so the mount counts as a new
- * file system in each run. */
+/* Returns the identity of a mounted image (squashfs, ISO and similar). Each mount of an image
+ * counts as a file system of its own. Kernels before Linux 6.8 do not identify mounts, so an image
+ * counts as a new file system in each run of twinfs. */
 static uint64_t identity_of_mount(int fd, uint64_t identity)
 {
 	struct {
@@ -223,8 +223,7 @@ uint64_t filesystem_lasting_identity(int fd)
 
 static uint32_t find_device(const struct filesystems *filesystems, dev_t device)
 {
-	/* mounted devices are at the end of the list, so the search is fast even with many past
-	 * devices */
+	/* the newest numbers are last, so the search is fast even with many past devices */
 	for (size_t i = filesystems->count; i > 0; i--) {
 		if (filesystems->list[i - 1].device == device)
 			return (uint32_t)i;
@@ -238,8 +237,8 @@ static int add_device(struct filesystems *filesystems, uint64_t identity, dev_t 
 	int r;
 
 	for (size_t i = 0; i < filesystems->count; i++) {
-		/* One identity on two devices at once means a copied image. The second device gets
-		 * its own number. */
+		/* If another device has this identity now, the file system was copied. The second
+		 * device gets its own number. */
 		if (filesystems->list[i].identity == identity && filesystems->list[i].device == 0) {
 			filesystems->list[i].device = device;
 			*number = (uint32_t)i + 1;

@@ -6,9 +6,10 @@
  *
  * st_dev depends on the order of mounting, and two btrfs subvolumes use the same inode numbers for
  * different files. So each record has the catalog's number for its file system. Each number belongs
- * to an identity that stays the same after a remount. The identity consists of the UUID
- * (FS_IOC_GETFSUUID, Linux 6.9) or the volume id of FAT, and f_fsid of statfs(2), which differs
- * between btrfs subvolumes. If the file system has neither a UUID nor an f_fsid, st_dev is used.
+ * to an identity. The identity consists of the UUID (FS_IOC_GETFSUUID, Linux 6.9) or the volume id
+ * of FAT, and of f_fsid of statfs(2), which differs between btrfs subvolumes. This identity stays
+ * the same after a remount. Two kinds of file systems can get another number after a remount: those
+ * with neither UUID nor f_fsid, for which st_dev is used, and images (squashfs, ISO).
  */
 
 #include <pthread.h>
@@ -20,12 +21,12 @@
 
 /* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
 struct fs_uuid {
-	uint8_t length; /* 0: the kernel or the file system has none */
+	uint8_t length; /* of uuid, in bytes; 0: the kernel or the file system has none */
 	uint8_t uuid[16];
 };
 
-/* Gets the UUID, or the volume id of FAT (FAT_IOCTL_GET_VOLUME_ID). If permitted, the object of an
- * O_PATH descriptor is opened again for this. */
+/* Gets the UUID, or the volume id of FAT (FAT_IOCTL_GET_VOLUME_ID); length is 0 if both are
+ * missing. If permitted, the object of an O_PATH descriptor is opened again for this. */
 void filesystem_uuid(int fd, struct fs_uuid *uuid);
 
 struct filesystem {
@@ -37,26 +38,28 @@ struct filesystems {
 	pthread_rwlock_t lock;
 	struct filesystem *list; /* the number of a file system is its index in this list plus 1 */
 	size_t count, capacity;
-	size_t stored;
+	size_t stored; /* the first file systems of the list, which the index on disk has */
 };
 
 void filesystems_init(struct filesystems *filesystems);
 void filesystems_deinit(struct filesystems *filesystems);
 
+/* Adds the stored file systems to a new, empty struct. Returns 0 or -errno. */
 MUST_CHECK int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r);
 
-/* Copies the file systems of another catalog, with their numbers, to a new, empty struct. */
+/* Copies the file systems of another catalog, with their numbers, to an empty struct. Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int filesystems_copy(struct filesystems *filesystems, struct filesystems *from);
 
-/* Writes new file systems at the end of each transaction. *count is the number written so far.
- * After the commit the caller must pass it to filesystems_stored(). */
+/* Writes new file systems at the end of each transaction. Sets *count, which the caller must pass
+ * to filesystems_stored() after the commit. Returns 0 or -errno. */
 MUST_CHECK int filesystems_store(struct filesystems *filesystems, struct catalog_writer *w,
 				 size_t *count);
 void filesystems_stored(struct filesystems *filesystems, size_t count);
 
-/* Returns a hash that identifies a file system on every machine and device. The hash is of the
- * UUID, of the volume id of FAT, or of an f_fsid derived from a UUID. Returns 0 if the file system
- * has none of these. fd may be O_PATH. Any thread. */
+/* Returns a hash that is the same for a file system on every machine and device. It is made from
+ * the UUID, the volume id of FAT, or an f_fsid that is derived from a UUID. Returns 0 if the file
+ * system has none of these. fd may be O_PATH. Any thread. */
 uint64_t filesystem_lasting_identity(int fd);
 
 /* Sets *number to the number of the file system of fd, whose st_dev is device. Any thread. Returns

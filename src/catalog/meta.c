@@ -21,11 +21,10 @@ struct key meta_key(const char *name)
 	return key;
 }
 
-struct key meta_key_numbered(const char *name, uint64_t number, const char *part)
+struct key meta_key_numbered(const char *name, uint64_t number)
 {
 	struct key key;
-	int length = snprintf((char *)key.data, sizeof(key.data), "%s %" PRIu64 "%s", name, number,
-			      part);
+	int length = snprintf((char *)key.data, sizeof(key.data), "%s %" PRIu64, name, number);
 
 	key.length = (size_t)length;
 	return key;

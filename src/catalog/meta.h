@@ -7,8 +7,8 @@
  * key             value
  * format          text "twinfs N": the only record without version and checksum, so that every
  *                 version of twinfs can read it
- * name-seed       secret of name_cookie
- * min-size        smallest size of the last scan
+ * name-seed       secret of name_cookie()
+ * min-size        smallest size of files that the last scan compared, in bytes
  * totals          struct catalog_totals
  * scan part M     struct scan_settings, in parts that fit a record
  * source N        dir id of its root
@@ -30,20 +30,23 @@
 #define META_SCAN_SETTINGS "scan"
 #define META_VIEW "view"
 
-/* Bytes of a text in one record. */
+/* Maximum bytes of a text in one record. */
 #define META_PART_BYTES 256
 
 struct key meta_key(const char *name);
-struct key meta_key_numbered(const char *name, uint64_t number, const char *part);
 
-/* Return 0, -ENOENT, -EUCLEAN or another -errno. */
+/* Returns the key of name followed by a number. */
+struct key meta_key_numbered(const char *name, uint64_t number);
+
+/* Unless noted otherwise, the functions return 0, -ENOENT if the record is missing, -EUCLEAN if it
+ * is damaged, or another -errno. */
 MUST_CHECK int meta_get_number(struct catalog_reader *r, const char *name, uint64_t *number);
 MUST_CHECK int meta_put_number(struct catalog_writer *w, const char *name, uint64_t number);
 
 MUST_CHECK int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *totals);
 
-/* A text of any length and bytes, stored in parts. get appends the text to *text, or nothing if the
- * text is missing. put replaces the text. */
+/* A text of any length and bytes, stored in parts. meta_get_text() appends the text to *text, or
+ * nothing if the text is missing. meta_put_text() replaces the text. */
 MUST_CHECK int meta_get_text(struct catalog_reader *r, const char *name, struct bytes *text);
 MUST_CHECK int meta_put_text(struct catalog_writer *w, const char *name, const void *text,
 			     size_t length);
@@ -51,8 +54,7 @@ MUST_CHECK int meta_put_text(struct catalog_writer *w, const char *name, const v
 /* Returns the number of records of a text of this length. */
 size_t meta_text_records(size_t length);
 
-/* The path of source number index, and the dir id of its root. Returns -ENOENT if there is no such
- * source. */
+/* The path of source number index, which meta_get_source() appends, and the dir id of its root. */
 MUST_CHECK int meta_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path,
 			       uint64_t *root);
 MUST_CHECK int meta_put_source(struct catalog_writer *w, uint64_t index, const char *path,
@@ -61,7 +63,8 @@ MUST_CHECK int meta_put_source(struct catalog_writer *w, uint64_t index, const c
 /* Writes the records of a new, empty index. */
 MUST_CHECK int meta_initialize(struct catalog_writer *w);
 
-/* Reads the format; 0: the index is empty. Returns -EUCLEAN if it is not an index of twinfs. */
+/* Reads the format; 0: the index is empty. Returns 0, -EUCLEAN if the record is not that of an
+ * index of twinfs, or another -errno. */
 MUST_CHECK int meta_get_format(struct catalog_reader *r, unsigned int *format);
 
 #endif

@@ -394,29 +394,29 @@ static int format_lost(struct catalog_writer *w, const struct sample *s)
 static int source_lost(struct catalog_writer *w, const struct sample *s)
 {
 	(void)s;
-	return plant_loss(w, TABLE_META, meta_key_numbered("source", 1, ""));
+	return plant_loss(w, TABLE_META, meta_key_numbered("source", 1));
 }
 
 static int source_without_path(struct catalog_writer *w, const struct sample *s)
 {
 	(void)s;
-	return plant_loss(w, TABLE_META, meta_key_numbered("source", 1, " part 0"));
+	return plant_loss(w, TABLE_META, meta_key("source 1 part 0"));
 }
 
 static int sources_with_one_root(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_number(w, TABLE_META, meta_key_numbered("source", 1, ""), s->root);
+	return plant_number(w, TABLE_META, meta_key_numbered("source", 1), s->root);
 }
 
 static int source_in_a_dir(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_number(w, TABLE_META, meta_key_numbered("source", 1, ""), s->dir);
+	return plant_number(w, TABLE_META, meta_key_numbered("source", 1), s->dir);
 }
 
 static int filesystem_without_those_before(struct catalog_writer *w, const struct sample *s)
 {
 	(void)s;
-	return plant_number(w, TABLE_META, meta_key_numbered("filesystem", 2, ""), 7);
+	return plant_number(w, TABLE_META, meta_key_numbered("filesystem", 2), 7);
 }
 
 static void test_faults_in_meta_are_detected(void **state)
