@@ -61,9 +61,9 @@ static int open_folder(struct catalog *catalog, const struct catalog_options *op
 	return r;
 }
 
-/* Writes the lock file. One write replaces the old text, so other processes never read an empty or
- * incomplete text. If the old text was longer, its rest follows a NUL until the file is truncated.
- */
+/* Writes the lock file: the pid, and the mount point in the second line. One write replaces the old
+ * text, so other processes never read an incomplete text. A longer old text is cut off by the NUL
+ * until the file is truncated. */
 static int write_owner(int lock_fd, const char *mount_point)
 {
 	CLEANUP_BYTES struct bytes text = {0};
@@ -152,7 +152,7 @@ static int initialize_body(struct catalog_writer *w, void *context)
 	return meta_initialize(w);
 }
 
-/* Reads the records of the index about itself, and initializes a new index. */
+/* Reads the records of the index about itself. Initializes a new index unless read_only. */
 static int load_meta(struct catalog *catalog, bool read_only)
 {
 	struct catalog_reader *reader = NULL;
@@ -190,7 +190,8 @@ static int set_damaged_aside(struct catalog *catalog)
 	return index_set_aside(catalog->folder_fd);
 }
 
-/* Sets an unusable index aside. Afterwards the data file is sound or missing. */
+/* Sets a damaged or older index aside. Returns 0 if the data file is sound or missing now,
+ * CATALOG_NEWER, or -errno. */
 static int make_sound(struct catalog *catalog, const struct catalog_options *options)
 {
 	int state = index_examine(catalog->folder_fd, options->folder, options->distrusted);
@@ -220,8 +221,8 @@ static int load(struct catalog *catalog, const struct catalog_options *options)
 	return r < 0 ? r : load_meta(catalog, false);
 }
 
-/* Opens the index. A valid seal does not exclude damage that occurred while the index was open. If
- * loading finds such damage, the index is set aside. */
+/* Loads the index. If the index turns out to be damaged although it was examined, sets it aside and
+ * makes a new one. */
 static int load_or_make_anew(struct catalog *catalog, const struct catalog_options *options)
 {
 	int r = load(catalog, options);
@@ -270,8 +271,7 @@ static int open_read_only(struct catalog *catalog, const struct catalog_options 
 
 	if (faccessat(catalog->folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	r = is_written(catalog->folder_fd) ? INDEX_SOUND
-					   : index_examine_unlocked(catalog->folder_fd);
+	r = is_written(catalog->folder_fd) ? INDEX_SOUND : index_check(catalog->folder_fd, false);
 	if (r)
 		return r == INDEX_NEWER ? CATALOG_NEWER : r < 0 ? r : CATALOG_DAMAGED;
 	r = open_store(catalog, options);
@@ -311,7 +311,7 @@ static int check_folder(int folder_fd)
 
 	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	state = index_check(folder_fd);
+	state = index_check(folder_fd, true);
 	switch (state) {
 	case INDEX_DAMAGED:
 		return CATALOG_DAMAGED;

@@ -119,7 +119,8 @@ static bool lacks_room(int r)
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO;
 }
 
-/* Copies the records. If there is no space for the copy, the index is used as it is. */
+/* Copies the records. If the copy cannot be written for lack of space, the original data file is
+ * used. Returns an enum index_state. */
 static int copy_records(struct catalog_reader *reader, const char *folder)
 {
 	AUTO_FREE char *path = NULL;
@@ -131,8 +132,8 @@ static int copy_records(struct catalog_reader *reader, const char *folder)
 	return r == 0 || lacks_room(r) ? INDEX_SOUND : INDEX_DAMAGED;
 }
 
-/* Reads and checks everything; the work of the child process. copied: writes the sound records to a
- * new file, see copy.h. Returns an enum index_state. */
+/* Reads and checks everything; the work of the child process. If copied is true, writes the records
+ * of a sound index to a new file (store/compact.h). Returns an enum index_state. */
 static int check_records(const char *folder, bool copied)
 {
 	struct catalog_reader *reader = NULL;
@@ -154,10 +155,10 @@ static int check_records(const char *folder, bool copied)
 	return state;
 }
 
-/* Runs in the child process. The child process discards stderr, as LMDB's assertions and sanitizers
- * print there and the parent reports the result. It closes all descriptors except the folder's. If
- * the child kept the descriptor of the index lock, it could hold the lock longer than the
- * parent. */
+/* Runs in the child process, which ends with an enum index_state as its status. The child discards
+ * stderr: LMDB's assertions and sanitizers print there, but the parent reports the result. The
+ * child closes all other descriptors except the folder's. If it kept the descriptor of the index
+ * lock, it could hold the lock longer than the parent. */
 static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 {
 	int null;
@@ -177,8 +178,9 @@ static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 	_exit(check_records(fd_path(FOLDER_FD).text, copied));
 }
 
-/* Checks in a child process, as reading damaged pages can crash. The caller must have no other
- * threads. A child of a process with threads can wait forever for a lock that a thread held. */
+/* Checks in a child process, as reading damaged pages can crash. This process must have one thread
+ * only: its child can wait forever for a lock that another thread held. Returns an enum index_state
+ * or -errno. */
 static int check_in_child(int folder_fd, bool copied)
 {
 	pid_t parent = getpid(), child = fork();
@@ -196,14 +198,14 @@ static int check_in_child(int folder_fd, bool copied)
 								       : INDEX_DAMAGED;
 }
 
-/* Deletes LMDB's lock file. The lock file has the number of the last transaction, so it belongs to
- * one data file. A process that still reads the old files has both open and is not disturbed. */
+/* Deletes LMDB's lock file. It has the number of the last transaction, so it belongs to one data
+ * file. A process that still reads the old data file has both files open, and is not disturbed. */
 static int drop_lock_file(int folder_fd)
 {
 	return unlinkat(folder_fd, TWINFS_INDEX_READERS, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Renames the child's copy to the data file. */
+/* Replaces the data file by the child's copy, if there is one. */
 static int adopt_copy(int folder_fd)
 {
 	int r = drop_lock_file(folder_fd);
@@ -235,15 +237,7 @@ int index_examine(int folder_fd, const char *folder, bool distrusted)
 	return state;
 }
 
-int index_check(int folder_fd)
-{
-	if (index_is_empty(folder_fd))
-		return INDEX_SOUND;
-	return examine_seal(folder_fd) == SEAL_BROKEN ? INDEX_DAMAGED
-						      : check_in_child(folder_fd, false);
-}
-
-int index_examine_unlocked(int folder_fd)
+int index_check(int folder_fd, bool distrusted)
 {
 	enum seal_state seal;
 	int state;
@@ -251,7 +245,7 @@ int index_examine_unlocked(int folder_fd)
 	if (index_is_empty(folder_fd))
 		return INDEX_SOUND;
 	seal = examine_seal(folder_fd);
-	if (seal == SEAL_HOLDS)
+	if (seal == SEAL_HOLDS && !distrusted)
 		return INDEX_SOUND;
 	state = check_in_child(folder_fd, false);
 	return state == INDEX_SOUND && seal == SEAL_BROKEN ? INDEX_DAMAGED : state;

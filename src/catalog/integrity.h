@@ -5,11 +5,12 @@
 /* Checks that the index on disk is what was written. Only catalog/ includes this.
  *
  * LMDB has no checksums and trusts every page. A damaged page can crash the process that reads the
- * page. So a clean close writes a seal: the size and hash of the data file. A data file without a
- * valid seal is read wholly by a child process before this process opens it.
+ * page. So a clean close writes a seal: the size and hash of the data file. If a data file has no
+ * valid seal, a child process reads all of it before this process opens it.
  *
- * All functions take the descriptor of the index folder. The caller must hold the lock of the
- * index. LMDB must not be open. Functions that change nothing need no lock.
+ * folder_fd is the descriptor of the index folder. Unless noted otherwise, the caller must hold the
+ * lock of the index, this process must not have the index open, and the functions return 0 or
+ * -errno.
  */
 
 #include <stdbool.h>
@@ -19,35 +20,38 @@
 enum index_state {
 	INDEX_SOUND = 0, /* or the folder has no index */
 	INDEX_DAMAGED = 1,
-	/* Not closed cleanly, and of a format that this program cannot check. */
+	/* The index has the format of a newer or older twinfs, which this program cannot check. */
 	INDEX_NEWER = 2,
 	INDEX_OLDER = 3,
 };
 
-/* Checks only the format and changes nothing. An unreadable index counts as INDEX_SOUND, as the
- * error is reported when the index is opened. Can crash if the index is damaged. */
+/* Checks only the format and changes nothing. An index that cannot be read counts as INDEX_SOUND,
+ * as catalog_open() then reports the error. Can crash if the index is damaged. */
 enum index_state index_examine_format(const char *folder);
 
-/* Checks whether the data file can be opened. Must be called before threads are started, as it
- * forks. distrusted: check the data file even if the seal is valid. Returns an enum index_state or
- * -errno. */
+/* Checks whether the data file can be opened. If a child process had to read it, replaces the data
+ * file by a copy of its records, which the child made. Must be called before threads are started,
+ * as it forks.
+ *
+ * folder	for messages
+ * distrusted	check the data file even if the seal is valid
+ *
+ * Returns an enum index_state or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted);
 
-/* As index_examine() with distrusted, but needs no lock and changes nothing. */
-MUST_CHECK int index_check(int folder_fd);
+/* Works like index_examine(), but changes nothing, logs nothing and needs no lock. */
+MUST_CHECK int index_check(int folder_fd, bool distrusted);
 
-/* Examines an index for a reader without the lock. Trusts a valid seal; without one, a child
- * process reads every record. Changes nothing and logs nothing. Must be called before threads are
- * started, as it forks. Returns an enum index_state or -errno. */
-MUST_CHECK int index_examine_unlocked(int folder_fd);
-
+/* Writes the seal. Reads the whole data file. */
 MUST_CHECK int index_seal(int folder_fd);
+
+/* Removes the seal durably. */
 MUST_CHECK int index_unseal(int folder_fd);
 
-/* Renames the data file, replacing an earlier damaged one. */
+/* Renames the data file to TWINFS_INDEX_DAMAGED, and replaces an earlier file of that name. */
 MUST_CHECK int index_set_aside(int folder_fd);
 
-/* Returns true if the last write to the index was after the last boot, as far as known. */
+/* Returns true if index_note_boot() was last called during this boot of the system. */
 bool index_is_of_this_boot(int folder_fd);
 MUST_CHECK int index_note_boot(int folder_fd);
 
