@@ -19,10 +19,10 @@
 #include "store/value.h"
 #include "store/writer.h"
 
-/* Changes are applied in passes. Each pass writes one table, in the order of the table's keys. In
- * that order LMDB appends, or finds the position on the current page.
+/* Additions are applied in passes, and each pass in the order of the keys of its table. In that
+ * order LMDB appends, or finds the position on the current page.
  *
- *   removals -> inode numbers (which file is it?) -> entries -> files, links and sizes -> updates
+ *   removals -> inode numbers (which file is it?) -> entries -> files, links -> sizes -> updates
  *
  * Moved directories leave their old parents before the removals. Moved directories enter their new
  * parents after new directories are added and before all other additions.
@@ -31,7 +31,7 @@
 /* A name to add. */
 struct addition {
 	struct name_change *change;
-	uint64_t file; /* id of the file, if the change is NAME_ADD_FILE */
+	uint64_t file; /* id of the file, if the change is NAME_ADD_FILE; else 0 */
 	bool known; /* the index had the file before this batch */
 };
 
@@ -102,8 +102,7 @@ static int by_size(const void *a, const void *b)
 	return order ? order : numbers_compare(x->file, y->file);
 }
 
-/* Does not sort if the additions are in order already, as new files (by id) or files of equal size
- * often are. */
+/* Sorts. Additions are often in order already, such as new files by id, or files of equal size. */
 static void sort(struct additions *additions, int (*order)(const void *, const void *))
 {
 	sort_unless_sorted(additions->list, additions->count, sizeof(*additions->list), order);
@@ -142,8 +141,8 @@ static int identify(struct catalog_writer *w, struct addition *addition)
 		addition->known = true;
 		return 0;
 	}
-	/* The number now belongs to another inode than in the index. Other changes remove the names
-	 * of the old inode. If the new inode is in this batch, it possibly has no record yet. */
+	/* The index has another inode under this number, whose names other changes remove; or a
+	 * file of this batch, which has no record yet. */
 	return store_put(&w->store, TABLE_BYKEY, &key, encode_number(addition->file));
 }
 
@@ -168,7 +167,7 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 		if (i > 0 && same_inode(&list[i - 1], &list[i])) {
 			list[i].file = list[i - 1].file;
 			list[i].known = list[i - 1].known;
-			/* the file possibly changed between stat(2) of the two names */
+			/* if stat(2) of the two names differs, the newest result counts */
 			list[i].change->attributes = list[i - 1].change->attributes;
 		} else {
 			r = identify(w, &list[i]);
@@ -235,8 +234,7 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 	return r;
 }
 
-/* Writes the record of a new file. run: the names of the file in this batch; count: their
- * number. */
+/* Writes the record of a new file. run has the count names of the file in this batch. */
 static int add_file(struct catalog_writer *w, const struct addition *run, size_t count,
 		    uint32_t scan)
 {
@@ -267,8 +265,7 @@ static size_t run_length(const struct additions *additions, size_t first)
 	return end - first;
 }
 
-/* Returns the flags that all of these names have. Adds FILE_UNTRUSTED if any of the names has that
- * flag. */
+/* Returns the flags that all of these names have, and FILE_UNTRUSTED if any of them has it. */
 static uint32_t common_flags(const struct addition *run, size_t count)
 {
 	uint32_t flags = UINT32_MAX, untrusted = 0;
@@ -328,7 +325,7 @@ static int list_sizes(struct catalog_writer *w, struct additions *additions)
 /* A directory that is new in this batch. */
 struct new_dir {
 	uint64_t id;
-	bool missing; /* its parent is missing */
+	bool missing; /* its parent is missing, so it is not added */
 };
 
 static int by_id(const void *a, const void *b)

@@ -3,11 +3,11 @@
 #define CATALOG_CHANGE_H
 
 /* Changes of the index, inside the body of catalog_write(). Each function keeps all tables and
- * totals consistent. A file that loses its last name or changes leaves its group in the same
- * transaction. Groups choose their kept copy before the commit.
+ * totals consistent. A file that loses its last name, or whose content possibly changes, leaves its
+ * group in the same transaction. Groups choose their kept copy before the commit.
  *
- * All functions return 0 or -errno. The body must return such an error, which aborts the
- * transaction.
+ * Unless noted otherwise, the functions return 0 or -errno. The body must return such an error,
+ * which aborts the transaction.
  */
 
 #include "base/attributes.h"
@@ -15,32 +15,34 @@
 
 enum name_change_kind {
 	NAME_ADD_DIR, /* dir, name, attributes, flags, error, source; id: from catalog_new_id() */
-	NAME_ADD_FILE, /* dir, name, attributes; if the inode is known, it gets another name */
+	NAME_ADD_FILE, /* dir, name, attributes, flags; a known inode gets another name */
 	NAME_ADD_UNKNOWN, /* dir, name, error: the errno of stat(2) */
-	/* dir, cookie. A directory is removed with its whole tree. id, if not 0: the expected
-	 * child. If the name now refers to another child, the name is not removed. */
+	/* dir, cookie, id. A directory is removed with its whole tree. id, if not 0: the expected
+	 * child. If the name refers to another child, the name is not removed. */
 	NAME_REMOVE,
-	NAME_MOVE_DIR, /* the directory id, with its tree, is now at dir, name, attributes */
+	/* id, source, dir, name, attributes: directory id moved, with its tree, to name in dir */
+	NAME_MOVE_DIR,
 	NAME_UPDATE_DIR, /* id, attributes, flags, error */
-	NAME_FAIL_DIR, /* id, error: not even its attributes could be read */
-	/* id, attributes; if the signature changed, the content becomes unknown */
+	NAME_FAIL_DIR, /* id, flags, error: not even its attributes could be read */
+	/* id, attributes, flags. If the signature changed, the content becomes unknown, unless
+	 * flags say that the bytes are the same. */
 	NAME_UPDATE_FILE,
 };
 
 /* Flags of NAME_ADD_FILE and NAME_UPDATE_FILE. */
 enum file_change_flag {
-	/* The only changes of the file were new or removed names, which change ctime. Its content
-	 * stays known if size and mtime are unchanged and the index has all of its names. A write
-	 * through a name that the index lacks would raise no event. */
+	/* The events of the file exclude a write. Its content stays known if size and mtime are
+	 * unchanged and the index has all of its names. A write through a name that the index lacks
+	 * would raise no event. */
 	FILE_SAME_BYTES = 1,
-	/* The name was created by a rename from a name that the index had or could have had. An
-	 * orphan that gets a name in another way has possibly changed without an event. */
+	/* A rename from a watched directory created the name. An orphan that gets a name in another
+	 * way has possibly changed without an event. */
 	FILE_MOVED = 2,
-	/* Its bytes were compared with those of a member of its group, while it had these
-	 * attributes. */
+	/* While the file had these attributes, its bytes were compared with those of another member
+	 * of its group, and were equal. */
 	FILE_COMPARED = 4,
-	/* Its bytes have possibly changed without a change of the signature, so its content becomes
-	 * unknown. */
+	/* The bytes of the file possibly changed without a change of the signature, so its content
+	 * becomes unknown. */
 	FILE_UNTRUSTED = 8,
 };
 
@@ -62,17 +64,19 @@ struct name_change {
  * 1. moved directories leave their old parents
  * 2. removals, so a name that is both removed and added exists afterwards
  * 3. new directories
- * 4. moved directories enter their new parents and replace the entry that has their name
+ * 4. moved directories enter their new parents, and replace entries of the same name
  * 5. other additions
  * 6. updates
  *
- * If the parent of a new name or moved directory is missing, the addition is skipped, and the moved
- * directory is removed. If a directory moves twice, the last move counts.
+ * If the parent of a new name is missing, the name is skipped. If the new parent of a moved
+ * directory is missing, the directory is removed with its tree. If a directory moves twice, the
+ * last move counts.
  *
- * A file without a name becomes an orphan: the record and the known content stay until
+ * A file that loses its last name becomes an orphan: the record and the known content stay until
  * catalog_purge_orphans(). If the same inode gets a name again, the orphan is found by its inode
  * number.
  *
+ * changes	the cookies and attributes of additions are overwritten
  * scan		number recorded for new files, see catalog_begin_scan() and catalog_next_scan()
  *
  * Returns 0, -ELOOP if a directory would be inside itself, -ESTALE, or another -errno. -ESTALE
@@ -82,19 +86,20 @@ struct name_change {
 MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 			     uint32_t scan);
 
-/* Makes the content of these files unknown, even if their signatures are unchanged. */
+/* Makes the content of these files unknown, even if their signatures are unchanged. Skips missing
+ * files. */
 MUST_CHECK int catalog_forget_contents(struct catalog_writer *w, const uint64_t *files,
 				       size_t count);
 
-/* Defers the list of files by size. A first walk adds files in the order of directories, which is
- * random in the list by size. So each file of a large index would dirty a page of the list. Until
- * all files are listed, files with ids from totals.unlisted on are not in the list. The contents of
- * these files cannot be set meanwhile. */
+/* Defers adding new files to the list by size (table bysize), and sets totals.unlisted. A first
+ * walk adds files in the order of directories, which is random in this list. So each new file of a
+ * large index would dirty another page of the list. Until catalog_set_unlisted(), the list has no
+ * files with an id from totals.unlisted on, and the contents of these files cannot be set. */
 MUST_CHECK int catalog_defer_sizes(struct catalog_writer *w);
 
-/* Adds deferred files to the list by size, fastest in the order of size and id. The files must be
- * regular and have names. Their records must be unchanged since the caller read them. So no other
- * transaction may write until all are listed. */
+/* Adds deferred files to the list by size. The order of size and id is the fastest. The files must
+ * be regular and have names. Their records must be unchanged since the caller read them. So no
+ * other thread may write until all deferred files are listed. */
 struct sized_file {
 	uint64_t size;
 	uint64_t file;
@@ -102,49 +107,54 @@ struct sized_file {
 MUST_CHECK int catalog_list_sizes(struct catalog_writer *w, const struct sized_file *files,
 				  size_t count);
 
-/* Records that all files below this id are listed; 0: all files. */
+/* Records that all files with an id below from are in the list by size; 0: all files are. */
 void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
 
-/* Deletes up to limit orphans. Sets *left to whether more orphans remain. */
+/* Deletes up to limit orphans. Sets *left to false if it found that no orphan remains. */
 MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);
 
 /* The result of reading one file. */
 struct content_change {
 	uint64_t file;
 	uint64_t digest; /* file_digest() when it was read */
-	uint64_t prefix; /* not 0 */
+	uint64_t prefix; /* prefix hash, not 0 */
 	uint64_t group; /* the group that the file was found equal to; 0: none */
-	struct hash128 hash; /* if group is 0: hash of all its bytes, or zero */
+	struct hash128 hash; /* if group is 0: hash of all its bytes; zero: unknown */
 };
 
-/* Outcome: nothing was changed, as the file changed after it was read or the group is missing. */
+/* Outcome: nothing was changed. The file has changed, has no name or is not in the list by size, or
+ * the group is missing. */
 enum {
 	CONTENT_STALE = 1
 };
 
+/* Records the content of a file. Returns 0, CONTENT_STALE or -errno. */
 MUST_CHECK int catalog_set_content(struct catalog_writer *w, const struct content_change *change);
 
-/* As catalog_set_content(), for many files, in the fastest order. Stale files are skipped. */
+/* Records the contents of many files, in the fastest order. Skips files for which
+ * catalog_set_content() would return CONTENT_STALE. */
 MUST_CHECK int catalog_set_contents(struct catalog_writer *w, const struct content_change *changes,
 				    size_t count);
 
-/* Makes a group for files that equal no file of an existing group. The caller then adds the files
- * with catalog_set_content(). */
+/* Makes a group for files that equal no file of an existing group. The caller adds the files with
+ * catalog_set_content() in the same transaction. A group without files is not stored. */
 MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 				 uint64_t *group);
 
 /* Begins a scan: sets *scan to its number, for catalog_apply(), and records the smallest size of
- * files to compare. Groups of smaller files are dissolved. */
+ * files to compare, in bytes. The content of smaller files becomes unknown, so they leave their
+ * groups. */
 MUST_CHECK int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan);
 
-/* Returns a new number for catalog_apply(), greater than all earlier numbers. Files with a lower
- * number were found earlier. */
+/* Returns the next number of a scan or recheck, for catalog_apply(). Files with a lower number were
+ * found earlier. */
 MUST_CHECK uint32_t catalog_next_scan(struct catalog_writer *w);
 
 /* Records the mount point of a view of the index, for catalog_get_view(). */
 MUST_CHECK int catalog_set_view(struct catalog_writer *w, const char *mount_point);
 
-/* Adds source number index to a new index. */
+/* Adds source number index, with an absolute path and the id and attributes of its root directory,
+ * to a new index. */
 MUST_CHECK int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,
 				  const struct attributes *root, uint64_t root_dir);
 

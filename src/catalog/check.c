@@ -20,7 +20,7 @@
 /* Format, name seed, smallest size and totals. */
 #define META_SINGLE_RECORDS 4
 
-/* Check function of tables whose records have no fields. */
+/* Checks a record of a table whose records have no fields. */
 static int check_nothing(struct check *c, struct span key, struct span fields)
 {
 	(void)c;
@@ -48,15 +48,16 @@ static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_ORPHAN] = check_orphan,
 };
 
-/* An iteration with its own cursor, as lookups move the reader's cursor. */
+/* An iteration over all records of a table. It has its own cursor, as lookups move the reader's
+ * cursor. */
 struct walk {
 	struct check *check;
 	enum table table;
 	MDB_cursor *cursor;
-	uint64_t entries; /* number of entries that LMDB reports */
-	struct key last; /* length 0: none yet */
+	uint64_t entries; /* number of records that LMDB reports for the table */
+	struct key last; /* key of the last record; length 0: none yet */
 	const void *last_value;
-	uintptr_t page; /* of the last key */
+	uintptr_t page; /* address of the last key, in units of PAGE_BYTES_MIN */
 };
 
 static bool is_ascending(const struct key *last, const MDB_val *key)
@@ -79,15 +80,16 @@ static int find_last(const struct walk *walk)
 	return check_claim(v.mv_data == walk->last_value);
 }
 
-/* Checks the next record of the cursor. If lookups from the root find the first and the last key of
- * a leaf, they find all keys between these two. */
+/* Checks the order of the next record, and at each new page that lookups from the root find the
+ * last record of the old page and the first of the new one. Then they find all records between,
+ * too. */
 static int walk_to(struct walk *walk, const MDB_val *key, const MDB_val *value)
 {
 	uintptr_t page = (uintptr_t)key->mv_data / PAGE_BYTES_MIN;
 	bool first = walk->last.length == 0, new_page = first || page != walk->page;
 	int r = 0;
 
-	/* In a tree with a cycle, a key occurs again. */
+	/* if damaged pages form a cycle, the cursor returns the same key again */
 	if (walk->check->met[walk->table]++ == walk->entries || key->mv_size == 0 ||
 	    key->mv_size > sizeof(walk->last.data) || (!first && !is_ascending(&walk->last, key)))
 		return -EUCLEAN;
@@ -139,7 +141,7 @@ static int check_records(struct walk *walk)
 	return walk->last.length ? find_last(walk) : 0;
 }
 
-/* Checks a table. All tables are of LMDB's plain kind; flags would change the order of keys. */
+/* Checks a table. Tables of twinfs have no flags of LMDB, which would change the order of keys. */
 static int check_table(struct check *c, enum table table)
 {
 	struct catalog_reader *reader = c->reader;

@@ -5,7 +5,7 @@
 /* Checks that the tables of an index agree with each other. Only catalog/ includes this.
  *
  * Checksums detect altered records. This check detects records that are missing, repeated or
- * outdated, as after a page write that did not reach the disk.
+ * outdated, for example because a page did not reach the disk.
  */
 
 #include "catalog/catalog.h"

@@ -29,8 +29,9 @@ static int check_place(struct check *c, const struct file_name *name, uint64_t g
 			   found.dir == name->dir && found.cookie == name->cookie);
 }
 
-/* Checks the names beyond the first. The file has as many names as entries, and each entry is found
- * among the names. So each name has its entry. */
+/* Checks the names beyond the first, and that their number is right. check_named() expects as many
+ * entries as the file has names, and check_file_entry() finds each entry among these names. So each
+ * name has an entry. */
 static int check_links(struct check *c, const struct file_record *file, uint64_t group)
 {
 	const struct file_name first = {file->name, file->id, file->dir, file->cookie};
@@ -89,8 +90,8 @@ static int check_named(struct check *c, const struct file_record *file,
 	return check_candidate(c, file, content);
 }
 
-/* Checks a file. The content record of an orphan stays, but the orphan is not listed by size. Its
- * group can be missing. */
+/* Checks a file. An orphan can have a content record, but is not in the list by size. The group of
+ * this record can be missing. */
 int check_file(struct check *c, struct span key, struct span fields)
 {
 	struct content_record content = {0};
@@ -115,8 +116,7 @@ int check_file(struct check *c, struct span key, struct span fields)
 	return check_named(c, &file, &content);
 }
 
-/* Checks an inode number. A file has no inode number in the table if another inode took the
- * number. */
+/* Checks an inode number. Files whose number another inode took are not in this table. */
 int check_bykey(struct check *c, struct span key, struct span fields)
 {
 	uint64_t filesystem, inode, id;
@@ -134,7 +134,7 @@ int check_bykey(struct check *c, struct span key, struct span fields)
 
 /* ---- groups -------------------------------------------------------------------------- */
 
-/* Counts the members. The check of files proves that each member refers to the group. */
+/* Counts the members. check_membership() proves that each of them is a file of the group. */
 static int check_members(struct check *c, const struct group_record *group)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;

@@ -22,10 +22,9 @@ static int check_dir_error(struct check *c, const struct dir_record *dir)
 	return r < 0 ? r : check_claim(noted == error);
 }
 
-/* Checks a directory, except its name, which the check of entries proves. Directories in a cycle
- * would not be reachable from any source. In a cycle the directory with the lowest id has a parent
- * with a greater id. So the parents are followed only from directories whose parent has a greater
- * id, which are few. */
+/* Checks a directory, except its name, which check_dir_entry() checks. Directories in a cycle would
+ * not be reachable from any source. In a cycle, the directory with the lowest id has a parent with
+ * a greater id. Only such directories, which are few, need a search for a cycle. */
 int check_dir(struct check *c, struct span key, struct span fields)
 {
 	struct dir_record dir;
@@ -66,7 +65,7 @@ static int check_entry_dir(struct check *c, uint64_t id)
 	return r < 0 ? r : check_found(catalog_get_dir(c->reader, id, &dir));
 }
 
-/* Checks that the cookie follows the hash of the name, and that the name occurs once. */
+/* Checks that the cookie matches the hash of the name, and that no lower cookie has this name. */
 static int check_cookie(struct check *c, const struct entry_record *entry)
 {
 	uint64_t first = name_cookie(c->name_seed, entry->name);
@@ -98,7 +97,7 @@ static int check_dir_entry(struct check *c, const struct entry_record *entry)
 	return check_claim(dir.parent == entry->dir && names_equal(dir.name, entry->name));
 }
 
-/* Checks an entry of a file: it is the first name of the file or one of its links. */
+/* Checks an entry of a file: it is the first name of the file, or TABLE_LINK has it. */
 static int check_file_entry(struct check *c, const struct entry_record *entry)
 {
 	struct key link = key_triple(entry->child, entry->dir, entry->cookie);

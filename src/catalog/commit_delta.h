@@ -16,57 +16,60 @@
 
 #include "catalog/catalog.h"
 
-/* A name was added to a directory, was removed from a directory, or now refers to another child. */
+/* A name that was added to a directory, was removed from it, or now refers to another child. */
 struct delta_name {
 	uint64_t dir;
 	uint32_t offset, length; /* in commit_delta.text */
 };
 
-/* The record of a directory changed (attributes or path), or was removed. */
+/* A directory whose record changed (attributes, error or path) or was removed. */
 struct delta_dir {
 	uint64_t dir;
-	bool gone;
-	/* all paths below the directory changed; the delta has only the directory itself */
+	bool gone; /* the directory was removed */
+	/* The path changed, and so did all paths below it. The delta has only the directory
+	 * itself. */
 	bool moved;
 };
 
 enum delta_file_what {
-	DELTA_FILE_ATTRIBUTES = 1, /* an attribute that stat(2) shows changed */
-	DELTA_FILE_UNREAD = 2, /* new, or its content is no longer known: it has to be compared */
-	DELTA_FILE_GONE = 4, /* it lost its last name */
-	DELTA_FILE_BACK = 8, /* it has a name again, and its content is still known */
-	DELTA_FILE_NAMES = 16, /* it got or lost a name besides its other names */
-	DELTA_FILE_FEWER = 32, /* with DELTA_FILE_NAMES: it lost one */
+	DELTA_FILE_ATTRIBUTES = 1, /* an attribute other than atime changed */
+	/* The content is unknown, and the file is new, changed, or has a name again. */
+	DELTA_FILE_UNREAD = 2,
+	DELTA_FILE_GONE = 4, /* the file lost its last name */
+	DELTA_FILE_BACK = 8, /* the file has a name again, and its content is still known */
+	DELTA_FILE_NAMES = 16, /* the file got or lost a name, and had or has other names */
+	DELTA_FILE_FEWER = 32, /* with DELTA_FILE_NAMES: the file lost a name */
 };
 
+/* A changed file. A file can occur more than once. */
 struct delta_file {
 	uint64_t file;
-	uint64_t size;
-	uint32_t what; /* enum delta_file_what, or-ed; a file can occur more than once */
+	uint64_t size; /* bytes */
+	uint32_t what; /* enum delta_file_what, or-ed */
 };
 
-/* The state of a changed group before and after the commit; inodes is 0 if it did not exist. */
+/* A changed group before and after the commit. inodes is 0 if the group was or is missing. */
 struct delta_group {
 	struct group_record before, now;
 };
 
-/* A file became redundant or unique. Sorted by file, each once. */
+/* A file that became redundant, or stopped being redundant. */
 struct delta_flip {
 	uint64_t file;
-	size_t group; /* in commit_delta.groups: the group in which the file is or was redundant */
+	size_t group; /* index in commit_delta.groups: the file is or was redundant in this group */
 	bool redundant; /* the state after the commit; before, the file had the opposite state */
 };
 
-/* An error was recorded (errno) or removed (0). */
+/* An error that was recorded or removed. */
 struct delta_error {
 	enum error_kind kind;
-	uint64_t id;
-	int error;
+	uint64_t id; /* of the directory or file */
+	int error; /* positive errno; 0: removed */
 };
 
 struct commit_delta {
 	uint64_t generation; /* of the commit */
-	const char *text;
+	const char *text; /* the bytes of all names */
 	const struct delta_name *names;
 	size_t name_count;
 	const struct delta_dir *dirs;
@@ -75,10 +78,10 @@ struct commit_delta {
 	size_t file_count;
 	const struct delta_group *groups;
 	size_t group_count;
-	const struct delta_flip *redundancy;
+	const struct delta_flip *redundancy; /* sorted by file, each file once */
 	size_t redundancy_count;
-	/* Directories whose tree now has redundant copies and had none before, or the reverse. A
-	 * directory can occur more than once. Removed directories are not listed. */
+	/* ids of directories whose tree now has redundant copies and had none before, or the
+	 * reverse. An id can occur more than once. Removed directories are not included. */
 	const uint64_t *holders;
 	size_t holder_count;
 	const struct delta_error *errors;
@@ -90,8 +93,8 @@ struct commit_delta {
  * it returns. */
 typedef void commit_delta_fn(const struct commit_delta *delta, void *context);
 
-/* Sets the function that receives commit deltas; NULL: none, and no delta is built. Must not be
- * called while a write runs. */
+/* Sets the function that receives commit deltas; NULL: none. Must not be called while a transaction
+ * is open. */
 void catalog_observe(struct catalog *catalog, commit_delta_fn *observer, void *context);
 
 #endif

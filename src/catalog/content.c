@@ -18,14 +18,14 @@
  *   files (unchanged since they were read?) and contents -> sizes, removed and added -> members
  */
 
-/* A file in these passes. */
+/* A file whose content was read. */
 struct learned {
 	struct content_change change;
-	struct content_record before;
+	struct content_record before; /* zero: unknown */
 	uint64_t size;
 	bool regular;
-	bool linked; /* some names of the file have their own ids */
-	bool stale; /* nothing is written for it */
+	bool linked; /* a name of the file has an id of its own (link.h) */
+	bool stale; /* nothing is written for the file */
 };
 
 static int by_file(const void *a, const void *b)
@@ -64,8 +64,7 @@ static int by_size_now(const void *a, const void *b)
 	return order ? order : by_group(a, b);
 }
 
-/* Does not sort if the list is in order already, as files of one size, or in the order of
- * discovery, often are. */
+/* Sorts. The list is often in order already, such as files of one size. */
 static void sort(struct learned *list, size_t count, int (*order)(const void *, const void *))
 {
 	sort_unless_sorted(list, count, sizeof(*list), order);
@@ -87,8 +86,7 @@ static bool is_listed_anew(const struct learned *learned)
 
 /* ---- the passes ---------------------------------------------------------------------- */
 
-/* Checks that the file is unchanged since it was read. Gets the content that the index has of the
- * file. */
+/* Sets learned->stale if the result cannot be recorded, and gets what the index has of the file. */
 static int look_up(struct catalog_writer *w, struct learned *learned)
 {
 	struct file_record file;

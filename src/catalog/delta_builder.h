@@ -5,14 +5,14 @@
 /* Builds the commit delta of a transaction. Only catalog/ includes this.
  *
  * Members and groups are always recorded, as the redundant counts of directories depend on both
- * (redundant.h). If no observer is set, the functions for all other records do nothing. The
- * functions return 0 or -ENOMEM unless noted otherwise. */
+ * (redundant.h). If no observer is set, the other delta_add_ functions do nothing. The functions
+ * return 0 or -ENOMEM unless noted otherwise. */
 
 #include "base/bytes.h"
 #include "catalog/commit_delta.h"
 #include "catalog/writer.h"
 
-/* A file joined a group or left it. */
+/* A file that joined a group or left it. */
 struct member_delta {
 	uint64_t group;
 	uint64_t file;
@@ -22,14 +22,14 @@ struct member_delta {
 struct delta_builder {
 	bool observed;
 	struct bytes text;
-	struct bytes names; /* of struct delta_name; each of the next fields has its own struct */
-	struct bytes dirs;
-	struct bytes files;
-	struct bytes members; /* of struct member_delta, in the order of events */
-	struct bytes groups;
-	struct bytes redundancy;
-	struct bytes holders;
-	struct bytes errors;
+	struct bytes names; /* of struct delta_name */
+	struct bytes dirs; /* of struct delta_dir */
+	struct bytes files; /* of struct delta_file */
+	struct bytes members; /* of struct member_delta, in the order in which they were added */
+	struct bytes groups; /* of struct delta_group */
+	struct bytes redundancy; /* of struct delta_flip */
+	struct bytes holders; /* of uint64_t */
+	struct bytes errors; /* of struct delta_error */
 };
 
 MUST_CHECK int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name);
@@ -46,15 +46,15 @@ MUST_CHECK int delta_add_holder(struct catalog_writer *w, uint64_t dir);
 MUST_CHECK int delta_add_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
 			       int error);
 
-/* Completes the delta at the end of the transaction. A file that lost its last name and got another
- * name does not count as gone. Returns 0, -EUCLEAN or another -errno. */
+/* Completes the delta at the end of the transaction: removes DELTA_FILE_GONE of files that have a
+ * name again. Returns 0, -EUCLEAN or another -errno. */
 MUST_CHECK int delta_builder_finish(struct catalog_writer *w);
 
 /* Passes the delta of the commit with this generation to the observer. */
 void delta_builder_send(const struct delta_builder *builder, uint64_t generation,
 			commit_delta_fn *observer, void *context);
 
-/* Empties the builder before a transaction is repeated. */
+/* Empties the builder before each run of the transaction. */
 void delta_builder_reset(struct delta_builder *builder);
 void delta_builder_free(struct delta_builder *builder);
 

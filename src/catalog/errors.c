@@ -10,7 +10,7 @@
 #include "store/value.h"
 #include "store/writer.h"
 
-/* Outcome of recording or removing an error: the earlier error was different, or missing. */
+/* Outcome: the recorded error of the object changed. */
 enum {
 	ERROR_CHANGED = 1
 };

@@ -8,8 +8,8 @@
 #include "base/attributes.h"
 #include "catalog/catalog.h"
 
-/* Records an error (positive errno) of a directory or file, or removes the recorded error (0). Does
- * nothing if the file has no name. Returns 0 or -errno. */
+/* Records an error (positive errno) of a directory or file, or removes the recorded error (0). An
+ * error of a file that is missing or has no name is not recorded. Returns 0 or -errno. */
 MUST_CHECK int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
 				 int error);
 

@@ -124,8 +124,7 @@ static int leave_group(struct catalog_writer *w, const struct file_record *file,
 	return r < 0 ? r : links_leave(w, file, group);
 }
 
-/* Deletes the content record. If the file stays a candidate, the caller must list it by size as
- * unread. */
+/* Deletes the content record. The caller must update the list by size. */
 static int drop_content(struct catalog_writer *w, const struct file_record *file,
 			const struct content_record *content)
 {
@@ -139,7 +138,7 @@ static int drop_content(struct catalog_writer *w, const struct file_record *file
 	return r;
 }
 
-/* Makes the content of a listed file unknown. */
+/* Makes the content of a file in the list by size unknown. */
 static int forget_listed(struct catalog_writer *w, const struct size_entry *entry)
 {
 	const struct content_record content = {.prefix = entry->prefix, .group = entry->group};
@@ -161,7 +160,7 @@ int files_forget_small_content(struct catalog_writer *w, uint64_t min_size)
 	struct catalog_scan *scan = NULL;
 	int r = 0;
 
-	/* Each change moves entries under the cursor, so a new scan begins after each change. */
+	/* each change moves entries of the scanned table, so a new scan begins after it */
 	while (r == 0) {
 		r = catalog_scan_sizes(&w->store.reader, &from, &scan);
 		while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 && entry.prefix == 0)
@@ -191,8 +190,9 @@ int file_add(struct catalog_writer *w, const struct file_record *file)
 		       : 0;
 }
 
-/* Returns true if a file with these attributes still has its known content. names: number of names
- * that the index has of the file after the transaction. */
+/* Returns true if a file with these attributes still has its known content. flags are enum
+ * file_change_flag; names is the number of names that the index has of the file after the
+ * transaction. */
 static bool is_same_content(const struct file_record *file, const struct attributes *attributes,
 			    uint32_t flags, uint32_t names)
 {
@@ -210,7 +210,7 @@ static bool is_same_content(const struct file_record *file, const struct attribu
 	       known->mtime.tv_nsec == attributes->mtime.tv_nsec;
 }
 
-/* Makes the content unknown after a certain or possible change. */
+/* Makes the content unknown, as it changed or possibly changed. The caller writes the record. */
 static int renew_content(struct catalog_writer *w, struct file_record *file,
 			 const struct attributes *attributes)
 {
@@ -231,7 +231,7 @@ static int renew_content(struct catalog_writer *w, struct file_record *file,
 	return delta_add_file(w, file->id, attributes->size, DELTA_FILE_UNREAD);
 }
 
-/* Updates a record in memory. The caller writes the record. */
+/* Updates the attributes of a record in memory. The caller writes the record. */
 static int change_file(struct catalog_writer *w, struct file_record *file,
 		       const struct attributes *attributes, uint32_t flags, uint32_t names)
 {
@@ -273,8 +273,8 @@ int file_forget_content(struct catalog_writer *w, uint64_t id)
 	return r < 0 ? r : put_file(w, &file);
 }
 
-/* Sets *nothing to whether no file was compared after this file lost its last name. In a later
- * comparison, an equal file was possibly found to be unique. */
+/* Sets *nothing to whether no file was compared since this file lost its last name. A comparison in
+ * that time possibly found an equal file to be unique. */
 static int is_nothing_missed(struct catalog_writer *w, uint64_t id, bool *nothing)
 {
 	struct key key = key_number(id);
@@ -310,7 +310,7 @@ static int can_keep_content(struct catalog_writer *w, const struct file_record *
 	return r;
 }
 
-/* Sets *content to the known content of an orphan, or makes it unknown. */
+/* Sets *content to the known content of an orphan that has a name again, or makes it unknown. */
 static int adopt_content(struct catalog_writer *w, struct file_record *file,
 			 const struct attributes *attributes, const struct name_run *run,
 			 struct content_record *content)
@@ -334,8 +334,8 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 	return r;
 }
 
-/* Turns an orphan that has a name again into a file. The known content stays if the file is
- * unchanged and not smaller than the smallest size, which a scan possibly raised meanwhile. */
+/* Turns an orphan that has a name again into a file. The content stays known only if the file is
+ * unchanged and not below the smallest size, which a scan can have raised meanwhile. */
 static int adopt(struct catalog_writer *w, struct file_record *file,
 		 const struct attributes *attributes, const struct name_run *run)
 {
@@ -471,7 +471,7 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 	if (r == 0)
 		r = catalog_find_inode(&w->store.reader, file.attributes.filesystem,
 				       file.attributes.inode, &found);
-	if (r == 0 && found == id) { /* if not, the number now belongs to another file */
+	if (r == 0 && found == id) { /* otherwise the inode number belongs to another file now */
 		bykey = key_pair(file.attributes.filesystem, file.attributes.inode);
 		r = store_delete(&w->store, TABLE_BYKEY, &bykey);
 	}

@@ -18,11 +18,11 @@
 
 struct group_change {
 	uint64_t id;
-	struct group_record before; /* inodes is 0 for a new group */
+	struct group_record before; /* at the beginning of the transaction; inodes is 0 if new */
 	struct group_record now;
-	bool stored; /* it has a record */
+	bool stored; /* the group had a record at the beginning of the transaction */
 	bool stays; /* the group is not deleted if it has no members */
-	bool dropped; /* another group took its hash and ordinal */
+	bool dropped; /* the group was deleted: a new group took its hash and ordinal */
 	UT_hash_handle hh;
 };
 
@@ -69,7 +69,7 @@ static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
 
 	HASH_FIND(hh, w->groups, &id, sizeof(id), change);
 	if (change) {
-		/* a group that is new in this transaction gets its members later */
+		/* a group without a record is new, and gets its members later */
 		*left = change->stored && change->now.inodes == 0;
 		return 0;
 	}
@@ -99,10 +99,9 @@ static bool get_ordinal(const MDB_val *key, uint64_t *ordinal)
 	return key_get_number(last, ordinal) && *ordinal < UINT32_MAX;
 }
 
-/* Finds the ordinal for a new group: the number after the last group of this hash. A group without
- * members is kept for orphans that can get a name again. If such a group has this hash, the group
- * is deleted and its ordinal is reused. So if the bytes are the same, the new group has the old
- * name. */
+/* Finds the ordinal for a new group: the number after the last group of this hash. But a group
+ * without members, which stays for orphans that can get a name again, is deleted, and its ordinal
+ * is reused. So if the bytes are the same, the new group has the old name. */
 static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
 	struct key at = key_hash(hash, 1);
@@ -139,9 +138,9 @@ static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 	return 0;
 }
 
-/* Finds the ordinal for a new group. A user can easily make many contents with one hash. So the
- * groups of that hash are not searched again for each further group of a transaction, which gets
- * the next ordinal. */
+/* Finds the ordinal for a new group. A user can easily make many contents with one hash. So only
+ * the first new group of that hash in a transaction searches the groups of the hash. The next new
+ * group gets the next ordinal. */
 static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
 	if (w->last_ordinal && hash128_equal(w->last_hash, hash)) {

@@ -3,27 +3,32 @@
 #define CATALOG_GROUP_H
 
 /* Membership in groups within a write transaction. A changed group stays in memory until
- * groups_flush(), which runs at the end of the transaction. If the group has no kept copy,
- * groups_flush() chooses one. It then updates rank and totals. So the kept copy of a group is
- * chosen at most once in a transaction, even if many copies are added and removed. Only catalog/
- * includes this. */
+ * groups_flush(), which runs at the end of the transaction. If the group has members but no kept
+ * copy, groups_flush() chooses one. It then writes the records of the group and updates the totals.
+ * So the kept copy of a group is chosen at most once in a transaction, even if many copies are
+ * added and removed. Only catalog/ includes this.
+ *
+ * Unless noted otherwise, the functions return 0 or -errno. */
 
 #include "catalog/writer.h"
 
-/* Makes a group for content with this hash. Its ordinal is the next free number. If a group of the
- * same hash has no members, that group is deleted first and its ordinal is reused. */
+/* Makes a group for content with this hash. Its ordinal is the next free number of the hash. If all
+ * members of an earlier group of this hash left, that group is deleted, and its ordinal is reused.
+ */
 MUST_CHECK int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 			    uint64_t *group);
 
 /* Returns 0 if the group exists, -ENOENT if not, or another -errno. */
 MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
 
-/* Adds a member. Returns 0, -ENOENT if the group does not exist, or another -errno. */
+/* Adds a member; does nothing if the file is a member. Returns 0, -ENOENT if the group does not
+ * exist, or another -errno. */
 MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file);
 
-/* Removes a member.
+/* Removes a member; does nothing if the group or the member is missing.
  *
- * stays keep the group without members, as its files can get other names before orphans are purged
+ * stays	true: a group whose last member left is not deleted, as its files can get names
+ *		again before orphans are purged
  */
 MUST_CHECK int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays);
 
@@ -31,6 +36,8 @@ MUST_CHECK int group_leave(struct catalog_writer *w, uint64_t group, uint64_t fi
 MUST_CHECK int group_sweep(struct catalog_writer *w, uint64_t group);
 
 MUST_CHECK int groups_flush(struct catalog_writer *w);
-void groups_discard(struct catalog_writer *w); /* after a flush, or instead of it */
+
+/* Frees the changed groups, after groups_flush() or instead of it. */
+void groups_discard(struct catalog_writer *w);
 
 #endif

@@ -2,8 +2,7 @@
 #ifndef CATALOG_HANDLE_H
 #define CATALOG_HANDLE_H
 
-/* An open catalog: the state that files of catalog/ share. catalog.c opens and closes it. Only
- * catalog/ includes this. */
+/* An open catalog: state that the files of catalog/ share. Only catalog/ includes this. */
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -21,7 +20,7 @@ struct catalog {
 	int lock_fd; /* -1: read only */
 	uint64_t name_seed;
 	bool store_opened;
-	bool unsealed; /* the seal was removed, as the data can change */
+	bool unsealed; /* open for writing, and the seal was removed */
 	pthread_mutex_t ids_lock;
 	uint64_t next_id;
 	uint64_t reserved_id; /* ids below it are reserved for this process */

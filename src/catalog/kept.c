@@ -70,7 +70,7 @@ static int load(struct kept_choice *choice, uint64_t id, struct member *member)
 	member->whole = false;
 	if (r < 0)
 		return r;
-	if (member->file.names != 1) /* of several paths the first counts */
+	if (member->file.names != 1)
 		return complete(choice, member);
 	r = find_place(choice, member->file.dir, &place);
 	if (r < 0)
@@ -91,7 +91,7 @@ static int goes_before(struct kept_choice *choice, struct member *a, struct memb
 	struct kept_rank rank_a = rank_of(a, common), rank_b = rank_of(b, common);
 	int order = kept_order(&rank_a, &rank_b, NULL), r = 0;
 
-	if (order == 0) { /* the directory of one member contains the other member */
+	if (order == 0) { /* one of the two paths begins with the other one */
 		r = complete(choice, a);
 		if (r == 0)
 			r = complete(choice, b);

@@ -2,8 +2,8 @@
 #ifndef CATALOG_KEPT_H
 #define CATALOG_KEPT_H
 
-/* Chooses the kept copy of a group, which uniques/ shows: by order of sources, then by time of
- * discovery, then by path. Only catalog/ includes this; one thread at a time. */
+/* Chooses the kept copy of a group, which uniques/ shows, by kept_order.h. Only catalog/ includes
+ * this; one thread at a time. */
 
 #include <stdint.h>
 
@@ -12,8 +12,8 @@
 struct catalog_reader;
 struct known_place;
 
-/* State for all choices of one transaction, after its directories have moved. All fields but the
- * reader start as zero. */
+/* State for all choices of one transaction. No directory may move while it is used. The caller sets
+ * the reader; the other fields start as zero. */
 struct kept_choice {
 	struct catalog_reader *reader;
 	struct known_place *places; /* cache of directory paths, by id */

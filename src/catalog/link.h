@@ -4,21 +4,21 @@
 
 /* Names of a file beyond its first one, within a write transaction. Only catalog/ includes this.
  *
- * Each such name has an id of its own, which it keeps while the name exists. The first name has the
- * id of the file. If an earlier first name was removed, the name that replaced it keeps its own id.
- * While the file is in a group, a record in TABLE_PLACE maps the id to the name. So the ids give
- * the names of a group an order that added or removed names do not change. An id marks a position
- * in this order.
+ * Each such name has an id of its own, which stays the same while the name exists. The first name
+ * has the id of the file. But if the first name is removed, another name becomes the first one and
+ * keeps its own id. While the file is in a group, a record in TABLE_PLACE maps each own id to its
+ * name. So the names of a group are in the order of their ids, which added or removed names do not
+ * change.
  *
  * All functions return 0 or -errno. group: the group of the file; 0: none. */
 
 #include "catalog/writer.h"
 
+/* Adds a name and gives it a new id, or removes a name. name->id is not used. */
 MUST_CHECK int link_add(struct catalog_writer *w, const struct file_name *name, uint64_t group);
 MUST_CHECK int link_remove(struct catalog_writer *w, const struct file_name *name, uint64_t group);
 
-/* Removes the first name, and makes another name the first name in *file. The caller must write the
- * record of the file. */
+/* Replaces the first name in *file by another name. The caller must write *file. */
 MUST_CHECK int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t group);
 
 /* Writes or deletes the TABLE_PLACE records of all names that have their own id. */

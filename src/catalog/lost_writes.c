@@ -8,17 +8,17 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* The kernel starts writing data that is 30 s old (vm.dirty_expire_centisecs). The time that the
- * disk needs to write all data is unknown, so this limit is much longer. */
+/* Age of a change, at the last commit, after which its bytes count as written to the disk. The
+ * kernel starts writing data that is 30 s old (vm.dirty_expire_centisecs). The time that the disk
+ * needs to write all data is unknown, so this limit is much longer. */
 #define WRITTEN_AFTER_SECONDS 600
 
-/* Number of files that are read in one snapshot, and maximum number that is changed in one
- * transaction. */
+/* Maximum number of files that are found in one snapshot and changed in one transaction. */
 #define PORTION 4096
 
 struct portion {
 	time_t since; /* files that changed at or after this time are affected */
-	uint64_t after; /* where the next portion begins */
+	uint64_t after; /* id of the last file that was examined */
 	uint64_t files[PORTION];
 	size_t count;
 };

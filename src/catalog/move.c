@@ -76,8 +76,8 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	/* A directory cannot change its source, as all records below have the source's number. The
-	 * root of a source cannot move. */
+	/* a directory cannot change its source, as all dir_records below have the source's number;
+	 * the root of a source cannot move */
 	if (dir.source != change->source || dir.parent == 0)
 		return -ESTALE;
 	r = catalog_find_entry(&w->store.reader, dir.parent, dir.name, &entry);

@@ -4,19 +4,19 @@
 
 /* Moves directories within a write transaction. First all moving directories are removed from their
  * old parents, so that directories can exchange their names. Then all are added to their new
- * parents. Their trees are not changed. Only catalog/ includes this. */
+ * parents. The records of their trees do not change. Only catalog/ includes this. */
 
 #include "catalog/change.h"
 #include "catalog/writer.h"
 
 struct moves {
-	const struct name_change **list; /* one for each directory */
+	const struct name_change **list; /* the last move of each directory; borrowed */
 	size_t count;
 };
 
-/* Removes the moving directories from their old parents. The caller must call moves_free(), even
- * after a failure. Returns 0, -ESTALE if a directory is missing or cannot move (see catalog_apply),
- * or another -errno. */
+/* Collects the moves of changes, which must stay valid, and removes the directories from their old
+ * parents. The caller must call moves_free(), even after a failure. Returns 0, -ESTALE as
+ * catalog_apply(), or another -errno. */
 MUST_CHECK int moves_detach(struct catalog_writer *w, const struct name_change *changes,
 			    size_t count, struct moves *moves);
 

@@ -157,8 +157,8 @@ int catalog_dir_is_in_cycle(struct catalog_reader *r, uint64_t dir, bool *cycle)
 	uint64_t mark = dir;
 	int result;
 
-	/* The mark moves at each power of two. So if the parents form a cycle, the mark is on the
-	 * cycle at some time. */
+	/* The mark moves to the current directory after each power of two steps. So if there is a
+	 * cycle, the mark is in it at some time, and a later step meets the mark. */
 	*cycle = false;
 	for (uint64_t steps = 1; dir && !*cycle; steps++) {
 		result = catalog_get_dir(r, dir, &record);

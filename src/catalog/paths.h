@@ -4,8 +4,9 @@
 
 /* Names and paths, in a reader's snapshot.
  *
- * All functions return 0, -ENOENT if the object does not exist, -EUCLEAN for a damaged record
- * (logged), or another -errno. Names in records are borrowed from the snapshot until it ends.
+ * All functions return 0, -ENOENT if the object does not exist, -EUCLEAN if a record is damaged, or
+ * another -errno. Names in records are borrowed until the snapshot ends; in a transaction, until
+ * its next change. After a failure, the bytes that were appended to a path are undefined.
  */
 
 #include "base/bytes.h"
@@ -26,13 +27,13 @@ MUST_CHECK int catalog_dir_path(struct catalog_reader *r, uint64_t dir, struct b
 MUST_CHECK int catalog_entry_path(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 				  struct bytes *path, uint32_t *source);
 
-/* Appends the path of a file. If the file has several names, appends the first by source and path.
- * Returns -ENOENT for an orphan. */
+/* Appends the path of a file. If the file has several paths, appends the one that is first by
+ * source, then by path. Returns -ENOENT for an orphan. */
 MUST_CHECK int catalog_file_path(struct catalog_reader *r, const struct file_record *file,
 				 struct bytes *path, uint32_t *source);
 
-/* Checks whether the parents of the directory form a cycle. Returns -ENOENT if a parent is
- * missing. */
+/* Sets *cycle to whether the parents of the directory lead into a cycle. Returns -ENOENT if a
+ * parent is missing. */
 MUST_CHECK int catalog_dir_is_in_cycle(struct catalog_reader *r, uint64_t dir, bool *cycle);
 
 #endif

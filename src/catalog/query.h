@@ -5,15 +5,16 @@
 /* Queries of the index. Each query runs in a reader's snapshot (catalog_read_begin(), or
  * catalog_writer_reader() inside a transaction) and makes no system call.
  *
- * All functions return 0, -ENOENT if the object does not exist, -EUCLEAN for a damaged record
- * (logged), or another -errno. Names in records are borrowed from the snapshot until it ends.
+ * All functions return 0, -ENOENT if the object does not exist, -EUCLEAN if a record is damaged, or
+ * another -errno. Names in records are borrowed until the snapshot ends; in a transaction, until
+ * its next change.
  */
 
 #include "base/bytes.h"
 #include "catalog/catalog.h"
 
 MUST_CHECK int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals);
-/* As catalog_get_totals(), in a snapshot of its own. */
+/* Gets the totals in a snapshot of its own. The thread must have no reader. */
 MUST_CHECK int catalog_totals_now(struct catalog *catalog, struct catalog_totals *totals);
 MUST_CHECK int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir_record *dir);
 MUST_CHECK int catalog_get_file(struct catalog_reader *r, uint64_t id, struct file_record *file);
@@ -21,7 +22,7 @@ MUST_CHECK int catalog_get_content(struct catalog_reader *r, uint64_t file,
 				   struct content_record *content);
 MUST_CHECK int catalog_get_group(struct catalog_reader *r, uint64_t id, struct group_record *group);
 
-/* Finds the group of this content. The group possibly has too few inodes to be visible. */
+/* Finds the group with this hash and ordinal, visible or not. */
 MUST_CHECK int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t ordinal,
 				  struct group_record *group);
 
@@ -29,7 +30,7 @@ MUST_CHECK int catalog_find_group(struct catalog_reader *r, struct hash128 hash,
  * the same first cookie. */
 uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name);
 
-/* Finds a name in a directory by the cookie of its listing. */
+/* Finds a name in a directory by its cookie. */
 MUST_CHECK int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 				struct entry_record *entry);
 
@@ -41,20 +42,20 @@ MUST_CHECK int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem,
 MUST_CHECK int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t id,
 				 int *error);
 
-/* Sets *redundant to whether the file is a redundant copy: another inode of its visible group is
- * the kept copy. Sets *group to the visible group of the file, even if the file is not redundant;
- * id 0: none. */
+/* Sets *redundant to whether the file, which must have a name, is a redundant copy: another inode
+ * of its visible group is the kept copy. Sets *group to the visible group of the file, even if the
+ * file is not redundant; group->id is 0 if there is none. */
 MUST_CHECK int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundant,
 				    struct group_record *group);
 
-/* Counts the names in a directory that are redundant copies, and its subdirectories that have such
- * names at any depth. *count is the sum. */
+/* Sets *count to the number of names in a directory that are redundant copies, plus the number of
+ * its subdirectories that have such names at any depth. */
 MUST_CHECK int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count);
 
 /* Gets the smallest size of files that are compared, in bytes, as set by the last scan. */
 MUST_CHECK int catalog_get_min_size(struct catalog_reader *r, uint64_t *min_size);
 
-/* Appends the path of source number index and gets the id of its root directory. */
+/* Appends the path of source number index, and sets *root to the id of its root directory. */
 MUST_CHECK int catalog_get_source(struct catalog_reader *r, uint64_t index, struct bytes *path,
 				  uint64_t *root);
 

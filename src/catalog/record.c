@@ -54,8 +54,8 @@ bool attributes_equal(const struct attributes *a, const struct attributes *b)
 
 static const struct timespec epoch;
 
-/* Encodes a time as the difference to another time, which is often near or equal. A near time takes
- * 2 bytes, other times at most 15. */
+/* Encodes a time as its difference to another time, which is often near or equal. An equal time
+ * takes 2 bytes, others at most 14. */
 static void put_time_near(struct value *value, struct timespec time, struct timespec near)
 {
 	uint64_t seconds = (uint64_t)time.tv_sec - (uint64_t)near.tv_sec;

@@ -7,7 +7,7 @@
  * store/value.h adds a version and a checksum to the fields of each record.
  *
  * table     key                              fields
- * meta      text                             see meta.h
+ * meta      text                             see meta.h; in other tables, - means no field
  * dir       dir id                           struct dir_record
  * entry     dir id, cookie                   struct entry_record
  * file      file id                          struct file_record
@@ -17,9 +17,10 @@
  * group     group id                         struct group_record
  * member    group id, file id                -
  * byhash    hash (16 bytes), ordinal         group id
- * rank      ~reclaimable (8 bytes), group id -
+ * rank      complement of group_reclaimable() (8 bytes), group id
+ *                                            -
  * link      file id, dir id, cookie          name id     names of a file beyond its first
- * place     group id, name id                struct file_name, of each name that has an id
+ * place     group id, name id                struct file_name, for each name with an id of its own
  * error     kind, id                         errno
  * orphan    file id                          catalog_totals.comparisons when it lost its last name
  * redundant dir id                           number of its names that are redundant copies, and
@@ -54,19 +55,19 @@ struct attributes {
 	uint32_t links;
 	struct timespec mtime;
 	struct timespec ctime;
-	/* when the other attributes last changed; later accesses are not tracked */
+	/* as of the last change of another attribute; later accesses are not recorded */
 	struct timespec atime;
 	struct timespec btime; /* {0, 0} if the file system has no birth time */
 };
 
-/* Compares the signature: file system, inode, birth time (inode numbers are reused), size, mtime
- * and ctime. True means the same inode with the same bytes, as far as stat(2) shows. */
+/* Compares the signature: file system, inode, file type, birth time (inode numbers are reused),
+ * size, mtime and ctime. True means the same inode with the same bytes, as far as stat(2) shows. */
 bool attributes_same_signature(const struct attributes *a, const struct attributes *b);
 
 /* Returns a hash of the signature in 64 bits. Equal hashes are treated as equal signatures. */
 uint64_t attributes_digest(const struct attributes *attributes);
 
-/* Returns true if both are the same inode. */
+/* Compares only file system, inode, file type and birth time. */
 bool attributes_same_inode(const struct attributes *a, const struct attributes *b);
 
 /* Compares the signature and all other attributes except atime. */
@@ -82,15 +83,15 @@ enum dir_flag {
 	/* Another file system or mount that walks do not enter. The view lists it as an empty
 	 * directory. */
 	DIR_NOT_ENTERED = 1,
-	/* Its names could be listed, but some could not be examined (ENTRY_UNKNOWN). error is the
-	 * reason; the directory can still be listed. */
+	/* The directory could be listed, but stat(2) failed on some names (ENTRY_UNKNOWN). error is
+	 * the reason. */
 	DIR_NOT_SEARCHED = 2,
 };
 
 struct dir_record {
 	uint64_t id;
 	uint64_t parent; /* 0: the root of a source */
-	uint32_t source; /* index into the catalog's sources */
+	uint32_t source; /* number of the source, from 0 */
 	uint32_t flags; /* enum dir_flag */
 	int32_t error; /* positive errno of its last listing or of stat(2) on a name in it, or 0 */
 	struct attributes attributes;
@@ -100,19 +101,18 @@ struct dir_record {
 /* An inode that is not a directory: regular file, symlink, device, FIFO or socket. */
 struct file_record {
 	uint64_t id;
-	uint64_t dir; /* directory of its first name; undefined if names is 0 */
-	uint64_t cookie;
+	/* directory and cookie of its first name; undefined if names is 0 */
+	uint64_t dir, cookie;
 	uint32_t names; /* number of known names; 0: an orphan */
 	uint32_t first_seen; /* number of the scan or recheck that found it */
-	/* Version of its content: incremented after each certain or possible change of the
-	 * content. */
+	/* version of its content: incremented after each change, or possible change, of it */
 	uint32_t content_version;
 	uint64_t name; /* id of the first name, see catalog/link.h; 0: the file's id */
 	struct attributes attributes;
 };
 
-/* Returns a hash of signature and version in 64 bits. While the digest of a file is unchanged,
- * bytes that were read earlier are its content. */
+/* Returns a hash of signature and content version in 64 bits. While the digest of a file is
+ * unchanged, bytes that were read earlier are its content. */
 uint64_t file_digest(const struct file_record *file);
 
 enum entry_kind {
@@ -123,8 +123,8 @@ enum entry_kind {
 };
 
 /* A name in a directory. The cookie is a 59-bit hash of the name, seeded with a secret of the
- * index, and 4 bits that number names of equal hash. A cookie does not change while the name
- * exists, and is at least 16 and below 2^63. So a listing can continue after a cookie. */
+ * index, and 4 bits that number names of equal hash. It is at least 16 and below 2^63. A cookie
+ * does not change while the name exists, so a listing can continue after a cookie. */
 struct entry_record {
 	uint64_t dir;
 	uint64_t cookie;
@@ -136,7 +136,7 @@ struct entry_record {
 #define ENTRY_COOKIE_SLOTS 16
 #define ENTRY_COOKIE_MIN 16
 
-/* A name of a file that has its own id. */
+/* A name of a file, with an id of its own (link.h). */
 struct file_name {
 	uint64_t id;
 	uint64_t file;
@@ -144,13 +144,13 @@ struct file_name {
 	uint64_t cookie;
 };
 
-/* The known content of a regular file, while its attributes are those of its file_record. No
- * record: the file was not read yet, or its size is unique. */
+/* The known content of a regular file that has the attributes of its file_record. A file has no
+ * content_record if it was not read since its content possibly changed. */
 struct content_record {
 	uint64_t prefix; /* prefix hash, never 0: files with different values differ */
-	uint64_t group; /* its class of byte-equal files, 0: no equal file is known */
-	/* Hash of all bytes of a file in no group, if a comparison read it to its end; zero: not
-	 * known. */
+	uint64_t group; /* id of its class of byte-equal files; 0: no equal file is known */
+	/* Hash of all bytes, if the file is in no group and a comparison read it to its end. Zero:
+	 * unknown. */
 	struct hash128 hash;
 };
 
@@ -159,8 +159,8 @@ static inline bool content_has_hash(const struct content_record *content)
 	return content->hash.high != 0 || content->hash.low != 0;
 }
 
-/* A class of byte-equal files. Users see it as a group (dups/<hash>) while it has two or more
- * inodes. Its id always means these bytes. */
+/* A class of byte-equal files. It is visible to users, as dups/<hash>, while it has two or more
+ * inodes. Its id always stands for the same bytes. */
 struct group_record {
 	uint64_t id;
 	struct hash128 hash;
@@ -191,7 +191,7 @@ enum error_kind {
 struct catalog_totals {
 	uint64_t generation; /* commits that changed something */
 	uint64_t scans; /* the last number that a scan or recheck got */
-	uint64_t comparisons; /* files whose content was recorded after reading */
+	uint64_t comparisons; /* how often the content of a file was recorded after reading it */
 	uint64_t directories;
 	uint64_t files; /* inodes other than directories */
 	struct size_sum bytes; /* st_size of regular files, each inode once */
@@ -201,12 +201,13 @@ struct catalog_totals {
 	uint64_t redundant_files;
 	struct size_sum redundant_bytes;
 	uint64_t errors;
-	uint64_t unlisted; /* files from this id on are not listed by size yet; 0: all are */
-	uint64_t order; /* number of changes of the order of groups (table rank) */
+	/* files with this id or a higher one are not in the table bysize yet; 0: all files are */
+	uint64_t unlisted;
+	uint64_t order; /* how often the order of groups (table rank) changed */
 	struct timespec changed; /* time of the last commit that changed something */
 };
 
-/* Each encodes the fields of a record, without those in its key. */
+/* Each function encodes the fields of a record, without those in its key. */
 struct value encode_dir(const struct dir_record *dir);
 struct value encode_file(const struct file_record *file);
 struct value encode_entry(const struct entry_record *entry);
@@ -215,8 +216,8 @@ struct value encode_content(const struct content_record *content);
 struct value encode_group(const struct group_record *group);
 struct value encode_totals(const struct catalog_totals *totals);
 
-/* Each decodes the fields of a record. Returns false if they are damaged. Names are borrowed from
- * fields. */
+/* Each function decodes the fields of a record, without those in its key. Returns false if the
+ * fields are damaged. Names are borrowed from fields. */
 MUST_CHECK bool decode_dir(struct span fields, struct dir_record *dir);
 MUST_CHECK bool decode_file(struct span fields, struct file_record *file);
 MUST_CHECK bool decode_entry(struct span fields, struct entry_record *entry);

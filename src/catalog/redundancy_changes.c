@@ -6,16 +6,15 @@
 
 #include "base/numbers.h"
 
-/* Only two kinds of files can change between redundant and unique. The first are files that joined
- * or left a group. The second are kept files of changed groups, before or after the transaction.
- * The files are examined group by group. A file that moved between two groups is found in both
- * groups. */
+/* Only two kinds of files can become redundant or stop being redundant: files that joined or left a
+ * group, and files that were or are the kept copy of a changed group. The files are examined group
+ * by group. A file that moved between two groups is found in both groups. */
 
-/* A file joined or left a group. */
+/* A file that joined or left a group. */
 struct event {
 	uint64_t group;
 	uint64_t file;
-	size_t order; /* order of the events of one file */
+	size_t order; /* index in the builder's members */
 	bool joined;
 };
 
@@ -23,7 +22,7 @@ struct event {
 struct place {
 	uint64_t id; /* of the group, or of the file */
 	size_t group; /* index in the builder's groups */
-	bool before, now;
+	bool before, now; /* whether the file was and is redundant in the group */
 };
 
 struct place_list {
@@ -113,8 +112,8 @@ static void add_file(struct place_list *found, const struct group_events *events
 		found->list[found->count++] = place;
 }
 
-/* Adds a kept file. A kept file without events was a member before the transaction and still is a
- * member. */
+/* Adds the former or present kept copy. If it has no events, it was a member before the transaction
+ * and still is a member. add_group() adds files with events. */
 static void add_kept(struct place_list *found, const struct group_events *events, uint64_t file)
 {
 	size_t low = 0, high = events->count;

@@ -2,8 +2,8 @@
 #ifndef CATALOG_REDUNDANCY_CHANGES_H
 #define CATALOG_REDUNDANCY_CHANGES_H
 
-/* The files that became redundant or unique in a transaction. Pure code, any thread. Only catalog/
- * includes this. */
+/* The files that became redundant, or stopped being redundant, in a transaction. Pure code, any
+ * thread. Only catalog/ includes this. */
 
 #include "base/attributes.h"
 #include "catalog/delta_builder.h"

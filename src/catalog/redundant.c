@@ -55,7 +55,7 @@ void redundant_discard(struct catalog_writer *w)
 
 /* ---- steps --------------------------------------------------------------------------- */
 
-/* Adds a step. Names of one directory are often adjacent. */
+/* Adds a step. Successive steps of one directory, which are frequent, are merged. */
 static int add_step(struct bytes *steps, uint64_t dir, bool more)
 {
 	struct step step = {.dir = dir, .change = more ? 1 : -1}, *last;
@@ -183,7 +183,8 @@ static int count_names(struct catalog_writer *w, struct bytes *steps)
 
 /* ---- directories --------------------------------------------------------------------- */
 
-/* Counts moved directories by their state before any step, as their parents counted that state. */
+/* Counts added and removed directories by their state before this transaction, which is what their
+ * old parents counted. */
 static int count_dirs(struct catalog_writer *w, struct bytes *steps)
 {
 	const struct dir_note *notes = (const void *)w->redundant.dirs.data;
@@ -199,7 +200,7 @@ static int count_dirs(struct catalog_writer *w, struct bytes *steps)
 	return r;
 }
 
-/* Outcome: the directory has redundant copies now and had none, or the reverse. */
+/* Outcome: the count of a directory became positive, or zero. */
 enum {
 	HOLDER_CHANGED = 1
 };

@@ -6,12 +6,12 @@
  * catalog/ includes this.
  *
  * Whether a file is redundant is known only at the end of the transaction, when its group has
- * chosen the kept copy. So added and removed names are recorded until then. First these names are
- * counted with the state that their file had when the transaction began. Then all names of files
- * that became redundant or unique are counted. Directories are counted in their parents in the same
- * way. If the count of a directory becomes zero or becomes positive, the count of its parent
- * changes, and so on up to the root. So the cost of a commit depends on the number of changes and
- * on the depth at which a count changes. */
+ * chosen the kept copy. So added and removed names are recorded until then. These names are then
+ * counted with the state that their file had when the transaction began. The present names of files
+ * that became redundant, or stopped being redundant, are counted in addition. Added and removed
+ * directories are counted in their parents. If the count of a directory becomes zero or positive,
+ * the count of its parent changes, and so on up to the root. So the cost of a commit depends on the
+ * number of changes and on the depth at which a count changes. */
 
 #include "catalog/writer.h"
 
@@ -27,6 +27,8 @@ MUST_CHECK int redundant_note_dir(struct catalog_writer *w, uint64_t id, uint64_
 /* Updates the counts, at the end of the transaction, after groups_flush() and
  * redundancy_changes_find(). Returns 0 or -errno. */
 MUST_CHECK int redundant_flush(struct catalog_writer *w);
-void redundant_discard(struct catalog_writer *w); /* after a flush, or instead of it */
+
+/* Frees what was recorded, after redundant_flush() or instead of it. */
+void redundant_discard(struct catalog_writer *w);
 
 #endif

@@ -15,12 +15,12 @@ struct catalog_scan {
 	struct catalog_reader *reader;
 	MDB_cursor *cursor;
 	enum table table;
-	struct key from; /* where the iteration begins */
+	struct key from; /* the iteration begins at this key or the next one */
 	size_t prefix; /* number of leading bytes of from that every key must have */
 	bool begun;
 	/* in an iteration over names: directory and cookie of the first name */
 	uint64_t first_dir, first_cookie;
-	bool first_pending;
+	bool first_pending; /* the first name was not returned yet */
 };
 
 static int scan_begin(struct catalog_reader *r, enum table table, struct key from, size_t prefix,
@@ -229,7 +229,7 @@ int catalog_next_rank(struct catalog_scan *scan, struct group_record *group)
 	if (r < 0)
 		return r;
 	r = catalog_get_group(scan->reader, entry.group, group);
-	return r == -ENOENT ? -EUCLEAN : r; /* a rank without its group */
+	return r == -ENOENT ? -EUCLEAN : r;
 }
 
 int catalog_scan_sizes(struct catalog_reader *r, const struct size_entry *from,

@@ -4,14 +4,15 @@
 
 /* Iteration over ranges of tables, in a reader's snapshot.
  *
- * All functions return 0, -ENOENT if nothing is found, -EUCLEAN for a damaged record (logged), or
- * another -errno. Names in records are borrowed from the snapshot until it ends.
+ * All functions return 0, -ENOENT if nothing is found, -EUCLEAN if a record is damaged, or another
+ * -errno. Names in records are borrowed until the snapshot ends; in a transaction, until its next
+ * change.
  */
 
 #include "catalog/catalog.h"
 
-/* An iteration over a range of a table, in the order of its keys. It must end before its reader
- * does. A reader has at most ten at a time. */
+/* An iteration over a range of a table, in the order of its keys. The caller must end it before its
+ * reader. */
 struct catalog_scan;
 
 void catalog_scan_end(struct catalog_scan *scan); /* accepts NULL */
@@ -21,15 +22,15 @@ static inline void catalog_scan_endp(struct catalog_scan **scan)
 }
 #define CLEANUP_SCAN CLEANUP(catalog_scan_endp)
 
-/* Each catalog_scan_ function begins an iteration. The matching catalog_next_ function gets the
- * next record and returns 0, or returns -ENOENT at the end. */
+/* Each catalog_scan_ function begins an iteration and sets *scan, to NULL after a failure. The
+ * catalog_next_ function below it gets the next record, or returns -ENOENT at the end. */
 
 /* Names in a directory with a cookie greater than after (0: all). */
 MUST_CHECK int catalog_scan_entries(struct catalog_reader *r, uint64_t dir, uint64_t after,
 				    struct catalog_scan **scan);
 MUST_CHECK int catalog_next_entry(struct catalog_scan *scan, struct entry_record *entry);
 
-/* Inodes of a group with an id greater than after. */
+/* Files of a group with an id greater than after. */
 MUST_CHECK int catalog_scan_members(struct catalog_reader *r, uint64_t group, uint64_t after,
 				    struct catalog_scan **scan);
 MUST_CHECK int catalog_next_member(struct catalog_scan *scan, uint64_t *file);
@@ -44,7 +45,7 @@ MUST_CHECK int catalog_scan_links(struct catalog_reader *r, uint64_t file,
 				  struct catalog_scan **scan);
 MUST_CHECK int catalog_next_link(struct catalog_scan *scan, struct file_name *name);
 
-/* Names of a group's inodes that have their own id, with an id greater than after. */
+/* Names of a group's files that have an id of their own (link.h) greater than after. */
 MUST_CHECK int catalog_scan_places(struct catalog_reader *r, uint64_t group, uint64_t after,
 				   struct catalog_scan **scan);
 MUST_CHECK int catalog_next_place(struct catalog_scan *scan, struct file_name *name);
@@ -54,8 +55,9 @@ MUST_CHECK int catalog_scan_groups(struct catalog_reader *r, uint64_t after,
 				   struct catalog_scan **scan);
 MUST_CHECK int catalog_next_group(struct catalog_scan *scan, struct group_record *group);
 
-/* Visible groups by reclaimable bytes, largest first, beginning at from (NULL: all). The two next
- * functions get whole groups or only their keys. */
+/* Visible groups by reclaimable bytes, largest first, then by id. The first group is that at from,
+ * or the next one if from has no group; NULL: all groups. The two next functions get whole groups
+ * or only their keys. */
 struct rank_entry {
 	uint64_t reclaimable;
 	uint64_t group;
@@ -65,9 +67,10 @@ MUST_CHECK int catalog_scan_ranks(struct catalog_reader *r, const struct rank_en
 MUST_CHECK int catalog_next_rank(struct catalog_scan *scan, struct group_record *group);
 MUST_CHECK int catalog_next_rank_entry(struct catalog_scan *scan, struct rank_entry *entry);
 
-/* Regular files, by size from at least from->size, then by prefix hash (0: not read), then by group
- * (0: none), then by id. So the members of a group are adjacent, and can be skipped by continuing
- * from {size, prefix, group, UINT64_MAX}. */
+/* Files in the list by size (table bysize): by size, then by prefix hash (0: unknown), then by
+ * group (0: none), then by id. The first one is that at from, or the next one if from has no file.
+ * So the members of a group are adjacent, and an iteration from {size, prefix, group, UINT64_MAX}
+ * begins after them. */
 struct size_entry {
 	uint64_t size;
 	uint64_t prefix;
@@ -100,8 +103,9 @@ MUST_CHECK int catalog_next_error(struct catalog_scan *scan, struct error_entry 
 MUST_CHECK int catalog_next_of_hash(struct catalog_reader *r, struct hash128 hash, uint32_t after,
 				    struct group_record *group);
 
-/* Counts files of at least the smallest size that wait to be compared, and their bytes: unread
- * files whose size is not unique. Linear in the number of files (about 50 ns each). */
+/* Counts files that wait to be compared, and their bytes. These are files of unknown content, of at
+ * least the smallest size, whose size is not unique and for which no error is recorded. Linear in
+ * the number of files (about 50 ns each). */
 MUST_CHECK int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *bytes);
 
 #endif

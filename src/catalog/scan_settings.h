@@ -2,9 +2,9 @@
 #ifndef CATALOG_SCAN_SETTINGS_H
 #define CATALOG_SCAN_SETTINGS_H
 
-/* The options of the last scan, except the smallest size (catalog_get_min_size). If another process
- * maintains the index, a reading process compares its own options with the options of that scan.
- * One thread at a time. A zeroed struct has the defaults.
+/* The options of the last scan, except the smallest size (catalog_get_min_size()). A process that
+ * reads the index of another process compares its own options with these. One thread at a time. A
+ * zeroed struct has the defaults.
  */
 
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #include "catalog/catalog.h"
 
 struct scan_settings {
-	bool cross_mounts; /* other file systems were entered */
+	bool cross_mounts; /* directories of other file systems are entered */
 	uint32_t disk; /* enum ingest_disk */
 	/* globs, each terminated by NUL, sorted by bytes, without duplicates */
 	struct bytes excludes;
@@ -27,8 +27,8 @@ void scan_settings_free(struct scan_settings *settings);
 /* Sets the globs from a NULL-terminated list (NULL: none) in any order. Returns 0 or -ENOMEM. */
 MUST_CHECK int scan_settings_set_excludes(struct scan_settings *settings, char *const *globs);
 
-/* Reads the options of the last scan, or the defaults if there was none. The caller must free the
- * options, even after a failure. Returns 0, -EUCLEAN or -ENOMEM. */
+/* Reads the options of the last scan, or the defaults if there was none. The caller must free
+ * *settings, even after a failure. Returns 0, -EUCLEAN or another -errno. */
 MUST_CHECK int catalog_get_scan_settings(struct catalog_reader *r, struct scan_settings *settings);
 
 /* Stores the options, in a transaction that begins a scan. Writes nothing if they are unchanged.

@@ -2,7 +2,7 @@
 #ifndef CATALOG_SOURCE_IDENTITY_H
 #define CATALOG_SOURCE_IDENTITY_H
 
-/* The identity of the file system of a source, see source_change.h. Only catalog/ includes this. */
+/* The identity of the file system of a source (source/source_change.h). */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,13 +12,13 @@
 struct source_identity {
 	uint64_t type; /* f_type of statfs(2); 0: not stored */
 	uint64_t uuid; /* hash; 0: none */
-	uint64_t fsid; /* 0: none that stays after a remount */
+	uint64_t fsid; /* f_fsid of statfs(2); 0 if it equals st_dev, which a remount can change */
 };
 
 /* Reads the identity of an open directory. Returns 0 or -errno. */
 MUST_CHECK int source_identity_read(int fd, struct source_identity *identity);
 
-/* Returns true if both are possibly of the same file system. */
+/* Returns true if both can be of the same file system. An unknown uuid or fsid matches any. */
 bool source_identity_matches(const struct source_identity *a, const struct source_identity *b);
 
 /* Gets the stored identity of source number index. Adds the number of its records to *records,

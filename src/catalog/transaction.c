@@ -20,7 +20,7 @@
 /* If less than this space is left on the disk, a failed write is attributed to a full disk. */
 #define NO_ROOM_BYTES (UINT64_C(1) << 20)
 
-/* Interval at which a transaction that waits for others checks for cancellation. */
+/* Interval at which a thread that waits for the transaction of another checks for cancellation. */
 #define INTERRUPTION_NS (20 * MS_NS)
 
 struct catalog_reader *catalog_writer_reader(struct catalog_writer *writer)
@@ -68,7 +68,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 		r = finish(&w, &filesystem_count);
 	redundant_discard(&w);
 	groups_discard(&w);
-	/* LMDB closes the cursors of a write transaction with it */
+	/* the end of a write transaction closes its cursors */
 	if (r == 0)
 		r = store_write_commit(&catalog->store, w.store.reader.txn);
 	else
@@ -94,7 +94,7 @@ static int name_failure(const struct catalog *catalog, int r)
 	return r;
 }
 
-/* Takes the store's lock for a transaction. Returns 0 or -EINTR. */
+/* Takes the store's write lock. Returns 0 or -EINTR. */
 static int lock_writes(struct catalog *catalog, const struct cancellation *cancellation)
 {
 	pthread_mutex_t *lock = &catalog->store.write_lock;

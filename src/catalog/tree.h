@@ -10,12 +10,15 @@
  * entry->cookie. Returns 0, -EEXIST if too many names have the same hash, or another -errno. */
 MUST_CHECK int tree_add_entry(struct catalog_writer *w, struct entry_record *entry);
 
-/* Removes a name. A directory is removed with its whole tree. Does nothing if the name is missing
- * or refers to another child than child (0: any). */
+/* Removes a name; a directory is removed with its whole tree. Does nothing if the name is missing.
+ *
+ * child	0, or the expected child: if the name refers to something else, it is not removed
+ *
+ * Returns 0 or -errno. */
 MUST_CHECK int tree_remove_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie,
 				uint64_t child);
 
-/* Removes a directory that has no name, with its whole tree. */
+/* Removes a directory that has no entry in a parent, with its whole tree. Returns 0 or -errno. */
 MUST_CHECK int tree_remove_dir(struct catalog_writer *w, uint64_t id);
 
 #endif

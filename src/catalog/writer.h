@@ -2,8 +2,8 @@
 #ifndef CATALOG_WRITER_H
 #define CATALOG_WRITER_H
 
-/* The write transaction of the catalog. Groups and totals are updated at its end. Only catalog/
- * includes this; one thread at a time. */
+/* The write transaction of the catalog. The records of groups and totals are written at its end.
+ * Only catalog/ includes this; one thread at a time. */
 
 #include "base/bytes.h"
 #include "catalog/catalog.h"
@@ -12,10 +12,10 @@
 struct delta_builder;
 struct group_change;
 
-/* Names and directories added and removed in this transaction, see redundant.h. */
+/* Names and directories that were added and removed in this transaction (redundant.c). */
 struct redundant_changes {
-	struct bytes names;
-	struct bytes dirs;
+	struct bytes names; /* of struct name_note */
+	struct bytes dirs; /* of struct dir_note */
 };
 
 struct catalog_writer {
@@ -24,8 +24,8 @@ struct catalog_writer {
 	struct delta_builder *builder; /* builds the commit delta */
 	struct redundant_changes redundant;
 	struct group_change *groups; /* changed in this transaction, by id (uthash) */
-	/* The hash and ordinal of the last group that was made, if the hash has no higher ordinal;
-	 * 0: not known. */
+	/* Hash and ordinal of the last new group. last_ordinal is 0 if it is not known to be the
+	 * highest ordinal of the hash. */
 	struct hash128 last_hash;
 	uint32_t last_ordinal;
 	struct catalog_totals totals;
