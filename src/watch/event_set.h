@@ -20,14 +20,14 @@ struct event_set {
 	struct event_set_entry *table; /* uthash */
 	size_t count;
 	size_t bytes; /* approximate memory of the entries */
-	uint64_t overflowed; /* bit n: queue n lost events, its whole source must be rechecked */
-	bool has_unknown_dir; /* an arrival or write in a directory that has lost its number */
-	bool has_moved_out; /* a rename moved a name to a directory without a watch in the queue */
+	uint64_t overflowed; /* if bit n is set, queue n lost events: its source must be walked */
+	bool has_unknown_dir; /* a name arrived or was written to where a watch has ended */
+	bool has_moved_out; /* a rename moved a name out of the watched directories of a queue */
 };
 
 /* Adds later events to a name. EVENT_WRITTEN without EVENT_CLOSED clears an earlier EVENT_CLOSED. A
- * name that arrives a second time gets EVENT_REPLACED. For the directory itself, name is NULL and
- * length is 0. Returns 0 or -ENOMEM. */
+ * name that arrived before gets EVENT_REPLACED if it now arrives again or is removed. For the
+ * directory itself, name is NULL and length is 0. Returns 0 or -ENOMEM. */
 MUST_CHECK int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
 			     uint32_t events);
 
@@ -39,8 +39,8 @@ MUST_CHECK int event_set_add_again(struct event_set *set, const struct name_even
  * only a part was moved: one name is lost and the rest is still in later. */
 MUST_CHECK int event_set_merge(struct event_set *set, struct event_set *later);
 
-/* Adds EVENT_REPLACED to names that arrived in both sets: the later arrival replaced the earlier
- * one. A name that event_set_add_again() added has arrived once, in the earlier set. */
+/* Adds EVENT_REPLACED to each name of set that arrived in both sets. A name that
+ * event_set_add_again() added to set arrived once, in the earlier set. */
 void event_set_note_replaced(struct event_set *set, const struct event_set *earlier);
 
 /* Lists all entries by directory. In each directory, the entry of the directory itself is first;

@@ -14,18 +14,18 @@
 #include "watch/watch.h"
 
 /* IN_EXCL_UNLINK is not set: a file that was opened by a removed name can have other names. Writes
- * to such a file are reported only under the removed name. IN_DONT_FOLLOW is not set: the path is a
- * magic link. */
+ * to such a file are reported only under the removed name. IN_DONT_FOLLOW is not set, as
+ * queue_add() passes a magic link of /proc/self/fd. */
 #define EVENTS                                                                              \
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | \
 	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
 /* A watched directory. Events identify the directory by a number of the kernel. These numbers count
- * up, and repeat only after 2^31 watches. So a late event for an ended watch is never taken for an
+ * up, and repeat only after 2^31 watches. So a late event of an ended watch is not taken for an
  * event of another watch. */
 struct queue_watch {
-	int number;
-	uint64_t dir;
+	int number; /* of the kernel */
+	uint64_t dir; /* number of the caller */
 	UT_hash_handle by_number;
 	UT_hash_handle by_dir;
 };
@@ -147,7 +147,7 @@ void queue_remove(struct queue *queue, uint64_t dir)
 
 	if (!watch)
 		return;
-	/* fails if the directory was deleted and that event was not read yet */
+	/* fails if the directory was deleted and IN_IGNORED was not read yet */
 	(void)inotify_rm_watch(queue->fd, watch->number);
 	remove_watch(queue, watch);
 }

@@ -3,8 +3,8 @@
 #define WATCH_QUEUE_H
 
 /* A queue of the kernel (an inotify instance), and its events that were read but not yet taken. Not
- * shared between threads: watch.c holds its lock around each call. The functions behave like their
- * counterparts in watch.h.
+ * shared between threads: watch.c holds its lock around each call while the drain thread runs.
+ * queue_add(), queue_renumber() and queue_remove() work like watch_add() and so on in watch.h.
  */
 
 #include <stdbool.h>
@@ -17,9 +17,8 @@
 /* Room for some thousand events. */
 #define QUEUE_BUFFER_BYTES ((size_t)64 << 10)
 
-/* Number of remembered cookies. The two events of a rename follow each other, except for events of
- * other programs between them.
- */
+/* Number of renames that are remembered until their second event is read. Events of other programs
+ * can be between the two events of a rename. */
 #define QUEUE_COOKIES 64
 
 struct queue {
@@ -29,15 +28,17 @@ struct queue {
 	struct queue_watch *by_dir; /* the same watches by number of the caller; uthash */
 	uint32_t cookies[QUEUE_COOKIES]; /* cookies of the last names that were moved away */
 	unsigned int next_cookie;
-	unsigned int moved_out; /* names that a rename moved out of all watched directories */
+	/* number of renames since queue_take() whose second event, the new name, was not read */
+	unsigned int moved_out;
 	bool written; /* a file was written to, or its attributes changed, since queue_take() */
 	bool rename_is_split; /* the last event was the first of the two of a rename */
-	struct event_set pending; /* after an overflow: only the bit, until queue_take() */
-	uint64_t events;
-	uint64_t overflows;
+	struct event_set pending; /* after an overflow, no names are added until queue_take() */
+	uint64_t events; /* number since queue_open() */
+	uint64_t overflows; /* number since queue_open() */
 };
 
-/* Returns 0 or -errno. The caller must close the queue in either case. */
+/* Opens queue number `number`. Returns 0 or -errno. The caller must call queue_close() in either
+ * case. */
 MUST_CHECK int queue_open(struct queue *queue, unsigned int number);
 void queue_close(struct queue *queue);
 
@@ -52,17 +53,17 @@ size_t queue_directories(const struct queue *queue);
  * buffer	QUEUE_BUFFER_BYTES, aligned for struct inotify_event; its contents are not used
  *		between calls
  *
- * Returns the number of bytes read; 0 if there were none. */
+ * Returns the number of bytes read; 0 if there were no events or the read failed. */
 size_t queue_read(struct queue *queue, char *buffer);
 
 /* Reads the events that are in the queue now. Events that are added meanwhile can stay in the
- * queue: otherwise a program that writes without pause could block the caller for ever. */
+ * queue, so a program that writes without pause cannot block the caller for ever. */
 void queue_read_all(struct queue *queue, char *buffer);
 
 /* Moves pending events into set. Returns 0, or -ENOMEM: then the queue has overflowed. */
 MUST_CHECK int queue_take(struct queue *queue, struct event_set *set);
 
-/* Discards pending events. No event becomes pending until queue_take(). */
+/* Marks the queue as overflowed: discards pending names, and adds no names until queue_take(). */
 void queue_overflow(struct queue *queue);
 
 #endif

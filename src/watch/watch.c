@@ -7,9 +7,9 @@
  *	...            --+                                    |
  *	     \------------- watch_take also reads them --------+
  *
- * Only the drain thread waits. The drain thread moves the events from the short queues of the
- * kernel to memory, where each name has one entry regardless of how often it changes. Events get
- * the numbers of the caller when they are read, in the order in which watches were added and ended.
+ * The drain thread moves events from the short queues of the kernel to memory, where each name has
+ * one entry regardless of how often it changes. An event is assigned to the caller's number of its
+ * directory when it is read from the kernel.
  */
 #include "watch/watch.h"
 
@@ -27,9 +27,9 @@
 #include "base/thread.h"
 #include "watch/queue.h"
 
-/* How often and how long to wait for the second event of a rename. If a directory is missing at its
- * old path before its new path is known, it must be walked again. If the name left the source, the
- * second event never arrives. */
+/* Number and length of the waits for the second event of a rename. Without this event, a renamed
+ * directory seems to be removed, and must be walked again later. If the name left the source, the
+ * event never arrives. */
 #define SPLIT_TRIES 10
 #define SPLIT_MS 2
 
@@ -44,8 +44,8 @@ struct watch {
 	struct queue *queues;
 	unsigned int count;
 	bool wake_sent; /* wake() was called since the last watch_take() */
-	int end_fd; /* readable: the thread must end */
-	bool runs;
+	int end_fd; /* becomes readable when the drain thread must end */
+	bool runs; /* the drain thread was started */
 	pthread_t thread;
 	void (*wake)(void *context);
 	void *context;
@@ -96,7 +96,7 @@ static void unlock_and_wake(struct watch *watch)
 		watch->wake(watch->context);
 }
 
-/* Reads each queue once. Returns whether more events are probably waiting. */
+/* Reads each queue once. Returns whether a queue of the kernel probably has more events. */
 static bool drain(struct watch *watch)
 {
 	bool more = false;

@@ -2,7 +2,7 @@
 #ifndef WATCH_WATCH_H
 #define WATCH_WATCH_H
 
-/* inotify events: which names of which directories to recheck.
+/* Names that must be rechecked, from inotify events.
  *
  *	kernel queues --drain thread--> names in memory --watch_take--> struct event_set
  *
@@ -11,9 +11,9 @@
  * thread may call any function.
  *
  * A queue overflows if the limit of the kernel is reached (fs.inotify.max_queued_events), or if
- * memory is short. If all queues together have more than WATCH_PENDING_MAX, the largest queue
- * overflows. The pending events of the queue are then discarded, and so are later events until the
- * next watch_take().
+ * memory is short. If the names of all queues together take more than WATCH_PENDING_MAX, the queue
+ * with most of them overflows. The pending events of an overflowed queue are discarded, and so are
+ * its later events until the next watch_take().
  */
 
 #include <stdbool.h>
@@ -26,14 +26,14 @@
 /* Approximate bytes of names that can be pending: some hundred thousand names. */
 #define WATCH_PENDING_MAX ((size_t)64 << 20)
 
-/* Lost events are reported in a mask with one bit for each queue. */
+/* Maximum number of queues: event_set.overflowed has one bit for each. */
 #define WATCH_QUEUES_MAX 64
 
 struct watch;
 
 /* Outcomes of watch_add that the caller must handle; failures are -errno. */
 enum watch_outcome {
-	WATCH_ADDED = 0, /* or it was already watched under this number */
+	WATCH_ADDED = 0, /* also if the directory was watched under this number before */
 	WATCH_KNOWN = 1, /* this directory is watched under another number; nothing changed */
 	WATCH_FULL = 2, /* the user has reached the limit of watches */
 };
@@ -42,18 +42,20 @@ enum watch_outcome {
  *
  * queues	number of queues, 1 to WATCH_QUEUES_MAX (each is one of
  *		fs.inotify.max_user_instances)
- * wake		called from the drain thread when the first event becomes pending after a
- *		watch_take(); it must not block and not call back
+ * wake		called when the first event becomes pending after a watch_take(), from the drain
+ *		thread or from watch_has_written(); it must not block or call functions of watch.h
  *
  * Returns 0 or -errno; -EMFILE if the user has too many inotify instances. */
 MUST_CHECK int watch_new(struct watch **watch, unsigned int queues, void (*wake)(void *context),
 			 void *context);
-void watch_free(struct watch *watch); /* accepts NULL */
+
+/* Ends the thread and all watches; accepts NULL. */
+void watch_free(struct watch *watch);
 
 /* Starts to watch the open directory fd, which may be O_PATH, as number dir. If another directory
  * was watched under this number, that watch ends. Needs /proc and permission to read the directory.
  *
- * known	set to the other number if the result is WATCH_KNOWN
+ * known	set to the number of the existing watch if the result is WATCH_KNOWN
  *
  * Returns WATCH_ADDED, WATCH_KNOWN, WATCH_FULL or -errno: -ENOTDIR, -EACCES, -ENOMEM... */
 MUST_CHECK int watch_add(struct watch *watch, unsigned int queue, int fd, uint64_t dir,
@@ -64,13 +66,14 @@ MUST_CHECK int watch_add(struct watch *watch, unsigned int queue, int fd, uint64
  * watch ends. Returns 0, or -ENOMEM with the watch ended. */
 MUST_CHECK int watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint64_t to);
 
-/* Ends the watch on a directory; does nothing if it is not watched. Events of the directory in the
- * queue of the kernel are lost. A deleted directory needs no call. */
+/* Ends the watch on a directory; does nothing if it is not watched. Its events that are still in
+ * the queue of the kernel only set has_unknown_dir. A deleted directory needs no call. */
 void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir);
 
 /* Moves all events before this call into set. The call is a barrier: it reads the queues of the
- * kernel, and the kernel queues an event before the system call that caused the event returns.
- * Returns 0, or -ENOMEM with the affected queues marked as overflowed. */
+ * kernel, and the kernel queues an event before the system call that caused the event returns. If
+ * the second event of a rename is missing, waits up to 20 ms for it. Returns 0, or -ENOMEM with the
+ * affected queues marked as overflowed in set. */
 MUST_CHECK int watch_take(struct watch *watch, struct event_set *set);
 
 /* Returns whether a file was possibly written to, or its attributes changed, between the last
