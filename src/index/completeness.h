@@ -2,7 +2,7 @@
 #ifndef INDEX_COMPLETENESS_H
 #define INDEX_COMPLETENESS_H
 
-/* Reports that a result is incomplete. */
+/* Reports that a result is incomplete. Any thread. */
 
 #include <stdint.h>
 
@@ -16,7 +16,7 @@ struct sources;
  * yet. Logs a warning for each number above 0. */
 enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending);
 
-/* Logs all files and directories that could not be read. Returns 0 or -errno. */
+/* Logs each file and directory that could not be read, as a warning. Returns 0 or -errno. */
 MUST_CHECK int completeness_name_errors(struct catalog_reader *reader,
 					const struct sources *sources);
 

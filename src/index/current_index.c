@@ -21,7 +21,7 @@
 #include "mountpoint/point.h"
 #include "source/source.h"
 
-/* Outcome: the process that maintained the index has ended, so this process can update it. */
+/* Outcome: no other process maintains the index any more, so this process can update it. */
 enum {
 	CURRENT_INDEX_ABANDONED = 1
 };
@@ -49,8 +49,8 @@ static int explain_unfinished(struct bytes *text, const char *mount_point, int r
 			    quote_path(mount_point), error_text(result));
 }
 
-/* Logs that the index was not updated: for an act or a manifest, an error, as the command ends
- * then. */
+/* Logs that the index was not updated. For an act or a manifest, this is an error, which ends the
+ * command; otherwise it is a warning. */
 static void report_unfinished(const struct current_index *index, const char *mount_point,
 			      int result)
 {
@@ -136,7 +136,7 @@ static int name_errors(const struct current_index *index)
 	return totals.errors > 0 ? completeness_name_errors(reader, index->sources) : 0;
 }
 
-/* Checks that the index is that of the user's sources. Returns 0 or -EXDEV, logged. */
+/* Checks that the user gave the sources of the index. Returns 0 or -EXDEV, logged. */
 static int check_sources(const struct current_index *index, const char *folder)
 {
 	const struct sources *sources = index->sources;
@@ -195,7 +195,7 @@ int current_index_check_sources(const struct current_index *index)
 	return source_check(&index->served_sources, index->indexing.settings, use);
 }
 
-/* Checks the options of the command and takes over those of the scan. */
+/* Checks the options of the command, and takes over cross_mounts of the last scan. */
 static int take_options(struct current_index *index)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;

@@ -24,27 +24,28 @@ struct current_index {
 	size_t given_count;
 	enum index_use use;
 	bool served; /* another process maintains it: no snapshot of it may be held for long */
-	bool synced; /* an update was requested, and its result was logged */
-	bool abandoned; /* the process that maintained it has ended */
-	bool unfinished; /* not updated: the index can lack the latest changes */
+	bool synced; /* current_index_sync() has logged its result */
+	bool abandoned; /* at the last current_index_sync(), no process maintained the index */
+	bool unfinished; /* the update failed: the index can lack the latest changes */
 	struct indexing indexing; /* if this process updates it */
 	struct sources served_sources; /* if another process maintains it */
 };
 
-/* Finds the index for the operands of a command (SOURCE... or MOUNTPOINT), updates it, which can
- * take long, and opens it. Logs progress and unreadable files. If another process maintains the
- * index, options that differ from those of that process are refused. Acts and manifests are also
- * refused if that process cannot update the index.
+/* Finds and opens the index for the operands of a command (SOURCE... or MOUNTPOINT), and updates
+ * it, which can take long. Shows progress, and logs unreadable files. If another process maintains
+ * the index, options are checked (served_options.h). Acts and manifests are then refused if that
+ * process cannot update the index.
  *
  * use	purpose of the command
  *
- * Returns 0 or -errno, logged. */
+ * Returns 0 or -errno. Failures are logged, except -EINTR and some cases of -ENOMEM. */
 MUST_CHECK int current_index_open(struct current_index *index,
 				  const struct index_settings *settings, char *const *operands,
 				  size_t count, enum index_use use);
 
-/* Checks the options again in the snapshot that is printed or acted on: another process can
- * maintain the index by then. Returns 0 or -errno; -EXDEV is logged. */
+/* Checks the options again in the snapshot that is printed or acted on, if another process
+ * maintains the index: the options of that process can have changed since current_index_open().
+ * Returns 0, or -EXDEV (logged) if an option is refused, or another -errno. */
 MUST_CHECK int current_index_check_options(const struct current_index *index,
 					   struct catalog_reader *reader);
 
@@ -58,20 +59,21 @@ MUST_CHECK int current_index_locate(struct current_index *index,
 /* Opens the index read-only. Returns 0 or -errno, logged. */
 MUST_CHECK int current_index_attach(struct current_index *index);
 
-/* Requests an update from the process that maintains the index, if there is one, and waits for it.
- * Returns 0, or -EINTR. */
+/* Requests an update from the process that maintains the index, and waits for the update. Sets
+ * abandoned if there is no such process, and unfinished after a failure; the first call logs a
+ * failure. Returns 0, or -EINTR. */
 MUST_CHECK int current_index_sync(struct current_index *index);
 
-/* Refuses sources that changed since they were indexed. Call it after attach and sync. Returns 0 or
- * -errno, logged. */
+/* Refuses sources that changed since they were indexed (source_check.h). Must be called after
+ * current_index_attach() and current_index_sync(). Returns 0 or -errno, logged. */
 MUST_CHECK int current_index_check_sources(const struct current_index *index);
 
-/* Accepts an index that is all zero. */
+/* Closes and frees everything. Accepts an index that is all zero. */
 void current_index_close(struct current_index *index);
 #define CLEANUP_CURRENT_INDEX CLEANUP(current_index_close)
 
-/* Returns the exit status of a command that has finished. Logs a warning if the index is
- * incomplete. */
+/* Returns the exit status of a command that has finished, for this number of unreadable files and
+ * of files that are not compared yet. Logs a warning for each number above 0. */
 enum twinfs_exit current_index_status(const struct current_index *index, uint64_t errors,
 				      uint64_t pending);
 

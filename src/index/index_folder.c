@@ -23,7 +23,7 @@
 /* Longest part of a source's name in the name of its index folder. */
 #define SHOWN_NAME_MAX 32
 
-/* Returns the user's home folder: $HOME, else that in the user database. */
+/* Gets the user's home folder: $HOME, or else that in the user database. The caller frees it. */
 static int home_folder(char **home)
 {
 	/* NOLINTBEGIN(concurrency-mt-unsafe): called before threads are started */
@@ -41,8 +41,8 @@ static int home_folder(char **home)
 	return *home ? 0 : -ENOMEM;
 }
 
-/* Returns the folder for the state of programs (XDG Base Directory Specification 0.8, which
- * requires to ignore relative paths). */
+/* Gets the folder for the state of programs (XDG Base Directory Specification 0.8, which requires
+ * that relative paths are ignored). The caller frees it. */
 static int state_folder(char **folder)
 {
 	AUTO_FREE char *home = NULL;

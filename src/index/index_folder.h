@@ -2,36 +2,32 @@
 #ifndef INDEX_INDEX_FOLDER_H
 #define INDEX_INDEX_FOLDER_H
 
-/* Folders of indexes. For the main thread. */
+/* Folders of indexes. The functions return 0 or -errno; failures except -ENOMEM are logged. For the
+ * main thread. */
 
 #include "base/attributes.h"
 
 struct text_list;
 
-/* Returns the default folder, which contains the indexes made without --index. Creates nothing; the
- * caller frees it. Returns 0 or -errno; logged if there is no home folder. */
+/* Sets *folder to the path of the default folder, which contains the indexes made without --index.
+ * Creates nothing. The caller frees *folder. */
 MUST_CHECK int index_folders_parent(char **folder);
 
-/* Returns the default index folder for a list of sources. The name of the folder is built from the
- * first source and a hash of all sources in their order. Creates nothing.
- *
- * resolved	from source_paths_resolve()
- * folder	absolute; the caller frees it
- *
- * Returns 0 or -errno, logged.
- */
+/* Sets *folder to the absolute path of the index folder for a list of sources, in the default
+ * folder. The name of the folder is built from the first source and a hash of all sources in their
+ * order. Creates nothing. The caller frees *folder. resolved is from source_paths_resolve(). */
 MUST_CHECK int index_folder_for_sources(char *const *resolved, char **folder);
 
-/* Creates the default folder and its missing parents (mode 0700). Returns 0 or -errno, logged. */
+/* Creates the default folder and its missing parents (mode 0700). */
 MUST_CHECK int index_folders_make_parent(void);
 
-/* Makes the folder of --index absolute; the caller frees it. Returns 0 or -errno, logged. */
+/* Sets *folder to the absolute path of the folder of --index. The caller frees *folder. */
 MUST_CHECK int index_folder_given(const char *given, char **folder);
 
-/* Adds all index folders in the default folder. Returns 0 or -errno, logged. */
+/* Adds the paths of all entries of the default folder, except hidden ones. */
 MUST_CHECK int index_folders_list(struct text_list *folders);
 
-/* Makes the name of an index folder, of portable characters and a hash. Pure. */
+/* Makes the name of an index folder from portable characters and a hash. Pure code. */
 #define INDEX_NAME_MAX 48
 void index_folder_name(char name[static INDEX_NAME_MAX], char *const *resolved);
 

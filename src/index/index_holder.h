@@ -8,11 +8,11 @@
 
 #include "base/attributes.h"
 
-/* Returns whether the index in this folder is free or can become free soon. The index is free if no
- * process holds the lock. The index can become free soon if the holder has not written its pid yet.
- * This is also so if the holder is a daemon that was killed or whose view is not mounted. Returns
- * false for a mounted view, a scan or another command. Reads the status of a view at the daemon's
- * mount point, which takes at most two seconds. */
+/* Returns true if no process holds the lock of the index in this folder, or if the holder possibly
+ * ends soon. This is a process that has not written its pid yet, or a daemon whose view is not
+ * mounted or whose view answers that the daemon was killed. Returns false for another holder, or if
+ * the lock cannot be examined. Reads the status of a view at the daemon's mount point, which takes
+ * at most two seconds. */
 MUST_CHECK bool index_holder_may_end(const char *folder);
 
 /* Logs which process uses the index, and the remedy. */

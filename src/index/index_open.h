@@ -13,7 +13,7 @@
  */
 void index_explain(const char *folder, int outcome);
 
-/* Opens an index read-only. Returns 0 or the result of catalog_open(). Logs nothing. */
+/* Opens an index read-only. Returns the result of catalog_open(). */
 MUST_CHECK int index_open_read_only(const char *folder, struct catalog **catalog);
 
 #endif

@@ -12,16 +12,16 @@ struct catalog_reader;
 
 struct index_printer {
 	const char *noun; /* of the output, for messages: "list" */
-	/* Prints everything. Returns 0. If the result is incomplete, sets *status and logs a
-	 * warning. Returns -EXDEV, logged, if the options do not fit the sources, or another
-	 * -errno. An output error can stay in output. */
+	/* Prints everything. If the result is incomplete, sets *status and logs a warning. Returns
+	 * 0, -EXDEV (logged) if an option is refused, or another -errno. Need not return errors of
+	 * output, which stores them. */
 	int (*print)(void *context, const struct current_index *index,
 		     struct catalog_reader *reader, struct output *output,
 		     enum twinfs_exit *status);
 	void *context;
 };
 
-/* Prints to stdout. Returns the exit status; failures are logged. */
+/* Prints to stdout. Returns the exit status. Failures are logged, except -EPIPE and -EINTR. */
 enum twinfs_exit index_print(const struct index_printer *printer,
 			     const struct current_index *index);
 

@@ -2,8 +2,8 @@
 #ifndef INDEX_INDEX_SETTINGS_H
 #define INDEX_INDEX_SETTINGS_H
 
-/* Settings of the index of a command and of its scan. The options of the command line set these
- * fields (cli/common_options.h). For the main thread. */
+/* Settings of a command: its index, and the scan that updates it. The options of the command line
+ * set these fields (cli/common_options.h). For the main thread. */
 
 #include <stdbool.h>
 #include <stdint.h>

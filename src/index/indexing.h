@@ -7,9 +7,9 @@
  *	indexing_locate -> indexing_open -> indexing_names -> indexing_contents -> indexing_close
  *	                                 `------- indexing_update ------'
  *
- * indexing_locate() examines paths only, so that operands are checked before a daemon detaches from
- * the terminal. The later functions must run in one process. Each is called once, from one thread,
- * and logs failures.
+ * indexing_locate() checks the operands before a daemon detaches from the terminal, and keeps
+ * nothing open. The later functions must run in one process. Each function is called once, from the
+ * main thread, and logs failures.
  */
 
 #include "base/attributes.h"
@@ -27,8 +27,8 @@ struct indexing {
 	const struct index_settings *settings; /* borrowed */
 	struct text_list paths; /* the sources, from source_paths_resolve() */
 	char *folder; /* of the index, absolute */
-	/* Borrowed; the index with which this temporary index is compared, or NULL. The folder of
-	 * this temporary index is in the folder of that index. */
+	/* NULL, or if this is a temporary index: the index with which it is compared. The folder of
+	 * the temporary index is in the folder of that index. Borrowed. */
 	struct catalog *beside;
 	bool wary; /* refuse an empty source that was never scanned */
 	bool distrusted; /* check the whole index when it is opened */
@@ -39,26 +39,29 @@ struct indexing {
 	struct ingest ingest;
 };
 
-/* Finds the sources and the folder of their index. Returns 0 or -errno. */
+/* Finds the sources and the folder of their index. Refuses an empty source that is the mount point
+ * of an unmounted view (source_check.h). Returns 0 or -errno. */
 MUST_CHECK int indexing_locate(struct indexing *indexing, const struct index_settings *settings,
 			       char *const *given, size_t count);
 
-/* Opens index and sources, and undoes interrupted acts. Returns 0, INDEXING_IN_USE or -errno. */
+/* Opens the index, undoes interrupted acts, and opens the sources. Refuses sources that changed
+ * since they were indexed (source_check.h). Returns 0, INDEXING_IN_USE or -errno. */
 MUST_CHECK int indexing_open(struct indexing *indexing);
 
-/* Walk the sources and update all names; then compare contents. Both show progress, and end early
- * if stop_requested(). Return 0 or -errno. */
+/* indexing_names() walks the sources and updates all names; it rebuilds a damaged index.
+ * indexing_contents() then compares contents. Both show progress, and end early if
+ * stop_requested(). Return 0 or -errno. */
 MUST_CHECK int indexing_names(struct indexing *indexing, enum progress_when when);
 MUST_CHECK int indexing_contents(struct indexing *indexing, enum progress_when when);
 
-/* Updates names and contents. Returns 0, -EINTR if it was interrupted, or another -errno; all
- * logged.
+/* Updates names and contents, and rebuilds a damaged index. Returns 0, -EINTR if it was
+ * interrupted, or another -errno; all logged.
  *
- * times	receives the times of the steps, NULL: not needed
+ * times	set to the times of the steps; may be NULL
  */
 struct indexing_times {
-	uint64_t begin_ns; /* clock_monotonic_ns() */
-	uint64_t named_ns;
+	uint64_t begin_ns; /* as from clock_monotonic_ns(); so are the next fields */
+	uint64_t named_ns; /* when all names were updated */
 	uint64_t end_ns;
 };
 MUST_CHECK int indexing_update(struct indexing *indexing, struct indexing_times *times);

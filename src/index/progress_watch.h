@@ -6,7 +6,7 @@
  *
  *	worker: ingest_names(), ingest_contents() --> ingest->progress (atomic counters)
  *	                                                     |
- *	watcher: waits for the end or 200 ms ----------------'--> progress line on stderr
+ *	progress thread: waits 200 ms or for the end --------'--> progress line on stderr
  */
 
 #include <pthread.h>
@@ -35,12 +35,12 @@ struct progress_watch {
 	bool end; /* under lock */
 };
 
-/* Starts the thread, if progress is to be shown. The ingest is borrowed until progress_watch_end().
- * If no thread can be started, no progress is shown. */
+/* Starts the thread, if progress is to be shown. If it cannot be started, no progress is shown. The
+ * ingest is borrowed until progress_watch_end(). */
 void progress_watch_begin(struct progress_watch *watch, const struct ingest *ingest,
 			  enum progress_phase phase, enum progress_when when);
 
-/* Ends the thread and removes the line. */
+/* Ends the thread and the progress (progress_end()). */
 void progress_watch_end(struct progress_watch *watch);
 
 #endif

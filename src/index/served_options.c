@@ -70,7 +70,7 @@ static const char *file_systems_option(bool cross)
 }
 
 /* Checks --cross-file-systems. An act without this option must not change files of other file
- * systems, even if the view shows such files. */
+ * systems, even if the index has such files. */
 static int check_file_systems(const struct served_options *options,
 			      const struct scan_settings *known)
 {

@@ -2,8 +2,8 @@
 #ifndef INDEX_SERVED_OPTIONS_H
 #define INDEX_SERVED_OPTIONS_H
 
-/* Scan options of a command whose index another process maintains. The command does not scan, so
- * each of its options must equal that of the other process or act as a filter. For the main
+/* Scan options of a command whose index another process maintains. The command does not scan. So an
+ * option that the user gave must equal that of the other process, or act as a filter. For the main
  * thread.
  */
 
@@ -17,20 +17,20 @@ struct catalog_reader;
 /* Purpose for which a command opens an index. */
 enum index_use {
 	INDEX_READ, /* prints its contents; a larger --min-size is a filter */
-	INDEX_MANIFEST, /* prints the files of uniques/ of the view: no filter is possible */
-	INDEX_ACT, /* changes files; a larger --min-size, also the default one, is a filter */
+	INDEX_MANIFEST, /* prints the files of uniques/ of the view; no option can be a filter */
+	INDEX_ACT, /* changes files; a larger --min-size is a filter */
 };
 
 struct served_options {
 	const struct index_settings *settings; /* borrowed: of the command */
 	enum index_use use;
-	bool unfinished; /* the other process has not updated the index */
+	bool unfinished; /* the other process did not finish an update of the index */
 	const char *folder; /* borrowed: of the index */
 };
 
-/* Compares the options in a snapshot. An option is refused if it cannot be applied, or if the view
- * has files that an act without that option would not touch. Returns 0, -EXDEV (logged) if an
- * option is refused, or another -errno. */
+/* Compares the options with those in a snapshot. Refuses an option that cannot be applied. Also
+ * refuses an act without --cross-file-systems if the last scan had this option. Returns 0, -EXDEV
+ * (logged) if an option is refused, or another -errno. */
 MUST_CHECK int served_options_check(const struct served_options *options,
 				    struct catalog_reader *reader);
 

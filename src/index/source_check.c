@@ -84,7 +84,7 @@ int source_check(const struct sources *sources, const struct index_settings *set
 
 /* ---- mount points whose view is not mounted ----------------------------------------------- */
 
-/* Returns whether the view of the index in the folder is usually mounted at the path. Returns false
+/* Returns true if the last view of the index in the folder was mounted at the path. Returns false
  * if the index cannot be read. */
 static bool is_mount_point_of(const char *folder, const char *path)
 {

@@ -3,8 +3,8 @@
 #define INDEX_SOURCE_CHECK_H
 
 /* Refuses sources that changed since they were indexed. The usual cause is a disk that is not
- * mounted, or a source that is the mount point of an unmounted view. --accept-changed-source
- * accepts them. For the main thread.
+ * mounted, or a source that is the mount point of an unmounted view. With --accept-changed-source,
+ * such sources are accepted. For the main thread.
  */
 
 #include "base/attributes.h"
@@ -14,20 +14,22 @@
 /* Use of the index, which decides what is refused. */
 enum source_check_use {
 	SOURCE_CHECK_OWN, /* this process updates the index */
-	SOURCE_CHECK_WARY, /* this process updates it; an empty source never scanned is refused */
-	SOURCE_CHECK_SERVED, /* the index is only read: a change cannot be accepted */
+	/* This process updates the index. Also refuses an empty source that was never scanned. */
+	SOURCE_CHECK_WARY,
+	SOURCE_CHECK_SERVED, /* the index is only read, so --accept-changed-source has no effect */
 };
 
-/* Compares the opened sources with the index. Returns 0, -ESTALE (logged) or another -errno. */
+/* Compares the opened sources with the index. Returns 0, -ESTALE if a source is refused, or another
+ * -errno; all logged. */
 MUST_CHECK int source_check(const struct sources *sources, const struct index_settings *settings,
 			    enum source_check_use use);
 
-/* Refuses empty directories that are the usual mount point of a view. The mount points are those in
- * the index of --index and in all indexes of the default folder.
+/* Refuses empty directories that were the last mount point of a view. These mount points are read
+ * from the index of --index and from all indexes of the default folder.
  *
- * paths	NULL-terminated, resolved
+ * paths	NULL-terminated, from source_paths_resolve()
  *
- * Returns 0, -ESTALE (logged) or another -errno. */
+ * Returns 0, -ESTALE (logged) if a directory is refused, or another -errno. */
 MUST_CHECK int source_check_mount_points(char *const *paths, const struct index_settings *settings);
 
 #endif

@@ -18,13 +18,13 @@
 
 #define TIMEOUT_MS 2000
 
-/* Limit of a status; larger than the sources of any command line. */
+/* Maximum size of a status. A status has all sources of a command line, which are shorter. */
 #define STATUS_BYTES_MAX ((off_t)16 * 1024 * 1024)
 
 /* Context of the child process that reads the file (base/timed_call.h). */
 struct asking {
-	const char *path;
-	int into;
+	const char *path; /* of the file */
+	int into; /* descriptor to which its bytes are written */
 };
 
 static int copy_file(void *context)

@@ -14,10 +14,10 @@
 /* Reads the status. A child process reads the file, for at most two seconds, as a daemon that was
  * stopped or hangs does not answer. For a process with one thread.
  *
- * status	the caller frees it with json_decref()
+ * status	set to a JSON object, which the caller frees with json_decref()
  *
- * Returns 0, -ENOTCONN if the daemon was killed, -EACCES for a view of another user, -ETIMEDOUT
- * without an answer, -EPROTO for an invalid answer, or another -errno. Logs nothing.
+ * Returns 0, -ENOTCONN if the daemon was killed, -EACCES for a view of another user, -ETIMEDOUT if
+ * there was no answer, -EPROTO for an invalid answer, or another -errno. Logs nothing.
  */
 MUST_CHECK int status_file_read(const char *mount_point, json_t **status);
 
@@ -25,8 +25,8 @@ MUST_CHECK int status_file_read(const char *mount_point, json_t **status);
  * status_file_read(). */
 MUST_CHECK int status_file_index(const char *mount_point, struct bytes *folder);
 
-/* Return a number or a text of a status; 0 or "unknown" if it is missing. The text lives as long as
- * status. */
+/* Return a number of a status, or 0 if it is missing; or a text, or "unknown". The text is valid as
+ * long as status. */
 uint64_t status_file_number(const json_t *status, const char *key);
 const char *status_file_text(const json_t *status, const char *key);
 
