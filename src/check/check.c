@@ -24,7 +24,8 @@
 #include "index/index_print.h"
 #include "source/source.h"
 
-/* Rechecks of names. Names that still change after these rechecks are not reported. */
+/* Maximum number of rechecks of names, and interval between them. Names that still change after the
+ * last recheck are not reported. */
 #define RECHECKS_MAX 10
 #define RECHECK_INTERVAL_MS 20
 
@@ -60,7 +61,7 @@ static int find_names(struct checking *checking)
 	return r < 0 ? r : name_differences_find(&checking->names, &sides);
 }
 
-/* Waits until a served index has all changes made so far. */
+/* If another process maintains the index, waits until the index has all changes made so far. */
 static int sync_index(struct checking *checking)
 {
 	return checking->index.served ? current_index_sync(&checking->index) : 0;
@@ -159,7 +160,7 @@ static int print_file(void *context, const struct file_record *file, enum conten
 	return r < 0 ? r : bytes_append(&printing->checking->touched, &file->id, sizeof(file->id));
 }
 
-/* Stores the record until all differences are printed. */
+/* Stores the record in the spool, from which print_unverified() prints it. */
 static int store_unverified(void *context, const struct unverified *unverified)
 {
 	struct content_printing *printing = context;
@@ -200,7 +201,7 @@ static int print_unverified(const struct content_printing *printing)
 	return r == 0 && ferror(printing->unverified) ? -EIO : r;
 }
 
-/* Compares and prints. Unverified files are spooled and printed after the differences. */
+/* Compares contents and prints differences. Unverified files are printed after all differences. */
 static int compare_contents(struct checking *checking, struct catalog_reader *reader,
 			    FILE *unverified)
 {
@@ -297,7 +298,7 @@ static int touch_files(struct checking *checking)
 	return r;
 }
 
-/* Compares the marked files again and applies all changes of the sources. */
+/* Repairs the index: applies all changes of the sources, and compares differing files again. */
 static enum twinfs_exit repair(struct checking *checking)
 {
 	struct indexing *indexing = &checking->index.indexing;
@@ -417,14 +418,15 @@ static int compare(struct checking *checking)
 	if (r == 0 && made == 0)
 		r = check_names(checking);
 	if (r == -EINTR || made == -EINTR)
-		log_error("interrupted; nothing was changed");
+		log_error("cannot finish the check: interrupted; nothing was changed");
 	else if (r < 0)
 		log_error("cannot check the index %s: %s",
 			  quote_path(checking->index.indexing.folder), error_text(r));
 	return r < 0 ? r : made;
 }
 
-/* Attaches to the index. Synchronises first, so that changes known to a view are not reported. */
+/* Opens the index read-only. Waits for an update by the process that maintains it, so that changes
+ * that this process knows are not reported. */
 static int attach(struct current_index *index)
 {
 	int r = current_index_attach(index);

@@ -13,10 +13,10 @@
 #include "twinfs/exit.h"
 
 struct check_settings {
-	struct index_settings
-		*index; /* borrowed; unset options are set to those of the last scan */
+	/* Options that the user did not give are set to those of the last scan. Borrowed. */
+	struct index_settings *index;
 	bool quick; /* read no file */
-	bool repair; /* update the index from the disk afterwards, or rebuild it */
+	bool repair; /* afterwards, update the index from the disk, or rebuild an unusable index */
 	bool json; /* print JSON instead of text */
 };
 

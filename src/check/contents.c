@@ -19,7 +19,7 @@ struct search {
 
 /* A file that both indexes have, with the same signature. */
 struct known {
-	bool read_again; /* read for the new index, which does not read a file with a unique size */
+	bool read_again; /* its content was read for the new index; not so if its size is unique */
 	struct file_record indexed, fresh;
 	struct content_record indexed_content, fresh_content;
 };
@@ -27,7 +27,7 @@ struct known {
 /* Outcomes of a search for a file in the other index. */
 enum {
 	NOT_COMPARABLE = 1, /* missing, or with another signature */
-	NOT_READ = 2,
+	NOT_READ = 2, /* found with the same signature, but its content is unknown */
 };
 
 static int found_or_not_comparable(int r)
@@ -177,14 +177,14 @@ static int walk_members(const struct search *search, const struct member_walk *w
 
 /* ---- groups of the index ------------------------------------------------------------- */
 
-/* State of a group according to what was read now. */
+/* Whether the members of a group are equal according to what was read now. */
 struct agreement {
 	const struct group_record *group;
-	uint64_t count;
-	/* group of the first member in the new index, or 0 if it has no equal file */
+	uint64_t count; /* members that were read for the new index */
+	/* group of the first of these in the new index, or 0 if it has no equal file */
 	uint64_t class;
 	uint64_t prefix;
-	bool broken;
+	bool broken; /* a member differs */
 };
 
 /* Compares a member. A member that was not read for the new index is compared by its hash. */
@@ -379,12 +379,12 @@ static int check_singles(const struct search *search)
 
 /* ---- equal files that are not grouped ------------------------------------------------ */
 
-/* State of the index for the members of a group in the new index. */
+/* What the index has of the members of a group in the new index. */
 struct fresh_members {
-	struct hash128 hash; /* in the new index */
-	uint64_t count;
-	uint64_t group;
-	bool broken;
+	struct hash128 hash; /* of the group in the new index */
+	uint64_t count; /* members with the same bytes in the index */
+	uint64_t group; /* group of the first of these in the index */
+	bool broken; /* these are not in one group in the index */
 };
 
 static int compare_known(const struct search *search, const struct known *known, void *context)

@@ -25,16 +25,16 @@ enum content_difference {
 };
 
 enum content_state {
-	CONTENT_AS_RECORDED,
+	CONTENT_AS_RECORDED, /* the same bytes as in the index */
 	CONTENT_CHANGED, /* other bytes than in the index */
-	CONTENT_UNKNOWN, /* it is unknown which of the files changed */
+	CONTENT_UNKNOWN, /* the file could not be read */
 };
 
 /* Why the bytes of a file could not be verified, or only in part. */
 enum unverified_reason {
 	UNVERIFIED_NO_HASH, /* the index has no hash of the whole file */
 	UNVERIFIED_BUSY, /* a program has the file open for writing, or wrote to it recently */
-	UNVERIFIED_UNREADABLE,
+	UNVERIFIED_UNREADABLE, /* the file could not be read */
 };
 
 struct unverified {
@@ -43,9 +43,9 @@ struct unverified {
 	uint64_t checked; /* bytes at the beginning of the file that were verified */
 };
 
-/* Callbacks. Each call of difference is followed by calls of file for the files of the difference.
- * group is NULL for CONTENT_OTHER. unverified is called at any time, at most once for a file. Each
- * callback returns 0, or -errno, which ends the search. */
+/* Callbacks. Each call of difference is followed by calls of file for the files of this difference.
+ * group is NULL for CONTENT_OTHER. unverified is called between other calls, at most once for a
+ * file. Each callback returns 0, or -errno, which ends the search. */
 struct content_listener {
 	int (*difference)(void *context, enum content_difference what,
 			  const struct group_record *group);
@@ -60,12 +60,13 @@ struct content_sides {
 };
 
 struct content_figures {
-	uint64_t groups; /* of the index */
+	uint64_t groups; /* visible groups of the index, all of which were compared */
 	uint64_t differences;
 	uint64_t unverified; /* files */
 };
 
-/* Finds all differences. Reads the files of groups that differ again. Returns 0 or -errno. */
+/* Finds all differences. Reads the files that were not read completely for the new index, and again
+ * those of groups that differ. Returns 0 or -errno. */
 MUST_CHECK int content_differences_find(const struct content_sides *sides,
 					const struct content_listener *listener,
 					struct content_figures *figures);

@@ -36,7 +36,8 @@ static int remove_leftover(const char *folder)
 	int r = catalog_owner(folder, &pid, &mount_point);
 
 	if (r == 0 && pid != 0) {
-		log_error("another process is checking this index; try again after it has ended");
+		log_error("cannot check the index: another process is checking it; try again when "
+			  "it has finished");
 		return -EBUSY;
 	}
 	if (r == 0 || r == -ENOENT || r == -ENOTDIR)

@@ -17,13 +17,13 @@
 /* All zero: none. */
 struct fresh_index {
 	struct indexing indexing;
-	char *folder; /* created by fresh_index_make, or NULL */
+	char *folder; /* folder to remove; NULL: none */
 };
 
 /* Builds the index: walks the sources and compares files, which can take as long as a first scan.
  * Shows its progress.
  *
- * index	borrowed until fresh_index_remove; its catalog and sources must be open
+ * index	borrowed until fresh_index_remove(); its catalog and sources must be open
  * settings	borrowed: scan options
  * contents	false: names only
  *
@@ -31,7 +31,7 @@ struct fresh_index {
 MUST_CHECK int fresh_index_make(struct fresh_index *fresh, const struct current_index *index,
 				const struct index_settings *settings, bool contents);
 
-/* Removes the index. */
+/* Closes the index and removes its folder. Logs a failure as a warning. Accepts all zero. */
 void fresh_index_remove(struct fresh_index *fresh);
 
 #endif

@@ -14,11 +14,11 @@
 #include "catalog/scan.h"
 #include "source/source.h"
 
-/* Limit of stored differences. An index with more is useless, and each takes memory. */
+/* Maximum number of stored differences, as each takes memory. An index with more is useless. */
 #define DIFFERENCES_MAX ((size_t)100000)
 
-/* Checks after which a difference is confirmed. If the processor is busy, the event of a change can
- * arrive late. */
+/* Number of checks after which a difference is confirmed. If the processor is busy, the event of a
+ * change can arrive late. */
 #define CONFIRMATIONS_MIN 3
 
 void name_differences_free(struct name_differences *differences)
@@ -259,7 +259,7 @@ void name_differences_read_disk(struct name_differences *differences, const stru
 	}
 }
 
-/* Gets the entry of a path in the index. -ENOENT if there is none. */
+/* Gets the entry of a path in the index. Returns 0, -ENOENT if there is none, or another -errno. */
 static int find(struct catalog_reader *reader, uint64_t root, const char *path,
 		struct entry_record *entry)
 {
@@ -269,7 +269,7 @@ static int find(struct catalog_reader *reader, uint64_t root, const char *path,
 	return 0;
 }
 
-/* Sets *agrees if the index has the state that the path has on the disk. */
+/* Sets *agrees to whether the index has the state that the path has on the disk. */
 static int compare_with_disk(struct catalog_reader *reader, uint64_t root, const char *path,
 			     const struct disk_state *disk_state, bool *agrees)
 {
@@ -300,7 +300,7 @@ static int compare_with_disk(struct catalog_reader *reader, uint64_t root, const
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Rechecks one difference. Sets *agrees if the difference has disappeared. */
+/* Rechecks one difference. Sets *agrees to true if the difference has disappeared. */
 static int recheck(struct name_difference *one, const char *path, struct catalog_reader *indexed,
 		   const struct sources *sources, bool *agrees)
 {

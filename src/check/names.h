@@ -21,17 +21,17 @@
 struct catalog_reader;
 
 enum name_difference_kind {
-	NAME_NOT_INDEXED,
+	NAME_NOT_INDEXED, /* on the disk, but not in the index */
 	NAME_MISSING, /* not on the disk; includes everything below it in the index */
 	NAME_DIFFERS, /* another type or other attributes */
 };
 
 struct name_difference {
 	enum name_difference_kind kind;
-	uint32_t source;
-	size_t path; /* relative to the source; offset in name_differences.paths */
+	uint32_t source; /* number of the source */
+	size_t path; /* offset in name_differences.paths; the path is relative to the source */
 	uint64_t seen; /* digest of the state on the disk at the last check */
-	/* successive checks with an unchanged state that differs from the index */
+	/* number of successive checks with the same state on the disk, different from the index */
 	unsigned int confirmations;
 	bool confirmed; /* a real difference, not a change in progress */
 };
@@ -67,10 +67,11 @@ MUST_CHECK int name_differences_find(struct name_differences *differences,
 void name_differences_read_disk(struct name_differences *differences,
 				const struct sources *sources);
 
-/* Rechecks the differences against the disk and a later snapshot of the index, which must have all
- * changes that happened before the last check. Removes the differences that have disappeared.
- * Confirms the differences that were found several times in a row with the same state on the disk.
- * Sets *left to the number of other differences. Returns 0 or -errno. */
+/* Rechecks the differences that are not confirmed, against the disk and a later snapshot of the
+ * index. The snapshot must have all changes that happened before the last check. Removes the
+ * differences that have disappeared. Confirms those that were found three times in a row with the
+ * same state on the disk. Sets *left to the number of differences that are still not confirmed.
+ * Returns 0 or -errno. */
 MUST_CHECK int name_differences_recheck(struct name_differences *differences,
 					struct catalog_reader *indexed,
 					const struct sources *sources, size_t *left);

@@ -2,7 +2,7 @@
 #ifndef CHECK_PRINT_H
 #define CHECK_PRINT_H
 
-/* Output of `check`, as text or JSON. Everything is printed when it is found, in this order:
+/* Output of `check`, as text or JSON. The caller must call the functions in this order:
  *
  *	begin -> name ... -> contents -> (content -> file ...) ... -> unverified ->
  *	unverified_file ... -> end
