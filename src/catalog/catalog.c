@@ -32,7 +32,7 @@
 
 /* ---- folder and lock ----------------------------------------------------------------- */
 
-/* Creates the folder and its parents with private permissions. */
+/* Creates the folder and its missing parents with private permissions. */
 static int make_folder(const char *folder)
 {
 	AUTO_FREE char *path = strdup(folder);

@@ -126,7 +126,7 @@ static int put_all(struct catalog_writer *w, struct learned *list, size_t count)
 	sort(list, count, by_file);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = look_up(w, &list[i]);
-		/* if the list has a file twice, the first result counts */
+		/* if the list has a file twice, one of the results counts */
 		if (i > 0 && list[i].change.file == list[i - 1].change.file)
 			list[i].stale = true;
 		if (r == 0 && !list[i].stale)

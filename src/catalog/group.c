@@ -60,7 +60,8 @@ static int touch(struct catalog_writer *w, uint64_t id, struct group_change **ch
 	return 0;
 }
 
-/* Sets *left to whether the group has a record but all its members left. */
+/* Sets *left to whether the group had members in this or an earlier transaction, but has none now.
+ */
 static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
 {
 	struct group_change *change;

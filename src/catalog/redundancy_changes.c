@@ -18,7 +18,7 @@ struct event {
 	bool joined;
 };
 
-/* A changed group, or a file that was or is redundant in it. */
+/* A changed group; or a file and a changed group in which it was or is redundant. */
 struct place {
 	uint64_t id; /* of the group, or of the file */
 	size_t group; /* index in the builder's groups */

@@ -29,7 +29,7 @@
 #define RECHECKS_MAX 10
 #define RECHECK_INTERVAL_MS 20
 
-/* Files that one transaction marks for comparison. */
+/* Maximum number of files that one transaction marks for comparison. */
 #define TOUCH_BATCH 4096
 
 /* One run of the check. */

@@ -210,7 +210,8 @@ static int compare_member(const struct search *search, const struct known *known
 	return 0;
 }
 
-/* Compares the only member of a group that was read. The new index has only its prefix hash. */
+/* Compares the only member of a group that was read for the new index, by the hash of all its
+ * bytes. The new index has only its prefix hash. */
 static int compare_lone_member(const struct search *search, const struct known *known,
 			       void *context)
 {
@@ -293,8 +294,8 @@ static int check_groups(const struct search *search, struct catalog_reader *read
 
 /* ---- files in no group --------------------------------------------------------------- */
 
-/* Gets the hash of a whole file, possibly from a group with no other copy. Returns 0, -ENOENT if
- * there is no hash or the group is visible, or -errno. */
+/* Gets the hash of a whole file, from its content record or from a group with no other copy.
+ * Returns 0, -ENOENT if there is no hash or the file's group is visible, or -errno. */
 static int get_hash(const struct search *search, const struct content_record *content,
 		    struct hash128 *hash)
 {
@@ -311,8 +312,8 @@ static int get_hash(const struct search *search, const struct content_record *co
 	return group_is_visible(&group) ? -ENOENT : 0;
 }
 
-/* Gets the records of a file that is in no visible group; some have no hash. Returns 0,
- * NOT_COMPARABLE for other files and changed ones, or -errno. */
+/* Gets the records of a regular file that is not empty. Returns 0, NOT_COMPARABLE for another file
+ * or if the signature is not the same in both indexes, or -errno. */
 static int get_single(const struct search *search, const struct file_record *file,
 		      struct known *known)
 {
