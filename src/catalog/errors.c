@@ -10,11 +10,6 @@
 #include "store/value.h"
 #include "store/writer.h"
 
-/* Outcome: the recorded error of the object changed. */
-enum {
-	ERROR_CHANGED = 1
-};
-
 /* Sets *has to whether the file exists and has a name. */
 static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
 {
@@ -25,45 +20,25 @@ static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int note_error(struct catalog_writer *w, const struct key *key, int error)
-{
-	struct span fields;
-	uint64_t before;
-	int r = store_add(&w->store, TABLE_ERROR, key, encode_number((uint64_t)error), &fields);
-
-	if (r == 0)
-		w->totals.errors++;
-	if (r != -EEXIST)
-		return r < 0 ? r : ERROR_CHANGED;
-	if (!decode_number(fields, &before))
-		return -EUCLEAN;
-	if (before == (uint64_t)error)
-		return 0;
-	r = store_put(&w->store, TABLE_ERROR, key, encode_number((uint64_t)error));
-	return r < 0 ? r : ERROR_CHANGED;
-}
-
-static int forget_error(struct catalog_writer *w, const struct key *key)
-{
-	int r = w->totals.errors ? store_delete(&w->store, TABLE_ERROR, key) : -ENOENT;
-
-	if (r == -ENOENT)
-		return 0;
-	if (r == 0)
-		w->totals.errors--;
-	return r < 0 ? r : ERROR_CHANGED;
-}
-
 int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error)
 {
 	struct key key = key_pair((uint64_t)kind, id);
 	bool has = true;
-	int r = 0;
+	int before = 0, r = 0;
 
 	if (error && kind == ERROR_FILE)
 		r = has_names(w, id, &has);
-	if (r < 0 || !has)
+	if (r == 0 && w->totals.errors > 0)
+		r = catalog_get_error(&w->store.reader, kind, id, &before);
+	if (r < 0 || !has || error == before)
 		return r;
-	r = error ? note_error(w, &key, error) : forget_error(w, &key);
-	return r == ERROR_CHANGED ? delta_add_error(w, kind, id, error) : r;
+	if (error)
+		r = store_put(&w->store, TABLE_ERROR, &key, encode_number((uint64_t)error));
+	else
+		r = store_delete(&w->store, TABLE_ERROR, &key);
+	if (r < 0)
+		return r;
+	w->totals.errors += !before;
+	w->totals.errors -= !error;
+	return delta_add_error(w, kind, id, error);
 }
