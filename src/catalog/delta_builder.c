@@ -105,14 +105,6 @@ void delta_builder_send(const struct delta_builder *builder, uint64_t generation
 	observer(&delta, context);
 }
 
-void delta_builder_reset(struct delta_builder *builder)
-{
-	builder->text.length = builder->names.length = builder->dirs.length = 0;
-	builder->files.length = builder->members.length = 0;
-	builder->groups.length = builder->redundancy.length = builder->holders.length = 0;
-	builder->errors.length = 0;
-}
-
 void delta_builder_free(struct delta_builder *builder)
 {
 	bytes_free(&builder->text);

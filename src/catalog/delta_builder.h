@@ -54,8 +54,6 @@ MUST_CHECK int delta_builder_finish(struct catalog_writer *w);
 void delta_builder_send(const struct delta_builder *builder, uint64_t generation,
 			commit_delta_fn *observer, void *context);
 
-/* Empties the builder before each run of the transaction. */
-void delta_builder_reset(struct delta_builder *builder);
 void delta_builder_free(struct delta_builder *builder);
 
 #endif

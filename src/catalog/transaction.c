@@ -48,10 +48,10 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	return r;
 }
 
-static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context,
-		     struct delta_builder *builder)
+static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context)
 {
-	struct catalog_writer w = {.catalog = catalog, .builder = builder};
+	struct delta_builder builder = {.observed = catalog->observer};
+	struct catalog_writer w = {.catalog = catalog, .builder = &builder};
 	size_t filesystem_count = 0;
 	int r = store_write_begin(&catalog->store, &w.store.reader.txn);
 
@@ -73,13 +73,13 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 		r = store_write_commit(&catalog->store, w.store.reader.txn);
 	else
 		store_write_abort(&catalog->store, w.store.reader.txn);
-	if (r)
-		return r;
-	filesystems_stored(&catalog->filesystems, filesystem_count);
-	if (builder->observed && w.store.changed)
-		delta_builder_send(builder, w.totals.generation, catalog->observer,
+	if (r == 0)
+		filesystems_stored(&catalog->filesystems, filesystem_count);
+	if (r == 0 && builder.observed && w.store.changed)
+		delta_builder_send(&builder, w.totals.generation, catalog->observer,
 				   catalog->observer_context);
-	return 0;
+	delta_builder_free(&builder);
+	return r;
 }
 
 /* Returns the cause of a failed write. LMDB returns EIO for a short write, usually because the disk
@@ -118,21 +118,15 @@ int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context
 int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
 			 const struct cancellation *cancellation)
 {
-	struct delta_builder builder = {.observed = catalog->observer};
 	int r = lock_writes(catalog, cancellation);
 
 	if (r < 0)
 		return r;
-	for (;;) {
-		delta_builder_reset(&builder);
-		r = try_write(catalog, body, context, &builder);
-		if (r != -EXFULL)
-			break;
+	while ((r = try_write(catalog, body, context)) == -EXFULL) {
 		r = store_grow(&catalog->store);
 		if (r < 0)
 			break;
 	}
 	pthread_mutex_unlock(&catalog->store.write_lock);
-	delta_builder_free(&builder);
 	return name_failure(catalog, r);
 }

@@ -16,7 +16,7 @@ static size_t count;
 static void find(const struct delta_group *groups, size_t group_count,
 		 const struct member_delta *members, size_t member_count)
 {
-	delta_builder_reset(&builder);
+	delta_builder_free(&builder);
 	assert_int_equal(bytes_append(&builder.groups, groups, group_count * sizeof(*groups)), 0);
 	assert_int_equal(bytes_append(&builder.members, members, member_count * sizeof(*members)),
 			 0);
