@@ -17,6 +17,7 @@ struct member_delta {
 	uint64_t group;
 	uint64_t file;
 	bool joined;
+	size_t order; /* for redundancy_changes.c */
 };
 
 struct delta_builder {
@@ -25,7 +26,7 @@ struct delta_builder {
 	struct bytes names; /* of struct delta_name */
 	struct bytes dirs; /* of struct delta_dir */
 	struct bytes files; /* of struct delta_file */
-	struct bytes members; /* of struct member_delta, in the order in which they were added */
+	struct bytes members; /* of struct member_delta */
 	struct bytes groups; /* of struct delta_group */
 	struct bytes redundancy; /* of struct delta_flip */
 	struct bytes holders; /* of uint64_t */

@@ -10,14 +10,6 @@
  * group, and files that were or are the kept copy of a changed group. The files are examined group
  * by group. A file that moved between two groups is found in both groups. */
 
-/* A file that joined or left a group. */
-struct event {
-	uint64_t group;
-	uint64_t file;
-	size_t order; /* index in the builder's members */
-	bool joined;
-};
-
 /* A changed group; or a file and a changed group in which it was or is redundant. */
 struct place {
 	uint64_t id; /* of the group, or of the file */
@@ -43,9 +35,9 @@ static int compare_places(const void *a, const void *b)
 	return order ? order : numbers_compare(first->group, second->group);
 }
 
-static int compare_events(const void *a, const void *b)
+static int compare_members(const void *a, const void *b)
 {
-	const struct event *first = a, *second = b;
+	const struct member_delta *first = a, *second = b;
 	int order = numbers_compare(first->group, second->group);
 
 	if (order == 0)
@@ -53,19 +45,16 @@ static int compare_events(const void *a, const void *b)
 	return order ? order : numbers_compare(first->order, second->order);
 }
 
-static struct event *sort_members(const struct delta_builder *builder, size_t *count)
+/* Sorts the members by group, then by file. The deltas of one file keep their order. */
+static size_t sort_members(struct delta_builder *builder)
 {
-	const struct member_delta *members = (const void *)builder->members.data;
-	struct event *events;
+	struct member_delta *members = (void *)builder->members.data;
+	size_t count = builder->members.length / sizeof(*members);
 
-	*count = builder->members.length / sizeof(*members);
-	events = calloc(*count + 1, sizeof(*events));
-	if (!events)
-		return NULL;
-	for (size_t i = 0; i < *count; i++)
-		events[i] = (struct event){members[i].group, members[i].file, i, members[i].joined};
-	sort_unless_sorted(events, *count, sizeof(*events), compare_events);
-	return events;
+	for (size_t i = 0; i < count; i++)
+		members[i].order = i;
+	sort_unless_sorted(members, count, sizeof(*members), compare_members);
+	return count;
 }
 
 static struct place *sort_groups(const struct delta_builder *builder, size_t *count)
@@ -85,9 +74,9 @@ static struct place *sort_groups(const struct delta_builder *builder, size_t *co
 
 /* ---- the files of one group ---------------------------------------------------------- */
 
-/* The events of one group, sorted by file. */
-struct group_events {
-	const struct event *list;
+/* The members that joined or left one group, sorted by file. */
+struct group_members {
+	const struct member_delta *list;
 	size_t count;
 	const struct delta_group *delta;
 	size_t group; /* index in the builder's groups */
@@ -98,82 +87,83 @@ static bool is_redundant_in(const struct group_record *group, uint64_t file)
 	return group_is_visible(group) && group->kept != file;
 }
 
-static void add_file(struct place_list *found, const struct group_events *events, uint64_t file,
+static void add_file(struct place_list *found, const struct group_members *members, uint64_t file,
 		     bool was_member, bool is_member)
 {
 	struct place place = {
 		.id = file,
-		.group = events->group,
-		.before = was_member && is_redundant_in(&events->delta->before, file),
-		.now = is_member && is_redundant_in(&events->delta->now, file),
+		.group = members->group,
+		.before = was_member && is_redundant_in(&members->delta->before, file),
+		.now = is_member && is_redundant_in(&members->delta->now, file),
 	};
 
 	if (place.before || place.now)
 		found->list[found->count++] = place;
 }
 
-/* Adds the former or present kept copy. If it has no events, it was a member before the transaction
- * and still is a member. add_group() adds files with events. */
-static void add_kept(struct place_list *found, const struct group_events *events, uint64_t file)
+/* Adds the former or present kept copy. If it is not in members, it was a member before the
+ * transaction and still is a member. add_group() adds the files of members. */
+static void add_kept(struct place_list *found, const struct group_members *members, uint64_t file)
 {
-	size_t low = 0, high = events->count;
+	size_t low = 0, high = members->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (events->list[middle].file < file)
+		if (members->list[middle].file < file)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	if (low == events->count || events->list[low].file != file)
-		add_file(found, events, file, true, true);
+	if (low == members->count || members->list[low].file != file)
+		add_file(found, members, file, true, true);
 }
 
 /* Adds each file of the group once. */
-static void add_group(struct place_list *found, const struct group_events *events)
+static void add_group(struct place_list *found, const struct group_members *members)
 {
-	uint64_t before = events->delta->before.kept, now = events->delta->now.kept;
+	uint64_t before = members->delta->before.kept, now = members->delta->now.kept;
 
-	for (size_t i = 0, end; i < events->count; i = end) {
-		const struct event *first = &events->list[i];
+	for (size_t i = 0, end; i < members->count; i = end) {
+		const struct member_delta *first = &members->list[i];
 
-		for (end = i + 1; end < events->count; end++) {
-			if (events->list[end].file != first->file)
+		for (end = i + 1; end < members->count; end++) {
+			if (members->list[end].file != first->file)
 				break;
 		}
-		add_file(found, events, first->file, !first->joined, events->list[end - 1].joined);
+		add_file(found, members, first->file, !first->joined,
+			 members->list[end - 1].joined);
 	}
 	if (before)
-		add_kept(found, events, before);
+		add_kept(found, members, before);
 	if (now && now != before)
-		add_kept(found, events, now);
+		add_kept(found, members, now);
 }
 
 /* ---- all files ----------------------------------------------------------------------- */
 
 /* Finds the files that were or are redundant in changed groups, sorted by file. */
-static int find_files(const struct delta_builder *builder, struct place_list *found)
+static int find_files(struct delta_builder *builder, struct place_list *found)
 {
 	const struct delta_group *delta = (const void *)builder->groups.data;
-	size_t event_count, group_count, at = 0;
-	AUTO_FREE struct event *events = sort_members(builder, &event_count);
+	const struct member_delta *members = (const void *)builder->members.data;
+	size_t group_count, at = 0, member_count = sort_members(builder);
 	AUTO_FREE struct place *groups = sort_groups(builder, &group_count);
 
 	found->count = 0;
-	found->list = calloc(event_count + 2 * group_count + 1, sizeof(*found->list));
-	if (!events || !groups || !found->list)
+	found->list = calloc(member_count + 2 * group_count + 1, sizeof(*found->list));
+	if (!groups || !found->list)
 		return -ENOMEM;
 	for (size_t i = 0; i < group_count; i++) {
-		struct group_events of_group = {.delta = &delta[groups[i].group],
-						.group = groups[i].group};
+		struct group_members of_group = {.delta = &delta[groups[i].group],
+						 .group = groups[i].group};
 
-		while (at < event_count && events[at].group < groups[i].id)
+		while (at < member_count && members[at].group < groups[i].id)
 			at++;
-		of_group.list = &events[at];
-		while (at < event_count && events[at].group == groups[i].id)
-			at++;
-		of_group.count = (size_t)(&events[at] - of_group.list);
+		if (at < member_count)
+			of_group.list = &members[at];
+		for (; at < member_count && members[at].group == groups[i].id; at++)
+			of_group.count++;
 		add_group(found, &of_group);
 	}
 	sort_unless_sorted(found->list, found->count, sizeof(*found->list), compare_places);

@@ -34,7 +34,9 @@ static int free_builder(void **state)
 
 static void test_new_group_makes_all_but_the_kept_copy_redundant(void **state)
 {
-	const struct member_delta members[] = {{7, 12, true}, {7, 10, true}, {7, 11, true}};
+	const struct member_delta members[] = {{7, 12, true, 0},
+					       {7, 10, true, 0},
+					       {7, 11, true, 0}};
 	const struct delta_group groups[] = {{group(7, 0, 0), group(7, 3, 10)}};
 
 	(void)state;
@@ -61,7 +63,7 @@ static void test_former_kept_copy_becomes_redundant(void **state)
 
 static void test_copy_that_joins_another_group_is_redundant_in_that_group(void **state)
 {
-	const struct member_delta members[] = {{8, 10, true}, {7, 10, false}};
+	const struct member_delta members[] = {{8, 10, true, 0}, {7, 10, false, 0}};
 	const struct delta_group groups[] = {
 		{group(7, 2, 10), group(7, 1, 11)},
 		{group(8, 2, 20), group(8, 3, 20)},
