@@ -38,13 +38,7 @@ int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *sc
 
 int catalog_set_view(struct catalog_writer *w, const char *mount_point)
 {
-	CLEANUP_BYTES struct bytes before = {0};
-	size_t length = strlen(mount_point);
-	int r = meta_get_text(&w->store.reader, META_VIEW, &before);
-
-	if (r < 0 || (before.length == length && memcmp(before.data, mount_point, length) == 0))
-		return r;
-	return meta_put_text(w, META_VIEW, mount_point, length);
+	return meta_put_text(w, META_VIEW, mount_point, strlen(mount_point));
 }
 
 int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,

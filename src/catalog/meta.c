@@ -95,11 +95,16 @@ static int forget_parts(struct catalog_writer *w, const char *name, size_t part)
 
 int meta_put_text(struct catalog_writer *w, const char *name, const void *text, size_t length)
 {
+	CLEANUP_BYTES struct bytes before = {0};
 	size_t parts = meta_text_records(length), part_length;
 	const char *from = text;
 	struct key key;
-	int r = 0;
+	int r = meta_get_text(&w->store.reader, name, &before);
 
+	if (r < 0)
+		return r;
+	if (length > 0 && before.length == length && memcmp(before.data, text, length) == 0)
+		return 0;
 	for (size_t part = 0; r == 0 && part < parts; part++) {
 		part_length = length - part * META_PART_BYTES;
 		if (part_length > META_PART_BYTES)

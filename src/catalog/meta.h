@@ -46,7 +46,8 @@ MUST_CHECK int meta_put_number(struct catalog_writer *w, const char *name, uint6
 MUST_CHECK int meta_put_totals(struct catalog_writer *w, const struct catalog_totals *totals);
 
 /* A text of any length and bytes, stored in parts. meta_get_text() appends the text to *text, or
- * nothing if the text is missing. meta_put_text() replaces the text. */
+ * nothing if the text is missing. meta_put_text() replaces the text, and writes nothing if it is
+ * unchanged. */
 MUST_CHECK int meta_get_text(struct catalog_reader *r, const char *name, struct bytes *text);
 MUST_CHECK int meta_put_text(struct catalog_writer *w, const char *name, const void *text,
 			     size_t length);

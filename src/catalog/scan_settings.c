@@ -78,13 +78,8 @@ int catalog_get_scan_settings(struct catalog_reader *r, struct scan_settings *se
 
 int catalog_set_scan_settings(struct catalog_writer *w, const struct scan_settings *settings)
 {
-	CLEANUP_BYTES struct bytes before = {0};
 	CLEANUP_BYTES struct bytes encoded = {0};
 	int r = encode(settings, &encoded);
 
-	if (r == 0)
-		r = meta_get_text(&w->store.reader, META_SCAN_SETTINGS, &before);
-	if (r < 0 || bytes_compare(&before, &encoded) == 0)
-		return r;
-	return meta_put_text(w, META_SCAN_SETTINGS, encoded.data, encoded.length);
+	return r < 0 ? r : meta_put_text(w, META_SCAN_SETTINGS, encoded.data, encoded.length);
 }
