@@ -8,7 +8,6 @@
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"
-#include "catalog/handle.h"
 #include "catalog/link.h"
 #include "catalog/move.h"
 #include "catalog/query.h"
@@ -397,12 +396,13 @@ static int drop_without_parent(struct catalog_writer *w, struct additions *addit
 
 static int add_all(struct catalog_writer *w, struct additions *additions, uint32_t scan)
 {
-	uint64_t seed = catalog_name_seed(w->catalog);
 	int r;
 
-	for (size_t i = 0; i < additions->count; i++)
-		additions->list[i].change->cookie =
-			name_cookie(seed, additions->list[i].change->name);
+	for (size_t i = 0; i < additions->count; i++) {
+		struct name_change *change = additions->list[i].change;
+
+		change->cookie = catalog_name_cookie(&w->store.reader, change->name);
+	}
 	sort(additions, by_entry);
 	r = drop_without_parent(w, additions);
 	if (r == 0)

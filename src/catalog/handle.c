@@ -36,11 +36,6 @@ int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *
 	return filesystems_number(&catalog->filesystems, fd, device, number);
 }
 
-uint64_t catalog_name_seed(const struct catalog *catalog)
-{
-	return catalog->name_seed;
-}
-
 uint64_t catalog_new_id(struct catalog *catalog)
 {
 	uint64_t id = 0;
@@ -64,7 +59,7 @@ uint64_t catalog_new_id(struct catalog *catalog)
  * collide. */
 uint64_t catalog_secret(const struct catalog *catalog)
 {
-	return hash64("secret", strlen("secret"), catalog_name_seed(catalog));
+	return hash64("secret", strlen("secret"), catalog->name_seed);
 }
 
 int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader)

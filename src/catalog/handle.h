@@ -28,6 +28,4 @@ struct catalog {
 	void *observer_context;
 };
 
-uint64_t catalog_name_seed(const struct catalog *catalog);
-
 #endif

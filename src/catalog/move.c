@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "catalog/delta_builder.h"
-#include "catalog/handle.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/record.h"
@@ -151,7 +150,7 @@ static int attach(struct catalog_writer *w, const struct name_change *change)
 	if (r < 0 && r != -ENOENT)
 		return r;
 	r = redundant_note_dir(w, change->id, change->dir, true);
-	entry.cookie = name_cookie(catalog_name_seed(w->catalog), change->name);
+	entry.cookie = catalog_name_cookie(&w->store.reader, change->name);
 	return r < 0 ? r : tree_add_entry(w, &entry);
 }
 
