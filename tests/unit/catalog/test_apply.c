@@ -34,7 +34,7 @@ struct colliding {
 static struct name colliding_name(const struct fixture *f, unsigned int number,
 				  struct colliding *name)
 {
-	uint64_t zero = UINT64_C(0xbe4ba423396cfeb8) + catalog_name_seed(f->catalog);
+	uint64_t zero = UINT64_C(0xbe4ba423396cfeb8) + f->catalog->name_seed;
 
 	memset(name, 'x', sizeof(*name));
 	memcpy(name->bytes, &zero, sizeof(zero));
