@@ -206,15 +206,6 @@ static int add_entry(struct catalog_writer *w, struct addition *addition)
 	return r;
 }
 
-static int note_dir_error(struct catalog_writer *w, const struct dir_record *dir)
-{
-	int error = dir->error;
-
-	if (!error && dir->flags & DIR_NOT_SEARCHED)
-		error = EACCES;
-	return catalog_set_error(w, ERROR_DIR, dir->id, error);
-}
-
 static int add_dir(struct catalog_writer *w, const struct name_change *change)
 {
 	struct dir_record dir = {.id = change->id,
@@ -228,7 +219,7 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 	int r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 
 	if (r == 0)
-		r = note_dir_error(w, &dir);
+		r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
 	w->totals.directories++;
 	return r;
 }
@@ -435,7 +426,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 		dir.attributes = change->attributes;
 	dir.flags = change->flags;
 	dir.error = change->error;
-	r = note_dir_error(w, &dir);
+	r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
 	if (r == 0)
 		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = dir.id});

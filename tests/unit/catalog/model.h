@@ -329,8 +329,8 @@ static inline void model_check_inode(struct model *m, int inode, struct catalog_
 static inline void model_check_dir(const struct model *m, const struct model_dir *d,
 				   struct catalog_reader *r)
 {
-	int error = d->error || !(d->flags & DIR_NOT_SEARCHED) ? d->error : EACCES, noted;
 	struct dir_record dir;
+	int noted;
 
 	assert_int_equal(catalog_get_dir(r, d->id, &dir), 0);
 	assert_int_equal(dir.parent, d->parent == MODEL_NONE ? 0 : m->dirs[d->parent].id);
@@ -339,7 +339,7 @@ static inline void model_check_dir(const struct model *m, const struct model_dir
 	assert_int_equal(dir.flags, d->flags);
 	assert_int_equal(dir.error, d->error);
 	assert_int_equal(catalog_get_error(r, ERROR_DIR, d->id, &noted), 0);
-	assert_int_equal(noted, error);
+	assert_int_equal(noted, d->error);
 }
 
 static inline void model_check_name(const struct model *m, const struct model_name *name,
