@@ -32,22 +32,26 @@
 
 /* ---- folder and lock ----------------------------------------------------------------- */
 
-/* Creates the folder and its missing parents with private permissions. */
-static int make_folder(const char *folder)
+/* Creates one folder with mode 0700, whatever the umask, if it is missing. */
+static int make_one_folder(const char *path)
 {
-	AUTO_FREE char *path = strdup(folder);
-
-	if (!path)
-		return -ENOMEM;
-	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-		*slash = '\0';
-		if (mkdir(path, 0700) < 0 && errno != EEXIST)
-			return -errno;
-		*slash = '/';
-	}
 	if (mkdir(path, 0700) < 0)
 		return errno == EEXIST ? 0 : -errno;
 	return chmod(path, 0700) < 0 ? -errno : 0;
+}
+
+/* Creates the folder and its parents, if they are missing. */
+static int make_folder(const char *folder)
+{
+	AUTO_FREE char *path = strdup(folder);
+	int r = path ? 0 : -ENOMEM;
+
+	for (char *slash = path; r == 0 && (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		r = make_one_folder(path);
+		*slash = '/';
+	}
+	return r == 0 ? make_one_folder(path) : r;
 }
 
 static int open_folder(struct catalog *catalog, const struct catalog_options *options)

@@ -7,7 +7,6 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -80,36 +79,6 @@ int index_folders_parent(char **folder)
 	return asprintf(folder, "%s" INDEXES_FOLDER, state) < 0 ? -ENOMEM : 0;
 }
 
-/* Makes one folder with mode 0700, whatever the umask. */
-static int make_folder(const char *path)
-{
-	if (mkdir(path, S_IRWXU) == 0)
-		return chmod(path, S_IRWXU) == 0 ? 0 : -errno;
-	return errno == EEXIST ? 0 : -errno;
-}
-
-/* Makes the folder and its missing parents. */
-static int make_folders(const char *folder)
-{
-	AUTO_FREE char *path = strdup(folder);
-	struct stat status;
-	int r = 0;
-
-	if (!path)
-		return -ENOMEM;
-	if (stat(path, &status) == 0)
-		return S_ISDIR(status.st_mode) ? 0 : -ENOTDIR;
-	for (char *slash = path + 1; r == 0 && (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		/* mkdir(2) of an existing folder on a read-only file system gives EROFS, not
-		 * EEXIST */
-		if (stat(path, &status) != 0)
-			r = make_folder(path);
-		*slash = '/';
-	}
-	return r == 0 ? make_folder(path) : r;
-}
-
 /* Copies at most SHOWN_NAME_MAX bytes of the last part of a path. Replaces characters that are not
  * portable (POSIX.1-2017, 3.282). Returns the length. */
 static size_t show_name(char name[static INDEX_NAME_MAX], const char *path)
@@ -151,21 +120,6 @@ int index_folder_for_sources(char *const *resolved, char **folder)
 		return r;
 	index_folder_name(name, resolved);
 	return asprintf(folder, "%s/%s", indexes, name) < 0 ? -ENOMEM : 0;
-}
-
-int index_folders_make_parent(void)
-{
-	AUTO_FREE char *indexes = NULL;
-	int r;
-
-	r = index_folders_parent(&indexes);
-	if (r < 0)
-		return r;
-	r = make_folders(indexes);
-	if (r < 0)
-		log_error("cannot create folder %s for indexes: %s; choose another with --index",
-			  quote_path(indexes), error_text(r));
-	return r;
 }
 
 int index_folder_given(const char *given, char **folder)

@@ -18,9 +18,6 @@ MUST_CHECK int index_folders_parent(char **folder);
  * order. Creates nothing. The caller frees *folder. resolved is from source_paths_resolve(). */
 MUST_CHECK int index_folder_for_sources(char *const *resolved, char **folder);
 
-/* Creates the default folder and its missing parents (mode 0700). */
-MUST_CHECK int index_folders_make_parent(void);
-
 /* Sets *folder to the absolute path of the folder of --index. The caller frees *folder. */
 MUST_CHECK int index_folder_given(const char *given, char **folder);
 

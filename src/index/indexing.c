@@ -92,12 +92,8 @@ int indexing_open(struct indexing *indexing)
 	const struct catalog_options options = {.folder = indexing->folder,
 						.distrusted = indexing->distrusted,
 						.beside = indexing->beside};
-	int r;
+	int r = open_when_free(&indexing->catalog, &options);
 
-	r = !settings->folder ? index_folders_make_parent() : 0;
-	if (r < 0)
-		return r;
-	r = open_when_free(&indexing->catalog, &options);
 	if (r == CATALOG_IN_USE)
 		return INDEXING_IN_USE;
 	if (r != 0) {
