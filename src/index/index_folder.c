@@ -3,12 +3,14 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -141,43 +143,38 @@ int index_folder_given(const char *given, char **folder)
 	return asprintf(folder, "%s/%s", here, given) < 0 ? -ENOMEM : 0;
 }
 
-/* Adds the entries of the default folder. */
-static int list_entries(DIR *directory, const char *indexes, struct text_list *folders)
-{
-	for (;;) {
-		CLEANUP_BYTES struct bytes path = {0};
-		const struct dirent *entry;
-		int r;
+struct folder_list {
+	const char *parent;
+	struct text_list *folders;
+};
 
-		errno = 0;
-		/* NOLINTNEXTLINE(concurrency-mt-unsafe): only this thread uses the stream */
-		entry = readdir(directory);
-		if (!entry)
-			return -errno;
-		if (entry->d_name[0] == '.')
-			continue;
-		r = bytes_format(&path, "%s/%s", indexes, entry->d_name);
-		if (r == 0)
-			r = text_list_add(folders, (const char *)path.data, path.length);
-		if (r < 0)
-			return r;
-	}
+static int add_folder(void *context, int directory, const struct dirent *entry)
+{
+	const struct folder_list *list = context;
+	CLEANUP_BYTES struct bytes path = {0};
+	int r;
+
+	(void)directory;
+	if (entry->d_name[0] == '.')
+		return 0;
+	r = bytes_format(&path, "%s/%s", list->parent, entry->d_name);
+	return r < 0 ? r : text_list_add(list->folders, (const char *)path.data, path.length);
 }
 
 int index_folders_list(struct text_list *folders)
 {
-	AUTO_FREE char *indexes = NULL;
-	AUTO_CLOSEDIR DIR *directory = NULL;
-	int r;
+	AUTO_FREE char *parent = NULL;
+	AUTO_CLOSE int fd = -1;
+	int r = index_folders_parent(&parent);
 
-	r = index_folders_parent(&indexes);
 	if (r < 0)
 		return r;
-	directory = opendir(indexes);
-	if (!directory && errno == ENOENT)
+	fd = open(parent, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0 && errno == ENOENT)
 		return 0;
-	r = directory ? list_entries(directory, indexes, folders) : -errno;
+	r = fd < 0 ? -errno
+		   : directory_visit(fd, add_folder, &(struct folder_list){parent, folders});
 	if (r < 0)
-		log_error("cannot list the indexes in %s: %s", quote_path(indexes), error_text(r));
+		log_error("cannot list the indexes in %s: %s", quote_path(parent), error_text(r));
 	return r;
 }
