@@ -28,40 +28,30 @@ enum {
 
 /* ---- an index that another process maintains ---------------------------------------------- */
 
-/* Appends why the index possibly lacks the latest changes, and the remedy. */
-static int explain_unfinished(struct bytes *text, const char *mount_point, int result)
-{
-	if (result == -EBUSY)
-		return bytes_append_text(
-			text, "cannot update the index: another process is changing it; try again "
-			      "when it has finished");
-	if (result == -ESRCH)
-		return bytes_append_text(text, "cannot update the index: the view that maintained "
-					       "it has ended; try again");
-	if (result == -ENOENT)
-		return bytes_format(text,
-				    "cannot update the index: the view at %s, which maintains it, "
-				    "is not mounted; try again when it is mounted or has ended",
-				    quote_path(mount_point));
-	return bytes_format(text,
-			    "cannot update the index: the view at %s, which maintains it, reports: "
-			    "%s; see 'twinfs status'",
-			    quote_path(mount_point), error_text(result));
-}
-
-/* Logs that the index was not updated. For an act or a manifest, this is an error, which ends the
- * command; otherwise it is a warning. */
+/* Logs why the index was not updated, and the remedy. For an act or a manifest, this is an error,
+ * which ends the command; otherwise it is a warning. */
 static void report_unfinished(const struct current_index *index, const char *mount_point,
 			      int result)
 {
-	CLEANUP_BYTES struct bytes text = {0};
+	enum log_level level = index->use == INDEX_READ ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR;
 
-	if (explain_unfinished(&text, mount_point, result) < 0 || !bytes_text(&text))
-		log_error("%s", error_text(-ENOMEM));
-	else if (index->use == INDEX_READ)
-		log_warning("%s", bytes_text(&text));
+	if (result == -EBUSY)
+		log_at(level, LOG_PROGRAM,
+		       "cannot update the index: another process is changing it; try again when it "
+		       "has finished");
+	else if (result == -ESRCH)
+		log_at(level, LOG_PROGRAM,
+		       "cannot update the index: the view that maintained it has ended; try again");
+	else if (result == -ENOENT)
+		log_at(level, LOG_PROGRAM,
+		       "cannot update the index: the view at %s, which maintains it, is not "
+		       "mounted; try again when it is mounted or has ended",
+		       quote_path(mount_point));
 	else
-		log_error("%s", bytes_text(&text));
+		log_at(level, LOG_PROGRAM,
+		       "cannot update the index: the view at %s, which maintains it, reports: %s; "
+		       "see 'twinfs status'",
+		       quote_path(mount_point), error_text(result));
 }
 
 /* On a terminal, logs which work of the view the command waits for. */
