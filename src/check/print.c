@@ -29,18 +29,22 @@
 /* Width of the longest word before a path. */
 #define WORD_FORMAT "%-16s  "
 
+/* Adds a path to the object and prints it. Takes the object; NULL: memory was short. */
+static int print_json_with_path(struct output *output, json_t *object, const char *key,
+				const char *path, size_t length)
+{
+	if (object && json_set_path(object, key, path, length) < 0) {
+		json_decref(object);
+		object = NULL;
+	}
+	return output_json_object(output, object);
+}
+
 static int print_json_path(struct output *output, const char *key, const char *word,
 			   const struct bytes *path)
 {
-	json_t *object = json_object();
-	int r = object ? json_object_set_new(object, key, json_string(word)) : -ENOMEM;
-
-	if (r == 0)
-		r = json_set_path(object, "path", (const char *)path->data, path->length);
-	if (r == 0)
-		return output_json_object(output, object);
-	json_decref(object);
-	return -ENOMEM;
+	return print_json_with_path(output, json_pack("{s:s}", key, word), "path",
+				    (const char *)path->data, path->length);
 }
 
 static int print_text_path(struct output *output, const char *word, const struct bytes *path)
@@ -159,12 +163,9 @@ int check_print_unverified_file(struct check_printing *printing, const struct by
 	json_t *object = json_pack("{s:s, s:I}", "why", words[unverified->reason], "checked",
 				   (json_int_t)unverified->checked);
 
-	if (object && json_set_path(object, "path", (const char *)path->data, path->length) < 0) {
-		json_decref(object);
-		object = NULL;
-	}
 	output_text(printing->output, printing->unverified++ == 0 ? "\n" : ",\n");
-	return output_json_object(printing->output, object);
+	return print_json_with_path(printing->output, object, "path", (const char *)path->data,
+				    path->length);
 }
 
 /* ---- figures ------------------------------------------------------------------------- */
@@ -180,12 +181,8 @@ static int print_json_figures(struct output *output, const struct check_figures 
 			  (json_int_t)figures->contents.differences, "contents_unverified",
 			  (json_int_t)figures->contents.unverified);
 
-	if (object &&
-	    json_set_path(object, "index", figures->folder, strlen(figures->folder)) < 0) {
-		json_decref(object);
-		object = NULL;
-	}
-	return output_json_object(output, object);
+	return print_json_with_path(output, object, "index", figures->folder,
+				    strlen(figures->folder));
 }
 
 static int print_text_figures(struct output *output, const struct check_figures *figures)
