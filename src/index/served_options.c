@@ -10,6 +10,9 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 
+/* Room for --min-size or --disk with its value. */
+#define OPTION_TEXT_BYTES 64
+
 /* Logs that an option of the command differs from that of the process that maintains the index.
  *
  * asked, known	both options as on the command line
@@ -90,22 +93,19 @@ static int check_file_systems(const struct served_options *options,
 static int check_disk(const struct served_options *options, const struct scan_settings *known)
 {
 	const struct index_settings *settings = options->settings;
-	CLEANUP_BYTES struct bytes asked = {0};
-	CLEANUP_BYTES struct bytes before = {0};
+	char asked[OPTION_TEXT_BYTES], before[OPTION_TEXT_BYTES];
 
 	if (!settings->disk_given || settings->disk == known->disk)
 		return 0;
-	if (bytes_format(&asked, "--disk=%s", index_disk_word(settings->disk)) < 0 ||
-	    bytes_format(&before, "--disk=%s", index_disk_word(known->disk)) < 0 ||
-	    !bytes_text(&asked) || !bytes_text(&before))
-		return -ENOMEM;
-	return refuse(options, bytes_text(&asked), bytes_text(&before));
+	(void)snprintf(asked, sizeof(asked), "--disk=%s", index_disk_word(settings->disk));
+	(void)snprintf(before, sizeof(before), "--disk=%s", index_disk_word(known->disk));
+	return refuse(options, asked, before);
 }
 
 static int check_min_size(const struct served_options *options, struct catalog_reader *reader)
 {
 	const struct index_settings *settings = options->settings;
-	char asked[64], known[64];
+	char asked[OPTION_TEXT_BYTES], known[OPTION_TEXT_BYTES];
 	uint64_t min_size;
 	int r = catalog_get_min_size(reader, &min_size);
 
