@@ -393,12 +393,8 @@ static int open_to_repair(struct checking *checking)
 	struct indexing *indexing = &index->indexing;
 	int r;
 
-	if (index->served) {
-		index_explain(indexing->folder, CATALOG_IN_USE);
-		return -EBUSY;
-	}
 	indexing->distrusted = checking->structure != CATALOG_OPENED;
-	r = indexing_open(indexing);
+	r = index->served ? INDEXING_IN_USE : indexing_open(indexing);
 	if (r == INDEXING_IN_USE) {
 		index_explain(indexing->folder, CATALOG_IN_USE);
 		return -EBUSY;

@@ -82,19 +82,19 @@ int fresh_index_make(struct fresh_index *fresh, const struct current_index *inde
 				  strlen(index->sources->list[i].path));
 	if (r < 0)
 		return r;
-	fresh->folder = strdup(indexing->folder);
-	return fresh->folder ? fill(indexing, contents) : -ENOMEM;
+	fresh->made = true;
+	return fill(indexing, contents);
 }
 
 void fresh_index_remove(struct fresh_index *fresh)
 {
+	AUTO_FREE char *folder = TAKE(fresh->indexing.folder);
 	int r = 0;
 
 	indexing_close(&fresh->indexing);
-	if (fresh->folder)
-		r = remove_folder(fresh->folder);
+	if (fresh->made)
+		r = remove_folder(folder);
 	if (r < 0)
-		log_warning("cannot remove %s: %s", quote_path(fresh->folder), error_text(r));
-	free(fresh->folder);
-	*fresh = (struct fresh_index){.folder = NULL};
+		log_warning("cannot remove %s: %s", quote_path(folder), error_text(r));
+	fresh->made = false;
 }

@@ -17,7 +17,7 @@
 /* All zero: none. */
 struct fresh_index {
 	struct indexing indexing;
-	char *folder; /* folder to remove; NULL: none */
+	bool made; /* the folder of the index must be removed */
 };
 
 /* Builds the index: walks the sources and compares files, which can take as long as a first scan.
