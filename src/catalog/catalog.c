@@ -269,15 +269,35 @@ static bool is_written(int folder_fd)
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
+/* Checks an index without its lock. If not distrusted, trusts a valid seal, and a process that
+ * writes the index. Returns 0, another enum catalog_open_outcome, or -errno. */
+static int check_folder(int folder_fd, bool distrusted)
+{
+	int state;
+
+	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
+		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
+	if (!distrusted && is_written(folder_fd))
+		return 0;
+	state = index_check(folder_fd, distrusted);
+	switch (state) {
+	case INDEX_DAMAGED:
+		return CATALOG_DAMAGED;
+	case INDEX_NEWER:
+		return CATALOG_NEWER;
+	case INDEX_OLDER:
+		return CATALOG_OLDER;
+	default:
+		return state;
+	}
+}
+
 static int open_read_only(struct catalog *catalog, const struct catalog_options *options)
 {
-	int r;
+	int r = check_folder(catalog->folder_fd, false);
 
-	if (faccessat(catalog->folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
-		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	r = is_written(catalog->folder_fd) ? INDEX_SOUND : index_check(catalog->folder_fd, false);
 	if (r)
-		return r == INDEX_NEWER ? CATALOG_NEWER : r < 0 ? r : CATALOG_DAMAGED;
+		return r == CATALOG_OLDER ? CATALOG_DAMAGED : r;
 	r = open_store(catalog, options);
 	if (r == 0)
 		r = load_meta(catalog, true);
@@ -309,25 +329,6 @@ int catalog_open(struct catalog **catalog, const struct catalog_options *options
 	return r;
 }
 
-static int check_folder(int folder_fd)
-{
-	int state;
-
-	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
-		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	state = index_check(folder_fd, true);
-	switch (state) {
-	case INDEX_DAMAGED:
-		return CATALOG_DAMAGED;
-	case INDEX_NEWER:
-		return CATALOG_NEWER;
-	case INDEX_OLDER:
-		return CATALOG_OLDER;
-	default:
-		return state;
-	}
-}
-
 int catalog_check(const char *folder)
 {
 	AUTO_CLOSE int fd = -1;
@@ -335,7 +336,7 @@ int catalog_check(const char *folder)
 
 	if (r < 0)
 		return r == -ENOENT ? CATALOG_NO_INDEX : r;
-	return is_remote_filesystem(fd) ? CATALOG_REMOTE : check_folder(fd);
+	return is_remote_filesystem(fd) ? CATALOG_REMOTE : check_folder(fd, true);
 }
 
 void catalog_close(struct catalog *catalog)
