@@ -198,22 +198,27 @@ static int check_in_child(int folder_fd, bool copied)
 								       : INDEX_DAMAGED;
 }
 
-/* Deletes LMDB's lock file. It has the number of the last transaction, so it belongs to one data
- * file. A process that still reads the old data file has both files open, and is not disturbed. */
+/* Deletes LMDB's lock file before another data file gets its name. The lock file has the number of
+ * the last transaction, so it belongs to one data file. A process that still reads the old data
+ * file has both files open, and is not disturbed. */
 static int drop_lock_file(int folder_fd)
 {
 	return unlinkat(folder_fd, TWINFS_INDEX_READERS, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Replaces the data file by the child's copy, if there is one. */
+/* Replaces the data file by the child's copy. If there is none, changes nothing: processes that
+ * read the data file are registered in the lock file. */
 static int adopt_copy(int folder_fd)
 {
-	int r = drop_lock_file(folder_fd);
+	int r;
 
+	if (faccessat(folder_fd, COPY_NAME, F_OK, 0) < 0)
+		return errno == ENOENT ? INDEX_SOUND : -errno;
+	r = drop_lock_file(folder_fd);
 	if (r < 0)
 		return r;
 	if (renameat(folder_fd, COPY_NAME, folder_fd, TWINFS_INDEX_DATA) < 0)
-		return errno == ENOENT ? INDEX_SOUND : -errno;
+		return -errno;
 	return fsync(folder_fd) < 0 ? -errno : INDEX_SOUND;
 }
 

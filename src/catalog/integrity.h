@@ -29,9 +29,9 @@ enum index_state {
  * as catalog_open() then reports the error. Can crash if the index is damaged. */
 enum index_state index_examine_format(const char *folder);
 
-/* Checks whether the data file can be opened. If a child process had to read it, replaces the data
- * file by a copy of its records, which the child made. Must be called before threads are started,
- * as it forks.
+/* Checks whether the data file can be opened. If a child process has to read it, the child also
+ * copies its records, if the disk has room, and the copy replaces the data file. Must be called
+ * before threads are started, as it forks.
  *
  * folder	for messages
  * distrusted	check the data file even if the seal is valid

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/descriptor.h"
@@ -180,6 +182,27 @@ static void test_undamaged_index_is_accepted_without_its_seal(void **state)
 	assert_int_equal(access(o->seal_path, F_OK), 0);
 }
 
+/* A process that reads the data file is registered in the lock file. A writer with another lock
+ * file would overwrite the pages of that process. */
+static void test_lock_file_stays_if_the_data_file_cannot_be_copied(void **state)
+{
+	struct original *o = *state;
+	struct rlimit limit, small = {.rlim_cur = 1 << 16};
+	AUTO_CLOSE int fd = open(o->fixture->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	int r;
+
+	restore(o);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small.rlim_max = limit.rlim_max;
+	(void)signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	r = index_examine(fd, o->fixture->folder, false);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	(void)signal(SIGXFSZ, SIG_DFL);
+	assert_int_equal(r, INDEX_SOUND);
+	assert_int_equal(faccessat(fd, TWINFS_INDEX_READERS, F_OK, 0), 0);
+}
+
 /* The index can be consistent, because its last pages can be unused. */
 static void test_truncated_index_is_rebuilt_or_consistent(void **state)
 {
@@ -302,6 +325,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_undamaged_index_is_accepted_without_its_seal),
+		CASE(test_lock_file_stays_if_the_data_file_cannot_be_copied),
 		CASE(test_truncated_index_is_rebuilt_or_consistent),
 		CASE(test_index_truncated_to_0_bytes_is_a_new_one),
 		CASE(test_index_with_a_page_of_zeros_is_rebuilt_or_consistent),
