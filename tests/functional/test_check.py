@@ -427,7 +427,7 @@ def test_two_checks_at_once_do_not_disturb_each_other(twinfs, source):
         assert until(lambda: b"\n" in (twinfs.index / "check/owner").read_bytes())
         result = twinfs("check", source)
         assert result.status == 1
-        assert "is checking this index" in result.errors[-1]
+        assert "another process is checking it" in result.errors[-1]
         assert first.wait(60) == 3  # a file was being written
 
 
