@@ -13,8 +13,8 @@
  *
  * A group is a class of files whose bytes were compared and found equal. One member is the kept
  * copy, which uniques/ shows. The other members are redundant. If the content of a file possibly
- * changed, the file leaves its group in the transaction that records this. A group whose kept copy
- * left chooses another member in the same transaction. So in every snapshot, each group with
+ * changed, the file leaves its group in the transaction that records the change. A group whose kept
+ * copy left chooses another member in the same transaction. So in every snapshot, each group with
  * members has exactly one kept copy.
  *
  * A process must not have the same folder open twice. Each thread reads with its own reader. One
@@ -41,10 +41,10 @@ enum catalog_open_outcome {
 	CATALOG_OPENED = 0,
 	CATALOG_IN_USE = 1, /* another process writes the index: see catalog_owner() */
 	CATALOG_NEWER = 2, /* a newer twinfs wrote the index */
-	/* Read only, or catalog_check(): the folder is missing or has no index. */
+	/* The folder is missing or has no index. A writer creates both instead. */
 	CATALOG_NO_INDEX = 3,
 	CATALOG_REMOTE = 4, /* the folder is on a file system with unreliable locks and maps */
-	/* The index is damaged. catalog_open() with read_only: or it has an older format. */
+	/* The index is damaged. With read_only, an older format counts as damage. */
 	CATALOG_DAMAGED = 5,
 	CATALOG_OLDER = 6, /* the index has an older format; only catalog_check() returns this */
 };
@@ -52,7 +52,7 @@ enum catalog_open_outcome {
 struct catalog_options {
 	const char *folder; /* absolute; created with mode 0700 if missing, unless read_only */
 	bool read_only;
-	uint64_t map_bytes; /* initial size of the map, which grows as needed; 0: a default */
+	uint64_t map_bytes; /* initial size of LMDB's map, which grows as needed; 0: a default */
 	/* check the whole index even if it was closed cleanly; not for read_only */
 	bool distrusted;
 	/* Another open index. Its numbers of file systems are copied to this index, which must be
@@ -113,7 +113,7 @@ MUST_CHECK int catalog_filesystem(struct catalog *catalog, int fd, dev_t device,
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-/* Begins a snapshot. A snapshot should be short, as LMDB cannot reuse its pages until it ends. The
+/* Begins a snapshot, which should be short: LMDB cannot reuse pages of a snapshot that is open. The
  * call waits while the map grows. It waits for a writer only if LMDB must be reopened after a
  * failed write. A thread has one reader of an index at a time, and must end that reader itself. A
  * thread with a reader must not call catalog_write(), which waits for readers when the map grows.
@@ -133,13 +133,13 @@ static inline void catalog_read_endp(struct catalog_reader **reader)
  * the catalog and values that it computes again. */
 typedef int catalog_write_fn(struct catalog_writer *writer, void *context);
 
-/* Runs body in a transaction and commits it durably. Returns 0, the other result of body, or -errno
- * of the transaction. If the result is not 0, the index is unchanged. */
+/* Runs body in a transaction and commits it durably. Returns 0, another result of body, or -errno
+ * if the transaction failed. If the result is not 0, the index is unchanged. */
 MUST_CHECK int catalog_write(struct catalog *catalog, catalog_write_fn *body, void *context);
 
 /* Works like catalog_write(), but returns -EINTR if cancellation is requested before the
- * transaction begins. The call checks this while it waits for other threads. cancellation NULL:
- * none. */
+ * transaction begins. The call checks this while it waits for other threads. NULL: no
+ * cancellation. */
 MUST_CHECK int catalog_write_unless(struct catalog *catalog, catalog_write_fn *body, void *context,
 				    const struct cancellation *cancellation);
 

@@ -13,6 +13,7 @@
 #include "base/attributes.h"
 #include "catalog/catalog.h"
 
+/* Kinds of changes, with the fields of struct name_change that each kind uses. */
 enum name_change_kind {
 	NAME_ADD_DIR, /* dir, name, attributes, flags, error, source; id: from catalog_new_id() */
 	NAME_ADD_FILE, /* dir, name, attributes, flags; a known inode gets another name */
@@ -36,7 +37,8 @@ enum file_change_flag {
 	 * would raise no event. */
 	FILE_SAME_BYTES = 1,
 	/* A rename from a watched directory created the name. An orphan that gets a name in another
-	 * way has possibly changed without an event. */
+	 * way possibly changed without an event, so its content stays known only if its
+	 * signature is unchanged. */
 	FILE_MOVED = 2,
 	/* While the file had these attributes, its bytes were compared with those of another member
 	 * of its group, and were equal. */
@@ -46,7 +48,7 @@ enum file_change_flag {
 	FILE_UNTRUSTED = 8,
 };
 
-/* One difference between a source and the index. Which fields are used depends on the kind. */
+/* One difference between a source and the index. */
 struct name_change {
 	enum name_change_kind kind;
 	uint32_t source;
@@ -92,9 +94,10 @@ MUST_CHECK int catalog_forget_contents(struct catalog_writer *w, const uint64_t 
 				       size_t count);
 
 /* Defers adding new files to the list by size (table bysize), and sets totals.unlisted. A first
- * walk adds files in the order of directories, which is random in this list. So each new file of a
- * large index would dirty another page of the list. Until catalog_set_unlisted(), the list has no
- * files with an id from totals.unlisted on, and the contents of these files cannot be set. */
+ * walk adds files in the order of directories, which is a random order in this list. So each new
+ * file of a large index would dirty another page of the list. Until catalog_set_unlisted(), the
+ * list has no files with an id from totals.unlisted on, and the contents of these files cannot be
+ * set. */
 MUST_CHECK int catalog_defer_sizes(struct catalog_writer *w);
 
 /* Adds deferred files to the list by size. The order of size and id is the fastest. The files must
@@ -110,7 +113,7 @@ MUST_CHECK int catalog_list_sizes(struct catalog_writer *w, const struct sized_f
 /* Records that all files with an id below from are in the list by size; 0: all files are. */
 void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
 
-/* Deletes up to limit orphans. Sets *left to false if it found that no orphan remains. */
+/* Deletes up to limit orphans. Sets *left to whether orphans possibly remain. */
 MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);
 
 /* The result of reading one file. */

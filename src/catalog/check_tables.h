@@ -20,7 +20,7 @@ struct check {
 	uint64_t name_seed;
 	uint64_t met[TABLE_COUNT]; /* number of records that were read in each table */
 	uint64_t expected[TABLE_COUNT]; /* number of records that other records refer to */
-	struct catalog_totals stored;
+	struct catalog_totals stored; /* as recorded in the index */
 	struct catalog_totals counted; /* from the records that were read */
 	uint64_t entry_dir; /* directory whose names are being read; 0: none yet */
 	uint64_t redundant; /* number of names of entry_dir so far that TABLE_REDUNDANT counts */

@@ -48,7 +48,7 @@ struct delta_file {
 	uint32_t what; /* enum delta_file_what, or-ed */
 };
 
-/* A changed group before and after the commit. inodes is 0 if the group was or is missing. */
+/* A changed group before and after the commit. inodes is 0 in a state without the group. */
 struct delta_group {
 	struct group_record before, now;
 };

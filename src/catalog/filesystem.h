@@ -38,13 +38,13 @@ struct filesystems {
 	pthread_rwlock_t lock;
 	struct filesystem *list; /* the number of a file system is its index in this list plus 1 */
 	size_t count, capacity;
-	size_t stored; /* the first file systems of the list, which the index on disk has */
+	size_t stored; /* number of file systems, from the first one, that the index on disk has */
 };
 
 void filesystems_init(struct filesystems *filesystems);
 void filesystems_deinit(struct filesystems *filesystems);
 
-/* Adds the stored file systems to a new, empty struct. Returns 0 or -errno. */
+/* Loads the stored file systems into an empty struct. Returns 0 or -errno. */
 MUST_CHECK int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r);
 
 /* Copies the file systems of another catalog, with their numbers, to an empty struct. Returns 0 or

@@ -16,12 +16,13 @@
 MUST_CHECK int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct name name,
 				  struct entry_record *entry);
 
-/* Finds the entry at a path relative to a directory: names separated by one slash, not "". */
+/* Finds the entry at a path relative to a directory. The path has names separated by one slash, and
+ * is not empty. */
 MUST_CHECK int catalog_find_path(struct catalog_reader *r, uint64_t dir, const char *relative,
 				 struct entry_record *entry);
 
 /* Appends the path of a directory, or of a name in it, relative to its source ("" for the root).
- * Sets *source to the index of the source. */
+ * Sets *source to the number of the source. */
 MUST_CHECK int catalog_dir_path(struct catalog_reader *r, uint64_t dir, struct bytes *path,
 				uint32_t *source);
 MUST_CHECK int catalog_entry_path(struct catalog_reader *r, uint64_t dir, uint64_t cookie,

@@ -6,8 +6,8 @@
  *
  * store/value.h adds a version and a checksum to the fields of each record.
  *
- * table     key                              fields
- * meta      text                             see meta.h; in other tables, - means no field
+ * table     key                              fields (-: none)
+ * meta      text                             see meta.h
  * dir       dir id                           struct dir_record
  * entry     dir id, cookie                   struct entry_record
  * file      file id                          struct file_record
@@ -17,8 +17,7 @@
  * group     group id                         struct group_record
  * member    group id, file id                -
  * byhash    hash (16 bytes), ordinal         group id
- * rank      complement of group_reclaimable() (8 bytes), group id
- *                                            -
+ * rank      8 bytes, group id                -           the 8 bytes are ~group_reclaimable()
  * link      file id, dir id, cookie          name id     names of a file beyond its first
  * place     group id, name id                struct file_name, for each name with an id of its own
  * error     kind, id                         errno
@@ -107,7 +106,7 @@ struct file_record {
 	uint32_t first_seen; /* number of the scan or recheck that found it */
 	/* version of its content: incremented after each change, or possible change, of it */
 	uint32_t content_version;
-	uint64_t name; /* id of the first name, see catalog/link.h; 0: the file's id */
+	uint64_t name; /* id of the first name (link.h); 0: this name has the id of the file */
 	struct attributes attributes;
 };
 

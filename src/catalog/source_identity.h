@@ -11,7 +11,7 @@
 
 struct source_identity {
 	uint64_t type; /* f_type of statfs(2); 0: not stored */
-	uint64_t uuid; /* hash; 0: none */
+	uint64_t uuid; /* hash of the UUID; 0: none */
 	uint64_t fsid; /* f_fsid of statfs(2); 0 if it equals st_dev, which a remount can change */
 };
 

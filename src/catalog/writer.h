@@ -24,8 +24,8 @@ struct catalog_writer {
 	struct delta_builder *builder; /* builds the commit delta */
 	struct redundant_changes redundant;
 	struct group_change *groups; /* changed in this transaction, by id (uthash) */
-	/* Hash and ordinal of the last new group. last_ordinal is 0 if it is not known to be the
-	 * highest ordinal of the hash. */
+	/* Hash of the last new group, and its ordinal if no group of this hash has a higher one;
+	 * otherwise last_ordinal is 0. */
 	struct hash128 last_hash;
 	uint32_t last_ordinal;
 	struct catalog_totals totals;

@@ -27,7 +27,8 @@ struct fresh_index {
  * settings	borrowed: scan options
  * contents	false: names only
  *
- * Returns 0, or -errno (logged); -EINTR if interrupted. */
+ * Returns 0, -EINTR if interrupted, or another -errno. Failures except -EINTR and -ENOMEM are
+ * logged. */
 MUST_CHECK int fresh_index_make(struct fresh_index *fresh, const struct current_index *index,
 				const struct index_settings *settings, bool contents);
 

@@ -31,7 +31,7 @@ struct check_printing {
 
 struct check_figures {
 	const char *folder; /* of the index */
-	const char *structure;
+	const char *structure; /* state of the tables: "sound" or what is wrong */
 	bool names_checked;
 	bool names_cut_off;
 	bool contents_compared;
@@ -49,8 +49,7 @@ void check_print_content(struct check_printing *printing, enum content_differenc
 /* path: absolute */
 MUST_CHECK int check_print_file(struct check_printing *printing, const struct bytes *path,
 				enum content_state state);
-/* Begins the list of unverified files, in JSON only. The text has only the number of these
- * files. */
+/* Begins the list of unverified files in JSON. Text output has only the number of these files. */
 void check_print_unverified(struct check_printing *printing);
 MUST_CHECK int check_print_unverified_file(struct check_printing *printing,
 					   const struct bytes *path,

@@ -23,7 +23,7 @@ struct current_index {
 	char *const *given;
 	size_t given_count;
 	enum index_use use;
-	bool served; /* another process maintains it: no snapshot of it may be held for long */
+	bool served; /* another process maintains the index, so snapshots must be short */
 	bool synced; /* current_index_sync() has logged its result */
 	bool abandoned; /* at the last current_index_sync(), no process maintained the index */
 	bool unfinished; /* the update failed: the index can lack the latest changes */

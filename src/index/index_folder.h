@@ -2,8 +2,8 @@
 #ifndef INDEX_INDEX_FOLDER_H
 #define INDEX_INDEX_FOLDER_H
 
-/* Folders of indexes. The functions return 0 or -errno; failures except -ENOMEM are logged. For the
- * main thread. */
+/* Folders of indexes. Functions that can fail return 0 or -errno, and log failures except -ENOMEM.
+ * For the main thread. */
 
 #include "base/attributes.h"
 

@@ -4,7 +4,8 @@
 
 /* A queue of the kernel (an inotify instance), and its events that were read but not yet taken. Not
  * shared between threads: watch.c holds its lock around each call while the drain thread runs.
- * queue_add(), queue_renumber() and queue_remove() work like watch_add() and so on in watch.h.
+ * queue_add(), queue_renumber() and queue_remove() work like watch_add(), watch_renumber() and
+ * watch_remove().
  */
 
 #include <stdbool.h>
