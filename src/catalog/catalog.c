@@ -189,7 +189,8 @@ static int load_meta(struct catalog *catalog, bool read_only)
 
 static int set_damaged_aside(struct catalog *catalog)
 {
-	log_warning("index %s is damaged; kept as %s, a new one is built",
+	log_warning("cannot use the index %s: it is damaged; it is renamed to %s, and a new one is "
+		    "built",
 		    quote_path(catalog->folder), TWINFS_INDEX_DAMAGED);
 	return index_set_aside(catalog->folder_fd);
 }
@@ -207,8 +208,8 @@ static int make_sound(struct catalog *catalog, const struct catalog_options *opt
 	case INDEX_NEWER:
 		return CATALOG_NEWER;
 	case INDEX_OLDER:
-		log_info("index %s has the format of an older twinfs; kept as %s, a new one "
-			 "is built",
+		log_info("the index %s has the format of an older twinfs; it is renamed to %s, and "
+			 "a new one is built",
 			 quote_path(options->folder), TWINFS_INDEX_DAMAGED);
 		return index_set_aside(catalog->folder_fd);
 	case INDEX_DAMAGED:
@@ -354,7 +355,7 @@ void catalog_close(struct catalog *catalog)
 	else if (r == 0 && catalog->unsealed && !catalog->store.is_untrusted)
 		r = index_seal(catalog->folder_fd);
 	if (r < 0)
-		log_warning("cannot seal index %s: %s; it is checked at the next start",
+		log_warning("cannot seal the index %s: %s; the next start checks the index",
 			    quote_path(catalog->folder), error_text(r));
 	if (catalog->lock_fd >= 0) {
 		if (catalog->unsealed && ftruncate(catalog->lock_fd, 0) < 0)

@@ -340,8 +340,8 @@ static enum twinfs_exit report_unusable(struct checking *checking)
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	if (!checking->settings->repair)
-		log_warning("cannot use the index %s; run 'twinfs scan' to rebuild it",
-			    quote_path(folder));
+		log_warning("cannot use the index %s: it is %s; run 'twinfs scan' to rebuild it",
+			    quote_path(folder), checking->figures.structure);
 	return TWINFS_EXIT_INCOMPLETE;
 }
 
