@@ -6,7 +6,6 @@
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/msdos_fs.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -112,14 +111,12 @@ void filesystems_stored(struct filesystems *filesystems, size_t count)
  * file. Opening other types can block. */
 static int open_again(int fd)
 {
-	char link[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
 	struct stat st;
 	int r = open_beneath_for_reading(fd, "", 0, true);
 
 	if (r != -ENOTDIR || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
 		return r;
-	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
-	r = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	r = open(fd_path(fd).text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	return r < 0 ? -errno : r;
 }
 

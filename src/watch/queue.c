@@ -3,7 +3,6 @@
 #include "watch/queue.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -11,6 +10,7 @@
 #include <unistd.h>
 #include <uthash.h>
 
+#include "base/descriptor.h"
 #include "watch/watch.h"
 
 /* IN_EXCL_UNLINK is not set: a file that was opened by a removed name can have other names. Writes
@@ -96,11 +96,9 @@ static int add_watch(struct queue *queue, struct queue_watch *watch)
 int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known)
 {
 	struct queue_watch *watch;
-	char path[sizeof("/proc/self/fd/") + 16];
 	int number, r;
 
-	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	number = inotify_add_watch(queue->fd, path, EVENTS);
+	number = inotify_add_watch(queue->fd, fd_path(fd).text, EVENTS);
 	if (number < 0)
 		return errno == ENOSPC ? WATCH_FULL : -errno;
 	watch = find_number(queue, number);
