@@ -17,13 +17,13 @@
 int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 {
 	uint64_t end = entry->cookie + ENTRY_COOKIE_SLOTS;
-	struct key key = key_pair(entry->dir, entry->cookie);
-	int r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry), NULL);
+	int r;
 
-	while (r == -EEXIST && ++entry->cookie < end) {
-		key = key_pair(entry->dir, entry->cookie);
+	do {
+		struct key key = key_pair(entry->dir, entry->cookie);
+
 		r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry), NULL);
-	}
+	} while (r == -EEXIST && ++entry->cookie < end);
 	return r < 0 ? r : delta_add_name(w, entry->dir, entry->name);
 }
 
