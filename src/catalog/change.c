@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "catalog/file.h"
-#include "catalog/group.h"
 #include "catalog/meta.h"
 #include "catalog/scan.h"
 #include "catalog/writer.h"
@@ -56,12 +55,6 @@ int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *pat
 	if (r == 0)
 		w->totals.directories++;
 	return r;
-}
-
-int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
-		      uint64_t *group)
-{
-	return group_create(w, hash, size_bytes, group);
 }
 
 int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)

@@ -139,8 +139,10 @@ MUST_CHECK int catalog_set_content(struct catalog_writer *w, const struct conten
 MUST_CHECK int catalog_set_contents(struct catalog_writer *w, const struct content_change *changes,
 				    size_t count);
 
-/* Makes a group for files that equal no file of an existing group. The caller adds the files with
- * catalog_set_content() in the same transaction. A group without files is not stored. */
+/* Makes a group for files that equal no file of an existing group. Its ordinal is the next free
+ * number of the hash. If all members of an earlier group of this hash left, that group is deleted,
+ * and its ordinal is reused. The caller adds the files with catalog_set_content() in the same
+ * transaction. A group without files is not stored. */
 MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 				 uint64_t *group);
 

@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/clock.h"
+#include "catalog/change.h"
 #include "catalog/delta_builder.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"
@@ -60,8 +61,7 @@ static int touch(struct catalog_writer *w, uint64_t id, struct group_change **ch
 	return 0;
 }
 
-/* Sets *left to whether the group had members in this or an earlier transaction, but has none now.
- */
+/* Sets *left to whether the group has a record, but no members now. */
 static int is_left(struct catalog_writer *w, uint64_t id, bool *left)
 {
 	struct group_change *change;
@@ -152,8 +152,8 @@ static int next_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t 
 	return find_ordinal(w, hash, ordinal);
 }
 
-int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
-		 uint64_t *group)
+int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
+		      uint64_t *group)
 {
 	struct group_record new_group = {.hash = hash, .size = size_bytes};
 	struct key key;

@@ -12,12 +12,6 @@
 
 #include "catalog/writer.h"
 
-/* Makes a group for content with this hash. Its ordinal is the next free number of the hash. If all
- * members of an earlier group of this hash left, that group is deleted, and its ordinal is reused.
- */
-MUST_CHECK int group_create(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
-			    uint64_t *group);
-
 /* Returns 0 if the group exists, -ENOENT if not, or another -errno. */
 MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
 
