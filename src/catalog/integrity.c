@@ -222,15 +222,21 @@ static int adopt_copy(int folder_fd)
 	return fsync(folder_fd) < 0 ? -errno : INDEX_SOUND;
 }
 
+/* Returns true if the records must be checked, and sets *seal to the state of the seal. */
+static bool needs_check(int folder_fd, bool distrusted, enum seal_state *seal)
+{
+	if (index_is_empty(folder_fd))
+		return false;
+	*seal = examine_seal(folder_fd);
+	return *seal != SEAL_HOLDS || distrusted;
+}
+
 int index_examine(int folder_fd, const char *folder, bool distrusted)
 {
 	enum seal_state seal;
 	int state;
 
-	if (index_is_empty(folder_fd))
-		return INDEX_SOUND;
-	seal = examine_seal(folder_fd);
-	if (seal == SEAL_HOLDS && !distrusted)
+	if (!needs_check(folder_fd, distrusted, &seal))
 		return INDEX_SOUND;
 	log_debug("checking index %s", quote_path(folder));
 	state = check_in_child(folder_fd, true);
@@ -247,10 +253,7 @@ int index_check(int folder_fd, bool distrusted)
 	enum seal_state seal;
 	int state;
 
-	if (index_is_empty(folder_fd))
-		return INDEX_SOUND;
-	seal = examine_seal(folder_fd);
-	if (seal == SEAL_HOLDS && !distrusted)
+	if (!needs_check(folder_fd, distrusted, &seal))
 		return INDEX_SOUND;
 	state = check_in_child(folder_fd, false);
 	return state == INDEX_SOUND && seal == SEAL_BROKEN ? INDEX_DAMAGED : state;
