@@ -274,30 +274,26 @@ static int compare_with_disk(struct catalog_reader *reader, uint64_t root, const
 			     const struct disk_state *disk_state, bool *agrees)
 {
 	struct entry_record entry;
-	struct file_record file = {0};
-	struct dir_record dir = {0};
+	struct file_record file;
+	struct dir_record dir;
+	const struct attributes *indexed = NULL;
 	int r = find(reader, root, path, &entry);
 
 	*agrees = r == -ENOENT && !disk_state->exists;
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	switch (entry.kind) {
-	case ENTRY_DIR:
+	if (entry.kind == ENTRY_DIR) {
 		r = catalog_get_dir(reader, entry.child, &dir);
-		*agrees = r == 0 && disk_state->exists &&
-			  is_same(&dir.attributes, &disk_state->attributes);
-		break;
-	case ENTRY_FILE:
+		indexed = &dir.attributes;
+	} else if (entry.kind == ENTRY_FILE) {
 		r = catalog_get_file(reader, entry.child, &file);
-		*agrees = r == 0 && disk_state->exists &&
-			  is_same(&file.attributes, &disk_state->attributes);
-		break;
-	case ENTRY_UNKNOWN:
-	default:
-		*agrees = !disk_state->exists;
-		break;
+		indexed = &file.attributes;
 	}
-	return r == -ENOENT ? -EUCLEAN : r;
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	*agrees = indexed ? disk_state->exists && is_same(indexed, &disk_state->attributes)
+			  : !disk_state->exists;
+	return 0;
 }
 
 /* Rechecks one difference. Sets *agrees to true if the difference has disappeared. */
