@@ -44,14 +44,13 @@ static int get_other(struct catalog_reader *reader, const struct file_record *fi
 				   &id);
 
 	if (r < 0 || id == 0)
-		return r < 0 && r != -ENOENT ? r : NOT_COMPARABLE;
+		return r < 0 ? r : NOT_COMPARABLE;
 	r = catalog_get_file(reader, id, other);
-	if (r == 0 && !attributes_same_signature(&file->attributes, &other->attributes))
-		return NOT_COMPARABLE;
-	if (r == 0)
-		r = catalog_get_content(reader, id, content);
-	else
+	if (r < 0)
 		return found_or_not_comparable(r);
+	if (!attributes_same_signature(&file->attributes, &other->attributes))
+		return NOT_COMPARABLE;
+	r = catalog_get_content(reader, id, content);
 	return r == -ENOENT ? NOT_READ : r;
 }
 
@@ -187,18 +186,23 @@ struct agreement {
 	bool broken; /* a member differs */
 };
 
-/* Compares a member. A member that was not read for the new index is compared by its hash. */
+/* Compares a member by the hash of all its bytes. */
+static int compare_member_hash(const struct search *search, const struct known *known,
+			       struct agreement *agreement)
+{
+	bool changed;
+	int r = compare_hash_of(search, &known->indexed, &agreement->group->hash, &changed);
+
+	agreement->broken |= changed;
+	return r;
+}
+
 static int compare_member(const struct search *search, const struct known *known, void *context)
 {
 	struct agreement *agreement = context;
-	bool changed = false;
-	int r = 0;
 
-	if (!known->read_again) {
-		r = compare_hash_of(search, &known->indexed, &agreement->group->hash, &changed);
-		agreement->broken |= changed;
-		return r;
-	}
+	if (!known->read_again)
+		return compare_member_hash(search, known, agreement);
 	if (agreement->count++ == 0) {
 		agreement->class = known->fresh_content.group;
 		agreement->prefix = known->fresh_content.prefix;
@@ -210,19 +214,12 @@ static int compare_member(const struct search *search, const struct known *known
 	return 0;
 }
 
-/* Compares the only member of a group that was read for the new index, by the hash of all its
- * bytes. The new index has only its prefix hash. */
+/* Compares the only member of a group that was read for the new index, which has only its prefix
+ * hash. */
 static int compare_lone_member(const struct search *search, const struct known *known,
 			       void *context)
 {
-	struct agreement *agreement = context;
-	bool changed = false;
-	int r = 0;
-
-	if (known->read_again)
-		r = compare_hash_of(search, &known->indexed, &agreement->group->hash, &changed);
-	agreement->broken |= changed;
-	return r;
+	return known->read_again ? compare_member_hash(search, known, context) : 0;
 }
 
 /* Compares the hash of the group in both indexes. */
