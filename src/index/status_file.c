@@ -69,21 +69,18 @@ int status_file_read(const char *mount_point, json_t **status)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	CLEANUP_BYTES struct bytes answer = {0};
-	int r;
+	json_auto_t *value = NULL;
+	int r = bytes_format(&path, "%s" STATUS_FILE, mount_point);
 
-	r = bytes_format(&path, "%s" STATUS_FILE, mount_point);
-	if (r < 0)
-		return r;
-	if (!bytes_text(&path))
+	if (r < 0 || !bytes_text(&path))
 		return -ENOMEM;
 	r = ask(bytes_text(&path), &answer);
 	if (r < 0)
 		return r;
-	*status = json_read((const char *)answer.data, answer.length, 0, NULL);
-	if (!json_is_object(*status)) {
-		json_decref(*status);
+	value = json_read((const char *)answer.data, answer.length, 0, NULL);
+	if (!json_is_object(value))
 		return -EPROTO;
-	}
+	*status = TAKE(value);
 	return 0;
 }
 

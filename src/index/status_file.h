@@ -14,7 +14,8 @@
 /* Reads the status. A child process reads the file, for at most two seconds, as a daemon that was
  * stopped or hangs does not answer. For a process with one thread.
  *
- * status	set to a JSON object, which the caller frees with json_decref()
+ * status	set to a JSON object, which the caller frees with json_decref(); unchanged after a
+ *		failure
  *
  * Returns 0, -ENOTCONN if the daemon was killed, -EACCES for a view of another user, -ETIMEDOUT if
  * there was no answer, -EPROTO for an invalid answer, or another -errno. Logs nothing.
