@@ -8,8 +8,8 @@
  * different files. So each record has the catalog's number for its file system. Each number belongs
  * to an identity. The identity consists of the UUID (FS_IOC_GETFSUUID, Linux 6.9) or the volume id
  * of FAT, and of f_fsid of statfs(2), which differs between btrfs subvolumes. This identity stays
- * the same after a remount. Two kinds of file systems can get another number after a remount: those
- * with neither UUID nor f_fsid, for which st_dev is used, and images (squashfs, ISO).
+ * the same after a remount. Two kinds of file systems can get another number after a remount:
+ * images (squashfs, ISO), and those without a UUID whose f_fsid is missing or derived from st_dev.
  */
 
 #include <pthread.h>

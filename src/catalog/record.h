@@ -167,7 +167,7 @@ struct group_record {
 	uint64_t size; /* of one copy, bytes */
 	uint64_t inodes;
 	uint64_t kept; /* file id of the kept copy, which uniques/ shows; 0 only if inodes is 0 */
-	struct timespec changed; /* when a copy was last added or removed */
+	struct timespec changed; /* time of the last commit that set or removed a member */
 };
 
 /* Returns the bytes that would be freed if only one copy remained. */

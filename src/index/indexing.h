@@ -8,8 +8,8 @@
  *	                                 `------- indexing_update ------'
  *
  * indexing_locate() checks the operands before a daemon detaches from the terminal, and keeps
- * nothing open. The later functions must run in one process. Each function is called once, from the
- * main thread, and logs failures.
+ * nothing open. The later functions must run in one process. The functions are called in this order
+ * by the main thread, and log failures.
  */
 
 #include "base/attributes.h"
