@@ -26,7 +26,7 @@
 #include "report/format.h"
 #include "source/source.h"
 
-/* Width of the longest word before a path. */
+/* Format of a word before a path, with the width of the longest word. */
 #define WORD_FORMAT "%-16s  "
 
 /* Adds a path to the object and prints it. Takes the object; NULL: memory was short. */

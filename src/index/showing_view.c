@@ -10,8 +10,8 @@
 #include "index/status_file.h"
 #include "mountpoint/point.h"
 
-/* Finds the source, in the status of a view, that contains the mount point. Returns 1, 0 if there
- * is none, or -errno. */
+/* Finds the source, in the status of a view, that contains the mount point. Returns 1 if there is
+ * one, 0 if not, or -errno. */
 static int find_source(const char *mount_point, const json_t *status, struct bytes *source)
 {
 	const json_t *sources = json_object_get(status, "sources");
