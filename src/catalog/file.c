@@ -404,8 +404,12 @@ static int remove_one_of_several(struct catalog_writer *w, struct file_record *f
 	if (r < 0)
 		return r;
 	if (file->dir == dir && file->cookie == cookie)
-		return link_promote(w, file, content.group);
-	return link_remove(w, &name, content.group);
+		r = link_promote(w, file, content.group);
+	else
+		r = link_remove(w, &name, content.group);
+	return r < 0 ? r
+		     : delta_add_file(w, file->id, file->attributes.size,
+				      DELTA_FILE_NAMES | DELTA_FILE_FEWER);
 }
 
 static int make_orphan(struct catalog_writer *w, const struct file_record *file)
@@ -435,13 +439,7 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 
 	if (r < 0)
 		return r;
-	if (file.names > 1)
-		r = remove_one_of_several(w, &file, dir, cookie);
-	else
-		r = make_orphan(w, &file);
-	if (r == 0 && file.names > 1)
-		r = delta_add_file(w, id, file.attributes.size,
-				   DELTA_FILE_NAMES | DELTA_FILE_FEWER);
+	r = file.names > 1 ? remove_one_of_several(w, &file, dir, cookie) : make_orphan(w, &file);
 	if (r == 0)
 		r = redundant_note_name(w, &file, dir, false);
 	if (r < 0)

@@ -31,15 +31,14 @@ static const char *change_text(enum source_change_kind kind)
 static int refuse(const struct source *source, enum source_change_kind kind,
 		  enum source_check_use use)
 {
-	const char *accept = "use --accept-changed-source";
-
 	if (use == SOURCE_CHECK_SERVED && kind == SOURCE_GONE)
 		log_error("cannot use source %s: %s; mount its disk", quote_path(source->path),
 			  change_text(kind));
 	else
-		log_error("cannot use source %s: %s; mount its disk or, if this is intended, %s%s",
+		log_error("cannot use source %s: %s; mount its disk or, if this is intended, %suse "
+			  "--accept-changed-source",
 			  quote_path(source->path), change_text(kind),
-			  use == SOURCE_CHECK_SERVED ? "unmount the view, and " : "", accept);
+			  use == SOURCE_CHECK_SERVED ? "unmount the view, and " : "");
 	return -ESTALE;
 }
 
