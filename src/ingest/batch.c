@@ -15,8 +15,8 @@
  * MiB. */
 #define BATCH_CHANGES ((size_t)32 << 10)
 #define BATCHES_MAX 3
-/* Number of changes that are committed early if the writer thread is idle. The thread is idle at
- * the start of a walk, or if walking is slower than writing. */
+/* Number of changes that are committed early if the writer thread is idle: at the start of a walk,
+ * or if walking is slower than writing. */
 #define BATCH_CHANGES_EARLY ((size_t)4 << 10)
 
 struct batch {
@@ -37,7 +37,7 @@ struct batch_writer {
 	pthread_cond_t filled; /* a batch was queued, or the writer ends */
 	pthread_cond_t freed; /* a batch can be filled again */
 	struct batch *filling;
-	struct batch *queue; /* in the order in which they were filled */
+	struct batch *queue; /* full batches, oldest first; the first is being committed */
 	struct batch *idle;
 	unsigned int batches;
 	bool idling; /* the thread waits, or was not started */
@@ -61,8 +61,8 @@ static int apply_body(struct catalog_writer *w, void *context)
 	uint32_t scan = writer->scan;
 	int r = 0;
 
-	/* In a scan more batches follow, so the list by size is deferred. After a recheck the
-	 * comparison needs the list at once. */
+	/* In a large scan, ingest_names() completes the list by size at the end, which is faster.
+	 * After a recheck the comparison needs the list at once. */
 	if (scan && batch->count >= BATCH_CHANGES_EARLY)
 		r = catalog_defer_sizes(w);
 	if (!scan)
@@ -76,7 +76,7 @@ static bool says_same_bytes(const struct name_change *change)
 	       change->flags & FILE_SAME_BYTES;
 }
 
-/* Removes FILE_SAME_BYTES from all changes if renames are no longer trusted. */
+/* Removes FILE_SAME_BYTES from all changes of the batch if renames are no longer trusted. */
 static void withdraw_same_bytes(const struct batch_writer *writer, struct batch *batch)
 {
 	size_t first = 0;
@@ -147,7 +147,8 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 	return 0;
 }
 
-/* Returns the batch to fill. Waits while all batches are queued. The caller holds the lock. */
+/* Returns the batch to fill, or NULL if memory ran out. Waits while all batches are queued. The
+ * caller holds the lock. */
 static struct batch *batch_to_fill(struct batch_writer *writer)
 {
 	while (!writer->filling) {

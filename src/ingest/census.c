@@ -13,10 +13,10 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 
-/* Number of regular files in each directory whose owner is checked. */
+/* Maximum number of regular files in each directory whose owner is checked. */
 #define SAMPLES 4
 
-/* The clock is read after this number of names. */
+/* Number of names of a directory after which the clock is read. */
 #define NAMES_PER_CHECK 256
 
 /* A stack of paths that are still to be listed, relative to the root. The walk is depth first, so
@@ -48,8 +48,8 @@ static int wait_for(struct counting *counting, const char *folder, const char *n
 	return 0;
 }
 
-/* Returns true if a limit is reached. Waiting directories count as names, so the stack never has
- * more paths than the limit of names. */
+/* Returns true if the limit of names is reached. Waiting directories count as names, so the stack
+ * never has more paths than this limit. */
 static bool is_over(const struct counting *counting)
 {
 	const struct census *census = counting->census;

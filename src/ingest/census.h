@@ -16,17 +16,17 @@ struct census_limits {
 };
 
 struct census {
-	uint64_t directories; /* including the tree itself */
+	uint64_t directories; /* including the root of the tree and unreadable ones */
 	uint64_t files; /* everything that is not a directory */
 	uint64_t unreadable; /* directories that could not be listed */
-	uint64_t sampled; /* regular files whose owner was checked: a few in each directory */
+	uint64_t
+		sampled; /* regular files whose owner was checked: at most four in each directory */
 	uint64_t foreign; /* sampled files that another user owns */
 	bool complete; /* false: a limit was reached, so the tree is larger */
 };
 
-/* Counts the names below an open directory. Does not enter other file systems or follow symlinks.
- * Blocks on the disk. Returns 0 or -ENOMEM; a directory that cannot be listed is counted in
- * census->unreadable. */
+/* Counts the names below an open directory. Does not enter mount points or follow symlinks.
+ * Blocks on the disk. Returns 0 or -ENOMEM. */
 MUST_CHECK int census_take(int directory, const struct census_limits *limits,
 			   struct census *census);
 

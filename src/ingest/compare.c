@@ -15,15 +15,16 @@
 #include "ingest/disk_fetch.h"
 #include "ingest/refine.h"
 
-/* Memory for blocks of all threads together, and the minimum of each thread. With the minimum,
+/* Memory for the blocks of all threads together, and the minimum for one thread. With the minimum,
  * 1,000 files with one hash are still compared together. */
 #define BLOCKS_BYTES ((size_t)24 << 20)
 #define BLOCKS_BYTES_MIN ((size_t)6 << 20)
 
-/* Number of members of a group that are tried in turn if a representative cannot be read. */
+/* Maximum number of comparisons of one prefix. If a representative of a group cannot be read, the
+ * next comparison uses another member. */
 #define ATTEMPTS_MAX 4
 
-/* Descriptors that other parts of the process need: the index, sources, the mount and its users. */
+/* Descriptors that other parts of the process need: the index, the sources, and the mount. */
 #define DESCRIPTORS_LEFT 48
 #define DESCRIPTORS_MAX 512
 
@@ -38,8 +39,8 @@ struct compared {
 	uint64_t group; /* the group that a rival represents, or 0 */
 	struct hash128 group_hash;
 	uint64_t digest; /* file_digest() at the first open */
-	uint32_t first; /* head of a chain of candidates: index in the window + 1; 0: a rival */
-	bool alone; /* only the head of the chain belongs to this strand */
+	uint32_t first; /* start of a chain of candidates: index in the window + 1; 0: a rival */
+	bool alone; /* only the first candidate of the chain belongs to this strand */
 	bool sparse;
 	bool counted; /* its bytes count as progress */
 	bool decided; /* the class, or the reason why there is no class, is recorded */
@@ -65,8 +66,9 @@ struct comparison {
 	bool large_holes;
 	size_t descriptors;
 	unsigned int attempt;
-	struct bytes files; /* struct file_result; results until the whole prefix is decided */
-	struct bytes classes; /* struct class_result */
+	/* Arrays of struct file_result and struct class_result: the results so far. */
+	struct bytes files;
+	struct bytes classes;
 };
 
 static struct compared *compared_of(struct strand *strand)
@@ -268,8 +270,8 @@ static int emit(void *context, struct strand *first, const struct hash128 *hash)
 	}
 	if (r < 0 || !delta)
 		return r;
-	/* If the class has no hash, the prefix hash is used, which covers all bytes of a small
-	 * file. */
+	/* A class without a hash is one strand. Only a strand of small files has several files. The
+	 * prefix hash covers all bytes of a small file. */
 	class.whole = hash;
 	class.hash = hash ? *hash : c->prefix->key.hash;
 	class.count = c->files.length / sizeof(struct file_result) - class.first;

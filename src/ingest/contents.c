@@ -20,9 +20,9 @@
  * A window is one round of these stages. Its results are committed while the next window is read.
  * On disks that seek, both stages take files in the order of the disk (disk_order.h).
  *
- * Memory: 64 bytes for each candidate, about 180 for each prefix, and the bytes of small contents.
- * Candidates and prefixes take 16 MiB for a full window. On machines with little memory the limits
- * are parts of the available memory.
+ * Memory: 56 bytes for each candidate, about 150 for each prefix, and the bytes of small contents.
+ * Candidates and prefixes take at most 16 MiB. On machines with little memory the limits are parts
+ * of the available memory.
  */
 #define WINDOW_BYTES ((size_t)16 << 20)
 #define WINDOW_PART 8
@@ -34,8 +34,8 @@
 #define CACHED_BYTES ((size_t)16 << 20)
 #define CACHED_PART 16
 
-/* Minimum number of comparing threads. They often wait for the disk, so several run even on few
- * processors. Each thread needs a few MiB for blocks. */
+/* Minimum number of comparing threads, unless the user chose a number. They often wait for the
+ * disk, so several run even on few processors. Each thread needs a few MiB for blocks. */
 #define COMPARERS_MIN 4
 
 #define PAUSE_MS_MIN 25
@@ -43,7 +43,7 @@
 
 /* ---- one window ---------------------------------------------------------------------- */
 
-/* Adds the results of a prefix whose contents are all decided. */
+/* Adds the results of a prefix whose files need not be compared further. */
 static int emit_decided(struct contents *contents, const struct prefix *prefix, struct bytes *files)
 {
 	const struct candidate *window = contents->window.list, *candidate;
@@ -192,8 +192,8 @@ static int compare_window(struct contents *contents, bool last)
 		r = sort_prefixes(contents);
 	if (r == 0)
 		r = results_commit_if_due(&contents->results);
-	/* The rest of a split size is compared with the earlier part, which must be in the catalog
-	 * by now. */
+	/* If a size is split between windows, its later files are compared with the earlier ones.
+	 * These must be in the catalog by now. */
 	if (r == 0 && contents->undecided_count > 0)
 		r = results_wait(&contents->results);
 	if (r == 0 && contents->undecided_count > 0)
@@ -237,7 +237,7 @@ static int compare_all(struct contents *contents, const struct ingest_sizes *siz
 	return r;
 }
 
-/* Repeats the comparison until no file is being written, or until patience_ms ends. */
+/* Repeats the comparison until no file is postponed, or until patience_ms ends. */
 static int compare_until_quiet(struct contents *contents)
 {
 	uint64_t patience_ns = contents->ingest->settings->patience_ms * MS_NS;
@@ -277,8 +277,8 @@ static int measure(struct ingest *ingest, bool *waits)
 	return r;
 }
 
-/* Sets result.pending. It counts files that were postponed, files that could not be decided without
- * the postponed files, and files that were deleted after the walk. */
+/* Sets result.pending to the number of files that wait to be compared: postponed files, files that
+ * could not be decided without these, and files that were deleted after the walk. */
 static int count_pending(struct ingest *ingest)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;

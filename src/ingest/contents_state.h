@@ -2,7 +2,7 @@
 #ifndef INGEST_CONTENTS_STATE_H
 #define INGEST_CONTENTS_STATE_H
 
-/* State of the comparison of one window, shared by its threads. Internal to ingest/. */
+/* State of a comparison, shared by its threads. Internal to ingest/. */
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -23,7 +23,7 @@ struct contents {
 	struct ingest *ingest;
 	struct window window;
 	struct prefixes prefixes;
-	pthread_mutex_t prefixes_lock;
+	pthread_mutex_t prefixes_lock; /* protects prefixes while they are read */
 	struct prefix **undecided; /* prefixes that have to be compared block by block */
 	size_t undecided_count;
 	struct results results;
@@ -33,18 +33,17 @@ struct contents {
 	unsigned int comparers; /* maximum number of threads that compare */
 	_Atomic uint32_t next; /* index of the next piece of work for a thread */
 	uint32_t end; /* end of the work, exclusive */
-	/* errors that the index already has were logged before and are not logged again */
-	bool errors_logged;
+	bool errors_logged; /* errors that the index already has are not logged again */
 	_Atomic uint64_t errors;
-	bool repeats; /* this is another round: the progress already counts all files */
+	bool repeats; /* the files are compared again, so the progress counts them already */
 	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
 	_Atomic int failure; /* the first -errno that ends the work */
 };
 
-/* Records why a file could not be read to its end.
+/* Records why the bytes of a file could not be read or proved. Any thread.
  *
  * what		enum reading_outcome or -errno
- * reading	after READING_CHANGED: has the new attributes
+ * reading	has the new attributes after READING_CHANGED; else may be NULL
  */
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
 			   const struct file_record *file, int what, const struct reading *reading);
@@ -53,7 +52,7 @@ void contents_note_problem(struct contents *contents, struct catalog_reader *rea
  * when its class is known. Bytes count when they are read. */
 void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes);
 
-/* Sets contents->failure unless it was set before. */
+/* Sets contents->failure unless it was set before. Any thread. */
 void contents_fail(struct contents *contents, int failure);
 
 #endif

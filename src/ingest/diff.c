@@ -65,8 +65,8 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 	       (listed->mount_root || listed->attributes.filesystem != dir->filesystem);
 }
 
-/* Requests a walk if the directory is a bind mount: a mount of the same file system. The inotify
- * watch of a bind mount possibly belongs to another path. */
+/* Requests a walk if the listed directory is a bind mount: a mount of the same file system. The
+ * inotify watch of its inode possibly has the number of another path. */
 static void note_bind_mount(const struct diff_dir *dir, const struct listed *listed)
 {
 	if (dir->hooks && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
@@ -87,8 +87,8 @@ static uint32_t file_flags(const struct listed *listed)
 	       (name_events_are_rename(listed->events) ? FILE_MOVED : 0);
 }
 
-/* Returns true if files in the directory were possibly written without an event or a new time.
- * Always false for a recheck of single names, which is the result of events. */
+/* Returns true if files in the directory were possibly written without an event or a new time. A
+ * recheck of single names is the result of events, so the answer is false. */
 static bool may_have_hidden_stores(const struct diff_dir *dir)
 {
 	return dir->recheck->scope != RECHECK_NAMES &&
@@ -114,7 +114,8 @@ enum {
 };
 
 /* Finds the id of a directory that the index does not have under this name. If the directory was
- * moved here, sets *id to its old id, and *moved. If not, *id stays a new id. */
+ * moved here, sets *id to its old id, and *moved. If not, *id stays a new id. Returns 0,
+ * NAME_SWAPPED or -errno. */
 static int identify(const struct diff_dir *dir, const struct listed *listed, uint64_t *id,
 		    bool *moved)
 {
@@ -238,7 +239,8 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	/* If the inode or its mount state is different, the names below are different names. */
+	/* Another inode, or one that is newly entered or no longer entered, has other names below.
+	 */
 	if (!attributes_same_inode(&record.attributes, &listed->attributes) ||
 	    (record.flags & DIR_NOT_ENTERED) != not_entered)
 		return replace_name(diff, dir, known, listed);
@@ -256,8 +258,8 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 	return update_subdir(diff, &record, listed);
 }
 
-/* Adds an update of the file that the index has under this name. If the name was created again, the
- * file possibly changed in between without an event. */
+/* Adds an update of the file that the index has under this name. If the name was removed and
+ * created again, the file possibly changed in between without an event. */
 static int update_file(struct diff *diff, uint64_t id, const struct listed *listed, bool untrusted)
 {
 	uint32_t flags = listed->events & EVENT_CREATED ? 0 : file_flags(listed);
@@ -270,8 +272,8 @@ static int update_file(struct diff *diff, uint64_t id, const struct listed *list
 						    .attributes = listed->attributes});
 }
 
-/* Sets *is to whether a store to the file was possibly missed. A member of a group is then not
- * trusted to have the bytes of the group. Returns 0 or -errno. */
+/* Sets *is to whether the file is in a group but was possibly changed by a store that left no event
+ * and no new time. Returns 0 or -errno. */
 static int is_untrusted(const struct diff_dir *dir, const struct listed *listed, uint64_t id,
 			bool *is)
 {

@@ -29,7 +29,7 @@ struct diff {
 	struct found_dir *dirs;
 	size_t dir_count;
 	size_t dir_capacity;
-	/* directories that were not entered, counted since the diff was made */
+	/* directories that are not entered, in all listings that this struct was used for */
 	uint64_t not_entered;
 	struct arena old; /* names that the index has, during a comparison */
 };
@@ -46,19 +46,19 @@ struct diff_dir {
 	bool by_path;
 	const struct recheck *recheck; /* borrowed */
 	const struct ingest_hooks *hooks; /* borrowed, or NULL */
-	int fd; /* of the directory, for hooks->identify */
-	struct attributes hidden; /* attributes of the index folder, which is left out */
+	int fd; /* of the directory; -1: it could not be opened, and the listing is empty */
+	struct attributes hidden; /* attributes of a folder to leave out: that of the index */
 	struct catalog *catalog; /* borrowed */
 	struct catalog_reader *reader; /* set during a comparison */
 };
 
 void diff_free(struct diff *diff);
 
-/* Fills diff->changes and diff->dirs. With RECHECK_NAMES, only the names of the recheck are
- * compared. Returns 0 or -errno. */
+/* Fills diff->changes and diff->dirs, and calls hooks. With RECHECK_NAMES, only the names of the
+ * recheck are compared. Reorders the listing. Returns 0 or -errno. */
 MUST_CHECK int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing);
 
-/* Appends a change of the directory itself. Returns 0 or -ENOMEM. */
+/* Appends a change, which the caller uses for the directory itself. Returns 0 or -ENOMEM. */
 MUST_CHECK int diff_add(struct diff *diff, const struct name_change *change);
 
 #endif

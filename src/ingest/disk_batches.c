@@ -10,25 +10,27 @@
 #include "ingest/disk_kind.h"
 #include "ingest/disk_order.h"
 
-/* Larger files are read in turns, as they can differ long before their end. */
+/* Files above this size are read in turns, as they can differ long before their end. */
 #define BATCHED_FILE_MAX (UINT64_C(16) << 20)
 
-/* Parts of the budget for one batch, while another batch is compared, and for one class. */
+/* One batch gets an eighth of the budget, as two are in memory: one is compared and the next one
+ * prefetched. The pieces of one class of large files get a quarter. */
 #define BATCH_PART 8
 #define CLASS_PART 4
 
-/* Number of bytes that are read from one file before the disk seeks to the next file. With this
- * number seeks take a tenth of the time. */
+/* Number of bytes that are read from one file before the disk seeks to the next file. With
+ * TURN_FIRST, seeks take about a tenth of the time. */
 #define TURN_MIN (UINT64_C(1) << 20)
 #define TURN_FIRST (UINT64_C(8) << 20)
 #define TURN_MAX (UINT64_C(32) << 20)
 
-/* Number of prefixes of large files that are tested for seeks. */
+/* Maximum number of undecided prefixes that are tested for seeks. */
 #define TRIED_PREFIXES 8
 
 /* ---- whether the order matters ------------------------------------------------------- */
 
-/* Returns true if a read from the middle of the prefix's first file takes a seek. */
+/* Returns true if a read from the middle of the prefix's first file takes as long as a seek, and
+ * its disk rotates. */
 static bool must_seek(struct contents *contents, struct catalog_reader *reader,
 		      const struct prefix *prefix)
 {
@@ -66,7 +68,7 @@ void disk_order_examine(struct contents *contents)
 struct placed_prefix {
 	struct prefix *prefix;
 	uint64_t place;
-	bool large;
+	bool large; /* its files are not prefetched wholly, but read in turns */
 };
 
 static uint64_t first_place(const struct contents *contents, const struct prefix *prefix)
@@ -95,7 +97,7 @@ static int by_first_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Sets the positions of files whose prefixes were read before the order was enabled. */
+/* Sets the positions of candidates whose prefixes were read before the order was enabled. */
 static int add_places(struct contents *contents)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -115,7 +117,7 @@ static int add_places(struct contents *contents)
 	return r;
 }
 
-/* Divides the prefixes into batches that fit the budget. */
+/* Divides the prefixes into batches that fit the budget. The large prefixes are the last batch. */
 static int divide(struct contents *contents, const struct placed_prefix *list)
 {
 	struct disk_order *order = &contents->order;
@@ -199,8 +201,8 @@ static int by_candidate_place(const void *a, const void *b)
 	return x->place < y->place ? -1 : x->place > y->place;
 }
 
-/* Requests all files of a batch in the order of their positions. If a file fails here, it fails
- * again in the comparison, which reports the error. */
+/* Prefetches all files of a batch in the order of their positions. Errors are ignored: the
+ * comparison meets and reports them. */
 static void fetch_batch(struct contents *contents, uint32_t batch)
 {
 	struct disk_order *order = &contents->order;

@@ -16,8 +16,8 @@
  * (read_ahead_kb). */
 #define PIECE_BYTES (UINT64_C(128) << 10)
 
-/* Limits of the prefetched bytes. Prefetched bytes wait in free memory. A larger budget helps
- * little. */
+/* Limits of the bytes that are prefetched but not yet read: 1 GiB, or an eighth of memory_limit()
+ * if that is less. A larger budget helps little. */
 #define BUDGET_MAX (UINT64_C(1) << 30)
 #define BUDGET_PART 8
 

@@ -8,19 +8,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Returns the device offset of the first byte of an open file, from FS_IOC_FIEMAP. Where that ioctl
- * is not supported, returns the inode number, which often follows the order of the disk. Returns 0
- * if the file has no position (yet). */
+/* Returns the device offset of the first byte of an open file, from FS_IOC_FIEMAP. If that ioctl
+ * fails, returns the inode number, which often follows the order of the disk. Returns 0 if the
+ * bytes have no position on the disk (yet). */
 uint64_t disk_fetch_place(int fd);
 
-/* Asks the kernel to read this range of an open file. Returns when everything is requested, not
- * when it is read. Blocks only while the queue of the disk is full. */
+/* Asks the kernel to read this range of an open file into the page cache. Returns when the range is
+ * requested, not when it is read. Blocks only while the queue of the disk is full. */
 void disk_fetch_range(int fd, uint64_t offset, uint64_t length);
 
 /* Returns true if the page at offset is cached, or if its state is unknown. */
 bool disk_fetch_is_cached(int fd, uint64_t offset);
 
-/* Returns the maximum number of bytes to prefetch: a part of the memory of this machine. */
+/* Returns the maximum number of bytes that may be prefetched but not yet read. */
 uint64_t disk_fetch_budget(void);
 
 #endif

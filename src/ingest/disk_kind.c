@@ -80,8 +80,8 @@ static int kind_of_device(const struct disk_kind_places *places, struct layer *l
 		return DISK_UNKNOWN;
 	if (strcmp(rotating, "1") == 0)
 		return DISK_ROTATING;
-	/* A loop device inherits the value of its backing device. If the file system of the backing
-	 * file has no device, it inherits no value. */
+	/* A loop device has the value of the disk below its backing file. It has no such value if
+	 * the file system of that file has no device. */
 	if (read_line(places, layer->device, "loop/backing_file", &below) &&
 	    examine_path(layer, below))
 		return DEVICE_BELOW;
@@ -124,8 +124,8 @@ static bool find_below(struct layer *layer, char *type, char *source, const char
 	return path[0] == '/' && examine_path(layer, path);
 }
 
-/* Parses a line of mountinfo. Returns true if the line is the mount of the layer. Sets *found to
- * whether the layer below the mount was found. */
+/* Parses a line of mountinfo. Returns true if the line is the mount of the layer. Then sets *found
+ * to whether the layer below the mount was found. */
 static bool is_mount(char *line, struct layer *layer, bool *found)
 {
 	char *at = strstr(line, " - "), *rest = NULL;

@@ -6,7 +6,7 @@
  * of /sys and /proc. */
 
 enum disk_kind {
-	DISK_UNKNOWN, /* the disk is not local, or was not found */
+	DISK_UNKNOWN, /* not a local disk, or not found */
 	DISK_SOLID,
 	DISK_ROTATING, /* as reported: virtual disks often report this wrongly */
 };
@@ -17,10 +17,10 @@ struct disk_kind_places {
 	const char *mountinfo; /* "/proc/self/mountinfo" */
 };
 
-/* Returns the kind of the disk below the file system of fd, which may be O_PATH. Follows
- * partitions, device mapper and RAID (the kernel reports one value for the whole stack), and loop
- * devices over files. Follows file systems without a device: btrfs to the device that was mounted,
- * and overlayfs to its upper layer, or to its highest lower layer. */
+/* Returns the kind of the disk below the file system of fd, which may be O_PATH. The disk of a
+ * partition, and that below a loop device, are found. For device mapper and RAID, the kernel
+ * reports one value for the whole stack. For btrfs, the device that was mounted decides. For
+ * overlayfs, the upper layer decides, or the highest lower layer if there is no upper one. */
 enum disk_kind disk_kind(int fd);
 
 /* As disk_kind(), with other paths. */

@@ -11,15 +11,15 @@
 #include "ingest/disk_fetch.h"
 #include "ingest/disk_kind.h"
 
-/* Maximum number of candidates that are requested but not yet taken. The queue of a disk holds 32
+/* Maximum number of candidates that are prefetched but not yet taken. The queue of a disk holds 32
  * to 128 requests. */
 #define AHEAD_FILES 128
 
-/* Number of files that are checked for presence in the cache. */
+/* Maximum number of candidates that is_cached() checks. */
 #define SAMPLED_FILES 32
 
-/* A disk reads this number of bytes in the time of a seek. So files below this size are read wholly
- * before it is known whether all bytes are needed. */
+/* A disk reads this number of bytes in the time of a seek. Files below this size are prefetched
+ * wholly before it is known whether all their bytes are needed. */
 #define WHOLE_MAX (UINT64_C(1) << 20)
 
 /* Part of the budget for small files that wait for their comparison. */
@@ -42,10 +42,10 @@ bool disk_order_may_switch_on(const struct contents *contents)
 	       !disk_order_is_on(&contents->order);
 }
 
-void disk_order_note_read(struct contents *contents, struct disk_seeks *hooks, int fd,
+void disk_order_note_read(struct contents *contents, struct disk_seeks *seeks, int fd,
 			  uint64_t took_ns)
 {
-	if (disk_order_may_switch_on(contents) && disk_seeks_note(hooks, fd, took_ns))
+	if (disk_order_may_switch_on(contents) && disk_seeks_note(seeks, fd, took_ns))
 		atomic_store(&contents->order.is_on, true);
 }
 
@@ -112,7 +112,7 @@ uint64_t disk_order_place(struct contents *contents, struct catalog_reader *read
 	if (fd < 0)
 		return 0;
 	number = device_number(contents, fd);
-	/* Without seeks, the order of directories is better. */
+	/* Without seeks, the order of ids is better: it is nearly that of directories. */
 	if (number < devices->count && !devices->list[number].rotates)
 		return (uint64_t)(number + 1) << OFFSET_BITS | (candidate->file & OFFSET_MASK);
 	return (uint64_t)(number + 1) << OFFSET_BITS | (disk_fetch_place(fd) & OFFSET_MASK);
@@ -201,7 +201,8 @@ void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
 		disk_fetch_range(fd, 0, length);
 }
 
-/* Requests the prefixes of candidates up to end. The caller holds the lock. */
+/* Prefetches candidates up to end: small ones wholly, and the prefixes of others. The caller holds
+ * the lock. */
 static void fetch_prefixes(struct contents *contents, uint32_t end)
 {
 	struct disk_order *order = &contents->order;
@@ -219,7 +220,6 @@ static void fetch_prefixes(struct contents *contents, uint32_t end)
 	}
 }
 
-/* Takes the next candidates for a thread. */
 static bool take(struct contents *contents, uint32_t count, uint32_t *first, uint32_t *end)
 {
 	*first = atomic_fetch_add(&contents->next, count);

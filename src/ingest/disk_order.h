@@ -4,14 +4,14 @@
 
 /* Reads files in the order of the disk, if the disk seeks.
  *
- * Candidates are sorted by their position on the disk. The kernel prefetches the files in that
- * order, ahead of the comparing threads, which then read from the cache. So with any number of
- * threads, the disk gets one sequential stream of requests without pauses.
+ * Candidates are sorted by their position on the disk. The threads ask the kernel to prefetch the
+ * files in this order, and read them later from the page cache. The disk gets one sequential stream
+ * of requests, however many threads read.
  *
- *   prefixes      candidates by position: the first bytes of each, small files wholly
- *   classes       as many whole classes as fit in memory, all their files by position, while
- *                 the previous classes are compared
- *   large files   one class at a time, a long piece of each file in turn
+ *   prefixes      by position: the first bytes of each candidate, and small files wholly
+ *   classes       in batches that fit in memory: all files of a batch by position, while the
+ *                 previous batch is compared
+ *   large files   one class at a time: a long piece of each file in turn
  *
  * The order of the disk is used if the user enables it, or if the disk rotates and reads take as
  * long as seeks (disk_seeks.h). Prefetching does not change how files are compared (reading.h).
@@ -38,8 +38,8 @@ struct size_sums {
 
 void size_sums_add(struct size_sums *sums, uint64_t size);
 
-/* Returns a power of two: all files below this size have at most budget bytes together. 1: no files
- * fit. */
+/* Returns the largest power of two such that all files below this size have at most budget bytes
+ * together. 1: only empty files fit. */
 uint64_t size_sums_limit(const struct size_sums *sums, uint64_t budget);
 
 #define DISK_ORDER_DEVICES_MAX 31
@@ -58,21 +58,20 @@ struct disk_order {
 	_Atomic bool is_on;
 	bool arranged; /* the remaining candidates are sorted by position */
 	uint64_t budget; /* maximum number of prefetched bytes */
-	uint64_t whole_below; /* smaller files are prefetched wholly with their prefix */
+	uint64_t whole_below; /* while prefixes are read, files below this size are read wholly */
 	pthread_mutex_t lock; /* protects fetched and opener, while prefixes are read */
-	uint32_t fetched; /* candidates whose prefixes are requested */
+	uint32_t fetched; /* index of the first candidate that is not prefetched yet */
 	struct file_opener opener; /* used by one thread at a time */
 	struct disk_order_devices devices;
 	uint32_t *batches; /* the end of each batch, as an index of contents->undecided */
-	uint32_t batch_count, batch_now;
-	/* index of the first prefix whose files are too large to be prefetched wholly */
-	uint32_t large;
-	/* the files of this batch are too large for memory, so they are read in turns */
-	bool in_turns;
-	_Atomic bool batch_taken; /* a thread prefetches the next batch */
+	uint32_t batch_count;
+	uint32_t batch_now; /* index of the next batch to begin */
+	uint32_t large; /* index in contents->undecided of the first prefix that is read in turns */
+	bool in_turns; /* the present batch is read in turns, as it does not fit in memory */
+	_Atomic bool batch_taken; /* a thread has begun to prefetch the next batch */
 };
 
-/* seeks: earlier reads of this run were as slow as seeks. */
+/* seeks: the walk before the comparison measured seeks. Used only with INGEST_DISK_AUTO. */
 void disk_order_init(struct disk_order *order, const struct ingest *ingest, bool seeks);
 void disk_order_deinit(struct disk_order *order);
 
@@ -83,54 +82,63 @@ bool disk_order_is_on(const struct disk_order *order);
  * it. */
 bool disk_order_may_switch_on(const struct contents *contents);
 
-/* Opens a candidate that has the size in the index. Returns a descriptor, or -1 if the file changed
- * or cannot be opened. Only one thread at a time may call this function and the next two. */
+/* Opens the file of a candidate, for prefetching. Returns a descriptor, which the caller closes, or
+ * -1 if the file cannot be opened or has another size in the index now. disk_order_open(),
+ * disk_order_place() and disk_order_fetch() may be called by only one thread at a time. */
 MUST_CHECK int disk_order_open(struct contents *contents, struct catalog_reader *reader,
 			       const struct candidate *candidate);
 
-/* Returns the position of a candidate, or 0 if it is unknown. Positions ascend along the disk; each
- * file system has a range of its own. */
+/* Returns the position of a candidate, or 0 if its file cannot be opened. Each file system has a
+ * range of positions. In this range, files are in the order of the disk if it rotates, else in the
+ * order of their ids. */
 uint64_t disk_order_place(struct contents *contents, struct catalog_reader *reader,
 			  const struct candidate *candidate);
 
-/* Prefetches the first length bytes of a candidate. */
+/* Prefetches the first length bytes of a candidate. Errors are ignored. */
 void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
 		      const struct candidate *candidate, uint64_t length);
 
 /* ---- prefixes ------------------------------------------------------------------------- */
 
-/* Records how long a thread took to read from the open file fd. */
-void disk_order_note_read(struct contents *contents, struct disk_seeks *hooks, int fd,
+/* Notes that a read of the open file fd took took_ns. Enables the order of the disk if many of the
+ * thread's last reads were as slow as seeks, unless the user chose an order. Any thread.
+ *
+ * seeks	the last reads of the calling thread */
+void disk_order_note_read(struct contents *contents, struct disk_seeks *seeks, int fd,
 			  uint64_t took_ns);
 
-/* Sorts the candidates of the window from number from on by position. If the user did not choose
- * the order of the disk and nearly all candidates are cached, disables that order instead. Returns
- * 0 or -errno. */
+/* Sorts the candidates of the window by position, from index from on. With INGEST_DISK_AUTO, if
+ * nearly all candidates are cached, disables the order of the disk instead. Returns 0, -ECANCELED
+ * after stop_requested(), or another -errno. */
 MUST_CHECK int disk_order_arrange(struct contents *contents, uint32_t from);
 
-/* Takes up to count candidates for the calling thread, [*first, *end), and prefetches the
- * candidates after *end. Returns false if no candidates are left. */
+/* Takes up to count candidates for the calling thread: sets the range [*first, *end). If the
+ * candidates are sorted, prefetches these and the next ones. Any thread. Returns false if no
+ * candidates are left. */
 bool disk_order_take(struct contents *contents, uint32_t count, uint32_t *first, uint32_t *end);
 
 /* ---- classes -------------------------------------------------------------------------- */
 
-/* Reads a little from a few large undecided files, and enables the order of the disk if these reads
- * take seeks. The prefixes of such files can be cached while the rest is not. */
+/* With INGEST_DISK_AUTO, reads a byte from the middle of a few undecided files. If most of these
+ * reads are as slow as seeks, enables the order of the disk. The prefix of a file can be cached
+ * while its middle is not. */
 void disk_order_examine(struct contents *contents);
 
-/* Sorts the undecided prefixes by position and divides them into batches. Returns 0 or -errno. */
+/* Sorts contents->undecided by position and divides it into batches. Returns 0 or -errno. */
 MUST_CHECK int disk_batches_make(struct contents *contents);
 
-/* Starts the next batch: *first is its index in contents->undecided, *threads the number of threads
- * for the batch. Returns the number of prefixes in the batch, or 0 if no batch is left. */
+/* Begins the next batch. Returns the number of its prefixes, or 0 if no batch is left.
+ *
+ * first	receives the index of its first prefix in contents->undecided
+ * threads	receives the maximum number of threads that may compare the batch */
 uint32_t disk_batches_next(struct contents *contents, uint32_t *first, unsigned int *threads);
 
-/* Prefetches the batch after the current batch, unless another thread already prefetches it. Any
- * thread. */
+/* Prefetches the batch that follows the present one, unless it is read in turns or another thread
+ * has begun to prefetch it. Any thread. */
 void disk_batches_fetch_next(struct contents *contents);
 
-/* Returns the number of bytes to read at a time from each of count files, from offset on. Returns 0
- * if the files were prefetched or the order of the disk does not matter. */
+/* Returns the number of bytes to prefetch from each of count files that are compared together, from
+ * offset on. Returns 0 if the present batch is not read in turns. */
 uint64_t disk_order_turn(const struct disk_order *order, uint64_t offset, size_t count);
 
 #endif

@@ -10,7 +10,7 @@ struct exclude {
 	char *const *globs; /* NULL-terminated, borrowed; NULL: none */
 };
 
-/* Returns true if a glob has a slash. If no glob has a slash, dir_path is not used. */
+/* Returns true if a glob has a slash. If not, exclude_matches() does not use dir_path. */
 bool exclude_has_paths(const struct exclude *exclude);
 
 /* Returns true if a glob matches. A glob without a slash is compared with the name. A glob with a

@@ -6,30 +6,29 @@
  *
  * ingest_names() walks the sources. ingest_contents() then reads the files that have to be
  * compared, and commits classes of byte-equal files. A first scan and a rescan run the same code.
- * Content that the index knows is not read again while the file has the signature that was
- * recorded.
+ * A file with known content is read again only if its signature changed, or if its bytes can have
+ * changed without a change of the signature.
  *
  * Steps of the proof:
  *
- * 1. Walk: names and attributes. A file whose signature differs from the index is unread.
- * 2. Plan: a file is a candidate if another file has its size.
- * 3. Prefix hashes: files with different first 16 KiB are different. Such files are not read
- *    further.
+ * 1. Walk: names and attributes. If the signature of a file differs from the index, its content
+ *    becomes unknown. Such a file is *unread*.
+ * 2. Plan: an unread file is a candidate if another file has its size.
+ * 3. Prefix hashes: files with different first 16 KiB are different. They are not read further.
  * 4. Comparison: files are equal only if all their bytes were compared, block by block. The guards
  *    of reading.h prove that no file changed between its first read and its last.
- * 5. Commit: the results of a file count only if it still has the signature that was read.
+ * 5. Commit: the result of a file counts only if the index still has the signature that was read.
  *
- * Both functions block and use threads of their own. The caller must call ingest_names() and then
- * ingest_contents() from one thread. If stop_requested(), both return early and commit finished
- * results.
+ * ingest_names() and ingest_contents() block and use threads of their own. The caller must call
+ * them one after the other. If stop_requested(), they commit finished results and return early.
  *
  * While the sources are followed (struct ingest_hooks), ingest_recheck() keeps names current and
  * ingest_compare() keeps contents current. ingest_contents(), ingest_recheck() and ingest_compare()
  * may run at the same time, each with its own struct ingest. Two comparisons at the same time must
  * not have a file size in common.
  *
- * A file or directory that cannot be read is logged once with its path, recorded in the catalog as
- * an error, and counted.
+ * A file or directory that cannot be read is logged with its path and recorded in the catalog as an
+ * error. After a lack of descriptors or memory, no error of a file is recorded; it stays unread.
  */
 
 #include <errno.h>
@@ -61,15 +60,15 @@ struct ingest_settings {
 	/* A folder that contains the index folder and is left out as a whole. NULL: only the index
 	 * folder is left out. Borrowed. */
 	const char *hidden;
-	/* Maximum time to wait for files that were written a moment ago or are open for writing.
-	 * After this time such files stay pending. */
+	/* Maximum time that ingest_contents() waits for files that were written a moment ago or are
+	 * open for writing. After this time they stay unread. */
 	unsigned int patience_ms;
 };
 
 /* Figures that another thread may read while the work is in progress. */
 struct ingest_progress {
 	_Atomic uint64_t names; /* number of names that the walk read */
-	_Atomic uint64_t candidates; /* number of files that possibly have to be read */
+	_Atomic uint64_t candidates; /* number of unread files whose size is not unique */
 	_Atomic uint64_t candidate_bytes;
 	_Atomic uint64_t compared; /* candidates that are done */
 	_Atomic uint64_t compared_bytes;
@@ -87,56 +86,63 @@ enum recheck_scope {
 struct recheck {
 	uint64_t dir;
 	enum recheck_scope scope;
-	enum rename_trust trust; /* with RECHECK_NAMES: whether a renamed file keeps its content */
+	/* with RECHECK_NAMES: whether the content of a renamed file stays known */
+	enum rename_trust trust;
 	const struct name_events *const *names; /* borrowed; sorted by bytes, each name once */
-	size_t count;
+	size_t count; /* of names */
 };
 
 struct ingest_result {
-	uint64_t errors; /* files and directories that could not be read */
-	uint64_t pending; /* files left for later because they are being written */
-	uint64_t not_entered; /* directories on other file systems, which the settings exclude */
+	/* files and directories that could not be read; ingest_compare() counts none */
+	uint64_t errors;
+	uint64_t pending; /* files left unread, mostly because they are being written */
+	/* directories that are not entered, as the settings exclude other mounts and file systems
+	 */
+	uint64_t not_entered;
 	uint64_t excluded; /* names that match an exclude glob */
-	bool stopped;
+	bool stopped; /* stop_requested() ended the work */
 };
 
-/* Callbacks of the follower, while it follows the sources. Several walking or comparing threads
- * call them at the same time. Callbacks must not block or write to the catalog. */
+/* Callbacks of the follower, while it follows the sources. Several threads of ingest call them at
+ * the same time. Callbacks must not block or write to the catalog. */
 struct ingest_hooks {
-	/* The open directory dir is listed next. The callback adds an inotify watch to it. */
+	/* The directory with the id dir, open as fd, is listed next. The callback adds an inotify
+	 * watch to it. */
 	void (*enter)(void *context, uint32_t source, int fd, uint64_t dir);
-	/* An open directory has a name that the index does not have. The callback adds a watch. If
-	 * the follower knows the directory under another name, returns the known id; otherwise
-	 * returns new_dir. */
+	/* The index does not have the directory fd under its present name. The callback adds a
+	 * watch. If the follower knows the directory under another name, the callback returns its
+	 * id, else new_dir. */
 	uint64_t (*identify)(void *context, uint32_t source, int fd, uint64_t new_dir);
-	/* The recheck failed: the path now leads to another directory than the index has, or
-	 * descriptors or memory ran out. The callback schedules it again. */
+	/* The recheck failed: a path leads to another directory than before or to none, or
+	 * descriptors or memory ran out. The callback schedules the recheck again. */
 	void (*retry)(void *context, const struct recheck *recheck);
-	/* A known directory possibly became readable or unreadable, or different names in it are
-	 * excluded now. The callback schedules a recheck of its own, outside of this walk. */
+	/* A known directory needs a recheck of its own: its attributes changed (it possibly became
+	 * readable or unreadable), or it was moved (globs with a slash possibly match other names
+	 * in it). The callback schedules the recheck. */
 	void (*add_recheck)(void *context, const struct recheck *recheck);
 	/* Events of this source are possibly missing, now or later, so a walk is needed. One cause
 	 * is a name that existed only for a moment or in an unwatched directory: it was possibly a
 	 * hard link to any file. Another cause is a directory that is mounted twice, as it is
 	 * watched at one mount only. */
 	void (*needs_walk)(void *context, uint32_t source);
-	/* The name is a mount point that is not entered. Its attributes are those of the root of
-	 * another mount, so no event reports their changes. */
+	/* The name is a directory on another mount or file system, which is not entered. No event
+	 * reports changes of its attributes. */
 	void (*not_entered)(void *context, uint64_t dir, struct name name);
 	/* Returns whether renames are trusted, based on all events until now. RENAME_TRUSTED: no
-	 * write was reported since the events that led to the recheck. */
+	 * write was reported since the events that led to the recheck, and no source needs a walk.
+	 */
 	enum rename_trust (*trust)(void *context);
-	/* The attributes of the file differ from the index, so the file has to be rechecked.
-	 * ingest_contents() and ingest_compare() then do not record the attributes. */
+	/* The attributes of the file differ from the index. The callback schedules a recheck of the
+	 * file. The comparison does not record the attributes. */
 	void (*recheck_file)(void *context, uint64_t file);
-	/* Returns true if a file of this size with known content was added to the index after the
-	 * comparison began. Nothing was compared with that file. */
+	/* Returns true if a file of this size with known content was possibly added to the index
+	 * after the comparison began. Nothing was compared with that file. */
 	bool (*has_new_rival)(void *context, uint64_t size);
 	/* The directory, or names in it, could not be read for a temporary reason. The callback
 	 * schedules a retry. */
 	void (*failed)(void *context, uint64_t dir);
-	/* Nanoseconds since 1970. The first walk found all changes of directories from before this
-	 * time. */
+	/* A time before the first walk, in nanoseconds since 1970. That walk found all changes of
+	 * directories from before this time. */
 	int64_t since_ns;
 	void *context;
 };
@@ -153,33 +159,33 @@ static inline bool ingest_range_has(struct ingest_range range, uint64_t size)
 }
 
 struct ingest {
-	struct catalog *catalog; /* this and the next three are borrowed */
+	struct catalog *catalog; /* borrowed, like the next three fields */
 	const struct sources *sources;
 	const struct ingest_settings *settings;
 	const struct ingest_hooks *hooks; /* NULL: the sources are not followed */
-	struct ingest_range range; /* sizes that ingest_contents compares; zero: all */
+	struct ingest_range range; /* sizes that ingest_contents() compares; all zero: every size */
 	struct ingest_progress progress;
 	struct ingest_result result;
-	_Atomic bool seeks; /* the last walk measured seeks, see disk_seeks.h */
+	/* the disk seeks: the last walk measured it (disk_seeks.h), or the settings say so */
+	_Atomic bool seeks;
 };
 
-/* Updates the directories, names and attributes in the index to those of the sources. Returns 0 if
- * the index has every name, or -errno if the index could not be written. */
+/* Updates the directories, names and attributes in the index to those of the sources. Returns 0 or
+ * -errno. After 0 the index has every name that could be read, unless result.stopped is set. */
 MUST_CHECK int ingest_names(struct ingest *ingest);
 
-/* Compares the files whose size is in ingest->range and whose content is not known, if another file
- * has the same size. Commits results step by step. */
+/* Compares the unread files whose size is in ingest->range and is not unique. Commits results step
+ * by step. Returns 0, also after a stop, or -errno. */
 MUST_CHECK int ingest_contents(struct ingest *ingest);
 
 /* ---- while sources are followed ------------------------------------------------------- */
 
-/* Rechecks these directories and updates the index; ingest->hooks must be set. A directory or file
- * that was moved within a source keeps its id. A directory that the index no longer has is skipped.
- * A file that lost its last name stays in the index until ingest_purge(), as it can get another
- * name.
+/* Rechecks these directories and updates the index; ingest->hooks must be set. The id of a
+ * directory or file that was moved within a source stays the same. A directory that the index no
+ * longer has is skipped. A file that lost its last name stays in the index until ingest_purge(), as
+ * it can get another name.
  *
- * rechecks	count of them, borrowed; each directory once, and none below one that is rechecked
- *		with RECHECK_TREE
+ * rechecks	borrowed; each directory once, and no directory below one with RECHECK_TREE
  *
  * Returns 0, -ESTALE or -ELOOP if the moves do not fit together, or another -errno if the index
  * could not be written. After -ESTALE or -ELOOP the caller must recheck everything with
@@ -187,7 +193,7 @@ MUST_CHECK int ingest_contents(struct ingest *ingest);
 MUST_CHECK int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count);
 
 /* Deletes files without a name from the index. Must not run during a recheck, as the recheck can
- * find a new name of such a file. */
+ * find a new name of such a file. Returns 0 or -errno. */
 MUST_CHECK int ingest_purge(struct catalog *catalog);
 
 struct ingest_sizes {
@@ -200,14 +206,14 @@ struct ingest_sizes {
 	void *context;
 };
 
-/* Compares the files of these sizes whose content is unknown, each once. A file that is being
- * written is skipped, and result.pending counts it. An error that was recorded before is not logged
- * again. Returns 0 or -errno. */
+/* Compares the unread files of these sizes, each at most once. result.pending counts the files that
+ * stay unread because they are being written. An error that was recorded before is not logged
+ * again. Returns 0, also after a stop, or -errno. */
 MUST_CHECK int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes);
 
 /* Returns true if an operation that failed with this positive errno can succeed later without an
- * event or walk that reports a change. If rights are missing, only an event can end that. A file
- * that is too large to compare stays too large. */
+ * event. After EACCES and EPERM, an event reports new rights. After EFBIG (holes too long to be
+ * hashed) and E2BIG (too many equal hashes), a file can be compared only after it changes. */
 static inline bool ingest_error_is_temporary(int error)
 {
 	return error && error != EACCES && error != EPERM && error != EFBIG && error != E2BIG;

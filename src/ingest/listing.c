@@ -10,7 +10,7 @@
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 
-/* With this size, a large directory takes few calls. */
+/* Size of the buffer for getdents64: a large directory takes few calls. */
 #define BUFFER_BYTES ((size_t)64 << 10)
 
 void listing_free(struct listing *listing)

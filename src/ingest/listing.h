@@ -17,12 +17,13 @@
 
 struct listed {
 	struct name name; /* followed by a NUL */
-	uint64_t inode; /* as the directory reports it: names are examined in this order */
-	/* first cookie that the name can have; set when the name is compared with the index */
-	uint64_t cookie;
-	int error; /* positive errno of statx, 0 */
-	bool mount_root;
-	uint32_t events; /* of the recheck; 0: the whole directory is listed */
+	/* Inode number that the directory has for the name; 0 after listing_recheck(). Attributes
+	 * are read in this order. */
+	uint64_t inode;
+	uint64_t cookie; /* catalog_name_cookie(); set by diff_make() */
+	int error; /* positive errno if the attributes could not be read, else 0 */
+	bool mount_root; /* the name is a mount point */
+	uint32_t events; /* of the name, from the recheck; 0 after listing_read() */
 	bool keeps_bytes; /* see name_events_keep_bytes() */
 	struct attributes attributes;
 };
@@ -38,7 +39,7 @@ struct listing {
 	struct listed **entries;
 	size_t count;
 	size_t capacity;
-	uint64_t excluded; /* names left out, counted since the listing was made */
+	uint64_t excluded; /* names that listing_read() excluded, in all directories so far */
 	uint32_t filesystem_type; /* f_type of statfs(2) of the directory, 0 if that failed */
 	void *buffer; /* for getdents64 */
 };
@@ -46,19 +47,18 @@ struct listing {
 void listing_free(struct listing *listing);
 
 /* Reads the names in dir and their attributes. Attributes are read in the order of inode numbers,
- * which on ext4 is the order on the disk. Names that are deleted meanwhile are left out.
- *
- * Returns 0, or the -errno at which reading the directory ended.
- */
+ * which on ext4 is the order on the disk. Names that match exclude, or are deleted meanwhile, are
+ * left out. Returns 0 or -errno. */
 MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog,
 			    const struct listed_dir *dir, const struct exclude *exclude);
 
-/* Reads the attributes of these names only. Missing names are left out. Returns 0 or -errno. */
+/* Reads the attributes of the names in recheck->names only. Names that match exclude or do not
+ * exist are left out. Returns 0 or -ENOMEM. */
 MUST_CHECK int listing_recheck(struct listing *listing, struct catalog *catalog,
 			       const struct listed_dir *dir, const struct exclude *exclude,
 			       const struct recheck *recheck);
 
-/* Removes all names, as for a directory that is not entered. */
+/* Removes all names. */
 void listing_clear(struct listing *listing);
 
 #endif

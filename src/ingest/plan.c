@@ -65,7 +65,7 @@ static int add(struct window *window, const struct size_entry *entry)
 	return r;
 }
 
-/* Ends a size after all its files were seen. A file with a unique size need not be read. */
+/* Ends a size after its last file. A file with a unique size need not be read. */
 static void close_size(struct window *window, const struct size_group *group)
 {
 	if (group->files < 2)
@@ -100,7 +100,7 @@ static void end_window(struct plan *plan, struct window *window, struct size_gro
 	if (plan->split) {
 		plan->position = *next;
 		group->files = 2; /* next is a further file of this size */
-		group->rivals = true; /* files with a prefix follow after the unread files */
+		group->rivals = true; /* compared files of this size possibly follow after next */
 		close_size(window, group);
 	} else {
 		plan->position = (struct size_entry){.size = group->size};
@@ -142,7 +142,7 @@ static int collect(struct plan *plan, struct window *window, struct catalog_read
 		if (r == 0 && wanted)
 			r = add(window, &entry);
 		if (plan->sizes && entry.prefix)
-			break; /* files that were read follow after the unread files */
+			break; /* the unread files of a size come first */
 	}
 	close_size(window, &group);
 	plan->split = false;

@@ -2,9 +2,9 @@
 #ifndef INGEST_PLAN_H
 #define INGEST_PLAN_H
 
-/* Chooses the files that have to be read: unread files of a size that two or more files have. The
- * plan divides these files into windows. A window has all files of as many sizes as fit in memory.
- * Each window is read in the order of directories. One thread. */
+/* Chooses the candidates: unread files of a size that two or more files have. The plan divides them
+ * into windows. A window has all candidates of as many sizes as fit. Candidates of one size that do
+ * not fit in a window are split between windows. One thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 #include "catalog/scan.h"
 #include "ingest/ingest.h"
 
-/* A file to be read. The struct has 64 bytes, as a window has many candidates. */
+/* A file to be read. The struct is small (56 bytes), as a window has many candidates. */
 struct candidate {
 	uint64_t file;
 	uint64_t size;
@@ -38,7 +38,7 @@ struct plan {
 	const struct ingest_sizes *sizes; /* only these sizes; NULL: the whole range */
 	struct ingest_range range;
 	size_t next_size; /* index in sizes of the size after position */
-	bool split; /* the last window ended within a size */
+	bool split; /* the last window has a part of the files of a size */
 };
 
 struct window {
@@ -47,9 +47,9 @@ struct window {
 	size_t capacity;
 };
 
-/* Begins a plan for given sizes, or for a range that is not below the smallest size of the catalog.
- * The caller must set catalog, window_files, skip_errors, range and sizes first. Returns 0 or
- * -errno. */
+/* Begins a plan. Sizes below the minimum size in the catalog are skipped. The caller must set
+ * catalog, window_files, skip_errors, range and sizes first, and all other fields to zero. Returns
+ * 0 or -errno. */
 MUST_CHECK int plan_begin(struct plan *plan);
 
 /* Fills the window with the next candidates, ordered by file id. If no candidates are left, the

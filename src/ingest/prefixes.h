@@ -6,7 +6,7 @@
  *
  * A file of at most PREFIX_BYTES is read wholly and compared at once. The bytes of the first file
  * of each content stay in memory, within a budget. Later files with the same hash are compared with
- * these bytes. Longer files, and files whose content has no bytes in memory, are left to refine.h.
+ * these bytes. refine.h compares longer files, and files that have no such bytes to compare with.
  *
  *   prefix (size, hash)
  *     `- content: files known to be byte-equal     only of small files; several: collisions
@@ -22,8 +22,8 @@
 #include "base/attributes.h"
 #include "ingest/plan.h"
 
-/* Most files are shorter. If two longer files differ, they nearly always differ in their first 16
- * KiB. */
+/* Most files are shorter than this. If two longer files of one size differ, they nearly always
+ * differ in these first bytes. */
 #define PREFIX_BYTES ((size_t)16 << 10)
 
 struct content {
@@ -42,7 +42,7 @@ struct prefix {
 	struct content *contents;
 	uint32_t files;
 	bool has_uncached; /* some contents have no bytes in memory */
-	bool undecided; /* some contents are possibly equal to each other */
+	bool undecided; /* some files were not compared with each other and are possibly equal */
 	UT_hash_handle hh;
 };
 
@@ -79,14 +79,14 @@ static inline uint64_t prefix_of(struct hash128 hash)
 	return hash.low ? hash.low : 1;
 }
 
-/* Adds candidate number index, whose hash is set. bytes: its first min(size, PREFIX_BYTES) bytes.
- * Not thread-safe. Returns 0 or -ENOMEM. */
+/* Adds prefixes->window[index], whose hash is set. bytes: its first min(size, PREFIX_BYTES) bytes.
+ * One thread at a time. Returns 0 or -ENOMEM. */
 MUST_CHECK int prefixes_add(struct prefixes *prefixes, uint32_t index, const uint8_t *bytes);
 
-/* Frees the bytes of contents, after the last prefixes_add(). */
+/* Frees the bytes of contents. Must be called after the last prefixes_add(). */
 void prefixes_close(struct prefixes *prefixes);
 
-/* Removes everything. */
+/* Removes all prefixes. Some memory stays for the next window. */
 void prefixes_reset(struct prefixes *prefixes);
 
 #endif

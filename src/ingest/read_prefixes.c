@@ -10,8 +10,8 @@
 #include "base/stop.h"
 #include "ingest/contents_state.h"
 
-/* Number of files that a thread reads before it adds their prefixes. With this part of TAKEN_FILES,
- * the bytes stay in the cache of the processor. */
+/* Number of files that a thread reads before it adds their prefixes. The prefixes of so few files
+ * stay in the cache of the processor. */
 #define READ_FILES 8
 
 struct prefix_reader {
@@ -46,8 +46,7 @@ static int read_block(struct prefix_reader *prefixes, struct candidate *candidat
 	}
 	r = reading_close(reading, prefixes->contents->ingest->catalog);
 	if (r == 0 && (size_t)got != length)
-		/* the file was shorter than its size and is no longer, so a process is writing
-		 * it */
+		/* the file was shorter for a moment, so a process is writing it */
 		r = READING_BUSY;
 	if (r)
 		return r;
@@ -123,8 +122,8 @@ static void *read_all(struct prefix_reader *prefixes)
 	uint32_t first, end;
 	int r;
 
-	/* If the order of the disk starts to matter, the threads return and the remaining
-	 * candidates are sorted. */
+	/* If the order of the disk is enabled, the threads return, and the remaining candidates are
+	 * sorted. */
 	while (!contents->failure && !stop_requested() &&
 	       ordered == disk_order_is_on(&contents->order)) {
 		if (!disk_order_take(contents, TAKEN_FILES, &first, &end))

@@ -5,10 +5,10 @@
 #include "base/attributes.h"
 
 /* Runs body(context) in count threads, including the calling thread, and waits for all of them. If
- * threads cannot be started, uses fewer. Returns 0, or -EINVAL if count is 0 or too large. */
+ * threads cannot be started, uses fewer. Returns 0, or -EINVAL if count is 0 or above 64. */
 MUST_CHECK int threads_run(unsigned int count, void *(*body)(void *), void *context);
 
-/* Returns the number of processors that this process may use. */
+/* Returns the number of processors that this process may use, at most 64. */
 unsigned int threads_that_compute(void);
 
 /* Returns the number of threads that read files. On few processors this number is larger than the

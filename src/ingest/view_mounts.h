@@ -2,8 +2,8 @@
 #ifndef INGEST_VIEW_MOUNTS_H
 #define INGEST_VIEW_MOUNTS_H
 
-/* The mounts of twinfs. No walk enters these mounts, as they show files that are indexed in their
- * sources. The list is loaded once and then read by any thread. */
+/* The views that are mounted. A walk lists no directory of a view, as a view shows files that are
+ * indexed in their sources. The list is loaded once and then read by any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +19,7 @@ struct view_mounts {
 /* Reads /proc/self/mountinfo. Without /proc the list is empty. */
 void view_mounts_load(struct view_mounts *mounts);
 
+/* Returns true if fd is on one of these mounts. */
 bool view_mounts_have(const struct view_mounts *mounts, int fd);
 
 #endif

@@ -33,8 +33,8 @@
  * catalog nearly in the order of its keys.
  */
 
-/* Maximum number of directories that keep a descriptor to open their subdirectories. If a tenth of
- * the process's limit is less, that number is used. */
+/* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
+ * process's limit of descriptors is used instead if it is lower. */
 #define PARENT_DESCRIPTORS 64
 
 struct walk {
@@ -47,17 +47,17 @@ struct walk {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue changed, or the walk ends */
 	struct walk_dir *first, *last;
-	struct walk_dir *sorted; /* if a disk seeks: directories to take before first */
+	struct walk_dir *sorted; /* if the disk seeks: directories to take before first */
 	size_t open_dirs; /* in the queue or being listed */
 	int error;
 	_Atomic uint64_t errors, not_entered, excluded;
 };
 
-/* Up to this number of open directories, the calling thread works alone, as starting threads would
- * take longer. */
+/* If no recheck is of a tree, the calling thread works alone until open_dirs exceeds this number.
+ * For fewer directories, starting threads would take longer. */
 #define ALONE_DIRS 32
 
-/* Upper bound of the time to examine a cached name. */
+/* Upper bound of the time to read the attributes of a name from the kernel's cache. */
 #define NAME_NS UINT64_C(20000)
 
 /* State of one thread. */
@@ -90,8 +90,8 @@ static void push(struct walk *walk, struct walk_dir *list, struct walk_dir *last
 	pthread_mutex_unlock(&walk->lock);
 }
 
-/* Takes the first directory of the queue. If a disk seeks, all waiting directories are taken in the
- * order of inodes, which is nearly the order of the disk. The caller holds the lock. */
+/* Takes the next directory, or returns NULL. If the disk seeks, directories are taken in the order
+ * of inodes, which is nearly the order of the disk. The caller holds the lock. */
 static struct walk_dir *take_first(struct walk *walk)
 {
 	struct walk_dir *dir;
@@ -113,8 +113,9 @@ static struct walk_dir *take_first(struct walk *walk)
 	return dir;
 }
 
-/* Takes the next directory. Waits while the queue is empty and other directories are being listed.
- * Returns NULL if no directory is left, more than dirs_max are open, or the walk was stopped. */
+/* Takes the next directory. Waits while the queue is empty and other threads list directories.
+ * Returns NULL if no directory is left, open_dirs exceeds dirs_max, or the walk failed or was
+ * stopped. */
 static struct walk_dir *pop(struct walk *walk, size_t dirs_max)
 {
 	struct walk_dir *dir = NULL;
@@ -144,8 +145,8 @@ static void finish_dir(struct walk *walk, struct walk_dir *dir, int error)
 
 /* ---- one directory ------------------------------------------------------------------- */
 
-/* Returns true if the index already has this error, as each further recheck by a follower meets the
- * error again. */
+/* Returns true if the index has this error, so an earlier walk has logged it. Only for a follower,
+ * which meets the error at each recheck. */
 static bool is_noted(const struct walker *walker, const struct walk_dir *dir, int error)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -205,7 +206,7 @@ static int list_names(struct walker *walker, const struct walk_dir *dir)
 }
 
 /* Returns true if the name now refers to another object, or if the process lacks descriptors or
- * memory. Such errors are not recorded for the directory. */
+ * memory. The follower then rechecks the directory, and no error is recorded. */
 static bool is_no_answer(int r)
 {
 	return r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ESTALE ||
@@ -218,7 +219,8 @@ enum {
 	DIR_AGAIN = 2, /* the follower must recheck it */
 };
 
-/* Opens the directory as walker->fd and has the follower watch it. */
+/* Opens the directory as walker->fd and has the follower watch it. Returns 0, DIR_AGAIN or -errno.
+ */
 static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes)
 {
 	const struct ingest_hooks *hooks = walker->walk->ingest->hooks;
@@ -242,9 +244,9 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 	return source_attributes(sources->catalog, walker->fd, attributes);
 }
 
-/* Opens the directory, and reads its attributes and its names into walker->listing. *error:
- * positive errno to record for the directory. Returns 0, DIR_UNEXAMINED, DIR_AGAIN, -ENOENT if the
- * directory is missing, or -ENOMEM. */
+/* Opens the directory, and reads its attributes and its names into walker->listing. Sets *error to
+ * the positive errno to record for the directory, or to 0. Returns 0, DIR_UNEXAMINED, DIR_AGAIN,
+ * -ENOENT if the directory is missing, or -ENOMEM. */
 static int read_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes,
 		    int *error)
 {
@@ -299,7 +301,7 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 	return first->error;
 }
 
-/* If the directory itself changed, adds that change. */
+/* If the directory itself changed, adds that change. now: its present state. */
 static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 		       const struct name_change *now)
 {
@@ -310,7 +312,7 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 
 	if (!dir->known && !now->error && !now->flags &&
 	    attributes_equal(&dir->attributes, &now->attributes))
-		return 0; /* the directory was added a moment ago with these attributes */
+		return 0; /* the walk of the parent added the directory with these attributes */
 	if (dir->known) {
 		r = catalog_read_begin(walker->walk->ingest->catalog, &reader);
 		if (r == 0)
@@ -431,7 +433,7 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	return hand_over(walker, dir, recheck, &now);
 }
 
-/* Walks until no directory is left, or more than dirs_max are open. */
+/* Rechecks directories until pop() returns NULL. */
 static void walk_dirs(struct walk *walk, size_t dirs_max)
 {
 	struct walker walker = {.walk = walk, .fd = -1};
@@ -459,7 +461,8 @@ static void *walk_thread(void *walk)
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
-/* Finds the directory where a recheck begins. Returns -ENOENT if the index no longer has it. */
+/* Finds the directory where a recheck begins. Returns 0, -ENOENT if the index no longer has the
+ * directory, or another -errno. */
 static int find_beginning(struct walk *walk, const struct recheck *recheck, struct walk_dir **dir)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;

@@ -2,12 +2,12 @@
 #ifndef INGEST_WALK_DIR_H
 #define INGEST_WALK_DIR_H
 
-/* A directory of a walk that waits to be read, or an ancestor of a waiting directory. Each
- * directory has a reference to its parent, so that its path can be built from the chain.
+/* A directory of a walk that waits or is being read, or an ancestor of one. Each directory has a
+ * reference to its parent, so that its path can be built from the chain.
  *
- * If the budget of descriptors permits, a directory keeps its descriptor until all its waiting
+ * If the budget of descriptors permits, a directory keeps its descriptor until all its
  * subdirectories are opened. Opening them from that descriptor takes a time that does not depend on
- * their depth. Any thread; only one thread at a time uses a waiting directory.
+ * their depth. Any thread; only one thread at a time uses a directory that is not an ancestor.
  */
 
 #include <stdatomic.h>
@@ -27,11 +27,11 @@ struct walk_dir {
 	atomic_uint unopened; /* subdirectories that will be opened from fd */
 	int fd; /* -1: closed */
 	uint32_t source;
-	bool known; /* the index has it */
-	bool expected; /* the directory must be the inode of these attributes */
+	bool known; /* the index had it before the walk */
+	bool expected; /* the directory must be the inode that attributes has */
 	/* it is on another file system than its parent; that file system possibly never answers */
 	bool crosses;
-	struct attributes attributes; /* those at the time when it was found */
+	struct attributes attributes; /* when the directory was found */
 	uint64_t id;
 	enum recheck_scope scope;
 	const struct recheck *recheck; /* borrowed; NULL: scope and id are enough */
@@ -55,14 +55,14 @@ struct walk_dir *walk_dir_sort(struct walk_dir *list);
 /* Sets path to the path of the directory, relative to its source. Returns 0 or -ENOMEM. */
 MUST_CHECK int walk_dir_path(const struct walk_dir *dir, struct bytes *path);
 
-/* Opens the directory for listing, from the parent's descriptor or by its path (path is a buffer).
+/* Opens the directory for listing, from the parent's descriptor or by its path. path is a buffer.
  * Returns a descriptor, which the caller closes or passes to walk_dir_keep(), or -errno. */
 MUST_CHECK int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 			     struct walk_dir_budget *budget, struct bytes *path);
 
 /* Checks that the file system of the directory answers. A walk calls this before it enters another
- * file system. Returns 0, -ETIMEDOUT after a second without an answer, or the -errno of opening the
- * directory. */
+ * file system. path is a buffer. Returns 0, -ETIMEDOUT after a second without an answer, or another
+ * -errno. */
 MUST_CHECK int walk_dir_ask(const struct walk_dir *dir, const struct sources *sources,
 			    struct bytes *path);
 
