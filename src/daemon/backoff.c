@@ -9,19 +9,19 @@
 #include "base/array.h"
 #include "base/clock.h"
 
-/* A file is quiet if it did not change for this many times its delay. */
+/* A file is quiet if it did not change for this many times its debounce delay after a close. */
 #define BACKOFF_FORGET_FACTOR 10
 
-/* Number of doublings after which the shortest delay has reached every limit. */
+/* Number of doublings after which each delay has reached its limit. */
 #define DOUBLINGS_MAX 20
 
 struct backoff_file {
 	uint64_t file;
-	uint64_t due_ns; /* due time of a waiting file; else the time when its wait ended */
+	uint64_t due_ns; /* due time while the file waits, else the time when its wait ended */
 	size_t place; /* in the heap */
 	bool waits;
-	unsigned char doublings; /* of the debounce delay, as the file changed repeatedly */
-	unsigned char busy; /* doublings of the backoff: failed attempts in a row */
+	unsigned char doublings; /* of the debounce delay, if the file changed repeatedly */
+	unsigned char busy; /* attempts in a row that failed: doublings of the backoff */
 	UT_hash_handle hh;
 };
 
@@ -125,7 +125,7 @@ static struct backoff_file *add(struct backoff *backoff, uint64_t id)
 	return file;
 }
 
-/* Returns whether the file did not change for long since it was due or compared. */
+/* Returns whether the file has been quiet since it was due or its wait ended. */
 static bool is_quiet(const struct backoff_file *file, uint64_t now_ns)
 {
 	return now_ns - file->due_ns >=
@@ -158,7 +158,7 @@ int backoff_changed(struct backoff *backoff, uint64_t id, bool closed, uint64_t 
 	if (closed)
 		file->busy = 0;
 	else if (file->busy > 0 && due_ns < file->due_ns)
-		due_ns = file->due_ns; /* known to be open: the backoff continues */
+		due_ns = file->due_ns; /* a program has the file open, so the backoff continues */
 	return wait_until(backoff, file, due_ns);
 }
 

@@ -9,8 +9,8 @@
  *	closed or moved		DEBOUNCE_CLOSED_MS after the last event
  *	written, not closed	DEBOUNCE_OPEN_MS after the last event
  *	changed repeatedly	The delay doubles with each change within ten delays after the file
- *				was due, up to BACKOFF_MAX_MS. So a file that is always active is
- *				read once a minute.
+ *				was due, up to BACKOFF_MAX_MS. A file that is always active is read
+ *				once a minute.
  *	open for writing	The file is retried after DEBOUNCE_OPEN_MS. Then the delay doubles
  *				each time, up to BACKOFF_MAX_MS. A close event ends the wait.
  *	could not be read	The file is retried after DEBOUNCE_OPEN_MS. Then the delay doubles
@@ -30,14 +30,14 @@
 #define BACKOFF_MAX_MS 60000
 #define BACKOFF_FAILED_MAX_MS 86400000
 
-/* Highest number of failed files that each wait with their own due time, about 6 MiB of memory.
- * BACKOFF_ALL, which is the id of no file, waits on behalf of all further failed files. */
+/* Maximum number of failed files with a due time of their own. They take about 6 MiB. BACKOFF_ALL,
+ * which is the id of no file, represents all further failed files. */
 #define BACKOFF_FAILED_FILES ((size_t)64 << 10)
 #define BACKOFF_ALL UINT64_C(0)
 
 struct backoff {
 	struct backoff_file *table; /* uthash, by file id */
-	struct backoff_file **heap; /* waiting files, earliest due time first */
+	struct backoff_file **heap; /* binary heap of waiting files: the first is due first */
 	size_t count; /* waiting files */
 	size_t capacity; /* of heap */
 };
@@ -54,14 +54,13 @@ MUST_CHECK int backoff_changed(struct backoff *backoff, uint64_t file, bool clos
  * while it was read. Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_busy(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Makes a file or directory that could not be read wait for a retry, unless it waits already. Only
- * for temporary errors. Use a separate struct backoff that has only failures. Returns 0 or
- * -ENOMEM. */
+/* Makes a file or directory that could not be read wait for a retry, unless its due time is in the
+ * future. Only for temporary errors. The caller must use a separate struct backoff that has only
+ * failures. Returns 0 or -ENOMEM. */
 MUST_CHECK int backoff_failed(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
-/* Ends the wait of a file that was compared, was removed or could not be read. The delay of the
- * file is remembered for a while. So a file that is written every second is not read every
- * second. */
+/* Ends the wait of a file that was compared, was removed or could not be read. Its debounce delay
+ * is remembered for a while, so a file that is written every second is not read every second. */
 void backoff_done(struct backoff *backoff, uint64_t file, uint64_t now_ns);
 
 /* Returns whether the file waits for a time in the future, so that it must not be read yet. */
@@ -84,8 +83,8 @@ MUST_CHECK int backoff_due(const struct backoff *backoff, uint64_t now_ns, bool 
 /* Returns the earliest due time, or UINT64_MAX if no file waits. */
 uint64_t backoff_next_ns(const struct backoff *backoff);
 
-/* Frees the entries of files that have been quiet for long. The caller calls it from time to
- * time. */
+/* Frees the entries of files that do not wait and have not changed for a long time. Must be called
+ * from time to time. */
 void backoff_sweep(struct backoff *backoff, uint64_t now_ns);
 
 void backoff_free(struct backoff *backoff);

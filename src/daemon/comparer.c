@@ -4,8 +4,8 @@
  *
  *	waits for		passes on
  *	comparer_begin()	first comparison --> settings.compared
- *	a due time of backoff,	ingest_compare --> commits; busy files --> backoff;
- *	  failing or a retry	  unreadable files --> failing
+ *	a due file of backoff	ingest_compare --> commits; busy files --> backoff;
+ *	  or failing, a retry	  unreadable files --> failing
  *	a ticket		up to BARRIER_ROUNDS comparisons without debounce
  *				  --> settings.barrier_reached
  *	the end of a pause	(duty_cycle.h after each round, RETRY_MS_MIN after a failure)
@@ -34,17 +34,16 @@
 #define RETRY_MS_MIN 1000
 #define RETRY_MS_MAX 4000
 
-/* Highest number of comparisons for one barrier. If a file changed during the first comparison, it
- * is usually quiet in the next one, or a program writes to it all the time. */
+/* Maximum number of comparisons for one barrier. If a file changes during each of them, a program
+ * probably writes to it all the time. */
 #define BARRIER_ROUNDS 3
 
-/* Interval at which entries of quiet files and unused rivals are dropped and burst memory is
- * freed. */
+/* Interval at which sweep() frees memory. */
 #define SWEEP_MS 10000
 
 struct comparer {
 	struct comparer_settings settings;
-	/* only the comparer thread */
+	/* fields used only by the comparer thread */
 	struct ingest ingest; /* for all comparisons after the first */
 	uint64_t resume_ns; /* earliest next comparison, unless a ticket waits */
 	uint64_t due_ns; /* the comparison under way includes the files due at this time */
@@ -58,8 +57,8 @@ struct comparer {
 	struct bytes rivals; /* sizes noted since the comparison under way began */
 	bool any_rival; /* memory ran out for a rival, so every size counts as noted */
 	bool forgot; /* memory ran out for a changed file: the index has to be searched for it */
-	bool moved;
-	bool held;
+	bool moved; /* a file differed from its index entry since the barrier began */
+	bool held; /* the first comparison waits for comparer_begin() */
 };
 
 /* ---- notes from other threads -------------------------------------------------------- */
@@ -153,8 +152,8 @@ static int find_sizes(struct catalog *catalog, struct ingest_range range, struct
 
 /* ---- results of a comparison --------------------------------------------------------- */
 
-/* Makes failed files wait for a retry and ends the wait of retried files that were read. The caller
- * holds the lock. */
+/* Makes failed files wait for a retry, and ends the wait of retried files that did not fail again.
+ * The caller holds the lock. Returns 0 or -ENOMEM. */
 static int finish_failed(struct comparer *comparer, const struct due *due,
 			 const struct bytes *failed)
 {
@@ -172,7 +171,7 @@ static int finish_failed(struct comparer *comparer, const struct due *due,
 	}
 	if (r < 0 || !comparer->retries)
 		return r;
-	/* files that have no own retry time are possibly still unread */
+	/* files that BACKOFF_ALL represents are possibly still unread */
 	if (comparer->ingest.result.pending > 0)
 		return backoff_failed(&comparer->failing, BACKOFF_ALL, now);
 	if (backoff_is_due(&comparer->failing, BACKOFF_ALL, comparer->due_ns))
@@ -180,8 +179,9 @@ static int finish_failed(struct comparer *comparer, const struct due *due,
 	return 0;
 }
 
-/* Makes unread files wait again and ends the wait of compared files. Files that changed during the
- * comparison wait already, and their due time stays. The caller holds the lock. */
+/* Makes pending files wait again, and ends the wait of the other due files. If a file changed
+ * during the comparison, it waits already, and its due time stays. The caller holds the lock.
+ * Returns 0 or -ENOMEM. */
 static int finish_compared(struct comparer *comparer, const struct due *due,
 			   const struct bytes *pending)
 {
@@ -229,7 +229,7 @@ static bool tried_again(void *context, uint64_t file)
 	return again;
 }
 
-/* Forgets earlier rivals: a comparison that begins now includes them. */
+/* Drops the noted rivals, as a comparison that begins now includes them. */
 static void begin_comparison(struct comparer *comparer)
 {
 	pthread_mutex_lock(&comparer->worker.lock);
@@ -238,7 +238,8 @@ static void begin_comparison(struct comparer *comparer)
 	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
-/* Notes every unread file of the range that shares its size with another one. */
+/* Notes every unread file of the range that shares its size with another file. Returns 0 or
+ * -errno. */
 static int note_all_unread(struct comparer *comparer)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -301,7 +302,7 @@ static int add_failed(struct comparer *comparer, struct due *due)
 	return 0;
 }
 
-/* Finds the due files. If all is set, includes changed files whose debounce time has not ended. */
+/* Finds the due files. all: includes changed files whose debounce time has not ended. */
 static int find_due(struct comparer *comparer, bool all, struct due *due)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -322,7 +323,8 @@ static int find_due(struct comparer *comparer, bool all, struct due *due)
 	return r;
 }
 
-/* Compares the due files. Sets *nothing if no file was due. Returns 0 or -errno. */
+/* Compares the due files; all: as in find_due(). Sets *nothing to whether no file was due. Returns
+ * 0 or -errno. */
 static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 {
 	struct ingest *ingest = &comparer->ingest;
@@ -358,7 +360,8 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 	return r;
 }
 
-/* Compares all waiting files for a ticket. Sets *moved if a file differed from its index entry. */
+/* Compares all waiting files for a ticket. Sets *moved to whether a file differed from its index
+ * entry. */
 static int compare_for_barrier(struct comparer *comparer, bool *moved)
 {
 	bool nothing = false;
@@ -385,8 +388,8 @@ static void wait_to_begin(struct comparer *comparer)
 	pthread_mutex_unlock(&comparer->worker.lock);
 }
 
-/* Runs the first comparison until it succeeds. Returns 0, -EUCLEAN, or -ECANCELED if the thread has
- * to end. */
+/* Runs the first comparison until it succeeds or fails with -EUCLEAN. Returns 0, -ECANCELED if the
+ * thread has to end, or another -errno. */
 static int compare_first(struct comparer *comparer)
 {
 	const struct comparer_settings *settings = &comparer->settings;
@@ -421,7 +424,7 @@ static int compare_first(struct comparer *comparer)
 	return r == 0 ? note_all_unread(comparer) : r;
 }
 
-/* Returns the time of the next comparison. The caller holds the lock. */
+/* Returns the time of the next comparison without a ticket. The caller holds the lock. */
 static uint64_t next_comparison_ns(const struct comparer *comparer)
 {
 	uint64_t due_ns = backoff_next_ns(&comparer->backoff);
@@ -464,8 +467,8 @@ static void answer(struct comparer *comparer, uint64_t ticket, int error, bool m
 	settings->barrier_reached(settings->context, ticket, error, moved);
 }
 
-/* Does one round of work. A corrupt index is rebuilt at the next start: until then no file is
- * compared and each ticket is answered with -EUCLEAN. */
+/* Does one round of work. broken: the index is corrupt. It is rebuilt at the next start; until then
+ * no file is compared, and each ticket is answered with EUCLEAN. */
 static int work(struct comparer *comparer, uint64_t ticket, bool *moved, bool broken)
 {
 	bool nothing;

@@ -34,7 +34,7 @@ static uint64_t wanted_capabilities(const struct daemon_settings *settings)
 }
 
 #ifdef TWINFS_INSTRUMENTED
-/* Sanitizers and coverage write their reports to other folders. */
+/* A build with sanitizers or coverage writes its reports to other folders. */
 static int restrict_writing(const struct daemon_settings *settings, const char *folder,
 			    struct bytes *summary)
 {

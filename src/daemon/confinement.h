@@ -11,16 +11,17 @@
  *	programs	none (no_new_privs)
  *	capabilities	those that root needs to read all files (see confinement.c)
  *
- * On a kernel without Landlock or seccomp the daemon runs without that part. A separate process,
- * which is started before the confinement, mounts and unmounts (mount/mounter.h). The index is
- * opened before the confinement, as opening can need other folders.
+ * If the kernel lacks or refuses Landlock or seccomp, the daemon runs without that part. A separate
+ * process, which is started before the confinement, mounts and unmounts (mount/mounter.h). The
+ * index is opened before the confinement, as opening can need other folders.
  */
 
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "daemon/daemon_settings.h"
 
-/* Confines the process, which must not have other threads yet.
+/* Confines the process, which must not have other threads yet. In the background, first connects to
+ * syslog.
  *
  * folder	of the index, must exist
  * summary	receives the active parts as text, for status.json

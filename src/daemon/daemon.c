@@ -2,10 +2,10 @@
 
 /* Threads of a process that serves a view:
  *
- *	main thread	opens the index, walks the names, mounts, serves requests until the end
+ *	main thread	opens the index, walks the names, mounts, waits for the end
  *	follower	keeps names and attributes of the index equal to the sources (follower.h)
  *	2 comparers	read files, commit groups (lanes.h)
- *	watch		drains the kernel's event queues (watch/watch.h)
+ *	drain thread	moves events from the kernel's queues to memory (watch/watch.h)
  *	session		several threads answer requests, each with a snapshot of the index; the
  *			notifier thread invalidates caches of the kernel (mount/notifier.h)
  *	service status	reports progress to the service manager (service_status.h)
@@ -19,8 +19,7 @@
  *	sync   -> follower -> comparers -> session -> the program that waits
  *
  * The parts are built in order. A thread is joined before the parts that it uses are freed.
- * Readiness is reported by the first answer of the session or, with --wait, by the comparers. In
- * either case only one thread reports it.
+ * Readiness is reported by the session at its first answer or, with --wait, by a comparer.
  */
 #include "daemon/daemon.h"
 
@@ -53,8 +52,8 @@
 #include "source/source.h"
 #include "view/view.h"
 
-/* Highest number of repeated rounds for a ticket if files were found to have moved. This limit
- * bounds the wait while a program keeps moving files. */
+/* Maximum number of further rounds for a ticket if comparers found files that differ from their
+ * index entries. This limit bounds the wait while a program keeps changing files. */
 #define REPEATS_MAX 4
 
 /* Longest comparison in a thread that answers a request. */
@@ -68,7 +67,7 @@ enum {
 };
 
 struct daemon {
-	const struct daemon_settings *settings; /* the first four fields are borrowed */
+	const struct daemon_settings *settings; /* borrowed, like the next three fields */
 	struct indexing *indexing;
 	const char *mount_point;
 	struct readiness *readiness;
@@ -80,10 +79,11 @@ struct daemon {
 	struct session *session;
 	struct follower *follower;
 	struct lanes *lanes;
-	_Atomic int problems[PROBLEMS]; /* positive errno, 0 */
-	/* only the thread that calls on_contents_reached() */
+	_Atomic int problems[PROBLEMS]; /* positive errno, or 0 */
+	/* Used only by the thread that calls on_contents_reached(): the ticket of the last call,
+	 * and the number of its rounds after the first. */
 	uint64_t repeated_ticket;
-	unsigned int repeats; /* rounds of that ticket after the first */
+	unsigned int repeats;
 };
 
 /* Reports readiness and, on a terminal in the foreground, how to unmount. */
@@ -142,7 +142,7 @@ static void on_busy(void *context, bool busy, int problem)
 	service_status_update(daemon->service_status);
 }
 
-/* Answers a ticket, or requests another round if files were found to have moved. */
+/* Answers a ticket. If a file differed from its index entry, requests another round instead. */
 static void on_contents_reached(void *context, uint64_t ticket, int error, bool moved)
 {
 	struct daemon *daemon = context;
@@ -308,8 +308,8 @@ static int set_view(struct catalog_writer *w, void *context)
 	return catalog_set_view(w, daemon->mount_point);
 }
 
-/* Stores the mount point in the index for other processes. It stays there after the view is
- * unmounted. */
+/* Stores the mount point in the index, where other processes read it. It stays there after the view
+ * is unmounted. */
 static int store_mount_point(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
@@ -468,8 +468,8 @@ static int serve(struct daemon *daemon)
 	return r < 0 ? r : session_run(daemon->session);
 }
 
-/* If a signal interrupts a daemon in the foreground before the view is served, the daemon ends by
- * that signal. */
+/* If a signal ended a daemon in the foreground before the view was mounted, notes the signal, so
+ * that the process ends by it. */
 static void end_by_signal(const struct daemon *daemon)
 {
 	if (!daemon->session && daemon->settings->foreground && daemon->signals)
@@ -522,8 +522,8 @@ static void raise_descriptor_limit(void)
 		log_debug("cannot raise the open file limit: %s", error_text(errno));
 }
 
-/* Does all work that needs full rights or forks, and then confines the process. Opening the index
- * can fork a process that checks the index, which is not possible once threads run. */
+/* Does all work that needs full rights or forks, and then confines the process. indexing_open() can
+ * fork a process that checks the index, which must happen before threads are started. */
 static int prepare(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
@@ -561,8 +561,8 @@ enum twinfs_exit daemon_run(const struct daemon_settings *settings, struct index
 	};
 	int r;
 
-	/* a file system cannot be unmounted while it holds the working directory of a process */
 	(void)umask(S_IRWXG | S_IRWXO);
+	/* a file system cannot be unmounted while it has the working directory of a process */
 	if (chdir("/") < 0)
 		log_warning("cannot change directory to '/': %s", error_text(errno));
 	raise_descriptor_limit();

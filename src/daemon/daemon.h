@@ -15,7 +15,8 @@
  * mount_point	from mount_point_prepare()
  * readiness	reports when the view answers or, with --wait, when all files are compared
  *
- * Blocks. The caller must be the process that serves the view and have no other threads.
+ * Blocks. The caller must be the process that serves the view and have no other threads. Returns
+ * TWINFS_EXIT_COMPLETE, or TWINFS_EXIT_FAILED after an error, which is logged.
  */
 enum twinfs_exit daemon_run(const struct daemon_settings *settings, struct indexing *indexing,
 			    const char *mount_point, struct readiness *readiness);

@@ -22,10 +22,10 @@ struct daemon_settings {
 	bool io_uring; /* requests arrive over io_uring */
 	bool shared; /* other users have access; each user sees files that this user can read */
 	bool auto_unmount; /* the view is unmounted even if the daemon is killed */
-	bool nonempty; /* the mount point can be a directory that is not empty */
+	bool nonempty; /* the mount point may be a directory that is not empty */
 	enum follower_mode watch;
-	uint64_t interval_ms; /* between walks of polled sources */
-	uint64_t rescan_ms; /* between walks of everything; 0: never */
+	uint64_t interval_ms; /* between walks of sources that are not wholly watched */
+	uint64_t rescan_ms; /* between walks of all sources; 0: never */
 	struct text_list fuse_options; /* items of -o for libfuse */
 };
 

@@ -3,10 +3,9 @@
 #define DAEMON_DUTY_CYCLE_H
 
 /* Duty cycle of a worker thread: the pause between two rounds of work while a program writes many
- * files. Each round ends with a commit, which waits for the disk and slows other writers down. The
- * first change is processed at once. After that, rounds take a fifth of the time, and each round
- * processes more changes. So a writer of 100,000 files is slowed little. A ticket (.twinfs/sync)
- * ends the pause. */
+ * files. A round ends with a commit, which waits for the disk and slows other writers down. The
+ * first change is processed at once. After that, the pauses leave a fifth of the time to the
+ * rounds, and each round processes more changes. A ticket (.twinfs/sync) ends the pause. */
 
 #include <stdint.h>
 
@@ -14,7 +13,7 @@
 
 #define DUTY_CYCLE_PAUSE_MS_MIN 20
 #define DUTY_CYCLE_PAUSE_MS_MAX 500
-#define DUTY_CYCLE_PAUSE_FACTOR 4 /* pause = this many times the duration of the round */
+#define DUTY_CYCLE_PAUSE_FACTOR 4 /* the pause is this many times as long as the round */
 
 /* Returns when the next round may begin, after a round that began at began_ns and ends now. Both
  * are times of clock_monotonic_ns(). */

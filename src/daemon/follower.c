@@ -27,14 +27,14 @@
 #include "daemon/source_roots.h"
 #include "source/source.h"
 
-/* Highest number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
+/* Maximum number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
  * bounds the wait while a program keeps moving directories. */
 #define ROUNDS_MAX 64
-/* Highest number of rounds in a row without a new event. */
+/* Maximum number of rounds in a row without a new event. */
 #define STUCK_ROUNDS 4
 
-/* Shortest pause between walks for changes that events do not report in full, in milliseconds and
- * as a multiple of the duration of the walk. A ticket ends the pause. */
+/* Minimum pause between walks for changes that events do not report in full, in milliseconds and as
+ * a multiple of the duration of the walk. A ticket ends the pause. */
 #define NEEDED_WALK_MS_MIN 10000
 #define NEEDED_WALK_WALKS 50
 
@@ -126,7 +126,7 @@ static int note_all_sources(struct follower *follower)
 	return r;
 }
 
-/* Requests walks of sources. which: bit n for source n */
+/* Requests a walk of each source n whose bit n is set. */
 static int note_sources(struct follower *follower, uint64_t which)
 {
 	int r = 0;
@@ -136,7 +136,6 @@ static int note_sources(struct follower *follower, uint64_t which)
 	return r;
 }
 
-/* Takes the requests of other threads. */
 static int take_inbox(struct follower *follower)
 {
 	bool rescan;
@@ -218,7 +217,8 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 	return r;
 }
 
-/* Rechecks all dirty names once. After a failure the names stay dirty. */
+/* Rechecks all dirty names once. After -ESTALE and -ELOOP, requests walks of all sources instead.
+ * After another failure, the names stay dirty. */
 static int recheck_once(struct follower *follower)
 {
 	AUTO_FREE const struct name_events **list = NULL;
@@ -306,7 +306,7 @@ static int note_sources_if(struct follower *follower, bool (*wanted)(struct sour
 	return r;
 }
 
-/* Requests rechecks of mount points. The recheck notes each one again that still is mounted. */
+/* Requests rechecks of mount points. The recheck of one that is still mounted notes it again. */
 static int note_not_entered(struct follower *follower)
 {
 	int r;
@@ -317,7 +317,7 @@ static int note_not_entered(struct follower *follower)
 	return r;
 }
 
-/* Requests walks of sources, and rechecks of names, whose changes no event reports. */
+/* Requests walks of sources that are not wholly watched, and rechecks of mount points. */
 static int note_walked_sources(struct follower *follower)
 {
 	int r = note_sources_if(follower, source_state_is_walked);
@@ -349,8 +349,8 @@ static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
 }
 
 /* Requests a retry of a directory that could not be read. For BACKOFF_ALL, requests a walk of all
- * sources. If the directory was read meanwhile, its wait ends. If not, the backoff grows before the
- * retry, as a success is not reported. */
+ * sources. If the directory was read meanwhile, its wait ends. If not, its backoff grows now, as
+ * the retry does not report a success. */
 static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -390,7 +390,6 @@ static int note_failed(struct follower *follower)
 	return r;
 }
 
-/* Removes files without a name from the index. */
 static int purge(struct follower *follower)
 {
 	follower->purge = false;
@@ -440,8 +439,8 @@ static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
-/* Walks sources with changes that events did not report in full. All events must be processed
- * before, as a walk detects no moves. */
+/* Walks sources with changes that events did not report in full. The caller must first process all
+ * events, as a walk detects no moves. */
 static int walk_for_missed(struct follower *follower)
 {
 	uint64_t began_ns = clock_monotonic_ns(), pause_ns;
@@ -457,7 +456,8 @@ static int walk_for_missed(struct follower *follower)
 	return r;
 }
 
-/* Rechecks changes made meanwhile. If no further event has arrived, renames are trusted again. */
+/* If renames are untrusted, purges and rechecks once more. If no event arrived meanwhile, renames
+ * are trusted again. */
 static int regain_trust(struct follower *follower)
 {
 	bool trusted = follower->trust.level == RENAME_TRUSTED;

@@ -9,9 +9,10 @@
  *	view: file differs from the index -----'                           |
  *	                                                                   '--> barrier_reached
  *
- * While a view is served only this thread changes names and attributes, so a commit never replaces
- * newer data by older data. A source without watches on all its directories is walked at
- * intervals. */
+ * While a view is served, only this thread and ingest_recheck_file() change attributes, and only
+ * this thread changes names. ingest_recheck_file() commits only if the record is still the one that
+ * it read. So no commit replaces newer data by older data. A source without watches on all its
+ * directories is walked at intervals. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -26,10 +27,10 @@ struct follower;
 struct follower_settings {
 	struct indexing *indexing; /* borrowed, opened */
 	enum follower_mode mode;
-	uint64_t interval_ms; /* between walks of polled sources */
-	uint64_t rescan_ms; /* between walks of all sources, 0: never */
-	/* Reports a file that was written to, so that its content is unknown. closed: every known
-	 * writer has closed the file */
+	uint64_t interval_ms; /* between walks of sources that are not wholly watched */
+	uint64_t rescan_ms; /* between walks of all sources; 0: never */
+	/* Reports a file that was possibly written to, so that its content is unknown. closed:
+	 * every known writer has closed the file. */
 	void (*written)(void *context, uint64_t file, bool closed);
 	/* Reports that all changes made before follower_barrier() returned this ticket are in the
 	 * index. If an error prevented that, error is a positive errno, else 0. */
@@ -39,24 +40,25 @@ struct follower_settings {
 	void (*report)(void *context, uint64_t unwatched, int problem);
 	/* See ingest_hooks.has_new_rival. */
 	bool (*has_new_rival)(void *context, uint64_t size);
-	/* Reports that a comparison found a file that differs from its index entry. */
+	/* Reports that a comparer found a file that differs from its index entry. The follower
+	 * rechecks the file. */
 	void (*moved)(void *context);
 	void *context;
 };
 
 /* Creates the follower and sets indexing->hooks, so that the first walk adds watches. Must be
- * called before the first walk. Copies settings. Returns 0 or -errno. */
+ * called before that walk. Copies settings. Returns 0 or -errno. */
 MUST_CHECK int follower_new(struct follower **follower, const struct follower_settings *settings);
 
-/* Rechecks all changes made during the first walk. Must be called after that walk, in the thread
- * that walked. Returns 0 or -errno. */
+/* Rechecks all changes made during the first walk. Must be called after that walk and before
+ * follower_start(). Returns 0 or -errno. */
 MUST_CHECK int follower_catch_up(struct follower *follower);
 
 /* Starts the thread. Returns 0 or -errno. */
 MUST_CHECK int follower_start(struct follower *follower);
 
-/* Ends the thread, after stop_request(). Later requests are stored and not processed. Accepts
- * NULL. */
+/* Ends the thread. The caller must call stop_request() first. Later requests are stored and not
+ * processed. Accepts NULL. */
 void follower_stop(struct follower *follower);
 
 void follower_free(struct follower *follower); /* accepts NULL */
@@ -71,7 +73,8 @@ const char *follower_watch_name(const struct follower *follower);
  * is answered. */
 uint64_t follower_barrier(struct follower *follower);
 
-/* Requests another round for a ticket, which rechecks files that were found to have moved. */
+/* Requests another round for a ticket. It rechecks files that comparers found to differ from their
+ * index entries. */
 void follower_barrier_again(struct follower *follower, uint64_t ticket);
 
 /* Requests a walk of all sources. */
@@ -80,11 +83,12 @@ void follower_rescan(struct follower *follower);
 /* Requests a recheck of a file that differs from its index entry. */
 void follower_recheck_file(struct follower *follower, uint64_t file);
 
-/* Notes a file that a program has open for writing on a file system with unreliable times. */
+/* Notes a file that is possibly being written, although its times in the index are current. Its
+ * content becomes unknown. */
 void follower_note_writer(struct follower *follower, uint64_t file);
 
-/* Observes commits of the catalog: removes watches on removed directories, and requests rechecks of
- * files that lost one of their names. */
+/* Must be called for each commit of the catalog. Removes watches on removed directories, and
+ * requests rechecks of files that lost one of their names. */
 void follower_note_commit(struct follower *follower, const struct commit_delta *delta);
 
 #endif

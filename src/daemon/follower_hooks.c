@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Hooks of struct ingest that walking and comparing threads call. They add watches, and pass
- * requests to the follower's inbox and lists:
+/* The follower's hooks, which threads of ingest call. They add watches, and pass requests to the
+ * follower's inbox and lists:
  *
  *	walk --enter, identify--> watch
  *	walk, recheck --retry, add_recheck--> recheck_inbox --> follower
@@ -29,7 +29,7 @@ static void enter(void *context, uint32_t source, int fd, uint64_t dir)
 	r = watch_add(follower->watch, source, fd, dir, &known);
 	if (r == WATCH_KNOWN)
 		r = watch_renumber(follower->watch, source, known, dir);
-	/* with any other error the directory cannot be read or was removed, and needs no watch */
+	/* after any other error, the directory cannot be read or was removed, and needs no watch */
 	if (r == WATCH_FULL || r == -ENOMEM)
 		atomic_fetch_add(&states->unwatched, 1);
 }

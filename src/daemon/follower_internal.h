@@ -21,16 +21,17 @@ struct follower {
 	struct watch *watch; /* NULL: all sources are polled */
 	struct source_state *sources; /* one for each source */
 	struct recheck_inbox inbox;
-	/* fields used only by the thread that rechecks */
+	/* fields used only by the follower thread, and by the main thread before it */
 	struct event_set dirty; /* names to recheck */
 	struct rename_trust_state trust;
-	uint64_t polled_ns, rescanned_ns, ticked_ns; /* when each was done last */
+	/* monotonic times of the last walk of polled sources, walk of all sources, and tick */
+	uint64_t polled_ns, rescanned_ns, ticked_ns;
 	uint64_t next_walk_ns; /* earliest walk for missed changes, unless a ticket waits */
 	uint64_t next_tick_ns; /* latest start of the next round */
 	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
 	bool purge; /* files have possibly lost their last name */
-	int problem; /* last reported problem: positive errno, 0 */
-	uint64_t reported_unwatched;
+	int problem; /* last reported problem: positive errno, or 0 */
+	uint64_t reported_unwatched; /* last reported number of directories without a watch */
 
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	struct backoff failing; /* unreadable directories that are retried */
@@ -38,8 +39,7 @@ struct follower {
 	bool woken; /* a request or an event waits */
 };
 
-/* Returns the hooks that walking and comparing threads call, with the follower as context. The
- * caller sets recheck_file. */
+/* Returns the hooks, with the follower as context. The caller sets recheck_file. */
 struct ingest_hooks follower_hooks(struct follower *follower);
 
 #endif

@@ -27,7 +27,7 @@ struct lane {
 	struct lanes *lanes;
 	struct comparer *comparer;
 	bool busy;
-	int problem; /* positive errno, 0 */
+	int problem; /* positive errno, or 0 */
 };
 
 struct lanes {
@@ -35,8 +35,9 @@ struct lanes {
 	pthread_mutex_t lock; /* guards all fields below, and is held in settings.busy */
 	struct lane list[LANES];
 	bool compared; /* settings.compared was called */
-	int error; /* of the small lane since the last barrier_reached(): positive errno, 0 */
-	bool moved; /* in the small lane since the last barrier_reached() */
+	/* what the small lane reported for tickets that the large lane has not answered yet */
+	int error; /* positive errno, or 0 */
+	bool moved;
 };
 
 static struct comparer *lane_of(struct lanes *lanes, uint64_t size)
@@ -77,8 +78,8 @@ static void report_compared(struct lanes *lanes, int result)
 		lanes->settings.compared(lanes->settings.context, result);
 }
 
-/* Starts the large lane. The large lane has to wait while the small lane retries, as both first
- * comparisons use indexing->ingest. */
+/* Starts the large lane, unless the small lane retries: both first comparisons use
+ * indexing->ingest. */
 static void on_small_compared(void *context, int result)
 {
 	const struct lane *lane = context;

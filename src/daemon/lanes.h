@@ -19,32 +19,37 @@
 
 struct lanes;
 
-/* Creates both comparers. Copies settings, which comparer_new() describes; range and held are
- * ignored. settings->compared is called only once, when both lanes have compared or one lane has
- * failed. All other callbacks are called by one thread at a time. Returns 0 or -ENOMEM. */
+/* Creates both comparers. Copies settings (daemon/comparer.h); range and held are ignored.
+ * settings->compared is called only once, when both lanes have compared or one lane has failed. One
+ * thread at a time calls settings->busy, and one thread settings->barrier_reached. Returns 0 or
+ * -ENOMEM. */
 MUST_CHECK int lanes_new(struct lanes **lanes, const struct comparer_settings *settings);
 
 /* Starts the threads. Returns 0 or -errno. */
 MUST_CHECK int lanes_start(struct lanes *lanes);
 
-/* Ends the threads, after stop_request(). Later notes are stored and not processed. Accepts
- * NULL. */
+/* Ends the threads. The caller must call stop_request() first. Later notes are stored and not
+ * processed. Accepts NULL. */
 void lanes_stop(struct lanes *lanes);
 
 void lanes_free(struct lanes *lanes); /* accepts NULL */
 
-/* Pass a note to the lane of this file size (bytes), see comparer_changed() and the functions after
- * it. Any thread. */
+/* The functions below but lanes_written() call the functions of comparer.h with the same names, for
+ * one lane or both. Any thread. */
+
+/* For the lane of this file size in bytes. */
 void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed);
 void lanes_note_rival(struct lanes *lanes, uint64_t size);
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size);
-void lanes_barrier(struct lanes *lanes, uint64_t ticket);
 
-/* Notes a changed file of unknown size that is possibly open for writing, in both lanes. */
-void lanes_written(struct lanes *lanes, uint64_t file);
-
-/* Pass a note to both lanes. */
+/* For both lanes. */
 void lanes_note_moved(struct lanes *lanes);
 void lanes_retry(struct lanes *lanes);
+
+/* For the small lane, and then the large lane. */
+void lanes_barrier(struct lanes *lanes, uint64_t ticket);
+
+/* Notes a file of unknown size that was written to and is possibly still open, in both lanes. */
+void lanes_written(struct lanes *lanes, uint64_t file);
 
 #endif

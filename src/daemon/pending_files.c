@@ -45,7 +45,7 @@ static int find_of_size(struct pending_files *pending, struct catalog_reader *re
 		files++;
 		last = entry;
 		if (entry.prefix)
-			break; /* unread files sort first */
+			break; /* the unread files of a size come first */
 		r = add(pending, reader, entry.file);
 	}
 	if ((r < 0 && r != -ENOENT) || files != 1 || last.prefix)

@@ -12,16 +12,17 @@
 #include "base/bytes.h"
 #include "catalog/catalog.h"
 
-/* Ids of files; all zero at first. */
+/* Arrays of file ids; all zero at first. */
 struct pending_files {
-	struct bytes waiting; /* to be compared; ascending */
-	struct bytes failed; /* could not be read, because of a temporary error */
-	/* Could not be read. They need not be read, as no other file has the same size. */
+	struct bytes waiting; /* files to be compared; ascending */
+	struct bytes failed; /* files that could not be read, because of a temporary error */
+	/* Files that could not be read, because of any error. Each is now the only file of its
+	 * size, so it need not be read. */
 	struct bytes alone;
 };
 
-/* Finds the unread files of these sizes. Leaves out files with a permanent error. Returns 0 or
- * -errno. */
+/* Finds the unread files of these sizes. The only file of a size is not in waiting or failed.
+ * Returns 0 or -errno. */
 MUST_CHECK int pending_files_find(struct pending_files *pending, struct catalog *catalog,
 				  const uint64_t *sizes, size_t count);
 

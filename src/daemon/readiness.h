@@ -2,16 +2,16 @@
 #ifndef DAEMON_READINESS_H
 #define DAEMON_READINESS_H
 
-/* Reports readiness: a daemon in the background reports to its parent, one in the foreground to the
- * service manager.
+/* Reports of readiness. A daemon in the background reports to its parent, and a daemon in the
+ * foreground to the service manager.
  *
  *	parent				child
  *	readiness_fork()  ----------->  prepares in a session of its own, with stderr of the parent
  *	readiness_wait() <-- status --  readiness_report(): stdio is /dev/null, logs to syslog
  *	exits with the status		keeps serving
  *
- * If the child ends without a report, the parent returns its exit status. The parent passes a
- * signal that would end it to the child.
+ * If the child ends without a report, the parent exits with the status of the child. If a signal
+ * would end the parent, the parent sends SIGTERM to the child.
  */
 
 #include <stdbool.h>
@@ -22,8 +22,8 @@
 #include "twinfs/exit.h"
 
 struct readiness {
-	int fd; /* end of the pipe of this process, -1: no parent waits */
-	pid_t child; /* in the parent; 0 in the child */
+	int fd; /* this process's end of the pipe; -1: no parent waits */
+	pid_t child; /* after readiness_fork(): the child's id in the parent, 0 in the child */
 	struct service_manager service; /* of a daemon in the foreground */
 	bool report; /* readiness was reported to the service manager */
 };
@@ -32,7 +32,7 @@ struct readiness {
  * there is one. Must be called before threads are started. */
 void readiness_init(struct readiness *readiness);
 
-/* Forks. The caller has called interrupt_watch() and has no other thread. Returns 0 in both
+/* Forks. The caller must have called interrupt_watch() and have no other thread. Returns 0 in both
  * processes, which the field child distinguishes, or -errno if the fork failed. */
 MUST_CHECK int readiness_fork(struct readiness *readiness);
 
@@ -40,10 +40,12 @@ MUST_CHECK int readiness_fork(struct readiness *readiness);
  * the child. In a process in the foreground: does nothing. */
 void readiness_leave_session(const struct readiness *readiness);
 
-/* In the parent: blocks until the child reports or ends. Returns the status of the child. */
+/* In the parent: blocks until the child reports or ends. Returns the status that the child reported
+ * or ended with, or TWINFS_EXIT_FAILED. */
 enum twinfs_exit readiness_wait(struct readiness *readiness);
 
-/* In the child: sends the status to the parent and detaches from its terminal. One thread. */
+/* In the child: sends the status to the parent, and replaces stdio by /dev/null. In a process in
+ * the foreground: notifies the service manager, once. One thread. */
 void readiness_report(struct readiness *readiness, enum twinfs_exit status);
 
 #endif

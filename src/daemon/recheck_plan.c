@@ -80,7 +80,7 @@ static enum recheck_scope scope_of(const struct dir_record *record, uint32_t eve
 	return RECHECK_NAMES;
 }
 
-/* The entries of one directory. */
+/* The events of one directory and its names. */
 struct dir_events {
 	const struct name_events *const *list;
 	size_t count;
@@ -97,7 +97,7 @@ static bool may_hold_link(struct dir_events run)
 	return false;
 }
 
-/* Returns whether the event requests a recheck of a whole source, and sets *source. */
+/* Returns whether the event requests a recheck of a whole source. Then sets *source. */
 static bool is_whole(const struct sources *sources, const struct name_events *dirty,
 		     uint32_t *source)
 {

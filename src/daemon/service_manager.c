@@ -12,7 +12,7 @@
 #include "base/error.h"
 #include "base/log.h"
 
-/* Longest wait for room in the manager's socket. */
+/* Maximum wait for room in the manager's socket. */
 #define SEND_TIMEOUT_S 5
 
 /* Creates a socket and connects it. A name that begins with '@' is an abstract address (unix(7)).
@@ -57,7 +57,6 @@ void service_manager_deinit(struct service_manager *service)
 	*service = (struct service_manager){.has_manager = false, .socket = -1};
 }
 
-/* Returns 0 or -errno. */
 static int send_message(const struct service_manager *service, const char *message, int flags)
 {
 	if (service->socket < 0)

@@ -5,8 +5,8 @@
 /* Notifications for the service manager, as by sd_notify(3): datagrams to the socket that
  * NOTIFY_SOCKET names. Without NOTIFY_SOCKET all functions do nothing.
  *
- * The socket is connected at the start and stays open, because a confined process cannot create a
- * socket (daemon/confinement.h).
+ * service_manager_init() connects the socket, because a confined process cannot create a socket
+ * (daemon/confinement.h).
  *
  * libsystemd is not linked. The protocol is one call of send(2), and sd_notify(3) itself advises
  * against a library only for it. libsystemd would map four libraries for compression and

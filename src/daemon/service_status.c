@@ -27,7 +27,7 @@
 #include "index/progress_watch.h"
 #include "view/view.h"
 
-/* Shortest time between two lines. */
+/* Minimum time between two lines. */
 #define PAUSE_NS (250 * MS_NS)
 /* Interval at which counters are polled, as no update reports their changes. */
 #define POLL_NS SECOND_NS
@@ -35,9 +35,9 @@
 struct service_status {
 	const struct service_manager *service; /* borrowed */
 	const struct indexing *indexing; /* borrowed */
-	/* only its thread */
+	/* fields used only by the thread */
 	struct bytes sent; /* the last line */
-	bool was_current;
+	bool was_current; /* the first comparison has ended */
 	uint64_t compares_since_ns; /* 0: the first comparison has not begun */
 
 	pthread_t thread;
@@ -231,7 +231,7 @@ void service_status_start(struct service_status **status, const struct service_m
 		*status = made;
 }
 
-/* Wakes the thread. view: NULL keeps the current view */
+/* Wakes the thread. view: the new view; NULL: no change. ending: ends the thread. */
 static void wake(struct service_status *status, struct view *view, bool ending)
 {
 	pthread_mutex_lock(&status->lock);

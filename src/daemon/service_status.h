@@ -7,8 +7,8 @@
  *	counters of walk and comparison --once a second------.
  *	commits, state of the view --service_status_update---+--> thread --STATUS=...--> manager
  *
- * The thread sends a line only if it differs from the last one, at most four times a second. It
- * sleeps while the view is current and nothing changes. Without a service manager there is no
+ * The thread sends a line only if it differs from the last line, and at most four lines a second.
+ * It sleeps while the view is current and nothing changes. Without a service manager there is no
  * thread.
  */
 
@@ -31,7 +31,7 @@ struct service_figures {
 		SERVICE_COMPARES_CHANGES,
 		SERVICE_IS_CURRENT,
 	} phase;
-	int problem; /* positive errno that blocks progress, 0 */
+	int problem; /* positive errno that blocks progress, or 0 */
 	struct progress_counts counts; /* in the first two phases */
 	uint64_t elapsed_ns; /* in SERVICE_COMPARES */
 	uint64_t groups, reclaimable_bytes, errors; /* in the last two phases */
@@ -41,7 +41,7 @@ struct service_figures {
 MUST_CHECK int service_status_format(struct bytes *text, const struct service_figures *figures);
 
 /* Starts the thread. If there is no service manager, or the thread cannot be started, sets *status
- * to NULL. The view is served without a status then.
+ * to NULL, and the view is served without a status.
  *
  * service, indexing	borrowed until service_status_end()
  */

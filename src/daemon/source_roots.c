@@ -43,14 +43,15 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 		return ROOT_MISSING;
 	if (is_same_inode(&before, &now) && before.st_nlink > 0)
 		return ROOT_SAME;
-	/* a new root that is empty is possibly the mount point of an unmounted disk, or is not
-	 * filled yet */
+	/* an empty new root is possibly the mount point of an unmounted disk, or is not filled yet
+	 */
 	return is_on_filesystem_of(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
 		       ? ROOT_NEW
 		       : ROOT_MISSING;
 }
 
-/* Replaces the old root by the new one, under the same descriptor number. */
+/* Replaces the old root by the directory fd, under the same descriptor number. Returns false if
+ * that failed. */
 static bool replace(struct source *source, unsigned int number, int fd, struct watch *watch)
 {
 	if (dup3(fd, source->fd, O_CLOEXEC) < 0)

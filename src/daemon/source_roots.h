@@ -11,12 +11,13 @@
 
 /* Examines the path of each source. A source that was removed, moved, unmounted or hidden by
  * another mount is marked missing, and its index entries stay unchanged. If the path leads to a new
- * directory on the same file system that is not empty, this directory replaces the old root.
+ * directory on the same file system, this directory replaces the old root. But a new directory that
+ * is empty, while the index has names in the source, counts as missing.
  *
  * watch	NULL if all sources are polled
  *
- * Returns bit n for each source n that must be walked again; sources above 63 are polled. Logs each
- * change. */
+ * Returns a mask: bit n is set if source n, at most 63, must be walked again. Further sources are
+ * polled. Logs each source that becomes missing or is back. */
 uint64_t source_roots_check(const struct sources *sources, struct watch *watch);
 
 #endif

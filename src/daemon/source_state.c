@@ -8,7 +8,7 @@
 #include "base/filesystem_kind.h"
 #include "watch/watch.h"
 
-/* inotify does not report changes by other hosts. On FUSE it does not report changes that bypass
+/* inotify does not report changes by other hosts. On FUSE, it does not report changes that bypass
  * the mount. */
 static bool inotify_sees_all(const struct source *source)
 {

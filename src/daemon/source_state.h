@@ -13,16 +13,17 @@
 #include "source/source.h"
 
 enum follower_mode {
-	FOLLOW_AUTO, /* inotify if it reports all changes, else poll */
-	FOLLOW_INOTIFY,
-	FOLLOW_POLL,
-	FOLLOW_NONE,
+	FOLLOW_AUTO, /* for each source: inotify if it reports all changes, else poll */
+	FOLLOW_INOTIFY, /* events */
+	FOLLOW_POLL, /* walks at intervals */
+	FOLLOW_NONE, /* walks only for tickets and requests */
 };
 
 struct source_state {
-	bool polled; /* without watches */
-	_Atomic uint64_t unwatched; /* directories that got no watch in the last walk */
-	atomic_bool needs_walk; /* since the last walk, events did not report a change in full */
+	bool polled; /* the source has no watches */
+	/* number of directories that could not be watched since the last walk began */
+	_Atomic uint64_t unwatched;
+	atomic_bool needs_walk; /* events did not report a change in full */
 };
 
 /* Creates one state for each source. The caller frees the list with free(3). Returns 0 or
@@ -30,28 +31,33 @@ struct source_state {
 MUST_CHECK int source_states_new(struct source_state **list, const struct sources *sources,
 				 enum follower_mode mode);
 
-/* Returns the number of event queues: one for each source up to the last one that is not polled. */
+/* Returns the number of event queues to create. The number of a source is that of its queue, so
+ * this is 1 + the highest number of a source that is not polled, or 0. */
 unsigned int source_states_queues(const struct source_state *list, size_t count);
 
-/* Polls all sources, as there are no event queues. */
+/* Makes all sources polled. For a process that cannot create event queues. */
 void source_states_poll_all(struct source_state *list, size_t count);
 
-/* Requires a walk of a source and of all other sources on its file system. A changed file can have
- * links in any of these sources. */
+/* Requires a walk of a source, and of all sources that can have links to its files: those on the
+ * same file system, or all if walks cross mounts. */
 void source_states_require_walk(struct source_state *list, const struct sources *sources,
 				uint32_t source);
 
 /* Requires a walk of all sources. */
 void source_states_require_walk_all(struct source_state *list, size_t count);
 
-/* Returns whether a watched source needs a walk because events did not report a change in full. */
+/* Returns whether a watched source needs a walk, as events did not report a change in full. Always
+ * false for a polled source, which is walked anyway. */
 bool source_state_needs_walk(struct source_state *states);
 
-bool source_states_need_walk(struct source_state *list, size_t count); /* of any source */
+/* Returns whether source_state_needs_walk() for any source. */
+bool source_states_need_walk(struct source_state *list, size_t count);
 
-/* Returns whether the source is walked at intervals because not all of it is watched. */
+/* Returns whether events report only a part of the changes, so that walks have to find the rest:
+ * the source is polled, or some of its directories are not watched. */
 bool source_state_is_walked(struct source_state *states);
 
+/* Returns the number of directories without a watch in all sources that are not polled. */
 uint64_t source_states_unwatched(struct source_state *list, size_t count);
 
 #endif

@@ -197,8 +197,8 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	*reading = (struct reading){.fd = file_opener_open(opener, reader, file)};
 	if (reading->fd < 0) {
 		r = reading->fd;
-		/* The name or the source is missing, or the name is now a mount point or another
-		 * type of file. */
+		/* the name or the source is missing, or the name is now a mount point or another
+		 * type of file */
 		if (r == -ENOENT || r == -ENOTDIR || r == -ELOOP || r == -EXDEV || r == -ENXIO ||
 		    r == -ENODEV)
 			r = READING_GONE;
@@ -210,7 +210,7 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	return r;
 }
 
-/* Checks that the signature did not change. */
+/* Checks that the signature did not change. Returns 0, READING_CHANGED, READING_GONE or -errno. */
 static int examine_again(struct reading *reading, struct catalog *catalog)
 {
 	struct attributes before = reading->attributes;

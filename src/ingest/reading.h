@@ -18,8 +18,8 @@
  * If the file system refuses leases, or the process lacks the rights, only conditions 1 and 3 are
  * checked.
  *
- * While the lease is held, no process can write the file. Bytes that are read under the lease are
- * therefore the content at the final check. So one check after the read is enough.
+ * While the lease is held, no process of this machine can write the file. Bytes that are read under
+ * the lease are therefore the content at the final check, so one check after the read is enough.
  *
  * The process must ignore SIGIO, which the kernel sends when a lease is broken. Not shared between
  * threads.
@@ -42,12 +42,12 @@ enum reading_outcome {
 	READING_GONE = 3, /* the name no longer leads to this file */
 };
 
-/* Opens many files of one directory without resolving the path each time. Must be initialized with
- * FILE_OPENER_INIT. */
+/* The directory of the last opened file. It stays open, so that the next file in it is opened
+ * without resolving the path. Must be initialized with FILE_OPENER_INIT. */
 struct file_opener {
-	const struct sources *sources;
+	const struct sources *sources; /* borrowed */
 	uint64_t dir;
-	int fd;
+	int fd; /* of dir; -1: none is open */
 	enum filesystem_kind kind;
 };
 
@@ -58,7 +58,7 @@ struct file_opener {
 
 void file_opener_deinit(struct file_opener *opener);
 
-/* Opens the file at one of its names. The name can lead to another file by now. Returns a
+/* Opens the file for reading at one of its names, which can lead to another file by now. Returns a
  * descriptor, which the caller closes, or -errno. */
 MUST_CHECK int file_opener_open(struct file_opener *opener, struct catalog_reader *reader,
 				const struct file_record *file);
@@ -66,10 +66,10 @@ MUST_CHECK int file_opener_open(struct file_opener *opener, struct catalog_reade
 /* A file that is open for reading. */
 struct reading {
 	int fd;
-	bool leased; /* the lease is held while the file is open */
-	bool lease_refused;
-	bool unexamined; /* attributes are copied from the index, as the file was not checked yet */
-	struct attributes attributes; /* the attributes that were read last */
+	bool leased; /* a lease is held while the file is open */
+	bool lease_refused; /* the kernel grants no lease on this file */
+	bool unexamined; /* the file was not checked yet, so attributes are those in the index */
+	struct attributes attributes; /* as read last */
 };
 
 /* Opens the file at one of its names and checks that its bytes can be proved now.
@@ -77,19 +77,20 @@ struct reading {
  * hold		keep the lease until reading_close(). Only for a file that is read in one go, as a
  *		writer has to wait for the end of the lease.
  *
- * Returns 0, an enum reading_outcome, or -errno. After READING_CHANGED, reading->attributes are the
- * new ones. If the lease is held, the signature is checked only by reading_close().
+ * Returns 0, an enum reading_outcome, or -errno. Only after 0 the file is open. After
+ * READING_CHANGED, reading->attributes are the new ones. If the lease is held and times are fine,
+ * only reading_close() checks the signature. Can wait for the guard time (20 ms).
  */
 MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
 			    struct catalog_reader *reader, const struct file_record *file,
 			    bool hold);
 
 /* Closes the file. Returns 0 if all bytes read since reading_open() are proved to belong to the
- * signature in the index. Otherwise returns an enum reading_outcome or -errno. Can wait for the
- * guard time. */
+ * signature in the index. If they are not, returns an enum reading_outcome or -errno. Can wait for
+ * the guard time (20 ms). */
 MUST_CHECK int reading_close(struct reading *reading, struct catalog *catalog);
 
-/* Closes the file without a check, if its bytes are not needed. */
+/* Closes the file without a check. Does nothing if it is not open. */
 void reading_abandon(struct reading *reading);
 
 #endif

@@ -34,13 +34,14 @@ struct file_recheck {
 	const struct sources *sources;
 	struct group_record group; /* of the file; id 0: none */
 	struct checked file;
-	struct checked member; /* the file that it is compared with; id 0: none */
+	struct checked member; /* the member of its group to compare it with; id 0: none */
 	uint64_t until_ns; /* monotonic time at which the comparison has to end */
 	const struct cancellation *cancellation;
-	bool equal;
+	bool equal; /* the bytes of both are equal and have the hash of the group */
 };
 
-/* Returns 0, -ESTALE if more than the ctime changed, or -errno. */
+/* Reads the record and the attributes of a file. Returns 0, -ESTALE if more than the ctime changed,
+ * or another -errno. */
 static int examine(const struct sources *sources, struct catalog_reader *reader, uint64_t id,
 		   struct checked *checked)
 {
@@ -61,9 +62,8 @@ static int examine(const struct sources *sources, struct catalog_reader *reader,
 	return attributes_same_signature(&known, &checked->now) ? 0 : -ESTALE;
 }
 
-/* Finds a member to compare the file with. Prefers a member with an unchanged signature to a member
- * of which only the ctime changed. If neither is found, the member's id stays 0.
- */
+/* Finds a member to compare the file with. A member with an unchanged signature is preferred to a
+ * member of which only the ctime changed. If neither is found, the member's id stays 0. */
 static int find_member(struct file_recheck *recheck, struct catalog_reader *reader)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -88,8 +88,7 @@ static int find_member(struct file_recheck *recheck, struct catalog_reader *read
 		if (!checked.ctime_changed)
 			return 0;
 	}
-	/* Not all members were examined. The others possibly include a member with an unchanged
-	 * signature. */
+	/* If not all members were examined, another one possibly has an unchanged signature. */
 	if (r == 0)
 		recheck->member.file.id = 0;
 	return r == -ENOENT ? 0 : r;
@@ -119,7 +118,7 @@ static int open_checked(struct checked *checked, struct file_opener *opener,
 	return reading_open(&checked->reading, opener, reader, &as_now, false);
 }
 
-/* Opens both files. Returns 0, or an enum reading_outcome or -errno if neither is open. */
+/* Opens both files. Returns 0, an enum reading_outcome or -errno. Only after 0 they are open. */
 static int open_both(struct file_recheck *recheck, struct catalog_reader *reader)
 {
 	struct file_opener opener = FILE_OPENER_INIT(recheck->sources);
@@ -155,10 +154,9 @@ static long read_both(const struct file_recheck *recheck, char *block, char *oth
 	return same == length && memcmp(block, other, (size_t)length) == 0 ? length : 0;
 }
 
-/* Sets recheck->equal if the bytes are equal and have the hash of the group. The hash is checked
- * because the member possibly changed: its ctime is possibly new, or a store changed none of its
- * times.
- */
+/* Compares the bytes of both files and sets recheck->equal. The hash of the group is checked, as
+ * the member possibly changed, too: its ctime is new, or a store changed none of its times. Returns
+ * 0 or -errno. */
 static int compare_bytes(struct file_recheck *recheck)
 {
 	AUTO_FREE char *blocks = malloc(2 * BLOCK_BYTES);

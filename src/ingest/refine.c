@@ -87,7 +87,7 @@ static void drop(struct strand **strands, struct range *range, size_t which)
 
 /* ---- blocks and holes ---------------------------------------------------------------- */
 
-/* Returns the length of the hole that all files have at the range's offset. */
+/* Returns the length of the hole that all files of the range have at its offset; 0: none. */
 static uint64_t common_hole(struct refinement *refinement, struct strand **strands,
 			    const struct range *range)
 {
@@ -138,8 +138,8 @@ enum {
 	STRAND_LEFT_OUT = 1
 };
 
-/* Hashes a whole file with a state that was reset. Returns 0, or another value if the strand must
- * be left out. */
+/* Hashes a whole file into strand->digest, with a state that was reset. Returns 0, or another value
+ * if the strand must be left out. */
 static int digest(struct refinement *refinement, struct strand *strand, struct hash_state *state)
 {
 	struct range range = {.count = 1, .hash = state};
@@ -171,7 +171,8 @@ static int digest(struct refinement *refinement, struct strand *strand, struct h
 	return r;
 }
 
-/* Computes the hash of a strand that proved equal to others, into strand->digest. */
+/* Computes the hash of a strand that equals others, into strand->digest. Returns 0, STRAND_LEFT_OUT
+ * or -errno. */
 static int hash_later(struct refinement *refinement, struct strand *strand)
 {
 	struct hash_state *state = hash_state_new();
@@ -193,7 +194,7 @@ static int emit_alone(struct refinement *refinement, struct strand *strand)
 	refinement->calls->abandon(refinement->context, strand);
 	if (!strand->equal || refinement->hashing == REFINE_HASH_NEVER)
 		return emit(refinement, &strand, 1, NULL);
-	/* the strand represents strands of an earlier part */
+	/* an earlier part found other strands equal to this one */
 	r = hash_later(refinement, strand);
 	if (r)
 		return r == STRAND_LEFT_OUT ? 0 : r;

@@ -2,13 +2,13 @@
 #ifndef INGEST_REFINE_H
 #define INGEST_REFINE_H
 
-/* Partition refinement: splits files of one size into classes of equal bytes. Each file is read at
- * most once, unless the memory is too small for all files.
+/* Partition refinement: splits files of one size into classes of equal bytes. If the memory is
+ * large enough for a block of each file, no file is read twice.
  *
  * The files of a class are read together, block by block. If blocks differ, the class is split. A
  * file that is alone in its class is not read further. The hash of a class is computed in the same
  * pass, from the blocks of one member. Ranges of split classes wait on a stack, each at the offset
- * of its split, so buffers are needed for one range at a time. All I/O is done by callbacks; any
+ * of its split, so buffers are needed for one range at a time. All I/O is done by callbacks. Any
  * thread.
  */
 
@@ -21,8 +21,7 @@
 /* One file to be compared, or the representative of several files that are known to be equal. */
 struct strand {
 	struct strand *equal; /* list of strands that were found equal to this one */
-	/* Hash of a class. If there are too many strands to be read together, a seeded hash. */
-	struct hash128 digest;
+	struct hash128 digest; /* used by refine(): hash of all bytes, sometimes seeded */
 	void *file; /* owned by the caller */
 };
 
@@ -31,13 +30,14 @@ struct refine_calls {
 	/* Returns the length of the hole at offset; 0: data. */
 	uint64_t (*hole)(void *context, struct strand *strand, uint64_t offset);
 	/* Reads exactly length bytes. Returns 0, or another value if reading failed. The callback
-	 * records the reason. A strand that failed is in no class. */
+	 * records the reason, and the strand is in no class. */
 	int (*read)(void *context, struct strand *strand, uint64_t offset, void *block,
 		    size_t length);
-	/* Called after the last read of a strand. Returns 0, or another value if the file possibly
-	 * changed meanwhile. Afterwards the file can be read again. */
+	/* Called after the last block of a strand was read. Returns 0, or another value if the file
+	 * possibly changed meanwhile; the strand is then in no class. It can be read again later,
+	 * from the beginning. */
 	int (*finish)(void *context, struct strand *strand);
-	/* The strand is not read any further. */
+	/* The strand equals no other one, so its remaining blocks are not read. */
 	void (*abandon)(void *context, struct strand *strand);
 	/* The strand equals other strands, but its holes are too long to be hashed. The strand is
 	 * in no class. */
@@ -51,8 +51,8 @@ struct refine_calls {
 /* When the hash of a class is computed. */
 enum refine_hashing {
 	REFINE_HASH_ALONG, /* from the blocks, while they are compared */
-	/* By reading one file again after the files proved equal. For files with large holes, which
-	 * are compared in no time but hashed at only 20 to 80 GB/s. */
+	/* By reading one file again after the files proved equal. Only for files with large holes,
+	 * which are compared in no time but hashed at only 20 to 80 GB/s. */
 	REFINE_HASH_LATER,
 	REFINE_HASH_NEVER, /* classes have no hash */
 };
@@ -64,8 +64,8 @@ struct refinement {
 	void *memory; /* for blocks; borrowed; preferably from memory_pages() */
 	size_t budget_bytes; /* of memory: at least 8 KiB */
 	enum refine_hashing hashing;
-	/* Seed of the hash that divides too many files: random and secret, so that no user can make
-	 * contents that collide. */
+	/* Seed of the hash that divides files if they are too many to be read together. Random and
+	 * secret, so that no user can make contents that collide. */
 	uint64_t seed;
 };
 
@@ -74,12 +74,12 @@ size_t refine_capacity(const struct refinement *refinement);
 
 /* Splits count strands; the array is reordered. If there are too many to be read together, they are
  * first divided by a seeded hash of the whole file. Groups that are still too large are compared in
- * parts, and each class of a part continues as one strand. Each byte is read at most three times.
- * If another file fails in the last part, it is read at most four times.
+ * parts, and each class of a part continues as one strand. A byte is then read up to four times:
+ * for the seeded hash, in its part, as one strand of a class, and for the hash of the class.
  *
  * Returns 0, -ENOMEM, -ECANCELED after stop_requested(), the error of emit, or -E2BIG if too many
- * different contents have one seeded hash to fit in memory. The strands of these contents were
- * passed to abandon.
+ * different contents have one seeded hash to be read together. The strands of these contents are in
+ * no class.
  */
 MUST_CHECK int refine(struct refinement *refinement, struct strand **strands, size_t count);
 

@@ -12,18 +12,18 @@
 #include "catalog/errors.h"
 #include "catalog/query.h"
 
-/* A transaction changes pages all over the index, so a few large transactions are cheaper than many
- * small ones. But results should be visible soon and survive a crash. So a commit is due after this
- * number of files, or after a time: a second plus ten times the duration of the last commit. */
+/* A commit is due after this number of files, or after a time: a second plus ten times the duration
+ * of the last commit. Transactions change pages all over the index, so a few large ones are cheaper
+ * than many small ones. But results should be visible soon and survive a crash. */
 #define DUE_FILES (128 << 10)
 #define DUE_AFTER_NS SECOND_NS
 #define DUE_AFTER_COMMITS 10
 /* Interval at which the timer checks whether a commit is due. */
 #define TIMER_NS (250 * MS_NS)
-/* Limit of the pages that a transaction changes: 12 MiB, or a part of the memory. Such pages stay
- * in memory until the commit, and for the next transaction. A page holds about 90 files. In a large
- * index nearly each compared file is on its own page. Transactions in the order of ids then write
- * each page only once. */
+/* Limit of the pages that a transaction changes: 12 MiB, or a part of the memory. Changed pages
+ * stay in memory until the commit, and for the next transaction. A page has the records of about 90
+ * files. In a large index nearly each compared file is on its own page. Transactions in the order
+ * of ids then write each page only once. */
 #define COMMIT_BYTES ((size_t)12 << 20)
 #define COMMIT_PART 16
 #define FILES_A_PAGE 90
@@ -49,7 +49,7 @@ static void lists_free(struct result_lists *lists)
 
 void results_deinit(struct results *results)
 {
-	/* results_wait() returned the error of the thread before, or the work failed earlier. */
+	/* the error of this commit is not needed: the work failed earlier */
 	if (results->at_work)
 		pthread_join(results->thread, NULL);
 	lists_free(&results->lists);
@@ -114,8 +114,8 @@ static int gather_class(struct gathered *gathered, const struct ingest_hooks *ho
 	uint64_t group = class->group;
 	int r = 0;
 
-	/* The class possibly equals a file that was added to the index during the comparison. A
-	 * later comparison decides. */
+	/* The class possibly equals a file that was added to the index during the comparison. Its
+	 * files stay unread for the next comparison. */
 	if (hooks && !group && hooks->has_new_rival(hooks->context, class->size))
 		return 0;
 	if (class->count > 1 && !group)
@@ -204,8 +204,8 @@ static int by_first_file(const void *a, const void *b, void *context)
 	return p < q ? -1 : p > q;
 }
 
-/* Sets *files to the number of files for one transaction, if count files are scattered over the
- * index. */
+/* Sets *files to the maximum number of files of one transaction, for count files that are scattered
+ * over the index. */
 static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 {
 	struct catalog_totals totals;
@@ -219,7 +219,7 @@ static int measure_portion(struct catalog *catalog, size_t count, size_t *files)
 	return r;
 }
 
-/* Commits results->taken and frees it. */
+/* Commits results->taken and frees it. Returns 0 or -errno. */
 static int commit_taken(struct results *results)
 {
 	struct result_lists *taken = &results->taken;
@@ -257,8 +257,8 @@ static void *commit_behind(void *context)
 	return NULL;
 }
 
-/* Waits for the background thread. The caller of this function and of the next functions must hold
- * commit_lock. */
+/* Waits for the background thread. Returns 0, or the -errno of the last commit. The caller of this
+ * function, of take(), commit() and is_due() must hold commit_lock. */
 static int join_thread(struct results *results)
 {
 	if (results->at_work)

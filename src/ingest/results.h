@@ -26,7 +26,7 @@ struct file_result {
 	uint64_t prefix;
 };
 
-/* Files that were found equal: count of them, from index first on. */
+/* Files that were found equal: count files, from index first in a list of files on. */
 struct class_result {
 	/* the group that the files equal; 0: none, so two or more files make a new group */
 	uint64_t group;
@@ -37,7 +37,7 @@ struct class_result {
 	size_t count;
 };
 
-/* A file that could not be read, or has other attributes than in the index. */
+/* A file that could not be read, or whose attributes differ from the index. */
 struct problem_result {
 	uint64_t file;
 	int error; /* positive errno; 0: changed */
@@ -45,24 +45,24 @@ struct problem_result {
 };
 
 struct result_lists {
-	struct bytes files; /* of struct file_result; each of the next fields has its own struct */
-	struct bytes classes;
-	struct bytes problems;
+	struct bytes files; /* array of struct file_result */
+	struct bytes classes; /* array of struct class_result */
+	struct bytes problems; /* array of struct problem_result */
 };
 
 struct results {
-	struct catalog *catalog; /* these two are borrowed */
-	const struct ingest_hooks *hooks; /* or NULL */
-	pthread_mutex_t lock; /* protects the lists */
-	struct result_lists lists;
-	pthread_mutex_t commit_lock; /* protects all fields below */
-	struct result_lists taken; /* owned by the thread while it runs */
+	struct catalog *catalog; /* borrowed */
+	const struct ingest_hooks *hooks; /* borrowed, or NULL */
+	pthread_mutex_t lock; /* protects lists */
+	struct result_lists lists; /* not yet taken */
+	pthread_mutex_t commit_lock; /* protects the fields from here to commit_took_ns */
+	struct result_lists taken; /* being committed; owned by the thread while it runs */
 	pthread_t thread;
 	bool at_work; /* the thread has to be joined */
 	_Atomic bool done; /* the thread is about to return */
-	int error; /* of the thread */
-	uint64_t committed_ns; /* time of the last commit; owned by the thread while it runs */
-	uint64_t commit_took_ns;
+	int error; /* -errno of the last commit, or 0; owned by the thread while it runs */
+	uint64_t committed_ns; /* monotonic time of the last commit; owned by the thread, too */
+	uint64_t commit_took_ns; /* duration of the last commit; owned by the thread, too */
 	pthread_t timer;
 	bool timed; /* the timer runs; used only by the thread that starts and stops it */
 	pthread_mutex_t timer_lock; /* protects timer_ends */
@@ -72,28 +72,31 @@ struct results {
 
 void results_init(struct results *results, struct catalog *catalog,
 		  const struct ingest_hooks *hooks);
+
+/* Waits for the commit in progress and drops results that were not committed. */
 void results_deinit(struct results *results);
 
-/* Both functions copy their arguments. Any thread. Returns 0 or -ENOMEM. */
+/* Add a class, or a problem. The arguments are copied; class->first is not used. Any thread. Return
+ * 0 or -ENOMEM. */
 MUST_CHECK int results_add_class(struct results *results, const struct class_result *class,
 				 const struct file_result *files);
 MUST_CHECK int results_add_problem(struct results *results, const struct problem_result *problem);
 
-/* Starts a commit in the background if enough results are waiting or enough time has passed. Does
- * nothing while a commit is in progress. Any thread. Returns 0, or the error of an earlier
- * commit. */
+/* Starts a commit in the background if enough results wait or enough time has passed. Does nothing
+ * while a commit is in progress. If no thread can be started, commits in the calling thread. Any
+ * thread. Returns 0, or the -errno of the last commit. */
 MUST_CHECK int results_commit_if_due(struct results *results);
 
 /* Waits for the commit in progress, then commits all results in the background. Returns 0, or the
  * error of an earlier commit. */
 MUST_CHECK int results_commit_behind(struct results *results);
 
-/* Between these two calls a timer thread commits results when they are due, even during a long
- * comparison. If the thread cannot be started, the results are committed later. */
+/* Start and stop a timer thread, which commits results when they are due, also during a long
+ * comparison. If the thread cannot be started, results are committed later. */
 void results_start_timer(struct results *results);
 void results_stop_timer(struct results *results);
 
-/* Waits for the commit in progress. Returns 0 or its error. */
+/* Waits for the commit in progress. Returns 0, or the -errno of the last commit. */
 MUST_CHECK int results_wait(struct results *results);
 
 /* Commits all results. Returns 0 or -errno. */
