@@ -443,8 +443,7 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 					.memory = memory,
 					.budget_bytes = budget,
 					.seed = c->contents->seed,
-					.hashing = c->large_holes ? REFINE_HASH_LATER
-								  : REFINE_HASH_ALONG};
+					.hash_later = c->large_holes};
 	AUTO_FREE struct strand **strands = calloc(c->count ? c->count : 1, sizeof(*strands));
 	int r;
 

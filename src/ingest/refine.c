@@ -62,7 +62,7 @@ static void stack_free(struct range_stack *stack)
 	free(stack->list);
 }
 
-/* Links strands and reports them as a class. */
+/* Links strands and reports them as a class, or gathers them as one strand. */
 static int emit(struct refinement *refinement, struct strand **strands, size_t count,
 		const struct hash128 *hash)
 {
@@ -75,7 +75,10 @@ static int emit(struct refinement *refinement, struct strand **strands, size_t c
 			continue;
 		last->equal = strands[i + 1];
 	}
-	return refinement->calls->emit(refinement->context, strands[0], hash);
+	if (!refinement->gathered)
+		return refinement->calls->emit(refinement->context, strands[0], hash);
+	refinement->gathered[refinement->gathered_count++] = strands[0];
+	return 0;
 }
 
 /* Removes one strand from the range. */
@@ -192,7 +195,7 @@ static int emit_alone(struct refinement *refinement, struct strand *strand)
 	int r;
 
 	refinement->calls->abandon(refinement->context, strand);
-	if (!strand->equal || refinement->hashing == REFINE_HASH_NEVER)
+	if (!strand->equal || refinement->gathered)
 		return emit(refinement, &strand, 1, NULL);
 	/* an earlier part found other strands equal to this one */
 	r = hash_later(refinement, strand);
@@ -374,7 +377,7 @@ static int emit_hashed_later(struct refinement *refinement, struct strand **stra
 	struct strand **first = strands + range->first;
 	int r;
 
-	if (refinement->hashing == REFINE_HASH_NEVER || (range->count == 1 && !(*first)->equal))
+	if (refinement->gathered || (range->count == 1 && !(*first)->equal))
 		return emit(refinement, first, range->count, NULL);
 	if (range->hole_bytes > HASHED_HOLES_MAX) {
 		for (size_t i = 0; i < range->count; i++)
@@ -432,7 +435,7 @@ static int refine_together(struct refinement *refinement, struct strand **strand
 	struct range_stack stack = {0};
 	int r = 0;
 
-	if (refinement->hashing == REFINE_HASH_ALONG) {
+	if (!refinement->hash_later) {
 		range.hash = hash_state_new();
 		r = range.hash ? 0 : -ENOMEM;
 	}
@@ -481,78 +484,24 @@ static int by_digest(const void *a, const void *b)
 	return x->low < y->low ? -1 : x->low > y->low;
 }
 
-/* Collects the classes of one part, each as one strand, for the next round. */
-struct gathering {
-	const struct refinement *refinement;
-	/* written from the front, never beyond the strands that were taken */
-	struct strand **strands;
-	size_t count;
-};
-
-static uint64_t gathering_hole(void *context, struct strand *strand, uint64_t offset)
-{
-	const struct refinement *refinement = ((struct gathering *)context)->refinement;
-
-	return refinement->calls->hole(refinement->context, strand, offset);
-}
-
-static int gathering_read(void *context, struct strand *strand, uint64_t offset, void *block,
-			  size_t length)
-{
-	const struct refinement *refinement = ((struct gathering *)context)->refinement;
-
-	return refinement->calls->read(refinement->context, strand, offset, block, length);
-}
-
-static int gathering_finish(void *context, struct strand *strand)
-{
-	const struct refinement *refinement = ((struct gathering *)context)->refinement;
-
-	return refinement->calls->finish(refinement->context, strand);
-}
-
-static void gathering_abandon(void *context, struct strand *strand)
-{
-	const struct refinement *refinement = ((struct gathering *)context)->refinement;
-
-	refinement->calls->abandon(refinement->context, strand);
-}
-
-static int gathering_emit(void *context, struct strand *first, const struct hash128 *hash)
-{
-	struct gathering *gathering = context;
-
-	(void)hash;
-	gathering->strands[gathering->count++] = first;
-	return 0;
-}
-
-static const struct refine_calls gathering_calls = {
-	.hole = gathering_hole,
-	.read = gathering_read,
-	.finish = gathering_finish,
-	.abandon = gathering_abandon,
-	.emit = gathering_emit,
-};
-
-/* Compares all strands once, in parts that fit. *count becomes the number of classes found. */
+/* Compares all strands once, in parts that fit. Moves one strand of each class to the front, and
+ * sets *count to the number of classes. */
 static int merge_parts(struct refinement *refinement, struct strand **strands, size_t *count)
 {
-	struct gathering gathering = {.refinement = refinement, .strands = strands};
 	struct refinement part = *refinement;
 	size_t capacity = refine_capacity(refinement), length;
 	AUTO_FREE struct strand **copy = calloc(capacity, sizeof(struct strand *));
 	int r = copy ? 0 : -ENOMEM;
 
-	part.calls = &gathering_calls;
-	part.context = &gathering;
-	part.hashing = REFINE_HASH_NEVER;
+	/* strands are gathered from the front, never beyond those that were copied */
+	part.gathered = strands;
+	part.hash_later = true;
 	for (size_t i = 0; r == 0 && i < *count; i += length) {
 		length = *count - i < capacity ? *count - i : capacity;
 		memcpy(copy, strands + i, length * sizeof(struct strand *));
 		r = refine_together(&part, copy, length);
 	}
-	*count = gathering.count;
+	*count = part.gathered_count;
 	return r;
 }
 
@@ -580,7 +529,7 @@ int refine(struct refinement *refinement, struct strand **strands, size_t count)
 
 	if (count <= refine_capacity(refinement))
 		return refine_together(refinement, strands, count);
-	if (refinement->hashing == REFINE_HASH_LATER)
+	if (refinement->hash_later)
 		return refine_same_digest(refinement, strands, count);
 	r = digest_all(refinement, strands, &count);
 	if (r < 0)

@@ -12,6 +12,7 @@
  * thread.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -42,19 +43,10 @@ struct refine_calls {
 	/* The strand equals other strands, but its holes are too long to be hashed. The strand is
 	 * in no class. */
 	void (*refuse)(void *context, struct strand *strand);
-	/* Reports a class: strands linked by equal, with this hash. If a strand is alone, its hash
-	 * is known only if it first differed in its last block; else hash is NULL. Returns 0, or a
-	 * -errno that ends the refinement. */
+	/* Reports a class: strands linked by equal, and the hash of their bytes. hash is NULL for
+	 * most strands that are alone, as they are not read to their end. Returns 0, or a -errno
+	 * that ends the refinement. */
 	int (*emit)(void *context, struct strand *first, const struct hash128 *hash);
-};
-
-/* When the hash of a class is computed. */
-enum refine_hashing {
-	REFINE_HASH_ALONG, /* from the blocks, while they are compared */
-	/* By reading one file again after the files proved equal. Only for files with large holes,
-	 * which are compared in no time but hashed at only 20 to 80 GB/s. */
-	REFINE_HASH_LATER,
-	REFINE_HASH_NEVER, /* classes have no hash */
 };
 
 struct refinement {
@@ -63,10 +55,17 @@ struct refinement {
 	uint64_t size_bytes; /* of each file */
 	void *memory; /* for blocks; borrowed; preferably from memory_pages() */
 	size_t budget_bytes; /* of memory: at least 8 KiB */
-	enum refine_hashing hashing;
+	/* Hash a class by reading one file again after the files proved equal, not from the blocks
+	 * that are compared. For files with large holes, which are compared in no time but hashed
+	 * at only 20 to 80 GB/s. */
+	bool hash_later;
 	/* Seed of the hash that divides files if they are too many to be read together. Random and
 	 * secret, so that no user can make contents that collide. */
 	uint64_t seed;
+	/* Only for refine(): receives the classes of one part, each as one strand without a hash.
+	 * NULL: classes are passed to emit. */
+	struct strand **gathered;
+	size_t gathered_count;
 };
 
 /* Returns the maximum number of strands that can be read together within the budget. */
@@ -74,8 +73,8 @@ size_t refine_capacity(const struct refinement *refinement);
 
 /* Splits count strands; the array is reordered. If there are too many to be read together, they are
  * first divided by a seeded hash of the whole file. Groups that are still too large are compared in
- * parts, and each class of a part continues as one strand. A byte is then read up to four times:
- * for the seeded hash, in its part, as one strand of a class, and for the hash of the class.
+ * parts, and each class of a part continues as one strand. A byte is then usually read at most
+ * three times: for the seeded hash, in its part, and as the one strand of a class.
  *
  * Returns 0, -ENOMEM, -ECANCELED after stop_requested(), the error of emit, or -E2BIG if too many
  * different contents have one seeded hash to be read together. The strands of these contents are in

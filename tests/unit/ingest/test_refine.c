@@ -111,7 +111,7 @@ static int fake_emit(void *context, struct strand *first, const struct hash128 *
 	if (p->emits++ == p->failing_emit)
 		return -EIO;
 	p->classes++;
-	assert_true(hash || !first->equal || p->refinement.hashing == REFINE_HASH_NEVER);
+	assert_true(hash || !first->equal);
 	if (hash) {
 		expected = hash128(fake->data, p->length);
 		assert_true(hash->high == expected.high && hash->low == expected.low);
@@ -271,7 +271,7 @@ static void test_random_sets_are_split_as_by_comparing_each_byte(void **state)
 
 		fill_random(p, 1 + (size_t)random() % 12);
 		assert_refined(p, 1);
-		p->refinement.hashing = REFINE_HASH_LATER;
+		p->refinement.hash_later = true;
 		assert_refined(p, 2);
 		play_free(p);
 	}
@@ -373,7 +373,7 @@ static void test_hole_equals_zeros(void **state)
 	p->list[2].hole_end = 50 * KIB;
 	assert_refined(p, 1);
 	assert_int_equal(p->classes, 1);
-	p->refinement.hashing = REFINE_HASH_LATER;
+	p->refinement.hash_later = true;
 	assert_refined(p, 2);
 	assert_int_equal(p->classes, 1);
 	play_free(p);
@@ -405,7 +405,7 @@ static void test_random_holes_change_nothing(void **state)
 			if (random() % 2)
 				make_hole(p, n, from, from + (uint64_t)(random() % 3) * 5000);
 		}
-		p->refinement.hashing = i % 2 ? REFINE_HASH_LATER : REFINE_HASH_ALONG;
+		p->refinement.hash_later = i % 2;
 		assert_refined(p, i % 2 ? 4 : 3);
 		play_free(p);
 	}
@@ -507,7 +507,6 @@ static void test_file_that_fails_anywhere_is_left_out_and_no_other(void **state)
 		struct play *p = play_new(2 + (size_t)random() % 6, 60000, 64 * KIB);
 
 		fill_random(p, 1 + (size_t)random() % 4);
-		p->refinement.hashing = i % 3 ? REFINE_HASH_ALONG : REFINE_HASH_NEVER;
 		fail_everywhere(p, 3);
 		play_free(p);
 	}
