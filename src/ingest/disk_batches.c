@@ -71,14 +71,21 @@ struct placed_prefix {
 	bool large; /* its files are not prefetched wholly, but read in turns */
 };
 
-static uint64_t first_place(const struct contents *contents, const struct prefix *prefix)
+/* Returns the lowest position of the prefix's files. Sets the positions of files whose prefixes
+ * were read before the order was enabled. */
+static uint64_t first_place(struct contents *contents, struct catalog_reader *reader,
+			    const struct prefix *prefix)
 {
-	const struct candidate *window = contents->window.list;
+	struct candidate *window = contents->window.list, *candidate;
 	uint64_t place = UINT64_MAX;
 
 	for (const struct content *content = prefix->contents; content; content = content->next) {
-		for (uint32_t at = content->first; at; at = window[at - 1].next)
-			place = window[at - 1].place < place ? window[at - 1].place : place;
+		for (uint32_t at = content->first; at; at = candidate->next) {
+			candidate = &window[at - 1];
+			if (!candidate->place)
+				candidate->place = disk_order_place(contents, reader, candidate);
+			place = candidate->place < place ? candidate->place : place;
+		}
 	}
 	return place;
 }
@@ -95,26 +102,6 @@ static int by_first_place(const void *a, const void *b)
 	if (x->large != y->large)
 		return x->large - y->large;
 	return x->place < y->place ? -1 : x->place > y->place;
-}
-
-/* Sets the positions of candidates whose prefixes were read before the order was enabled. */
-static int add_places(struct contents *contents)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct candidate *window = contents->window.list;
-	const struct content *content;
-	int r = catalog_read_begin(contents->ingest->catalog, &reader);
-
-	for (size_t i = 0; r == 0 && i < contents->undecided_count; i++) {
-		for (content = contents->undecided[i]->contents; content; content = content->next) {
-			for (uint32_t at = content->first; at; at = window[at - 1].next) {
-				if (!window[at - 1].place)
-					window[at - 1].place =
-						disk_order_place(contents, reader, &window[at - 1]);
-			}
-		}
-	}
-	return r;
 }
 
 /* Divides the prefixes into batches that fit the budget. The large prefixes are the last batch. */
@@ -149,7 +136,8 @@ int disk_batches_make(struct contents *contents)
 {
 	size_t count = contents->undecided_count;
 	AUTO_FREE struct placed_prefix *list = calloc(count ? count : 1, sizeof(*list));
-	int r = list ? add_places(contents) : -ENOMEM;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = list ? catalog_read_begin(contents->ingest->catalog, &reader) : -ENOMEM;
 
 	if (r < 0)
 		return r;
@@ -157,7 +145,7 @@ int disk_batches_make(struct contents *contents)
 		struct prefix *prefix = contents->undecided[i];
 
 		list[i] = (struct placed_prefix){.prefix = prefix,
-						 .place = first_place(contents, prefix),
+						 .place = first_place(contents, reader, prefix),
 						 .large = prefix->key.size > BATCHED_FILE_MAX ||
 							  class_bytes(prefix) >
 								  contents->order.budget /
