@@ -10,16 +10,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/memory_limit.h"
-
 /* Maximum that the kernel reads for one posix_fadvise(2) call: the usual size of its readahead
  * (read_ahead_kb). */
 #define PIECE_BYTES (UINT64_C(128) << 10)
-
-/* Limits of the bytes that are prefetched but not yet read: 1 GiB, or an eighth of memory_limit()
- * if that is less. A larger budget helps little. */
-#define BUDGET_MAX (UINT64_C(1) << 30)
-#define BUDGET_PART 8
 
 /* Extents without a device offset, or with an offset unrelated to seeks. */
 #define PLACELESS                                                                     \
@@ -55,15 +48,10 @@ void disk_fetch_range(int fd, uint64_t offset, uint64_t length)
 	}
 }
 
-bool disk_fetch_is_cached(int fd, uint64_t offset)
+bool disk_fetch_is_cached(int fd)
 {
 	uint8_t byte;
 	struct iovec into = {&byte, 1};
 
-	return preadv2(fd, &into, 1, (off_t)offset, RWF_NOWAIT) >= 0 || errno != EAGAIN;
-}
-
-uint64_t disk_fetch_budget(void)
-{
-	return memory_at_most(BUDGET_MAX, BUDGET_PART);
+	return preadv2(fd, &into, 1, 0, RWF_NOWAIT) >= 0 || errno != EAGAIN;
 }

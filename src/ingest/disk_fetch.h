@@ -17,10 +17,7 @@ uint64_t disk_fetch_place(int fd);
  * requested, not when it is read. Blocks only while the queue of the disk is full. */
 void disk_fetch_range(int fd, uint64_t offset, uint64_t length);
 
-/* Returns true if the page at offset is cached, or if its state is unknown. */
-bool disk_fetch_is_cached(int fd, uint64_t offset);
-
-/* Returns the maximum number of bytes that may be prefetched but not yet read. */
-uint64_t disk_fetch_budget(void);
+/* Returns true if the first page of an open file is cached, or if that is unknown. */
+bool disk_fetch_is_cached(int fd);
 
 #endif

@@ -5,11 +5,17 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/memory_limit.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "ingest/contents_state.h"
 #include "ingest/disk_fetch.h"
 #include "ingest/disk_kind.h"
+
+/* Limits of the bytes that are prefetched but not yet read: 1 GiB, or an eighth of memory_limit()
+ * if that is less. A larger budget helps little. */
+#define BUDGET_MAX (UINT64_C(1) << 30)
+#define BUDGET_PART 8
 
 /* Maximum number of candidates that are prefetched but not yet taken. The queue of a disk holds 32
  * to 128 requests. */
@@ -54,7 +60,7 @@ void disk_order_init(struct disk_order *order, const struct ingest *ingest, bool
 	enum ingest_disk disk = ingest->settings->disk;
 
 	*order = (struct disk_order){.opener = FILE_OPENER_INIT(ingest->sources),
-				     .budget = disk_fetch_budget()};
+				     .budget = memory_at_most(BUDGET_MAX, BUDGET_PART)};
 	atomic_init(&order->is_on,
 		    disk == INGEST_DISK_ROTATING || (disk == INGEST_DISK_AUTO && seeks));
 	pthread_mutex_init(&order->lock, NULL);
@@ -154,7 +160,7 @@ static bool is_cached(struct contents *contents, struct catalog_reader *reader, 
 	for (size_t i = from + step / 2; i < contents->window.count; i += step) {
 		AUTO_CLOSE int fd = disk_order_open(contents, reader, &contents->window.list[i]);
 
-		uncached += fd >= 0 && !disk_fetch_is_cached(fd, 0);
+		uncached += fd >= 0 && !disk_fetch_is_cached(fd);
 	}
 	return uncached <= SAMPLED_FILES / 16;
 }
