@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/census.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/directory.h"
 
 /* Maximum number of regular files in each directory whose owner is checked. */
 #define SAMPLES 4
@@ -27,6 +23,10 @@ struct counting {
 	uint64_t end_ns;
 	char **waiting;
 	size_t count, capacity;
+	/* of the directory that is being listed */
+	const char *path;
+	uint64_t samples_end; /* census->sampled may reach this number */
+	unsigned int names;
 };
 
 static void counting_free(struct counting *counting)
@@ -36,8 +36,9 @@ static void counting_free(struct counting *counting)
 	free(counting->waiting);
 }
 
-static int wait_for(struct counting *counting, const char *folder, const char *name)
+static int wait_for(struct counting *counting, const char *name)
 {
+	const char *folder = counting->path;
 	char *path;
 
 	if (array_reserve(&counting->waiting, &counting->capacity, counting->count + 1,
@@ -85,50 +86,38 @@ static unsigned char type_of(int folder, const struct dirent *entry)
 }
 
 /* Returns 0, 1 if a limit is reached, or -ENOMEM. */
-static int count_names(struct counting *counting, DIR *directory, const char *path)
+static int count_name(void *context, int directory, const struct dirent *entry)
 {
+	struct counting *counting = context;
 	struct census *census = counting->census;
-	uint64_t samples = census->sampled + SAMPLES;
-	const struct dirent *entry;
-	unsigned int names = 0;
-	int r = 0;
+	unsigned char type = type_of(directory, entry);
 
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no other thread has this DIR */
-	while (r == 0 && (entry = readdir(directory))) {
-		unsigned char type;
-
-		if (is_dots(entry->d_name))
-			continue;
-		type = type_of(dirfd(directory), entry);
-		if (type == DT_DIR)
-			r = wait_for(counting, path, entry->d_name);
-		else
-			census->files++;
-		if (type == DT_REG && census->sampled < samples)
-			sample(census, dirfd(directory), entry->d_name);
-		if (r == 0)
-			r = is_over(counting) ||
-			    (++names % NAMES_PER_CHECK == 0 && is_late(counting));
-	}
-	return r;
+	if (type != DT_DIR)
+		census->files++;
+	else if (wait_for(counting, entry->d_name) < 0)
+		return -ENOMEM;
+	if (type == DT_REG && census->sampled < counting->samples_end)
+		sample(census, directory, entry->d_name);
+	return is_over(counting) || (++counting->names % NAMES_PER_CHECK == 0 && is_late(counting));
 }
 
-/* Counts one directory. A mount point inside the tree is skipped. */
+/* Counts one directory. A mount point inside the tree is skipped. Returns as count_name(). */
 static int count_directory(struct counting *counting, int root, const char *path)
 {
-	int fd = open_beneath_for_reading(root, path, O_DIRECTORY, false);
-	AUTO_CLOSEDIR DIR *directory = fd < 0 ? NULL : fdopendir(fd);
+	AUTO_CLOSE int fd = open_beneath(root, path, O_PATH | O_DIRECTORY, false);
+	int r;
 
 	if (fd == -EXDEV)
 		return 0;
 	counting->census->directories++;
-	if (!directory) {
-		counting->census->unreadable++;
-		if (fd >= 0)
-			(void)close(fd);
-		return 0;
-	}
-	return count_names(counting, directory, path);
+	counting->path = path;
+	counting->samples_end = counting->census->sampled + SAMPLES;
+	counting->names = 0;
+	r = fd < 0 ? fd : directory_visit(fd, count_name, counting);
+	if (r >= 0 || r == -ENOMEM)
+		return r;
+	counting->census->unreadable++;
+	return 0;
 }
 
 int census_take(int directory, const struct census_limits *limits, struct census *census)
