@@ -300,31 +300,26 @@ static const struct refine_calls refine_calls = {
 
 /* ---- the files of a comparison ------------------------------------------------------- */
 
-static int add_compared(struct comparison *c, const struct compared *compared)
-{
-	int r = array_reserve(&c->list, &c->capacity, c->count + 1, sizeof(*c->list));
-
-	if (r < 0)
-		return r;
-	c->list[c->count] = *compared;
-	c->list[c->count++].reading.fd = -1;
-	return 0;
-}
-
 /* Adds the file, unless the index no longer has it. */
 static int add_file(struct comparison *c, const struct compared *compared)
 {
-	struct compared entered = *compared;
+	struct compared *added;
 	struct file_record file;
 	uint64_t allocated;
 	int r = catalog_get_file(c->reader, compared->file, &file);
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
+	r = array_reserve(&c->list, &c->capacity, c->count + 1, sizeof(*c->list));
+	if (r < 0)
+		return r;
 	allocated = file.attributes.blocks * 512;
-	entered.sparse = allocated < file.attributes.size;
-	c->large_holes |= entered.sparse && file.attributes.size - allocated > HASHED_HOLES;
-	return add_compared(c, &entered);
+	added = &c->list[c->count++];
+	*added = *compared;
+	added->reading.fd = -1;
+	added->sparse = allocated < file.attributes.size;
+	c->large_holes |= added->sparse && file.attributes.size - allocated > HASHED_HOLES;
+	return 0;
 }
 
 static int add_contents(struct comparison *c)
@@ -419,12 +414,6 @@ static int find_files(struct comparison *c)
 
 /* ---- one prefix ---------------------------------------------------------------------- */
 
-static void close_all(struct comparison *c)
-{
-	for (size_t i = 0; i < c->count; i++)
-		reading_abandon(&c->list[i].reading);
-}
-
 /* Records an error for each undecided candidate. Too many contents have the same seeded hash to be
  * compared in memory. uniques/ shows such files, like every file that is not compared. */
 static void note_too_many(struct comparison *c)
@@ -457,7 +446,8 @@ static int compare_files(struct comparison *c, void *memory, size_t budget)
 	if (c->count == 1)
 		return emit(c, strands[0], NULL);
 	r = refine(&refinement, strands, c->count);
-	close_all(c);
+	for (size_t i = 0; i < c->count; i++)
+		reading_abandon(&c->list[i].reading);
 	if (r == -E2BIG) {
 		note_too_many(c);
 		r = 0;
