@@ -199,8 +199,7 @@ static int compare_window(struct contents *contents, bool last)
 	if (r == 0 && contents->undecided_count > 0)
 		r = compare_undecided(contents);
 	/* Finished results are committed even after a stop. */
-	committed = r == 0 && !last ? results_commit_behind(&contents->results)
-				    : results_commit(&contents->results);
+	committed = results_commit(&contents->results, r == 0 && !last);
 	prefixes_reset(&contents->prefixes);
 	return r < 0 ? r : committed;
 }

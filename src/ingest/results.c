@@ -276,7 +276,6 @@ static bool take(struct results *results)
 	return results->taken.classes.length || results->taken.problems.length;
 }
 
-/* Commits all results. behind: in the background, if a thread can be started. */
 static int commit(struct results *results, bool behind)
 {
 	int r = join_thread(results);
@@ -352,16 +351,6 @@ void results_stop_timer(struct results *results)
 	results->timed = false;
 }
 
-int results_commit_behind(struct results *results)
-{
-	int r;
-
-	pthread_mutex_lock(&results->commit_lock);
-	r = commit(results, true);
-	pthread_mutex_unlock(&results->commit_lock);
-	return r;
-}
-
 int results_wait(struct results *results)
 {
 	int r;
@@ -372,12 +361,12 @@ int results_wait(struct results *results)
 	return r;
 }
 
-int results_commit(struct results *results)
+int results_commit(struct results *results, bool behind)
 {
 	int r;
 
 	pthread_mutex_lock(&results->commit_lock);
-	r = commit(results, false);
+	r = commit(results, behind);
 	pthread_mutex_unlock(&results->commit_lock);
 	return r;
 }

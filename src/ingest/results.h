@@ -87,10 +87,6 @@ MUST_CHECK int results_add_problem(struct results *results, const struct problem
  * thread. Returns 0, or the -errno of the last commit. */
 MUST_CHECK int results_commit_if_due(struct results *results);
 
-/* Waits for the commit in progress, then commits all results in the background. Returns 0, or the
- * error of an earlier commit. */
-MUST_CHECK int results_commit_behind(struct results *results);
-
 /* Start and stop a timer thread, which commits results when they are due, also during a long
  * comparison. If the thread cannot be started, results are committed later. */
 void results_start_timer(struct results *results);
@@ -99,7 +95,8 @@ void results_stop_timer(struct results *results);
 /* Waits for the commit in progress. Returns 0, or the -errno of the last commit. */
 MUST_CHECK int results_wait(struct results *results);
 
-/* Commits all results. Returns 0 or -errno. */
-MUST_CHECK int results_commit(struct results *results);
+/* Waits for the commit in progress, then commits all results. behind: in the background, if a
+ * thread can be started. Returns 0, or the -errno of a finished commit. */
+MUST_CHECK int results_commit(struct results *results, bool behind);
 
 #endif

@@ -69,7 +69,7 @@ static void test_classes_of_two_or_more_become_groups(void **state)
 	add_class(p, 3, 1, 0);
 	add_class(p, 4, 2, 0);
 	assert_int_equal(totals_of(p->f).groups, 0); /* not yet committed */
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(totals_of(p->f).groups, 2);
 	assert_int_equal(group_at(p->f, group_of(p, 0)).inodes, 3);
 	assert_int_equal(group_of(p, 3), 0);
@@ -87,11 +87,11 @@ static void test_files_equal_to_a_group_join_it(void **state)
 	uint64_t group;
 
 	add_class(p, 0, 2, 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	group = group_of(p, 0);
 	add_class(p, 2, 1, group);
 	add_class(p, 3, 2, group);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(group_at(p->f, group).inodes, 5);
 	assert_int_equal(totals_of(p->f).groups, 1);
 	audit_index(p->f->catalog);
@@ -107,7 +107,7 @@ static void test_file_that_changed_meanwhile_is_read_again(void **state)
 	update_file(p->f, p->files[3].file, file_of(1003, 10, 1));
 	update_file(p->f, p->files[4].file, file_of(1004, 10, 1));
 	fixture_commit(p->f);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(content_of(p->f, p->files[1].file).prefix, 0);
 	assert_int_equal(group_at(p->f, group_of(p, 0)).inodes, 2);
 	assert_int_equal(totals_of(p->f).groups, 1);
@@ -120,13 +120,13 @@ static void test_files_of_a_removed_group_are_read_again(void **state)
 	uint64_t group;
 
 	add_class(p, 0, 2, 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	group = group_of(p, 0);
 	add_class(p, 2, 2, group);
 	update_file(p->f, p->files[0].file, file_of(1000, 10, 1));
 	update_file(p->f, p->files[1].file, file_of(1001, 10, 1));
 	fixture_commit(p->f);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(content_of(p->f, p->files[2].file).prefix, 0);
 	assert_int_equal(totals_of(p->f).groups, 0);
 	audit_index(p->f->catalog);
@@ -148,10 +148,10 @@ static void test_error_is_stored_until_the_file_is_read(void **state)
 	struct problem_result problem = {.file = p->files[0].file, .error = EIO};
 
 	assert_int_equal(results_add_problem(&p->results, &problem), 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(error_of(p, 0), EIO);
 	add_class(p, 0, 2, 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(error_of(p, 0), 0);
 	assert_int_equal(totals_of(p->f).errors, 0);
 	audit_index(p->f->catalog);
@@ -163,9 +163,9 @@ static void test_copy_that_becomes_unreadable_leaves_its_group(void **state)
 	struct problem_result problem = {.file = p->files[0].file, .error = EIO};
 
 	add_class(p, 0, 3, 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(results_add_problem(&p->results, &problem), 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(error_of(p, 0), EIO);
 	assert_int_equal(content_of(p->f, p->files[0].file).prefix, 0);
 	assert_int_equal(group_at(p->f, group_of(p, 1)).inodes, 2);
@@ -180,9 +180,9 @@ static void test_changed_file_gets_its_new_attributes(void **state)
 					 .attributes = file_of(1000, 999, 1)};
 
 	add_class(p, 0, 2, 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(results_add_problem(&p->results, &problem), 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(file_at(p->f, p->files[0].file).attributes.size, 999);
 	assert_int_equal(content_of(p->f, p->files[0].file).prefix, 0);
 	audit_index(p->f->catalog);
@@ -193,7 +193,7 @@ static void test_empty_commit_makes_no_generation(void **state)
 	struct play *p = *state;
 	uint64_t generation = totals_of(p->f).generation;
 
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(totals_of(p->f).generation, generation);
 }
 
@@ -204,13 +204,13 @@ static void test_results_added_during_a_commit_are_in_the_next_one(void **state)
 	struct play *p = *state;
 
 	add_class(p, 0, 2, 0);
-	assert_int_equal(results_commit_behind(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, true), 0);
 	add_class(p, 2, 3, 0);
 	assert_int_equal(results_wait(&p->results), 0);
 	assert_int_equal(totals_of(p->f).groups, 1);
 	assert_int_equal(content_of(p->f, p->files[2].file).prefix, 0);
-	assert_int_equal(results_commit_behind(&p->results), 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, true), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	assert_int_equal(totals_of(p->f).groups, 2);
 	audit_index(p->f->catalog);
 }
@@ -220,7 +220,7 @@ static void test_deinit_waits_for_the_thread(void **state)
 	struct play *p = *state;
 
 	add_class(p, 0, 2, 0);
-	assert_int_equal(results_commit_behind(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, true), 0);
 	results_deinit(&p->results);
 	assert_int_equal(totals_of(p->f).groups, 1);
 	results_init(&p->results, p->f->catalog, NULL);
@@ -234,11 +234,11 @@ static void test_failure_of_the_thread_is_returned_from_then_on(void **state)
 	fixture_reopen_with_ids(p->f, 0);
 	p->results.catalog = p->f->catalog;
 	add_class(p, 0, 2, 0);
-	assert_int_equal(results_commit_behind(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, true), 0);
 	assert_true(results_wait(&p->results) < 0);
 	add_class(p, 2, 1, 0);
-	assert_true(results_commit_behind(&p->results) < 0);
-	assert_true(results_commit(&p->results) < 0);
+	assert_true(results_commit(&p->results, true) < 0);
+	assert_true(results_commit(&p->results, false) < 0);
 	assert_int_equal(content_of(p->f, p->files[2].file).prefix, 0);
 }
 
@@ -256,9 +256,9 @@ static void *add_and_commit(void *context)
 	for (size_t i = 0; i < 25; i++) {
 		add_class(adder->play, adder->first + i, 1, 0);
 		if (i % 10 == 9)
-			assert_int_equal(results_commit(&adder->play->results), 0);
+			assert_int_equal(results_commit(&adder->play->results, false), 0);
 		else if (i % 10 == 4)
-			assert_int_equal(results_commit_behind(&adder->play->results), 0);
+			assert_int_equal(results_commit(&adder->play->results, true), 0);
 		assert_int_equal(results_commit_if_due(&adder->play->results), 0);
 	}
 	return NULL;
@@ -276,7 +276,7 @@ static void test_results_of_many_threads_are_committed(void **state)
 	}
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(results_commit(&p->results), 0);
+	assert_int_equal(results_commit(&p->results, false), 0);
 	for (size_t i = 0; i < 100; i++)
 		assert_int_equal(content_of(p->f, p->files[i].file).prefix, PREFIX);
 	audit_index(p->f->catalog);
