@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,6 +50,9 @@ struct comparer {
 	uint64_t due_ns; /* the comparison under way includes the files due at this time */
 	bool retries; /* the comparison under way includes all files that could not be read */
 
+	/* memory ran out for a changed file: the index has to be searched for it */
+	atomic_bool forgot;
+	atomic_bool moved; /* a file differed from its index entry since the barrier began */
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	struct backoff backoff; /* changed files */
 	struct backoff failing; /* files that could not be read, because of a temporary error */
@@ -56,8 +60,6 @@ struct comparer {
 	uint64_t sweep_ns; /* time of the next sweep */
 	struct bytes rivals; /* sizes noted since the comparison under way began */
 	bool any_rival; /* memory ran out for a rival, so every size counts as noted */
-	bool forgot; /* memory ran out for a changed file: the index has to be searched for it */
-	bool moved; /* a file differed from its index entry since the barrier began */
 	bool held; /* the first comparison waits for comparer_begin() */
 };
 
@@ -67,7 +69,7 @@ void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
 {
 	pthread_mutex_lock(&comparer->worker.lock);
 	if (backoff_changed(&comparer->backoff, file, closed, clock_monotonic_ns()) < 0)
-		comparer->forgot = true;
+		atomic_store(&comparer->forgot, true);
 	ticket_worker_wake(&comparer->worker);
 	pthread_mutex_unlock(&comparer->worker.lock);
 }
@@ -96,9 +98,7 @@ bool comparer_has_new_rival(struct comparer *comparer, uint64_t size)
 
 void comparer_note_moved(struct comparer *comparer)
 {
-	pthread_mutex_lock(&comparer->worker.lock);
-	comparer->moved = true;
-	pthread_mutex_unlock(&comparer->worker.lock);
+	atomic_store(&comparer->moved, true);
 }
 
 void comparer_retry(struct comparer *comparer)
@@ -265,23 +265,12 @@ static int note_all_unread(struct comparer *comparer)
 	return r == -ENOENT ? 0 : r;
 }
 
-static bool exchange_forgot(struct comparer *comparer, bool forgot)
-{
-	bool before;
-
-	pthread_mutex_lock(&comparer->worker.lock);
-	before = comparer->forgot;
-	comparer->forgot = forgot;
-	pthread_mutex_unlock(&comparer->worker.lock);
-	return before;
-}
-
 static int note_forgotten(struct comparer *comparer)
 {
-	int r = exchange_forgot(comparer, false) ? note_all_unread(comparer) : 0;
+	int r = atomic_exchange(&comparer->forgot, false) ? note_all_unread(comparer) : 0;
 
 	if (r < 0)
-		(void)exchange_forgot(comparer, true);
+		atomic_store(&comparer->forgot, true);
 	return r;
 }
 
@@ -367,14 +356,10 @@ static int compare_for_barrier(struct comparer *comparer, bool *moved)
 	bool nothing = false;
 	int r = 0;
 
-	pthread_mutex_lock(&comparer->worker.lock);
-	comparer->moved = false;
-	pthread_mutex_unlock(&comparer->worker.lock);
+	atomic_store(&comparer->moved, false);
 	for (int round = 0; r == 0 && !nothing && round < BARRIER_ROUNDS; round++)
 		r = compare_due(comparer, true, &nothing);
-	pthread_mutex_lock(&comparer->worker.lock);
-	*moved = comparer->moved;
-	pthread_mutex_unlock(&comparer->worker.lock);
+	*moved = atomic_load(&comparer->moved);
 	return r;
 }
 
