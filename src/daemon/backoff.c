@@ -25,16 +25,11 @@ struct backoff_file {
 	UT_hash_handle hh;
 };
 
-static uint64_t limited_delay_ns(uint64_t shortest_ms, unsigned int doublings, uint64_t longest_ms)
+static uint64_t delay_ns(uint64_t shortest_ms, unsigned int doublings, uint64_t longest_ms)
 {
 	uint64_t delay_ms = shortest_ms << doublings;
 
 	return (delay_ms < longest_ms ? delay_ms : longest_ms) * MS_NS;
-}
-
-static uint64_t delay_ns(uint64_t shortest_ms, unsigned int doublings)
-{
-	return limited_delay_ns(shortest_ms, doublings, BACKOFF_MAX_MS);
 }
 
 /* Binary heap in an array: no file is due before its parent at (place - 1) / 2. */
@@ -129,7 +124,8 @@ static struct backoff_file *add(struct backoff *backoff, uint64_t id)
 static bool is_quiet(const struct backoff_file *file, uint64_t now_ns)
 {
 	return now_ns - file->due_ns >=
-	       BACKOFF_FORGET_FACTOR * delay_ns(DEBOUNCE_CLOSED_MS, file->doublings);
+	       BACKOFF_FORGET_FACTOR *
+		       delay_ns(DEBOUNCE_CLOSED_MS, file->doublings, BACKOFF_MAX_MS);
 }
 
 /* Doubles the debounce delay of a file that changed again, or resets it if the file was quiet. */
@@ -154,7 +150,8 @@ int backoff_changed(struct backoff *backoff, uint64_t id, bool closed, uint64_t 
 		file = add(backoff, id);
 	if (!file)
 		return -ENOMEM;
-	due_ns = now_ns + delay_ns(closed ? DEBOUNCE_CLOSED_MS : DEBOUNCE_OPEN_MS, file->doublings);
+	due_ns = now_ns + delay_ns(closed ? DEBOUNCE_CLOSED_MS : DEBOUNCE_OPEN_MS, file->doublings,
+				   BACKOFF_MAX_MS);
 	if (closed)
 		file->busy = 0;
 	else if (file->busy > 0 && due_ns < file->due_ns)
@@ -172,8 +169,7 @@ static int wait_longer(struct backoff *backoff, uint64_t id, uint64_t longest_ms
 		file = add(backoff, id);
 	if (!file)
 		return -ENOMEM;
-	r = wait_until(backoff, file,
-		       now_ns + limited_delay_ns(DEBOUNCE_OPEN_MS, file->busy, longest_ms));
+	r = wait_until(backoff, file, now_ns + delay_ns(DEBOUNCE_OPEN_MS, file->busy, longest_ms));
 	if (r == 0 && file->busy < DOUBLINGS_MAX)
 		file->busy++;
 	return r;

@@ -128,9 +128,9 @@ static void on_large_barrier(void *context, uint64_t ticket, int error, bool mov
 
 /* ---- notes for the lanes ------------------------------------------------------------- */
 
-void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed)
+void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size)
 {
-	comparer_changed(lane_of(lanes, size), file, closed);
+	comparer_changed(lane_of(lanes, size), file, true);
 }
 
 void lanes_note_rival(struct lanes *lanes, uint64_t size)

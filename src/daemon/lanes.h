@@ -38,7 +38,7 @@ void lanes_free(struct lanes *lanes); /* accepts NULL */
  * one lane or both. Any thread. */
 
 /* For the lane of this file size in bytes. */
-void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size, bool closed);
+void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size); /* the file is closed */
 void lanes_note_rival(struct lanes *lanes, uint64_t size);
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size);
 

@@ -204,8 +204,10 @@ static void *run(void *context)
 	return NULL;
 }
 
-static void destroy(struct service_status *status)
+void service_status_free(struct service_status *status)
 {
+	if (!status)
+		return;
 	bytes_free(&status->sent);
 	pthread_cond_destroy(&status->changed);
 	pthread_mutex_destroy(&status->lock);
@@ -226,7 +228,7 @@ void service_status_start(struct service_status **status, const struct service_m
 	pthread_mutex_init(&made->lock, NULL);
 	timed_wait_init(&made->changed);
 	if (thread_start(&made->thread, run, made) < 0)
-		destroy(made);
+		service_status_free(made);
 	else
 		*status = made;
 }
@@ -261,10 +263,4 @@ void service_status_end(struct service_status *status)
 		return;
 	wake(status, NULL, true);
 	pthread_join(status->thread, NULL);
-}
-
-void service_status_free(struct service_status *status)
-{
-	if (status)
-		destroy(status);
 }

@@ -8,23 +8,18 @@
 #include "base/filesystem_kind.h"
 #include "watch/watch.h"
 
-/* inotify does not report changes by other hosts. On FUSE, it does not report changes that bypass
- * the mount. */
-static bool inotify_sees_all(const struct source *source)
-{
-	return !is_remote_filesystem(source->fd);
-}
-
 int source_states_new(struct source_state **list, const struct sources *sources,
 		      enum follower_mode mode)
 {
 	*list = calloc(sources->count, sizeof(**list));
 	if (!*list)
 		return -ENOMEM;
+	/* inotify does not report changes by other hosts. On FUSE, it does not report changes that
+	 * bypass the mount. */
 	for (size_t i = 0; i < sources->count; i++)
-		(*list)[i].polled = i >= WATCH_QUEUES_MAX || mode == FOLLOW_POLL ||
-				    mode == FOLLOW_NONE ||
-				    (mode == FOLLOW_AUTO && !inotify_sees_all(&sources->list[i]));
+		(*list)[i].polled =
+			i >= WATCH_QUEUES_MAX || mode == FOLLOW_POLL || mode == FOLLOW_NONE ||
+			(mode == FOLLOW_AUTO && is_remote_filesystem(sources->list[i].fd));
 	return 0;
 }
 

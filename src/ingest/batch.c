@@ -47,8 +47,6 @@ struct batch_writer {
 
 static void batch_free(struct batch *batch)
 {
-	if (!batch)
-		return;
 	free(batch->changes);
 	arena_free(&batch->names);
 	free(batch);
