@@ -19,8 +19,8 @@ struct census {
 	uint64_t directories; /* including the root of the tree and unreadable ones */
 	uint64_t files; /* everything that is not a directory */
 	uint64_t unreadable; /* directories that could not be listed */
-	uint64_t
-		sampled; /* regular files whose owner was checked: at most four in each directory */
+	/* regular files whose owner was checked: at most four in each directory */
+	uint64_t sampled;
 	uint64_t foreign; /* sampled files that another user owns */
 	bool complete; /* false: a limit was reached, so the tree is larger */
 };

@@ -34,7 +34,7 @@ struct contents {
 	_Atomic uint32_t next; /* index of the next piece of work for a thread */
 	uint32_t end; /* end of the work, exclusive */
 	bool errors_logged; /* errors that the index already has are not logged again */
-	_Atomic uint64_t errors;
+	_Atomic uint64_t errors; /* number of files that could not be read */
 	bool repeats; /* the files are compared again, so the progress counts them already */
 	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
 	_Atomic int failure; /* the first -errno that ends the work */
@@ -48,8 +48,9 @@ struct contents {
 void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
 			   const struct file_record *file, int what, const struct reading *reading);
 
-/* Adds to the progress figures. A small file counts when its prefix is read. A longer file counts
- * when its class is known. Bytes count when they are read. */
+/* Adds to the progress figures, unless contents->repeats is set. A small file is counted when its
+ * prefix is read, and a longer file when its class is known. Bytes are counted when they are read.
+ * Any thread. */
 void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes);
 
 /* Sets contents->failure unless it was set before. Any thread. */

@@ -13,8 +13,8 @@
 #include "catalog/change.h"
 #include "ingest/listing.h"
 
-/* A directory in the listing whose tree has to be walked next. Directories that the walk does not
- * enter are left out. */
+/* A directory in the listing whose tree has to be walked next. Directories that are not entered, or
+ * were moved here, are not among them. */
 struct found_dir {
 	struct name name; /* borrowed from the listing, as are the attributes */
 	const struct attributes *attributes;
@@ -49,7 +49,7 @@ struct diff_dir {
 	int fd; /* of the directory; -1: it could not be opened, and the listing is empty */
 	struct attributes hidden; /* attributes of a folder to leave out: that of the index */
 	struct catalog *catalog; /* borrowed */
-	struct catalog_reader *reader; /* set during a comparison */
+	struct catalog_reader *reader; /* set by diff_make() */
 };
 
 void diff_free(struct diff *diff);

@@ -17,10 +17,10 @@ struct disk_kind_places {
 	const char *mountinfo; /* "/proc/self/mountinfo" */
 };
 
-/* Returns the kind of the disk below the file system of fd, which may be O_PATH. The disk of a
- * partition, and that below a loop device, are found. For device mapper and RAID, the kernel
- * reports one value for the whole stack. For btrfs, the device that was mounted decides. For
- * overlayfs, the upper layer decides, or the highest lower layer if there is no upper one. */
+/* Returns the kind of the disk below the file system of fd, which may be O_PATH. Finds the disk of
+ * a partition and the disk below a loop device. For device mapper and RAID, the kernel reports one
+ * value for the whole stack. For btrfs, the device that was mounted decides. For overlayfs, the
+ * upper layer decides, or the highest lower layer if there is no upper one. */
 enum disk_kind disk_kind(int fd);
 
 /* As disk_kind(), with other paths. */

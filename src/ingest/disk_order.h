@@ -33,7 +33,7 @@ struct contents;
 
 /* Sums of file sizes, to find the size below which all files together fit into memory. */
 struct size_sums {
-	uint64_t bytes[64]; /* bytes of the files of 2^n to 2^(n+1) - 1 bytes */
+	uint64_t bytes[64]; /* element n: of the files of 2^n to 2^(n+1) - 1 bytes */
 };
 
 void size_sums_add(struct size_sums *sums, uint64_t size);

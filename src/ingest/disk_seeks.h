@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Durations of the last reads. All zero at first. */
+/* Number of the last reads, and of slow ones among them. All zero at first. */
 struct disk_seeks {
 	unsigned int reads, slow;
 };
@@ -20,8 +20,8 @@ bool disk_seeks_is_slow(uint64_t took_ns);
 /* Adds the duration of a read. Returns true if many of the last reads were slow. */
 bool disk_seeks_add(struct disk_seeks *seeks, uint64_t took_ns);
 
-/* As disk_seeks_add(), for a read below the directory or file fd. The read counts as slow only if
- * the kernel reports that its disk rotates. */
+/* As disk_seeks_add(), for a read of the directory or file fd. The read counts as slow only if the
+ * kernel reports that its disk rotates. */
 bool disk_seeks_note(struct disk_seeks *seeks, int fd, uint64_t took_ns);
 
 #endif

@@ -11,8 +11,8 @@
  *
  * Steps of the proof:
  *
- * 1. Walk: names and attributes. If the signature of a file differs from the index, its content
- *    becomes unknown. Such a file is *unread*.
+ * 1. Walk: names and attributes. The content of a new file, or of one whose signature differs from
+ *    the index, is unknown. Such a file is *unread*.
  * 2. Plan: an unread file is a candidate if another file has its size.
  * 3. Prefix hashes: files with different first 16 KiB are different. They are not read further.
  * 4. Comparison: files are equal only if all their bytes were compared, block by block. The guards
@@ -96,9 +96,7 @@ struct ingest_result {
 	/* files and directories that could not be read; ingest_compare() counts none */
 	uint64_t errors;
 	uint64_t pending; /* files left unread, mostly because they are being written */
-	/* directories that are not entered, as the settings exclude other mounts and file systems
-	 */
-	uint64_t not_entered;
+	uint64_t not_entered; /* directories on other mounts, which the settings exclude */
 	uint64_t excluded; /* names that match an exclude glob */
 	bool stopped; /* stop_requested() ended the work */
 };
@@ -125,8 +123,8 @@ struct ingest_hooks {
 	 * hard link to any file. Another cause is a directory that is mounted twice, as it is
 	 * watched at one mount only. */
 	void (*needs_walk)(void *context, uint32_t source);
-	/* The name is a directory on another mount or file system, which is not entered. No event
-	 * reports changes of its attributes. */
+	/* The name in the directory dir is a directory on another mount or file system, which is
+	 * not entered. No event reports changes of its attributes. */
 	void (*not_entered)(void *context, uint64_t dir, struct name name);
 	/* Returns whether renames are trusted, based on all events until now. RENAME_TRUSTED: no
 	 * write was reported since the events that led to the recheck, and no source needs a walk.
@@ -138,7 +136,7 @@ struct ingest_hooks {
 	/* Returns true if a file of this size with known content was possibly added to the index
 	 * after the comparison began. Nothing was compared with that file. */
 	bool (*has_new_rival)(void *context, uint64_t size);
-	/* The directory, or names in it, could not be read for a temporary reason. The callback
+	/* The directory dir, or names in it, could not be read for a temporary reason. The callback
 	 * schedules a retry. */
 	void (*failed)(void *context, uint64_t dir);
 	/* A time before the first walk, in nanoseconds since 1970. That walk found all changes of

@@ -24,7 +24,8 @@ struct listed {
 	int error; /* positive errno if the attributes could not be read, else 0 */
 	bool mount_root; /* the name is a mount point */
 	uint32_t events; /* of the name, from the recheck; 0 after listing_read() */
-	bool keeps_bytes; /* see name_events_keep_bytes() */
+	/* name_events_keep_bytes(); false if the file system has unreliable times */
+	bool keeps_bytes;
 	struct attributes attributes;
 };
 

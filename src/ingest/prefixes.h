@@ -28,8 +28,9 @@
 
 struct content {
 	struct content *next;
-	uint32_t first; /* list of its files by candidate.next: index in the window + 1 */
-	uint32_t count;
+	/* Its first file: index in the window + 1. candidate.next leads to the next file. */
+	uint32_t first;
+	uint32_t count; /* of files */
 	uint8_t *bytes; /* until prefixes_close(); NULL: not in memory */
 };
 
@@ -61,10 +62,10 @@ struct prefixes {
 	struct prefix *table;
 	struct mark *marks;
 	uint64_t seed; /* random */
-	struct arena memory;
+	struct arena memory; /* of prefixes, contents and marks */
 	struct arena bytes; /* of the contents */
-	size_t cached_bytes;
-	size_t budget_bytes;
+	size_t cached_bytes; /* in the arena bytes */
+	size_t budget_bytes; /* limit of cached_bytes */
 	struct candidate *window; /* borrowed */
 };
 

@@ -3,7 +3,7 @@
 #define INGEST_REFINE_H
 
 /* Partition refinement: splits files of one size into classes of equal bytes. If the memory is
- * large enough for a block of each file, no file is read twice.
+ * large enough for a block of each file, no file is read twice, unless hash_later is set.
  *
  * The files of a class are read together, block by block. If blocks differ, the class is split. A
  * file that is alone in its class is not read further. The hash of a class is computed in the same
@@ -21,7 +21,7 @@
 
 /* One file to be compared, or the representative of several files that are known to be equal. */
 struct strand {
-	struct strand *equal; /* list of strands that were found equal to this one */
+	struct strand *equal; /* next one in a list of equal strands, or NULL */
 	struct hash128 digest; /* used by refine(): hash of all bytes, sometimes seeded */
 	void *file; /* owned by the caller */
 };
@@ -55,9 +55,9 @@ struct refinement {
 	uint64_t size_bytes; /* of each file */
 	void *memory; /* for blocks; borrowed; preferably from memory_pages() */
 	size_t budget_bytes; /* of memory: at least 8 KiB */
-	/* Hash a class by reading one file again after the files proved equal, not from the blocks
-	 * that are compared. For files with large holes, which are compared in no time but hashed
-	 * at only 20 to 80 GB/s. */
+	/* The hash of a class is computed by reading one file again after the files proved equal,
+	 * not from the blocks that are compared. For files with large holes, which are compared in
+	 * no time but hashed at only 20 to 80 GB/s. */
 	bool hash_later;
 	/* Seed of the hash that divides files if they are too many to be read together. Random and
 	 * secret, so that no user can make contents that collide. */

@@ -5,7 +5,7 @@
 /* The results of a comparison. Many threads add results. A background thread commits them in large
  * transactions while the other threads continue to read.
  *
- *   results_add_* --> [lists] --results_commit_behind--> [taken], committed by one thread --> LMDB
+ *   results_add_* --> [lists] --results_commit*--> [taken], committed by one thread --> LMDB
  */
 
 #include <pthread.h>
@@ -23,16 +23,16 @@
 struct file_result {
 	uint64_t file;
 	uint64_t digest; /* file_digest() when it was read */
-	uint64_t prefix;
+	uint64_t prefix; /* prefix_of() its prefix hash */
 };
 
-/* Files that were found equal: count files, from index first in a list of files on. */
+/* Files that were found equal: count elements of a list of struct file_result, from index first. */
 struct class_result {
 	/* the group that the files equal; 0: none, so two or more files make a new group */
 	uint64_t group;
 	uint64_t size;
 	struct hash128 hash;
-	bool whole; /* hash is of all bytes */
+	bool whole; /* hash was computed from all bytes; false: it is the prefix hash */
 	size_t first;
 	size_t count;
 };

@@ -2,6 +2,8 @@
 #ifndef INGEST_THREADS_H
 #define INGEST_THREADS_H
 
+/* Threads of a walk or a comparison. Any thread may call these functions. */
+
 #include "base/attributes.h"
 
 /* Runs body(context) in count threads, including the calling thread, and waits for all of them. If

@@ -2,8 +2,8 @@
 #ifndef INGEST_WALK_DIR_H
 #define INGEST_WALK_DIR_H
 
-/* A directory of a walk that waits or is being read, or an ancestor of one. Each directory has a
- * reference to its parent, so that its path can be built from the chain.
+/* A directory of a walk that waits or is being read, or an ancestor of such a directory. Each
+ * directory has a reference to its parent, so that its path can be built from the chain.
  *
  * If the budget of descriptors permits, a directory keeps its descriptor until all its
  * subdirectories are opened. Opening them from that descriptor takes a time that does not depend on
@@ -36,7 +36,7 @@ struct walk_dir {
 	enum recheck_scope scope;
 	const struct recheck *recheck; /* borrowed; NULL: scope and id are enough */
 	uint32_t name_length;
-	char name[]; /* where the walk began: its path in the source */
+	char name[]; /* of a directory where the walk began: its path in the source */
 };
 
 /* Number of further descriptors that the directories of a walk may keep open. */
@@ -44,9 +44,13 @@ struct walk_dir_budget {
 	atomic_int left;
 };
 
-struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name); /* NULL: no memory */
+/* Creates a directory with one reference, which adds one to the parent (or NULL). Returns NULL if
+ * memory ran out. */
+struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name);
+
+/* Drops a reference. With the last one, closes and frees the directory. Accepts NULL. */
 void walk_dir_release(struct walk_dir *dir);
-void walk_dir_release_list(struct walk_dir *list);
+void walk_dir_release_list(struct walk_dir *list); /* of each directory in the list */
 
 /* Sorts a list by file system and inode and returns its first directory. Without memory the list
  * stays as it is. */
