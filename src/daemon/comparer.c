@@ -53,6 +53,7 @@ struct comparer {
 	/* memory ran out for a changed file: the index has to be searched for it */
 	atomic_bool forgot;
 	atomic_bool moved; /* a file differed from its index entry since the barrier began */
+
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	struct backoff backoff; /* changed files */
 	struct backoff failing; /* files that could not be read, because of a temporary error */
@@ -422,7 +423,8 @@ static uint64_t next_comparison_ns(const struct comparer *comparer)
 	return due_ns > comparer->resume_ns ? due_ns : comparer->resume_ns;
 }
 
-/* Drops entries of quiet files and frees burst memory. The caller holds the lock. */
+/* Frees the entries of quiet files and the noted rivals, and returns free memory to the kernel. The
+ * caller holds the lock. */
 static void sweep(struct comparer *comparer, uint64_t now_ns)
 {
 	if (now_ns < comparer->sweep_ns)

@@ -56,7 +56,7 @@
  * index entries. This limit bounds the wait while a program keeps changing files. */
 #define REPEATS_MAX 4
 
-/* Longest comparison in a thread that answers a request. */
+/* Maximum duration of a comparison in a thread that answers a request. */
 #define RECHECK_NS (2 * SECOND_NS)
 
 /* Parts that report a problem that blocks their progress. */
@@ -171,7 +171,7 @@ static void on_written(void *context, uint64_t file, bool closed)
 {
 	struct daemon *daemon = context;
 
-	if (!closed) /* on_commit() passes on closed files */
+	if (!closed) /* on_commit() notes closed files */
 		lanes_written(daemon->lanes, file);
 }
 

@@ -20,7 +20,7 @@ struct daemon_settings {
 	bool passthrough; /* the kernel reads all files without the daemon */
 	bool trusted_xattrs; /* root sees extended attributes named trusted.* */
 	bool io_uring; /* requests arrive over io_uring */
-	bool shared; /* other users have access; each user sees files that this user can read */
+	bool shared; /* other users have access; each sees only files that this user can read */
 	bool auto_unmount; /* the view is unmounted even if the daemon is killed */
 	bool nonempty; /* the mount point may be a directory that is not empty */
 	enum follower_mode watch;

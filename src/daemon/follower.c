@@ -126,13 +126,13 @@ static int note_all_sources(struct follower *follower)
 	return r;
 }
 
-/* Requests a walk of each source n whose bit n is set. */
-static int note_sources(struct follower *follower, uint64_t which)
+/* Requests a walk of each source n for which bit n of mask is set. */
+static int note_sources(struct follower *follower, uint64_t mask)
 {
 	int r = 0;
 
-	for (; r == 0 && which; which &= which - 1)
-		r = note_source(follower, (size_t)__builtin_ctzll(which));
+	for (; r == 0 && mask; mask &= mask - 1)
+		r = note_source(follower, (size_t)__builtin_ctzll(mask));
 	return r;
 }
 

@@ -35,8 +35,8 @@ struct follower_settings {
 	/* Reports that all changes made before follower_barrier() returned this ticket are in the
 	 * index. If an error prevented that, error is a positive errno, else 0. */
 	void (*barrier_reached)(void *context, uint64_t ticket, int error);
-	/* Reports the number of directories without a watch, and the positive errno that blocks
-	 * progress, or 0. */
+	/* Reports the number of directories without a watch. problem: the positive errno that
+	 * blocks progress, or 0. */
 	void (*report)(void *context, uint64_t unwatched, int problem);
 	/* See ingest_hooks.has_new_rival. */
 	bool (*has_new_rival)(void *context, uint64_t size);
@@ -73,8 +73,8 @@ const char *follower_watch_name(const struct follower *follower);
  * is answered. */
 uint64_t follower_barrier(struct follower *follower);
 
-/* Requests another round for a ticket. It rechecks files that comparers found to differ from their
- * index entries. */
+/* Requests another round for a ticket, if comparers found files that differ from their index
+ * entries. The round rechecks these files. */
 void follower_barrier_again(struct follower *follower, uint64_t ticket);
 
 /* Requests a walk of all sources. */

@@ -73,8 +73,8 @@ static enum recheck_scope scope_of(const struct dir_record *record, uint32_t eve
 {
 	if (events & EVENT_TREE)
 		return RECHECK_TREE;
-	/* a recheck of the parent detects a change of mode, but the root of a source has no parent
-	 * in the index */
+	/* a recheck of the parent detects changed attributes, but the root of a source has no
+	 * parent in the index */
 	if (events & EVENT_LISTING || (record->parent == 0 && events & EVENT_ATTRIBUTES))
 		return RECHECK_LISTING;
 	return RECHECK_NAMES;

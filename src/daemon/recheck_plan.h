@@ -2,7 +2,8 @@
 #ifndef DAEMON_RECHECK_PLAN_H
 #define DAEMON_RECHECK_PLAN_H
 
-/* Plan of a round: turns events of names into rechecks of directories. One thread. */
+/* Plan of a round of the follower: turns events of names into rechecks of directories. One thread.
+ */
 
 #include <stddef.h>
 

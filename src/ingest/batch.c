@@ -166,8 +166,8 @@ static struct batch *batch_to_fill(struct batch_writer *writer)
 	return writer->filling;
 }
 
-/* Starts the thread if it does not run yet. If that fails, no batch is committed: a directory whose
- * names are committed in part would not be read again. The caller holds the lock. */
+/* Starts the thread if it does not run yet. If that fails, sets the error, so that no batch is
+ * committed. The caller holds the lock. */
 static void start_thread(struct batch_writer *writer)
 {
 	if (writer->runs)

@@ -23,7 +23,7 @@ struct counting {
 	uint64_t end_ns;
 	char **waiting;
 	size_t count, capacity;
-	/* of the directory that is being listed */
+	/* fields of the directory that is being listed */
 	const char *path;
 	uint64_t samples_end; /* census->sampled may reach this number */
 	unsigned int names;

@@ -137,7 +137,7 @@ static int finish(void *context, struct strand *strand)
 	int r;
 
 	if (compared->reading.fd < 0)
-		return 0; /* the file is empty or a single hole */
+		return 0; /* the file was not opened, as it is empty or a single hole */
 	r = reading_close(&compared->reading, c->contents->ingest->catalog);
 	if (r)
 		atomic_fetch_add(&c->contents->postponed, 1);
@@ -336,7 +336,7 @@ static int add_contents(struct comparison *c)
 							   .alone = !small,
 							   .counted = !small});
 			if (small)
-				break; /* one file represents the other files */
+				break; /* the first file represents the others of its content */
 		}
 	}
 	return r;

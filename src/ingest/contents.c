@@ -133,7 +133,7 @@ static int read_prefixes(struct contents *contents)
 
 	atomic_store(&contents->next, 0);
 	contents->order.arranged = false;
-	/* The threads return early if they find that the order of the disk matters. */
+	/* The threads return early if the order of the disk is enabled meanwhile. */
 	while (r == 0 && contents->next < count && !contents->order.arranged) {
 		if (disk_order_is_on(&contents->order))
 			r = disk_order_arrange(contents, contents->next);
@@ -269,7 +269,7 @@ static int measure(struct ingest *ingest, bool *waits)
 	if (r == 0)
 		r = catalog_get_totals(reader, &totals);
 	*waits = files > 0 || totals.errors > 0;
-	/* A range of sizes adds to the figures of the range before it. */
+	/* If ranges of sizes are compared one after the other, their figures add up. */
 	atomic_store(&ingest->progress.candidates, atomic_load(&ingest->progress.compared) + files);
 	atomic_store(&ingest->progress.candidate_bytes,
 		     size_add(atomic_load(&ingest->progress.compared_bytes), bytes));

@@ -66,7 +66,7 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 }
 
 /* Requests a walk if the listed directory is a bind mount: a mount of the same file system. The
- * inotify watch of its inode possibly has the number of another path. */
+ * inode has only one inotify watch, which possibly belongs to the other path. */
 static void note_bind_mount(const struct diff_dir *dir, const struct listed *listed)
 {
 	if (dir->hooks && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
@@ -160,7 +160,7 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 		note_bind_mount(dir, listed);
 	if (!change->flags)
 		r = identify(dir, listed, &change->id, &moved);
-	if (r == NAME_SWAPPED) { /* an event in this directory follows */
+	if (r == NAME_SWAPPED) {
 		dir->hooks->retry(dir->hooks->context, dir->recheck);
 		return 0;
 	}
@@ -239,8 +239,8 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	/* Another inode, or one that is newly entered or no longer entered, has other names below.
-	 */
+	/* The known names below are void if the inode is another one, or if it was entered before
+	 * and is not entered now, or the reverse. */
 	if (!attributes_same_inode(&record.attributes, &listed->attributes) ||
 	    (record.flags & DIR_NOT_ENTERED) != not_entered)
 		return replace_name(diff, dir, known, listed);

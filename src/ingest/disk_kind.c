@@ -90,8 +90,8 @@ static int kind_of_device(const struct disk_kind_places *places, struct layer *l
 
 /* ---- file systems without a device ---------------------------------------------------- */
 
-/* Returns the value of NAME=value in a list of options, up to the first character of ends; NULL:
- * missing. The caller frees it. */
+/* Returns a copy of the value of name=value in a list of options, up to the first character that is
+ * in ends. Returns NULL if the option is missing or memory ran out. The caller frees the copy. */
 static char *option_value(const char *list, const char *name, const char *ends)
 {
 	size_t length = strlen(name);

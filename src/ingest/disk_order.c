@@ -28,7 +28,7 @@
  * wholly before it is known whether all their bytes are needed. */
 #define WHOLE_MAX (UINT64_C(1) << 20)
 
-/* Part of the budget for small files that wait for their comparison. */
+/* Half of the budget is for files that are prefetched wholly while prefixes are read. */
 #define WHOLE_PART 2
 
 /* A position: the number of the file system in the high bits, the offset in the low bits. */

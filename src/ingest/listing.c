@@ -136,7 +136,7 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 			r = add_names(listing, (size_t)length, exclude, dir->path);
 		calls++;
 	} while (r == 0 && length > 0);
-	if (r == 0 && calls > 2) /* the last call returns nothing */
+	if (r == 0 && calls > 2) /* the last call returned no name */
 		drop_repeated(listing);
 	if (r == 0)
 		examine_names(listing, catalog, dir->fd);

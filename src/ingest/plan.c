@@ -90,9 +90,9 @@ static int is_wanted(const struct plan *plan, struct catalog_reader *reader,
 	return r;
 }
 
-/* Ends a window that is full in the middle of a size. The size moves to the next window. If the
- * size fills a window alone, it is split between windows, and its earlier files are rivals of the
- * later files. */
+/* Ends a window that became full within a size. All files of this size move to the next window. But
+ * if the size fills the window alone, it is split, and its earlier files are rivals of the later
+ * files. */
 static void end_window(struct plan *plan, struct window *window, struct size_group *group,
 		       const struct size_entry *next)
 {

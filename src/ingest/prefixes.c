@@ -83,7 +83,7 @@ static bool has_bytes(const struct content *content, const uint8_t *bytes, size_
 }
 
 /* Finds the content with these bytes among the contents with bytes in memory. Returns NULL if none
- * is found. The last content is checked first, as it is nearly always the only content. */
+ * is found. The newest content is checked first, as it is nearly always the only content. */
 static struct content *find_content(const struct prefixes *prefixes, const struct prefix *prefix,
 				    const uint8_t *bytes, size_t length)
 {

@@ -88,7 +88,8 @@ static int find_member(struct file_recheck *recheck, struct catalog_reader *read
 		if (!checked.ctime_changed)
 			return 0;
 	}
-	/* If not all members were examined, another one possibly has an unchanged signature. */
+	/* If not all members were examined, another one possibly has an unchanged signature. Then
+	 * no member is used. */
 	if (r == 0)
 		recheck->member.file.id = 0;
 	return r == -ENOENT ? 0 : r;

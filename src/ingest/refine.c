@@ -269,8 +269,8 @@ static int fork_hash(struct range *part, const struct range *range)
 	return 0;
 }
 
-/* Returns true if the files end with this block. A strand that this block leaves alone was then
- * read wholly. */
+/* Returns true if this is the last block of a single file, and the hash of the blocks before it is
+ * known. If the split leaves the strand alone, its hash can then be computed. */
 static bool is_whole(const struct refinement *refinement, const struct range *range,
 		     const struct block *block)
 {

@@ -326,7 +326,7 @@ static void *commit_by_time(void *context)
 		timed_wait(&results->timer_changed, &results->timer_lock,
 			   clock_monotonic_ns() + TIMER_NS);
 		pthread_mutex_unlock(&results->timer_lock);
-		(void)!results_commit_if_due(results); /* the next commit returns its error */
+		(void)!results_commit_if_due(results); /* results_commit() returns the error */
 		pthread_mutex_lock(&results->timer_lock);
 	}
 	pthread_mutex_unlock(&results->timer_lock);

@@ -10,7 +10,7 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* Number of files in a transaction, whose pages take a few MiB. */
+/* Number of files that are added in one transaction. Its changed pages take a few MiB. */
 #define LISTED_FILES ((size_t)32 << 10)
 
 /* A range of file ids, sorted by size. */
@@ -18,7 +18,7 @@ struct run {
 	struct sized_file *files;
 	size_t capacity;
 	size_t count;
-	size_t done; /* number of files that are added */
+	size_t done; /* number of files that were added to the list */
 	uint64_t next; /* the first file after the range; 0: none */
 };
 

@@ -157,7 +157,7 @@ static bool is_noted(const struct walker *walker, const struct walk_dir *dir, in
 	       catalog_get_dir(reader, dir->id, &record) == 0 && record.error == error;
 }
 
-/* Counts a directory that could not be read, and logs it once. */
+/* Counts a directory that could not be read, and logs the error unless it is noted. */
 static void report(struct walker *walker, const struct walk_dir *dir, int error)
 {
 	const struct sources *sources = walker->walk->ingest->sources;
