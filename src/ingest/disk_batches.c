@@ -64,13 +64,6 @@ void disk_order_examine(struct contents *contents)
 
 /* ---- batches ------------------------------------------------------------------------- */
 
-/* A prefix with the lowest position of its files. */
-struct placed_prefix {
-	struct prefix *prefix;
-	uint64_t place;
-	bool large; /* its files are not prefetched wholly, but read in turns */
-};
-
 /* Returns the lowest position of the prefix's files. Sets the positions of files whose prefixes
  * were read before the order was enabled. */
 static uint64_t first_place(struct contents *contents, struct catalog_reader *reader,
@@ -97,7 +90,7 @@ static uint64_t class_bytes(const struct prefix *prefix)
 
 static int by_first_place(const void *a, const void *b)
 {
-	const struct placed_prefix *x = a, *y = b;
+	const struct prefix *x = *(struct prefix *const *)a, *y = *(struct prefix *const *)b;
 
 	if (x->large != y->large)
 		return x->large - y->large;
@@ -105,8 +98,9 @@ static int by_first_place(const void *a, const void *b)
 }
 
 /* Divides the prefixes into batches that fit the budget. The large prefixes are the last batch. */
-static int divide(struct contents *contents, const struct placed_prefix *list)
+static int divide(struct contents *contents)
 {
+	struct prefix *const *list = contents->undecided;
 	struct disk_order *order = &contents->order;
 	uint32_t count = (uint32_t)contents->undecided_count;
 	uint64_t bytes = 0;
@@ -117,12 +111,12 @@ static int divide(struct contents *contents, const struct placed_prefix *list)
 		return -ENOMEM;
 	order->batch_count = order->batch_now = 0;
 	order->large = 0;
-	while (order->large < count && !list[order->large].large)
+	while (order->large < count && !list[order->large]->large)
 		order->large++;
 	for (uint32_t i = 0; i < order->large; i++) {
-		bytes = size_add(bytes, class_bytes(list[i].prefix));
+		bytes = size_add(bytes, class_bytes(list[i]));
 		if (i + 1 == order->large ||
-		    size_add(bytes, class_bytes(list[i + 1].prefix)) > order->budget / BATCH_PART) {
+		    size_add(bytes, class_bytes(list[i + 1])) > order->budget / BATCH_PART) {
 			order->batches[order->batch_count++] = i + 1;
 			bytes = 0;
 		}
@@ -135,27 +129,21 @@ static int divide(struct contents *contents, const struct placed_prefix *list)
 int disk_batches_make(struct contents *contents)
 {
 	size_t count = contents->undecided_count;
-	AUTO_FREE struct placed_prefix *list = calloc(count ? count : 1, sizeof(*list));
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = list ? catalog_read_begin(contents->ingest->catalog, &reader) : -ENOMEM;
+	int r = catalog_read_begin(contents->ingest->catalog, &reader);
 
 	if (r < 0)
 		return r;
 	for (size_t i = 0; i < count; i++) {
 		struct prefix *prefix = contents->undecided[i];
 
-		list[i] = (struct placed_prefix){.prefix = prefix,
-						 .place = first_place(contents, reader, prefix),
-						 .large = prefix->key.size > BATCHED_FILE_MAX ||
-							  class_bytes(prefix) >
-								  contents->order.budget /
-									  BATCH_PART};
+		prefix->place = first_place(contents, reader, prefix);
+		prefix->large = prefix->key.size > BATCHED_FILE_MAX ||
+				class_bytes(prefix) > contents->order.budget / BATCH_PART;
 	}
 	if (count > 1)
-		qsort(list, count, sizeof(*list), by_first_place);
-	for (size_t i = 0; i < count; i++)
-		contents->undecided[i] = list[i].prefix;
-	return divide(contents, list);
+		qsort(contents->undecided, count, sizeof(struct prefix *), by_first_place);
+	return divide(contents);
 }
 
 /* ---- prefetching --------------------------------------------------------------------- */

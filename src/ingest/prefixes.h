@@ -44,6 +44,9 @@ struct prefix {
 	uint32_t files;
 	bool has_uncached; /* some contents have no bytes in memory */
 	bool undecided; /* some files were not compared with each other and are possibly equal */
+	/* set by disk_batches_make() */
+	bool large; /* its files are not prefetched wholly, but read in turns */
+	uint64_t place; /* lowest position of its files */
 	UT_hash_handle hh;
 };
 
