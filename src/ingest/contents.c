@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/memory_limit.h"
 #include "base/size.h"
@@ -72,6 +73,16 @@ static int emit_decided(struct contents *contents, const struct prefix *prefix, 
 	return 0;
 }
 
+static int add_undecided(struct contents *contents, struct prefix *prefix)
+{
+	int r = array_reserve(&contents->undecided, &contents->undecided_capacity,
+			      contents->undecided_count + 1, sizeof(struct prefix *));
+
+	if (r == 0)
+		contents->undecided[contents->undecided_count++] = prefix;
+	return r;
+}
+
 static bool has_rivals(const struct contents *contents, const struct prefix *prefix)
 {
 	return contents->window.list[prefix->contents->first - 1].rivals;
@@ -82,24 +93,19 @@ static int sort_prefixes(struct contents *contents)
 {
 	CLEANUP_BYTES struct bytes files = {0};
 	struct prefix *prefix, *next;
-	size_t count = 0;
-	int r = 0;
+	int r;
 
-	free(contents->undecided);
 	contents->undecided_count = 0;
-	HASH_ITER(hh, contents->prefixes.table, prefix, next)
-	count += prefix->undecided || has_rivals(contents, prefix);
-	contents->undecided = calloc(count ? count : 1, sizeof(struct prefix *));
-	if (!contents->undecided)
-		return -ENOMEM;
 	HASH_ITER(hh, contents->prefixes.table, prefix, next)
 	{
 		if (prefix->undecided || has_rivals(contents, prefix))
-			contents->undecided[contents->undecided_count++] = prefix;
-		else if (r == 0)
+			r = add_undecided(contents, prefix);
+		else
 			r = emit_decided(contents, prefix, &files);
+		if (r < 0)
+			return r;
 	}
-	return r;
+	return 0;
 }
 
 /* Pieces of work [first, end), and how many of them a thread takes at a time. */

@@ -25,7 +25,7 @@ struct contents {
 	struct prefixes prefixes;
 	pthread_mutex_t prefixes_lock; /* protects prefixes while they are read */
 	struct prefix **undecided; /* prefixes that have to be compared block by block */
-	size_t undecided_count;
+	size_t undecided_count, undecided_capacity;
 	struct results results;
 	struct disk_order order;
 	uint64_t seed; /* random, see struct refinement */
