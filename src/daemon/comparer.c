@@ -16,9 +16,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/memory.h"
@@ -275,23 +273,6 @@ static int note_forgotten(struct comparer *comparer)
 	return r;
 }
 
-/* Adds every file that could not be read. */
-static int add_failed(struct comparer *comparer, struct due *due)
-{
-	CLEANUP_BYTES struct bytes failed = {0};
-	int r = pending_files_find_failed(comparer->settings.indexing->catalog, &failed);
-	size_t count = failed.length / sizeof(*due->files.list);
-
-	if (r == 0 && count > 0)
-		r = array_reserve(&due->files.list, &due->files.capacity, due->files.count + count,
-				  sizeof(*due->files.list));
-	if (r < 0 || count == 0)
-		return r;
-	memcpy(due->files.list + due->files.count, failed.data, failed.length);
-	due->files.count += count;
-	return 0;
-}
-
 /* Finds the due files. all: includes changed files whose debounce time has not ended. */
 static int find_due(struct comparer *comparer, bool all, struct due *due)
 {
@@ -307,7 +288,7 @@ static int find_due(struct comparer *comparer, bool all, struct due *due)
 		r = backoff_due(&comparer->failing, now, false, &due->files);
 	pthread_mutex_unlock(&comparer->worker.lock);
 	if (r == 0 && comparer->retries)
-		r = add_failed(comparer, due);
+		r = pending_files_find_failed(comparer->ingest.catalog, &due->files);
 	if (r < 0 && comparer->retries)
 		comparer_retry(comparer);
 	return r;

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/numbers.h"
 #include "catalog/errors.h"
 #include "catalog/query.h"
@@ -74,7 +75,7 @@ int pending_files_find(struct pending_files *pending, struct catalog *catalog,
 	return r;
 }
 
-int pending_files_find_failed(struct catalog *catalog, struct bytes *files)
+int pending_files_find_failed(struct catalog *catalog, struct due_files *files)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -84,8 +85,12 @@ int pending_files_find_failed(struct catalog *catalog, struct bytes *files)
 	if (r == 0)
 		r = catalog_scan_errors(reader, &scan);
 	while (r == 0 && (r = catalog_next_error(scan, &entry)) == 0) {
-		if (entry.kind == ERROR_FILE)
-			r = bytes_append(files, &entry.id, sizeof(entry.id));
+		if (entry.kind != ERROR_FILE)
+			continue;
+		r = array_reserve(&files->list, &files->capacity, files->count + 1,
+				  sizeof(*files->list));
+		if (r == 0)
+			files->list[files->count++] = entry.id;
 	}
 	return r == -ENOENT ? 0 : r;
 }

@@ -11,6 +11,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "catalog/catalog.h"
+#include "daemon/backoff.h"
 
 /* Arrays of file ids; all zero at first. */
 struct pending_files {
@@ -27,7 +28,7 @@ MUST_CHECK int pending_files_find(struct pending_files *pending, struct catalog 
 				  const uint64_t *sizes, size_t count);
 
 /* Appends the ids of all files that could not be read, for any reason. Returns 0 or -errno. */
-MUST_CHECK int pending_files_find_failed(struct catalog *catalog, struct bytes *files);
+MUST_CHECK int pending_files_find_failed(struct catalog *catalog, struct due_files *files);
 
 /* Removes the read errors of the files in pending->alone from the index. Returns 0 or -errno. */
 MUST_CHECK int pending_files_forgive(const struct pending_files *pending, struct catalog *catalog);

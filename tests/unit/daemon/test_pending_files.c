@@ -107,11 +107,12 @@ static void test_error_of_a_file_that_is_alone_of_its_size_is_removed(void **sta
 
 static void test_failed_files_are_found_whatever_the_error(void **state)
 {
-	CLEANUP_BYTES struct bytes files = {0};
+	struct due_files files = {0};
 	struct play *p = *state;
 
 	assert_int_equal(pending_files_find_failed(p->f->catalog, &files), 0);
-	assert_int_equal(files.length, 3 * sizeof(uint64_t));
+	assert_int_equal(files.count, 3);
+	free(files.list);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
