@@ -97,28 +97,19 @@ static bool may_hold_link(struct dir_events run)
 	return false;
 }
 
-/* Returns whether the event requests a recheck of a whole source. Then sets *source. */
-static bool is_whole(const struct sources *sources, const struct name_events *dirty,
-		     uint32_t *source)
-{
-	for (*source = 0; *source < sources->count; (*source)++) {
-		if (sources->list[*source].root == dirty->dir)
-			return dirty->length == 0 && dirty->events & EVENT_TREE;
-	}
-	return false;
-}
-
+/* Sets (*whole)[n] to whether an event requests a recheck of the whole source n. The caller frees
+ * *whole. */
 static int find_whole(const struct sources *sources, const struct name_events *const *list,
 		      size_t count, bool **whole)
 {
-	uint32_t source;
-
 	*whole = calloc(sources->count, sizeof(**whole));
 	if (!*whole)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
-		if (is_whole(sources, list[i], &source))
-			(*whole)[source] = true;
+		if (list[i]->length > 0 || !(list[i]->events & EVENT_TREE))
+			continue;
+		for (size_t n = 0; n < sources->count; n++)
+			(*whole)[n] |= sources->list[n].root == list[i]->dir;
 	}
 	return 0;
 }
