@@ -12,7 +12,8 @@
  *				was due, up to BACKOFF_MAX_MS. A file that is always active is read
  *				once a minute.
  *	open for writing	The file is retried after DEBOUNCE_OPEN_MS. Then the delay doubles
- *				each time, up to BACKOFF_MAX_MS. A close event ends the wait.
+ *				each time, up to BACKOFF_MAX_MS. A close event has the delay of a
+ *				closed file instead.
  *	could not be read	The file is retried after DEBOUNCE_OPEN_MS. Then the delay doubles
  *				each time, up to BACKOFF_FAILED_MAX_MS. A fault that has ended is
  *				noticed after at most twice its duration. A permanent fault costs

@@ -8,7 +8,7 @@
  * in 0.01 ms, a solid-state disk in 0.2 ms. */
 #define SLOW_NS (2 * MS_NS)
 
-/* A disk seeks if this many of the last 32 to 64 reads were slow. */
+/* A disk seeks if this many of the last reads, at most 64, were slow. */
 #define SLOW_READS 8
 #define WATCHED_READS 64
 
