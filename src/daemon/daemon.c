@@ -167,14 +167,6 @@ static void on_names_reached(void *context, uint64_t ticket, int error)
 	lanes_barrier(daemon->lanes, ticket);
 }
 
-static void on_written(void *context, uint64_t file, bool closed)
-{
-	struct daemon *daemon = context;
-
-	if (!closed) /* on_commit() notes closed files */
-		lanes_written(daemon->lanes, file);
-}
-
 /* Marks the view as stale or current. When the view becomes stale, invalidates cached listings. */
 static void set_stale(struct daemon *daemon, bool stale)
 {
@@ -200,20 +192,6 @@ static void on_report(void *context, uint64_t unwatched, int problem)
 	view_set_unwatched(&daemon->view, unwatched);
 	set_stale(daemon, problem != 0);
 	set_problem(daemon, PROBLEM_FOLLOWING, problem);
-}
-
-static bool has_new_rival(void *context, uint64_t size)
-{
-	struct daemon *daemon = context;
-
-	return lanes_have_new_rival(daemon->lanes, size);
-}
-
-static void on_moved(void *context)
-{
-	struct daemon *daemon = context;
-
-	lanes_note_moved(daemon->lanes);
 }
 
 static void on_source_changed(void *context, uint64_t file)
@@ -329,11 +307,9 @@ static int begin_following(struct daemon *daemon)
 		.mode = daemon->settings->watch,
 		.interval_ms = daemon->settings->interval_ms,
 		.rescan_ms = daemon->settings->rescan_ms,
-		.written = on_written,
+		.lanes = daemon->lanes,
 		.barrier_reached = on_names_reached,
 		.report = on_report,
-		.has_new_rival = has_new_rival,
-		.moved = on_moved,
 		.context = daemon,
 	};
 	int r = follower_new(&daemon->follower, &settings);

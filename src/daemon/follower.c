@@ -2,7 +2,7 @@
 
 /* The follower thread:
  *
- *	events, recheck_inbox --wake--> rechecks --> commits; written files --> settings.written
+ *	events, recheck_inbox --wake--> rechecks --> commits; written files --> lanes
  *	every TICK_MS ----------------> source roots, purge, retries, walks that are due
  *	a ticket ---------------------> all of this, walks for missed changes --> barrier_reached
  *
@@ -23,6 +23,7 @@
 #include "catalog/query.h"
 #include "daemon/duty_cycle.h"
 #include "daemon/follower_internal.h"
+#include "daemon/lanes.h"
 #include "daemon/recheck_plan.h"
 #include "daemon/source_roots.h"
 #include "source/source.h"
@@ -185,13 +186,16 @@ static int take_all(struct follower *follower)
 
 /* ---- rechecks ------------------------------------------------------------------------ */
 
-static void report_written(const struct follower *follower, const struct bytes *written)
+/* Passes files that are possibly still open to the lanes. The observer of commits passes every file
+ * that a commit leaves unread. */
+static void note_written(const struct follower *follower, const struct bytes *written)
 {
-	const struct follower_settings *settings = &follower->settings;
 	const struct written_file *files = (const void *)written->data;
 
-	for (size_t i = 0; i < written->length / sizeof(*files); i++)
-		settings->written(settings->context, files[i].file, files[i].closed);
+	for (size_t i = 0; i < written->length / sizeof(*files); i++) {
+		if (!files[i].closed)
+			lanes_written(follower->settings.lanes, files[i].file);
+	}
 }
 
 static int recheck_list(struct follower *follower, const struct name_events *const *list,
@@ -204,7 +208,7 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 
 	if (r < 0)
 		return r;
-	report_written(follower, &written);
+	note_written(follower, &written);
 	follower->trust.level = plan.trust;
 	r = recheck_plan_make(&plan, ingest->sources, list, count);
 	if (plan.needs_walk || (plan.trust != RENAME_TRUSTED && follower->dirty.has_moved_out))
@@ -306,23 +310,18 @@ static int note_sources_if(struct follower *follower, bool (*wanted)(struct sour
 	return r;
 }
 
-/* Requests rechecks of mount points. The recheck of one that is still mounted notes it again. */
-static int note_not_entered(struct follower *follower)
+/* Requests walks of sources that are not wholly watched, and rechecks of mount points. The recheck
+ * of a mount point notes it again. */
+static int note_unwatched(struct follower *follower)
 {
-	int r;
+	int r = note_sources_if(follower, source_state_is_walked);
 
+	if (r < 0)
+		return r;
 	pthread_mutex_lock(&follower->worker.lock);
 	r = event_set_merge(&follower->dirty, &follower->not_entered);
 	pthread_mutex_unlock(&follower->worker.lock);
 	return r;
-}
-
-/* Requests walks of sources that are not wholly watched, and rechecks of mount points. */
-static int note_walked_sources(struct follower *follower)
-{
-	int r = note_sources_if(follower, source_state_is_walked);
-
-	return r < 0 ? r : note_not_entered(follower);
 }
 
 static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
@@ -413,7 +412,7 @@ static int note_due(struct follower *follower, bool awaited)
 		r = note_all_sources(follower);
 	if (r == 0 && (awaited || (settings->mode != FOLLOW_NONE &&
 				   is_due(&follower->polled_ns, settings->interval_ms))))
-		r = note_walked_sources(follower);
+		r = note_unwatched(follower);
 	return r;
 }
 
@@ -528,7 +527,7 @@ static void recheck_file(void *context, uint64_t file)
 	struct follower *follower = context;
 
 	follower_recheck_file(follower, file);
-	follower->settings.moved(follower->settings.context);
+	lanes_note_moved(follower->settings.lanes);
 }
 
 int follower_new(struct follower **follower, const struct follower_settings *settings)

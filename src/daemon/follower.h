@@ -23,26 +23,20 @@
 #include "index/indexing.h"
 
 struct follower;
+struct lanes;
 
 struct follower_settings {
 	struct indexing *indexing; /* borrowed, opened */
 	enum follower_mode mode;
 	uint64_t interval_ms; /* between walks of sources that are not wholly watched */
 	uint64_t rescan_ms; /* between walks of all sources; 0: never */
-	/* Reports a file that was possibly written to, so that its content is unknown. closed:
-	 * every known writer has closed the file. */
-	void (*written)(void *context, uint64_t file, bool closed);
+	struct lanes *lanes; /* borrowed; the comparers of changed files */
 	/* Reports that all changes made before follower_barrier() returned this ticket are in the
 	 * index. If an error prevented that, error is a positive errno, else 0. */
 	void (*barrier_reached)(void *context, uint64_t ticket, int error);
 	/* Reports the number of directories without a watch. problem: the positive errno that
 	 * blocks progress, or 0. */
 	void (*report)(void *context, uint64_t unwatched, int problem);
-	/* See ingest_hooks.has_new_rival. */
-	bool (*has_new_rival)(void *context, uint64_t size);
-	/* Reports that a comparer found a file that differs from its index entry. The follower
-	 * rechecks the file. */
-	void (*moved)(void *context);
 	void *context;
 };
 

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "daemon/follower_internal.h"
+#include "daemon/lanes.h"
 
 /* Margin for times of files. File systems take times from a coarse clock, which lags by at most one
  * tick (10 ms). */
@@ -90,7 +91,7 @@ static bool has_new_rival(void *context, uint64_t size)
 {
 	const struct follower *follower = context;
 
-	return follower->settings.has_new_rival(follower->settings.context, size);
+	return lanes_have_new_rival(follower->settings.lanes, size);
 }
 
 static void failed(void *context, uint64_t dir)
