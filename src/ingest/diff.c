@@ -24,16 +24,11 @@ struct known {
 	enum entry_kind kind;
 };
 
-struct known_list {
-	struct known **list;
-	size_t count, capacity;
-};
-
 void diff_free(struct diff *diff)
 {
 	free(diff->changes);
 	free(diff->dirs);
-	arena_free(&diff->old);
+	free(diff->known);
 	*diff = (struct diff){0};
 }
 
@@ -343,7 +338,7 @@ static int by_cookie(const void *a, const void *b)
 
 static int known_by_cookie(const void *a, const void *b)
 {
-	const struct known *x = *(struct known *const *)a, *y = *(struct known *const *)b;
+	const struct known *x = a, *y = b;
 
 	return compare_names(x->first, x->name, y->first, y->name);
 }
@@ -361,29 +356,28 @@ static void sort_listing(const struct diff_dir *dir, struct listing *listing)
 	sort_unless_sorted(listing->entries, listing->count, sizeof(struct listed *), by_cookie);
 }
 
-static int add_known(struct diff *diff, const struct diff_dir *dir, struct known_list *known,
+static int add_known(struct diff *diff, const struct diff_dir *dir,
 		     const struct entry_record *entry)
 {
-	struct known *one = arena_take(&diff->old, sizeof(*one));
-	int r = array_reserve(&known->list, &known->capacity, known->count + 1, sizeof(one));
+	int r = array_reserve(&diff->known, &diff->known_capacity, diff->known_count + 1,
+			      sizeof(*diff->known));
 
-	if (r < 0 || !one)
-		return -ENOMEM;
-	*one = (struct known){entry->name, catalog_name_cookie(dir->reader, entry->name),
-			      entry->cookie, entry->child, entry->kind};
-	known->list[known->count++] = one;
-	return 0;
+	if (r == 0)
+		diff->known[diff->known_count++] =
+			(struct known){entry->name, catalog_name_cookie(dir->reader, entry->name),
+				       entry->cookie, entry->child, entry->kind};
+	return r;
 }
 
 /* Reads all names that the index has in the directory. The names are borrowed from the snapshot. */
-static int load_all_known(struct diff *diff, const struct diff_dir *dir, struct known_list *known)
+static int load_all_known(struct diff *diff, const struct diff_dir *dir)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
 	int r = catalog_scan_entries(dir->reader, dir->id, 0, &scan);
 
 	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0)
-		r = add_known(diff, dir, known, &entry);
+		r = add_known(diff, dir, &entry);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -398,7 +392,7 @@ static bool is_listed(const struct diff_dir *dir, const struct listing *listing,
 
 /* Reads those names of the directory in the index that are rechecked. */
 static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
-			  const struct listing *listing, struct known_list *known)
+			  const struct listing *listing)
 {
 	const struct recheck *recheck = dir->recheck;
 	struct entry_record entry;
@@ -412,7 +406,7 @@ static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
 					      is_listed(dir, listing, name)))
 			dir->hooks->needs_walk(dir->hooks->context, dir->source);
 		if (r == 0)
-			r = add_known(diff, dir, known, &entry);
+			r = add_known(diff, dir, &entry);
 		if (r == -ENOENT)
 			r = 0;
 	}
@@ -420,35 +414,34 @@ static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
 }
 
 /* Reads the names of the index, sorted by cookie. */
-static int load_known(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
-		      struct known_list *known)
+static int load_known(struct diff *diff, const struct diff_dir *dir, const struct listing *listing)
 {
-	int r = dir->recheck->scope == RECHECK_NAMES ? load_rechecked(diff, dir, listing, known)
-						     : load_all_known(diff, dir, known);
+	int r = dir->recheck->scope == RECHECK_NAMES ? load_rechecked(diff, dir, listing)
+						     : load_all_known(diff, dir);
 
-	sort_unless_sorted(known->list, known->count, sizeof(struct known *), known_by_cookie);
+	sort_unless_sorted(diff->known, diff->known_count, sizeof(*diff->known), known_by_cookie);
 	return r;
 }
 
-static int merge(struct diff *diff, const struct diff_dir *dir, const struct listing *listing,
-		 const struct known_list *known)
+static int merge(struct diff *diff, const struct diff_dir *dir, const struct listing *listing)
 {
+	const struct known *known = diff->known;
 	size_t i = 0, k = 0;
 	int order, r = 0;
 
-	while (r == 0 && (i < listing->count || k < known->count)) {
+	while (r == 0 && (i < listing->count || k < diff->known_count)) {
 		if (i == listing->count)
 			order = 1;
-		else if (k == known->count)
+		else if (k == diff->known_count)
 			order = -1;
 		else
-			order = compare_sides(listing->entries[i], known->list[k]);
+			order = compare_sides(listing->entries[i], &known[k]);
 		if (order < 0)
 			r = add_name(diff, dir, listing->entries[i++]);
 		else if (order > 0)
-			r = remove_name(diff, dir, known->list[k++]);
+			r = remove_name(diff, dir, &known[k++]);
 		else
-			r = compare_name(diff, dir, known->list[k++], listing->entries[i++]);
+			r = compare_name(diff, dir, &known[k++], listing->entries[i++]);
 	}
 	return r;
 }
@@ -469,11 +462,9 @@ static void hide(struct listing *listing, const struct attributes *hidden)
 int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct known_list known = {0};
 	int r = 0;
 
-	diff->count = diff->dir_count = 0;
-	arena_reset(&diff->old);
+	diff->count = diff->dir_count = diff->known_count = 0;
 	hide(listing, &dir->hidden);
 	if (dir->known) {
 		r = catalog_read_begin(dir->catalog, &reader);
@@ -481,11 +472,10 @@ int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing)
 		if (r == 0)
 			sort_listing(dir, listing);
 		if (r == 0)
-			r = load_known(diff, dir, listing, &known);
+			r = load_known(diff, dir, listing);
 	}
 	if (r == 0)
-		r = merge(diff, dir, listing, &known);
-	free(known.list);
+		r = merge(diff, dir, listing);
 	dir->reader = NULL;
 	return r;
 }

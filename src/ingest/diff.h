@@ -13,6 +13,8 @@
 #include "catalog/change.h"
 #include "ingest/listing.h"
 
+struct known;
+
 /* A directory in the listing whose tree has to be walked next. Directories that are not entered, or
  * were moved here, are not among them. */
 struct found_dir {
@@ -31,7 +33,9 @@ struct diff {
 	size_t dir_capacity;
 	/* directories that are not entered, in all listings that this struct was used for */
 	uint64_t not_entered;
-	struct arena old; /* names that the index has, during a comparison */
+	struct known *known; /* names that the index has in the directory */
+	size_t known_count;
+	size_t known_capacity;
 };
 
 /* The directory that is compared. */
