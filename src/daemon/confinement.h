@@ -20,8 +20,8 @@
 #include "base/bytes.h"
 #include "daemon/daemon_settings.h"
 
-/* Confines the process, which must not have other threads yet. In the background, first connects to
- * syslog.
+/* Confines the process, which must not have other threads yet. If it runs in the background, first
+ * connects to syslog.
  *
  * folder	of the index, must exist
  * summary	receives the active parts as text, for status.json

@@ -19,7 +19,7 @@
  *	sync   -> follower -> comparers -> session -> the program that waits
  *
  * The parts are built in order. A thread is joined before the parts that it uses are freed.
- * Readiness is reported by the session at its first answer or, with --wait, by a comparer.
+ * The session reports readiness at its first answer. With --wait, a comparer reports it instead.
  */
 #include "daemon/daemon.h"
 

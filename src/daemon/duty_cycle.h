@@ -4,8 +4,8 @@
 
 /* Duty cycle of a worker thread: the pause between two rounds of work while a program writes many
  * files. A round ends with a commit, which waits for the disk and slows other writers down. The
- * first change is processed at once. After that, the pauses leave a fifth of the time to the
- * rounds, and each round processes more changes. A ticket (.twinfs/sync) ends the pause. */
+ * first change is processed at once. After that, rounds take about a fifth of the time, and each
+ * round processes more changes. A ticket (.twinfs/sync) ends the pause. */
 
 #include <stdint.h>
 

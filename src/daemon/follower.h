@@ -67,8 +67,8 @@ const char *follower_watch_name(const struct follower *follower);
  * is answered. */
 uint64_t follower_barrier(struct follower *follower);
 
-/* Requests another round for a ticket, if comparers found files that differ from their index
- * entries. The round rechecks these files. */
+/* Requests another round for a ticket. Needed if comparers found files that differ from their index
+ * entries: the round rechecks these files. */
 void follower_barrier_again(struct follower *follower, uint64_t ticket);
 
 /* Requests a walk of all sources. */

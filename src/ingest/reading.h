@@ -77,7 +77,7 @@ struct reading {
  * hold		keep the lease until reading_close(). Only for a file that is read in one go, as a
  *		writer has to wait for the end of the lease.
  *
- * Returns 0, an enum reading_outcome, or -errno. Only after 0 the file is open. After
+ * Returns 0, an enum reading_outcome, or -errno. If the result is not 0, the file is closed. After
  * READING_CHANGED, reading->attributes are the new ones. If the lease is held and times are fine,
  * only reading_close() checks the signature. Can wait for the guard time (20 ms).
  */

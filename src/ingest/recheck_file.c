@@ -119,7 +119,8 @@ static int open_checked(struct checked *checked, struct file_opener *opener,
 	return reading_open(&checked->reading, opener, reader, &as_now, false);
 }
 
-/* Opens both files. Returns 0, an enum reading_outcome or -errno. Only after 0 they are open. */
+/* Opens both files. Returns 0, an enum reading_outcome or -errno. If the result is not 0, both are
+ * closed. */
 static int open_both(struct file_recheck *recheck, struct catalog_reader *reader)
 {
 	struct file_opener opener = FILE_OPENER_INIT(recheck->sources);
