@@ -115,7 +115,7 @@ static int read_range(struct prefix_reader *prefixes, uint32_t first, uint32_t e
 	return 0;
 }
 
-static void *read_all(struct prefix_reader *prefixes)
+static void read_all(struct prefix_reader *prefixes)
 {
 	struct contents *contents = prefixes->contents;
 	bool ordered = disk_order_is_on(&contents->order);
@@ -132,7 +132,6 @@ static void *read_all(struct prefix_reader *prefixes)
 		if (r < 0)
 			contents_fail(contents, r);
 	}
-	return NULL;
 }
 
 void *read_prefixes_run(void *context)
