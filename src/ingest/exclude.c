@@ -4,9 +4,9 @@
 #include "base/bytes.h"
 #include "base/path.h"
 
-bool exclude_has_paths(const struct exclude *exclude)
+bool exclude_has_paths(char *const *globs)
 {
-	for (char *const *glob = exclude->globs; glob && *glob; glob++) {
+	for (char *const *glob = globs; glob && *glob; glob++) {
 		if (glob_has_slash(*glob))
 			return true;
 	}
@@ -22,9 +22,9 @@ static bool path_matches(const char *glob, const char *dir_path, const char *nam
 	return glob_matches(glob, bytes_text(&path));
 }
 
-bool exclude_matches(const struct exclude *exclude, const char *dir_path, const char *name)
+bool exclude_matches(char *const *globs, const char *dir_path, const char *name)
 {
-	for (char *const *glob = exclude->globs; glob && *glob; glob++) {
+	for (char *const *glob = globs; glob && *glob; glob++) {
 		if (glob_has_slash(*glob) ? path_matches(*glob, dir_path, name)
 					  : glob_matches(*glob, name))
 			return true;

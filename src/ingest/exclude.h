@@ -2,20 +2,17 @@
 #ifndef INGEST_EXCLUDE_H
 #define INGEST_EXCLUDE_H
 
-/* Globs of names that the user excludes. Read by any thread. */
+/* Globs of names that the user excludes: a list that ends with a NULL, or NULL for no globs. Pure
+ * code. */
 
 #include <stdbool.h>
 
-struct exclude {
-	char *const *globs; /* NULL-terminated, borrowed; NULL: none */
-};
-
 /* Returns true if a glob has a slash. If not, exclude_matches() does not use dir_path. */
-bool exclude_has_paths(const struct exclude *exclude);
+bool exclude_has_paths(char *const *globs);
 
 /* Returns true if a glob matches. A glob without a slash is compared with the name. A glob with a
  * slash is compared with the path in the source: dir_path ("" for the root of the source) and name.
  * '*' does not match '/'. */
-bool exclude_matches(const struct exclude *exclude, const char *dir_path, const char *name);
+bool exclude_matches(char *const *globs, const char *dir_path, const char *name);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
+#include "ingest/exclude.h"
 
 /* Size of the buffer for getdents64: a large directory takes few calls. */
 #define BUFFER_BYTES ((size_t)64 << 10)
@@ -45,8 +46,7 @@ static int add(struct listing *listing, const char *name, uint64_t inode, uint32
 	return listed->name.bytes ? 0 : -ENOMEM;
 }
 
-static int add_names(struct listing *listing, size_t length, const struct exclude *exclude,
-		     const char *dir_path)
+static int add_names(struct listing *listing, size_t length, const struct listed_dir *dir)
 {
 	const struct dirent64 *entry;
 	int r = 0;
@@ -55,7 +55,7 @@ static int add_names(struct listing *listing, size_t length, const struct exclud
 		entry = (const void *)((const char *)listing->buffer + at);
 		if (is_dots(entry->d_name))
 			continue;
-		if (exclude_matches(exclude, dir_path, entry->d_name))
+		if (exclude_matches(dir->excludes, dir->path, entry->d_name))
 			listing->excluded++;
 		else
 			r = add(listing, entry->d_name, entry->d_ino, 0, false);
@@ -115,8 +115,7 @@ static void drop_repeated(struct listing *listing)
 	listing->count = left;
 }
 
-int listing_read(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
-		 const struct exclude *exclude)
+int listing_read(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir)
 {
 	unsigned int calls = 0;
 	ssize_t length;
@@ -133,7 +132,7 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 		if (length < 0)
 			r = -errno;
 		else
-			r = add_names(listing, (size_t)length, exclude, dir->path);
+			r = add_names(listing, (size_t)length, dir);
 		calls++;
 	} while (r == 0 && length > 0);
 	if (r == 0 && calls > 2) /* the last call returned no name */
@@ -144,7 +143,7 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 }
 
 int listing_recheck(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
-		    const struct exclude *exclude, const struct recheck *recheck)
+		    const struct recheck *recheck)
 {
 	const struct name_events *name;
 	bool reliable_times, keeps_bytes;
@@ -160,7 +159,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 		name = recheck->names[i];
 		keeps_bytes =
 			reliable_times && name_events_keep_bytes(name->events, recheck->trust);
-		if (!exclude_matches(exclude, dir->path, name->name))
+		if (!exclude_matches(dir->excludes, dir->path, name->name))
 			r = add(listing, name->name, 0, name->events, keeps_bytes);
 	}
 	if (r == 0)

@@ -12,7 +12,6 @@
 #include "base/arena.h"
 #include "base/attributes.h"
 #include "catalog/record.h"
-#include "ingest/exclude.h"
 #include "ingest/ingest.h"
 
 struct listed {
@@ -32,7 +31,8 @@ struct listed {
 /* A directory to list. */
 struct listed_dir {
 	int fd;
-	const char *path; /* relative to its source; used for globs with a slash */
+	const char *path; /* relative to its source; used for excludes with a slash */
+	char *const *excludes; /* globs of names to leave out, see exclude.h */
 };
 
 struct listing {
@@ -48,16 +48,15 @@ struct listing {
 void listing_free(struct listing *listing);
 
 /* Reads the names in dir and their attributes. Attributes are read in the order of inode numbers,
- * which on ext4 is the order on the disk. Names that match exclude, or are deleted meanwhile, are
+ * which on ext4 is the order on the disk. Names that are excluded, or are deleted meanwhile, are
  * left out. Returns 0 or -errno. */
 MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog,
-			    const struct listed_dir *dir, const struct exclude *exclude);
+			    const struct listed_dir *dir);
 
-/* Reads the attributes of the names in recheck->names only. Names that match exclude or do not
- * exist are left out. Returns 0 or -ENOMEM. */
+/* Reads the attributes of the names in recheck->names only. Names that are excluded or do not exist
+ * are left out. Returns 0 or -ENOMEM. */
 MUST_CHECK int listing_recheck(struct listing *listing, struct catalog *catalog,
-			       const struct listed_dir *dir, const struct exclude *exclude,
-			       const struct recheck *recheck);
+			       const struct listed_dir *dir, const struct recheck *recheck);
 
 /* Removes all names. */
 void listing_clear(struct listing *listing);

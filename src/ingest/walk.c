@@ -19,6 +19,7 @@
 #include "catalog/query.h"
 #include "ingest/diff.h"
 #include "ingest/disk_seeks.h"
+#include "ingest/exclude.h"
 #include "ingest/listing.h"
 #include "ingest/threads.h"
 #include "ingest/view_mounts.h"
@@ -40,7 +41,6 @@
 struct walk {
 	struct ingest *ingest;
 	struct batch_writer *writer;
-	struct exclude exclude;
 	struct attributes index_folder;
 	struct view_mounts views;
 	struct walk_dir_budget budget;
@@ -188,12 +188,14 @@ static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
 static int list_names(struct walker *walker, const struct walk_dir *dir)
 {
 	struct walk *walk = walker->walk;
-	struct listed_dir listed = {.fd = walker->fd, .path = ""};
+	struct listed_dir listed = {.fd = walker->fd,
+				    .path = "",
+				    .excludes = walk->ingest->settings->excludes};
 	int r = 0;
 
 	if (view_mounts_have(&walk->views, walker->fd))
 		return 0;
-	if (exclude_has_paths(&walk->exclude)) {
+	if (exclude_has_paths(listed.excludes)) {
 		r = walk_dir_path(dir, &walker->path);
 		if (r < 0)
 			return r;
@@ -201,8 +203,8 @@ static int list_names(struct walker *walker, const struct walk_dir *dir)
 	}
 	if (dir->scope == RECHECK_NAMES)
 		return listing_recheck(&walker->listing, walk->ingest->catalog, &listed,
-				       &walk->exclude, dir->recheck);
-	return listing_read(&walker->listing, walk->ingest->catalog, &listed, &walk->exclude);
+				       dir->recheck);
+	return listing_read(&walker->listing, walk->ingest->catalog, &listed);
 }
 
 /* Returns true if the name now refers to another object, or if the process lacks descriptors or
@@ -368,7 +370,7 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct r
 				    .filesystem_type = walker->listing.filesystem_type,
 				    .known = dir->known,
 				    .cross_mounts = walk->ingest->settings->cross_mounts,
-				    .by_path = exclude_has_paths(&walk->exclude),
+				    .by_path = exclude_has_paths(walk->ingest->settings->excludes),
 				    .recheck = recheck,
 				    .hooks = walk->ingest->hooks,
 				    .fd = walker->fd,
@@ -549,7 +551,6 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
 {
 	struct walk walk = {.ingest = ingest,
 			    .writer = writer,
-			    .exclude = {.globs = ingest->settings->excludes},
 			    .budget = {.left = parent_descriptors()}};
 	bool tree = has_tree(rechecks, count);
 	int r;

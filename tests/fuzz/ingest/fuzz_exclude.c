@@ -47,19 +47,16 @@ static bool matches_any_part(const char *glob, char *path)
 static void check_glob(char *glob, const char *folder, const char *name, char *path)
 {
 	char *const globs[] = {glob, NULL};
-	const struct exclude exclude = {globs};
 
-	REQUIRE(exclude_has_paths(&exclude) == glob_has_slash(glob));
-	REQUIRE(exclude_matches(&exclude, folder, name) == glob_matches(glob, path));
+	REQUIRE(exclude_has_paths(globs) == glob_has_slash(glob));
+	REQUIRE(exclude_matches(globs, folder, name) == glob_matches(glob, path));
 	REQUIRE(glob_matches_within(glob, path) == matches_any_part(glob, path));
 }
 
 static void check_both(char *const globs[static 3], const char *folder, const char *name,
 		       const char *path)
 {
-	const struct exclude both = {globs};
-
-	REQUIRE(exclude_matches(&both, folder, name) ==
+	REQUIRE(exclude_matches(globs, folder, name) ==
 		(glob_matches(globs[0], path) || glob_matches(globs[1], path)));
 }
 
