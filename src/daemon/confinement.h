@@ -8,7 +8,7 @@
  *	writing		only below its index folder (Landlock), and no attribute of any file
  *			(seccomp), so the daemon cannot write to the sources
  *	system calls	those that reading files needs (seccomp): no new socket, no new process
- *	programs	none (no_new_privs)
+ *	programs	none (Landlock, seccomp), and no new rights by them (no_new_privs)
  *	capabilities	those that root needs to read all files (see confinement.c)
  *
  * If the kernel lacks or refuses Landlock or seccomp, the daemon runs without that part. A separate

@@ -66,7 +66,7 @@ MUST_CHECK int walk_dir_open(struct walk_dir *dir, const struct sources *sources
 
 /* Checks that the file system of the directory answers. A walk calls this before it enters another
  * file system. path is a buffer. Returns 0, -ETIMEDOUT after a second without an answer, or another
- * -errno. */
+ * -errno. A confined daemon cannot fork, so it gets -EPERM without a check. */
 MUST_CHECK int walk_dir_ask(const struct walk_dir *dir, const struct sources *sources,
 			    struct bytes *path);
 
