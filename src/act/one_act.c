@@ -6,7 +6,7 @@
  *
  *	removal -> is_valid() is false -> save() in a child process -> undo_rename()
  *	                                       |
- *	                                       '- no space: rescue folder, noted in the journal
+ *	                                       '- cannot write: rescue folder, noted in the journal
  */
 #include "act/one_act.h"
 
@@ -22,6 +22,7 @@
 #include "act/undo.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "store/index_files.h"
@@ -179,14 +180,14 @@ void one_act_put_back(struct one_act *act)
 	one_act_note_undone(act, undo_rename(&act->copy.place, act->other, act->leftover));
 }
 
-/* Outcome of saving, and exit status of the saving process. No errno has this number. */
+/* Result of save(), and exit status of the child process that runs it. No errno has this number. */
 enum {
 	SAVED_ELSEWHERE = 255,
 };
 
-/* Rescue folders in the order of use. A rescue folder gets the bytes of a copy if the file system
- * of the copy has no space. Bytes in memory (/dev/shm) are needed only until the end of the act. By
- * then the removed file has freed its space, and the end of the act restores the copy. */
+/* Rescue folders, in the order of use. If the bytes of a copy cannot be written to its own
+ * directory, they are written to one of these. /dev/shm is in memory, but it usually suffices:
+ * act_end() restores the copy, after the removed file has freed its space. */
 static const char *const rescue_folders[] = {NULL /* the index */, "/var/tmp", "/dev/shm"};
 
 /* Opens a private folder in a rescue folder. Sets path to the path of a new file in the private
@@ -210,8 +211,11 @@ static int open_rescue(const struct one_act *act, const char *rescue, struct byt
 }
 
 /* Saves the bytes in a rescue folder and syncs them. Before that, writes the path of the bytes to
- * the journal and syncs it. */
-static int save_to(struct one_act *act, const char *rescue)
+ * the journal and syncs it. Returns SAVED_ELSEWHERE or -errno.
+ *
+ * cause	-errno of the write to the copy's own directory
+ */
+static int save_to(struct one_act *act, const char *rescue, int cause)
 {
 	CLEANUP_BYTES struct bytes path = {0}, original = {0};
 	struct intent intent = *act->intent;
@@ -231,12 +235,12 @@ static int save_to(struct one_act *act, const char *rescue)
 		return r;
 	if (bytes_format(&original, "%s/%s", intent.source, intent.path) == 0 &&
 	    bytes_text(&original))
-		log_error(
-			"cannot restore %s, whose kept file is missing: no space left on the disk; "
-			"saved the bytes in %s; %s",
-			quote_path(bytes_text(&original)), quote_path(intent.saved),
-			noted < 0 ? "copy them back"
-				  : "free some space, then run 'twinfs recover'");
+		log_error("cannot write %s back: %s; saved the bytes in %s; %s",
+			  quote_path(bytes_text(&original)), error_text(cause),
+			  quote_path(intent.saved),
+			  noted < 0 ? "copy them back"
+				    : "free some space or check the disk, then run 'twinfs "
+				      "recover'");
 	return SAVED_ELSEWHERE;
 }
 
@@ -249,7 +253,7 @@ static int save(struct one_act *act)
 	held_wait_for_writer(&act->copy.held);
 	r = file_copy_save(act->copy.held.fd, act->copy.place.directory, act->other);
 	for (size_t i = 0; r < 0 && i < ARRAY_SIZE(rescue_folders); i++) {
-		int elsewhere = save_to(act, rescue_folders[i]);
+		int elsewhere = save_to(act, rescue_folders[i], r);
 
 		r = elsewhere > 0 ? elsewhere : r;
 	}
@@ -287,11 +291,9 @@ static void restore_copy(struct one_act *act)
 	int r = save_in_child(act);
 
 	act->is_saved_elsewhere = r == SAVED_ELSEWHERE;
-	if (r == SAVED_ELSEWHERE)
-		one_act_fail(act, -ENOSPC);
-	else if (r < 0)
+	if (r < 0)
 		one_act_fail(act, r);
-	else
+	else if (r == 0)
 		one_act_put_back(act);
 }
 

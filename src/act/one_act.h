@@ -44,7 +44,7 @@ struct one_act {
 	uint64_t verified_ns;
 	struct act_result *result;
 	struct bytes *leftover; /* borrowed, holds the text of result->leftover */
-	bool is_saved_elsewhere; /* bytes of the copy are at intent->saved: the intent stays open */
+	bool is_saved_elsewhere; /* a rescue folder has the bytes: the intent stays open */
 };
 
 /* Opens and holds a file. Returns 0, or fills in the result and returns 1.

@@ -35,8 +35,8 @@ static bool copy_is_unbroken(struct one_act *act)
 	return held_is_unbroken(&act->copy.held);
 }
 
-/* Removes the quarantine name. Returns false if the copy has its own name back, so that the moved
- * file is not needed. If the copy could not be restored, the moved file is needed. */
+/* Removes the quarantine name. Returns false if the copy has its own name back. Then the moved file
+ * is not needed. */
 static bool remove_other(struct one_act *act)
 {
 	int r = one_act_remove_other(act, act->settings->kind == ACT_MOVE ? copy_is_unbroken
@@ -44,7 +44,7 @@ static bool remove_other(struct one_act *act)
 
 	if (r == 0)
 		return act->result->outcome == ACT_DONE || act->result->outcome == ACT_FAILED ||
-		       act->result->outcome == ACT_LEFTOVER;
+		       act->result->outcome == ACT_LEFTOVER || act->is_saved_elsewhere;
 	one_act_fail(act, r);
 	one_act_put_back(act);
 	return false;

@@ -365,6 +365,29 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
         assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))
 
 
+def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs, strace, source):
+    """The kept file is replaced while the act is removing the copy, and the disk of the copy fails
+    once. No message may name a full disk as the cause."""
+    kept, copy = copies(source, 2)
+    data = copy.read_bytes()
+    twinfs.ok("scan", source)
+    traced = twinfs.under_strace("-e", "trace=unlinkat,linkat",
+                                 "-e", "inject=unlinkat:delay_enter=500000",
+                                 "-e", "inject=linkat:error=EIO:when=1")
+    with traced.started("remove", "--yes", source) as process:
+        assert until(lambda: is_being_removed(process, source))
+        new = source / "new"
+        new.touch()
+        new.rename(kept)
+        _, error = process.communicate(timeout=60)
+    assert b"Input/output error; saved the bytes in" in error
+    assert b"the kept file no longer exists" in error
+    assert b"no space" not in error.lower()
+    twinfs.ok("recover")
+    assert copy.read_bytes() == data
+    assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))
+
+
 @pytest.mark.parametrize("folder", ["there", "gone"])
 def test_recover_names_saved_bytes_that_it_cannot_put_back(twinfs, source, tmp_path, folder):
     """Either the saved bytes or the folder of the copy are missing."""
