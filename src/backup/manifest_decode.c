@@ -173,7 +173,7 @@ static int get_name(const json_t *object, struct manifest_name *name, const char
 	int r;
 
 	r = get_path(object, "path", &name->path, why);
-	if (r == 0 && get_path(object, "content", &name->content, why) < 0)
+	if (r == 0 && (r = get_path(object, "content", &name->content, why)) == -EPROTO)
 		r = wrong(why, "'content' is not a relative path below the backup");
 	if (r == 0)
 		r = get_hash(object, &name->hash, why);

@@ -1,7 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "backup/manifest.h"
 #include "backup/names.h"
@@ -220,6 +225,81 @@ static void test_deep_nesting_is_refused(void **state)
 	assert_int_equal(decode(bytes_text(&line), &name), -EPROTO);
 }
 
+/* ---- short memory -------------------------------------------------------------------- */
+
+/* Length of each of two paths in a valid line. Steps in which the memory grows. */
+#define LONG_PATH_BYTES ((size_t)3 << 20)
+#define MEMORY_STEP ((rlim_t)1 << 20)
+#define MEMORY_STEPS 40
+
+static void append_long_path(struct bytes *line, const char *key)
+{
+	assert_int_equal(bytes_format(line, "\"%s\":\"a", key), 0);
+	for (size_t i = 0; i < LONG_PATH_BYTES / 2; i++)
+		assert_int_equal(bytes_append_text(line, "/a"), 0);
+	assert_int_equal(bytes_append_text(line, "\","), 0);
+}
+
+/* Decodes with this much free address space. Ends the process: with the errno, or with EXIT_FAILURE
+ * by json_read(). */
+static void decode_in_child(const struct bytes *line, rlim_t room)
+{
+	struct manifest_name name = {0};
+	struct manifest_end end;
+	unsigned long pages = 0;
+	struct rlimit limit;
+	const char *why;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (!file || fscanf(file, "%lu", &pages) != 1 || getrlimit(RLIMIT_AS, &limit) < 0)
+		_exit(125);
+	(void)fclose(file);
+	(void)close(STDERR_FILENO);
+	limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + room;
+	if (setrlimit(RLIMIT_AS, &limit) < 0)
+		_exit(125);
+	_exit(-manifest_line_decode((const char *)line->data, line->length, &name, &end, &why));
+}
+
+static int decode_with_memory(const struct bytes *line, rlim_t room)
+{
+	pid_t child = fork();
+	int status;
+
+	if (child == 0)
+		decode_in_child(line, room);
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static void test_short_memory_is_no_fault_of_the_line(void **state)
+{
+	struct bytes line CLEANUP_BYTES = {0};
+	size_t short_of_memory = 0;
+	int r = -1;
+
+	(void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	return; /* sanitizers need much more address space */
+#endif
+	assert_int_equal(bytes_append_text(&line, "{"), 0);
+	append_long_path(&line, "path");
+	append_long_path(&line, "content");
+	assert_int_equal(bytes_append_text(&line, "\"hash\":\"0123456789abcdef0123456789abcdef\","
+						  "\"size\":1,\"mode\":\"0644\",\"uid\":0,"
+						  "\"gid\":0,\"mtime\":0,\"mtime_ns\":0}"),
+			 0);
+	for (int i = 0; i < MEMORY_STEPS && r != 0; i++) {
+		r = decode_with_memory(&line, i * MEMORY_STEP);
+		assert_true(r == 0 || r == ENOMEM || r == EXIT_FAILURE);
+		short_of_memory += r == ENOMEM;
+	}
+	assert_int_equal(r, 0);
+	assert_true(short_of_memory > 0);
+}
+
 static void test_header_of_another_format_is_refused(void **state)
 {
 	static const char right[] = "{\"twinfs_manifest\":1}";
@@ -314,6 +394,7 @@ int main(void)
 		cmocka_unit_test(test_missing_or_invalid_member_is_refused),
 		cmocka_unit_test(test_line_that_is_no_object_is_refused),
 		cmocka_unit_test(test_deep_nesting_is_refused),
+		cmocka_unit_test(test_short_memory_is_no_fault_of_the_line),
 		cmocka_unit_test(test_header_of_another_format_is_refused),
 		cmocka_unit_test(test_end_is_read_back),
 		cmocka_unit_test(test_damaged_line_is_refused_or_valid),
