@@ -290,9 +290,9 @@ static int act_on(struct act *act, struct waiting *waiting)
 	return waiting->intent.number ? journal_note_done(act->journal, waiting->intent.number) : 0;
 }
 
-uint64_t act_count_parted(const struct act *act)
+uint64_t act_count_split(const struct act *act)
 {
-	return arrived_count_parted(&act->arrived);
+	return arrived_count_split(&act->arrived);
 }
 
 int act_flush(struct act *act)

@@ -127,7 +127,7 @@ MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struc
 
 /* Returns how many copies lost hard links in a move to another file system: a name stayed behind or
  * became a separate file. The number grows until act_end(). */
-uint64_t act_count_parted(const struct act *act);
+uint64_t act_count_split(const struct act *act);
 
 /* Acts on all added copies. If stop_requested() is true, the remaining copies are dropped without a
  * report. Returns the same values as act_add(). */

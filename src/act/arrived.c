@@ -9,19 +9,19 @@
 #include "base/descriptor.h"
 #include "base/xattrs.h"
 
-uint64_t arrived_count_parted(const struct arrived *arrived)
+uint64_t arrived_count_split(const struct arrived *arrived)
 {
-	return arrived->parted +
-	       (arrived->is_parted || (arrived->is_known && arrived->original.st_nlink > 0));
+	return arrived->split +
+	       (arrived->is_split || (arrived->is_known && arrived->original.st_nlink > 0));
 }
 
 void arrived_deinit(struct arrived *arrived)
 {
-	uint64_t parted = arrived_count_parted(arrived);
+	uint64_t split = arrived_count_split(arrived);
 
 	if (arrived->is_known)
 		held_close(&arrived->file);
-	*arrived = (struct arrived){.parted = parted};
+	*arrived = (struct arrived){.split = split};
 }
 
 void arrived_expect(struct arrived *arrived, const struct held *copy)
@@ -44,7 +44,7 @@ void arrived_note(struct arrived *arrived, const struct held *copy, const struct
 		  const struct stat *file)
 {
 	if (arrived->is_known) {
-		arrived->is_parted = true;
+		arrived->is_split = true;
 		held_close(&arrived->file);
 	}
 	arrived->is_known = true;

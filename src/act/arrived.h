@@ -17,8 +17,8 @@ struct arrived {
 	bool is_known;
 	struct stat original; /* the copy after the last act on it */
 	struct held file; /* fd -1: no link to the file is possible */
-	bool is_parted; /* two names of that copy became two files */
-	uint64_t parted; /* earlier copies with a name that stayed or became another file */
+	bool is_split; /* two names of that copy became two files */
+	uint64_t split; /* earlier copies with a name that stayed or became another file */
 };
 
 /* Notes that a name of a copy became a separate file, and holds that file if the copy has further
@@ -50,7 +50,7 @@ void arrived_note_link(struct arrived *arrived, const struct held *copy);
 void arrived_expect(struct arrived *arrived, const struct held *copy);
 
 /* Returns the number of copies with a name that stayed or became another file. */
-uint64_t arrived_count_parted(const struct arrived *arrived);
+uint64_t arrived_count_split(const struct arrived *arrived);
 
 void arrived_deinit(struct arrived *arrived);
 

@@ -44,7 +44,7 @@ struct restore_result {
 	uint64_t copies; /* names restored from the manifest */
 	uint64_t bytes; /* copied bytes */
 	uint64_t failed; /* names and directories that were not restored; each is logged */
-	uint64_t parted; /* hard links restored as separate files: the file system refused them */
+	uint64_t split; /* hard links restored as separate files: the file system refused them */
 	struct metadata_refused refused;
 	char folder[RESTORE_FOLDER_SIZE]; /* the staging folder; it stays if a name failed */
 };

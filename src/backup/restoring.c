@@ -78,7 +78,7 @@ static int same_bytes(struct restoring *restoring, const struct target_file *fil
 
 /* Returns whether the file system refuses a further link of the inode in links/. If it does, the
  * existing name is rightly a separate file. */
-static bool is_parted(const struct restoring *restoring, const struct target_file *file)
+static bool is_link_refused(const struct restoring *restoring, const struct target_file *file)
 {
 	const struct staging *staging = &restoring->staging;
 
@@ -97,7 +97,7 @@ static int link_again(const struct restoring *restoring, const struct target_fil
 		return 0;
 	if (!staging_is_without_links(errno))
 		return -errno;
-	restoring->result->parted++;
+	restoring->result->split++;
 	return 0;
 }
 
@@ -112,9 +112,9 @@ static int check_key(const struct restoring *restoring, const struct target_file
 		return errno == ENOENT ? link_again(restoring, file, found) : -errno;
 	if (is_same_inode(&kept, found))
 		return 0;
-	*same = is_parted(restoring, file);
+	*same = is_link_refused(restoring, file);
 	if (*same)
-		restoring->result->parted++;
+		restoring->result->split++;
 	return 0;
 }
 
@@ -252,11 +252,11 @@ static int make_node(struct restoring *restoring, const struct target_file *file
 }
 
 /* Counts a name that is a separate file instead of a hard link. */
-static int note_parted(struct restoring *restoring, int result)
+static int note_split(struct restoring *restoring, int result)
 {
-	if (result != STAGING_PARTED)
+	if (result != STAGING_SPLIT)
 		return result;
-	restoring->result->parted++;
+	restoring->result->split++;
 	return 0;
 }
 
@@ -276,13 +276,13 @@ int restoring_make(struct restoring *restoring, const struct target_file *file)
 	if (file->key) {
 		r = staging_link(staging, file->key, file->directory, file->name, file->names);
 		if (r != -ENOENT)
-			return note_parted(restoring, r);
+			return note_split(restoring, r);
 	}
 	r = S_ISREG(file->status->st_mode) ? make_file(restoring, file)
 					   : make_node(restoring, file);
 	if (r == 0)
-		r = note_parted(restoring,
-				staging_place(staging, file->key, file->directory, file->name));
+		r = note_split(restoring,
+			       staging_place(staging, file->key, file->directory, file->name));
 	if (r != 0)
 		staging_drop(staging);
 	return r;

@@ -310,7 +310,7 @@ int staging_link(const struct staging *staging, const char *key, int directory, 
 		return 0;
 	if (staging_is_without_links(errno)) {
 		r = move(staging, staging->links, key, directory, name);
-		return r == 0 ? STAGING_PARTED : r;
+		return r == 0 ? STAGING_SPLIT : r;
 	}
 	if (errno != EEXIST || !staging->resumed || staging->trusted)
 		return -errno;

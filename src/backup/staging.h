@@ -25,7 +25,7 @@ enum {
 	STAGING_BUSY = 3, /* another process has locked the folder */
 	STAGING_ENDED = 4, /* all files are restored, and the empty folder is a leftover */
 	STAGING_ENDING = 5, /* all files are restored, but staging_remove() was interrupted */
-	STAGING_PARTED = 6, /* placed as a separate file, not as a hard link of earlier names */
+	STAGING_SPLIT = 6, /* placed as a separate file, not as a hard link of earlier names */
 };
 
 struct staging {
@@ -70,7 +70,7 @@ void staging_unmark(const struct staging *staging);
  *
  * key	name of the inode in links/; NULL: the inode gets no further names
  *
- * Returns 0, STAGING_PARTED, -EEXIST or another -errno. */
+ * Returns 0, STAGING_SPLIT, -EEXIST or another -errno. */
 MUST_CHECK int staging_place(const struct staging *staging, const char *key, int directory,
 			     const char *name);
 
@@ -78,7 +78,7 @@ MUST_CHECK int staging_place(const struct staging *staging, const char *key, int
  *
  * names	final number of names of the inode; making the last name removes it from links/
  *
- * Returns 0, STAGING_PARTED, -ENOENT if links/ does not have the inode, or another -errno. */
+ * Returns 0, STAGING_SPLIT, -ENOENT if links/ does not have the inode, or another -errno. */
 MUST_CHECK int staging_link(const struct staging *staging, const char *key, int directory,
 			    const char *name, unsigned long names);
 

@@ -343,7 +343,7 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	name_activity(doing.label, sizeof(doing.label), acting->verb);
 	progress_start(&doing.progress, when, doing.label);
 	r = act_on_all(act, plan);
-	doing.split = act_count_parted(act);
+	doing.split = act_count_split(act);
 	ended = act_end(act);
 	progress_end(&doing.progress, &doing.counts);
 	if (r < 0 || ended < 0)

@@ -89,15 +89,15 @@ static void explain_refused(const struct metadata_refused *refused)
 			    plural(refused->xattrs, "attribute was", "attributes were"));
 }
 
-static void explain_split(uint64_t parted)
+static void explain_split(uint64_t split)
 {
 	char count[NUMBER_TEXT_MAX];
 
-	if (parted > 0)
+	if (split > 0)
 		log_warning("%s %s in the backup, because the file system of the target refuses "
 			    "such links",
-			    number_format(count, parted),
-			    plural(parted, "name is not the hard link that it is",
+			    number_format(count, split),
+			    plural(split, "name is not the hard link that it is",
 				   "names are not the hard links that they are"));
 }
 
@@ -113,7 +113,7 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 		 number_format(copies, result->copies), plural(result->copies, "name", "names"),
 		 size_format(size, result->bytes), quote_path(settings->target));
 	explain_refused(&result->refused);
-	explain_split(result->parted);
+	explain_split(result->split);
 	if (result->failed > 0)
 		log_warning("%" PRIu64
 			    " %s not restored; correct the errors above and run the same "
@@ -122,7 +122,7 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 			    plural(result->failed, "name or directory is",
 				   "names or directories are"),
 			    result->folder);
-	return result->failed > 0 || result->parted > 0 || result->refused.owners > 0 ||
+	return result->failed > 0 || result->split > 0 || result->refused.owners > 0 ||
 			       result->refused.xattrs > 0
 		       ? TWINFS_EXIT_INCOMPLETE
 		       : TWINFS_EXIT_COMPLETE;
