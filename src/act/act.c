@@ -21,7 +21,7 @@
 
 /* Acts in a batch. The intents of a batch are synced together, as each sync waits for the disk. */
 #define BATCH_ACTS 128
-/* Batches after which the journal is emptied, to bound its size. */
+/* Batches after which the journal is resolved, to bound its size. */
 #define FLUSHES_PER_JOURNAL 64
 
 /* A copy in the current batch. Its texts are in the arena. */
@@ -41,9 +41,9 @@ struct act {
 	struct bytes to_mount_path;
 	struct waiting *list;
 	size_t count;
-	unsigned int flushes; /* since the journal was empty */
+	unsigned int flushes; /* since the journal was resolved */
 	struct arena memory; /* of texts that the list points to */
-	struct subject kept; /* of the current act; open until an act has another kept file */
+	struct subject kept; /* stays open while successive acts have this kept file */
 	bool kept_is_open;
 	struct durable durable;
 	struct arrived arrived;
@@ -157,8 +157,7 @@ static bool is_journalled(enum act_kind kind)
 	return kind != ACT_DEDUPE;
 }
 
-/* Syncs the changed folders, then empties the journal. Intents without an end are undone once
- * more. */
+/* Syncs the changed folders, then resolves the journal, which undoes the intents without an end. */
 static int resolve_journal(struct act *act)
 {
 	struct undone undone;
@@ -191,7 +190,7 @@ static bool same_file(const struct act_file *a, const struct act_file *b)
 	return a->source == b->source && strcmp(a->path, b->path) == 0;
 }
 
-/* Outcome besides those of act.h: the current copy is refused. */
+/* Outcome besides ACT_CANNOT_SYNC: the current copy is refused. */
 enum {
 	KEPT_REFUSED = ACT_CANNOT_SYNC + 1,
 };
@@ -231,8 +230,8 @@ static int open_kept(struct act *act, const struct waiting *waiting, struct act_
 	return ensure_kept(act, waiting);
 }
 
-/* Returns whether a rename would copy the file to the upper layer of an overlay without its other
- * names. The renamed file would be another file, and the rename could not be undone. */
+/* Returns whether a rename would copy the file to the upper layer of an overlay. The new file would
+ * not have the other names of the copy, and the rename could not be undone. */
 static bool is_lower_link(const struct one_act *one_act)
 {
 	return one_act->settings->kind != ACT_DEDUPE && one_act->copy.held.status.st_nlink > 1 &&
@@ -281,7 +280,7 @@ static int act_on(struct act *act, struct waiting *waiting)
 	}
 	act->settings.report(act->settings.context, &waiting->copy, &result);
 	if (act_is_refused(result.outcome))
-		close_kept(act); /* the next act opens the kept file again */
+		close_kept(act); /* the next act must check the kept file anew */
 	/* the intent stays open while bytes are under the quarantine name or saved elsewhere */
 	if (one_act.is_saved_elsewhere)
 		return 0;
@@ -381,8 +380,9 @@ static bool store_file(struct act *act, struct act_file *kept, struct attributes
 	return kept->path;
 }
 
-/* If the copy is on a mount below the source, stores this mount in the intent. The source exists
- * even while the mount is unmounted. If the mount cannot be found, undo does not check it. */
+/* If the copy is on a mount below the source, stores this mount in the intent: undo then waits
+ * until it is mounted. If the mount cannot be found, undo does not check it. Returns 0 or
+ * -ENOMEM. */
 static int note_mount(struct act *act, struct waiting *waiting)
 {
 	const struct sources *sources = act->settings.sources;

@@ -2,7 +2,8 @@
 #ifndef ACT_ACT_H
 #define ACT_ACT_H
 
-/* Acts on redundant copies. No byte is lost, whatever other programs do to the files meanwhile.
+/* Acts on redundant copies. No content is lost, even if other programs write to, rename or replace
+ * the files meanwhile.
  *
  *   act_begin -> act_add, for each copy -> act_flush -> act_end
  *
@@ -21,17 +22,19 @@
  *			copy instead, in one system call.
  *	check		Both leases must be unbroken, and the kept file must still have its name.
  *	removal		The copy is removed or moved under its quarantine name only.
- *	last check	If a lease was broken during the removal, the copy is written again from its
- *			open descriptor.
- *	undo		If a check fails, the copy gets its own name back.
+ *	last check	After the last name of the copy was removed, a check runs again. If it
+ *			fails, the copy is written again from its open descriptor.
+ *	undo		If an earlier check fails, the copy gets its own name back.
  *	end		The changed folders are on the disk before the journal drops the intents.
  *
- * If the process is killed, or the power fails, the next start undoes the act (act/undo.h).
+ * If the process is killed, or the power fails, the next act, scan or mount undoes the interrupted
+ * acts (act/undo.h).
  *
  * ACT_DEDUPE changes no name and needs no journal, sync or quarantine. The kernel locks and
  * compares both files itself.
  *
- * SIGIO must be ignored; act_begin() does that. One thread.
+ * act_begin() makes the process ignore SIGIO, which the kernel sends when a program breaks a lease.
+ * One thread.
  */
 
 #include <stdbool.h>
@@ -42,8 +45,8 @@
 
 enum act_kind {
 	ACT_REMOVE,
-	/* into a folder, at the path of the copy in uniques/. Names of one copy that are added in
-	 * sequence stay hard links of one file, even on another file system. */
+	/* to <destination>/<tree of the source>/<path>. Names of one copy that are added one after
+	 * the other stay hard links, if possible even on another file system (act/arrived.h). */
 	ACT_MOVE,
 	ACT_TRASH, /* into the desktop's trash */
 	ACT_LINK, /* replaced by a hard link to the kept file */
@@ -54,27 +57,31 @@ enum act_kind {
 enum act_outcome {
 	ACT_DONE,
 	ACT_NEEDLESS, /* already one inode, or all blocks are shared */
-	/* Refused: nothing has changed. */
-	ACT_MISSING, /* the name of the copy no longer exists */
+	/* Refused: the copy stays, or was restored. */
+	ACT_MISSING, /* the copy is no longer at its path */
 	ACT_CHANGED, /* the name of the copy leads to another file than the indexed one */
 	ACT_DIFFERS, /* the bytes of copy and kept file are not equal */
-	ACT_BUSY, /* a program has the copy open for writing, or is opening it */
-	ACT_KEPT_MISSING, /* the name of the kept file no longer exists */
+	ACT_BUSY, /* a program has the copy open for writing, is opening it, or wrote to it */
+	ACT_KEPT_MISSING, /* the kept file is no longer at its path */
 	ACT_KEPT_CHANGED, /* the name of the kept file leads to another file */
-	ACT_KEPT_BUSY, /* a program has the kept file open for writing, or is opening it */
-	ACT_KEPT_ITSELF, /* the copy is the kept file, shown twice by an overlay or FUSE */
+	ACT_KEPT_BUSY, /* a program has the kept file open, is opening it, or wrote to it */
+	/* The kept file's ctime changed during the act. Both files may be one file that an overlay
+	 * or FUSE shows twice. */
+	ACT_KEPT_ITSELF,
 	ACT_NO_LEASE, /* no lease: another user's file, or a file system without leases */
-	ACT_IMMUTABLE, /* the copy or a link at its path could not be removed from the directory */
-	ACT_OTHER_FILE_SYSTEM, /* a hard link to a file on another file system is impossible */
-	ACT_OTHER_METADATA, /* owner, mode or extended attributes, which a link would lose */
-	ACT_OTHER_REACH, /* ACT_SYMLINK: possibly some users reach the copy only */
-	ACT_EXISTS, /* the path of the copy in the destination exists */
-	ACT_LOWER_LINK, /* the copy has a hard link in a lower overlay layer; a rename splits it */
+	ACT_IMMUTABLE, /* the name of the copy, or a link at its path, cannot be removed */
+	ACT_OTHER_FILE_SYSTEM, /* hard links and shared blocks need one file system */
+	ACT_OTHER_METADATA, /* a link would lose the owner, mode or xattrs of the copy */
+	/* ACT_SYMLINK: it is not certain that each user who can reach the copy can reach the kept
+	 * file (act/reach.h). */
+	ACT_OTHER_REACH,
+	ACT_EXISTS, /* ACT_MOVE: a file exists at the destination of the copy */
+	/* The copy is in a lower layer of an overlay and has several names. A rename would make it
+	 * a separate file. */
+	ACT_LOWER_LINK,
 	ACT_NO_TRASH, /* no trash folder can take the copy by a rename */
-	ACT_FAILED, /* see error */
-	/* The copy's name could not be restored, as another file has that name. The copy has the
-	 * name leftover. */
-	ACT_LEFTOVER,
+	ACT_FAILED, /* a call failed with act_result.error */
+	ACT_LEFTOVER, /* the copy could not get its name back, and is act_result.leftover now */
 };
 
 /* One name of a file and its attributes in the index. */
@@ -87,18 +94,19 @@ struct act_file {
 struct act_result {
 	enum act_outcome outcome;
 	int error; /* positive errno, with ACT_FAILED */
-	uint64_t freed_bytes; /* blocks of the last name that no other file shares */
-	bool freed_is_unknown; /* the last name was removed from a file system with layers */
+	uint64_t freed_bytes; /* on the disk; 0 while the copy has another name */
+	bool freed_is_unknown; /* the file possibly still exists in a lower layer of an overlay */
 	const char *leftover; /* name in the directory of the copy, with ACT_LEFTOVER; borrowed */
 };
 
+/* All pointers are borrowed. */
 struct act_settings {
 	enum act_kind kind;
-	const struct sources *sources; /* all borrowed */
+	const struct sources *sources;
 	const char *folder; /* index folder, which contains the journal */
 	const char *destination; /* ACT_MOVE: absolute path of a directory outside all sources */
 	bool relative; /* ACT_SYMLINK: the target is relative */
-	bool without_leases; /* if a lease is refused, size and mtime are checked instead */
+	bool without_leases; /* if a file has no reliable lease, check size and mtime instead */
 	/* ACT_LINK, ACT_SYMLINK: act even if owner, mode, xattrs or reach differ */
 	bool force_metadata;
 
@@ -107,8 +115,8 @@ struct act_settings {
 	void *context;
 };
 
-/* Outcome of act_add, act_flush and act_end, logged: the disk could not write a kept file or
- * changed names, so no further copy is acted on. */
+/* Outcome of act_add, act_flush and act_end: a kept file or the changed folders could not be
+ * synced. It was logged, and no further act is possible. */
 enum {
 	ACT_CANNOT_SYNC = 1,
 };
@@ -116,28 +124,29 @@ enum {
 struct act;
 
 /* Opens the journal and undoes interrupted acts. Returns 0, -EWOULDBLOCK if another process acts on
- * this index, or -errno, logged. */
+ * this index, or -errno of the journal or of the destination. */
 MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
 
 /* Adds a copy. Both structs and their texts are copied. Acts run in batches, so that one sync of
  * the journal is enough for a batch. A full batch runs at once, the last batch at act_flush().
- * Returns 0, ACT_CANNOT_SYNC, or -errno of the journal. After a failure no further act is
- * possible. */
+ *
+ * Returns 0, ACT_CANNOT_SYNC, or -errno of the journal. After another result than 0 the caller may
+ * only call act_count_split() and act_end(). */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
 
 /* Returns how many copies lost hard links in a move to another file system: a name stayed behind or
- * became a separate file. The number grows until act_end(). */
+ * became a separate file. The number is final after act_flush(). */
 uint64_t act_count_split(const struct act *act);
 
-/* Acts on all added copies. If stop_requested() is true, the remaining copies are dropped without a
- * report. Returns the same values as act_add(). */
+/* Acts on the copies that no batch has acted on. If stop_requested(), drops the remaining copies
+ * without a report. Returns the same values as act_add(). */
 MUST_CHECK int act_flush(struct act *act);
 
-/* Syncs the changed folders and empties the journal. Frees act in any case. Returns 0,
- * ACT_CANNOT_SYNC or -errno. */
+/* Syncs the changed folders, then resolves the journal: intents that cannot be undone now stay in
+ * it. Frees act in any case. Returns 0, ACT_CANNOT_SYNC, or -errno of the journal. */
 MUST_CHECK int act_end(struct act *act);
 
-/* Returns the outcome as text for people, to be put after the path and a colon. */
+/* Returns the outcome as text for people, which follows the path and a colon in a message. */
 const char *act_outcome_text(enum act_outcome outcome);
 
 /* Returns whether the act was refused or failed. */

@@ -30,8 +30,8 @@ void arrived_expect(struct arrived *arrived, const struct held *copy)
 		arrived_deinit(arrived);
 }
 
-/* Updates the copy's attributes. If the copy has no further names, or fstat fails, the moved file
- * and its lease are released, so that writers need not wait. */
+/* If the copy has no further name, or fstat(2) fails, closes the moved file: the end of its lease
+ * lets writers continue. */
 void arrived_note_link(struct arrived *arrived, const struct held *copy)
 {
 	if (fstat(copy->fd, &arrived->original) < 0)
@@ -69,7 +69,7 @@ static bool has_same_attributes(const struct held *a, const struct held *b)
 	       xattrs_equal(&one, &other);
 }
 
-/* Returns whether only names of a copy changed. */
+/* Returns whether nothing but the names of a copy changed, by its attributes. */
 static bool is_unchanged(const struct stat *before, const struct stat *now)
 {
 	return has_same_owner(before, now) && before->st_size == now->st_size &&
@@ -77,9 +77,9 @@ static bool is_unchanged(const struct stat *before, const struct stat *now)
 	       before->st_mtim.tv_nsec == now->st_mtim.tv_nsec;
 }
 
-/* Returns whether the file may be linked as a further name of the copy. Another user with rights to
- * the folder has possibly replaced the file by one with the same bytes. A link to that file would
- * let this user write to copies of others, so owner, mode and attributes must be equal. */
+/* Returns whether the file may be linked as a further name of the copy. A user who can write to the
+ * destination could replace the file by an own one with the same bytes. A link to that file would
+ * let this user change the copy, so owner, mode and attributes must be equal. */
 static bool can_be_linked(const struct arrived *arrived, const struct held *copy)
 {
 	struct stat now;

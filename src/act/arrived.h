@@ -2,8 +2,9 @@
 #ifndef ACT_ARRIVED_H
 #define ACT_ARRIVED_H
 
-/* The file that a copy became on another file system. Further names of the same copy, which follow
- * directly in an act, become hard links of that file. One thread. A zeroed struct has no file. */
+/* The file that a copy became on another file system. If further names of the copy are moved
+ * directly afterwards, they become hard links of that file. One thread. A zeroed struct has no
+ * file. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,9 +16,9 @@
 
 struct arrived {
 	bool is_known;
-	struct stat original; /* the copy after the last act on it */
+	struct stat original; /* attributes of the copy after one of its names was moved */
 	struct held file; /* fd -1: no link to the file is possible */
-	bool is_split; /* two names of that copy became two files */
+	bool is_split; /* two names of the copy became two files */
 	uint64_t split; /* earlier copies with a name that stayed or became another file */
 };
 
@@ -30,26 +31,25 @@ struct arrived {
 void arrived_note(struct arrived *arrived, const struct held *copy, const struct place *there,
 		  const struct stat *file);
 
-/* Outcome besides -errno: the name must become a separate file. */
+/* Outcome of arrived_link(): the name must become a separate file. */
 enum {
 	ARRIVED_APART = 1,
 };
 
 /* Makes a hard link of the file for another name of the same copy. The file must have the same
- * bytes, mode, owner and attributes as the copy, and must be unchanged since arrived_note(). Both
- * files are read again.
+ * bytes, mode, owner and extended attributes as the copy. Both files are read for that.
  *
  * Returns 0, ARRIVED_APART, -EEXIST if the name exists, or another -errno. */
 MUST_CHECK int arrived_link(struct arrived *arrived, const struct held *copy,
 			    const struct place *to);
 
-/* Notes that a name of the copy was removed after arrived_link(). */
+/* Notes that the copy's name was removed after arrived_link(). */
 void arrived_note_link(struct arrived *arrived, const struct held *copy);
 
-/* Closes the file unless it was made from this copy. */
+/* Prepares for an act on a copy: closes the file unless it was made from this copy. */
 void arrived_expect(struct arrived *arrived, const struct held *copy);
 
-/* Returns the number of copies with a name that stayed or became another file. */
+/* Returns the number of copies so far with a name that stayed or became another file. */
 uint64_t arrived_count_split(const struct arrived *arrived);
 
 void arrived_deinit(struct arrived *arrived);

@@ -5,8 +5,8 @@
  *	comparison	The kernel locks both files and compares the bytes before the copy shares
  *			the blocks of the kept file.
  *
- * No name and no time stamp changes, so there is no journal and no undo. An interrupted act leaves
- * a copy with the same bytes, of which a part is shared. */
+ * No name and no time stamp changes, so there is no journal and no undo. After an interrupted act
+ * the copy has the same bytes and shares a part of its blocks. */
 
 #include <errno.h>
 #include <linux/fs.h>

@@ -10,8 +10,8 @@
 #include "base/descriptor.h"
 #include "source/source.h"
 
-/* Coarsest resolution of time stamps on a file system with leases (FAT). A second change within
- * this time can leave ctime unchanged. */
+/* Coarsest resolution of time stamps on a file system with leases (FAT). If a file changes twice
+ * within this time, its ctime can be that of the first change. */
 #define COARSEST_TIME_NS (2 * SECOND_NS)
 
 /* ---- the kept file ------------------------------------------------------------------------- */
@@ -36,10 +36,10 @@ static struct durable_kept *find_kept(struct durable *durable, dev_t device)
 	return found;
 }
 
-/* Returns 1 if the last change of the file was before the last syncfs began, 0 if not, or -errno.
- * An act is planned before its first syncfs. An unchanged signature shows that the file did not
- * change since then. The times are compared as well, because a second change in the same clock tick
- * does not move ctime. */
+/* Returns 1 if the file did not change since the last syncfs began, 0 if it possibly did, or
+ * -errno. An act is planned before its first syncfs, so an unchanged signature is enough in most
+ * cases. ctime is checked as well, because a second change in the same clock tick does not move
+ * it. */
 static int is_synced(const struct durable_kept *kept, const struct held *held,
 		     const struct sources *sources, const struct attributes *planned)
 {

@@ -7,7 +7,7 @@
  *	kept file	The kept file and its name are on the disk before the copy is removed.
  *			Without that, a power failure could leave a recently written kept file
  *			empty (delayed allocation) and the copy removed.
- *	names		Changed names are on the disk before the journal drops their intents.
+ *	names		Changed names are on the disk before the journal ends their intents.
  *
  * One thread. A zeroed struct is empty. */
 
@@ -16,8 +16,8 @@
 
 #include "act/one_act.h"
 
-/* Highest number of file systems that are remembered. Further file systems cost additional calls of
- * syncfs(2). */
+/* Highest number of file systems that are remembered. Further ones cost additional calls of
+ * syncfs(2) or sync(2). */
 #define DURABLE_FILE_SYSTEMS 16
 
 struct durable_kept {
@@ -35,7 +35,7 @@ struct durable {
 	size_t kept_count;
 	struct durable_changed changed[DURABLE_FILE_SYSTEMS];
 	size_t changed_count;
-	bool more_changed; /* names changed in file systems that are not in the list */
+	bool more_changed; /* names changed in a file system that changed[] lacks */
 };
 
 /* Ensures that the kept file and its name are on the disk. The file must be held until the copy is
@@ -44,7 +44,7 @@ struct durable {
  *
  * planned	attributes of the file when the act was planned
  *
- * Blocks on the disk. Returns 0, or -errno of the disk: then no copy may be removed. */
+ * Blocks on the disk. Returns 0 or -errno. After a failure no copy may be removed. */
 MUST_CHECK int durable_ensure_kept(struct durable *durable, const struct held *kept,
 				   const struct sources *sources, const struct attributes *planned);
 

@@ -78,7 +78,7 @@ static bool is_placed(const struct fiemap_extent *extent)
 				     FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_NOT_ALIGNED));
 }
 
-/* Rest of an extent that was not compared yet. Two files can have the same blocks in extents of
+/* The part of an extent that was not compared yet. Two files can have the same blocks in extents of
  * different lengths. */
 struct piece {
 	uint64_t logical, physical, length;

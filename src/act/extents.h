@@ -10,12 +10,12 @@
 
 #include "base/attributes.h"
 
-/* Returns the bytes of a file that no other file shares: removing the file frees them. If the file
- * system does not support FIEMAP, returns all allocated bytes. */
+/* Returns the allocated bytes that the file shares with no other file: its removal frees them. If
+ * the file system does not support FIEMAP, returns all allocated bytes. */
 uint64_t extents_own_bytes(int fd);
 
-/* Returns whether two files share all their blocks; false if the file system does not support
- * FIEMAP. */
+/* Returns whether two files are certain to share all their blocks. If the file system does not
+ * support FIEMAP, returns false. */
 bool extents_all_shared(int a, int b);
 
 #endif

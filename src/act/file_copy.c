@@ -50,8 +50,8 @@ static int copy_metadata(int from, int to)
 	return r;
 }
 
-/* Fills a new file. If save is set and the file system supports it, the new file shares the blocks
- * of the old file, which needs no space. */
+/* Fills and syncs a new file. If save is set, first tries to share the blocks of the old file, as
+ * shared blocks need no space. */
 static int fill(int from, int to, bool save)
 {
 	int r = save && ioctl(to, FICLONE, from) == 0 ? 0 : copy_all_bytes(from, to, save);
@@ -78,7 +78,7 @@ static int make_named(int from, int directory, const char *name, bool save)
 }
 
 /* Saves into a file without a name, which gets its name when it is complete. Returns 0, -EOPNOTSUPP
- * if the file system has no O_TMPFILE or /proc is not mounted, or another -errno. */
+ * if no such file can be made or /proc, which names it, is not mounted, or another -errno. */
 static int make_nameless(int from, int directory, const char *name)
 {
 	AUTO_CLOSE int to = openat(directory, ".", O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
@@ -103,7 +103,7 @@ static int make_renamed(int from, int directory, const char *name)
 
 	if (snprintf(part, sizeof(part), "%s" FILE_COPY_PART, name) >= (int)sizeof(part))
 		return -ENAMETOOLONG;
-	/* an interrupted act has possibly left the file */
+	/* a leftover of an interrupted act */
 	if (unlinkat(directory, part, 0) < 0 && errno != ENOENT)
 		return -errno;
 	r = make_named(from, directory, part, true);
@@ -112,7 +112,7 @@ static int make_renamed(int from, int directory, const char *name)
 	if (renameat2(directory, part, directory, name, RENAME_NOREPLACE) == 0)
 		return 0;
 	if (errno == EINVAL && renameat(directory, part, directory, name) == 0)
-		return 0; /* no other program uses this name, so RENAME_NOREPLACE is not needed */
+		return 0; /* EINVAL: no RENAME_NOREPLACE; only this act uses the name */
 	r = -errno;
 	(void)unlinkat(directory, part, 0);
 	return r;

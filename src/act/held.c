@@ -19,7 +19,7 @@
 #define WRITER_WAIT_MS_MAX 60000
 
 #define BLOCK_BYTES ((size_t)256 << 10)
-/* Bytes compared between two checks for a blocked writer: takes a fraction of a second. */
+/* Bytes that are compared between two checks of the leases, in a fraction of a second. */
 #define CHECK_BYTES ((off_t)64 << 20)
 
 void held_release_lease(struct held *held)
@@ -73,7 +73,7 @@ static int check(struct held *held, const struct sources *sources,
 		r = source_attributes(sources->catalog, held->fd, &attributes);
 	if (r == 0 && !attributes_same_inode(&attributes, expected))
 		r = HELD_CHANGED;
-	/* read the attributes again, as a program could write before the lease was taken */
+	/* a program could write after the first fstat() and before the lease was taken */
 	if (r == 0 && fstat(held->fd, &held->status) < 0)
 		r = -errno;
 	return r;
@@ -96,7 +96,7 @@ int held_open(struct held *held, const struct place *place, const struct sources
 	return r;
 }
 
-/* Holds an open file. Takes fd, which is the -errno if the file could not be opened. */
+/* Holds an open file. Takes fd, or returns it if it is an -errno of opening the file. */
 static int hold_any(struct held *held, int fd)
 {
 	int r = 0;
@@ -149,9 +149,9 @@ bool held_is_unbroken(const struct held *held)
 	return fstat(held->fd, &now) == 0 && same_times(&now, &held->status);
 }
 
-/* The kernel removes a lease lease-break-time seconds after a program opened the file for writing
- * (0: never). F_GETLEASE gives the same answer for a removed lease and for a lease that is being
- * broken. So only half of the lease-break-time is trusted. */
+/* The kernel removes a broken lease after lease-break-time seconds (0: never), and the writer
+ * continues. F_GETLEASE does not show whether a broken lease was removed, so only half of that time
+ * is trusted. */
 bool held_blocks_writer(const struct held *held, uint64_t since_ns)
 {
 	uint64_t patience_s = number_read_file("/proc/sys/fs/lease-break-time");

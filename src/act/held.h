@@ -7,8 +7,9 @@
  *
  *	taking		The kernel refuses the lease while any program has the file open for writing
  *			or mapped writable.
- *	holding		If a program opens the file for writing, the kernel blocks it for at most
- *			/proc/sys/fs/lease-break-time seconds and marks the lease as broken.
+ *	holding		If a program opens the file for writing, the kernel marks the lease as
+ *			broken. It blocks the program until the lease is released, but for at most
+ *			/proc/sys/fs/lease-break-time seconds (0: without limit).
  *	releasing	The blocked program continues.
  *
  * Without a lease (another user's file, or a file system without reliable leases) size and mtime
@@ -29,12 +30,13 @@ struct held {
 
 /* Reasons why a file is not held; failures are -errno. */
 enum {
-	HELD_CHANGED = 1, /* another inode, or not a regular file */
-	HELD_BUSY = 2, /* a program has it open for writing */
-	HELD_NO_LEASE = 3,
+	HELD_CHANGED = 1, /* another inode than expected, or not a regular file */
+	HELD_BUSY = 2, /* a program has the file open for writing */
+	HELD_NO_LEASE = 3, /* no reliable lease is available */
 };
 
-/* Opens the file at the place and takes the lease. Returns 0, an outcome above, or -errno.
+/* Opens the file at the place and takes the lease. Returns 0, HELD_CHANGED, HELD_BUSY,
+ * HELD_NO_LEASE, or -errno.
  *
  * expected		attributes of the inode that the file must be
  * without_leases	hold the file even if no reliable lease is available
@@ -51,12 +53,12 @@ MUST_CHECK int held_open_any(struct held *held, const struct place *place);
  * available. Returns 0, HELD_CHANGED, HELD_BUSY or -errno. */
 MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
 
-/* Returns true if no program wrote to the file since it was held, and none waits to open it for
- * writing. */
+/* Returns whether no program has opened the file for writing since it was held. Without a lease,
+ * returns whether size and mtime are unchanged. */
 bool held_is_unbroken(const struct held *held);
 
-/* Returns whether the kernel still blocks the writer that broke the lease. While the writer is
- * blocked, the bytes are unchanged since the time since_ns.
+/* Returns true if a writer that broke the lease is certainly still blocked, so that the bytes are
+ * unchanged since the time since_ns.
  *
  * since_ns	a time of clock_monotonic_ns() when the lease was unbroken
  */
@@ -66,12 +68,13 @@ bool held_blocks_writer(const struct held *held, uint64_t since_ns);
 void held_release_lease(struct held *held);
 
 /* Releases the lease and waits, for at most a minute, until no program has the file open for
- * writing. */
+ * writing. Does not wait for a file of which no lease can be taken. */
 void held_wait_for_writer(struct held *held);
 void held_close(struct held *held);
 
-/* Compares the bytes of two held files. Skips holes that both have. Returns 1 if they are equal, 0
- * if not, -EBUSY as soon as a program opens one of them for writing, or another -errno. */
+/* Compares the bytes of two held files. Skips holes that both have. Checks the leases of large
+ * files regularly. Returns 1 if the bytes are equal, 0 if not, -EBUSY if a lease was found broken,
+ * or another -errno. */
 MUST_CHECK int held_same_bytes(const struct held *a, const struct held *b);
 
 #endif

@@ -91,8 +91,7 @@ void journal_other_name(char name[static OTHER_NAME_SIZE])
 {
 	uint64_t number = 0;
 
-	/* one of 2^64 names. Without random numbers a name can repeat, which is harmless: no rename
-	 * replaces a file */
+	/* If getrandom(2) fails, a name can repeat. That is harmless: no rename replaces a file. */
 	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
 		number = (uint64_t)getpid();
 	(void)snprintf(name, OTHER_NAME_SIZE, OTHER_NAME_PREFIX "%016" PRIx64, number);
@@ -284,8 +283,9 @@ static bool read_number(const json_t *object, const char *key, json_int_t *numbe
 	return json_is_integer(value) && *number > 0 && *number <= NUMBER_MAX;
 }
 
-/* Takes one line: adds its intent to open, or removes from open the intent that has ended. Updates
- * journal->last, so that no later intent gets a number in use. */
+/* Takes one line: adds its intent to open, or removes from open the intent that the line ends.
+ * Updates journal->last, so that no later intent gets a number in use. Returns 0, -EPROTO or
+ * -ENOMEM. */
 static int take_object(struct journal *journal, json_t *open, json_t *object)
 {
 	char key[24];
@@ -311,9 +311,8 @@ static int take_line(struct journal *journal, json_t *open, const char *line, si
 	return object ? take_object(journal, open, object) : -EPROTO;
 }
 
-/* Parses the journal into open, the intents without an end. If the last line is incomplete, its act
- * never began. The incomplete line is cut off, as it would corrupt the line that is appended
- * next. */
+/* Parses the journal into open, the intents without an end. An incomplete last line was never
+ * synced. It is cut off, as it would corrupt the line that is appended next. */
 static int parse(struct journal *journal, const struct bytes *text, json_t *open)
 {
 	const char *line = (const char *)text->data, *end;
@@ -338,7 +337,7 @@ struct resolve_handler {
 	void *context;
 };
 
-/* Owner of the texts of an intent. */
+/* The texts to which the members of an intent point. */
 struct intent_texts {
 	struct bytes source, path, other, to, target, info, saved, mount, to_mount;
 };
@@ -368,7 +367,6 @@ static int read_kind(const json_t *object, enum intent_kind *kind)
 	return -EPROTO;
 }
 
-/* Reads an optional text. */
 static int get_optional(const json_t *object, const char *key, struct bytes *text,
 			const char **found)
 {

@@ -19,8 +19,8 @@
  *	journal_sync	writes and syncs all added intents; only then may their acts begin
  *	journal_amend	replaces an intent during its act
  *	journal_note_done  notes the end of an act in memory
- *	journal_resolve	after the changed names were synced: writes the ends, handles all intents
- *			without an end, and empties the journal, durably
+ *	journal_resolve	is called after the changed names were synced: writes the ends, handles the
+ *			intents without an end, and empties the journal if no intent is left
  *
  * One thread.
  */
@@ -60,7 +60,7 @@ struct intent {
 	/* absolute path of the copy's bytes in a rescue folder; NULL: none */
 	const char *saved;
 	struct root_identity root; /* of the source */
-	struct mount_identity mount; /* of the copy, if the source is on another mount */
+	struct mount_identity mount; /* of the copy; path NULL: the copy is on the source's mount */
 	struct mount_identity to_mount; /* of the folder that the copy moves to */
 	uint64_t number; /* set by journal_intend() */
 };
@@ -77,26 +77,27 @@ void journal_close(struct journal *journal);
 /* Makes a new random quarantine name. */
 void journal_other_name(char name[static OTHER_NAME_SIZE]);
 
-/* Adds an intent and sets its number. Its act must not begin before journal_sync(). Returns 0 or
- * -errno. */
+/* Adds an intent in memory and sets its number. Its act must not begin before journal_sync().
+ * Returns 0 or -errno. */
 MUST_CHECK int journal_intend(struct journal *journal, struct intent *intent);
 
 /* Writes and syncs all added intents. Blocks on the disk. Returns 0 or -errno. */
 MUST_CHECK int journal_sync(struct journal *journal);
 
-/* Replaces an intent of this journal, with data that became known during the act. The new version
- * is not synced. It survives a kill of the process, but after a power failure the journal possibly
- * has the old version. Returns 0 or -errno. */
+/* Replaces an intent of this journal, with data that became known during the act. Writes the new
+ * version without a sync: it survives a kill of the process, but a power failure can restore the
+ * old version. Returns 0 or -errno. */
 MUST_CHECK int journal_amend(struct journal *journal, const struct intent *intent);
 
-/* Notes the end of an intent. Only journal_resolve() writes it, so that the end is never on the
- * disk before the changed names are. Undoing an intent whose act was completed does nothing.
- * Returns 0 or -errno. */
+/* Notes in memory that an act has ended. journal_resolve() writes this, so that the end of an act
+ * is never on the disk before its changed names are. If the process is killed before, undo finds
+ * nothing to undo for the completed act. Returns 0 or -errno. */
 MUST_CHECK int journal_note_done(struct journal *journal, uint64_t number);
 
-/* Resolves all intents. The caller must have synced the changed names before. Calls handle for each
- * intent without an end, last one first. An intent for which handle returns false stays in the
- * journal; all others are removed, durably. Returns 0 or -errno. */
+/* Resolves the intents. The caller must have synced the changed names before. Calls handle for each
+ * intent without an end, last one first. If handle returns false, the intent stays in the journal.
+ * If handle returns true, the intent ends. If no intent is left, the journal is emptied. The result
+ * is synced. Returns 0 or -errno. */
 MUST_CHECK int journal_resolve(struct journal *journal,
 			       bool (*handle)(void *context, const struct intent *intent),
 			       void *context);

@@ -10,7 +10,7 @@ enum layer {
 	LAYER_NONE, /* the file system has no layers */
 	LAYER_UPPER, /* only in the upper layer: the file was created in the overlay */
 	LAYER_LOWER, /* the file is, or once was, in a lower layer */
-	LAYER_UNKNOWN, /* Linux before 6.6, or another file system with layers */
+	LAYER_UNKNOWN, /* overlayfs of Linux before 6.6, or another file system with layers */
 };
 
 /* Returns the layer of an open file. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Steps that the kinds of acts share (act/one_act.h): checks before and after the quarantine, and
- * removal of the quarantine name. If the last name of a copy was removed but its bytes are needed,
- * the copy is rescued:
+/* Steps that the kinds of acts share: checks before and after the quarantine, and the removal of
+ * the quarantine name. If the last name of a copy was removed but its bytes are needed, the copy is
+ * rescued:
  *
  *	removal -> is_valid() is false -> save() in a child process -> undo_rename()
  *	                                       |
@@ -142,8 +142,8 @@ bool one_act_verify(struct one_act *act)
 	return one_act_still_holds(act);
 }
 
-/* Syncs the kept file again. Without a lease, a program or another host could write to the file
- * after its last sync, even the same bytes. */
+/* Syncs the kept file once more, for an act without leases. A program or another host could write
+ * to the file after its last sync, even the same bytes. */
 static bool sync_kept(struct one_act *act)
 {
 	if (fsync(act->kept->held.fd) == 0)

@@ -11,7 +11,8 @@
  *				and leases
  *	one_act_remove_other	removes the quarantine name, checks once more, and writes the copy
  *				again if the check fails
- *	one_act_put_back	undo: gives the copy its own name back
+ *
+ * If a step after the quarantine fails, one_act_put_back gives the copy its own name back.
  */
 
 #include "act/act.h"
@@ -55,7 +56,7 @@ MUST_CHECK int subject_open(struct subject *subject, const struct act_settings *
 			    struct act_result *result);
 void subject_close(struct subject *subject);
 
-/* Act on the copy and fill in the result. Both files must be held. */
+/* Each function acts on the copy and fills in the result. Both files must be held. */
 void act_remove_or_move(struct one_act *act); /* ACT_REMOVE, ACT_MOVE */
 void act_replace(struct one_act *act); /* ACT_LINK, ACT_SYMLINK */
 void act_dedupe(struct one_act *act);
@@ -65,8 +66,8 @@ void act_trash(struct one_act *act);
  * one_act_still_holds() returns true. If not, fills in the outcome and returns false. */
 MUST_CHECK bool one_act_verify(struct one_act *act);
 
-/* Returns true if the kept file still has its name and both leases are unbroken. If not, fills in
- * the outcome and returns false. */
+/* Returns true if the kept file still has its name, both leases are unbroken, and the copy is not
+ * the kept file itself (ACT_KEPT_ITSELF). If not, fills in the outcome and returns false. */
 MUST_CHECK bool one_act_still_holds(struct one_act *act);
 
 /* Checks that the quarantine name leads to the compared inode, that its folder is still at its
@@ -79,7 +80,8 @@ MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
  * fails, gives the copy its own name back, fills in the outcome and returns false. */
 MUST_CHECK bool one_act_quarantine(struct one_act *act);
 
-/* Fills in the outcome of a failed call. error is an -errno. */
+/* Fills in the outcome of a failed call: ACT_IMMUTABLE if the copy or its folder is immutable, else
+ * ACT_FAILED. error is an -errno. */
 void one_act_fail(struct one_act *act, int error);
 
 /* Fills in an outcome. Returns false. */
@@ -90,16 +92,17 @@ bool one_act_refuse(struct one_act *act, enum act_outcome outcome);
  * the quarantine name. In both cases the outcome is ACT_LEFTOVER. */
 void one_act_put_back(struct one_act *act);
 
-/* Fills in the result of undo_rename() or a similar function. */
+/* Sets the outcome ACT_LEFTOVER, unless the result of undoing an act is 0 and act->leftover is
+ * empty. */
 void one_act_note_undone(struct one_act *act, int result);
 
-/* Removes the quarantine name and fills in the freed bytes. If the quarantine name was the last
- * name of the copy, calls is_valid for the last check, as programs can open files meanwhile.
- * If is_valid returns false, waits for a writer of the copy, writes the copy again from its
- * descriptor, and gives it its own name back. Returns 0, or -errno if nothing was removed.
+/* Removes the quarantine name and fills in the result. If that was the last name of the copy, calls
+ * is_valid for the last check, as programs could open the files meanwhile. If is_valid returns
+ * false, waits for a writer of the copy, writes the copy again from its descriptor, and gives it
+ * its own name back. Returns 0, or -errno if nothing was removed.
  *
- * is_valid	returns true if the copy is not needed. If the copy is needed, can fill in the
- *		outcome (else ACT_BUSY). For a symbolic link, removes the link at the copy's name
+ * is_valid	returns whether the copy is not needed. If it is, can fill in the outcome, which is
+ *		otherwise ACT_BUSY, and must remove a symbolic link at the copy's name
  */
 MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act));
 

@@ -22,13 +22,16 @@ struct place {
 MUST_CHECK int place_open(struct place *place, const struct sources *sources, uint32_t source,
 			  const char *path);
 
-/* Opens the directory of a path relative to an open directory. Returns 0 or -errno. */
+/* Opens the directory of a path relative to an open directory. Returns 0 or -errno.
+ *
+ * cross_mounts	false: a mount point in the path is -EXDEV
+ */
 MUST_CHECK int place_open_below(struct place *place, int root, const char *path, bool cross_mounts);
 void place_close(struct place *place);
 
-/* Returns whether the path in a source still leads to the open directory, and the source is still
- * at its own path. An open directory stays open if it is moved, hence this check. Blocks on the
- * source. */
+/* Returns whether the directory of this path in a source is still the open directory, and the
+ * source is still at its own path. An open directory stays open if it is moved, hence this check.
+ * Blocks on the source. */
 bool place_is_at(const struct place *place, const struct sources *sources, uint32_t source,
 		 const char *path);
 
@@ -44,8 +47,8 @@ struct root_identity {
 };
 struct root_identity place_identify_root(int root);
 
-/* Opens a folder, O_PATH. Unknown fields of the identity are not compared. Returns the descriptor,
- * -ENODEV if another folder or file system is at the path, or another -errno. */
+/* Opens a folder, O_PATH. An unknown inode or file system of the identity is not compared. Returns
+ * the descriptor, -ENODEV if another folder or file system is at the path, or another -errno. */
 MUST_CHECK int place_open_root(const char *path, const struct root_identity *identity);
 
 /* A mounted file system. */
@@ -54,8 +57,8 @@ struct mount_identity {
 	struct root_identity root;
 };
 
-/* Finds the mount that contains an open directory, by /proc. Sets path to the mount point.
- * Returns 0 or -errno. */
+/* Finds the mount that contains an open directory. Sets path to the mount point, read from /proc,
+ * and root to its identity. Returns 0 or -errno. */
 MUST_CHECK int place_find_mount(int directory, struct bytes *path, struct root_identity *root);
 
 /* Returns whether the file system is mounted at mount->path now. An unknown mount counts as
@@ -65,7 +68,7 @@ bool place_is_mounted(const struct mount_identity *mount);
 /* Returns the birth time of STATX_BTIME in nanoseconds, or 0 if it is unknown. */
 int64_t place_born_ns(const struct statx *status);
 
-/* Returns whether the name leads to this inode. */
+/* Returns whether this inode has the name. A symlink is not followed. */
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode);
 
 /* Returns whether the file or its directory is immutable or append-only (FS_IMMUTABLE_FL,
@@ -76,7 +79,8 @@ bool place_is_immutable(const struct place *place);
  * permanent in an append-only or immutable directory. They are also permanent in a sticky directory
  * if neither directory nor file belongs to the effective user, and the process has no CAP_FOWNER.
  *
- * owner	of the file that would get the name */
+ * owner	user id of the file that would get the name
+ */
 bool place_has_permanent_names(const struct place *place, uid_t owner);
 
 /* Renames within the directory by renameat2(2). Returns 0 or -errno. */

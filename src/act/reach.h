@@ -11,8 +11,8 @@
  * although the answer is yes.
  *
  * Each folder on the path of "to" must be searchable by all users, or correspond to a folder on the
- * path of "from": same owner, group and ACL, and at least the same search bits. If "to" is on
- * another file system than "from", that must not be remote or FUSE, as these check access by other
+ * path of "from": same owner, group and ACL, and at least the same search bits. If both are on
+ * different file systems, that of "to" must not be remote or FUSE, as these check access by other
  * rules. In "from", the kernel must follow symlinks of the effective user (fs.protected_symlinks,
  * proc_sys_fs(5)).
  *

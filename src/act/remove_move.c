@@ -11,7 +11,8 @@
  *			inode of the new file is noted in the journal, then the file gets its name.
  *			Only then is the quarantine name removed.
  *	last check	After the removal one_act_remove_other() checks the leases once more.
- *	undo		If a step fails, the new file is removed and the copy gets its name back.
+ *	undo		If a step fails, the new file is removed and the copy gets its own name
+ *			back.
  */
 
 #include <errno.h>
@@ -133,8 +134,8 @@ static int open_parent(const struct one_act *act, struct place *parent)
 	return place_open_below(parent, act->destination, path, true);
 }
 
-/* Removes the file at the destination again, unless a program changed it. The copy has its own name
- * or its quarantine name. */
+/* Removes the file at the destination again, unless a program changed it. The caller knows that the
+ * copy still has a name. */
 static void remove_arrived(const struct place *parent, const struct stat *arrived)
 {
 	struct stat now;
@@ -159,8 +160,8 @@ static int sync_arrived(const struct place *parent, struct stat *arrived)
 }
 
 /* Writes the inode of the new file to the journal. If the act is interrupted, undo removes the copy
- * only if this new file is at the destination. An equal file of another program can have another
- * owner, mode or attributes. */
+ * only if this inode is at the destination. A file that another program put there can have the same
+ * bytes but another owner, mode or attributes. */
 static int note_made(struct one_act *act, int directory, const char *name)
 {
 	struct intent intent = *act->intent;
@@ -174,9 +175,9 @@ static int note_made(struct one_act *act, int directory, const char *name)
 	return journal_amend(act->journal, &intent);
 }
 
-/* Copies to another file system. Bytes and name are synced before the copy is removed. The
- * destination can be the directory of the copy, reached by another mount. Then the quarantine name
- * exists there, so file_copy() fails and the copy stays. */
+/* Copies to another file system. Bytes and name are synced before the copy is removed. If the
+ * destination is the directory of the copy, reached by another mount, the quarantine name exists
+ * there: file_copy() fails, and the copy stays. */
 static int copy_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
 	int r = place_has_permanent_names(parent, geteuid())
@@ -209,8 +210,8 @@ static int link_to(struct one_act *act, const struct place *parent, struct stat 
 	return r == 0 ? sync_arrived(parent, arrived) : r;
 }
 
-/* Moves to another file system. Returns 0 if the file has arrived or the outcome is filled in,
- * COPY_REFUSED or -errno. */
+/* Moves to another file system. Returns 0 if the outcome is filled in and the copy needs no undo,
+ * COPY_REFUSED if the outcome is filled in, or -errno. */
 static int move_across(struct one_act *act, const struct place *parent)
 {
 	struct stat arrived = {0};

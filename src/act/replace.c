@@ -153,9 +153,9 @@ static bool is_what_was_verified(struct one_act *act)
 	return one_act_is_still_verified(act);
 }
 
-/* Returns whether a blocked writer has possibly opened the kept file by the path of the copy, which
- * leads to the kept file now. The writes must be found at that path, so the link has to stay. While
- * the writer is blocked, the comparison is still valid. */
+/* Returns true if a blocked writer has possibly opened the kept file by the path of the copy, where
+ * the link is now. Its writes must be found at that path, so the link has to stay. While the writer
+ * is blocked, the comparison is still valid. */
 static bool writer_may_use_link(const struct one_act *act)
 {
 	return act->result->outcome == ACT_KEPT_BUSY &&

@@ -138,7 +138,7 @@ int trash_entry_write_info(struct trash_folder *trash, const char *name, const c
 		r = info_text(&text, &trash->original);
 	if (r < 0)
 		return r;
-	/* avoids a write for a name in use */
+	/* most names in use are found here, without a write */
 	if (faccessat(trash->info, bytes_text(&info), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		return -EEXIST;
 	r = write_new(trash->info, other, &text);

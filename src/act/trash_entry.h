@@ -9,7 +9,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 
-/* Highest number of names that are tried for an entry. The last ones are random. */
+/* Highest number of names that are tried for an entry. The last ones have random numbers. */
 #define TRASH_NAMES_MAX 10
 
 /* Makes the name of an entry: the name of the file, with a number from the second try on. The name

@@ -41,7 +41,7 @@ static int open_existing(int parent, const char *name, int flags)
 	return -EPERM;
 }
 
-/* As open_existing(), but makes the directory if it is missing. */
+/* Opens a directory like open_existing(), and makes it first if it is missing. */
 static int open_own(int parent, const char *name, int flags)
 {
 	int r = make_folder(parent, name);
@@ -60,7 +60,7 @@ static int open_named(const char *path, bool make)
 	return (make ? open_own : open_existing)(AT_FDCWD, path, 0);
 }
 
-/* Opens ~/.local/share. */
+/* Opens ~/.local/share, and makes it if it is missing. */
 static int open_default_data(struct bytes *path)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets the environment */

@@ -22,9 +22,9 @@ enum {
 	TRASH_FOLDER_NONE = 1,
 };
 
-/* Opens or creates the trash folder that can take a file by a rename. If the home trash is on the
- * same mount as the file, opens the home trash. If not, opens .Trash/UID or .Trash-UID in the root
- * directory of the file's mount. The trash folder and its subfolders belong to the effective user.
+/* Opens or creates a trash folder that can take a file by a rename. Tries the home trash first,
+ * then .Trash/UID, then .Trash-UID, both in the root directory of the file's mount. The trash
+ * folder and its subfolders belong to the effective user.
  *
  * place	the file
  * absolute	its absolute path, borrowed

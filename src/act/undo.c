@@ -103,9 +103,9 @@ enum {
 	LINK_IS_EDITED = 1,
 };
 
-/* Compares the file that the link leads to with the copy. *linked: that file, held unless the link
- * leads to no file. Returns 0, LINK_IS_EDITED, -EBUSY if a program has the file open for writing,
- * or another -errno. */
+/* Compares the file that the link leads to with the copy. Holds that file in *linked. Returns 0 if
+ * the bytes are equal or the link leads to no file, LINK_IS_EDITED, -EBUSY if a program has one of
+ * the files open for writing, or another -errno. */
 static int compare_link(const struct place *place, const char *other, struct held *linked)
 {
 	const struct place copy = {.directory = place->directory, .name = other};
@@ -251,8 +251,8 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 	return r;
 }
 
-/* Removes a partial file at the destination, which has the quarantine name. The destination can be
- * the directory of the copy, reached by another path. Then the file is the copy and stays. If the
+/* Removes a partial file at the destination, which has the quarantine name. If the destination is
+ * the directory of the copy, reached by another path, the file is the copy and stays. If the
  * directory of the copy is missing, only the inode number is compared. */
 static void remove_partial(const struct place *place, const struct intent *intent)
 {
@@ -284,7 +284,7 @@ enum {
 	BYTES_ARE_MISSING = 3, /* the rescue folder does not have the bytes */
 };
 
-/* Returns whether a rescue folder has the bytes. If that cannot be examined, returns true. */
+/* Returns whether a rescue folder has the bytes. If it cannot be examined, returns true. */
 static bool has_saved_bytes(const struct intent *intent)
 {
 	struct stat status;
@@ -343,7 +343,7 @@ static void forget_part(int directory, const char *name)
 		(void)unlinkat(directory, part, 0);
 }
 
-/* Removes the bytes in a rescue folder, and the private folder that was made for the bytes. */
+/* Removes the bytes in a rescue folder, and the private folder if one was made for them. */
 static void forget_saved(const struct intent *intent)
 {
 	const char *slash = strrchr(intent->saved, '/');
@@ -358,7 +358,7 @@ static void forget_saved(const struct intent *intent)
 }
 
 /* Restores the copy from a rescue folder, syncs it, and removes the bytes in the rescue folder. If
- * that folder has only an incomplete file, removes this file. */
+ * the rescue folder has only an incomplete file, removes this file. */
 static int undo_saved(struct undoing *undoing, const struct place *place,
 		      const struct intent *intent)
 {
@@ -422,7 +422,7 @@ static bool is_reported(const struct undoing *undoing, const char *mount)
 	return false;
 }
 
-/* Reports a path that is not mounted, once for all intents that need it. */
+/* Logs that a source or mount point is absent, once for all intents that need it. */
 static void report_absent(struct undoing *undoing, const struct intent *intent, const char *mount)
 {
 	CLEANUP_BYTES struct bytes path = {0};

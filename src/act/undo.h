@@ -5,17 +5,17 @@
 /* Undo of acts that a power failure or a signal interrupted: each file gets its own name back.
  *
  *	removal		The file under the quarantine name is renamed to its own name.
- *	move		As a removal. If the moved file is at the destination, is the one in the
- *			journal, and has the same bytes, synced, the move is completed instead.
+ *	move		If the file that the act made is at the destination and has the same bytes,
+ *			the move is completed. If not, the copy gets its own name back.
  *	link		Link and copy exchange their names again and the link is removed. If a
  *			program wrote to the linked file since, the copy gets a name beside the
  *			link instead.
- *	trash		As a removal. An info file without a file is removed.
+ *	trash		The copy gets its own name back. An info file without a file is removed.
  *	rescue		Bytes in a rescue folder are copied back, synced, and then removed there.
  *
- * No file is ever replaced: if another file has the name, the copy gets the name NAME.kept-N. An
- * intent whose disk is not mounted stays in the journal. Running undo twice does no harm. One
- * thread. */
+ * No file is ever replaced: if another file has the copy's own name, the copy gets the name
+ * NAME.kept-N. An intent whose disk is not mounted stays in the journal. Running undo twice does no
+ * harm. One thread. */
 
 #include <stdint.h>
 
@@ -26,21 +26,20 @@
 struct undone {
 	uint64_t files; /* files that have their names again */
 	uint64_t completed; /* moves that were completed */
-	uint64_t left; /* acts that could not be undone now; each was logged */
+	uint64_t left; /* acts that could not be undone now; each cause was logged */
 };
 
-/* Undoes all acts in a journal and logs each file. An act stays in the journal if its source, a
- * disk in the source, or the destination of its move is not mounted. Returns 0 or -errno of the
- * journal. */
+/* Undoes all acts in a journal and logs each file. An act that cannot be undone now stays in the
+ * journal, for example because its source or the destination of its move is not mounted. Returns 0
+ * or -errno of the journal. */
 MUST_CHECK int undo_acts(struct journal *journal, struct undone *undone);
 
 /* Opens the journal of an index, if it is not empty, and undoes its acts. Returns 0, -EWOULDBLOCK
  * if another process acts on the index, or -errno. */
 MUST_CHECK int undo_acts_of(const char *folder, struct undone *undone);
 
-/* Renames a file from its quarantine name to its own name. If another file has its own name, uses a
- * name beside that file and sets leftover to this name. If not, leftover is empty. Returns 0 or
- * -errno. */
+/* Renames a file from its quarantine name to its own name. If another file has its own name, uses
+ * the name NAME.kept-N and sets leftover to it. If not, leftover is empty. Returns 0 or -errno. */
 MUST_CHECK int undo_rename(const struct place *place, const char *other, struct bytes *leftover);
 
 #endif
