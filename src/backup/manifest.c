@@ -81,7 +81,7 @@ const char *path_fault(const struct bytes *path)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-/* The context of json_dump_callback(). That function forwards no error code but -1. */
+/* The context of json_dump_callback(), which cannot forward an -errno. */
 struct dump {
 	struct bytes *line;
 	int error;
@@ -96,7 +96,7 @@ static int dump_part(const char *text, size_t length, void *context)
 	return dump->error < 0 ? -1 : 0;
 }
 
-/* Appends an object as a line. Takes the object; NULL means that there was no memory for it. */
+/* Appends an object as a line. Takes the object. If object is NULL, returns -ENOMEM. */
 static int append_object(struct bytes *line, json_t *object)
 {
 	struct dump dump = {.line = line};

@@ -12,15 +12,17 @@
  *	...
  *	{"lines":...,"hash":...}
  *
- * The first line describes the index. The last line has the number of names and the hash of all
- * bytes before the last line, which reveals truncation and changes. Each other line is a name that
- * uniques/ leaves out, in the order of path_order(). "content" is the path in uniques/ of a file
- * with the same bytes. Names of one inode have the same "inode", and "links" is the number of these
- * names. If an inode has one name, both members are missing. Paths and names of attributes follow
- * base/json_path.h.
+ * The first line describes the index. The last line has the number of names, and the hash of all
+ * bytes before it, by which a reader detects truncation and changes. Each other line is a name that
+ * uniques/ leaves out. These lines are in the order of path_order().
  *
- * A manifest is untrusted input, which the decoders check. Pure code. Any thread, but one thread at
- * a time for a struct.
+ * "content" is the path in uniques/ of a file with the same bytes. "inode" is a number that all
+ * names of one inode share, and "links" is the number of its names in the sources. If an inode has
+ * one name, both members are missing. If a name has no extended attributes, "xattrs" is missing.
+ * Paths and names of attributes follow base/json_path.h.
+ *
+ * A manifest is untrusted input, which the decoders check. Any thread, but one thread at a time for
+ * a struct.
  */
 
 #include <stddef.h>
@@ -51,8 +53,8 @@ struct manifest_name {
 	uint32_t uid;
 	uint32_t gid;
 	struct timespec mtime;
-	uint64_t inode; /* equal for hard links; 0 if links is 1 */
-	uint64_t links; /* names of the inode in the manifest */
+	uint64_t inode; /* equal for all names of an inode; 0 if links is 1 */
+	uint64_t links; /* number of names that the inode has in the sources */
 	struct xattrs xattrs;
 };
 
@@ -67,19 +69,19 @@ struct manifest_end {
 	struct hash128 hash; /* hash of all bytes before the last line */
 };
 
-/* Append a line with its newline. Return 0, -ENOMEM, or -EOVERFLOW if the line of a name would be
- * longer than MANIFEST_LINE_MAX. */
+/* Each function appends a line with its newline. Returns 0, -EOVERFLOW if the line of a name would
+ * be longer than MANIFEST_LINE_MAX, or another -errno. */
 MUST_CHECK int manifest_header_encode(struct bytes *line, struct catalog_reader *reader,
 				      const struct sources *sources);
 MUST_CHECK int manifest_name_encode(struct bytes *line, const struct manifest_name *name);
 MUST_CHECK int manifest_end_encode(struct bytes *line, const struct manifest_end *end);
 
-/* Decode a line, given without its newline.
+/* Each function decodes a line, given without its newline. manifest_line_decode() sets *name; for a
+ * last line it sets *end and returns MANIFEST_END.
  *
  * why	if the result is -EPROTO, set to a static message about the fault
  *
- * Return 0, -EPROTO or -ENOMEM. manifest_line_decode() returns MANIFEST_END and sets *end if the
- * line is the last one. */
+ * Returns 0, MANIFEST_END, -EPROTO or -ENOMEM. */
 enum {
 	MANIFEST_END = 1
 };
@@ -87,8 +89,8 @@ MUST_CHECK int manifest_header_decode(const char *line, size_t length, const cha
 MUST_CHECK int manifest_line_decode(const char *line, size_t length, struct manifest_name *name,
 				    struct manifest_end *end, const char **why);
 
-/* Compares paths. Returns a number below 0, 0, or above 0. A directory is before its descendants.
- * The descendants are before all later names of the directory's parent. */
+/* Compares paths. Returns a number below 0, 0, or above 0. A directory is before its descendants,
+ * and no other path is between these. */
 int path_order(const struct bytes *a, const struct bytes *b);
 
 /* Returns a static message if the bytes are not a valid path below a directory, else NULL. Invalid

@@ -10,8 +10,8 @@
 #include "base/json_path.h"
 #include "base/json_read.h"
 
-/* Each function with the parameter why returns 0, -EPROTO with *why set, or -ENOMEM. get_end()
- * returns MANIFEST_END instead of 0. */
+/* Each function with the parameter why returns 0, -EPROTO with *why set, or -ENOMEM. Instead of 0,
+ * get_end() returns MANIFEST_END. */
 
 static int wrong(const char **why, const char *what)
 {
@@ -218,7 +218,7 @@ int manifest_header_decode(const char *line, size_t length, const char **why)
 	if (get_number(object, "twinfs_manifest", &format) < 0)
 		return wrong(why, "it is not the first line of a manifest");
 	if (format != MANIFEST_FORMAT)
-		return wrong(why, "another version of twinfs wrote it in another format");
+		return wrong(why, "the manifest has the format of another version of twinfs");
 	return 0;
 }
 

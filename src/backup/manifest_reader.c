@@ -13,7 +13,7 @@
 
 #define READ_BYTES (64UL << 10)
 
-/* Logs that the last line cannot be used, with its number. Returns -EPROTO. */
+/* Logs that the line read last cannot be used, with its number. Returns -EPROTO. */
 static int complain(const struct manifest_reader *reader, const char *why)
 {
 	const struct bytes *path = &reader->name.path;
@@ -24,12 +24,11 @@ static int complain(const struct manifest_reader *reader, const char *why)
 	return -EPROTO;
 }
 
-/* Logs that the whole manifest is refused. */
+/* Logs that the whole manifest is refused. Returns -EPROTO. */
 static int complain_of_end(const struct manifest_reader *reader, const char *what)
 {
 	log_error("cannot use the manifest %s: it %s, after line %" PRIu64
-		  "; use the complete file "
-		  "that 'twinfs manifest' wrote",
+		  "; use the complete file that 'twinfs manifest' wrote",
 		  quote_path(reader->path), what, reader->line);
 	return -EPROTO;
 }
@@ -60,7 +59,7 @@ static int read_more(struct manifest_reader *reader)
 }
 
 /* Sets *line to the start of the next line in the bytes that were read. Returns 0, -ENODATA at the
- * end, or another -errno (logged). */
+ * end, -ENOMEM, or another -errno (logged). */
 static int next_line(struct manifest_reader *reader, const char **line, size_t *length)
 {
 	size_t searched = 0;
@@ -142,7 +141,7 @@ static int check_end(struct manifest_reader *reader)
 	return r == -ENODATA ? MANIFEST_END : r;
 }
 
-/* Checks the order of lines, which excludes repeated names. */
+/* Checks that the path is after the previous one. */
 static int check_order(struct manifest_reader *reader)
 {
 	struct bytes *path = &reader->name.path;

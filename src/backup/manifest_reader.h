@@ -2,9 +2,9 @@
 #ifndef BACKUP_MANIFEST_READER_H
 #define BACKUP_MANIFEST_READER_H
 
-/* Reads a manifest line by line. Checks the order of the lines, which excludes repeated names.
- * Checks that the last line exists and matches the lines before. Takes memory for one line. One
- * thread at a time; blocks on the disk.
+/* Reads a manifest line by line. Checks the order of the names, so that no name is repeated. Checks
+ * that the last line exists and has the number of names and the hash. Takes memory for one line.
+ * One thread at a time; blocks on the disk.
  */
 
 #include <stdint.h>
@@ -21,23 +21,23 @@ struct manifest_reader {
 	size_t at; /* offset in read of the next line */
 	bool at_end; /* the file was read to its end */
 	uint64_t line; /* number of the last line read, from 1 */
-	uint64_t names;
-	uint64_t bytes; /* sum of the sizes of all names */
+	uint64_t names; /* read so far */
+	uint64_t bytes; /* sum of the sizes of these names */
 	struct hash_state *hash; /* of all lines so far */
 	struct bytes before; /* path of the previous name */
-	struct manifest_name name; /* the last name */
-	struct manifest_end end;
+	struct manifest_name name; /* the last name read */
+	struct manifest_end end; /* set by the last line */
 };
 
-/* Begins a manifest and reads its header. Returns 0 or -errno (logged). The caller must call deinit
- * in both cases. */
+/* Begins a manifest and reads its header. Returns 0, -ENOMEM, or another -errno (logged). The
+ * caller must call manifest_reader_deinit() in all cases. */
 MUST_CHECK int manifest_reader_init(struct manifest_reader *reader, int fd, const char *path);
 void manifest_reader_deinit(struct manifest_reader *reader);
 #define CLEANUP_MANIFEST_READER CLEANUP(manifest_reader_deinit)
 
 /* Reads the next name into reader->name, valid until the next call. Returns 0, MANIFEST_END after
- * the last name of a correct manifest, or -errno. Returns -EPROTO if the file is not a valid
- * manifest. Logs failures with the number of the line. */
+ * the last name of a valid manifest, -EPROTO if the manifest is not valid (logged with the number
+ * of the line), -ENOMEM, or another -errno (logged). */
 MUST_CHECK int manifest_reader_next(struct manifest_reader *reader);
 
 #endif

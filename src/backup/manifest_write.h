@@ -3,8 +3,8 @@
 #define BACKUP_MANIFEST_WRITE_H
 
 /* Writes the manifest of an index. One thread. Blocks on the disk, because the extended attributes
- * of files are read. Takes memory for the redundant names in the directories from the root to the
- * current one.
+ * of files are read. Takes memory for the subdirectories and redundant names of each directory from
+ * the root to the current one.
  */
 
 #include <stddef.h>
@@ -27,10 +27,10 @@ struct manifest_task {
 };
 
 /* Writes all lines. If no name is left out and no extended attribute changed, two manifests of the
- * same generation of an index are equal byte by byte.
+ * same generation of an index are equal byte by byte. A name is left out if its file cannot be
+ * opened or differs from the indexed one, or if its line would be too long.
  *
- * left_out	set to the number of names left out, because the file could not be read or differs
- *		from the indexed one; each is logged
+ * left_out	set to the number of names left out; each is logged
  *
  * Returns 0, -EINTR if stop_requested(), the result of write(), or another -errno. */
 MUST_CHECK int manifest_write(const struct manifest_task *task, uint64_t *left_out);

@@ -41,8 +41,7 @@ static int open_manifest(const char *path)
 	return r;
 }
 
-/* Reads the whole manifest and counts its names, before anything is written. Returns 0 or -errno
- * (logged). */
+/* Reads the whole manifest and counts its names, before anything is written. */
 static int check_manifest(struct manifest_reader *reader, int fd, struct restoring *restoring)
 {
 	int r = manifest_reader_init(reader, fd, restoring->settings->manifest);
@@ -295,15 +294,16 @@ static int make_names(struct restoring *restoring, struct manifest_reader *check
 }
 
 /* Removes the staging folder. The removal changes the mtime of the target and needs write
- * permission, so the final metadata of the target is set after the removal. All other metadata is
- * set before the removal. So little remains to do if the restore is interrupted after it. */
+ * permission, so the final metadata of the target is set afterwards. Before the removal, the target
+ * gets the same metadata with write permission: if the restore is interrupted, little is
+ * missing. */
 static int remove_staging(struct restoring *restoring)
 {
 	struct metadata_refused refused = restoring->result->refused;
 	int r = restore_root(restoring, S_IRWXU);
 
 	restoring->result->refused =
-		refused; /* the second restore_root() counts refused metadata */
+		refused; /* end() sets the same metadata again, and counts it then */
 	if (r == 0)
 		r = staging_remove(&restoring->staging);
 	if (r < 0)
@@ -342,9 +342,8 @@ static int finish(struct restoring *restoring)
 	return restoring->result->failed == 0 ? end(restoring) : restore_root(restoring, 0);
 }
 
-/* Denies other users access to the target until its metadata is set. Without that, a user without
- * access to the source could read restored files. A failure, for example for a directory of another
- * user, is ignored. */
+/* Denies other users access to the target until its metadata is set, as restored files can be more
+ * accessible than in the source. Ignores a failure, for example for a directory of another user. */
 static void protect_target(const struct restoring *restoring)
 {
 	(void)chmod(fd_path(restoring->target).text, S_IRWXU);

@@ -6,12 +6,14 @@
  *
  * 1. The whole manifest is read. If it is invalid, nothing is written.
  * 2. All names of the backup are made in the target; directories have mode 0700 at first.
- * 3. Each name of the manifest is made from its content in the backup, and its hash is checked.
- * 4. Directories get their modes, owners and times, the deepest first.
+ * 3. Each name of the manifest is made from its content in the backup. The content's hash is
+ *    checked.
+ * 4. Directories get their metadata, the deepest first.
  * 5. The target is flushed to disk.
+ * 6. If no name failed, the staging folder is removed.
  *
- * Each file is made in a staging folder (backup/staging.h), so that an interrupted restore can be
- * resumed. Symlinks in the backup and in the target are not followed. */
+ * Each copied file is made in the staging folder (backup/staging.h), so that an interrupted restore
+ * can be resumed. Symlinks in the backup and in the target are not followed. */
 
 #include <stdint.h>
 
@@ -26,7 +28,7 @@
 
 enum restore_way {
 	RESTORE_COPY, /* copies bytes */
-	RESTORE_LINK, /* makes hard links to files of the backup if all metadata is equal */
+	RESTORE_LINK, /* makes hard links to files of the backup; copies if the metadata differs */
 	RESTORE_REFLINK, /* makes files that share their blocks with files of the backup */
 };
 
@@ -42,15 +44,15 @@ struct restore_settings {
 struct restore_result {
 	uint64_t files; /* names restored from the backup, without directories */
 	uint64_t copies; /* names restored from the manifest */
-	uint64_t bytes; /* copied bytes */
+	uint64_t bytes; /* copied by this run */
 	uint64_t failed; /* names and directories that were not restored; each is logged */
 	uint64_t split; /* hard links restored as separate files: the file system refused them */
-	struct metadata_refused refused;
+	struct metadata_refused refused; /* owners and attributes that this user may not set */
 	char folder[RESTORE_FOLDER_SIZE]; /* the staging folder; it stays if a name failed */
 };
 
-/* Restores the tree. Returns 0 if the restore reached its end, even if names failed; result counts
- * them. Returns -EINTR if stop_requested(), or another -errno (logged). */
+/* Restores the tree and fills in the result. Returns 0 if the restore reached its end, even if
+ * names failed. Returns -EINTR if stop_requested(), or another -errno. Failures are logged. */
 MUST_CHECK int restore_run(const struct restore_settings *settings, struct restore_result *result);
 
 #endif

@@ -98,8 +98,8 @@ static int open_content(const struct restoring *restoring, struct manifest_name 
 }
 
 /* Sets *own to whether the backup has the name itself, because the file was not redundant when the
- * backup was made. In that case restore_tree() has restored the name. Returns 0, NAME_IN_BACKUP if
- * the bytes of the name differ from the manifest, or another result. */
+ * backup was made. Then restore_tree() has restored the name. Returns 0, NAME_IN_BACKUP if the
+ * bytes of the name differ from the manifest, or another result. */
 static int check_own(const struct names *names, const struct manifest_name *name, const char *base,
 		     bool *own)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Restores the names of the backup. The first walk makes each directory without its metadata, then
- * its entries. A second walk at the end sets the metadata of directories. */
+/* Restores the names of the backup. A first walk makes each directory without its metadata, then
+ * its entries. After the names of the manifest, a second walk sets the metadata of directories. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -37,21 +37,21 @@ struct target_file {
 	const struct stat *status; /* of from */
 	const struct metadata *metadata; /* of the new file */
 	const struct hash128 *hash; /* of its bytes; NULL: unknown */
-	bool linked; /* make a hard link of from */
+	bool linked; /* the new file is a hard link of from */
 	const char *key; /* for staging_place(); NULL if the inode has one name */
 	unsigned long names; /* number of names of the inode */
 	int directory; /* O_PATH, the directory in the target that will contain the file */
 	const char *name;
 };
 
-/* Outcomes, besides those of copy_bytes(). restoring_reason() has a text for each. */
+/* Outcomes of restoring_make(), besides those of copy_bytes(). */
 enum {
 	RESTORING_DIFFERS = 3, /* the bytes do not match the hash */
 	RESTORING_NOT_SHARED = 4, /* the file systems cannot share blocks; aborts the restore */
 };
 
-/* Makes the file, unless an interrupted restore has made it. Returns 0, an outcome, or -errno of
- * the target. */
+/* Makes the file, unless an interrupted restore has made it. Returns 0, an outcome, -EINTR if
+ * stop_requested(), or another -errno. */
 MUST_CHECK int restoring_make(struct restoring *restoring, const struct target_file *file);
 
 /* Returns the text for a result of restoring_make(). */
@@ -60,8 +60,8 @@ const char *restoring_reason(const struct restoring *restoring, int result);
 /* Returns true if the restore must be aborted after this result. */
 bool restoring_is_fatal(int result);
 
-/* Logs that a path is not restored, and counts the failure. Returns 0, or -errno if the restore
- * must be aborted.
+/* If the restore must be aborted after this result, logs why, except for -EINTR, and returns
+ * -errno. If not, logs that the path is not restored, counts the failure, and returns 0.
  *
  * path	length bytes
  */
@@ -71,19 +71,23 @@ MUST_CHECK int restoring_fail(struct restoring *restoring, const char *path, siz
 /* Counts a processed file for the progress display. */
 void restoring_count(struct restoring *restoring);
 
-/* Restores all names of the backup, but not the metadata of directories. Returns 0 or -errno. */
+/* Restores all names of the backup, but not the metadata of directories. Returns 0, or -errno if
+ * the restore must be aborted. */
 MUST_CHECK int restore_tree(struct restoring *restoring);
 
-/* Sets the metadata of all directories below the target. Returns 0 or -errno. */
+/* Sets the metadata of all directories below the target. Returns 0, or -errno if the restore must
+ * be aborted. */
 MUST_CHECK int restore_directories(struct restoring *restoring);
 
-/* Sets the metadata of the target to the metadata of the backup's root. Returns 0 or -errno.
+/* Sets the metadata of the target to the metadata of the backup's root. Returns 0, or -errno if the
+ * restore must be aborted.
  *
  * more		bits that are added to the mode
  */
 MUST_CHECK int restore_root(struct restoring *restoring, mode_t more);
 
-/* Restores all names of a manifest whose header was just read. Returns 0 or -errno (logged). */
+/* Restores all names of a manifest whose header was just read. Returns 0, or -errno if the restore
+ * must be aborted. */
 MUST_CHECK int restore_names(struct restoring *restoring, struct manifest_reader *reader);
 
 #endif

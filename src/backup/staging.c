@@ -237,7 +237,7 @@ int staging_remove(struct staging *staging)
 {
 	int r = 0;
 
-	/* closed if staging_init() returned STAGING_ENDING */
+	/* links is closed if staging_init() returned STAGING_ENDING */
 	if (staging->links >= 0) {
 		mark(staging);
 		r = remove_content(staging);

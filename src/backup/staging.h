@@ -4,7 +4,7 @@
 
 /* The staging folder of a restore, which exists in its target until all files are restored:
  *
- *	TARGET/.twinfs-restore/state    the task, and the boot and mount in which it began
+ *	TARGET/.twinfs-restore/state    the task, and the boot and mount in which the restore began
  *	                       file     the file that is being made
  *	                       links/   one name for each inode that gets several names
  *
@@ -25,18 +25,20 @@ enum {
 	STAGING_BUSY = 3, /* another process has locked the folder */
 	STAGING_ENDED = 4, /* all files are restored, and the empty folder is a leftover */
 	STAGING_ENDING = 5, /* all files are restored, but staging_remove() was interrupted */
-	STAGING_SPLIT = 6, /* placed as a separate file, not as a hard link of earlier names */
+	STAGING_SPLIT = 6, /* the file is separate, as the file system refused a hard link */
 };
 
 struct staging {
 	int target; /* borrowed */
 	const char *name; /* name of the folder in target; borrowed */
-	int folder;
-	int links;
+	int folder; /* open, locked; -1: none */
+	int links; /* open; -1: none */
 	bool resumed; /* files of an interrupted restore possibly exist */
-	uint64_t task; /* hash of the task */
-	long since; /* offset in the state of boot and mount; for staging_distrust() */
-	bool trusted; /* existing files are complete: same boot and mount, no staging_distrust() */
+	uint64_t task; /* hash of the text of the task */
+	long since; /* offset of boot and mount in the state file */
+	/* if resumed: the existing files are complete, as boot and mount are the same and
+	 * staging_distrust() was not called */
+	bool trusted;
 };
 
 /* Makes the folder, or opens the folder of an interrupted restore of the same task.
@@ -49,8 +51,8 @@ struct staging {
 MUST_CHECK int staging_init(struct staging *staging, int target, const char *name,
 			    const char *task);
 
-/* Marks all files as untrusted, so that the next resumed restore reads them again. Returns 0 or
- * -errno. */
+/* Marks all files in the target as untrusted, so that the next resumed restore reads them again.
+ * Returns 0 or -errno. */
 MUST_CHECK int staging_distrust(const struct staging *staging);
 
 /* Closes the folder, which stays in the target. */
@@ -76,14 +78,14 @@ MUST_CHECK int staging_place(const struct staging *staging, const char *key, int
 
 /* Gives the inode in links/ another name. An existing file is treated as by staging_place().
  *
- * names	final number of names of the inode; making the last name removes it from links/
+ * names final number of names of the inode, 0 if unknown. The name in links/ becomes the last one
  *
  * Returns 0, STAGING_SPLIT, -ENOENT if links/ does not have the inode, or another -errno. */
 MUST_CHECK int staging_link(const struct staging *staging, const char *key, int directory,
 			    const char *name, unsigned long names);
 
-/* Returns whether an error means that the file system refuses a further hard link. FAT refuses all
- * hard links. Other file systems limit the links of an inode. */
+/* Returns whether an errno of linkat(2) means that the file system refuses a further hard link. FAT
+ * refuses all hard links. Other file systems limit the links of an inode. */
 bool staging_is_without_links(int error);
 
 #define STAGING_FILE "file"

@@ -4,7 +4,8 @@
 
 /* Walks a directory tree by descriptors. Symlinks are not followed. Mounted file systems are
  * entered. The depth is not limited, and few descriptors are open at a time. Takes memory for the
- * names of subdirectories from the root to the current directory. One thread at a time.
+ * names of the subdirectories of each directory from the root to the current one. One thread at a
+ * time.
  */
 
 #include <sys/stat.h>
@@ -33,12 +34,14 @@ struct tree_visitor {
 		    const struct stat *status);
 	/* Called for a directory after all its entries. */
 	int (*leave)(void *context, const struct tree_dir *dir);
-	/* Called for a path that cannot be opened, read or examined. */
+	/* Called for a path that cannot be opened, read or examined. If it returns 0, the walk
+	 * continues after the path. */
 	int (*failed)(void *context, const char *path, int error);
 	void *context;
 };
 
-/* Walks the tree. Returns 0, the failure of a callback, -EINTR if stop_requested(), or -ENOMEM. */
+/* Walks the tree below an open directory. Returns 0, the failure of a callback, -EINTR if
+ * stop_requested(), or -ENOMEM. */
 MUST_CHECK int tree_walk(int root, const struct tree_visitor *visitor);
 
 #endif

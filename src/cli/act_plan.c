@@ -54,7 +54,7 @@ static int put(const struct planning *planning, enum role role, const struct cop
 	return 0;
 }
 
-/* Counts the names of one inode in the list; first is the index of the first name. */
+/* Counts the names of one inode, of which the first has the index first. */
 static size_t count_names(const struct copies *copies, size_t first)
 {
 	size_t end = first + 1;

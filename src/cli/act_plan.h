@@ -2,9 +2,9 @@
 #ifndef CLI_ACT_PLAN_H
 #define CLI_ACT_PLAN_H
 
-/* The acts to do, decided by the rules in one snapshot of the index and kept in an unnamed file.
- * Comparing files can take hours. With the plan, no snapshot of the index stays open meanwhile, and
- * exactly the counted files are acted upon. One thread. */
+/* The plan: the acts to do, in an unnamed file. The rules select them in one snapshot of the index.
+ * The acts can take hours. Meanwhile no snapshot stays open, as the plan has all that they need.
+ * The command acts upon exactly the files that it counted for the user. One thread. */
 
 #include <stdint.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ struct act_plan {
 	FILE *spool;
 	uint64_t names; /* names to act upon */
 	uint64_t bytes; /* size of their inodes, each counted once: the most that can be freed */
-	uint64_t split; /* inodes that have further names, which are not acted upon */
+	uint64_t split; /* those of these inodes with further names that are not acted upon */
 };
 
 /* Makes the plan. The caller must free the plan, even after a failure. Returns 0 or -errno; -EINTR
@@ -27,8 +27,8 @@ struct act_plan {
 MUST_CHECK int act_plan_make(struct act_plan *plan, const struct report *report);
 void act_plan_free(struct act_plan *plan);
 
-/* One planned act. kept and copy point into the other members, and are valid until the next
- * read. */
+/* One planned act. kept and copy point into the other members, which the next act_plan_read()
+ * overwrites. */
 struct planned {
 	struct act_file kept, copy;
 	struct attributes kept_attributes, copy_attributes;

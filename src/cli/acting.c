@@ -123,8 +123,8 @@ static int make_plan(const struct acting *acting, const struct list_request *req
 	return r;
 }
 
-/* Logs which files are skipped for their size. A view can include smaller files in its groups than
- * an act includes by default.
+/* Logs which files are skipped for their size. The index of a view can have smaller files than an
+ * act includes by default.
  */
 static void explain_left_out(const struct acting *acting, const struct current_index *index)
 {
@@ -356,8 +356,8 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-/* Updates the index if the act has emptied a source. Without this update, the next scan would
- * refuse the empty source.
+/* Updates the index if the act has emptied a source. Without the update, the next scan would refuse
+ * the empty source. A mounted view updates its index itself.
  */
 static int update_emptied_source(struct current_index *index)
 {

@@ -40,13 +40,12 @@ void acting_deinit(struct acting *acting);
  */
 MUST_CHECK int acting_apply(void *context, int id, const char *value);
 
-/* Runs the command for its operands, SOURCE... or MOUNTPOINT. Returns the exit status; all failures
- * are logged.
- */
+/* Runs the command for its operands, SOURCE... or MOUNTPOINT. Returns the exit status. */
 enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
 			    char *const *operands, size_t count);
 
-/* Parses a command line whose only operands are SOURCE... or MOUNTPOINT, and runs the command. */
+/* Parses a command line whose only operands are SOURCE... or MOUNTPOINT, and runs the command.
+ * Returns the exit status. */
 enum twinfs_exit acting_main(struct acting *acting, const struct option_table *table, int argc,
 			     char *argv[]);
 

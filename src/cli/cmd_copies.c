@@ -58,9 +58,8 @@ static const struct option_table copies_table = {
 	.apply = copies_apply,
 };
 
-/* Makes the path of a regular file absolute and resolves its symlinks. Returns 0 or -errno;
- * -EMEDIUMTYPE if it is no regular file.
- */
+/* Makes the path of a regular file absolute and resolves its symlinks. Returns 0, -EMEDIUMTYPE if
+ * the file is not regular, or another -errno. */
 static int resolve(const char *path, char **absolute)
 {
 	AUTO_FREE char *found = realpath(path, NULL);
@@ -74,7 +73,7 @@ static int resolve(const char *path, char **absolute)
 	return 0;
 }
 
-/* Finds the file in a source that an operand names. Returns 0 or -errno, logged. */
+/* Finds the path of an operand in the sources. Returns 0 or -errno, logged. */
 static int find_path(struct copies_query *query, const char *given)
 {
 	CLEANUP_BYTES struct bytes source_path = {0};
@@ -263,9 +262,8 @@ static enum twinfs_exit explain(const struct copies_query *query, bool folders)
 	return TWINFS_EXIT_INCOMPLETE;
 }
 
-/* Prints the results. Returns TWINFS_EXIT_FAILED if no query succeeded, TWINFS_EXIT_INCOMPLETE if
- * only some did.
- */
+/* Prints the results. Returns TWINFS_EXIT_FAILED if each query failed, TWINFS_EXIT_INCOMPLETE if a
+ * query failed or its result is incomplete. */
 static enum twinfs_exit print_results(const struct path_settings *settings,
 				      const struct request *request)
 {

@@ -26,7 +26,7 @@ struct list_settings {
 	struct rule_settings rules;
 	struct list_request request;
 	struct text_list paths; /* globs */
-	unsigned int part_count; /* how many of --redundant, --singles and --summary were given */
+	unsigned int part_count; /* above 1: --redundant, --singles and --summary contradict */
 	bool order_given;
 };
 

@@ -130,7 +130,7 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	return r;
 }
 
-/* Outcome of printing a view that the user did not name: the view was unmounted meanwhile. */
+/* Outcome of print_view(): the user did not name the view, and it was unmounted meanwhile. */
 enum {
 	VIEW_UNMOUNTED = 1,
 };

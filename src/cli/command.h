@@ -2,11 +2,12 @@
 #ifndef CLI_COMMAND_H
 #define CLI_COMMAND_H
 
-/* The commands of the program. Each is a function in its own file, cmd_<name>.c, which main() calls
- * once in the main thread.
+/* The commands of the program. Each is a function in its own file, cmd_<name>.c. main() calls one
+ * of them, once, in the main thread.
  *
- * argv[0] is the name of the command. A command returns the exit status of the program. If the
- * status is not TWINFS_EXIT_COMPLETE, the command has logged the reason.
+ * argv[0] is the name of the command, or of the program. A command returns the exit status of the
+ * program. If the status is not TWINFS_EXIT_COMPLETE, the command has logged the reason. main()
+ * logs short memory if the command logged nothing.
  */
 
 #include "twinfs/exit.h"

@@ -26,8 +26,8 @@ struct common_settings {
 };
 
 extern const struct option_spec index_option[]; /* --index */
-extern const struct option_spec one_index_option[]; /* --index, or all indexes */
-extern const struct option_spec scan_options[]; /* which files are scanned */
+extern const struct option_spec one_index_option[]; /* --index of commands for all indexes */
+extern const struct option_spec scan_options[]; /* which files are scanned, and how */
 extern const struct option_spec format_option[]; /* --format=text|json */
 extern const struct option_spec message_options[]; /* --progress, --quiet, --version */
 extern const struct option_spec version_option[]; /* --version */

@@ -57,7 +57,8 @@ static bool is_current(const struct lookup *lookup, uint32_t source, const char 
 	       attributes_same_signature(&attributes, &file->attributes);
 }
 
-/* Finds out whether another file of the index has the same size. Only such files are compared. */
+/* Sets *shares to whether another file of the index has the same size. Only such files are
+ * compared. */
 static int shares_size(struct catalog_reader *reader, const struct file_record *file, bool *shares)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;

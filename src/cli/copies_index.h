@@ -21,22 +21,22 @@ enum copies_knowledge {
 	COPIES_CHANGED, /* it has changed since the last scan */
 	COPIES_UNREADABLE, /* the last scan could not read it */
 	COPIES_PENDING, /* it is not compared yet */
-	COPIES_KNOWN,
+	COPIES_KNOWN, /* its copies are known, or it has none */
 };
 
 struct copies_query {
 	const char *given; /* operand, borrowed */
 	char *path; /* absolute, without symlinks; freed by copies_query_deinit() */
-	enum copies_knowledge knowledge; /* the best result of the indexes so far */
+	enum copies_knowledge knowledge; /* the highest of the indexes so far */
 	struct text_list copies; /* absolute paths, of the copies or of their folders in views */
 	uint64_t changed; /* copies that have changed or are missing; not in copies */
 };
 
 void copies_query_deinit(struct copies_query *query);
 
-/* Queries one index and adds its results to the query. If mount_point is NULL, adds the copies;
- * otherwise adds the folder of the view mounted there that shows the file and its copies. Returns 0
- * or -errno. */
+/* Queries one index and adds its results to the query. If mount_point is NULL, adds the copies. If
+ * not, adds the folder that shows the file and its copies in the view mounted there. Returns 0 or
+ * -errno. */
 MUST_CHECK int copies_query_index(struct copies_query *query, struct catalog *catalog,
 				  const struct sources *sources, const char *mount_point);
 

@@ -16,8 +16,8 @@ struct current_index;
 struct list_request {
 	const struct common_settings *common;
 	const struct rule_settings *rules;
-	/* The requested report. list_print() and list_prepare() set reader, sources, shown, rules
-	 * and min_size.
+	/* The requested report. list_prepare() sets reader, sources, rules and min_size.
+	 * list_print() also sets shown, and bundles for REPORT_REDUNDANT.
 	 */
 	struct report report;
 };
@@ -29,15 +29,15 @@ struct report list_report(void);
 #define LIST_FORMATS "text|fdupes|json|jsonl|csv|null"
 MUST_CHECK int list_parse_format(const char *word, enum report_format *format);
 
-/* Completes the requested report for a snapshot of the index. Returns 0 or -errno; -EXDEV if the
- * rules do not fit the sources, which is logged. */
+/* Makes the requested report for a snapshot of the index. Returns 0, -EXDEV (logged) if the rules
+ * or options do not fit the sources, or another -errno. */
 MUST_CHECK int list_prepare(const struct list_request *request, const struct current_index *index,
 			    struct catalog_reader *reader, struct report *report);
 
 /* Logs how many copies were skipped for each bundle. */
 void list_explain_bundles(const struct bundle_tally *tally);
 
-/* Prints the list. Returns the exit status; all failures are logged. */
+/* Prints the list. Returns the exit status. Failures are logged. */
 enum twinfs_exit list_print(const struct list_request *request, const struct current_index *index);
 
 #endif

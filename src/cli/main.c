@@ -75,9 +75,8 @@ static void print_help(void)
 		stdout);
 }
 
-/* Returns whether the first word can only be meant as a command: it is no option, has no slash, and
- * no such file exists.
- */
+/* Returns whether the first word must be meant as a command: it is no option, has no slash, and no
+ * file has this name. */
 static bool is_unknown_command(const char *word)
 {
 	struct stat status;
@@ -142,8 +141,8 @@ static int open_stdio(void)
 	return 0;
 }
 
-/* Logs that the index is unreadable. Only the index is mapped into memory, so the cause of SIGBUS
- * is the index.
+/* Logs that the index is unreadable. twinfs maps no other file into memory, so the index is the
+ * cause of SIGBUS.
  *
  * The thread that reads the index holds no lock that logging needs. When the handler returns, the
  * access raises SIGBUS again, which then ends the process. Other threads that receive SIGBUS wait

@@ -2,13 +2,13 @@
 #ifndef CLI_MOVE_DESTINATION_H
 #define CLI_MOVE_DESTINATION_H
 
-/* The destination folder of `move`. Main thread only. */
+/* The destination folder of `move`. For the main thread. */
 
 #include "base/attributes.h"
 #include "source/source.h"
 
 /* Refuses a folder that is a source, is inside a source or contains a source, also through a bind
- * mount. In such a folder, moved copies would be found as copies again.
+ * mount. Later commands could find moved copies in such a folder, and act upon them again.
  *
  * destination	absolute, without symlinks; NULL: nothing is moved
  *

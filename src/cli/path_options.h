@@ -2,7 +2,7 @@
 #ifndef CLI_PATH_OPTIONS_H
 #define CLI_PATH_OPTIONS_H
 
-/* Options of the commands that print paths. */
+/* Options of the commands that print paths. For the main thread. */
 
 #include "base/options.h"
 #include "cli/common_options.h"

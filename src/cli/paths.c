@@ -62,7 +62,7 @@ static void parts_free(struct path_parts *parts)
 	free(parts->copy);
 }
 
-/* Appends the source path of the parent directory, and the name. */
+/* Appends the source path of the parent directory, a slash, and the name. */
 static int append_by_parent(const char *path, struct bytes *source_path)
 {
 	CLEANUP(parts_free) struct path_parts parts = {0};

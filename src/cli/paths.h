@@ -10,12 +10,13 @@
 #include "base/bytes.h"
 #include "base/output.h"
 
-/* Finds the mount point of the view that contains a path. A symlink is not followed. Sets
- * *mount_point, which the caller frees, or NULL if the path is in no view. Returns 0 or -errno. */
+/* Finds the mount point of the view that contains a path. If the path is a symlink, it is not
+ * followed. Sets *mount_point, which the caller frees, or to NULL if the path is in no view.
+ * Returns 0 or -errno. */
 MUST_CHECK int path_find_view(const char *path, char **mount_point);
 
-/* Appends the source path of a file or directory in a view, which the view gives as
- * user.twinfs.path. Returns 0, -ENODATA if it is in no source, or -errno. */
+/* Appends the source path of a file or directory in a view, from the attribute user.twinfs.path.
+ * Returns 0, -ENODATA if the file is in no source, or another -errno. */
 MUST_CHECK int path_in_source(const char *path_in_view, struct bytes *source_path);
 
 /* How a command prints paths. */

@@ -6,8 +6,8 @@
  * --between-sources and --include-bundles. For the main thread.
  *
  * A command adds rule_options to its table and a struct rule_settings to its settings. It passes
- * options with ids from OPTION_ID_RULES up to OPTION_ID_OWN to rule_apply(). When the index is
- * current, and before copies are selected, it calls rule_settings_check().
+ * options with ids from OPTION_ID_RULES to OPTION_ID_OWN - 1 to rule_apply(). When the index is
+ * current, and before copies are selected, list_prepare() calls rule_settings_check().
  */
 
 #include "base/attributes.h"
@@ -40,7 +40,8 @@ void rule_settings_deinit(struct rule_settings *settings);
 MUST_CHECK int rule_apply(struct rule_settings *settings, int id, const char *value);
 
 /* Checks that the rules fit the sources: each path of --protect and --only is in the index, and
- * --between-sources has two sources. Returns 0 or -errno, logged. */
+ * --between-sources has two sources. Returns 0, -EXDEV (logged) if they do not fit, or another
+ * -errno. */
 MUST_CHECK int rule_settings_check(const struct rule_settings *settings,
 				   struct catalog_reader *reader, const struct sources *sources);
 

@@ -6,8 +6,8 @@
 
 #include "cli/mount_settings.h"
 
-/* Writes the message to stderr if stderr is a terminal. Scripts and services get no message. Starts
- * a process that reads the figures from the view, so the program must have one thread.
+/* Writes the message to stderr if stderr is a terminal, and neither mount(8) nor --quiet prevents
+ * it. Starts a process that reads the figures from the view, so the program must have one thread.
  *
  * mount_point	absolute
  */
