@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -133,74 +134,62 @@ static const char *const kind_names[] = {
 	[INTENT_SYMLINK] = "symlink",
 };
 
-/* JSON keys of an identity. */
-struct identity_keys {
-	const char *path, *inode, *born, *filesystem;
+enum field_type {
+	FIELD_NUMBER, /* 64 bits; left out if 0 */
+	FIELD_TEXT,
+	FIELD_OPTIONAL, /* a text; left out if NULL */
 };
 
-static const struct identity_keys root_keys = {
-	.inode = "root inode",
-	.born = "root born",
-	.filesystem = "root file system",
+/* The members of struct intent in JSON, except its kind. */
+static const struct field {
+	const char *key;
+	enum field_type type;
+	size_t offset; /* in struct intent */
+} fields[] = {
+	{"intent", FIELD_NUMBER, offsetof(struct intent, number)},
+	{"source", FIELD_TEXT, offsetof(struct intent, source)},
+	{"path", FIELD_TEXT, offsetof(struct intent, path)},
+	{"other", FIELD_TEXT, offsetof(struct intent, other)},
+	{"to", FIELD_OPTIONAL, offsetof(struct intent, to)},
+	{"target", FIELD_OPTIONAL, offsetof(struct intent, target)},
+	{"info", FIELD_OPTIONAL, offsetof(struct intent, info)},
+	{"saved", FIELD_OPTIONAL, offsetof(struct intent, saved)},
+	{"kept inode", FIELD_NUMBER, offsetof(struct intent, kept_inode)},
+	{"inode", FIELD_NUMBER, offsetof(struct intent, inode)},
+	{"born", FIELD_NUMBER, offsetof(struct intent, born_ns)},
+	{"made inode", FIELD_NUMBER, offsetof(struct intent, made_inode)},
+	{"made born", FIELD_NUMBER, offsetof(struct intent, made_born_ns)},
+	{"root inode", FIELD_NUMBER, offsetof(struct intent, root.inode)},
+	{"root born", FIELD_NUMBER, offsetof(struct intent, root.born_ns)},
+	{"root file system", FIELD_NUMBER, offsetof(struct intent, root.filesystem)},
+	{"mount", FIELD_OPTIONAL, offsetof(struct intent, mount.path)},
+	{"mount inode", FIELD_NUMBER, offsetof(struct intent, mount.root.inode)},
+	{"mount born", FIELD_NUMBER, offsetof(struct intent, mount.root.born_ns)},
+	{"mount file system", FIELD_NUMBER, offsetof(struct intent, mount.root.filesystem)},
+	{"to mount", FIELD_OPTIONAL, offsetof(struct intent, to_mount.path)},
+	{"to mount inode", FIELD_NUMBER, offsetof(struct intent, to_mount.root.inode)},
+	{"to mount born", FIELD_NUMBER, offsetof(struct intent, to_mount.root.born_ns)},
+	{"to mount file system", FIELD_NUMBER, offsetof(struct intent, to_mount.root.filesystem)},
 };
-static const struct identity_keys mount_keys = {"mount", "mount inode", "mount born",
-						"mount file system"};
-static const struct identity_keys to_mount_keys = {"to mount", "to mount inode", "to mount born",
-						   "to mount file system"};
 
-static int set_identity(json_t *object, const struct identity_keys *keys,
-			const struct root_identity *root)
+static int set_field(json_t *object, const struct field *field, const struct intent *intent)
 {
-	int r = set_number(object, keys->inode, (int64_t)root->inode);
+	const void *member = (const char *)intent + field->offset;
+	const int64_t *number = member;
+	const char *const *text = member;
 
-	if (r == 0)
-		r = set_number(object, keys->born, root->born_ns);
-	return r < 0 ? r : set_number(object, keys->filesystem, (int64_t)root->filesystem);
-}
-
-static int set_mount(json_t *object, const struct identity_keys *keys,
-		     const struct mount_identity *mount)
-{
-	int r = mount->path ? set_text(object, keys->path, mount->path) : 0;
-
-	return r < 0 || !mount->path ? r : set_identity(object, keys, &mount->root);
+	if (field->type == FIELD_NUMBER)
+		return *number ? set_number(object, field->key, *number) : 0;
+	return *text ? set_text(object, field->key, *text) : 0;
 }
 
 static int fill(json_t *object, const struct intent *intent)
 {
-	int r = set_number(object, "intent", (int64_t)intent->number);
+	int r = set_text(object, "kind", kind_names[intent->kind]);
 
-	if (r == 0)
-		r = set_text(object, "kind", kind_names[intent->kind]);
-	if (r == 0)
-		r = set_text(object, "source", intent->source);
-	if (r == 0)
-		r = set_text(object, "path", intent->path);
-	if (r == 0)
-		r = set_text(object, "other", intent->other);
-	if (r == 0 && intent->to)
-		r = set_text(object, "to", intent->to);
-	if (r == 0 && intent->target)
-		r = set_text(object, "target", intent->target);
-	if (r == 0 && intent->info)
-		r = set_text(object, "info", intent->info);
-	if (r == 0 && intent->saved)
-		r = set_text(object, "saved", intent->saved);
-	if (r == 0)
-		r = set_number(object, "kept inode", (int64_t)intent->kept_inode);
-	if (r == 0)
-		r = set_number(object, "inode", (int64_t)intent->inode);
-	if (r == 0)
-		r = set_number(object, "born", intent->born_ns);
-	if (r == 0)
-		r = set_number(object, "made inode", (int64_t)intent->made_inode);
-	if (r == 0)
-		r = set_number(object, "made born", intent->made_born_ns);
-	if (r == 0)
-		r = set_identity(object, &root_keys, &intent->root);
-	if (r == 0)
-		r = set_mount(object, &mount_keys, &intent->mount);
-	return r < 0 ? r : set_mount(object, &to_mount_keys, &intent->to_mount);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(fields); i++)
+		r = set_field(object, &fields[i], intent);
+	return r;
 }
 
 static int append_intent(struct journal *journal, const struct intent *intent)
@@ -337,11 +326,6 @@ struct resolve_handler {
 	void *context;
 };
 
-/* The texts to which the members of an intent point. */
-struct intent_texts {
-	struct bytes source, path, other, to, target, info, saved, mount, to_mount;
-};
-
 /* Returns 0, -ENOENT, -EPROTO or -ENOMEM. */
 static int get_text(const json_t *object, const char *key, struct bytes *text, const char **found)
 {
@@ -367,72 +351,34 @@ static int read_kind(const json_t *object, enum intent_kind *kind)
 	return -EPROTO;
 }
 
-static int get_optional(const json_t *object, const char *key, struct bytes *text,
-			const char **found)
+/* Reads a field. Its text, if it is one, is stored in text. A missing number is 0. */
+static int get_field(const json_t *object, const struct field *field, struct bytes *text,
+		     struct intent *intent)
 {
-	int r = get_text(object, key, text, found);
+	void *member = (char *)intent + field->offset;
+	int64_t *number = member;
+	int r;
 
-	return r == -ENOENT ? 0 : r;
+	if (field->type == FIELD_NUMBER) {
+		*number = json_integer_value(json_object_get(object, field->key));
+		return 0;
+	}
+	r = get_text(object, field->key, text, member);
+	return r == -ENOENT && field->type == FIELD_OPTIONAL ? 0 : r;
 }
 
-static int get_texts(const json_t *object, struct intent_texts *texts, struct intent *intent)
-{
-	int r = get_text(object, "source", &texts->source, &intent->source);
-
-	if (r == 0)
-		r = get_text(object, "path", &texts->path, &intent->path);
-	if (r == 0)
-		r = get_text(object, "other", &texts->other, &intent->other);
-	if (r == 0)
-		r = get_optional(object, "to", &texts->to, &intent->to);
-	if (r == 0)
-		r = get_optional(object, "target", &texts->target, &intent->target);
-	if (r == 0)
-		r = get_optional(object, "info", &texts->info, &intent->info);
-	if (r == 0)
-		r = get_optional(object, "saved", &texts->saved, &intent->saved);
-	if (r == 0)
-		r = get_optional(object, mount_keys.path, &texts->mount, &intent->mount.path);
-	if (r == 0)
-		r = get_optional(object, to_mount_keys.path, &texts->to_mount,
-				 &intent->to_mount.path);
-	return r;
-}
-
-/* Returns 0 for a missing number. */
-static uint64_t number_of(const json_t *object, const char *key)
-{
-	return (uint64_t)json_integer_value(json_object_get(object, key));
-}
-
-static struct root_identity get_identity(const json_t *object, const struct identity_keys *keys)
-{
-	return (struct root_identity){
-		number_of(object, keys->inode),
-		json_integer_value(json_object_get(object, keys->born)),
-		number_of(object, keys->filesystem),
-	};
-}
-
-/* Returns 0, -ENOMEM, or another -errno if the intent is corrupt. */
-static int read_intent(const json_t *object, struct intent_texts *texts, struct intent *intent)
+/* Returns 0, -ENOMEM, or another -errno if the intent is corrupt.
+ *
+ * texts	one for each field
+ */
+static int read_intent(const json_t *object, struct bytes *texts, struct intent *intent)
 {
 	int r;
 
-	*intent = (struct intent){
-		.kept_inode = number_of(object, "kept inode"),
-		.inode = number_of(object, "inode"),
-		.born_ns = json_integer_value(json_object_get(object, "born")),
-		.made_inode = number_of(object, "made inode"),
-		.made_born_ns = json_integer_value(json_object_get(object, "made born")),
-		.root = get_identity(object, &root_keys),
-		.mount.root = get_identity(object, &mount_keys),
-		.to_mount.root = get_identity(object, &to_mount_keys),
-		.number = (uint64_t)json_integer_value(json_object_get(object, "intent")),
-	};
+	*intent = (struct intent){.number = 0};
 	r = read_kind(object, &intent->kind);
-	if (r == 0)
-		r = get_texts(object, texts, intent);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(fields); i++)
+		r = get_field(object, &fields[i], &texts[i], intent);
 	if (r < 0)
 		return r;
 	return strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) == 0 &&
@@ -444,9 +390,9 @@ static int read_intent(const json_t *object, struct intent_texts *texts, struct 
 static int handle_one(struct journal *journal, const json_t *object,
 		      const struct resolve_handler *how, bool *left)
 {
-	struct intent_texts texts = {0};
+	struct bytes texts[ARRAY_SIZE(fields)] = {0};
 	struct intent intent;
-	int r = read_intent(object, &texts, &intent);
+	int r = read_intent(object, texts, &intent);
 
 	if (r == 0 && how->handle(how->context, &intent))
 		r = journal_note_done(journal, intent.number);
@@ -455,15 +401,8 @@ static int handle_one(struct journal *journal, const json_t *object,
 	else if (r != -ENOMEM)
 		log_warning("cannot read an intent of journal %s: corrupt; skipped",
 			    quote_path(journal->path));
-	bytes_free(&texts.source);
-	bytes_free(&texts.path);
-	bytes_free(&texts.other);
-	bytes_free(&texts.to);
-	bytes_free(&texts.target);
-	bytes_free(&texts.info);
-	bytes_free(&texts.saved);
-	bytes_free(&texts.mount);
-	bytes_free(&texts.to_mount);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		bytes_free(&texts[i]);
 	return r == -ENOMEM ? r : 0;
 }
 
