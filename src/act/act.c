@@ -311,19 +311,21 @@ int act_flush(struct act *act)
 
 /* ---- adding -------------------------------------------------------------------------- */
 
-static const char *store_text(struct act *act, const char *text)
+/* Returns a copy of the text until the end of the batch, or NULL if memory is short.
+ *
+ * result	0, or -errno if making the text failed
+ */
+static const char *store(struct act *act, const struct bytes *text, int result)
 {
-	return arena_copy(&act->memory, text, strlen(text));
+	return result < 0 ? NULL : arena_copy(&act->memory, text->data, text->length);
 }
 
 static const char *absolute_path(struct act *act, const struct act_file *file)
 {
 	CLEANUP_BYTES struct bytes path = {0};
+	int r = source_absolute_path(act->settings.sources, file->source, file->path, &path);
 
-	if (source_absolute_path(act->settings.sources, file->source, file->path, &path) < 0 ||
-	    !bytes_text(&path))
-		return NULL;
-	return store_text(act, bytes_text(&path));
+	return store(act, &path, r);
 }
 
 /* Returns the path that a copy moves to: <destination>/<tree>/<path>. */
@@ -331,12 +333,10 @@ static const char *destination_path(struct act *act, const struct act_file *copy
 {
 	const char *tree = act->settings.sources->list[copy->source].tree;
 	CLEANUP_BYTES struct bytes path = {0};
+	int r = bytes_format(&path, "%s/%s%s%s", act->settings.destination, tree, *tree ? "/" : "",
+			     copy->path);
 
-	if (bytes_format(&path, "%s/%s%s%s", act->settings.destination, tree, *tree ? "/" : "",
-			 copy->path) < 0 ||
-	    !bytes_text(&path))
-		return NULL;
-	return store_text(act, bytes_text(&path));
+	return store(act, &path, r);
 }
 
 /* Makes the relative target of a symlink.
@@ -367,16 +367,16 @@ static const char *link_target(struct act *act, const struct waiting *waiting)
 
 	if (!act->settings.relative || !kept || !copy)
 		return kept;
-	if (relative_target(&target, copy, kept) < 0 || !bytes_text(&target))
-		return NULL;
-	return store_text(act, bytes_text(&target));
+	return store(act, &target, relative_target(&target, copy, kept));
 }
 
 static bool store_file(struct act *act, struct act_file *kept, struct attributes *attributes,
 		       const struct act_file *file)
 {
 	*attributes = *file->attributes;
-	*kept = (struct act_file){file->source, store_text(act, file->path), attributes};
+	*kept = (struct act_file){file->source,
+				  arena_copy(&act->memory, file->path, strlen(file->path)),
+				  attributes};
 	return kept->path;
 }
 
@@ -389,21 +389,22 @@ static int note_mount(struct act *act, struct waiting *waiting)
 	const struct act_file *copy = &waiting->copy;
 	struct mount_identity *mount = &waiting->intent.mount;
 	CLEANUP_BYTES struct bytes path = {0};
+	struct root_identity root;
 	struct place place;
 	const char *below;
+	int r;
 
 	if (!sources->cross_mounts || place_open(&place, sources, copy->source, copy->path) < 0)
 		return 0;
-	if (place_find_mount(place.directory, &path, &mount->root) == 0 && bytes_text(&path)) {
-		below = path_below(bytes_text(&path), sources->list[copy->source].path);
-		mount->path = below && *below ? store_text(act, bytes_text(&path)) : NULL;
-		if (below && *below && !mount->path) {
-			place_close(&place);
-			return -ENOMEM;
-		}
-	}
+	r = place_find_mount(place.directory, &path, &root);
 	place_close(&place);
-	return 0;
+	if (r < 0 || !bytes_text(&path))
+		return 0;
+	below = path_below(bytes_text(&path), sources->list[copy->source].path);
+	if (!below || !*below)
+		return 0;
+	*mount = (struct mount_identity){store(act, &path, 0), root};
+	return mount->path ? 0 : -ENOMEM;
 }
 
 /* Adds the intent of an act to the journal. */

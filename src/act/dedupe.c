@@ -75,7 +75,7 @@ void act_dedupe(struct one_act *act)
 		if (shared == 0)
 			return;
 		if (shared < 0) {
-			one_act_fail(act, (int)shared);
+			(void)one_act_fail(act, (int)shared);
 			return;
 		}
 	}

@@ -74,12 +74,12 @@ bool one_act_refuse(struct one_act *act, enum act_outcome outcome)
 	return false;
 }
 
-void one_act_fail(struct one_act *act, int error)
+bool one_act_fail(struct one_act *act, int error)
 {
-	act->result->outcome = ACT_FAILED;
 	act->result->error = -error;
 	if ((error == -EPERM || error == -EACCES) && place_is_immutable(&act->copy.place))
-		act->result->outcome = ACT_IMMUTABLE;
+		return one_act_refuse(act, ACT_IMMUTABLE);
+	return one_act_refuse(act, ACT_FAILED);
 }
 
 /* Returns whether kept file and copy are one file although their file systems differ. An overlay or
@@ -132,10 +132,8 @@ bool one_act_verify(struct one_act *act)
 	r = held_same_bytes(kept, copy);
 	if (r == -EBUSY && !one_act_still_holds(act))
 		return false;
-	if (r < 0) {
-		one_act_fail(act, r);
-		return false;
-	}
+	if (r < 0)
+		return one_act_fail(act, r);
 	if (r == 0)
 		return one_act_refuse(act, ACT_DIFFERS);
 	act->verified_ns = clock_monotonic_ns();
@@ -146,10 +144,7 @@ bool one_act_verify(struct one_act *act)
  * to the file after its last sync, even the same bytes. */
 static bool sync_kept(struct one_act *act)
 {
-	if (fsync(act->kept->held.fd) == 0)
-		return true;
-	one_act_fail(act, -errno);
-	return false;
+	return fsync(act->kept->held.fd) == 0 || one_act_fail(act, -errno);
 }
 
 bool one_act_is_still_verified(struct one_act *act)
@@ -292,7 +287,7 @@ static void restore_copy(struct one_act *act)
 
 	act->is_saved_elsewhere = r == SAVED_ELSEWHERE;
 	if (r < 0)
-		one_act_fail(act, r);
+		(void)one_act_fail(act, r);
 	else if (r == 0)
 		one_act_put_back(act);
 }

@@ -81,8 +81,8 @@ MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
 MUST_CHECK bool one_act_quarantine(struct one_act *act);
 
 /* Fills in the outcome of a failed call: ACT_IMMUTABLE if the copy or its folder is immutable, else
- * ACT_FAILED. error is an -errno. */
-void one_act_fail(struct one_act *act, int error);
+ * ACT_FAILED. error is an -errno. Returns false. */
+bool one_act_fail(struct one_act *act, int error);
 
 /* Fills in an outcome. Returns false. */
 bool one_act_refuse(struct one_act *act, enum act_outcome outcome);

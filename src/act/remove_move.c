@@ -46,7 +46,7 @@ static bool remove_other(struct one_act *act)
 	if (r == 0)
 		return act->result->outcome == ACT_DONE || act->result->outcome == ACT_FAILED ||
 		       act->result->outcome == ACT_LEFTOVER || act->is_saved_elsewhere;
-	one_act_fail(act, r);
+	(void)one_act_fail(act, r);
 	one_act_put_back(act);
 	return false;
 }
@@ -249,7 +249,7 @@ static void move_other(struct one_act *act)
 	if (r == -EEXIST)
 		act->result->outcome = ACT_EXISTS;
 	else if (r < 0)
-		one_act_fail(act, r);
+		(void)one_act_fail(act, r);
 	one_act_put_back(act);
 }
 
@@ -262,10 +262,8 @@ bool one_act_quarantine(struct one_act *act)
 
 	if (r == -ENOENT)
 		return one_act_refuse(act, ACT_MISSING);
-	if (r < 0) {
-		one_act_fail(act, r);
-		return false;
-	}
+	if (r < 0)
+		return one_act_fail(act, r);
 	if (one_act_is_still_verified(act))
 		return true;
 	one_act_put_back(act);

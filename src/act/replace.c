@@ -31,20 +31,16 @@ static bool has_same_metadata(struct one_act *act)
 	struct stat a, b;
 	int r;
 
-	if (fstat(act->kept->held.fd, &a) < 0 || fstat(act->copy.held.fd, &b) < 0) {
-		one_act_fail(act, -errno);
-		return false;
-	}
+	if (fstat(act->kept->held.fd, &a) < 0 || fstat(act->copy.held.fd, &b) < 0)
+		return one_act_fail(act, -errno);
 	if (a.st_mode != b.st_mode || a.st_uid != b.st_uid || a.st_gid != b.st_gid)
 		return one_act_refuse(act, ACT_OTHER_METADATA);
 	r = xattrs_read(&kept, act->kept->held.fd);
 	if (r == 0)
 		r = xattrs_read(&copy, act->copy.held.fd);
-	if (r < 0) {
-		one_act_fail(act, r);
-		return false;
-	}
-	return xattrs_equal(&kept, &copy) ? true : one_act_refuse(act, ACT_OTHER_METADATA);
+	if (r < 0)
+		return one_act_fail(act, r);
+	return xattrs_equal(&kept, &copy) || one_act_refuse(act, ACT_OTHER_METADATA);
 }
 
 /* Returns whether all users who can reach the copy can reach the kept file by its path, which a
@@ -54,8 +50,8 @@ static bool is_as_reachable(struct one_act *act)
 	int r = reach_includes(act->copy.place.directory, act->kept->place.directory);
 
 	if (r < 0)
-		one_act_fail(act, r);
-	return r > 0 || (r == 0 && one_act_refuse(act, ACT_OTHER_REACH));
+		return one_act_fail(act, r);
+	return r > 0 || one_act_refuse(act, ACT_OTHER_REACH);
 }
 
 static bool may_be_linked(struct one_act *act)
@@ -192,7 +188,7 @@ static void remove_copy(struct one_act *act)
 
 	if (r == 0)
 		return;
-	one_act_fail(act, r);
+	(void)one_act_fail(act, r);
 	exchange_back(act);
 }
 
@@ -207,12 +203,12 @@ void act_replace(struct one_act *act)
 	if (r == -ENOENT)
 		act->result->outcome = ACT_KEPT_MISSING;
 	else if (r < 0)
-		one_act_fail(act, r);
+		(void)one_act_fail(act, r);
 	if (r < 0)
 		return;
 	r = place_rename(place, act->other, place->name, RENAME_EXCHANGE);
 	if (r < 0) {
-		one_act_fail(act, r);
+		(void)one_act_fail(act, r);
 		if (r == -ENOENT)
 			act->result->outcome = ACT_MISSING;
 		remove_link(act);

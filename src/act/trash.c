@@ -91,7 +91,7 @@ static void throw_away(struct one_act *act, struct trash_folder *trash)
 		check_trashed(act, trash, bytes_text(&name));
 		return;
 	}
-	one_act_fail(act, r);
+	(void)one_act_fail(act, r);
 	one_act_put_back(act);
 }
 
@@ -112,7 +112,7 @@ void act_trash(struct one_act *act)
 	if (r == TRASH_FOLDER_NONE)
 		(void)one_act_refuse(act, ACT_NO_TRASH);
 	else if (r < 0)
-		one_act_fail(act, r);
+		(void)one_act_fail(act, r);
 	else if (one_act_quarantine(act))
 		throw_away(act, &trash);
 }
