@@ -58,64 +58,49 @@ static int take_lease(struct held *held, bool without_leases)
 	return without_leases ? 0 : HELD_NO_LEASE;
 }
 
-static int check(struct held *held, const struct sources *sources,
-		 const struct attributes *expected, bool without_leases)
-{
-	struct attributes attributes;
-	int r;
-
-	if (fstat(held->fd, &held->status) < 0)
-		return -errno;
-	if (!S_ISREG(held->status.st_mode))
-		return HELD_CHANGED;
-	r = take_lease(held, without_leases);
-	if (r == 0)
-		r = source_attributes(sources->catalog, held->fd, &attributes);
-	if (r == 0 && !attributes_same_inode(&attributes, expected))
-		r = HELD_CHANGED;
-	/* a program could write after the first fstat() and before the lease was taken */
-	if (r == 0 && fstat(held->fd, &held->status) < 0)
-		r = -errno;
-	return r;
-}
-
-int held_open(struct held *held, const struct place *place, const struct sources *sources,
-	      const struct attributes *expected, bool without_leases)
-{
-	int r;
-
-	*held = (struct held){.fd = open_beneath_for_reading(place->directory, place->name, 0,
-							     sources->cross_mounts)};
-	if (held->fd < 0)
-		return held->fd == -ELOOP || held->fd == -ENXIO || held->fd == -EISDIR
-			       ? HELD_CHANGED
-			       : held->fd;
-	r = check(held, sources, expected, without_leases);
-	if (r)
-		held_close(held);
-	return r;
-}
-
 /* Holds an open file. Takes fd, or returns it if it is an -errno of opening the file. */
-static int hold_any(struct held *held, int fd)
+static int hold(struct held *held, int fd, bool without_leases)
 {
 	int r = 0;
 
 	*held = (struct held){.fd = fd};
 	if (fd < 0)
 		return fd;
-	if (fstat(held->fd, &held->status) < 0)
+	if (fstat(fd, &held->status) < 0)
 		r = -errno;
 	else
-		r = S_ISREG(held->status.st_mode) ? take_lease(held, true) : HELD_CHANGED;
-	if (r)
+		r = S_ISREG(held->status.st_mode) ? take_lease(held, without_leases) : HELD_CHANGED;
+	/* a program could write after the first fstat() and before the lease was taken */
+	if (r == 0 && fstat(fd, &held->status) < 0)
+		r = -errno;
+	if (r != 0)
+		held_close(held);
+	return r;
+}
+
+int held_open(struct held *held, const struct place *place, const struct sources *sources,
+	      const struct attributes *expected, bool without_leases)
+{
+	int fd = open_beneath_for_reading(place->directory, place->name, 0, sources->cross_mounts);
+	int r = hold(held, fd, without_leases);
+	struct attributes attributes;
+
+	if (r == -ELOOP || r == -ENXIO || r == -EISDIR)
+		return HELD_CHANGED;
+	if (r == 0)
+		r = source_attributes(sources->catalog, fd, &attributes);
+	if (r == 0 && !attributes_same_inode(&attributes, expected))
+		r = HELD_CHANGED;
+	if (r != 0)
 		held_close(held);
 	return r;
 }
 
 int held_open_any(struct held *held, const struct place *place)
 {
-	return hold_any(held, open_beneath_for_reading(place->directory, place->name, 0, false));
+	int fd = open_beneath_for_reading(place->directory, place->name, 0, false);
+
+	return hold(held, fd, true);
 }
 
 int held_open_linked(struct held *held, const struct place *place)
@@ -130,7 +115,7 @@ int held_open_linked(struct held *held, const struct place *place)
 	if (!S_ISREG(status.st_mode))
 		return HELD_CHANGED;
 	fd = open(fd_path(there).text, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	return hold_any(held, fd < 0 ? -errno : fd);
+	return hold(held, fd < 0 ? -errno : fd, true);
 }
 
 /* Compares size and mtime. ctime is not compared, as each rename and link of the act changes it. */
