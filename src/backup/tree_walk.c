@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "backup/tree_walk.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -10,6 +9,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "base/directory.h"
 #include "base/stop.h"
 
 /* A directory from the root to the current one, with its subdirectories. */
@@ -28,11 +28,6 @@ struct walk {
 	size_t capacity;
 };
 
-static const char *path_text(struct walk *walk)
-{
-	return bytes_text(&walk->path);
-}
-
 static int append_name(struct bytes *path, const char *name)
 {
 	int r = 0;
@@ -45,7 +40,7 @@ static int append_name(struct bytes *path, const char *name)
 /* Reports a failure of the current directory to the visitor. */
 static int fail(struct walk *walk, int error)
 {
-	const char *path = path_text(walk);
+	const char *path = bytes_text(&walk->path);
 
 	if (!path || error == -ENOMEM)
 		return -ENOMEM;
@@ -81,7 +76,7 @@ static void pop(struct walk *walk)
 /* Opens the current directory. */
 static int open_dir(struct walk *walk, struct tree_dir *dir)
 {
-	dir->path = path_text(walk);
+	dir->path = bytes_text(&walk->path);
 	if (!dir->path)
 		return -ENOMEM;
 	dir->fd = open_beneath_for_reading(walk->root, dir->path, O_DIRECTORY, true);
@@ -90,57 +85,48 @@ static int open_dir(struct walk *walk, struct tree_dir *dir)
 	return fstat(dir->fd, &dir->status) < 0 ? -errno : 0;
 }
 
-static int meet_item(struct walk *walk, const struct tree_dir *dir, const char *name,
-		     const struct stat *status)
-{
-	if (!walk->visitor->item)
-		return 0;
-	return walk->visitor->item(walk->visitor->context, dir, name, status);
-}
-
 /* Stores a subdirectory in the level, or passes any other entry to the visitor. Uses the type from
  * readdir(3) if it suffices. */
 static int meet_name(struct walk *walk, const struct tree_dir *dir, const struct dirent *entry)
 {
-	struct level *level = &walk->levels[walk->depth - 1];
+	const struct tree_visitor *visitor = walk->visitor;
 	bool is_dir = entry->d_type == DT_DIR;
 	struct stat status = {0};
 
-	if (!is_dir && (entry->d_type == DT_UNKNOWN || walk->visitor->item)) {
+	if (!is_dir && (entry->d_type == DT_UNKNOWN || visitor->item)) {
 		if (fstatat(dir->fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
 			return fail_at(walk, dir, entry->d_name, -errno);
 		is_dir = S_ISDIR(status.st_mode);
 	}
 	if (is_dir)
-		return bytes_append(&level->names, entry->d_name, strlen(entry->d_name) + 1);
-	return meet_item(walk, dir, entry->d_name, &status);
+		return bytes_append(&walk->levels[walk->depth - 1].names, entry->d_name,
+				    strlen(entry->d_name) + 1);
+	return visitor->item ? visitor->item(visitor->context, dir, entry->d_name, &status) : 0;
+}
+
+/* The directory that is read. */
+struct reading {
+	struct walk *walk;
+	const struct tree_dir *dir;
+	int result; /* of the last entry */
+};
+
+static int meet_entry(void *context, int directory, const struct dirent *entry)
+{
+	struct reading *reading = context;
+
+	(void)directory;
+	reading->result = meet_name(reading->walk, reading->dir, entry);
+	return reading->result;
 }
 
 /* Reads the directory that was pushed last. */
 static int read_names(struct walk *walk, const struct tree_dir *dir)
 {
-	int again = fcntl(dir->fd, F_DUPFD_CLOEXEC, 0);
-	AUTO_CLOSEDIR DIR *stream = again >= 0 ? fdopendir(again) : NULL;
-	const struct dirent *entry;
-	int r = 0;
+	struct reading reading = {walk, dir, 0};
+	int r = directory_visit(dir->fd, meet_entry, &reading);
 
-	if (!stream) {
-		r = -errno;
-		if (again >= 0)
-			(void)close(again);
-		return fail(walk, r);
-	}
-	while (r == 0) {
-		if (stop_requested())
-			return -EINTR;
-		errno = 0;
-		entry = readdir(stream); /* NOLINT(concurrency-mt-unsafe): the stream is ours */
-		if (!entry)
-			return errno != 0 ? fail(walk, -errno) : 0;
-		if (!is_dots(entry->d_name))
-			r = meet_name(walk, dir, entry);
-	}
-	return r;
+	return r == 0 || reading.result != 0 ? r : fail(walk, r);
 }
 
 /* Enters the current directory. */
@@ -203,7 +189,7 @@ int tree_walk(int root, const struct tree_visitor *visitor)
 	int r = go_down(&walk);
 
 	while (r == 0 && walk.depth > 0)
-		r = step(&walk);
+		r = stop_requested() ? -EINTR : step(&walk);
 	while (walk.depth > 0)
 		pop(&walk);
 	free(walk.levels);
