@@ -81,30 +81,19 @@ const char *path_fault(const struct bytes *path)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-/* The context of json_dump_callback(), which cannot forward an -errno. */
-struct dump {
-	struct bytes *line;
-	int error;
-};
-
-static int dump_part(const char *text, size_t length, void *context)
+static int append_part(const char *text, size_t length, void *context)
 {
-	struct dump *dump = context;
-
-	if (dump->error == 0)
-		dump->error = bytes_append(dump->line, text, length);
-	return dump->error < 0 ? -1 : 0;
+	return bytes_append(context, text, length);
 }
 
 /* Appends an object as a line. Takes the object. If object is NULL, returns -ENOMEM. */
 static int append_object(struct bytes *line, json_t *object)
 {
-	struct dump dump = {.line = line};
 	int r;
 
 	if (!object)
 		return -ENOMEM;
-	r = json_dump_callback(object, dump_part, &dump, JSON_COMPACT);
+	r = json_dump_callback(object, append_part, line, JSON_COMPACT);
 	json_decref(object);
 	return r == 0 ? bytes_append(line, "\n", 1) : -ENOMEM;
 }

@@ -19,21 +19,13 @@ static int wrong(const char **why, const char *what)
 	return -EPROTO;
 }
 
-/* Parses a line as an object. The caller must release it. */
+/* Parses a line as an object. The caller must release *object in any case. */
 static int load_object(const char *line, size_t length, json_t **object, const char **why)
 {
-	json_error_t error;
-
-	*object = json_read(line, length, JSON_REJECT_DUPLICATES, &error);
+	*object = json_read(line, length, JSON_REJECT_DUPLICATES, NULL);
 	if (!*object)
-		return json_error_code(&error) == json_error_out_of_memory
-			       ? -ENOMEM
-			       : wrong(why, "it is not valid JSON");
-	if (json_is_object(*object))
-		return 0;
-	json_decref(*object);
-	*object = NULL;
-	return wrong(why, "it is not a JSON object");
+		return wrong(why, "it is not valid JSON");
+	return json_is_object(*object) ? 0 : wrong(why, "it is not a JSON object");
 }
 
 /* Reads a required integer member. Returns 0 or -EPROTO. */

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -31,30 +30,26 @@ static bool same_mtime(struct timespec wanted, struct timespec found)
 	return found.tv_nsec == 0 && found.tv_sec == (wanted.tv_sec & ~(time_t)1);
 }
 
-static int read_link(int directory, const char *name, struct bytes *text)
+static int read_link(int directory, const char *name, char target[static PATH_MAX])
 {
-	ssize_t length;
-	int r = bytes_reserve(text, PATH_MAX);
+	ssize_t length = readlinkat(directory, name, target, PATH_MAX);
 
-	if (r < 0)
-		return r;
-	length = readlinkat(directory, name, (char *)text->data, PATH_MAX);
 	if (length < 0)
 		return -errno;
-	text->length = (size_t)length;
-	return length == PATH_MAX ? -ENAMETOOLONG : 0;
+	if (length == PATH_MAX)
+		return -ENAMETOOLONG;
+	target[length] = '\0';
+	return 0;
 }
 
 static int same_link(const struct target_file *file, bool *same)
 {
-	CLEANUP_BYTES struct bytes wanted = {0};
-	CLEANUP_BYTES struct bytes found = {0};
-	int r = read_link(file->from, "", &wanted);
+	char wanted[PATH_MAX], found[PATH_MAX];
+	int r = read_link(file->from, "", wanted);
 
 	if (r == 0)
-		r = read_link(file->directory, file->name, &found);
-	*same = r == 0 && wanted.length == found.length &&
-		memcmp(wanted.data, found.data, wanted.length) == 0;
+		r = read_link(file->directory, file->name, found);
+	*same = r == 0 && strcmp(wanted, found) == 0;
 	return r;
 }
 
@@ -229,18 +224,14 @@ static int make_node(struct restoring *restoring, const struct target_file *file
 {
 	mode_t mode = (file->status->st_mode & S_IFMT) | S_IRUSR | S_IWUSR;
 	int folder = restoring->staging.folder;
-	CLEANUP_BYTES struct bytes text = {0};
 	AUTO_CLOSE int fd = -1;
-	int r = 0;
+	char target[PATH_MAX];
+	int r = S_ISLNK(mode) ? read_link(file->from, "", target) : 0;
 
-	if (S_ISLNK(mode))
-		r = read_link(file->from, "", &text);
-	if (r == 0 && S_ISLNK(mode) && !bytes_text(&text))
-		r = -ENOMEM;
 	if (r < 0)
 		return r;
 	if (S_ISLNK(mode))
-		r = symlinkat(bytes_text(&text), folder, STAGING_FILE);
+		r = symlinkat(target, folder, STAGING_FILE);
 	else
 		r = mknodat(folder, STAGING_FILE, mode, file->status->st_rdev);
 	if (r < 0)
