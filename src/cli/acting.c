@@ -415,27 +415,19 @@ static enum twinfs_exit print_plan(const struct acting *acting, const struct lis
 	return list_print(request, index);
 }
 
-/* Refuses contradicting options, and an act that is not confirmed. */
-static int check_usage(const struct acting *acting, const struct option_table *table, size_t count)
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const struct acting *acting, size_t operand_count)
 {
-	if (count == 0) {
-		options_complain(table, "no SOURCE and no MOUNTPOINT given");
-		return -EINVAL;
-	}
-	if (acting->act.relative && acting->act.kind != ACT_SYMLINK) {
-		options_complain(table, "--relative needs --symbolic");
-		return -EINVAL;
-	}
-	if (acting->format_given && !acting->dry_run) {
-		options_complain(table, "--format needs --dry-run");
-		return -EINVAL;
-	}
-	if (!acting->dry_run && !acting->yes && !isatty(STDIN_FILENO)) {
-		options_complain(table, "cannot ask for confirmation: standard input is no "
-					"terminal; check with --dry-run, then give --yes");
-		return -EINVAL;
-	}
-	return 0;
+	if (operand_count == 0)
+		return "no SOURCE and no MOUNTPOINT given";
+	if (acting->act.relative && acting->act.kind != ACT_SYMLINK)
+		return "--relative needs --symbolic";
+	if (acting->format_given && !acting->dry_run)
+		return "--format needs --dry-run";
+	if (!acting->dry_run && !acting->yes && !isatty(STDIN_FILENO))
+		return "cannot ask for confirmation: standard input is no terminal; check with "
+		       "--dry-run, then give --yes";
+	return NULL;
 }
 
 enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
@@ -448,7 +440,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 
 	request.report.part = REPORT_REDUNDANT;
 	request.report.format = acting->format;
-	if (check_usage(acting, table, count) < 0)
+	if (usage_check(table, find_fault(acting, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
 	if (current_index_open(&index, &acting->common.index, operands, count, INDEX_ACT) < 0)

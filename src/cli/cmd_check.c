@@ -69,10 +69,9 @@ enum twinfs_exit cmd_check(int argc, char *argv[])
 
 	common_settings_init(&command.common);
 	r = options_parse(&check_table, argc, argv, &command, &operands);
-	if (r == 0 && operands == argc) {
-		options_complain(&check_table, "no SOURCE and no MOUNTPOINT given");
-		r = -EINVAL;
-	}
+	if (r == 0)
+		r = usage_check(&check_table,
+				operands == argc ? "no SOURCE and no MOUNTPOINT given" : NULL);
 	if (r != 0)
 		return options_exit(r);
 	command.check.index = &command.common.index;

@@ -325,11 +325,9 @@ enum twinfs_exit cmd_copies(int argc, char *argv[])
 
 	common_settings_init(&settings.path.common);
 	r = options_parse(&copies_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&copies_table, operands == argc ? "no FILE given" : NULL);
 	if (r != 0)
 		return options_exit(r);
-	if (operands == argc) {
-		options_complain(&copies_table, "no FILE given");
-		return TWINFS_EXIT_USAGE;
-	}
 	return query_files(&settings, argv + operands, (size_t)(argc - operands));
 }

@@ -179,11 +179,13 @@ static const struct option_table list_table = {
 	.apply = list_apply,
 };
 
-/* Returns a message about options that contradict each other, or NULL. */
-static const char *find_contradiction(const struct list_settings *settings)
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const struct list_settings *settings, int operand_count)
 {
 	const struct report *report = &settings->request.report;
 
+	if (operand_count == 0)
+		return "no SOURCE and no MOUNTPOINT given";
 	if (settings->part_count > 1)
 		return "give only one of --redundant, --singles and --summary";
 	if (report->part == REPORT_SUMMARY && !report_can_summarize(report->format))
@@ -198,18 +200,6 @@ static const char *find_contradiction(const struct list_settings *settings)
 	if (report->max_size < settings->common.index.min_size)
 		return "--max-size is below --min-size";
 	return NULL;
-}
-
-static int check_usage(const struct list_settings *settings, int operand_count)
-{
-	const char *contradiction = find_contradiction(settings);
-
-	if (operand_count == 0)
-		contradiction = "no SOURCE and no MOUNTPOINT given";
-	if (!contradiction)
-		return 0;
-	options_complain(&list_table, "%s", contradiction);
-	return -EINVAL;
 }
 
 static enum twinfs_exit list(const struct list_settings *settings, char *const *operands,
@@ -235,7 +225,7 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 	settings.request.rules = &settings.rules;
 	r = options_parse(&list_table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = check_usage(&settings, argc - operands);
+		r = usage_check(&list_table, find_fault(&settings, argc - operands));
 	status = r != 0 ? options_exit(r)
 			: list(&settings, argv + operands, (size_t)(argc - operands));
 	text_list_free(&settings.paths);

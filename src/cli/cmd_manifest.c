@@ -78,12 +78,11 @@ enum twinfs_exit cmd_manifest(int argc, char *argv[])
 
 	common_settings_init(&common);
 	r = options_parse(&manifest_table, argc, argv, &common, &operands);
+	if (r == 0)
+		r = usage_check(&manifest_table,
+				operands == argc ? "no SOURCE and no MOUNTPOINT given" : NULL);
 	if (r != 0)
 		return options_exit(r);
-	if (operands == argc) {
-		options_complain(&manifest_table, "no SOURCE and no MOUNTPOINT given");
-		return TWINFS_EXIT_USAGE;
-	}
 	if (current_index_open(&index, &common.index, argv + operands, (size_t)(argc - operands),
 			       INDEX_MANIFEST) < 0)
 		return TWINFS_EXIT_FAILED;

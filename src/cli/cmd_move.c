@@ -42,12 +42,10 @@ enum twinfs_exit cmd_move(int argc, char *argv[])
 
 	acting_init(&acting, ACT_MOVE, "move", "moved");
 	r = options_parse(&move_table, argc, argv, &acting, &operands);
+	if (r == 0)
+		r = usage_check(&move_table, operands == argc ? "no FOLDER given" : NULL);
 	if (r != 0)
 		return options_exit(r);
-	if (operands == argc) {
-		options_complain(&move_table, "no FOLDER given");
-		return TWINFS_EXIT_USAGE;
-	}
 	if (find_folder(argv[operands], &folder) < 0)
 		return TWINFS_EXIT_FAILED;
 	acting.act.destination = folder;

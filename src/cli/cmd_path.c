@@ -69,11 +69,9 @@ enum twinfs_exit cmd_path(int argc, char *argv[])
 
 	common_settings_init(&settings.common);
 	r = options_parse(&path_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&path_table, operands == argc ? "no FILE given" : NULL);
 	if (r != 0)
 		return options_exit(r);
-	if (operands == argc) {
-		options_complain(&path_table, "no FILE given");
-		return TWINFS_EXIT_USAGE;
-	}
 	return print_paths(&settings, argv + operands, argc - operands);
 }

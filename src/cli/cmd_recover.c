@@ -76,12 +76,10 @@ enum twinfs_exit cmd_recover(int argc, char *argv[])
 
 	common_settings_init(&settings.common);
 	r = options_parse(&recover_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&recover_table, operands < argc ? "no operands expected" : NULL);
 	if (r != 0)
 		return options_exit(r);
-	if (operands < argc) {
-		options_complain(&recover_table, "no operands expected");
-		return TWINFS_EXIT_USAGE;
-	}
 	r = recover_all(&settings, &recovered);
 	if (r < 0 || recovered.failed)
 		return TWINFS_EXIT_FAILED;

@@ -144,18 +144,12 @@ static enum twinfs_exit report(const struct report_settings *settings, char *con
 	return current_index_status(&index, result.errors, result.pending);
 }
 
-static int check_usage(const struct report_settings *settings, int operand_count)
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const struct report_settings *settings, int operand_count)
 {
-	const char *missing = NULL;
-
 	if (!settings->file)
-		missing = "no --html=FILE given";
-	else if (operand_count == 0)
-		missing = "no SOURCE and no MOUNTPOINT given";
-	if (!missing)
-		return 0;
-	options_complain(&report_table, "%s", missing);
-	return -EINVAL;
+		return "no --html=FILE given";
+	return operand_count == 0 ? "no SOURCE and no MOUNTPOINT given" : NULL;
 }
 
 enum twinfs_exit cmd_report(int argc, char *argv[])
@@ -168,7 +162,7 @@ enum twinfs_exit cmd_report(int argc, char *argv[])
 	common_settings_init(&settings.common);
 	r = options_parse(&report_table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = check_usage(&settings, argc - operands);
+		r = usage_check(&report_table, find_fault(&settings, argc - operands));
 	status = r != 0 ? options_exit(r)
 			: report(&settings, argv + operands, (size_t)(argc - operands));
 	common_settings_deinit(&settings.common);

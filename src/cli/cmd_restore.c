@@ -128,13 +128,12 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 		       : TWINFS_EXIT_COMPLETE;
 }
 
-static int check_usage(const struct command_settings *settings, int operand_count)
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const struct command_settings *settings, int operand_count)
 {
 	if (operand_count != OPERANDS)
-		options_complain(&restore_table, "give a MANIFEST, a BACKUP and a TARGET");
-	else if (settings->is_conflicting)
-		options_complain(&restore_table, "give only one of --link and --reflink");
-	return operand_count != OPERANDS || settings->is_conflicting ? -EINVAL : 0;
+		return "give a MANIFEST, a BACKUP and a TARGET";
+	return settings->is_conflicting ? "give only one of --link and --reflink" : NULL;
 }
 
 enum twinfs_exit cmd_restore(int argc, char *argv[])
@@ -147,7 +146,7 @@ enum twinfs_exit cmd_restore(int argc, char *argv[])
 	common_settings_init(&settings.common);
 	r = options_parse(&restore_table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = check_usage(&settings, argc - operands);
+		r = usage_check(&restore_table, find_fault(&settings, argc - operands));
 	common_settings_deinit(&settings.common);
 	if (r != 0)
 		return options_exit(r);

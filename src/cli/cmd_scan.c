@@ -139,12 +139,10 @@ enum twinfs_exit cmd_scan(int argc, char *argv[])
 
 	common_settings_init(&settings);
 	r = options_parse(&scan_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&scan_table, operands == argc ? "no SOURCE given" : NULL);
 	if (r != 0)
 		return options_exit(r);
-	if (operands == argc) {
-		options_complain(&scan_table, "no SOURCE given");
-		return TWINFS_EXIT_USAGE;
-	}
 	r = indexing_locate(&indexing, &settings.index, argv + operands, (size_t)(argc - operands));
 	return r < 0 ? TWINFS_EXIT_FAILED : scan(&indexing, settings.quiet);
 }

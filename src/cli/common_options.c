@@ -217,6 +217,14 @@ int common_apply(void *context, int id, const char *value)
 	}
 }
 
+int usage_check(const struct option_table *table, const char *fault)
+{
+	if (!fault)
+		return 0;
+	options_complain(table, "%s", fault);
+	return -EINVAL;
+}
+
 enum twinfs_exit options_exit(int result)
 {
 	switch (result) {

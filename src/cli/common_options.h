@@ -39,7 +39,11 @@ void common_settings_deinit(struct common_settings *settings);
  * option_table. The context is a struct common_settings. */
 MUST_CHECK int common_apply(void *context, int id, const char *value);
 
-/* Converts a result of options_parse() or options_apply_item() that is not 0 to an exit status. */
+/* If fault is NULL, returns 0. If not, logs it as what is wrong with the command line, and returns
+ * -EINVAL. */
+MUST_CHECK int usage_check(const struct option_table *table, const char *fault);
+
+/* Converts a result that is not 0 of options_parse() or usage_check() to an exit status. */
 enum twinfs_exit options_exit(int result);
 
 #endif

@@ -325,11 +325,9 @@ int mount_settings_parse(struct mount_settings *settings, const struct option_ta
 		r = apply_list(settings, table, settings->option_lists.items[i]);
 	if (r != 0)
 		return r;
-	if (argc - operands < 2) {
-		options_complain(table, argc == operands ? "no SOURCE and no MOUNTPOINT given"
-							 : "no MOUNTPOINT given");
-		return -EINVAL;
-	}
+	if (argc - operands < 2)
+		return usage_check(table, argc == operands ? "no SOURCE and no MOUNTPOINT given"
+							   : "no MOUNTPOINT given");
 	settings->sources = argv + operands;
 	settings->source_count = (size_t)(argc - operands - 1);
 	settings->daemon.mount_point = argv[argc - 1];
