@@ -9,7 +9,6 @@
 #include "base/quote.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "cli/path_options.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
 
@@ -20,7 +19,7 @@ static const struct option_table recover_table = {
 		   "this when they start. recover does only this, for all indexes or for the one "
 		   "given with --index.",
 	.options = {one_index_option, version_option},
-	.apply = path_apply,
+	.apply = common_apply,
 };
 
 /* The sum of the results of all indexes. */
@@ -48,14 +47,14 @@ static void recover(const char *folder, struct recovered *recovered)
 	recovered->failed |= r < 0 && r != -EWOULDBLOCK;
 }
 
-static int recover_all(const struct path_settings *settings, struct recovered *recovered)
+static int recover_all(const struct common_settings *settings, struct recovered *recovered)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
 	AUTO_FREE char *given = NULL;
 	int r;
 
-	if (settings->common.index.folder) {
-		r = index_folder_given(settings->common.index.folder, &given);
+	if (settings->index.folder) {
+		r = index_folder_given(settings->index.folder, &given);
 		if (r == 0)
 			recover(given, recovered);
 		return r;
@@ -68,13 +67,13 @@ static int recover_all(const struct path_settings *settings, struct recovered *r
 
 enum twinfs_exit cmd_recover(int argc, char *argv[])
 {
-	struct path_settings settings = {0};
+	struct common_settings settings;
 	struct recovered recovered = {0};
 	char count[NUMBER_TEXT_MAX];
 	int operands;
 	int r;
 
-	common_settings_init(&settings.common);
+	common_settings_init(&settings);
 	r = options_parse(&recover_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = usage_check(&recover_table, operands < argc ? "no operands expected" : NULL);

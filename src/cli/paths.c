@@ -33,62 +33,40 @@ static int append_xattr(const char *path, struct bytes *value)
 	}
 }
 
-/* A path split into its parent directory and its name. */
-struct path_parts {
-	char *copy;
-	const char *parent;
-	const char *name;
-};
-
-static int split_path(const char *path, struct path_parts *parts)
+/* Returns the path of the parent directory, which the caller frees, or NULL if memory is short. */
+static char *parent_of(const char *path)
 {
-	char *slash;
+	const char *slash = strrchr(path, '/');
 
-	parts->copy = strdup(path);
-	if (!parts->copy)
-		return -ENOMEM;
-	slash = strrchr(parts->copy, '/');
-	parts->name = slash ? slash + 1 : parts->copy;
-	parts->parent = slash == parts->copy ? "/" : parts->copy;
 	if (!slash)
-		parts->parent = ".";
-	else
-		*slash = '\0';
-	return 0;
-}
-
-static void parts_free(struct path_parts *parts)
-{
-	free(parts->copy);
+		return strdup(".");
+	return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
 /* Appends the source path of the parent directory, a slash, and the name. */
 static int append_by_parent(const char *path, struct bytes *source_path)
 {
-	CLEANUP(parts_free) struct path_parts parts = {0};
-	int r;
+	AUTO_FREE char *parent = parent_of(path);
+	const char *slash = strrchr(path, '/');
+	int r = parent ? append_xattr(parent, source_path) : -ENOMEM;
 
-	r = split_path(path, &parts);
-	if (r == 0)
-		r = append_xattr(parts.parent, source_path);
 	if (r == 0 && source_path->data[source_path->length - 1] != '/')
 		r = bytes_append_text(source_path, "/");
-	return r < 0 ? r : bytes_append_text(source_path, parts.name);
+	return r < 0 ? r : bytes_append_text(source_path, slash ? slash + 1 : path);
 }
 
 int path_find_view(const char *path, char **mount_point)
 {
-	CLEANUP(parts_free) struct path_parts parts = {0};
+	AUTO_FREE char *parent = NULL;
 	struct stat status;
-	int r;
 
 	*mount_point = NULL;
 	if (lstat(path, &status) < 0)
 		return -errno;
 	if (!S_ISLNK(status.st_mode))
 		return mount_point_of(path, mount_point);
-	r = split_path(path, &parts);
-	return r < 0 ? r : mount_point_of(parts.parent, mount_point);
+	parent = parent_of(path);
+	return parent ? mount_point_of(parent, mount_point) : -ENOMEM;
 }
 
 int path_in_source(const char *path_in_view, struct bytes *source_path)
