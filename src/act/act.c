@@ -95,7 +95,6 @@ const char *act_outcome_text(enum act_outcome outcome)
 
 static int open_destination(struct act *act)
 {
-	act->destination = -1;
 	if (act->settings.kind != ACT_MOVE)
 		return 0;
 	act->destination = open(act->settings.destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -129,6 +128,7 @@ int act_begin(struct act **act, const struct act_settings *settings)
 	if (!made)
 		return -ENOMEM;
 	made->settings = *settings;
+	made->destination = -1;
 	made->list = calloc(BATCH_ACTS, sizeof(*made->list));
 	r = made->list ? open_destination(made) : -ENOMEM;
 	if (r == 0)
