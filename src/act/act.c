@@ -19,7 +19,7 @@
 #include "base/quote.h"
 #include "base/stop.h"
 
-/* Acts in a batch. The intents of a batch are synced together, as each sync waits for the disk. */
+/* Acts in a batch. One sync of the journal, which waits for the disk, is enough for all of them. */
 #define BATCH_ACTS 128
 /* Batches after which the journal is resolved, to bound its size. */
 #define FLUSHES_PER_JOURNAL 64
@@ -36,7 +36,7 @@ struct waiting {
 struct act {
 	struct act_settings settings;
 	struct journal *journal;
-	int destination; /* ACT_MOVE: the folder */
+	int destination; /* ACT_MOVE: the folder, O_PATH; -1: none */
 	struct mount_identity to_mount; /* of the destination */
 	struct bytes to_mount_path;
 	struct waiting *list;
@@ -151,7 +151,7 @@ static void close_kept(struct act *act)
 	act->kept_is_open = false;
 }
 
-/* Returns whether an act of this kind renames a file and therefore needs the journal. */
+/* Returns whether an act of this kind changes a name and therefore needs the journal. */
 static bool is_journalled(enum act_kind kind)
 {
 	return kind != ACT_DEDUPE;
@@ -196,7 +196,7 @@ enum {
 };
 
 /* Syncs the kept file. ACT_DEDUPE needs no sync: the kernel writes both files before they share
- * blocks, and no name is removed. */
+ * blocks, and no name is removed. Returns 0, or ACT_CANNOT_SYNC (logged). */
 static int ensure_kept(struct act *act, const struct waiting *waiting)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -311,9 +311,9 @@ int act_flush(struct act *act)
 
 /* ---- adding -------------------------------------------------------------------------- */
 
-/* Returns a copy of the text until the end of the batch, or NULL if memory is short.
+/* Copies a text into the memory of the batch. Returns NULL if memory is short.
  *
- * result	0, or -errno if making the text failed
+ * result	0, or -errno of making the text: returns NULL
  */
 static const char *store(struct act *act, const struct bytes *text, int result)
 {
@@ -380,9 +380,8 @@ static bool store_file(struct act *act, struct act_file *kept, struct attributes
 	return kept->path;
 }
 
-/* If the copy is on a mount below the source, stores this mount in the intent: undo then waits
- * until it is mounted. If the mount cannot be found, undo does not check it. Returns 0 or
- * -ENOMEM. */
+/* If the copy is on a mount below the source, stores this mount in the intent: undo needs it.
+ * If the mount cannot be found, undo does not check it. Returns 0 or -ENOMEM. */
 static int note_mount(struct act *act, struct waiting *waiting)
 {
 	const struct sources *sources = act->settings.sources;

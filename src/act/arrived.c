@@ -78,8 +78,8 @@ static bool is_unchanged(const struct stat *before, const struct stat *now)
 }
 
 /* Returns whether the file may be linked as a further name of the copy. A user who can write to the
- * destination could replace the file by an own one with the same bytes. A link to that file would
- * let this user change the copy, so owner, mode and attributes must be equal. */
+ * destination could replace the file by one with the same bytes. A link to that one would let this
+ * user change the copy, so owner, mode and attributes must be equal. */
 static bool can_be_linked(const struct arrived *arrived, const struct held *copy)
 {
 	struct stat now;
@@ -89,8 +89,8 @@ static bool can_be_linked(const struct arrived *arrived, const struct held *copy
 	       held_same_bytes(&arrived->file, copy) == 1 && held_is_unbroken(&arrived->file);
 }
 
-/* Returns whether the error means that no link is possible: the file has no name left or too many
- * names, or the directory is on another file system. */
+/* Returns whether the error means that no link is possible: the file has no name or too many names,
+ * the directory is on another file system, or links are not supported or not permitted. */
 static bool is_no_link_possible(int error)
 {
 	return error == ENOENT || error == EXDEV || error == EMLINK || error == EPERM ||

@@ -57,8 +57,8 @@ void act_dedupe(struct one_act *act)
 	act->result->outcome = ACT_NEEDLESS;
 	if (is_same_inode(&kept->status, &copy->status))
 		return;
-	/* An empty range only checks whether sharing is possible. extents_all_shared() does not
-	 * detect two file systems, because they can use equal block numbers. */
+	/* An empty range only checks whether sharing is possible. extents_all_shared()
+	 * compares block numbers, which can be equal on two file systems. */
 	shared = share(act, 0, 0);
 	if (shared == -EXDEV) {
 		act->result->outcome = ACT_OTHER_FILE_SYSTEM;

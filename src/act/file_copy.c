@@ -103,7 +103,7 @@ static int make_renamed(int from, int directory, const char *name)
 
 	if (snprintf(part, sizeof(part), "%s" FILE_COPY_PART, name) >= (int)sizeof(part))
 		return -ENAMETOOLONG;
-	/* a leftover of an interrupted act */
+	/* removes a leftover of an interrupted act */
 	if (unlinkat(directory, part, 0) < 0 && errno != ENOENT)
 		return -errno;
 	r = make_named(from, directory, part, true);

@@ -14,7 +14,7 @@
 #include "base/numbers.h"
 #include "source/source.h"
 
-/* Interval and longest time of the wait for a writer. */
+/* Interval at which held_wait_for_writer() checks for a writer, and its longest wait. */
 #define WRITER_PAUSE_MS 20
 #define WRITER_WAIT_MS_MAX 60000
 
@@ -155,7 +155,7 @@ void held_close(struct held *held)
 
 /* ---- comparing ----------------------------------------------------------------------- */
 
-/* Returns the next offset at which either file has data. */
+/* Returns the first offset, not below the given one, at which either file has data. */
 static off_t next_data(const struct held *a, const struct held *b, off_t offset)
 {
 	off_t p = lseek(a->fd, offset, SEEK_DATA), q;

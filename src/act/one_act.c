@@ -82,9 +82,9 @@ bool one_act_fail(struct one_act *act, int error)
 	return one_act_refuse(act, ACT_FAILED);
 }
 
-/* Returns whether kept file and copy are one file although their file systems differ. An overlay or
- * a FUSE file system can show a file a second time. Renaming the copy then changes ctime of the
- * kept file. AT_STATX_FORCE_SYNC reads ctime without caches. */
+/* Returns whether kept file and copy are possibly one file although their file systems differ. An
+ * overlay or a FUSE file system can show a file a second time. If it does, renaming the copy
+ * changes the ctime of the kept file. AT_STATX_FORCE_SYNC reads ctime without caches. */
 static bool is_kept_itself(const struct one_act *act)
 {
 	const struct stat *before = &act->kept->held.status;
@@ -205,8 +205,8 @@ static int open_rescue(const struct one_act *act, const char *rescue, struct byt
 	return *fd < 0 ? -errno : bytes_format(path, "/%s", act->other);
 }
 
-/* Saves the bytes in a rescue folder and syncs them. Before that, writes the path of the bytes to
- * the journal and syncs it. Returns SAVED_ELSEWHERE or -errno.
+/* Saves the bytes in a rescue folder and syncs them. Before that, tries to write the path of the
+ * bytes to the journal and to sync it. Returns SAVED_ELSEWHERE or -errno.
  *
  * cause	-errno of the write to the copy's own directory
  */

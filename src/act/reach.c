@@ -88,7 +88,7 @@ static int find_steps(struct steps *steps, int directory)
 	return r;
 }
 
-/* Returns whether a folder admits all users that another folder admits. */
+/* Returns whether a folder is certain to admit all users that another folder admits. */
 static bool admits_users_of(const struct step *step, const struct step *other)
 {
 	unsigned int bits = step->status.st_mode & SEARCH_BITS;

@@ -53,7 +53,7 @@ static bool remove_other(struct one_act *act)
 
 /* ---- to another folder --------------------------------------------------------------- */
 
-/* Outcome of copying: a check failed, see the result. */
+/* Outcome besides -errno: a check failed, and the outcome of the act is filled in. */
 enum {
 	COPY_REFUSED = 1,
 };
@@ -177,7 +177,7 @@ static int note_made(struct one_act *act, int directory, const char *name)
 
 /* Copies to another file system. Bytes and name are synced before the copy is removed. If the
  * destination is the directory of the copy, reached by another mount, the quarantine name exists
- * there: file_copy() fails, and the copy stays. */
+ * there: file_copy() fails, and the copy stays. Returns 0, COPY_REFUSED or -errno. */
 static int copy_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
 	int r = place_has_permanent_names(parent, geteuid())
@@ -197,7 +197,8 @@ static int copy_to(struct one_act *act, const struct place *parent, struct stat 
 	return r;
 }
 
-/* Makes a hard link to the file that another name of the copy became, and syncs it. */
+/* Makes a hard link to the file that another name of the copy became, and syncs it. Returns 0,
+ * ARRIVED_APART or -errno. */
 static int link_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
 	const struct arrived *known = act->arrived;

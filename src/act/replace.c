@@ -43,8 +43,8 @@ static bool has_same_metadata(struct one_act *act)
 	return xattrs_equal(&kept, &copy) || one_act_refuse(act, ACT_OTHER_METADATA);
 }
 
-/* Returns whether all users who can reach the copy can reach the kept file by its path, which a
- * symlink requires. If some cannot, fills in the outcome. */
+/* Returns true if all users who can reach the copy can reach the kept file by its path, as they
+ * need for a symlink. If that is not certain, fills in the outcome and returns false. */
 static bool is_as_reachable(struct one_act *act)
 {
 	int r = reach_includes(act->copy.place.directory, act->kept->place.directory);

@@ -50,7 +50,7 @@ static int note_info(struct one_act *act, const struct trash_folder *trash, cons
 	return journal_amend(act->journal, &intent);
 }
 
-/* Renames a file in the trash back, if it is not the compared file or if the copy is needed. */
+/* Gives a file in the trash its quarantine name, and then its own name back. */
 static void take_out(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
 	if (renameat2(trash->files, name, act->copy.place.directory, act->other, RENAME_NOREPLACE) <

@@ -16,7 +16,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 
-/* Highest number of names beside its own name that are tried for a file. */
+/* Highest number of names NAME.kept-N that are tried for a file. */
 #define LEFTOVER_NAMES_MAX 1000
 
 /* Makes the name <name>.kept-<n>, cut to the length limit of a name. */
@@ -47,12 +47,12 @@ int undo_rename(const struct place *place, const char *other, struct bytes *left
 
 /* ---- one intent ---------------------------------------------------------------------- */
 
-/* File at a name. */
+/* The file that examine() finds. */
 enum found {
 	FOUND_NOTHING,
 	FOUND_COPY, /* the file of the act */
 	FOUND_LINK, /* the link of the act */
-	FOUND_OTHER, /* a file of another program */
+	FOUND_OTHER, /* another file */
 };
 
 /* Returns whether the name is the link of the act. A hard link that is the only name of its file
@@ -98,7 +98,7 @@ struct undoing {
 	struct bytes reported; /* mount points in log messages, each with its NUL */
 };
 
-/* Outcome of comparing a link with the copy: the bytes are no longer equal. */
+/* Outcome of compare_link(): the bytes are no longer equal. */
 enum {
 	LINK_IS_EDITED = 1,
 };
@@ -198,10 +198,11 @@ static bool is_made(const struct held *arrived, const struct intent *intent)
 	       (!intent->made_born_ns || intent->made_born_ns == place_born_ns(&now));
 }
 
-/* Returns whether only the removal of the copy is missing from a move. The moved file must be the
- * one in the journal and have the same bytes. The file and its name are synced.
+/* Returns whether a move lacks only the removal of the copy: the file at the destination must be
+ * the one in the journal and have the same bytes. Syncs that file and its name.
  *
- * copy		held */
+ * copy		held
+ */
 static bool has_arrived(const struct held *copy, const struct intent *intent)
 {
 	struct place there;
@@ -221,7 +222,7 @@ static bool has_arrived(const struct held *copy, const struct intent *intent)
 }
 
 /* Removes the copy. If a program opened the copy for writing in the last moment, waits for this
- * writer and saves the copy again. */
+ * writer and writes the copy to its own name again. */
 static int complete_move(struct undoing *undoing, const struct place *place,
 			 const struct intent *intent, struct held *copy)
 {

@@ -9,7 +9,7 @@
 
 #include "base/descriptor.h"
 
-/* Highest number of bytes of a state file that are read. The first lines fit. */
+/* Highest number of bytes of a state file that are read. The task is shorter. */
 #define STATE_START_MAX 256
 
 static void make_name(char name[static RESTORE_FOLDER_SIZE], unsigned int place)

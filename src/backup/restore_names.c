@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Restores the names of a manifest. If a name cannot be made, it is logged with its line, and the
- * restore continues with the next one. */
+/* Restores the names of a manifest. If a name cannot be made, it is logged with its line. Unless
+ * the failure is fatal, the restore continues with the next name. */
 
 #include <errno.h>
 #include <fcntl.h>

@@ -83,7 +83,7 @@ static bool is_link_refused(const struct restoring *restoring, const struct targ
 	return false;
 }
 
-/* Adds the inode, which is missing in links/, to links/ again if it has to get further names. */
+/* Adds the inode of the existing file to links/, which lacks it, if it has to get further names. */
 static int link_again(const struct restoring *restoring, const struct target_file *file,
 		      const struct stat *found)
 {

@@ -261,8 +261,7 @@ static int rename_new(int from, const char *old, int directory, const char *name
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS)
 		return -errno;
-	/* the file system does not support RENAME_NOREPLACE; the caller has checked that the name
-	 * is free */
+	/* the file system does not support RENAME_NOREPLACE: an existing file is replaced */
 	return renameat(from, old, directory, name) < 0 ? -errno : 0;
 }
 
