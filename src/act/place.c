@@ -117,33 +117,19 @@ static bool is_mount_root(int directory)
 	       status.stx_attributes & STATX_ATTR_MOUNT_ROOT;
 }
 
-/* Opens the root of the mount that contains a directory. Stops at the root directory of the
- * process, which is its own parent and need not be the root of a mount. */
-static int open_mount(int directory)
-{
-	int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	while (fd >= 0 && !is_mount_root(fd)) {
-		int parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		bool is_top = parent < 0 || is_same_directory(fd, parent);
-
-		close(fd);
-		fd = parent;
-		if (is_top)
-			break;
-	}
-	return fd < 0 ? -errno : fd;
-}
-
 int place_find_mount(int directory, struct bytes *path, struct root_identity *root)
 {
-	AUTO_CLOSE int fd = open_mount(directory);
+	AUTO_CLOSE int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char there[PATH_MAX];
 	ssize_t length;
+	int r = fd < 0 ? -errno : 1;
 
 	path->length = 0;
-	if (fd < 0)
-		return fd;
+	/* the root directory of the process need not be the root of a mount */
+	while (r > 0 && !is_mount_root(fd))
+		r = ascend(&fd);
+	if (r < 0)
+		return r;
 	*root = place_identify_root(fd);
 	length = readlink(fd_path(fd).text, there, sizeof(there));
 	if (length < 0)

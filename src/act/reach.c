@@ -65,25 +65,15 @@ static int add_step(struct steps *steps, int fd)
 	return fstat(fd, &step->status) < 0 ? -errno : read_acl(fd, &step->acl);
 }
 
-static bool is_root(const struct steps *steps)
-{
-	return steps->count > 1 && is_same_inode(&steps->list[steps->count - 1].status,
-						 &steps->list[steps->count - 2].status);
-}
-
 static int find_steps(struct steps *steps, int directory)
 {
 	AUTO_CLOSE int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int r = fd < 0 ? -errno : add_step(steps, fd);
+	int r = fd < 0 ? -errno : 1;
 
-	while (r == 0 && !is_root(steps)) {
-		int above = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-		if (above < 0)
-			return -errno;
-		close(fd);
-		fd = above;
+	while (r > 0) {
 		r = add_step(steps, fd);
+		if (r == 0)
+			r = ascend(&fd);
 	}
 	return r;
 }

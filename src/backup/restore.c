@@ -75,25 +75,18 @@ static int open_folder(const char *path, const char *what, struct stat *status)
  * root by descriptors. Returns 0 or -errno. */
 static int is_within(int inner, const struct stat *outer, bool *within)
 {
-	int fd = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat last = {0};
+	AUTO_CLOSE int fd = openat(inner, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	struct stat here;
+	int r = fd < 0 ? -errno : 1;
 
 	*within = false;
-	while (fd >= 0 && fstat(fd, &here) == 0) {
-		int up;
-
+	while (r > 0) {
+		if (fstat(fd, &here) < 0)
+			return -errno;
 		*within = is_same_inode(&here, outer);
-		if (*within || is_same_inode(&here, &last)) {
-			(void)close(fd);
-			return 0;
-		}
-		last = here;
-		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		(void)close(fd);
-		fd = up;
+		r = *within ? 0 : ascend(&fd);
 	}
-	return -errno;
+	return r;
 }
 
 static int check_apart(const struct restoring *restoring)

@@ -59,6 +59,21 @@ bool can_rename_between(int a, int b)
 	       same_mount(a, b);
 }
 
+int ascend(int *directory)
+{
+	int parent = openat(*directory, "..", O_PATH | O_DIRECTORY | O_CLOEXEC), r;
+	struct stat here, above;
+
+	if (parent < 0)
+		return -errno;
+	r = fstat(*directory, &here) < 0 || fstat(parent, &above) < 0
+		    ? -errno
+		    : !is_same_inode(&here, &above);
+	close(*directory);
+	*directory = parent;
+	return r;
+}
+
 bool is_symlink(int directory, const char *name)
 {
 	struct stat st;

@@ -45,6 +45,10 @@ struct fd_path fd_path(int fd);
  * 5.8, a rename within a device is assumed to be possible. */
 bool can_rename_between(int a, int b);
 
+/* Replaces the descriptor of a directory by one of its parent directory, O_PATH. Returns 1, 0 if
+ * the directory is the root of the process and thus its own parent, or -errno. */
+MUST_CHECK int ascend(int *directory);
+
 /* Flushes changes of names in a directory to the disk. Also accepts an O_PATH descriptor, which
  * fsync(2) does not. Returns 0 or -errno. */
 MUST_CHECK int sync_directory(int directory);

@@ -266,6 +266,32 @@ static void test_write_that_never_ends_fails(void **state)
 	free(data);
 }
 
+static void test_ascent_ends_at_the_root(void **state)
+{
+	int fd AUTO_CLOSE = openat(root, "sub", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat expected, found;
+
+	(void)state;
+	assert_int_equal(ascend(&fd), 1);
+	assert_int_equal(fstat(root, &expected), 0);
+	assert_int_equal(fstat(fd, &found), 0);
+	assert_true(is_same_inode(&expected, &found));
+	while (ascend(&fd) == 1) {
+	}
+	assert_int_equal(stat("/", &expected), 0);
+	assert_int_equal(fstat(fd, &found), 0);
+	assert_true(is_same_inode(&expected, &found));
+	assert_int_equal(ascend(&fd), 0);
+}
+
+static void test_file_has_no_parent(void **state)
+{
+	int fd AUTO_CLOSE = openat(root, "file", O_PATH | O_CLOEXEC);
+
+	(void)state;
+	assert_int_equal(ascend(&fd), -ENOTDIR);
+}
+
 #define WITHOUT_OPENAT2(test)                                    \
 	{                                                        \
 #test "_without_openat2", test, NULL, NULL, NULL \
@@ -285,6 +311,8 @@ int main(void)
 		cmocka_unit_test(test_atime_is_not_touched),
 		cmocka_unit_test(test_reading_ends_with_the_file),
 		cmocka_unit_test(test_write_that_never_ends_fails),
+		cmocka_unit_test(test_ascent_ends_at_the_root),
+		cmocka_unit_test(test_file_has_no_parent),
 		{"test_files_are_opened_by_relative_path_without_openat2",
 		 test_files_are_opened_by_relative_path, disable_openat2, NULL, NULL},
 		WITHOUT_OPENAT2(test_no_symlink_is_followed),
