@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/list_print.h"
 
+#include <errno.h>
+
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -69,15 +71,13 @@ void list_explain_bundles(const struct bundle_tally *tally)
 static int print(void *context, const struct current_index *index, struct catalog_reader *reader,
 		 struct output *output, enum twinfs_exit *status)
 {
-	CLEANUP(shown_paths_free) struct shown_paths shown = {0};
+	AUTO_FREE const char **shown =
+		shown_paths_find(index->sources, index->given, index->given_count);
 	struct report_summary summary = {0};
 	struct report report;
-	int r;
+	int r = shown ? list_prepare(context, index, reader, &report) : -ENOMEM;
 
-	r = list_prepare(context, index, reader, &report);
-	if (r == 0)
-		r = shown_paths_make(&shown, index->sources, index->given, index->given_count);
-	report.shown = shown.list;
+	report.shown = shown;
 	if (r == 0)
 		r = report_print(&report, output, &summary);
 	if (r == 0)

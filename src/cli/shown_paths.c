@@ -14,19 +14,11 @@ static const char *find(const char *source, char *const *given, size_t count)
 	return source;
 }
 
-int shown_paths_make(struct shown_paths *shown, const struct sources *sources, char *const *given,
-		     size_t count)
+const char **shown_paths_find(const struct sources *sources, char *const *given, size_t count)
 {
-	shown->list = calloc(sources->count + 1, sizeof(*shown->list));
-	if (!shown->list)
-		return -ENOMEM;
-	for (size_t i = 0; i < sources->count; i++)
-		shown->list[i] = find(sources->list[i].path, given, count);
-	return 0;
-}
+	const char **shown = calloc(sources->count + 1, sizeof(*shown));
 
-void shown_paths_free(struct shown_paths *shown)
-{
-	free(shown->list);
-	shown->list = NULL;
+	for (size_t i = 0; shown && i < sources->count; i++)
+		shown[i] = find(sources->list[i].path, given, count);
+	return shown;
 }

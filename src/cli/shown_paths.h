@@ -10,14 +10,10 @@
 
 struct sources;
 
-struct shown_paths {
-	const char **list; /* for each source, borrowed from argv or from the sources */
-};
-
 /* Finds for each source the first given path that leads to it, or its absolute path if none does.
- * Returns 0 or -ENOMEM. */
-MUST_CHECK int shown_paths_make(struct shown_paths *shown, const struct sources *sources,
-				char *const *given, size_t count);
-void shown_paths_free(struct shown_paths *shown);
+ * Returns a list that the caller frees, or NULL if memory is short. The paths in the list are
+ * borrowed from given and sources. */
+MUST_CHECK const char **shown_paths_find(const struct sources *sources, char *const *given,
+					 size_t count);
 
 #endif
