@@ -45,10 +45,11 @@
 
 enum act_kind {
 	ACT_REMOVE,
-	/* to <destination>/<tree of the source>/<path>. Names of one copy that are added one after
-	 * the other stay hard links, if possible even on another file system (act/arrived.h). */
+	/* moved to <destination>/<tree of the source>/<path>. Names of one copy that are added one
+	 * after the other stay hard links, if possible even on another file system
+	 * (act/arrived.h). */
 	ACT_MOVE,
-	ACT_TRASH, /* into the desktop's trash */
+	ACT_TRASH, /* moved into the desktop's trash */
 	ACT_LINK, /* replaced by a hard link to the kept file */
 	ACT_SYMLINK, /* replaced by a symbolic link to the kept file */
 	ACT_DEDUPE, /* shares the kept file's blocks, FIDEDUPERANGE (ioctl_fideduperange(2)) */
@@ -96,7 +97,8 @@ struct act_result {
 	int error; /* positive errno, with ACT_FAILED */
 	uint64_t freed_bytes; /* on the disk; 0 while the copy has another name */
 	bool freed_is_unknown; /* the file possibly still exists in a lower layer of an overlay */
-	const char *leftover; /* name in the directory of the copy, with ACT_LEFTOVER; borrowed */
+	const char
+		*leftover; /* ACT_LEFTOVER: name in the copy's directory; valid during report() */
 };
 
 /* All pointers are borrowed. */
@@ -110,13 +112,13 @@ struct act_settings {
 	/* ACT_LINK, ACT_SYMLINK: act even if owner, mode, xattrs or reach differ */
 	bool force_metadata;
 
-	/* Receives the result of each copy, in the order of act_add. */
+	/* Receives the result of each copy, in the order of the calls of act_add(). */
 	void (*report)(void *context, const struct act_file *copy, const struct act_result *result);
 	void *context;
 };
 
 /* Outcome of act_add, act_flush and act_end: a kept file or the changed folders could not be
- * synced. It was logged, and no further act is possible. */
+ * synced. The failure was logged, and no further act is possible. */
 enum {
 	ACT_CANNOT_SYNC = 1,
 };

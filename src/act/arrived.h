@@ -26,8 +26,9 @@ struct arrived {
  * names.
  *
  * copy		held, after its name was removed
- * there	name of the file
- * file		attributes of the file when it got the name in there */
+ * there	place of the file
+ * file		attributes of the file when it got its name in this place
+ */
 void arrived_note(struct arrived *arrived, const struct held *copy, const struct place *there,
 		  const struct stat *file);
 

@@ -5,7 +5,7 @@
 /* Syncs what an act relies on.
  *
  *	kept file	The kept file and its name are on the disk before the copy is removed.
- *			Without that, a power failure could leave a recently written kept file
+ *			Without this sync, a power failure could leave a recently written kept file
  *			empty (delayed allocation) and the copy removed.
  *	names		Changed names are on the disk before the journal ends their intents.
  *

@@ -12,9 +12,9 @@
  * another -errno. After a failure there is no new file. */
 MUST_CHECK int file_copy(int from, int directory, const char *name);
 
-/* Copies an open file that would be lost without this copy, and syncs the new file. Continues even
- * if a program writes meanwhile, if stop_requested(), or if the new file cannot have the same owner
- * or extended attributes.
+/* Saves an open file, whose bytes possibly exist nowhere else, in an open directory, and syncs the
+ * new file. Continues even if a program writes meanwhile, if stop_requested(), or if the new file
+ * cannot have the same owner or extended attributes.
  *
  * The new file gets its name when it is complete. Until then it has no name (O_TMPFILE). If that is
  * not possible, it has the name with the suffix FILE_COPY_PART, and replaces a leftover of that

@@ -25,7 +25,7 @@
 struct held {
 	int fd; /* -1: not held */
 	bool leased;
-	struct stat status; /* attributes of the file when it was opened */
+	struct stat status; /* attributes of the file when it was held */
 };
 
 /* Reasons why a file is not held; failures are -errno. */

@@ -37,7 +37,8 @@
 enum intent_kind {
 	/* the copy is renamed to other, then removed or moved to another folder */
 	INTENT_AWAY,
-	/* a link is made at other and exchanges its name with the copy; then other is removed */
+	/* a link is made under the name other and exchanges names with the copy; then other is
+	 * removed */
 	INTENT_LINK,
 	INTENT_SYMLINK,
 };

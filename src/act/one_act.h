@@ -37,7 +37,7 @@ struct one_act {
 	const char *other; /* quarantine name of the copy, or of its link */
 	const char *to; /* ACT_MOVE: absolute path of the copy after the move */
 	int destination; /* ACT_MOVE: the folder, O_PATH */
-	struct arrived *arrived; /* ACT_MOVE: the file that the previous name became */
+	struct arrived *arrived; /* ACT_MOVE: the file that earlier names of the copy became */
 	const char *target; /* ACT_SYMLINK */
 	struct journal *journal; /* borrowed */
 	const struct intent *intent; /* borrowed */
@@ -50,7 +50,7 @@ struct one_act {
 
 /* Opens and holds a file. Returns 0, or fills in the result and returns 1.
  *
- * kept		the file is the kept file, so the outcomes are those named ACT_KEPT_
+ * kept		true: the file is the kept file, which has outcomes of its own (ACT_KEPT_...)
  */
 MUST_CHECK int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
 			    struct act_result *result);
@@ -70,10 +70,10 @@ MUST_CHECK bool one_act_verify(struct one_act *act);
  * the kept file itself (ACT_KEPT_ITSELF). If not, fills in the outcome and returns false. */
 MUST_CHECK bool one_act_still_holds(struct one_act *act);
 
-/* Checks that the quarantine name leads to the compared inode, that its folder is still at its
- * path, and that one_act_still_holds() returns true. Without leases, compares the bytes once more,
- * as a program could open the copy by its path until now. If a check fails, fills in the outcome
- * and returns false. */
+/* Checks that the quarantine name leads to the compared inode, that the copy's folder is still at
+ * its path, and that one_act_still_holds() returns true. Without leases, compares the bytes once
+ * more, as a program could open the copy by its path until now. If a check fails, fills in the
+ * outcome and returns false. */
 MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
 
 /* Quarantines a verified copy: renames it to its quarantine name and verifies it there. If that
@@ -88,7 +88,7 @@ bool one_act_fail(struct one_act *act, int error);
 bool one_act_refuse(struct one_act *act, enum act_outcome outcome);
 
 /* Renames the file with the quarantine name back to the copy's own name. If another file has the
- * copy's own name, the copy gets a name beside that file. If the rename fails, the copy stays under
+ * copy's own name, the copy gets the name NAME.kept-N. If the rename fails, the copy stays under
  * the quarantine name. In both cases the outcome is ACT_LEFTOVER. */
 void one_act_put_back(struct one_act *act);
 
@@ -101,7 +101,7 @@ void one_act_note_undone(struct one_act *act, int result);
  * false, waits for a writer of the copy, writes the copy again from its descriptor, and gives it
  * its own name back. Returns 0, or -errno if nothing was removed.
  *
- * is_valid	returns whether the copy is not needed. If it is, can fill in the outcome, which is
+ * is_valid	returns false if the copy is still needed. Then it can fill in the outcome, which is
  *		otherwise ACT_BUSY, and must remove a symbolic link at the copy's name
  */
 MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act));
