@@ -97,8 +97,7 @@ struct act_result {
 	int error; /* positive errno, with ACT_FAILED */
 	uint64_t freed_bytes; /* on the disk; 0 while the copy has another name */
 	bool freed_is_unknown; /* the file possibly still exists in a lower layer of an overlay */
-	const char
-		*leftover; /* ACT_LEFTOVER: name in the copy's directory; valid during report() */
+	const char *leftover; /* ACT_LEFTOVER: name in the copy's directory, during report() */
 };
 
 /* All pointers are borrowed. */

@@ -61,7 +61,7 @@ struct manifest_name {
 void manifest_name_free(struct manifest_name *name);
 #define CLEANUP_MANIFEST_NAME CLEANUP(manifest_name_free)
 
-/* Clears all fields, but keeps the memory for the next name. */
+/* Empties path, content and xattrs and keeps their memory. Sets inode to 0 and links to 1. */
 void manifest_name_clear(struct manifest_name *name);
 
 struct manifest_end {
