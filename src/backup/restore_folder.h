@@ -19,11 +19,11 @@ struct restore_folder {
 	bool taken[RESTORE_FOLDERS_MAX]; /* for each name: the manifest uses it */
 };
 
-/* Marks the name as taken that is the first component of this path in the manifest, if any. */
+/* If the first component of a path in the manifest is one of the names, marks it as taken. */
 void restore_folder_note(struct restore_folder *folder, const void *path, size_t length);
 
-/* Chooses the name. Returns 0, or -EEXIST if all names are taken. In that case sets name to the
- * last name tried.
+/* Sets name to the first free one. Returns 0, or -EEXIST if all names are taken; name is then the
+ * last one.
  *
  * backup	an open directory
  */

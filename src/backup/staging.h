@@ -4,7 +4,8 @@
 
 /* The staging folder of a restore, which exists in its target until all files are restored:
  *
- *	TARGET/.twinfs-restore/state    the task, and the boot and mount in which the restore began
+ *	TARGET/.twinfs-restore/state    the task (manifest and way), and the boot and mount in which
+ *	                                the restore began
  *	                       file     the file that is being made
  *	                       links/   one name for each inode that gets several names
  *
@@ -20,7 +21,7 @@
 
 /* Outcomes that the caller must handle; failures are -errno. */
 enum {
-	STAGING_NOT_EMPTY = 1, /* TARGET has entries, but no staging folder */
+	STAGING_NOT_EMPTY = 1, /* TARGET has entries, but no usable staging folder */
 	STAGING_OTHER = 2, /* the folder belongs to another task */
 	STAGING_BUSY = 3, /* another process has locked the folder */
 	STAGING_ENDED = 4, /* all files are restored, and the empty folder is a leftover */
@@ -47,7 +48,7 @@ struct staging {
  * task		a few lines of text that identify the manifest and the way of the restore
  *
  * Returns 0, an outcome, or -errno. Nothing is changed if the result is an outcome. The caller must
- * call deinit in all cases. */
+ * call staging_deinit() in all cases. */
 MUST_CHECK int staging_init(struct staging *staging, int target, const char *name,
 			    const char *task);
 

@@ -29,7 +29,7 @@ enum {
 struct tree_visitor {
 	/* Called for a directory before its entries. */
 	int (*enter)(void *context, const struct tree_dir *dir);
-	/* Called for any other entry of the directory that was entered last. */
+	/* Called for each entry, except subdirectories, of the directory that was entered last. */
 	int (*item)(void *context, const struct tree_dir *dir, const char *name,
 		    const struct stat *status);
 	/* Called for a directory after all its entries. */

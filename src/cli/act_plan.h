@@ -18,7 +18,7 @@ struct act_plan {
 	FILE *spool;
 	uint64_t names; /* names to act upon */
 	uint64_t bytes; /* size of their inodes, each counted once: the most that can be freed */
-	uint64_t split; /* those of these inodes with further names that are not acted upon */
+	uint64_t split; /* how many of these inodes have further names, not acted upon */
 };
 
 /* Makes the plan. The caller must free the plan, even after a failure. Returns 0 or -errno; -EINTR

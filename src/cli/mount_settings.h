@@ -29,8 +29,8 @@ struct mount_settings {
 extern const struct option_table mount_table; /* twinfs mount */
 extern const struct option_table mount_helper_table; /* mount.fuse.twinfs */
 
-/* Parses a command line of either table. Returns 0, or a result of options_parse(); all failures
- * are logged.
+/* Parses a command line of either table. Returns 0, or a result of options_parse(). Failures other
+ * than -ENOMEM are logged.
  */
 MUST_CHECK int mount_settings_parse(struct mount_settings *settings,
 				    const struct option_table *table, int argc, char *argv[]);
