@@ -286,34 +286,29 @@ static int make_names(struct restoring *restoring, struct manifest_reader *check
 	return r;
 }
 
-/* Removes the staging folder. The removal changes the mtime of the target and needs write
- * permission, so the final metadata of the target is set afterwards. Before the removal, the target
- * gets the same metadata with write permission: if the restore is interrupted, little is
- * missing. */
-static int remove_staging(struct restoring *restoring)
-{
-	struct metadata_refused refused = restoring->result->refused;
-	int r = restore_root(restoring, S_IRWXU);
-
-	restoring->result->refused =
-		refused; /* end() sets the same metadata again, and counts it then */
-	if (r == 0)
-		r = staging_remove(&restoring->staging);
-	if (r < 0)
-		log_error("cannot remove %s in %s: %s; all files are restored, so remove it",
-			  restoring->result->folder, quote_path(restoring->settings->target),
-			  error_text(r));
-	return r;
-}
-
-/* Completes a restore without failures. */
+/* Completes a restore without failures. The removal of the staging folder changes the mtime of the
+ * target and needs write permission, so the target gets its final metadata afterwards. Before, it
+ * gets the same metadata with write permission: if the restore is interrupted, little is missing.
+ *
+ * If the metadata cannot be set, the staging folder or its mark stays, so that the same command can
+ * be repeated. */
 static int end(struct restoring *restoring)
 {
-	int r = remove_staging(restoring);
+	struct restore_result *result = restoring->result;
+	struct metadata_refused refused = result->refused;
+	int r = restore_root(restoring, S_IRWXU);
 
-	if (r == 0)
-		r = restore_root(restoring, 0);
-	if (r == 0)
+	result->refused = refused; /* the final restore_root() counts the same again */
+	if (r < 0 || result->failed > 0)
+		return r;
+	r = staging_remove(&restoring->staging);
+	if (r < 0) {
+		log_error("cannot remove %s in %s: %s; all files are restored, so remove it",
+			  result->folder, quote_path(restoring->settings->target), error_text(r));
+		return r;
+	}
+	r = restore_root(restoring, 0);
+	if (r == 0 && result->failed == 0)
 		staging_unmark(&restoring->staging);
 	return r;
 }

@@ -51,6 +51,26 @@ def test_killed_restore_resumes_and_creates_nothing_twice(twinfs, backed_up, tar
     assert {path: after[path] for path in before} == before
 
 
+@pytest.mark.parametrize("from_the_end", [2, 1])
+@pytest.mark.parametrize("error, status", [("EPERM", 3), ("ENOSPC", 1)])
+def test_restore_whose_target_gets_no_time_can_be_repeated(twinfs, tmp_path, source, target, strace,
+                                                           error, status, from_the_end):
+    """The target gets its metadata before the staging folder is removed, and again afterwards."""
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
+    words = ("restore", backup.manifest, backup.copy)
+    result, trace = twinfs.traced(*words, tmp_path / "whole", calls="trace=utimensat")
+    assert result.status == 0
+    number = trace.count(b"utimensat(") + 1 - from_the_end
+    result, trace = twinfs.traced(*words, target, calls="trace=utimensat",
+                                  flags=["-e", f"inject=utimensat:error={error}:when={number}"])
+    assert result.status == status and b"(INJECTED)" in trace, result
+    assert b"cannot remove" not in result.error
+    restore(twinfs, backup, target)
+    assert backups.differences(source, target) == []
+    assert not (target / STATE).exists()
+
+
 def test_interrupted_restore_ends_by_the_signal_and_resumes(twinfs, backed_up, target, strace):
     source, backup = backed_up
     result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
