@@ -347,7 +347,7 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	ended = act_end(act);
 	progress_end(&doing.progress, &doing.counts);
 	if (r < 0 || ended < 0)
-		log_error("stopped: cannot write the journal in %s: %s",
+		log_error("stopped: cannot read the plan or write the journal in %s: %s",
 			  quote_path(acting->act.folder), error_text(r < 0 ? r : ended));
 	if (!acting->common.quiet)
 		print_result(&doing, plan);
