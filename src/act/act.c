@@ -54,13 +54,13 @@ const char *act_outcome_text(enum act_outcome outcome)
 	static const char *const texts[] = {
 		[ACT_DONE] = "done",
 		[ACT_NEEDLESS] = "already shares its bytes with the kept file",
-		[ACT_MISSING] = "no longer exists",
+		[ACT_MISSING] = "is no longer at its path",
 		[ACT_CHANGED] = "was replaced by another file",
 		[ACT_DIFFERS] = "is no longer equal to the kept file",
-		[ACT_BUSY] = "is open for writing",
-		[ACT_KEPT_MISSING] = "the kept file no longer exists",
+		[ACT_BUSY] = "is open for writing or was written to",
+		[ACT_KEPT_MISSING] = "the kept file is no longer at its path",
 		[ACT_KEPT_CHANGED] = "the kept file was replaced by another file",
-		[ACT_KEPT_BUSY] = "the kept file is open for writing",
+		[ACT_KEPT_BUSY] = "the kept file is open for writing or was written to",
 		[ACT_KEPT_ITSELF] =
 			("the kept file changed together with it: both may be one file that an "
 			 "overlay or a stacked file system shows twice"),

@@ -219,7 +219,7 @@ static void explain_refused(const struct doing *doing, const struct act_file *co
 		log_warning("cannot %s %s: %s", doing->acting->verb, quote_path(bytes_text(&path)),
 			    error_text(result->error));
 	else if (result->outcome == ACT_LEFTOVER)
-		log_warning("cannot rename %s back: the name is in use again; the file is now %s",
+		log_warning("cannot rename %s back; the file is now %s in the same folder",
 			    quote_path(bytes_text(&path)), quote_path(result->leftover));
 	else
 		log_warning("skipped %s: %s", quote_path(bytes_text(&path)),
@@ -287,6 +287,7 @@ static void print_result(const struct doing *doing, const struct act_plan *plan)
 	uint64_t left = plan->names - doing->done - doing->unchanged - doing->refused;
 	CLEANUP_OUTPUT struct output output;
 	char count[NUMBER_TEXT_MAX];
+	int r;
 
 	output_init(&output, STDOUT_FILENO);
 	figure_print(&output, doing->acting->done, "%s %s", number_format(count, doing->done),
@@ -307,8 +308,9 @@ static void print_result(const struct doing *doing, const struct act_plan *plan)
 	if (left > 0)
 		figure_print(&output, "not started", "%s %s", number_format(count, left),
 			     plural(left, "copy", "copies"));
-	if (output_flush(&output) < 0)
-		log_error("cannot write the result");
+	r = output_flush(&output);
+	if (r < 0)
+		log_error("cannot write the result: %s", error_text(r));
 }
 
 static void explain_begin(const struct acting *acting, int result)

@@ -205,7 +205,7 @@ def test_symbolic_links_do_not_point_to_the_old_path_of_the_kept_file(twinfs, so
         folder.rename(source / "elsewhere")
         _, error = process.communicate(timeout=60)
     assert process.returncode == 3
-    assert b"the kept file no longer exists" in error
+    assert b"the kept file is no longer at its path" in error
     assert [path.read_bytes() for path in gone] == [content] * 3
     assert not list(source.glob(".twinfs~*"))
 

@@ -381,7 +381,7 @@ def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs
         new.rename(kept)
         _, error = process.communicate(timeout=60)
     assert b"Input/output error; saved the bytes in" in error
-    assert b"the kept file no longer exists" in error
+    assert b"the kept file is no longer at its path" in error
     assert b"no space" not in error.lower()
     twinfs.ok("recover")
     assert copy.read_bytes() == data
