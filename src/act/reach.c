@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,17 +40,12 @@ static int read_acl(int fd, struct bytes *acl)
 {
 	static const char name[] = "system.posix_acl_access";
 	struct fd_path path = fd_path(fd);
-	ssize_t size = getxattr(path.text, name, NULL, 0);
+	char value[XATTR_SIZE_MAX];
+	ssize_t size = getxattr(path.text, name, value, sizeof(value));
 
 	if (size < 0)
 		return errno == ENODATA || errno == EOPNOTSUPP ? 0 : -errno;
-	if (bytes_reserve(acl, (size_t)size) < 0)
-		return -ENOMEM;
-	size = getxattr(path.text, name, acl->data, (size_t)size);
-	if (size < 0)
-		return -errno;
-	acl->length = (size_t)size;
-	return 0;
+	return bytes_append(acl, value, (size_t)size);
 }
 
 static int add_step(struct steps *steps, int fd)

@@ -2,6 +2,7 @@
 #include "cli/paths.h"
 
 #include <errno.h>
+#include <linux/limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -10,27 +11,12 @@
 
 #define XATTR_PATH "user.twinfs.path"
 
-/* Appends the value of the attribute. If the value grows between the two calls, both calls are
- * repeated. */
-static int append_xattr(const char *path, struct bytes *value)
+static int append_xattr(const char *path, struct bytes *text)
 {
-	for (;;) {
-		ssize_t length = getxattr(path, XATTR_PATH, NULL, 0);
-		int r;
+	char value[XATTR_SIZE_MAX];
+	ssize_t length = getxattr(path, XATTR_PATH, value, sizeof(value));
 
-		if (length < 0)
-			return -errno;
-		r = bytes_reserve(value, (size_t)length + 1);
-		if (r < 0)
-			return r;
-		length = getxattr(path, XATTR_PATH, value->data + value->length, (size_t)length);
-		if (length >= 0) {
-			value->length += (size_t)length;
-			return 0;
-		}
-		if (errno != ERANGE)
-			return -errno;
-	}
+	return length < 0 ? -errno : bytes_append(text, value, (size_t)length);
 }
 
 /* Returns the path of the parent directory, which the caller frees, or NULL if memory is short. */
