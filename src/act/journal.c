@@ -381,10 +381,10 @@ static int read_intent(const json_t *object, struct bytes *texts, struct intent 
 		r = get_field(object, &fields[i], &texts[i], intent);
 	if (r < 0)
 		return r;
-	return strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) == 0 &&
-			       !strchr(intent->other, '/')
-		       ? 0
-		       : -EPROTO;
+	if (!intent->other || strchr(intent->other, '/') ||
+	    strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) != 0)
+		return -EPROTO;
+	return 0;
 }
 
 static int handle_one(struct journal *journal, const json_t *object,

@@ -291,7 +291,7 @@ static enum twinfs_exit print_results(const struct path_settings *settings,
 static enum twinfs_exit query_files(const struct copies_settings *settings, char *const *files,
 				    size_t count)
 {
-	struct copies_query *queries = calloc(count, sizeof(*queries));
+	struct copies_query *queries = calloc(count + 1, sizeof(*queries));
 	const struct request request = {queries, count, settings->folders};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
 	size_t found = 0;
