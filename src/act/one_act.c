@@ -205,6 +205,15 @@ static int open_rescue(const struct one_act *act, const char *rescue, struct byt
 	return *fd < 0 ? -errno : bytes_format(path, "/%s", act->other);
 }
 
+/* Removes the private folder that open_rescue() made, if it is empty. */
+static void drop_rescue(const struct one_act *act, const char *rescue)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (rescue && bytes_format(&path, "%s/%s", rescue, act->other) == 0 && bytes_text(&path))
+		(void)rmdir(bytes_text(&path));
+}
+
 /* Saves the bytes in a rescue folder and syncs them. Before that, tries to write the path of the
  * bytes to the journal and to sync it. Returns SAVED_ELSEWHERE or -errno.
  *
@@ -226,8 +235,10 @@ static int save_to(struct one_act *act, const char *rescue, int cause)
 	r = file_copy_save(act->copy.held.fd, folder, act->other);
 	if (r == 0)
 		r = sync_directory(folder);
-	if (r < 0)
+	if (r < 0) {
+		drop_rescue(act, rescue);
 		return r;
+	}
 	if (bytes_format(&original, "%s/%s", intent.source, intent.path) == 0 &&
 	    bytes_text(&original))
 		log_error("cannot write %s back: %s; saved the bytes in %s; %s",

@@ -365,15 +365,19 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
         assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))
 
 
-def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs, strace, source):
-    """The kept file is replaced while the act is removing the copy, and the disk of the copy fails
-    once. No message may name a full disk as the cause."""
+@pytest.mark.parametrize("failures", [1, 3])
+def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs, strace, source,
+                                                                          failures):
+    """The kept file is replaced while the act is removing the copy. The disk of the copy fails
+    once, or the disks of the first rescue folders fail as well. No message may name a full disk as
+    the cause, and no folder may be left behind."""
+    before = set(Path("/var/tmp").glob(".twinfs~*"))
     kept, copy = copies(source, 2)
     data = copy.read_bytes()
     twinfs.ok("scan", source)
     traced = twinfs.under_strace("-e", "trace=unlinkat,linkat",
                                  "-e", "inject=unlinkat:delay_enter=500000",
-                                 "-e", "inject=linkat:error=EIO:when=1")
+                                 "-e", f"inject=linkat:error=EIO:when=1..{failures}")
     with traced.started("remove", "--yes", source) as process:
         assert until(lambda: is_being_removed(process, source))
         new = source / "new"
@@ -383,6 +387,7 @@ def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs
     assert b"Input/output error; saved the bytes in" in error
     assert b"the kept file is no longer at its path" in error
     assert b"no space" not in error.lower()
+    assert set(Path("/var/tmp").glob(".twinfs~*")) == before
     twinfs.ok("recover")
     assert copy.read_bytes() == data
     assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))
