@@ -6,7 +6,7 @@
 #include "catalog/audit.h"
 #include "catalog/model.h"
 
-struct play {
+struct case_state {
 	struct fixture *f;
 	struct model m;
 	uint64_t next_inode;
@@ -36,7 +36,7 @@ static bool one_in(int chances)
 
 /* ---- names --------------------------------------------------------------------------- */
 
-static void random_removal(struct play *p)
+static void random_removal(struct case_state *p)
 {
 	int name = PICK(p->m.names, true);
 
@@ -48,7 +48,7 @@ static void random_removal(struct play *p)
 	model_remove(&p->m, name);
 }
 
-static struct model_name *new_name(struct play *p, enum entry_kind kind, int child)
+static struct model_name *new_name(struct case_state *p, enum entry_kind kind, int child)
 {
 	int dir = PICK(p->m.dirs, true), at = PICK(p->m.names, false);
 	struct model_name *name;
@@ -68,7 +68,7 @@ static void random_findings(struct name_change *change)
 	change->flags = one_in(4) ? DIR_NOT_SEARCHED : 0;
 }
 
-static void random_dir(struct play *p)
+static void random_dir(struct case_state *p)
 {
 	struct name_change *change;
 	int at = PICK(p->m.dirs, false);
@@ -87,7 +87,7 @@ static void random_dir(struct play *p)
 	model_examine(&p->m, at, change);
 }
 
-static void random_dir_update(struct play *p)
+static void random_dir_update(struct case_state *p)
 {
 	int dir = PICK(p->m.dirs, true);
 	struct name_change *change;
@@ -101,7 +101,7 @@ static void random_dir_update(struct play *p)
 	model_examine(&p->m, dir, change);
 }
 
-static void random_unknown(struct play *p)
+static void random_unknown(struct case_state *p)
 {
 	struct model_name *name = new_name(p, ENTRY_UNKNOWN, one_in(2) ? EACCES : EIO);
 
@@ -110,7 +110,7 @@ static void random_unknown(struct play *p)
 }
 
 /* Gives the inode number of a known file to a new one. */
-static void take_number(struct play *p, struct attributes *attributes)
+static void take_number(struct case_state *p, struct attributes *attributes)
 {
 	int old = PICK(p->m.inodes, true);
 
@@ -120,7 +120,7 @@ static void take_number(struct play *p, struct attributes *attributes)
 	p->m.inodes[old].owner = false;
 }
 
-static int new_inode(struct play *p, struct attributes *attributes)
+static int new_inode(struct case_state *p, struct attributes *attributes)
 {
 	static const uint64_t sizes[] = {0, 1, 10, 10, 10, 500, 500, 20000};
 	int at = PICK(p->m.inodes, false);
@@ -143,7 +143,7 @@ static int new_inode(struct play *p, struct attributes *attributes)
 }
 
 /* Picks a known file for another name. It can be an orphan, and can have changed. */
-static int known_inode(struct play *p, struct attributes *attributes)
+static int known_inode(struct case_state *p, struct attributes *attributes)
 {
 	int at = PICK(p->m.inodes, true);
 
@@ -157,7 +157,7 @@ static int known_inode(struct play *p, struct attributes *attributes)
 	return at;
 }
 
-static void random_file(struct play *p)
+static void random_file(struct case_state *p)
 {
 	struct model_name *name = new_name(p, ENTRY_FILE, MODEL_NONE);
 	struct attributes attributes;
@@ -174,7 +174,7 @@ static void random_file(struct play *p)
 	model_gain_name(&p->m, inode, &attributes);
 }
 
-static void random_update(struct play *p)
+static void random_update(struct case_state *p)
 {
 	int inode = PICK(p->m.inodes, true);
 	struct attributes attributes;
@@ -192,7 +192,7 @@ static void random_update(struct play *p)
 }
 
 /* Moves a directory, possibly for the second time in the batch: the last move counts. */
-static void random_move(struct play *p)
+static void random_move(struct case_state *p)
 {
 	int name = PICK(p->m.names, true), dir = PICK(p->m.dirs, true);
 	static char texts[8][16];
@@ -208,7 +208,7 @@ static void random_move(struct play *p)
 	model_move(&p->m, name, dir, text);
 }
 
-static void play_moves(struct play *p)
+static void case_moves(struct case_state *p)
 {
 	for (long i = random() % 6; i > 0; i--)
 		random_move(p);
@@ -216,7 +216,7 @@ static void play_moves(struct play *p)
 	model_commit(&p->m);
 }
 
-static void random_touch(struct play *p)
+static void random_touch(struct case_state *p)
 {
 	int inode = PICK(p->m.inodes, true);
 
@@ -238,7 +238,7 @@ static void shuffle_changes(struct fixture *f, size_t first)
 }
 
 /* Looks up the ids of new files. */
-static void learn_ids(struct play *p)
+static void learn_ids(struct case_state *p)
 {
 	for (int n = 0; n < MODEL_NAMES; n++) {
 		struct model_name *name = &p->m.names[n];
@@ -249,7 +249,7 @@ static void learn_ids(struct play *p)
 	}
 }
 
-static void play_names(struct play *p)
+static void case_names(struct case_state *p)
 {
 	size_t moves;
 
@@ -320,7 +320,7 @@ static uint32_t take_ordinal(struct model *m, struct hash128 hash)
 }
 
 /* Puts random files of one size into a new or an existing group. */
-static void play_content(struct play *p)
+static void case_content(struct case_state *p)
 {
 	static const uint64_t sizes[] = {10, 500};
 	uint64_t size = sizes[random() % 2], ids[MODEL_INODES];
@@ -364,7 +364,7 @@ static void play_content(struct play *p)
 }
 
 /* Finds one file to be unique. */
-static void play_single(struct play *p)
+static void case_single(struct case_state *p)
 {
 	int inode = PICK(p->m.inodes, true);
 
@@ -380,7 +380,7 @@ static void play_single(struct play *p)
 
 /* ---- other steps --------------------------------------------------------------------- */
 
-static void play_purge(struct play *p)
+static void case_purge(struct case_state *p)
 {
 	size_t limit = (size_t)random() % 6;
 	bool left = purge_orphans(p->f, limit);
@@ -402,7 +402,7 @@ static void play_purge(struct play *p)
 	model_commit(&p->m);
 }
 
-static void play_scan(struct play *p)
+static void case_scan(struct case_state *p)
 {
 	uint64_t before = p->m.min_size;
 
@@ -418,7 +418,7 @@ static void play_scan(struct play *p)
 	model_commit(&p->m);
 }
 
-static void play_error(struct play *p)
+static void case_error(struct case_state *p)
 {
 	int inode = PICK(p->m.inodes, true), error = one_in(2) ? EIO : 0;
 
@@ -429,21 +429,21 @@ static void play_error(struct play *p)
 		p->m.inodes[inode].error = error;
 }
 
-static void play_step(struct play *p)
+static void case_step(struct case_state *p)
 {
 	switch (random() % 18) {
 	case 0:
-		play_purge(p);
+		case_purge(p);
 		break;
 	case 1:
-		play_error(p);
+		case_error(p);
 		break;
 	case 2:
-		play_single(p);
+		case_single(p);
 		break;
 	case 3:
 		if (one_in(3))
-			play_scan(p);
+			case_scan(p);
 		break;
 	case 4:
 		if (one_in(10))
@@ -451,21 +451,21 @@ static void play_step(struct play *p)
 		break;
 	case 16:
 	case 17:
-		play_moves(p);
+		case_moves(p);
 		break;
 	case 5:
 	case 6:
 	case 7:
-		play_content(p);
+		case_content(p);
 		break;
 	default:
-		play_names(p);
+		case_names(p);
 	}
 }
 
-static void play(struct fixture *f, unsigned int seed, int steps)
+static void run_steps(struct fixture *f, unsigned int seed, int steps)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	srandom(seed);
@@ -479,7 +479,7 @@ static void play(struct fixture *f, unsigned int seed, int steps)
 						  .inode = 2,
 						  .source = i};
 	for (int i = 0; i < steps; i++) {
-		play_step(p);
+		case_step(p);
 		model_check(&p->m, f->catalog);
 		audit_index(f->catalog);
 		assert_consistent(f);
@@ -489,12 +489,12 @@ static void play(struct fixture *f, unsigned int seed, int steps)
 
 static void test_random_changes_agree_with_the_model(void **state)
 {
-	play(*state, 1, 600);
+	run_steps(*state, 1, 600);
 }
 
 static void test_other_random_changes_agree_with_the_model(void **state)
 {
-	play(*state, 2, 600);
+	run_steps(*state, 2, 600);
 }
 
 static void test_random_changes_in_a_growing_map_agree_with_the_model(void **state)
@@ -508,7 +508,7 @@ static void test_random_changes_in_a_growing_map_agree_with_the_model(void **sta
 	fixture_open(f);
 	fixture_fill(f);
 	*state = f;
-	play(f, 3, 300);
+	run_steps(f, 3, 300);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)

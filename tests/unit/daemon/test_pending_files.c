@@ -4,19 +4,19 @@
 
 /* An index of files, and the pending files that were found in it. The name of each file describes
  * its state. */
-struct play {
+struct case_state {
 	struct fixture *f;
 	struct pending_files pending;
 };
 
-static void add(struct play *p, const char *name, uint64_t size)
+static void add(struct case_state *p, const char *name, uint64_t size)
 {
 	static uint64_t inode = 1000;
 
 	add_file(p->f, p->f->roots[0], name, file_of(inode++, size, 0));
 }
 
-static uint64_t id_of(const struct play *p, const char *name)
+static uint64_t id_of(const struct case_state *p, const char *name)
 {
 	return id_at(p->f, p->f->roots[0], name);
 }
@@ -24,9 +24,9 @@ static uint64_t id_of(const struct play *p, const char *name)
 /* Adds three files of 10 bytes: "waits" is pending, "failed" had an error that is retried, and
  * "refused" had one that is not. Adds "alone", which failed and is the only file of 20 bytes. Adds
  * two files of 30 bytes, of which "read" was compared. */
-static int play_setup(void **state)
+static int case_setup(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
@@ -45,9 +45,9 @@ static int play_setup(void **state)
 	return 0;
 }
 
-static int play_teardown(void **state)
+static int case_teardown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	pending_files_free(&p->pending);
 	fixture_teardown((void **)&p->f);
@@ -55,7 +55,7 @@ static int play_teardown(void **state)
 	return 0;
 }
 
-static void find(struct play *p, const uint64_t *sizes, size_t count)
+static void find(struct case_state *p, const uint64_t *sizes, size_t count)
 {
 	pending_files_free(&p->pending);
 	assert_int_equal(pending_files_find(&p->pending, p->f->catalog, sizes, count), 0);
@@ -72,7 +72,7 @@ static void assert_is(const struct bytes *list, uint64_t file)
 static void test_file_with_a_permanent_error_is_not_pending(void **state)
 {
 	static const uint64_t sizes[] = {10};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	find(p, sizes, 1);
 	assert_is(&p->pending.waiting, id_of(p, "waits"));
@@ -83,7 +83,7 @@ static void test_file_with_a_permanent_error_is_not_pending(void **state)
 static void test_file_of_the_size_of_a_read_file_is_pending(void **state)
 {
 	static const uint64_t sizes[] = {30, 40};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	find(p, sizes, 2);
 	assert_is(&p->pending.waiting, id_of(p, "other"));
@@ -93,7 +93,7 @@ static void test_file_of_the_size_of_a_read_file_is_pending(void **state)
 static void test_error_of_a_file_that_is_alone_of_its_size_is_removed(void **state)
 {
 	static const uint64_t sizes[] = {10, 20};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	find(p, sizes, 2);
 	assert_is(&p->pending.waiting, id_of(p, "waits"));
@@ -108,14 +108,14 @@ static void test_error_of_a_file_that_is_alone_of_its_size_is_removed(void **sta
 static void test_failed_files_are_found_whatever_the_error(void **state)
 {
 	struct due_files files = {0};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(pending_files_find_failed(p->f->catalog, &files), 0);
 	assert_int_equal(files.count, 3);
 	free(files.list);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 int main(void)
 {

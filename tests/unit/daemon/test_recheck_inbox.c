@@ -3,7 +3,7 @@
 #include "daemon/recheck_inbox.h"
 
 /* An index with an inbox, and the events that were taken from the inbox. */
-struct play {
+struct case_state {
 	struct fixture *f;
 	struct recheck_inbox inbox;
 	struct event_set dirty;
@@ -12,9 +12,9 @@ struct play {
 	bool rescan;
 };
 
-static int play_setup(void **state)
+static int case_setup(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
@@ -23,9 +23,9 @@ static int play_setup(void **state)
 	return 0;
 }
 
-static int play_teardown(void **state)
+static int case_teardown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	free(p->list);
 	event_set_reset(&p->dirty);
@@ -35,12 +35,12 @@ static int play_teardown(void **state)
 	return 0;
 }
 
-static uint64_t root_of(const struct play *p)
+static uint64_t root_of(const struct case_state *p)
 {
 	return p->f->roots[0];
 }
 
-static void take(struct play *p)
+static void take(struct case_state *p)
 {
 	free(p->list);
 	p->list = NULL;
@@ -50,7 +50,7 @@ static void take(struct play *p)
 	assert_int_equal(event_set_list(&p->dirty, &p->list, &p->count), 0);
 }
 
-static void assert_dirty(const struct play *p, size_t at, uint64_t dir, const char *name,
+static void assert_dirty(const struct case_state *p, size_t at, uint64_t dir, const char *name,
 			 uint32_t events)
 {
 	assert_true(at < p->count);
@@ -63,7 +63,7 @@ static void assert_dirty(const struct play *p, size_t at, uint64_t dir, const ch
 
 static void test_new_inbox_is_empty(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_false(recheck_inbox_has_requests(&p->inbox));
 	take(p);
@@ -73,7 +73,7 @@ static void test_new_inbox_is_empty(void **state)
 
 static void test_recheck_is_taken_once(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = 7, .scope = RECHECK_LISTING}, false);
 	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = 8, .scope = RECHECK_TREE}, false);
@@ -91,7 +91,7 @@ static void test_names_of_a_recheck_keep_their_events(void **state)
 	struct event_set before CLEANUP(event_set_reset) = {0};
 	const struct name_events **names AUTO_FREE = NULL;
 	struct recheck recheck = {.dir = 7};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(event_set_add(&before, 7, "a", 1, EVENT_NAME), 0);
 	assert_int_equal(event_set_add(&before, 7, "b", 1, EVENT_NAME | EVENT_CREATED), 0);
@@ -108,7 +108,7 @@ static void test_names_of_a_recheck_keep_their_events(void **state)
 
 static void test_directory_that_is_missing_has_its_name_rechecked_in_the_parent(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
@@ -121,7 +121,7 @@ static void test_directory_that_is_missing_has_its_name_rechecked_in_the_parent(
 
 static void test_source_that_is_missing_is_rechecked_alone(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = root_of(p), .scope = RECHECK_TREE},
 			  true);
@@ -132,7 +132,7 @@ static void test_source_that_is_missing_is_rechecked_alone(void **state)
 
 static void test_file_is_rechecked_by_its_first_name(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	add_file(p->f, dir, "bereft", file_of(10, 1, 0));
@@ -152,7 +152,7 @@ static void test_file_is_rechecked_by_its_first_name(void **state)
 
 static void test_files_that_are_not_in_the_index_are_omitted(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t orphan;
 
 	add_file(p->f, root_of(p), "a", file_of(10, 1, 0));
@@ -169,7 +169,7 @@ static void test_files_that_are_not_in_the_index_are_omitted(void **state)
 
 static void test_rescan_is_taken_once(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	recheck_inbox_add_rescan(&p->inbox);
 	assert_true(recheck_inbox_has_requests(&p->inbox));
@@ -181,7 +181,7 @@ static void test_rescan_is_taken_once(void **state)
 
 static void test_earlier_events_stay_in_the_set(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(event_set_add(&p->dirty, 7, "a", 1, EVENT_NAME), 0);
 	recheck_inbox_add(&p->inbox, &(struct recheck){.dir = 7, .scope = RECHECK_LISTING}, false);
@@ -189,7 +189,7 @@ static void test_earlier_events_stay_in_the_set(void **state)
 	assert_int_equal(p->dirty.count, 2);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 int main(void)
 {

@@ -5,7 +5,7 @@
 #include "watch/event_set.h"
 
 /* An index of two sources, events in these sources, and the plan for the events. */
-struct play {
+struct case_state {
 	struct fixture *f;
 	struct source list[2];
 	struct sources sources;
@@ -15,9 +15,9 @@ struct play {
 	const struct name_events **names; /* of dirty; borrowed by the plan */
 };
 
-static int play_setup(void **state)
+static int case_setup(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
@@ -28,9 +28,9 @@ static int play_setup(void **state)
 	return 0;
 }
 
-static int play_teardown(void **state)
+static int case_teardown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	recheck_plan_free(&p->plan);
 	bytes_free(&p->written);
@@ -41,18 +41,18 @@ static int play_teardown(void **state)
 	return 0;
 }
 
-static void note(struct play *p, uint64_t dir, const char *name, uint32_t events)
+static void note(struct case_state *p, uint64_t dir, const char *name, uint32_t events)
 {
 	assert_int_equal(event_set_add(&p->dirty, dir, name, (uint32_t)strlen(name), events), 0);
 }
 
-static uint64_t root_of(const struct play *p)
+static uint64_t root_of(const struct case_state *p)
 {
 	return p->f->roots[0];
 }
 
 /* Makes the rechecks for the events, whose names they borrow. */
-static void make_plan(struct play *p)
+static void make_plan(struct case_state *p)
 {
 	size_t count;
 
@@ -67,7 +67,7 @@ static void make_plan(struct play *p)
 	assert_int_equal(recheck_plan_make(&p->plan, &p->sources, p->names, count), 0);
 }
 
-static const struct recheck *recheck_of(const struct play *p, uint64_t dir)
+static const struct recheck *recheck_of(const struct case_state *p, uint64_t dir)
 {
 	size_t i = 0;
 
@@ -78,7 +78,7 @@ static const struct recheck *recheck_of(const struct play *p, uint64_t dir)
 }
 
 /* The events of a name in the root of the first source that is rechecked. */
-static uint32_t events_of(const struct play *p, const char *name)
+static uint32_t events_of(const struct case_state *p, const char *name)
 {
 	const struct recheck *recheck = recheck_of(p, root_of(p));
 
@@ -90,7 +90,7 @@ static uint32_t events_of(const struct play *p, const char *name)
 	return 0;
 }
 
-static size_t count_written(const struct play *p)
+static size_t count_written(const struct case_state *p)
 {
 	return p->written.length / sizeof(struct written_file);
 }
@@ -99,7 +99,7 @@ static size_t count_written(const struct play *p)
 
 static void test_empty_set_plans_nothing(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	make_plan(p);
 	assert_int_equal(p->plan.count, 0);
@@ -108,7 +108,7 @@ static void test_empty_set_plans_nothing(void **state)
 
 static void test_names_are_rechecked_with_their_events(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	const struct recheck *recheck;
 
 	add_file(p->f, root_of(p), "written", file_of(10, 100, 0));
@@ -136,7 +136,7 @@ static void test_names_are_rechecked_with_their_events(void **state)
 
 static void test_each_directory_has_one_recheck(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
@@ -155,7 +155,7 @@ static void test_each_directory_has_one_recheck(void **state)
 
 static void test_directory_that_is_listed_has_no_single_names(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
@@ -168,7 +168,7 @@ static void test_directory_that_is_listed_has_no_single_names(void **state)
 
 static void test_tree_rechecks_are_first(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t one = add_dir(p->f, root_of(p), "one"), other = add_dir(p->f, root_of(p), "other");
 
 	fixture_commit(p->f);
@@ -187,7 +187,7 @@ static void test_tree_rechecks_are_first(void **state)
 
 static void test_only_a_source_itself_is_listed_for_its_attributes(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 
 	fixture_commit(p->f);
@@ -202,7 +202,7 @@ static void test_only_a_source_itself_is_listed_for_its_attributes(void **state)
 
 static void test_source_that_is_walked_as_a_whole_has_no_other_recheck(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t dir = add_dir(p->f, root_of(p), "dir");
 	uint64_t other = add_dir(p->f, root_of(p), "other");
 
@@ -219,7 +219,7 @@ static void test_source_that_is_walked_as_a_whole_has_no_other_recheck(void **st
 
 static void test_source_that_is_missing_is_not_rechecked(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	note(p, root_of(p), "", EVENT_TREE);
 	note(p, p->f->roots[1], "a", EVENT_NAME);
@@ -232,7 +232,7 @@ static void test_source_that_is_missing_is_not_rechecked(void **state)
 
 static void test_directory_that_is_not_in_the_index_is_skipped(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	note(p, 123456, "a", EVENT_NAME);
 	make_plan(p);
@@ -243,7 +243,7 @@ static void test_directory_that_is_not_in_the_index_is_skipped(void **state)
 
 static void test_file_that_was_written_to_loses_its_content(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	const struct written_file *written;
 	uint64_t a, b;
 
@@ -272,7 +272,7 @@ static void test_file_that_was_written_to_loses_its_content(void **state)
 static void test_file_that_was_unobserved_under_another_name_is_read_again(void **state)
 {
 	static const uint32_t events[] = {EVENT_NAME | EVENT_MOVED_IN, EVENT_NAME | EVENT_CREATED};
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t a;
 
 	add_file(p->f, root_of(p), "a", file_of(10, 100, 0));
@@ -296,7 +296,7 @@ static void test_file_that_was_unobserved_under_another_name_is_read_again(void 
 
 static void test_written_name_that_is_no_file_of_the_index_is_only_rechecked(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	(void)add_dir(p->f, root_of(p), "dir");
 	fixture_commit(p->f);
@@ -319,7 +319,7 @@ static void test_write_to_a_renamed_name_applies_to_all_files_that_moved(void **
 		EVENT_NAME | EVENT_REMOVED | EVENT_ATTRIBUTES,
 		EVENT_NAME | EVENT_CREATED | EVENT_REMOVED | EVENT_REPLACED,
 	};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	add_file(p->f, root_of(p), "there", file_of(10, 100, 0));
 	fixture_commit(p->f);
@@ -336,7 +336,7 @@ static void test_write_to_a_renamed_name_applies_to_all_files_that_moved(void **
 
 static void test_write_in_an_unknown_directory_applies_to_any_file(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	note(p, root_of(p) + 1000, "gone", EVENT_NAME | EVENT_REMOVED);
 	make_plan(p);
@@ -346,7 +346,7 @@ static void test_write_in_an_unknown_directory_applies_to_any_file(void **state)
 	assert_true(p->plan.needs_walk);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 int main(void)
 {

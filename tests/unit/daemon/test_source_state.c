@@ -10,15 +10,15 @@
 #define SOURCES 66 /* more than there can be queues */
 
 /* Many sources that are one local directory. */
-struct play {
+struct case_state {
 	struct source list[SOURCES];
 	struct sources sources;
 	struct source_state *states;
 };
 
-static int play_setup(void **state)
+static int case_setup(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 	int fd = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	assert_non_null(p);
@@ -30,9 +30,9 @@ static int play_setup(void **state)
 	return 0;
 }
 
-static int play_teardown(void **state)
+static int case_teardown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	close(p->list[0].fd);
 	free(p->states);
@@ -40,7 +40,7 @@ static int play_teardown(void **state)
 	return 0;
 }
 
-static void follow(struct play *p, enum follower_mode mode)
+static void follow(struct case_state *p, enum follower_mode mode)
 {
 	free(p->states);
 	assert_int_equal(source_states_new(&p->states, &p->sources, mode), 0);
@@ -48,7 +48,7 @@ static void follow(struct play *p, enum follower_mode mode)
 
 static void test_source_without_events_is_polled(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	p->sources.count = 3;
 	follow(p, FOLLOW_INOTIFY);
@@ -65,7 +65,7 @@ static void test_source_without_events_is_polled(void **state)
 
 static void test_sources_beyond_the_last_queue_are_polled(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	follow(p, FOLLOW_INOTIFY);
 	assert_int_equal(source_states_queues(p->states, SOURCES), 64);
@@ -75,7 +75,7 @@ static void test_sources_beyond_the_last_queue_are_polled(void **state)
 
 static void test_queues_include_the_last_watched_source(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	p->sources.count = 3;
 	follow(p, FOLLOW_INOTIFY);
@@ -87,7 +87,7 @@ static void test_queues_include_the_last_watched_source(void **state)
 
 static void test_source_with_unwatched_directories_is_walked(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	p->sources.count = 2;
 	follow(p, FOLLOW_INOTIFY);
@@ -102,7 +102,7 @@ static void test_source_with_unwatched_directories_is_walked(void **state)
 
 static void test_lost_events_require_a_walk_of_watched_sources_only(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	p->sources.count = 2;
 	follow(p, FOLLOW_INOTIFY);
@@ -115,7 +115,7 @@ static void test_lost_events_require_a_walk_of_watched_sources_only(void **state
 	assert_false(source_states_need_walk(p->states, 2));
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 int main(void)
 {

@@ -5,7 +5,7 @@
 #include "ingest/tree.h"
 
 /* A tree with a follower. */
-struct play {
+struct case_state {
 	struct tree *t;
 	struct ingest_hooks hooks;
 	_Atomic uint64_t reported; /* the file that was last reported to the follower */
@@ -15,24 +15,24 @@ struct play {
 
 static void recheck_file(void *context, uint64_t file)
 {
-	struct play *p = context;
+	struct case_state *p = context;
 
 	atomic_store(&p->reported, file);
 }
 
 static bool has_new_rival(void *context, uint64_t size)
 {
-	const struct play *p = context;
+	const struct case_state *p = context;
 
 	return size == p->returned_size;
 }
 
-static uint64_t id_of(const struct play *p, const char *path)
+static uint64_t id_of(const struct case_state *p, const char *path)
 {
 	return id_of_path(p->t, path);
 }
 
-static void name_all(struct play *p)
+static void name_all(struct case_state *p)
 {
 	struct ingest ingest = {.catalog = p->t->index.catalog,
 				.sources = &p->t->sources,
@@ -42,9 +42,9 @@ static void name_all(struct play *p)
 }
 
 /* Scans the names of two equal files each of 100, 200 and 300 bytes. */
-static int play_setup(void **state)
+static int case_setup(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	tree_setup((void **)&p->t);
@@ -58,16 +58,16 @@ static int play_setup(void **state)
 	return 0;
 }
 
-static int play_teardown(void **state)
+static int case_teardown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	tree_teardown((void **)&p->t);
 	free(p);
 	return 0;
 }
 
-static void compare(struct play *p, const struct ingest_sizes *sizes)
+static void compare(struct case_state *p, const struct ingest_sizes *sizes)
 {
 	struct ingest ingest = {.catalog = p->t->index.catalog,
 				.sources = &p->t->sources,
@@ -86,7 +86,7 @@ static const struct ingest_sizes one_size = {.list = &size, .count = 1};
 static void test_only_files_of_the_sizes_given_are_compared(void **state)
 {
 	static const uint64_t some[] = {50, 100, 300}, other[] = {200};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	compare(p, &(struct ingest_sizes){.list = some, .count = 3});
 	assert_true(are_grouped(p->t, "a", "b"));
@@ -98,7 +98,7 @@ static void test_only_files_of_the_sizes_given_are_compared(void **state)
 
 static void test_without_sizes_nothing_is_compared(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	compare(p, &(struct ingest_sizes){0});
 	assert_int_equal(totals_of(&p->t->index).groups, 0);
@@ -111,7 +111,7 @@ static bool is_this_file(void *context, uint64_t file)
 
 static void test_waiting_file_is_not_compared(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t waiting = id_of(p, "b");
 
 	compare(p, &(struct ingest_sizes){.list = &size,
@@ -126,7 +126,7 @@ static void test_waiting_file_is_not_compared(void **state)
 
 static void test_file_that_differs_from_the_index_is_reported(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	write_content(p->t, "b", 70, 0);
 	compare(p, &one_size);
@@ -138,7 +138,7 @@ static void test_file_that_differs_from_the_index_is_reported(void **state)
 /* A file returned during the comparison, so the compared files were not compared with it. */
 static void test_size_of_a_returned_file_is_compared_later(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	p->returned_size = size;
 	compare(p, &one_size);
@@ -155,7 +155,7 @@ static void test_size_of_a_returned_file_is_compared_later(void **state)
 	assert_true(are_grouped(p->t, "a", "g"));
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 int main(void)
 {

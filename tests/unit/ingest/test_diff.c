@@ -5,7 +5,7 @@
 #define LISTED_MAX 64
 
 /* A listing of the root of the first source, and its differences from the index. */
-struct play {
+struct case_state {
 	struct fixture *f;
 	struct listed listed[LISTED_MAX];
 	struct listed *entries[LISTED_MAX];
@@ -17,7 +17,7 @@ struct play {
 
 static int setup_play(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
@@ -34,7 +34,7 @@ static int setup_play(void **state)
 
 static int teardown_play(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	diff_free(&p->diff);
 	fixture_teardown((void **)&p->f);
@@ -42,7 +42,7 @@ static int teardown_play(void **state)
 	return 0;
 }
 
-static struct listed *list(struct play *p, const char *name, struct attributes attributes)
+static struct listed *list(struct case_state *p, const char *name, struct attributes attributes)
 {
 	size_t at = p->listing.count++;
 
@@ -54,13 +54,13 @@ static struct listed *list(struct play *p, const char *name, struct attributes a
 	return p->entries[at];
 }
 
-static void make_diff(struct play *p)
+static void make_diff(struct case_state *p)
 {
 	assert_int_equal(diff_make(&p->diff, &p->dir, &p->listing), 0);
 }
 
 /* Commits the differences. After the commit, the index and the listing must be equal. */
-static void apply_diff(struct play *p)
+static void apply_diff(struct case_state *p)
 {
 	struct fixture *f = p->f;
 
@@ -72,7 +72,7 @@ static void apply_diff(struct play *p)
 	assert_int_equal(p->diff.count, 0);
 }
 
-static size_t count_kind(const struct play *p, enum name_change_kind kind)
+static size_t count_kind(const struct case_state *p, enum name_change_kind kind)
 {
 	size_t count = 0;
 
@@ -81,7 +81,7 @@ static size_t count_kind(const struct play *p, enum name_change_kind kind)
 	return count;
 }
 
-static void clear_listing(struct play *p)
+static void clear_listing(struct case_state *p)
 {
 	p->listing.count = 0;
 }
@@ -90,7 +90,7 @@ static void clear_listing(struct play *p)
 
 static void test_all_names_of_an_unknown_directory_are_new(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	p->dir.known = false;
 	p->dir.source = 1;
@@ -110,7 +110,7 @@ static void test_all_names_of_an_unknown_directory_are_new(void **state)
 
 static void test_applied_difference_is_empty_afterwards(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	list(p, "b", file_of(10, 1, 0));
 	list(p, "a", dir_of(11));
@@ -132,7 +132,7 @@ static void test_applied_difference_is_empty_afterwards(void **state)
 
 static void test_changed_file_is_updated_and_another_inode_replaces_it(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct listed *listed = list(p, "a", file_of(10, 1, 0));
 
 	make_diff(p);
@@ -156,7 +156,7 @@ static void test_changed_file_is_updated_and_another_inode_replaces_it(void **st
 
 static void test_name_of_another_kind_is_replaced(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct listed *listed = list(p, "a", file_of(10, 1, 0));
 	static const int errors[] = {0, 0, EACCES, EIO, 0, EACCES, 0};
 
@@ -172,7 +172,7 @@ static void test_name_of_another_kind_is_replaced(void **state)
 
 static void test_directory_that_is_replaced_is_a_new_one(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct listed *listed = list(p, "a", dir_of(10));
 	uint64_t id;
 
@@ -189,7 +189,7 @@ static void test_directory_that_is_replaced_is_a_new_one(void **state)
 
 static void test_other_file_systems_are_entered_only_on_request(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct listed *other = list(p, "other", dir_of(10));
 
 	list(p, "mount", dir_of(11))->mount_root = true;
@@ -208,7 +208,7 @@ static void test_other_file_systems_are_entered_only_on_request(void **state)
 /* The mount hides the names below the mount point. */
 static void test_directory_under_a_mount_loses_its_names(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct listed *listed = list(p, "dir", dir_of(10));
 
 	make_diff(p);
@@ -236,7 +236,7 @@ static void test_directory_under_a_mount_loses_its_names(void **state)
 
 static void test_hidden_folder_is_omitted(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	list(p, "index", dir_of(10));
 	list(p, "other", dir_of(11));
@@ -252,7 +252,7 @@ static void test_hidden_folder_is_omitted(void **state)
 
 /* ---- random -------------------------------------------------------------------------- */
 
-static void list_random(struct play *p, char names[LISTED_MAX][8])
+static void list_random(struct case_state *p, char names[LISTED_MAX][8])
 {
 	clear_listing(p);
 	for (size_t i = 0; i < LISTED_MAX; i++) {
@@ -271,7 +271,7 @@ static void list_random(struct play *p, char names[LISTED_MAX][8])
 static void test_random_listings_are_applied(void **state)
 {
 	static char names[LISTED_MAX][8];
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	srandom(1);
 	for (int round = 0; round < 200; round++) {

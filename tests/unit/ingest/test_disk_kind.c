@@ -12,7 +12,7 @@
 #include "unit_test.h"
 
 /* An artificial /sys that describes the device of the folder beside it. */
-struct play {
+struct case_state {
 	char folder[64];
 	char *sys, *mountinfo;
 	struct disk_kind_places places;
@@ -51,7 +51,7 @@ static void write_file(const char *path, const char *text)
 
 static int setup(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	folder_make(p->folder, "/tmp");
@@ -65,7 +65,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	folder_remove(p->folder);
 	free(p->sys);
@@ -75,7 +75,7 @@ static int teardown(void **state)
 }
 
 /* Sets an attribute of the device of the folder; name is relative to /sys/dev/block/NUMBER. */
-static void set_attribute(struct play *p, const char *name, const char *text)
+static void set_attribute(struct case_state *p, const char *name, const char *text)
 {
 	char path[200];
 
@@ -84,7 +84,7 @@ static void set_attribute(struct play *p, const char *name, const char *text)
 	write_file(path, text);
 }
 
-static enum disk_kind kind(struct play *p)
+static enum disk_kind kind(struct case_state *p)
 {
 	int fd AUTO_CLOSE = open(p->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -93,14 +93,14 @@ static enum disk_kind kind(struct play *p)
 }
 
 /* Returns whether the folder has a block device. Without a device, /sys has no attributes of it. */
-static bool has_device(const struct play *p)
+static bool has_device(const struct case_state *p)
 {
 	return p->status.stx_dev_major != 0;
 }
 
 static void test_disk_has_the_kind_of_its_queue(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	if (!has_device(p))
 		skip();
@@ -112,7 +112,7 @@ static void test_disk_has_the_kind_of_its_queue(void **state)
 
 static void test_partition_has_the_kind_of_its_disk(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	char *disk AUTO_FREE = text_of("%s/devices/sda/queue/rotational", p->sys);
 	char *part AUTO_FREE = text_of("%s/devices/sda/sda1/partition", p->sys);
 	char *target AUTO_FREE = text_of("%s/devices/sda/sda1", p->sys);
@@ -131,7 +131,7 @@ static void test_partition_has_the_kind_of_its_disk(void **state)
 
 static void test_device_without_a_queue_is_unknown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	write_file(p->mountinfo, "");
 	assert_int_equal(kind(p), DISK_UNKNOWN);
@@ -139,7 +139,7 @@ static void test_device_without_a_queue_is_unknown(void **state)
 
 static void test_loop_device_over_an_unknown_file_is_unknown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	if (!has_device(p))
 		skip();
@@ -151,7 +151,7 @@ static void test_loop_device_over_an_unknown_file_is_unknown(void **state)
 
 static void test_loop_device_over_a_removed_file_has_the_kind_of_its_queue(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	if (!has_device(p))
 		skip();
@@ -162,7 +162,7 @@ static void test_loop_device_over_a_removed_file_has_the_kind_of_its_queue(void 
 
 /* Returns the kind of the disk of /proc, which has no device. rest ends the line of its mount in
  * mountinfo and names the mount source. */
-static enum disk_kind kind_of_mount(struct play *p, const char *rest)
+static enum disk_kind kind_of_mount(struct case_state *p, const char *rest)
 {
 	int fd AUTO_CLOSE = open("/proc/self", O_PATH | O_CLOEXEC);
 	char *line AUTO_FREE = NULL;
@@ -179,7 +179,7 @@ static enum disk_kind kind_of_mount(struct play *p, const char *rest)
 
 static void test_file_system_without_a_device_has_the_kind_of_its_mount_source(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	char *below AUTO_FREE = text_of("btrfs %s rw,subvol=/", p->folder);
 
 	if (!has_device(p))
@@ -192,7 +192,7 @@ static void test_file_system_without_a_device_has_the_kind_of_its_mount_source(v
 
 static void test_overlay_has_the_kind_of_its_layers(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	char *upper AUTO_FREE =
 		text_of("overlay overlay rw,lowerdir=/proc:/sys,upperdir=%s", p->folder);
 	char *lower AUTO_FREE = text_of("overlay overlay ro,lowerdir=%s:/proc", p->folder);
@@ -211,7 +211,7 @@ static void test_overlay_has_the_kind_of_its_layers(void **state)
 
 static void test_endless_layers_are_unknown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(kind_of_mount(p, "overlay overlay rw,upperdir=/proc/self"), DISK_UNKNOWN);
 }

@@ -10,7 +10,7 @@
 #define BUDGET (80 * MIB)
 
 /* Prefixes of a window. The files do not exist, but have positions on the disk. */
-struct play {
+struct case_state {
 	struct fixture *f;
 	struct ingest_settings settings;
 	struct sources sources;
@@ -23,7 +23,7 @@ struct play {
 
 static int setup(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
@@ -43,7 +43,7 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	disk_order_deinit(&p->contents.order);
 	free(p->contents.undecided);
@@ -54,7 +54,7 @@ static int teardown(void **state)
 
 /* Adds a class of files of one size. The first file is at place, the other files are far behind
  * it. */
-static void add_class(struct play *p, uint64_t size, uint32_t files, uint64_t place)
+static void add_class(struct case_state *p, uint64_t size, uint32_t files, uint64_t place)
 {
 	size_t number = p->contents.undecided_count++;
 	struct content *content = &p->prefix_contents[number];
@@ -75,7 +75,7 @@ static void add_class(struct play *p, uint64_t size, uint32_t files, uint64_t pl
 	p->contents.undecided[number] = prefix;
 }
 
-static uint64_t place_of(const struct play *p, uint32_t which)
+static uint64_t place_of(const struct case_state *p, uint32_t which)
 {
 	const struct content *content = p->contents.undecided[which]->contents;
 	uint32_t at = content->first;
@@ -85,7 +85,7 @@ static uint64_t place_of(const struct play *p, uint32_t which)
 	return p->candidates[at - 1].place;
 }
 
-static uint64_t bytes_of(const struct play *p, uint32_t which)
+static uint64_t bytes_of(const struct case_state *p, uint32_t which)
 {
 	return p->contents.undecided[which]->files * p->contents.undecided[which]->key.size;
 }
@@ -120,7 +120,7 @@ static void test_empty_files_take_no_room(void **state)
 
 static void test_classes_are_taken_in_the_order_of_their_first_files(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t before = 0;
 	unsigned int threads;
 	uint32_t first, count, seen = 0;
@@ -141,7 +141,7 @@ static void test_classes_are_taken_in_the_order_of_their_first_files(void **stat
 
 static void test_batches_fill_their_part_of_the_budget(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t bytes, last_bytes = BUDGET;
 	unsigned int threads;
 	uint32_t first, count;
@@ -161,7 +161,7 @@ static void test_batches_fill_their_part_of_the_budget(void **state)
 
 static void test_large_classes_are_last_and_read_in_turns_by_one_thread(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct disk_order *order = &p->contents.order;
 	unsigned int threads;
 	uint32_t first;

@@ -12,14 +12,14 @@ struct file {
 	unsigned int window;
 };
 
-struct play {
+struct case_state {
 	struct fixture *f;
 	struct file files[FILES_MAX];
 	size_t count;
 	unsigned int windows;
 };
 
-static void add_files(struct play *p, uint64_t size, size_t count)
+static void add_files(struct case_state *p, uint64_t size, size_t count)
 {
 	static char names[FIXTURE_CHANGES_MAX][24];
 	struct fixture *f = p->f;
@@ -44,13 +44,13 @@ static void add_files(struct play *p, uint64_t size, size_t count)
 	}
 }
 
-static void mark_read(struct play *p, size_t which)
+static void mark_read(struct case_state *p, size_t which)
 {
 	assert_int_equal(set_content(p->f, p->files[which].id, 0), 0);
 	p->files[which].read = true;
 }
 
-static struct file *file_with_id(struct play *p, uint64_t id)
+static struct file *file_with_id(struct case_state *p, uint64_t id)
 {
 	size_t i = 0;
 
@@ -60,7 +60,7 @@ static struct file *file_with_id(struct play *p, uint64_t id)
 	return &p->files[i];
 }
 
-static bool any_read(const struct play *p, uint64_t size)
+static bool any_read(const struct case_state *p, uint64_t size)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		if (p->files[i].size == size && p->files[i].read)
@@ -70,7 +70,7 @@ static bool any_read(const struct play *p, uint64_t size)
 }
 
 /* Takes one window. If commit is set, the contents of its files become known. */
-static bool take_window(struct play *p, struct plan *plan, struct window *window, bool commit)
+static bool take_window(struct case_state *p, struct plan *plan, struct window *window, bool commit)
 {
 	uint64_t ids[FILES_MAX];
 	struct fixture_contents contents = {.files = ids, .prefix = 77};
@@ -98,7 +98,7 @@ static bool take_window(struct play *p, struct plan *plan, struct window *window
 	return window->count > 0;
 }
 
-static void begin(struct play *p, struct plan *plan, size_t window_files, bool skip_errors)
+static void begin(struct case_state *p, struct plan *plan, size_t window_files, bool skip_errors)
 {
 	*plan = (struct plan){.catalog = p->f->catalog,
 			      .window_files = window_files,
@@ -106,7 +106,7 @@ static void begin(struct play *p, struct plan *plan, size_t window_files, bool s
 	assert_int_equal(plan_begin(plan), 0);
 }
 
-static void run_plan(struct play *p, size_t window_files, bool skip_errors, bool commit)
+static void run_plan(struct case_state *p, size_t window_files, bool skip_errors, bool commit)
 {
 	struct window window = {0};
 	struct plan plan;
@@ -123,7 +123,7 @@ static void run_plan(struct play *p, size_t window_files, bool skip_errors, bool
 }
 
 /* Checks that the candidates are exactly the unread files whose size another file has. */
-static void assert_planned(const struct play *p, const struct play *before)
+static void assert_planned(const struct case_state *p, const struct case_state *before)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		size_t same = 0;
@@ -136,7 +136,7 @@ static void assert_planned(const struct play *p, const struct play *before)
 
 static int setup_play(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	fixture_setup((void **)&p->f);
@@ -146,16 +146,16 @@ static int setup_play(void **state)
 
 static int teardown_play(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	fixture_teardown((void **)&p->f);
 	free(p);
 	return 0;
 }
 
-static struct play *copy_of(const struct play *p)
+static struct case_state *copy_of(const struct case_state *p)
 {
-	struct play *copy = malloc(sizeof(*copy));
+	struct case_state *copy = malloc(sizeof(*copy));
 
 	assert_non_null(copy);
 	memcpy(copy, p, sizeof(*copy));
@@ -167,7 +167,7 @@ static struct play *copy_of(const struct play *p)
 static void test_windows_of_any_width_have_each_candidate_once(void **state)
 {
 	static const size_t widths[] = {1, 2, 3, 7, 20, 21, 50, 100000};
-	struct play *p = *state, *before;
+	struct case_state *p = *state, *before;
 
 	srandom(1);
 	for (uint64_t size = 1; size < 30; size++)
@@ -188,7 +188,7 @@ static void test_windows_of_any_width_have_each_candidate_once(void **state)
 
 static void test_size_that_fits_a_window_is_never_split(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	srandom(2);
 	for (uint64_t size = 1; size < 40; size++)
@@ -205,7 +205,7 @@ static void test_size_that_fits_a_window_is_never_split(void **state)
 static void test_files_of_a_split_size_are_rivals_of_each_other(void **state)
 {
 	struct window window = {0};
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct plan plan;
 	size_t seen = 0;
 
@@ -223,7 +223,7 @@ static void test_files_of_a_split_size_are_rivals_of_each_other(void **state)
 
 static void test_last_file_of_a_split_size_is_a_candidate(void **state)
 {
-	struct play *p = *state, *before;
+	struct case_state *p = *state, *before;
 
 	add_files(p, 5, 11);
 	before = copy_of(p);
@@ -236,7 +236,7 @@ static void test_last_file_of_a_split_size_is_a_candidate(void **state)
 static void test_sizes_below_the_minimum_are_left_out(void **state)
 {
 	struct window window = {0};
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct plan plan;
 
 	add_files(p, 0, 5); /* the minimum of the index is 1 */
@@ -252,7 +252,7 @@ static void test_sizes_below_the_minimum_are_left_out(void **state)
 static void test_sizes_outside_of_the_range_are_left_out(void **state)
 {
 	struct window window = {0};
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct plan plan;
 
 	for (uint64_t size = 9; size <= 12; size++)
@@ -277,7 +277,7 @@ static void test_sizes_outside_of_the_range_are_left_out(void **state)
 
 static void test_files_with_errors_are_left_out_on_request(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	add_files(p, 5, 4);
 	set_error(p->f, ERROR_FILE, p->files[1].id, EIO);
@@ -293,7 +293,7 @@ static bool is_this_file(void *context, uint64_t file)
 }
 
 /* Takes all windows of some sizes, as run_plan does. */
-static void run_sizes(struct play *p, size_t window_files, const struct ingest_sizes *sizes,
+static void run_sizes(struct case_state *p, size_t window_files, const struct ingest_sizes *sizes,
 		      bool commit)
 {
 	struct window window = {0};
@@ -316,7 +316,7 @@ static void test_windows_of_any_width_hold_only_the_sizes_given(void **state)
 {
 	static const uint64_t list[] = {0, 3, 4, 5, 9, 12, 13, 28, 29, 100};
 	const struct ingest_sizes sizes = {.list = list, .count = ARRAY_SIZE(list)};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	srandom(3);
 	for (uint64_t size = 1; size < 30; size++)
@@ -342,7 +342,7 @@ static void test_given_size_below_the_minimum_is_left_out(void **state)
 {
 	static const uint64_t list[] = {0, 2};
 	const struct ingest_sizes sizes = {.list = list, .count = ARRAY_SIZE(list)};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	add_files(p, 0, 3); /* the minimum of the index is 1 */
 	add_files(p, 2, 3);
@@ -358,7 +358,7 @@ static void test_given_size_below_the_minimum_is_left_out(void **state)
 static void test_waiting_file_is_no_candidate_but_others_of_its_size_are(void **state)
 {
 	static const uint64_t size = 5;
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct ingest_sizes sizes = {.list = &size, .count = 1, .waits = is_this_file};
 
 	add_files(p, 5, 2);
@@ -373,7 +373,7 @@ static void test_waiting_file_is_no_candidate_but_others_of_its_size_are(void **
 static void test_unreadable_file_is_a_candidate_only_if_it_is_tried_again(void **state)
 {
 	static const uint64_t size = 5;
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct ingest_sizes sizes = {.list = &size, .count = 1};
 
 	add_files(p, 5, 3);
@@ -396,7 +396,7 @@ static void test_given_size_is_split_if_it_fills_a_window(void **state)
 {
 	static const uint64_t list[] = {5, 6};
 	const struct ingest_sizes sizes = {.list = list, .count = ARRAY_SIZE(list)};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	add_files(p, 5, 25);
 	add_files(p, 6, 2);
@@ -409,7 +409,7 @@ static void test_given_size_is_split_if_it_fills_a_window(void **state)
 
 static void test_empty_index_has_no_window(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	run_plan(p, 10, false, false);
 	assert_int_equal(p->windows, 0);

@@ -10,14 +10,14 @@
 
 #define FILES_MAX 400
 
-struct play {
+struct case_state {
 	struct prefixes prefixes;
 	struct candidate window[FILES_MAX];
 	uint8_t *bytes[FILES_MAX];
 	size_t count;
 };
 
-static void play_init(struct play *p, size_t budget)
+static void case_init(struct case_state *p, size_t budget)
 {
 	memset(p, 0, sizeof(*p));
 	p->prefixes.window = p->window;
@@ -26,7 +26,7 @@ static void play_init(struct play *p, size_t budget)
 }
 
 /* Adds a file of size bytes whose prefix was read. */
-static void add(struct play *p, uint64_t size, const uint8_t *bytes)
+static void add(struct case_state *p, uint64_t size, const uint8_t *bytes)
 {
 	size_t length = is_small(size) ? (size_t)size : PREFIX_BYTES;
 	struct candidate *candidate = &p->window[p->count];
@@ -43,7 +43,7 @@ static void add(struct play *p, uint64_t size, const uint8_t *bytes)
 	p->count++;
 }
 
-static void play_free(struct play *p)
+static void case_free(struct case_state *p)
 {
 	for (size_t i = 0; i < p->count; i++)
 		free(p->bytes[i]);
@@ -51,14 +51,14 @@ static void play_free(struct play *p)
 	arena_free(&p->prefixes.memory);
 }
 
-static bool are_equal(const struct play *p, uint32_t a, uint32_t b)
+static bool are_equal(const struct case_state *p, uint32_t a, uint32_t b)
 {
 	return p->window[a].size == p->window[b].size &&
 	       memcmp(p->bytes[a], p->bytes[b], (size_t)p->window[a].size) == 0;
 }
 
 /* Computes the class of each file, after the undecided prefixes were compared completely. */
-static void refine_all(const struct play *p, unsigned int *classes)
+static void refine_all(const struct case_state *p, unsigned int *classes)
 {
 	unsigned int class = 0;
 	const struct prefix *prefix, *next;
@@ -82,7 +82,7 @@ static void refine_all(const struct play *p, unsigned int *classes)
 	}
 }
 
-static void assert_classes_are_right(const struct play *p)
+static void assert_classes_are_right(const struct case_state *p)
 {
 	unsigned int classes[FILES_MAX] = {0};
 
@@ -95,7 +95,7 @@ static void assert_classes_are_right(const struct play *p)
 }
 
 /* Checks that each file is in the chain of one content, under the prefix of its size and hash. */
-static void assert_counts_agree(const struct play *p)
+static void assert_counts_agree(const struct case_state *p)
 {
 	const struct prefix *prefix, *next;
 	uint32_t files = 0;
@@ -118,7 +118,7 @@ static void assert_counts_agree(const struct play *p)
 	assert_int_equal(files, p->count);
 }
 
-static unsigned int count_undecided(const struct play *p)
+static unsigned int count_undecided(const struct case_state *p)
 {
 	const struct prefix *prefix, *next;
 	unsigned int count = 0;
@@ -131,7 +131,7 @@ static unsigned int count_undecided(const struct play *p)
 /* ---- cases --------------------------------------------------------------------------- */
 
 /* Many small files of few contents, hash collisions among them. */
-static void add_small_files(struct play *p)
+static void add_small_files(struct case_state *p)
 {
 	uint8_t block[600];
 
@@ -151,10 +151,10 @@ static void test_memory_for_bytes_affects_only_the_time_of_decisions(void **stat
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(budgets) / sizeof(*budgets); i++) {
-		struct play p;
+		struct case_state p;
 
 		srandom(1);
-		play_init(&p, budgets[i]);
+		case_init(&p, budgets[i]);
 		add_small_files(&p);
 		assert_counts_agree(&p);
 		assert_classes_are_right(&p);
@@ -163,17 +163,17 @@ static void test_memory_for_bytes_affects_only_the_time_of_decisions(void **stat
 			assert_true(count_undecided(&p) > 0);
 		if (i + 1 == sizeof(budgets) / sizeof(*budgets))
 			assert_int_equal(count_undecided(&p), 0);
-		play_free(&p);
+		case_free(&p);
 	}
 }
 
 static void test_collisions_are_distinguished_at_once(void **state)
 {
 	uint8_t block[512];
-	struct play p;
+	struct case_state p;
 
 	(void)state;
-	play_init(&p, (size_t)1 << 20);
+	case_init(&p, (size_t)1 << 20);
 	for (uint32_t i = 0; i < 100; i++) {
 		colliding_fill(block, sizeof(block), i % 10);
 		add(&p, sizeof(block), block);
@@ -182,16 +182,16 @@ static void test_collisions_are_distinguished_at_once(void **state)
 	assert_int_equal(HASH_COUNT(p.prefixes.marks), 10);
 	assert_false(p.prefixes.table->undecided);
 	assert_classes_are_right(&p);
-	play_free(&p);
+	case_free(&p);
 }
 
 static void test_collisions_of_the_second_hash_are_compared_later(void **state)
 {
 	uint8_t block[512];
-	struct play p;
+	struct case_state p;
 
 	(void)state;
-	play_init(&p, (size_t)1 << 20);
+	case_init(&p, (size_t)1 << 20);
 	p.prefixes.seed = 0; /* the seed with which the contents collide */
 	for (uint32_t i = 0; i < 100; i++) {
 		colliding_fill(block, sizeof(block), i % 10);
@@ -200,16 +200,16 @@ static void test_collisions_of_the_second_hash_are_compared_later(void **state)
 	assert_int_equal(HASH_COUNT(p.prefixes.marks), 1);
 	assert_true(p.prefixes.table->undecided);
 	assert_classes_are_right(&p);
-	play_free(&p);
+	case_free(&p);
 }
 
 static void test_large_files_of_one_prefix_are_undecided(void **state)
 {
 	static uint8_t block[PREFIX_BYTES];
-	struct play p;
+	struct case_state p;
 
 	(void)state;
-	play_init(&p, (size_t)1 << 20);
+	case_init(&p, (size_t)1 << 20);
 	add(&p, PREFIX_BYTES + 1, block);
 	assert_int_equal(count_undecided(&p), 0); /* the only file with this prefix */
 	add(&p, PREFIX_BYTES + 2, block);
@@ -221,29 +221,29 @@ static void test_large_files_of_one_prefix_are_undecided(void **state)
 	assert_int_equal(count_undecided(&p), 1);
 	assert_counts_agree(&p);
 	assert_int_equal(p.prefixes.cached_bytes, PREFIX_BYTES);
-	play_free(&p);
+	case_free(&p);
 }
 
 static void test_empty_files_are_equal_without_memory(void **state)
 {
-	struct play p;
+	struct case_state p;
 
 	(void)state;
-	play_init(&p, 0);
+	case_init(&p, 0);
 	add(&p, 0, (const uint8_t *)"");
 	add(&p, 0, (const uint8_t *)"");
 	assert_int_equal(count_undecided(&p), 0);
 	assert_int_equal(p.prefixes.table->contents->count, 2);
-	play_free(&p);
+	case_free(&p);
 }
 
 static void test_reset_leaves_nothing(void **state)
 {
 	uint8_t block[256];
-	struct play p;
+	struct case_state p;
 
 	(void)state;
-	play_init(&p, 1000);
+	case_init(&p, 1000);
 	for (int round = 0; round < 3; round++) {
 		for (uint32_t i = 0; i < 50; i++) {
 			memset(block, (int)(i % 20), sizeof(block));
@@ -257,7 +257,7 @@ static void test_reset_leaves_nothing(void **state)
 		for (; p.count > 0; p.count--)
 			free(p.bytes[p.count - 1]);
 	}
-	play_free(&p);
+	case_free(&p);
 }
 
 static void test_listed_prefix_is_never_zero(void **state)

@@ -12,7 +12,7 @@
 #include "ingest/reading.h"
 #include "ingest/tree.h"
 
-struct play {
+struct case_state {
 	struct tree *t;
 	struct file_opener opener;
 	struct catalog_reader *reader;
@@ -22,7 +22,7 @@ struct play {
 /* Makes the equal files "dir/a" and "b" and scans them. */
 static int setup_play(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	(void)signal(SIGIO, SIG_IGN);
@@ -39,7 +39,7 @@ static int setup_play(void **state)
 
 static int teardown_play(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	file_opener_deinit(&p->opener);
 	catalog_read_end(p->reader);
@@ -48,7 +48,7 @@ static int teardown_play(void **state)
 	return 0;
 }
 
-static struct file_record record_of(struct play *p)
+static struct file_record record_of(struct case_state *p)
 {
 	struct file_record file;
 	struct entry_record dir, entry;
@@ -60,26 +60,26 @@ static struct file_record record_of(struct play *p)
 	return file;
 }
 
-static int open_file(struct play *p, bool hold)
+static int open_file(struct case_state *p, bool hold)
 {
 	struct file_record file = record_of(p);
 
 	return reading_open(&p->reading, &p->opener, p->reader, &file, hold);
 }
 
-static int close_file(struct play *p)
+static int close_file(struct case_state *p)
 {
 	return reading_close(&p->reading, p->t->index.catalog);
 }
 
-static int open_writer(struct play *p)
+static int open_writer(struct case_state *p)
 {
 	return openat(p->t->fd, "dir/a", O_WRONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
 static void test_quiet_file_is_read(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	char text[16] = "";
 
 	for (int hold = 0; hold < 2; hold++) {
@@ -94,7 +94,7 @@ static void test_quiet_file_is_read(void **state)
 
 static void test_file_open_for_writing_is_busy(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	int writer = open_writer(p);
 
 	assert_int_equal(open_file(p, false), READING_BUSY);
@@ -106,7 +106,7 @@ static void test_file_open_for_writing_is_busy(void **state)
 
 static void test_file_mapped_for_writing_is_busy(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	int fd = openat(p->t->fd, "dir/a", O_RDWR | O_CLOEXEC);
 	void *map = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 
@@ -120,7 +120,7 @@ static void test_file_mapped_for_writing_is_busy(void **state)
 
 static void test_writer_that_opens_during_the_read_is_detected(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	int writer;
 
 	assert_int_equal(open_file(p, false), 0);
@@ -132,7 +132,7 @@ static void test_writer_that_opens_during_the_read_is_detected(void **state)
 
 static void test_writer_that_closed_again_is_detected_by_its_change(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(open_file(p, false), 0);
 	write_text(p->t, "dir/a", "CONTENT");
@@ -141,7 +141,7 @@ static void test_writer_that_closed_again_is_detected_by_its_change(void **state
 
 static void test_held_lease_blocks_writers_and_detects_them(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(open_file(p, true), 0);
 	assert_int_equal(open_writer(p), -1);
@@ -151,7 +151,7 @@ static void test_held_lease_blocks_writers_and_detects_them(void **state)
 
 static void test_changed_file_has_its_new_attributes(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct stat st;
 
 	write_text(p->t, "dir/a", "another length");
@@ -167,7 +167,7 @@ static void test_changed_file_has_its_new_attributes(void **state)
 /* With a lease, the attributes are checked at the end of the read only. */
 static void test_file_that_changed_before_its_lease_is_refused(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	write_text(p->t, "dir/a", "CONTENT");
 	assert_int_equal(open_file(p, true), 0);
@@ -181,14 +181,14 @@ static void test_file_that_changed_before_its_lease_is_refused(void **state)
 
 static void test_attributes_that_change_under_the_lease_are_detected(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(open_file(p, true), 0);
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	assert_int_equal(close_file(p), READING_CHANGED);
 }
 
-static void make_socket(struct play *p)
+static void make_socket(struct case_state *p)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -202,7 +202,7 @@ static void make_socket(struct play *p)
  * or socket is not waited for. */
 static void test_name_of_another_kind_is_missing(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(renameat(p->t->fd, "dir/a", p->t->fd, "moved"), 0);
 	assert_int_equal(open_file(p, true), READING_GONE);
@@ -228,7 +228,7 @@ static void test_name_of_another_kind_is_missing(void **state)
 
 static void test_file_in_a_replaced_directory_is_missing(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(renameat(p->t->fd, "dir", p->t->fd, "moved"), 0);
 	assert_int_equal(open_file(p, false), READING_GONE);
@@ -239,7 +239,7 @@ static void test_file_in_a_replaced_directory_is_missing(void **state)
 	assert_int_equal(open_file(p, false), READING_GONE);
 }
 
-static int64_t change_age_ns(const struct play *p)
+static int64_t change_age_ns(const struct case_state *p)
 {
 	struct timespec now, then = p->reading.attributes.ctime;
 
@@ -250,7 +250,7 @@ static int64_t change_age_ns(const struct play *p)
 /* A file that changed less than a tick ago can change again with the same times. */
 static void test_file_that_changed_a_moment_ago_must_wait(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
 	assert_int_equal(open_file(p, false), READING_CHANGED);
@@ -260,7 +260,7 @@ static void test_file_that_changed_a_moment_ago_must_wait(void **state)
 /* The file changed a moment ago, and the index has its current state; a lease is held. */
 static void test_file_indexed_a_moment_ago_must_wait(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	catalog_read_end(p->reader);
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0600, 0), 0);
@@ -274,7 +274,7 @@ static void test_file_indexed_a_moment_ago_must_wait(void **state)
 /* ---- where leases are refused --------------------------------------------------------- */
 
 /* Scans again, so that the index has the current state of the file. */
-static void scan_again(struct play *p)
+static void scan_again(struct case_state *p)
 {
 	catalog_read_end(p->reader);
 	scan(p->t);
@@ -296,7 +296,7 @@ static void set_right_to_leases(bool given)
 }
 
 /* Gives the file to another user. */
-static void give_away(struct play *p)
+static void give_away(struct case_state *p)
 {
 	if (geteuid() != 0)
 		skip();
@@ -314,7 +314,7 @@ static int teardown_rights(void **state)
 
 static void test_without_a_lease_a_writer_is_detected_by_its_change(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	give_away(p);
 	for (int hold = 0; hold < 2; hold++) {
@@ -330,7 +330,7 @@ static void test_without_a_lease_a_writer_is_detected_by_its_change(void **state
 
 static void test_without_a_lease_a_file_that_changed_a_moment_ago_must_wait(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	give_away(p);
 	assert_int_equal(fchmodat(p->t->fd, "dir/a", 0604, 0), 0);
@@ -340,7 +340,7 @@ static void test_without_a_lease_a_file_that_changed_a_moment_ago_must_wait(void
 	reading_abandon(&p->reading);
 }
 
-static void assert_guarded_for_longer(struct play *p, enum filesystem_kind kind)
+static void assert_guarded_for_longer(struct case_state *p, enum filesystem_kind kind)
 {
 	assert_int_equal(open_file(p, false), 0);
 	reading_abandon(&p->reading);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/play.h"
+#include "ingest/follower.h"
 
 /* ---- names and directories ----------------------------------------------------------- */
 
 /* Adds the equal files "a" and "b" to the index and compares them. */
-static void index_equal_files(struct play *p)
+static void index_equal_files(struct case_state *p)
 {
 	write_text(p->t, "a", "equal");
 	write_text(p->t, "b", "equal");
@@ -14,7 +14,7 @@ static void index_equal_files(struct play *p)
 
 static void test_directory_is_entered_before_it_is_listed(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct catalog_reader *reader;
 	struct dir_record dir;
 	struct stat st;
@@ -35,7 +35,7 @@ static void test_directory_is_entered_before_it_is_listed(void **state)
 
 static void test_only_the_given_names_are_rechecked(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	write_text(p->t, "changed", "1");
 	write_text(p->t, "gone", "1");
@@ -62,7 +62,7 @@ static void test_only_the_given_names_are_rechecked(void **state)
 
 static void test_new_directory_is_walked(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	follow(p);
 	make_dir(p->t, "a");
@@ -79,7 +79,7 @@ static void test_new_directory_is_walked(void **state)
 
 static void test_listing_updates_all_names_and_walks_only_new_directories(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	make_dir(p->t, "old");
 	write_text(p->t, "gone", "1");
@@ -100,7 +100,7 @@ static void test_listing_updates_all_names_and_walks_only_new_directories(void *
 
 static void test_tree_recheck_walks_one_directory(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	make_dir(p->t, "a");
 	make_dir(p->t, "a/b");
@@ -115,7 +115,7 @@ static void test_tree_recheck_walks_one_directory(void **state)
 
 static void test_directory_that_is_not_in_the_index_is_skipped(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	follow(p);
 	recheck_dir(p, 123456, RECHECK_TREE);
@@ -124,7 +124,7 @@ static void test_directory_that_is_not_in_the_index_is_skipped(void **state)
 
 static void test_removed_file_keeps_its_content_until_the_purge(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct catalog_reader *reader;
 	struct file_record file;
 	uint64_t id;
@@ -150,7 +150,7 @@ static void test_removed_file_keeps_its_content_until_the_purge(void **state)
 
 static void test_missing_directory_is_rechecked_later(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	const struct name_events *names[] = {named(p, "x", EVENT_NAME), named(p, "y", EVENT_NAME)};
 	uint64_t id;
 
@@ -164,7 +164,7 @@ static void test_missing_directory_is_rechecked_later(void **state)
 
 static void test_replaced_directory_is_rechecked_later(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t id;
 
 	id = move_indexed_dir(p, "a/x");
@@ -182,7 +182,7 @@ static void test_event_of_a_missing_name_requires_a_walk(void **state)
 {
 	static const uint32_t events[] = {EVENT_CREATED, EVENT_WRITTEN, EVENT_ATTRIBUTES,
 					  EVENT_REMOVED};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	write_text(p->t, "there", "1");
 	follow(p);
@@ -209,7 +209,7 @@ static void test_event_of_a_missing_name_requires_a_walk(void **state)
  * link. */
 static void test_new_directory_that_changed_unwatched_requires_a_walk(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	follow(p);
 	make_dir(p->t, "old");
@@ -226,7 +226,7 @@ static void test_new_directory_that_changed_unwatched_requires_a_walk(void **sta
 
 static void test_directory_whose_attributes_changed_is_listed_later(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	make_dir(p->t, "a");
 	follow(p);
@@ -241,7 +241,7 @@ static void test_directory_whose_attributes_changed_is_listed_later(void **state
 
 static void test_content_stays_known_if_only_names_changed(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	index_equal_files(p);
 	assert_true(are_grouped(p->t, "a", "b"));
@@ -255,7 +255,7 @@ static void test_content_stays_known_if_only_names_changed(void **state)
 
 static void test_content_is_unknown_after_an_untrusted_rename(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	index_equal_files(p);
 	assert_int_equal(linkat(p->t->fd, "b", p->t->fd, "link", 0), 0);

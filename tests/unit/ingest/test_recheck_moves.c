@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/play.h"
+#include "ingest/follower.h"
 
 static void test_moved_directory_has_the_same_id(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	const struct name_events *name = named(p, "sub", EVENT_MOVED_HERE);
 	uint64_t sub, file;
 
@@ -32,7 +32,7 @@ static void test_moved_directory_has_the_same_id(void **state)
 
 static void test_moved_directory_disappears_from_its_old_name(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t id;
 
 	id = move_indexed_dir(p, "a/file");
@@ -47,7 +47,7 @@ static void test_moved_directory_disappears_from_its_old_name(void **state)
 
 static void test_directories_that_swap_names_are_both_moved(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	const struct name_events *names[] = {named(p, "a", EVENT_MOVED_HERE),
 					     named(p, "b", EVENT_MOVED_HERE)};
 	uint64_t a, b;
@@ -69,7 +69,7 @@ static void test_directories_that_swap_names_are_both_moved(void **state)
 
 static void test_moved_directory_is_walked_again_if_a_glob_has_a_slash(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	char glob[] = "/b/file", *globs[] = {glob, NULL};
 	uint64_t id;
 
@@ -85,7 +85,7 @@ static void test_moved_directory_is_walked_again_if_a_glob_has_a_slash(void **st
 
 static void test_directory_gets_a_new_id_if_its_old_name_was_rechecked_first(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t id;
 
 	id = move_indexed_dir(p, "a/file");

@@ -21,7 +21,7 @@ struct fake {
 	unsigned int class; /* as emitted, from 1 */
 };
 
-struct play {
+struct case_state {
 	struct refinement refinement;
 	struct fake *list;
 	size_t count; /* of the list */
@@ -36,7 +36,7 @@ struct play {
 
 /* ---- calls --------------------------------------------------------------------------- */
 
-static bool fails_now(struct play *p, struct fake *fake)
+static bool fails_now(struct case_state *p, struct fake *fake)
 {
 	bool fails = p->calls == p->failing_call;
 
@@ -49,7 +49,7 @@ static bool fails_now(struct play *p, struct fake *fake)
 static uint64_t fake_hole(void *context, struct strand *strand, uint64_t offset)
 {
 	struct fake *fake = strand->file;
-	struct play *p = context;
+	struct case_state *p = context;
 
 	assert_true(offset < p->length);
 	return offset >= fake->hole_from && offset < fake->hole_end ? fake->hole_end - offset : 0;
@@ -59,7 +59,7 @@ static int fake_read(void *context, struct strand *strand, uint64_t offset, void
 		     size_t length)
 {
 	struct fake *fake = strand->file;
-	struct play *p = context;
+	struct case_state *p = context;
 	uint8_t *memory = p->refinement.memory, *at = block;
 
 	assert_true(length > 0 && offset + length <= p->length && !fake->failed);
@@ -106,7 +106,7 @@ static int fake_emit(void *context, struct strand *first, const struct hash128 *
 {
 	const struct fake *fake = first->file;
 	struct hash128 expected;
-	struct play *p = context;
+	struct case_state *p = context;
 
 	if (p->emits++ == p->failing_emit)
 		return -EIO;
@@ -137,9 +137,9 @@ static const struct refine_calls fake_calls = {
 
 /* ---- a set of files ------------------------------------------------------------------ */
 
-static struct play *play_new(size_t count, size_t length, size_t budget)
+static struct case_state *case_new(size_t count, size_t length, size_t budget)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	p->list = calloc(count, sizeof(*p->list));
@@ -162,7 +162,7 @@ static struct play *play_new(size_t count, size_t length, size_t budget)
 }
 
 /* Makes the files ready to be refined (again). */
-static void play_reset(struct play *p)
+static void case_reset(struct case_state *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		struct fake *fake = &p->list[i];
@@ -176,7 +176,7 @@ static void play_reset(struct play *p)
 	p->calls = p->emits = 0;
 }
 
-static void play_free(struct play *p)
+static void case_free(struct case_state *p)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		free(p->list[i].data);
@@ -187,13 +187,13 @@ static void play_free(struct play *p)
 	free(p);
 }
 
-static int run(struct play *p)
+static int run(struct case_state *p)
 {
 	struct strand **strands = calloc(p->count, sizeof(*strands));
 	int r;
 
 	assert_non_null(strands);
-	play_reset(p);
+	case_reset(p);
 	for (size_t i = 0; i < p->count; i++)
 		strands[i] = &p->list[i].strand;
 	r = refine(&p->refinement, strands, p->count);
@@ -201,12 +201,12 @@ static int run(struct play *p)
 	return r;
 }
 
-static bool are_equal(const struct play *p, size_t a, size_t b)
+static bool are_equal(const struct case_state *p, size_t a, size_t b)
 {
 	return memcmp(p->list[a].data, p->list[b].data, p->length) == 0;
 }
 
-static bool has_lost_twin(const struct play *p, size_t which)
+static bool has_lost_twin(const struct case_state *p, size_t which)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		if (p->list[i].failed && are_equal(p, i, which))
@@ -217,7 +217,7 @@ static bool has_lost_twin(const struct play *p, size_t which)
 
 /* Each emitted file is in a class with exactly its equals. A file that was not emitted failed, or
  * an equal file failed that represented it in a set too large for lock-step. */
-static void assert_right(const struct play *p, unsigned int reads_max)
+static void assert_right(const struct case_state *p, unsigned int reads_max)
 {
 	bool crowd = p->count > refine_capacity(&p->refinement);
 
@@ -237,7 +237,7 @@ static void assert_right(const struct play *p, unsigned int reads_max)
 	}
 }
 
-static void assert_refined(struct play *p, unsigned int reads_max)
+static void assert_refined(struct case_state *p, unsigned int reads_max)
 {
 	assert_int_equal(run(p), 0);
 	assert_right(p, reads_max);
@@ -246,7 +246,7 @@ static void assert_refined(struct play *p, unsigned int reads_max)
 }
 
 /* Few contents that differ at random places and are shared by many files. */
-static void fill_random(struct play *p, size_t contents)
+static void fill_random(struct case_state *p, size_t contents)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		size_t content = (size_t)random() % contents;
@@ -267,13 +267,13 @@ static void test_random_sets_are_split_as_by_comparing_each_byte(void **state)
 	srandom(1);
 	for (int i = 0; i < 400; i++) {
 		size_t count = 1 + (size_t)random() % 40;
-		struct play *p = play_new(count, (size_t)random() % 60000, 160 * KIB);
+		struct case_state *p = case_new(count, (size_t)random() % 60000, 160 * KIB);
 
 		fill_random(p, 1 + (size_t)random() % 12);
 		assert_refined(p, 1);
 		p->refinement.hash_later = true;
 		assert_refined(p, 2);
-		play_free(p);
+		case_free(p);
 	}
 }
 
@@ -289,53 +289,53 @@ static void test_many_files_are_split_as_by_comparing_each_byte(void **state)
 	srandom(2);
 	for (int i = 0; i < 300; i++) {
 		size_t capacity = 2 + (size_t)random() % 7;
-		struct play *p = play_new(random_file_count(capacity), (size_t)random() % 20000,
-					  capacity * 4 * KIB);
+		struct case_state *p = case_new(random_file_count(capacity),
+						(size_t)random() % 20000, capacity * 4 * KIB);
 
 		fill_random(p, 1 + (size_t)random() % 20);
 		assert_int_equal(refine_capacity(&p->refinement), capacity);
 		assert_refined(p, 3);
-		play_free(p);
+		case_free(p);
 	}
 }
 
 static void test_files_that_differ_early_are_not_read_further(void **state)
 {
-	struct play *p = play_new(2, 4096 * KIB, 64 * KIB);
+	struct case_state *p = case_new(2, 4096 * KIB, 64 * KIB);
 
 	(void)state;
 	p->list[0].data[0] = 1;
 	assert_refined(p, 1);
 	assert_int_equal(p->list[0].times[32 * KIB], 0);
 	assert_int_equal(p->classes, 2);
-	play_free(p);
+	case_free(p);
 }
 
 static void test_last_byte_is_compared(void **state)
 {
-	struct play *p = play_new(3, 300 * KIB + 1, 64 * KIB);
+	struct case_state *p = case_new(3, 300 * KIB + 1, 64 * KIB);
 
 	(void)state;
 	p->list[1].data[p->length - 1] = 1;
 	assert_refined(p, 1);
 	assert_int_equal(p->classes, 2);
 	assert_int_equal(p->list[0].class, p->list[2].class);
-	play_free(p);
+	case_free(p);
 }
 
 static void test_empty_files_are_one_class(void **state)
 {
-	struct play *p = play_new(5, 0, 8 * KIB);
+	struct case_state *p = case_new(5, 0, 8 * KIB);
 
 	(void)state;
 	assert_refined(p, 0);
 	assert_int_equal(p->classes, 1);
-	play_free(p);
+	case_free(p);
 }
 
 /* ---- holes --------------------------------------------------------------------------- */
 
-static void make_hole(struct play *p, size_t which, uint64_t from, uint64_t end)
+static void make_hole(struct case_state *p, size_t which, uint64_t from, uint64_t end)
 {
 	p->list[which].hole_from = from;
 	p->list[which].hole_end = end;
@@ -344,7 +344,7 @@ static void make_hole(struct play *p, size_t which, uint64_t from, uint64_t end)
 
 static void test_common_hole_is_not_read(void **state)
 {
-	struct play *p = play_new(4, 300 * KIB, 64 * KIB);
+	struct case_state *p = case_new(4, 300 * KIB, 64 * KIB);
 
 	(void)state;
 	fill_random(p, 1);
@@ -357,12 +357,12 @@ static void test_common_hole_is_not_read(void **state)
 		assert_int_equal(p->list[i].times[290 * KIB - 1], 0);
 		assert_int_equal(p->list[i].times[100 * KIB], 0);
 	}
-	play_free(p);
+	case_free(p);
 }
 
 static void test_hole_equals_zeros(void **state)
 {
-	struct play *p = play_new(3, 100 * KIB, 64 * KIB);
+	struct case_state *p = case_new(3, 100 * KIB, 64 * KIB);
 
 	(void)state;
 	fill_random(p, 1);
@@ -376,19 +376,19 @@ static void test_hole_equals_zeros(void **state)
 	p->refinement.hash_later = true;
 	assert_refined(p, 2);
 	assert_int_equal(p->classes, 1);
-	play_free(p);
+	case_free(p);
 }
 
 static void test_files_that_are_one_hole_are_equal_without_reading(void **state)
 {
-	struct play *p = play_new(10, 200 * KIB, 8 * KIB);
+	struct case_state *p = case_new(10, 200 * KIB, 8 * KIB);
 
 	(void)state;
 	for (size_t i = 0; i < p->count; i++)
 		make_hole(p, i, 0, p->length);
 	assert_refined(p, 0);
 	assert_int_equal(p->classes, 1);
-	play_free(p);
+	case_free(p);
 }
 
 static void test_random_holes_change_nothing(void **state)
@@ -396,7 +396,7 @@ static void test_random_holes_change_nothing(void **state)
 	(void)state;
 	srandom(3);
 	for (int i = 0; i < 200; i++) {
-		struct play *p = play_new(2 + (size_t)random() % 12, 40000, 40 * KIB);
+		struct case_state *p = case_new(2 + (size_t)random() % 12, 40000, 40 * KIB);
 
 		fill_random(p, 4);
 		for (size_t n = 0; n < p->count; n++) {
@@ -407,16 +407,16 @@ static void test_random_holes_change_nothing(void **state)
 		}
 		p->refinement.hash_later = i % 2;
 		assert_refined(p, i % 2 ? 4 : 3);
-		play_free(p);
+		case_free(p);
 	}
 }
 
 /* ---- one hash, many contents --------------------------------------------------------- */
 
 /* Makes copies of each of these contents of one hash, in random order. */
-static struct play *new_collisions(size_t contents, size_t copies, size_t budget)
+static struct case_state *new_collisions(size_t contents, size_t copies, size_t budget)
 {
-	struct play *p = play_new(contents * copies, 512, budget);
+	struct case_state *p = case_new(contents * copies, 512, budget);
 	uint8_t other[512];
 
 	for (size_t i = 0; i < p->count; i++)
@@ -436,32 +436,32 @@ static struct play *new_collisions(size_t contents, size_t copies, size_t budget
 
 static void test_thousand_contents_of_one_hash_are_distinguished(void **state)
 {
-	struct play *p;
+	struct case_state *p;
 
 	(void)state;
 	srandom(4);
 	p = new_collisions(1000, 1, 4096 * KIB);
 	assert_refined(p, 1);
 	assert_int_equal(p->classes, 1000);
-	play_free(p);
+	case_free(p);
 }
 
 static void test_more_files_of_one_hash_than_fit_are_distinguished(void **state)
 {
-	struct play *p;
+	struct case_state *p;
 
 	(void)state;
 	srandom(5);
 	p = new_collisions(40, 20, 1024 * KIB);
 	assert_refined(p, 3);
 	assert_int_equal(p->classes, 40);
-	play_free(p);
+	case_free(p);
 }
 
 static void test_more_contents_of_one_hash_than_fit_are_reported_and_others_distinguished(
 	void **state)
 {
-	struct play *p;
+	struct case_state *p;
 	size_t others = 0;
 
 	(void)state;
@@ -480,13 +480,13 @@ static void test_more_contents_of_one_hash_than_fit_are_reported_and_others_dist
 	assert_true(others >= 100);
 	p->refinement.seed = 7; /* the contents do not collide with another seed */
 	assert_refined(p, 3);
-	play_free(p);
+	case_free(p);
 }
 
 /* ---- failures ------------------------------------------------------------------------ */
 
 /* Every call of read and finish fails once. */
-static void fail_everywhere(struct play *p, unsigned int reads_max)
+static void fail_everywhere(struct case_state *p, unsigned int reads_max)
 {
 	int calls;
 
@@ -504,11 +504,11 @@ static void test_file_that_fails_anywhere_is_left_out_and_no_other(void **state)
 	(void)state;
 	srandom(7);
 	for (int i = 0; i < 30; i++) {
-		struct play *p = play_new(2 + (size_t)random() % 6, 60000, 64 * KIB);
+		struct case_state *p = case_new(2 + (size_t)random() % 6, 60000, 64 * KIB);
 
 		fill_random(p, 1 + (size_t)random() % 4);
 		fail_everywhere(p, 3);
-		play_free(p);
+		case_free(p);
 	}
 }
 
@@ -517,29 +517,29 @@ static void test_file_that_fails_among_many_affects_only_its_equals(void **state
 	(void)state;
 	srandom(8);
 	for (int i = 0; i < 20; i++) {
-		struct play *p = play_new(random_file_count(3), 9000, 12 * KIB);
+		struct case_state *p = case_new(random_file_count(3), 9000, 12 * KIB);
 
 		fill_random(p, 1 + (size_t)random() % 4);
 		fail_everywhere(p, 4);
-		play_free(p);
+		case_free(p);
 	}
 }
 
 static void test_all_files_may_fail(void **state)
 {
-	struct play *p = play_new(2, 1000, 64 * KIB);
+	struct case_state *p = case_new(2, 1000, 64 * KIB);
 
 	(void)state;
 	p->failing_call = 0;
 	assert_int_equal(run(p), 0);
 	assert_int_equal(p->classes, 1);
 	assert_true(p->list[1].emitted);
-	play_free(p);
+	case_free(p);
 }
 
 static void test_failure_to_emit_a_class_ends_the_work(void **state)
 {
-	struct play *p = play_new(12, 5000, 64 * KIB);
+	struct case_state *p = case_new(12, 5000, 64 * KIB);
 
 	(void)state;
 	srandom(9);
@@ -554,13 +554,13 @@ static void test_failure_to_emit_a_class_ends_the_work(void **state)
 			p->classes = 4;
 		}
 	}
-	play_free(p);
+	case_free(p);
 }
 
 /* Must be the last test, because a stop cannot be undone. */
 static void test_stop_ends_the_work(void **state)
 {
-	struct play *p = play_new(12, 500 * KIB, 64 * KIB);
+	struct case_state *p = case_new(12, 500 * KIB, 64 * KIB);
 
 	(void)state;
 	fill_random(p, 3);
@@ -569,7 +569,7 @@ static void test_stop_ends_the_work(void **state)
 	assert_true(p->calls < 40);
 	p->refinement.budget_bytes = 8 * KIB;
 	assert_int_equal(run(p), -ECANCELED);
-	play_free(p);
+	case_free(p);
 }
 
 int main(void)

@@ -8,7 +8,7 @@
 
 static const struct hash128 hash = {1, 2};
 
-struct play {
+struct case_state {
 	struct fixture *f;
 	struct results results;
 	struct file_result files[100];
@@ -17,7 +17,7 @@ struct play {
 /* Adds a hundred files of 10 bytes that were read. */
 static int setup_play(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 	static char names[100][8];
 
 	assert_non_null(p);
@@ -41,7 +41,7 @@ static int setup_play(void **state)
 
 static int teardown_play(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	results_deinit(&p->results);
 	fixture_teardown((void **)&p->f);
@@ -49,21 +49,21 @@ static int teardown_play(void **state)
 	return 0;
 }
 
-static void add_class(struct play *p, size_t first, size_t count, uint64_t group)
+static void add_class(struct case_state *p, size_t first, size_t count, uint64_t group)
 {
 	struct class_result class = {.group = group, .size = 10, .hash = hash, .count = count};
 
 	assert_int_equal(results_add_class(&p->results, &class, p->files + first), 0);
 }
 
-static uint64_t group_of(const struct play *p, size_t which)
+static uint64_t group_of(const struct case_state *p, size_t which)
 {
 	return content_of(p->f, p->files[which].file).group;
 }
 
 static void test_classes_of_two_or_more_become_groups(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	add_class(p, 0, 3, 0);
 	add_class(p, 3, 1, 0);
@@ -83,7 +83,7 @@ static void test_classes_of_two_or_more_become_groups(void **state)
 
 static void test_files_equal_to_a_group_join_it(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t group;
 
 	add_class(p, 0, 2, 0);
@@ -99,7 +99,7 @@ static void test_files_equal_to_a_group_join_it(void **state)
 
 static void test_file_that_changed_meanwhile_is_read_again(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	add_class(p, 0, 3, 0);
 	add_class(p, 3, 2, 0);
@@ -116,7 +116,7 @@ static void test_file_that_changed_meanwhile_is_read_again(void **state)
 
 static void test_files_of_a_removed_group_are_read_again(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t group;
 
 	add_class(p, 0, 2, 0);
@@ -132,7 +132,7 @@ static void test_files_of_a_removed_group_are_read_again(void **state)
 	audit_index(p->f->catalog);
 }
 
-static int error_of(const struct play *p, size_t which)
+static int error_of(const struct case_state *p, size_t which)
 {
 	struct catalog_reader *reader = fixture_read(p->f);
 	int error = -1;
@@ -144,7 +144,7 @@ static int error_of(const struct play *p, size_t which)
 
 static void test_error_is_stored_until_the_file_is_read(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct problem_result problem = {.file = p->files[0].file, .error = EIO};
 
 	assert_int_equal(results_add_problem(&p->results, &problem), 0);
@@ -159,7 +159,7 @@ static void test_error_is_stored_until_the_file_is_read(void **state)
 
 static void test_copy_that_becomes_unreadable_leaves_its_group(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct problem_result problem = {.file = p->files[0].file, .error = EIO};
 
 	add_class(p, 0, 3, 0);
@@ -175,7 +175,7 @@ static void test_copy_that_becomes_unreadable_leaves_its_group(void **state)
 
 static void test_changed_file_gets_its_new_attributes(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct problem_result problem = {.file = p->files[0].file,
 					 .attributes = file_of(1000, 999, 1)};
 
@@ -190,7 +190,7 @@ static void test_changed_file_gets_its_new_attributes(void **state)
 
 static void test_empty_commit_makes_no_generation(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t generation = totals_of(p->f).generation;
 
 	assert_int_equal(results_commit(&p->results, false), 0);
@@ -201,7 +201,7 @@ static void test_empty_commit_makes_no_generation(void **state)
 
 static void test_results_added_during_a_commit_are_in_the_next_one(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	add_class(p, 0, 2, 0);
 	assert_int_equal(results_commit(&p->results, true), 0);
@@ -217,7 +217,7 @@ static void test_results_added_during_a_commit_are_in_the_next_one(void **state)
 
 static void test_deinit_waits_for_the_thread(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	add_class(p, 0, 2, 0);
 	assert_int_equal(results_commit(&p->results, true), 0);
@@ -229,7 +229,7 @@ static void test_deinit_waits_for_the_thread(void **state)
 /* The commit fails because no id is left for a group. */
 static void test_failure_of_the_thread_is_returned_from_then_on(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	fixture_reopen_with_ids(p->f, 0);
 	p->results.catalog = p->f->catalog;
@@ -245,7 +245,7 @@ static void test_failure_of_the_thread_is_returned_from_then_on(void **state)
 /* ---- threads ------------------------------------------------------------------------- */
 
 struct adder {
-	struct play *play;
+	struct case_state *state;
 	size_t first;
 };
 
@@ -254,19 +254,19 @@ static void *add_and_commit(void *context)
 	struct adder *adder = context;
 
 	for (size_t i = 0; i < 25; i++) {
-		add_class(adder->play, adder->first + i, 1, 0);
+		add_class(adder->state, adder->first + i, 1, 0);
 		if (i % 10 == 9)
-			assert_int_equal(results_commit(&adder->play->results, false), 0);
+			assert_int_equal(results_commit(&adder->state->results, false), 0);
 		else if (i % 10 == 4)
-			assert_int_equal(results_commit(&adder->play->results, true), 0);
-		assert_int_equal(results_commit_if_due(&adder->play->results), 0);
+			assert_int_equal(results_commit(&adder->state->results, true), 0);
+		assert_int_equal(results_commit_if_due(&adder->state->results), 0);
 	}
 	return NULL;
 }
 
 static void test_results_of_many_threads_are_committed(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct adder adders[4];
 	pthread_t threads[4];
 

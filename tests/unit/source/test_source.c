@@ -7,7 +7,7 @@
 #include "source/source.h"
 
 /* A folder with the directories a, a/sub, b and z/a, and an empty index. */
-struct play {
+struct case_state {
 	char folder[64];
 	struct fixture index;
 	struct sources sources;
@@ -16,7 +16,7 @@ struct play {
 static int setup_play(void **state)
 {
 	static const char *const dirs[] = {"a", "a/sub", "b", "z", "z/a"};
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 	char path[128];
 
 	assert_non_null(p);
@@ -34,7 +34,7 @@ static int setup_play(void **state)
 
 static int teardown_play(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(chdir("/"), 0);
 	sources_close(&p->sources);
@@ -56,7 +56,7 @@ static void write_file(const char *path, const char *text)
 /* ---- paths of sources ---------------------------------------------------------------- */
 
 /* Both lists hold paths relative to the folder and end with NULL. */
-static void assert_resolved(const struct play *p, const char *const *given,
+static void assert_resolved(const struct case_state *p, const char *const *given,
 			    const char *const *expected)
 {
 	CLEANUP_TEXT_LIST struct text_list resolved = {0};
@@ -84,7 +84,7 @@ static void assert_resolved(const struct play *p, const char *const *given,
 
 static void test_source_given_twice_is_used_once(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(symlink("a", "link"), 0);
 	assert_resolved(p, PATHS("a", "a"), PATHS("a"));
@@ -95,7 +95,7 @@ static void test_source_given_twice_is_used_once(void **state)
 
 static void test_nested_sources_are_one_tree(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(symlink("../a/sub", "b/link"), 0);
 	assert_resolved(p, PATHS("a/sub", "a"), PATHS("a"));
@@ -107,7 +107,7 @@ static void test_nested_sources_are_one_tree(void **state)
 
 static void test_bind_mount_of_a_source_is_the_same_source(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	/* the new mount namespace ends with this process */
 	if (unshare(CLONE_NEWNS) < 0 || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
@@ -142,7 +142,7 @@ static void test_path_that_is_no_directory_is_refused(void **state)
 /* ---- sources of an index ------------------------------------------------------------- */
 
 /* Opens up to three paths relative to the folder. */
-static int open_sources(struct play *p, const char *const *paths)
+static int open_sources(struct case_state *p, const char *const *paths)
 {
 	char absolute[3][160], *list[4] = {NULL};
 
@@ -155,7 +155,7 @@ static int open_sources(struct play *p, const char *const *paths)
 
 static void test_trees_are_named_after_their_folders(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(open_sources(p, PATHS("a", "b", "z/a")), 0);
 	assert_string_equal(p->sources.list[0].tree, "a");
@@ -165,7 +165,7 @@ static void test_trees_are_named_after_their_folders(void **state)
 
 static void test_single_tree_has_no_name(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(open_sources(p, PATHS("a")), 0);
 	assert_string_equal(p->sources.list[0].tree, "");
@@ -173,7 +173,7 @@ static void test_single_tree_has_no_name(void **state)
 
 static void test_index_of_other_sources_is_refused(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	uint64_t root;
 
 	assert_int_equal(open_sources(p, PATHS("a", "b")), 0);
@@ -189,7 +189,7 @@ static void test_index_of_other_sources_is_refused(void **state)
 static void test_missing_source_is_accepted_by_readers_only(void **state)
 {
 	struct bytes path CLEANUP_BYTES = {0};
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	assert_int_equal(open_sources(p, PATHS("a", "b")), 0);
 	sources_close(&p->sources);
@@ -206,7 +206,7 @@ static void test_missing_source_is_accepted_by_readers_only(void **state)
 
 static void test_path_below_the_root_directory_has_one_slash(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	char *root[] = {(char[]){"/"}, NULL};
 	static const char *const cases[][2] = {{"", "/"}, {"a", "/a"}, {"a/b", "/a/b"}};
 
@@ -222,7 +222,7 @@ static void test_path_below_the_root_directory_has_one_slash(void **state)
 /* ---- opening files of the index ------------------------------------------------------ */
 
 /* Writes the file a/sub/file, adds it to the index and returns its record. */
-static struct file_record enter_file(struct play *p)
+static struct file_record enter_file(struct case_state *p)
 {
 	struct attributes attributes;
 	uint64_t sub;
@@ -241,7 +241,7 @@ static struct file_record enter_file(struct play *p)
 }
 
 /* Opens the file and closes it again. Returns 0 or -errno. */
-static int try_open(const struct play *p, const struct file_record *file, int flags)
+static int try_open(const struct case_state *p, const struct file_record *file, int flags)
 {
 	struct catalog_reader *reader = fixture_read(&p->index);
 	int fd = source_open_file(&p->sources, reader, file, flags);
@@ -254,7 +254,7 @@ static int try_open(const struct play *p, const struct file_record *file, int fl
 
 static void test_file_is_opened_only_if_it_is_the_indexed_file(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct file_record file = enter_file(p);
 
 	assert_int_equal(try_open(p, &file, 0), 0);
@@ -270,7 +270,7 @@ static void test_file_is_opened_only_if_it_is_the_indexed_file(void **state)
 
 static void test_symlink_at_the_path_of_a_directory_is_not_followed(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct file_record file = enter_file(p);
 	struct catalog_reader *reader;
 	int fd;
@@ -288,7 +288,7 @@ static void test_symlink_at_the_path_of_a_directory_is_not_followed(void **state
 
 static void test_file_of_a_missing_source_cannot_be_opened(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct file_record file = enter_file(p);
 
 	sources_close(&p->sources);
@@ -303,7 +303,7 @@ static void test_attributes_match_stat_for_every_call(void **state)
 {
 	static const char *const names[] = {"file", "link", "a", "fifo"};
 	int here = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct play *p = *state;
+	struct case_state *p = *state;
 	struct stat st;
 
 	write_file("file", "12345");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_INGEST_PLAY_H
-#define TESTS_INGEST_PLAY_H
+#ifndef TESTS_INGEST_FOLLOWER_H
+#define TESTS_INGEST_FOLLOWER_H
 
 /* A tree with a follower that identifies directories by their inodes, as inotify does, and
  * records the calls of its hooks. A failed helper ends the test. */
@@ -31,7 +31,7 @@ struct call {
 	size_t names; /* of CALL_RETRY and CALL_ADD_RECHECK */
 };
 
-struct play {
+struct case_state {
 	struct tree *t;
 	struct ingest_hooks hooks;
 	struct ingest ingest;
@@ -48,7 +48,7 @@ struct play {
 
 /* ---- the follower -------------------------------------------------------------------- */
 
-static inline void record(struct play *p, const struct call *call)
+static inline void record(struct case_state *p, const struct call *call)
 {
 	assert_int_equal(pthread_mutex_lock(&p->lock), 0);
 	assert_true(p->count < CALLS_MAX);
@@ -57,7 +57,7 @@ static inline void record(struct play *p, const struct call *call)
 }
 
 /* Returns the number of a known directory. An unknown directory gets the number dir. */
-static inline uint64_t number_of(struct play *p, ino_t inode, uint64_t dir)
+static inline uint64_t number_of(struct case_state *p, ino_t inode, uint64_t dir)
 {
 	for (size_t i = 0; i < p->known_count; i++) {
 		if (p->known[i].inode == inode)
@@ -77,7 +77,7 @@ static inline void not_entered(void *context, uint64_t dir, struct name name)
 
 static inline void enter(void *context, uint32_t source, int fd, uint64_t dir)
 {
-	struct play *p = context;
+	struct case_state *p = context;
 	struct call call = {.kind = CALL_ENTER, .id = dir, .inode = inode_of(fd)};
 
 	assert_int_equal(source, 0);
@@ -95,7 +95,7 @@ static inline void enter(void *context, uint32_t source, int fd, uint64_t dir)
 
 static inline uint64_t identify(void *context, uint32_t source, int fd, uint64_t new_dir)
 {
-	struct play *p = context;
+	struct case_state *p = context;
 	struct call call = {.kind = CALL_IDENTIFY, .id = new_dir, .inode = inode_of(fd)};
 	uint64_t number;
 
@@ -135,12 +135,12 @@ static inline void failed(void *context, uint64_t dir)
 
 static inline enum rename_trust trust(void *context)
 {
-	const struct play *p = context;
+	const struct case_state *p = context;
 
 	return p->trust;
 }
 
-static inline size_t count_calls(const struct play *p, enum call_kind kind)
+static inline size_t count_calls(const struct case_state *p, enum call_kind kind)
 {
 	size_t count = 0;
 
@@ -150,7 +150,7 @@ static inline size_t count_calls(const struct play *p, enum call_kind kind)
 }
 
 /* The only call of a kind. */
-static inline const struct call *the_call(const struct play *p, enum call_kind kind)
+static inline const struct call *the_call(const struct case_state *p, enum call_kind kind)
 {
 	size_t i = 0;
 
@@ -160,7 +160,7 @@ static inline const struct call *the_call(const struct play *p, enum call_kind k
 	return &p->calls[i];
 }
 
-static inline bool was_entered(const struct play *p, uint64_t dir)
+static inline bool was_entered(const struct case_state *p, uint64_t dir)
 {
 	for (size_t i = 0; i < p->count; i++) {
 		if (p->calls[i].kind == CALL_ENTER && p->calls[i].id == dir)
@@ -171,9 +171,9 @@ static inline bool was_entered(const struct play *p, uint64_t dir)
 
 /* ---- rechecks ------------------------------------------------------------------------ */
 
-static inline int play_setup(void **state)
+static inline int case_setup(void **state)
 {
-	struct play *p = calloc(1, sizeof(*p));
+	struct case_state *p = calloc(1, sizeof(*p));
 
 	assert_non_null(p);
 	tree_setup((void **)&p->t);
@@ -192,9 +192,9 @@ static inline int play_setup(void **state)
 	return 0;
 }
 
-static inline int play_teardown(void **state)
+static inline int case_teardown(void **state)
 {
-	struct play *p = *state;
+	struct case_state *p = *state;
 
 	for (size_t i = 0; i < p->named_count; i++)
 		free(p->named[i]);
@@ -204,7 +204,7 @@ static inline int play_teardown(void **state)
 	return 0;
 }
 
-static inline void begin(struct play *p)
+static inline void begin(struct case_state *p)
 {
 	p->count = 0;
 	p->ingest = (struct ingest){.catalog = p->t->index.catalog,
@@ -214,39 +214,40 @@ static inline void begin(struct play *p)
 }
 
 /* Makes the first scan, which adds the names to the index. */
-static inline void follow(struct play *p)
+static inline void follow(struct case_state *p)
 {
 	begin(p);
 	assert_int_equal(ingest_names(&p->ingest), 0);
 }
 
 /* Compares the contents of all files of the index. */
-static inline void compare(struct play *p)
+static inline void compare(struct case_state *p)
 {
 	begin(p);
 	p->ingest.hooks = NULL;
 	assert_int_equal(ingest_contents(&p->ingest), 0);
 }
 
-static inline void recheck_dirs(struct play *p, const struct recheck *rechecks, size_t count)
+static inline void recheck_dirs(struct case_state *p, const struct recheck *rechecks, size_t count)
 {
 	begin(p);
 	assert_int_equal(ingest_recheck(&p->ingest, rechecks, count), 0);
 	audit_index(p->t->index.catalog);
 }
 
-static inline uint64_t root_of(const struct play *p)
+static inline uint64_t root_of(const struct case_state *p)
 {
 	return p->t->index.roots[0];
 }
 
-static inline void recheck_dir(struct play *p, uint64_t dir, enum recheck_scope scope)
+static inline void recheck_dir(struct case_state *p, uint64_t dir, enum recheck_scope scope)
 {
 	recheck_dirs(p, &(struct recheck){.dir = dir, .scope = scope}, 1);
 }
 
-/* Returns a name with its events, which play_teardown frees. */
-static inline const struct name_events *named(struct play *p, const char *name, uint32_t events)
+/* Returns a name with its events, which case_teardown frees. */
+static inline const struct name_events *named(struct case_state *p, const char *name,
+					      uint32_t events)
 {
 	uint32_t length = (uint32_t)strlen(name);
 	struct name_events *made = calloc(1, sizeof(*made) + length + 1);
@@ -260,25 +261,26 @@ static inline const struct name_events *named(struct play *p, const char *name, 
 	return made;
 }
 
-static inline void recheck_name(struct play *p, uint64_t dir, const char *name, uint32_t events)
+static inline void recheck_name(struct case_state *p, uint64_t dir, const char *name,
+				uint32_t events)
 {
 	const struct name_events *one = named(p, name, events);
 
 	recheck_dirs(p, &(struct recheck){.dir = dir, .names = &one, .count = 1}, 1);
 }
 
-static inline uint64_t id_of(const struct play *p, const char *path)
+static inline uint64_t id_of(const struct case_state *p, const char *path)
 {
 	return id_of_path(p->t, path);
 }
 
-static inline void move(const struct play *p, const char *from, const char *to)
+static inline void move(const struct case_state *p, const char *from, const char *to)
 {
 	assert_int_equal(renameat(p->t->fd, from, p->t->fd, to), 0);
 }
 
 /* Adds the directory "a" with one file to the index, then renames it to "b". Returns its id. */
-static inline uint64_t move_indexed_dir(struct play *p, const char *file)
+static inline uint64_t move_indexed_dir(struct case_state *p, const char *file)
 {
 	uint64_t id;
 
@@ -290,11 +292,11 @@ static inline uint64_t move_indexed_dir(struct play *p, const char *file)
 	return id;
 }
 
-static inline void remove_path(const struct play *p, const char *path, int flags)
+static inline void remove_path(const struct case_state *p, const char *path, int flags)
 {
 	assert_int_equal(unlinkat(p->t->fd, path, flags), 0);
 }
 
-#define CASE(test) cmocka_unit_test_setup_teardown(test, play_setup, play_teardown)
+#define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 #endif
