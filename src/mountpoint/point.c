@@ -194,7 +194,7 @@ int mount_point_judge(const char *given, struct mount_point_judgement *judgement
 	r = resolve(given, O_DIRECTORY, &judgement->absolute);
 	if (r == -ENOMEM)
 		return r;
-	if (r < 0) {
+	if (!judgement->absolute) {
 		judge_unresolved(r, judgement);
 		return 0;
 	}

@@ -49,7 +49,8 @@ static long copy_out(const void *data, size_t length, void *value, size_t size)
 		return (long)length;
 	if (length > size)
 		return -ERANGE;
-	memcpy(value, data, length);
+	if (length > 0)
+		memcpy(value, data, length);
 	return (long)length;
 }
 
@@ -95,8 +96,8 @@ static int own_value(const struct view_call *call, uint64_t node, const char *ke
 		     struct bytes *value)
 {
 	CLEANUP_QUERY struct view_query query = {0};
-	struct group_record group;
-	struct file_record file;
+	struct group_record group = {0};
+	struct file_record file = {0};
 	uint64_t kind = node_kind(node);
 	int r = query_begin_for(&query, call);
 
