@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "act/durable.h"
-#include "act/layer.h"
 #include "act/one_act.h"
+#include "act/overlay_layer.h"
 #include "act/undo.h"
 #include "base/arena.h"
 #include "base/clock.h"

@@ -18,7 +18,7 @@
 
 #include "act/extents.h"
 #include "act/file_copy.h"
-#include "act/layer.h"
+#include "act/overlay_layer.h"
 #include "act/undo.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -173,6 +173,21 @@ void one_act_note_undone(struct one_act *act, int result)
 void one_act_put_back(struct one_act *act)
 {
 	one_act_note_undone(act, undo_rename(&act->copy.place, act->other, act->leftover));
+}
+
+bool one_act_quarantine(struct one_act *act)
+{
+	const struct place *place = &act->copy.place;
+	int r = place_rename(place, place->name, act->other, RENAME_NOREPLACE);
+
+	if (r == -ENOENT)
+		return one_act_refuse(act, ACT_MISSING);
+	if (r < 0)
+		return one_act_fail(act, r);
+	if (one_act_is_still_verified(act))
+		return true;
+	one_act_put_back(act);
+	return false;
 }
 
 /* Result of save(), and exit status of the child process that runs it. No errno has this number. */

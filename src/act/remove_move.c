@@ -254,23 +254,6 @@ static void move_other(struct one_act *act)
 	one_act_put_back(act);
 }
 
-/* ---- both ---------------------------------------------------------------------------- */
-
-bool one_act_quarantine(struct one_act *act)
-{
-	const struct place *place = &act->copy.place;
-	int r = place_rename(place, place->name, act->other, RENAME_NOREPLACE);
-
-	if (r == -ENOENT)
-		return one_act_refuse(act, ACT_MISSING);
-	if (r < 0)
-		return one_act_fail(act, r);
-	if (one_act_is_still_verified(act))
-		return true;
-	one_act_put_back(act);
-	return false;
-}
-
 void act_remove_or_move(struct one_act *act)
 {
 	if (!one_act_verify(act) || !one_act_quarantine(act))

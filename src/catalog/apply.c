@@ -503,12 +503,3 @@ int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t 
 	}
 	return r;
 }
-
-int catalog_forget_contents(struct catalog_writer *w, const uint64_t *files, size_t count)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = file_forget_content(w, files[i]);
-	return r;
-}

@@ -262,7 +262,7 @@ int file_update(struct catalog_writer *w, const struct name_change *change)
 	return r < 0 ? r : put_file(w, &file);
 }
 
-int file_forget_content(struct catalog_writer *w, uint64_t id)
+static int forget_content(struct catalog_writer *w, uint64_t id)
 {
 	struct file_record file;
 	int r = catalog_get_file(&w->store.reader, id, &file);
@@ -271,6 +271,15 @@ int file_forget_content(struct catalog_writer *w, uint64_t id)
 		return r == -ENOENT ? 0 : r;
 	r = renew_content(w, &file, &file.attributes);
 	return r < 0 ? r : put_file(w, &file);
+}
+
+int catalog_forget_contents(struct catalog_writer *w, const uint64_t *files, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = forget_content(w, files[i]);
+	return r;
 }
 
 /* Sets *nothing to whether no file was compared since this file lost its last name. A comparison in

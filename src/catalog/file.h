@@ -41,9 +41,6 @@ MUST_CHECK int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t 
 /* Applies NAME_UPDATE_FILE. Does nothing if the file is missing. */
 MUST_CHECK int file_update(struct catalog_writer *w, const struct name_change *change);
 
-/* Makes the content unknown. Does nothing if the file is missing. */
-MUST_CHECK int file_forget_content(struct catalog_writer *w, uint64_t id);
-
 /* Deletes an orphan. */
 MUST_CHECK int file_delete(struct catalog_writer *w, uint64_t id);
 

@@ -64,7 +64,7 @@ struct comparer {
 
 /* ---- notes from other threads -------------------------------------------------------- */
 
-void comparer_changed(struct comparer *comparer, uint64_t file, bool closed)
+void comparer_note_changed(struct comparer *comparer, uint64_t file, bool closed)
 {
 	pthread_mutex_lock(&comparer->worker.lock);
 	if (backoff_changed(&comparer->backoff, file, closed, clock_monotonic_ns()) < 0)
@@ -256,9 +256,9 @@ static int note_all_unread(struct comparer *comparer)
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 &&
 	       ingest_range_has(range, entry.size)) {
 		if (entry.size == last.size && last.file && last.prefix == 0)
-			comparer_changed(comparer, last.file, false);
+			comparer_note_changed(comparer, last.file, false);
 		if (entry.size == last.size && entry.prefix == 0)
-			comparer_changed(comparer, entry.file, false);
+			comparer_note_changed(comparer, entry.file, false);
 		last = entry;
 	}
 	return r == -ENOENT ? 0 : r;

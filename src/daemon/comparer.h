@@ -5,7 +5,7 @@
 /* The thread that compares files of a range of sizes. It first compares all unread files. Then it
  * compares each changed file after its debounce time.
  *
- *	follower, commits --comparer_changed--> struct backoff --due--> ingest_compare
+ *	follower, commits --comparer_note_changed--> struct backoff --due--> ingest_compare
  *	barrier ----------comparer_barrier-----'       ^                     |
  *	                                               '-- busy or failed ---+--> groups, committed
  *	                                                                     '--> barrier_reached
@@ -62,7 +62,7 @@ void comparer_free(struct comparer *comparer); /* accepts NULL */
  *
  * closed	no program is known to have the file open for writing
  */
-void comparer_changed(struct comparer *comparer, uint64_t file, bool closed);
+void comparer_note_changed(struct comparer *comparer, uint64_t file, bool closed);
 
 /* Notes a rival: a file of this size that entered the index with its content known. The comparison
  * under way does not include the rival, although the rival possibly has equal bytes. */

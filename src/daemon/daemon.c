@@ -243,7 +243,8 @@ static void on_commit(const struct commit_delta *delta, void *context)
 			  "view and mount it again");
 	for (size_t i = 0; i < delta->file_count; i++) {
 		if (delta->files[i].what & DELTA_FILE_UNREAD)
-			lanes_changed(daemon->lanes, delta->files[i].file, delta->files[i].size);
+			lanes_note_closed(daemon->lanes, delta->files[i].file,
+					  delta->files[i].size);
 		if (delta->files[i].what & DELTA_FILE_BACK)
 			lanes_note_rival(daemon->lanes, delta->files[i].size);
 	}

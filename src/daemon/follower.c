@@ -26,6 +26,7 @@
 #include "daemon/lanes.h"
 #include "daemon/recheck_plan.h"
 #include "daemon/source_roots.h"
+#include "daemon/written_files.h"
 #include "source/source.h"
 
 /* Maximum number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
@@ -194,7 +195,7 @@ static void note_written(const struct follower *follower, const struct bytes *wr
 
 	for (size_t i = 0; i < written->length / sizeof(*files); i++) {
 		if (!files[i].closed)
-			lanes_written(follower->settings.lanes, files[i].file);
+			lanes_note_written(follower->settings.lanes, files[i].file);
 	}
 }
 
@@ -204,7 +205,7 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 	CLEANUP_BYTES struct bytes written = {0};
 	CLEANUP(recheck_plan_free) struct recheck_plan plan = {.trust = follower->trust.level};
 	struct ingest *ingest = &follower->ingest;
-	int r = recheck_plan_hide_written(&plan, ingest->catalog, list, count, &written);
+	int r = written_files_hide(ingest->catalog, list, count, &plan.trust, &written);
 
 	if (r < 0)
 		return r;

@@ -128,9 +128,9 @@ static void on_large_barrier(void *context, uint64_t ticket, int error, bool mov
 
 /* ---- notes for the lanes ------------------------------------------------------------- */
 
-void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size)
+void lanes_note_closed(struct lanes *lanes, uint64_t file, uint64_t size)
 {
-	comparer_changed(lane_of(lanes, size), file, true);
+	comparer_note_changed(lane_of(lanes, size), file, true);
 }
 
 void lanes_note_rival(struct lanes *lanes, uint64_t size)
@@ -148,10 +148,10 @@ void lanes_barrier(struct lanes *lanes, uint64_t ticket)
 	comparer_barrier(lanes->list[LANE_SMALL].comparer, ticket);
 }
 
-void lanes_written(struct lanes *lanes, uint64_t file)
+void lanes_note_written(struct lanes *lanes, uint64_t file)
 {
 	for (size_t i = 0; i < LANES; i++)
-		comparer_changed(lanes->list[i].comparer, file, false);
+		comparer_note_changed(lanes->list[i].comparer, file, false);
 }
 
 void lanes_note_moved(struct lanes *lanes)

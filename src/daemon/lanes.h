@@ -34,11 +34,10 @@ void lanes_stop(struct lanes *lanes);
 
 void lanes_free(struct lanes *lanes); /* accepts NULL */
 
-/* The functions below but lanes_written() call the functions of comparer.h with the same names, for
- * one lane or both. Any thread. */
+/* The functions below call functions of comparer.h, for one lane or both. Any thread. */
 
 /* For the lane of this file size in bytes. */
-void lanes_changed(struct lanes *lanes, uint64_t file, uint64_t size); /* the file is closed */
+void lanes_note_closed(struct lanes *lanes, uint64_t file, uint64_t size);
 void lanes_note_rival(struct lanes *lanes, uint64_t size);
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size);
 
@@ -50,6 +49,6 @@ void lanes_retry(struct lanes *lanes);
 void lanes_barrier(struct lanes *lanes, uint64_t ticket);
 
 /* Notes a file of unknown size that was written to and is possibly still open, in both lanes. */
-void lanes_written(struct lanes *lanes, uint64_t file);
+void lanes_note_written(struct lanes *lanes, uint64_t file);
 
 #endif

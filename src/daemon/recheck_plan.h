@@ -8,7 +8,6 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
-#include "base/bytes.h"
 #include "base/name_event.h"
 #include "ingest/ingest.h"
 #include "source/source.h"
@@ -20,28 +19,9 @@ struct recheck_plan {
 	struct recheck *list;
 	size_t count;
 	size_t tree_count;
-	/* Initialized by the caller. recheck_plan_hide_written() lowers it to RENAME_UNTRUSTED if a
-	 * write possibly belongs to another name. */
-	enum rename_trust trust;
+	enum rename_trust trust; /* set by the caller */
 	bool needs_walk; /* a name that the plan leaves out is possibly a link to any file */
 };
-
-/* A file that was possibly written to. */
-struct written_file {
-	uint64_t file;
-	bool closed; /* every known writer has closed it */
-};
-
-/* Commits that the content of files that were possibly written to is unknown. Must be called before
- * the rechecks of the round, so that the view hides these files first. Updates plan->trust.
- *
- * list		from event_set_list()
- * written	receives a struct written_file for each of these files
- *
- * Returns 0 or -errno. */
-MUST_CHECK int recheck_plan_hide_written(struct recheck_plan *plan, struct catalog *catalog,
-					 const struct name_events *const *list, size_t count,
-					 struct bytes *written);
 
 /* Fills plan->list, and sets plan->needs_walk if necessary. Leaves out directories that are in a
  * missing source, are not in the index, or are below a root with RECHECK_TREE. Returns 0 or

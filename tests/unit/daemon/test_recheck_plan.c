@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
 #include "daemon/recheck_plan.h"
+#include "daemon/written_files.h"
 #include "source/source.h"
 #include "watch/event_set.h"
 
@@ -61,8 +62,8 @@ static void make_plan(struct case_state *p)
 	p->names = NULL;
 	p->written.length = 0;
 	assert_int_equal(event_set_list(&p->dirty, &p->names, &count), 0);
-	assert_int_equal(recheck_plan_hide_written(&p->plan, p->f->catalog, p->names, count,
-						   &p->written),
+	assert_int_equal(written_files_hide(p->f->catalog, p->names, count, &p->plan.trust,
+					    &p->written),
 			 0);
 	assert_int_equal(recheck_plan_make(&p->plan, &p->sources, p->names, count), 0);
 }

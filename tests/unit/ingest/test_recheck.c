@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/follower.h"
+#include "ingest/recorded_hooks.h"
 
 /* ---- names and directories ----------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/follower.h"
+#include "ingest/recorded_hooks.h"
 
 static void test_moved_directory_has_the_same_id(void **state)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_TRASH_H
-#define REPORT_TRASH_H
+#ifndef REPORT_IN_TRASH_H
+#define REPORT_IN_TRASH_H
 
 /* Recognizes files in a trash. The user will probably delete such files soon. Any thread. */
 

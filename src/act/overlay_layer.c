@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "act/layer.h"
+#include "act/overlay_layer.h"
 
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "base/attributes.h"
-#include "report/trash.h"
+#include "report/in_trash.h"
 #include "unit_test.h"
 
 struct claim {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ACT_LAYER_H
-#define ACT_LAYER_H
+#ifndef ACT_OVERLAY_LAYER_H
+#define ACT_OVERLAY_LAYER_H
 
 /* The overlay layer of a file. If a name of a file in a lower layer is removed, the file stays in
  * that layer. Before a file of a lower layer is renamed, overlayfs copies the file to the upper

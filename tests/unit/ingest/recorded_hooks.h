@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef TESTS_INGEST_FOLLOWER_H
-#define TESTS_INGEST_FOLLOWER_H
+#ifndef TESTS_INGEST_RECORDED_HOOKS_H
+#define TESTS_INGEST_RECORDED_HOOKS_H
 
 /* A tree with a follower that identifies directories by their inodes, as inotify does, and
  * records the calls of its hooks. A failed helper ends the test. */

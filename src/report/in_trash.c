@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/trash.h"
+#include "report/in_trash.h"
 
 #include <stddef.h>
 #include <string.h>
