@@ -30,8 +30,8 @@ void arrived_expect(struct arrived *arrived, const struct held *copy)
 		arrived_deinit(arrived);
 }
 
-/* If the copy has no further name, or fstat(2) fails, closes the moved file: the end of its lease
- * lets writers continue. */
+/* If the copy has no further name, or fstat(2) fails, closes the file that the copy became. This
+ * ends the lease on that file, so that writers can continue. */
 void arrived_note_link(struct arrived *arrived, const struct held *copy)
 {
 	if (fstat(copy->fd, &arrived->original) < 0)
@@ -69,7 +69,7 @@ static bool has_same_attributes(const struct held *a, const struct held *b)
 	       xattrs_equal(&one, &other);
 }
 
-/* Returns whether nothing but the names of a copy changed, by its attributes. */
+/* Compares the attributes of a copy. Returns whether nothing but its names changed. */
 static bool is_unchanged(const struct stat *before, const struct stat *now)
 {
 	return has_same_owner(before, now) && before->st_size == now->st_size &&

@@ -7,7 +7,8 @@
  *	kept file	The kept file and its name are on the disk before the copy is removed.
  *			Without this sync, a power failure could leave a recently written kept file
  *			empty (delayed allocation) and the copy removed.
- *	names		Changed names are on the disk before the journal ends their intents.
+ *	names		Changed names are on the disk before the journal (journal.h) records that
+ *			their acts are done.
  *
  * One thread. A zeroed struct is empty. */
 

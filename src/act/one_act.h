@@ -37,7 +37,7 @@ struct one_act {
 	const char *other; /* quarantine name of the copy, or of its link */
 	const char *to; /* ACT_MOVE: absolute path of the copy after the move */
 	int destination; /* ACT_MOVE: the folder, O_PATH */
-	struct arrived *arrived; /* ACT_MOVE: the file that earlier names of the copy became */
+	struct arrived *arrived; /* ACT_MOVE: where earlier names of the copy were moved to */
 	const char *target; /* ACT_SYMLINK */
 	struct journal *journal; /* borrowed */
 	const struct intent *intent; /* borrowed */
@@ -45,7 +45,9 @@ struct one_act {
 	uint64_t verified_ns;
 	struct act_result *result;
 	struct bytes *leftover; /* borrowed, holds the text of result->leftover */
-	bool is_saved_elsewhere; /* a rescue folder has the bytes: the intent stays open */
+	/* The bytes of the copy are in a rescue folder (one_act.c), so the journal must not record
+	 * that the act is done. */
+	bool is_saved_elsewhere;
 };
 
 /* Opens and holds a file. Returns 0, or fills in the result and returns 1.

@@ -103,8 +103,9 @@ static bool link_leads_to_kept(const struct one_act *act)
 	       is_same_inode(&there, &act->kept->held.status);
 }
 
-/* Removes the link under the quarantine name. If another file has the quarantine name, renames that
- * file to the copy's name or a name beside it. */
+/* Removes the link under the quarantine name. If the link is the last name of the kept file, or
+ * another file has the quarantine name, renames that file to the copy's name or a name beside
+ * it. */
 static void remove_link(struct one_act *act)
 {
 	struct stat status;
@@ -149,9 +150,9 @@ static bool is_what_was_verified(struct one_act *act)
 	return one_act_is_still_verified(act);
 }
 
-/* Returns true if a blocked writer has possibly opened the kept file by the path of the copy, where
- * the link is now. Its writes must be found at that path, so the link has to stay. While the writer
- * is blocked, the comparison is still valid. */
+/* Returns true if a program possibly waits in open(2) for a lease, to write to the kept file by the
+ * path of the copy, where the link is now. The program's writes must be found at that path, so the
+ * link has to stay. While the writer is blocked, the comparison is still valid. */
 static bool writer_may_use_link(const struct one_act *act)
 {
 	return act->result->outcome == ACT_KEPT_BUSY &&

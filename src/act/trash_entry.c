@@ -15,10 +15,10 @@
 
 #define INFO_SUFFIX ".trashinfo"
 #define INFO_HEADER "[Trash Info]\nPath="
-/* Number of tries with small numbers. Later tries use random numbers, so that the cost of many
- * equal names is linear. */
+/* Last try with a small number; the first try has no number. Later tries use random numbers, so
+ * that the cost of many equal names is linear. */
 #define NUMBERED_TRIES 5
-/* A dot and the random part of a quarantine name, with NUL. */
+/* Room for a dot, the random part of a quarantine name, and NUL. */
 #define MARK_SIZE OTHER_NAME_SIZE
 /* Longest extension (with its dot) that stays at the end of the name, in bytes. */
 #define EXTENSION_MAX 16

@@ -81,8 +81,8 @@ int index_folders_parent(char **folder)
 	return asprintf(folder, "%s" INDEXES_FOLDER, state) < 0 ? -ENOMEM : 0;
 }
 
-/* Copies at most SHOWN_NAME_MAX bytes of the last part of a path. Replaces characters that are not
- * portable (POSIX.1-2017, 3.282). Returns the length. */
+/* Copies at most SHOWN_NAME_MAX bytes of the last part of a path. Replaces all characters but
+ * letters, digits, '.' and '_'. Returns the length. */
 static size_t show_name(char name[static INDEX_NAME_MAX], const char *path)
 {
 	static const char portable[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"

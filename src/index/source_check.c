@@ -131,7 +131,7 @@ static int list_folders(const struct index_settings *settings, struct text_list 
 
 	if (!settings->folder)
 		return r;
-	/* with --index, the default folder need not exist */
+	/* with --index, the default folder is not needed, even if it cannot be read */
 	r = index_folder_given(settings->folder, &given);
 	return r < 0 ? r : text_list_add(folders, given, strlen(given));
 }

@@ -2,8 +2,8 @@
 #ifndef INGEST_COMPARE_H
 #define INGEST_COMPARE_H
 
-/* Compares undecided prefixes block by block until none is left. Each comparing thread runs this
- * function. Takes a struct contents and returns NULL. */
+/* Compares the undecided prefixes (prefixes.h) block by block until none is left. Each comparing
+ * thread runs this function. Takes a struct contents and returns NULL. */
 void *compare_run(void *contents);
 
 #endif

@@ -23,8 +23,10 @@ static struct content *add_content(struct prefixes *prefixes, struct prefix *pre
 	return content;
 }
 
-/* Caches the bytes for comparisons with later files. Half of the budget is reserved for contents
- * that occurred before without bytes in memory, as more copies of such contents are likely. */
+/* Caches the bytes for comparisons with later files.
+ *
+ * seen_before	an earlier content of the prefix has no bytes in memory. More copies of this content
+ *		are likely, so half of the budget is reserved for such contents. */
 static int cache_bytes(struct prefixes *prefixes, struct content *content, const uint8_t *bytes,
 		       size_t length, bool seen_before)
 {

@@ -5,10 +5,10 @@
 /* The number of files of a shared view that each user has open. Each file takes a descriptor of
  * this process, and one user must not exhaust them.
  *
- * A limit for all open files applies to users other than root. Each of these users can have as many
- * files open as are left up to that limit (dynamic thresholds: Choudhury and Hahne, 1998). So the
- * first user gets at most half of the limit, and the next user half of the rest. Descriptors above
- * the limit are for root and for twinfs itself. One thread at a time. */
+ * A limit for all open files applies to users other than root. A user may open a further file while
+ * the user has fewer open files than the limit leaves unused (dynamic thresholds: Choudhury and
+ * Hahne, 1998). So the first user gets at most half of the limit, and the next user half of the
+ * rest. Descriptors above the limit are for root and for twinfs itself. One thread at a time. */
 
 #include <stddef.h>
 #include <sys/types.h>

@@ -73,7 +73,7 @@ int sources_find_change(const struct sources *sources, size_t *which, enum sourc
 
 /* ---- file systems that were mounted in a source -------------------------------------------- */
 
-/* Finds whether the directory was the root of another file system than its parent. */
+/* Finds whether the directory was on another file system than its parent, as a mount point is. */
 static int was_mount_root(struct catalog_reader *reader, const struct dir_record *dir, bool *was)
 {
 	struct dir_record above;

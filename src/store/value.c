@@ -5,8 +5,8 @@
 
 #include "base/bytes.h"
 
-/* The first byte of every record. A record with another first byte is damaged: an index of another
- * format (include/twinfs/format.h) is not read. */
+/* The first byte of every record. No record of another format is ever read, as the format of the
+ * index is checked first (include/twinfs/format.h). So another first byte means damage. */
 #define RECORD_VERSION 1
 #define CHECKSUM_BYTES 4
 

@@ -216,8 +216,8 @@ int view_sync_text(struct view *view, struct bytes *text)
 
 /* ---- reading ------------------------------------------------------------------------- */
 
-/* Gets the record of an open file. Returns -ESTALE, permanently, if the index has another content
- * of the file. */
+/* Gets the record of an open file. If the index has another content of the file, or no longer has
+ * the file, returns -ESTALE now and for all later reads. */
 static int get_record(struct view *view, struct view_file *file, struct file_record *record)
 {
 	CLEANUP_QUERY struct view_query query = {0};

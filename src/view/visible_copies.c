@@ -155,7 +155,8 @@ enum {
 	GROUPS_MORE = 1
 };
 
-/* Finds a group of the caller, by its ordinal or number, among the first groups of this hash.
+/* Finds a group of the caller among the first groups of this hash, by its ordinal in the index or
+ * by the number that the caller knows (known_numbers.h).
  * Returns 0 and fills in asked, -ENOENT if the caller has no such group, GROUPS_MORE, or -errno. */
 static int find_among_few(const struct view_query *query, struct hash128 hash,
 			  struct numbered *asked, struct group_record *group)
@@ -217,8 +218,7 @@ static int find_among_many(const struct view_query *query, struct hash128 hash,
 	if (known_numbers_get(&query->view->numbers, &key, asked, clock_monotonic_ns())) {
 		if (asked->number && asked->ordinal)
 			return 0;
-		/* a visible group without a number is numbered again: the caller's permissions
-		 * changed */
+		/* all groups that the caller sees are known, and none has this number */
 		if (asked->number)
 			return -ENOENT;
 	}

@@ -149,8 +149,8 @@ static long query_source(const struct view_call *call, int fd, const char *name,
 	return length;
 }
 
-/* open_dir and open_file open the source of a node with O_PATH. Both return -ESTALE if the source
- * has changed. */
+/* open_dir and open_file open the source of a node with O_PATH. Both return -ESTALE if the path
+ * leads to another inode. */
 
 static int open_dir(const struct view_query *query, uint64_t id)
 {

@@ -115,7 +115,7 @@ static void test_without_a_lease_size_and_time_detect_a_writer(void **state)
 	held = held_on(folder, "a");
 	assert_true(held_is_unbroken(&held));
 	assert_int_equal(linkat(folder->fd, "a", folder->fd, "b", 0), 0);
-	assert_true(held_is_unbroken(&held)); /* a link that this process makes changes the ctime */
+	assert_true(held_is_unbroken(&held)); /* linkat(2) changed the ctime */
 	put_file(folder, "a", "longer text");
 	assert_false(held_is_unbroken(&held));
 	held_close(&held);

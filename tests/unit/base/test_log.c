@@ -16,7 +16,7 @@
 static struct capture captured;
 
 /* Returns what write_lines() writes to stderr. Runs it in a child, because a process cannot change
- * back its level, its destination, or whether its stderr is the journal. */
+ * its destination back, or whether its stderr is the journal. */
 static const char *lines_of(void (*write_lines)(void))
 {
 	pid_t child;

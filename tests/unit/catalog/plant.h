@@ -17,10 +17,11 @@
 struct sample {
 	struct fixture *f;
 	uint64_t root, dir, bad_dir;
-	/* files, in order: with two names; its copy; the smallest file; in no group; a symlink;
-	 * with an error; without names; the only name in small_group; without names in
-	 * empty_group */
-	uint64_t linked, copy, alone, single, symlink, broken, gone, last, awaited;
+	uint64_t linked, copy; /* a file with two names, and its copy */
+	uint64_t alone, single, symlink; /* the smallest file; a file in no group; a symlink */
+	uint64_t broken, gone; /* a file with an error; a file without names */
+	uint64_t last; /* the only file in small_group */
+	uint64_t awaited; /* a file without names in empty_group */
 	/* groups, in order: of linked and two copies; of last and gone; of awaited only */
 	uint64_t group, small_group, empty_group;
 	uint64_t unused; /* an unused id */

@@ -14,7 +14,7 @@ static uint64_t count_in(const struct fixture *f, uint64_t dir)
 	return count;
 }
 
-static void test_each_name_counts_in_its_directory_and_each_directory_above(void **state)
+static void test_name_counts_in_its_directory_and_that_directory_in_its_parent(void **state)
 {
 	struct fixture *f = *state;
 	uint64_t top = new_dir(f, f->roots[0], "top"), below = new_dir(f, top, "below");
@@ -35,7 +35,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(
-			test_each_name_counts_in_its_directory_and_each_directory_above,
+			test_name_counts_in_its_directory_and_that_directory_in_its_parent,
 			fixture_setup, fixture_teardown),
 	};
 

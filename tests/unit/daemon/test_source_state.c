@@ -58,7 +58,7 @@ static void test_source_without_events_is_polled(void **state)
 	assert_true(source_state_is_walked(&p->states[2]));
 	follow(p, FOLLOW_NONE);
 	assert_int_equal(source_states_queues(p->states, 3), 0);
-	follow(p, FOLLOW_AUTO); /* inotify reports all changes of a local file system */
+	follow(p, FOLLOW_AUTO); /* a local file system is followed by inotify */
 	assert_int_equal(source_states_queues(p->states, 3), 3);
 	assert_false(source_state_is_walked(&p->states[2]));
 }

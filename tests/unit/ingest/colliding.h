@@ -2,9 +2,10 @@
 #ifndef TESTS_INGEST_COLLIDING_H
 #define TESTS_INGEST_COLLIDING_H
 
-/* Different contents with one XXH3-128 hash, made without a search. For inputs above 240 bytes, the
- * 64-byte stripe n of a block adds, in each lane i, the word d to the neighbour of lane i and
- * lo32(d ^ s) * hi32(d ^ s) to lane i itself. s is the word of the public secret at 8 * n + 8 * i.
+/* Different contents with one XXH3-128 hash, made without a search. For inputs above 240 bytes, a
+ * block is divided into stripes of eight 64-bit words. Word i of stripe n, called d, changes two
+ * lanes of the hash. Its neighbour lane gets d added. Lane i gets lo32(d ^ s) * hi32(d ^ s) added,
+ * where s is the word of the public secret at 8 * n + 8 * i.
  * If the lower half of d equals the lower half of s, the product is 0 for any upper half of d. If
  * the upper halves in two stripes change by +k and -k, the hash stays the same. */
 

@@ -7,7 +7,7 @@
 #define SOLID_NS UINT64_C(200000)
 #define SEEK_NS UINT64_C(8000000)
 
-/* Records count reads. Returns whether the disk seeks after the last read. */
+/* Notes reads, as many as count. Returns whether the disk seeks after the last read. */
 static bool reads(struct disk_seeks *seeks, unsigned int count, uint64_t took_ns)
 {
 	bool seek = false;
