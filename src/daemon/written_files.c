@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "catalog/change.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "daemon/rename_trust.h"
 
