@@ -124,7 +124,8 @@ static int meet_entry(void *context, int directory, const struct dirent *entry)
 static int read_names(struct walk *walk, const struct tree_dir *dir)
 {
 	struct reading reading = {walk, dir, 0};
-	int r = directory_visit(dir->fd, meet_entry, &reading);
+	int again = fcntl(dir->fd, F_DUPFD_CLOEXEC, 0);
+	int r = directory_read(again < 0 ? -errno : again, meet_entry, &reading);
 
 	return r == 0 || reading.result != 0 ? r : fail(walk, r);
 }

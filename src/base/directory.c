@@ -6,11 +6,11 @@
 
 #include "base/descriptor.h"
 
-int directory_visit(int directory, directory_visitor *visitor, void *context)
+int directory_read(int fd, directory_visitor *visitor, void *context)
 {
-	int fd = open_beneath_for_reading(directory, "", O_DIRECTORY, true), r = 0;
 	AUTO_CLOSEDIR DIR *stream = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
+	int r = 0;
 
 	if (fd < 0)
 		return fd;
@@ -28,6 +28,12 @@ int directory_visit(int directory, directory_visitor *visitor, void *context)
 			r = visitor(context, fd, entry);
 	}
 	return r;
+}
+
+int directory_visit(int directory, directory_visitor *visitor, void *context)
+{
+	return directory_read(open_beneath_for_reading(directory, "", O_DIRECTORY, true), visitor,
+			      context);
 }
 
 static int refuse_other(void *ignored, int directory, const struct dirent *entry)

@@ -2,9 +2,9 @@
 #ifndef BASE_DIRECTORY_H
 #define BASE_DIRECTORY_H
 
-/* Reads the names in a directory given by a descriptor, which may be O_PATH. The position of the
- * descriptor is neither used nor changed, and an atime is not changed if the user may prevent that.
- * Any thread.
+/* Reads the names in a directory given by a descriptor, which may be O_PATH. Except by
+ * directory_read(), the position of the descriptor is neither used nor changed, and an atime is not
+ * changed if the user may prevent that. Any thread.
  */
 
 #include "base/attributes.h"
@@ -13,8 +13,16 @@
  * than 0 ends the visit. */
 typedef int directory_visitor(void *context, int directory, const struct dirent *entry);
 
-/* Visits each entry except "." and "..". Returns 0, the visitor's result, or -errno. */
+/* Visits each entry except "." and "..". Opens the directory again, so it must be searchable.
+ * Returns 0, the visitor's result, or -errno. */
 MUST_CHECK int directory_visit(int directory, directory_visitor *visitor, void *context);
+
+/* Visits each entry except "." and "..", from the position of the descriptor on. The directory need
+ * not be searchable. Returns as directory_visit().
+ *
+ * fd	open for reading, closed in any case; or an -errno, which is returned
+ */
+MUST_CHECK int directory_read(int fd, directory_visitor *visitor, void *context);
 
 /* Returns 0 if the directory is empty, -ENOTEMPTY, or another -errno.
  *

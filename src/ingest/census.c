@@ -104,7 +104,7 @@ static int count_name(void *context, int directory, const struct dirent *entry)
 /* Counts one directory. A mount point inside the tree is skipped. Returns as count_name(). */
 static int count_directory(struct counting *counting, int root, const char *path)
 {
-	AUTO_CLOSE int fd = open_beneath(root, path, O_PATH | O_DIRECTORY, false);
+	int fd = open_beneath_for_reading(root, path, O_DIRECTORY, false);
 	int r;
 
 	if (fd == -EXDEV)
@@ -113,7 +113,7 @@ static int count_directory(struct counting *counting, int root, const char *path
 	counting->path = path;
 	counting->samples_end = counting->census->sampled + SAMPLES;
 	counting->names = 0;
-	r = fd < 0 ? fd : directory_visit(fd, count_name, counting);
+	r = directory_read(fd, count_name, counting);
 	if (r >= 0 || r == -ENOMEM)
 		return r;
 	counting->census->unreadable++;

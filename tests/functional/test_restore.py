@@ -117,6 +117,17 @@ def test_owners_that_a_user_cannot_set_are_counted(as_user, tmp_path, target, ro
     assert stat.S_IMODE((target / "b").stat().st_mode) == 0o755
 
 
+def test_folder_that_a_user_cannot_search_is_restored(as_user, tmp_path, target):
+    backup = small_backup(tmp_path, copies=())
+    (backup.copy / "empty").mkdir()
+    for path in (backup.manifest, *backup.copy.rglob("*"), backup.copy):
+        if os.geteuid() == 0:
+            os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid)
+    (backup.copy / "empty").chmod(0o444)
+    restore(as_user, backup, target)
+    assert stat.S_IMODE((target / "empty").stat().st_mode) == 0o444
+
+
 # links
 
 

@@ -93,6 +93,26 @@ static void test_unreadable_directory_returns_the_error(void **state)
 	assert_int_equal(count.names, 0);
 }
 
+static void test_open_directory_is_read_without_search_permission(void **state)
+{
+	const struct folder *folder = *state;
+	uid_t user = geteuid();
+	struct count count = {0};
+	int sub, result;
+
+	assert_int_equal(mkdirat(folder->fd, "sub", 0700), 0);
+	sub = openat(folder->fd, "sub", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(fchmod(sub, 0444), 0);
+	if (user == 0)
+		assert_int_equal(seteuid(65534), 0);
+	result = directory_read(sub, count_name, &count);
+	if (user == 0)
+		assert_int_equal(seteuid(0), 0);
+	assert_int_equal(result, 0);
+	assert_int_equal(directory_read(-ENOENT, count_name, &count), -ENOENT);
+	assert_int_equal(count.names, 0);
+}
+
 static void test_removed_directory_is_empty(void **state)
 {
 	const struct folder *folder = *state;
@@ -141,6 +161,7 @@ int main(void)
 		TEST_IN_FOLDER(test_descriptor_is_read_from_the_start_each_time),
 		TEST_IN_FOLDER(test_visitor_that_returns_a_result_ends_the_visit),
 		TEST_IN_FOLDER(test_unreadable_directory_returns_the_error),
+		TEST_IN_FOLDER(test_open_directory_is_read_without_search_permission),
 		TEST_IN_FOLDER(test_removed_directory_is_empty),
 		TEST_IN_FOLDER(test_only_the_ignored_name_counts_as_empty),
 		TEST_IN_FOLDER(test_files_are_removed_and_a_subdirectory_is_refused),
