@@ -80,6 +80,14 @@ def test_index_of_a_running_daemon_is_private(twinfs, tree):
         os.umask(old)
 
 
+def test_existing_folders_of_an_index_are_not_created(twinfs, tree, strace):
+    """Automounters and read-only disks can refuse to create a folder even if it exists."""
+    twinfs.ok("scan", tree)
+    result, _ = twinfs.traced("scan", tree, calls="trace=?mkdir,mkdirat",
+                              flags=["-e", "inject=?mkdir,mkdirat:error=EACCES"])
+    assert result.status == 0, result
+
+
 # refused indexes
 
 def contents(folder):
