@@ -35,6 +35,12 @@
 /* Creates one folder with mode 0700, whatever the umask, if it is missing. */
 static int make_one_folder(const char *path)
 {
+	struct stat status;
+
+	/* mkdir(2) of an existing folder can fail with EACCES or EROFS, e.g. of an automount that
+	 * only stat(2) mounts */
+	if (stat(path, &status) == 0)
+		return 0;
 	if (mkdir(path, 0700) < 0)
 		return errno == EEXIST ? 0 : -errno;
 	return chmod(path, 0700) < 0 ? -errno : 0;
