@@ -95,7 +95,7 @@ def contents(folder):
             if path.name not in ("lock.mdb", "owner")}
 
 
-@pytest.mark.parametrize("command", ["scan", "list", "mount"])
+@pytest.mark.parametrize("command", ["scan", "list", "check", "mount"])
 @pytest.mark.parametrize("sealed", [True, False])
 def test_index_of_a_newer_version_is_refused_and_left_alone(twinfs, tree, mount, command, sealed):
     twinfs.ok("scan", tree)
