@@ -311,9 +311,10 @@ int act_flush(struct act *act)
 
 /* ---- adding -------------------------------------------------------------------------- */
 
-/* Copies a text into the memory of the batch. Returns NULL if memory is short.
+/* Copies a text into the memory of the batch. Returns NULL if memory is short or result is
+ * negative.
  *
- * result	0, or -errno of making the text: returns NULL
+ * result	of making the text: 0 or -errno
  */
 static const char *store(struct act *act, const struct bytes *text, int result)
 {

@@ -83,7 +83,7 @@ static bool is_link_refused(const struct restoring *restoring, const struct targ
 	return false;
 }
 
-/* Adds the inode of the existing file to links/, which lacks it, if it has to get further names. */
+/* If the existing file has to get further names, adds its inode to links/ (staging.h). */
 static int link_again(const struct restoring *restoring, const struct target_file *file,
 		      const struct stat *found)
 {

@@ -25,7 +25,8 @@ enum {
 	TREE_PASS_OVER = 1
 };
 
-/* Callbacks of a walk. Each returns 0, or -errno to abort the walk. All but failed may be NULL. */
+/* Callbacks of a walk. Each returns 0, or -errno to abort the walk; enter can also return
+ * TREE_PASS_OVER. All but failed may be NULL. */
 struct tree_visitor {
 	/* Called for a directory before its entries. */
 	int (*enter)(void *context, const struct tree_dir *dir);

@@ -36,8 +36,8 @@ struct inotify_watched {
 	size_t count, capacity; /* up to capacity inodes are added */
 };
 
-/* Add the inodes of the device that one process (or the process of a thread) watches, or that all
- * processes watch.
+/* Add the inodes of the device that one process watches, or that any process watches. process can
+ * also be the id of a thread.
  */
 void inotify_watched_by(pid_t process, struct inotify_watched *watched);
 void inotify_watched_by_all(struct inotify_watched *watched);

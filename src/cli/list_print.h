@@ -16,9 +16,8 @@ struct current_index;
 struct list_request {
 	const struct common_settings *common;
 	const struct rule_settings *rules;
-	/* The requested report. list_prepare() sets reader, sources, rules and min_size.
-	 * list_print() also sets shown, and bundles for REPORT_REDUNDANT.
-	 */
+	/* The requested report. The caller leaves reader, sources, rules, min_size and shown empty,
+	 * and bundles for REPORT_REDUNDANT: list_prepare() and list_print() set them in a copy. */
 	struct report report;
 };
 

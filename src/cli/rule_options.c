@@ -101,7 +101,7 @@ static int add_path_rule(struct rule_settings *settings, const char *glob, size_
 	r = text_list_add(&settings->globs, glob, length);
 	if (r < 0)
 		return r;
-	/* a backslash before a comma also escapes it in the glob, so it can stay */
+	/* a backslash before a comma means the same in a glob as in the list, so it stays */
 	return append_rule(settings,
 			   (struct keep_rule){.by = KEEP_PATH,
 					      .glob = settings->globs

@@ -33,7 +33,7 @@ int readiness_fork(struct readiness *readiness)
 		(void)close(ends[1]);
 		return r;
 	}
-	/* the service manager would take the parent for the process that serves the view */
+	/* no notification: the service manager would believe that the parent serves the view */
 	service_manager_deinit(&readiness->service);
 	readiness->child = child;
 	readiness->fd = child != 0 ? ends[0] : ends[1];

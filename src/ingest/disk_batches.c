@@ -10,11 +10,12 @@
 #include "ingest/disk_kind.h"
 #include "ingest/disk_order.h"
 
-/* Files above this size are read in turns, as they can differ long before their end. */
+/* Files above this size are read in turns, as they can differ long before their end. So are classes
+ * that do not fit in a batch. */
 #define BATCHED_FILE_MAX (UINT64_C(16) << 20)
 
-/* One batch gets an eighth of the budget, as two are in memory: one is compared and the next one
- * prefetched. The pieces of one class of large files get a quarter. */
+/* One batch gets an eighth of the budget. Two batches are in memory: one is compared and the next
+ * one is prefetched. The pieces of one class of large files get a quarter. */
 #define BATCH_PART 8
 #define CLASS_PART 4
 
@@ -239,7 +240,7 @@ uint64_t disk_order_turn(const struct disk_order *order, uint64_t offset, size_t
 		return 0;
 	if (turn > TURN_MAX)
 		turn = TURN_MAX;
-	/* Files that differ mostly differ near their beginning. */
+	/* most files that differ do so near their beginning */
 	if (turn > TURN_FIRST && turn > offset)
 		turn = offset > TURN_FIRST ? offset : TURN_FIRST;
 	return turn < TURN_MIN ? TURN_MIN : turn;

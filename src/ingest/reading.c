@@ -10,8 +10,8 @@
 #include "base/filesystem_kind.h"
 
 /* Guard time: two changes within this time can leave the same time stamp. Kernels use the time of
- * the last tick, which is at most 10 ms ago. Some file systems store even seconds only (FAT), and
- * other hosts use clocks of their own. */
+ * the last tick, which is at most 10 ms ago. FAT stores times in steps of two seconds, and other
+ * hosts use clocks of their own. */
 #define GUARD_FINE_NS (20 * MS_NS)
 #define GUARD_COARSE_NS (2 * SECOND_NS + GUARD_FINE_NS)
 
@@ -165,9 +165,9 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!hold)
 		release_lease(reading);
-	/* With a lease one check at the end is enough. With coarse times the file is checked now.
-	 * Other hosts need not respect the lease, and the guard time is too long for a wait at the
-	 * end. */
+	/* With a lease one check at the end is enough. With coarse times the file is checked now,
+	 * for two reasons: other hosts can ignore the lease, and the guard time is too long to wait
+	 * for at the end. */
 	if (reading->leased && !has_coarse_times(opener, &file->attributes)) {
 		reading->unexamined = true;
 		reading->attributes = file->attributes;

@@ -78,8 +78,8 @@ struct reading {
  *		writer has to wait for the end of the lease.
  *
  * Returns 0, an enum reading_outcome, or -errno. If the result is not 0, the file is closed. After
- * READING_CHANGED, reading->attributes are the new ones. If the lease is held and times are fine,
- * only reading_close() checks the signature. Can wait for the guard time (20 ms).
+ * READING_CHANGED, reading->attributes are the new ones. If the lease is held and times are finer
+ * than seconds, only reading_close() checks the signature. Can wait for the guard time (20 ms).
  */
 MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
 			    struct catalog_reader *reader, const struct file_record *file,

@@ -60,8 +60,8 @@ void session_invalidate(struct session *session, struct invalidation *invalidati
 /* ---- invalidating -------------------------------------------------------------------- */
 
 /* Errors are ignored. ENOENT means that the kernel has no such inode or dentry, and any other error
- * means that the connection has ended. If the session stops, the rest of a large invalidation is
- * skipped. */
+ * normally means that the connection has ended. If the session stops, the rest of a large
+ * invalidation is skipped. */
 
 static bool is_cached(void *context, uint64_t node)
 {
@@ -99,7 +99,8 @@ static void wait_for_directory(void *context, uint64_t parent)
 	watcher_thread_note_folder(&session->watcher, parent);
 }
 
-/* The content of a directory is its listing. The content of a file node never changes. */
+/* Offset 0 also invalidates the listing of a directory. Offset -1 invalidates only the attributes,
+ * as the content of a file node never changes. */
 static void invalidate_inode(void *context, uint64_t node)
 {
 	struct session *session = context;

@@ -335,8 +335,9 @@ static int handle_group(struct pass *pass, uint64_t file, bool relisted)
 
 /* Handles a changed file. If the content of a regular file became unknown, its names refer to
  * another node. For other kinds of files, the delta does not show whether this is so, and every
- * change counts. If the attributes changed, a mark of the directory or of the file counts: a
- * running lookup marks the directory first, then the file. The node of the previous version is also
+ * change counts. If the attributes changed, the file counts as cached even if only a
+ * directory of its names is marked (mount/cached_marks.h): a running lookup marks the directory
+ * first, then the file. The node of the previous version is also
  * invalidated, as it can be open with outdated attributes. */
 static int invalidate_file(struct pass *pass, size_t index)
 {

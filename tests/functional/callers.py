@@ -20,7 +20,8 @@ class Caller:
     """A user with a primary group and further groups.
 
     how  "process": the whole process becomes this user
-         "file system": only calls to file systems are made as this user (setfsuid), as by servers
+         "file system": only calls to file systems are made as this user (setfsuid), as
+                        file servers do
          "thread": only the calling thread becomes this user
     """
     name: str

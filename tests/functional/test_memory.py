@@ -186,7 +186,7 @@ def read_all(view):
     """Reads all files of a view and ignores errors."""
     for folder, _, names in os.walk(os.fsencode(view.path)):
         if os.path.basename(folder) == b".twinfs":
-            names = (b"status.json", b"errors", b"pending", b"metrics")  # reads of others wait
+            names = (b"status.json", b"errors", b"pending", b"metrics")  # others block
         for name in names:
             with contextlib.suppress(OSError):
                 path = os.path.join(folder, name)
@@ -195,7 +195,7 @@ def read_all(view):
 
 
 def mount(program, source):
-    """Mounts in front, reads everything, changes something, unmounts."""
+    """Mounts in the foreground, reads everything, changes something, unmounts."""
     with program.mounted_in_foreground(source) as (process, view):
         wrong = differences_of(view, source) if view else []
     out, error = process.output

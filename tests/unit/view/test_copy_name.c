@@ -195,7 +195,7 @@ static void test_largest_id_fits(void **state)
 }
 
 /* Makes the names of a million random paths, whose parts exercise all rules. Each name must be
- * valid, have the right form, and be decoded to its path or id. */
+ * valid and be decoded to its path or id. */
 static void test_name_of_any_path_is_decoded_to_its_path_or_id(void **state)
 {
 	static const char *const pieces[] = {"/",    "∕", "~",    "1",    "f",    "-",    ".",
