@@ -17,8 +17,8 @@ from program import TIMEOUT, end_process, is_mounted, until
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 
-# At least the exposure that systemd 252 computes, of at most 10. Options that would lower it would also hide
-# the mount.
+# At least the exposure that systemd 252 computes, of at most 10. Options that would lower it would
+# also hide the mount.
 EXPOSURE_MAX = 4.5
 
 # Options that give a service a mount namespace, which would hide its mounts. In a user's unit also
