@@ -84,11 +84,15 @@ def find_tool(program):
 
 
 def recorded_writes(path):
-    """(offset, bytes) of each write in the file of rotating_disk --writes; None for a flush."""
+    """(offset, bytes) of each write in the file of rotating_disk --writes; None for a flush. A copy
+    of the file that was made during a write ends with a part of a record, which is left out."""
     with open(path, "rb") as file:
-        while header := file.read(WRITE_HEADER.size):
+        while len(header := file.read(WRITE_HEADER.size)) == WRITE_HEADER.size:
             kind, offset, length = WRITE_HEADER.unpack(header)
-            yield (offset, file.read(length)) if kind == WRITTEN else None
+            data = file.read(length) if kind == WRITTEN else b""
+            if kind == WRITTEN and len(data) < length:
+                return
+            yield (offset, data) if kind == WRITTEN else None
 
 
 MAKE_EXT4 = ("mkfs.ext4", "-q", "-E", "lazy_itable_init=0,lazy_journal_init=0")
