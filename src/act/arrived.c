@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/copier.h"
 #include "base/descriptor.h"
 #include "base/xattrs.h"
@@ -73,8 +74,7 @@ static bool has_same_attributes(const struct held *a, const struct held *b)
 static bool is_unchanged(const struct stat *before, const struct stat *now)
 {
 	return has_same_owner(before, now) && before->st_size == now->st_size &&
-	       before->st_mtim.tv_sec == now->st_mtim.tv_sec &&
-	       before->st_mtim.tv_nsec == now->st_mtim.tv_nsec;
+	       clock_equal(before->st_mtim, now->st_mtim);
 }
 
 /* Returns whether the file may be linked as a further name of the copy. A user who can write to the

@@ -121,8 +121,7 @@ int held_open_linked(struct held *held, const struct place *place)
 /* Compares size and mtime. ctime is not compared, as each rename and link of the act changes it. */
 static bool same_times(const struct stat *a, const struct stat *b)
 {
-	return a->st_size == b->st_size && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+	return a->st_size == b->st_size && clock_equal(a->st_mtim, b->st_mtim);
 }
 
 bool held_is_unbroken(const struct held *held)

@@ -10,6 +10,7 @@
 
 #include "backup/restoring.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -164,8 +165,7 @@ static int is_linkable(struct restoring *restoring, const struct manifest_name *
 
 	*linkable = restoring->settings->way == RESTORE_LINK &&
 		    (status->st_mode & ALLPERMS) == name->mode && status->st_uid == name->uid &&
-		    status->st_gid == name->gid && status->st_mtim.tv_sec == name->mtime.tv_sec &&
-		    status->st_mtim.tv_nsec == name->mtime.tv_nsec;
+		    status->st_gid == name->gid && clock_equal(status->st_mtim, name->mtime);
 	if (!*linkable)
 		return 0;
 	r = xattrs_read(&restoring->xattrs, content);

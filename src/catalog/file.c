@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "catalog/change.h"
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
@@ -206,8 +207,7 @@ static bool is_same_content(const struct file_record *file, const struct attribu
 		return attributes_same_inode(known, attributes) && known->size == attributes->size;
 	return flags & FILE_SAME_BYTES && attributes->links <= names &&
 	       attributes_same_inode(known, attributes) && known->size == attributes->size &&
-	       known->mtime.tv_sec == attributes->mtime.tv_sec &&
-	       known->mtime.tv_nsec == attributes->mtime.tv_nsec;
+	       clock_equal(known->mtime, attributes->mtime);
 }
 
 /* Makes the content unknown, as it changed or possibly changed. The caller writes the record. */

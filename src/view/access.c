@@ -9,6 +9,7 @@
 
 #include "base/caller.h"
 #include "base/cancellation.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -204,8 +205,7 @@ static int access_check_dir(const struct view_query *query, uint64_t id, int acc
  * the whole signature. */
 static bool has_same_size_and_mtime(const struct attributes *now, const struct attributes *known)
 {
-	return now->size == known->size && now->mtime.tv_sec == known->mtime.tv_sec &&
-	       now->mtime.tv_nsec == known->mtime.tv_nsec;
+	return now->size == known->size && clock_equal(now->mtime, known->mtime);
 }
 
 static int access_name(const struct view_query *query, const struct file_record *file,

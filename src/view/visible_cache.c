@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/hash.h"
 
 #define VALIDITY_FACTOR 20
@@ -36,7 +37,7 @@ static struct visible_entry *slot_of(const struct visible_cache *visible_cache,
 static bool keys_equal(const struct visible_key *a, const struct visible_key *b)
 {
 	return a->caller == b->caller && a->group == b->group &&
-	       a->changed.tv_sec == b->changed.tv_sec && a->changed.tv_nsec == b->changed.tv_nsec;
+	       clock_equal(a->changed, b->changed);
 }
 
 bool visible_cache_get(struct visible_cache *visible_cache, const struct visible_key *key,
