@@ -116,24 +116,20 @@ static int resolve_one(const char *given, struct given_source *source)
 static int is_in_other(const struct given_source *sources, size_t count, size_t which, bool *inside)
 {
 	AUTO_CLOSE int fd = open(sources[which].path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct stat st, below;
+	struct stat st;
 
 	*inside = false;
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
 		return -errno;
 	do {
-		int up;
-
+		if (fstat(fd, &st) < 0)
+			return -errno;
 		for (size_t i = 0; i < count && !*inside; i++) {
 			/* the first of two equal sources is kept */
 			*inside = is_same_inode(&sources[i].status, &st) && i != which &&
 				  (!is_same_inode(&sources[which].status, &st) || i < which);
 		}
-		below = st;
-		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-		close(fd);
-		fd = up;
-	} while (!*inside && fd >= 0 && fstat(fd, &st) == 0 && !is_same_inode(&below, &st));
+	} while (!*inside && ascend(&fd) > 0);
 	return 0;
 }
 

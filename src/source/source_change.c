@@ -138,15 +138,12 @@ int sources_find_unmounted(const struct sources *sources, struct bytes *path)
 static int accept_body(struct catalog_writer *w, void *context)
 {
 	const struct sources *sources = context;
-	struct source_identity known, now;
+	struct source_identity now;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < sources->count; i++) {
 		r = source_identity_read(sources->list[i].fd, &now);
 		if (r == 0)
-			r = source_identity_get(catalog_writer_reader(w), i, &known, NULL);
-		if (r == 0 &&
-		    (known.type != now.type || known.uuid != now.uuid || known.fsid != now.fsid))
 			r = source_identity_put(w, i, &now);
 	}
 	return r;
