@@ -295,7 +295,7 @@ static int take_object(struct journal *journal, json_t *open, json_t *object)
 
 static int take_line(struct journal *journal, json_t *open, const char *line, size_t length)
 {
-	json_auto_t *object = json_read(line, length, JSON_ALLOW_NUL, NULL);
+	json_auto_t *object = json_read(line, length, JSON_ALLOW_NUL);
 
 	return object ? take_object(journal, open, object) : -EPROTO;
 }

@@ -22,7 +22,7 @@ static int wrong(const char **why, const char *what)
 /* Parses a line as an object. The caller must release *object in any case. */
 static int load_object(const char *line, size_t length, json_t **object, const char **why)
 {
-	*object = json_read(line, length, JSON_REJECT_DUPLICATES, NULL);
+	*object = json_read(line, length, JSON_REJECT_DUPLICATES);
 	if (!*object)
 		return wrong(why, "it is not valid JSON");
 	return json_is_object(*object) ? 0 : wrong(why, "it is not a JSON object");

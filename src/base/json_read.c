@@ -27,14 +27,14 @@ static void set_functions(void)
 	json_set_alloc_funcs(allocate, free);
 }
 
-json_t *json_read(const char *text, size_t length, size_t flags, json_error_t *error)
+json_t *json_read(const char *text, size_t length, size_t flags)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	json_t *value;
 
 	pthread_once(&once, set_functions);
 	is_reading = true;
-	value = json_loadb(text, length, flags, error);
+	value = json_loadb(text, length, flags, NULL);
 	is_reading = false;
 	return value;
 }

@@ -103,8 +103,8 @@ static void write_to_stderr(enum log_level level, const char *program, const cha
 	if (length < 0)
 		return;
 	length = (int)finish_line(line + start, (size_t)length, sizeof(line) - start);
-	if (write_fully(STDERR_FILENO, line, start + (size_t)length) < 0)
-		return; /* the failure cannot be reported anywhere */
+	/* a failure cannot be reported anywhere */
+	(void)!write_fully(STDERR_FILENO, line, start + (size_t)length);
 }
 
 void log_mark_reported(void)

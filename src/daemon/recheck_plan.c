@@ -5,10 +5,8 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "catalog/change.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
-#include "daemon/rename_trust.h"
 
 static enum recheck_scope scope_of(const struct dir_record *record, uint32_t events)
 {

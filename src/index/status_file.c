@@ -77,7 +77,7 @@ int status_file_read(const char *mount_point, json_t **status)
 	r = ask(bytes_text(&path), &answer);
 	if (r < 0)
 		return r;
-	value = json_read((const char *)answer.data, answer.length, 0, NULL);
+	value = json_read((const char *)answer.data, answer.length, 0);
 	if (!json_is_object(value))
 		return -EPROTO;
 	*status = TAKE(value);
