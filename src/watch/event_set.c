@@ -60,16 +60,15 @@ static void add_events_again(struct event_set_entry *entry, uint32_t events)
 	entry->name->events |= events;
 }
 
-/* Takes ownership of the entry, which is in no table, unless the result is -ENOMEM. If the set
- * already has the name, *existing is set to the existing entry, and the new entry is freed. */
+/* Adds the entry, which is in no table. If the set already has the name, sets *existing to the
+ * existing entry, otherwise to NULL. The caller frees an entry that was not added. Returns 0 or
+ * -ENOMEM. */
 static int insert(struct event_set *set, struct event_set_entry *entry,
 		  struct event_set_entry **existing)
 {
 	HASH_FIND(hh, set->table, KEY(entry->name), KEY_LENGTH(entry->name), *existing);
-	if (*existing) {
-		free(entry);
+	if (*existing)
 		return 0;
-	}
 	HASH_ADD_KEYPTR(hh, set->table, KEY(entry->name), KEY_LENGTH(entry->name), entry);
 	if (!entry->hh.tbl)
 		return -ENOMEM;
@@ -86,11 +85,11 @@ static struct event_set_entry *get_or_insert(struct event_set *set, uint64_t dir
 
 	if (!entry)
 		return NULL;
-	if (insert(set, entry, &existing) < 0) {
+	if (insert(set, entry, &existing) < 0 || existing) {
 		free(entry);
-		return NULL;
+		return existing;
 	}
-	return existing ? existing : entry;
+	return entry;
 }
 
 int event_set_add(struct event_set *set, uint64_t dir, const char *name, uint32_t length,
@@ -125,24 +124,20 @@ static void detach(struct event_set *set, struct event_set_entry *entry)
 static int move_entries(struct event_set *set, struct event_set *later)
 {
 	struct event_set_entry *entry, *next, *existing;
-	uint32_t events;
-	bool repeated;
 	int r;
 
 	HASH_ITER(hh, later->table, entry, next)
 	{
-		events = entry->name->events;
-		repeated = entry->repeated;
 		detach(later, entry);
 		r = insert(set, entry, &existing);
-		if (r < 0) {
+		if (r == 0 && existing && entry->repeated)
+			add_events_again(existing, entry->name->events);
+		else if (r == 0 && existing)
+			add_events(existing, entry->name->events);
+		if (r < 0 || existing)
 			free(entry);
+		if (r < 0)
 			return r;
-		}
-		if (existing && repeated)
-			add_events_again(existing, events);
-		else if (existing)
-			add_events(existing, events);
 	}
 	return 0;
 }
