@@ -314,6 +314,22 @@ def is_being_removed(process, source):
     return list(source.glob(".twinfs~*")) and any(map(is_unlinking, children(process.pid)))
 
 
+def replace_kept_during_removal(process, source, kept):
+    """Replaces the kept file while the process removes the copy. Returns its messages."""
+    assert until(lambda: is_being_removed(process, source))
+    new = source / "new"
+    new.touch()
+    new.rename(kept)
+    return process.communicate(timeout=60)[1]
+
+
+def assert_recovered(twinfs, copy, data):
+    twinfs.ok("recover")
+    assert copy.read_bytes() == data
+    assert not list(copy.parent.glob(".twinfs~*"))
+    assert not list(twinfs.index.glob(".twinfs~*"))
+
+
 @pytest.mark.parametrize("hindrance", ["group", "interrupt"])
 def test_copy_that_became_the_last_one_is_saved(as_user, source, hindrance):
     """The kept file is removed while the act is removing the copy."""
@@ -354,15 +370,9 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
         traced = twinfs.under_strace("-e", "trace=unlinkat", "-e",
                                      "inject=unlinkat:delay_enter=500000")
         with traced.started("remove", "--yes", source) as process:
-            assert until(lambda: is_being_removed(process, source))
-            new = source / "new"
-            new.touch()
-            new.rename(kept)
-            _, error = process.communicate(timeout=60)
+            error = replace_kept_during_removal(process, source, kept)
         assert b"saved the bytes in" in error
-        twinfs.ok("recover")
-        assert copy.read_bytes() == data
-        assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))
+        assert_recovered(twinfs, copy, data)
 
 
 @pytest.mark.parametrize("failures", [1, 3])
@@ -379,18 +389,12 @@ def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs
                                  "-e", "inject=unlinkat:delay_enter=500000",
                                  "-e", f"inject=linkat:error=EIO:when=1..{failures}")
     with traced.started("remove", "--yes", source) as process:
-        assert until(lambda: is_being_removed(process, source))
-        new = source / "new"
-        new.touch()
-        new.rename(kept)
-        _, error = process.communicate(timeout=60)
+        error = replace_kept_during_removal(process, source, kept)
     assert b"Input/output error; saved the bytes in" in error
     assert b"the kept file is no longer at its path" in error
     assert b"no space" not in error.lower()
     assert set(Path("/var/tmp").glob(".twinfs~*")) == before
-    twinfs.ok("recover")
-    assert copy.read_bytes() == data
-    assert not list(source.glob(".twinfs~*")) and not list(twinfs.index.glob(".twinfs~*"))
+    assert_recovered(twinfs, copy, data)
 
 
 @pytest.mark.parametrize("folder", ["there", "gone"])

@@ -18,7 +18,7 @@ from callers import PROCESSES, Call, Caller, call_as
 from program import TIMEOUT, stopped, until
 
 SHARED = ("--wait", "-o", "allow_other")
-OTHER_USER = Caller("somebody", 61001, 62001)
+OTHER_USER = Caller("another user", 61001, 62001)
 ROOT = Caller("root", 0, 0)
 MEMBER = Caller("member", 61002, 62001, (62002,))
 DENIED = errno.EACCES

@@ -46,7 +46,7 @@ class TableReads:
         return self.view.trace.read_bytes().count(OPENED)
 
     def wait(self, number):
-        """Waits for so many reads and the begin of one more."""
+        """Waits until this number of reads has ended and one more has begun."""
         before = self.count()
         assert until(lambda: self.count() > before + number)
 

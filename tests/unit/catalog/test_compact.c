@@ -11,7 +11,7 @@
 #include "store/value.h"
 #include "twinfs/format.h"
 
-/* Number of records. The copy of so many records takes several transactions. */
+/* Number of records. Copying all of them takes several transactions. */
 #define MANY 120000
 
 struct copied {
