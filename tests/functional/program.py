@@ -26,7 +26,7 @@ import walk
 
 CLONE_NEWNS = 0x00020000  # linux/sched.h
 TIMEOUT = 300  # seconds after which a test counts as hanging; no test measures time by it
-ENDING = 5  # seconds in which a process that has nothing left to do ends
+ENDING = 5  # seconds in which idle processes end and unmounted loop devices detach
 MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
 READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
@@ -115,6 +115,8 @@ class Session:
         for path in self.mounts():
             left.append(f"mount {path!r}")
             detach(path)
+        # umount(8) may return before the kernel detaches the loop device
+        until(lambda: not self.loop_devices(), ENDING)
         left += [f"loop device {name}" for name in self.loop_devices()]
         return left
 
