@@ -51,7 +51,7 @@ static void examine_disk(struct doctor *doctor, int fd)
 		[DISK_SOLID] = "does not rotate: files are read in any order",
 		[DISK_ROTATING] =
 			"reports that it rotates: files are read in the order of the disk "
-			"if that is faster (--disk=solid disables this)",
+			"if trials show seeks (--disk=solid disables this)",
 	};
 
 	findings_add(&doctor->findings, VERDICT_OK, "disk", "%s", words[disk_kind(fd)]);

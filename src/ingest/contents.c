@@ -139,8 +139,9 @@ static int read_prefixes(struct contents *contents)
 
 	atomic_store(&contents->next, 0);
 	contents->order.arranged = false;
-	/* The threads return early if the order of the disk is enabled meanwhile. */
+	/* The threads return early if a trial is due. */
 	while (r == 0 && contents->next < count && !contents->order.arranged) {
+		disk_order_decide(contents, contents->next);
 		if (disk_order_is_on(&contents->order))
 			r = disk_order_arrange(contents, contents->next);
 		if (r == 0)
@@ -303,7 +304,7 @@ static void set_threads(struct contents *contents)
 		contents->comparers = COMPARERS_MIN;
 }
 
-static void contents_init(struct contents *contents, struct ingest *ingest, bool seeks)
+static void contents_init(struct contents *contents, struct ingest *ingest, bool trial_due)
 {
 	*contents = (struct contents){.ingest = ingest,
 				      .prefixes = {.budget_bytes =
@@ -317,7 +318,7 @@ static void contents_init(struct contents *contents, struct ingest *ingest, bool
 	(void)signal(SIGIO, SIG_IGN);
 	pthread_mutex_init(&contents->prefixes_lock, NULL);
 	results_init(&contents->results, ingest->catalog, ingest->hooks);
-	disk_order_init(&contents->order, ingest, seeks);
+	disk_order_init(&contents->order, ingest, trial_due);
 }
 
 static void contents_deinit(struct contents *contents)
@@ -340,7 +341,7 @@ int ingest_contents(struct ingest *ingest)
 	ingest->result.pending = 0;
 	if (r < 0 || !waits)
 		return r;
-	contents_init(&contents, ingest, ingest->seeks);
+	contents_init(&contents, ingest, ingest->may_seek);
 	r = compare_until_quiet(&contents);
 	ingest->result.errors += contents.errors;
 	ingest->result.stopped |= r == -ECANCELED;

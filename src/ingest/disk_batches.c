@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "base/clock.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "ingest/contents_state.h"
-#include "ingest/disk_kind.h"
 #include "ingest/disk_order.h"
 
 /* Files above this size are read in turns, as they can differ long before their end. So are classes
@@ -24,44 +21,6 @@
 #define TURN_MIN (UINT64_C(1) << 20)
 #define TURN_FIRST (UINT64_C(8) << 20)
 #define TURN_MAX (UINT64_C(32) << 20)
-
-/* Maximum number of undecided prefixes that are tested for seeks. */
-#define TRIED_PREFIXES 8
-
-/* ---- whether the order matters ------------------------------------------------------- */
-
-/* Returns true if a read from the middle of the prefix's first file takes as long as a seek, and
- * its disk rotates. */
-static bool must_seek(struct contents *contents, struct catalog_reader *reader,
-		      const struct prefix *prefix)
-{
-	AUTO_CLOSE int fd = disk_order_open(contents, reader,
-					    &contents->window.list[prefix->contents->first - 1]);
-	uint64_t begun = clock_monotonic_ns();
-	uint8_t byte;
-
-	return fd >= 0 && pread(fd, &byte, 1, (off_t)(prefix->key.size / 2)) == 1 &&
-	       disk_seeks_is_slow(clock_monotonic_ns() - begun) && disk_kind(fd) == DISK_ROTATING;
-}
-
-void disk_order_examine(struct contents *contents)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	size_t count = contents->undecided_count, step = count / TRIED_PREFIXES + 1;
-	unsigned int tried = 0, seeking = 0;
-
-	if (!disk_order_may_switch_on(contents) ||
-	    catalog_read_begin(contents->ingest->catalog, &reader) < 0)
-		return;
-	for (size_t i = 0; i < count; i += step) {
-		if (is_small(contents->undecided[i]->key.size))
-			continue;
-		tried++;
-		seeking += must_seek(contents, reader, contents->undecided[i]);
-	}
-	if (seeking * 2 > tried)
-		atomic_store(&contents->order.is_on, true);
-}
 
 /* ---- batches ------------------------------------------------------------------------- */
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "base/memory_limit.h"
 #include "base/size.h"
 #include "base/stop.h"
@@ -20,9 +21,6 @@
 /* Maximum number of candidates that are prefetched but not yet taken. The queue of a disk holds 32
  * to 128 requests. */
 #define AHEAD_FILES 128
-
-/* Maximum number of candidates that is_cached() checks. */
-#define SAMPLED_FILES 32
 
 /* A disk reads this number of bytes in the time of a seek. Files below this size are prefetched
  * wholly before it is known whether all their bytes are needed. */
@@ -48,21 +46,27 @@ bool disk_order_may_switch_on(const struct contents *contents)
 	       !disk_order_is_on(&contents->order);
 }
 
-void disk_order_note_read(struct contents *contents, struct disk_seeks *seeks, int fd,
-			  uint64_t took_ns)
+bool disk_order_trial_is_due(const struct disk_order *order)
 {
-	if (disk_order_may_switch_on(contents) && disk_seeks_note(seeks, fd, took_ns))
-		atomic_store(&contents->order.is_on, true);
+	return atomic_load_explicit(&order->trial_due, memory_order_relaxed);
 }
 
-void disk_order_init(struct disk_order *order, const struct ingest *ingest, bool seeks)
+void disk_order_note_read(struct contents *contents, struct disk_waits *waits, int fd,
+			  uint64_t took_ns)
+{
+	if (disk_order_may_switch_on(contents) && disk_waits_note(waits, fd, took_ns) &&
+	    clock_monotonic_ns() >= contents->order.quiet_until_ns)
+		atomic_store(&contents->order.trial_due, true);
+}
+
+void disk_order_init(struct disk_order *order, const struct ingest *ingest, bool trial_due)
 {
 	enum ingest_disk disk = ingest->settings->disk;
 
 	*order = (struct disk_order){.opener = FILE_OPENER_INIT(ingest->sources),
 				     .budget = memory_at_most(BUDGET_MAX, BUDGET_PART)};
-	atomic_init(&order->is_on,
-		    disk == INGEST_DISK_ROTATING || (disk == INGEST_DISK_AUTO && seeks));
+	atomic_init(&order->is_on, disk == INGEST_DISK_ROTATING);
+	atomic_init(&order->trial_due, disk == INGEST_DISK_AUTO && trial_due);
 	pthread_mutex_init(&order->lock, NULL);
 }
 
@@ -88,24 +92,32 @@ int disk_order_open(struct contents *contents, struct catalog_reader *reader,
 	return fd < 0 ? -1 : fd;
 }
 
+/* Returns the index of the file system of fd in the list, or the length of a full list. */
 static unsigned int device_number(struct contents *contents, int fd)
 {
+	enum ingest_disk disk = contents->ingest->settings->disk;
 	struct disk_order_devices *devices = &contents->order.devices;
 	struct stat status;
 	unsigned int i = 0;
 
 	if (fstat(fd, &status) < 0)
-		return 0;
+		return DISK_ORDER_DEVICES_MAX;
 	while (i < devices->count && devices->list[i].device != status.st_dev)
 		i++;
 	if (i == devices->count && i < DISK_ORDER_DEVICES_MAX) {
 		devices->list[i].device = status.st_dev;
-		devices->list[i].rotates =
-			contents->ingest->settings->disk == INGEST_DISK_ROTATING ||
-			disk_kind(fd) == DISK_ROTATING;
+		devices->list[i].rotates = disk_kind(fd) == DISK_ROTATING;
+		devices->list[i].seeks = disk == INGEST_DISK_ROTATING;
 		devices->count++;
 	}
 	return i;
+}
+
+struct disk_order_device *disk_order_find_device(struct contents *contents, int fd)
+{
+	unsigned int number = device_number(contents, fd);
+
+	return number < DISK_ORDER_DEVICES_MAX ? &contents->order.devices.list[number] : NULL;
 }
 
 uint64_t disk_order_place(struct contents *contents, struct catalog_reader *reader,
@@ -119,7 +131,7 @@ uint64_t disk_order_place(struct contents *contents, struct catalog_reader *read
 		return 0;
 	number = device_number(contents, fd);
 	/* Without seeks, the order of ids is better: it is nearly that of directories. */
-	if (number < devices->count && !devices->list[number].rotates)
+	if (number < devices->count && !devices->list[number].seeks)
 		return (uint64_t)(number + 1) << OFFSET_BITS | (candidate->file & OFFSET_MASK);
 	return (uint64_t)(number + 1) << OFFSET_BITS | (disk_fetch_place(fd) & OFFSET_MASK);
 }
@@ -151,20 +163,6 @@ uint64_t size_sums_limit(const struct size_sums *sums, uint64_t budget)
 	return UINT64_C(1) << i;
 }
 
-/* Returns true if nearly all candidates are cached, so that sorting is not worth its cost. */
-static bool is_cached(struct contents *contents, struct catalog_reader *reader, uint32_t from)
-{
-	size_t count = contents->window.count - from, step = count / SAMPLED_FILES + 1;
-	unsigned int uncached = 0;
-
-	for (size_t i = from + step / 2; i < contents->window.count; i += step) {
-		AUTO_CLOSE int fd = disk_order_open(contents, reader, &contents->window.list[i]);
-
-		uncached += fd >= 0 && !disk_fetch_is_cached(fd);
-	}
-	return uncached <= SAMPLED_FILES / 16;
-}
-
 int disk_order_arrange(struct contents *contents, uint32_t from)
 {
 	struct candidate *list = contents->window.list;
@@ -176,11 +174,6 @@ int disk_order_arrange(struct contents *contents, uint32_t from)
 
 	if (r < 0)
 		return r;
-	if (contents->ingest->settings->disk == INGEST_DISK_AUTO &&
-	    is_cached(contents, reader, from)) {
-		atomic_store(&contents->order.is_on, false);
-		return 0;
-	}
 	for (uint32_t i = from; i < count; i++) {
 		if (stop_requested())
 			return -ECANCELED;

@@ -13,8 +13,13 @@
  *                 previous batch is compared
  *   large files   one class at a time: a long piece of each file in turn
  *
- * The order of the disk is used if the user enables it, or if the disk rotates and reads take as
- * long as seeks (disk_seeks.h). Prefetching does not change how files are compared (reading.h).
+ * The order of the disk is used if the user enables it, or while trials prove that the disk seeks
+ * (disk_seeks.h) and most candidates are not cached. Prefetching does not change how files are
+ * compared (reading.h).
+ *
+ *   slow reads -> trial due -> the threads return -> trial -> order on, or continue as before
+ *
+ * While the order is on, each window begins with another trial, which can disable the order.
  */
 
 #include <pthread.h>
@@ -47,15 +52,19 @@ uint64_t size_sums_limit(const struct size_sums *sums, uint64_t budget);
 /* The file systems of the candidates, in the order in which they are found. File systems beyond the
  * maximum count as one. */
 struct disk_order_devices {
-	struct {
+	struct disk_order_device {
 		dev_t device;
-		bool rotates;
+		bool rotates; /* as the kernel reports it */
+		bool seeks; /* as the last trial proved, or the user said */
+		struct disk_trial trial;
 	} list[DISK_ORDER_DEVICES_MAX];
 	unsigned int count;
 };
 
 struct disk_order {
 	_Atomic bool is_on;
+	_Atomic bool trial_due; /* many reads waited for the disk */
+	uint64_t quiet_until_ns; /* no trial becomes due before this monotonic time */
 	bool arranged; /* the remaining candidates are sorted by position */
 	uint64_t budget; /* maximum number of prefetched bytes */
 	uint64_t whole_below; /* while prefixes are read, files below this size are read wholly */
@@ -71,25 +80,33 @@ struct disk_order {
 	_Atomic bool batch_taken; /* a thread has begun to prefetch the next batch */
 };
 
-/* seeks: the walk before the comparison measured seeks. Used only with INGEST_DISK_AUTO. */
-void disk_order_init(struct disk_order *order, const struct ingest *ingest, bool seeks);
+/* trial_due: the walk before the comparison waited for the disk. Used with
+ * INGEST_DISK_AUTO only. */
+void disk_order_init(struct disk_order *order, const struct ingest *ingest, bool trial_due);
 void disk_order_deinit(struct disk_order *order);
 
 /* Returns true if files are read in the order of the disk. */
 bool disk_order_is_on(const struct disk_order *order);
 
-/* Returns true if the order of the disk is not used now, but measured read times can still enable
- * it. */
+/* Returns true if the order of the disk is not used now, but a trial can still enable it. */
 bool disk_order_may_switch_on(const struct contents *contents);
+
+/* Returns true if slow reads were noted, so that disk_order_decide() must be called. */
+bool disk_order_trial_is_due(const struct disk_order *order);
 
 /* Opens the file of a candidate, for prefetching. Returns a descriptor, which the caller closes, or
  * -1 if the file cannot be opened or has another size in the index now. disk_order_open(),
- * disk_order_place() and disk_order_fetch() may be called by only one thread at a time. */
+ * disk_order_find_device(), disk_order_place() and disk_order_fetch() may be called by only one
+ * thread at a time. */
 MUST_CHECK int disk_order_open(struct contents *contents, struct catalog_reader *reader,
 			       const struct candidate *candidate);
 
+/* Returns the file system of an open file, or NULL if there are too many. It stays valid as long as
+ * contents. */
+struct disk_order_device *disk_order_find_device(struct contents *contents, int fd);
+
 /* Returns the position of a candidate, or 0 if its file cannot be opened. Each file system has a
- * range of positions. In this range, files are in the order of the disk if it rotates, else in the
+ * range of positions. In this range, files are in the order of the disk if it seeks, else in the
  * order of their ids. */
 uint64_t disk_order_place(struct contents *contents, struct catalog_reader *reader,
 			  const struct candidate *candidate);
@@ -100,16 +117,21 @@ void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
 
 /* ---- prefixes ------------------------------------------------------------------------- */
 
-/* Notes that a read of the open file fd took took_ns. Enables the order of the disk if many of the
- * thread's last reads were as slow as seeks, unless the user chose an order. Any thread.
+/* Notes that a read of the open file fd took took_ns. A trial becomes due if many of the thread's
+ * last reads waited for the disk, unless the user chose an order. Any thread.
  *
- * seeks	the last reads of the calling thread */
-void disk_order_note_read(struct contents *contents, struct disk_seeks *seeks, int fd,
+ * waits	the last reads of the calling thread */
+void disk_order_note_read(struct contents *contents, struct disk_waits *waits, int fd,
 			  uint64_t took_ns);
 
-/* Sorts the candidates of the window by position, from index from on. With INGEST_DISK_AUTO, if
- * nearly all candidates are cached, disables the order of the disk instead. Returns 0, -ECANCELED
- * after stop_requested(), or another -errno. */
+/* Enables or disables the order of the disk for the candidates of the window, from index from on.
+ * Does nothing if the user chose an order, or if the order is off and no trial is due. The order
+ * is on if a trial proves seeks and not nearly all candidates are cached. It stays on if a trial
+ * proves neither. No other thread may read, as it would disturb the trial. */
+void disk_order_decide(struct contents *contents, uint32_t from);
+
+/* Sorts the candidates of the window by position, from index from on. Returns 0, -ECANCELED after
+ * stop_requested(), or another -errno. */
 MUST_CHECK int disk_order_arrange(struct contents *contents, uint32_t from);
 
 /* Takes up to count candidates for the calling thread: sets the range [*first, *end). If the
@@ -120,8 +142,8 @@ bool disk_order_take(struct contents *contents, uint32_t count, uint32_t *first,
 /* ---- classes -------------------------------------------------------------------------- */
 
 /* With INGEST_DISK_AUTO, reads a byte from the middle of a few undecided files. If most of these
- * reads are as slow as seeks, enables the order of the disk. The prefix of a file can be cached
- * while its middle is not. */
+ * reads are as slow as seeks, and a trial with these files proves seeks, enables the order of the
+ * disk. The prefix of a file can be cached while its middle is not. */
 void disk_order_examine(struct contents *contents);
 
 /* Sorts contents->undecided by position and divides it into batches. Returns 0 or -errno. */

@@ -1,37 +1,132 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/disk_seeks.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/attributes.h"
 #include "base/clock.h"
+#include "base/memory.h"
 #include "ingest/disk_kind.h"
 
 /* A seek takes at least 4 ms: the move of the head and half a turn of the platter. A cache answers
  * in 0.01 ms, a solid-state disk in 0.2 ms. */
 #define SLOW_NS (2 * MS_NS)
 
-/* A disk seeks if this many of the last reads, at most 64, were slow. */
+/* A thread waits for a disk if this many of its last reads, at most 64, were slow. */
 #define SLOW_READS 8
 #define WATCHED_READS 64
 
-bool disk_seeks_is_slow(uint64_t took_ns)
+/* Maximum number of pairs of a trial. */
+#define PAIRS 16
+
+/* A disk seeks if this many pairs show it. If load makes either read of a pair the slower one with
+ * equal probability, a loaded disk reaches this number in fewer than 4 of 100 trials. The factor
+ * below makes it rarer: an idle or loaded virtual disk had at most 1 such pair of 16. */
+#define PAIRS_SEEKING 12
+
+/* A disk does not seek if this many pairs were quick, as PAIRS_SEEKING is then out of reach. */
+#define PAIRS_QUICK (PAIRS - PAIRS_SEEKING + 1)
+
+/* The buffer of a disk answers at least this many times as fast as a seek. */
+#define SEEK_FACTOR 4
+
+/* No seek takes less than this. */
+#define QUICK_NS MS_NS
+
+/* A multiple of the block size of all usual disks, which O_DIRECT needs. */
+#define BLOCK_BYTES 4096
+
+/* ---- suspicion ------------------------------------------------------------------------ */
+
+bool disk_waits_is_slow(uint64_t took_ns)
 {
 	return took_ns >= SLOW_NS;
 }
 
-bool disk_seeks_add(struct disk_seeks *seeks, uint64_t took_ns)
+bool disk_waits_add(struct disk_waits *waits, uint64_t took_ns)
 {
-	if (seeks->reads == WATCHED_READS) {
-		seeks->reads /= 2;
-		seeks->slow /= 2;
+	if (waits->reads == WATCHED_READS) {
+		waits->reads /= 2;
+		waits->slow /= 2;
 	}
-	seeks->reads++;
-	seeks->slow += disk_seeks_is_slow(took_ns);
-	return seeks->slow >= SLOW_READS;
+	waits->reads++;
+	waits->slow += disk_waits_is_slow(took_ns);
+	return waits->slow >= SLOW_READS;
 }
 
-bool disk_seeks_note(struct disk_seeks *seeks, int fd, uint64_t took_ns)
+/* Returns true if the thread has read from a disk since its last slow read. A thread that only
+ * waited for a processor has not. */
+static bool has_read_disk(struct disk_waits *waits)
 {
-	/* The kind of disk costs a lookup, so it is checked for slow reads only. */
-	if (disk_seeks_is_slow(took_ns) && disk_kind(fd) != DISK_ROTATING)
+	long before = waits->blocks;
+	struct rusage usage;
+
+	if (getrusage(RUSAGE_THREAD, &usage) < 0)
+		return false;
+	waits->blocks = usage.ru_inblock;
+	return waits->blocks != before;
+}
+
+bool disk_waits_note(struct disk_waits *waits, int fd, uint64_t took_ns)
+{
+	/* The blocks and the kind of disk cost calls, so they are checked for slow reads only. */
+	if (disk_waits_is_slow(took_ns) &&
+	    (!has_read_disk(waits) || disk_kind(fd) != DISK_ROTATING))
 		took_ns = 0;
-	return disk_seeks_add(seeks, took_ns);
+	return disk_waits_add(waits, took_ns);
+}
+
+/* ---- trial ---------------------------------------------------------------------------- */
+
+void disk_trial_add(struct disk_trial *trial, uint64_t first_ns, uint64_t again_ns)
+{
+	trial->pairs++;
+	trial->seeks += first_ns >= SLOW_NS && first_ns / SEEK_FACTOR >= again_ns;
+	trial->quick += first_ns < QUICK_NS;
+}
+
+/* Reads the block and sets *took_ns. */
+static int read_block(int fd, uint8_t *block, uint64_t offset, uint64_t *took_ns)
+{
+	uint64_t begun = clock_monotonic_ns();
+	ssize_t got = pread(fd, block, BLOCK_BYTES, (off_t)offset);
+
+	*took_ns = clock_monotonic_ns() - begun;
+	return got < 0 ? -errno : got == 0 ? -ENODATA : 0;
+}
+
+int disk_trial_read(struct disk_trial *trial, int fd, uint64_t offset)
+{
+	AUTO_FREE uint8_t *block = memory_pages(BLOCK_BYTES);
+	int flags = fcntl(fd, F_GETFL);
+	uint64_t first_ns, again_ns;
+	int r;
+
+	if (!block)
+		return -ENOMEM;
+	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_DIRECT) < 0)
+		return -errno;
+	offset -= offset % BLOCK_BYTES;
+	r = read_block(fd, block, offset, &first_ns);
+	if (r == 0)
+		r = read_block(fd, block, offset, &again_ns);
+	if (r == 0)
+		disk_trial_add(trial, first_ns, again_ns);
+	return r;
+}
+
+bool disk_trial_is_over(const struct disk_trial *trial)
+{
+	return trial->pairs >= PAIRS || trial->seeks >= PAIRS_SEEKING ||
+	       trial->quick >= PAIRS_QUICK;
+}
+
+bool disk_trial_seeks(const struct disk_trial *trial, bool before)
+{
+	if (trial->seeks >= PAIRS_SEEKING)
+		return true;
+	return trial->quick < PAIRS_QUICK && before;
 }

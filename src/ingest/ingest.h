@@ -164,8 +164,8 @@ struct ingest {
 	struct ingest_range range; /* sizes that ingest_contents() compares; all zero: every size */
 	struct ingest_progress progress;
 	struct ingest_result result;
-	/* the disk seeks: the last walk measured it (disk_seeks.h), or the settings say so */
-	_Atomic bool seeks;
+	/* the last walk waited for a disk that can seek (disk_seeks.h), or the settings say so */
+	_Atomic bool may_seek;
 };
 
 /* Updates the directories, names and attributes in the index to those of the sources. Returns 0 or

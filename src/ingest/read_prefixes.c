@@ -21,7 +21,7 @@ struct prefix_reader {
 	uint8_t *blocks[READ_FILES];
 	uint32_t indexes[READ_FILES];
 	unsigned int count; /* blocks that are filled */
-	struct disk_seeks seeks;
+	struct disk_waits waits;
 };
 
 static size_t prefix_length(uint64_t size)
@@ -38,7 +38,7 @@ static int read_block(struct prefix_reader *prefixes, struct candidate *candidat
 	long got = read_fully_at(reading->fd, block, length, 0);
 	int r;
 
-	disk_order_note_read(prefixes->contents, &prefixes->seeks, reading->fd,
+	disk_order_note_read(prefixes->contents, &prefixes->waits, reading->fd,
 			     clock_monotonic_ns() - begun);
 	if (got < 0) {
 		reading_abandon(reading);
@@ -118,14 +118,13 @@ static int read_range(struct prefix_reader *prefixes, uint32_t first, uint32_t e
 static void read_all(struct prefix_reader *prefixes)
 {
 	struct contents *contents = prefixes->contents;
-	bool ordered = disk_order_is_on(&contents->order);
 	uint32_t first, end;
 	int r;
 
-	/* If the order of the disk is enabled, the threads return, and the remaining candidates are
-	 * sorted. */
+	/* If a trial is due, the threads return. The trial then decides whether the remaining
+	 * candidates are sorted. */
 	while (!contents->failure && !stop_requested() &&
-	       ordered == disk_order_is_on(&contents->order)) {
+	       !disk_order_trial_is_due(&contents->order)) {
 		if (!disk_order_take(contents, TAKEN_FILES, &first, &end))
 			break;
 		r = read_range(prefixes, first, end);

@@ -47,7 +47,7 @@ struct walk {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue changed, or the walk ends */
 	struct walk_dir *first, *last;
-	struct walk_dir *sorted; /* if the disk seeks: directories to take before first */
+	struct walk_dir *sorted; /* if the disk can seek: directories to take before first */
 	size_t open_dirs; /* in the queue or being listed */
 	int error;
 	_Atomic uint64_t errors, not_entered, excluded;
@@ -67,7 +67,7 @@ struct walker {
 	struct diff diff;
 	struct bytes path; /* of the current directory, if the path is needed */
 	int fd; /* of the current directory, or -1 */
-	struct disk_seeks seeks;
+	struct disk_waits waits;
 };
 
 /* ---- the queue ----------------------------------------------------------------------- */
@@ -90,13 +90,13 @@ static void push(struct walk *walk, struct walk_dir *list, struct walk_dir *last
 	pthread_mutex_unlock(&walk->lock);
 }
 
-/* Takes the next directory, or returns NULL. If the disk seeks, directories are taken in the order
- * of inodes, which is nearly the order of the disk. The caller holds the lock. */
+/* Takes the next directory, or returns NULL. If the disk can seek, directories are taken in the
+ * order of inodes, which is nearly the order of the disk. The caller holds the lock. */
 static struct walk_dir *take_first(struct walk *walk)
 {
 	struct walk_dir *dir;
 
-	if (!walk->sorted && walk->ingest->seeks) {
+	if (!walk->sorted && walk->ingest->may_seek) {
 		walk->sorted = walk_dir_sort(walk->first);
 		walk->first = walk->last = NULL;
 	}
@@ -397,10 +397,10 @@ static void note_time(struct walker *walker, uint64_t took_ns)
 	struct ingest *ingest = walker->walk->ingest;
 	uint64_t names_ns = walker->listing.count * NAME_NS;
 
-	if (ingest->settings->disk == INGEST_DISK_AUTO && !ingest->seeks &&
-	    disk_seeks_note(&walker->seeks, walker->fd,
+	if (ingest->settings->disk == INGEST_DISK_AUTO && !ingest->may_seek &&
+	    disk_waits_note(&walker->waits, walker->fd,
 			    took_ns < names_ns ? 0 : took_ns - names_ns))
-		ingest->seeks = true;
+		ingest->may_seek = true;
 }
 
 static int recheck_dir(struct walker *walker, struct walk_dir *dir)
@@ -557,7 +557,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
 
 	pthread_mutex_init(&walk.lock, NULL);
 	pthread_cond_init(&walk.changed, NULL);
-	ingest->seeks = ingest->settings->disk == INGEST_DISK_ROTATING;
+	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
 	r = examine_index_folder(&walk);
 	if (r == 0)

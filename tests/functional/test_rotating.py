@@ -116,6 +116,15 @@ def test_slow_disk_that_claims_to_be_solid_is_read_without_place_queries(twinfs,
         assert count_place_queries(twinfs, disk.root) == 0
 
 
+def test_slow_disk_without_seeks_is_read_without_place_queries(twinfs, make_disk, strace):
+    # like a virtual disk under load: it claims to rotate, and each request waits
+    disk = make_disk(settle_ms=0, seek_ms=0, rpm=1e9, wait_ms=4)
+    disk.fill(small_files)
+    with disk.served():
+        disk.cold()
+        assert count_place_queries(twinfs, disk.root) == 0
+
+
 def large_files(root):
     """Files larger than one piece, with differences at several offsets."""
     base = trees.content("large", 20 << 20)

@@ -7,13 +7,16 @@
  *
  * Requests are served one at a time in the order of their arrival. Sorting is the task of the
  * kernel's scheduler, as with a real disk. A request that begins where the last one ended takes the
- * time of its transfer. Any other request takes this time before its transfer:
+ * time of its transfer. So does a read of bytes of the last request, which the buffer of the disk
+ * has. Any other request takes this time before its transfer:
  *
  *	settle + (full - settle) * sqrt(distance / size of the disk) + half a turn
  *
  * full is chosen such that the seek between two random places takes --seek-ms on average. If the
  * offset is only a little ahead, the head does not seek: it waits until the bytes in between have
  * passed.
+ *
+ * --wait-ms: each request waits so long in addition, as on a disk that other machines share.
  *
  * --log FILE: a line for each request: its end in simulated microseconds, its kind (read, write,
  * flush), offset, length, and whether the head had to move (seek) or not (-).
@@ -53,6 +56,7 @@ struct settings {
 	double seek_ms; /* between random places, on average */
 	double turns_per_minute;
 	double megabytes_per_second;
+	double wait_ms; /* of each request, before the head moves */
 	double time_scale; /* 0: nothing takes time, but all is counted */
 	char *log;
 	char *writes;
@@ -66,6 +70,7 @@ struct disk {
 	uint64_t size_bytes;
 	FILE *log, *writes; /* or NULL */
 	uint64_t head; /* the offset after the last request */
+	uint64_t buffered; /* the buffer has the bytes from here to the head */
 	double busy_ms; /* simulated, in all */
 	struct timespec free_at; /* when the last request ends, by the real clock */
 	char block[REQUEST_BYTES_MAX];
@@ -152,11 +157,15 @@ static void note_write(struct disk *disk, enum write_kind kind, uint64_t offset,
 /* Spends the time of one transfer and logs it. */
 static void transfer(struct disk *disk, const char *kind, uint64_t offset, size_t length)
 {
-	bool moved;
-	double ms = reaching_ms(disk, offset, &moved) + passing_ms(disk, length);
+	bool read = strcmp(kind, "read") == 0, moved = false;
+	double ms = disk->settings.wait_ms + passing_ms(disk, length);
 
+	if (!read || offset < disk->buffered || offset + length > disk->head) {
+		ms += reaching_ms(disk, offset, &moved);
+		disk->buffered = offset;
+		disk->head = offset + length;
+	}
 	spend_ms(disk, ms);
-	disk->head = offset + length;
 	note(disk, kind, offset, length, moved);
 }
 
@@ -304,6 +313,7 @@ static const struct fuse_opt options[] = {
 	SETTING("--seek-ms=%lf", seek_ms),
 	SETTING("--rpm=%lf", turns_per_minute),
 	SETTING("--rate=%lf", megabytes_per_second),
+	SETTING("--wait-ms=%lf", wait_ms),
 	SETTING("--time-scale=%lf", time_scale),
 	SETTING("--log=%s", log),
 	SETTING("--writes=%s", writes),
