@@ -113,9 +113,9 @@ static int64_t age_ns(struct timespec then)
 /* Returns true if two changes within seconds can have the same time stamp. On a file system with
  * fine times, a ctime of whole seconds is rare. The inode then probably has no room for
  * nanoseconds, as on ext4 with inodes of 128 bytes. */
-static bool has_coarse_times(const struct file_opener *opener, const struct attributes *attributes)
+static bool has_coarse_times(enum filesystem_kind kind, const struct attributes *attributes)
 {
-	return opener->kind != FILESYSTEM_FINE || attributes->ctime.tv_nsec == 0;
+	return kind != FILESYSTEM_FINE || attributes->ctime.tv_nsec == 0;
 }
 
 /* Returns the remaining guard time. Only ctime is used, as every change sets ctime and no user can
@@ -130,30 +130,41 @@ static int64_t guard_left_ns(const struct attributes *attributes, bool coarse)
 	return age < 0 ? guard : guard - age;
 }
 
+bool reading_guard_is_over(const struct attributes *attributes)
+{
+	return guard_left_ns(attributes, has_coarse_times(FILESYSTEM_FINE, attributes)) == 0;
+}
+
 static void wait_for_guard(int64_t left_ns)
 {
 	clock_sleep_ms((unsigned int)(left_ns / MS_NS) + 1);
 }
 
-/* Reads the attributes. If a short guard time has not passed, waits for its end and reads the
- * attributes again. Returns 0, READING_BUSY if a long guard time has not passed, or -errno. */
-static int examine(struct reading *reading, const struct file_opener *opener)
+/* Checks that the signature did not change. Returns 0, READING_CHANGED, READING_GONE or -errno. */
+static int examine_again(struct reading *reading, struct catalog *catalog)
 {
-	struct catalog *catalog = opener->sources->catalog;
-	int64_t left_ns;
-	bool coarse;
+	struct attributes before = reading->attributes;
 	int r = source_attributes(catalog, reading->fd, &reading->attributes);
 
-	if (r < 0)
+	if (r < 0 || attributes_same_signature(&reading->attributes, &before))
 		return r;
-	coarse = has_coarse_times(opener, &reading->attributes);
-	left_ns = guard_left_ns(&reading->attributes, coarse);
+	return attributes_same_inode(&reading->attributes, &before) ? READING_CHANGED
+								    : READING_GONE;
+}
+
+/* If a short guard time has not passed, waits for its end and examines the file again. Returns 0,
+ * an enum reading_outcome or -errno; READING_BUSY: a long guard time has not passed. */
+static int await_guard(struct reading *reading, struct catalog *catalog, enum filesystem_kind kind)
+{
+	bool coarse = has_coarse_times(kind, &reading->attributes);
+	int64_t left_ns = guard_left_ns(&reading->attributes, coarse);
+
 	if (left_ns == 0)
 		return 0;
 	if (coarse)
 		return READING_BUSY;
 	wait_for_guard(left_ns);
-	return source_attributes(catalog, reading->fd, &reading->attributes);
+	return examine_again(reading, catalog);
 }
 
 static int check_open(struct reading *reading, const struct file_opener *opener,
@@ -165,10 +176,8 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!hold)
 		release_lease(reading);
-	/* With a lease one check at the end is enough. With coarse times the file is checked now,
-	 * for two reasons: other hosts can ignore the lease, and the guard time is too long to wait
-	 * for at the end. */
-	if (reading->leased && !has_coarse_times(opener, &file->attributes)) {
+	/* With a lease one check at the end is enough, unless other hosts can ignore the lease. */
+	if (reading->leased && opener->kind == FILESYSTEM_FINE) {
 		reading->unexamined = true;
 		reading->attributes = file->attributes;
 		return 0;
@@ -180,7 +189,9 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 	 * (measured). */
 	if (reading->lease_refused)
 		(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-	r = examine(reading, opener);
+	r = source_attributes(opener->sources->catalog, reading->fd, &reading->attributes);
+	if (r == 0)
+		r = await_guard(reading, opener->sources->catalog, opener->kind);
 	if (r)
 		return r;
 	if (!attributes_same_inode(&reading->attributes, &file->attributes))
@@ -210,28 +221,12 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	return r;
 }
 
-/* Checks that the signature did not change. Returns 0, READING_CHANGED, READING_GONE or -errno. */
-static int examine_again(struct reading *reading, struct catalog *catalog)
-{
-	struct attributes before = reading->attributes;
-	int r = source_attributes(catalog, reading->fd, &reading->attributes);
-
-	if (r < 0 || attributes_same_signature(&reading->attributes, &before))
-		return r;
-	return attributes_same_inode(&reading->attributes, &before) ? READING_CHANGED
-								    : READING_GONE;
-}
-
 int reading_close(struct reading *reading, struct catalog *catalog)
 {
 	int r = examine_again(reading, catalog);
-	int64_t left_ns =
-		r == 0 && reading->unexamined ? guard_left_ns(&reading->attributes, false) : 0;
 
-	if (left_ns > 0) {
-		wait_for_guard(left_ns);
-		r = examine_again(reading, catalog);
-	}
+	if (r == 0 && reading->unexamined)
+		r = await_guard(reading, catalog, FILESYSTEM_FINE);
 	if (r == 0 && reading->leased)
 		r = fcntl(reading->fd, F_GETLEASE) == F_RDLCK ? 0 : READING_BUSY;
 	else if (r == 0)

@@ -51,6 +51,9 @@ struct file_opener {
 	enum filesystem_kind kind;
 };
 
+/* Returns whether the guard time of a file has passed. Its file system must have fine times. */
+bool reading_guard_is_over(const struct attributes *attributes);
+
 #define FILE_OPENER_INIT(sources_)              \
 	{                                       \
 		.sources = (sources_), .fd = -1 \
