@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/key_sort.h"
 #include "base/numbers.h"
 #include "catalog/change.h"
 #include "catalog/delta_builder.h"
@@ -59,7 +60,7 @@ static int compare_times(struct timespec a, struct timespec b)
 
 /* Sorts the names of one inode together, the name with the latest ctime first. If several inodes
  * had the same number, the youngest inode is last, so the number refers to the youngest. */
-static int by_inode(const void *a, const void *b)
+static int compare_inodes(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
 	const struct attributes *p = &x->change->attributes, *q = &y->change->attributes;
@@ -76,7 +77,18 @@ static int by_inode(const void *a, const void *b)
 	return order ? order : numbers_compare(x->file, y->file);
 }
 
-static int by_entry(const void *a, const void *b)
+static void set_inode_key(const void *record, struct sort_key *key)
+{
+	const struct attributes *attributes =
+		&((const struct addition *)record)->change->attributes;
+
+	key->major = attributes->filesystem;
+	key->minor = attributes->inode;
+}
+
+static const struct sort_order by_inode = {set_inode_key, compare_inodes};
+
+static int compare_entries(const void *a, const void *b)
 {
 	const struct name_change *p = ((const struct addition *)a)->change;
 	const struct name_change *q = ((const struct addition *)b)->change;
@@ -85,15 +97,33 @@ static int by_entry(const void *a, const void *b)
 	return order ? order : numbers_compare(p->cookie, q->cookie);
 }
 
-static int by_file(const void *a, const void *b)
+static void set_entry_key(const void *record, struct sort_key *key)
+{
+	const struct name_change *change = ((const struct addition *)record)->change;
+
+	key->major = change->dir;
+	key->minor = change->cookie;
+}
+
+static const struct sort_order by_entry = {set_entry_key, compare_entries};
+
+static int compare_files(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
 	int order = numbers_compare(x->file, y->file);
 
-	return order ? order : by_entry(a, b);
+	return order ? order : compare_entries(a, b);
 }
 
-static int by_size(const void *a, const void *b)
+static void set_file_key(const void *record, struct sort_key *key)
+{
+	key->major = 0;
+	key->minor = ((const struct addition *)record)->file;
+}
+
+static const struct sort_order by_file = {set_file_key, compare_files};
+
+static int compare_sizes(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
 	int order = numbers_compare(x->change->attributes.size, y->change->attributes.size);
@@ -101,10 +131,19 @@ static int by_size(const void *a, const void *b)
 	return order ? order : numbers_compare(x->file, y->file);
 }
 
-/* Sorts. Additions are often in order already, such as new files by id, or files of equal size. */
-static void sort(struct additions *additions, int (*order)(const void *, const void *))
+static void set_size_key(const void *record, struct sort_key *key)
 {
-	sort_unless_sorted(additions->list, additions->count, sizeof(*additions->list), order);
+	const struct addition *addition = record;
+
+	key->major = addition->change->attributes.size;
+	key->minor = addition->file;
+}
+
+static const struct sort_order by_size = {set_size_key, compare_sizes};
+
+static void sort(struct additions *additions, const struct sort_order *order)
+{
+	key_sort(additions->list, additions->count, sizeof(*additions->list), order);
 }
 
 static bool is_file(const struct addition *addition)
@@ -159,7 +198,7 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 		if (!list[i].file)
 			return -errno;
 	}
-	sort(additions, by_inode);
+	sort(additions, &by_inode);
 	for (size_t i = 0; r == 0 && i < additions->count; i++) {
 		if (!is_file(&list[i]))
 			continue;
@@ -274,7 +313,7 @@ static int add_files(struct catalog_writer *w, struct additions *additions, uint
 	size_t count;
 	int r = 0;
 
-	sort(additions, by_file);
+	sort(additions, &by_file);
 	for (size_t i = 0; r == 0 && i < additions->count; i += count) {
 		at = &additions->list[i];
 		count = is_file(at) ? run_length(additions, i) : 1;
@@ -282,6 +321,7 @@ static int add_files(struct catalog_writer *w, struct additions *additions, uint
 			continue;
 		if (!at->known) {
 			r = add_file(w, at, count, scan);
+			at->change->id = count == 1 ? at->file : 0;
 			continue;
 		}
 		flags = common_flags(at, count);
@@ -301,12 +341,14 @@ static int list_sizes(struct catalog_writer *w, struct additions *additions)
 	uint64_t last = 0;
 	int r = 0;
 
-	sort(additions, by_size);
+	if (w->totals.unlisted) /* new files are deferred */
+		return 0;
+	sort(additions, &by_size);
 	for (size_t i = 0; r == 0 && i < additions->count; i++) {
 		if (!is_file(&at[i]) || at[i].known || at[i].file == last)
 			continue;
 		last = at[i].file;
-		if (S_ISREG(at[i].change->attributes.mode) && file_is_listed(w, last))
+		if (S_ISREG(at[i].change->attributes.mode))
 			r = file_list_size(w, last, at[i].change->attributes.size, &unread);
 	}
 	return r;
@@ -394,11 +436,11 @@ static int add_all(struct catalog_writer *w, struct additions *additions, uint32
 
 		change->cookie = catalog_name_cookie(&w->store.reader, change->name);
 	}
-	sort(additions, by_entry);
+	sort(additions, &by_entry);
 	r = drop_without_parent(w, additions);
 	if (r == 0)
 		r = identify_files(w, additions);
-	sort(additions, by_entry);
+	sort(additions, &by_entry);
 	for (size_t i = 0; r == 0 && i < additions->count; i++) {
 		r = add_entry(w, &additions->list[i]);
 		if (r == 0 && additions->list[i].change->kind == NAME_ADD_DIR)

@@ -57,6 +57,11 @@ int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *pat
 	return r;
 }
 
+void catalog_reconsider_kept(struct catalog_writer *w)
+{
+	w->reconsiders_kept = true;
+}
+
 int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 {
 	MDB_cursor *cursor = NULL;

@@ -16,7 +16,9 @@
 /* Kinds of changes, with the fields of struct name_change that each kind uses. */
 enum name_change_kind {
 	NAME_ADD_DIR, /* dir, name, attributes, flags, error, source; id: from catalog_new_id() */
-	NAME_ADD_FILE, /* dir, name, attributes, flags; a known inode gets another name */
+	/* dir, name, attributes, flags; a known inode gets another name. id is set: to the id of
+	 * the file if the file is new and has no other name in these changes, otherwise to 0. */
+	NAME_ADD_FILE,
 	NAME_ADD_UNKNOWN, /* dir, name, error: the errno of stat(2) */
 	/* dir, cookie, id. A directory is removed with its whole tree. id, if not 0: the expected
 	 * child. If the name refers to another child, the name is not removed. */
@@ -58,6 +60,7 @@ struct name_change {
 	uint64_t cookie;
 	uint64_t id;
 	struct name name; /* borrowed */
+	void *context; /* of the caller */
 	struct attributes attributes;
 };
 
@@ -93,26 +96,6 @@ MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *chang
 MUST_CHECK int catalog_forget_contents(struct catalog_writer *w, const uint64_t *files,
 				       size_t count);
 
-/* Defers adding new files to the list by size (table bysize), and sets totals.unlisted. A first
- * walk adds files in the order of directories, which is a random order in this list. So each new
- * file of a large index would dirty another page of the list. Until catalog_set_unlisted(), the
- * list has no files with an id from totals.unlisted on, and the contents of these files cannot be
- * set. */
-MUST_CHECK int catalog_defer_sizes(struct catalog_writer *w);
-
-/* Adds deferred files to the list by size. The order of size and id is the fastest. The files must
- * be regular and have names. Their records must be unchanged since the caller read them. So no
- * other thread may write until all deferred files are listed. */
-struct sized_file {
-	uint64_t size;
-	uint64_t file;
-};
-MUST_CHECK int catalog_list_sizes(struct catalog_writer *w, const struct sized_file *files,
-				  size_t count);
-
-/* Records that all files with an id below from are in the list by size; 0: all files are. */
-void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
-
 /* Deletes up to limit orphans. Sets *left to whether orphans possibly remain. */
 MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);
 
@@ -145,6 +128,52 @@ MUST_CHECK int catalog_set_contents(struct catalog_writer *w, const struct conte
  * transaction. A group without files is not stored. */
 MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 				 uint64_t *group);
+
+/* ---- deferred lists -------------------------------------------------------------------- */
+
+/* Defers the list of files by size and the members of groups. A first walk adds files in the order
+ * of directories, which is random in these lists. So each file of a large index would dirty a page
+ * of each list. Until all files are listed, files with ids from totals.unlisted on are deferred:
+ * they are in neither list. catalog_set_contents() skips them. */
+MUST_CHECK int catalog_defer_lists(struct catalog_writer *w);
+
+/* Makes a group for deferred files, as catalog_add_group(). Until they are listed, the group has no
+ * members. */
+MUST_CHECK int catalog_add_deferred_group(struct catalog_writer *w, struct hash128 hash,
+					  uint64_t size_bytes, uint64_t *group);
+
+/* Records the content of a deferred regular file. The caller has checked that the file is unchanged
+ * since it was read. digest is not used. */
+MUST_CHECK int catalog_add_deferred_content(struct catalog_writer *w,
+					    const struct content_change *change);
+
+/* Makes the content of a deferred file unknown. Its group, if any, stays. */
+MUST_CHECK int catalog_forget_deferred_content(struct catalog_writer *w, uint64_t file);
+
+/* A deferred file. */
+struct deferred_file {
+	uint64_t size;
+	uint64_t prefix; /* of its content; 0: unread */
+	uint64_t group; /* of its content; 0: none */
+	uint64_t file;
+	bool has_links; /* file_has_links() */
+};
+
+/* Adds deferred files to both lists. This is fastest if the files are in the order of the fields of
+ * struct deferred_file. The files must be regular and have names. Their records must be unchanged
+ * since the caller read them. So no other transaction may write until all are listed. */
+MUST_CHECK int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files,
+				     size_t count);
+
+/* Records that all files below this id are listed; 0: all files. */
+void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
+
+/* ---- the index as a whole -------------------------------------------------------------- */
+
+/* Has kept copies chosen again in this transaction. If the last scan found both the kept copy of a
+ * group and a file that joins the group, the group chooses among all its members. So the choice of
+ * a scan does not depend on the order of its comparisons. */
+void catalog_reconsider_kept(struct catalog_writer *w);
 
 /* Begins a scan: sets *scan to its number, for catalog_apply(), and records the smallest size of
  * files to compare, in bytes. The content of smaller files becomes unknown, so they leave their

@@ -67,7 +67,7 @@ int delta_builder_finish(struct catalog_writer *w)
 
 	for (size_t i = 0; i < count; i++) {
 		if (files[i].what & DELTA_FILE_GONE) {
-			r = catalog_get_file(&w->store.reader, files[i].file, &file);
+			r = catalog_get_file_name(&w->store.reader, files[i].file, &file);
 			if (r < 0 && r != -ENOENT)
 				return r;
 			if (r == 0 && file.names > 0)

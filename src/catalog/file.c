@@ -84,7 +84,7 @@ void catalog_set_unlisted(struct catalog_writer *w, uint64_t from)
 	w->store.changed = true;
 }
 
-int catalog_defer_sizes(struct catalog_writer *w)
+int catalog_defer_lists(struct catalog_writer *w)
 {
 	uint64_t from = w->totals.unlisted ? w->totals.unlisted : catalog_new_id(w->catalog);
 
@@ -94,18 +94,36 @@ int catalog_defer_sizes(struct catalog_writer *w)
 	return 0;
 }
 
-int catalog_list_sizes(struct catalog_writer *w, const struct sized_file *files, size_t count)
+int catalog_add_deferred_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
+			       uint64_t *group)
 {
-	int r = 0;
+	int r = catalog_add_group(w, hash, size_bytes, group);
 
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = file_list_size(w, files[i].file, files[i].size, &unread);
-	return r;
+	return r < 0 ? r : group_await(w, *group);
+}
+
+int catalog_add_deferred_content(struct catalog_writer *w, const struct content_change *change)
+{
+	const struct content_record content = {.prefix = change->prefix,
+					       .group = change->group,
+					       .hash = change->hash};
+	struct key key = key_number(change->file);
+
+	w->totals.comparisons++;
+	return store_put(&w->store, TABLE_CONTENT, &key, encode_content(&content));
+}
+
+int catalog_forget_deferred_content(struct catalog_writer *w, uint64_t file)
+{
+	struct key key = key_number(file);
+
+	return store_forget(&w->store, TABLE_CONTENT, &key);
 }
 
 /* ---- content ------------------------------------------------------------------------- */
 
-/* Gets the content of a file. prefix is 0 if it is unknown. */
+/* Gets the content of a file. prefix is 0 if it is unknown. A deferred file is not a member of its
+ * group yet, so group is 0. */
 static int get_content(struct catalog_writer *w, uint64_t id, struct content_record *content)
 {
 	int r = catalog_get_content(&w->store.reader, id, content);
@@ -114,6 +132,8 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 		*content = (struct content_record){0};
 		r = 0;
 	}
+	if (!file_is_listed(w, id))
+		content->group = 0;
 	return r;
 }
 
@@ -136,6 +156,47 @@ static int drop_content(struct catalog_writer *w, const struct file_record *file
 		r = leave_group(w, file, content->group, false);
 	if ((r == 0 || r == -ENOENT) && content->prefix)
 		r = store_delete(&w->store, TABLE_CONTENT, &key);
+	return r;
+}
+
+/* Adds a deferred file to its group. Returns 0, -ENOENT if the group is missing, or -errno. */
+static int join_deferred(struct catalog_writer *w, const struct deferred_file *deferred)
+{
+	struct file_record file;
+	int r = group_join(w, deferred->group, deferred->file);
+
+	if (r < 0 || !deferred->has_links)
+		return r;
+	r = catalog_get_file(&w->store.reader, deferred->file, &file);
+	return r < 0 ? r : links_join(w, &file, deferred->group);
+}
+
+/* The content of the file becomes unknown if the file is too small to be compared, or if its group
+ * is missing, as another content has taken the name of the group. */
+static int list_deferred(struct catalog_writer *w, const struct deferred_file *deferred,
+			 uint64_t min_size)
+{
+	struct content_record content = {.prefix = deferred->prefix, .group = deferred->group};
+	int r = 0;
+
+	if (content.prefix && deferred->size < min_size)
+		r = -ENOENT;
+	else if (content.group)
+		r = join_deferred(w, deferred);
+	if (r == -ENOENT) {
+		content = unread;
+		r = catalog_forget_deferred_content(w, deferred->file);
+	}
+	return r < 0 ? r : file_list_size(w, deferred->file, deferred->size, &content);
+}
+
+int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files, size_t count)
+{
+	uint64_t min_size;
+	int r = catalog_get_min_size(&w->store.reader, &min_size);
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = list_deferred(w, &files[i], min_size);
 	return r;
 }
 

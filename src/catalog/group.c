@@ -179,6 +179,30 @@ int group_find(struct catalog_writer *w, uint64_t group)
 	return touch(w, group, &change);
 }
 
+static int was_found_last(struct catalog_writer *w, uint64_t id, bool *was)
+{
+	struct file_record file;
+	int r = catalog_get_file_name(&w->store.reader, id, &file);
+
+	*was = r == 0 && file.first_seen == w->totals.scans;
+	return r;
+}
+
+/* Has the kept copy chosen again if catalog_reconsider_kept() applies to it and a new member. */
+static int reconsider_kept(struct catalog_writer *w, struct group_record *group, uint64_t joined)
+{
+	bool kept_found = false, joined_found = false;
+	int r = 0;
+
+	if (w->reconsiders_kept && group->kept)
+		r = was_found_last(w, group->kept, &kept_found);
+	if (r == 0 && kept_found)
+		r = was_found_last(w, joined, &joined_found);
+	if (kept_found && joined_found)
+		group->kept = 0;
+	return r;
+}
+
 int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 {
 	struct key key = key_pair(group, file);
@@ -196,7 +220,19 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 	if (change->before.kept == file && change->now.kept == 0)
 		/* the kept copy left and joined in one transaction, as in a rename */
 		change->now.kept = file;
-	return delta_add_member(w, group, file, true);
+	else
+		r = reconsider_kept(w, &change->now, file);
+	return r < 0 ? r : delta_add_member(w, group, file, true);
+}
+
+int group_await(struct catalog_writer *w, uint64_t group)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r == 0)
+		change->stays = true;
+	return r;
 }
 
 int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays)

@@ -15,9 +15,12 @@
 /* Returns 0 if the group exists, -ENOENT if not, or another -errno. */
 MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
 
-/* Adds a member; does nothing if the file is a member. Returns 0, -ENOENT if the group does not
- * exist, or another -errno. */
+/* Adds a member; does nothing if the file is a member. See also catalog_reconsider_kept(). Returns
+ * 0, -ENOENT if the group does not exist, or another -errno. */
 MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file);
+
+/* Keeps a new group that gets its first members in a later transaction. */
+MUST_CHECK int group_await(struct catalog_writer *w, uint64_t group);
 
 /* Removes a member; does nothing if the group or the member is missing.
  *

@@ -64,7 +64,7 @@ static int complete(struct kept_choice *choice, struct member *member)
 static int load(struct kept_choice *choice, uint64_t id, struct member *member)
 {
 	const struct known_place *place;
-	int r = catalog_get_file(choice->reader, id, &member->file);
+	int r = catalog_get_file_name(choice->reader, id, &member->file);
 
 	member->path.length = 0;
 	member->whole = false;

@@ -26,10 +26,4 @@ MUST_CHECK int links_join(struct catalog_writer *w, const struct file_record *fi
 MUST_CHECK int links_leave(struct catalog_writer *w, const struct file_record *file,
 			   uint64_t group);
 
-/* Returns true if a name of the file has its own id. */
-static inline bool file_has_links(const struct file_record *file)
-{
-	return file->names > 1 || file->name;
-}
-
 #endif

@@ -18,6 +18,9 @@ MUST_CHECK int catalog_get_totals(struct catalog_reader *r, struct catalog_total
 MUST_CHECK int catalog_totals_now(struct catalog *catalog, struct catalog_totals *totals);
 MUST_CHECK int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir_record *dir);
 MUST_CHECK int catalog_get_file(struct catalog_reader *r, uint64_t id, struct file_record *file);
+/* As catalog_get_file(), without the attributes, which are undefined. */
+MUST_CHECK int catalog_get_file_name(struct catalog_reader *r, uint64_t id,
+				     struct file_record *file);
 MUST_CHECK int catalog_get_content(struct catalog_reader *r, uint64_t file,
 				   struct content_record *content);
 MUST_CHECK int catalog_get_group(struct catalog_reader *r, uint64_t id, struct group_record *group);

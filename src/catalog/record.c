@@ -158,12 +158,23 @@ struct value encode_file(const struct file_record *file)
 	return value;
 }
 
+/* Gets the fields before the attributes. */
+static bool get_file_name(struct span *fields, struct file_record *file)
+{
+	return span_get(fields, &file->dir) && span_get(fields, &file->cookie) &&
+	       span_get32(fields, &file->names) && span_get32(fields, &file->first_seen) &&
+	       span_get32(fields, &file->content_version) && span_get(fields, &file->name);
+}
+
 bool decode_file(struct span fields, struct file_record *file)
 {
-	return span_get(&fields, &file->dir) && span_get(&fields, &file->cookie) &&
-	       span_get32(&fields, &file->names) && span_get32(&fields, &file->first_seen) &&
-	       span_get32(&fields, &file->content_version) && span_get(&fields, &file->name) &&
-	       get_attributes(&fields, &file->attributes) && fields.length == 0;
+	return get_file_name(&fields, file) && get_attributes(&fields, &file->attributes) &&
+	       fields.length == 0;
+}
+
+bool decode_file_name(struct span fields, struct file_record *file)
+{
+	return get_file_name(&fields, file);
 }
 
 struct value encode_entry(const struct entry_record *entry)

@@ -102,7 +102,7 @@ static int count_file(struct catalog_writer *w, const struct delta_flip *change,
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
 	uint64_t dir, cookie;
-	int r = catalog_get_file(&w->store.reader, change->file, &file);
+	int r = catalog_get_file_name(&w->store.reader, change->file, &file);
 
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;
@@ -149,7 +149,7 @@ static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 		*redundant = !change->redundant;
 		return 0;
 	}
-	r = catalog_get_file(&w->store.reader, id, &file);
+	r = catalog_get_file_name(&w->store.reader, id, &file);
 	/* the content record of an orphan has its group, but the orphan is not a member */
 	if (r < 0 || file.names == 0)
 		return r == -ENOENT ? 0 : r;

@@ -203,6 +203,21 @@ int catalog_next_group(struct catalog_scan *scan, struct group_record *group)
 	return key_get_number(key, &group->id) && decode_group(fields, group) ? 0 : -EUCLEAN;
 }
 
+int catalog_scan_contents(struct catalog_reader *r, uint64_t after, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_CONTENT, key_number(after + 1), 0, scan);
+}
+
+int catalog_next_content(struct catalog_scan *scan, uint64_t *file, struct content_record *content)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_number(key, file) && decode_content(fields, content) ? 0 : -EUCLEAN;
+}
+
 int catalog_scan_ranks(struct catalog_reader *r, const struct rank_entry *from,
 		       struct catalog_scan **scan)
 {

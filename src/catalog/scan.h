@@ -50,6 +50,12 @@ MUST_CHECK int catalog_scan_places(struct catalog_reader *r, uint64_t group, uin
 				   struct catalog_scan **scan);
 MUST_CHECK int catalog_next_place(struct catalog_scan *scan, struct file_name *name);
 
+/* Known contents of files with an id greater than after. */
+MUST_CHECK int catalog_scan_contents(struct catalog_reader *r, uint64_t after,
+				     struct catalog_scan **scan);
+MUST_CHECK int catalog_next_content(struct catalog_scan *scan, uint64_t *file,
+				    struct content_record *content);
+
 /* Groups with an id greater than after, visible or not. */
 MUST_CHECK int catalog_scan_groups(struct catalog_reader *r, uint64_t after,
 				   struct catalog_scan **scan);

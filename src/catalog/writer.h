@@ -29,6 +29,7 @@ struct catalog_writer {
 	struct hash128 last_hash;
 	uint32_t last_ordinal;
 	struct catalog_totals totals;
+	bool reconsiders_kept; /* see catalog_reconsider_kept() */
 };
 
 #endif

@@ -57,6 +57,7 @@ static int fill(struct indexing *indexing, bool contents)
 		index_explain(indexing->folder, CATALOG_IN_USE);
 		return -EBUSY;
 	}
+	indexing->ingest_settings.names_only = !contents;
 	if (r == 0)
 		r = indexing_names(indexing, when);
 	if (r == 0 && contents && !stop_requested())

@@ -30,6 +30,7 @@ struct batch {
 struct batch_writer {
 	struct catalog *catalog;
 	const struct ingest_hooks *hooks;
+	struct early_writer *early; /* NULL: no file was read during the walk */
 	uint32_t scan;
 	pthread_t thread;
 	bool runs; /* the thread was started */
@@ -59,10 +60,12 @@ static int apply_body(struct catalog_writer *w, void *context)
 	uint32_t scan = writer->scan;
 	int r = 0;
 
-	/* In a large scan, ingest_names() completes the list by size at the end, which is faster.
-	 * After a recheck the comparison needs the list at once. */
-	if (scan && batch->count >= BATCH_CHANGES_EARLY)
-		r = catalog_defer_sizes(w);
+	if (writer->early)
+		r = early_writer_commit(writer->early, w);
+	/* In a large scan, ingest_names() completes the lists at the end, which is faster. After a
+	 * recheck the comparison needs the lists at once. */
+	if (r == 0 && scan && (writer->early || batch->count >= BATCH_CHANGES_EARLY))
+		r = catalog_defer_lists(w);
 	if (!scan)
 		scan = catalog_next_scan(w);
 	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, scan);
@@ -102,6 +105,16 @@ static struct batch *wait_for_batch(struct batch_writer *writer)
 	return batch;
 }
 
+static int commit_batch(struct batch_writer *writer, const struct batch *batch)
+{
+	int r = catalog_write(writer->catalog, apply_body, writer);
+
+	if (r < 0 || !writer->early)
+		return r;
+	early_writer_committed(writer->early);
+	return early_writer_resolve(writer->early, batch->changes, batch->count);
+}
+
 static void *write_batches(void *context)
 {
 	struct batch_writer *writer = context;
@@ -111,7 +124,7 @@ static void *write_batches(void *context)
 	while ((batch = wait_for_batch(writer))) {
 		if (writer->hooks)
 			withdraw_same_bytes(writer, batch);
-		r = writer->error ? 0 : catalog_write(writer->catalog, apply_body, writer);
+		r = writer->error ? 0 : commit_batch(writer, batch);
 		arena_reset(&batch->names);
 		batch->count = 0;
 		pthread_mutex_lock(&writer->lock);
@@ -127,7 +140,7 @@ static void *write_batches(void *context)
 }
 
 int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
-		     const struct ingest_hooks *hooks, uint32_t scan)
+		     const struct ingest_hooks *hooks, uint32_t scan, struct early_writer *early)
 {
 	struct batch_writer *made = calloc(1, sizeof(*made));
 
@@ -137,6 +150,7 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 	made->catalog = catalog;
 	made->hooks = hooks;
 	made->scan = scan;
+	made->early = early;
 	pthread_mutex_init(&made->lock, NULL);
 	pthread_cond_init(&made->filled, NULL);
 	pthread_cond_init(&made->freed, NULL);
@@ -230,6 +244,23 @@ int batch_writer_put(struct batch_writer *writer, const struct name_change *chan
 	return r;
 }
 
+static int contents_body(struct catalog_writer *w, void *context)
+{
+	return early_writer_commit(context, w);
+}
+
+/* Commits the contents that remain after the last batch. */
+static int commit_contents(struct batch_writer *writer)
+{
+	int r = early_writer_resolve(writer->early, NULL, 0);
+
+	if (r == 0)
+		r = catalog_write(writer->catalog, contents_body, writer->early);
+	if (r == 0)
+		early_writer_committed(writer->early);
+	return r;
+}
+
 int batch_writer_finish(struct batch_writer *writer)
 {
 	struct batch *batch;
@@ -245,6 +276,8 @@ int batch_writer_finish(struct batch_writer *writer)
 		pthread_join(writer->thread, NULL);
 	else
 		(void)write_batches(writer);
+	if (writer->early && writer->error == 0)
+		writer->error = commit_contents(writer);
 	while ((batch = writer->idle)) {
 		writer->idle = batch->next;
 		batch_free(batch);

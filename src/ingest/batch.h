@@ -12,6 +12,7 @@
 
 #include "base/attributes.h"
 #include "catalog/change.h"
+#include "ingest/early_writer.h"
 #include "ingest/ingest.h"
 
 struct batch_writer;
@@ -22,10 +23,12 @@ struct batch_writer;
  * hooks	borrowed; hooks->trust is called before a commit that depends on trusted renames;
  *		NULL: the sources are not followed
  * scan		the number for catalog_apply(), 0: a new one for each batch
+ * early	borrowed; records the files that the walk reads; NULL: the walk reads none
  *
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
-				const struct ingest_hooks *hooks, uint32_t scan);
+				const struct ingest_hooks *hooks, uint32_t scan,
+				struct early_writer *early);
 
 /* Copies count changes and their names into batches. Blocks while all batches are queued or being
  * committed. Any thread. Returns 0, -ENOMEM, or the first error of the writer thread. */

@@ -342,6 +342,7 @@ int ingest_contents(struct ingest *ingest)
 	if (r < 0 || !waits)
 		return r;
 	contents_init(&contents, ingest, ingest->may_seek);
+	contents.results.of_scan = true;
 	r = compare_until_quiet(&contents);
 	ingest->result.errors += contents.errors;
 	ingest->result.stopped |= r == -ECANCELED;

@@ -186,6 +186,7 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	if (S_ISDIR(listed->attributes.mode))
 		return add_dir(diff, dir, listed, &change);
 	change.kind = NAME_ADD_FILE;
+	change.context = listed->mark;
 	change.flags = file_flags(listed) | (may_have_hidden_stores(dir) ? FILE_UNTRUSTED : 0);
 	return diff_add(diff, &change);
 }

@@ -6,7 +6,9 @@
 
 #include "base/stop.h"
 #include "catalog/change.h"
+#include "catalog/query.h"
 #include "catalog/scan_settings.h"
+#include "ingest/early_tables.h"
 #include "ingest/sizes.h"
 #include "ingest/walk.h"
 
@@ -60,28 +62,42 @@ int ingest_purge(struct catalog *catalog)
 
 /* Rechecks the directories. scan: as in batch_writer_new(). */
 static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count,
-		   uint32_t scan)
+		   uint32_t scan, struct early_tables *tables)
 {
+	struct early_writer *early = tables ? early_writer_new(tables, ingest) : NULL;
 	struct batch_writer *writer = NULL;
 	int r, finished;
 
-	r = batch_writer_new(&writer, ingest->catalog, ingest->hooks, scan);
-	if (r < 0)
-		return r;
-	r = walk_rechecks(ingest, writer, rechecks, count);
-	finished = batch_writer_finish(writer);
-	return r < 0 ? r : finished;
+	r = batch_writer_new(&writer, ingest->catalog, ingest->hooks, scan, early);
+	if (r == 0) {
+		r = walk_rechecks(ingest, writer, early ? tables : NULL, rechecks, count);
+		finished = batch_writer_finish(writer);
+		r = r < 0 ? r : finished;
+	}
+	early_writer_free(early);
+	return r;
 }
 
 int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count)
 {
-	return recheck(ingest, rechecks, count, 0);
+	return recheck(ingest, rechecks, count, 0, NULL);
+}
+
+/* Returns whether the walk reads files. The index must have none yet, and the disk must not seek.
+ * */
+static bool reads_early(const struct ingest *ingest)
+{
+	struct catalog_totals totals;
+
+	return !ingest->settings->names_only && ingest->settings->disk != INGEST_DISK_ROTATING &&
+	       catalog_totals_now(ingest->catalog, &totals) == 0 && totals.files == 0;
 }
 
 int ingest_names(struct ingest *ingest)
 {
 	const struct sources *sources = ingest->sources;
 	AUTO_FREE struct recheck *rechecks = calloc(sources->count, sizeof(*rechecks));
+	struct early_tables *early = NULL;
 	uint32_t scan = 0;
 	int r;
 
@@ -90,8 +106,11 @@ int ingest_names(struct ingest *ingest)
 	for (size_t i = 0; i < sources->count; i++)
 		rechecks[i] = (struct recheck){.dir = sources->list[i].root, .scope = RECHECK_TREE};
 	r = begin(ingest, &scan);
+	if (r == 0 && reads_early(ingest))
+		early = early_tables_new();
 	if (r == 0)
-		r = recheck(ingest, rechecks, sources->count, scan);
+		r = recheck(ingest, rechecks, sources->count, scan, early);
+	early_tables_free(early);
 	if (r == 0 && !stop_requested())
 		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
 	ingest->result.stopped = stop_requested();

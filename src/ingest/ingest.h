@@ -57,6 +57,7 @@ struct ingest_settings {
 	bool cross_mounts;
 	unsigned int threads; /* 0: chosen by the number of processors and the work */
 	enum ingest_disk disk;
+	bool names_only; /* ingest_names() reads no file */
 	/* A folder that contains the index folder and is left out as a whole. NULL: only the index
 	 * folder is left out. Borrowed. */
 	const char *hidden;

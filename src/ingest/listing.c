@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
+#include "ingest/early_reader.h"
 #include "ingest/exclude.h"
 
 /* Size of the buffer for getdents64: a large directory takes few calls. */
@@ -28,39 +29,40 @@ void listing_clear(struct listing *listing)
 	listing->count = 0;
 }
 
-static int add(struct listing *listing, const char *name, uint64_t inode, uint32_t events,
-	       bool keeps_bytes)
+static struct listed *add(struct listing *listing, const char *name)
 {
 	struct listed *listed = arena_take(&listing->memory, sizeof(*listed));
 	size_t length = strlen(name);
 
 	if (!listed || array_reserve(&listing->entries, &listing->capacity, listing->count + 1,
 				     sizeof(struct listed *)) < 0)
-		return -ENOMEM;
-	listed->name.bytes = arena_copy(&listing->memory, name, length);
-	listed->name.length = (uint32_t)length;
-	listed->inode = inode;
-	listed->events = events;
-	listed->keeps_bytes = keeps_bytes;
+		return NULL;
+	*listed = (struct listed){
+		.name = {arena_copy(&listing->memory, name, length), (uint32_t)length}};
 	listing->entries[listing->count++] = listed;
-	return listed->name.bytes ? 0 : -ENOMEM;
+	return listed->name.bytes ? listed : NULL;
 }
 
 static int add_names(struct listing *listing, size_t length, const struct listed_dir *dir)
 {
 	const struct dirent64 *entry;
-	int r = 0;
+	struct listed *listed;
 
-	for (size_t at = 0; r == 0 && at < length; at += entry->d_reclen) {
+	for (size_t at = 0; at < length; at += entry->d_reclen) {
 		entry = (const void *)((const char *)listing->buffer + at);
 		if (is_dots(entry->d_name))
 			continue;
-		if (exclude_matches(dir->excludes, dir->path, entry->d_name))
+		if (exclude_matches(dir->excludes, dir->path, entry->d_name)) {
 			listing->excluded++;
-		else
-			r = add(listing, entry->d_name, entry->d_ino, 0, false);
+			continue;
+		}
+		listed = add(listing, entry->d_name);
+		if (!listed)
+			return -ENOMEM;
+		listed->inode = entry->d_ino;
+		listed->is_file = entry->d_type == DT_REG;
 	}
-	return r;
+	return 0;
 }
 
 static int by_inode(const void *a, const void *b)
@@ -73,6 +75,8 @@ static int by_inode(const void *a, const void *b)
 static void examine_names(struct listing *listing, struct catalog *catalog, int dir)
 {
 	bool remote = filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
+	bool early =
+		listing->early && early_reader_enter(listing->early, dir, listing->filesystem_type);
 	struct listed *listed;
 	size_t found = 0;
 	int r;
@@ -82,8 +86,9 @@ static void examine_names(struct listing *listing, struct catalog *catalog, int 
 		qsort(listing->entries, listing->count, sizeof(struct listed *), by_inode);
 	for (size_t i = 0; i < listing->count; i++) {
 		listed = listing->entries[i];
-		r = source_attributes_at(catalog, dir, listed->name.bytes, remote,
-					 &listed->attributes);
+		r = early ? early_reader_examine(listing->early, listed)
+			  : source_attributes_at(catalog, dir, listed->name.bytes, remote,
+						 &listed->attributes);
 		listed->error = r < 0 ? -r : 0;
 		listed->mount_root = r == SOURCE_MOUNT_ROOT;
 		if (listed->error != ENOENT)
@@ -146,8 +151,8 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 		    const struct recheck *recheck)
 {
 	const struct name_events *name;
-	bool reliable_times, keeps_bytes;
-	int r = 0;
+	struct listed *listed;
+	bool reliable_times;
 
 	listing_clear(listing);
 	listing->filesystem_type = filesystem_type_at(dir->fd);
@@ -155,14 +160,17 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	 * reports the store. That event can have the name of a hard link that was removed since. So
 	 * on such file systems a rename alone never explains a changed ctime. */
 	reliable_times = filesystem_times_are_reliable(listing->filesystem_type);
-	for (size_t i = 0; r == 0 && i < recheck->count; i++) {
+	for (size_t i = 0; i < recheck->count; i++) {
 		name = recheck->names[i];
-		keeps_bytes =
+		if (exclude_matches(dir->excludes, dir->path, name->name))
+			continue;
+		listed = add(listing, name->name);
+		if (!listed)
+			return -ENOMEM;
+		listed->events = name->events;
+		listed->keeps_bytes =
 			reliable_times && name_events_keep_bytes(name->events, recheck->trust);
-		if (!exclude_matches(dir->excludes, dir->path, name->name))
-			r = add(listing, name->name, 0, name->events, keeps_bytes);
 	}
-	if (r == 0)
-		examine_names(listing, catalog, dir->fd);
-	return r;
+	examine_names(listing, catalog, dir->fd);
+	return 0;
 }

@@ -21,7 +21,9 @@ struct listed {
 	uint64_t inode;
 	uint64_t cookie; /* catalog_name_cookie(); set by diff_make() */
 	int error; /* positive errno if the attributes could not be read, else 0 */
+	bool is_file; /* the directory has a regular file for the name */
 	bool mount_root; /* the name is a mount point */
+	struct early_mark *mark; /* how the first walk read the file, see early_tables.h; or NULL */
 	uint32_t events; /* of the name, from the recheck; 0 after listing_read() */
 	/* name_events_keep_bytes(); false if the file system has unreliable times */
 	bool keeps_bytes;
@@ -35,7 +37,10 @@ struct listed_dir {
 	char *const *excludes; /* globs of names to leave out, see exclude.h */
 };
 
+struct early_reader;
+
 struct listing {
+	struct early_reader *early; /* reads files whose names are listed; NULL: none; borrowed */
 	struct arena memory; /* of names and entries */
 	struct listed **entries;
 	size_t count;

@@ -163,6 +163,7 @@ static int commit_problem(struct catalog_writer *w, const struct problem_result 
 /* The classes of one transaction: count classes of results->taken. */
 struct portion {
 	const struct ingest_hooks *hooks;
+	bool of_scan;
 	const struct class_result *classes;
 	size_t count;
 	size_t file_count; /* number of files in all these classes */
@@ -178,6 +179,8 @@ static int commit_classes(struct catalog_writer *w, void *context)
 	struct gathered gathered = {.w = w, .list = list};
 	int r = list ? 0 : -ENOMEM;
 
+	if (portion->of_scan)
+		catalog_reconsider_kept(w);
 	for (size_t i = 0; r == 0 && i < portion->count; i++)
 		r = gather_class(&gathered, portion->hooks, &portion->classes[i],
 				 portion->files + portion->classes[i].first);
@@ -226,6 +229,7 @@ static int commit_taken(struct results *results)
 	struct class_result *classes = (void *)taken->classes.data;
 	size_t count = taken->classes.length / sizeof(*classes), limit = 0;
 	struct portion portion = {.hooks = results->hooks,
+				  .of_scan = results->of_scan,
 				  .files = (const void *)taken->files.data};
 	int r = measure_portion(results->catalog, taken->files.length / sizeof(*portion.files),
 				&limit);

@@ -53,6 +53,7 @@ struct result_lists {
 struct results {
 	struct catalog *catalog; /* borrowed */
 	const struct ingest_hooks *hooks; /* borrowed, or NULL */
+	bool of_scan; /* the results belong to a scan, see catalog_reconsider_kept() */
 	pthread_mutex_t lock; /* protects lists */
 	struct result_lists lists; /* not yet taken */
 	pthread_mutex_t commit_lock; /* protects the fields from here to commit_took_ns */

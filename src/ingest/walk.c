@@ -19,6 +19,7 @@
 #include "catalog/query.h"
 #include "ingest/diff.h"
 #include "ingest/disk_seeks.h"
+#include "ingest/early_reader.h"
 #include "ingest/exclude.h"
 #include "ingest/listing.h"
 #include "ingest/threads.h"
@@ -41,6 +42,7 @@
 struct walk {
 	struct ingest *ingest;
 	struct batch_writer *writer;
+	struct early_tables *early; /* NULL: no file is read */
 	struct attributes index_folder;
 	struct view_mounts views;
 	struct walk_dir_budget budget;
@@ -438,7 +440,9 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 /* Rechecks directories until pop() returns NULL. */
 static void walk_dirs(struct walk *walk, size_t dirs_max)
 {
-	struct walker walker = {.walk = walk, .fd = -1};
+	struct walker walker = {.walk = walk,
+				.listing = {.early = early_reader_new(walk->early, walk->ingest)},
+				.fd = -1};
 	struct walk_dir *dir;
 	int r;
 
@@ -450,6 +454,7 @@ static void walk_dirs(struct walk *walk, size_t dirs_max)
 	}
 	atomic_fetch_add(&walk->excluded, walker.listing.excluded);
 	atomic_fetch_add(&walk->not_entered, walker.diff.not_entered);
+	early_reader_free(walker.listing.early);
 	listing_free(&walker.listing);
 	diff_free(&walker.diff);
 	bytes_free(&walker.path);
@@ -546,11 +551,12 @@ static unsigned int threads_for(const struct ingest *ingest, bool tree)
 	return tree ? threads_that_read() : threads_that_compute();
 }
 
-int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
+int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct early_tables *early,
 		  const struct recheck *rechecks, size_t count)
 {
 	struct walk walk = {.ingest = ingest,
 			    .writer = writer,
+			    .early = early,
 			    .budget = {.left = parent_descriptors()}};
 	bool tree = has_tree(rechecks, count);
 	int r;

@@ -7,12 +7,18 @@
 
 #include "base/attributes.h"
 #include "ingest/batch.h"
+#include "ingest/early_tables.h"
 #include "ingest/ingest.h"
 
 /* Rechecks count directories, as ingest_recheck() describes. Blocks until all rechecks are done or
  * stop_requested(). A large recheck uses threads of its own. Updates ingest->progress,
- * ingest->result and ingest->seeks. Returns 0 or -errno. */
+ * ingest->result and ingest->seeks.
+ *
+ * early	records files that the walk reads; NULL: the walk reads none
+ *
+ * Returns 0 or -errno. */
 MUST_CHECK int walk_rechecks(struct ingest *ingest, struct batch_writer *writer,
-			     const struct recheck *rechecks, size_t count);
+			     struct early_tables *early, const struct recheck *rechecks,
+			     size_t count);
 
 #endif

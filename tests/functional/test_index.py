@@ -2,6 +2,7 @@
 """The index is a cache: if it is damaged, answers are right or refused, never wrong."""
 import collections
 import contextlib
+import errno
 import os
 import random
 import re
@@ -421,25 +422,65 @@ def test_summary_agrees_with_the_oracle(twinfs, tree):
     assert {name: answer(twinfs, tree)[1][name] for name in figures} == figures
 
 
-def test_daemon_on_a_full_disk_reports_it_and_recovers(twinfs, tmp_path, root_only):
-    source, disk, at = tmp_path / "many", tmp_path / "disk", tmp_path / "mount"
-    for folder in (source, disk, at):
-        folder.mkdir()
-    for number in range(20_000):
-        (source / str(number)).write_text(str(number % 10_000))
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=9m", "none", disk], check=True)
+@contextlib.contextmanager
+def small_disk(tmp_path, size):
+    """Mounts a file system of that many bytes for an index, and yields its directory."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "none", disk], check=True)
     try:
-        fill = disk / "fill"
-        fill.write_bytes(bytes(4_500_000))
-        with twinfs.mounted(source, options=["--index", disk / "index"], at=at) as view:
-            assert until(lambda: view.status().get("problem") == "No space left on device")
-            assert {int(name) % 10_000 for name in os.listdir(view.uniques)} == set(range(10_000))
-            fill.unlink()
-            assert until(lambda: view.status()["state"] == "current")
-            assert "problem" not in view.status()
-            assert view.status()["groups"] == 10_000
+        yield disk
     finally:
         subprocess.run(["umount", disk], check=True)
+
+
+def test_names_that_a_full_index_disk_refuses_fail_the_listing_until_it_has_room(
+        twinfs, tmp_path, root_only):
+    source, at = tmp_path / "many", tmp_path / "mount"
+    source.mkdir()
+    at.mkdir()
+    for number in range(5_000):
+        (source / str(number)).write_text(str(number))
+    with small_disk(tmp_path, 1 << 24) as disk, \
+            twinfs.mounted(source, options=["--index", disk / "index"], at=at) as view:
+        with open(disk / "fill", "wb", buffering=0) as fill, contextlib.suppress(OSError):
+            while True:
+                fill.write(bytes(4096))
+        for number in range(5_000, 10_000):
+            (source / str(number)).write_text(str(number - 5_000))
+        assert until(lambda: view.status().get("problem") == "No space left on device")
+        with pytest.raises(OSError) as failed:
+            os.listdir(view.uniques)
+        assert failed.value.errno == errno.EIO
+        (disk / "fill").unlink()
+        assert until(lambda: "problem" not in view.status())
+        view.sync()
+        assert view.status()["groups"] == 5_000
+        assert {int(name) % 5_000 for name in os.listdir(view.uniques)} == set(range(5_000))
+
+
+def test_contents_that_a_full_index_disk_refuses_leave_the_listing_complete(
+        twinfs, tmp_path, root_only):
+    """The files have two names, so they are compared after all names are in the index."""
+    source, at = tmp_path / "many", tmp_path / "mount"
+    source.mkdir()
+    at.mkdir()
+    for number in range(10_000):
+        (source / str(number)).write_text(str(number % 5_000))
+        (source / f"{number + 10_000}").hardlink_to(source / str(number))
+
+    def index_bytes(name, *options):
+        twinfs.ok("scan", "--index", tmp_path / name, *options, source)
+        return sum(path.stat().st_size for path in (tmp_path / name).iterdir())
+    size = (index_bytes("names", "--min-size=1G") + index_bytes("all")) // 2
+    with small_disk(tmp_path, size) as disk, \
+            twinfs.mounted(source, options=["--index", disk / "index"], at=at) as view:
+        assert until(lambda: view.status().get("problem") == "No space left on device")
+        assert {int(name) % 10_000 for name in os.listdir(view.uniques)} == set(range(10_000))
+        subprocess.run(["mount", "-o", f"remount,size={2 * size}", disk], check=True)
+        assert until(lambda: "problem" not in view.status())
+        view.sync()
+        assert view.status()["groups"] == 5_000
 
 
 def test_scan_killed_during_its_check_releases_the_index(twinfs, tree, strace):

@@ -51,6 +51,8 @@ static int case_setup(void **state)
 	p->hooks = (struct ingest_hooks){.recheck_file = recheck_file,
 					 .has_new_rival = has_new_rival,
 					 .context = p};
+	write_text(p->t, "scanned before", "");
+	name_all(p); /* the first scan reads files during the walk, later scans do not */
 	for (char name[] = "a"; *name <= 'f'; ++*name)
 		write_content(p->t, name, 100 * (size_t)((*name - 'a') / 2 + 1), 0);
 	name_all(p);

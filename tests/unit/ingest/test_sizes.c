@@ -9,7 +9,7 @@
 static int defer_body(struct catalog_writer *w, void *context)
 {
 	(void)context;
-	return catalog_defer_sizes(w);
+	return catalog_defer_lists(w);
 }
 
 /* One listed file, then twenty of descending sizes that are not listed. */

@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/early_reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/memory.h"
+#include "ingest/disk_fetch.h"
+#include "ingest/prefixes.h"
+#include "ingest/reading.h"
+#include "source/source.h"
+
+/* Number of files after which the reader judges which part of them has a size that was seen before,
+ * or is in the page cache. */
+#define JUDGED_FILES 16
+/* Number of files that are not tried after less than half of the tried files were in the page
+ * cache. */
+#define SKIPPED_FILES 512
+
+/* A file is opened before its attributes are known if at least this percentage of the files had a
+ * size that was seen before. An open file is examined faster than a name. */
+#define OPENED_PERCENT 75
+
+struct early_reader {
+	struct early_tables *tables;
+	const struct ingest *ingest;
+	int dir;
+	uint32_t files, repeated; /* files that were examined; those with a size seen before */
+	uint32_t tried, cached; /* tried files since the last one that was not in the page cache */
+	uint32_t skipped; /* files that are still not tried */
+	uint8_t *block; /* PREFIX_BYTES */
+};
+
+struct early_reader *early_reader_new(struct early_tables *tables, const struct ingest *ingest)
+{
+	struct early_reader *reader = tables ? calloc(1, sizeof(*reader)) : NULL;
+
+	if (!reader)
+		return NULL;
+	reader->tables = tables;
+	reader->ingest = ingest;
+	reader->block = memory_pages(PREFIX_BYTES);
+	if (!reader->block) {
+		free(reader);
+		return NULL;
+	}
+	return reader;
+}
+
+void early_reader_free(struct early_reader *reader)
+{
+	if (!reader)
+		return;
+	free(reader->block);
+	free(reader);
+}
+
+bool early_reader_enter(struct early_reader *reader, int dir, uint32_t filesystem_type)
+{
+	struct stat st;
+
+	reader->dir = dir;
+	return filesystem_kind_of(filesystem_type) == FILESYSTEM_FINE &&
+	       filesystem_times_are_reliable(filesystem_type) && fstat(dir, &st) == 0 &&
+	       filesystem_leases_are_reliable(filesystem_type, st.st_dev);
+}
+
+/* ---- one file ------------------------------------------------------------------------ */
+
+static int open_name(const struct early_reader *reader, const struct listed *listed)
+{
+	return open_beneath_for_reading(reader->dir, listed->name.bytes, 0,
+					reader->ingest->sources->cross_mounts);
+}
+
+/* Returns whether most files have a size that was seen before, so that they will be read. */
+static bool expects_read(const struct early_reader *reader)
+{
+	return reader->files >= JUDGED_FILES &&
+	       (uint64_t)reader->repeated * 100 >= (uint64_t)reader->files * OPENED_PERCENT;
+}
+
+/* Returns whether the bytes of a file with these attributes can be proved, see reading.h. */
+static bool is_provable(const struct early_reader *reader, const struct attributes *attributes)
+{
+	return S_ISREG(attributes->mode) && attributes->links == 1 && attributes->size > 0 &&
+	       attributes->size >= reader->ingest->settings->min_size &&
+	       reading_guard_is_over(attributes);
+}
+
+/* Returns whether the bytes of the file are probably in the page cache. A read of bytes that are
+ * not there makes the kernel read them ahead, which costs a seek on a rotating disk. So the first
+ * files are asked for before they are read. */
+static bool expects_cached(struct early_reader *reader, int fd)
+{
+	bool cached;
+
+	if (reader->tried == JUDGED_FILES)
+		return true;
+	cached = disk_fetch_is_cached(fd);
+	reader->tried++;
+	reader->cached += cached;
+	if (reader->tried == JUDGED_FILES && reader->cached * 2 < JUDGED_FILES) {
+		reader->skipped = SKIPPED_FILES;
+		reader->tried = reader->cached = 0;
+	}
+	return cached;
+}
+
+/* Reads the first bytes of the file, if they are in the page cache. */
+static bool read_cached(struct early_reader *reader, int fd, size_t length)
+{
+	struct iovec block = {.iov_base = reader->block, .iov_len = length};
+
+	if (!expects_cached(reader, fd))
+		return false;
+	if (preadv2(fd, &block, 1, 0, RWF_NOWAIT) == (ssize_t)length)
+		return true;
+	reader->tried = reader->cached = 0;
+	return false;
+}
+
+/* Reads a file on which this process has a lease, and which had the attributes after the lease was
+ * taken. */
+static void read_leased(struct early_reader *reader, struct listed *listed, int fd)
+{
+	uint64_t size = listed->attributes.size;
+	size_t length = is_small(size) ? (size_t)size : PREFIX_BYTES;
+
+	if (read_cached(reader, fd, length) && fcntl(fd, F_GETLEASE) == F_RDLCK)
+		listed->mark = early_add_content(reader->tables, size, reader->block, length);
+}
+
+static bool is_unchanged(const struct early_reader *reader, const struct listed *listed, int fd)
+{
+	struct attributes now;
+
+	return source_attributes(reader->ingest->catalog, fd, &now) == 0 &&
+	       attributes_equal(&now, &listed->attributes);
+}
+
+/* Reads a file whose attributes are known. */
+static void read_name(struct early_reader *reader, struct listed *listed)
+{
+	int fd = open_name(reader, listed);
+
+	if (fd < 0)
+		return;
+	if (fcntl(fd, F_SETLEASE, F_RDLCK) == 0 && is_unchanged(reader, listed, fd))
+		read_leased(reader, listed, fd);
+	close(fd); /* ends the lease */
+}
+
+/* Counts a file, and returns whether it has to be read. fd: the file is open; -1: it is not. */
+static bool wants_read(struct early_reader *reader, struct listed *listed)
+{
+	bool repeated;
+
+	if (reader->skipped > 0) {
+		reader->skipped--;
+		return false;
+	}
+	repeated = early_add_size(reader->tables, listed->attributes.size, &listed->mark);
+	reader->files++;
+	reader->repeated += repeated;
+	return repeated;
+}
+
+static int examine_name(struct early_reader *reader, struct listed *listed)
+{
+	int r = source_attributes_at(reader->ingest->catalog, reader->dir, listed->name.bytes,
+				     false, &listed->attributes);
+
+	if (r == 0 && is_provable(reader, &listed->attributes) && wants_read(reader, listed))
+		read_name(reader, listed);
+	return r;
+}
+
+/* Reads an open file, also if it is the first one of its size. */
+static void read_open(struct early_reader *reader, struct listed *listed, int fd)
+{
+	struct early_mark *size = NULL;
+
+	reader->files++;
+	reader->repeated += early_add_size(reader->tables, listed->attributes.size, &size);
+	read_leased(reader, listed, fd);
+	if (!listed->mark)
+		listed->mark = size;
+	else if (size)
+		(void)early_set_size_file(reader->tables, (void *)size, EARLY_NO_FILE);
+}
+
+/* Opens the file before its attributes are known. */
+static int examine_open(struct early_reader *reader, struct listed *listed)
+{
+	int fd = open_name(reader, listed), r;
+	bool leased;
+
+	if (fd < 0) /* the name is a mount point, cannot be read, or changed */
+		return examine_name(reader, listed);
+	leased = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+	r = source_attributes(reader->ingest->catalog, fd, &listed->attributes);
+	if (r == 0 && leased && is_provable(reader, &listed->attributes))
+		read_open(reader, listed, fd);
+	close(fd);
+	return r;
+}
+
+int early_reader_examine(struct early_reader *reader, struct listed *listed)
+{
+	if (listed->is_file && reader->skipped == 0 && expects_read(reader))
+		return examine_open(reader, listed);
+	return examine_name(reader, listed);
+}

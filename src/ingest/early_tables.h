@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_EARLY_TABLES_H
+#define INGEST_EARLY_TABLES_H
+
+/* Reads files during the first walk, while their directory is open and their inode is cached.
+ *
+ *	walkers: early_reader_examine
+ *	   |  sizes: is there another file of this size?
+ *	   |  read under a lease
+ *	   v  contents: which files have these bytes?
+ *	struct early_mark, in a struct name_change
+ *	   |
+ *	   v  batch writer: commits the names with their ids, then early_writer_resolve
+ *	contents of files, written with the next batch by early_writer_commit
+ *
+ * A file that is not read here stays unread, and ingest_contents() reads it. So every unusual file
+ * is left to ingest_contents(): a file with several names, a large file whose prefix another file
+ * has, a file whose hash another content has, a file that a program has open for writing, a file
+ * that was changed a moment ago, a file that is not in the page cache, and a file on a file system
+ * with unreliable times or leases.
+ *
+ * The index must have no file when the walk begins. Every content that this walk records is then in
+ * the table of contents, and no equal file is missed. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "ingest/ingest.h"
+
+/* What is known of a listed file: how it was found. The kind is the first field of the record that
+ * the file belongs to. */
+struct early_mark {
+	enum early_kind {
+		EARLY_SIZE, /* the first file of its size; not read */
+		EARLY_FIRST, /* the first file of a content */
+		EARLY_EQUAL, /* a file whose bytes are equal to the cached bytes of a content */
+	} kind;
+};
+
+struct early_size {
+	struct early_mark mark;
+	bool wanted; /* another file has this size, so the first file has to be read */
+	struct early_size *next;
+	uint64_t size;
+	uint64_t file; /* id of the first file; 0: not committed yet; EARLY_NO_FILE: none */
+};
+
+#define EARLY_NO_FILE UINT64_MAX
+
+struct early_content {
+	struct early_mark first_mark;
+	struct early_mark equal_mark;
+	struct early_content *next;
+	uint64_t size;
+	struct hash128 hash;
+	/* The bytes of the first file that is called equal, set before it gets its mark. NULL: no
+	 * file is called equal, as always for files larger than PREFIX_BYTES. */
+	uint8_t *bytes;
+	bool repeated; /* a large file: another file has this prefix, so both stay unread */
+	/* fields of the batch writer */
+	uint64_t first; /* id of the first file; 0: not committed yet; EARLY_NO_FILE: none */
+	uint64_t group; /* id of its group in the transaction in progress, or committed; 0: none */
+	enum {
+		EARLY_UNPROVED, /* whether the first file has the bytes is not known yet */
+		EARLY_PROVED, /* it has, or there is no first file */
+		EARLY_REFUTED, /* it has not, or could not be read: equal files stay unread */
+	} proof;
+	bool written; /* a committed transaction recorded the content of the first file */
+	bool grouped; /* a committed transaction made the group */
+	bool listed; /* is in a list of this batch */
+};
+
+static inline struct early_content *early_content_of(struct early_mark *mark)
+{
+	size_t offset = mark->kind == EARLY_FIRST ? offsetof(struct early_content, first_mark)
+						  : offsetof(struct early_content, equal_mark);
+
+	return (void *)((char *)mark - offset);
+}
+
+/* The sizes and contents of files that the first walk has found. A record never moves and is never
+ * removed. Its memory is bounded: if the tables are full, further sizes and contents are not added,
+ * and their files stay unread. */
+struct early_tables;
+
+/* Returns NULL if memory is short. */
+struct early_tables *early_tables_new(void);
+void early_tables_free(struct early_tables *tables); /* accepts NULL */
+
+/* Returns whether another file of this size was found. If none was found, sets *mark to the record
+ * of the size. Any thread. */
+bool early_add_size(struct early_tables *tables, uint64_t size, struct early_mark **mark);
+
+/* Finds or adds the content of a file whose first length bytes are these. Returns the mark of the
+ * file; NULL: the file stays unread. Any thread. */
+struct early_mark *early_add_content(struct early_tables *tables, uint64_t size,
+				     const uint8_t *bytes, size_t length);
+
+/* Records the id of the first file of a size; EARLY_NO_FILE: the file cannot be read here. Returns
+ * whether the file has to be read. Any thread. */
+bool early_set_size_file(struct early_tables *tables, struct early_size *size, uint64_t file);
+
+/* Moves the contents of large files that became repeated to the end of *contents (struct
+ * early_content *). Any thread. Returns 0 or -ENOMEM. */
+MUST_CHECK int early_take_repeated(struct early_tables *tables, struct bytes *contents);
+
+/* Returns whether the content is repeated. Any thread. */
+bool early_is_repeated(struct early_tables *tables, const struct early_content *content);
+
+/* Moves the ids of files that are the first of their size and have to be read to the end of *ids.
+ * Any thread. Returns 0 or -ENOMEM. */
+MUST_CHECK int early_take_wanted(struct early_tables *tables, struct bytes *ids);
+
+#endif

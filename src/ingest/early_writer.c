@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/early_writer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/bytes.h"
+#include "base/descriptor.h"
+#include "base/memory.h"
+#include "base/numbers.h"
+#include "catalog/query.h"
+#include "ingest/prefixes.h"
+#include "ingest/reading.h"
+
+/* A committed file with a known content. */
+struct found {
+	uint64_t file;
+	struct early_content *content;
+	bool first; /* the first file of the content */
+};
+
+struct early_writer {
+	struct early_tables *tables;
+	const struct ingest *ingest;
+	struct bytes found; /* of struct found: what this batch found */
+	struct bytes waiting; /* of struct found: the first file of the content is not committed */
+	struct bytes ready; /* of struct found: to be written by early_writer_commit() */
+	struct bytes
+		groups; /* of struct early_content *: groups that early_writer_commit() makes */
+	struct bytes forgotten; /* ids of files whose content early_writer_commit() deletes */
+	struct bytes late; /* ids of files to read */
+	struct bytes repeated; /* of struct early_content * */
+	struct bytes unproved; /* of struct early_content * */
+	struct file_opener opener;
+	uint8_t *block; /* PREFIX_BYTES */
+	/* Number of commits when the files were committed. After a further commit of another
+	 * thread, what was read of the files is not used. */
+	uint64_t generation;
+};
+
+struct early_writer *early_writer_new(struct early_tables *tables, const struct ingest *ingest)
+{
+	struct early_writer *writer = calloc(1, sizeof(*writer));
+
+	if (!writer)
+		return NULL;
+	writer->tables = tables;
+	writer->ingest = ingest;
+	writer->opener = (struct file_opener)FILE_OPENER_INIT(ingest->sources);
+	writer->block = memory_pages(PREFIX_BYTES);
+	if (writer->block)
+		return writer;
+	early_writer_free(writer);
+	return NULL;
+}
+
+void early_writer_free(struct early_writer *writer)
+{
+	if (!writer)
+		return;
+	file_opener_deinit(&writer->opener);
+	bytes_free(&writer->found);
+	bytes_free(&writer->waiting);
+	bytes_free(&writer->ready);
+	bytes_free(&writer->groups);
+	bytes_free(&writer->forgotten);
+	bytes_free(&writer->late);
+	bytes_free(&writer->repeated);
+	bytes_free(&writer->unproved);
+	free(writer->block);
+	free(writer);
+}
+
+/* ---- files that were found ------------------------------------------------------------- */
+
+static int add_found(struct bytes *list, uint64_t file, struct early_content *content, bool first)
+{
+	const struct found found = {file, content, first};
+
+	return bytes_append(list, &found, sizeof(found));
+}
+
+/* Takes the mark of a committed file. file: EARLY_NO_FILE if it cannot be used here. */
+static int take_mark(struct early_writer *writer, struct early_mark *mark, uint64_t file)
+{
+	struct early_content *content;
+
+	if (mark->kind == EARLY_SIZE) {
+		if (!early_set_size_file(writer->tables, (void *)mark, file))
+			return 0;
+		return bytes_append(&writer->late, &file, sizeof(file));
+	}
+	content = early_content_of(mark);
+	if (mark->kind == EARLY_FIRST)
+		content->first = file;
+	if (file == EARLY_NO_FILE)
+		return 0;
+	return add_found(&writer->found, file, content, mark->kind == EARLY_FIRST);
+}
+
+static int take_marks(struct early_writer *writer, const struct name_change *changes, size_t count)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (changes[i].kind == NAME_ADD_FILE && changes[i].context)
+			r = take_mark(writer, changes[i].context,
+				      changes[i].id ? changes[i].id : EARLY_NO_FILE);
+	}
+	return r;
+}
+
+/* ---- reading --------------------------------------------------------------------------- */
+
+/* Reads and proves the first bytes of a committed file. Returns their number; 0: the file stays
+ * unread. */
+static size_t read_file(struct early_writer *writer, struct catalog_reader *reader, uint64_t id,
+			uint64_t *size)
+{
+	struct reading reading;
+	struct file_record file;
+	size_t length;
+	long got;
+
+	if (catalog_get_file(reader, id, &file) || file.names != 1)
+		return 0;
+	*size = file.attributes.size;
+	length = is_small(*size) ? (size_t)*size : PREFIX_BYTES;
+	if (reading_open(&reading, &writer->opener, reader, &file, true))
+		return 0;
+	got = read_fully_at(reading.fd, writer->block, length, 0);
+	if (reading_close(&reading, writer->ingest->catalog) || got != (long)length)
+		return 0;
+	return length;
+}
+
+/* Reads files that are the first of their size, in the order of directories. */
+static int read_late(struct early_writer *writer, struct catalog_reader *reader)
+{
+	uint64_t *files = (void *)writer->late.data, size;
+	size_t count = writer->late.length / sizeof(*files), length;
+	struct early_mark *mark;
+	int r = 0;
+
+	sort_unless_sorted(files, count, sizeof(*files), numbers_by_value);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		length = read_file(writer, reader, files[i], &size);
+		mark = length ? early_add_content(writer->tables, size, writer->block, length)
+			      : NULL;
+		if (mark)
+			r = take_mark(writer, mark, files[i]);
+	}
+	return r;
+}
+
+static int by_first(const void *a, const void *b)
+{
+	const struct early_content *x = *(struct early_content *const *)a;
+	const struct early_content *y = *(struct early_content *const *)b;
+
+	return numbers_compare(x->first, y->first);
+}
+
+/* Compares the first files of contents with the bytes of the files that are called equal. */
+static void prove(struct early_writer *writer, struct catalog_reader *reader)
+{
+	struct early_content **list = (void *)writer->unproved.data;
+	size_t count = writer->unproved.length / sizeof(*list), length;
+	uint64_t size;
+
+	sort_unless_sorted(list, count, sizeof(struct early_content *), by_first);
+	for (size_t i = 0; i < count; i++) {
+		length = read_file(writer, reader, list[i]->first, &size);
+		list[i]->proof = length && size == list[i]->size &&
+						 memcmp(writer->block, list[i]->bytes, length) == 0
+					 ? EARLY_PROVED
+					 : EARLY_REFUTED;
+		list[i]->listed = false;
+	}
+}
+
+/* Lists the contents whose first file has to be compared. */
+static int list_unproved(struct early_writer *writer)
+{
+	const struct found *found = (const void *)writer->found.data;
+	size_t count = writer->found.length / sizeof(*found);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		struct early_content *content = found[i].content;
+
+		if (found[i].first || content->proof != EARLY_UNPROVED)
+			continue;
+		if (content->first == EARLY_NO_FILE)
+			content->proof = EARLY_PROVED;
+		if (content->first == 0 || content->first == EARLY_NO_FILE || content->listed)
+			continue;
+		content->listed = true;
+		r = bytes_append(&writer->unproved, &content, sizeof(struct early_content *));
+	}
+	return r;
+}
+
+/* ---- results --------------------------------------------------------------------------- */
+
+/* Adds the group of a content, which then also has the first file of the content. */
+static int add_group(struct early_writer *writer, struct early_content *content)
+{
+	int r = bytes_append(&writer->groups, &content, sizeof(struct early_content *));
+
+	content->listed = true;
+	if (r < 0 || content->first == EARLY_NO_FILE)
+		return r;
+	return add_found(&writer->ready, content->first, content, true);
+}
+
+static int sort_out(struct early_writer *writer, const struct found *found)
+{
+	struct early_content *content = found->content;
+	int r = 0;
+
+	if (found->first && early_is_repeated(writer->tables, content))
+		return 0; /* the first file stays unread, like the others */
+	if (!found->first && content->proof == EARLY_UNPROVED)
+		return bytes_append(&writer->waiting, found, sizeof(*found));
+	if (!found->first && content->proof == EARLY_REFUTED)
+		return 0;
+	if (!found->first && !content->grouped && !content->listed)
+		r = add_group(writer, content);
+	return r < 0 ? r : bytes_append(&writer->ready, found, sizeof(*found));
+}
+
+static int sort_all_out(struct early_writer *writer)
+{
+	const struct found *found = (const void *)writer->found.data;
+	size_t count = writer->found.length / sizeof(*found);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = sort_out(writer, &found[i]);
+	return r;
+}
+
+/* Has contents deleted that were recorded before another file with the same prefix was found. */
+static int forget_repeated(struct early_writer *writer)
+{
+	struct early_content *const *list = (const void *)writer->repeated.data;
+	size_t count = writer->repeated.length / sizeof(*list);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (list[i]->written)
+			r = bytes_append(&writer->forgotten, &list[i]->first,
+					 sizeof(list[i]->first));
+	}
+	return r;
+}
+
+static int by_file(const void *a, const void *b)
+{
+	return numbers_compare(((const struct found *)a)->file, ((const struct found *)b)->file);
+}
+
+int early_writer_resolve(struct early_writer *writer, const struct name_change *changes,
+			 size_t count)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct catalog_totals totals;
+	struct bytes swap = writer->found;
+	int r = catalog_read_begin(writer->ingest->catalog, &reader);
+
+	writer->found = writer->waiting;
+	writer->waiting = swap;
+	writer->waiting.length = writer->late.length = writer->unproved.length = 0;
+	writer->repeated.length = 0;
+	if (r == 0)
+		r = catalog_get_totals(reader, &totals);
+	if (r == 0)
+		r = take_marks(writer, changes, count);
+	if (r == 0)
+		r = early_take_wanted(writer->tables, &writer->late);
+	if (r == 0)
+		r = read_late(writer, reader);
+	if (r == 0)
+		r = list_unproved(writer);
+	if (r < 0)
+		return r;
+	prove(writer, reader);
+	r = sort_all_out(writer);
+	if (r == 0)
+		r = early_take_repeated(writer->tables, &writer->repeated);
+	if (r == 0)
+		r = forget_repeated(writer);
+	if (r < 0)
+		return r;
+	writer->generation = totals.generation;
+	sort_unless_sorted(writer->ready.data, writer->ready.length / sizeof(struct found),
+			   sizeof(struct found), by_file);
+	return 0;
+}
+
+/* ---- writing --------------------------------------------------------------------------- */
+
+static int add_groups(struct early_writer *writer, struct catalog_writer *w)
+{
+	struct early_content **list = (void *)writer->groups.data;
+	size_t count = writer->groups.length / sizeof(*list);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = catalog_add_deferred_group(w, list[i]->hash, list[i]->size, &list[i]->group);
+	return r;
+}
+
+static int add_contents(struct early_writer *writer, struct catalog_writer *w)
+{
+	const struct found *found = (const void *)writer->ready.data;
+	size_t count = writer->ready.length / sizeof(*found);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct early_content *content = found[i].content;
+		const struct content_change change = {
+			.file = found[i].file,
+			.prefix = prefix_of(content->hash),
+			.group = content->group,
+		};
+
+		/* the first file of a content is listed twice if its group is new */
+		if (i == 0 || found[i].file != found[i - 1].file)
+			r = catalog_add_deferred_content(w, &change);
+	}
+	return r;
+}
+
+static int forget_contents(struct early_writer *writer, struct catalog_writer *w)
+{
+	const uint64_t *files = (const void *)writer->forgotten.data;
+	size_t count = writer->forgotten.length / sizeof(*files);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = catalog_forget_deferred_content(w, files[i]);
+	return r;
+}
+
+/* Leaves all files unread whose contents were to be written. */
+static void refute_all(struct early_writer *writer)
+{
+	struct early_content **list = (void *)writer->groups.data;
+	size_t count = writer->groups.length / sizeof(*list);
+
+	for (size_t i = 0; i < count; i++)
+		list[i]->proof = EARLY_REFUTED;
+	writer->ready.length = writer->groups.length = 0;
+}
+
+int early_writer_commit(struct early_writer *writer, struct catalog_writer *w)
+{
+	struct catalog_totals totals;
+	int r;
+
+	if (writer->ready.length == 0 && writer->forgotten.length == 0)
+		return 0;
+	r = catalog_get_totals(catalog_writer_reader(w), &totals);
+	if (r == 0 && totals.generation != writer->generation)
+		refute_all(writer);
+	if (r == 0)
+		r = add_groups(writer, w);
+	if (r == 0)
+		r = add_contents(writer, w);
+	return r < 0 ? r : forget_contents(writer, w);
+}
+
+void early_writer_committed(struct early_writer *writer)
+{
+	struct early_content **list = (void *)writer->groups.data;
+	const struct found *found = (const void *)writer->ready.data;
+
+	for (size_t i = 0; i < writer->groups.length / sizeof(*list); i++) {
+		list[i]->grouped = true;
+		list[i]->listed = false;
+	}
+	for (size_t i = 0; i < writer->ready.length / sizeof(*found); i++)
+		found[i].content->written |= found[i].first;
+	writer->ready.length = writer->groups.length = writer->forgotten.length = 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_EARLY_WRITER_H
+#define INGEST_EARLY_WRITER_H
+
+/* Records the contents of files that the first walk has read, see early_tables.h. One thread. */
+
+#include <stddef.h>
+
+#include "base/attributes.h"
+#include "catalog/change.h"
+#include "ingest/early_tables.h"
+#include "ingest/ingest.h"
+
+struct early_writer;
+
+/* Returns NULL if memory is short. Both arguments are borrowed. */
+struct early_writer *early_writer_new(struct early_tables *tables, const struct ingest *ingest);
+void early_writer_free(struct early_writer *writer); /* accepts NULL */
+
+/* Collects the contents of files whose names were committed. The context of each change is a struct
+ * early_mark or NULL, and the id is that of its file or 0. Reads files that the walk did not read:
+ * the first file of each size and of each content that another file has, too. Returns 0 or
+ * -errno. */
+MUST_CHECK int early_writer_resolve(struct early_writer *writer, const struct name_change *changes,
+				    size_t count);
+
+/* Writes the collected contents, inside a transaction. The transaction can be repeated. */
+MUST_CHECK int early_writer_commit(struct early_writer *writer, struct catalog_writer *w);
+
+/* Forgets the contents that early_writer_commit() wrote, after the transaction was committed. */
+void early_writer_committed(struct early_writer *writer);
+
+#endif

@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Files that the first walk reads. ingest_names() alone records their contents. */
+
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "catalog/audit.h"
+#include "ingest/colliding.h"
+#include "ingest/early_writer.h"
+#include "ingest/prefixes.h"
+#include "ingest/reading.h"
+#include "ingest/tree.h"
+
+/* Waits until the file can be proved at once: a file that changed a moment ago is not read. */
+static void wait_for_guard(const struct tree *t, const char *path)
+{
+	struct attributes attributes = {0};
+	struct stat st;
+
+	do {
+		assert_int_equal(fstatat(t->fd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+		attributes.ctime = st.st_ctim;
+	} while (!reading_guard_is_over(&attributes));
+}
+
+static void walk(struct tree *t)
+{
+	struct ingest ingest = {.catalog = t->index.catalog,
+				.sources = &t->sources,
+				.settings = &t->settings};
+
+	assert_int_equal(ingest_names(&ingest), 0);
+	assert_int_equal(totals_of(&t->index).unlisted, 0);
+	audit_index(t->index.catalog);
+}
+
+static bool is_read(const struct tree *t, const char *path)
+{
+	return content_of(&t->index, id_of_path(t, path)).prefix != 0;
+}
+
+/* ---- cases --------------------------------------------------------------------------- */
+
+static void test_equal_small_files_are_grouped_by_the_walk(void **state)
+{
+	struct tree *t = *state;
+
+	make_dir(t, "d");
+	write_content(t, "a", 100, 0);
+	write_content(t, "d/a", 100, 0);
+	write_content(t, "d/b", 100, 0);
+	write_content(t, "d/other", 100, 1);
+	write_content(t, "lone", 101, 0);
+	wait_for_guard(t, "lone");
+	walk(t);
+	assert_true(are_grouped(t, "a", "d/a"));
+	assert_true(are_grouped(t, "a", "d/b"));
+	assert_true(is_read(t, "d/other"));
+	assert_int_equal(group_of_path(t, "d/other"), 0);
+	assert_false(is_read(t, "lone")); /* no other file has its size */
+	assert_int_equal(totals_of(&t->index).groups, 1);
+	assert_int_equal(group_at(&t->index, group_of_path(t, "a")).kept, id_of_path(t, "a"));
+}
+
+static void test_large_file_with_its_own_prefix_is_read(void **state)
+{
+	struct tree *t = *state;
+
+	write_content(t, "a", 2 * PREFIX_BYTES, 0);
+	write_content(t, "b", 2 * PREFIX_BYTES, 1);
+	write_content(t, "c", 2 * PREFIX_BYTES, 1);
+	wait_for_guard(t, "c");
+	walk(t);
+	assert_int_equal(group_of_path(t, "b") + group_of_path(t, "c"), 0);
+	assert_true(is_read(t, "a"));
+	/* they have to be compared to the end */
+	assert_false(is_read(t, "b"));
+	assert_false(is_read(t, "c"));
+	scan(t);
+	assert_true(are_grouped(t, "b", "c"));
+	assert_int_equal(group_of_path(t, "a"), 0);
+}
+
+static void test_contents_with_one_hash_are_kept_apart(void **state)
+{
+	uint8_t data[COLLIDING_BYTES_MIN];
+	struct tree *t = *state;
+
+	for (char name[] = "a"; *name <= 'f'; ++*name) {
+		colliding_fill(data, sizeof(data), (uint32_t)(*name - 'a') / 2);
+		write_bytes(t, name, data, sizeof(data));
+	}
+	wait_for_guard(t, "f");
+	walk(t);
+	scan(t);
+	assert_true(are_grouped(t, "a", "b"));
+	assert_true(are_grouped(t, "c", "d"));
+	assert_true(are_grouped(t, "e", "f"));
+	assert_int_equal(totals_of(&t->index).groups, 3);
+}
+
+static void test_unusual_files_are_left_unread(void **state)
+{
+	struct tree *t = *state;
+	int writer;
+
+	write_content(t, "a", 100, 0);
+	write_content(t, "linked", 100, 0);
+	assert_int_equal(linkat(t->fd, "linked", t->fd, "link", 0), 0);
+	write_content(t, "written", 100, 0);
+	write_content(t, "small", 9, 0);
+	write_content(t, "small too", 9, 0);
+	assert_int_equal(mkfifoat(t->fd, "fifo", 0600), 0);
+	assert_int_equal(symlinkat("a", t->fd, "symlink"), 0);
+	writer = openat(t->fd, "written", O_WRONLY | O_CLOEXEC);
+	wait_for_guard(t, "small too");
+	t->settings.min_size = 10;
+	walk(t);
+	assert_false(is_read(t, "linked"));
+	assert_false(is_read(t, "written"));
+	assert_false(is_read(t, "small"));
+	assert_false(is_read(t, "small too"));
+	close(writer);
+	scan(t);
+	assert_true(are_grouped(t, "a", "link"));
+	assert_true(are_grouped(t, "a", "written"));
+}
+
+static void test_second_scan_reads_no_file_early(void **state)
+{
+	struct tree *t = *state;
+
+	write_content(t, "a", 100, 0);
+	walk(t);
+	write_content(t, "b", 100, 0);
+	wait_for_guard(t, "b");
+	walk(t);
+	assert_false(is_read(t, "a"));
+	assert_false(is_read(t, "b"));
+	scan(t);
+	assert_true(are_grouped(t, "a", "b"));
+}
+
+/* More files than a batch has. Each tenth file has a content of its own. */
+static void test_many_batches_have_the_groups_of_their_bytes(void **state)
+{
+	enum {
+		DIRS = 40,
+		FILES = 1000,
+		CONTENTS = 900
+	};
+	struct tree *t = *state;
+	char path[32], first[32];
+
+	for (unsigned int i = 0; i < DIRS * FILES; i++) {
+		char text[32];
+
+		if (i % FILES == 0) {
+			(void)snprintf(path, sizeof(path), "%02u", i / FILES);
+			make_dir(t, path);
+		}
+		(void)snprintf(path, sizeof(path), "%02u/%03u", i / FILES, i % FILES);
+		(void)snprintf(text, sizeof(text), "%08u", i % 10 ? i % CONTENTS : i + CONTENTS);
+		write_text(t, path, text);
+	}
+	wait_for_guard(t, path);
+	walk(t);
+	assert_int_equal(totals_of(&t->index).files, DIRS * FILES);
+	assert_int_equal(totals_of(&t->index).groups, CONTENTS - CONTENTS / 10);
+	assert_int_equal(totals_of(&t->index).redundant_files,
+			 DIRS * FILES / 10 * 9 - (CONTENTS - CONTENTS / 10));
+	for (unsigned int i = 0; i < CONTENTS; i++) {
+		(void)snprintf(first, sizeof(first), "%02u/%03u", i / FILES, i % FILES);
+		assert_true(is_read(t, first));
+		if (i % 10) {
+			(void)snprintf(path, sizeof(path), "%02u/%03u", (i + CONTENTS) / FILES,
+				       (i + CONTENTS) % FILES);
+			assert_true(are_grouped(t, first, path));
+			assert_int_equal(group_at(&t->index, group_of_path(t, first)).kept,
+					 id_of_path(t, first));
+		}
+	}
+}
+
+/* ---- the writer ---------------------------------------------------------------------- */
+
+static int commit_body(struct catalog_writer *w, void *context)
+{
+	return early_writer_commit(context, w);
+}
+
+/* Adds the names of files on the disk to the index, with deferred lists. */
+struct added {
+	struct tree *t;
+	struct name_change changes[2];
+};
+
+static int add_body(struct catalog_writer *w, void *context)
+{
+	struct added *added = context;
+	int r = catalog_defer_lists(w);
+
+	return r < 0 ? r
+		     : catalog_apply(w, added->changes, ARRAY_SIZE(added->changes),
+				     added->t->index.scan);
+}
+
+static struct name_change change_of(const struct tree *t, const char *name, struct early_mark *mark)
+{
+	struct name_change change = {.kind = NAME_ADD_FILE,
+				     .dir = t->index.roots[0],
+				     .name = name_of(name),
+				     .context = mark};
+
+	assert_int_equal(source_attributes_at(t->index.catalog, t->fd, name, false,
+					      &change.attributes),
+			 0);
+	return change;
+}
+
+/* Two equal files, whose contents are known to the writer but not written yet. */
+static struct early_writer *resolve_two(struct tree *t, struct early_tables *tables)
+{
+	const struct ingest ingest = {.catalog = t->index.catalog, .sources = &t->sources};
+	struct early_writer *writer = early_writer_new(tables, &ingest);
+	struct added added = {.t = t};
+	uint8_t data[100];
+
+	memset(data, 'x', sizeof(data));
+	write_bytes(t, "a", data, sizeof(data));
+	write_bytes(t, "b", data, sizeof(data));
+	wait_for_guard(t, "b");
+	added.changes[0] = change_of(t, "a", early_add_content(tables, 100, data, 100));
+	added.changes[1] = change_of(t, "b", early_add_content(tables, 100, data, 100));
+	assert_int_equal(catalog_write(t->index.catalog, add_body, &added), 0);
+	assert_int_not_equal(added.changes[0].id, 0);
+	assert_int_equal(early_writer_resolve(writer, added.changes, 2), 0);
+	return writer;
+}
+
+static void test_contents_are_written_in_a_later_transaction(void **state)
+{
+	struct early_tables *tables = early_tables_new();
+	struct tree *t = *state;
+	struct early_writer *writer = resolve_two(t, tables);
+
+	assert_false(is_read(t, "a"));
+	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0);
+	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0); /* repeated */
+	early_writer_committed(writer);
+	assert_true(is_read(t, "a"));
+	walk(t);
+	assert_true(are_grouped(t, "a", "b"));
+	early_writer_free(writer);
+	early_tables_free(tables);
+}
+
+static void test_contents_are_not_written_after_another_commit(void **state)
+{
+	struct early_tables *tables = early_tables_new();
+	struct tree *t = *state;
+	struct early_writer *writer = resolve_two(t, tables);
+
+	add_file(&t->index, t->index.roots[0], "c", file_of(77, 1, 0));
+	fixture_commit(&t->index);
+	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0);
+	early_writer_committed(writer);
+	assert_false(is_read(t, "a"));
+	assert_false(is_read(t, "b"));
+	scan(t);
+	assert_true(are_grouped(t, "a", "b"));
+	audit_index(t->index.catalog);
+	early_writer_free(writer);
+	early_tables_free(tables);
+}
+
+static void test_first_file_that_changed_is_not_grouped(void **state)
+{
+	struct early_tables *tables = early_tables_new();
+	struct tree *t = *state;
+	const struct ingest ingest = {.catalog = t->index.catalog, .sources = &t->sources};
+	struct early_writer *writer = early_writer_new(tables, &ingest);
+	struct added added = {.t = t};
+	uint8_t data[100];
+
+	memset(data, 'x', sizeof(data));
+	write_bytes(t, "a", data, sizeof(data));
+	write_bytes(t, "b", data, sizeof(data));
+	added.changes[0] = change_of(t, "a", early_add_content(tables, 100, data, 100));
+	added.changes[1] = change_of(t, "b", early_add_content(tables, 100, data, 100));
+	assert_int_equal(catalog_write(t->index.catalog, add_body, &added), 0);
+	write_content(t, "a", 100, 3);
+	wait_for_guard(t, "a");
+	assert_int_equal(early_writer_resolve(writer, added.changes, 2), 0);
+	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0);
+	early_writer_committed(writer);
+	assert_int_equal(totals_of(&t->index).groups, 0);
+	assert_int_equal(group_of_path(t, "b"), 0);
+	scan(t);
+	assert_false(are_grouped(t, "a", "b"));
+	assert_int_equal(totals_of(&t->index).groups, 0);
+	audit_index(t->index.catalog);
+	early_writer_free(writer);
+	early_tables_free(tables);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_equal_small_files_are_grouped_by_the_walk),
+		CASE(test_large_file_with_its_own_prefix_is_read),
+		CASE(test_contents_with_one_hash_are_kept_apart),
+		CASE(test_unusual_files_are_left_unread),
+		CASE(test_second_scan_reads_no_file_early),
+		CASE(test_many_batches_have_the_groups_of_their_bytes),
+		CASE(test_contents_are_written_in_a_later_transaction),
+		CASE(test_contents_are_not_written_after_another_commit),
+		CASE(test_first_file_that_changed_is_not_grouped),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
