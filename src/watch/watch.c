@@ -53,7 +53,7 @@ struct watch {
 
 static bool is_pending(const struct queue *queue)
 {
-	const struct event_set *pending = &queue->pending;
+	const struct event_set *pending = &queue->pending.set;
 
 	return pending->count > 0 || pending->overflowed || pending->has_unknown_dir;
 }
@@ -74,12 +74,12 @@ static void bound_memory(struct watch *watch)
 	size_t bytes = 0;
 
 	for (unsigned int i = 0; i < watch->count; i++) {
-		bytes += watch->queues[i].pending.bytes;
-		if (watch->queues[i].pending.bytes > largest->pending.bytes)
+		bytes += watch->queues[i].pending.set.bytes;
+		if (watch->queues[i].pending.set.bytes > largest->pending.set.bytes)
 			largest = &watch->queues[i];
 	}
 	if (bytes > WATCH_PENDING_MAX)
-		queue_overflow(largest);
+		pending_events_overflow(&largest->pending);
 }
 
 /* Releases the lock. Calls wake() if events are pending and it was not called since the last
@@ -118,7 +118,8 @@ static void *run_drain(void *context)
 	struct pollfd *end = &files[watch->count];
 
 	for (unsigned int i = 0; i < watch->count; i++)
-		files[i] = (struct pollfd){.fd = watch->queues[i].fd, .events = POLLIN};
+		files[i] = (struct pollfd){.fd = queue_descriptor(&watch->queues[i]),
+					   .events = POLLIN};
 	*end = (struct pollfd){.fd = watch->end_fd, .events = POLLIN};
 	for (;;) {
 		(void)poll(files, watch->count + 1, -1);
@@ -236,7 +237,7 @@ static bool has_split_rename(const struct watch *watch)
 	bool split = false;
 
 	for (unsigned int i = 0; i < watch->count; i++)
-		split |= watch->queues[i].rename_is_split;
+		split |= queue_is_split(&watch->queues[i]);
 	return split;
 }
 
@@ -251,7 +252,7 @@ static void await_split_renames(struct watch *watch)
 		read_all(watch);
 	}
 	for (unsigned int i = 0; i < watch->count; i++)
-		watch->queues[i].rename_is_split = false;
+		queue_end_split(&watch->queues[i]);
 }
 
 int watch_take(struct watch *watch, struct event_set *set)
@@ -262,7 +263,7 @@ int watch_take(struct watch *watch, struct event_set *set)
 	read_all(watch);
 	await_split_renames(watch);
 	for (unsigned int i = 0; i < watch->count; i++) {
-		if (queue_take(&watch->queues[i], set) < 0)
+		if (pending_events_take(&watch->queues[i].pending, set) < 0)
 			r = -ENOMEM;
 	}
 	watch->wake_sent = false;
@@ -277,7 +278,8 @@ bool watch_has_written(struct watch *watch)
 	pthread_mutex_lock(&watch->lock);
 	read_all(watch);
 	for (unsigned int i = 0; i < watch->count; i++)
-		written |= watch->queues[i].written || watch->queues[i].pending.overflowed;
+		written |=
+			watch->queues[i].pending.written || watch->queues[i].pending.set.overflowed;
 	unlock_and_wake(watch);
 	return written;
 }
@@ -288,8 +290,8 @@ void watch_figures(struct watch *watch, struct watch_figures *figures)
 	pthread_mutex_lock(&watch->lock);
 	for (unsigned int i = 0; i < watch->count; i++) {
 		figures->directories += queue_directories(&watch->queues[i]);
-		figures->events += watch->queues[i].events;
-		figures->overflows += watch->queues[i].overflows;
+		figures->events += watch->queues[i].pending.events;
+		figures->overflows += watch->queues[i].pending.overflows;
 	}
 	pthread_mutex_unlock(&watch->lock);
 }

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch/pending_events.h"
+
+void pending_events_overflow(struct pending_events *pending)
+{
+	if (pending->set.overflowed)
+		return;
+	event_set_reset(&pending->set);
+	pending->set.overflowed = pending->bit;
+	pending->overflows++;
+}
+
+void pending_events_add(struct pending_events *pending, uint64_t dir, const char *name,
+			uint32_t length, uint32_t events)
+{
+	if (!pending->set.overflowed && event_set_add(&pending->set, dir, name, length, events) < 0)
+		pending_events_overflow(pending);
+}
+
+int pending_events_take(struct pending_events *pending, struct event_set *set)
+{
+	int r;
+
+	pending->set.has_moved_out = pending->moved_out > 0;
+	pending->moved_out = 0;
+	pending->written = false;
+	r = event_set_merge(set, &pending->set);
+	if (r == 0)
+		return 0;
+	pending_events_overflow(pending);
+	pending->set.overflowed = 0;
+	set->overflowed |= pending->bit;
+	return r;
+}
