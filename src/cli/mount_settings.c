@@ -30,10 +30,12 @@ static const struct option_spec mount_options[] = {
 	{.heading = "Following changes"},
 	{
 		.name = "watch",
-		.argument = "auto|inotify|poll|none",
+		.argument = "auto|inotify|fanotify|poll|none",
 		.help = "how to detect changes of the sources: auto (inotify where it reports all "
-			"changes, otherwise poll; the default), inotify, poll (rescan the sources "
-			"at intervals) or none (only on request, by .twinfs/sync or SIGHUP)",
+			"changes, otherwise poll; for root, fanotify where inotify has too few "
+			"watches; the default), inotify (a watch for each directory), fanotify "
+			"(whole file systems, needs root), poll (rescan the sources at intervals) "
+			"or none (only on request, by .twinfs/sync or SIGHUP)",
 		.id = OPT_WATCH,
 	},
 	{
@@ -143,9 +145,8 @@ static const struct option_spec helper_options[] = {
 static int parse_watch(const char *word, enum follower_mode *mode)
 {
 	static const char *const words[] = {
-		[FOLLOW_AUTO] = "auto",
-		[FOLLOW_INOTIFY] = "inotify",
-		[FOLLOW_POLL] = "poll",
+		[FOLLOW_AUTO] = "auto",         [FOLLOW_INOTIFY] = "inotify",
+		[FOLLOW_FANOTIFY] = "fanotify", [FOLLOW_POLL] = "poll",
 		[FOLLOW_NONE] = "none",
 	};
 	int found = options_find_word(word, words, ARRAY_SIZE(words));

@@ -40,6 +40,7 @@
 #include "catalog/change.h"
 #include "catalog/commit_delta.h"
 #include "daemon/confinement.h"
+#include "daemon/fanotify_groups.h"
 #include "daemon/follower.h"
 #include "daemon/lanes.h"
 #include "daemon/service_status.h"
@@ -77,6 +78,7 @@ struct daemon {
 	struct service_status *service_status; /* NULL: no service manager */
 	struct view view;
 	struct session *session;
+	struct fanotify_groups groups;
 	struct follower *follower;
 	struct lanes *lanes;
 	_Atomic int problems[PROBLEMS]; /* positive errno, or 0 */
@@ -306,6 +308,7 @@ static int begin_following(struct daemon *daemon)
 	const struct follower_settings settings = {
 		.indexing = daemon->indexing,
 		.mode = daemon->settings->watch,
+		.groups = &daemon->groups,
 		.interval_ms = daemon->settings->interval_ms,
 		.rescan_ms = daemon->settings->rescan_ms,
 		.lanes = daemon->lanes,
@@ -480,6 +483,7 @@ static void take_down(struct daemon *daemon)
 	mounter_free(daemon->mounter);
 	lanes_free(daemon->lanes);
 	follower_free(daemon->follower);
+	fanotify_groups_close(&daemon->groups);
 	view_deinit(&daemon->view);
 	bytes_free(&daemon->confined);
 }
@@ -516,6 +520,9 @@ static int prepare(struct daemon *daemon)
 		index_explain(indexing->folder, CATALOG_IN_USE);
 	if (r != 0)
 		return r < 0 ? r : -EBUSY;
+	r = fanotify_groups_open(&daemon->groups, &indexing->sources, daemon->settings->watch);
+	if (r < 0)
+		return r;
 	r = confinement_begin(daemon->settings, indexing->folder, &daemon->confined);
 	if (r < 0)
 		return r;
@@ -537,6 +544,7 @@ enum twinfs_exit daemon_run(const struct daemon_settings *settings, struct index
 	};
 	int r;
 
+	fanotify_groups_init(&daemon.groups);
 	(void)umask(S_IRWXG | S_IRWXO);
 	/* a file system cannot be unmounted while it has the working directory of a process */
 	if (chdir("/") < 0)

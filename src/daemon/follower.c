@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/inotify_limits.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
@@ -269,12 +268,17 @@ static int catch_up(struct follower *follower)
 int follower_catch_up(struct follower *follower)
 {
 	struct indexing *indexing = follower->settings.indexing;
+	int r;
 
 	follower->ingest = (struct ingest){.catalog = indexing->catalog,
 					   .sources = &indexing->sources,
 					   .settings = &indexing->ingest_settings,
 					   .hooks = &follower->hooks};
-	return catch_up(follower);
+	r = catch_up(follower);
+	/* the watches suffice for all directories; until now, a group could replace them */
+	if (follower->watch)
+		watch_close_reserve(follower->watch);
+	return r;
 }
 
 /* ---- the thread ---------------------------------------------------------------------- */
@@ -287,8 +291,10 @@ static void report_state(struct follower *follower, int problem)
 
 	if (unwatched && !follower->reported_unwatched)
 		log_warning(
-			"cannot watch all directories: the limit of this user is reached; walking "
-			"those without a watch every %u s; see 'twinfs status'",
+			"cannot watch all directories: %s; walking those without a watch every %u "
+			"s; see 'twinfs status'",
+			settings->mode == FOLLOW_FANOTIFY ? "some are on other file systems"
+							  : "the limit of this user is reached",
 			(unsigned int)(settings->interval_ms / 1000));
 	if (problem && problem != follower->problem)
 		log_error(
@@ -507,22 +513,6 @@ static void *follow(void *context)
 
 /* ---- life ---------------------------------------------------------------------------- */
 
-static int start_watch(struct follower *follower)
-{
-	size_t count = follower->ingest.sources->count;
-	unsigned int queues = source_states_queues(follower->sources, count);
-	int r = queues > 0 ? watch_new(&follower->watch, queues, wake, follower) : 0;
-
-	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
-		return r;
-	log_warning("cannot watch for changes: %s; walking all sources every %u s; raise %s, see "
-		    "'twinfs doctor'",
-		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000),
-		    inotify_instances_max().setting);
-	source_states_poll_all(follower->sources, count);
-	return 0;
-}
-
 static void recheck_file(void *context, uint64_t file)
 {
 	struct follower *follower = context;
@@ -549,7 +539,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 	made->ingest.sources = &indexing->sources;
 	r = source_states_new(&made->sources, &indexing->sources, settings->mode);
 	if (r == 0)
-		r = start_watch(made);
+		r = follower_open_watch(made, wake);
 	if (r < 0) {
 		follower_free(made);
 		return r;
@@ -584,11 +574,4 @@ void follower_free(struct follower *follower)
 	free(follower->sources);
 	ticket_worker_deinit(&follower->worker);
 	free(follower);
-}
-
-const char *follower_watch_name(const struct follower *follower)
-{
-	if (follower->settings.mode == FOLLOW_NONE)
-		return "none";
-	return follower->watch ? "inotify" : "poll";
 }

@@ -22,12 +22,15 @@
 #include "daemon/source_state.h"
 #include "index/indexing.h"
 
+struct fanotify_groups;
 struct follower;
 struct lanes;
 
 struct follower_settings {
 	struct indexing *indexing; /* borrowed, opened */
 	enum follower_mode mode;
+	/* Borrowed, from fanotify_groups_open() for this mode. follower_new() takes the groups. */
+	struct fanotify_groups *groups;
 	uint64_t interval_ms; /* between walks of sources that are not wholly watched */
 	uint64_t rescan_ms; /* between walks of all sources; 0: never */
 	struct lanes *lanes; /* borrowed; the comparers of changed files */
@@ -57,8 +60,8 @@ void follower_stop(struct follower *follower);
 
 void follower_free(struct follower *follower); /* accepts NULL */
 
-/* Returns how changes of most sources are detected: "inotify", "poll" or "none". A string
- * literal. */
+/* Returns how changes of most sources are detected: "inotify", "fanotify", "poll" or "none". A
+ * string literal. The answer is final after follower_catch_up(). */
 const char *follower_watch_name(const struct follower *follower);
 
 /* Any thread may call the functions below. They never block for long. */

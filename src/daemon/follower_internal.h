@@ -2,7 +2,7 @@
 #ifndef DAEMON_FOLLOWER_INTERNAL_H
 #define DAEMON_FOLLOWER_INTERNAL_H
 
-/* Declarations shared by follower.c and follower_hooks.c. */
+/* Declarations shared by follower.c, follower_hooks.c and follower_watch.c. */
 
 #include "daemon/backoff.h"
 #include "daemon/follower.h"
@@ -41,5 +41,9 @@ struct follower {
 
 /* Returns the hooks, with the follower as context. The caller sets recheck_file. */
 struct ingest_hooks follower_hooks(struct follower *follower);
+
+/* Opens the event queues of the sources that are not polled. If that is impossible and the mode is
+ * FOLLOW_AUTO, all sources are polled. wake: see watch.h. Returns 0 or -errno. */
+MUST_CHECK int follower_open_watch(struct follower *follower, void (*wake)(void *follower));
 
 #endif

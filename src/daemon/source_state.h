@@ -13,8 +13,11 @@
 #include "source/source.h"
 
 enum follower_mode {
-	FOLLOW_AUTO, /* for each source: inotify if it reports all changes, else poll */
-	FOLLOW_INOTIFY, /* events */
+	/* for each source: inotify if it reports all changes, else poll; fanotify if inotify has
+	 * too few watches */
+	FOLLOW_AUTO,
+	FOLLOW_INOTIFY, /* events of a watch for each directory */
+	FOLLOW_FANOTIFY, /* events of whole file systems */
 	FOLLOW_POLL, /* walks at intervals */
 	FOLLOW_NONE, /* walks only for tickets and requests */
 };

@@ -14,6 +14,7 @@
 #include "ingest/census.h"
 #include "ingest/disk_kind.h"
 #include "mountpoint/table.h"
+#include "watch/fanotify_group.h"
 
 /* Limits up to which a source is counted. */
 static const struct census_limits limits = {.names = 2000000, .milliseconds = 2000};
@@ -82,27 +83,53 @@ static void examine_mounts(struct doctor *doctor, const char *path)
 			"to include them, use --cross-file-systems or name them as sources");
 }
 
-static void examine_watches(struct doctor *doctor, const struct census *census, bool is_watched)
+/* Returns whether a mount by this user can watch the file system of fd as a whole. */
+static bool can_use_fanotify(int fd)
+{
+	struct fanotify_group group;
+	bool can = fanotify_group_open(&group, fd) == 0;
+
+	fanotify_group_close(&group);
+	return can;
+}
+
+static void add_size(struct doctor *doctor, const struct census *census, enum verdict verdict,
+		     const char *consequence)
 {
 	char files[NUMBER_TEXT_MAX], directories[NUMBER_TEXT_MAX], left[NUMBER_TEXT_MAX];
-	bool fits = !is_watched || census->directories <= doctor->watches_left;
 
-	findings_add(&doctor->findings, fits ? VERDICT_OK : VERDICT_NOTE, "size",
-		     "%s%s %s in %s %s%s%s%s", census->complete ? "" : "more than ",
-		     number_format(files, census->files), plural(census->files, "file", "files"),
+	findings_add(&doctor->findings, verdict, "size", "%s%s %s in %s %s%s%s%s",
+		     census->complete ? "" : "more than ", number_format(files, census->files),
+		     plural(census->files, "file", "files"),
 		     number_format(directories, census->directories),
 		     plural(census->directories, "directory", "directories"),
-		     fits ? "" : ", and no more than ",
-		     fits ? "" : number_format(left, doctor->watches_left),
-		     fits ? "" : " can be watched, so the source is also walked each minute");
-	if (!fits)
+		     consequence ? ", and no more than " : "",
+		     consequence ? number_format(left, doctor->watches_left) : "",
+		     consequence ? consequence : "");
+}
+
+static void examine_watches(struct doctor *doctor, const struct census *census, int fd)
+{
+	bool is_watched = !is_remote_filesystem(fd);
+	bool fits = !is_watched || census->directories <= doctor->watches_left;
+
+	if (fits) {
+		add_size(doctor, census, VERDICT_OK, NULL);
+		if (is_watched && doctor->watches_left != UINT64_MAX)
+			doctor->watches_left -= census->directories;
+	} else if (can_use_fanotify(fd)) {
+		add_size(doctor, census, VERDICT_OK,
+			 " can be watched by inotify, so fanotify watches the whole file system");
+	} else {
+		add_size(doctor, census, VERDICT_NOTE,
+			 " can be watched, so the source is also walked each minute");
 		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu",
 				doctor->watches.setting,
 				(unsigned long long)inotify_raised(doctor->watches.max,
 								   census->directories -
 									   doctor->watches_left));
-	if (is_watched && doctor->watches_left != UINT64_MAX)
-		doctor->watches_left -= fits ? census->directories : doctor->watches_left;
+		doctor->watches_left = 0;
+	}
 }
 
 static void examine_owners(struct doctor *doctor, const struct census *census)
@@ -138,7 +165,7 @@ static void examine_open(struct doctor *doctor, const char *path, int fd)
 		return;
 	}
 	doctor->files += census.files;
-	examine_watches(doctor, &census, !is_remote_filesystem(fd));
+	examine_watches(doctor, &census, fd);
 	examine_owners(doctor, &census);
 	if (text_list_add(&doctor->sources, path, strlen(path)) < 0)
 		doctor->findings.error = -ENOMEM;

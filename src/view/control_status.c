@@ -107,13 +107,18 @@ static int set_counts(json_t *status, const struct catalog_totals *totals, uint6
 }
 
 /* Sets the remedy for directories that could not be watched. */
-static int set_remedy(json_t *status, uint64_t unwatched)
+static int set_remedy(json_t *status, const char *watch, uint64_t unwatched)
 {
 	struct inotify_limit limit = inotify_watches_max();
 	CLEANUP_BYTES struct bytes text = {0};
 	const char *remedy;
-	int r = bytes_format(&text, "sysctl %s=%" PRIu64, limit.setting,
-			     inotify_raised(limit.max, unwatched));
+	int r;
+
+	if (watch && strcmp(watch, "fanotify") == 0)
+		return control_json_set_text(status, "remedy",
+					     "name each file system as a source of its own");
+	r = bytes_format(&text, "sysctl %s=%" PRIu64, limit.setting,
+			 inotify_raised(limit.max, unwatched));
 
 	remedy = r == 0 ? bytes_text(&text) : NULL;
 	return remedy ? control_json_set_text(status, "remedy", remedy) : -ENOMEM;
@@ -129,7 +134,7 @@ static int set_watch(json_t *status, const struct view *view)
 	if (r < 0 || unwatched == 0)
 		return r;
 	r = control_json_set_number(status, "unwatched", unwatched);
-	return r < 0 ? r : set_remedy(status, unwatched);
+	return r < 0 ? r : set_remedy(status, view->watch, unwatched);
 }
 
 /* Sets how files are read, and hints for more speed. */

@@ -1,41 +1,91 @@
 /* SPDX-License-Identifier: MIT */
 #include "watch/queue.h"
 
-int queue_open(struct queue *queue, unsigned int number)
+#include "watch/watch.h"
+
+static struct fanotify_buffer buffer_of(char *buffer)
 {
-	*queue = (struct queue){.pending.bit = (uint64_t)1 << number};
-	return inotify_queue_open(&queue->inotify);
+	return (struct fanotify_buffer){buffer, QUEUE_BUFFER_BYTES};
+}
+
+bool queue_uses_fanotify(const struct queue *queue)
+{
+	return queue->fanotify.group.fd >= 0;
+}
+
+int queue_open(struct queue *queue, const struct queue_settings *settings)
+{
+	int r = 0;
+
+	*queue = (struct queue){.pending.bit = (uint64_t)1 << settings->number,
+				.inotify.fd = -1,
+				.fanotify.group.fd = -1,
+				.reserve.fd = -1};
+	if (settings->group) {
+		queue->reserve = *settings->group;
+		settings->group->fd = -1;
+	}
+	if (queue->reserve.fd < 0 || !settings->prefers_fanotify)
+		r = inotify_queue_open(&queue->inotify);
+	if (queue->reserve.fd < 0 || (r == 0 && !settings->prefers_fanotify))
+		return r;
+	fanotify_queue_open(&queue->fanotify, &queue->reserve, &queue->pending);
+	return 0;
 }
 
 void queue_close(struct queue *queue)
 {
 	inotify_queue_close(&queue->inotify);
+	fanotify_queue_close(&queue->fanotify);
+	queue_close_reserve(queue);
 	event_set_reset(&queue->pending.set);
 }
 
-int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known)
+void queue_close_reserve(struct queue *queue)
 {
-	return inotify_queue_add(&queue->inotify, fd, dir, known);
+	fanotify_group_close(&queue->reserve);
+}
+
+int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known, char *buffer)
+{
+	int r;
+
+	if (!queue_uses_fanotify(queue)) {
+		r = inotify_queue_add(&queue->inotify, fd, dir, known);
+		if (r != WATCH_FULL || queue->reserve.fd < 0)
+			return r;
+		inotify_queue_close(&queue->inotify);
+		fanotify_queue_open(&queue->fanotify, &queue->reserve, &queue->pending);
+		pending_events_overflow(&queue->pending);
+	}
+	return fanotify_queue_add(&queue->fanotify, fd, dir, known, buffer_of(buffer));
 }
 
 int queue_renumber(struct queue *queue, uint64_t from, uint64_t to)
 {
-	return inotify_queue_renumber(&queue->inotify, from, to);
+	if (!queue_uses_fanotify(queue))
+		return inotify_queue_renumber(&queue->inotify, from, to);
+	fanotify_queue_renumber(&queue->fanotify, from, to);
+	return 0;
 }
 
 void queue_remove(struct queue *queue, uint64_t dir)
 {
-	inotify_queue_remove(&queue->inotify, dir);
+	if (queue_uses_fanotify(queue))
+		fanotify_queue_remove(&queue->fanotify, dir);
+	else
+		inotify_queue_remove(&queue->inotify, dir);
 }
 
 size_t queue_directories(const struct queue *queue)
 {
-	return inotify_queue_directories(&queue->inotify);
+	return queue_uses_fanotify(queue) ? queue->fanotify.directories.count
+					  : inotify_queue_directories(&queue->inotify);
 }
 
 int queue_descriptor(const struct queue *queue)
 {
-	return queue->inotify.fd;
+	return queue_uses_fanotify(queue) ? queue->fanotify.group.fd : queue->inotify.fd;
 }
 
 bool queue_is_split(const struct queue *queue)
@@ -50,10 +100,22 @@ void queue_end_split(struct queue *queue)
 
 size_t queue_read(struct queue *queue, char *buffer)
 {
+	if (queue_uses_fanotify(queue))
+		return fanotify_queue_read(&queue->fanotify, buffer_of(buffer));
 	return inotify_queue_read(&queue->inotify, &queue->pending, buffer, QUEUE_BUFFER_BYTES);
 }
 
 void queue_read_all(struct queue *queue, char *buffer)
 {
-	inotify_queue_read_all(&queue->inotify, &queue->pending, buffer, QUEUE_BUFFER_BYTES);
+	if (queue_uses_fanotify(queue))
+		fanotify_queue_read_all(&queue->fanotify, buffer_of(buffer));
+	else
+		inotify_queue_read_all(&queue->inotify, &queue->pending, buffer,
+				       QUEUE_BUFFER_BYTES);
+}
+
+int queue_take(struct queue *queue, struct event_set *set)
+{
+	fanotify_queue_forget_ended(&queue->fanotify);
+	return pending_events_take(&queue->pending, set);
 }

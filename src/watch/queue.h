@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "watch/fanotify_queue.h"
 #include "watch/inotify_queue.h"
 #include "watch/pending_events.h"
 
@@ -19,16 +20,34 @@
 #define QUEUE_BUFFER_BYTES ((size_t)64 << 10)
 
 struct queue {
-	struct inotify_queue inotify;
+	struct inotify_queue inotify; /* open unless fanotify is */
+	struct fanotify_queue fanotify;
+	/* If inotify has too few watches, this group replaces it. Not open: no group does. */
+	struct fanotify_group reserve;
 	struct pending_events pending;
 };
 
-/* Opens queue number `number`. Returns 0 or -errno. The caller must call queue_close() in either
- * case. */
-MUST_CHECK int queue_open(struct queue *queue, unsigned int number);
+struct queue_settings {
+	unsigned int number; /* of the queue */
+	struct fanotify_group *group; /* taken if it is open; NULL: none */
+	bool prefers_fanotify; /* use the group from the start */
+};
+
+/* Opens a queue. If no inotify instance can be created, uses the group. Returns 0 or -errno. The
+ * caller must call queue_close() in either case. */
+MUST_CHECK int queue_open(struct queue *queue, const struct queue_settings *settings);
 void queue_close(struct queue *queue);
 
-MUST_CHECK int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known);
+/* Returns whether the queue uses fanotify. */
+bool queue_uses_fanotify(const struct queue *queue);
+
+/* Closes the reserve if the queue does not use it. */
+void queue_close_reserve(struct queue *queue);
+
+/* Adds a directory. The buffer is the one of queue_read(). If the user has reached the limit of
+ * watches, the reserve replaces inotify. The queue then has overflowed, because directories that
+ * were added before have to be added again. */
+MUST_CHECK int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known, char *buffer);
 MUST_CHECK int queue_renumber(struct queue *queue, uint64_t from, uint64_t to);
 void queue_remove(struct queue *queue, uint64_t dir);
 
@@ -52,5 +71,9 @@ size_t queue_read(struct queue *queue, char *buffer);
 /* Reads the events that are in the queue now. Events that are added meanwhile can stay in the
  * queue, so a program that writes without pause cannot block the caller for ever. */
 void queue_read_all(struct queue *queue, char *buffer);
+
+/* Moves pending events into set. The caller must first call queue_read_all(). Returns 0, or
+ * -ENOMEM: then the queue has overflowed. */
+MUST_CHECK int queue_take(struct queue *queue, struct event_set *set);
 
 #endif

@@ -18,9 +18,9 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdalign.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -39,12 +39,14 @@
 #define PAUSE_MS 2
 
 struct watch {
-	alignas(struct inotify_event) char buffer[QUEUE_BUFFER_BYTES];
+	alignas(max_align_t) char buffer[QUEUE_BUFFER_BYTES];
 	pthread_mutex_t lock;
 	struct queue *queues;
 	unsigned int count;
 	bool wake_sent; /* wake() was called since the last watch_take() */
-	int end_fd; /* becomes readable when the drain thread must end */
+	/* becomes readable when the drain thread must end, or a queue has another descriptor */
+	int poke_fd;
+	bool ends; /* the drain thread must end */
 	bool runs; /* the drain thread was started */
 	pthread_t thread;
 	void (*wake)(void *context);
@@ -111,65 +113,90 @@ static bool drain(struct watch *watch)
 	return more;
 }
 
+/* Fills the list for poll(2). Returns whether the thread has to end. */
+static bool list_descriptors(struct watch *watch, struct pollfd *files)
+{
+	bool ends;
+
+	pthread_mutex_lock(&watch->lock);
+	for (unsigned int i = 0; i < watch->count; i++)
+		files[i] = (struct pollfd){.fd = queue_descriptor(&watch->queues[i]),
+					   .events = POLLIN};
+	ends = watch->ends;
+	pthread_mutex_unlock(&watch->lock);
+	files[watch->count] = (struct pollfd){.fd = watch->poke_fd, .events = POLLIN};
+	return ends;
+}
+
 static void *run_drain(void *context)
 {
 	struct watch *watch = context;
 	struct pollfd files[WATCH_QUEUES_MAX + 1];
-	struct pollfd *end = &files[watch->count];
+	struct pollfd *poke = &files[watch->count];
+	eventfd_t number;
 
-	for (unsigned int i = 0; i < watch->count; i++)
-		files[i] = (struct pollfd){.fd = queue_descriptor(&watch->queues[i]),
-					   .events = POLLIN};
-	*end = (struct pollfd){.fd = watch->end_fd, .events = POLLIN};
-	for (;;) {
+	while (!list_descriptors(watch, files)) {
 		(void)poll(files, watch->count + 1, -1);
-		if (end->revents)
-			return NULL;
-		if (!drain(watch))
-			(void)poll(end, 1, PAUSE_MS);
+		if (poke->revents)
+			(void)eventfd_read(watch->poke_fd, &number);
+		else if (!drain(watch))
+			(void)poll(poke, 1, PAUSE_MS);
 	}
+	return NULL;
+}
+
+static void poke(struct watch *watch)
+{
+	(void)eventfd_write(watch->poke_fd, 1);
 }
 
 static int start(struct watch *watch)
 {
 	int r;
 
-	watch->end_fd = eventfd(0, EFD_CLOEXEC);
-	if (watch->end_fd < 0)
+	watch->poke_fd = eventfd(0, EFD_CLOEXEC);
+	if (watch->poke_fd < 0)
 		return -errno;
 	r = thread_start(&watch->thread, run_drain, watch);
 	watch->runs = r == 0;
 	return r;
 }
 
-static int open_queues(struct watch *watch, unsigned int queues)
+static int open_queues(struct watch *watch, const struct watch_settings *settings)
 {
+	struct fanotify_group *groups = settings->groups;
 	int r = 0;
 
-	watch->queues = calloc(queues, sizeof(watch->queues[0]));
+	watch->queues = calloc(settings->queues, sizeof(watch->queues[0]));
 	if (!watch->queues)
 		return -ENOMEM;
-	while (r == 0 && watch->count < queues) {
-		r = queue_open(&watch->queues[watch->count], watch->count);
+	while (r == 0 && watch->count < settings->queues) {
+		const struct queue_settings queue = {
+			.number = watch->count,
+			.group = groups ? &groups[watch->count] : NULL,
+			.prefers_fanotify = settings->prefers_fanotify,
+		};
+
+		r = queue_open(&watch->queues[watch->count], &queue);
 		watch->count++;
 	}
 	return r;
 }
 
-int watch_new(struct watch **watch, unsigned int queues, void (*wake)(void *context), void *context)
+int watch_new(struct watch **watch, const struct watch_settings *settings)
 {
 	struct watch *made;
 	int r;
 
-	assert(queues > 0 && queues <= WATCH_QUEUES_MAX);
+	assert(settings->queues > 0 && settings->queues <= WATCH_QUEUES_MAX);
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
 	pthread_mutex_init(&made->lock, NULL);
-	made->end_fd = -1;
-	made->wake = wake;
-	made->context = context;
-	r = open_queues(made, queues);
+	made->poke_fd = -1;
+	made->wake = settings->wake;
+	made->context = settings->context;
+	r = open_queues(made, settings);
 	if (r == 0)
 		r = start(made);
 	if (r < 0)
@@ -184,13 +211,16 @@ void watch_free(struct watch *watch)
 	if (!watch)
 		return;
 	if (watch->runs) {
-		(void)eventfd_write(watch->end_fd, 1);
+		pthread_mutex_lock(&watch->lock);
+		watch->ends = true;
+		pthread_mutex_unlock(&watch->lock);
+		poke(watch);
 		pthread_join(watch->thread, NULL);
 	}
 	for (unsigned int i = 0; i < watch->count; i++)
 		queue_close(&watch->queues[i]);
-	if (watch->end_fd >= 0)
-		(void)close(watch->end_fd);
+	if (watch->poke_fd >= 0)
+		(void)close(watch->poke_fd);
 	pthread_mutex_destroy(&watch->lock);
 	free(watch->queues);
 	free(watch);
@@ -198,12 +228,16 @@ void watch_free(struct watch *watch)
 
 int watch_add(struct watch *watch, unsigned int queue, int fd, uint64_t dir, uint64_t *known)
 {
-	int r;
+	int before, after, r;
 
 	assert(queue < watch->count && dir > 0);
 	pthread_mutex_lock(&watch->lock);
-	r = queue_add(&watch->queues[queue], fd, dir, known);
-	pthread_mutex_unlock(&watch->lock);
+	before = queue_descriptor(&watch->queues[queue]);
+	r = queue_add(&watch->queues[queue], fd, dir, known, watch->buffer);
+	after = queue_descriptor(&watch->queues[queue]);
+	unlock_and_wake(watch);
+	if (after != before)
+		poke(watch);
 	return r;
 }
 
@@ -263,7 +297,7 @@ int watch_take(struct watch *watch, struct event_set *set)
 	read_all(watch);
 	await_split_renames(watch);
 	for (unsigned int i = 0; i < watch->count; i++) {
-		if (pending_events_take(&watch->queues[i].pending, set) < 0)
+		if (queue_take(&watch->queues[i], set) < 0)
 			r = -ENOMEM;
 	}
 	watch->wake_sent = false;
@@ -286,12 +320,21 @@ bool watch_has_written(struct watch *watch)
 
 void watch_figures(struct watch *watch, struct watch_figures *figures)
 {
-	*figures = (struct watch_figures){0};
+	*figures = (struct watch_figures){.queues = watch->count};
 	pthread_mutex_lock(&watch->lock);
 	for (unsigned int i = 0; i < watch->count; i++) {
+		figures->fanotify_queues += queue_uses_fanotify(&watch->queues[i]);
 		figures->directories += queue_directories(&watch->queues[i]);
 		figures->events += watch->queues[i].pending.events;
 		figures->overflows += watch->queues[i].pending.overflows;
 	}
+	pthread_mutex_unlock(&watch->lock);
+}
+
+void watch_close_reserve(struct watch *watch)
+{
+	pthread_mutex_lock(&watch->lock);
+	for (unsigned int i = 0; i < watch->count; i++)
+		queue_close_reserve(&watch->queues[i]);
 	pthread_mutex_unlock(&watch->lock);
 }

@@ -2,7 +2,7 @@
 #ifndef WATCH_WATCH_H
 #define WATCH_WATCH_H
 
-/* Names that must be rechecked, from inotify events.
+/* Names that must be rechecked, from events of inotify or fanotify.
  *
  *	kernel queues --drain thread--> names in memory --watch_take--> struct event_set
  *
@@ -10,10 +10,10 @@
  * never by a path. Each source has a queue, so an overflow requires a walk of only that source. Any
  * thread may call any function.
  *
- * A queue overflows if the limit of the kernel is reached (fs.inotify.max_queued_events), or if
- * memory is short. If the names of all queues together take more than WATCH_PENDING_MAX, the queue
- * with most of them overflows. The pending events of an overflowed queue are discarded, and so are
- * its later events until the next watch_take().
+ * A queue overflows if the limit of the kernel is reached (fs.inotify.max_queued_events or
+ * fs.fanotify.max_queued_events), or if memory is short. If the names of all queues together take
+ * more than WATCH_PENDING_MAX, the queue with most of them overflows. The pending events of an
+ * overflowed queue are discarded, and so are its later events until the next watch_take().
  */
 
 #include <stdbool.h>
@@ -22,6 +22,7 @@
 
 #include "base/attributes.h"
 #include "watch/event_set.h"
+#include "watch/fanotify_group.h"
 
 /* Approximate bytes of names that can be pending: some hundred thousand names. */
 #define WATCH_PENDING_MAX ((size_t)64 << 20)
@@ -35,19 +36,28 @@ struct watch;
 enum watch_outcome {
 	WATCH_ADDED = 0, /* also if the directory was watched under this number before */
 	WATCH_KNOWN = 1, /* this directory is watched under another number; nothing changed */
-	WATCH_FULL = 2, /* the user has reached the limit of watches */
+	/* the user has reached the limit of watches, or the directory is on a file system that the
+	 * fanotify group does not report on */
+	WATCH_FULL = 2,
 };
 
-/* Starts the drain thread, which blocks signals.
- *
- * queues	number of queues, 1 to WATCH_QUEUES_MAX (each is one of
- *		fs.inotify.max_user_instances)
- * wake		called when the first event becomes pending after a watch_take(), from the drain
- *		thread or from watch_has_written(); it must not block or call functions of watch.h
- *
- * Returns 0 or -errno; -EMFILE if the user has too many inotify instances. */
-MUST_CHECK int watch_new(struct watch **watch, unsigned int queues, void (*wake)(void *context),
-			 void *context);
+struct watch_settings {
+	/* number of queues, 1 to WATCH_QUEUES_MAX (each is one of fs.inotify.max_user_instances) */
+	unsigned int queues;
+	/* Fanotify groups, one for each queue, or NULL. watch_new() takes those that are open, and
+	 * sets their fd to -1. A queue uses its group if there is no inotify instance for it, or
+	 * as soon as the user has reached the limit of watches. */
+	struct fanotify_group *groups;
+	bool prefers_fanotify; /* queues with a group use it from the start */
+	/* Called when the first event becomes pending after a watch_take(), from the drain thread,
+	 * watch_add() or watch_has_written(). It must not block or call functions of watch.h. */
+	void (*wake)(void *context);
+	void *context;
+};
+
+/* Starts the drain thread, which blocks signals. Returns 0 or -errno; -EMFILE if the user has too
+ * many inotify instances. */
+MUST_CHECK int watch_new(struct watch **watch, const struct watch_settings *settings);
 
 /* Ends the thread and all watches; accepts NULL. */
 void watch_free(struct watch *watch);
@@ -80,7 +90,12 @@ MUST_CHECK int watch_take(struct watch *watch, struct event_set *set);
  * watch_take() and this call. Returns true if events were lost. */
 bool watch_has_written(struct watch *watch);
 
+/* Closes the groups of queues that do not use them. */
+void watch_close_reserve(struct watch *watch);
+
 struct watch_figures {
+	unsigned int queues;
+	unsigned int fanotify_queues; /* queues that use fanotify */
 	uint64_t directories; /* directories watched now */
 	uint64_t events; /* events since watch_new() */
 	uint64_t overflows; /* overflows of queues since watch_new() */

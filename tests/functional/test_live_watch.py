@@ -227,7 +227,7 @@ def inside(session, tmp_path):
 
 def test_folders_without_a_watch_are_reported_at_once(inside, source, mount):
     trees.many(source, 600, lambda number: b"%d" % number, folders=FOLDERS)
-    words = ("mount", "-f", "--wait", "--interval=1h", source, mount)
+    words = ("mount", "-f", "--wait", "--watch=inotify", "--interval=1h", source, mount)
     with inside.started(*words) as process:
         at = Path(f"/proc/{process.pid}/root{mount}")
         try:
@@ -248,7 +248,7 @@ def test_folders_without_a_watch_are_reported_at_once(inside, source, mount):
 def test_folders_without_a_watch_are_polled(inside, source, mount):
     changes.build(source)
     trees.many(source / "many", 600, lambda number: b"%d" % (number // 2), folders=FOLDERS)
-    words = ("mount", "-f", "--wait", "--interval=1s", source, mount)
+    words = ("mount", "-f", "--wait", "--watch=inotify", "--interval=1s", source, mount)
     with inside.started(*words) as process:
         inside.pid, inside.user = process.pid, "inside"
         view = View(inside, mount, None)

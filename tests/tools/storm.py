@@ -484,13 +484,13 @@ def run_over_view(program, source, view, views, outcome, kind, seconds):
     return view
 
 
-def run(program, source, kind, seconds, seed):
+def run(program, source, kind, seconds, seed, options=("--wait",)):
     """Runs a storm over a view of the source; returns its Outcome."""
     outcome = Outcome(f"{seed} ({kind})")
     for number in range(30):
         Writer(source, f"{seed} first {number}").run(0.005)
     with contextlib.ExitStack() as views:
-        view = views.enter_context(program.mounted(source))
+        view = views.enter_context(program.mounted(source, options=options))
         run_over_view(program, source, view, views, outcome, kind, seconds)
     return outcome
 

@@ -1,135 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-#include <errno.h>
-#include <fcntl.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
-
-#include "base/attributes.h"
-#include "base/clock.h"
-#include "folder.h"
-#include "unit_test.h"
-#include "watch/watch.h"
-
-#define WAIT_SECONDS 30
+#include "watch_bench.h"
 
 #define NAME_BYTES 255
 
-/* The folder of a test, a watch with two queues, and the events that were taken last. */
-struct bench {
-	char folder[64];
-	int root;
-	struct watch *watch;
-	struct event_set set;
-	const struct name_events **list;
-	size_t count;
-	sem_t woken;
-	atomic_bool holds_up; /* on_wake stops the drain thread */
-	sem_t held_up; /* posted when the drain thread has stopped */
-	sem_t may_go_on;
-};
-
-static void on_wake(void *context)
-{
-	struct bench *bench = context;
-
-	sem_post(&bench->woken);
-	if (!atomic_load(&bench->holds_up))
-		return;
-	sem_post(&bench->held_up);
-	sem_wait(&bench->may_go_on);
-}
-
-static void add(struct bench *bench, unsigned int queue, const char *path, uint64_t dir)
-{
-	int fd AUTO_CLOSE = openat(bench->root, path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	uint64_t known = 0;
-
-	assert_true(fd >= 0);
-	assert_int_equal(watch_add(bench->watch, queue, fd, dir, &known), WATCH_ADDED);
-	assert_int_equal(known, 0);
-}
-
 static int set_up(void **state)
 {
-	struct bench *bench = calloc(1, sizeof(*bench));
+	struct bench *bench = bench_new();
 
-	assert_non_null(bench);
-	folder_make(bench->folder, "/tmp");
-	bench->root = open(bench->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	assert_true(bench->root >= 0);
-	assert_int_equal(sem_init(&bench->woken, 0, 0), 0);
-	assert_int_equal(sem_init(&bench->held_up, 0, 0), 0);
-	assert_int_equal(sem_init(&bench->may_go_on, 0, 0), 0);
-	assert_int_equal(watch_new(&bench->watch, 2, on_wake, bench), 0);
-	add(bench, 0, ".", 1);
+	bench_watch(bench, NULL);
 	*state = bench;
 	return 0;
-}
-
-static int tear_down(void **state)
-{
-	struct bench *bench = *state;
-
-	atomic_store(&bench->holds_up, false);
-	sem_post(&bench->may_go_on);
-	watch_free(bench->watch);
-	close(bench->root);
-	event_set_reset(&bench->set);
-	free(bench->list);
-	folder_remove(bench->folder);
-	free(bench);
-	return 0;
-}
-
-static void take(struct bench *bench)
-{
-	event_set_reset(&bench->set);
-	free(bench->list);
-	bench->list = NULL;
-	assert_int_equal(watch_take(bench->watch, &bench->set), 0);
-	assert_int_equal(event_set_list(&bench->set, &bench->list, &bench->count), 0);
-}
-
-/* The events of a name; 0: none. */
-static uint32_t events(const struct bench *bench, uint64_t dir, const char *name)
-{
-	for (size_t i = 0; i < bench->count; i++) {
-		if (bench->list[i]->dir == dir && strcmp(bench->list[i]->name, name) == 0)
-			return bench->list[i]->events;
-	}
-	return 0;
-}
-
-static uint64_t directories(struct bench *bench)
-{
-	struct watch_figures figures;
-
-	watch_figures(bench->watch, &figures);
-	return figures.directories;
-}
-
-static int create(const struct bench *bench, const char *path)
-{
-	int fd = openat(bench->root, path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-
-	assert_true(fd >= 0);
-	return fd;
-}
-
-static void wait_for(sem_t *semaphore)
-{
-	struct timespec limit;
-
-	clock_gettime(CLOCK_REALTIME, &limit);
-	limit.tv_sec += WAIT_SECONDS;
-	assert_int_equal(sem_timedwait(semaphore, &limit), 0);
 }
 
 static void test_all_events_of_a_name_are_taken_at_once(void **state)

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef WATCH_FANOTIFY_GROUP_H
+#define WATCH_FANOTIFY_GROUP_H
+
+/* A fanotify group: a queue of the kernel that reports changes on whole file systems. Creating a
+ * group and marking a file system needs CAP_SYS_ADMIN; reading events needs no right. So a daemon
+ * opens its groups before it drops its rights. Any thread. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/attributes.h"
+
+/* A file system that the group reports on. */
+struct fanotify_filesystem {
+	dev_t device; /* st_dev */
+	char id[8]; /* f_fsid of statfs(2), as in events */
+};
+
+struct fanotify_group {
+	int fd; /* -1: not open */
+	struct fanotify_filesystem filesystem;
+};
+
+/* Opens a group and marks the file system of a directory.
+ *
+ * fd	the directory, which may be O_PATH
+ *
+ * Returns 0 or -errno: -EPERM without CAP_SYS_ADMIN, -EINVAL if the kernel is older than 5.17,
+ * -EOPNOTSUPP if the file system cannot be watched, -EMFILE if the user has too many groups. After
+ * a failure, group->fd is -1. */
+MUST_CHECK int fanotify_group_open(struct fanotify_group *group, int fd);
+
+/* Accepts a group that is not open. */
+void fanotify_group_close(struct fanotify_group *group);
+
+/* A handle in the form of events (fanotify_event.h). */
+struct fanotify_handle_buffer {
+	size_t length;
+	char bytes[8 + 8 + 128];
+};
+
+/* Gets the handle of an open directory, which may be O_PATH. Returns 0, -EXDEV if it is on a file
+ * system that the group does not report on, -ENOTDIR, or another -errno. */
+MUST_CHECK int fanotify_group_handle(const struct fanotify_group *group, int fd,
+				     struct fanotify_handle_buffer *handle);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch/fanotify_queue.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/fanotify.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/name_event.h"
+#include "watch/fanotify_event.h"
+#include "watch/watch.h"
+
+/* Maximum number of reads before a directory is added. Together they read more events than a queue
+ * holds, so a program that writes without pause cannot block the addition for ever. */
+#define READS_MAX 64
+
+void fanotify_queue_open(struct fanotify_queue *queue, struct fanotify_group *group,
+			 struct pending_events *pending)
+{
+	*queue = (struct fanotify_queue){.group = *group, .pending = pending};
+	group->fd = -1;
+	/* without random bytes, the seed stays 0 */
+	(void)!getrandom(&queue->seed, sizeof(queue->seed), GRND_NONBLOCK);
+}
+
+void fanotify_queue_close(struct fanotify_queue *queue)
+{
+	fanotify_group_close(&queue->group);
+	handle_table_reset(&queue->directories);
+	handle_table_reset(&queue->ended);
+}
+
+/* ---- events -------------------------------------------------------------------------- */
+
+static struct handle_key key_of(const struct fanotify_queue *queue, struct fanotify_handle handle)
+{
+	return handle_key_of(handle.bytes, handle.length, queue->seed);
+}
+
+/* Returns the number of a directory, or 0 if it was not added. */
+static uint64_t find(const struct fanotify_queue *queue, struct fanotify_handle handle)
+{
+	return handle.bytes ? handle_table_find(&queue->directories, key_of(queue, handle)) : 0;
+}
+
+static bool has_ended(const struct fanotify_queue *queue, struct fanotify_handle handle)
+{
+	return handle.bytes && handle_table_find(&queue->ended, key_of(queue, handle)) != 0;
+}
+
+static bool is_itself(const struct fanotify_place *place)
+{
+	return place->length == 1 && place->name[0] == '.';
+}
+
+static uint32_t events_of(uint64_t mask)
+{
+	uint32_t events = 0;
+
+	if (mask & FAN_CREATE)
+		events |= EVENT_NAME | EVENT_CREATED;
+	if (mask & FAN_CREATE && mask & FAN_ONDIR)
+		events |= EVENT_NEW_DIR;
+	if (mask & FAN_DELETE)
+		events |= EVENT_NAME | EVENT_REMOVED;
+	/* the kernel has merged both, in either order */
+	if (mask & FAN_CREATE && mask & FAN_DELETE)
+		events |= EVENT_REPLACED;
+	if (mask & FAN_MODIFY)
+		events |= EVENT_WRITTEN;
+	if (mask & FAN_CLOSE_WRITE)
+		events |= EVENT_WRITTEN | EVENT_CLOSED;
+	if (mask & FAN_ATTRIB)
+		events |= EVENT_ATTRIBUTES;
+	return events;
+}
+
+/* Forgets a deleted directory. */
+static void take_deleted(struct fanotify_queue *queue, struct fanotify_handle handle)
+{
+	struct handle_key key;
+	uint64_t dir = find(queue, handle);
+
+	if (dir)
+		(void)handle_table_remove(&queue->directories, dir, &key);
+}
+
+/* Takes an event of a name in a directory, or of the directory itself. */
+static void take_name(struct fanotify_queue *queue, const struct fanotify_event *event)
+{
+	struct pending_events *pending = queue->pending;
+	const struct fanotify_place *place = &event->place;
+	bool written = event->mask & (FAN_MODIFY | FAN_CLOSE_WRITE | FAN_ATTRIB);
+	uint64_t dir = find(queue, place->dir);
+
+	if (!dir && !has_ended(queue, place->dir))
+		return;
+	pending->events++;
+	pending->written |= written;
+	if (!dir)
+		pending->set.has_unknown_dir |= written || event->mask & FAN_CREATE;
+	else if (is_itself(place))
+		pending_events_add(pending, dir, NULL, 0, EVENT_ATTRIBUTES);
+	else
+		pending_events_add(pending, dir, place->name, place->length,
+				   events_of(event->mask));
+	if (event->mask & FAN_DELETE && event->mask & FAN_ONDIR)
+		take_deleted(queue, event->self);
+}
+
+static void take_rename(struct fanotify_queue *queue, const struct fanotify_event *event)
+{
+	struct pending_events *pending = queue->pending;
+	bool is_dir = event->mask & FAN_ONDIR;
+	uint64_t from = find(queue, event->place.dir), to = find(queue, event->moved_to.dir);
+	uint64_t moved = is_dir ? find(queue, event->self) : 0;
+	uint32_t arrived = from ? EVENT_MOVED_HERE : EVENT_MOVED_IN;
+
+	if (is_dir && !from)
+		arrived |= EVENT_NEW_DIR;
+	pending->events += from || to;
+	if (from)
+		pending_events_add(pending, from, event->place.name, event->place.length,
+				   EVENT_NAME);
+	if (to)
+		pending_events_add(pending, to, event->moved_to.name, event->moved_to.length,
+				   EVENT_NAME | arrived);
+	else if (has_ended(queue, event->moved_to.dir))
+		pending->set.has_unknown_dir = true;
+	else
+		pending->moved_out += from != 0;
+	if (moved)
+		pending_events_add(pending, moved, NULL, 0, EVENT_ATTRIBUTES);
+}
+
+static void take_event(struct fanotify_queue *queue, const struct fanotify_event *event)
+{
+	if (event->mask & FAN_Q_OVERFLOW) {
+		queue->pending->events++;
+		pending_events_overflow(queue->pending);
+	} else if (event->mask & FAN_RENAME) {
+		take_rename(queue, event);
+	} else {
+		take_name(queue, event);
+	}
+}
+
+/* Reads events once. Adds their number to *count. */
+static size_t read_events(struct fanotify_queue *queue, struct fanotify_buffer buffer,
+			  size_t *count)
+{
+	struct fanotify_event event;
+	size_t at = 0;
+	ssize_t got = read(queue->group.fd, buffer.bytes, buffer.size);
+	int r;
+
+	if (got < 0 && errno != EAGAIN && errno != EINTR)
+		pending_events_overflow(queue->pending); /* events are possibly lost */
+	if (got <= 0)
+		return 0;
+	while ((r = fanotify_event_next(buffer.bytes, (size_t)got, &at, &event)) > 0) {
+		take_event(queue, &event);
+		++*count;
+	}
+	if (r < 0)
+		pending_events_overflow(queue->pending);
+	return (size_t)got;
+}
+
+size_t fanotify_queue_read(struct fanotify_queue *queue, struct fanotify_buffer buffer)
+{
+	size_t count = 0;
+
+	return read_events(queue, buffer, &count);
+}
+
+void fanotify_queue_read_all(struct fanotify_queue *queue, struct fanotify_buffer buffer)
+{
+	/* FIONREAD counts each event without its records */
+	const size_t each = sizeof(struct fanotify_event_metadata);
+	int waiting = 0;
+	size_t count = 0;
+
+	if (ioctl(queue->group.fd, FIONREAD, &waiting) < 0) {
+		pending_events_overflow(queue->pending);
+		return;
+	}
+	while (count < (size_t)waiting / each) {
+		if (read_events(queue, buffer, &count) == 0)
+			return;
+	}
+}
+
+/* ---- directories --------------------------------------------------------------------- */
+
+int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir, uint64_t *known,
+		       struct fanotify_buffer buffer)
+{
+	struct fanotify_handle_buffer handle;
+	struct handle_key key;
+	uint64_t found;
+	int r = fanotify_group_handle(&queue->group, fd, &handle);
+
+	if (r < 0)
+		return r == -EXDEV ? WATCH_FULL : r;
+	key = handle_key_of(handle.bytes, handle.length, queue->seed);
+	found = handle_table_find(&queue->directories, key);
+	if (found == dir)
+		return WATCH_ADDED;
+	if (found) {
+		*known = found;
+		return WATCH_KNOWN;
+	}
+	for (unsigned int i = 0; i < READS_MAX; i++) {
+		if (fanotify_queue_read(queue, buffer) <= buffer.size / 2)
+			break;
+	}
+	fanotify_queue_remove(queue, dir);
+	return handle_table_add(&queue->directories, key, dir);
+}
+
+void fanotify_queue_renumber(struct fanotify_queue *queue, uint64_t from, uint64_t to)
+{
+	if (from == to || !handle_table_has(&queue->directories, from))
+		return;
+	fanotify_queue_remove(queue, to);
+	handle_table_renumber(&queue->directories, from, to);
+}
+
+void fanotify_queue_remove(struct fanotify_queue *queue, uint64_t dir)
+{
+	struct handle_key key;
+
+	if (!handle_table_remove(&queue->directories, dir, &key) ||
+	    handle_table_find(&queue->ended, key))
+		return;
+	if (handle_table_add(&queue->ended, key, queue->ended.count + 1) < 0)
+		queue->pending->set.has_unknown_dir = true;
+}
+
+void fanotify_queue_forget_ended(struct fanotify_queue *queue)
+{
+	handle_table_reset(&queue->ended);
+}

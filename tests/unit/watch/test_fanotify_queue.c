@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: MIT */
+#include "watch/fanotify_queue.h"
+#include "watch_bench.h"
+
+/* Without root, or on a kernel before 5.17, the tests are skipped: bench->watch is NULL then. */
+static int set_up(void **state)
+{
+	struct bench *bench = bench_new();
+	struct fanotify_group groups[2] = {{.fd = -1}, {.fd = -1}};
+	int r = fanotify_group_open(&groups[0], bench->root);
+
+	if (r == 0)
+		r = fanotify_group_open(&groups[1], bench->root);
+	if (r == 0)
+		bench_watch(bench, groups);
+	else
+		assert_true(r == -EPERM || r == -EINVAL || r == -EOPNOTSUPP);
+	assert_int_equal(groups[0].fd, -1);
+	*state = bench;
+	return 0;
+}
+
+static struct bench *get(void **state)
+{
+	struct bench *bench = *state;
+
+	if (!bench->watch)
+		skip();
+	return bench;
+}
+
+static void test_events_of_a_name_are_taken(void **state)
+{
+	struct bench *bench = get(state);
+	int fd = create(bench, "file");
+
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(events(bench, 1, "file"), EVENT_NAME | EVENT_CREATED);
+
+	assert_int_equal(write(fd, "a", 1), 1);
+	take(bench);
+	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN);
+	close(fd);
+	take(bench);
+	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN | EVENT_CLOSED);
+
+	assert_int_equal(fchmodat(bench->root, "file", 0600, 0), 0);
+	take(bench);
+	assert_int_equal(events(bench, 1, "file"), EVENT_ATTRIBUTES);
+
+	assert_int_equal(renameat(bench->root, "file", bench->root, "moved"), 0);
+	take(bench);
+	assert_int_equal(bench->count, 2);
+	assert_int_equal(events(bench, 1, "file"), EVENT_NAME);
+	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_MOVED_HERE);
+
+	assert_int_equal(unlinkat(bench->root, "moved", 0), 0);
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_REMOVED);
+	take(bench);
+	assert_int_equal(bench->count, 0);
+}
+
+static void test_rename_across_the_border_has_its_own_event(void **state)
+{
+	struct bench *bench = get(state);
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	close(create(bench, "sub/new"));
+	assert_int_equal(mkdirat(bench->root, "sub/dir", 0755), 0);
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(renameat(bench->root, "sub/new", bench->root, "new"), 0);
+	assert_int_equal(renameat(bench->root, "sub/dir", bench->root, "dir"), 0);
+	assert_int_equal(renameat(bench->root, "new", bench->root, "newer"), 0);
+	take(bench);
+	assert_int_equal(events(bench, 1, "new"), EVENT_NAME | EVENT_MOVED_IN);
+	assert_int_equal(events(bench, 1, "dir"), EVENT_NAME | EVENT_MOVED_IN | EVENT_NEW_DIR);
+	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME | EVENT_MOVED_HERE);
+	assert_false(bench->set.has_moved_out);
+	assert_int_equal(renameat(bench->root, "newer", bench->root, "sub/new"), 0);
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(events(bench, 1, "newer"), EVENT_NAME);
+	assert_true(bench->set.has_moved_out);
+	take(bench);
+	assert_false(bench->set.has_moved_out);
+}
+
+/* The kernel merges the events and does not report their order. */
+static void test_name_that_was_created_and_removed_is_replaced(void **state)
+{
+	struct bench *bench = get(state);
+
+	close(create(bench, "file"));
+	assert_int_equal(unlinkat(bench->root, "file", 0), 0);
+	take(bench);
+	assert_true(events(bench, 1, "file") & EVENT_REPLACED);
+}
+
+static void test_writes_in_watched_directories_are_known_before_the_events_are_taken(void **state)
+{
+	struct bench *bench = get(state);
+	int fd, other;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	fd = create(bench, "file");
+	other = create(bench, "sub/file");
+	take(bench);
+	assert_int_equal(write(other, "a", 1), 1);
+	assert_false(watch_has_written(bench->watch));
+	assert_int_equal(write(fd, "a", 1), 1);
+	assert_true(watch_has_written(bench->watch));
+	take(bench);
+	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN);
+	assert_false(watch_has_written(bench->watch));
+	close(fd);
+	close(other);
+}
+
+static void test_directory_itself_has_no_name(void **state)
+{
+	struct bench *bench = get(state);
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	take(bench);
+	assert_int_equal(fchmodat(bench->root, "sub", 0700, 0), 0);
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(events(bench, 2, ""), EVENT_ATTRIBUTES);
+	assert_int_equal(renameat(bench->root, "sub", bench->root, "bus"), 0);
+	take(bench);
+	assert_int_equal(events(bench, 2, ""), EVENT_ATTRIBUTES);
+	assert_int_equal(events(bench, 1, "bus"), EVENT_NAME | EVENT_MOVED_HERE);
+}
+
+static void test_deleted_directory_is_forgotten(void **state)
+{
+	struct bench *bench = get(state);
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	assert_int_equal(directories(bench), 2);
+	assert_int_equal(unlinkat(bench->root, "sub", AT_REMOVEDIR), 0);
+	take(bench);
+	assert_true(events(bench, 1, "sub") & EVENT_REMOVED);
+	assert_int_equal(directories(bench), 1);
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	close(create(bench, "sub/a"));
+	take(bench);
+	assert_true(events(bench, 2, "a") & EVENT_NAME);
+}
+
+static void test_events_before_a_directory_is_added_are_ignored(void **state)
+{
+	struct bench *bench = get(state);
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	close(create(bench, "sub/before"));
+	assert_int_equal(renameat(bench->root, "sub/before", bench->root, "moved"), 0);
+	add(bench, 0, "sub", 2);
+	close(create(bench, "sub/after"));
+	take(bench);
+	assert_int_equal(events(bench, 2, "before"), 0);
+	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_MOVED_IN);
+	assert_true(events(bench, 2, "after") & EVENT_CREATED);
+}
+
+static void test_renamed_directory_keeps_its_number(void **state)
+{
+	struct bench *bench = get(state);
+	uint64_t known = 0;
+	int fd AUTO_CLOSE = -1;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	add(bench, 0, "sub", 2);
+	assert_int_equal(renameat(bench->root, "sub", bench->root, "bus"), 0);
+	fd = openat(bench->root, "bus", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	assert_int_equal(watch_add(bench->watch, 0, fd, 3, &known), WATCH_KNOWN);
+	assert_int_equal(known, 2);
+	assert_int_equal(watch_renumber(bench->watch, 0, 2, 3), 0);
+	assert_int_equal(watch_renumber(bench->watch, 0, 2, 4), 0);
+	assert_int_equal(watch_add(bench->watch, 0, fd, 3, &known), WATCH_ADDED);
+	assert_int_equal(directories(bench), 2);
+	take(bench);
+	close(create(bench, "bus/after"));
+	take(bench);
+	assert_true(events(bench, 3, "after") & EVENT_NAME);
+	assert_int_equal(bench->count, 1);
+}
+
+static void test_number_belongs_to_the_directory_that_was_added_last(void **state)
+{
+	struct bench *bench = get(state);
+
+	assert_int_equal(mkdirat(bench->root, "a", 0755), 0);
+	assert_int_equal(mkdirat(bench->root, "b", 0755), 0);
+	assert_int_equal(mkdirat(bench->root, "c", 0755), 0);
+	add(bench, 0, "a", 2);
+	add(bench, 0, "b", 2);
+	add(bench, 0, "c", 3);
+	assert_int_equal(watch_renumber(bench->watch, 0, 3, 2), 0);
+	assert_int_equal(directories(bench), 2);
+	take(bench);
+	close(create(bench, "a/a"));
+	close(create(bench, "b/b"));
+	close(create(bench, "c/c"));
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_true(events(bench, 2, "c") & EVENT_NAME);
+}
+
+/* A write in a directory whose watch has just ended possibly belongs to a known file. */
+static void test_directory_that_was_removed_reports_unknown_writes_once(void **state)
+{
+	struct bench *bench = get(state);
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	add(bench, 0, "sub", 2);
+	take(bench);
+	watch_remove(bench->watch, 0, 2);
+	watch_remove(bench->watch, 0, 2);
+	assert_int_equal(directories(bench), 1);
+	close(create(bench, "sub/a"));
+	take(bench);
+	assert_int_equal(bench->count, 0);
+	assert_true(bench->set.has_unknown_dir);
+	bench->set.has_unknown_dir = false;
+	close(create(bench, "sub/b"));
+	take(bench);
+	assert_false(bench->set.has_unknown_dir);
+	add(bench, 0, "sub", 2);
+	close(create(bench, "sub/c"));
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_true(events(bench, 2, "c") & EVENT_NAME);
+}
+
+static void test_only_directories_of_the_file_system_are_added(void **state)
+{
+	struct bench *bench = get(state);
+	uint64_t known;
+	int file AUTO_CLOSE = create(bench, "file");
+	int other AUTO_CLOSE = open("/proc", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	assert_int_equal(watch_add(bench->watch, 0, file, 2, &known), -ENOTDIR);
+	assert_int_equal(watch_add(bench->watch, 0, other, 2, &known), WATCH_FULL);
+}
+
+static void test_overflow_of_a_kernel_queue_is_reported(void **state)
+{
+	struct bench *bench = get(state);
+	char name[32];
+	long limit = 0;
+	FILE *file AUTO_FCLOSE = fopen("/proc/sys/fs/fanotify/max_queued_events", "re");
+
+	assert_non_null(file);
+	assert_non_null(fgets(name, sizeof(name), file));
+	limit = strtol(name, NULL, 10);
+	atomic_store(&bench->holds_up, true);
+	take(bench);
+	close(create(bench, "first"));
+	wait_for(&bench->held_up); /* the drain thread is stopped */
+	for (long i = 0; i <= limit; i++) {
+		(void)snprintf(name, sizeof(name), "%ld", i);
+		close(create(bench, name));
+	}
+	take(bench);
+	assert_int_equal(bench->set.overflowed, 1 | 2);
+	assert_int_equal(bench->count, 0);
+	close(create(bench, "b"));
+	take(bench);
+	assert_int_equal(bench->set.overflowed, 0);
+	assert_true(events(bench, 1, "b") & EVENT_NAME);
+}
+
+#define WATCHED(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		WATCHED(test_events_of_a_name_are_taken),
+		WATCHED(test_rename_across_the_border_has_its_own_event),
+		WATCHED(test_name_that_was_created_and_removed_is_replaced),
+		WATCHED(test_writes_in_watched_directories_are_known_before_the_events_are_taken),
+		WATCHED(test_directory_itself_has_no_name),
+		WATCHED(test_deleted_directory_is_forgotten),
+		WATCHED(test_events_before_a_directory_is_added_are_ignored),
+		WATCHED(test_renamed_directory_keeps_its_number),
+		WATCHED(test_number_belongs_to_the_directory_that_was_added_last),
+		WATCHED(test_directory_that_was_removed_reports_unknown_writes_once),
+		WATCHED(test_only_directories_of_the_file_system_are_added),
+		WATCHED(test_overflow_of_a_kernel_queue_is_reported),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
