@@ -23,6 +23,7 @@
 #include "daemon/duty_cycle.h"
 #include "daemon/follower_internal.h"
 #include "daemon/lanes.h"
+#include "daemon/linked_files.h"
 #include "daemon/recheck_plan.h"
 #include "daemon/source_roots.h"
 #include "daemon/written_files.h"
@@ -163,6 +164,21 @@ static void update_trust(struct follower *follower)
 		rename_trust_lower(&follower->trust.level, RENAME_NEEDS_WALK);
 }
 
+/* Takes the events, and requests rechecks of files that were changed by links outside. */
+static int take_events(struct follower *follower)
+{
+	CLEANUP(event_set_reset) struct event_set inodes = {0};
+	int r = watch_take(follower->watch, &follower->dirty);
+
+	if (r == 0)
+		r = watch_take_inodes(follower->watch, &inodes);
+	if (r == 0)
+		r = linked_files_note(follower->ingest.sources, &inodes, &follower->inbox);
+	if (r < 0) /* events were lost */
+		recheck_inbox_add_rescan(&follower->inbox);
+	return r;
+}
+
 /* Takes all events and requests that have arrived up to now. */
 static int take_all(struct follower *follower)
 {
@@ -171,9 +187,9 @@ static int take_all(struct follower *follower)
 	pthread_mutex_lock(&follower->worker.lock);
 	follower->woken = false;
 	pthread_mutex_unlock(&follower->worker.lock);
-	r = take_inbox(follower);
-	if (r == 0 && follower->watch)
-		r = watch_take(follower->watch, &follower->dirty);
+	r = follower->watch ? take_events(follower) : 0;
+	if (r == 0)
+		r = take_inbox(follower);
 	if (follower->dirty.overflowed)
 		check_roots(follower);
 	update_trust(follower);

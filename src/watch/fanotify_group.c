@@ -22,12 +22,75 @@
 #define AT_HANDLE_FID AT_REMOVEDIR
 #endif
 
+/* The place of the inode number in the handles of file systems (include/linux/exportfs.h and
+ * fs/.../export.c of Linux). The numbers are of the processor's byte order. */
+static const struct inode_place {
+	int type;
+	unsigned int bytes; /* of the handle */
+	unsigned int at, size; /* of the inode number */
+	bool has_subvolume; /* the handle has the number of a subvolume, after the inode number */
+} places[] = {
+	{0x01, 8, 0, 4, false}, /* ext4 and others; xfs if the number has 32 bits */
+	{0x81, 12, 0, 8, false}, /* xfs */
+	{0x01, 12, 4, 8, false}, /* tmpfs */
+	{0x4d, 20, 0, 8, true}, /* btrfs */
+};
+
+#define FILESYSTEM_BYTES sizeof(((struct fanotify_filesystem *)NULL)->id)
+
+static uint64_t read_number(const char *bytes, unsigned int size)
+{
+	uint64_t number;
+	uint32_t half;
+
+	if (size == sizeof(number)) {
+		memcpy(&number, bytes, sizeof(number));
+		return number;
+	}
+	memcpy(&half, bytes, sizeof(half));
+	return half;
+}
+
+/* Reads the numbers of the inode and of its subvolume, or 0. Returns false if the type of the
+ * handle is unknown. */
+static bool read_inode(const char *handle, size_t length, uint64_t *inode, uint64_t *subvolume)
+{
+	const struct inode_place *place;
+	struct file_handle head;
+	const char *data = handle + FILESYSTEM_BYTES + sizeof(head);
+
+	if (length < FILESYSTEM_BYTES + sizeof(head))
+		return false;
+	memcpy(&head, handle + FILESYSTEM_BYTES, sizeof(head));
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		place = &places[i];
+		if (place->type != head.handle_type || place->bytes != head.handle_bytes ||
+		    length != FILESYSTEM_BYTES + sizeof(head) + place->bytes)
+			continue;
+		*inode = read_number(data + place->at, place->size);
+		*subvolume = place->has_subvolume ? read_number(data + 8, 8) : 0;
+		return true;
+	}
+	return false;
+}
+
+bool fanotify_group_inode(const struct fanotify_group *group, const char *handle, size_t length,
+			  uint64_t *inode)
+{
+	uint64_t subvolume;
+
+	return group->filesystem.has_inodes && read_inode(handle, length, inode, &subvolume) &&
+	       subvolume == group->filesystem.subvolume;
+}
+
 static int mark(struct fanotify_group *group, int fd)
 {
 	struct fanotify_filesystem *filesystem = &group->filesystem;
 	struct fanotify_handle_buffer handle;
 	struct statfs statistics;
 	struct stat status;
+	uint64_t inode;
+	int r;
 
 	/* fanotify reports the directory of a layer, which changes when the kernel copies the
 	 * directory to the upper layer */
@@ -39,7 +102,14 @@ static int mark(struct fanotify_group *group, int fd)
 		return -errno;
 	filesystem->device = status.st_dev;
 	memcpy(filesystem->id, &statistics.f_fsid, sizeof(filesystem->id));
-	return fanotify_group_handle(group, fd, &handle);
+	r = fanotify_group_handle(group, fd, &handle);
+	if (r < 0)
+		return r;
+	/* other types of file systems possibly use the same types of handles */
+	filesystem->has_inodes =
+		read_inode(handle.bytes, handle.length, &inode, &filesystem->subvolume) &&
+		inode == status.st_ino;
+	return 0;
 }
 
 int fanotify_group_open(struct fanotify_group *group, int fd)

@@ -17,6 +17,8 @@
 struct fanotify_filesystem {
 	dev_t device; /* st_dev */
 	char id[8]; /* f_fsid of statfs(2), as in events */
+	bool has_inodes; /* fanotify_group_inode() knows the handles of this type of file system */
+	uint64_t subvolume; /* of btrfs, else 0 */
 };
 
 struct fanotify_group {
@@ -46,5 +48,11 @@ struct fanotify_handle_buffer {
  * system that the group does not report on, -ENOTDIR, or another -errno. */
 MUST_CHECK int fanotify_group_handle(const struct fanotify_group *group, int fd,
 				     struct fanotify_handle_buffer *handle);
+
+/* Finds the inode number of a file from its handle, in the form of events. Returns false if the
+ * type of the handle is unknown, or if the file is in another subvolume than the directory that was
+ * given to fanotify_group_open(). */
+bool fanotify_group_inode(const struct fanotify_group *group, const char *handle, size_t length,
+			  uint64_t *inode);
 
 #endif

@@ -87,6 +87,35 @@ static void take_deleted(struct fanotify_queue *queue, struct fanotify_handle ha
 		(void)handle_table_remove(&queue->directories, dir, &key);
 }
 
+/* Returns the events of a file that was changed by a name in a directory that was not added. */
+static uint32_t events_outside(const struct fanotify_event *event)
+{
+	uint32_t events = 0;
+
+	if (event->mask & (FAN_CREATE | FAN_DELETE | FAN_RENAME))
+		events |= EVENT_NAME;
+	if (event->mask & FAN_MODIFY)
+		events |= EVENT_WRITTEN;
+	if (event->mask & FAN_CLOSE_WRITE)
+		events |= EVENT_WRITTEN | EVENT_CLOSED;
+	/* without a place, only the number of links has changed, which another event reports */
+	if (event->mask & FAN_ATTRIB && event->place.dir.bytes)
+		events |= EVENT_ATTRIBUTES;
+	return events;
+}
+
+/* Takes an event of a file that possibly also has a name in a directory that was added. */
+static void take_outside(struct fanotify_queue *queue, const struct fanotify_event *event)
+{
+	const struct fanotify_handle *self = &event->self;
+	uint32_t events = event->mask & FAN_ONDIR ? 0 : events_outside(event);
+	uint64_t inode;
+
+	if (events && self->bytes &&
+	    fanotify_group_inode(&queue->group, self->bytes, self->length, &inode))
+		pending_events_add_inode(queue->pending, inode, events);
+}
+
 /* Takes an event of a name in a directory, or of the directory itself. */
 static void take_name(struct fanotify_queue *queue, const struct fanotify_event *event)
 {
@@ -95,6 +124,8 @@ static void take_name(struct fanotify_queue *queue, const struct fanotify_event 
 	bool written = event->mask & (FAN_MODIFY | FAN_CLOSE_WRITE | FAN_ATTRIB);
 	uint64_t dir = find(queue, place->dir);
 
+	if (!dir)
+		take_outside(queue, event);
 	if (!dir && !has_ended(queue, place->dir))
 		return;
 	pending->events++;
@@ -131,6 +162,8 @@ static void take_rename(struct fanotify_queue *queue, const struct fanotify_even
 		pending->set.has_unknown_dir = true;
 	else
 		pending->moved_out += from != 0;
+	if (!from && !to)
+		take_outside(queue, event);
 	if (moved)
 		pending_events_add(pending, moved, NULL, 0, EVENT_ATTRIBUTES);
 }

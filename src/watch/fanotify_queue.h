@@ -6,10 +6,10 @@
  * back end of queue.h. Not shared between threads. The functions that add, renumber and remove work
  * like those of watch.h.
  *
- * The kernel reports changes of all directories of the file system. The events of directories that
- * were not added are ignored. The mark exists before any directory is added, so no event is missing
- * after the addition. Events from before the addition are ignored, as with inotify: the addition
- * first reads the queue. */
+ * The kernel reports changes of all directories of the file system. Of the directories that were
+ * not added, only changes of files count, which possibly are hard links (watch_take_inodes()). The
+ * mark exists before any directory is added, so no event is missing after the addition. Events from
+ * before the addition do not count, as with inotify: the addition first reads the queue. */
 
 #include <stdbool.h>
 #include <stddef.h>

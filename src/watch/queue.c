@@ -39,6 +39,7 @@ void queue_close(struct queue *queue)
 	fanotify_queue_close(&queue->fanotify);
 	queue_close_reserve(queue);
 	event_set_reset(&queue->pending.set);
+	event_set_reset(&queue->pending.inodes);
 }
 
 void queue_close_reserve(struct queue *queue)

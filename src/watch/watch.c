@@ -57,7 +57,8 @@ static bool is_pending(const struct queue *queue)
 {
 	const struct event_set *pending = &queue->pending.set;
 
-	return pending->count > 0 || pending->overflowed || pending->has_unknown_dir;
+	return pending->count > 0 || queue->pending.inodes.count > 0 || pending->overflowed ||
+	       pending->has_unknown_dir;
 }
 
 static bool anything_pending(const struct watch *watch)
@@ -76,8 +77,9 @@ static void bound_memory(struct watch *watch)
 	size_t bytes = 0;
 
 	for (unsigned int i = 0; i < watch->count; i++) {
-		bytes += watch->queues[i].pending.set.bytes;
-		if (watch->queues[i].pending.set.bytes > largest->pending.set.bytes)
+		bytes += pending_events_bytes(&watch->queues[i].pending);
+		if (pending_events_bytes(&watch->queues[i].pending) >
+		    pending_events_bytes(&largest->pending))
 			largest = &watch->queues[i];
 	}
 	if (bytes > WATCH_PENDING_MAX)
@@ -301,6 +303,17 @@ int watch_take(struct watch *watch, struct event_set *set)
 			r = -ENOMEM;
 	}
 	watch->wake_sent = false;
+	pthread_mutex_unlock(&watch->lock);
+	return r;
+}
+
+int watch_take_inodes(struct watch *watch, struct event_set *inodes)
+{
+	int r = 0;
+
+	pthread_mutex_lock(&watch->lock);
+	for (unsigned int i = 0; r == 0 && i < watch->count; i++)
+		r = event_set_merge(inodes, &watch->queues[i].pending.inodes);
 	pthread_mutex_unlock(&watch->lock);
 	return r;
 }

@@ -86,6 +86,13 @@ void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir);
  * affected queues marked as overflowed in set. */
 MUST_CHECK int watch_take(struct watch *watch, struct event_set *set);
 
+/* Moves the changes of files by names outside of the watched directories into inodes: all from
+ * before the last watch_take(), and possibly later ones. Only fanotify reports them. An entry has
+ * the number of the queue plus 1 as its directory, and an inode number of 8 bytes as its name. The
+ * file is on the file system of the source, and possibly has no name in a watched directory.
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int watch_take_inodes(struct watch *watch, struct event_set *inodes);
+
 /* Returns whether a file was possibly written to, or its attributes changed, between the last
  * watch_take() and this call. Returns true if events were lost. */
 bool watch_has_written(struct watch *watch);

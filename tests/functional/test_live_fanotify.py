@@ -12,7 +12,7 @@ import storm
 import trees
 from changes import OTHER
 from disks import disk, overlay
-from program import stopped
+from program import stopped, until
 
 FANOTIFY = ("--wait", "--watch=fanotify")
 FOLDERS = 60
@@ -121,6 +121,71 @@ def test_changes_outside_of_the_source_and_of_the_index_cause_no_commit(view, so
     assert view.status()["generation"] == generation
 
 
+# hard links outside of the source
+
+def rewrite(away):
+    changes.rewrite(away, b"changed")
+
+
+def rewrite_and_restore_mtime(away):
+    changes.rewrite_and_restore_mtime(away)
+
+
+def change_mode(away):
+    os.chmod(away, 0o600)
+
+
+def remove(away):
+    os.unlink(away)
+
+
+def rename_and_rewrite(away):
+    os.rename(away, away.with_name("other"))
+    changes.rewrite_and_restore_mtime(away.with_name("other"))
+
+
+def write_under_a_removed_name(away):
+    with open(away, "r+b", buffering=0) as file:
+        os.unlink(away)
+        file.write(b"changed")
+
+
+@pytest.mark.parametrize("act", [rewrite, rewrite_and_restore_mtime, change_mode, remove,
+                                 rename_and_rewrite, write_under_a_removed_name],
+                         ids=lambda act: act.__name__)
+def test_change_by_a_link_outside_is_in_the_view(twinfs, source, possible, act):
+    changes.build(source)
+    away = changes.outside(source) / "link"
+    os.link(source / "b", away)
+    with twinfs.mounted(source, options=FANOTIFY) as view:
+        act(away)
+        assert view.differences_now(source) == []
+
+
+def test_file_that_is_written_by_a_link_outside_is_hidden_at_once(view, source):
+    away = changes.outside(source) / "link"
+    os.link(source / "b", away)
+    view.sync()
+    assert any((folder / "b").exists() for folder in view.dups.iterdir())
+    with open(away, "r+b", buffering=0) as file:
+        file.write(b"changed")
+        assert until(lambda: view.pending() == {os.fsencode(source / "b")})
+        assert not any((folder / "b").exists() for folder in view.dups.iterdir())
+    assert view.differences_now(source) == []
+
+
+def test_file_of_another_source_is_found_by_a_link_outside(twinfs, tmp_path, possible):
+    one, two = (tmp_path / name for name in ("one", "two"))
+    for root in (one, two):
+        changes.build(root)
+    os.link(one / "b", tmp_path / "link")
+    os.link(one / "c", two / "link")
+    with twinfs.mounted(one, two, options=FANOTIFY) as view:
+        rewrite_and_restore_mtime(tmp_path / "link")
+        rewrite_and_restore_mtime(two / "link")
+        assert view.differences_now(one, two) == []
+
+
 # file systems
 
 def subvolume(root):
@@ -141,6 +206,10 @@ def test_each_file_system_is_watched(twinfs, tmp_path, possible, kind):
                            changes.add_hard_links):
                 change(source)
                 assert view.differences_now(source) == [], change.__name__
+            os.link(source / "a", root / "link")
+            assert view.differences_now(source) == []
+            rewrite_and_restore_mtime(root / "link")
+            assert view.differences_now(source) == []
 
 
 def test_subvolume_is_watched_or_refused(twinfs, tmp_path, possible):

@@ -252,6 +252,42 @@ static void test_only_directories_of_the_file_system_are_added(void **state)
 	assert_int_equal(watch_add(bench->watch, 0, other, 2, &known), WATCH_FULL);
 }
 
+static void test_changes_by_links_outside_are_reported_by_inode(void **state)
+{
+	struct bench *bench = get(state);
+	struct event_set inodes CLEANUP(event_set_reset) = {0};
+	AUTO_FREE const struct name_events **list = NULL;
+	struct stat status;
+	uint64_t inode;
+	size_t count;
+	int fd;
+
+	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
+	fd = create(bench, "file");
+	assert_int_equal(linkat(bench->root, "file", bench->root, "sub/link", 0), 0);
+	close(fd);
+	take(bench);
+	assert_int_equal(watch_take_inodes(bench->watch, &inodes), 0);
+	event_set_reset(&inodes);
+	fd = openat(bench->root, "sub/link", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(write(fd, "a", 1), 1);
+	assert_int_equal(fstat(fd, &status), 0);
+	close(fd);
+	take(bench);
+	assert_int_equal(bench->count, 0);
+	assert_int_equal(watch_take_inodes(bench->watch, &inodes), 0);
+	assert_int_equal(event_set_list(&inodes, &list, &count), 0);
+	fd = 0;
+	for (size_t i = 0; i < count; i++) { /* other programs write, too */
+		memcpy(&inode, list[i]->name, sizeof(inode));
+		if (inode != status.st_ino || list[i]->dir != 1)
+			continue;
+		assert_int_equal(list[i]->events, EVENT_WRITTEN | EVENT_CLOSED);
+		fd++;
+	}
+	assert_int_equal(fd, 1);
+}
+
 static void test_overflow_of_a_kernel_queue_is_reported(void **state)
 {
 	struct bench *bench = get(state);
@@ -295,6 +331,7 @@ int main(void)
 		WATCHED(test_number_belongs_to_the_directory_that_was_added_last),
 		WATCHED(test_directory_that_was_removed_reports_unknown_writes_once),
 		WATCHED(test_only_directories_of_the_file_system_are_added),
+		WATCHED(test_changes_by_links_outside_are_reported_by_inode),
 		WATCHED(test_overflow_of_a_kernel_queue_is_reported),
 	};
 
