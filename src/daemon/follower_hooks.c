@@ -60,10 +60,15 @@ static void add_recheck(void *context, const struct recheck *recheck)
 	recheck_inbox_add(&follower->inbox, recheck, false);
 }
 
-static void needs_walk(void *context, uint32_t source)
+/* fanotify reports writes in a directory that is not watched yet, by the inode of the file. So
+ * links in a new directory need no walk. */
+static void needs_walk(void *context, uint32_t source, enum walk_cause cause)
 {
 	struct follower *follower = context;
 
+	if (cause == WALK_FOR_NEW_DIR && !follower->sources[source].polled &&
+	    watch_reports_links(follower->watch, source))
+		return;
 	source_states_require_walk(follower->sources, follower->ingest.sources, source);
 }
 

@@ -65,7 +65,7 @@ static bool is_not_entered(const struct diff_dir *dir, const struct listed *list
 static void note_bind_mount(const struct diff_dir *dir, const struct listed *listed)
 {
 	if (dir->hooks && listed->mount_root && listed->attributes.filesystem == dir->filesystem)
-		dir->hooks->needs_walk(dir->hooks->context, dir->source);
+		dir->hooks->needs_walk(dir->hooks->context, dir->source, WALK_FOR_MOUNT);
 }
 
 static void note_not_entered(struct diff *diff, const struct diff_dir *dir,
@@ -405,7 +405,7 @@ static int load_rechecked(struct diff *diff, const struct diff_dir *dir,
 		r = catalog_find_entry(dir->reader, dir->id, name, &entry);
 		if (name_events_may_hide_link(recheck->names[i]->events, recheck->trust, r == 0,
 					      is_listed(dir, listing, name)))
-			dir->hooks->needs_walk(dir->hooks->context, dir->source);
+			dir->hooks->needs_walk(dir->hooks->context, dir->source, WALK_FOR_NAME);
 		if (r == 0)
 			r = add_known(diff, dir, &entry);
 		if (r == -ENOENT)

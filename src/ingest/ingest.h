@@ -102,6 +102,16 @@ struct ingest_result {
 	bool stopped; /* stop_requested() ended the work */
 };
 
+/* Why events are possibly missing. */
+enum walk_cause {
+	/* A name existed only for a moment: it was possibly a hard link to any file. */
+	WALK_FOR_NAME,
+	/* Names possibly existed in a new directory before it was watched: hard links, too. */
+	WALK_FOR_NEW_DIR,
+	/* A directory is mounted twice, and is watched at one mount only. */
+	WALK_FOR_MOUNT,
+};
+
 /* Callbacks of the follower, while it follows the sources. Several threads of ingest call them at
  * the same time. Callbacks must not block or write to the catalog. */
 struct ingest_hooks {
@@ -119,11 +129,8 @@ struct ingest_hooks {
 	 * readable or unreadable), or it was moved (globs with a slash possibly match other names
 	 * in it). The callback schedules the recheck. */
 	void (*add_recheck)(void *context, const struct recheck *recheck);
-	/* Events of this source are possibly missing, now or later, so a walk is needed. One cause
-	 * is a name that existed only for a moment or in an unwatched directory: it was possibly a
-	 * hard link to any file. Another cause is a directory that is mounted twice, as it is
-	 * watched at one mount only. */
-	void (*needs_walk)(void *context, uint32_t source);
+	/* Events of this source are possibly missing, now or later, so a walk is needed. */
+	void (*needs_walk)(void *context, uint32_t source, enum walk_cause cause);
 	/* The name in the directory dir is a directory on another mount or file system, which is
 	 * not entered. No event reports changes of its attributes. */
 	void (*not_entered)(void *context, uint64_t dir, struct name name);

@@ -419,7 +419,7 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 		ingest->hooks->retry(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&
 	    (r == DIR_AGAIN || may_have_missed(ingest->hooks, &now.attributes)))
-		ingest->hooks->needs_walk(ingest->hooks->context, dir->source);
+		ingest->hooks->needs_walk(ingest->hooks->context, dir->source, WALK_FOR_NEW_DIR);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
 		/* the next listing of the parent reports the change */
 		return 0;

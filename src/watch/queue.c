@@ -13,6 +13,11 @@ bool queue_uses_fanotify(const struct queue *queue)
 	return queue->fanotify.group.fd >= 0;
 }
 
+bool queue_reports_links(const struct queue *queue)
+{
+	return queue_uses_fanotify(queue) && queue->fanotify.group.filesystem.has_inodes;
+}
+
 int queue_open(struct queue *queue, const struct queue_settings *settings)
 {
 	int r = 0;

@@ -41,6 +41,9 @@ void queue_close(struct queue *queue);
 /* Returns whether the queue uses fanotify. */
 bool queue_uses_fanotify(const struct queue *queue);
 
+/* Returns whether changes by links outside of the watched directories are reported. */
+bool queue_reports_links(const struct queue *queue);
+
 /* Closes the reserve if the queue does not use it. */
 void queue_close_reserve(struct queue *queue);
 

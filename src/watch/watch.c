@@ -318,6 +318,17 @@ int watch_take_inodes(struct watch *watch, struct event_set *inodes)
 	return r;
 }
 
+bool watch_reports_links(struct watch *watch, unsigned int queue)
+{
+	bool reports;
+
+	assert(queue < watch->count);
+	pthread_mutex_lock(&watch->lock);
+	reports = queue_reports_links(&watch->queues[queue]);
+	pthread_mutex_unlock(&watch->lock);
+	return reports;
+}
+
 bool watch_has_written(struct watch *watch)
 {
 	bool written = false;

@@ -93,6 +93,10 @@ MUST_CHECK int watch_take(struct watch *watch, struct event_set *set);
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int watch_take_inodes(struct watch *watch, struct event_set *inodes);
 
+/* Returns whether watch_take_inodes() gets all changes on the file system of a queue, except those
+ * in watched directories. */
+bool watch_reports_links(struct watch *watch, unsigned int queue);
+
 /* Returns whether a file was possibly written to, or its attributes changed, between the last
  * watch_take() and this call. Returns true if events were lost. */
 bool watch_has_written(struct watch *watch);

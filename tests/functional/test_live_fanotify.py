@@ -173,6 +173,23 @@ def test_mode_that_is_changed_by_a_link_outside_is_in_the_view(view, source):
     assert view.differences_now(source) == []
 
 
+def test_write_by_a_link_in_a_new_folder_needs_no_walk(twinfs, source, possible):
+    """Neither does the new folder itself."""
+    changes.build(source)
+    trees.many(source / "many", 100, lambda number: b"%d" % number, folders=50)
+    with twinfs.mounted_and_traced(source, options=FANOTIFY, calls="getdents64") as view:
+        view.sync()
+        before = view.trace.read_bytes().count(b"/many/0")
+        with stopped(view.pid):
+            (source / "new").mkdir()
+            os.link(source / "b", source / "new/link")
+            rewrite_and_restore_mtime(source / "new/link")
+            os.unlink(source / "new/link")
+        view.sync()
+        assert not is_copy(view, "b")
+        assert view.trace.read_bytes().count(b"/many/0") == before > 0
+
+
 def test_file_that_is_written_by_a_link_outside_is_hidden_at_once(view, source):
     away = changes.outside(source) / "link"
     os.link(source / "b", away)

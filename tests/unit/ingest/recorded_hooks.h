@@ -123,9 +123,10 @@ static inline void add_recheck(void *context, const struct recheck *recheck)
 				       .names = recheck->count});
 }
 
-static inline void needs_walk(void *context, uint32_t source)
+static inline void needs_walk(void *context, uint32_t source, enum walk_cause cause)
 {
 	record(context, &(struct call){.kind = CALL_NEEDS_WALK, .id = source});
+	(void)cause;
 }
 
 static inline void failed(void *context, uint64_t dir)
