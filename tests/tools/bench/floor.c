@@ -4,7 +4,10 @@
  * scripts/bench compares twinfs with this floor.
  *
  *   floor walk THREADS FOLDER...   lists every directory and gets the attributes of every name,
- *                                  on the file system of each folder; prints how many names
+ *                                  on the file system of each folder; prints how many names and
+ *                                  how many bytes these have
+ *   floor scan THREADS FOLDER...   walks, and does what verify does with each file that is not empty;
+ *                                  prints what walk prints
  *   floor read THREADS <LIST       reads the first bytes of files; prints how many bytes
  *   floor verify THREADS <LIST     reads as well, and checks that no program wrote to the files: a
  *                                  lease detects a present writer, the attributes a former one
@@ -47,13 +50,14 @@ struct folder {
 	char name[];
 };
 
-/* lock protects all fields but the count of files. */
+/* lock protects waiting and busy. */
 struct work {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct folder *waiting;
 	int busy;
-	atomic_ullong names;
+	bool reads;
+	atomic_ullong names, name_bytes;
 };
 
 /* A list of files, and the position of the next folder in the list. */
@@ -101,9 +105,47 @@ static void folder_drop(struct folder *folder)
 	free(folder);
 }
 
+/* The check of a file that twinfs makes after a read (ingest/reading.c). */
+static bool is_unchanged(int fd, bool leased)
+{
+	struct statx info;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &info) == 0 &&
+	       (!leased || fcntl(fd, F_GETLEASE) == F_RDLCK);
+}
+
+/* Returns the number of bytes read, at most `left`; 0 for a file that is missing or written to. */
+static unsigned long long read_file(int folder, const char *name, unsigned long long left,
+				    char *buffer, bool verify)
+{
+	unsigned long long bytes = 0;
+	AUTO_CLOSE int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	bool leased = verify && fd >= 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+
+	while (fd >= 0 && left > 0) {
+		ssize_t got = read(fd, buffer, left < READ_BYTES ? (size_t)left : READ_BYTES);
+
+		if (got <= 0)
+			break;
+		left -= (unsigned long long)got;
+		bytes += (unsigned long long)got;
+	}
+	return verify && fd >= 0 && !is_unchanged(fd, leased) ? 0 : bytes;
+}
+
+/* Reads a regular file after its attributes. The listing buffer is in use: it has its own. */
+static void read_walked(const struct folder *folder, const char *name, const struct statx *info)
+{
+	static _Thread_local char buffer[READ_BYTES];
+
+	if (S_ISREG(info->stx_mode) && info->stx_size > 0)
+		(void)read_file(folder->fd, name, info->stx_size, buffer, true);
+}
+
 /* Examines one name. If the name is a folder of the same device, it is put before the folders found
  * so far. Returns the first folder found. */
-static struct folder *examine_name(struct folder *folder, const char *name, struct folder *found)
+static struct folder *examine_name(struct folder *folder, const char *name, bool reads,
+				   struct folder *found)
 {
 	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT;
 	struct statx info;
@@ -111,6 +153,8 @@ static struct folder *examine_name(struct folder *folder, const char *name, stru
 
 	if (statx(folder->fd, name, flags, STATX_BASIC_STATS, &info) != 0)
 		return found;
+	if (reads)
+		read_walked(folder, name, &info);
 	if (!S_ISDIR(info.stx_mode) || info.stx_dev_major != folder->major ||
 	    info.stx_dev_minor != folder->minor)
 		return found;
@@ -123,7 +167,7 @@ static struct folder *examine_name(struct folder *folder, const char *name, stru
 static struct folder *list_folder(struct work *work, struct folder *folder, char *buffer)
 {
 	struct folder *found = NULL;
-	unsigned long long names = 0;
+	unsigned long long names = 0, bytes = 0;
 	int at = folder->parent ? folder->parent->fd : AT_FDCWD;
 
 	folder->fd = openat(at, folder->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -143,10 +187,12 @@ static struct folder *list_folder(struct work *work, struct folder *folder, char
 			if (is_dots(entry->d_name))
 				continue;
 			names++;
-			found = examine_name(folder, entry->d_name, found);
+			bytes += strlen(entry->d_name);
+			found = examine_name(folder, entry->d_name, work->reads, found);
 		}
 	}
 	atomic_fetch_add(&work->names, names);
+	atomic_fetch_add(&work->name_bytes, bytes);
 	return found;
 }
 
@@ -212,9 +258,11 @@ static void run_threads(void *(*run)(void *), void *argument, int count)
 		(void)pthread_join(threads[i], NULL);
 }
 
-static void walk(int threads, char **paths)
+static void walk(int threads, bool reads, char **paths)
 {
-	struct work work = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+	struct work work = {.lock = PTHREAD_MUTEX_INITIALIZER,
+			    .changed = PTHREAD_COND_INITIALIZER,
+			    .reads = reads};
 
 	for (; *paths != NULL; paths++) {
 		struct folder *root = folder_new(NULL, *paths);
@@ -228,35 +276,15 @@ static void walk(int threads, char **paths)
 		work.waiting = root;
 	}
 	run_threads(walk_thread, &work, threads);
-	(void)printf("%llu\n", atomic_load(&work.names));
+	(void)printf("%llu %llu\n", atomic_load(&work.names), atomic_load(&work.name_bytes));
 }
 
-/* The check of a file that twinfs makes after a read (ingest/reading.c). */
-static bool is_unchanged(int fd, bool leased)
-{
-	struct statx info;
-
-	return statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &info) == 0 &&
-	       (!leased || fcntl(fd, F_GETLEASE) == F_RDLCK);
-}
-
-/* Returns the number of bytes read; 0 for a file that is missing or written to. */
-static unsigned long long read_file(int folder, const char *record, char *buffer, bool verify)
+static unsigned long long read_record(int folder, const char *record, char *buffer, bool verify)
 {
 	char *name;
-	unsigned long long left = strtoull(record + 1, &name, 10), bytes = 0;
-	AUTO_CLOSE int fd = openat(folder, name + 1, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	bool leased = verify && fd >= 0 && fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+	unsigned long long size = strtoull(record + 1, &name, 10);
 
-	while (fd >= 0 && left > 0) {
-		ssize_t got = read(fd, buffer, left < READ_BYTES ? (size_t)left : READ_BYTES);
-
-		if (got <= 0)
-			break;
-		left -= (unsigned long long)got;
-		bytes += (unsigned long long)got;
-	}
-	return verify && fd >= 0 && !is_unchanged(fd, leased) ? 0 : bytes;
+	return read_file(folder, name + 1, size, buffer, verify);
 }
 
 static void *read_thread(void *argument)
@@ -277,7 +305,7 @@ static void *read_thread(void *argument)
 			record += strlen(record) + 1;
 			if (record >= end || *record != 'F')
 				break;
-			bytes += read_file(folder, record, buffer, list->verify);
+			bytes += read_record(folder, record, buffer, list->verify);
 		}
 	}
 	atomic_fetch_add(&list->bytes, bytes);
@@ -342,16 +370,18 @@ int main(int argc, char **argv)
 {
 	long threads = argc > 2 ? strtol(argv[2], NULL, 10) : 0;
 	bool verify = argc == 3 && strcmp(argv[1], "verify") == 0;
+	bool reads = argc > 3 && strcmp(argv[1], "scan") == 0;
 	bool fits = threads >= 1 && threads <= THREADS_MAX;
 
-	if (fits && argc > 3 && strcmp(argv[1], "walk") == 0) {
-		walk((int)threads, argv + 3);
+	if (fits && argc > 3 && (reads || strcmp(argv[1], "walk") == 0)) {
+		walk((int)threads, reads, argv + 3);
 		return 0;
 	}
 	if (fits && argc == 3 && (verify || strcmp(argv[1], "read") == 0)) {
 		read_listed((int)threads, verify);
 		return 0;
 	}
-	(void)fprintf(stderr, "usage: floor walk THREADS FOLDER... | read|verify THREADS <LIST\n");
+	(void)fprintf(stderr,
+		      "usage: floor walk|scan THREADS FOLDER... | read|verify THREADS <LIST\n");
 	return 2;
 }
