@@ -4,6 +4,7 @@ build folder."""
 import json
 import math
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -15,11 +16,19 @@ import trees
 from program import TIMEOUT, until
 
 PROJECT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PROJECT / "tests/tools"))
+
+from bench.modes.day import HOURS, Day  # noqa: E402
+from bench.modes.scale import Many, scale_trees  # noqa: E402
+from bench.runs import beside  # noqa: E402
+from bench.table import Report, Summary  # noqa: E402
+
 BUILT = Path(os.environ["TWINFS"]).resolve().parents[1] / "tests/tools/bench"
 TINY = ("--rounds", "1", "--scale", "0.0004", "--peer", "jdupes", "--files", "80,160",
         "--copies", "3", "--writes", "60")
-ROWS = {"warm", "share", "rescan", "memory", "index", "latency-median", "latency-p99", "slow-down",
-        "find-warm", "rsync", "mount", "scale"}
+ROWS = {"warm", "share", "rescan", "memory", "index", "day", "latency-median", "latency-p99",
+        "slow-down", "find-warm", "tar", "rsync", "mount", "scale"}
+READS = {"read-copy", "read-passthrough", "read-bindfs"}
 ROWS_OF_ROOT = {"cold", "disk", "find-cold"}
 
 
@@ -39,7 +48,7 @@ class Bench:
         shutil.copy(PROJECT / "scripts/bench", self.project / "scripts")
         self.tools = self.project / "built"
         self.tools.mkdir()
-        for name in ("floor", "measure", "index_time.so"):
+        for name in ("floor", "many_files", "measure", "writer", "index_time.so"):
             shutil.copy(BUILT / name, self.tools)
         shutil.copy(BUILT.parent / "rotating_disk", self.project)
         for name, data in ((b"a", b"same"), (b"new\nline \xff", b"same"), (b"c", b"other")):
@@ -70,11 +79,12 @@ def bench(twinfs, tmp_path):
 
 def check_complete(run, found, rows):
     """Asserts that the report and the printed table have each row that can be measured here."""
-    assert {row["target"] for row in found["rows"]} - {"read-copy", "read-passthrough"} == rows
+    assert {row["target"] for row in found["rows"]} - READS == rows
     assert {row["target"] for row in found["rows"]} & {"read-copy", "read-passthrough"}
     for row in found["rows"]:
-        assert math.isfinite(row["value"]) and isinstance(row["holds"], bool), row
-        assert any(line.startswith(row["row"]) and row["of"] in line and "hold" in line
+        assert math.isfinite(row["value"]) and isinstance(row["met"], bool), row
+        assert any(line.startswith(row["row"]) and row["of"] in line
+                   and ("met" in line or "missed" in line)
                    for line in run.stdout.splitlines()), row
     assert ("not measured: mode disk" in run.stdout) == ("disk" not in rows)
     for one in found["measurements"]:
@@ -83,10 +93,11 @@ def check_complete(run, found, rows):
     names = {(one["mode"], one["data"], one["name"]) for one in found["measurements"]}
     for name in ("twinfs", "jdupes", "floor: walk", "floor: read", "floor: verify"):
         assert ("warm", "real", name) in names
-    assert {("scale", "160 files", "twinfs"), ("1 % changed", "80 files", "twinfs"),
-            ("rsync second", "uniques", "native"), ("tar", "uniques", "twinfs")} <= names
+    assert {("scale", "160 files", "twinfs"), ("scale", "160 files", "floor: scan"),
+            ("1 % changed", "80 files", "twinfs"), ("tar", "uniques", "twinfs"),
+            ("rsync second", "uniques", "native")} <= names
     assert found["differences"] == []
-    assert run.stdout.count("twinfs and jdupes agree: ") == 5 + len(rows & {"cold", "disk"})
+    assert run.stdout.count("twinfs and jdupes agree: ") == 6 + len(rows & {"cold", "disk"})
 
 
 def test_every_mode_gives_its_rows(bench):
@@ -105,6 +116,100 @@ def test_one_mode_alone_leaves_the_other_rows_out(bench):
     run, found = bench("scale")
     assert {row["target"] for row in found["rows"]} == {"memory", "index", "scale"}
     assert "not measured: mode warm" in run.stdout
+
+
+def test_older_twinfs_runs_beside_the_new_one(bench):
+    run, found = bench("warm", "rescan", "scale", "day", "writers", "view", "--set", "small",
+                       "--against", bench.binary)
+    names = {(one["mode"], one["name"]) for one in found["measurements"]}
+    assert {("warm", "against"), ("rescan", "against"), ("mount", "against mount"),
+            ("scale", "against"), ("tar", "against")} <= names
+    notes = {row["target"]: row["note"] for row in found["rows"]}
+    assert "of against: " in notes["warm"] and "of against mount: " in notes["mount"]
+    assert "bytes against" in notes["index"] and "bytes against" in notes["day"]
+    assert "MiB against" in notes["memory"] and "against " in notes["tar"]
+    assert {row["of"] for row in found["rows"] if row["target"] == "held-up"} == {"small", "photos"}
+
+
+def test_writers_mode_alone_gives_figures_without_targets(bench):
+    run, found = bench("writers")
+    assert found["rows"] == [] and set(found["figures"]["opens held up, a scan"]) == {
+        "small, twinfs", "photos, twinfs"}
+
+
+def summary(name, wall, cpu, note=""):
+    return Summary("mode", "data", name, [wall], cpu, 0, 0, note)
+
+
+def test_row_has_limit_of_its_set_and_distance_to_the_floor():
+    report = Report()
+    report.add("warm", "same-size", 0.55, distance=2, floor="walk + verify")
+    report.add("warm", "real", 0.55)
+    report.add("mount", "real", 1.5)
+    report.add("memory", "many", 100, 128)
+    assert [row.met for row in report.rows] == [False, True, True, True]
+    lines = "\n".join(report.lines())
+    assert re.search(r"same-size +0\.55 x +<= 0\.5 x +missed +2\.00 x walk \+ verify\n", lines)
+    assert re.search(r"real +1\.50 x +<= 1\.5 x +met +1\.50 x walk\n", lines)
+    assert "not measured: mode live" in lines
+
+
+def test_programs_are_compared_by_time_and_processor_time(capsys):
+    found = [summary("twinfs", 1, 3), summary("against", 2, 4), summary("yadf", 4, 5)]
+    Report().compare(found, found[2])
+    assert found[0].ratio == 0.25 and found[0].cpu_ratio == 0.6
+    assert beside(found) == "of against: 0.50 x, CPU 0.75 x"
+    assert beside([found[0], summary("against", 2, 4, "failed with status 1")]) == ""
+
+
+def test_trees_of_ten_million_files_are_mostly_empty_and_have_a_base_of_their_kind():
+    assert scale_trees([400_000, 5_000_000]) == [Many(400_000), Many(5_000_000)]
+    assert scale_trees([400_000, 20_000_000]) == [
+        Many(400_000), Many(400_000, "mixed"), Many(20_000_000, "mixed")]
+    assert Many(20_000_000, "mixed").groups == 1_250_000
+
+
+def test_day_of_changes_is_the_same_each_time_and_keeps_the_number_of_files(tmp_path):
+    found = []
+    for name in ("first", "second"):
+        root = tmp_path / name
+        for number in range(50):
+            trees.write(root / f"d/{number}", b"%d" % number)
+        day = Day(root)
+        for hour in range(HOURS):
+            day.change(hour)
+        found.append({path.relative_to(root): path.read_bytes()
+                      for path in root.rglob("*") if path.is_file()})
+        assert sorted(os.path.relpath(path, root) for path in day.paths) == sorted(
+            map(str, found[-1]))
+    assert found[0] == found[1] and len(found[0]) == 50
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not os.path.exists("/dev/loop-control"),
+                    reason="needs root and loop devices")
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_file_system_for_many_files_is_gone_after_the_bench_ends(tmp_path, end):
+    script = f"""if True:
+        import signal, sys
+        sys.path.insert(0, {str(PROJECT / "tests/tools")!r})
+        from pathlib import Path
+        from bench import disks
+        with disks.of_small_files(Path({str(tmp_path)!r}), 1600) as root:
+            for number in range(1600):
+                (root / str(number)).write_bytes(b"x" * 1023)
+            print("made", flush=True)
+            signal.pause()"""
+
+    def devices():
+        return subprocess.run(["losetup", "--all"], check=True, capture_output=True).stdout
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE,
+                          stderr=subprocess.DEVNULL) as process:
+        assert process.stdout.readline() == b"made\n"
+        assert os.fsencode(tmp_path) in devices()
+        assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
+        assert not (tmp_path / "disk.image").exists()
+        process.send_signal(end)
+    assert until(lambda: os.fsencode(tmp_path) not in devices())
 
 
 def test_data_sets_are_reused_unless_their_size_changes(bench):

@@ -24,7 +24,7 @@ from bench.table import Report
 from bench.twinfs import Twinfs
 
 ROOT = Path(__file__).resolve().parents[3]
-TOOLS = ("floor", "measure", "index_time.so")
+TOOLS = ("floor", "many_files", "measure", "writer", "index_time.so")
 
 
 class Bench:
@@ -35,8 +35,11 @@ class Bench:
         self.rounds = settings.rounds
         self.machine = Machine(settings.tools, folder, settings.limit)
         self.twinfs = Twinfs(self.machine, settings.binary)
+        self.builds = [self.twinfs]
+        if settings.against:
+            self.builds.append(Twinfs(self.machine, settings.against, "against"))
         self.floor = Floor(self.machine)
-        self.library = data.Library(settings.folder, settings.scale)
+        self.library = data.Library(settings.folder, settings.scale, settings.tools)
         self.report = Report()
         self.peers, self.missing = peers.present(settings.peer)
 
@@ -68,8 +71,8 @@ class Bench:
 
 def counts(text):
     found = sorted({int(word) for word in text.split(",")})
-    if any(count < data.COPIED or count % data.COPIED for count in found):
-        raise argparse.ArgumentTypeError(f"{text}: not multiples of {data.COPIED}")
+    if any(count < data.CYCLE or count % data.CYCLE for count in found):
+        raise argparse.ArgumentTypeError(f"{text}: not multiples of {data.CYCLE}")
     return found
 
 
@@ -82,12 +85,14 @@ def parse(arguments):
     add = parser.add_argument
     add("--binary", type=Path, default=ROOT / "build/src/twinfs",
         help="the twinfs to measure (build/src/twinfs)")
-    add("--tools", type=Path, help="where floor, measure and index_time.so are (tests/tools/bench "
-        "of the build folder of the binary)")
+    add("--against", type=Path, metavar="BINARY",
+        help="an older twinfs, which runs in turn with the other; not in the mode live")
+    add("--tools", type=Path, help="where the programs of the bench are (tests/tools/bench of the "
+        "build folder of the binary)")
     add("--folder", type=Path, default=ROOT / "build/bench",
         help="folder for data sets and the index, on the disk to measure (build/bench)")
     add("--json", type=Path, metavar="FILE", help="write all results as JSON")
-    add("--rounds", type=int, default=3, help="runs of each program (3)")
+    add("--rounds", type=int, default=5, help="runs of each program (5)")
     add("--limit", type=int, default=300, metavar="SECONDS",
         help="time limit of a peer (300)")
     add("--peer", action="append", metavar="NAME",
@@ -97,10 +102,8 @@ def parse(arguments):
     add("--real", type=Path, default=Path("/usr"), help="the tree of the data set real (/usr)")
     add("--scale", type=float, default=1, help="size of the generated data sets (1)")
     add("--files", type=counts, default=[400_000], metavar="N[,N...]",
-        help="sizes of the trees of mode scale, the first also of rescan; 5000000 files take 20 GB "
-        "with blocks of 4 KiB (400000)")
-    add("--view-options", action="append", default=[], metavar="OPTIONS",
-        help="mode view also measures a mount with -o OPTIONS")
+        help="sizes of the trees of mode scale, the first also of rescan and day (400000); more "
+        "than 1000000 files are on a file system made for them (root)")
     add("--copies", type=int, default=1000, help="number of latencies of mode live (1000)")
     add("--writes", type=int, default=100_000, help="files of the writer of mode live (100000)")
     settings = parser.parse_args(arguments)
@@ -114,6 +117,7 @@ def parse(arguments):
 def about(settings, bench):
     return {
         "twinfs": str(settings.binary),
+        "against": str(settings.against or ""),
         "processors": os.cpu_count(),
         "kernel": platform.release(),
         "file_system": bench.file_system(settings.folder),
@@ -127,7 +131,8 @@ def about(settings, bench):
 
 def check(settings):
     """The reason why the bench cannot run, or None."""
-    for path in (settings.binary, *(settings.tools / name for name in TOOLS)):
+    binaries = filter(None, (settings.binary, settings.against))
+    for path in (*binaries, *(settings.tools / name for name in TOOLS)):
         if not path.exists():
             return f"cannot find {path}; build with -Dtests=true, or use --binary"
     if not settings.real.is_dir():
@@ -169,8 +174,9 @@ def main(arguments):
     if problem:
         print(f"bench: {problem}", file=sys.stderr)
         return 2
-    for name in ("binary", "tools", "folder", "real"):
-        setattr(settings, name, getattr(settings, name).resolve())
+    for name in ("binary", "against", "tools", "folder", "real"):
+        if getattr(settings, name):
+            setattr(settings, name, getattr(settings, name).resolve())
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # so that views are unmounted
     settings.folder.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix="work-", dir=settings.folder))

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import shutil
+import subprocess
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ VERSION = 1  # increment it when the contents of a set change
 KIB, MIB = 1 << 10, 1 << 20
 POOL_BYTES = 24 * MIB
 CHUNK_FILES = 1000
-COPIED = 4
+# Of the trees that many_files.c makes: one file in COPIED is a copy; a mixed tree has empty files
+# except for one in EMPTY_CYCLE groups of COPIED files; both repeat after CYCLE files.
+COPIED, EMPTY_CYCLE = 4, 4
+CYCLE = COPIED * EMPTY_CYCLE
 
 
 @dataclass(frozen=True)
@@ -68,16 +72,6 @@ def photos(number, _):
     size = MIB // 2 + content * 7919 * 4099 % (7 * MIB // 2)
     folder = "best" if copy else f"{2000 + number // 100}"
     return File(f"{folder}/IMG_{number:05}.jpg", content, size)
-
-
-def many(first, number, count):
-    """Small files, 64 to 1,023 bytes; one in COPIED is a copy of another, far away."""
-    content = number
-    if number % COPIED == COPIED - 1:
-        content = (number + 1 - COPIED + count // 2 // COPIED * COPIED) % count
-    content += first
-    size = 64 + content * 2654435761 % (1 << 32) % 960
-    return File(f"{number // 1000:04}/{number % 1000:03}", content, size)
 
 
 def one_file(size, _number, _count):
@@ -138,20 +132,35 @@ def write_files(folder, describe, count, numbers):
 class Library:
     """Data sets below one folder."""
 
-    def __init__(self, folder, scale):
-        self.folder, self.scale = folder, scale
+    def __init__(self, folder, scale, tools):
+        self.folder, self.scale, self.tools = folder, scale, tools
 
     def set(self, name):
         """The folder of a set of SETS."""
         wanted = SETS[name]
-        count = max(wanted.least, round(wanted.files * self.scale))
-        return self.make(name, wanted.file, count)
+        return self.described(name, wanted.file, max(wanted.least,
+                                                     round(wanted.files * self.scale)))
 
-    def many(self, count):
-        """Folders that together hold this many small files; larger numbers include smaller ones."""
+    def one_file(self):
+        """A folder with one large file: 1 GiB at full scale."""
+        size = max(MIB, int(self.scale * KIB * MIB))
+        return self.described("one-file", partial(one_file, size), 1)
+
+    def described(self, name, describe, count):
+        """A set of files that a function describes."""
+        def write(path):
+            chunks = [range(begin, min(begin + CHUNK_FILES, count))
+                      for begin in range(0, count, CHUNK_FILES)]
+            with ProcessPoolExecutor() as workers:
+                for _ in workers.map(partial(write_files, path, describe, count), chunks):
+                    pass
+        return self.make(name, count, describe(0, count).size, write)
+
+    def many(self, count, kind="small"):
+        """Folders that together hold this many files; larger numbers include smaller ones."""
         parts, first = [], 0
         for last in sorted({*self.steps(count), count}):
-            parts.append(self.make(f"many-{first}-{last}", partial(many, first), last - first))
+            parts.append(self.part(kind, first, last - first))
             first = last
         return parts
 
@@ -160,28 +169,29 @@ class Library:
         """The ends of parts below a number, so that larger trees include the smaller ones."""
         return [step for step in (400_000, 1_000_000) if step < count]
 
-    def one_file(self):
-        """A folder with one large file: 1 GiB at full scale."""
-        return self.make("one-file", partial(one_file, max(MIB, int(self.scale * KIB * MIB))), 1)
+    def part(self, kind, first, count):
+        """A set of many_files.c."""
+        return self.make(f"many-{kind}-{first}-{first + count}", count, kind,
+                         lambda path: self.write_many(path, count, kind, first))
+
+    def write_many(self, path, count, kind="small", first=0):
+        subprocess.run([self.tools / "many_files", str(os.cpu_count()), path, str(first),
+                        str(count), kind], check=True)
 
     def stamp(self, name):
         return self.folder / f"{name}.json"
 
-    def make(self, name, describe, count):
+    def make(self, name, count, mark, write):
+        """The folder of a set, which `write` makes unless it exists with this count and mark."""
         path = self.folder / name
-        size = describe(0, count).size
-        stamp = json.dumps({"version": VERSION, "count": count, "size of the first": size})
+        stamp = json.dumps({"version": VERSION, "count": count, "size of the first": mark})
         if self.stamp(name).exists() and self.stamp(name).read_text() == stamp:
             return path
         self.stamp(name).unlink(missing_ok=True)
         shutil.rmtree(path, ignore_errors=True)
         path.mkdir(parents=True)
         progress(f"making data set {name}: {count} files")
-        chunks = [range(begin, min(begin + CHUNK_FILES, count))
-                  for begin in range(0, count, CHUNK_FILES)]
-        with ProcessPoolExecutor() as workers:
-            for _ in workers.map(partial(write_files, path, describe, count), chunks):
-                pass
+        write(path)
         os.sync()  # without this sync the first measurement would include the writes
         self.stamp(name).write_text(stamp)
         return path

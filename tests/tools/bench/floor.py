@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
 """The unavoidable work: examining every name, and reading once what must be compared."""
-import itertools
 import os
 import stat
 from collections import defaultdict
@@ -18,12 +17,10 @@ class Tree:
     def __init__(self, sources):
         self.folders = []
         self.sizes = defaultdict(set)
-        self.name_bytes = 0
         for source in sources:
             for path, folders, files in os.walk(os.fsencode(source)):
                 folders[:] = [name for name in folders
                               if not os.path.ismount(os.path.join(path, name))]
-                self.name_bytes += sum(map(len, itertools.chain(folders, files)))
                 self.add(path, files)
 
     def add(self, path, files):
@@ -75,6 +72,16 @@ class Floor:
     def walk(self, sources, cold=False):
         return Contender("floor: walk", [self.machine.tools / "floor", "walk", self.threads(cold),
                                          *sources])
+
+    def scan(self, sources):
+        """A walk that also verifies each file; for trees in which every size occurs again."""
+        return Contender("floor: scan", [self.machine.tools / "floor", "scan",
+                                         self.threads(cold=False), *sources])
+
+    def name_bytes(self, sources):
+        """The bytes of all names below the sources."""
+        self.machine.run(self.walk(sources))
+        return int(self.machine.out.read_bytes().split()[1])
 
     def read(self, tree, grouped, cold=False, kind="read"):
         self.list.write_bytes(b"".join(reading_list(tree, grouped)))

@@ -31,7 +31,8 @@ class Measured:
 
 @dataclass
 class Contender:
-    """A command that is measured; `prepare` is called before each run and not measured."""
+    """A command that is measured; `prepare` is called before each run and not measured. The
+    processor time of the process `server` during a run counts as its own."""
     name: str
     words: list
     prepare: Callable = lambda: None
@@ -39,6 +40,7 @@ class Contender:
     folder: Path = Path("/")
     statuses: tuple = (0,)
     is_peer: bool = False
+    server: int = 0
 
 
 class Machine:
@@ -58,12 +60,14 @@ class Machine:
         contender.prepare()
         before()
         environment = {**os.environ, "LC_ALL": "C.UTF-8", **contender.environment}
+        served = processor_time(contender.server)
         with open(self.out, "wb") as out, open(self.error, "wb") as error:
             subprocess.run([self.tools / "measure", report, str(limit),
                             *contender.words], stdin=stdin, stdout=out, stderr=error,
                            env=environment, cwd=contender.folder, check=True)
         found = json.loads(report.read_bytes())
-        return Measured(found["wall"], found["user"] + found["system"], found["max_rss"],
+        served = processor_time(contender.server) - served
+        return Measured(found["wall"], found["user"] + found["system"] + served, found["max_rss"],
                         found["max_anon"], found["status"], found["killed"])
 
     def run(self, contender, stdin=subprocess.DEVNULL):
@@ -90,6 +94,14 @@ class Machine:
 
 class Failure(Exception):
     """A required operation of twinfs failed."""
+
+
+def processor_time(pid):
+    """The processor time of a process in seconds, in steps of 10 ms; 0 for pid 0."""
+    if not pid:
+        return 0
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def drop_caches(what=3):
@@ -156,6 +168,20 @@ class Rounds:
 def finished(summary):
     """Whether the runs of a contender finished, so that their times are valid."""
     return not summary.note or summary.note.startswith("slow")
+
+
+def beside(summaries, name="twinfs", base="against"):
+    """A text with the ratios of two programs; empty if the second was not measured."""
+    for found in summaries:
+        if found.name == base and finished(found):
+            ours = named(summaries, name)
+            return f"of {base}: {ours.wall / found.wall:.2f} x, CPU {ours.cpu / found.cpu:.2f} x"
+    return ""
+
+
+def noted(*texts):
+    """A note of those texts that are not empty."""
+    return "; ".join(text for text in texts if text)
 
 
 def named(summaries, name):

@@ -14,19 +14,19 @@ UNREADABLE = 3  # exit status: done, but some files could not be read
 
 
 class Twinfs:
-    """twinfs with one index on the disk of the work folder."""
+    """A build of twinfs, with one index on the disk of the work folder."""
 
-    def __init__(self, machine, binary, index="index"):
-        self.machine, self.binary = machine, binary
-        self.index = machine.folder / index
+    def __init__(self, machine, binary, name="twinfs"):
+        self.machine, self.binary, self.name = machine, binary, name
+        self.index = machine.folder / f"index of {name}"
 
     def forget(self):
         shutil.rmtree(self.index, ignore_errors=True)
 
     def scan(self, sources, rescan=False):
         """A scan into a new index, or into the existing one."""
-        return Contender("twinfs", [self.binary, "scan", "--quiet", "--index", self.index,
-                                    *sources],
+        return Contender(self.name, [self.binary, "scan", "--quiet", "--index", self.index,
+                                     *sources],
                          prepare=(lambda: None) if rescan else self.forget,
                          statuses=(0, UNREADABLE))
 
@@ -58,8 +58,9 @@ class Twinfs:
 
     def mount(self, sources, folder, options=()):
         """The command that mounts a view; it ends when the view answers."""
-        return Contender("twinfs", [self.binary, "mount", *options, "--index", self.index,
-                                    *sources, folder], statuses=(0, UNREADABLE))
+        return Contender(f"{self.name} mount",
+                         [self.binary, "mount", *options, "--index", self.index, *sources, folder],
+                         statuses=(0, UNREADABLE))
 
 
 class View:

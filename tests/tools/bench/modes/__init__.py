@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The modes of scripts/bench. A mode is a function that gets the bench and adds to its report. A
 new mode needs a module here, a line in MODES, and rows in `table.TARGETS`."""
-from bench.modes import disk, live, rescan, scale, scans, views
+from bench.modes import day, disk, live, rescan, scale, scans, views, writers
 
 MODES = {
     "warm": (scans.warm, "first scans with all files in the page cache, and the floor"),
@@ -9,6 +9,8 @@ MODES = {
     "disk": (disk.run, "the same from a simulated rotating disk (root)"),
     "rescan": (rescan.run, "scans of an indexed tree, changed and unchanged; its mount"),
     "scale": (scale.run, "time, memory and index of trees of --files small files"),
+    "day": (day.run, "the index after a day of changes"),
+    "writers": (writers.run, "how often a scan holds up programs that open files for writing"),
     "view": (views.run, "find, tar, dd and rsync over a view, its source, and bindfs"),
     "live": (live.run, "how fast a view follows its source, and the costs for a writer"),
 }

@@ -2,7 +2,7 @@
 """First scans of a simulated rotating disk (rotating.py)."""
 from rotating import RotatingDisk, aged_tree
 
-from bench.modes.scans import scan_cold
+from bench.modes.scans import scan
 from bench.runs import can_drop_caches
 
 DISK_BYTES = 1 << 30
@@ -24,4 +24,4 @@ def run(bench):
     disk = RotatingDisk(bench.machine.fresh("rotating"), tool, DISK_BYTES, seek_ms=8)
     disk.fill(lambda root: aged_tree(root, count, sizes=SIZES))
     with disk.served():
-        scan_cold(bench, "disk", data, [disk.root], disk.cold)
+        scan(bench, "disk", data, [disk.root], disk.cold)

@@ -174,4 +174,5 @@ def measure_slow_down(bench):
         bench.report.figure(f"daemon {when} the writer", "resident", resident / MIB, "MiB")
         bench.report.figure(f"daemon {when} the writer", "descriptors", descriptors, "")
     bench.report.add("slow-down", of, slower["watched"],
-                     note=f"{slower['read']:.0f} % by a reader of events alone")
+                     distance=(100 + slower["watched"]) / (100 + slower["read"]),
+                     floor="reader of events")

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 
 from bench import agreement, peers
-from bench.runs import Rounds, named
+from bench.runs import Rounds, beside, named, noted
 from bench.twinfs import unmount
 
 CHANGED = 100  # one in this many files
@@ -18,7 +18,8 @@ def run(bench):
                                    (f"{count} files", bench.library.many(count), True)):
         bench.title(f"rescan, and mount: {data}")
         remembering = remembering_peers(bench, sources, is_ours)
-        bench.machine.run(bench.twinfs.scan(sources))
+        for twinfs in bench.builds:
+            bench.machine.run(twinfs.scan(sources))
         rescan(bench, data, sources, remembering)
         mount(bench, data, sources)
         if is_ours:
@@ -45,34 +46,42 @@ def remembering_peers(bench, sources, is_ours):
 
 def rescan(bench, data, sources, remembering):
     rounds = Rounds(bench.machine, "rescan", data)
-    summaries = rounds.run([bench.floor.walk(sources), again(bench, sources), *remembering],
+    summaries = rounds.run([bench.floor.walk(sources), *again(bench, sources), *remembering],
                            bench.rounds)
     fastest = agreement.fastest(summaries)
     bench.report.compare(summaries, fastest)
-    wall = named(summaries, "twinfs").wall
-    bench.report.add("rescan", data, wall / named(summaries, "floor: walk").wall)
+    twinfs, walk = named(summaries, "twinfs"), named(summaries, "floor: walk")
+    bench.report.add("rescan", data, twinfs.wall / walk.wall,
+                     note=noted(f"CPU {twinfs.cpu / walk.cpu:.2f} x", beside(summaries)))
     if fastest:
-        bench.report.add("rescan-peer", data, wall / fastest.wall, note=f"to {fastest.name}")
+        bench.report.add("rescan-peer", data, twinfs.ratio,
+                         note=f"to {fastest.name}; CPU {twinfs.cpu_ratio:.2f} x")
 
 
 def again(bench, sources):
-    return bench.twinfs.scan(sources, rescan=True)
+    return [twinfs.scan(sources, rescan=True) for twinfs in bench.builds]
 
 
 def mount(bench, data, sources):
     """Measures the time until the view answers, which it does when all names are known."""
-    folder = bench.machine.fresh("view")
-    walk = bench.floor.walk(sources)
-    command = bench.twinfs.mount(sources, folder)
-    mounted = replace(command, name="twinfs mount",
-                      prepare=lambda: os.path.ismount(folder) and unmount(folder))
+    mounts = [mounted(twinfs, sources) for twinfs in bench.builds]
     try:
-        summaries = Rounds(bench.machine, "mount", data).run([walk, mounted], bench.rounds)
+        summaries = Rounds(bench.machine, "mount", data).run(
+            [bench.floor.walk(sources), *mounts], bench.rounds)
     finally:
-        mounted.prepare()
-    bench.report.compare(summaries)
-    bench.report.add("mount", data, named(summaries, "twinfs mount").wall
-                     / named(summaries, "floor: walk").wall)
+        for one in mounts:
+            one.prepare()
+    walk = named(summaries, "floor: walk")
+    bench.report.compare(summaries, walk)
+    bench.report.add("mount", data, named(summaries, "twinfs mount").ratio,
+                     note=beside(summaries, "twinfs mount", "against mount"))
+
+
+def mounted(twinfs, sources):
+    """The command that mounts a view; it unmounts the last one before."""
+    folder = twinfs.machine.fresh(f"view of {twinfs.name}")
+    return replace(twinfs.mount(sources, folder),
+                   prepare=lambda: os.path.ismount(folder) and unmount(folder))
 
 
 def rescan_changed(bench, data, sources, remembering):
@@ -86,7 +95,7 @@ def rescan_changed(bench, data, sources, remembering):
                 for path in part[number % CHANGED::CHANGED]:
                     change(path, os.path.getsize(path) - 1)
         summaries = Rounds(bench.machine, "1 % changed", data).run(
-            [bench.floor.walk(sources), again(bench, sources), *remembering], bench.rounds, begin)
+            [bench.floor.walk(sources), *again(bench, sources), *remembering], bench.rounds, begin)
         fastest = agreement.fastest(summaries)
         print("  1 % changed:")
         bench.report.compare(summaries, fastest)

@@ -1,55 +1,109 @@
 # SPDX-License-Identifier: MIT
 """Measures how time, memory and the index grow with the number of files."""
+import contextlib
 import time
+from dataclasses import dataclass
 
-from bench import agreement
-from bench.data import COPIED
-from bench.floor import Tree
-from bench.runs import Failure, Rounds, named
+from bench import agreement, disks
+from bench.data import COPIED, EMPTY_CYCLE, Library
+from bench.runs import Failure, Rounds, beside, named, noted
 from bench.table import MIB, TARGETS
 
 # More files than this can take more memory.
 FEW_FILES = 400_000
 MANY_LIMIT_MIB = 128
 # Largest number of files that is compared with jdupes, which needs more than a gigabyte for more
-# files.
-COMPARED_FILES = 1_000_000
+# files. It is also the largest one for which a run is short: more files are scanned once. They are
+# on a file system of their own, because many file systems have too few inodes or large blocks.
+SOME_FILES = 1_000_000
+# From this number on, three in four files are empty: the others still fill the page cache.
+MIXED_FROM = 10_000_000
+
+
+@dataclass(frozen=True)
+class Many:
+    """A tree of many files."""
+    count: int
+    kind: str = "small"
+
+    @property
+    def text(self):
+        return f"{self.count} {'files' if self.kind == 'small' else 'empty and small files'}"
+
+    @property
+    def groups(self):
+        return self.count // COPIED // (1 if self.kind == "small" else EMPTY_CYCLE)
+
+
+def scale_trees(counts):
+    """The trees to measure. Mixed ones have one of their kind to be compared with."""
+    found = [Many(count) for count in counts if count < MIXED_FROM]
+    mixed = [Many(count, "mixed") for count in counts if count >= MIXED_FROM]
+    return found + ([Many(FEW_FILES, "mixed"), *mixed] if mixed else [])
 
 
 def run(bench):
-    per_file = {}
-    for count in bench.settings.files:
-        data = f"{count} files"
-        bench.title(f"scale: {data}")
-        sources = bench.library.many(count)
-        tree = Tree(sources)
-        bench.floor.warm_up(tree)
-        summaries = Rounds(bench.machine, "scale", data).run(
-            [bench.floor.walk(sources), bench.twinfs.scan(sources)], bench.rounds)
-        bench.report.compare(summaries)
-        twinfs = named(summaries, "twinfs")
-        per_file[count] = twinfs.wall / count
-        bench.report.figure("time a file", data, 1e6 * per_file[count], "us")
-        limit = TARGETS["memory"].limit if count <= FEW_FILES else MANY_LIMIT_MIB
-        bench.report.add("memory", data, twinfs.max_anon / MIB, limit)
-        check_index(bench, data, (tree, sources), count)
-    if len(per_file) > 1:
-        fewest, most = min(per_file), max(per_file)
-        bench.report.add("scale", f"{most} files", per_file[most] / per_file[fewest],
-                         note=f"to {fewest}")
+    by_kind = {}
+    for tree in scale_trees(bench.settings.files):
+        by_kind.setdefault(tree.kind, []).append(tree)
+    room = sum(max(tree.count for tree in found) for found in by_kind.values())
+    with contextlib.ExitStack() as stack:
+        library = bench.library
+        if room > SOME_FILES:
+            if not disks.can_mount():
+                bench.report.note(f"scale: only root can make a file system for {room} files")
+                return
+            root = stack.enter_context(disks.of_small_files(bench.machine.folder, room))
+            library = Library(root, 1, bench.settings.tools)
+        for found in by_kind.values():
+            add_growth(bench, [(measure(bench, library, tree), tree) for tree in found])
 
 
-def check_index(bench, data, found, count):
-    """Reports the size of the index. Checks that it has all files and the known groups."""
-    tree, sources = found
+def measure(bench, library, tree):
+    """Adds the rows of a tree; returns the time for one file."""
+    bench.title(f"scale: {tree.text}")
+    sources = library.many(tree.count, tree.kind)
+    least = bench.floor.scan(sources)
+    bench.machine.run(least)  # fills the page cache
     since = time.time()
-    bench.report.figure("index on disk", data, bench.twinfs.index_bytes() / count, "bytes a file")
-    bench.report.add("index", data, (bench.twinfs.index_bytes() - tree.name_bytes) / count)
+    summaries = Rounds(bench.machine, "scale", tree.text).run(
+        [bench.floor.walk(sources), least, *(twinfs.scan(sources) for twinfs in bench.builds)],
+        bench.rounds if tree.count <= SOME_FILES else 1)
+    least = named(summaries, "floor: scan")
+    bench.report.compare(summaries, least)
+    found = named(summaries, "twinfs")
+    bench.report.figure("time a file", tree.text, 1e6 * found.wall / tree.count, "us")
+    limit = TARGETS["memory"].limit if tree.count <= FEW_FILES else MANY_LIMIT_MIB
+    bench.report.add("memory", tree.text, found.max_anon / MIB, limit, note=noted(
+        *(f"{one.max_anon / MIB:.0f} MiB against" for one in summaries if one.name == "against")))
+    check(bench, tree, sources, since)
+    add_index(bench, "index", tree.text, sources, tree.count)
+    return found.wall / tree.count, found.wall / least.wall, beside(summaries)
+
+
+def add_growth(bench, found):
+    """Compares the time for one file of the largest tree with that of the smallest."""
+    [((fewest, _, _), small), *others] = found
+    for (time_a_file, distance, note), tree in others:
+        bench.report.add("scale", tree.text, time_a_file / fewest, distance=distance,
+                         floor="walk that verifies", note=noted(f"to {small.count}", note))
+
+
+def add_index(bench, target, text, sources, count):
+    """Adds the size of the index of each build."""
+    names = bench.floor.name_bytes(sources)
+    sizes = {twinfs.name: (twinfs.index_bytes() - names) / count for twinfs in bench.builds}
+    bench.report.figure("index on disk", text, bench.twinfs.index_bytes() / count, "bytes a file")
+    bench.report.add(target, text, sizes.pop("twinfs"), note=noted(
+        *(f"{size:.0f} bytes {name}" for name, size in sizes.items())))
+
+
+def check(bench, tree, sources, since):
+    """Checks that the index has all files and the known groups."""
     summary = bench.twinfs.summary(*sources)
-    wanted = count // COPIED
     found = (summary["files"], summary["groups"], summary["pending"])
-    if found != (count, wanted, 0):
-        raise Failure(f"{data}: made with {wanted} groups, but twinfs has (files, groups, "
-                      f"pending) {found}")
-    if count <= COMPARED_FILES:
-        agreement.check(bench, data, sources, since)
+    if found != (tree.count, tree.groups, 0):
+        raise Failure(f"{tree.text}: made with {tree.groups} groups, but twinfs has (files, "
+                      f"groups, pending) {found}")
+    if tree.count <= SOME_FILES:
+        agreement.check(bench, tree.text, sources, since)

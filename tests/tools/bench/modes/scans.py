@@ -5,25 +5,13 @@ import time
 
 from bench import agreement, peers
 from bench.floor import Tree
-from bench.runs import Rounds, can_drop_caches, drop_caches, named
-
-# Limits of the sets for which verification needs most calls.
-WARM_LIMITS = {"large": 1, "no-duplicates": 1, "photos": 1}
+from bench.runs import Rounds, beside, can_drop_caches, drop_caches, named, noted
 
 
 def warm(bench):
     for data, sources in bench.data_sets():
         bench.title(f"first scan, cache warm: {data}")
-        since = time.time()
-        tree = Tree(sources)
-        bench.floor.warm_up(tree)
-        summaries = Rounds(bench.machine, "warm", data).run(contenders(bench, sources),
-                                                            bench.rounds)
-        bench.machine.run(bench.twinfs.scan(sources))
-        groups = agreement.check(bench, data, sources, since)
-        summaries += floor(bench, "warm", data, (tree, sources, groups))
-        add_rows(bench, "warm", data, summaries, WARM_LIMITS.get(data))
-        add_share(bench, data, sources, summaries)
+        add_share(bench, data, sources, scan(bench, "warm", data, sources))
 
 
 def cold(bench):
@@ -32,48 +20,54 @@ def cold(bench):
         return
     for data, sources in bench.data_sets():
         bench.title(f"first scan, cache cold: {data}")
-        scan_cold(bench, "cold", data, sources, drop_caches)
+        scan(bench, "cold", data, sources, drop_caches)
 
 
-def scan_cold(bench, mode, data, sources, forget):
-    """Measures with `forget`, which empties the caches, before each run; adds rows of this mode."""
+def scan(bench, mode, data, sources, forget=None):
+    """Measures first scans and adds the row of this mode. `forget` empties the caches before each
+    run; without it they are warm."""
     since = time.time()
     tree = Tree(sources)
-    summaries = Rounds(bench.machine, mode, data, forget).run(
-        contenders(bench, sources), bench.rounds)
+    if forget is None:
+        bench.floor.warm_up(tree)
     bench.machine.run(bench.twinfs.scan(sources))
     groups = agreement.check(bench, data, sources, since)
-    summaries += floor(bench, mode, data, (tree, sources, groups), forget)
-    add_rows(bench, mode, data, summaries)
+    contenders = [*programs(bench, sources),
+                  *floor(bench, (tree, sources, groups), is_cold=forget is not None)]
+    summaries = Rounds(bench.machine, mode, data, forget or (lambda: None)).run(contenders,
+                                                                                bench.rounds)
+    add_row(bench, mode, data, summaries)
+    return summaries
 
 
-def contenders(bench, sources):
+def programs(bench, sources):
     kind = bench.file_system(sources[0])
-    return [bench.twinfs.scan(sources),
+    return [*(twinfs.scan(sources) for twinfs in bench.builds),
             *(peers.contender(bench.machine, name, sources) for name in bench.peers
               if peers.works_on(name, kind))]
 
 
-def floor(bench, mode, data, found, forget=None):
+def floor(bench, found, is_cold):
     tree, sources, groups = found
-    is_cold = forget is not None
     inodes = {inode for _, files in tree.folders for _, inode, _ in files}
     grouped = {inode for group in groups for path in group
                if (inode := bench.inode(path)) in inodes}
-    return Rounds(bench.machine, mode, data, forget or (lambda: None)).run(
-        [bench.floor.walk(sources, is_cold), bench.floor.read(tree, grouped, is_cold),
-         bench.floor.verify(tree, grouped, is_cold)], bench.rounds)
+    return [bench.floor.walk(sources, is_cold), bench.floor.read(tree, grouped, is_cold),
+            bench.floor.verify(tree, grouped, is_cold)]
 
 
-def add_rows(bench, mode, data, summaries, limit=None):
+def add_row(bench, mode, data, summaries):
+    """Adds the time of twinfs, of that of the fastest peer. Its distance to the floor is the ratio
+    to the sum of a walk and of reading what must be compared, under leases."""
     fastest = agreement.fastest(summaries)
     bench.report.compare(summaries, fastest)
-    twinfs = named(summaries, "twinfs")
-    for kind in ("read", "verify"):
-        floors = named(summaries, "floor: walk").wall + named(summaries, f"floor: {kind}").wall
-        bench.report.figure(f"{mode}: twinfs, of walk and {kind}", data, twinfs.wall / floors, "x")
     if fastest:
-        bench.report.add(mode, data, twinfs.wall / fastest.wall, limit, f"to {fastest.name}")
+        twinfs = named(summaries, "twinfs")
+        least = named(summaries, "floor: walk").wall + named(summaries, "floor: verify").wall
+        bench.report.add(mode, data, twinfs.ratio, distance=twinfs.wall / least,
+                         floor="walk + verify",
+                         note=noted(f"to {fastest.name}", f"CPU {twinfs.cpu_ratio:.2f} x",
+                                    beside(summaries)))
 
 
 def add_share(bench, data, sources, summaries):

@@ -5,24 +5,49 @@ import contextlib
 import os
 import shutil
 import subprocess
+import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from bench.runs import Contender, Failure, Rounds, can_drop_caches, drop_caches, finished, named
-from bench.table import TARGETS
+from bench.runs import (
+    Contender,
+    Failure,
+    Rounds,
+    can_drop_caches,
+    drop_caches,
+    finished,
+    named,
+    noted,
+)
 from bench.twinfs import Twinfs, View
 
 NAMES = 2  # for drop_caches(): names and attributes, but no content
+FASTER = ("passthrough", "io_uring")  # options of a second view, if the machine permits any of them
+DUPS_COLD_LIMIT = 5
 URING_COLD_LIMIT = 2
+TAR_FASTER_LIMIT = 2
+BINDFS_SECONDS = 10
 
 
 @dataclass
 class Subject:
-    """The path of a tree; with options it is a view, and `reads` is its read mode."""
+    """The path of a tree, and the process that serves it. `ways` says how a view is read."""
     name: str
     path: Path
-    options: str = None
-    reads: str = ""
+    server: int = 0
+    ways: tuple = ()
+
+    @property
+    def is_measured(self):
+        """Whether it is a view of the twinfs that gets the rows."""
+        return self.name.startswith("twinfs")
+
+    def label(self, text):
+        faster = [way for way in self.ways if way in FASTER]
+        return ", ".join([text, *faster])
+
+    def command(self, *words):
+        return Contender(self.name, list(words), server=self.server)
 
 
 def run(bench):
@@ -41,33 +66,52 @@ def run(bench):
 
 @contextlib.contextmanager
 def subjects(bench, source, part):
-    """The source, a part of each selected view, and bindfs if it is installed."""
+    """The source, a part of the views of each build, and bindfs if it is installed."""
     with contextlib.ExitStack() as stack:
         found = [Subject("native", source)]
-        for number, options in enumerate(["", *bench.settings.view_options]):
-            twinfs = Twinfs(bench.machine, bench.twinfs.binary, f"index {number}")
-            twinfs.forget()
-            view = stack.enter_context(View(twinfs, [source], ["-o", options] if options else []))
-            found.append(Subject(f"twinfs {options}".strip(), view.path / part, options,
-                                 view.status()["read_mode"]))
-        bound = bind(bench.machine, source)
+        for build in bench.builds:
+            found += views_of(bench, stack, build, source, part)
+        bound = bind(bench.machine, stack, source)
         if bound:
-            stack.callback(subprocess.run, ["fusermount3", "-u", bound], check=True)
-            found.append(Subject("bindfs", bound))
+            found.append(bound)
         yield found
 
 
-def bind(machine, source):
+def views_of(bench, stack, build, source, part):
+    """A view with the defaults, and a faster one if there is one."""
+    found = []
+    for options in ("", ",".join(FASTER)):
+        twinfs = Twinfs(bench.machine, build.binary, f"{build.name} {options}".strip())
+        twinfs.forget()
+        view = stack.enter_context(View(twinfs, [source], ["-o", options] if options else []))
+        status = view.status()
+        ways = (status["read_mode"], status["transport"])
+        if found and ways == found[0].ways:
+            bench.report.note(f"{twinfs.name}: not faster than the default: {', '.join(ways)}")
+        else:
+            found.append(Subject(twinfs.name, view.path / part, view.pid, ways))
+    return found
+
+
+def bind(machine, stack, source):
     """The source through bindfs, or None if that does not work."""
     if not shutil.which("bindfs"):
         return None
     folder = machine.fresh("bound")
-    run = subprocess.run(["bindfs", "--no-allow-other", "-o", "ro", source, folder], check=False,
-                         capture_output=True)
-    return folder if run.returncode == 0 else None
+    bindfs = stack.enter_context(subprocess.Popen(
+        ["bindfs", "-f", "--no-allow-other", "-o", "ro", source, folder],
+        stderr=subprocess.DEVNULL))
+    stack.callback(subprocess.run, ["fusermount3", "-u", folder], check=False)
+    end = time.monotonic() + BINDFS_SECONDS
+    while not os.path.ismount(folder):
+        if bindfs.poll() is not None or time.monotonic() > end:
+            bindfs.terminate()
+            return None
+        time.sleep(0.01)
+    return Subject("bindfs", folder, bindfs.pid)
 
 
-def ratios(bench, mode, data, summaries):
+def ratios(bench, summaries):
     """Prints the programs; returns the ratio of the time of each to that on the source."""
     native = named(summaries, "native")
     bench.report.compare(summaries, native)
@@ -76,7 +120,7 @@ def ratios(bench, mode, data, summaries):
 
 def take(bench, mode, data, contenders, before=lambda: None):
     print(f"  {mode}, {data}:")
-    return ratios(bench, mode, data, Rounds(bench.machine, mode, data, before).run(
+    return ratios(bench, Rounds(bench.machine, mode, data, before).run(
         contenders, bench.rounds))
 
 
@@ -84,7 +128,7 @@ def find(bench, data, found):
     """Measures the time for each name, because a view has fewer or more names than its source."""
     contenders, names = [], {}
     for subject in found:
-        contender = Contender(subject.name, ["find", subject.path])
+        contender = subject.command("find", subject.path)
         bench.machine.run(contender)
         names[subject.name] = bench.machine.out.read_bytes().count(b"\n")
         contenders.append(contender)
@@ -96,47 +140,57 @@ def find(bench, data, found):
         bench.report.note("find cold: only root can empty the caches")
     for target, mode, before in caches:
         ratio = take(bench, mode, data, contenders, before)
-        for subject in views(found):
-            uring = target == "find-cold" and "io_uring" in subject.options
-            bench.report.add(target, label(subject, mode.replace("find", data)),
-                             ratio[subject.name] * names["native"] / names[subject.name],
-                             URING_COLD_LIMIT if uring else TARGETS[target].limit)
+        a_name = {name: value * names["native"] / names[name] for name, value in ratio.items()}
+        for subject in measured(found):
+            bench.report.add(target, subject.label(mode.replace("find", data)),
+                             a_name[subject.name], find_limit(target, data, subject),
+                             note=others(a_name, subject))
 
 
-def views(found):
-    return [subject for subject in found if subject.options is not None]
+def find_limit(target, data, subject):
+    if target != "find-cold":
+        return None
+    if "io_uring" in subject.ways:
+        return URING_COLD_LIMIT
+    return DUPS_COLD_LIMIT if data == "dups" else None
 
 
-def label(subject, text):
-    return f"{text}, {subject.options}" if subject.options else text
+def measured(found):
+    return [subject for subject in found if subject.is_measured]
+
+
+def others(ratio, subject):
+    """The ratios of the older twinfs and of bindfs, as a note."""
+    names = (subject.name.replace("twinfs", "against"), "bindfs")
+    return noted(*(f"{name} {ratio[name]:.2f} x" for name in names if name in ratio))
 
 
 def tar(bench, found):
     """Measures tar, which writes to a pipe: to /dev/null it would not read files."""
     command = ["sh", "-c", 'tar -cf - -C "$0" . | cat >/dev/null']
     ratio = take(bench, "tar", "uniques",
-                 [Contender(subject.name, [*command, subject.path]) for subject in found])
-    for name, value in ratio.items():
-        if name != "native":
-            bench.report.figure("tar of small files, of native", name, value, "x")
+                 [subject.command(*command, subject.path) for subject in found])
+    for subject in measured(found):
+        limit = TAR_FASTER_LIMIT if set(FASTER) <= set(subject.ways) else None
+        bench.report.add("tar", subject.label("uniques"), ratio[subject.name], limit,
+                         note=others(ratio, subject))
 
 
 def rsync(bench, found):
     """Measures rsync: the first run copies, later runs find nothing to copy."""
-    def command(subject, target):
-        return Contender(subject.name, ["rsync", "-a", f"{subject.path}/", target])
     copies = {subject.name: bench.machine.fresh(f"copy of {subject.name}") for subject in found}
-    contenders = [command(subject, copies[subject.name]) for subject in found]
+    contenders = [subject.command("rsync", "-a", f"{subject.path}/", copies[subject.name])
+                  for subject in found]
     print("  rsync first, uniques:")
-    ratios(bench, "rsync first", "uniques",
-           Rounds(bench.machine, "rsync first", "uniques").run(contenders, 1))
+    ratios(bench, Rounds(bench.machine, "rsync first", "uniques").run(contenders, 1))
     ratio = take(bench, "rsync second", "uniques", contenders)
-    for subject in views(found):
-        listed = bench.machine.run(replace(command(subject, copies[subject.name]), words=[
-            "rsync", "-a", "--out-format=%n", f"{subject.path}/", copies[subject.name]]))
+    for subject in measured(found):
+        listed = bench.machine.run(subject.command("rsync", "-a", "--out-format=%n",
+                                                   f"{subject.path}/", copies[subject.name]))
         if listed.status != 0 or bench.machine.out.read_bytes():
             raise Failure("rsync: a second run over a view copies something")
-        bench.report.add("rsync", label(subject, "uniques"), ratio[subject.name])
+        bench.report.add("rsync", subject.label("uniques"), ratio[subject.name],
+                         note=others(ratio, subject))
     for path in copies.values():
         shutil.rmtree(path)
 
@@ -154,15 +208,20 @@ def read(bench, found):
     contenders = []
     for subject in found:
         path = subject.path / "file"
-        contenders.append(Contender(subject.name, ["dd", f"if={path}", "of=/dev/null", "bs=1M"]))
+        contenders.append(subject.command("dd", f"if={path}", "of=/dev/null", "bs=1M"))
         bench.machine.run(contenders[-1])
     first = [contender if contender.name == "native" else
              replace(contender, prepare=lambda path=subject.path / "file": forget_pages(path))
              for subject, contender in zip(found, contenders)]
-    ratio = take(bench, "read", "one large file", first)
-    again = take(bench, "read again", "one large file", contenders)
-    for subject in views(found):
-        kind = "read-passthrough" if subject.reads == "passthrough" else "read-copy"
-        bench.report.add(kind, label(subject, "first time"), 1 / ratio[subject.name])
-        bench.report.figure("sequential read again, speed of native", subject.name,
-                            1 / again[subject.name], "x")
+    for text, programs in (("first time", first), ("again", contenders)):
+        ratio = take(bench, f"read, {text}", "one large file", programs)
+        for subject in measured(found):
+            add_read(bench, subject, subject.label(text), ratio)
+
+
+def add_read(bench, subject, of, ratio):
+    ours = ratio[subject.name]
+    kind = "read-passthrough" if "passthrough" in subject.ways else "read-copy"
+    bench.report.add(kind, of, ours, note=others(ratio, subject))
+    if "bindfs" in ratio:
+        bench.report.add("read-bindfs", of, ours / ratio["bindfs"])
