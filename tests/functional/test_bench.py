@@ -204,11 +204,13 @@ def test_file_system_for_many_files_is_gone_after_the_bench_ends(tmp_path, end):
         return subprocess.run(["losetup", "--all"], check=True, capture_output=True).stdout
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL) as process:
-        assert process.stdout.readline() == b"made\n"
-        assert os.fsencode(tmp_path) in devices()
-        assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
-        assert not (tmp_path / "disk.image").exists()
-        process.send_signal(end)
+        try:
+            assert process.stdout.readline() == b"made\n"
+            assert os.fsencode(tmp_path) in devices()
+            assert str(tmp_path) not in Path("/proc/self/mounts").read_text()
+            assert not (tmp_path / "disk.image").exists()
+        finally:
+            process.send_signal(end)
     assert until(lambda: os.fsencode(tmp_path) not in devices())
 
 
