@@ -158,6 +158,8 @@ def run(settings, bench):
     if bench.missing:
         print(f"not installed: {', '.join(bench.missing)}")
     print("\n".join(bench.report.lines()))
+    missed = sum(not row.met for row in bench.report.rows)
+    print(f"{missed} of {len(bench.report.rows)} figures miss their targets")
     if settings.json:
         bench.report.save(settings.json, about(settings, bench))
     if bench.report.differences:

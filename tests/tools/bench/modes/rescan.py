@@ -54,8 +54,8 @@ def rescan(bench, data, sources, remembering):
     bench.report.add("rescan", data, twinfs.wall / walk.wall,
                      note=noted(f"CPU {twinfs.cpu / walk.cpu:.2f} x", beside(summaries)))
     if fastest:
-        bench.report.add("rescan-peer", data, twinfs.ratio,
-                         note=f"to {fastest.name}; CPU {twinfs.cpu_ratio:.2f} x")
+        bench.report.add("rescan-peer", data, twinfs.ratio, distance=twinfs.wall / walk.wall,
+                         floor="walk", note=f"to {fastest.name}; CPU {twinfs.cpu_ratio:.2f} x")
 
 
 def again(bench, sources):

@@ -6,12 +6,15 @@ import time
 from bench import agreement, peers
 from bench.floor import Tree
 from bench.runs import Rounds, beside, can_drop_caches, drop_caches, named, noted
+from bench.table import MIB
 
 
 def warm(bench):
     for data, sources in bench.data_sets():
         bench.title(f"first scan, cache warm: {data}")
-        add_share(bench, data, sources, scan(bench, "warm", data, sources))
+        summaries = scan(bench, "warm", data, sources)
+        bench.report.add("memory", data, named(summaries, "twinfs").max_anon / MIB)
+        add_share(bench, data, sources, summaries)
 
 
 def cold(bench):

@@ -224,4 +224,5 @@ def add_read(bench, subject, of, ratio):
     kind = "read-passthrough" if "passthrough" in subject.ways else "read-copy"
     bench.report.add(kind, of, ours, note=others(ratio, subject))
     if "bindfs" in ratio:
-        bench.report.add("read-bindfs", of, ours / ratio["bindfs"])
+        bench.report.add("read-bindfs", of, ours / ratio["bindfs"], distance=ours,
+                         floor="native")
