@@ -49,5 +49,5 @@ def of_small_files(folder, count):
     try:
         yield root
     finally:
-        subprocess.run(["umount", root], check=True)
+        subprocess.run(["umount", "--lazy", root], check=True)  # a killed program may still end
         root.rmdir()

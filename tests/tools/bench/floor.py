@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from bench.runs import Contender
 
-PREFIX_BYTES = 16 * 1024
+PREFIX_BYTES = 4 * 1024  # a page: readahead makes larger reads of a cold file much larger
 CHUNK_FILES = 256  # of one folder, for one thread at a time
 COLD_THREADS = 16  # a disk wants many requests at once
 

@@ -35,6 +35,15 @@ class Many:
         return self.count // COPIED // (1 if self.kind == "small" else EMPTY_CYCLE)
 
 
+@dataclass(frozen=True)
+class Costs:
+    """The times for one file of a tree by twinfs and by the floor, and a note."""
+    tree: Many
+    time: float
+    floor: float
+    beside: str
+
+
 def scale_trees(counts):
     """The trees to measure. Mixed ones have one of their kind to be compared with."""
     found = [Many(count) for count in counts if count < MIXED_FROM]
@@ -56,11 +65,11 @@ def run(bench):
             root = stack.enter_context(disks.of_small_files(bench.machine.folder, room))
             library = Library(root, 1, bench.settings.tools)
         for found in by_kind.values():
-            add_growth(bench, [(measure(bench, library, tree), tree) for tree in found])
+            add_growth(bench, [measure(bench, library, tree) for tree in found])
 
 
 def measure(bench, library, tree):
-    """Adds the rows of a tree; returns the time for one file."""
+    """Adds the rows of a tree; returns its costs."""
     bench.title(f"scale: {tree.text}")
     sources = library.many(tree.count, tree.kind)
     least = bench.floor.scan(sources)
@@ -79,15 +88,18 @@ def measure(bench, library, tree):
         *(f"{one.max_anon / MIB:.0f} MiB against" for one in summaries if one.name == "against")))
     check(bench, tree, sources, since)
     add_index(bench, "index", tree.text, sources, tree.count)
-    return found.wall / tree.count, found.wall / least.wall, beside(summaries)
+    return Costs(tree, found.wall / tree.count, least.wall / tree.count, beside(summaries))
 
 
-def add_growth(bench, found):
-    """Compares the time for one file of the largest tree with that of the smallest."""
-    [((fewest, _, _), small), *others] = found
-    for (time_a_file, distance, note), tree in others:
-        bench.report.add("scale", tree.text, time_a_file / fewest, distance=distance,
-                         floor="walk that verifies", note=noted(f"to {small.count}", note))
+def add_growth(bench, costs):
+    """Compares the time for one file of each tree with that of the smallest. If the page cache
+    cannot hold a tree, the time of the floor grows, too."""
+    small, *others = costs
+    for one in others:
+        bench.report.add("scale", one.tree.text, one.time / small.time,
+                         distance=one.time / one.floor, floor="walk that verifies",
+                         note=noted(f"to {small.tree.count}",
+                                    f"floor {one.floor / small.floor:.2f} x", one.beside))
 
 
 def add_index(bench, target, text, sources, count):
