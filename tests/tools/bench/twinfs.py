@@ -105,7 +105,11 @@ def status_of(path):
 
 def unmount(path):
     """Unmounts a view, and waits until the daemon has ended."""
-    handle = os.pidfd_open(status_of(path)["pid"])
+    try:
+        handle = os.pidfd_open(status_of(path)["pid"])
+    except OSError:  # the daemon has crashed
+        subprocess.run(["fusermount3", "-u", "-z", path], check=True)
+        return
     try:
         subprocess.run(["fusermount3", "-u", path], check=True)
         select.select([handle], [], [])
