@@ -129,6 +129,7 @@ def test_older_twinfs_runs_beside_the_new_one(bench):
             ("scale", "against"), ("tar", "against")} <= names
     notes = {row["target"]: row["note"] for row in found["rows"]}
     assert "of against: " in notes["warm"] and "of against mount: " in notes["mount"]
+    assert all(one["cpu"] > 0 for one in found["measurements"])
     assert "bytes against" in notes["index"] and "bytes against" in notes["day"]
     assert "MiB against" in notes["memory"] and "against " in notes["tar"]
     assert {row["of"] for row in found["rows"] if row["target"] == "held-up"} == {"small", "photos"}

@@ -146,7 +146,7 @@ def run(settings, bench):
     for name in settings.mode:
         try:
             MODES[name][0](bench)
-        except (Failure, subprocess.CalledProcessError) as failure:
+        except (Failure, OSError, subprocess.CalledProcessError) as failure:
             print(f"bench: {name}: {failure}", file=sys.stderr)
             bench.report.notes.append(f"{name}: {failure}")
             failed = 1

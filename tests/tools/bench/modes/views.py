@@ -47,7 +47,7 @@ class Subject:
         return ", ".join([text, *faster])
 
     def command(self, *words):
-        return Contender(self.name, list(words), server=self.server)
+        return Contender(self.name, list(words), server=lambda: self.server)
 
 
 def run(bench):
