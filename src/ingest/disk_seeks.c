@@ -20,18 +20,15 @@
 #define WATCHED_READS 64
 
 /* Maximum number of pairs of a trial. */
-#define PAIRS 16
+#define PAIRS 32
 
 /* A disk seeks if this many pairs show it. If load makes either read of a pair the slower one with
- * equal probability, a loaded disk reaches this number in fewer than 4 of 100 trials. The factor
- * below makes it rarer: an idle or loaded virtual disk had at most 1 such pair of 16. */
-#define PAIRS_SEEKING 12
+ * equal probability, fewer than 1 in 2,000 trials reach this number. A disk that seeks reaches it
+ * even while another program makes it seek all the time: 9 of 10 pairs show it then. */
+#define PAIRS_SEEKING 26
 
 /* A disk does not seek if this many pairs were quick, as PAIRS_SEEKING is then out of reach. */
 #define PAIRS_QUICK (PAIRS - PAIRS_SEEKING + 1)
-
-/* The buffer of a disk answers at least this many times as fast as a seek. */
-#define SEEK_FACTOR 4
 
 /* No seek takes less than this. */
 #define QUICK_NS MS_NS
@@ -84,7 +81,7 @@ bool disk_waits_note(struct disk_waits *waits, int fd, uint64_t took_ns)
 void disk_trial_add(struct disk_trial *trial, uint64_t first_ns, uint64_t again_ns)
 {
 	trial->pairs++;
-	trial->seeks += first_ns >= SLOW_NS && first_ns / SEEK_FACTOR >= again_ns;
+	trial->seeks += first_ns >= again_ns + SLOW_NS;
 	trial->quick += first_ns < QUICK_NS;
 }
 

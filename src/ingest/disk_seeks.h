@@ -9,9 +9,9 @@
  *               Costs nothing while reads are quick. A loaded disk that does not seek causes it
  *               too.
  *   trial       struct disk_trial: reads of a block directly followed by another read of the same
- *               block, both from the device. Only a disk that seeks is slow at the first read and
- *               quick at the second, which its buffer serves. Load slows either read with equal
- *               probability, so it cannot make the first one much slower in nearly all pairs.
+ *               block, both from the device. A disk that seeks needs longer for the first read by
+ *               a seek, as its buffer serves the second one. Load delays either read with equal
+ *               probability, so it cannot make the first one slower in nearly all pairs.
  *
  * A reader that needs to know whether a disk seeks calls disk_trial_read() with open files of that
  * disk until disk_trial_is_over(), then disk_trial_seeks(). While files are compared,
@@ -44,7 +44,7 @@ bool disk_waits_note(struct disk_waits *waits, int fd, uint64_t took_ns);
 /* Pairs of reads of one disk. All zero at first. */
 struct disk_trial {
 	unsigned int pairs;
-	unsigned int seeks; /* pairs in which only the first read was slow */
+	unsigned int seeks; /* pairs in which the first read took longer by a seek */
 	unsigned int quick; /* pairs in which the first read was quicker than any seek */
 };
 

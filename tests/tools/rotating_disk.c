@@ -7,8 +7,8 @@
  *
  * Requests are served one at a time in the order of their arrival. Sorting is the task of the
  * kernel's scheduler, as with a real disk. A request that begins where the last one ended takes the
- * time of its transfer. So does a read of bytes of the last request, which the buffer of the disk
- * has. Any other request takes this time before its transfer:
+ * time of its transfer. So does a read of bytes of one of the last requests, which the buffer of
+ * the disk has. Any other request takes this time before its transfer:
  *
  *	settle + (full - settle) * sqrt(distance / size of the disk) + half a turn
  *
@@ -51,6 +51,9 @@
 #define NAME_DISK "disk"
 #define REQUEST_BYTES_MAX ((size_t)1 << 20)
 
+/* Number of requests that the buffer of the disk has. */
+#define BUFFERED_MAX 8
+
 struct settings {
 	double settle_ms;
 	double seek_ms; /* between random places, on average */
@@ -70,7 +73,10 @@ struct disk {
 	uint64_t size_bytes;
 	FILE *log, *writes; /* or NULL */
 	uint64_t head; /* the offset after the last request */
-	uint64_t buffered; /* the buffer has the bytes from here to the head */
+	struct {
+		uint64_t offset, end;
+	} buffered[BUFFERED_MAX]; /* the last requests */
+	unsigned int buffered_next;
 	double busy_ms; /* simulated, in all */
 	struct timespec free_at; /* when the last request ends, by the real clock */
 	char block[REQUEST_BYTES_MAX];
@@ -154,16 +160,27 @@ static void note_write(struct disk *disk, enum write_kind kind, uint64_t offset,
 	(void)fwrite(disk->block, 1, length, disk->writes);
 }
 
+static bool is_buffered(const struct disk *disk, uint64_t offset, size_t length)
+{
+	for (unsigned int i = 0; i < BUFFERED_MAX; i++) {
+		if (offset >= disk->buffered[i].offset && offset + length <= disk->buffered[i].end)
+			return true;
+	}
+	return false;
+}
+
 /* Spends the time of one transfer and logs it. */
 static void transfer(struct disk *disk, const char *kind, uint64_t offset, size_t length)
 {
 	bool read = strcmp(kind, "read") == 0, moved = false;
 	double ms = disk->settings.wait_ms + passing_ms(disk, length);
 
-	if (!read || offset < disk->buffered || offset + length > disk->head) {
+	if (!read || !is_buffered(disk, offset, length)) {
 		ms += reaching_ms(disk, offset, &moved);
-		disk->buffered = offset;
 		disk->head = offset + length;
+		disk->buffered[disk->buffered_next].offset = offset;
+		disk->buffered[disk->buffered_next].end = disk->head;
+		disk->buffered_next = (disk->buffered_next + 1) % BUFFERED_MAX;
 	}
 	spend_ms(disk, ms);
 	note(disk, kind, offset, length, moved);
