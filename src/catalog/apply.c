@@ -9,6 +9,7 @@
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"
+#include "catalog/inodes.h"
 #include "catalog/link.h"
 #include "catalog/move.h"
 #include "catalog/query.h"
@@ -158,30 +159,29 @@ static bool same_inode(const struct addition *a, const struct addition *b)
 }
 
 /* Finds the file in the index, or adds it with the id of the addition. */
-static int identify(struct catalog_writer *w, struct addition *addition)
+static int identify(struct catalog_writer *w, struct inode_cursor *inodes,
+		    struct addition *addition)
 {
 	const struct attributes *attributes = &addition->change->attributes;
-	struct key key = key_pair(attributes->filesystem, attributes->inode);
 	struct file_record known;
-	struct span fields;
-	uint64_t id;
-	int r = store_add(&w->store, TABLE_BYKEY, &key, encode_number(addition->file), &fields);
+	uint64_t *file;
+	int r = inodes_seek(w, inodes, attributes, &file);
 
-	if (r != -EEXIST)
+	if (r < 0)
 		return r;
-	if (!decode_number(fields, &id))
-		return -EUCLEAN;
-	r = catalog_get_file(&w->store.reader, id, &known);
+	r = *file ? catalog_get_file(&w->store.reader, *file, &known) : -ENOENT;
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == 0 && attributes_same_inode(&known.attributes, attributes)) {
-		addition->file = id;
+		addition->file = *file;
 		addition->known = true;
 		return 0;
 	}
-	/* The index has another inode under this number, whose names other changes remove; or a
-	 * file of this batch, which has no record yet. */
-	return store_put(&w->store, TABLE_BYKEY, &key, encode_number(addition->file));
+	/* The number is new. Or the index has another inode under this number, whose names other
+	 * changes remove; or a file of this batch, which has no record yet. */
+	*file = addition->file;
+	inodes->changed = true;
+	return 0;
 }
 
 /* Sets the id of each file to add. Names of one inode get the same id. New ids follow the order of
@@ -189,6 +189,7 @@ static int identify(struct catalog_writer *w, struct addition *addition)
 static int identify_files(struct catalog_writer *w, struct additions *additions)
 {
 	struct addition *list = additions->list;
+	struct inode_cursor inodes = {0};
 	int r = 0;
 
 	for (size_t i = 0; i < additions->count; i++) {
@@ -208,10 +209,10 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 			/* if stat(2) of the two names differs, the newest result counts */
 			list[i].change->attributes = list[i - 1].change->attributes;
 		} else {
-			r = identify(w, &list[i]);
+			r = identify(w, &inodes, &list[i]);
 		}
 	}
-	return r;
+	return r < 0 ? r : inodes_flush(w, &inodes);
 }
 
 /* ---- writing additions --------------------------------------------------------------- */

@@ -121,20 +121,32 @@ int check_file(struct check *c, struct span key, struct span fields)
 	return check_named(c, &file, &content);
 }
 
-/* Checks an inode number. Files whose number another inode took are not in this table. */
-int check_bykey(struct check *c, struct span key, struct span fields)
+static int check_inode(struct check *c, uint64_t filesystem, uint64_t inode, uint64_t id)
 {
-	uint64_t filesystem, inode, id;
 	struct file_record file;
-	int r;
+	int r = check_found(catalog_get_file(c->reader, id, &file));
 
-	if (!key_get_pair(key, &filesystem, &inode) || !decode_number(fields, &id))
-		return -EUCLEAN;
-	r = check_found(catalog_get_file(c->reader, id, &file));
-	c->expected[TABLE_BYKEY]++;
 	return r < 0 ? r
 		     : check_claim(file.attributes.filesystem == filesystem &&
 				   file.attributes.inode == inode);
+}
+
+/* Checks inode numbers. Files whose number another inode took are not in this table. */
+int check_bykey(struct check *c, struct span key, struct span fields)
+{
+	struct inode_block block;
+	uint64_t filesystem, number;
+	int r = 0;
+
+	if (!key_get_pair(key, &filesystem, &number) || !decode_inodes(fields, &block))
+		return -EUCLEAN;
+	c->expected[TABLE_BYKEY]++;
+	for (uint64_t i = 0; r == 0 && i < INODE_BLOCK_NUMBERS; i++) {
+		if (block.files[i])
+			r = check_inode(c, filesystem, number * INODE_BLOCK_NUMBERS + i,
+					block.files[i]);
+	}
+	return r;
 }
 
 /* ---- groups -------------------------------------------------------------------------- */

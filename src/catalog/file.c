@@ -8,6 +8,7 @@
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/group.h"
+#include "catalog/inodes.h"
 #include "catalog/link.h"
 #include "catalog/query.h"
 #include "catalog/redundant.h"
@@ -522,10 +523,11 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 
 int file_delete(struct catalog_writer *w, uint64_t id)
 {
-	struct key key = key_number(id), bykey;
+	struct key key = key_number(id);
 	struct content_record content = {0};
+	struct inode_cursor inodes = {0};
 	struct file_record file;
-	uint64_t found;
+	uint64_t *found;
 	int r = catalog_get_file(&w->store.reader, id, &file);
 
 	if (r == 0)
@@ -537,11 +539,11 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 	if (r == 0 && content.group)
 		r = group_sweep(w, content.group);
 	if (r == 0)
-		r = catalog_find_inode(&w->store.reader, file.attributes.filesystem,
-				       file.attributes.inode, &found);
-	if (r == 0 && found == id) { /* otherwise the inode number belongs to another file now */
-		bykey = key_pair(file.attributes.filesystem, file.attributes.inode);
-		r = store_delete(&w->store, TABLE_BYKEY, &bykey);
+		r = inodes_seek(w, &inodes, &file.attributes, &found);
+	if (r == 0 && *found == id) { /* otherwise the inode number belongs to another file now */
+		*found = 0;
+		inodes.changed = true;
+		r = inodes_flush(w, &inodes);
 	}
 	if (r == 0)
 		r = store_delete(&w->store, TABLE_FILE, &key);

@@ -130,12 +130,18 @@ uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name)
 
 int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode, uint64_t *id)
 {
-	struct key key = key_pair(filesystem, inode);
-	int result;
+	struct key key = key_pair(filesystem, inode / INODE_BLOCK_NUMBERS);
+	struct inode_block block;
+	struct span fields;
+	int result = store_get(r, TABLE_BYKEY, &key, &fields);
 
 	*id = 0;
-	result = store_get_number(r, TABLE_BYKEY, &key, id);
-	return result == -ENOENT ? 0 : result;
+	if (result < 0)
+		return result == -ENOENT ? 0 : result;
+	if (!decode_inodes(fields, &block))
+		return -EUCLEAN;
+	*id = block.files[inode % INODE_BLOCK_NUMBERS];
+	return 0;
 }
 
 int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t id, int *error)

@@ -58,24 +58,16 @@ static const struct timespec epoch;
  * takes 2 bytes, others at most 14. */
 static void put_time_near(struct value *value, struct timespec time, struct timespec near)
 {
-	uint64_t seconds = (uint64_t)time.tv_sec - (uint64_t)near.tv_sec;
-	uint8_t *out = varint_put_signed(value->data + value->length, (int64_t)seconds);
-
-	value->length = (size_t)(out - value->data);
+	value_put_signed(value, (int64_t)((uint64_t)time.tv_sec - (uint64_t)near.tv_sec));
 	value_put(value, time.tv_nsec == near.tv_nsec ? 0 : (uint64_t)time.tv_nsec + 1);
 }
 
 static bool get_time_near(struct span *fields, struct timespec *time, struct timespec near)
 {
-	const uint8_t *at = fields->data;
 	int64_t seconds;
 	uint64_t code;
 
-	if (!varint_get_signed(&at, fields->data + fields->length, &seconds))
-		return false;
-	fields->length -= (size_t)(at - fields->data);
-	fields->data = at;
-	if (!span_get(fields, &code) || code > SECOND_NS)
+	if (!span_get_signed(fields, &seconds) || !span_get(fields, &code) || code > SECOND_NS)
 		return false;
 	time->tv_sec = (time_t)((uint64_t)seconds + (uint64_t)near.tv_sec);
 	time->tv_nsec = code ? (long)code - 1 : near.tv_nsec;
@@ -175,6 +167,48 @@ bool decode_file(struct span fields, struct file_record *file)
 bool decode_file_name(struct span fields, struct file_record *file)
 {
 	return get_file_name(&fields, file);
+}
+
+/* A bit for each number with a file, then the id of each file, as the difference to the one before.
+ */
+struct value encode_inodes(const struct inode_block *inodes)
+{
+	struct value value = value_begin();
+	uint64_t last = 0;
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < INODE_BLOCK_NUMBERS; i++)
+		used |= (uint32_t)(inodes->files[i] != 0) << i;
+	value_put(&value, used);
+	for (uint32_t i = 0; i < INODE_BLOCK_NUMBERS; i++) {
+		if (inodes->files[i] == 0)
+			continue;
+		value_put_signed(&value, (int64_t)(inodes->files[i] - last));
+		last = inodes->files[i];
+	}
+	return value;
+}
+
+bool decode_inodes(struct span fields, struct inode_block *inodes)
+{
+	uint64_t last = 0;
+	uint32_t used;
+	int64_t step;
+
+	*inodes = (struct inode_block){0};
+	if (!span_get32(&fields, &used) || used == 0)
+		return false;
+	for (uint32_t i = 0; i < INODE_BLOCK_NUMBERS; i++) {
+		if (!(used >> i & 1))
+			continue;
+		if (!span_get_signed(&fields, &step))
+			return false;
+		last += (uint64_t)step;
+		if (last == 0)
+			return false;
+		inodes->files[i] = last;
+	}
+	return fields.length == 0;
 }
 
 struct value encode_entry(const struct entry_record *entry)

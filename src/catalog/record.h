@@ -11,7 +11,7 @@
  * dir       dir id                           struct dir_record
  * entry     dir id, cookie                   struct entry_record
  * file      file id                          struct file_record
- * bykey     file system, inode               file id
+ * bykey     file system, inode / 32          struct inode_block
  * bysize    size, prefix, group id, file id  -
  * content   file id                          struct content_record
  * group     group id                         struct group_record
@@ -116,6 +116,14 @@ static inline bool file_has_links(const struct file_record *file)
 	return file->names > 1 || file->name;
 }
 
+/* Files by inode number. Inodes that were made together have adjacent numbers, so a record for each
+ * of them would have more bytes of key and seal than of file id. */
+#define INODE_BLOCK_NUMBERS 32
+
+struct inode_block {
+	uint64_t files[INODE_BLOCK_NUMBERS]; /* file id by inode % 32; 0: none */
+};
+
 /* Returns a hash of signature and content version in 64 bits. While the digest of a file is
  * unchanged, bytes that were read earlier are its content. */
 uint64_t file_digest(const struct file_record *file);
@@ -215,6 +223,7 @@ struct catalog_totals {
 /* Each function encodes the fields of a record, without those in its key. */
 struct value encode_dir(const struct dir_record *dir);
 struct value encode_file(const struct file_record *file);
+struct value encode_inodes(const struct inode_block *inodes);
 struct value encode_entry(const struct entry_record *entry);
 struct value encode_place(const struct file_name *place);
 struct value encode_content(const struct content_record *content);
@@ -227,6 +236,7 @@ MUST_CHECK bool decode_dir(struct span fields, struct dir_record *dir);
 MUST_CHECK bool decode_file(struct span fields, struct file_record *file);
 /* As decode_file(), but leaves the attributes as they are. Takes a third of the time. */
 MUST_CHECK bool decode_file_name(struct span fields, struct file_record *file);
+MUST_CHECK bool decode_inodes(struct span fields, struct inode_block *inodes);
 MUST_CHECK bool decode_entry(struct span fields, struct entry_record *entry);
 MUST_CHECK bool decode_place(struct span fields, struct file_name *place);
 MUST_CHECK bool decode_content(struct span fields, struct content_record *content);

@@ -5,51 +5,59 @@
 
 #include "base/bytes.h"
 
-/* The first byte of every record. No record of another format is ever read, as the format of the
- * index is checked first (include/twinfs/format.h). So another first byte means damage. */
-#define RECORD_VERSION 1
-#define CHECKSUM_BYTES 4
+/* The upper bits of the seal. No record of another format is ever read, as the format of the index
+ * is checked first (include/twinfs/format.h). So another version means damage. */
+#define RECORD_VERSION 2
+#define VERSION_SHIFT 28
+#define SEAL_BYTES 4
 
-static uint32_t checksum(enum table table, const uint8_t *key, size_t key_length,
-			 const uint8_t *value, size_t value_length)
+/* Returns the last SEAL_BYTES of a record with these fields. */
+static uint32_t seal_of(enum table table, struct span key, struct span fields)
 {
-	return (uint32_t)hash64(value, value_length, hash64(key, key_length, (uint64_t)table));
+	uint64_t hash = hash64(key.data, key.length, (uint64_t)table);
+	uint32_t checksum = (uint32_t)hash64(fields.data, fields.length, hash);
+
+	return (uint32_t)RECORD_VERSION << VERSION_SHIFT | checksum >> (32 - VERSION_SHIFT);
 }
 
 struct value value_begin(void)
 {
 	struct value value;
 
-	value.length = 1;
-	value.data[0] = RECORD_VERSION;
+	value.length = 0;
 	return value;
 }
 
 void value_seal(struct value *value, enum table table, const struct key *key)
 {
-	uint32_t sum = checksum(table, key->data, key->length, value->data, value->length);
+	uint32_t seal = seal_of(table, (struct span){key->data, key->length},
+				(struct span){value->data, value->length});
 
-	memcpy(value->data + value->length, &sum, CHECKSUM_BYTES);
-	value->length += CHECKSUM_BYTES;
+	memcpy(value->data + value->length, &seal, SEAL_BYTES);
+	value->length += SEAL_BYTES;
 }
 
 bool value_open(struct span stored, enum table table, struct span key, struct span *fields)
 {
-	size_t length = stored.length - CHECKSUM_BYTES;
-	uint32_t sum;
+	uint32_t seal;
 
-	if (stored.length < 1 + CHECKSUM_BYTES || stored.data[0] != RECORD_VERSION)
+	if (stored.length < SEAL_BYTES)
 		return false;
-	memcpy(&sum, stored.data + length, CHECKSUM_BYTES);
-	if (sum != checksum(table, key.data, key.length, stored.data, length))
-		return false;
-	*fields = (struct span){stored.data + 1, length - 1};
-	return true;
+	*fields = (struct span){stored.data, stored.length - SEAL_BYTES};
+	memcpy(&seal, stored.data + fields->length, SEAL_BYTES);
+	return seal == seal_of(table, key, *fields);
 }
 
 void value_put(struct value *value, uint64_t number)
 {
 	value->length = (size_t)(varint_put(value->data + value->length, number) - value->data);
+}
+
+void value_put_signed(struct value *value, int64_t number)
+{
+	uint8_t *end = varint_put_signed(value->data + value->length, number);
+
+	value->length = (size_t)(end - value->data);
 }
 
 void value_put_bytes(struct value *value, const void *data, size_t length)
@@ -63,6 +71,17 @@ bool span_get(struct span *fields, uint64_t *number)
 	const uint8_t *at = fields->data;
 
 	if (!varint_get(&at, fields->data + fields->length, number))
+		return false;
+	fields->length -= (size_t)(at - fields->data);
+	fields->data = at;
+	return true;
+}
+
+bool span_get_signed(struct span *fields, int64_t *number)
+{
+	const uint8_t *at = fields->data;
+
+	if (!varint_get_signed(&at, fields->data + fields->length, number))
 		return false;
 	fields->length -= (size_t)(at - fields->data);
 	fields->data = at;

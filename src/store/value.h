@@ -4,9 +4,9 @@
 
 /* The values of records. Pure code, any thread.
  *
- * A record in LMDB consists of a version byte, the fields, and a 32-bit checksum over table, key,
- * version and fields. The checksum detects a damaged record, and a record under a wrong key or in a
- * wrong table. Numbers use the codec of base/bytes.h.
+ * A record in LMDB consists of the fields and a seal of 4 bytes: 4 bits of version and 28 bits of
+ * a checksum over table, key and fields. The checksum detects a damaged record, and a record under
+ * a wrong key or in a wrong table. Numbers use the codec of base/bytes.h.
  */
 
 #include <stdbool.h>
@@ -28,17 +28,17 @@ struct value {
 
 struct value value_begin(void);
 void value_put(struct value *value, uint64_t number);
+void value_put_signed(struct value *value, int64_t number);
 void value_put_bytes(struct value *value, const void *data, size_t length);
 
 /* Appends 8 bytes, most significant first: a hash is shorter in this form than as a varint. */
 void value_put_fixed(struct value *value, uint64_t number);
 
-/* Completes the record: appends the checksum. */
+/* Completes the record: appends the seal. */
 void value_seal(struct value *value, enum table table, const struct key *key);
 
-/* Checks version and checksum, and sets *fields to the fields between. Returns false if the record
- * is damaged.
- */
+/* Checks the seal, and sets *fields to the fields before it. Returns false if the record is
+ * damaged. */
 MUST_CHECK bool value_open(struct span stored, enum table table, struct span key,
 			   struct span *fields);
 
@@ -46,6 +46,7 @@ MUST_CHECK bool value_open(struct span stored, enum table table, struct span key
  * number. */
 MUST_CHECK bool span_get(struct span *fields, uint64_t *number);
 MUST_CHECK bool span_get32(struct span *fields, uint32_t *number);
+MUST_CHECK bool span_get_signed(struct span *fields, int64_t *number);
 MUST_CHECK bool span_get_fixed(struct span *fields, uint64_t *number);
 
 /* Records with one field, or with none. decode_number() returns false if the record is not one

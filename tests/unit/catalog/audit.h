@@ -291,13 +291,18 @@ static inline void audit_error(struct audit *a, struct span key, struct span fie
 
 static inline void audit_bykey(struct audit *a, struct span key, struct span fields)
 {
-	uint64_t filesystem, inode, id;
+	uint64_t filesystem, number;
+	struct inode_block block;
 	struct file_record file;
 
-	assert_true(key_get_pair(key, &filesystem, &inode) && decode_number(fields, &id));
-	assert_int_equal(catalog_get_file(a->reader, id, &file), 0);
-	assert_int_equal(file.attributes.filesystem, filesystem);
-	assert_int_equal(file.attributes.inode, inode);
+	assert_true(key_get_pair(key, &filesystem, &number) && decode_inodes(fields, &block));
+	for (uint64_t i = 0; i < INODE_BLOCK_NUMBERS; i++) {
+		if (block.files[i] == 0)
+			continue;
+		assert_int_equal(catalog_get_file(a->reader, block.files[i], &file), 0);
+		assert_int_equal(file.attributes.filesystem, filesystem);
+		assert_int_equal(file.attributes.inode, number * INODE_BLOCK_NUMBERS + i);
+	}
 }
 
 static inline void audit_record(struct audit *a, enum table table, struct span key,

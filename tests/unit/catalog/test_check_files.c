@@ -68,20 +68,32 @@ static int file_that_cannot_be_decoded(struct catalog_writer *w, const struct sa
 	return plant_nothing(w, TABLE_FILE, key_number(s->alone));
 }
 
+/* An inode number that no file of the sample has. */
+#define UNUSED_INODE 7013
+
+static int plant_inode(struct catalog_writer *w, uint64_t file)
+{
+	struct key key = key_pair(1, UNUSED_INODE / INODE_BLOCK_NUMBERS);
+	struct inode_block block = {0};
+
+	block.files[UNUSED_INODE % INODE_BLOCK_NUMBERS] = file;
+	return store_put(&w->store, TABLE_BYKEY, &key, encode_inodes(&block));
+}
+
 static int number_of_no_file(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_number(w, TABLE_BYKEY, key_pair(1, 13), s->unused);
+	return plant_inode(w, s->unused);
 }
 
 static int number_of_another_file(struct catalog_writer *w, const struct sample *s)
 {
-	return plant_number(w, TABLE_BYKEY, key_pair(1, 13), s->single);
+	return plant_inode(w, s->single);
 }
 
 static int number_that_cannot_be_decoded(struct catalog_writer *w, const struct sample *s)
 {
 	(void)s;
-	return plant_nothing(w, TABLE_BYKEY, key_pair(1, 13));
+	return plant_nothing(w, TABLE_BYKEY, key_pair(1, UNUSED_INODE / INODE_BLOCK_NUMBERS));
 }
 
 static int error_of_no_file(struct catalog_writer *w, const struct sample *s)
