@@ -52,53 +52,171 @@ bool attributes_equal(const struct attributes *a, const struct attributes *b)
 
 /* ---- fields -------------------------------------------------------------------------- */
 
-static const struct timespec epoch;
+static void put_time(struct value *value, struct timespec time)
+{
+	value_put_signed(value, time.tv_sec);
+	value_put(value, (uint64_t)time.tv_nsec);
+}
 
-/* Encodes a time as its difference to another time, which is often near or equal. An equal time
- * takes 2 bytes, others at most 14. */
+static bool get_time(struct span *fields, struct timespec *time)
+{
+	int64_t seconds;
+	uint64_t ns;
+
+	if (!span_get_signed(fields, &seconds) || !span_get(fields, &ns) || ns >= SECOND_NS)
+		return false;
+	*time = (struct timespec){(time_t)seconds, (long)ns};
+	return true;
+}
+
+/* Greatest difference in seconds of two times that are near each other, so that their difference in
+ * nanoseconds is a number of 63 bits. */
+#define NEAR_SECONDS (INT64_C(1) << 32)
+
+/* Precedes a time that is not near. */
+#define TIME_FAR INT64_MIN
+
+/* Sets *ns to the difference of two times. Returns false if they are not near each other. */
+static bool subtract_near(struct timespec time, struct timespec near, int64_t *ns)
+{
+	int64_t seconds;
+
+	if (__builtin_sub_overflow(time.tv_sec, near.tv_sec, &seconds) || seconds > NEAR_SECONDS ||
+	    seconds < -NEAR_SECONDS)
+		return false;
+	*ns = seconds * (int64_t)SECOND_NS + (time.tv_nsec - near.tv_nsec);
+	return true;
+}
+
+/* Encodes a time as its difference to another time in nanoseconds. Times of one file are often
+ * equal, which takes a byte. */
 static void put_time_near(struct value *value, struct timespec time, struct timespec near)
 {
-	value_put_signed(value, (int64_t)((uint64_t)time.tv_sec - (uint64_t)near.tv_sec));
-	value_put(value, time.tv_nsec == near.tv_nsec ? 0 : (uint64_t)time.tv_nsec + 1);
+	int64_t ns;
+
+	if (subtract_near(time, near, &ns)) {
+		value_put_signed(value, ns);
+		return;
+	}
+	value_put_signed(value, TIME_FAR);
+	put_time(value, time);
+}
+
+/* Sets *time to a near time. Returns false if the difference is too large. */
+static bool add_near(struct timespec near, int64_t ns, struct timespec *time)
+{
+	const int64_t second = (int64_t)SECOND_NS;
+	int64_t seconds = ns / second, again;
+	long rest = near.tv_nsec + (long)(ns % second), carry = 0;
+
+	if (rest < 0)
+		carry = -1;
+	else if (rest >= second)
+		carry = 1;
+	if (__builtin_add_overflow(near.tv_sec, seconds + carry, &time->tv_sec))
+		return false;
+	time->tv_nsec = rest - carry * second;
+	return subtract_near(*time, near, &again);
 }
 
 static bool get_time_near(struct span *fields, struct timespec *time, struct timespec near)
 {
-	int64_t seconds;
-	uint64_t code;
+	int64_t ns;
 
-	if (!span_get_signed(fields, &seconds) || !span_get(fields, &code) || code > SECOND_NS)
+	if (!span_get_signed(fields, &ns))
 		return false;
-	time->tv_sec = (time_t)((uint64_t)seconds + (uint64_t)near.tv_sec);
-	time->tv_nsec = code ? (long)code - 1 : near.tv_nsec;
-	return true;
+	if (ns == 0) {
+		*time = near;
+		return true;
+	}
+	if (ns != TIME_FAR)
+		return add_near(near, ns, time);
+	return get_time(fields, time) && !subtract_near(*time, near, &ns);
 }
 
-static void put_attributes(struct value *value, const struct attributes *a)
+/* Fields that a record has only if their value is not the usual one, as bits of its first number.
+ */
+enum optional_field {
+	FIELD_BLOCKS = 1, /* unless usual_blocks() */
+	FIELD_RDEV = 2, /* unless 0 */
+	FIELD_GID = 4, /* unless equal to uid */
+	FIELD_LINKS = 8, /* unless 1 */
+	FIELD_NAMES = 16, /* unless 1 */
+	FIELD_VERSION = 32, /* unless 0 */
+	FIELD_NAME = 64, /* unless 0 */
+};
+
+/* The usual mode, from which encoded modes differ in few bits. */
+#define USUAL_MODE (S_IFREG | 0644)
+
+/* Returns the blocks of a file without holes in blocks of 4 KiB. */
+static uint64_t usual_blocks(uint64_t size)
+{
+	return (size / 4096 + (size % 4096 != 0)) * 8;
+}
+
+static uint32_t fields_of_attributes(const struct attributes *a)
+{
+	return (a->blocks != usual_blocks(a->size) ? FIELD_BLOCKS : 0U) |
+	       (a->rdev ? FIELD_RDEV : 0U) | (a->gid != a->uid ? FIELD_GID : 0U) |
+	       (a->links != 1 ? FIELD_LINKS : 0U);
+}
+
+/* Encodes a field if it is one of those in optional. */
+static void put_optional(struct value *value, uint32_t optional, enum optional_field field,
+			 uint64_t number)
+{
+	if (optional & field)
+		value_put(value, number);
+}
+
+/* Decodes a field if it is one of those in optional. The caller has set *number to the usual value.
+ */
+static bool get_optional(struct span *fields, uint32_t optional, enum optional_field field,
+			 uint64_t *number)
+{
+	return !(optional & field) || span_get(fields, number);
+}
+
+static bool get_optional32(struct span *fields, uint32_t optional, enum optional_field field,
+			   uint32_t *number)
+{
+	return !(optional & field) || span_get32(fields, number);
+}
+
+static void put_attributes(struct value *value, uint32_t optional, const struct attributes *a)
 {
 	value_put(value, a->inode);
 	value_put(value, a->size);
-	value_put(value, a->blocks);
-	value_put(value, a->rdev);
 	value_put(value, a->filesystem);
-	value_put(value, a->mode);
+	value_put(value, a->mode ^ USUAL_MODE);
 	value_put(value, a->uid);
-	value_put(value, a->gid);
-	value_put(value, a->links);
-	put_time_near(value, a->mtime, epoch);
+	put_optional(value, optional, FIELD_BLOCKS, a->blocks);
+	put_optional(value, optional, FIELD_RDEV, a->rdev);
+	put_optional(value, optional, FIELD_GID, a->gid);
+	put_optional(value, optional, FIELD_LINKS, a->links);
+	put_time(value, a->mtime);
 	put_time_near(value, a->ctime, a->mtime);
 	put_time_near(value, a->btime, a->ctime);
 	put_time_near(value, a->atime, a->btime);
 }
 
-static bool get_attributes(struct span *fields, struct attributes *a)
+static bool get_attributes(struct span *fields, uint32_t optional, struct attributes *a)
 {
-	return span_get(fields, &a->inode) && span_get(fields, &a->size) &&
-	       span_get(fields, &a->blocks) && span_get(fields, &a->rdev) &&
-	       span_get32(fields, &a->filesystem) && span_get32(fields, &a->mode) &&
-	       span_get32(fields, &a->uid) && span_get32(fields, &a->gid) &&
-	       span_get32(fields, &a->links) && get_time_near(fields, &a->mtime, epoch) &&
-	       get_time_near(fields, &a->ctime, a->mtime) &&
+	if (!span_get(fields, &a->inode) || !span_get(fields, &a->size) ||
+	    !span_get32(fields, &a->filesystem) || !span_get32(fields, &a->mode) ||
+	    !span_get32(fields, &a->uid))
+		return false;
+	a->mode ^= USUAL_MODE;
+	a->blocks = usual_blocks(a->size);
+	a->rdev = 0;
+	a->gid = a->uid;
+	a->links = 1;
+	return get_optional(fields, optional, FIELD_BLOCKS, &a->blocks) &&
+	       get_optional(fields, optional, FIELD_RDEV, &a->rdev) &&
+	       get_optional32(fields, optional, FIELD_GID, &a->gid) &&
+	       get_optional32(fields, optional, FIELD_LINKS, &a->links) &&
+	       get_time(fields, &a->mtime) && get_time_near(fields, &a->ctime, a->mtime) &&
 	       get_time_near(fields, &a->btime, a->ctime) &&
 	       get_time_near(fields, &a->atime, a->btime);
 }
@@ -114,59 +232,75 @@ static bool get_name(struct span *fields, struct name *name)
 
 struct value encode_dir(const struct dir_record *dir)
 {
+	uint32_t optional = fields_of_attributes(&dir->attributes);
 	struct value value = value_begin();
 
+	value_put(&value, optional);
 	value_put(&value, dir->parent);
 	value_put(&value, dir->source);
 	value_put(&value, dir->flags);
 	value_put(&value, (uint64_t)dir->error);
-	put_attributes(&value, &dir->attributes);
+	put_attributes(&value, optional, &dir->attributes);
 	value_put_bytes(&value, dir->name.bytes, dir->name.length);
 	return value;
 }
 
 bool decode_dir(struct span fields, struct dir_record *dir)
 {
-	uint32_t error;
+	uint32_t optional, error;
 
-	if (!span_get(&fields, &dir->parent) || !span_get32(&fields, &dir->source) ||
-	    !span_get32(&fields, &dir->flags) || !span_get32(&fields, &error) || error > INT32_MAX)
+	if (!span_get32(&fields, &optional) || !span_get(&fields, &dir->parent) ||
+	    !span_get32(&fields, &dir->source) || !span_get32(&fields, &dir->flags) ||
+	    !span_get32(&fields, &error) || error > INT32_MAX)
 		return false;
 	dir->error = (int32_t)error;
-	return get_attributes(&fields, &dir->attributes) && get_name(&fields, &dir->name);
+	return get_attributes(&fields, optional, &dir->attributes) && get_name(&fields, &dir->name);
 }
 
 struct value encode_file(const struct file_record *file)
 {
+	uint32_t optional =
+		fields_of_attributes(&file->attributes) | (file->names != 1 ? FIELD_NAMES : 0U) |
+		(file->content_version ? FIELD_VERSION : 0U) | (file->name ? FIELD_NAME : 0U);
 	struct value value = value_begin();
 
+	value_put(&value, optional);
 	value_put(&value, file->dir);
 	value_put(&value, file->cookie);
-	value_put(&value, file->names);
 	value_put(&value, file->first_seen);
-	value_put(&value, file->content_version);
-	value_put(&value, file->name);
-	put_attributes(&value, &file->attributes);
+	put_optional(&value, optional, FIELD_NAMES, file->names);
+	put_optional(&value, optional, FIELD_VERSION, file->content_version);
+	put_optional(&value, optional, FIELD_NAME, file->name);
+	put_attributes(&value, optional, &file->attributes);
 	return value;
 }
 
 /* Gets the fields before the attributes. */
-static bool get_file_name(struct span *fields, struct file_record *file)
+static bool get_file_name(struct span *fields, uint32_t *optional, struct file_record *file)
 {
-	return span_get(fields, &file->dir) && span_get(fields, &file->cookie) &&
-	       span_get32(fields, &file->names) && span_get32(fields, &file->first_seen) &&
-	       span_get32(fields, &file->content_version) && span_get(fields, &file->name);
+	file->names = 1;
+	file->content_version = 0;
+	file->name = 0;
+	return span_get32(fields, optional) && span_get(fields, &file->dir) &&
+	       span_get(fields, &file->cookie) && span_get32(fields, &file->first_seen) &&
+	       get_optional32(fields, *optional, FIELD_NAMES, &file->names) &&
+	       get_optional32(fields, *optional, FIELD_VERSION, &file->content_version) &&
+	       get_optional(fields, *optional, FIELD_NAME, &file->name);
 }
 
 bool decode_file(struct span fields, struct file_record *file)
 {
-	return get_file_name(&fields, file) && get_attributes(&fields, &file->attributes) &&
-	       fields.length == 0;
+	uint32_t optional;
+
+	return get_file_name(&fields, &optional, file) &&
+	       get_attributes(&fields, optional, &file->attributes) && fields.length == 0;
 }
 
 bool decode_file_name(struct span fields, struct file_record *file)
 {
-	return get_file_name(&fields, file);
+	uint32_t optional;
+
+	return get_file_name(&fields, &optional, file);
 }
 
 /* A bit for each number with a file, then the id of each file, as the difference to the one before.
@@ -284,7 +418,7 @@ struct value encode_group(const struct group_record *group)
 	value_put(&value, group->size);
 	value_put(&value, group->inodes);
 	value_put(&value, group->kept);
-	put_time_near(&value, group->changed, epoch);
+	put_time(&value, group->changed);
 	return value;
 }
 
@@ -293,7 +427,7 @@ bool decode_group(struct span fields, struct group_record *group)
 	return span_get(&fields, &group->hash.high) && span_get(&fields, &group->hash.low) &&
 	       span_get32(&fields, &group->ordinal) && span_get(&fields, &group->size) &&
 	       span_get(&fields, &group->inodes) && span_get(&fields, &group->kept) &&
-	       get_time_near(&fields, &group->changed, epoch) && fields.length == 0;
+	       get_time(&fields, &group->changed) && fields.length == 0;
 }
 
 static void put_sum(struct value *value, const struct size_sum *sum)
@@ -325,7 +459,7 @@ struct value encode_totals(const struct catalog_totals *t)
 	value_put(&value, t->errors);
 	value_put(&value, t->unlisted);
 	value_put(&value, t->order);
-	put_time_near(&value, t->changed, epoch);
+	put_time(&value, t->changed);
 	return value;
 }
 
@@ -338,12 +472,13 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 	       span_get(&fields, &t->groups) && span_get(&fields, &t->redundant_files) &&
 	       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
 	       span_get(&fields, &t->unlisted) && span_get(&fields, &t->order) &&
-	       get_time_near(&fields, &t->changed, epoch) && fields.length == 0;
+	       get_time(&fields, &t->changed) && fields.length == 0;
 }
 
 uint64_t name_cookie(uint64_t seed, struct name name)
 {
-	uint64_t cookie = hash64(name.bytes, name.length, seed) << 4 & (UINT64_MAX >> 1);
+	uint64_t hash = hash64(name.bytes, name.length, seed) >> (64 - ENTRY_HASH_BITS);
+	uint64_t cookie = hash * ENTRY_COOKIE_SLOTS;
 
 	return cookie ? cookie : ENTRY_COOKIE_MIN;
 }

@@ -135,8 +135,8 @@ enum entry_kind {
 	ENTRY_UNKNOWN = 3,
 };
 
-/* A name in a directory. The cookie is a 59-bit hash of the name, seeded with a secret of the
- * index, and 4 bits that number names of equal hash. It is at least 16 and below 2^63. A cookie
+/* A name in a directory. The cookie is a 44-bit hash of the name, seeded with a secret of the
+ * index, and 4 bits that number names of equal hash. It is at least 16 and below 2^48. A cookie
  * does not change while the name exists, so a listing can continue after a cookie. */
 struct entry_record {
 	uint64_t dir;
@@ -146,6 +146,9 @@ struct entry_record {
 	struct name name;
 };
 
+/* A user who reads cookies in a view would have to make about 2^44 names to find more names of
+ * equal hash than there are slots. */
+#define ENTRY_HASH_BITS 44
 #define ENTRY_COOKIE_SLOTS 16
 #define ENTRY_COOKIE_MIN 16
 

@@ -110,7 +110,10 @@ static void test_times_of_any_distance_are_decoded(void **state)
 						{1, 999999999},
 						{LONG_MAX, 0},
 						{LONG_MIN, 999999999},
-						{1700000000, 1}};
+						{1700000000, 1},
+						{1700000000 + (1L << 32), 0},
+						{1700000000 + (1L << 32), 1},
+						{1700000001 + (1L << 32), 1}};
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(times) * ARRAY_SIZE(times); i++) {

@@ -265,6 +265,9 @@ static void test_listed_prefix_is_never_zero(void **state)
 	(void)state;
 	assert_int_equal(prefix_of((struct hash128){5, 0}), 1);
 	assert_int_equal(prefix_of((struct hash128){5, 7}), 7);
+	assert_int_equal(prefix_of((struct hash128){5, UINT64_C(1) << PREFIX_HASH_BITS}), 1);
+	assert_int_equal(prefix_of((struct hash128){5, UINT64_MAX}),
+			 (UINT64_C(1) << PREFIX_HASH_BITS) - 1);
 }
 
 int main(void)
