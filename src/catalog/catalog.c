@@ -346,20 +346,39 @@ int catalog_check(const char *folder)
 	return is_remote_filesystem(fd) ? CATALOG_REMOTE : check_folder(fd, true);
 }
 
+/* Closes the store. Seals the data file, or a smaller copy of it, if nothing is wrong with it. If
+ * the store turns out to be untrusted when it is closed, the next start overwrites the copy. */
+static int close_store(struct catalog *catalog)
+{
+	struct store *store = &catalog->store;
+	bool copied = false;
+	int r = 0;
+
+	if (catalog->store_opened && catalog->unsealed && store->env && !store->damaged &&
+	    !store->is_untrusted)
+		index_copy_if_wasteful(store, catalog->folder_fd, &copied);
+	if (catalog->store_opened)
+		store_close(store);
+	if (!catalog->unsealed)
+		return 0;
+	if (catalog->reserved_id > catalog->next_id)
+		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
+	if (r == 0 && store->damaged)
+		return index_set_aside(catalog->folder_fd);
+	if (r < 0 || store->is_untrusted)
+		return r;
+	if (copied)
+		r = index_adopt_copy(catalog->folder_fd);
+	return r < 0 ? r : index_seal(catalog->folder_fd);
+}
+
 void catalog_close(struct catalog *catalog)
 {
-	int r = 0;
+	int r;
 
 	if (!catalog)
 		return;
-	if (catalog->store_opened)
-		store_close(&catalog->store);
-	if (catalog->unsealed && catalog->reserved_id > catalog->next_id)
-		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
-	if (r == 0 && catalog->unsealed && catalog->store.damaged)
-		r = index_set_aside(catalog->folder_fd);
-	else if (r == 0 && catalog->unsealed && !catalog->store.is_untrusted)
-		r = index_seal(catalog->folder_fd);
+	r = close_store(catalog);
 	if (r < 0)
 		log_warning("cannot seal the index %s: %s; the next start checks the index",
 			    quote_path(catalog->folder), error_text(r));

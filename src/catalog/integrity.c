@@ -206,9 +206,9 @@ static int drop_lock_file(int folder_fd)
 	return unlinkat(folder_fd, TWINFS_INDEX_READERS, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
 
-/* Replaces the data file by the child's copy. If there is none, changes nothing: processes that
- * read the data file are registered in the lock file. */
-static int adopt_copy(int folder_fd)
+/* If there is no copy, changes nothing: processes that read the data file are registered in the
+ * lock file. */
+int index_adopt_copy(int folder_fd)
 {
 	int r;
 
@@ -220,6 +220,22 @@ static int adopt_copy(int folder_fd)
 	if (renameat(folder_fd, COPY_NAME, folder_fd, TWINFS_INDEX_DATA) < 0)
 		return -errno;
 	return fsync(folder_fd) < 0 ? -errno : INDEX_SOUND;
+}
+
+void index_copy_if_wasteful(struct store *store, int folder_fd, bool *copied)
+{
+	struct catalog_reader *reader = NULL;
+	AUTO_FREE char *path = NULL;
+	bool wasteful = false;
+	int r = store_read_begin(store, &reader);
+
+	*copied = false;
+	if (r == 0)
+		r = store_is_wasteful(reader, &wasteful);
+	if (r == 0 && wasteful && asprintf(&path, "%s/%s", fd_path(folder_fd).text, COPY_NAME) > 0)
+		*copied = store_copy(reader, path) == 0;
+	store_read_end(reader);
+	log_debug("copied the records of the index: %s", *copied ? "yes" : "no");
 }
 
 /* Returns true if the records must be checked, and sets *seal to the state of the seal. */
@@ -243,7 +259,7 @@ int index_examine(int folder_fd, const char *folder, bool distrusted)
 	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
 		state = INDEX_DAMAGED; /* no version of twinfs changes a sealed file */
 	if (state == INDEX_SOUND)
-		return adopt_copy(folder_fd);
+		return index_adopt_copy(folder_fd);
 	(void)unlinkat(folder_fd, COPY_NAME, 0);
 	return state;
 }

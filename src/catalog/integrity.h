@@ -17,6 +17,8 @@
 
 #include "base/attributes.h"
 
+struct store;
+
 enum index_state {
 	INDEX_SOUND = 0, /* or the folder has no index */
 	INDEX_DAMAGED = 1,
@@ -38,6 +40,14 @@ enum index_state index_examine_format(const char *folder);
  *
  * Returns an enum index_state or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted);
+
+/* Copies the records of an open index if that makes the data file smaller by more than a fifth
+ * (store_is_wasteful()). Sets *copied to whether there is a copy. A copy is not necessary, so the
+ * function reports no failure. No other thread may use the store. */
+void index_copy_if_wasteful(struct store *store, int folder_fd, bool *copied);
+
+/* Replaces the data file by the copy, after the index was closed. */
+MUST_CHECK int index_adopt_copy(int folder_fd);
 
 /* Works like index_examine(), but changes nothing, logs nothing and needs no lock. */
 MUST_CHECK int index_check(int folder_fd, bool distrusted);

@@ -89,6 +89,26 @@ static int copy_table(struct copy *copy, enum table table)
 	return r == MDB_NOTFOUND ? 0 : r;
 }
 
+/* Commits the copy once more without a change, so that both root pages show all records. If another
+ * process opens the old data file while the copy replaces it, that process can leave the number of
+ * an old transaction in the lock file, and LMDB then chooses any root page. */
+static int commit_again(struct copy *copy)
+{
+	MDB_cursor *cursor;
+	MDB_val k, v;
+	int r = begin(copy);
+
+	if (r == 0)
+		r = mdb_cursor_open(copy->txn, copy->tables[TABLE_META], &cursor);
+	if (r)
+		return r;
+	r = mdb_cursor_get(cursor, &k, &v, MDB_FIRST);
+	if (r == 0)
+		r = mdb_cursor_put(cursor, &k, &v, MDB_CURRENT);
+	mdb_cursor_close(cursor);
+	return r && r != MDB_NOTFOUND ? r : commit(copy);
+}
+
 static int copy_tables(struct copy *copy, const char *path)
 {
 	int r = open_copy(copy, path);
@@ -97,6 +117,8 @@ static int copy_tables(struct copy *copy, const char *path)
 		r = copy_table(copy, (enum table)table);
 	if (r == 0)
 		r = commit(copy);
+	if (r == 0)
+		r = commit_again(copy);
 	return r ? r : mdb_env_sync(copy->env, 1);
 }
 
@@ -115,4 +137,80 @@ int store_copy(struct catalog_reader *r, const char *path)
 	if (result < 0)
 		(void)unlink(path);
 	return result;
+}
+
+/* ---- waste ------------------------------------------------------------------------------- */
+
+/* Waste of a smaller index does not matter: writing a copy waits for the disk. */
+#define WASTE_BYTES_MIN (UINT64_C(16) << 20)
+
+/* A process that wrote less than this part of the records made little waste. */
+#define WRITTEN_PART 64
+
+/* A copy is worth its time if it saves more than this part. */
+#define WASTE_PART 5
+
+/* Bytes of a page and of a record that LMDB needs itself. */
+#define PAGE_HEADER_BYTES 16
+#define RECORD_HEADER_BYTES 10
+
+/* Adds the bytes of the records of a table in full pages, rounded as LMDB does. */
+static int measure_table(struct catalog_reader *r, enum table table, uint64_t *bytes)
+{
+	MDB_cursor *cursor;
+	MDB_val k, v;
+	int code = mdb_cursor_open(r->txn, r->store->tables[table], &cursor);
+
+	if (code)
+		return code;
+	while ((code = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0)
+		*bytes += RECORD_HEADER_BYTES + ((k.mv_size + v.mv_size + 1) & ~(size_t)1);
+	mdb_cursor_close(cursor);
+	return code == MDB_NOTFOUND ? 0 : code;
+}
+
+/* Counts the records, and the pages above those of records. */
+static int count_records(struct catalog_reader *r, uint64_t *records, uint64_t *branch_pages)
+{
+	MDB_stat stat;
+	int code = 0;
+
+	*records = *branch_pages = 0;
+	for (int table = 0; code == 0 && table < TABLE_COUNT; table++) {
+		code = mdb_stat(r->txn, r->store->tables[table], &stat);
+		if (code)
+			break;
+		*records += stat.ms_entries;
+		*branch_pages += stat.ms_branch_pages;
+	}
+	return code;
+}
+
+static int find_waste(struct catalog_reader *r, bool *wasteful)
+{
+	uint64_t records, branch_pages, file_bytes, bytes = 0;
+	MDB_envinfo info;
+	MDB_stat stat;
+	int code = mdb_env_info(r->store->env, &info);
+
+	if (code == 0)
+		code = mdb_env_stat(r->store->env, &stat);
+	if (code == 0)
+		code = count_records(r, &records, &branch_pages);
+	if (code)
+		return code;
+	file_bytes = ((uint64_t)info.me_last_pgno + 1) * stat.ms_psize;
+	if (file_bytes < WASTE_BYTES_MIN || r->store->records_written < records / WRITTEN_PART)
+		return 0;
+	for (int table = 0; code == 0 && table < TABLE_COUNT; table++)
+		code = measure_table(r, (enum table)table, &bytes);
+	bytes += bytes / stat.ms_psize * PAGE_HEADER_BYTES + branch_pages * stat.ms_psize;
+	*wasteful = code == 0 && bytes < file_bytes - file_bytes / WASTE_PART;
+	return code;
+}
+
+int store_is_wasteful(struct catalog_reader *r, bool *wasteful)
+{
+	*wasteful = false;
+	return store_result(r->store, find_waste(r, wasteful));
 }

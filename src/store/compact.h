@@ -4,6 +4,8 @@
 
 /* Compacts an index: writes a new data file from its records. */
 
+#include <stdbool.h>
+
 #include "store/store.h"
 
 /* Writes every record of the snapshot to a new data file, and syncs the file. Page headers, free
@@ -14,5 +16,11 @@
  *
  * Returns 0, or -errno and leaves no file. */
 MUST_CHECK int store_copy(struct catalog_reader *r, const char *path);
+
+/* Sets *wasteful to whether a copy would be smaller by more than a fifth. Free pages and pages that
+ * are half empty take the space: changes leave both. An index below 16 MiB is never wasteful. Reads
+ * the headers of all records (15 ms for a million), but only if this process wrote many. Returns 0
+ * or -errno. */
+MUST_CHECK int store_is_wasteful(struct catalog_reader *r, bool *wasteful);
 
 #endif

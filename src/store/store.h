@@ -32,6 +32,7 @@ struct store {
 	pthread_mutex_t write_lock;
 	uint64_t map_bytes; /* size of the map */
 	bool read_only;
+	uint64_t records_written; /* written and deleted by this process; guarded by write_lock */
 	atomic_bool damaged; /* a damaged record was read */
 	atomic_bool is_untrusted; /* possibly corrupt: the next start checks the whole index */
 	struct timespec changed; /* ctime of the data file after the last change by this process */

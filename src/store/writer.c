@@ -53,6 +53,7 @@ static int put(struct store_writer *w, enum table table, const struct key *key, 
 	if (behind)
 		w->last[table] = *key;
 	w->changed = true;
+	w->reader.store->records_written++;
 	return 0;
 }
 
@@ -83,8 +84,10 @@ int store_delete(struct store_writer *w, enum table table, const struct key *key
 	r = mdb_cursor_get(cursor, &k, &v, MDB_SET);
 	if (r == 0)
 		r = mdb_cursor_del(cursor, 0);
-	if (r == 0)
+	if (r == 0) {
 		w->changed = true;
+		w->reader.store->records_written++;
+	}
 	return store_result(w->reader.store, r);
 }
 

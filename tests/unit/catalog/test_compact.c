@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 
 #include "catalog/check.h"
@@ -200,6 +202,100 @@ static void test_copy_into_a_folder_that_is_missing_fails(void **state)
 	assert_int_equal(copy(c), -ENOENT);
 }
 
+/* Position of the number of a transaction in a root page of LMDB, and the size of that page. */
+#define ROOT_NUMBER_AT 144
+#define ROOT_BYTES 4096
+
+/* Makes the newer root page look older than the other one. */
+static void lose_newest_root(const char *path)
+{
+	uint64_t numbers[2], zero = 0;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pread(fd, &numbers[i], 8, i * ROOT_BYTES + ROOT_NUMBER_AT), 8);
+	assert_int_equal(labs((long)(numbers[0] - numbers[1])), 1);
+	assert_int_equal(pwrite(fd, &zero, 8,
+				(numbers[1] > numbers[0]) * ROOT_BYTES + ROOT_NUMBER_AT),
+			 8);
+	assert_int_equal(close(fd), 0);
+}
+
+static void test_copy_is_complete_with_either_root_page(void **state)
+{
+	struct copied *c = *state;
+
+	assert_int_equal(catalog_write(c->f->catalog, many_body, NULL), 0);
+	assert_int_equal(copy(c), 0);
+	lose_newest_root(c->path);
+	open_copy(c);
+	assert_true(assert_same_records(c) > MANY);
+	close_copy(c);
+}
+
+/* Reopens the index. Returns its size after the close, and whether the close replaced its file. */
+static struct stat reopened(const struct fixture *f, bool *replaced)
+{
+	struct stat before, after;
+	char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_DATA);
+	assert_int_equal(stat(path, &before), 0);
+	catalog_close(f->catalog);
+	assert_int_equal(stat(path, &after), 0);
+	*replaced = before.st_ino != after.st_ino;
+	if (*replaced)
+		assert_true(after.st_size < before.st_size - before.st_size / 5);
+	return after;
+}
+
+/* Writes 30 MiB in an order that leaves pages half empty. */
+static int wide_body(struct catalog_writer *w, void *context)
+{
+	static const char text[200];
+	struct key key;
+	int r = 0;
+
+	(void)context;
+	for (uint64_t i = 0; r == 0 && i < MANY; i++) {
+		key = key_quad(i * 7919 % MANY, 0, 0, i);
+		r = store_put(&w->store, TABLE_BYSIZE, &key, encode_text(text, sizeof(text)));
+	}
+	return r;
+}
+
+static void test_close_compacts_an_index_with_much_waste(void **state)
+{
+	struct copied *c = *state;
+	bool replaced;
+	struct stat first, next;
+
+	assert_int_equal(catalog_write(c->f->catalog, wide_body, NULL), 0);
+	first = reopened(c->f, &replaced);
+	assert_true(replaced);
+	fixture_open(c->f);
+	assert_int_equal(copy(c), 0);
+	open_copy(c);
+	assert_true(assert_same_records(c) > MANY);
+	close_copy(c);
+	next = reopened(c->f, &replaced);
+	assert_false(replaced);
+	assert_int_equal(next.st_size, first.st_size);
+	fixture_open(c->f);
+}
+
+static void test_close_leaves_a_small_index_as_it_is(void **state)
+{
+	struct copied *c = *state;
+	bool replaced;
+
+	(void)new_file(c->f, c->f->roots[0], "a", file_of(10, 100, 0));
+	(void)reopened(c->f, &replaced);
+	assert_false(replaced);
+	fixture_open(c->f);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup_copied, teardown_copied)
 
 int main(void)
@@ -210,6 +306,9 @@ int main(void)
 		CASE(test_copy_replaces_an_earlier_copy),
 		CASE(test_copy_that_cannot_be_written_leaves_no_file),
 		CASE(test_copy_into_a_folder_that_is_missing_fails),
+		CASE(test_copy_is_complete_with_either_root_page),
+		CASE(test_close_compacts_an_index_with_much_waste),
+		CASE(test_close_leaves_a_small_index_as_it_is),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
