@@ -234,8 +234,8 @@ static void test_copy_is_complete_with_either_root_page(void **state)
 	close_copy(c);
 }
 
-/* Reopens the index. Returns its size after the close, and whether the close replaced its file. */
-static struct stat reopened(const struct fixture *f, bool *replaced)
+/* Closes the index. Returns its status after the close, and whether the close replaced its file. */
+static struct stat closed(struct fixture *f, bool *replaced)
 {
 	struct stat before, after;
 	char path[128];
@@ -243,6 +243,7 @@ static struct stat reopened(const struct fixture *f, bool *replaced)
 	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, TWINFS_INDEX_DATA);
 	assert_int_equal(stat(path, &before), 0);
 	catalog_close(f->catalog);
+	f->catalog = NULL; /* for the teardown after a failure */
 	assert_int_equal(stat(path, &after), 0);
 	*replaced = before.st_ino != after.st_ino;
 	if (*replaced)
@@ -272,14 +273,14 @@ static void test_close_compacts_an_index_with_much_waste(void **state)
 	struct stat first, next;
 
 	assert_int_equal(catalog_write(c->f->catalog, wide_body, NULL), 0);
-	first = reopened(c->f, &replaced);
+	first = closed(c->f, &replaced);
 	assert_true(replaced);
 	fixture_open(c->f);
 	assert_int_equal(copy(c), 0);
 	open_copy(c);
 	assert_true(assert_same_records(c) > MANY);
 	close_copy(c);
-	next = reopened(c->f, &replaced);
+	next = closed(c->f, &replaced);
 	assert_false(replaced);
 	assert_int_equal(next.st_size, first.st_size);
 	fixture_open(c->f);
@@ -291,7 +292,7 @@ static void test_close_leaves_a_small_index_as_it_is(void **state)
 	bool replaced;
 
 	(void)new_file(c->f, c->f->roots[0], "a", file_of(10, 100, 0));
-	(void)reopened(c->f, &replaced);
+	(void)closed(c->f, &replaced);
 	assert_false(replaced);
 	fixture_open(c->f);
 }
