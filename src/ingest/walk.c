@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -14,7 +13,6 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "ingest/diff.h"
@@ -25,6 +23,7 @@
 #include "ingest/threads.h"
 #include "ingest/view_mounts.h"
 #include "ingest/walk_dir.h"
+#include "ingest/walk_queue.h"
 #include "source/source.h"
 
 /* queue of directories --> walker threads --> batch writer --> catalog
@@ -46,12 +45,7 @@ struct walk {
 	struct attributes index_folder;
 	struct view_mounts views;
 	struct walk_dir_budget budget;
-	pthread_mutex_t lock;
-	pthread_cond_t changed; /* the queue changed, or the walk ends */
-	struct walk_dir *first, *last;
-	struct walk_dir *sorted; /* if the disk can seek: directories to take before first */
-	size_t open_dirs; /* in the queue or being listed */
-	int error;
+	struct walk_queue queue;
 	_Atomic uint64_t errors, not_entered, excluded;
 };
 
@@ -71,79 +65,6 @@ struct walker {
 	int fd; /* of the current directory, or -1 */
 	struct disk_waits waits;
 };
-
-/* ---- the queue ----------------------------------------------------------------------- */
-
-static void push(struct walk *walk, struct walk_dir *list, struct walk_dir *last, size_t count)
-{
-	if (count == 0)
-		return;
-	pthread_mutex_lock(&walk->lock);
-	if (walk->last)
-		walk->last->next = list;
-	else
-		walk->first = list;
-	walk->last = last;
-	walk->open_dirs += count;
-	if (count == 1)
-		pthread_cond_signal(&walk->changed);
-	else
-		pthread_cond_broadcast(&walk->changed);
-	pthread_mutex_unlock(&walk->lock);
-}
-
-/* Takes the next directory, or returns NULL. If the disk can seek, directories are taken in the
- * order of inodes, which is nearly the order of the disk. The caller holds the lock. */
-static struct walk_dir *take_first(struct walk *walk)
-{
-	struct walk_dir *dir;
-
-	if (!walk->sorted && walk->ingest->may_seek) {
-		walk->sorted = walk_dir_sort(walk->first);
-		walk->first = walk->last = NULL;
-	}
-	dir = walk->sorted;
-	if (dir) {
-		walk->sorted = dir->next;
-		return dir;
-	}
-	dir = walk->first;
-	if (dir)
-		walk->first = dir->next;
-	if (!walk->first)
-		walk->last = NULL;
-	return dir;
-}
-
-/* Takes the next directory. Waits while the queue is empty and other threads list directories.
- * Returns NULL if no directory is left, open_dirs exceeds dirs_max, or the walk failed or was
- * stopped. */
-static struct walk_dir *pop(struct walk *walk, size_t dirs_max)
-{
-	struct walk_dir *dir = NULL;
-
-	pthread_mutex_lock(&walk->lock);
-	while (!walk->first && !walk->sorted && walk->open_dirs > 0 && !walk->error)
-		pthread_cond_wait(&walk->changed, &walk->lock);
-	if (!walk->error && !stop_requested() && walk->open_dirs <= dirs_max)
-		dir = take_first(walk);
-	if (!dir)
-		pthread_cond_broadcast(&walk->changed); /* the other threads wake up and end */
-	pthread_mutex_unlock(&walk->lock);
-	return dir;
-}
-
-static void finish_dir(struct walk *walk, struct walk_dir *dir, int error)
-{
-	pthread_mutex_lock(&walk->lock);
-	if (error < 0 && walk->error == 0)
-		walk->error = error;
-	walk->open_dirs--;
-	if (walk->open_dirs == 0 || walk->error)
-		pthread_cond_broadcast(&walk->changed);
-	pthread_mutex_unlock(&walk->lock);
-	walk_dir_release(dir);
-}
 
 /* ---- one directory ------------------------------------------------------------------- */
 
@@ -357,7 +278,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 		end = &last->next;
 	}
 	walk_dir_keep(parent, &walker->fd, (unsigned int)diff->dir_count, &walker->walk->budget);
-	push(walker->walk, list, last, diff->dir_count);
+	walk_queue_push(&walker->walk->queue, list, last, diff->dir_count);
 	return 0;
 }
 
@@ -437,7 +358,7 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	return hand_over(walker, dir, recheck, &now);
 }
 
-/* Rechecks directories until pop() returns NULL. */
+/* Rechecks directories until the walk ends or more than dirs_max are open. */
 static void walk_dirs(struct walk *walk, size_t dirs_max)
 {
 	struct walker walker = {.walk = walk,
@@ -446,11 +367,11 @@ static void walk_dirs(struct walk *walk, size_t dirs_max)
 	struct walk_dir *dir;
 	int r;
 
-	while ((dir = pop(walk, dirs_max))) {
+	while ((dir = walk_queue_pop(&walk->queue, dirs_max, walk->ingest->may_seek))) {
 		r = recheck_dir(&walker, dir);
 		cleanup_close(&walker.fd);
 		walker.fd = -1;
-		finish_dir(walk, dir, r);
+		walk_queue_finish(&walk->queue, dir, r);
 	}
 	atomic_fetch_add(&walk->excluded, walker.listing.excluded);
 	atomic_fetch_add(&walk->not_entered, walker.diff.not_entered);
@@ -507,7 +428,7 @@ static int push_rechecks(struct walk *walk, const struct recheck *rechecks, size
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = find_beginning(walk, &rechecks[i], &dir);
 		if (r == 0)
-			push(walk, dir, dir, 1);
+			walk_queue_push(&walk->queue, dir, dir, 1);
 		else if (r == -ENOENT)
 			r = 0;
 	}
@@ -561,8 +482,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 	bool tree = has_tree(rechecks, count);
 	int r;
 
-	pthread_mutex_init(&walk.lock, NULL);
-	pthread_cond_init(&walk.changed, NULL);
+	walk_queue_init(&walk.queue);
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
 	r = examine_index_folder(&walk);
@@ -570,14 +490,11 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 		r = push_rechecks(&walk, rechecks, count);
 	if (r == 0 && !tree)
 		walk_dirs(&walk, ALONE_DIRS);
-	if (r == 0 && walk.open_dirs > 0)
+	if (r == 0 && walk.queue.open_dirs > 0)
 		r = threads_run(threads_for(ingest, tree), walk_thread, &walk);
-	walk_dir_release_list(walk.sorted);
-	walk_dir_release_list(walk.first);
 	ingest->result.errors += walk.errors;
 	ingest->result.not_entered = walk.not_entered;
 	ingest->result.excluded = walk.excluded;
-	pthread_mutex_destroy(&walk.lock);
-	pthread_cond_destroy(&walk.changed);
-	return r < 0 ? r : walk.error;
+	walk_queue_deinit(&walk.queue);
+	return r < 0 ? r : walk.queue.error;
 }

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#include "ingest/walk_queue.h"
+
+#include "base/stop.h"
+#include "ingest/walk_dir.h"
+
+void walk_queue_init(struct walk_queue *queue)
+{
+	*queue = (struct walk_queue){0};
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->changed, NULL);
+}
+
+void walk_queue_deinit(struct walk_queue *queue)
+{
+	walk_dir_release_list(queue->sorted);
+	walk_dir_release_list(queue->first);
+	pthread_mutex_destroy(&queue->lock);
+	pthread_cond_destroy(&queue->changed);
+}
+
+void walk_queue_push(struct walk_queue *queue, struct walk_dir *list, struct walk_dir *last,
+		     size_t count)
+{
+	if (count == 0)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	if (queue->last)
+		queue->last->next = list;
+	else
+		queue->first = list;
+	queue->last = last;
+	queue->open_dirs += count;
+	if (count == 1)
+		pthread_cond_signal(&queue->changed);
+	else
+		pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* The caller holds the lock. */
+static struct walk_dir *take_first(struct walk_queue *queue, bool seeks)
+{
+	struct walk_dir *dir;
+
+	if (!queue->sorted && seeks) {
+		queue->sorted = walk_dir_sort(queue->first);
+		queue->first = queue->last = NULL;
+	}
+	dir = queue->sorted;
+	if (dir) {
+		queue->sorted = dir->next;
+		return dir;
+	}
+	dir = queue->first;
+	if (dir)
+		queue->first = dir->next;
+	if (!queue->first)
+		queue->last = NULL;
+	return dir;
+}
+
+struct walk_dir *walk_queue_pop(struct walk_queue *queue, size_t dirs_max, bool seeks)
+{
+	struct walk_dir *dir = NULL;
+
+	pthread_mutex_lock(&queue->lock);
+	while (!queue->first && !queue->sorted && queue->open_dirs > 0 && !queue->error)
+		pthread_cond_wait(&queue->changed, &queue->lock);
+	if (!queue->error && !stop_requested() && queue->open_dirs <= dirs_max)
+		dir = take_first(queue, seeks);
+	if (!dir)
+		pthread_cond_broadcast(&queue->changed); /* the other threads wake up and end */
+	pthread_mutex_unlock(&queue->lock);
+	return dir;
+}
+
+void walk_queue_finish(struct walk_queue *queue, struct walk_dir *dir, int error)
+{
+	pthread_mutex_lock(&queue->lock);
+	if (error < 0 && queue->error == 0)
+		queue->error = error;
+	queue->open_dirs--;
+	if (queue->open_dirs == 0 || queue->error)
+		pthread_cond_broadcast(&queue->changed);
+	pthread_mutex_unlock(&queue->lock);
+	walk_dir_release(dir);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef INGEST_WALK_QUEUE_H
+#define INGEST_WALK_QUEUE_H
+
+/* The directories of a walk that wait, and the threads that take them. The walk ends when no
+ * directory waits and none is being read, when it failed, or after stop_requested(). Any thread.
+ *
+ *	walk_queue_push --> first ... last --walk_queue_pop--> a thread --walk_queue_finish-->
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attributes.h"
+
+struct walk_dir;
+
+struct walk_queue {
+	pthread_mutex_t lock;
+	pthread_cond_t changed; /* the queue changed, or the walk ends */
+	struct walk_dir *first, *last;
+	struct walk_dir *sorted; /* if the disk seeks: directories to take before first */
+	size_t open_dirs; /* in the queue or being read */
+	int error; /* of the first directory that failed, or 0 */
+};
+
+void walk_queue_init(struct walk_queue *queue);
+/* Releases the directories that still wait. */
+void walk_queue_deinit(struct walk_queue *queue);
+
+/* Appends count directories, list to last. */
+void walk_queue_push(struct walk_queue *queue, struct walk_dir *list, struct walk_dir *last,
+		     size_t count);
+
+/* Takes the next directory. Waits while the queue is empty and other threads read directories.
+ * Returns NULL if the walk ends or open_dirs exceeds dirs_max.
+ *
+ * seeks	take directories in the order of inodes, which is nearly the order of the disk */
+struct walk_dir *walk_queue_pop(struct walk_queue *queue, size_t dirs_max, bool seeks);
+
+/* Releases a directory that was taken. error: 0 or -errno, which ends the walk. */
+void walk_queue_finish(struct walk_queue *queue, struct walk_dir *dir, int error);
+
+#endif
