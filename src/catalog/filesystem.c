@@ -247,16 +247,36 @@ static int add_device(struct filesystems *filesystems, uint64_t identity, dev_t 
 	return r;
 }
 
+/* Returns the number of a device if it is the last one that was found, else 0. */
+static uint32_t recent_number(struct filesystems *filesystems, dev_t device)
+{
+	uint64_t recent = atomic_load_explicit(&filesystems->recent, memory_order_relaxed);
+
+	return recent >> 32 == device ? (uint32_t)recent : 0;
+}
+
+static void note_recent(struct filesystems *filesystems, dev_t device, uint32_t number)
+{
+	if (device <= UINT32_MAX)
+		atomic_store_explicit(&filesystems->recent, (uint64_t)device << 32 | number,
+				      memory_order_relaxed);
+}
+
 int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, uint32_t *number)
 {
 	uint64_t identity = 0;
 	int r;
 
+	*number = recent_number(filesystems, device);
+	if (*number)
+		return 0;
 	pthread_rwlock_rdlock(&filesystems->lock);
 	*number = find_device(filesystems, device);
 	pthread_rwlock_unlock(&filesystems->lock);
-	if (*number)
+	if (*number) {
+		note_recent(filesystems, device, *number);
 		return 0;
+	}
 	r = read_identity(fd, device, &identity);
 	if (r < 0)
 		return r;

@@ -13,6 +13,7 @@
  */
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -39,6 +40,9 @@ struct filesystems {
 	struct filesystem *list; /* the number of a file system is its index in this list plus 1 */
 	size_t count, capacity;
 	size_t stored; /* number of file systems, from the first one, that the index on disk has */
+	/* st_dev in the high half, number in the low half: the last pair that was found; 0: none.
+	 * The number of a device never changes, so this needs no lock. */
+	_Atomic uint64_t recent;
 };
 
 void filesystems_init(struct filesystems *filesystems);

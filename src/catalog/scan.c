@@ -33,8 +33,7 @@ static int scan_begin(struct catalog_reader *r, enum table table, struct key fro
 	if (!begun)
 		return -ENOMEM;
 	*begun = (struct catalog_scan){.reader = r, .table = table, .from = from, .prefix = prefix};
-	result = store_result(r->store,
-			      mdb_cursor_open(r->txn, r->store->tables[table], &begun->cursor));
+	result = store_cursor_take(r, table, &begun->cursor);
 	if (result < 0) {
 		free(begun);
 		return result;
@@ -47,7 +46,7 @@ void catalog_scan_end(struct catalog_scan *scan)
 {
 	if (!scan)
 		return;
-	mdb_cursor_close(scan->cursor);
+	store_cursor_release(scan->reader, scan->table, scan->cursor);
 	free(scan);
 }
 

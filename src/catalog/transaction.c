@@ -58,6 +58,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	if (r < 0)
 		return r;
 	w.store.reader.store = &catalog->store;
+	w.store.reader.writes = true;
 	w.store.reader.name_seed = catalog->name_seed;
 	r = catalog_get_totals(&w.store.reader, &w.totals);
 	if (r == -ENOENT)

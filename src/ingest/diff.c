@@ -460,23 +460,15 @@ static void hide(struct listing *listing, const struct attributes *hidden)
 	listing->count = left;
 }
 
-int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing)
+int diff_make(struct diff *diff, const struct diff_dir *dir, struct listing *listing)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = 0;
 
 	diff->count = diff->dir_count = diff->known_count = 0;
 	hide(listing, &dir->hidden);
 	if (dir->known) {
-		r = catalog_read_begin(dir->catalog, &reader);
-		dir->reader = reader;
-		if (r == 0)
-			sort_listing(dir, listing);
-		if (r == 0)
-			r = load_known(diff, dir, listing);
+		sort_listing(dir, listing);
+		r = load_known(diff, dir, listing);
 	}
-	if (r == 0)
-		r = merge(diff, dir, listing);
-	dir->reader = NULL;
-	return r;
+	return r < 0 ? r : merge(diff, dir, listing);
 }

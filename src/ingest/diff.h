@@ -53,14 +53,14 @@ struct diff_dir {
 	int fd; /* of the directory; -1: it could not be opened, and the listing is empty */
 	struct attributes hidden; /* attributes of a folder to leave out: that of the index */
 	struct catalog *catalog; /* borrowed */
-	struct catalog_reader *reader; /* set by diff_make() */
+	struct catalog_reader *reader; /* borrowed; NULL if not known */
 };
 
 void diff_free(struct diff *diff);
 
 /* Fills diff->changes and diff->dirs, and calls hooks. With RECHECK_NAMES, only the names of the
  * recheck are compared. Reorders the listing. Returns 0 or -errno. */
-MUST_CHECK int diff_make(struct diff *diff, struct diff_dir *dir, struct listing *listing);
+MUST_CHECK int diff_make(struct diff *diff, const struct diff_dir *dir, struct listing *listing);
 
 /* Appends a change, which the caller uses for the directory itself. Returns 0 or -ENOMEM. */
 MUST_CHECK int diff_add(struct diff *diff, const struct name_change *change);

@@ -120,6 +120,15 @@ static void drop_repeated(struct listing *listing)
 	listing->count = left;
 }
 
+/* All directories of a file system have its type, so one call is enough. */
+static void find_type(struct listing *listing, const struct listed_dir *dir)
+{
+	if (dir->filesystem && dir->filesystem == listing->filesystem)
+		return;
+	listing->filesystem_type = filesystem_type_at(dir->fd);
+	listing->filesystem = dir->filesystem;
+}
+
 int listing_read(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir)
 {
 	unsigned int calls = 0;
@@ -127,7 +136,7 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 	int r = 0;
 
 	listing_clear(listing);
-	listing->filesystem_type = filesystem_type_at(dir->fd);
+	find_type(listing, dir);
 	if (!listing->buffer)
 		listing->buffer = malloc(BUFFER_BYTES);
 	if (!listing->buffer)
@@ -155,7 +164,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	bool reliable_times;
 
 	listing_clear(listing);
-	listing->filesystem_type = filesystem_type_at(dir->fd);
+	find_type(listing, dir);
 	/* On some file systems a store through a mapping changes no time, so only the close event
 	 * reports the store. That event can have the name of a hard link that was removed since. So
 	 * on such file systems a rename alone never explains a changed ctime. */

@@ -33,6 +33,7 @@ struct listed {
 /* A directory to list. */
 struct listed_dir {
 	int fd;
+	uint32_t filesystem; /* the catalog's number */
 	const char *path; /* relative to its source; used for excludes with a slash */
 	char *const *excludes; /* globs of names to leave out, see exclude.h */
 };
@@ -46,7 +47,8 @@ struct listing {
 	size_t count;
 	size_t capacity;
 	uint64_t excluded; /* names that listing_read() excluded, in all directories so far */
-	uint32_t filesystem_type; /* f_type of statfs(2) of the directory, 0 if that failed */
+	uint32_t filesystem; /* the catalog's number; 0: none yet */
+	uint32_t filesystem_type; /* f_type of statfs(2), 0 if that failed */
 	void *buffer; /* for getdents64 */
 };
 

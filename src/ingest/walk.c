@@ -53,7 +53,9 @@ struct walk {
  * For fewer directories, starting threads would take longer. */
 #define ALONE_DIRS 32
 
-/* Upper bound of the time to read the attributes of a name from the kernel's cache. */
+/* Upper bounds of the time to read a directory without its names, and the attributes of one name,
+ * from the kernel's cache. */
+#define DIRECTORY_NS UINT64_C(100000)
 #define NAME_NS UINT64_C(20000)
 
 /* State of one thread. */
@@ -64,6 +66,8 @@ struct walker {
 	struct bytes path; /* of the current directory, if the path is needed */
 	int fd; /* of the current directory, or -1 */
 	struct disk_waits waits;
+	uint64_t begun_ns; /* when the read of the current directory began, without the hooks */
+	bool waited; /* that read probably had to wait for the disk */
 };
 
 /* ---- one directory ------------------------------------------------------------------- */
@@ -108,10 +112,11 @@ static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
 	return fd < 0 ? fd : source_attributes(sources->catalog, fd, attributes);
 }
 
-static int list_names(struct walker *walker, const struct walk_dir *dir)
+static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_t filesystem)
 {
 	struct walk *walk = walker->walk;
 	struct listed_dir listed = {.fd = walker->fd,
+				    .filesystem = filesystem,
 				    .path = "",
 				    .excludes = walk->ingest->settings->excludes};
 	int r = 0;
@@ -144,6 +149,17 @@ enum {
 	DIR_AGAIN = 2, /* the follower must recheck it */
 };
 
+/* Has the follower watch the directory. Threads wait for each other here, which says nothing about
+ * the disk. */
+static void watch_dir(struct walker *walker, const struct walk_dir *dir)
+{
+	const struct ingest_hooks *hooks = walker->walk->ingest->hooks;
+	uint64_t begun_ns = clock_monotonic_ns();
+
+	hooks->enter(hooks->context, dir->source, walker->fd, dir->id);
+	walker->begun_ns += clock_monotonic_ns() - begun_ns;
+}
+
 /* Opens the directory as walker->fd and has the follower watch it. Returns 0, DIR_AGAIN or -errno.
  */
 static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attributes *attributes)
@@ -164,7 +180,7 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 		return DIR_AGAIN;
 	if (!hooks || dir->scope == RECHECK_NAMES)
 		return 0;
-	hooks->enter(hooks->context, dir->source, walker->fd, dir->id);
+	watch_dir(walker, dir);
 	/* Changes before the watch was added raise no event, so the attributes are read again. */
 	return source_attributes(sources->catalog, walker->fd, attributes);
 }
@@ -182,7 +198,7 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 	listing_clear(&walker->listing);
 	r = enter_dir(walker, dir, attributes);
 	if (r == 0)
-		r = list_names(walker, dir);
+		r = list_names(walker, dir, attributes->filesystem);
 	if (hooks && is_no_answer(r))
 		return DIR_AGAIN;
 	if (r >= 0 || r == -ENOMEM || r == -ENOENT)
@@ -228,9 +244,8 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 
 /* If the directory itself changed, adds that change. now: its present state. */
 static int compare_dir(struct walker *walker, const struct walk_dir *dir,
-		       const struct name_change *now)
+		       struct catalog_reader *reader, const struct name_change *now)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct name_change change = *now;
 	struct dir_record record = {0};
 	int r;
@@ -239,9 +254,7 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 	    attributes_equal(&dir->attributes, &now->attributes))
 		return 0; /* the walk of the parent added the directory with these attributes */
 	if (dir->known) {
-		r = catalog_read_begin(walker->walk->ingest->catalog, &reader);
-		if (r == 0)
-			r = catalog_get_dir(reader, dir->id, &record);
+		r = catalog_get_dir(reader, dir->id, &record);
 		if (r < 0)
 			return r == -ENOENT ? -EUCLEAN : r;
 		if (dir->scope == RECHECK_NAMES && !now->error) { /* the directory was not listed */
@@ -282,11 +295,12 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 	return 0;
 }
 
-/* Compares the listing with the index and passes on the differences. */
-static int hand_over(struct walker *walker, struct walk_dir *dir, const struct recheck *recheck,
-		     const struct name_change *now)
+/* Compares the listing with the index, in one snapshot. */
+static int compare(struct walker *walker, const struct walk_dir *dir, const struct recheck *recheck,
+		   const struct name_change *now)
 {
 	struct walk *walk = walker->walk;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct diff_dir compared = {.id = dir->id,
 				    .source = dir->source,
 				    .filesystem = now->attributes.filesystem,
@@ -299,12 +313,24 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct r
 				    .fd = walker->fd,
 				    .hidden = walk->index_folder,
 				    .catalog = walk->ingest->catalog};
-	int r = diff_make(&walker->diff, &compared, &walker->listing);
+	int r = dir->known ? catalog_read_begin(walk->ingest->catalog, &reader) : 0;
 
+	compared.reader = reader;
 	if (r == 0)
-		r = compare_dir(walker, dir, now);
-	if (r == 0)
-		r = batch_writer_put(walk->writer, walker->diff.changes, walker->diff.count);
+		r = diff_make(&walker->diff, &compared, &walker->listing);
+	return r < 0 ? r : compare_dir(walker, dir, reader, now);
+}
+
+/* Compares the listing with the index and passes on the differences. No snapshot is held while the
+ * thread waits for the writer, which waits for snapshots when the index grows. */
+static int hand_over(struct walker *walker, struct walk_dir *dir, const struct recheck *recheck,
+		     const struct name_change *now)
+{
+	int r = compare(walker, dir, recheck, now);
+
+	if (r == 0 && walker->diff.count > 0)
+		r = batch_writer_put(walker->walk->writer, walker->diff.changes,
+				     walker->diff.count);
 	return r < 0 ? r : push_found(walker, dir, now->attributes.filesystem);
 }
 
@@ -315,11 +341,13 @@ static bool may_have_missed(const struct ingest_hooks *hooks, const struct attri
 }
 
 /* Records the part of the duration of a listing for which the disk was responsible. */
-static void note_time(struct walker *walker, uint64_t took_ns)
+static void note_time(struct walker *walker)
 {
 	struct ingest *ingest = walker->walk->ingest;
+	uint64_t took_ns = clock_monotonic_ns() - walker->begun_ns;
 	uint64_t names_ns = walker->listing.count * NAME_NS;
 
+	walker->waited = took_ns > names_ns + DIRECTORY_NS;
 	if (ingest->settings->disk == INGEST_DISK_AUTO && !ingest->may_seek &&
 	    disk_waits_note(&walker->waits, walker->fd,
 			    took_ns < names_ns ? 0 : took_ns - names_ns))
@@ -332,10 +360,11 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	struct recheck own = {.dir = dir->id, .scope = dir->scope};
 	const struct recheck *recheck = dir->recheck ? dir->recheck : &own;
 	struct name_change now = {.kind = NAME_UPDATE_DIR, .id = dir->id};
-	uint64_t begun = clock_monotonic_ns();
-	int r = read_dir(walker, dir, &now.attributes, &now.error);
+	int r;
 
-	note_time(walker, clock_monotonic_ns() - begun);
+	walker->begun_ns = clock_monotonic_ns();
+	r = read_dir(walker, dir, &now.attributes, &now.error);
+	note_time(walker);
 	if (r == DIR_AGAIN)
 		ingest->hooks->retry(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&
@@ -371,7 +400,7 @@ static void walk_dirs(struct walk *walk, size_t dirs_max)
 		r = recheck_dir(&walker, dir);
 		cleanup_close(&walker.fd);
 		walker.fd = -1;
-		walk_queue_finish(&walk->queue, dir, r);
+		walk_queue_finish(&walk->queue, dir, walker.waited, r);
 	}
 	atomic_fetch_add(&walk->excluded, walker.listing.excluded);
 	atomic_fetch_add(&walk->not_entered, walker.diff.not_entered);
@@ -381,8 +410,11 @@ static void walk_dirs(struct walk *walk, size_t dirs_max)
 	bytes_free(&walker.path);
 }
 
-static void *walk_thread(void *walk)
+static void *walk_thread(void *context)
 {
+	struct walk *walk = context;
+
+	walk_queue_join(&walk->queue);
 	walk_dirs(walk, SIZE_MAX);
 	return NULL;
 }
@@ -463,13 +495,19 @@ static bool has_tree(const struct recheck *rechecks, size_t count)
 	return false;
 }
 
-/* A walk of whole trees waits for the disk. A recheck of single names does not, as names that just
- * changed are cached. */
+/* A walk of whole trees can have to wait for the disk. A recheck of single names does not, as names
+ * that just changed are cached. */
 static unsigned int threads_for(const struct ingest *ingest, bool tree)
 {
 	if (ingest->settings->threads)
 		return ingest->settings->threads;
 	return tree ? threads_that_read() : threads_that_compute();
+}
+
+/* Number of these threads that work from the start. */
+static unsigned int workers_for(const struct ingest *ingest)
+{
+	return ingest->settings->threads ? ingest->settings->threads : threads_that_compute();
 }
 
 int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct early_tables *early,
@@ -482,7 +520,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 	bool tree = has_tree(rechecks, count);
 	int r;
 
-	walk_queue_init(&walk.queue);
+	walk_queue_init(&walk.queue, workers_for(ingest));
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
 	r = examine_index_folder(&walk);

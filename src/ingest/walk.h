@@ -12,7 +12,7 @@
 
 /* Rechecks count directories, as ingest_recheck() describes. Blocks until all rechecks are done or
  * stop_requested(). A large recheck uses threads of its own. Updates ingest->progress,
- * ingest->result and ingest->seeks.
+ * ingest->result and ingest->may_seek.
  *
  * early	records files that the walk reads; NULL: the walk reads none
  *

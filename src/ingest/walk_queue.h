@@ -6,6 +6,11 @@
  * directory waits and none is being read, when it failed, or after stop_requested(). Any thread.
  *
  *	walk_queue_push --> first ... last --walk_queue_pop--> a thread --walk_queue_finish-->
+ *
+ * At first as many threads work as there are processors. More would only hinder each other while
+ * all that they read is cached: 18,500 directories took 0.30 s with 8 threads and 0.27 s with 2, on
+ * 2 processors. The other threads wait. One more is admitted whenever directories in short
+ * succession had to wait for the disk.
  */
 
 #include <pthread.h>
@@ -19,13 +24,19 @@ struct walk_dir;
 struct walk_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* the queue changed, or the walk ends */
+	pthread_cond_t admission; /* another thread is admitted, or the walk ends */
 	struct walk_dir *first, *last;
 	struct walk_dir *sorted; /* if the disk seeks: directories to take before first */
 	size_t open_dirs; /* in the queue or being read */
+	unsigned int joined; /* threads that called walk_queue_join() */
+	unsigned int admitted; /* of these, the first ones may work */
+	unsigned int waits; /* evidence for waits for the disk */
+	bool ended;
 	int error; /* of the first directory that failed, or 0 */
 };
 
-void walk_queue_init(struct walk_queue *queue);
+/* workers: number of threads that may work from the start. */
+void walk_queue_init(struct walk_queue *queue, unsigned int workers);
 /* Releases the directories that still wait. */
 void walk_queue_deinit(struct walk_queue *queue);
 
@@ -33,13 +44,19 @@ void walk_queue_deinit(struct walk_queue *queue);
 void walk_queue_push(struct walk_queue *queue, struct walk_dir *list, struct walk_dir *last,
 		     size_t count);
 
+/* Registers the calling thread. Returns when it may work or the walk ends. */
+void walk_queue_join(struct walk_queue *queue);
+
 /* Takes the next directory. Waits while the queue is empty and other threads read directories.
  * Returns NULL if the walk ends or open_dirs exceeds dirs_max.
  *
  * seeks	take directories in the order of inodes, which is nearly the order of the disk */
 struct walk_dir *walk_queue_pop(struct walk_queue *queue, size_t dirs_max, bool seeks);
 
-/* Releases a directory that was taken. error: 0 or -errno, which ends the walk. */
-void walk_queue_finish(struct walk_queue *queue, struct walk_dir *dir, int error);
+/* Releases a directory that was taken.
+ *
+ * waited	reading the directory probably had to wait for the disk
+ * error	0 or -errno, which ends the walk */
+void walk_queue_finish(struct walk_queue *queue, struct walk_dir *dir, bool waited, int error);
 
 #endif

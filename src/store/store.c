@@ -198,6 +198,8 @@ static void reader_free(struct catalog_reader *reader)
 	for (int i = 0; i < TABLE_COUNT; i++) {
 		if (reader->cursors[i])
 			mdb_cursor_close(reader->cursors[i]);
+		if (reader->spare[i])
+			mdb_cursor_close(reader->spare[i]);
 	}
 	mdb_txn_abort(reader->txn);
 	free(reader);
@@ -440,6 +442,27 @@ int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor
 	r->current[table] = true;
 	*cursor = r->cursors[table];
 	return 0;
+}
+
+int store_cursor_take(struct catalog_reader *r, enum table table, MDB_cursor **cursor)
+{
+	MDB_cursor *taken = TAKE(r->spare[table]);
+	int code = taken ? mdb_cursor_renew(r->txn, taken)
+			 : mdb_cursor_open(r->txn, r->store->tables[table], &taken);
+
+	if (code && taken)
+		mdb_cursor_close(taken);
+	*cursor = code ? NULL : taken;
+	return store_result(r->store, code);
+}
+
+void store_cursor_release(struct catalog_reader *r, enum table table, MDB_cursor *cursor)
+{
+	/* the end of a write transaction frees its cursors, so they are not kept */
+	if (r->spare[table] || r->writes)
+		mdb_cursor_close(cursor);
+	else
+		r->spare[table] = cursor;
 }
 
 int store_check(struct store *store, enum table table, const MDB_val *key, const MDB_val *value,

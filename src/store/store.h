@@ -44,6 +44,8 @@ struct catalog_reader {
 	MDB_txn *txn;
 	MDB_cursor *cursors[TABLE_COUNT]; /* opened at first use */
 	bool current[TABLE_COUNT]; /* whether the cursor belongs to this transaction */
+	MDB_cursor *spare[TABLE_COUNT]; /* of ended iterations, for the next ones; or NULL */
+	bool writes; /* it is the reading side of a write transaction */
 	uint64_t name_seed;
 	struct catalog_reader *next;
 };
@@ -110,6 +112,11 @@ MUST_CHECK int store_get_number(struct catalog_reader *r, enum table table, cons
 /* Gets the cursor of a table in the transaction of the reader. The reader owns the cursor. Returns
  * 0 or -errno. */
 MUST_CHECK int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor);
+
+/* Gets a cursor for an iteration, which the caller passes to store_cursor_release() before the
+ * transaction ends. Returns 0 or -errno. */
+MUST_CHECK int store_cursor_take(struct catalog_reader *r, enum table table, MDB_cursor **cursor);
+void store_cursor_release(struct catalog_reader *r, enum table table, MDB_cursor *cursor);
 
 /* Checks a record at a cursor and sets *fields. Returns 0 or -EUCLEAN. The first damaged record of
  * a store is logged. */

@@ -56,7 +56,12 @@ static struct listed *list(struct case_state *p, const char *name, struct attrib
 
 static void make_diff(struct case_state *p)
 {
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+
+	assert_int_equal(catalog_read_begin(p->f->catalog, &reader), 0);
+	p->dir.reader = reader;
 	assert_int_equal(diff_make(&p->diff, &p->dir, &p->listing), 0);
+	p->dir.reader = NULL;
 }
 
 /* Commits the differences. After the commit, the index and the listing must be equal. */

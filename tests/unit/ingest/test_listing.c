@@ -38,7 +38,8 @@ ssize_t getdents64(int fd, void *buffer, size_t length)
 static int read_listing(const struct tree *t, struct listing *listing, char *const *excludes)
 {
 	assert_int_equal(lseek(t->fd, 0, SEEK_SET), 0);
-	return listing_read(listing, t->index.catalog, &(struct listed_dir){t->fd, "", excludes});
+	return listing_read(listing, t->index.catalog,
+			    &(struct listed_dir){.fd = t->fd, .path = "", .excludes = excludes});
 }
 
 static const struct listed *listed_as(const struct listing *listing, const char *name)
