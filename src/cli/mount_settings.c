@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/duration.h"
+#include "base/log.h"
 #include "base/quote.h"
 #include "cli/common_options.h"
 #include "mountpoint/options.h"
@@ -171,6 +172,7 @@ static int mount_apply(void *context, int id, const char *value)
 
 	switch (id) {
 	case OPT_DEBUG:
+		log_set_level(LOG_LEVEL_DEBUG);
 		settings->daemon.debug = true;
 		settings->daemon.foreground = true;
 		return 0;
