@@ -35,6 +35,14 @@ enum awaited {
 	AWAITED_NOTHING, /* time limit */
 };
 
+/* Does not wait for the device: every request of the kernel would wake this thread. */
+static bool has_connection_ended(const struct session *session)
+{
+	struct pollfd device = {.fd = fuse_session_fd(session->fuse)};
+
+	return poll(&device, 1, 0) == 1 && device.revents & POLLERR;
+}
+
 /* Waits for the end of the session and, if with_table, for changes of the mount table.
  *
  * limit_ms	-1: none */
@@ -43,7 +51,6 @@ static enum awaited await(const struct session *session, bool with_table, int li
 	const struct unmount_watch *watch = &session->unmount_watch;
 	struct pollfd polled[] = {
 		{.fd = watch->end_fd, .events = POLLIN},
-		{.fd = fuse_session_fd(session->fuse)}, /* POLLERR: the connection has ended */
 		{.fd = with_table ? watch->table_fd : -1, .events = POLLPRI},
 	};
 	int r;
@@ -51,9 +58,9 @@ static enum awaited await(const struct session *session, bool with_table, int li
 	do
 		r = poll(polled, ARRAY_SIZE(polled), limit_ms);
 	while (r < 0 && errno == EINTR);
-	if (r < 0 || polled[0].revents || polled[1].revents)
+	if (r < 0 || polled[0].revents || has_connection_ended(session))
 		return AWAITED_END;
-	return polled[2].revents ? AWAITED_CHANGE : AWAITED_NOTHING;
+	return polled[1].revents ? AWAITED_CHANGE : AWAITED_NOTHING;
 }
 
 /* Returns whether a mount table contains the view. If the table cannot be read, returns unknown. */

@@ -2,11 +2,16 @@
 """How many requests programs wait for, counted in what the daemon prints with --debug, and which
 threads these requests wake."""
 import contextlib
+import os
 import re
 import subprocess
 from collections import Counter
+from pathlib import Path
 
+import pytest
 import trees
+
+REQUESTS = 400
 
 
 class CountedView:
@@ -38,3 +43,25 @@ def test_debug_option_prints_every_request(twinfs, source, tmp_path):
         requests, _ = view.requests("cat", view.path / "uniques/a")
     assert requests[b"LOOKUP"] > 0
     assert requests[b"OPEN"] == 1
+
+
+def switches(pid):
+    """{thread: how often it has waited}"""
+    threads = {}
+    for thread in Path(f"/proc/{pid}/task").iterdir():
+        [count] = re.findall(r"^voluntary_ctxt_switches:\t(\d+)", (thread / "status").read_text(),
+                             re.MULTILINE)
+        threads[thread.name] = int(count)
+    return threads
+
+
+def test_request_wakes_only_the_thread_that_answers_it(twinfs, source):
+    trees.fill(source, {b"a": b"a"})
+    with twinfs.mounted(source, options=("--wait", "-s")) as view:
+        before = switches(view.pid)
+        for number in range(REQUESTS):
+            with pytest.raises(FileNotFoundError):
+                os.stat(view.uniques / str(number))
+        after = switches(view.pid)
+    woken = [thread for thread in after if after[thread] - before.get(thread, 0) > REQUESTS // 10]
+    assert len(woken) == 1
