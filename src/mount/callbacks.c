@@ -33,15 +33,16 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	struct session *session = userdata;
 	const unsigned int wanted = FUSE_CAP_ASYNC_READ | FUSE_CAP_PARALLEL_DIROPS;
 	/* Without timeouts, attributes in listings are useless to the kernel. */
-	const unsigned int alone = FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO;
+	const unsigned int alone = FUSE_CAP_READDIRPLUS;
 	/* Requests are small, and data passes through a buffer anyway, so splice would only add
 	 * system calls. AUTO_INVAL_DATA causes a getattr before each read, which is useless,
-	 * because the page gate (page_gate.h) decides on the page cache. */
+	 * because the page gate (page_gate.h) decides on the page cache. With READDIRPLUS_AUTO, the
+	 * kernel would choose which listings have attributes (listing_habits.h). */
 	const unsigned int unwanted = FUSE_CAP_WRITEBACK_CACHE | FUSE_CAP_SPLICE_READ |
 				      FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE |
-				      FUSE_CAP_AUTO_INVAL_DATA;
+				      FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS_AUTO;
 
-	connection->want &= ~(unwanted | alone | FUSE_CAP_POSIX_ACL);
+	connection->want &= ~(unwanted | alone | (unsigned int)FUSE_CAP_POSIX_ACL);
 	connection->want |= wanted & connection->capable;
 	if (!session->settings.shared)
 		connection->want |= alone & connection->capable;

@@ -17,6 +17,7 @@ static int set_read_mode(struct session *session, fuse_req_t request, struct fus
 	const struct view_file *file = &handle->file;
 	int id = backing_begin(&session->backings, request, file);
 
+	listing_habits_note_use(&session->habits, fuse_req_ctx(request)->pid);
 	if (id < 0)
 		return id;
 #if PASSTHROUGH_KNOWN

@@ -61,12 +61,22 @@ struct listing_reply {
 	bool plus; /* readdirplus */
 	uint64_t node; /* node of the directory */
 	struct session *session;
+	enum listing_attributes attributes; /* of files, for readdirplus */
 	char *data;
 	size_t used, size;
 };
 
-/* Returns the attributes of an entry, as a lookup does. The kernel ignores those of "." and
- * "..". */
+/* Can the kernel use the attributes of this entry? If it does not cache the name, it sends a lookup
+ * anyway. */
+static bool has_use(const struct listing_reply *reply, const struct view_entry *entry)
+{
+	if (!reply->plus || entry->cookie < VIEW_COOKIE_MIN ||
+	    entry_timeout_of(reply->node, reply->session->settings.shared) <= 0)
+		return false;
+	return reply->attributes == LISTING_OF_ALL || S_ISDIR(entry->attributes.st_mode);
+}
+
+/* Returns the attributes of an entry, as a lookup does, or its inode number and type only. */
 static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 					     const struct view_entry *entry)
 {
@@ -76,7 +86,7 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 
 	plus.attr.st_ino =
 		entry->known ? view_inode(session->view, entry->attributes.st_ino) : INODE_UNKNOWN;
-	if (entry->cookie < VIEW_COOKIE_MIN)
+	if (!has_use(reply, entry))
 		return plus;
 	/* With ino 0 the kernel sends a lookup when it needs the entry. Only a lookup makes the
 	 * kernel replace an inode of another generation. */
@@ -86,7 +96,7 @@ static struct fuse_entry_param attributes_of(const struct listing_reply *reply,
 	plus.attr_timeout = attr_timeout_of(plus.ino, shared);
 	if (!watcher_reply_is_changing(&session->replies, reply->node, entry->name))
 		plus.entry_timeout = entry_timeout_of(reply->node, shared);
-	if (entry->known && reply->plus)
+	if (entry->known)
 		cached_marks_set(&session->cached, node_inode(plus.ino));
 	return plus;
 }
@@ -150,8 +160,14 @@ void on_readdir(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 void on_readdirplus(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 		    struct fuse_file_info *info)
 {
+	struct listing_habits *habits = &session_of(request)->habits;
 	struct listing_reply reply = {.node = node, .size = size, .plus = true};
 
 	(void)info;
+	/* few processes list all groups without a look into their folders */
+	reply.attributes =
+		node_is_source_dir(node)
+			? listing_habits_choose(habits, fuse_req_ctx(request)->pid, offset == 0)
+			: LISTING_OF_ALL;
 	reply_listing(request, &reply, offset);
 }

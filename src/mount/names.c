@@ -45,6 +45,8 @@ void on_lookup(fuse_req_t request, fuse_ino_t parent, const char *name)
 		set_generation(session, &entry);
 		entry.attr.st_ino = view_inode(session->view, entry.ino);
 		entry.attr_timeout = attr_timeout_of(entry.ino, shared);
+		if (node_kind(entry.ino) == NODE_FILE)
+			listing_habits_note_use(&session->habits, fuse_req_ctx(request)->pid);
 		cached_marks_set(&session->cached, node_inode(entry.ino));
 	}
 	(void)fuse_reply_entry(request, &entry);

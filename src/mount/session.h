@@ -13,6 +13,7 @@
 #include "mount/generations.h"
 #include "mount/handle.h"
 #include "mount/listed_groups.h"
+#include "mount/listing_habits.h"
 #include "mount/loop.h"
 #include "mount/mount.h"
 #include "mount/notifier.h"
@@ -34,6 +35,7 @@ struct session {
 	struct generations generations;
 	struct cached_marks cached;
 	struct listed_groups listed;
+	struct listing_habits habits;
 	struct backings backings;
 	struct buffers buffers;
 	struct features facts; /* complete once the kernel has sent FUSE_INIT */

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 import trees
 
+FOLDERS, FILES = 4, 300  # more files than one reply has room for
 REQUESTS = 400
 
 
@@ -37,12 +38,36 @@ def counted(twinfs, source, tmp_path, *options):
         yield CountedView(view, log)
 
 
+def fill(source, content):
+    for folder in range(FOLDERS):
+        trees.fill(source / str(folder), {b"%d" % number: content(folder, number)
+                                          for number in range(FILES)})
+
+
 def test_debug_option_prints_every_request(twinfs, source, tmp_path):
     trees.fill(source, {b"a": b"a"})
     with counted(twinfs, source, tmp_path) as view:
         requests, _ = view.requests("cat", view.path / "uniques/a")
     assert requests[b"LOOKUP"] > 0
     assert requests[b"OPEN"] == 1
+
+
+def test_walk_over_dups_causes_two_requests_for_each_group(twinfs, source, tmp_path):
+    fill(source, lambda folder, number: b"%d" % number)
+    with counted(twinfs, source, tmp_path) as view:
+        requests, found = view.requests("find", view.path / "dups")
+    assert found.count(b"\n") == 1 + FILES + FOLDERS * FILES
+    assert requests[b"LOOKUP"] <= 2, requests
+    listed = requests[b"READDIR"] + requests[b"READDIRPLUS"]
+    assert listed <= 2 * FILES + 50, requests
+
+
+def test_listings_of_a_shared_view_have_no_attributes(twinfs, source, tmp_path, root_only):
+    fill(source, lambda folder, number: b"%d" % number)
+    with counted(twinfs, source, tmp_path, "-o", "allow_other") as view:
+        requests, _ = view.requests("tar", "-cf", "-", "-C", view.path, "dups", "uniques")
+    assert requests[b"READDIR"] > 0
+    assert requests[b"READDIRPLUS"] == 0
 
 
 def switches(pid):
