@@ -10,11 +10,68 @@
 #include "mount/requester.h"
 #include "mount/sync.h"
 
+/* ---- open ---------------------------------------------------------------------------- */
+
+/* Size of the largest file that is stored in the kernel's page cache while it is opened. The
+ * program then waits for one request instead of two. */
+#define PREFETCH_BYTES_MAX (64U << 10)
+
+/* Number of workers that may store at the same time. The kernel makes them wait for pages that are
+ * locked by read requests, and the other workers must answer these. */
+#define PREFETCHES_MAX (LOOP_THREADS_MAX / 2)
+
+/* Is the file small, and is it certain that the kernel has no pages of an older content? A node
+ * number of generation 0 was never used before (mount/generations.h). */
+static bool can_prefetch(const struct session *session, const struct view_file *file)
+{
+	return file->size > 0 && file->size <= PREFETCH_BYTES_MAX &&
+	       node_kind(file->node) == NODE_FILE && node_generation(file->version) == 0 &&
+	       !session->settings.single_threaded;
+}
+
+static bool store_pages(struct session *session, const struct view_file *file, char *data)
+{
+	struct fuse_bufvec vector = FUSE_BUFVEC_INIT(file->size);
+
+	vector.buf[0].mem = data;
+	return fuse_lowlevel_notify_store(session->fuse, file->node, 0, &vector, 0) == 0;
+}
+
+/* Reads and checks the bytes as for a read request. The notifier can have invalidated the node
+ * before the pages were stored, so the index is queried again. */
+static bool read_and_store(struct session *session, const struct view_call *reader,
+			   struct view_file *file)
+{
+	struct buffer buffer = buffers_take(&session->buffers, file->size);
+	bool stored = buffer.data &&
+		      view_read(reader, file, buffer.data, file->size, 0) == (long)file->size &&
+		      store_pages(session, file, buffer.data);
+
+	buffers_return(&session->buffers, buffer);
+	return stored && view_is_current(session->view, file);
+}
+
+/* Stores the content of a small file in the kernel's page cache. Returns whether the kernel may
+ * keep all pages of the file. */
+static bool prefetch(struct session *session, const struct view_call *reader,
+		     struct view_file *file)
+{
+	bool stored = false;
+
+	if (!can_prefetch(session, file))
+		return false;
+	if (atomic_fetch_add(&session->prefetches, 1) < PREFETCHES_MAX)
+		stored = read_and_store(session, reader, file);
+	atomic_fetch_sub(&session->prefetches, 1);
+	return stored;
+}
+
 /* Sets backing id and keep_cache for an open file. Returns 0 or -ENOMEM. */
 static int set_read_mode(struct session *session, fuse_req_t request, struct fuse_file_info *info,
-			 const struct handle *handle)
+			 struct view_file *file)
 {
-	const struct view_file *file = &handle->file;
+	const struct cancellation cancellation = requester_cancellation(request);
+	const struct view_call reader = {.view = session->view, .cancellation = &cancellation};
 	int id = backing_begin(&session->backings, request, file);
 
 	listing_habits_note_use(&session->habits, fuse_req_ctx(request)->pid);
@@ -25,7 +82,8 @@ static int set_read_mode(struct session *session, fuse_req_t request, struct fus
 #endif
 	if (id == 0 && !file->times_unreliable)
 		info->keep_cache = page_gate_may_keep(&session->gate, node_id(file->node),
-						      file->content_digest);
+						      file->content_digest) ||
+				   prefetch(session, &reader, file);
 	return 0;
 }
 
@@ -80,7 +138,7 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 	if (handle->file.fd < 0) {
 		info->direct_io = 1; /* the size is unknown before the open */
 	} else {
-		r = set_read_mode(session, request, info, handle);
+		r = set_read_mode(session, request, info, &handle->file);
 		if (r < 0) {
 			handle_drop(handle);
 			reply_error(request, r);
@@ -89,6 +147,8 @@ void on_open(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 	}
 	reply_open(request, info, handle);
 }
+
+/* ---- reading and closing ------------------------------------------------------------- */
 
 void on_release(fuse_req_t request, fuse_ino_t node, struct fuse_file_info *info)
 {

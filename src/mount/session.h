@@ -32,6 +32,7 @@ struct session {
 	atomic_bool replied; /* the first reply was sent (device.c) */
 	bool failed; /* an error ended the session while it answered requests */
 	struct page_gate gate;
+	atomic_uint prefetches; /* workers that store a file in the page cache (files.c) */
 	struct generations generations;
 	struct cached_marks cached;
 	struct listed_groups listed;

@@ -123,6 +123,7 @@ static int open_regular(struct view_query *query, uint64_t node, struct view_fil
 	file->fd = r;
 	silent_writes_classify(file);
 	file->version = record.content_version;
+	file->size = record.attributes.size;
 	file->content_digest = hash64(content, sizeof(content), 0);
 	atomic_init(&file->signature, attributes_digest(&record.attributes));
 	return silent_writes_verify(query, file, &record);
@@ -230,6 +231,13 @@ static int get_record(struct view *view, struct view_file *file, struct file_rec
 		return -ESTALE;
 	}
 	return r;
+}
+
+bool view_is_current(struct view *view, struct view_file *file)
+{
+	struct file_record record;
+
+	return get_record(view, file, &record) == 0;
 }
 
 /* Checks an open file whose attributes differ from those of the last check. A new or removed hard

@@ -242,6 +242,7 @@ struct view_file {
 	int fd; /* descriptor of the source file, read only, or -1 for a file in .twinfs/ */
 	/* Only for source files: */
 	uint32_t version; /* version of the content */
+	uint64_t size; /* in bytes, at open */
 	uint64_t content_digest; /* differs for another file and for another version */
 	/* A write can leave the times unchanged (filesystem_times_are_reliable). The kernel must
 	 * not cache pages beyond this open, nor read the backing file itself (passthrough). */
@@ -280,6 +281,9 @@ void view_close(struct view_file *file);
  * source differs, or can differ, from what the index had at open. */
 MUST_CHECK long view_read(const struct view_call *call, struct view_file *file, void *buffer,
 			  size_t size, off_t offset);
+
+/* Returns whether the index still has the content that the file had at open. */
+MUST_CHECK bool view_is_current(struct view *view, struct view_file *file);
 
 /* Appends the content of .twinfs/sync. view_read returns no bytes of it, as the frontend answers
  * after the barrier. */

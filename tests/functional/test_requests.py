@@ -2,14 +2,17 @@
 """How many requests programs wait for, counted in what the daemon prints with --debug, and which
 threads these requests wake."""
 import contextlib
+import errno
 import os
 import re
 import subprocess
+import threading
 from collections import Counter
 from pathlib import Path
 
 import pytest
 import trees
+from program import until
 
 FOLDERS, FILES = 4, 300  # more files than one reply has room for
 REQUESTS = 400
@@ -62,12 +65,54 @@ def test_walk_over_dups_causes_two_requests_for_each_group(twinfs, source, tmp_p
     assert listed <= 2 * FILES + 50, requests
 
 
+def test_program_that_reads_files_waits_for_their_opens_only(twinfs, source, tmp_path):
+    fill(source, lambda folder, number: b"%d %d" % (folder, number))
+    with counted(twinfs, source, tmp_path) as view:
+        requests, archive = view.requests("tar", "-cf", "-", "-C", view.path / "uniques", ".")
+    assert b"%d %d" % (FOLDERS - 1, FILES - 1) in archive
+    assert requests[b"OPEN"] == FOLDERS * FILES, requests
+    assert requests[b"READ"] == 0, requests
+    assert requests[b"LOOKUP"] <= FILES + 2, requests  # of one folder: then tar is known
+
+
 def test_listings_of_a_shared_view_have_no_attributes(twinfs, source, tmp_path, root_only):
     fill(source, lambda folder, number: b"%d" % number)
     with counted(twinfs, source, tmp_path, "-o", "allow_other") as view:
         requests, _ = view.requests("tar", "-cf", "-", "-C", view.path, "dups", "uniques")
     assert requests[b"READDIR"] > 0
     assert requests[b"READDIRPLUS"] == 0
+
+
+def test_change_during_an_open_is_not_hidden_by_cached_pages(twinfs, source, strace):
+    """The open is delayed between the check of the bytes and their transfer to the kernel."""
+    trees.fill(source, {b"a": b"old bytes", b"b": b"old bytes"})
+    read = []
+
+    def read_copy():
+        handle = os.open(view.uniques / "a", os.O_RDONLY)
+        try:  # reads less than all: for the end of a file the kernel requests its attributes
+            read.append(os.pread(handle, 3, 0))
+        except OSError as error:
+            read.append(error.errno)
+        os.close(handle)
+
+    with twinfs.mounted(source) as view:
+        [group] = os.listdir(view.dups)
+        delayed = view.traced("-e", "trace=statx", "-e", "inject=statx:delay_exit=3000000:when=2+2")
+        with delayed:
+            reader = threading.Thread(target=read_copy)
+            reader.start()
+            assert until(lambda: has_open_file(view.pid, source / "a"))
+            (source / "a").write_bytes(b"new bytes")
+            assert until(lambda: not os.path.exists(view.dups / group))
+            reader.join()
+    assert read == [errno.ESTALE]
+
+
+def has_open_file(pid, path):
+    descriptors = Path(f"/proc/{pid}/fd")
+    return any(os.path.exists(one) and os.path.samefile(one, path)
+               for one in descriptors.iterdir())
 
 
 def switches(pid):
