@@ -192,7 +192,8 @@ static void *wait_to_be_cancelled(void *context)
 
 /* libfuse ends its io_uring threads by pthread_cancel. At the first use of pthread_cancel, the C
  * library loads libgcc_s, and aborts the process if that fails. So libgcc_s is loaded at the start,
- * before memory can be short. */
+ * before memory can be short. The confinement permits this only with io_uring (base/call_filter.c).
+ */
 static void prepare_to_cancel(void)
 {
 	pthread_t thread;
@@ -246,11 +247,11 @@ int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads)
 		return 0;
 	r = sigaction(WAKE_SIGNAL, &action, &before) < 0 ? -errno : 0;
 	if (r == 0) {
-		if (RINGS_KNOWN)
+		if (loop->rings)
 			prepare_to_cancel();
 		r = start_workers(loop, threads);
 		wait_for_workers(loop);
-		if (RINGS_KNOWN)
+		if (loop->rings)
 			end_io_uring(fuse);
 		(void)sigaction(WAKE_SIGNAL, &before, NULL);
 	}

@@ -39,6 +39,7 @@ struct loop {
 	int result;
 	struct worker workers[LOOP_THREADS_MAX];
 	unsigned int count; /* workers that were started */
+	bool rings; /* libfuse has threads for io_uring; set before loop_run */
 
 	sem_t activation; /* posted to activate a parked worker */
 	atomic_uint parked; /* workers that wait for their activation */

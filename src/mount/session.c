@@ -55,6 +55,7 @@ static int mount_session(struct session *session)
 	if (r == 0)
 		r = fuse_options_session(&session->fuse, &session->settings, session->access, rings,
 					 session);
+	session->loop.rings = rings;
 	if (r == 0)
 		r = take_mount(session);
 	if (r == -ECANCELED)
