@@ -2,6 +2,7 @@
 #include "mount/callbacks.h"
 
 #include "base/log.h"
+#include "mount/fuse_options.h"
 
 /* Selects the fastest allowed way to read files. */
 static void choose_speed(struct session *session, struct fuse_conn_info *connection)
@@ -50,6 +51,7 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	 * access is granted by an ACL. FUSE_CAP_POSIX_ACL implies default_permissions. */
 	if (!session_checks_access(session))
 		connection->want |= FUSE_CAP_POSIX_ACL & connection->capable;
+	connection->max_read = fuse_options_max_read(&session->settings);
 	if (connection->max_write > LOOP_DATA_MAX) /* max_write limits reads as well */
 		connection->max_write = LOOP_DATA_MAX;
 	session->needs_opendir = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);

@@ -2,6 +2,7 @@
 #include "mount/fuse_options.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/bytes.h"
@@ -77,6 +78,18 @@ static const char *access_options(const struct session_settings *settings,
 	if (settings->shared)
 		return "ro,allow_other";
 	return access == SESSION_REFUSING ? "rw" : "ro,default_permissions";
+}
+
+unsigned int fuse_options_max_read(const struct session_settings *settings)
+{
+	const char name[] = "max_read=";
+	unsigned long bytes = 0;
+
+	for (char *const *option = settings->options; option && *option; option++) {
+		if (strncmp(*option, name, strlen(name)) == 0)
+			bytes = strtoul(*option + strlen(name), NULL, 10);
+	}
+	return (unsigned int)bytes;
 }
 
 static int add_options(struct fuse_args *args, const struct session_settings *settings,

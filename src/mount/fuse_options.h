@@ -24,6 +24,9 @@ MUST_CHECK int fuse_options_session(struct fuse_session **fuse,
 				    enum session_access access, bool rings,
 				    struct session *session);
 
+/* Returns the value of the option max_read, or 0. libfuse requires it again at FUSE_INIT. */
+unsigned int fuse_options_max_read(const struct session_settings *settings);
+
 /* Redirects libfuse's log to base/log.h. */
 void fuse_options_log(void);
 

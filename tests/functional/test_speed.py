@@ -167,6 +167,11 @@ def test_file_on_a_read_only_filesystem_is_read_by_passthrough(
         subprocess.run(["umount", sealed], check=True)
 
 
+def test_view_with_a_limit_of_the_read_size_is_read_right(twinfs, source):
+    with twinfs.mounted(source, options=("--wait", "-o", "max_read=65536")) as view:
+        assert reads_of(view, view.uniques / "a") >= len(LARGE) / 65536
+
+
 def test_writable_file_is_read_by_the_daemon_without_the_option(twinfs, source):
     with twinfs.mounted(source) as view:
         assert reads_of(view, view.uniques / "a") > 10
