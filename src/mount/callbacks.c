@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "mount/callbacks.h"
 
+#include <limits.h>
+
 #include "base/log.h"
 #include "mount/fuse_options.h"
 
@@ -51,6 +53,8 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 	 * access is granted by an ACL. FUSE_CAP_POSIX_ACL implies default_permissions. */
 	if (!session_checks_access(session))
 		connection->want |= FUSE_CAP_POSIX_ACL & connection->capable;
+	/* no limit but that of the mount; libfuse would send the value before readahead_raise */
+	connection->max_readahead = UINT_MAX;
 	connection->max_read = fuse_options_max_read(&session->settings);
 	if (connection->max_write > LOOP_DATA_MAX) /* max_write limits reads as well */
 		connection->max_write = LOOP_DATA_MAX;

@@ -18,9 +18,11 @@
 #include "base/inotify_queues.h"
 #include "base/stop.h"
 #include "mount/fuse_options.h"
+#include "mount/loop.h"
 #include "mount/mounter_order.h"
 #include "mount/watcher_processes.h"
 #include "mountpoint/point.h"
+#include "mountpoint/readahead.h"
 
 /* Interval at which a thread that waits for a reply checks whether to stop. */
 #define STOP_INTERVAL_MS 20
@@ -138,6 +140,9 @@ static dev_t serve_mount(struct fuse_session **fuse, const struct session_settin
 	int r = mount_view(fuse, settings, access);
 	dev_t device = r == 0 ? device_at(settings->mount_point) : 0;
 
+	/* before FUSE_INIT is answered, as the program that waits for the mount reads soon after */
+	if (device)
+		readahead_raise(device, LOOP_DATA_MAX >> 10);
 	if (r == 0)
 		r = send_reply(0, fuse_session_fd(*fuse));
 	else

@@ -477,10 +477,17 @@ class View:
     def errors(self):
         return [json.loads(line) for line in self.read("errors").splitlines()]
 
+    def reading(self, figure):
+        with open(f"/proc/{self.pid}/io", encoding="ascii") as file:
+            return int(dict(line.split(":") for line in file)[figure])
+
     def count_read_calls(self):
         """The number of reading system calls that the daemon has made."""
-        with open(f"/proc/{self.pid}/io", encoding="ascii") as file:
-            return int(dict(line.split(":") for line in file)["syscr"])
+        return self.reading("syscr")
+
+    def count_read_bytes(self):
+        """The number of bytes that the daemon has read."""
+        return self.reading("rchar")
 
     def wrong_bytes(self, source, failed):
         """The readable files with wrong bytes: in dups/, their hash is not that of their folder; in
