@@ -8,9 +8,8 @@
  *	walk_queue_push --> first ... last --walk_queue_pop--> a thread --walk_queue_finish-->
  *
  * At first as many threads work as there are processors. More would only hinder each other while
- * all that they read is cached: 18,500 directories took 0.30 s with 8 threads and 0.27 s with 2, on
- * 2 processors. The other threads wait. One more is admitted whenever directories in short
- * succession had to wait for the disk.
+ * all that they read is cached. The other threads wait. One more is admitted whenever directories
+ * in short succession had to wait for the disk.
  */
 
 #include <pthread.h>
