@@ -266,7 +266,7 @@ int early_writer_resolve(struct early_writer *writer, const struct name_change *
 			 size_t count)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct catalog_totals totals;
+	struct catalog_totals totals = {0};
 	struct bytes swap = writer->found;
 	int r = catalog_read_begin(writer->ingest->catalog, &reader);
 

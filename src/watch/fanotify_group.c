@@ -86,7 +86,7 @@ bool fanotify_group_inode(const struct fanotify_group *group, const char *handle
 static int mark(struct fanotify_group *group, int fd)
 {
 	struct fanotify_filesystem *filesystem = &group->filesystem;
-	struct fanotify_handle_buffer handle;
+	struct fanotify_handle_buffer handle = {0};
 	struct statfs statistics;
 	struct stat status;
 	uint64_t inode;
