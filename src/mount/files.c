@@ -16,17 +16,12 @@
  * program then waits for one request instead of two. */
 #define PREFETCH_BYTES_MAX (64U << 10)
 
-/* Number of workers that may store at the same time. The kernel makes them wait for pages that are
- * locked by read requests, and the other workers must answer these. */
-#define PREFETCHES_MAX (LOOP_THREADS_MAX / 2)
-
 /* Is the file small, and is it certain that the kernel has no pages of an older content? A node
  * number of generation 0 was never used before (mount/generations.h). */
-static bool can_prefetch(const struct session *session, const struct view_file *file)
+static bool can_prefetch(const struct view_file *file)
 {
 	return file->size > 0 && file->size <= PREFETCH_BYTES_MAX &&
-	       node_kind(file->node) == NODE_FILE && node_generation(file->version) == 0 &&
-	       !session->settings.single_threaded;
+	       node_kind(file->node) == NODE_FILE && node_generation(file->version) == 0;
 }
 
 static bool store_pages(struct session *session, const struct view_file *file, char *data)
@@ -58,9 +53,10 @@ static bool prefetch(struct session *session, const struct view_call *reader,
 {
 	bool stored = false;
 
-	if (!can_prefetch(session, file))
+	if (!can_prefetch(file))
 		return false;
-	if (atomic_fetch_add(&session->prefetches, 1) < PREFETCHES_MAX)
+	/* the kernel makes the store wait for pages that are locked by read requests */
+	if (atomic_fetch_add(&session->prefetches, 1) < loop_waits_max(&session->loop))
 		stored = read_and_store(session, reader, file);
 	atomic_fetch_sub(&session->prefetches, 1);
 	return stored;

@@ -30,7 +30,7 @@ struct worker {
 };
 
 struct loop {
-	/* protects the fields up to result; workers and count belong to the thread of loop_run */
+	/* protects the fields up to result; workers and count are written by loop_run only */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* uses the monotonic clock */
 	struct fuse_session *fuse; /* borrowed, or NULL if not running */
@@ -38,7 +38,7 @@ struct loop {
 	bool ending;
 	int result;
 	struct worker workers[LOOP_THREADS_MAX];
-	unsigned int count; /* workers that were started */
+	unsigned int count; /* workers that were started; constant once one is activated */
 	bool rings; /* libfuse has threads for io_uring; set before loop_run */
 
 	sem_t activation; /* posted to activate a parked worker */
@@ -53,6 +53,14 @@ void loop_deinit(struct loop *loop);
  * LOOP_THREADS_MAX) is the number of workers; if some cannot be started, the others suffice.
  * Returns 0, or -errno if requests cannot be answered. Call it once. */
 MUST_CHECK int loop_run(struct loop *loop, struct fuse_session *fuse, unsigned int threads);
+
+/* Returns how many threads may wait for replies to other requests at the same time, from a callback
+ * of libfuse. The other workers answer these requests. With io_uring, one thread answers all
+ * requests of a processor, so a request that it waits for can be behind its own. */
+static inline unsigned int loop_waits_max(const struct loop *loop)
+{
+	return loop->rings ? 0 : loop->count / 2;
+}
 
 /* Makes loop_run end, and waits until its workers have ended. A later loop_run ends at once. Any
  * thread except those of the loop. */
