@@ -117,13 +117,15 @@ bool features_kernel_is(const char *release, unsigned int major, unsigned int mi
 
 void features_gather(struct features *facts)
 {
-	struct utsname system;
+	struct utsname system = {.release = ""};
 
+	(void)uname(&system);
 	*facts = (struct features){
 		.library_passthrough = PASSTHROUGH_KNOWN,
 		.library_io_uring = RINGS_KNOWN,
-		.kernel_passthrough =
-			uname(&system) == 0 && features_kernel_is(system.release, 6, 9),
+		.kernel_passthrough = features_kernel_is(system.release, 6, 9),
+		/* older stable releases have this mend only from some point on (CVE-2024-44947) */
+		.kernel_zeroes_stores = features_kernel_is(system.release, 6, 11),
 		.kernel_io_uring = kernel_switch(),
 		.privileged = geteuid() == 0,
 		.can_open_backing = confine_has_capability(CAP_SYS_ADMIN),

@@ -22,6 +22,7 @@ struct features {
 	bool kernel_passthrough; /* the kernel supports passthrough: 6.9 */
 	/* whether the kernel uses io_uring for FUSE: since 6.14, disabled by default */
 	enum feature_switch kernel_io_uring;
+	bool kernel_zeroes_stores; /* the rest of the last page, by FUSE_NOTIFY_STORE */
 	bool privileged; /* root */
 	bool can_open_backing; /* CAP_SYS_ADMIN, which the kernel requires for passthrough */
 	bool wants_passthrough; /* the user requested passthrough */

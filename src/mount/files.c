@@ -17,11 +17,13 @@
 #define PREFETCH_BYTES_MAX (64U << 10)
 
 /* Is the file small, and is it certain that the kernel has no pages of an older content? A node
- * number of generation 0 was never used before (mount/generations.h). */
-static bool can_prefetch(const struct view_file *file)
+ * number of generation 0 was never used before (mount/generations.h). Behind the end of the file,
+ * older kernels leave memory of others in the last page, which a program can map. */
+static bool can_prefetch(const struct session *session, const struct view_file *file)
 {
-	return file->size > 0 && file->size <= PREFETCH_BYTES_MAX &&
-	       node_kind(file->node) == NODE_FILE && node_generation(file->version) == 0;
+	return session->facts.kernel_zeroes_stores && file->size > 0 &&
+	       file->size <= PREFETCH_BYTES_MAX && node_kind(file->node) == NODE_FILE &&
+	       node_generation(file->version) == 0;
 }
 
 static bool store_pages(struct session *session, const struct view_file *file, char *data)
@@ -53,7 +55,7 @@ static bool prefetch(struct session *session, const struct view_call *reader,
 {
 	bool stored = false;
 
-	if (!can_prefetch(file))
+	if (!can_prefetch(session, file))
 		return false;
 	/* the kernel makes the store wait for pages that are locked by read requests */
 	if (atomic_fetch_add(&session->prefetches, 1) < loop_waits_max(&session->loop))
