@@ -34,8 +34,9 @@ static bool store_pages(struct session *session, const struct view_file *file, c
 	return fuse_lowlevel_notify_store(session->fuse, file->node, 0, &vector, 0) == 0;
 }
 
-/* Reads and checks the bytes as for a read request. The notifier can have invalidated the node
- * before the pages were stored, so the index is queried again. */
+/* Reads and checks the bytes as for a read request. An invalidation drops no pages of a file
+ * (mount/notifier.c), so the index is queried again. If the content changed meanwhile, the kernel
+ * drops the pages at the reply, and the next read fails. */
 static bool read_and_store(struct session *session, const struct view_call *reader,
 			   struct view_file *file)
 {
