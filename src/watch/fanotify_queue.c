@@ -237,7 +237,7 @@ int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir, uint6
 	int r = fanotify_group_handle(&queue->group, fd, &handle);
 
 	if (r < 0)
-		return r == -EXDEV ? WATCH_FULL : r;
+		return r == -ENOTDIR || r == -ENOMEM ? r : WATCH_FULL;
 	key = handle_key_of(handle.bytes, handle.length, queue->seed);
 	found = handle_table_find(&queue->directories, key);
 	if (found == dir)

@@ -40,7 +40,8 @@ struct fanotify_buffer {
 	size_t size;
 };
 
-/* Also returns WATCH_FULL if the directory is on another file system. */
+/* Also returns WATCH_FULL if the directory is on another file system, or if its handle cannot be
+ * read. */
 MUST_CHECK int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir,
 				  uint64_t *known, struct fanotify_buffer buffer);
 void fanotify_queue_renumber(struct fanotify_queue *queue, uint64_t from, uint64_t to);

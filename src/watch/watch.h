@@ -36,8 +36,8 @@ struct watch;
 enum watch_outcome {
 	WATCH_ADDED = 0, /* also if the directory was watched under this number before */
 	WATCH_KNOWN = 1, /* this directory is watched under another number; nothing changed */
-	/* the user has reached the limit of watches, or the directory is on a file system that the
-	 * fanotify group does not report on */
+	/* The user has reached the limit of watches. With fanotify: the group does not report on
+	 * the directory's file system, or the directory's handle cannot be read. */
 	WATCH_FULL = 2,
 };
 

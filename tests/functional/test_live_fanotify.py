@@ -286,6 +286,18 @@ def test_other_file_system_in_the_source_is_polled(twinfs, tmp_path, source, pos
             subprocess.run(["umount", source / "m"], check=True)
 
 
+def test_folders_without_a_handle_are_polled(twinfs, source, possible):
+    changes.build(source)
+    trees.many(source / "many", 60, lambda number: b"%d" % number, folders=20)
+    fails = "inject=name_to_handle_at:error=EIO:when=4+"
+    other = twinfs.under_strace("-e", "trace=name_to_handle_at", "-e", fails)
+    with other.mounted_in_foreground(source, options=FANOTIFY) as (_, view):
+        assert view.status()["unwatched"] > 0
+        for number in range(20):
+            trees.write(source / f"many/{number:03}/new", b"new")
+        assert view.differences_now(source) == []
+
+
 # rights
 
 def test_plain_user_is_refused_with_the_remedy(as_user, source, mount, root_only):
