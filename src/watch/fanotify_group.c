@@ -96,6 +96,10 @@ static int mark(struct fanotify_group *group, int fd)
 	 * directory to the upper layer */
 	if (filesystem_has_layers_at(fd))
 		return -EOPNOTSUPP;
+	/* FAT and exFAT give an inode a new number, and so a new handle, each time when it is read
+	 * from the disk; an inode without a watch does not stay in memory */
+	if (filesystem_kind_at(fd) == FILESYSTEM_UNKNOWN)
+		return -EOPNOTSUPP;
 	if (fanotify_mark(group->fd, FAN_MARK_ADD | FAN_MARK_FILESYSTEM, EVENTS, fd, ".") < 0)
 		return errno == ENODEV || errno == EXDEV ? -EOPNOTSUPP : -errno;
 	if (fstat(fd, &status) < 0 || fstatfs(fd, &statistics) < 0)

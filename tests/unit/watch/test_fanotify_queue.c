@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/filesystem_kind.h"
 #include "watch/fanotify_queue.h"
 #include "watch_bench.h"
 
@@ -252,6 +253,27 @@ static void test_only_directories_of_the_file_system_are_added(void **state)
 	assert_int_equal(watch_add(bench->watch, 0, other, 2, &known), WATCH_FULL);
 }
 
+/* The kernel accepts marks on control groups. twinfs does not know that type of file system. */
+static void test_unknown_type_of_file_system_is_refused(void **state)
+{
+	static const char *const paths[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/cpu"};
+	unsigned int tried = 0;
+
+	(void)get(state);
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		int fd AUTO_CLOSE = open(paths[i], O_PATH | O_DIRECTORY | O_CLOEXEC);
+		struct fanotify_group group;
+
+		if (fd < 0 || filesystem_kind_at(fd) != FILESYSTEM_UNKNOWN)
+			continue;
+		assert_int_equal(fanotify_group_open(&group, fd), -EOPNOTSUPP);
+		assert_int_equal(group.fd, -1);
+		tried++;
+	}
+	if (tried == 0)
+		skip();
+}
+
 static void test_changes_by_links_outside_are_reported_by_inode(void **state)
 {
 	struct bench *bench = get(state);
@@ -331,6 +353,7 @@ int main(void)
 		WATCHED(test_number_belongs_to_the_directory_that_was_added_last),
 		WATCHED(test_directory_that_was_removed_reports_unknown_writes_once),
 		WATCHED(test_only_directories_of_the_file_system_are_added),
+		WATCHED(test_unknown_type_of_file_system_is_refused),
 		WATCHED(test_changes_by_links_outside_are_reported_by_inode),
 		WATCHED(test_overflow_of_a_kernel_queue_is_reported),
 	};
