@@ -331,7 +331,7 @@ static int get_single(const struct search *search, const struct file_record *fil
 static int compare_prefix(const struct search *search, const struct known *known, bool *changed)
 {
 	bool is_checked = known->read_again && known->indexed_content.prefix != 0;
-	uint64_t checked = is_checked ? PREFIX_BYTES : 0;
+	uint64_t checked = is_checked ? prefix_length(known->indexed.attributes.size) : 0;
 
 	*changed = is_checked && known->indexed_content.prefix != known->fresh_content.prefix;
 	if (*changed || (is_checked && is_small(known->indexed.attributes.size)))

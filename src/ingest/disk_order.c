@@ -213,9 +213,9 @@ static void fetch_prefixes(struct contents *contents, uint32_t end)
 	for (; order->fetched < end && !stop_requested(); order->fetched++) {
 		candidate = &contents->window.list[order->fetched];
 		disk_order_fetch(contents, reader, candidate,
-				 candidate->size < order->whole_below || is_small(candidate->size)
+				 candidate->size < order->whole_below
 					 ? candidate->size
-					 : PREFIX_BYTES);
+					 : prefix_length(candidate->size));
 	}
 }
 

@@ -35,7 +35,7 @@ struct early_reader {
 	uint32_t files, repeated; /* files that were examined; those with a size seen before */
 	uint32_t tried, cached; /* tried files since the last one that was not in the page cache */
 	uint32_t skipped; /* files that are still not tried */
-	uint8_t *block; /* PREFIX_BYTES */
+	uint8_t *block; /* SMALL_BYTES */
 };
 
 struct early_reader *early_reader_new(struct early_tables *tables, const struct ingest *ingest)
@@ -46,7 +46,7 @@ struct early_reader *early_reader_new(struct early_tables *tables, const struct 
 		return NULL;
 	reader->tables = tables;
 	reader->ingest = ingest;
-	reader->block = memory_pages(PREFIX_BYTES);
+	reader->block = memory_pages(SMALL_BYTES);
 	if (!reader->block) {
 		free(reader);
 		return NULL;
@@ -132,7 +132,7 @@ static bool read_cached(struct early_reader *reader, int fd, size_t length)
 static void read_leased(struct early_reader *reader, struct listed *listed, int fd)
 {
 	uint64_t size = listed->attributes.size;
-	size_t length = is_small(size) ? (size_t)size : PREFIX_BYTES;
+	size_t length = prefix_length(size);
 
 	if (read_cached(reader, fd, length) && fcntl(fd, F_GETLEASE) == F_RDLCK)
 		listed->mark = early_add_content(reader->tables, size, reader->block, length);

@@ -58,7 +58,7 @@ struct early_content {
 	uint64_t size;
 	struct hash128 hash;
 	/* The bytes of the first file that is called equal, set before it gets its mark. NULL: no
-	 * file is called equal, as always for files larger than PREFIX_BYTES. */
+	 * file is called equal, as always for files larger than SMALL_BYTES. */
 	uint8_t *bytes;
 	bool repeated; /* a large file: another file has this prefix, so both stay unread */
 	/* fields of the batch writer */

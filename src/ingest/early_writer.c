@@ -33,7 +33,7 @@ struct early_writer {
 	struct bytes repeated; /* of struct early_content * */
 	struct bytes unproved; /* of struct early_content * */
 	struct file_opener opener;
-	uint8_t *block; /* PREFIX_BYTES */
+	uint8_t *block; /* SMALL_BYTES */
 	/* Number of commits when the files were committed. After a further commit of another
 	 * thread, what was read of the files is not used. */
 	uint64_t generation;
@@ -48,7 +48,7 @@ struct early_writer *early_writer_new(struct early_tables *tables, const struct 
 	writer->tables = tables;
 	writer->ingest = ingest;
 	writer->opener = (struct file_opener)FILE_OPENER_INIT(ingest->sources);
-	writer->block = memory_pages(PREFIX_BYTES);
+	writer->block = memory_pages(SMALL_BYTES);
 	if (writer->block)
 		return writer;
 	early_writer_free(writer);
@@ -126,7 +126,7 @@ static size_t read_file(struct early_writer *writer, struct catalog_reader *read
 	if (catalog_get_file(reader, id, &file) || file.names != 1)
 		return 0;
 	*size = file.attributes.size;
-	length = is_small(*size) ? (size_t)*size : PREFIX_BYTES;
+	length = prefix_length(*size);
 	if (reading_open(&reading, &writer->opener, reader, &file, true))
 		return 0;
 	got = read_fully_at(reading.fd, writer->block, length, 0);

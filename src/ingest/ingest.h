@@ -14,7 +14,7 @@
  * 1. Walk: names and attributes. The content of a new file, or of one whose signature differs from
  *    the index, is unknown. Such a file is *unread*.
  * 2. Plan: an unread file is a candidate if another file has its size.
- * 3. Prefix hashes: files with different first 16 KiB are different. They are not read further.
+ * 3. Prefix hashes: files with different first bytes are different. They are not read further.
  * 4. Comparison: files are equal only if all their bytes were compared, block by block. The guards
  *    of reading.h prove that no file changed between its first read and its last.
  * 5. Commit: the result of a file counts only if the index still has the signature that was read.

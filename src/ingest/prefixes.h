@@ -2,9 +2,9 @@
 #ifndef INGEST_PREFIXES_H
 #define INGEST_PREFIXES_H
 
-/* Sorts the files of a window by size and prefix hash: the hash of their first 16 KiB.
+/* Sorts the files of a window by size and prefix hash: the hash of their first bytes.
  *
- * A file of at most PREFIX_BYTES is read wholly and compared at once. The bytes of the first file
+ * A file of at most SMALL_BYTES is read wholly and compared at once. The bytes of the first file
  * of each content stay in memory, within a budget. Later files with the same hash are compared with
  * these bytes. refine.h compares longer files, and files that have no such bytes to compare with.
  *
@@ -22,9 +22,13 @@
 #include "base/attributes.h"
 #include "ingest/plan.h"
 
-/* Most files are shorter than this. If two longer files of one size differ, they nearly always
- * differ in these first bytes. */
-#define PREFIX_BYTES ((size_t)16 << 10)
+/* The maximum size of files that are read wholly at once. Most files are shorter. */
+#define SMALL_BYTES ((size_t)16 << 10)
+
+/* Number of bytes that are read of a larger file at first. If two such files of one size differ,
+ * they nearly always differ in these bytes: of 6,694 files in /usr, 2,139 shared these bytes with
+ * another file, and 2,101 shared 16 KiB. */
+#define PREFIX_BYTES ((size_t)4 << 10)
 
 struct content {
 	struct content *next;
@@ -74,7 +78,13 @@ struct prefixes {
 
 static inline bool is_small(uint64_t size)
 {
-	return size <= PREFIX_BYTES;
+	return size <= SMALL_BYTES;
+}
+
+/* Returns the number of bytes that the prefix hash of a file of this size is computed of. */
+static inline size_t prefix_length(uint64_t size)
+{
+	return is_small(size) ? (size_t)size : PREFIX_BYTES;
 }
 
 /* Bits of a prefix hash in the catalog. More bits would only save comparisons: among 20 million
@@ -89,7 +99,7 @@ static inline uint64_t prefix_of(struct hash128 hash)
 	return prefix ? prefix : 1;
 }
 
-/* Adds prefixes->window[index], whose hash is set. bytes: its first min(size, PREFIX_BYTES) bytes.
+/* Adds prefixes->window[index], whose hash is set. bytes: its first prefix_length() bytes.
  * One thread at a time. Returns 0 or -ENOMEM. */
 MUST_CHECK int prefixes_add(struct prefixes *prefixes, uint32_t index, const uint8_t *bytes);
 

@@ -24,11 +24,6 @@ struct prefix_reader {
 	struct disk_waits waits;
 };
 
-static size_t prefix_length(uint64_t size)
-{
-	return is_small(size) ? (size_t)size : PREFIX_BYTES;
-}
-
 /* Reads the prefix of an open file and closes it. Returns 0, an enum reading_outcome, or -errno. */
 static int read_block(struct prefix_reader *prefixes, struct candidate *candidate,
 		      struct reading *reading, uint8_t *block)
@@ -138,14 +133,14 @@ void *read_prefixes_run(void *context)
 	struct contents *contents = context;
 	struct prefix_reader prefixes = {.contents = contents,
 					 .opener = FILE_OPENER_INIT(contents->ingest->sources)};
-	AUTO_FREE uint8_t *memory = memory_pages(PREFIX_BYTES * READ_FILES);
+	AUTO_FREE uint8_t *memory = memory_pages(SMALL_BYTES * READ_FILES);
 
 	if (!memory) {
 		contents_fail(contents, -ENOMEM);
 		return NULL;
 	}
 	for (size_t i = 0; i < READ_FILES; i++)
-		prefixes.blocks[i] = memory + i * PREFIX_BYTES;
+		prefixes.blocks[i] = memory + i * SMALL_BYTES;
 	read_all(&prefixes);
 	file_opener_deinit(&prefixes.opener);
 	return NULL;

@@ -67,9 +67,9 @@ static void test_large_file_with_its_own_prefix_is_read(void **state)
 {
 	struct tree *t = *state;
 
-	write_content(t, "a", 2 * PREFIX_BYTES, 0);
-	write_content(t, "b", 2 * PREFIX_BYTES, 1);
-	write_content(t, "c", 2 * PREFIX_BYTES, 1);
+	write_content(t, "a", 2 * SMALL_BYTES, 0);
+	write_content(t, "b", 2 * SMALL_BYTES, 1);
+	write_content(t, "c", 2 * SMALL_BYTES, 1);
 	wait_for_guard(t, "c");
 	walk(t);
 	assert_int_equal(group_of_path(t, "b") + group_of_path(t, "c"), 0);

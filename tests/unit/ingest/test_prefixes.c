@@ -28,7 +28,7 @@ static void case_init(struct case_state *p, size_t budget)
 /* Adds a file of size bytes whose prefix was read. */
 static void add(struct case_state *p, uint64_t size, const uint8_t *bytes)
 {
-	size_t length = is_small(size) ? (size_t)size : PREFIX_BYTES;
+	size_t length = prefix_length(size);
 	struct candidate *candidate = &p->window[p->count];
 
 	assert_true(p->count < FILES_MAX);
@@ -205,22 +205,22 @@ static void test_collisions_of_the_second_hash_are_compared_later(void **state)
 
 static void test_large_files_of_one_prefix_are_undecided(void **state)
 {
-	static uint8_t block[PREFIX_BYTES];
+	static uint8_t block[SMALL_BYTES];
 	struct case_state p;
 
 	(void)state;
 	case_init(&p, (size_t)1 << 20);
-	add(&p, PREFIX_BYTES + 1, block);
+	add(&p, SMALL_BYTES + 1, block);
 	assert_int_equal(count_undecided(&p), 0); /* the only file with this prefix */
-	add(&p, PREFIX_BYTES + 2, block);
+	add(&p, SMALL_BYTES + 2, block);
 	assert_int_equal(count_undecided(&p), 0); /* the sizes differ */
-	add(&p, PREFIX_BYTES + 1, block);
+	add(&p, SMALL_BYTES + 1, block);
 	assert_int_equal(count_undecided(&p), 1);
-	add(&p, PREFIX_BYTES, block); /* the largest small file */
-	add(&p, PREFIX_BYTES, block);
+	add(&p, SMALL_BYTES, block); /* the largest small file */
+	add(&p, SMALL_BYTES, block);
 	assert_int_equal(count_undecided(&p), 1);
 	assert_counts_agree(&p);
-	assert_int_equal(p.prefixes.cached_bytes, PREFIX_BYTES);
+	assert_int_equal(p.prefixes.cached_bytes, SMALL_BYTES);
 	case_free(&p);
 }
 
