@@ -18,6 +18,7 @@ struct found {
 	uint64_t file;
 	struct early_content *content;
 	bool first; /* the first file of the content */
+	uint64_t digest; /* file_digest() when its wait began; 0: it did not wait */
 };
 
 struct early_writer {
@@ -76,7 +77,7 @@ void early_writer_free(struct early_writer *writer)
 
 static int add_found(struct bytes *list, uint64_t file, struct early_content *content, bool first)
 {
-	const struct found found = {file, content, first};
+	const struct found found = {.file = file, .content = content, .first = first};
 
 	return bytes_append(list, &found, sizeof(found));
 }
@@ -215,30 +216,68 @@ static int add_group(struct early_writer *writer, struct early_content *content)
 	return add_found(&writer->ready, content->first, content, true);
 }
 
-static int sort_out(struct early_writer *writer, const struct found *found)
+/* Sets *digest to the digest of the record of a file, or to 0 if the index no longer has it. */
+static int get_digest(struct catalog_reader *reader, uint64_t id, uint64_t *digest)
+{
+	struct file_record file;
+	int r = catalog_get_file(reader, id, &file);
+
+	*digest = r == 0 ? file_digest(&file) : 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Has the file wait for the first file of its content. */
+static int add_waiting(struct early_writer *writer, struct catalog_reader *reader,
+		       const struct found *found)
+{
+	struct found waiting = *found;
+	int r = waiting.digest ? 0 : get_digest(reader, waiting.file, &waiting.digest);
+
+	if (r < 0 || !waiting.digest)
+		return r;
+	return bytes_append(&writer->waiting, &waiting, sizeof(waiting));
+}
+
+/* Sets *has to whether the file changed while it waited: the walk can find a file again, under
+ * another name and with other bytes. Returns 0 or -errno. */
+static int has_changed(struct catalog_reader *reader, const struct found *found, bool *has)
+{
+	uint64_t digest = found->digest;
+	int r = digest ? get_digest(reader, found->file, &digest) : 0;
+
+	*has = digest != found->digest;
+	return r;
+}
+
+static int sort_out(struct early_writer *writer, struct catalog_reader *reader,
+		    const struct found *found)
 {
 	struct early_content *content = found->content;
+	bool changed = false;
 	int r = 0;
 
 	if (found->first && early_is_repeated(writer->tables, content))
 		return 0; /* the first file stays unread, like the others */
 	if (!found->first && content->proof == EARLY_UNPROVED)
-		return bytes_append(&writer->waiting, found, sizeof(*found));
+		return add_waiting(writer, reader, found);
 	if (!found->first && content->proof == EARLY_REFUTED)
 		return 0;
+	r = has_changed(reader, found, &changed);
+	if (r < 0 || changed)
+		return r;
 	if (!found->first && !content->grouped && !content->listed)
 		r = add_group(writer, content);
 	return r < 0 ? r : bytes_append(&writer->ready, found, sizeof(*found));
 }
 
-static int sort_all_out(struct early_writer *writer)
+static int sort_all_out(struct early_writer *writer, struct catalog_reader *reader)
 {
 	const struct found *found = (const void *)writer->found.data;
 	size_t count = writer->found.length / sizeof(*found);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++)
-		r = sort_out(writer, &found[i]);
+		r = sort_out(writer, reader, &found[i]);
 	return r;
 }
 
@@ -287,7 +326,7 @@ int early_writer_resolve(struct early_writer *writer, const struct name_change *
 	if (r < 0)
 		return r;
 	prove(writer, reader);
-	r = sort_all_out(writer);
+	r = sort_all_out(writer, reader);
 	if (r == 0)
 		r = early_take_repeated(writer->tables, &writer->repeated);
 	if (r == 0)

@@ -194,6 +194,7 @@ static int commit_body(struct catalog_writer *w, void *context)
 struct added {
 	struct tree *t;
 	struct name_change changes[2];
+	size_t count;
 };
 
 static int add_body(struct catalog_writer *w, void *context)
@@ -201,9 +202,7 @@ static int add_body(struct catalog_writer *w, void *context)
 	struct added *added = context;
 	int r = catalog_defer_lists(w);
 
-	return r < 0 ? r
-		     : catalog_apply(w, added->changes, ARRAY_SIZE(added->changes),
-				     added->t->index.scan);
+	return r < 0 ? r : catalog_apply(w, added->changes, added->count, added->t->index.scan);
 }
 
 static struct name_change change_of(const struct tree *t, const char *name, struct early_mark *mark)
@@ -224,7 +223,7 @@ static struct early_writer *resolve_two(struct tree *t, struct early_tables *tab
 {
 	const struct ingest ingest = {.catalog = t->index.catalog, .sources = &t->sources};
 	struct early_writer *writer = early_writer_new(tables, &ingest);
-	struct added added = {.t = t};
+	struct added added = {.t = t, .count = 2};
 	uint8_t data[100];
 
 	memset(data, 'x', sizeof(data));
@@ -281,7 +280,7 @@ static void test_first_file_that_changed_is_not_grouped(void **state)
 	struct tree *t = *state;
 	const struct ingest ingest = {.catalog = t->index.catalog, .sources = &t->sources};
 	struct early_writer *writer = early_writer_new(tables, &ingest);
-	struct added added = {.t = t};
+	struct added added = {.t = t, .count = 2};
 	uint8_t data[100];
 
 	memset(data, 'x', sizeof(data));
@@ -305,6 +304,40 @@ static void test_first_file_that_changed_is_not_grouped(void **state)
 	early_tables_free(tables);
 }
 
+/* A file waits for the first file of its content, which is not committed yet. Meanwhile the file is
+ * written to, and the walk finds it under a second name. */
+static void test_waiting_file_that_changed_is_not_grouped(void **state)
+{
+	struct early_tables *tables = early_tables_new();
+	struct tree *t = *state;
+	const struct ingest ingest = {.catalog = t->index.catalog, .sources = &t->sources};
+	struct early_writer *writer = early_writer_new(tables, &ingest);
+	struct added before = {.t = t, .count = 1}, after = {.t = t, .count = 2};
+	uint8_t data[100];
+
+	memset(data, 'x', sizeof(data));
+	write_bytes(t, "a", data, sizeof(data));
+	write_bytes(t, "b", data, sizeof(data));
+	after.changes[0] = change_of(t, "a", early_add_content(tables, 100, data, 100));
+	before.changes[0] = change_of(t, "b", early_add_content(tables, 100, data, 100));
+	assert_int_equal(catalog_write(t->index.catalog, add_body, &before), 0);
+	assert_int_equal(early_writer_resolve(writer, before.changes, before.count), 0);
+	write_content(t, "b", 100, 3);
+	assert_int_equal(linkat(t->fd, "b", t->fd, "c", 0), 0);
+	wait_for_guard(t, "b");
+	after.changes[1] = change_of(t, "c", NULL);
+	assert_int_equal(catalog_write(t->index.catalog, add_body, &after), 0);
+	assert_int_equal(early_writer_resolve(writer, after.changes, after.count), 0);
+	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0);
+	early_writer_committed(writer);
+	assert_false(is_read(t, "b"));
+	scan(t);
+	assert_false(are_grouped(t, "a", "b"));
+	audit_index(t->index.catalog);
+	early_writer_free(writer);
+	early_tables_free(tables);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)
 
 int main(void)
@@ -319,6 +352,7 @@ int main(void)
 		CASE(test_contents_are_written_in_a_later_transaction),
 		CASE(test_contents_are_not_written_after_another_commit),
 		CASE(test_first_file_that_changed_is_not_grouped),
+		CASE(test_waiting_file_that_changed_is_not_grouped),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
