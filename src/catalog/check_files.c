@@ -63,21 +63,15 @@ static int check_membership(struct check *c, const struct file_record *file, uin
 	return r < 0 ? r : check_claim(group.size == file->attributes.size);
 }
 
-/* Returns whether the file is not in the lists yet, see catalog_defer_lists(). */
-static bool is_deferred(const struct check *c, uint64_t file)
-{
-	return c->stored.unlisted && file >= c->stored.unlisted;
-}
-
 static int check_candidate(struct check *c, const struct file_record *file,
 			   const struct content_record *content)
 {
 	struct key key = key_quad(file->attributes.size, content->prefix, content->group, file->id);
-	int r = is_deferred(c, file->id) ? 0 : check_expect(c, TABLE_BYSIZE, key);
+	int r = catalog_defers(&c->stored, file->id) ? 0 : check_expect(c, TABLE_BYSIZE, key);
 
 	size_sum_add(&c->counted.bytes, file->attributes.size);
 	c->counted.blocks += file->attributes.blocks;
-	if (r < 0 || !content->group || is_deferred(c, file->id))
+	if (r < 0 || !content->group || catalog_defers(&c->stored, file->id))
 		return r;
 	return check_membership(c, file, content->group);
 }

@@ -96,7 +96,7 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 	if (r < 0)
 		return learned->stale ? 0 : r;
 	learned->stale = file.names == 0 || file_digest(&file) != learned->change.digest ||
-			 !file_is_listed(w, file.id);
+			 catalog_defers(&w->totals, file.id);
 	learned->size = file.attributes.size;
 	learned->regular = S_ISREG(file.attributes.mode);
 	learned->linked = file_has_links(&file);

@@ -39,11 +39,6 @@ static void count_file(struct catalog_writer *w, const struct attributes *attrib
 
 /* ---- candidates ---------------------------------------------------------------------- */
 
-bool file_is_listed(const struct catalog_writer *w, uint64_t id)
-{
-	return w->totals.unlisted == 0 || id < w->totals.unlisted;
-}
-
 int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 		   const struct content_record *content)
 {
@@ -64,7 +59,7 @@ int file_unlist_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 static int list_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
 		     const struct content_record *content)
 {
-	if (!S_ISREG(attributes->mode) || !file_is_listed(w, id))
+	if (!S_ISREG(attributes->mode) || catalog_defers(&w->totals, id))
 		return 0;
 	return file_list_size(w, id, attributes->size, content);
 }
@@ -72,7 +67,7 @@ static int list_size(struct catalog_writer *w, uint64_t id, const struct attribu
 static int unlist_size(struct catalog_writer *w, uint64_t id, const struct attributes *attributes,
 		       const struct content_record *content)
 {
-	if (!S_ISREG(attributes->mode) || !file_is_listed(w, id))
+	if (!S_ISREG(attributes->mode) || catalog_defers(&w->totals, id))
 		return 0;
 	return file_unlist_size(w, id, attributes->size, content);
 }
@@ -133,7 +128,7 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 		*content = (struct content_record){0};
 		r = 0;
 	}
-	if (!file_is_listed(w, id))
+	if (catalog_defers(&w->totals, id))
 		content->group = 0;
 	return r;
 }

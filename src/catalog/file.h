@@ -15,9 +15,6 @@
  * (link_add()) and, if the file is regular, adds it to the list by size (file_list_size()). */
 MUST_CHECK int file_add(struct catalog_writer *w, const struct file_record *file);
 
-/* Returns false if adding the file to the list by size is deferred (catalog_defer_sizes()). */
-bool file_is_listed(const struct catalog_writer *w, uint64_t id);
-
 /* Adds a regular file to the list by size and known content (table bysize), or removes it. */
 MUST_CHECK int file_list_size(struct catalog_writer *w, uint64_t id, uint64_t size,
 			      const struct content_record *content);

@@ -47,33 +47,28 @@ int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir_record *di
 	return decode_dir(fields, dir) ? 0 : -EUCLEAN;
 }
 
-static int get_file_fields(struct catalog_reader *r, uint64_t id, struct span *fields)
+static int get_file(struct catalog_reader *r, uint64_t id,
+		    bool (*decode)(struct span fields, struct file_record *file),
+		    struct file_record *file)
 {
 	struct key key = key_number(id);
+	struct span fields;
+	int result = store_get(r, TABLE_FILE, &key, &fields);
 
-	return store_get(r, TABLE_FILE, &key, fields);
+	if (result < 0)
+		return result;
+	file->id = id;
+	return decode(fields, file) ? 0 : -EUCLEAN;
 }
 
 int catalog_get_file(struct catalog_reader *r, uint64_t id, struct file_record *file)
 {
-	struct span fields;
-	int result = get_file_fields(r, id, &fields);
-
-	if (result < 0)
-		return result;
-	file->id = id;
-	return decode_file(fields, file) ? 0 : -EUCLEAN;
+	return get_file(r, id, decode_file, file);
 }
 
 int catalog_get_file_name(struct catalog_reader *r, uint64_t id, struct file_record *file)
 {
-	struct span fields;
-	int result = get_file_fields(r, id, &fields);
-
-	if (result < 0)
-		return result;
-	file->id = id;
-	return decode_file_name(fields, file) ? 0 : -EUCLEAN;
+	return get_file(r, id, decode_file_name, file);
 }
 
 int catalog_get_content(struct catalog_reader *r, uint64_t file, struct content_record *content)

@@ -223,6 +223,13 @@ struct catalog_totals {
 	struct timespec changed; /* time of the last commit that changed something */
 };
 
+/* Returns whether a file is deferred: it is not in the list by size and no member of its group yet
+ * (catalog_defer_lists()). */
+static inline bool catalog_defers(const struct catalog_totals *totals, uint64_t file)
+{
+	return totals->unlisted && file >= totals->unlisted;
+}
+
 /* Each function encodes the fields of a record, without those in its key. */
 struct value encode_dir(const struct dir_record *dir);
 struct value encode_file(const struct file_record *file);
