@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/early_reader.h"
 
-#include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/memory.h"
 #include "ingest/disk_fetch.h"
@@ -158,19 +154,24 @@ static void read_name(struct early_reader *reader, struct listed *listed)
 	close(fd); /* ends the lease */
 }
 
-/* Counts a file, and returns whether it has to be read. fd: the file is open; -1: it is not. */
-static bool wants_read(struct early_reader *reader, struct listed *listed)
+/* Counts a file, and returns whether another file has its size. If none has, sets *mark to the
+ * record of the size. */
+static bool count_size(struct early_reader *reader, uint64_t size, struct early_mark **mark)
 {
-	bool repeated;
+	bool repeated = early_add_size(reader->tables, size, mark);
 
-	if (reader->skipped > 0) {
-		reader->skipped--;
-		return false;
-	}
-	repeated = early_add_size(reader->tables, listed->attributes.size, &listed->mark);
 	reader->files++;
 	reader->repeated += repeated;
 	return repeated;
+}
+
+/* Returns whether the file has to be read. */
+static bool wants_read(struct early_reader *reader, struct listed *listed)
+{
+	if (reader->skipped == 0)
+		return count_size(reader, listed->attributes.size, &listed->mark);
+	reader->skipped--;
+	return false;
 }
 
 static int examine_name(struct early_reader *reader, struct listed *listed)
@@ -188,8 +189,7 @@ static void read_open(struct early_reader *reader, struct listed *listed, int fd
 {
 	struct early_mark *size = NULL;
 
-	reader->files++;
-	reader->repeated += early_add_size(reader->tables, listed->attributes.size, &size);
+	(void)count_size(reader, listed->attributes.size, &size);
 	read_leased(reader, listed, fd);
 	if (!listed->mark)
 		listed->mark = size;

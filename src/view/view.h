@@ -173,9 +173,8 @@ void view_set_problem(struct view *view, int problem);
 void view_set_stale(struct view *view, bool stale);
 bool view_is_stale(const struct view *view);
 
-/* Sets what watches the sources (static string: "inotify", "fanotify", "poll",
- * "none"), and how many
- * directories are polled for lack of watches. */
+/* Sets what watches the sources (static string: "inotify", "fanotify", "poll", "none"), and how
+ * many directories are polled for lack of watches. */
 void view_set_watch(struct view *view, const char *name);
 void view_set_unwatched(struct view *view, uint64_t directories);
 

@@ -55,9 +55,16 @@ static bool is_itself(const struct fanotify_place *place)
 	return place->length == 1 && place->name[0] == '.';
 }
 
+static uint32_t write_events_of(uint64_t mask)
+{
+	if (mask & FAN_CLOSE_WRITE)
+		return EVENT_WRITTEN | EVENT_CLOSED;
+	return mask & FAN_MODIFY ? EVENT_WRITTEN : 0;
+}
+
 static uint32_t events_of(uint64_t mask)
 {
-	uint32_t events = 0;
+	uint32_t events = write_events_of(mask);
 
 	if (mask & FAN_CREATE)
 		events |= EVENT_NAME | EVENT_CREATED;
@@ -68,10 +75,6 @@ static uint32_t events_of(uint64_t mask)
 	/* the kernel has merged both, in either order */
 	if (mask & FAN_CREATE && mask & FAN_DELETE)
 		events |= EVENT_REPLACED;
-	if (mask & FAN_MODIFY)
-		events |= EVENT_WRITTEN;
-	if (mask & FAN_CLOSE_WRITE)
-		events |= EVENT_WRITTEN | EVENT_CLOSED;
 	if (mask & FAN_ATTRIB)
 		events |= EVENT_ATTRIBUTES;
 	return events;
@@ -90,14 +93,10 @@ static void take_deleted(struct fanotify_queue *queue, struct fanotify_handle ha
 /* Returns the events of a file that was changed by a name in a directory that was not added. */
 static uint32_t events_outside(const struct fanotify_event *event)
 {
-	uint32_t events = 0;
+	uint32_t events = write_events_of(event->mask);
 
 	if (event->mask & (FAN_CREATE | FAN_DELETE | FAN_RENAME))
 		events |= EVENT_NAME;
-	if (event->mask & FAN_MODIFY)
-		events |= EVENT_WRITTEN;
-	if (event->mask & FAN_CLOSE_WRITE)
-		events |= EVENT_WRITTEN | EVENT_CLOSED;
 	/* without a place, only the number of links has changed, which another event reports */
 	if (event->mask & FAN_ATTRIB && event->place.dir.bytes)
 		events |= EVENT_ATTRIBUTES;
