@@ -13,8 +13,11 @@ ENDLESS = 4 << 40  # the largest hole that is hashed, which takes a minute or mo
 
 
 @pytest.fixture
-def endless(source):
-    """Two files whose comparison outlasts a test."""
+def endless(twinfs, source):
+    """Two files whose comparison outlasts a test. They are new in a known source, as the walk of an
+    unknown one can read one of them."""
+    trees.fill(source, {b"scanned before": b""})
+    twinfs.ok("scan", source)
     for name in ("endless 1", "endless 2"):
         trees.holes(source / name, ENDLESS, {})
     return source
@@ -40,8 +43,7 @@ def contents(view):
 
 
 def compares_endless(view):
-    """The first walk can have read one of the two files: then only the other one is pending."""
-    return {os.path.basename(path) for path in view.pending()} & {b"endless 1", b"endless 2"}
+    return {os.path.basename(path) for path in view.pending()} >= {b"endless 1", b"endless 2"}
 
 
 def test_small_files_are_compared_while_large_ones_are(view, endless):
