@@ -477,6 +477,10 @@ WATCHED = [
     change_times_of_folders, make_files_of_no_content, fill_many_folders,
 ]
 
+# Runs a test with each change that a mounted view must follow.
+EACH_WATCHED = pytest.mark.parametrize("change", ALL + WATCHED,
+                                       ids=lambda change: change.__name__)
+
 
 def move_ctime(paths, flag):
     """Changes the ctime by chattr(1), which raises no event."""

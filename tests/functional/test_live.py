@@ -33,16 +33,14 @@ def in_dups(view):
 
 # every change
 
-@pytest.mark.parametrize("change", changes.ALL + changes.WATCHED,
-                         ids=lambda change: change.__name__)
+@changes.EACH_WATCHED
 def test_change_is_in_the_view_after_sync(view, source, change):
     assert view.differences(source) == []  # fills the caches of the kernel
     change(source)
     assert view.differences_now(source) == []
 
 
-@pytest.mark.parametrize("change", changes.ALL + changes.WATCHED,
-                         ids=lambda change: change.__name__)
+@changes.EACH_WATCHED
 def test_change_whose_events_come_at_once_is_in_the_view(view, source, change):
     with stopped(view.pid):
         change(source)

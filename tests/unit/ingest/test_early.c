@@ -222,124 +222,154 @@ static struct name_change change_of(const struct tree *t, const char *name, stru
 	return change;
 }
 
-/* Two equal files, whose contents are known to the writer but not written yet. */
-static struct early_writer *resolve_two(struct tree *t, struct early_tables *tables)
-{
-	const struct ingest ingest = {.catalog = t->index.catalog, .sources = &t->sources};
-	struct early_writer *writer = early_writer_new(tables, &ingest);
-	struct added added = {.t = t, .count = 2};
+/* A writer, and two equal files "a" and "b", which the walk has read. */
+struct early {
+	struct tree *t;
+	struct ingest ingest;
+	struct early_tables *tables;
+	struct early_writer *writer;
 	uint8_t data[100];
+};
 
-	memset(data, 'x', sizeof(data));
-	write_bytes(t, "a", data, sizeof(data));
-	write_bytes(t, "b", data, sizeof(data));
+static void begin(struct early *early, struct tree *t)
+{
+	*early = (struct early){.t = t,
+				.ingest = {.catalog = t->index.catalog, .sources = &t->sources},
+				.tables = early_tables_new()};
+	early->writer = early_writer_new(early->tables, &early->ingest);
+	memset(early->data, 'x', sizeof(early->data));
+	write_bytes(t, "a", early->data, sizeof(early->data));
+	write_bytes(t, "b", early->data, sizeof(early->data));
+}
+
+static void end(struct early *early)
+{
+	early_writer_free(early->writer);
+	early_tables_free(early->tables);
+}
+
+/* The addition of "a" or "b". Of the first one, the content is new. */
+static struct name_change addition_of(struct early *early, const char *name)
+{
+	return change_of(early->t, name,
+			 early_add_content(early->tables, sizeof(early->data), early->data,
+					   sizeof(early->data)));
+}
+
+static void commit(struct early *early, struct added *added)
+{
+	added->t = early->t;
+	assert_int_equal(catalog_write(early->t->index.catalog, add_body, added), 0);
+}
+
+static void resolve(struct early *early, const struct added *added)
+{
+	assert_int_equal(early_writer_resolve(early->writer, added->changes, added->count), 0);
+}
+
+static void write_contents(struct early *early)
+{
+	assert_int_equal(catalog_write(early->t->index.catalog, commit_body, early->writer), 0);
+}
+
+/* Begins, and adds both files: their contents are known to the writer but not written yet. */
+static void resolve_two(struct early *early, struct tree *t)
+{
+	struct added added = {.count = 2};
+
+	begin(early, t);
 	wait_for_guard(t, "b");
-	added.changes[0] = change_of(t, "a", early_add_content(tables, 100, data, 100));
-	added.changes[1] = change_of(t, "b", early_add_content(tables, 100, data, 100));
-	assert_int_equal(catalog_write(t->index.catalog, add_body, &added), 0);
+	added.changes[0] = addition_of(early, "a");
+	added.changes[1] = addition_of(early, "b");
+	commit(early, &added);
 	assert_int_not_equal(added.changes[0].id, 0);
-	assert_int_equal(early_writer_resolve(writer, added.changes, 2), 0);
-	return writer;
+	resolve(early, &added);
 }
 
 static void test_contents_are_written_in_a_later_transaction(void **state)
 {
-	struct early_tables *tables = early_tables_new();
 	struct tree *t = *state;
-	struct early_writer *writer = resolve_two(t, tables);
+	struct early early;
 
+	resolve_two(&early, t);
 	assert_false(is_read(t, "a"));
-	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0);
-	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0); /* repeated */
-	early_writer_committed(writer);
+	write_contents(&early);
+	write_contents(&early); /* repeated */
+	early_writer_committed(early.writer);
 	assert_true(is_read(t, "a"));
 	walk(t);
 	assert_true(are_grouped(t, "a", "b"));
-	early_writer_free(writer);
-	early_tables_free(tables);
+	end(&early);
 }
 
 static void test_contents_are_not_written_after_another_commit(void **state)
 {
-	struct early_tables *tables = early_tables_new();
 	struct tree *t = *state;
-	struct early_writer *writer = resolve_two(t, tables);
+	struct early early;
 
+	resolve_two(&early, t);
 	add_file(&t->index, t->index.roots[0], "c", file_of(77, 1, 0));
 	fixture_commit(&t->index);
-	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0);
-	early_writer_committed(writer);
+	write_contents(&early);
+	early_writer_committed(early.writer);
 	assert_false(is_read(t, "a"));
 	assert_false(is_read(t, "b"));
 	scan(t);
 	assert_true(are_grouped(t, "a", "b"));
 	audit_index(t->index.catalog);
-	early_writer_free(writer);
-	early_tables_free(tables);
+	end(&early);
 }
 
 static void test_first_file_that_changed_is_not_grouped(void **state)
 {
-	struct early_tables *tables = early_tables_new();
+	struct added added = {.count = 2};
 	struct tree *t = *state;
-	const struct ingest ingest = {.catalog = t->index.catalog, .sources = &t->sources};
-	struct early_writer *writer = early_writer_new(tables, &ingest);
-	struct added added = {.t = t, .count = 2};
-	uint8_t data[100];
+	struct early early;
 
-	memset(data, 'x', sizeof(data));
-	write_bytes(t, "a", data, sizeof(data));
-	write_bytes(t, "b", data, sizeof(data));
-	added.changes[0] = change_of(t, "a", early_add_content(tables, 100, data, 100));
-	added.changes[1] = change_of(t, "b", early_add_content(tables, 100, data, 100));
-	assert_int_equal(catalog_write(t->index.catalog, add_body, &added), 0);
+	begin(&early, t);
+	added.changes[0] = addition_of(&early, "a");
+	added.changes[1] = addition_of(&early, "b");
+	commit(&early, &added);
 	write_content(t, "a", 100, 3);
 	wait_for_guard(t, "a");
-	assert_int_equal(early_writer_resolve(writer, added.changes, 2), 0);
-	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0);
-	early_writer_committed(writer);
+	resolve(&early, &added);
+	write_contents(&early);
+	early_writer_committed(early.writer);
 	assert_int_equal(totals_of(&t->index).groups, 0);
 	assert_int_equal(group_of_path(t, "b"), 0);
 	scan(t);
 	assert_false(are_grouped(t, "a", "b"));
 	assert_int_equal(totals_of(&t->index).groups, 0);
 	audit_index(t->index.catalog);
-	early_writer_free(writer);
-	early_tables_free(tables);
+	end(&early);
 }
 
 /* A file waits for the first file of its content, which is not committed yet. Meanwhile the file is
  * written to, and the walk finds it under a second name. */
 static void test_waiting_file_that_changed_is_not_grouped(void **state)
 {
-	struct early_tables *tables = early_tables_new();
+	struct added before = {.count = 1}, after = {.count = 2};
 	struct tree *t = *state;
-	const struct ingest ingest = {.catalog = t->index.catalog, .sources = &t->sources};
-	struct early_writer *writer = early_writer_new(tables, &ingest);
-	struct added before = {.t = t, .count = 1}, after = {.t = t, .count = 2};
-	uint8_t data[100];
+	struct early early;
 
-	memset(data, 'x', sizeof(data));
-	write_bytes(t, "a", data, sizeof(data));
-	write_bytes(t, "b", data, sizeof(data));
-	after.changes[0] = change_of(t, "a", early_add_content(tables, 100, data, 100));
-	before.changes[0] = change_of(t, "b", early_add_content(tables, 100, data, 100));
-	assert_int_equal(catalog_write(t->index.catalog, add_body, &before), 0);
-	assert_int_equal(early_writer_resolve(writer, before.changes, before.count), 0);
+	begin(&early, t);
+	after.changes[0] = addition_of(&early, "a");
+	before.changes[0] = addition_of(&early, "b");
+	commit(&early, &before);
+	resolve(&early, &before);
 	write_content(t, "b", 100, 3);
 	assert_int_equal(linkat(t->fd, "b", t->fd, "c", 0), 0);
 	wait_for_guard(t, "b");
 	after.changes[1] = change_of(t, "c", NULL);
-	assert_int_equal(catalog_write(t->index.catalog, add_body, &after), 0);
-	assert_int_equal(early_writer_resolve(writer, after.changes, after.count), 0);
-	assert_int_equal(catalog_write(t->index.catalog, commit_body, writer), 0);
-	early_writer_committed(writer);
+	commit(&early, &after);
+	resolve(&early, &after);
+	write_contents(&early);
+	early_writer_committed(early.writer);
 	assert_false(is_read(t, "b"));
 	scan(t);
 	assert_false(are_grouped(t, "a", "b"));
 	audit_index(t->index.catalog);
-	early_writer_free(writer);
-	early_tables_free(tables);
+	end(&early);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)

@@ -54,19 +54,28 @@ static void await_second(struct walk_queue *queue)
 	} while (joined < 2);
 }
 
+/* Makes a queue with a number of directories, of which only this thread may read. Returns a second
+ * thread that has joined. */
+static pthread_t begin(struct walk_queue *queue, size_t dirs)
+{
+	pthread_t second;
+
+	walk_queue_init(queue, 1);
+	walk_queue_join(queue);
+	for (size_t i = 0; i < dirs; i++)
+		push(queue);
+	assert_int_equal(pthread_create(&second, NULL, work, queue), 0);
+	await_second(queue);
+	return second;
+}
+
 static void test_thread_beyond_the_first_ones_reads_nothing_without_waits(void **state)
 {
 	struct walk_queue queue;
-	pthread_t second;
+	pthread_t second = begin(&queue, FAST_DIRS);
 	void *read;
 
 	(void)state;
-	walk_queue_init(&queue, 1);
-	walk_queue_join(&queue);
-	for (size_t i = 0; i < FAST_DIRS; i++)
-		push(&queue);
-	assert_int_equal(pthread_create(&second, NULL, work, &queue), 0);
-	await_second(&queue);
 	for (size_t i = 0; i < FAST_DIRS; i++)
 		read_one(&queue, i % (FAST_DIRS / 2) == 0);
 	assert_int_equal(queue.admitted, 1);
@@ -79,16 +88,10 @@ static void test_thread_beyond_the_first_ones_reads_nothing_without_waits(void *
 static void test_waits_in_short_succession_admit_a_thread(void **state)
 {
 	struct walk_queue queue;
-	pthread_t second;
+	pthread_t second = begin(&queue, 3);
 	void *read;
 
 	(void)state;
-	walk_queue_init(&queue, 1);
-	walk_queue_join(&queue);
-	for (size_t i = 0; i < 3; i++)
-		push(&queue);
-	assert_int_equal(pthread_create(&second, NULL, work, &queue), 0);
-	await_second(&queue);
 	read_one(&queue, true);
 	read_one(&queue, true);
 	/* this thread takes no further directory */

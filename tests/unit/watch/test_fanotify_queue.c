@@ -32,36 +32,7 @@ static struct bench *get(void **state)
 
 static void test_events_of_a_name_are_taken(void **state)
 {
-	struct bench *bench = get(state);
-	int fd = create(bench, "file");
-
-	take(bench);
-	assert_int_equal(bench->count, 1);
-	assert_int_equal(events(bench, 1, "file"), EVENT_NAME | EVENT_CREATED);
-
-	assert_int_equal(write(fd, "a", 1), 1);
-	take(bench);
-	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN);
-	close(fd);
-	take(bench);
-	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN | EVENT_CLOSED);
-
-	assert_int_equal(fchmodat(bench->root, "file", 0600, 0), 0);
-	take(bench);
-	assert_int_equal(events(bench, 1, "file"), EVENT_ATTRIBUTES);
-
-	assert_int_equal(renameat(bench->root, "file", bench->root, "moved"), 0);
-	take(bench);
-	assert_int_equal(bench->count, 2);
-	assert_int_equal(events(bench, 1, "file"), EVENT_NAME);
-	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_MOVED_HERE);
-
-	assert_int_equal(unlinkat(bench->root, "moved", 0), 0);
-	take(bench);
-	assert_int_equal(bench->count, 1);
-	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_REMOVED);
-	take(bench);
-	assert_int_equal(bench->count, 0);
+	check_events_of_a_name(get(state));
 }
 
 static void test_rename_across_the_border_has_its_own_event(void **state)
@@ -197,23 +168,7 @@ static void test_renamed_directory_keeps_its_number(void **state)
 
 static void test_number_belongs_to_the_directory_that_was_added_last(void **state)
 {
-	struct bench *bench = get(state);
-
-	assert_int_equal(mkdirat(bench->root, "a", 0755), 0);
-	assert_int_equal(mkdirat(bench->root, "b", 0755), 0);
-	assert_int_equal(mkdirat(bench->root, "c", 0755), 0);
-	add(bench, 0, "a", 2);
-	add(bench, 0, "b", 2);
-	add(bench, 0, "c", 3);
-	assert_int_equal(watch_renumber(bench->watch, 0, 3, 2), 0);
-	assert_int_equal(directories(bench), 2);
-	take(bench);
-	close(create(bench, "a/a"));
-	close(create(bench, "b/b"));
-	close(create(bench, "c/c"));
-	take(bench);
-	assert_int_equal(bench->count, 1);
-	assert_true(events(bench, 2, "c") & EVENT_NAME);
+	check_owner_of_a_number(get(state));
 }
 
 /* A write in a directory whose watch has just ended possibly belongs to a known file. */
@@ -313,17 +268,10 @@ static void test_changes_by_links_outside_are_reported_by_inode(void **state)
 static void test_overflow_of_a_kernel_queue_is_reported(void **state)
 {
 	struct bench *bench = get(state);
+	long limit = kernel_limit("/proc/sys/fs/fanotify/max_queued_events");
 	char name[32];
-	long limit = 0;
-	FILE *file AUTO_FCLOSE = fopen("/proc/sys/fs/fanotify/max_queued_events", "re");
 
-	assert_non_null(file);
-	assert_non_null(fgets(name, sizeof(name), file));
-	limit = strtol(name, NULL, 10);
-	atomic_store(&bench->holds_up, true);
-	take(bench);
-	close(create(bench, "first"));
-	wait_for(&bench->held_up); /* the drain thread is stopped */
+	hold_up(bench);
 	for (long i = 0; i <= limit; i++) {
 		(void)snprintf(name, sizeof(name), "%ld", i);
 		close(create(bench, name));

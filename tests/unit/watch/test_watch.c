@@ -14,36 +14,7 @@ static int set_up(void **state)
 
 static void test_all_events_of_a_name_are_taken_at_once(void **state)
 {
-	struct bench *bench = *state;
-	int fd = create(bench, "file");
-
-	take(bench);
-	assert_int_equal(bench->count, 1);
-	assert_int_equal(events(bench, 1, "file"), EVENT_NAME | EVENT_CREATED);
-
-	assert_int_equal(write(fd, "a", 1), 1);
-	take(bench);
-	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN);
-	close(fd);
-	take(bench);
-	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN | EVENT_CLOSED);
-
-	assert_int_equal(fchmodat(bench->root, "file", 0600, 0), 0);
-	take(bench);
-	assert_int_equal(events(bench, 1, "file"), EVENT_ATTRIBUTES);
-
-	assert_int_equal(renameat(bench->root, "file", bench->root, "moved"), 0);
-	take(bench);
-	assert_int_equal(bench->count, 2);
-	assert_int_equal(events(bench, 1, "file"), EVENT_NAME);
-	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_MOVED_HERE);
-
-	assert_int_equal(unlinkat(bench->root, "moved", 0), 0);
-	take(bench);
-	assert_int_equal(bench->count, 1);
-	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_REMOVED);
-	take(bench);
-	assert_int_equal(bench->count, 0);
+	check_events_of_a_name(*state);
 }
 
 /* The changes of the file under its former name are unknown. */
@@ -199,23 +170,7 @@ static void test_renamed_directory_keeps_its_number(void **state)
 
 static void test_number_belongs_to_the_directory_that_was_added_last(void **state)
 {
-	struct bench *bench = *state;
-
-	assert_int_equal(mkdirat(bench->root, "a", 0755), 0);
-	assert_int_equal(mkdirat(bench->root, "b", 0755), 0);
-	assert_int_equal(mkdirat(bench->root, "c", 0755), 0);
-	add(bench, 0, "a", 2);
-	add(bench, 0, "b", 2);
-	add(bench, 0, "c", 3);
-	assert_int_equal(watch_renumber(bench->watch, 0, 3, 2), 0);
-	assert_int_equal(directories(bench), 2);
-	take(bench);
-	close(create(bench, "a/a"));
-	close(create(bench, "b/b"));
-	close(create(bench, "c/c"));
-	take(bench);
-	assert_int_equal(bench->count, 1);
-	assert_true(events(bench, 2, "c") & EVENT_NAME);
+	check_owner_of_a_number(*state);
 }
 
 static void test_unwatched_directory_has_no_events(void **state)
@@ -267,30 +222,11 @@ static void test_wake_is_sent_once_until_events_are_taken(void **state)
 	assert_in_range(woken, 0, 1); /* a wake for the events that take was reading is possible */
 }
 
-/* Stops the drain thread, so that the kernel's queues are not read. */
-static void hold_up(struct bench *bench)
-{
-	atomic_store(&bench->holds_up, true);
-	take(bench); /* takes earlier events, so that the next event wakes the follower */
-	close(create(bench, "first"));
-	wait_for(&bench->held_up);
-}
-
-static long kernel_limit(void)
-{
-	FILE *file AUTO_FCLOSE = fopen("/proc/sys/fs/inotify/max_queued_events", "re");
-	char line[32] = "";
-
-	assert_non_null(file);
-	assert_non_null(fgets(line, sizeof(line), file));
-	return strtol(line, NULL, 10);
-}
-
 static void test_overflow_of_a_kernel_queue_affects_no_other_queue(void **state)
 {
 	struct bench *bench = *state;
 	struct watch_figures figures;
-	long limit = kernel_limit();
+	long limit = kernel_limit("/proc/sys/fs/inotify/max_queued_events");
 
 	assert_int_equal(mkdirat(bench->root, "sub", 0755), 0);
 	add(bench, 1, "sub", 1);

@@ -148,4 +148,77 @@ static inline void wait_for(sem_t *semaphore)
 	assert_int_equal(sem_timedwait(semaphore, &limit), 0);
 }
 
+/* Changes a file in every way, and checks the events after each change. */
+static inline void check_events_of_a_name(struct bench *bench)
+{
+	int fd = create(bench, "file");
+
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(events(bench, 1, "file"), EVENT_NAME | EVENT_CREATED);
+
+	assert_int_equal(write(fd, "a", 1), 1);
+	take(bench);
+	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN);
+	close(fd);
+	take(bench);
+	assert_int_equal(events(bench, 1, "file"), EVENT_WRITTEN | EVENT_CLOSED);
+
+	assert_int_equal(fchmodat(bench->root, "file", 0600, 0), 0);
+	take(bench);
+	assert_int_equal(events(bench, 1, "file"), EVENT_ATTRIBUTES);
+
+	assert_int_equal(renameat(bench->root, "file", bench->root, "moved"), 0);
+	take(bench);
+	assert_int_equal(bench->count, 2);
+	assert_int_equal(events(bench, 1, "file"), EVENT_NAME);
+	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_MOVED_HERE);
+
+	assert_int_equal(unlinkat(bench->root, "moved", 0), 0);
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_int_equal(events(bench, 1, "moved"), EVENT_NAME | EVENT_REMOVED);
+	take(bench);
+	assert_int_equal(bench->count, 0);
+}
+
+/* Gives a number of one directory to another one, and checks whose events have it. */
+static inline void check_owner_of_a_number(struct bench *bench)
+{
+	assert_int_equal(mkdirat(bench->root, "a", 0755), 0);
+	assert_int_equal(mkdirat(bench->root, "b", 0755), 0);
+	assert_int_equal(mkdirat(bench->root, "c", 0755), 0);
+	add(bench, 0, "a", 2);
+	add(bench, 0, "b", 2);
+	add(bench, 0, "c", 3);
+	assert_int_equal(watch_renumber(bench->watch, 0, 3, 2), 0);
+	assert_int_equal(directories(bench), 2);
+	take(bench);
+	close(create(bench, "a/a"));
+	close(create(bench, "b/b"));
+	close(create(bench, "c/c"));
+	take(bench);
+	assert_int_equal(bench->count, 1);
+	assert_true(events(bench, 2, "c") & EVENT_NAME);
+}
+
+/* Stops the drain thread, so that the kernel's queues are not read. */
+static inline void hold_up(struct bench *bench)
+{
+	atomic_store(&bench->holds_up, true);
+	take(bench); /* takes earlier events, so that the next event wakes the follower */
+	close(create(bench, "first"));
+	wait_for(&bench->held_up);
+}
+
+static inline long kernel_limit(const char *path)
+{
+	FILE *file AUTO_FCLOSE = fopen(path, "re");
+	char line[32] = "";
+
+	assert_non_null(file);
+	assert_non_null(fgets(line, sizeof(line), file));
+	return strtol(line, NULL, 10);
+}
+
 #endif
