@@ -18,17 +18,31 @@ uint32_t catalog_next_scan(struct catalog_writer *w)
 	return (uint32_t)++w->totals.scans;
 }
 
-int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan)
+uint32_t catalog_begin_scan(struct catalog_writer *w)
 {
-	CLEANUP_SCAN struct catalog_scan *groups = NULL;
+	uint64_t unended = w->totals.unended;
+	/* A scan that was killed, and the scan that does its work, found their files together. */
+	uint32_t scan =
+		unended && unended == w->totals.scans ? (uint32_t)unended : catalog_next_scan(w);
+
+	if (!unended)
+		w->totals.unended = scan;
+	return scan;
+}
+
+void catalog_end_scan(struct catalog_writer *w)
+{
+	w->store.changed = true;
+	w->totals.unended = 0;
+}
+
+int catalog_set_min_size(struct catalog_writer *w, uint64_t min_size)
+{
 	uint64_t before;
 	int r = meta_get_number(&w->store.reader, META_MIN_SIZE, &before);
 
-	if (r < 0)
+	if (r < 0 || min_size == before)
 		return r;
-	*scan = catalog_next_scan(w);
-	if (min_size == before)
-		return 0;
 	r = meta_put_number(w, META_MIN_SIZE, min_size);
 	if (r == 0 && min_size > before)
 		r = files_forget_small_content(w, min_size);

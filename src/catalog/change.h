@@ -170,19 +170,26 @@ void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
 
 /* ---- the index as a whole -------------------------------------------------------------- */
 
-/* Has kept copies chosen again in this transaction. If the last scan found both the kept copy of a
- * group and a file that joins the group, the group chooses among all its members. So the choice of
- * a scan does not depend on the order of its comparisons. */
+/* Has kept copies chosen again in this transaction, until the scan has ended. If both the kept copy
+ * of a group and a file that joins the group were found since the scan began, the group chooses
+ * among all its members. So the choice of a scan does not depend on the order of its comparisons,
+ * or on an interruption. */
 void catalog_reconsider_kept(struct catalog_writer *w);
 
-/* Begins a scan: sets *scan to its number, for catalog_apply(), and records the smallest size of
- * files to compare, in bytes. The content of smaller files becomes unknown, so they leave their
- * groups. */
-MUST_CHECK int catalog_begin_scan(struct catalog_writer *w, uint64_t min_size, uint32_t *scan);
+/* Begins a scan, or continues one that did not end. Returns its number, for catalog_apply(), in all
+ * transactions of the scan. A scan that changes nothing does not have to begin. */
+MUST_CHECK uint32_t catalog_begin_scan(struct catalog_writer *w);
+
+/* Records that the scan has ended: all names are current and all files were compared. */
+void catalog_end_scan(struct catalog_writer *w);
 
 /* Returns the next number of a scan or recheck, for catalog_apply(). Files with a lower number were
  * found earlier. */
 MUST_CHECK uint32_t catalog_next_scan(struct catalog_writer *w);
+
+/* Records the smallest size of files to compare, in bytes. The content of smaller files becomes
+ * unknown, so they leave their groups. */
+MUST_CHECK int catalog_set_min_size(struct catalog_writer *w, uint64_t min_size);
 
 /* Records the mount point of a view of the index, for catalog_get_view(). */
 MUST_CHECK int catalog_set_view(struct catalog_writer *w, const char *mount_point);

@@ -271,7 +271,8 @@ static int compare_counts(struct check *c)
 		if (c->met[table] != c->expected[table])
 			return -EUCLEAN;
 	}
-	return check_claim(totals_agree(&c->stored, &c->counted));
+	return check_claim(c->stored.unended <= c->stored.scans &&
+			   totals_agree(&c->stored, &c->counted));
 }
 
 int check_catalog(struct catalog_reader *r)

@@ -179,12 +179,13 @@ int group_find(struct catalog_writer *w, uint64_t group)
 	return touch(w, group, &change);
 }
 
-static int was_found_last(struct catalog_writer *w, uint64_t id, bool *was)
+/* Sets *was to whether the scan that has not ended yet found the file. */
+static int was_found_now(struct catalog_writer *w, uint64_t id, bool *was)
 {
 	struct file_record file;
 	int r = catalog_get_file_name(&w->store.reader, id, &file);
 
-	*was = r == 0 && file.first_seen == w->totals.scans;
+	*was = r == 0 && file.first_seen >= w->totals.unended;
 	return r;
 }
 
@@ -194,10 +195,10 @@ static int reconsider_kept(struct catalog_writer *w, struct group_record *group,
 	bool kept_found = false, joined_found = false;
 	int r = 0;
 
-	if (w->reconsiders_kept && group->kept)
-		r = was_found_last(w, group->kept, &kept_found);
+	if (w->reconsiders_kept && w->totals.unended && group->kept)
+		r = was_found_now(w, group->kept, &kept_found);
 	if (r == 0 && kept_found)
-		r = was_found_last(w, joined, &joined_found);
+		r = was_found_now(w, joined, &joined_found);
 	if (kept_found && joined_found)
 		group->kept = 0;
 	return r;

@@ -447,6 +447,7 @@ struct value encode_totals(const struct catalog_totals *t)
 
 	value_put(&value, t->generation);
 	value_put(&value, t->scans);
+	value_put(&value, t->unended);
 	value_put(&value, t->comparisons);
 	value_put(&value, t->directories);
 	value_put(&value, t->files);
@@ -466,13 +467,13 @@ struct value encode_totals(const struct catalog_totals *t)
 bool decode_totals(struct span fields, struct catalog_totals *t)
 {
 	return span_get(&fields, &t->generation) && span_get(&fields, &t->scans) &&
-	       span_get(&fields, &t->comparisons) && span_get(&fields, &t->directories) &&
-	       span_get(&fields, &t->files) && get_sum(&fields, &t->bytes) &&
-	       span_get(&fields, &t->blocks) && span_get(&fields, &t->names) &&
-	       span_get(&fields, &t->groups) && span_get(&fields, &t->redundant_files) &&
-	       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
-	       span_get(&fields, &t->unlisted) && span_get(&fields, &t->order) &&
-	       get_time(&fields, &t->changed) && fields.length == 0;
+	       span_get(&fields, &t->unended) && span_get(&fields, &t->comparisons) &&
+	       span_get(&fields, &t->directories) && span_get(&fields, &t->files) &&
+	       get_sum(&fields, &t->bytes) && span_get(&fields, &t->blocks) &&
+	       span_get(&fields, &t->names) && span_get(&fields, &t->groups) &&
+	       span_get(&fields, &t->redundant_files) && get_sum(&fields, &t->redundant_bytes) &&
+	       span_get(&fields, &t->errors) && span_get(&fields, &t->unlisted) &&
+	       span_get(&fields, &t->order) && get_time(&fields, &t->changed) && fields.length == 0;
 }
 
 uint64_t name_cookie(uint64_t seed, struct name name)

@@ -207,6 +207,7 @@ enum error_kind {
 struct catalog_totals {
 	uint64_t generation; /* commits that changed something */
 	uint64_t scans; /* the last number that a scan or recheck got */
+	uint64_t unended; /* number of the first scan since the last one that ended; 0: it ended */
 	uint64_t comparisons; /* how often the content of a file was recorded after reading it */
 	uint64_t directories;
 	uint64_t files; /* inodes other than directories */

@@ -31,7 +31,7 @@ struct batch_writer {
 	struct catalog *catalog;
 	const struct ingest_hooks *hooks;
 	struct early_writer *early; /* NULL: no file was read during the walk */
-	uint32_t scan;
+	bool of_scan;
 	pthread_t thread;
 	bool runs; /* the thread was started */
 	pthread_mutex_t lock;
@@ -57,17 +57,15 @@ static int apply_body(struct catalog_writer *w, void *context)
 {
 	struct batch_writer *writer = context;
 	struct batch *batch = writer->queue;
-	uint32_t scan = writer->scan;
+	uint32_t scan = writer->of_scan ? catalog_begin_scan(w) : catalog_next_scan(w);
 	int r = 0;
 
 	if (writer->early)
 		r = early_writer_commit(writer->early, w);
 	/* In a large scan, ingest_names() completes the lists at the end, which is faster. After a
 	 * recheck the comparison needs the lists at once. */
-	if (r == 0 && scan && (writer->early || batch->count >= BATCH_CHANGES_EARLY))
+	if (r == 0 && writer->of_scan && (writer->early || batch->count >= BATCH_CHANGES_EARLY))
 		r = catalog_defer_lists(w);
-	if (!scan)
-		scan = catalog_next_scan(w);
 	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, scan);
 }
 
@@ -140,7 +138,7 @@ static void *write_batches(void *context)
 }
 
 int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
-		     const struct ingest_hooks *hooks, uint32_t scan, struct early_writer *early)
+		     const struct ingest_hooks *hooks, bool of_scan, struct early_writer *early)
 {
 	struct batch_writer *made = calloc(1, sizeof(*made));
 
@@ -149,7 +147,7 @@ int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
 		return -ENOMEM;
 	made->catalog = catalog;
 	made->hooks = hooks;
-	made->scan = scan;
+	made->of_scan = of_scan;
 	made->early = early;
 	pthread_mutex_init(&made->lock, NULL);
 	pthread_cond_init(&made->filled, NULL);

@@ -22,12 +22,12 @@ struct batch_writer;
  *
  * hooks	borrowed; hooks->trust is called before a commit that depends on trusted renames;
  *		NULL: the sources are not followed
- * scan		the number for catalog_apply(), 0: a new one for each batch
+ * of_scan	the files get the number of the scan; false: each batch gets a number
  * early	borrowed; records the files that the walk reads; NULL: the walk reads none
  *
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int batch_writer_new(struct batch_writer **writer, struct catalog *catalog,
-				const struct ingest_hooks *hooks, uint32_t scan,
+				const struct ingest_hooks *hooks, bool of_scan,
 				struct early_writer *early);
 
 /* Copies count changes and their names into batches. Blocks while all batches are queued or being

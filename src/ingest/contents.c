@@ -332,7 +332,8 @@ static void contents_deinit(struct contents *contents)
 	pthread_mutex_destroy(&contents->prefixes_lock);
 }
 
-int ingest_contents(struct ingest *ingest)
+/* As ingest_contents(), but does not end the scan. */
+static int compare_unread(struct ingest *ingest)
 {
 	struct contents contents;
 	bool waits;
@@ -350,6 +351,24 @@ int ingest_contents(struct ingest *ingest)
 		r = count_pending(ingest);
 	contents_deinit(&contents);
 	return r == -ECANCELED ? 0 : r;
+}
+
+static int end_body(struct catalog_writer *w, void *context)
+{
+	(void)context;
+	catalog_end_scan(w);
+	return 0;
+}
+
+int ingest_contents(struct ingest *ingest)
+{
+	struct catalog_totals totals = {0};
+	int r = compare_unread(ingest);
+
+	if (r < 0 || ingest->result.stopped || ingest->range.below)
+		return r;
+	r = catalog_totals_now(ingest->catalog, &totals);
+	return r == 0 && totals.unended ? catalog_write(ingest->catalog, end_body, NULL) : r;
 }
 
 int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes)

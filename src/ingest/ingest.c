@@ -15,33 +15,30 @@
 /* Maximum number of orphans deleted in one transaction. */
 #define PURGE_FILES 65536
 
-struct scan_begin {
+struct recorded {
 	uint64_t min_size;
 	struct scan_settings settings;
-	uint32_t scan;
 };
 
-static int begin_body(struct catalog_writer *w, void *context)
+static int record_body(struct catalog_writer *w, void *context)
 {
-	struct scan_begin *begin = context;
-	int r = catalog_begin_scan(w, begin->min_size, &begin->scan);
+	struct recorded *recorded = context;
+	int r = catalog_set_min_size(w, recorded->min_size);
 
-	return r < 0 ? r : catalog_set_scan_settings(w, &begin->settings);
+	return r < 0 ? r : catalog_set_scan_settings(w, &recorded->settings);
 }
 
-/* Begins a scan and sets *scan to its number. */
-static int begin(const struct ingest *ingest, uint32_t *scan)
+static int record_settings(const struct ingest *ingest)
 {
 	const struct ingest_settings *settings = ingest->settings;
-	struct scan_begin begin = {.min_size = settings->min_size,
-				   .settings = {.cross_mounts = settings->cross_mounts,
-						.disk = settings->disk}};
-	int r = scan_settings_set_excludes(&begin.settings, settings->excludes);
+	struct recorded recorded = {.min_size = settings->min_size,
+				    .settings = {.cross_mounts = settings->cross_mounts,
+						 .disk = settings->disk}};
+	int r = scan_settings_set_excludes(&recorded.settings, settings->excludes);
 
 	if (r == 0)
-		r = catalog_write(ingest->catalog, begin_body, &begin);
-	scan_settings_free(&begin.settings);
-	*scan = begin.scan;
+		r = catalog_write(ingest->catalog, record_body, &recorded);
+	scan_settings_free(&recorded.settings);
 	return r;
 }
 
@@ -60,15 +57,15 @@ int ingest_purge(struct catalog *catalog)
 	return r;
 }
 
-/* Rechecks the directories. scan: as in batch_writer_new(). */
+/* Rechecks the directories. of_scan: as in batch_writer_new(). */
 static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count,
-		   uint32_t scan, struct early_tables *tables)
+		   bool of_scan, struct early_tables *tables)
 {
 	struct early_writer *early = tables ? early_writer_new(tables, ingest) : NULL;
 	struct batch_writer *writer = NULL;
 	int r, finished;
 
-	r = batch_writer_new(&writer, ingest->catalog, ingest->hooks, scan, early);
+	r = batch_writer_new(&writer, ingest->catalog, ingest->hooks, of_scan, early);
 	if (r == 0) {
 		r = walk_rechecks(ingest, writer, early ? tables : NULL, rechecks, count);
 		finished = batch_writer_finish(writer);
@@ -80,7 +77,7 @@ static int recheck(struct ingest *ingest, const struct recheck *rechecks, size_t
 
 int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count)
 {
-	return recheck(ingest, rechecks, count, 0, NULL);
+	return recheck(ingest, rechecks, count, false, NULL);
 }
 
 /* Returns whether the walk reads files. The index must have none yet, and the disk must not seek.
@@ -98,18 +95,17 @@ int ingest_names(struct ingest *ingest)
 	const struct sources *sources = ingest->sources;
 	AUTO_FREE struct recheck *rechecks = calloc(sources->count, sizeof(*rechecks));
 	struct early_tables *early = NULL;
-	uint32_t scan = 0;
 	int r;
 
 	if (!rechecks)
 		return -ENOMEM;
 	for (size_t i = 0; i < sources->count; i++)
 		rechecks[i] = (struct recheck){.dir = sources->list[i].root, .scope = RECHECK_TREE};
-	r = begin(ingest, &scan);
+	r = record_settings(ingest);
 	if (r == 0 && reads_early(ingest))
 		early = early_tables_new();
 	if (r == 0)
-		r = recheck(ingest, rechecks, sources->count, scan, early);
+		r = recheck(ingest, rechecks, sources->count, true, early);
 	early_tables_free(early);
 	if (r == 0 && !stop_requested())
 		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);

@@ -181,7 +181,8 @@ struct ingest {
 MUST_CHECK int ingest_names(struct ingest *ingest);
 
 /* Compares the unread files whose size is in ingest->range and is not unique. Commits results step
- * by step. Returns 0, also after a stop, or -errno. */
+ * by step. Ranges are compared in ascending order: the one without a limit ends the scan. Returns
+ * 0, also after a stop, or -errno. */
 MUST_CHECK int ingest_contents(struct ingest *ingest);
 
 /* ---- while sources are followed ------------------------------------------------------- */

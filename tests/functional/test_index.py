@@ -356,6 +356,19 @@ def test_scan_killed_at_any_mutating_call_is_followed_by_a_right_run(twinfs, tre
     assert killed > 10
 
 
+def test_scan_after_a_killed_one_chooses_kept_copies_as_one_scan(twinfs, tree, strace):
+    trees.fill(tree, {name: b"equal" for name in ("kept/copy", "late/copy", "later/copy")})
+    with open(tree / "kept/copy", "r+b"):
+        # the scan sleeps after it compared all files that are not open for writing
+        result, _ = twinfs.traced("scan", tree, calls="trace=clock_nanosleep", flags=[
+            "-e", "inject=clock_nanosleep:signal=KILL:when=1"])
+        assert result.status == -9, result
+    groups, _ = answer(twinfs, tree)
+    [group] = [group for group in groups.values() if (str(tree / "late/copy"), False) in group]
+    assert {path for path, kept in group if kept} == {str(tree / "kept/copy")}
+    assert len(group) == 3
+
+
 def change_much(root, number):
     """Makes changes that a daemon has to follow."""
     trees.fill(root, {f"{number}/a": b"%d" % number, f"{number}/b/c": b"%d" % number})

@@ -152,6 +152,7 @@ static inline int fixture_sources_body(struct catalog_writer *w, void *context)
 
 struct fixture_scan {
 	uint64_t min_size;
+	bool continues; /* the scan before does not end */
 	uint32_t number;
 };
 
@@ -159,10 +160,13 @@ static inline int fixture_scan_body(struct catalog_writer *w, void *context)
 {
 	struct fixture_scan *scan = context;
 
-	return catalog_begin_scan(w, scan->min_size, &scan->number);
+	if (!scan->continues)
+		catalog_end_scan(w);
+	scan->number = catalog_begin_scan(w);
+	return catalog_set_min_size(w, scan->min_size);
 }
 
-/* Begins a scan of files of at least min_size bytes and returns its number. */
+/* Ends the scan, begins one of files of at least min_size bytes, and returns its number. */
 static inline uint32_t begin_scan(struct fixture *f, uint64_t min_size)
 {
 	struct fixture_scan scan = {.min_size = min_size};
@@ -175,6 +179,28 @@ static inline uint32_t begin_scan(struct fixture *f, uint64_t min_size)
 static inline void fixture_next_scan(struct fixture *f)
 {
 	(void)begin_scan(f, 1);
+}
+
+/* Begins a scan after one that did not end, and returns its number. */
+static inline uint32_t fixture_continue_scan(struct fixture *f)
+{
+	struct fixture_scan scan = {.min_size = 1, .continues = true};
+
+	assert_int_equal(catalog_write(f->catalog, fixture_scan_body, &scan), 0);
+	f->scan = scan.number;
+	return f->scan;
+}
+
+static inline int fixture_end_body(struct catalog_writer *w, void *context)
+{
+	(void)context;
+	catalog_end_scan(w);
+	return 0;
+}
+
+static inline void fixture_end_scan(struct fixture *f)
+{
+	assert_int_equal(catalog_write(f->catalog, fixture_end_body, NULL), 0);
 }
 
 /* Adds the sources to an empty open index. */

@@ -228,6 +228,59 @@ static void test_new_copy_never_displaces_the_kept_one(void **state)
 	audit_index(f->catalog);
 }
 
+static int join_again_body(struct catalog_writer *w, void *context)
+{
+	catalog_reconsider_kept(w);
+	return catalog_set_content(w, context);
+}
+
+/* Has "b" and then "a" join a group, with changes between. Returns whether "a" is kept. */
+static bool displaces(struct fixture *f, void (*between)(struct fixture *))
+{
+	uint64_t ids[] = {new_copy(f, f->roots[0], "b"), new_copy(f, f->roots[0], "a")};
+	struct content_change change = {.prefix = 77, .file = ids[1]};
+	struct file_record file = file_at(f, ids[1]);
+
+	change.group = add_group(f, hash, ids, 1);
+	change.digest = file_digest(&file);
+	between(f);
+	assert_int_equal(catalog_write(f->catalog, join_again_body, &change), 0);
+	audit_index(f->catalog);
+	assert_int_equal(group_at(f, change.group).inodes, 2);
+	return kept_of(f, change.group) == ids[1];
+}
+
+static void go_on(struct fixture *f)
+{
+	(void)f;
+}
+
+static void scan_on_after_a_kill(struct fixture *f)
+{
+	fixture_reopen(f);
+	(void)fixture_continue_scan(f);
+}
+
+static void test_scan_reconsiders_the_kept_copy(void **state)
+{
+	assert_true(displaces(*state, go_on));
+}
+
+static void test_scan_after_a_kill_reconsiders_the_kept_copy(void **state)
+{
+	assert_true(displaces(*state, scan_on_after_a_kill));
+}
+
+static void test_later_scan_leaves_the_kept_copy(void **state)
+{
+	assert_false(displaces(*state, fixture_next_scan));
+}
+
+static void test_comparison_after_the_scan_leaves_the_kept_copy(void **state)
+{
+	assert_false(displaces(*state, fixture_end_scan));
+}
+
 static void test_renamed_kept_copy_stays_kept(void **state)
 {
 	struct fixture *f = *state;
@@ -320,6 +373,10 @@ int main(void)
 		CASE(test_contents_of_one_hash_are_numbered_in_one_transaction),
 		CASE(test_copy_of_an_earlier_scan_is_kept),
 		CASE(test_new_copy_never_displaces_the_kept_one),
+		CASE(test_scan_reconsiders_the_kept_copy),
+		CASE(test_scan_after_a_kill_reconsiders_the_kept_copy),
+		CASE(test_later_scan_leaves_the_kept_copy),
+		CASE(test_comparison_after_the_scan_leaves_the_kept_copy),
 		CASE(test_renamed_kept_copy_stays_kept),
 		CASE(test_groups_are_ranked_by_reclaimable_bytes),
 		CASE(test_order_of_groups_changes_with_a_rank),

@@ -250,8 +250,8 @@ static void test_contents_and_groups_are_decoded(void **state)
 
 static void test_totals_and_numbers_are_decoded(void **state)
 {
-	struct catalog_totals totals = {UINT64_MAX, 1, 10,      2,          3,  {4, 13}, 5,      6,
-					7,          8, {9, 14}, UINT64_MAX, 11, 12,      {-5, 6}},
+	struct catalog_totals totals = {UINT64_MAX, 1, 15,      10,         2,  3,  {4, 13}, 5, 6,
+					7,          8, {9, 14}, UINT64_MAX, 11, 12, {-5, 6}},
 			      got;
 	struct key key = key_number(0);
 	struct value value = encode_totals(&totals);
@@ -260,7 +260,7 @@ static void test_totals_and_numbers_are_decoded(void **state)
 	(void)state;
 	assert_true(decode_totals(opened(&value, TABLE_META, key), &got));
 	assert_true(got.generation == totals.generation && got.scans == 1 && got.directories == 2);
-	assert_int_equal(got.comparisons, 10);
+	assert_true(got.unended == 15 && got.comparisons == 10);
 	assert_true(got.files == 3 && got.bytes.low == 4 && got.bytes.high == 13 &&
 		    got.blocks == 5 && got.names == 6);
 	assert_true(got.groups == 7 && got.redundant_files == 8 && got.redundant_bytes.low == 9 &&

@@ -90,7 +90,7 @@ static void test_changes_of_many_threads_are_all_committed(void **state)
 	struct batch_writer *writer;
 	struct catalog_totals totals;
 
-	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, f->scan, NULL), 0);
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
 	assert_int_equal(put_from_threads(f, writer), 0);
 	assert_int_equal(batch_writer_finish(writer), 0);
 	totals = totals_of(f);
@@ -105,7 +105,7 @@ static void test_changes_that_fill_no_batch_are_committed_at_the_end(void **stat
 	struct fixture *f = *state;
 	struct putter putter = {.fixture = f};
 
-	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, f->scan, NULL), 0);
+	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, true, NULL), 0);
 	assert_int_equal(put_dir(&putter, 1), 0);
 	assert_int_equal(batch_writer_put(putter.writer, NULL, 0), 0);
 	assert_int_equal(batch_writer_finish(putter.writer), 0);
@@ -121,7 +121,7 @@ static void test_writer_without_changes_ends(void **state)
 	struct batch_writer *writer;
 	uint64_t generation = totals_of(f).generation;
 
-	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, f->scan, NULL), 0);
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
 	assert_int_equal(batch_writer_finish(writer), 0);
 	assert_int_equal(totals_of(f).generation, generation);
 }
@@ -133,7 +133,7 @@ static void test_first_failure_is_returned_to_all_threads(void **state)
 	struct batch_writer *writer;
 
 	fixture_reopen_with_ids(f, 50000);
-	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, f->scan, NULL), 0);
+	assert_int_equal(batch_writer_new(&writer, f->catalog, NULL, true, NULL), 0);
 	assert_true(put_from_threads(f, writer) <= 0);
 	assert_true(batch_writer_finish(writer) < 0);
 	audit_walked(f);
@@ -146,7 +146,7 @@ static void test_nothing_is_committed_if_the_thread_does_not_start(void **state)
 	struct putter putter = {.fixture = f};
 	uint64_t generation = totals_of(f).generation;
 
-	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, f->scan, NULL), 0);
+	assert_int_equal(batch_writer_new(&putter.writer, f->catalog, NULL, true, NULL), 0);
 	threads_refused = true;
 	(void)put_all(&putter);
 	assert_int_equal(putter.result, -EAGAIN);

@@ -99,10 +99,9 @@ struct fixture_changes {
 static inline int fixture_apply_body(struct catalog_writer *writer, void *context)
 {
 	struct fixture_changes *changes = context;
-	int r = catalog_begin_scan(writer, 1, &changes->fixture->scan);
 
-	if (r < 0)
-		return r;
+	catalog_end_scan(writer);
+	changes->fixture->scan = catalog_begin_scan(writer);
 	return catalog_apply(writer, changes->list, changes->count, changes->fixture->scan);
 }
 
