@@ -23,7 +23,8 @@
 /* Additions are applied in passes, and each pass in the order of the keys of its table. In that
  * order LMDB appends, or finds the position on the current page.
  *
- *   removals -> inode numbers (which file is it?) -> entries -> files, links -> sizes -> updates
+ *   removals -> inode numbers (which file is it?) -> entries -> directories, files and links
+ *            -> sizes -> updates
  *
  * Moved directories leave their old parents before the removals. Moved directories enter their new
  * parents after new directories are added and before all other additions.
@@ -32,7 +33,7 @@
 /* A name to add. */
 struct addition {
 	struct name_change *change;
-	uint64_t file; /* id of the file, if the change is NAME_ADD_FILE; else 0 */
+	uint64_t id; /* of the file or directory; 0: of another kind */
 	bool known; /* the index had the file before this batch */
 };
 
@@ -75,7 +76,7 @@ static int compare_inodes(const void *a, const void *b)
 		order = numbers_compare(p->mode & S_IFMT, q->mode & S_IFMT);
 	if (order == 0)
 		order = compare_times(q->ctime, p->ctime);
-	return order ? order : numbers_compare(x->file, y->file);
+	return order ? order : numbers_compare(x->id, y->id);
 }
 
 static void set_inode_key(const void *record, struct sort_key *key)
@@ -108,28 +109,28 @@ static void set_entry_key(const void *record, struct sort_key *key)
 
 static const struct sort_order by_entry = {set_entry_key, compare_entries};
 
-static int compare_files(const void *a, const void *b)
+static int compare_ids(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
-	int order = numbers_compare(x->file, y->file);
+	int order = numbers_compare(x->id, y->id);
 
 	return order ? order : compare_entries(a, b);
 }
 
-static void set_file_key(const void *record, struct sort_key *key)
+static void set_id_key(const void *record, struct sort_key *key)
 {
 	key->major = 0;
-	key->minor = ((const struct addition *)record)->file;
+	key->minor = ((const struct addition *)record)->id;
 }
 
-static const struct sort_order by_file = {set_file_key, compare_files};
+static const struct sort_order by_id = {set_id_key, compare_ids};
 
 static int compare_sizes(const void *a, const void *b)
 {
 	const struct addition *x = a, *y = b;
 	int order = numbers_compare(x->change->attributes.size, y->change->attributes.size);
 
-	return order ? order : numbers_compare(x->file, y->file);
+	return order ? order : numbers_compare(x->id, y->id);
 }
 
 static void set_size_key(const void *record, struct sort_key *key)
@@ -137,7 +138,7 @@ static void set_size_key(const void *record, struct sort_key *key)
 	const struct addition *addition = record;
 
 	key->major = addition->change->attributes.size;
-	key->minor = addition->file;
+	key->minor = addition->id;
 }
 
 static const struct sort_order by_size = {set_size_key, compare_sizes};
@@ -173,18 +174,18 @@ static int identify(struct catalog_writer *w, struct inode_cursor *inodes,
 	if (r < 0 && r != -ENOENT)
 		return r;
 	if (r == 0 && attributes_same_inode(&known.attributes, attributes)) {
-		addition->file = *file;
+		addition->id = *file;
 		addition->known = true;
 		return 0;
 	}
 	/* The number is new. Or the index has another inode under this number, whose names other
 	 * changes remove; or a file of this batch, which has no record yet. */
-	*file = addition->file;
+	*file = addition->id;
 	inodes->changed = true;
 	return 0;
 }
 
-/* Sets the id of each file to add. Names of one inode get the same id. New ids follow the order of
+/* Sets the id of each file. Names of one inode get the same id. New ids follow the order of
  * entries, so the files of a directory are adjacent in the file table. */
 static int identify_files(struct catalog_writer *w, struct additions *additions)
 {
@@ -195,8 +196,8 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 	for (size_t i = 0; i < additions->count; i++) {
 		if (!is_file(&list[i]))
 			continue;
-		list[i].file = catalog_new_id(w->catalog);
-		if (!list[i].file)
+		list[i].id = catalog_new_id(w->catalog);
+		if (!list[i].id)
 			return -errno;
 	}
 	sort(additions, &by_inode);
@@ -204,7 +205,7 @@ static int identify_files(struct catalog_writer *w, struct additions *additions)
 		if (!is_file(&list[i]))
 			continue;
 		if (i > 0 && same_inode(&list[i - 1], &list[i])) {
-			list[i].file = list[i - 1].file;
+			list[i].id = list[i - 1].id;
 			list[i].known = list[i - 1].known;
 			/* if stat(2) of the two names differs, the newest result counts */
 			list[i].change->attributes = list[i - 1].change->attributes;
@@ -229,7 +230,7 @@ static struct entry_record entry_of(const struct addition *addition)
 		entry.child = change->id;
 	} else if (change->kind == NAME_ADD_FILE) {
 		entry.kind = ENTRY_FILE;
-		entry.child = addition->file;
+		entry.child = addition->id;
 	} else {
 		entry.kind = ENTRY_UNKNOWN;
 		entry.child = (uint64_t)change->error;
@@ -268,7 +269,7 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 static int add_file(struct catalog_writer *w, const struct addition *run, size_t count,
 		    uint32_t scan)
 {
-	struct file_record file = {.id = run->file,
+	struct file_record file = {.id = run->id,
 				   .dir = run->change->dir,
 				   .cookie = run->change->cookie,
 				   .names = (uint32_t)count,
@@ -290,7 +291,7 @@ static size_t run_length(const struct additions *additions, size_t first)
 {
 	size_t end = first + 1;
 
-	while (end < additions->count && additions->list[end].file == additions->list[first].file)
+	while (end < additions->count && additions->list[end].id == additions->list[first].id)
 		end++;
 	return end - first;
 }
@@ -307,30 +308,39 @@ static uint32_t common_flags(const struct addition *run, size_t count)
 	return flags | untrusted;
 }
 
-static int add_files(struct catalog_writer *w, struct additions *additions, uint32_t scan)
+/* Adds the count names of a file. */
+static int add_names(struct catalog_writer *w, const struct addition *run, size_t count,
+		     uint32_t scan)
+{
+	uint32_t flags = common_flags(run, count);
+	int r = 0;
+
+	if (!run->known) {
+		run->change->id = count == 1 ? run->id : 0;
+		return add_file(w, run, count, scan);
+	}
+	for (size_t n = 0; r == 0 && n < count; n++)
+		r = file_add_name(w, run[n].change,
+				  &(struct name_run){.file = run[n].id,
+						     .flags = flags,
+						     .left = (uint32_t)(count - n)});
+	return r;
+}
+
+static int add_dirs_and_files(struct catalog_writer *w, struct additions *additions, uint32_t scan)
 {
 	const struct addition *at;
-	uint32_t flags;
 	size_t count;
 	int r = 0;
 
-	sort(additions, &by_file);
+	sort(additions, &by_id);
 	for (size_t i = 0; r == 0 && i < additions->count; i += count) {
 		at = &additions->list[i];
 		count = is_file(at) ? run_length(additions, i) : 1;
-		if (!is_file(at))
-			continue;
-		if (!at->known) {
-			r = add_file(w, at, count, scan);
-			at->change->id = count == 1 ? at->file : 0;
-			continue;
-		}
-		flags = common_flags(at, count);
-		for (size_t n = 0; r == 0 && n < count; n++)
-			r = file_add_name(w, at[n].change,
-					  &(struct name_run){.file = at[n].file,
-							     .flags = flags,
-							     .left = (uint32_t)(count - n)});
+		if (is_file(at))
+			r = add_names(w, at, count, scan);
+		else if (at->change->kind == NAME_ADD_DIR)
+			r = add_dir(w, at->change);
 	}
 	return r;
 }
@@ -346,9 +356,9 @@ static int list_sizes(struct catalog_writer *w, struct additions *additions)
 		return 0;
 	sort(additions, &by_size);
 	for (size_t i = 0; r == 0 && i < additions->count; i++) {
-		if (!is_file(&at[i]) || at[i].known || at[i].file == last)
+		if (!is_file(&at[i]) || at[i].known || at[i].id == last)
 			continue;
-		last = at[i].file;
+		last = at[i].id;
 		if (S_ISREG(at[i].change->attributes.mode))
 			r = file_list_size(w, last, at[i].change->attributes.size, &unread);
 	}
@@ -361,7 +371,7 @@ struct new_dir {
 	bool missing; /* its parent is missing, so it is not added */
 };
 
-static int by_id(const void *a, const void *b)
+static int compare_new_dirs(const void *a, const void *b)
 {
 	const struct new_dir *x = a, *y = b;
 
@@ -378,7 +388,7 @@ static struct new_dir *list_new_dirs(const struct additions *additions, size_t *
 			list[(*count)++].id = additions->list[i].change->id;
 	}
 	if (list)
-		qsort(list, *count, sizeof(*list), by_id);
+		qsort(list, *count, sizeof(*list), compare_new_dirs);
 	return list;
 }
 
@@ -389,7 +399,7 @@ static int dir_is_missing(struct catalog_writer *w, uint64_t id, const struct ne
 	struct dir_record dir;
 	int r;
 
-	found = bsearch(&key, new_dirs, count, sizeof(key), by_id);
+	found = bsearch(&key, new_dirs, count, sizeof(key), compare_new_dirs);
 	*missing = found && found->missing;
 	if (found)
 		return 0;
@@ -418,7 +428,7 @@ static int drop_without_parent(struct catalog_writer *w, struct additions *addit
 		key.id = change->id;
 		found = NULL;
 		if (missing && change->kind == NAME_ADD_DIR)
-			found = bsearch(&key, new_dirs, new_count, sizeof(key), by_id);
+			found = bsearch(&key, new_dirs, new_count, sizeof(key), compare_new_dirs);
 		if (found)
 			found->missing = true;
 		if (!missing)
@@ -442,13 +452,10 @@ static int add_all(struct catalog_writer *w, struct additions *additions, uint32
 	if (r == 0)
 		r = identify_files(w, additions);
 	sort(additions, &by_entry);
-	for (size_t i = 0; r == 0 && i < additions->count; i++) {
+	for (size_t i = 0; r == 0 && i < additions->count; i++)
 		r = add_entry(w, &additions->list[i]);
-		if (r == 0 && additions->list[i].change->kind == NAME_ADD_DIR)
-			r = add_dir(w, additions->list[i].change);
-	}
 	if (r == 0)
-		r = add_files(w, additions, scan);
+		r = add_dirs_and_files(w, additions, scan);
 	return r < 0 ? r : list_sizes(w, additions);
 }
 
@@ -505,7 +512,10 @@ static int add_some(struct batch *batch, bool dirs, bool others)
 		struct name_change *change = &batch->changes[i];
 
 		if (is_addition(change) && (change->kind == NAME_ADD_DIR ? dirs : others))
-			additions->list[additions->count++] = (struct addition){.change = change};
+			additions->list[additions->count++] =
+				(struct addition){.change = change,
+						  .id = change->kind == NAME_ADD_DIR ? change->id
+										     : 0};
 	}
 	return additions->count ? add_all(batch->w, additions, batch->scan) : 0;
 }

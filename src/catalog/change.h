@@ -159,10 +159,14 @@ struct deferred_file {
 	bool has_links; /* file_has_links() */
 };
 
-/* Adds deferred files to both lists. This is fastest if the files are in the order of the fields of
- * struct deferred_file. The files must be regular and have names. Their records must be unchanged
- * since the caller read them. So no other transaction may write until all are listed. */
+/* Adds deferred files to the list by size, and then to the members of their groups. Each function is
+ * fastest in the order of its list: by the fields of struct deferred_file, or by group and file. The
+ * files must be regular and have names, and their records must be unchanged since the caller read
+ * them. One transaction calls both functions for all files of a range of ids, and then
+ * catalog_set_unlisted(). */
 MUST_CHECK int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files,
+				     size_t count);
+MUST_CHECK int catalog_join_deferred(struct catalog_writer *w, const struct deferred_file *files,
 				     size_t count);
 
 /* Records that all files below this id are listed; 0: all files. */

@@ -155,7 +155,41 @@ static int drop_content(struct catalog_writer *w, const struct file_record *file
 	return r;
 }
 
-/* Adds a deferred file to its group. Returns 0, -ENOENT if the group is missing, or -errno. */
+/* Sets *keeps to whether the content of the file stays known. It becomes unknown if the file is too
+ * small to be compared, or if its group is missing, as another content has taken the name of the
+ * group. */
+static int keeps_content(struct catalog_writer *w, const struct deferred_file *file,
+			 uint64_t min_size, bool *keeps)
+{
+	int r = 0;
+
+	*keeps = file->prefix && file->size >= min_size;
+	if (*keeps && file->group)
+		r = group_find(w, file->group);
+	*keeps = *keeps && r == 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files, size_t count)
+{
+	uint64_t min_size;
+	bool keeps = false;
+	int r = catalog_get_min_size(&w->store.reader, &min_size);
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		const struct content_record content = {.prefix = files[i].prefix,
+						       .group = files[i].group};
+
+		r = keeps_content(w, &files[i], min_size, &keeps);
+		if (r == 0 && !keeps && files[i].prefix)
+			r = catalog_forget_deferred_content(w, files[i].file);
+		if (r == 0)
+			r = file_list_size(w, files[i].file, files[i].size,
+					   keeps ? &content : &unread);
+	}
+	return r;
+}
+
 static int join_deferred(struct catalog_writer *w, const struct deferred_file *deferred)
 {
 	struct file_record file;
@@ -167,32 +201,19 @@ static int join_deferred(struct catalog_writer *w, const struct deferred_file *d
 	return r < 0 ? r : links_join(w, &file, deferred->group);
 }
 
-/* The content of the file becomes unknown if the file is too small to be compared, or if its group
- * is missing, as another content has taken the name of the group. */
-static int list_deferred(struct catalog_writer *w, const struct deferred_file *deferred,
-			 uint64_t min_size)
-{
-	struct content_record content = {.prefix = deferred->prefix, .group = deferred->group};
-	int r = 0;
-
-	if (content.prefix && deferred->size < min_size)
-		r = -ENOENT;
-	else if (content.group)
-		r = join_deferred(w, deferred);
-	if (r == -ENOENT) {
-		content = unread;
-		r = catalog_forget_deferred_content(w, deferred->file);
-	}
-	return r < 0 ? r : file_list_size(w, deferred->file, deferred->size, &content);
-}
-
-int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files, size_t count)
+int catalog_join_deferred(struct catalog_writer *w, const struct deferred_file *files, size_t count)
 {
 	uint64_t min_size;
+	bool keeps = false;
 	int r = catalog_get_min_size(&w->store.reader, &min_size);
 
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = list_deferred(w, &files[i], min_size);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (!files[i].group)
+			continue;
+		r = keeps_content(w, &files[i], min_size, &keeps);
+		if (r == 0 && keeps)
+			r = join_deferred(w, &files[i]);
+	}
 	return r;
 }
 

@@ -216,28 +216,40 @@ static int batch_append(struct batch *batch, const struct name_change *change)
 	return 0;
 }
 
-static bool is_filled(const struct batch_writer *writer, const struct batch *batch)
+/* Queues the batch that is being filled. The caller holds the lock. */
+static void pass_on(struct batch_writer *writer)
 {
-	return batch->count == BATCH_CHANGES ||
-	       (writer->idling && batch->count >= BATCH_CHANGES_EARLY);
+	queue_filled(writer);
+	start_thread(writer);
 }
 
-int batch_writer_put(struct batch_writer *writer, const struct name_change *changes, size_t count)
+/* Appends changes to the batch that is being filled, and to further ones if they do not fit in one.
+ * Changes of one directory are committed together if possible, as LMDB then fills pages. The caller
+ * holds the lock. */
+static int append_all(struct batch_writer *writer, const struct name_change *changes, size_t count)
 {
 	struct batch *batch;
 	int r = 0;
 
-	pthread_mutex_lock(&writer->lock);
+	if (writer->filling && writer->filling->count + count > BATCH_CHANGES)
+		pass_on(writer);
 	for (size_t i = 0; r == 0 && !writer->error && i < count; i++) {
 		batch = batch_to_fill(writer);
 		r = batch ? batch_append(batch, &changes[i]) : -ENOMEM;
-		if (r == 0 && is_filled(writer, batch)) {
-			queue_filled(writer);
-			start_thread(writer);
-		}
+		if (r == 0 && batch->count == BATCH_CHANGES)
+			pass_on(writer);
 	}
-	if (r == 0)
-		r = writer->error;
+	if (writer->filling && writer->idling && writer->filling->count >= BATCH_CHANGES_EARLY)
+		pass_on(writer);
+	return r < 0 ? r : writer->error;
+}
+
+int batch_writer_put(struct batch_writer *writer, const struct name_change *changes, size_t count)
+{
+	int r;
+
+	pthread_mutex_lock(&writer->lock);
+	r = append_all(writer, changes, count);
 	pthread_mutex_unlock(&writer->lock);
 	return r;
 }

@@ -12,15 +12,11 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
-/* Number of files that are added in one transaction. Its changed pages take a few MiB. */
-#define LISTED_FILES ((size_t)32 << 10)
-
-/* A range of file ids, sorted in the order of the list. */
+/* A range of file ids. */
 struct run {
 	struct deferred_file *files;
 	size_t capacity;
 	size_t count;
-	size_t done; /* number of files that were added to the list */
 	uint64_t next; /* the first file after the range; 0: none */
 };
 
@@ -45,6 +41,24 @@ static void set_size_key(const void *record, struct sort_key *key)
 }
 
 static const struct sort_order by_size = {set_size_key, compare_sizes};
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct deferred_file *x = a, *y = b;
+	int order = numbers_compare(x->group, y->group);
+
+	return order ? order : numbers_compare(x->file, y->file);
+}
+
+static void set_group_key(const void *record, struct sort_key *key)
+{
+	const struct deferred_file *file = record;
+
+	key->major = file->group;
+	key->minor = file->file;
+}
+
+static const struct sort_order by_group = {set_group_key, compare_groups};
 
 /* Adds the contents of the files, which are sorted by id, to the run. */
 static int fill_contents(struct run *run, struct catalog_reader *reader)
@@ -74,7 +88,7 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 	struct file_record file;
 	int r = catalog_scan_files(reader, from - 1, &scan);
 
-	run->count = run->done = 0;
+	run->count = 0;
 	run->next = 0;
 	while (r == 0 && (r = catalog_next_file(scan, &file)) == 0) {
 		if (!S_ISREG(file.attributes.mode) || file.names == 0)
@@ -88,24 +102,22 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 					       .file = file.id,
 					       .has_links = file_has_links(&file)};
 	}
-	if (r == 0 || r == -ENOENT)
-		r = fill_contents(run, reader);
-	if (r < 0)
-		return r;
-	key_sort(run->files, run->count, sizeof(*run->files), &by_size);
-	return 0;
+	return r == 0 || r == -ENOENT ? fill_contents(run, reader) : r;
 }
 
+/* Lists the whole run, so that after a kill each file is in both lists or in none. */
 static int list_body(struct catalog_writer *w, void *context)
 {
 	struct run *run = context;
-	size_t left = run->count - run->done, count = left < LISTED_FILES ? left : LISTED_FILES;
 	int r;
 
 	catalog_reconsider_kept(w);
-	r = catalog_list_deferred(w, run->files + run->done, count);
-
-	if (r == 0 && count == left)
+	key_sort(run->files, run->count, sizeof(*run->files), &by_size);
+	r = catalog_list_deferred(w, run->files, run->count);
+	key_sort(run->files, run->count, sizeof(*run->files), &by_group);
+	if (r == 0)
+		r = catalog_join_deferred(w, run->files, run->count);
+	if (r == 0)
 		catalog_set_unlisted(w, run->next);
 	return r;
 }
@@ -118,13 +130,7 @@ static int list_run(struct run *run, struct catalog *catalog, uint64_t from)
 	if (r == 0)
 		r = fill(run, reader, from);
 	catalog_read_end(reader);
-	if (r < 0)
-		return r;
-	do {
-		r = catalog_write(catalog, list_body, run);
-		run->done += LISTED_FILES;
-	} while (r == 0 && run->done < run->count && !stop_requested());
-	return r;
+	return r < 0 ? r : catalog_write(catalog, list_body, run);
 }
 
 int ingest_list_sizes(struct catalog *catalog, size_t run_files)

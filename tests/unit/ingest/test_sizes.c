@@ -5,6 +5,7 @@
 
 #define FILES 20
 #define RUN_FILES 7
+#define MANY 40000
 
 static int defer_body(struct catalog_writer *w, void *context)
 {
@@ -70,6 +71,26 @@ static void test_files_are_listed_in_runs(void **state)
 	assert_all_listed(f, FILES + 1);
 }
 
+/* After a kill, a file that is in one of the lists only would be damage. */
+static void test_run_is_listed_in_one_transaction(void **state)
+{
+	static char names[MANY][8];
+	struct fixture *f = *state;
+	uint64_t before;
+
+	for (unsigned int i = 0; i < MANY; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "m%u", i);
+		add_file(f, f->roots[0], names[i], file_of(5000 + i, MANY + 1000 - i, 0));
+		if (i % FIXTURE_CHANGES_MAX == FIXTURE_CHANGES_MAX - 1)
+			fixture_commit(f);
+	}
+	fixture_commit(f);
+	before = totals_of(f).generation;
+	assert_int_equal(ingest_list_sizes(f->catalog, SIZES_RUN_FILES), 0);
+	assert_int_equal(totals_of(f).generation, before + 1);
+	assert_all_listed(f, FILES + MANY + 1);
+}
+
 static void test_listing_continues_after_a_restart(void **state)
 {
 	struct fixture *f = *state;
@@ -128,6 +149,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_files_are_listed_in_runs, setup_deferred,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_run_is_listed_in_one_transaction,
+						setup_deferred, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_listing_continues_after_a_restart,
 						setup_deferred, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_earlier_changes_are_listed, setup_deferred,
