@@ -16,15 +16,24 @@
 /* Set if the kernel or a sandbox does not support openat2. */
 static atomic_bool openat2_missing;
 
+/* Returns true if a walk of the path can leave the directory. The kernel then checks each step under
+ * locks of all mounts, which a single name does not need. */
+static bool can_leave(const char *path)
+{
+	return strchr(path, '/') || strcmp(path, "..") == 0;
+}
+
 static int open_by_openat2(int directory, const char *path, int flags, bool cross_mounts)
 {
 	struct open_how how = {
 		.flags = (uint64_t)(unsigned int)flags,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
+		.resolve = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS,
 	};
 	long fd;
 	int attempts = 0;
 
+	if (can_leave(path))
+		how.resolve |= RESOLVE_BENEATH;
 	if (!cross_mounts)
 		how.resolve |= RESOLVE_NO_XDEV;
 	do /* EAGAIN: a concurrent rename disturbed the check for "beneath" */

@@ -262,7 +262,7 @@ static int contents_body(struct catalog_writer *w, void *context)
 /* Commits the contents that remain after the last batch. */
 static int commit_contents(struct batch_writer *writer)
 {
-	int r = early_writer_resolve(writer->early, NULL, 0);
+	int r = early_writer_finish(writer->early);
 
 	if (r == 0)
 		r = catalog_write(writer->catalog, contents_body, writer->early);

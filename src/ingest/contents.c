@@ -9,11 +9,11 @@
 #include "base/memory_limit.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "base/threads.h"
 #include "catalog/scan.h"
 #include "ingest/compare.h"
 #include "ingest/contents_state.h"
 #include "ingest/read_prefixes.h"
-#include "ingest/threads.h"
 
 /* plan -> window -> prefixes, read by all threads -> decided ---------------> results -> catalog
  *                                                `-> undecided -> compared by all threads -^

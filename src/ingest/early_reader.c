@@ -29,7 +29,7 @@ struct early_reader {
 	const struct ingest *ingest;
 	int dir;
 	uint32_t files, repeated; /* files that were examined; those with a size seen before */
-	uint32_t tried, cached; /* tried files since the last one that was not in the page cache */
+	uint32_t tried, cached; /* files that were read; those that were in the page cache */
 	uint32_t skipped; /* files that are still not tried */
 	uint8_t *block; /* SMALL_BYTES */
 };
@@ -91,36 +91,29 @@ static bool is_provable(const struct early_reader *reader, const struct attribut
 	       reading_guard_is_over(attributes);
 }
 
-/* Returns whether the bytes of the file are probably in the page cache. A read of bytes that are
- * not there makes the kernel read them ahead, which costs a seek on a rotating disk. So the first
- * files are asked for before they are read. */
-static bool expects_cached(struct early_reader *reader, int fd)
-{
-	bool cached;
-
-	if (reader->tried == JUDGED_FILES)
-		return true;
-	cached = disk_fetch_is_cached(fd);
-	reader->tried++;
-	reader->cached += cached;
-	if (reader->tried == JUDGED_FILES && reader->cached * 2 < JUDGED_FILES) {
-		reader->skipped = SKIPPED_FILES;
-		reader->tried = reader->cached = 0;
-	}
-	return cached;
-}
-
-/* Reads the first bytes of the file, if they are in the page cache. */
-static bool read_cached(struct early_reader *reader, int fd, size_t length)
+/* Reads the first bytes of the file, if they are in the page cache. A read of bytes that are not
+ * there makes the kernel read them ahead, which costs a seek on some disks. */
+static bool read_cached(const struct early_reader *reader, int fd, size_t length)
 {
 	struct iovec block = {.iov_base = reader->block, .iov_len = length};
 
-	if (!expects_cached(reader, fd))
+	if (reader->ingest->may_seek && !disk_fetch_is_cached(fd))
 		return false;
-	if (preadv2(fd, &block, 1, 0, RWF_NOWAIT) == (ssize_t)length)
-		return true;
+	return preadv2(fd, &block, 1, 0, RWF_NOWAIT) == (ssize_t)length;
+}
+
+/* Tries to read a file, and judges whether the next ones are worth it. */
+static bool try_read(struct early_reader *reader, int fd, size_t length)
+{
+	bool cached = read_cached(reader, fd, length);
+
+	reader->cached += cached;
+	if (++reader->tried < JUDGED_FILES)
+		return cached;
+	if (reader->cached * 2 < reader->tried)
+		reader->skipped = SKIPPED_FILES;
 	reader->tried = reader->cached = 0;
-	return false;
+	return cached;
 }
 
 /* Reads a file on which this process has a lease, and which had the attributes after the lease was
@@ -130,7 +123,7 @@ static void read_leased(struct early_reader *reader, struct listed *listed, int 
 	uint64_t size = listed->attributes.size;
 	size_t length = prefix_length(size);
 
-	if (read_cached(reader, fd, length) && fcntl(fd, F_GETLEASE) == F_RDLCK)
+	if (try_read(reader, fd, length) && fcntl(fd, F_GETLEASE) == F_RDLCK)
 		listed->mark = early_add_content(reader->tables, size, reader->block, length);
 }
 

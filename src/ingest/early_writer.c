@@ -6,12 +6,11 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/descriptor.h"
-#include "base/memory.h"
 #include "base/numbers.h"
+#include "base/threads.h"
 #include "catalog/query.h"
+#include "ingest/early_late.h"
 #include "ingest/prefixes.h"
-#include "ingest/reading.h"
 
 /* A committed file with a known content. */
 struct found {
@@ -33,8 +32,6 @@ struct early_writer {
 	struct bytes late; /* ids of files to read */
 	struct bytes repeated; /* of struct early_content * */
 	struct bytes unproved; /* of struct early_content * */
-	struct file_opener opener;
-	uint8_t *block; /* SMALL_BYTES */
 	/* Number of commits when the files were committed. After a further commit of another
 	 * thread, what was read of the files is not used. */
 	uint64_t generation;
@@ -48,19 +45,13 @@ struct early_writer *early_writer_new(struct early_tables *tables, const struct 
 		return NULL;
 	writer->tables = tables;
 	writer->ingest = ingest;
-	writer->opener = (struct file_opener)FILE_OPENER_INIT(ingest->sources);
-	writer->block = memory_pages(SMALL_BYTES);
-	if (writer->block)
-		return writer;
-	early_writer_free(writer);
-	return NULL;
+	return writer;
 }
 
 void early_writer_free(struct early_writer *writer)
 {
 	if (!writer)
 		return;
-	file_opener_deinit(&writer->opener);
 	bytes_free(&writer->found);
 	bytes_free(&writer->waiting);
 	bytes_free(&writer->ready);
@@ -69,7 +60,6 @@ void early_writer_free(struct early_writer *writer)
 	bytes_free(&writer->late);
 	bytes_free(&writer->repeated);
 	bytes_free(&writer->unproved);
-	free(writer->block);
 	free(writer);
 }
 
@@ -114,43 +104,36 @@ static int take_marks(struct early_writer *writer, const struct name_change *cha
 
 /* ---- reading --------------------------------------------------------------------------- */
 
-/* Reads and proves the first bytes of a committed file. Returns their number; 0: the file stays
- * unread. */
-static size_t read_file(struct early_writer *writer, struct catalog_reader *reader, uint64_t id,
-			uint64_t *size)
-{
-	struct reading reading;
-	struct file_record file;
-	size_t length;
-	long got;
+struct late_files {
+	struct early_tables *tables;
+	struct early_mark **marks; /* of each file; NULL: it stays unread */
+};
 
-	if (catalog_get_file(reader, id, &file) || file.names != 1)
-		return 0;
-	*size = file.attributes.size;
-	length = prefix_length(*size);
-	if (reading_open(&reading, &writer->opener, reader, &file, true))
-		return 0;
-	got = read_fully_at(reading.fd, writer->block, length, 0);
-	if (reading_close(&reading, writer->ingest->catalog) || got != (long)length)
-		return 0;
-	return length;
+static void add_late(void *context, size_t number, uint64_t size, const uint8_t *bytes,
+		     size_t length)
+{
+	const struct late_files *late = context;
+
+	if (length)
+		late->marks[number] = early_add_content(late->tables, size, bytes, length);
 }
 
-/* Reads files that are the first of their size, in the order of directories. */
-static int read_late(struct early_writer *writer, struct catalog_reader *reader)
+/* Reads files that are the first of their size. */
+static int read_late(struct early_writer *writer)
 {
-	uint64_t *files = (void *)writer->late.data, size;
-	size_t count = writer->late.length / sizeof(*files), length;
-	struct early_mark *mark;
-	int r = 0;
+	uint64_t *files = (void *)writer->late.data;
+	size_t count = writer->late.length / sizeof(*files);
+	AUTO_FREE struct early_mark **marks = calloc(count + 1, sizeof(struct early_mark *));
+	struct late_files late = {writer->tables, marks};
+	int r = marks ? 0 : -ENOMEM;
 
 	sort_unless_sorted(files, count, sizeof(*files), numbers_by_value);
+	if (r == 0)
+		r = early_read_late(writer->ingest, files, count, threads_that_read(), add_late,
+				    &late);
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		length = read_file(writer, reader, files[i], &size);
-		mark = length ? early_add_content(writer->tables, size, writer->block, length)
-			      : NULL;
-		if (mark)
-			r = take_mark(writer, mark, files[i]);
+		if (marks[i])
+			r = take_mark(writer, marks[i], files[i]);
 	}
 	return r;
 }
@@ -163,22 +146,32 @@ static int by_first(const void *a, const void *b)
 	return numbers_compare(x->first, y->first);
 }
 
-/* Compares the first files of contents with the bytes of the files that are called equal. */
-static void prove(struct early_writer *writer, struct catalog_reader *reader)
+static void prove(void *context, size_t number, uint64_t size, const uint8_t *bytes, size_t length)
+{
+	struct early_content *content = ((struct early_content **)context)[number];
+
+	content->proof =
+		length && size == content->size && memcmp(bytes, content->bytes, length) == 0
+			? EARLY_PROVED
+			: EARLY_REFUTED;
+	content->listed = false;
+}
+
+/* Compares the first files of contents with the bytes of the files that are called equal.
+ *
+ * threads	as for early_read_late() */
+static int prove_all(struct early_writer *writer, unsigned int threads)
 {
 	struct early_content **list = (void *)writer->unproved.data;
-	size_t count = writer->unproved.length / sizeof(*list), length;
-	uint64_t size;
+	size_t count = writer->unproved.length / sizeof(*list);
+	AUTO_FREE uint64_t *firsts = calloc(count + 1, sizeof(*firsts));
 
+	if (!firsts)
+		return -ENOMEM;
 	sort_unless_sorted(list, count, sizeof(struct early_content *), by_first);
-	for (size_t i = 0; i < count; i++) {
-		length = read_file(writer, reader, list[i]->first, &size);
-		list[i]->proof = length && size == list[i]->size &&
-						 memcmp(writer->block, list[i]->bytes, length) == 0
-					 ? EARLY_PROVED
-					 : EARLY_REFUTED;
-		list[i]->listed = false;
-	}
+	for (size_t i = 0; i < count; i++)
+		firsts[i] = list[i]->first;
+	return early_read_late(writer->ingest, firsts, count, threads, prove, list);
 }
 
 /* Lists the contents whose first file has to be compared. */
@@ -301,42 +294,63 @@ static int by_file(const void *a, const void *b)
 	return numbers_compare(((const struct found *)a)->file, ((const struct found *)b)->file);
 }
 
-int early_writer_resolve(struct early_writer *writer, const struct name_change *changes,
-			 size_t count)
+/* After a later commit of another thread, nothing is used that was found until then. */
+static int begin_resolve(struct early_writer *writer)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct catalog_totals totals = {0};
 	struct bytes swap = writer->found;
-	int r = catalog_read_begin(writer->ingest->catalog, &reader);
+	int r = catalog_totals_now(writer->ingest->catalog, &totals);
 
+	writer->generation = totals.generation;
 	writer->found = writer->waiting;
 	writer->waiting = swap;
-	writer->waiting.length = writer->late.length = writer->unproved.length = 0;
-	writer->repeated.length = 0;
+	writer->waiting.length = writer->unproved.length = writer->repeated.length = 0;
+	return r;
+}
+
+/* Has the collected contents written that are proved. Returns 0 or -errno. */
+static int resolve(struct early_writer *writer, unsigned int threads)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = list_unproved(writer);
+
 	if (r == 0)
-		r = catalog_get_totals(reader, &totals);
+		r = prove_all(writer, threads);
 	if (r == 0)
-		r = take_marks(writer, changes, count);
+		r = catalog_read_begin(writer->ingest->catalog, &reader);
 	if (r == 0)
-		r = early_take_wanted(writer->tables, &writer->late);
-	if (r == 0)
-		r = read_late(writer, reader);
-	if (r == 0)
-		r = list_unproved(writer);
-	if (r < 0)
-		return r;
-	prove(writer, reader);
-	r = sort_all_out(writer, reader);
+		r = sort_all_out(writer, reader);
 	if (r == 0)
 		r = early_take_repeated(writer->tables, &writer->repeated);
 	if (r == 0)
 		r = forget_repeated(writer);
 	if (r < 0)
 		return r;
-	writer->generation = totals.generation;
 	sort_unless_sorted(writer->ready.data, writer->ready.length / sizeof(struct found),
 			   sizeof(struct found), by_file);
 	return 0;
+}
+
+int early_writer_resolve(struct early_writer *writer, const struct name_change *changes,
+			 size_t count)
+{
+	int r = begin_resolve(writer);
+
+	if (r == 0)
+		r = take_marks(writer, changes, count);
+	/* the walk uses the other processors */
+	return r < 0 ? r : resolve(writer, 1);
+}
+
+int early_writer_finish(struct early_writer *writer)
+{
+	int r = begin_resolve(writer);
+
+	if (r == 0)
+		r = early_take_wanted(writer->tables, &writer->late);
+	if (r == 0)
+		r = read_late(writer);
+	return r < 0 ? r : resolve(writer, threads_that_read());
 }
 
 /* ---- writing --------------------------------------------------------------------------- */

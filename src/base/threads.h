@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INGEST_THREADS_H
-#define INGEST_THREADS_H
+#ifndef BASE_THREADS_H
+#define BASE_THREADS_H
 
-/* Threads of a walk or a comparison. Any thread may call these functions. */
+/* Groups of threads. Any thread may call these functions. */
 
 #include "base/attributes.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/threads.h"
+#include "base/threads.h"
 
 #include <errno.h>
 #include <pthread.h>
