@@ -24,6 +24,8 @@
  * size that was seen before. An open file is examined faster than a name. */
 #define OPENED_PERCENT 75
 
+static struct early_mark late_mark = {EARLY_LATE};
+
 struct early_reader {
 	struct early_tables *tables;
 	const struct ingest *ingest;
@@ -116,6 +118,13 @@ static bool try_read(struct early_reader *reader, int fd, size_t length)
 	return cached;
 }
 
+/* Returns the mark of a file that is not in the page cache. Several threads read such files after
+ * the walk. But where a disk can seek, they stay unread, as ingest_contents() orders reads. */
+static struct early_mark *mark_uncached(const struct early_reader *reader)
+{
+	return reader->ingest->may_seek ? NULL : &late_mark;
+}
+
 /* Reads a file on which this process has a lease, and which had the attributes after the lease was
  * taken. */
 static void read_leased(struct early_reader *reader, struct listed *listed, int fd)
@@ -123,7 +132,9 @@ static void read_leased(struct early_reader *reader, struct listed *listed, int 
 	uint64_t size = listed->attributes.size;
 	size_t length = prefix_length(size);
 
-	if (try_read(reader, fd, length) && fcntl(fd, F_GETLEASE) == F_RDLCK)
+	if (!try_read(reader, fd, length))
+		listed->mark = mark_uncached(reader);
+	else if (fcntl(fd, F_GETLEASE) == F_RDLCK)
 		listed->mark = early_add_content(reader->tables, size, reader->block, length);
 }
 
@@ -158,12 +169,16 @@ static bool count_size(struct early_reader *reader, uint64_t size, struct early_
 	return repeated;
 }
 
-/* Returns whether the file has to be read. */
+/* Returns whether the file has to be read now. */
 static bool wants_read(struct early_reader *reader, struct listed *listed)
 {
+	bool repeated = count_size(reader, listed->attributes.size, &listed->mark);
+
 	if (reader->skipped == 0)
-		return count_size(reader, listed->attributes.size, &listed->mark);
+		return repeated;
 	reader->skipped--;
+	if (repeated)
+		listed->mark = mark_uncached(reader);
 	return false;
 }
 
@@ -184,7 +199,7 @@ static void read_open(struct early_reader *reader, struct listed *listed, int fd
 
 	(void)count_size(reader, listed->attributes.size, &size);
 	read_leased(reader, listed, fd);
-	if (!listed->mark)
+	if (size && (!listed->mark || listed->mark->kind == EARLY_LATE))
 		listed->mark = size;
 	else if (size)
 		(void)early_set_size_file(reader->tables, (void *)size, EARLY_NO_FILE);

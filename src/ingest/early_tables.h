@@ -16,8 +16,8 @@
  * A file that is not read here stays unread, and ingest_contents() reads it. So every unusual file
  * is left to ingest_contents(): a file with several names, a large file whose prefix another file
  * has, a file whose hash another content has, a file that a program has open for writing, a file
- * that was changed a moment ago, a file that is not in the page cache, and a file on a file system
- * with unreliable times or leases.
+ * that was changed a moment ago, a file that is not in the page cache of a disk that seeks, and a
+ * file on a file system with unreliable times or leases.
  *
  * The index must have no file when the walk begins. Every content that this walk records is then in
  * the table of contents, and no equal file is missed. */
@@ -32,10 +32,11 @@
 #include "ingest/ingest.h"
 
 /* What is known of a listed file: how it was found. The kind is the first field of the record that
- * the file belongs to. */
+ * the file belongs to, if any. */
 struct early_mark {
 	enum early_kind {
 		EARLY_SIZE, /* the first file of its size; not read */
+		EARLY_LATE, /* another file has its size; to be read after the walk */
 		EARLY_FIRST, /* the first file of a content */
 		EARLY_EQUAL, /* a file whose bytes are equal to the cached bytes of a content */
 	} kind;

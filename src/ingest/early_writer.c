@@ -77,10 +77,12 @@ static int take_mark(struct early_writer *writer, struct early_mark *mark, uint6
 {
 	struct early_content *content;
 
-	if (mark->kind == EARLY_SIZE) {
-		if (!early_set_size_file(writer->tables, (void *)mark, file))
-			return 0;
-		return bytes_append(&writer->late, &file, sizeof(file));
+	if (mark->kind == EARLY_SIZE || mark->kind == EARLY_LATE) {
+		bool late = mark->kind == EARLY_LATE
+				    ? file != EARLY_NO_FILE
+				    : early_set_size_file(writer->tables, (void *)mark, file);
+
+		return late ? bytes_append(&writer->late, &file, sizeof(file)) : 0;
 	}
 	content = early_content_of(mark);
 	if (mark->kind == EARLY_FIRST)

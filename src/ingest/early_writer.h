@@ -24,7 +24,8 @@ MUST_CHECK int early_writer_resolve(struct early_writer *writer, const struct na
 				    size_t count);
 
 /* Collects the remaining contents after the walk, whose names were all committed. In parallel reads
- * the files that were the first of their size, and not read because of that. Returns 0 or -errno. */
+ * files that the walk did not read: they were the first of their size, or not in the page cache.
+ * Returns 0 or -errno. */
 MUST_CHECK int early_writer_finish(struct early_writer *writer);
 
 /* Writes the collected contents, inside a transaction. The transaction can be repeated. */
