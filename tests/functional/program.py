@@ -32,6 +32,7 @@ STRACE = ("strace", "-f")
 READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
 # strace stops at traced calls only, which is faster. It cannot inject signals then.
 ONLY_TRACED = "--seccomp-bpf"
+NUMBERS = {os.strerror(number): number for number in errno.errorcode}  # of errors, by their texts
 
 
 def take_own_mounts():
@@ -497,6 +498,9 @@ class View:
             names += [os.path.join(folder, name) for name in files]
         run = subprocess.run(["xxhsum", "-q", "-H2", "/dev/null", *names], check=False,
                              capture_output=True)
+        failed += [OSError(NUMBERS[line.rstrip(". ").rpartition(": ")[2]], line)
+                   for line in run.stderr.decode(errors="replace").splitlines()
+                   if "Could not open" in line]
         for line in run.stdout.decode().splitlines()[1:]:
             if not line.split("/")[-2].startswith(line.split()[0]):
                 wrong.append(line)
