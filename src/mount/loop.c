@@ -57,7 +57,9 @@ static int classify_read_error(int error)
 }
 
 /* The kernel distributes requests over all waiting threads, and few threads with warm caches are
- * faster than many. So another worker is activated only when all active workers are busy. */
+ * faster than many. So another worker is activated only when all active workers are busy, and
+ * workers that a burst of requests activated are parked after it. With 16 instead of 2 active
+ * workers, find(1) over 1,000 groups took 0.29 instead of 0.20 s. */
 static void activate_worker(struct loop *loop)
 {
 	unsigned int parked = atomic_load(&loop->parked);
@@ -70,12 +72,49 @@ static void activate_worker(struct loop *loop)
 	(void)sem_post(&loop->activation);
 }
 
+/* Waits until the worker is activated, or until the session ends. */
+static void wait_for_activation(struct loop *loop)
+{
+	while (sem_wait(&loop->activation) < 0 && !fuse_session_exited(loop->fuse))
+		; /* interrupted by a signal */
+}
+
+/* Counts a request after which this many workers are free. Returns whether that is too many since
+ * many requests; the caller then parks its worker. */
+static bool is_surplus(struct loop *loop, unsigned int free_workers)
+{
+	if (free_workers > LOOP_SPARE) {
+		unsigned int count = atomic_fetch_add(&loop->surplus, 1) + 1;
+
+		return count % LOOP_SURPLUS_MAX == 0;
+	}
+	if (atomic_load(&loop->surplus))
+		atomic_store(&loop->surplus, 0);
+	return false;
+}
+
+/* Parks the calling worker, which has no request and is not counted as free. If all other workers
+ * get requests at the same time, they find no parked worker yet. So their number is read again. */
+static void park(struct loop *loop)
+{
+	atomic_fetch_add(&loop->parked, 1);
+	if (atomic_load(&loop->free) == 0)
+		activate_worker(loop);
+	wait_for_activation(loop);
+}
+
 static void process(struct loop *loop, const struct fuse_buf *request)
 {
-	if (atomic_fetch_sub(&loop->free, 1) == 1)
+	unsigned int free_workers = atomic_fetch_sub(&loop->free, 1) - 1;
+	bool surplus = is_surplus(loop, free_workers);
+
+	if (free_workers == 0)
 		activate_worker(loop);
 	fuse_session_process_buf(loop->fuse, request);
-	atomic_fetch_add(&loop->free, 1);
+	if (surplus)
+		park(loop);
+	else
+		atomic_fetch_add(&loop->free, 1);
 }
 
 static int process_requests(struct loop *loop, char *memory)
@@ -113,8 +152,7 @@ static void *work(void *context)
 	int r = 0;
 
 	unblock_wake_signal();
-	while (sem_wait(&loop->activation) < 0 && !fuse_session_exited(loop->fuse))
-		; /* interrupted by a signal */
+	wait_for_activation(loop);
 	r = process_requests(loop, worker->memory);
 	fuse_session_exit(loop->fuse);
 	pthread_mutex_lock(&loop->lock);

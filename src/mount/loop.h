@@ -20,6 +20,14 @@
  * rotating disk sorts a queue of about this length well. */
 #define LOOP_THREADS_MAX 16
 
+/* Free workers that stay active beside those with requests. A worker that gets the last request of
+ * a burst needs no activation first. */
+#define LOOP_SPARE 1
+
+/* Number of requests in a row that left too many workers free, after which one of them is parked.
+ * A program whose number of requests varies causes few activations. */
+#define LOOP_SURPLUS_MAX 64
+
 /* Limit of data bytes in one request or reply. */
 #define LOOP_DATA_MAX (1U << 20)
 
@@ -44,6 +52,7 @@ struct loop {
 	sem_t activation; /* posted to activate a parked worker */
 	atomic_uint parked; /* workers that wait for their activation */
 	atomic_uint free; /* active workers without a request */
+	atomic_uint surplus; /* requests in a row that left more than LOOP_SPARE workers free */
 };
 
 void loop_init(struct loop *loop);

@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import threading
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -16,6 +17,8 @@ from program import until
 
 FOLDERS, FILES = 4, 300  # more files than one reply has room for
 REQUESTS = 400
+THREADS = 16  # of a daemon, for requests
+ROUNDS = 8  # of REQUESTS: more than enough until all threads of a burst wait again
 
 
 class CountedView:
@@ -146,3 +149,26 @@ def test_request_wakes_only_the_thread_that_answers_it(twinfs, source):
         after = switches(view.pid)
     woken = [thread for thread in after if after[thread] - before.get(thread, 0) > REQUESTS // 10]
     assert len(woken) == 1
+
+
+def woken_threads(view):
+    """How many threads answer requests that come one after the other."""
+    before = switches(view.pid)
+    for number in range(REQUESTS):
+        with pytest.raises(FileNotFoundError):
+            os.stat(view.uniques / f"{time.monotonic_ns()} {number}")
+    after = switches(view.pid)
+    return sum(after[thread] - before.get(thread, 0) > REQUESTS // 40 for thread in after)
+
+
+def test_threads_of_a_burst_wait_again_after_it(twinfs, source, strace):
+    trees.fill(source, {b"%d" % number: b"%d" % number for number in range(THREADS)})
+    with twinfs.mounted(source) as view:
+        with view.traced("-e", "trace=statx", "-e", "inject=statx:delay_exit=500000"):
+            readers = [threading.Thread(target=(view.uniques / str(number)).read_bytes)
+                       for number in range(THREADS)]
+            for reader in readers:
+                reader.start()
+            for reader in readers:
+                reader.join()
+        assert any(woken_threads(view) <= 3 for _ in range(ROUNDS))
