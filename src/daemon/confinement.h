@@ -19,15 +19,17 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "daemon/daemon_settings.h"
+#include "source/source.h"
 
 /* Confines the process, which must not have other threads yet. If it runs in the background, first
  * connects to syslog.
  *
  * folder	of the index, must exist
+ * sources	open; whether they can be written to decides on a capability
  * summary	receives the active parts as text, for status.json
  *
  * Returns 0, or -errno (logged) if the process could not drop its privileges. */
 MUST_CHECK int confinement_begin(const struct daemon_settings *settings, const char *folder,
-				 struct bytes *summary);
+				 const struct sources *sources, struct bytes *summary);
 
 #endif

@@ -424,6 +424,7 @@ static int start(struct daemon *daemon)
 
 	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
 	view_set_shared(&daemon->view, daemon->settings->shared);
+	view_set_trusted_xattrs(&daemon->view, daemon->settings->trusted_xattrs);
 	view_set_state(&daemon->view, VIEW_COMPARING);
 	view_set_watch(&daemon->view, follower_watch_name(daemon->follower));
 	view_set_confined(&daemon->view, bytes_text(&daemon->confined));
@@ -523,7 +524,8 @@ static int prepare(struct daemon *daemon)
 	r = fanotify_groups_open(&daemon->groups, &indexing->sources, daemon->settings->watch);
 	if (r < 0)
 		return r;
-	r = confinement_begin(daemon->settings, indexing->folder, &daemon->confined);
+	r = confinement_begin(daemon->settings, indexing->folder, &indexing->sources,
+			      &daemon->confined);
 	if (r < 0)
 		return r;
 	r = signal_watch_new(&daemon->signals,

@@ -17,8 +17,11 @@ static void choose_speed(struct session *session, struct fuse_conn_info *connect
 	choice = features_backing(facts);
 	if (choice != BACKING_NONE) {
 		connection->want |= (unsigned int)FUSE_CAP_PASSTHROUGH;
-		/* a source can be on overlayfs */
-		connection->max_backing_stack_depth = FUSE_BACKING_STACKED_OVER;
+		/* A source can be on overlayfs. Unless the user requests it, the daemon reads such
+		 * a source, so that an overlayfs can use the view as a layer. */
+		connection->max_backing_stack_depth = choice == BACKING_ALL
+							      ? FUSE_BACKING_STACKED_OVER
+							      : FUSE_BACKING_STACKED_UNDER;
 	}
 #else
 	(void)connection;

@@ -131,3 +131,11 @@ void features_gather(struct features *facts)
 		.can_open_backing = confine_has_capability(CAP_SYS_ADMIN),
 	};
 }
+
+bool features_may_use_passthrough(void)
+{
+	struct features facts;
+
+	features_gather(&facts);
+	return !features_no_passthrough(&facts);
+}

@@ -52,4 +52,8 @@ bool features_kernel_is(const char *release, unsigned int major, unsigned int mi
  * false. */
 void features_gather(struct features *facts);
 
+/* Returns whether libfuse, the kernel and the user permit passthrough to a process that has
+ * CAP_SYS_ADMIN. Reads a file in sysfs. */
+bool features_may_use_passthrough(void);
+
 #endif

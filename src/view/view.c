@@ -67,6 +67,11 @@ void view_set_hooks(struct view *view, const struct view_hooks *hooks)
 	view->hooks = *hooks;
 }
 
+void view_set_trusted_xattrs(struct view *view, bool shown)
+{
+	view->shows_trusted = shown;
+}
+
 void view_set_shared(struct view *view, bool shared)
 {
 	view->shared = shared;

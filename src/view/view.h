@@ -132,6 +132,7 @@ struct view {
 	struct visible_cache visible_cache;
 	struct known_numbers numbers;
 	bool shared; /* users other than the owner of the mount have access */
+	bool shows_trusted; /* attributes whose names begin with "trusted." are shown */
 };
 
 /* The view and the caller of a request, all borrowed. If the caller is interrupted, the call
@@ -154,10 +155,11 @@ void view_deinit(struct view *view);
  * hidden files exist. A new mount of the same index shows the same numbers. */
 uint64_t view_inode(const struct view *view, uint64_t node);
 
-/* Set before threads start: the callbacks (copied), and whether users other than the owner of the
- * mount have access. */
+/* Set before threads start: the callbacks (copied), whether users other than the owner of the mount
+ * have access, and whether attributes whose names begin with "trusted." are shown. */
 void view_set_hooks(struct view *view, const struct view_hooks *hooks);
 void view_set_shared(struct view *view, bool shared);
+void view_set_trusted_xattrs(struct view *view, bool shown);
 
 /* Sets the progress of the daemon. The commits that the state promises must have been made. */
 void view_set_state(struct view *view, enum view_state state);

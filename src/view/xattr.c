@@ -42,6 +42,12 @@ static bool is_own(const char *name)
 	return false;
 }
 
+/* The kernel shows these attributes to this process if it kept CAP_SYS_ADMIN for passthrough. */
+static bool is_hidden(const struct view *view, const char *name)
+{
+	return !view->shows_trusted && strncmp(name, "trusted.", strlen("trusted.")) == 0;
+}
+
 /* Copies a value as getxattr(2) does. */
 static long copy_out(const void *data, size_t length, void *value, size_t size)
 {
@@ -210,18 +216,21 @@ long view_getxattr(const struct view_call *call, uint64_t node, const char *name
 		return r < 0 ? query_error(call->view, r)
 			     : copy_out(own.data, own.length, value, size);
 	}
+	if (is_hidden(call->view, name))
+		return -ENODATA;
 	fd = open_node(call, node);
 	return fd < 0 ? query_error(call->view, fd) : query_source(call, fd, name, value, size);
 }
 
-/* Removes the names of twinfs from a list of length bytes. Returns the remaining length. */
-static size_t remove_own(char *list, size_t length)
+/* Removes the names of twinfs and hidden names from a list of length bytes. Returns the remaining
+ * length. */
+static size_t remove_names(const struct view *view, char *list, size_t length)
 {
 	size_t kept = 0;
 
 	for (size_t at = 0, next; at < length; at = next) {
 		next = at + strlen(list + at) + 1;
-		if (is_own(list + at))
+		if (is_own(list + at) || is_hidden(view, list + at))
 			continue;
 		memmove(list + kept, list + at, next - at);
 		kept += next - at;
@@ -245,5 +254,5 @@ long view_listxattr(const struct view_call *call, uint64_t node, char *list, siz
 	length = query_source(call, fd, NULL, all, XATTR_LIST_MAX);
 	if (length < 0)
 		return length;
-	return copy_out(all, remove_own(all, (size_t)length), list, size);
+	return copy_out(all, remove_names(call->view, all, (size_t)length), list, size);
 }

@@ -2,6 +2,8 @@
 """Passthrough and io_uring are used if libfuse, the kernel and the rights of the user permit them.
 The bytes are right, and the status names what is used.
 """
+import contextlib
+import errno
 import os
 import re
 import shutil
@@ -149,26 +151,64 @@ def is_copied(view, path):
     return bytes_copied(view, path) >= len(LARGE)
 
 
-@pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs mksquashfs")
-def test_file_on_a_read_only_filesystem_is_read_by_passthrough(
-        twinfs, source, tmp_path, root_only, needs_passthrough):
-    sealed = tmp_path / "sealed"
-    sealed.mkdir()
+@pytest.fixture
+def sealed(source, tmp_path, root_only):
+    """The source on a file system that can never be written to."""
+    if not shutil.which("mksquashfs"):
+        pytest.skip("needs mksquashfs")
+    path = tmp_path / "sealed"
+    path.mkdir()
+    with contextlib.suppress(OSError):
+        os.setxattr(source / "a", "trusted.note", b"for root")
     subprocess.run(["mksquashfs", source, tmp_path / "image", "-quiet", "-no-progress"],
                    check=True, stdout=subprocess.DEVNULL)
-    mounted = subprocess.run(["mount", "-o", "loop", tmp_path / "image", sealed], check=False)
-    if mounted.returncode != 0:
+    if subprocess.run(["mount", "-o", "loop", tmp_path / "image", path], check=False).returncode:
         pytest.skip("this kernel mounts no SquashFS")
-    try:
-        # with this option the daemon keeps CAP_SYS_ADMIN, which passthrough needs
-        with twinfs.mounted(sealed, options=("--wait", "-o", "trusted_xattrs")) as view:
-            assert view.status()["read_mode"] == "copy, passthrough of sealed files"
-            assert not is_copied(view, view.uniques / "a")
-        with twinfs.mounted(sealed) as view:
-            assert view.status()["read_mode"] == "copy"
-            assert is_copied(view, view.uniques / "a")
-    finally:
-        subprocess.run(["umount", sealed], check=True)
+    yield path
+    subprocess.run(["umount", path], check=True)
+
+
+def has_sys_admin(view):
+    return "sys_admin" in view.status()["confined"]
+
+
+def test_file_on_a_sealed_filesystem_is_read_by_passthrough(twinfs, sealed, needs_passthrough):
+    with twinfs.mounted(sealed) as view:
+        assert view.status()["read_mode"] == "copy, passthrough of sealed files"
+        assert has_sys_admin(view)
+        assert not is_copied(view, view.uniques / "a")
+
+
+def test_source_beside_a_sealed_one_is_read_by_the_daemon(
+        twinfs, source, sealed, needs_passthrough):
+    with twinfs.mounted(source / "d", sealed) as view:
+        before = view.count_read_bytes()
+        assert (view.uniques / "d/lone").read_bytes() == OTHER
+        assert view.count_read_bytes() - before >= len(OTHER)
+        assert not is_copied(view, view.uniques / "sealed/a")
+
+
+def test_view_of_a_sealed_source_shows_no_trusted_attributes(twinfs, sealed):
+    """The daemon could read them, because it keeps CAP_SYS_ADMIN."""
+    if "trusted.note" not in os.listxattr(sealed / "a"):
+        pytest.skip("no trusted attributes here")
+    with twinfs.mounted(sealed) as view:
+        assert "trusted.note" not in os.listxattr(view.uniques / "a")
+        with pytest.raises(OSError) as caught:
+            os.getxattr(view.uniques / "a", "trusted.note")
+        assert caught.value.errno == errno.ENODATA
+    with twinfs.mounted(sealed, options=("--wait", "-o", "trusted_xattrs")) as view:
+        assert os.getxattr(view.uniques / "a", "trusted.note") == b"for root"
+
+
+def test_unfiltered_daemon_keeps_no_right_for_passthrough(
+        twinfs, sealed, strace, needs_passthrough, plain_build):
+    twinfs.wrapped = ["strace", "-f", "-o", "/dev/null", "-e", "trace=seccomp",
+                      "-e", "inject=seccomp:error=ENOSYS"]
+    with twinfs.mounted_in_foreground(sealed) as (_, view):
+        assert "seccomp" not in view.status()["confined"]
+        assert not has_sys_admin(view)
+        assert view.status()["read_mode"] == "copy"
 
 
 def test_view_with_a_limit_of_the_read_size_is_read_right(twinfs, source):
