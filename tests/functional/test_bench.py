@@ -48,7 +48,8 @@ class Bench:
         shutil.copy(PROJECT / "scripts/bench", self.project / "scripts")
         self.tools = self.project / "built"
         self.tools.mkdir()
-        for name in ("floor", "many_files", "measure", "writer", "index_time.so"):
+        for name in ("floor", "many_files", "measure", "memory_file", "writer",
+                     "index_time.so"):
             shutil.copy(BUILT / name, self.tools)
         shutil.copy(BUILT.parent / "rotating_disk", self.project)
         for name, data in ((b"a", b"same"), (b"new\nline \xff", b"same"), (b"c", b"other")):

@@ -24,7 +24,7 @@ from bench.table import Report
 from bench.twinfs import Twinfs
 
 ROOT = Path(__file__).resolve().parents[3]
-TOOLS = ("floor", "many_files", "measure", "writer", "index_time.so")
+TOOLS = ("floor", "many_files", "measure", "memory_file", "writer", "index_time.so")
 
 
 class Bench:

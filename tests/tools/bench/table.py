@@ -49,7 +49,7 @@ TARGETS = {
     "find-warm": Target("find over the view, warm, of native", "view", "x", 1, floor="native"),
     "find-cold": Target("find over the view, cold, of native", "view", "x", 3, floor="native"),
     "tar": Target("tar of many small files, of native", "view", "x", 4.5, floor="native"),
-    "read-copy": Target("sequential read, copied, of native", "view", "x", 3.4, floor="native"),
+    "read-copy": Target("sequential read, copied, of native", "view", "x", 3.4),
     "read-passthrough": Target("sequential read, passthrough, of native", "view", "x", 1.05,
                                floor="native"),
     "read-bindfs": Target("sequential read, of the same through bindfs", "view", "x", 1),

@@ -22,11 +22,13 @@ from bench.runs import (
 from bench.twinfs import Twinfs, View
 
 NAMES = 2  # for drop_caches(): names and attributes, but no content
+MEMORY = "floor: memory"
 FASTER = ("passthrough", "io_uring")  # options of a second view, if the machine permits any of them
 DUPS_COLD_LIMIT = 5
 URING_COLD_LIMIT = 2
 TAR_FASTER_LIMIT = 2
-BINDFS_SECONDS = 10
+MOUNT_SECONDS = 10
+READAHEAD_KIB = 1024  # as twinfs
 
 
 @dataclass
@@ -60,8 +62,10 @@ def run(bench):
     with subjects(bench, small, "dups") as found:
         find(bench, "dups", found)
     bench.title("view: one large file")
-    with subjects(bench, bench.library.one_file(), "uniques") as found:
-        read(bench, found)
+    source = bench.library.one_file()
+    with subjects(bench, source, "uniques") as found, \
+            memory(bench.machine, (source / "file").stat().st_size) as floor:
+        read(bench, [*found, *floor])
 
 
 @contextlib.contextmanager
@@ -98,17 +102,36 @@ def bind(machine, stack, source):
     if not shutil.which("bindfs"):
         return None
     folder = machine.fresh("bound")
-    bindfs = stack.enter_context(subprocess.Popen(
-        ["bindfs", "-f", "--no-allow-other", "-o", "ro", source, folder],
-        stderr=subprocess.DEVNULL))
+    return serve(stack, "bindfs", folder, "bindfs", "-f", "--no-allow-other", "-o", "ro", source,
+                 folder)
+
+
+@contextlib.contextmanager
+def memory(machine, size):
+    """A list of the floor: a file of this size that a program answers from memory, read ahead as
+    in a view."""
+    with contextlib.ExitStack() as stack:
+        folder = machine.fresh("memory")
+        found = serve(stack, MEMORY, folder, machine.tools / "memory_file", str(size), folder)
+        if found:
+            device = folder.stat().st_dev
+            readahead = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+            with contextlib.suppress(OSError):  # as a user
+                readahead.write_text(str(READAHEAD_KIB))
+        yield [found] if found else []
+
+
+def serve(stack, name, folder, *command):
+    """Runs a program that mounts a file system on a folder, or returns None if it does not."""
+    server = stack.enter_context(subprocess.Popen(command, stderr=subprocess.DEVNULL))
     stack.callback(subprocess.run, ["fusermount3", "-u", folder], check=False)
-    end = time.monotonic() + BINDFS_SECONDS
+    end = time.monotonic() + MOUNT_SECONDS
     while not os.path.ismount(folder):
-        if bindfs.poll() is not None or time.monotonic() > end:
-            bindfs.terminate()
+        if server.poll() is not None or time.monotonic() > end:
+            server.terminate()
             return None
         time.sleep(0.01)
-    return Subject("bindfs", folder, bindfs.pid)
+    return Subject(name, folder, server.pid)
 
 
 def ratios(bench, summaries):
@@ -222,8 +245,12 @@ def read(bench, found):
 
 def add_read(bench, subject, of, ratio):
     ours = ratio[subject.name]
-    kind = "read-passthrough" if "passthrough" in subject.ways else "read-copy"
-    bench.report.add(kind, of, ours, note=others(ratio, subject))
+    if "passthrough" in subject.ways:
+        bench.report.add("read-passthrough", of, ours, note=others(ratio, subject))
+    else:
+        distance = ours / ratio[MEMORY] if MEMORY in ratio else None
+        bench.report.add("read-copy", of, ours, note=others(ratio, subject), distance=distance,
+                         floor="a server in memory")
     if "bindfs" in ratio:
         bench.report.add("read-bindfs", of, ours / ratio["bindfs"], distance=ours,
                          floor="native")
