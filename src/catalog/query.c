@@ -118,6 +118,11 @@ int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 	return decode_entry(fields, entry) ? 0 : -EUCLEAN;
 }
 
+uint64_t catalog_snapshot_id(const struct catalog_reader *r)
+{
+	return store_snapshot_id(r);
+}
+
 uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name)
 {
 	return name_cookie(r->name_seed, name);

@@ -29,6 +29,10 @@ MUST_CHECK int catalog_get_group(struct catalog_reader *r, uint64_t id, struct g
 MUST_CHECK int catalog_find_group(struct catalog_reader *r, struct hash128 hash, uint32_t ordinal,
 				  struct group_record *group);
 
+/* Returns a number that snapshots of the same state share, and those of other states do not. What
+ * was read from one of them is valid for the others. */
+uint64_t catalog_snapshot_id(const struct catalog_reader *r);
+
 /* Returns the first cookie that the name can have in any directory. Names with equal hashes have
  * the same first cookie. */
 uint64_t catalog_name_cookie(const struct catalog_reader *r, struct name name);

@@ -83,6 +83,12 @@ MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **rea
 /* Ends a snapshot; accepts NULL. */
 void store_read_end(struct catalog_reader *reader);
 
+/* Returns a number that snapshots of the same state share, and those of other states do not. */
+static inline uint64_t store_snapshot_id(const struct catalog_reader *reader)
+{
+	return mdb_txn_id(reader->txn);
+}
+
 /* store_write_begin() begins the only write transaction; the caller must have the write lock.
  * store_write_begin() also discards the snapshots of killed processes. store_write_commit() commits
  * the transaction. If the write of the root page reported a failure but readers see the new state,

@@ -111,13 +111,28 @@ static int walk_next(struct walk *walk)
 
 /* ---- the listing --------------------------------------------------------------------- */
 
+/* Gets the path of a name, as catalog_entry_path does. */
+static int entry_path(const struct view_query *query, uint64_t dir, uint64_t cookie,
+		      struct bytes *path, uint32_t *source)
+{
+	struct entry_record entry;
+	int r = catalog_entry_at(query->reader, dir, cookie, &entry);
+
+	if (r == 0)
+		r = directory_paths_append(&query->view->directory_paths, query->reader, dir, path,
+					   source);
+	if (r == 0 && path->length > 0)
+		r = bytes_append(path, "/", 1);
+	return r < 0 ? r : bytes_append(path, entry.name.bytes, entry.name.length);
+}
+
 int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cookie,
 		    char name[static COPY_NAME_SIZE])
 {
 	const struct sources *sources = query->view->sources;
 	CLEANUP_BYTES struct bytes relative = {0}, path = {0};
 	uint32_t source;
-	int r = catalog_entry_path(query->reader, dir, cookie, &relative, &source);
+	int r = entry_path(query, dir, cookie, &relative, &source);
 
 	if (r == 0 && source >= sources->count)
 		r = -EUCLEAN;

@@ -41,6 +41,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	listing_times_init(&view->times);
 	ranking_init(&view->ranking);
 	visible_cache_init(&view->visible_cache);
+	directory_paths_init(&view->directory_paths);
 	known_numbers_init(&view->numbers);
 }
 
@@ -55,6 +56,7 @@ uint64_t view_inode(const struct view *view, uint64_t node)
 
 void view_deinit(struct view *view)
 {
+	directory_paths_deinit(&view->directory_paths);
 	visible_cache_deinit(&view->visible_cache);
 	known_numbers_deinit(&view->numbers);
 	ranking_deinit(&view->ranking);

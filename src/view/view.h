@@ -38,6 +38,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "source/source.h"
+#include "view/directory_paths.h"
 #include "view/event_log.h"
 #include "view/known_numbers.h"
 #include "view/listing_times.h"
@@ -130,6 +131,7 @@ struct view {
 	struct listing_times times;
 	struct ranking ranking;
 	struct visible_cache visible_cache;
+	struct directory_paths directory_paths;
 	struct known_numbers numbers;
 	bool shared; /* users other than the owner of the mount have access */
 	bool shows_trusted; /* attributes whose names begin with "trusted." are shown */
