@@ -14,9 +14,10 @@
 /* LMDB: table of readers. */
 #define TWINFS_INDEX_READERS "lock.mdb"
 /* Locked with flock(2) by the only writing process. The file has the pid of that process and the
- * mount point. */
+ * mount point. If the process ends cleanly, it empties the file. */
 #define TWINFS_INDEX_LOCK "owner"
-/* Size and hash of TWINFS_INDEX_DATA at the last clean stop. Absent while a process writes. */
+/* Size and hash of TWINFS_INDEX_DATA at the last clean stop. A process removes the file before it
+ * changes TWINFS_INDEX_DATA. */
 #define TWINFS_INDEX_SEAL "seal"
 /* The lowest unused id. Ids are never reused in this folder, not even by a rebuilt index. */
 #define TWINFS_INDEX_IDS "next-id"

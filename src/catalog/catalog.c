@@ -88,17 +88,23 @@ static int write_owner(int lock_fd, const char *mount_point)
 
 static int take_lock(struct catalog *catalog)
 {
+	AUTO_CLOSE int fd = openat(catalog->folder_fd, TWINFS_INDEX_LOCK,
+				   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	struct stat status;
 	int r;
 
-	catalog->lock_fd = openat(catalog->folder_fd, TWINFS_INDEX_LOCK,
-				  O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-	if (catalog->lock_fd < 0)
+	if (fd < 0)
 		return -errno;
 	r = make_private(catalog->folder_fd, TWINFS_INDEX_LOCK);
 	if (r < 0)
 		return r;
-	if (flock(catalog->lock_fd, LOCK_EX | LOCK_NB) < 0)
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? CATALOG_IN_USE : -errno;
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	catalog->was_killed = status.st_size > 0;
+	catalog->lock_fd = fd;
+	fd = -1;
 	return write_owner(catalog->lock_fd, "");
 }
 
@@ -142,11 +148,17 @@ int catalog_set_mount_point(struct catalog *catalog, const char *mount_point)
 
 /* ---- opening and closing ------------------------------------------------------------- */
 
+static int unseal(void *catalog)
+{
+	return catalog_unseal(catalog);
+}
+
 static int open_store(struct catalog *catalog, const struct catalog_options *options)
 {
 	static const char *const files[] = {TWINFS_INDEX_DATA, TWINFS_INDEX_READERS};
+	const struct store_hooks hooks = {.before_change = unseal, .context = catalog};
 	int r = store_open(&catalog->store, fd_path(catalog->folder_fd).text, options->map_bytes,
-			   options->read_only);
+			   options->read_only ? NULL : &hooks);
 
 	catalog->store_opened = true;
 	for (size_t i = 0; r == 0 && !options->read_only && i < ARRAY_SIZE(files); i++)
@@ -202,14 +214,17 @@ static int set_damaged_aside(struct catalog *catalog)
 }
 
 /* Sets a damaged or older index aside. Returns 0 if the data file is sound or missing now,
- * CATALOG_NEWER, or -errno. */
-static int make_sound(struct catalog *catalog, const struct catalog_options *options)
+ * CATALOG_NEWER, or -errno. Then *sealed is whether the data file has a valid seal. */
+static int make_sound(struct catalog *catalog, const struct catalog_options *options, bool *sealed)
 {
-	int state = index_examine(catalog->folder_fd, options->folder, options->distrusted);
+	bool distrusted = options->distrusted || catalog->was_killed;
+	int state = index_examine(catalog->folder_fd, options->folder, distrusted, sealed);
 
 	/* the format is examined before anything in the folder is changed */
 	if (state == INDEX_SOUND)
 		state = (int)index_examine_format(fd_path(catalog->folder_fd).text);
+	if (state != INDEX_SOUND)
+		*sealed = false;
 	switch (state) {
 	case INDEX_NEWER:
 		return CATALOG_NEWER;
@@ -242,24 +257,26 @@ static int load_or_make_anew(struct catalog *catalog, const struct catalog_optio
 		return r;
 	store_close(&catalog->store);
 	catalog->store_opened = false;
-	r = set_damaged_aside(catalog);
+	r = catalog_unseal(catalog);
+	if (r == 0)
+		r = set_damaged_aside(catalog);
 	return r < 0 ? r : load(catalog, options);
 }
 
 static int open_writable(struct catalog *catalog, const struct catalog_options *options)
 {
+	bool sealed = false;
 	int r = take_lock(catalog);
 
 	if (r)
 		return r;
 	catalog->next_id = catalog->reserved_id = index_reserved_ids(catalog->folder_fd);
-	r = make_sound(catalog, options);
+	r = make_sound(catalog, options, &sealed);
+	if (r == 0 && !sealed)
+		r = catalog_unseal(catalog);
 	if (r)
 		return r;
-	r = index_unseal(catalog->folder_fd);
-	if (r < 0)
-		return r;
-	catalog->unsealed = true;
+	catalog->writable = true;
 	r = load_or_make_anew(catalog, options);
 	if (r == 0)
 		r = lost_writes_forget(catalog, catalog->folder_fd);
@@ -346,8 +363,26 @@ int catalog_check(const char *folder)
 	return is_remote_filesystem(fd) ? CATALOG_REMOTE : check_folder(fd, true);
 }
 
-/* Closes the store. Seals the data file, or a smaller copy of it, if nothing is wrong with it. If
- * the store turns out to be untrusted when it is closed, the next start overwrites the copy. */
+/* Seals the data file, or its copy, if nothing is wrong with it. A data file that this process did
+ * not change still has its seal. */
+static int seal_store(struct catalog *catalog, bool copied)
+{
+	const struct store *store = &catalog->store;
+	int r = 0;
+
+	if (store->damaged || store->is_untrusted)
+		r = catalog_unseal(catalog);
+	if (r == 0 && store->damaged)
+		return index_set_aside(catalog->folder_fd);
+	if (r < 0 || store->is_untrusted || !catalog->unsealed)
+		return r;
+	if (copied)
+		r = index_adopt_copy(catalog->folder_fd);
+	return r < 0 ? r : index_seal(catalog->folder_fd);
+}
+
+/* Closes the store. If the store turns out to be untrusted when it is closed, the next start
+ * overwrites a copy of the data file. */
 static int close_store(struct catalog *catalog)
 {
 	struct store *store = &catalog->store;
@@ -359,17 +394,11 @@ static int close_store(struct catalog *catalog)
 		index_copy_if_wasteful(store, catalog->folder_fd, &copied);
 	if (catalog->store_opened)
 		store_close(store);
-	if (!catalog->unsealed)
+	if (!catalog->writable)
 		return 0;
 	if (catalog->reserved_id > catalog->next_id)
 		r = index_reserve_ids(catalog->folder_fd, catalog->next_id);
-	if (r == 0 && store->damaged)
-		return index_set_aside(catalog->folder_fd);
-	if (r < 0 || store->is_untrusted)
-		return r;
-	if (copied)
-		r = index_adopt_copy(catalog->folder_fd);
-	return r < 0 ? r : index_seal(catalog->folder_fd);
+	return r < 0 ? r : seal_store(catalog, copied);
 }
 
 void catalog_close(struct catalog *catalog)
@@ -383,7 +412,8 @@ void catalog_close(struct catalog *catalog)
 		log_warning("cannot seal the index %s: %s; the next start checks the index",
 			    quote_path(catalog->folder), error_text(r));
 	if (catalog->lock_fd >= 0) {
-		if (catalog->unsealed && ftruncate(catalog->lock_fd, 0) < 0)
+		if ((catalog->writable || !catalog->was_killed) &&
+		    ftruncate(catalog->lock_fd, 0) < 0)
 			log_debug("cannot clear the lock file: %s", error_text(errno));
 		close(catalog->lock_fd);
 	}

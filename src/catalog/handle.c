@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "base/log.h"
+#include "catalog/integrity.h"
 #include "catalog/query.h"
 #include "store/ids.h"
 #include "twinfs/format.h"
@@ -24,6 +26,22 @@ void catalog_judge(struct catalog *catalog, int result)
 		atomic_store(&catalog->store.damaged, true);
 	else if (result == -ENOENT)
 		atomic_store(&catalog->store.is_untrusted, true); /* the cause was logged before */
+	else
+		return;
+	if (catalog_unseal(catalog) < 0)
+		log_debug("cannot remove the seal of the index; closing the index tries again");
+}
+
+int catalog_unseal(struct catalog *catalog)
+{
+	int r;
+
+	if (catalog->lock_fd < 0 || atomic_load(&catalog->unsealed))
+		return 0;
+	r = index_unseal(catalog->folder_fd);
+	if (r == 0)
+		atomic_store(&catalog->unsealed, true);
+	return r;
 }
 
 const char *catalog_folder(const struct catalog *catalog)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -142,7 +143,7 @@ static int check_records(const char *folder, bool copied)
 
 	if (state != INDEX_SOUND)
 		return state;
-	r = store_open(&store, folder, 0, true);
+	r = store_open(&store, folder, 0, NULL);
 	if (r == 0)
 		r = store_read_begin(&store, &reader);
 	if (r == 0)
@@ -247,21 +248,36 @@ static bool needs_check(int folder_fd, bool distrusted, enum seal_state *seal)
 	return *seal != SEAL_HOLDS || distrusted;
 }
 
-int index_examine(int folder_fd, const char *folder, bool distrusted)
+int index_examine(int folder_fd, const char *folder, bool distrusted, bool *sealed)
 {
-	enum seal_state seal;
-	int state;
+	enum seal_state seal = SEAL_ABSENT;
+	int state, r;
 
-	if (!needs_check(folder_fd, distrusted, &seal))
+	*sealed = false;
+	if (!needs_check(folder_fd, distrusted, &seal)) {
+		*sealed = seal == SEAL_HOLDS;
 		return INDEX_SOUND;
+	}
 	log_debug("checking index %s", quote_path(folder));
 	state = check_in_child(folder_fd, true);
 	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
 		state = INDEX_DAMAGED; /* no version of twinfs changes a sealed file */
-	if (state == INDEX_SOUND)
-		return index_adopt_copy(folder_fd);
+	if (state == INDEX_SOUND) {
+		r = index_unseal(folder_fd); /* the copy has other bytes */
+		return r < 0 ? r : index_adopt_copy(folder_fd);
+	}
 	(void)unlinkat(folder_fd, COPY_NAME, 0);
 	return state;
+}
+
+/* Returns true if the last process that wrote the index was killed: its pid is left. The process
+ * possibly crashed because of the content of a sealed file. */
+static bool was_killed(int folder_fd)
+{
+	struct stat status;
+
+	return fstatat(folder_fd, TWINFS_INDEX_LOCK, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       status.st_size > 0;
 }
 
 int index_check(int folder_fd, bool distrusted)
@@ -269,6 +285,7 @@ int index_check(int folder_fd, bool distrusted)
 	enum seal_state seal;
 	int state;
 
+	distrusted = distrusted || was_killed(folder_fd);
 	if (!needs_check(folder_fd, distrusted, &seal))
 		return INDEX_SOUND;
 	state = check_in_child(folder_fd, false);

@@ -5,8 +5,9 @@
 /* Checks that the index on disk is what was written. Only catalog/ includes this.
  *
  * LMDB has no checksums and trusts every page. A damaged page can crash the process that reads the
- * page. So a clean close writes a seal: the size and hash of the data file. If a data file has no
- * valid seal, a child process reads all of it before this process opens it.
+ * page. So a clean close writes a seal: the size and hash of the data file. The seal is removed
+ * before the first change. If a data file has no valid seal, or a process that had it open for
+ * writing was killed, a child process reads all of it before this process opens it.
  *
  * folder_fd is the descriptor of the index folder. Unless noted otherwise, the caller must hold the
  * lock of the index, this process must not have the index open, and the functions return 0 or
@@ -37,9 +38,10 @@ enum index_state index_examine_format(const char *folder);
  *
  * folder	for messages
  * distrusted	check the data file even if the seal is valid
+ * sealed	set to whether the data file still has a valid seal
  *
  * Returns an enum index_state or -errno. */
-MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted);
+MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted, bool *sealed);
 
 /* Copies the records of an open index if that makes the data file smaller by more than a fifth
  * (store_is_wasteful()). Sets *copied to whether there is a copy. A copy is not necessary, so the

@@ -176,6 +176,8 @@ static int put_format(struct catalog_writer *w)
 	MDB_cursor *cursor = NULL;
 	int r = store_cursor(&w->store.reader, TABLE_META, &cursor);
 
+	if (r == 0)
+		r = store_before_change(w->store.reader.store);
 	if (r < 0)
 		return r;
 	w->store.changed = true;

@@ -49,11 +49,21 @@ int store_error(int mdb_code)
 	}
 }
 
+/* Has the seal removed, so that even after a kill the next start checks the index. If that fails,
+ * closing the index tries again. */
+static void remove_seal(struct store *store)
+{
+	if (!store->read_only && store_before_change(store) < 0)
+		log_debug("cannot remove the seal of the index");
+}
+
 void store_mark_untrusted(struct store *store)
 {
-	if (!atomic_exchange(&store->is_untrusted, true))
-		log_warning("the index is possibly corrupt; it will be checked completely at the "
-			    "next start");
+	if (atomic_exchange(&store->is_untrusted, true))
+		return;
+	log_warning("the index is possibly corrupt; it will be checked completely at the next "
+		    "start");
+	remove_seal(store);
 }
 
 int store_result(struct store *store, int mdb_code)
@@ -96,12 +106,11 @@ static void check_foreign_changes(struct store *store)
 
 /* ---- opening ---------------------------------------------------------------------------- */
 
-/* Opens the first count tables. */
-static int open_tables(struct store *store, int count)
+/* Opens the first count tables. flags: 0 or MDB_CREATE */
+static int open_or_create_tables(struct store *store, int count, unsigned int flags)
 {
-	unsigned int flags = store->read_only ? 0 : MDB_CREATE;
 	MDB_txn *txn;
-	int r = mdb_txn_begin(store->env, NULL, store->read_only ? MDB_RDONLY : 0, &txn);
+	int r = mdb_txn_begin(store->env, NULL, flags ? 0 : MDB_RDONLY, &txn);
 
 	if (r)
 		return store_error(r);
@@ -116,6 +125,17 @@ static int open_tables(struct store *store, int count)
 	return store_error(r);
 }
 
+/* Opens the first count tables, and creates missing ones unless read_only. */
+static int open_tables(struct store *store, int count)
+{
+	int r = open_or_create_tables(store, count, 0);
+
+	if (r != -ENOENT || store->read_only)
+		return r;
+	r = store_before_change(store);
+	return r < 0 ? r : open_or_create_tables(store, count, MDB_CREATE);
+}
+
 int store_open_private(MDB_env *env, const char *path, unsigned int flags)
 {
 	mode_t umask_before = umask(0077);
@@ -128,9 +148,9 @@ int store_open_private(MDB_env *env, const char *path, unsigned int flags)
 /* LMDB calls this function before it ends the process. */
 static void on_assertion(MDB_env *env, const char *text)
 {
-	(void)env;
 	log_error("the index is corrupt (%s); it will be checked completely at the next start",
 		  text);
+	remove_seal(mdb_env_get_userctx(env));
 }
 
 static int open_environment(struct store *store)
@@ -140,7 +160,9 @@ static int open_environment(struct store *store)
 
 	if (r)
 		return store_error(r);
-	r = mdb_env_set_assert(store->env, on_assertion);
+	r = mdb_env_set_userctx(store->env, store);
+	if (r == 0)
+		r = mdb_env_set_assert(store->env, on_assertion);
 	if (r == 0)
 		r = mdb_env_set_maxdbs(store->env, TABLE_COUNT);
 	if (r == 0)
@@ -180,10 +202,13 @@ static int open_store(struct store *store, const char *folder, int table_count)
 	return r < 0 ? r : open_tables(store, table_count);
 }
 
-int store_open(struct store *store, const char *folder, uint64_t map_bytes, bool read_only)
+int store_open(struct store *store, const char *folder, uint64_t map_bytes,
+	       const struct store_hooks *hooks)
 {
 	*store = (struct store){.map_bytes = map_bytes ? map_bytes : MAP_BYTES_DEFAULT,
-				.read_only = read_only};
+				.read_only = !hooks};
+	if (hooks)
+		store->hooks = *hooks;
 	return open_store(store, folder, TABLE_COUNT);
 }
 
@@ -471,10 +496,12 @@ int store_check(struct store *store, enum table table, const MDB_val *key, const
 	if (value_open((struct span){value->mv_data, value->mv_size}, table,
 		       (struct span){key->mv_data, key->mv_size}, fields))
 		return 0;
-	if (!atomic_exchange(&store->damaged, true))
+	if (!atomic_exchange(&store->damaged, true)) {
 		log_error("a record in table %s of the index is damaged; the index will be rebuilt "
 			  "at the next start",
 			  table_name(table));
+		remove_seal(store);
+	}
 	return -EUCLEAN;
 }
 

@@ -21,6 +21,15 @@
 #include "store/key.h"
 #include "store/table.h"
 
+/* What a store that is open for writing calls. */
+struct store_hooks {
+	/* Called before each change of the data file, and when the store turns out to be damaged or
+	 * untrusted. So the seal of the file can stay until then. Any thread. Returns 0, or -errno
+	 * and the change fails. */
+	int (*before_change)(void *context);
+	void *context;
+};
+
 struct store {
 	char *folder;
 	MDB_env *env; /* NULL: the environment failed and could not be reopened yet */
@@ -32,6 +41,7 @@ struct store {
 	pthread_mutex_t write_lock;
 	uint64_t map_bytes; /* size of the map */
 	bool read_only;
+	struct store_hooks hooks; /* unless read_only */
 	uint64_t records_written; /* written and deleted by this process; guarded by write_lock */
 	atomic_bool damaged; /* a damaged record was read */
 	atomic_bool is_untrusted; /* possibly corrupt: the next start checks the whole index */
@@ -59,15 +69,17 @@ MUST_CHECK int store_error(int mdb_code);
  * if the code means that a page is not as it was written. */
 MUST_CHECK int store_result(struct store *store, int mdb_code);
 
-/* Marks the store as untrusted and logs this once. Any thread. */
+/* Marks the store as untrusted, logs this once, and calls before_change. Any thread. */
 void store_mark_untrusted(struct store *store);
 
-/* Opens the environment in folder and its tables. Creates missing tables unless read_only. Returns
- * 0 or -errno; the caller must call store_close() in either case.
+/* Opens the environment in folder and its tables. If hooks is not NULL, creates a missing data file
+ * without calling a hook, and missing tables. Returns 0 or -errno; the caller must call
+ * store_close() in either case.
  *
- * map_bytes	initial size of the map; 0: the default */
+ * map_bytes	initial size of the map; 0: the default
+ * hooks	NULL: only for reading */
 MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_bytes,
-			  bool read_only);
+			  const struct store_hooks *hooks);
 /* Opens only TABLE_META, for reading, like store_open(). The index can have any format, and lack
  * the other tables. */
 MUST_CHECK int store_open_meta(struct store *store, const char *folder);
@@ -96,6 +108,12 @@ static inline uint64_t store_snapshot_id(const struct catalog_reader *reader)
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
 MUST_CHECK int store_write_commit(struct store *store, MDB_txn *txn);
 void store_write_abort(struct store *store, MDB_txn *txn);
+
+/* Must be called before a record is written or deleted. Returns 0 or -errno. */
+MUST_CHECK static inline int store_before_change(struct store *store)
+{
+	return store->hooks.before_change(store->hooks.context);
+}
 
 /* Records the ctime of the data file. If the ctime differs at the next write or at the close,
  * another process changed the file, and the store becomes untrusted. Call this function after each

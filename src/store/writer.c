@@ -42,6 +42,8 @@ static int put(struct store_writer *w, enum table table, const struct key *key, 
 
 	if (r == 0)
 		r = is_behind(w, table, cursor, key, &behind);
+	if (r == 0)
+		r = store_before_change(w->reader.store);
 	if (r < 0)
 		return r;
 	value_seal(value, table, key);
@@ -81,14 +83,16 @@ int store_delete(struct store_writer *w, enum table table, const struct key *key
 
 	if (r < 0)
 		return r;
-	r = mdb_cursor_get(cursor, &k, &v, MDB_SET);
+	r = store_result(w->reader.store, mdb_cursor_get(cursor, &k, &v, MDB_SET));
 	if (r == 0)
-		r = mdb_cursor_del(cursor, 0);
+		r = store_before_change(w->reader.store);
+	if (r == 0)
+		r = store_result(w->reader.store, mdb_cursor_del(cursor, 0));
 	if (r == 0) {
 		w->changed = true;
 		w->reader.store->records_written++;
 	}
-	return store_result(w->reader.store, r);
+	return r;
 }
 
 int store_forget(struct store_writer *w, enum table table, const struct key *key)

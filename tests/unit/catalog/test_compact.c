@@ -61,7 +61,7 @@ static void open_copy(struct copied *c)
 	(void)snprintf(path, sizeof(path), "%s/%s", folder, TWINFS_INDEX_DATA);
 	assert_int_equal(mkdir(folder, 0700), 0);
 	assert_int_equal(rename(c->path, path), 0);
-	assert_int_equal(store_open(&c->store, folder, 0, true), 0);
+	assert_int_equal(store_open(&c->store, folder, 0, NULL), 0);
 	assert_int_equal(store_read_begin(&c->store, &c->reader), 0);
 }
 

@@ -188,7 +188,8 @@ static void test_lock_file_stays_if_the_data_file_cannot_be_copied(void **state)
 {
 	struct original *o = *state;
 	struct rlimit limit, small = {.rlim_cur = 1 << 16};
-	AUTO_CLOSE int fd = open(o->fixture->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int fd = open(o->fixture->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool sealed;
 	int r;
 
 	restore(o);
@@ -196,7 +197,7 @@ static void test_lock_file_stays_if_the_data_file_cannot_be_copied(void **state)
 	small.rlim_max = limit.rlim_max;
 	(void)signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
-	r = index_examine(fd, o->fixture->folder, false);
+	r = index_examine(fd, o->fixture->folder, false, &sealed);
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	(void)signal(SIGXFSZ, SIG_DFL);
 	assert_int_equal(r, INDEX_SOUND);
