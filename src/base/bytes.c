@@ -101,7 +101,7 @@ uint8_t *varint_put(uint8_t *out, uint64_t number)
 	return out;
 }
 
-bool varint_get_long(const uint8_t **in, const uint8_t *end, uint64_t *number)
+bool varint_get_last(const uint8_t **in, const uint8_t *end, uint64_t *number)
 {
 	const uint8_t *at = *in;
 	uint64_t value = 0;
@@ -110,16 +110,10 @@ bool varint_get_long(const uint8_t **in, const uint8_t *end, uint64_t *number)
 	if (at >= end || *at <= VARINT_LONG)
 		return false;
 	count = *at++ - VARINT_LONG;
-	if (end - at >= (int)sizeof(value)) { /* the usual case, without a loop */
-		memcpy(&value, at, sizeof(value));
-		value = be64toh(value) >> (64 - 8 * count);
-		at += count;
-	} else if (end - at >= count) {
-		while (count-- > 0)
-			value = value << 8 | *at++;
-	} else {
+	if (end - at < count)
 		return false;
-	}
+	while (count-- > 0)
+		value = value << 8 | *at++;
 	*number = value;
 	*in = at;
 	return true;
@@ -128,14 +122,4 @@ bool varint_get_long(const uint8_t **in, const uint8_t *end, uint64_t *number)
 uint8_t *varint_put_signed(uint8_t *out, int64_t number)
 {
 	return varint_put(out, (uint64_t)number << 1 ^ (uint64_t)(number >> 63));
-}
-
-bool varint_get_signed(const uint8_t **in, const uint8_t *end, int64_t *number)
-{
-	uint64_t folded;
-
-	if (!varint_get(in, end, &folded))
-		return false;
-	*number = (int64_t)(folded >> 1 ^ -(folded & 1));
-	return true;
 }

@@ -7,10 +7,12 @@
  * A struct bytes of zeros is valid and empty. Not shared between threads.
  */
 
+#include <endian.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/attributes.h"
 
@@ -56,14 +58,27 @@ uint8_t *varint_put(uint8_t *out, uint64_t number);
  * number. */
 MUST_CHECK static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number);
 
-/* Decodes a number of several bytes, for varint_get(). Returns false for a number of one byte. */
-MUST_CHECK bool varint_get_long(const uint8_t **in, const uint8_t *end, uint64_t *number);
+/* Decodes a number of several bytes near the end, for varint_get(). Returns false for a number of
+ * one byte. */
+MUST_CHECK bool varint_get_last(const uint8_t **in, const uint8_t *end, uint64_t *number);
 
 static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *number)
 {
-	if (*in >= end || **in > VARINT_LONG)
-		return varint_get_long(in, end, number);
-	*number = *(*in)++;
+	const uint8_t *at = *in;
+	uint64_t value;
+	unsigned int count;
+
+	if (at < end && *at <= VARINT_LONG) {
+		*number = *at;
+		*in = at + 1;
+		return true;
+	}
+	if (end - at <= (int)sizeof(value))
+		return varint_get_last(in, end, number);
+	count = *at - (unsigned int)VARINT_LONG;
+	memcpy(&value, at + 1, sizeof(value));
+	*number = be64toh(value) >> (64 - 8 * count);
+	*in = at + 1 + count;
 	return true;
 }
 
@@ -71,6 +86,15 @@ static inline bool varint_get(const uint8_t **in, const uint8_t *end, uint64_t *
  * order them.
  */
 uint8_t *varint_put_signed(uint8_t *out, int64_t number);
-MUST_CHECK bool varint_get_signed(const uint8_t **in, const uint8_t *end, int64_t *number);
+MUST_CHECK static inline bool varint_get_signed(const uint8_t **in, const uint8_t *end,
+						int64_t *number)
+{
+	uint64_t folded;
+
+	if (!varint_get(in, end, &folded))
+		return false;
+	*number = (int64_t)(folded >> 1 ^ -(folded & 1));
+	return true;
+}
 
 #endif

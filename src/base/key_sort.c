@@ -8,8 +8,11 @@
 #include "base/attributes.h"
 #include "base/numbers.h"
 
-/* With fewer records, qsort(3) is as fast. */
+/* Fewer records are sorted by insertion, which is then faster than by digits or by qsort(3). */
 #define RECORDS_MIN 64
+
+/* Largest record that is sorted by insertion: the records are copied to the stack. */
+#define INSERTED_BYTES 16
 
 #define DIGITS 16 /* bytes of a key, the lowest one first */
 #define VALUES 256
@@ -103,28 +106,61 @@ static void sort_equal(uint8_t *list, size_t count, size_t record_bytes,
 	}
 }
 
+/* Puts the records of copy into the order of the keys. */
+static void arrange(uint8_t *list, const uint8_t *copy, size_t count, size_t record_bytes,
+		    const struct sort_key *sorted)
+{
+	for (size_t i = 0; i < count; i++)
+		memcpy(list + i * record_bytes, copy + sorted[i].index * record_bytes,
+		       record_bytes);
+}
+
+/* Sorts fewer than RECORDS_MIN records of at most INSERTED_BYTES each. */
+static void sort_by_insertion(uint8_t *list, size_t count, size_t record_bytes,
+			      const struct sort_order *order)
+{
+	uint8_t copy[RECORDS_MIN * INSERTED_BYTES];
+	struct sort_key keys[RECORDS_MIN], key;
+	size_t at;
+
+	if (set_keys(list, count, record_bytes, order, keys))
+		return;
+	for (size_t i = 1; i < count; i++) {
+		key = keys[i];
+		for (at = i; at > 0 && compare_keys(&keys[at - 1], &key) > 0; at--)
+			keys[at] = keys[at - 1];
+		keys[at] = key;
+	}
+	memcpy(copy, list, count * record_bytes);
+	arrange(list, copy, count, record_bytes, keys);
+	sort_equal(list, count, record_bytes, order, keys);
+}
+
 void key_sort(void *list, size_t count, size_t record_bytes, const struct sort_order *order)
 {
 	AUTO_FREE struct sort_key *keys = NULL, *spare = NULL;
 	AUTO_FREE uint8_t *copy = NULL;
 	const struct sort_key *sorted;
-	uint8_t *to = list;
 
+	if (count < 2)
+		return;
+	if (count < RECORDS_MIN && record_bytes <= INSERTED_BYTES) {
+		sort_by_insertion(list, count, record_bytes, order);
+		return;
+	}
 	if (count >= RECORDS_MIN) {
 		keys = calloc(count, sizeof(*keys));
 		spare = calloc(count, sizeof(*spare));
 		copy = calloc(count, record_bytes);
 	}
 	if (!keys || !spare || !copy) {
-		if (count > 1)
-			qsort(list, count, record_bytes, order->compare);
+		qsort(list, count, record_bytes, order->compare);
 		return;
 	}
 	if (set_keys(list, count, record_bytes, order, keys))
 		return;
 	memcpy(copy, list, count * record_bytes);
 	sorted = sort_keys(keys, spare, count);
-	for (size_t i = 0; i < count; i++)
-		memcpy(to + i * record_bytes, copy + sorted[i].index * record_bytes, record_bytes);
+	arrange(list, copy, count, record_bytes, sorted);
 	sort_equal(list, count, record_bytes, order, sorted);
 }

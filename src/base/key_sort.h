@@ -21,7 +21,8 @@ struct sort_order {
 };
 
 /* Sorts count records of record_bytes each. Uses twice the memory of the list, and as much for
- * keys. If memory is short, uses qsort(3). list may be NULL if count is 0. */
+ * keys, unless the records are few and small. If memory is short, uses qsort(3). list may be NULL
+ * if count is 0. */
 void key_sort(void *list, size_t count, size_t record_bytes, const struct sort_order *order);
 
 #endif

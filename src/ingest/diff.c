@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
+#include "base/key_sort.h"
 #include "base/numbers.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -245,6 +246,8 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 		return update_subdir(diff, &record, listed);
 	}
 	note_bind_mount(dir, listed);
+	found.recorded = !record.error && !record.flags &&
+			 attributes_equal(&record.attributes, &listed->attributes);
 	if (dir->recheck->scope == RECHECK_TREE)
 		return add_found_dir(diff, &found);
 	if (listed->events & EVENT_ATTRIBUTES)
@@ -349,12 +352,21 @@ static int compare_sides(const struct listed *listed, const struct known *known)
 	return compare_names(listed->cookie, listed->name, known->first, known->name);
 }
 
+static void set_cookie_key(const void *record, struct sort_key *key)
+{
+	const struct listed *listed = *(struct listed *const *)record;
+
+	*key = (struct sort_key){.major = listed->cookie};
+}
+
+static const struct sort_order cookie_order = {set_cookie_key, by_cookie};
+
 static void sort_listing(const struct diff_dir *dir, struct listing *listing)
 {
 	for (size_t i = 0; i < listing->count; i++)
 		listing->entries[i]->cookie =
 			catalog_name_cookie(dir->reader, listing->entries[i]->name);
-	sort_unless_sorted(listing->entries, listing->count, sizeof(struct listed *), by_cookie);
+	key_sort(listing->entries, listing->count, sizeof(struct listed *), &cookie_order);
 }
 
 static int add_known(struct diff *diff, const struct diff_dir *dir,

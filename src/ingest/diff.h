@@ -22,6 +22,7 @@ struct found_dir {
 	const struct attributes *attributes;
 	uint64_t id;
 	bool known; /* the index already has it */
+	bool recorded; /* the index has it with these attributes, without an error or a flag */
 };
 
 struct diff {

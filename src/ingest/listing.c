@@ -9,6 +9,7 @@
 #include "base/array.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
+#include "base/key_sort.h"
 #include "ingest/early_reader.h"
 #include "ingest/exclude.h"
 
@@ -72,6 +73,15 @@ static int by_inode(const void *a, const void *b)
 	return x->inode < y->inode ? -1 : x->inode > y->inode;
 }
 
+static void set_inode_key(const void *record, struct sort_key *key)
+{
+	const struct listed *listed = *(struct listed *const *)record;
+
+	*key = (struct sort_key){.major = listed->inode};
+}
+
+static const struct sort_order inode_order = {set_inode_key, by_inode};
+
 static void examine_names(struct listing *listing, struct catalog *catalog, int dir)
 {
 	bool remote = filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
@@ -81,9 +91,7 @@ static void examine_names(struct listing *listing, struct catalog *catalog, int 
 	size_t found = 0;
 	int r;
 
-	/* the array is possibly NULL if the listing is empty */
-	if (listing->count > 1)
-		qsort(listing->entries, listing->count, sizeof(struct listed *), by_inode);
+	key_sort(listing->entries, listing->count, sizeof(struct listed *), &inode_order);
 	for (size_t i = 0; i < listing->count; i++) {
 		listed = listing->entries[i];
 		r = early ? early_reader_examine(listing->early, listed)

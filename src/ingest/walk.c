@@ -250,9 +250,10 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 	struct dir_record record = {0};
 	int r;
 
-	if (!dir->known && !now->error && !now->flags &&
+	/* the walk of the parent found or added the directory with these attributes */
+	if ((!dir->known || dir->recorded) && !now->error && !now->flags &&
 	    attributes_equal(&dir->attributes, &now->attributes))
-		return 0; /* the walk of the parent added the directory with these attributes */
+		return 0;
 	if (dir->known) {
 		r = catalog_get_dir(reader, dir->id, &record);
 		if (r < 0)
@@ -283,6 +284,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 		}
 		last->id = diff->dirs[i].id;
 		last->known = diff->dirs[i].known;
+		last->recorded = diff->dirs[i].recorded;
 		last->scope = RECHECK_TREE;
 		last->attributes = *diff->dirs[i].attributes;
 		last->expected = true;

@@ -28,6 +28,8 @@ struct walk_dir {
 	int fd; /* -1: closed */
 	uint32_t source;
 	bool known; /* the index had it before the walk */
+	/* the index has it with these attributes, without an error or a flag; only if known */
+	bool recorded;
 	bool expected; /* the directory must be the inode that attributes has */
 	/* it is on another file system than its parent; that file system possibly never answers */
 	bool crosses;

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "base/bytes.h"
-
 /* The upper bits of the seal. No record of another format is ever read, as the format of the index
  * is checked first (include/twinfs/format.h). So another version means damage. */
 #define RECORD_VERSION 2
@@ -64,38 +62,6 @@ void value_put_bytes(struct value *value, const void *data, size_t length)
 {
 	memcpy(value->data + value->length, data, length);
 	value->length += length;
-}
-
-bool span_get(struct span *fields, uint64_t *number)
-{
-	const uint8_t *at = fields->data;
-
-	if (!varint_get(&at, fields->data + fields->length, number))
-		return false;
-	fields->length -= (size_t)(at - fields->data);
-	fields->data = at;
-	return true;
-}
-
-bool span_get_signed(struct span *fields, int64_t *number)
-{
-	const uint8_t *at = fields->data;
-
-	if (!varint_get_signed(&at, fields->data + fields->length, number))
-		return false;
-	fields->length -= (size_t)(at - fields->data);
-	fields->data = at;
-	return true;
-}
-
-bool span_get32(struct span *fields, uint32_t *number)
-{
-	uint64_t wide;
-
-	if (!span_get(fields, &wide) || wide > UINT32_MAX)
-		return false;
-	*number = (uint32_t)wide;
-	return true;
 }
 
 void value_put_fixed(struct value *value, uint64_t number)

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "store/key.h"
 #include "store/table.h"
 
@@ -43,10 +44,37 @@ MUST_CHECK bool value_open(struct span stored, enum table table, struct span key
 			   struct span *fields);
 
 /* Remove the first number from the fields. Return false if the fields do not begin with such a
- * number. */
-MUST_CHECK bool span_get(struct span *fields, uint64_t *number);
-MUST_CHECK bool span_get32(struct span *fields, uint32_t *number);
-MUST_CHECK bool span_get_signed(struct span *fields, int64_t *number);
+ * number. Inline, as a walk of a known tree decodes a record for each file. */
+MUST_CHECK static inline bool span_get(struct span *fields, uint64_t *number)
+{
+	const uint8_t *at = fields->data, *end = at + fields->length;
+
+	if (!varint_get(&at, end, number))
+		return false;
+	*fields = (struct span){at, (size_t)(end - at)};
+	return true;
+}
+
+MUST_CHECK static inline bool span_get32(struct span *fields, uint32_t *number)
+{
+	uint64_t wide;
+
+	if (!span_get(fields, &wide) || wide > UINT32_MAX)
+		return false;
+	*number = (uint32_t)wide;
+	return true;
+}
+
+MUST_CHECK static inline bool span_get_signed(struct span *fields, int64_t *number)
+{
+	const uint8_t *at = fields->data, *end = at + fields->length;
+
+	if (!varint_get_signed(&at, end, number))
+		return false;
+	*fields = (struct span){at, (size_t)(end - at)};
+	return true;
+}
+
 MUST_CHECK bool span_get_fixed(struct span *fields, uint64_t *number);
 
 /* Records with one field, or with none. decode_number() returns false if the record is not one

@@ -75,6 +75,30 @@ static void test_records_of_any_number_are_sorted_like_by_qsort(void **state)
 	}
 }
 
+/* A small record: the key is its upper half. */
+static void set_number_key(const void *record, struct sort_key *key)
+{
+	*key = (struct sort_key){.major = *(const uint64_t *)record >> 32};
+}
+
+static void test_few_small_records_are_sorted_like_by_qsort(void **state)
+{
+	static const struct sort_order by_number = {set_number_key, numbers_by_value};
+	uint64_t list[65], expected[65];
+
+	(void)state;
+	for (size_t count = 0; count <= ARRAY_SIZE(list); count++) {
+		for (uint64_t keys = 1; keys < UINT64_C(1) << 32; keys *= 8) {
+			for (size_t i = 0; i < count; i++)
+				list[i] = (i * 2654435761U % keys) << 32 | (count - i);
+			memcpy(expected, list, sizeof(list));
+			qsort(expected, count, sizeof(*expected), numbers_by_value);
+			key_sort(list, count, sizeof(*list), &by_number);
+			assert_memory_equal(list, expected, count * sizeof(*list));
+		}
+	}
+}
+
 static void test_records_with_equal_keys_are_compared(void **state)
 {
 	(void)state;
@@ -106,6 +130,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_records_of_any_number_are_sorted_like_by_qsort),
+		cmocka_unit_test(test_few_small_records_are_sorted_like_by_qsort),
 		cmocka_unit_test(test_records_with_equal_keys_are_compared),
 		cmocka_unit_test(test_sorted_records_are_not_compared),
 		cmocka_unit_test(test_empty_list_is_not_read),
