@@ -30,10 +30,16 @@ uint32_t catalog_begin_scan(struct catalog_writer *w)
 	return scan;
 }
 
-void catalog_end_scan(struct catalog_writer *w)
+void catalog_end_scan(struct catalog_writer *w, bool none_pending)
 {
 	w->store.changed = true;
 	w->totals.unended = 0;
+	w->none_pending = none_pending;
+}
+
+uint64_t catalog_generation(const struct catalog_writer *w)
+{
+	return w->totals.generation;
 }
 
 int catalog_set_min_size(struct catalog_writer *w, uint64_t min_size)

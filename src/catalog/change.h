@@ -184,8 +184,12 @@ void catalog_reconsider_kept(struct catalog_writer *w);
  * transactions of the scan. A scan that changes nothing does not have to begin. */
 MUST_CHECK uint32_t catalog_begin_scan(struct catalog_writer *w);
 
-/* Records that the scan has ended: all names are current and all files were compared. */
-void catalog_end_scan(struct catalog_writer *w);
+/* Records that the scan has ended: all names are current and all files were compared.
+ * none_pending: no file was pending before this transaction, which changes nothing else. */
+void catalog_end_scan(struct catalog_writer *w, bool none_pending);
+
+/* Returns the number of commits that changed something before this transaction. */
+uint64_t catalog_generation(const struct catalog_writer *w);
 
 /* Returns the next number of a scan or recheck, for catalog_apply(). Files with a lower number were
  * found earlier. */

@@ -8,6 +8,7 @@
 #include "catalog/filesystem.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "catalog/scan_settings.h"
 #include "catalog/source_identity.h"
 #include "store/key.h"
@@ -263,6 +264,18 @@ static bool totals_agree(const struct catalog_totals *a, const struct catalog_to
 	       size_sum_equals(&a->redundant_bytes, &b->redundant_bytes) && a->errors == b->errors;
 }
 
+/* Checks the claim of the totals that no file is pending. */
+static int check_pending(struct check *c)
+{
+	uint64_t files, bytes;
+	int r;
+
+	if (!c->stored.none_pending)
+		return 0;
+	r = catalog_count_pending_again(c->reader, &files, &bytes);
+	return r < 0 ? check_found(r) : check_claim(files == 0);
+}
+
 static int compare_counts(struct check *c)
 {
 	c->counted.directories = c->met[TABLE_DIR];
@@ -288,5 +301,7 @@ int check_catalog(struct catalog_reader *r)
 		result = check_table(&c, (enum table)table);
 	if (result == 0)
 		result = check_redundant(&c);
+	if (result == 0)
+		result = check_pending(&c);
 	return result < 0 ? result : compare_counts(&c);
 }

@@ -461,19 +461,26 @@ struct value encode_totals(const struct catalog_totals *t)
 	value_put(&value, t->unlisted);
 	value_put(&value, t->order);
 	put_time(&value, t->changed);
+	value_put(&value, t->none_pending);
 	return value;
 }
 
 bool decode_totals(struct span fields, struct catalog_totals *t)
 {
-	return span_get(&fields, &t->generation) && span_get(&fields, &t->scans) &&
-	       span_get(&fields, &t->unended) && span_get(&fields, &t->comparisons) &&
-	       span_get(&fields, &t->directories) && span_get(&fields, &t->files) &&
-	       get_sum(&fields, &t->bytes) && span_get(&fields, &t->blocks) &&
-	       span_get(&fields, &t->names) && span_get(&fields, &t->groups) &&
-	       span_get(&fields, &t->redundant_files) && get_sum(&fields, &t->redundant_bytes) &&
-	       span_get(&fields, &t->errors) && span_get(&fields, &t->unlisted) &&
-	       span_get(&fields, &t->order) && get_time(&fields, &t->changed) && fields.length == 0;
+	uint32_t none_pending;
+	bool decoded = span_get(&fields, &t->generation) && span_get(&fields, &t->scans) &&
+		       span_get(&fields, &t->unended) && span_get(&fields, &t->comparisons) &&
+		       span_get(&fields, &t->directories) && span_get(&fields, &t->files) &&
+		       get_sum(&fields, &t->bytes) && span_get(&fields, &t->blocks) &&
+		       span_get(&fields, &t->names) && span_get(&fields, &t->groups) &&
+		       span_get(&fields, &t->redundant_files) &&
+		       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
+		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->order) &&
+		       get_time(&fields, &t->changed) && span_get32(&fields, &none_pending) &&
+		       none_pending <= 1 && fields.length == 0;
+
+	t->none_pending = decoded && none_pending;
+	return decoded;
 }
 
 uint64_t name_cookie(uint64_t seed, struct name name)

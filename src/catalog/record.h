@@ -222,6 +222,8 @@ struct catalog_totals {
 	uint64_t unlisted;
 	uint64_t order; /* how often the order of groups (table rank) changed */
 	struct timespec changed; /* time of the last commit that changed something */
+	/* The last commit that changed something ended a scan that left no file pending. */
+	bool none_pending;
 };
 
 /* Returns whether a file is deferred: it is not in the list by size and no member of its group yet

@@ -345,7 +345,7 @@ static int is_waiting(struct catalog_reader *r, const struct size_entry *entry, 
 	return result;
 }
 
-int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *bytes)
+int catalog_count_pending_again(struct catalog_reader *r, uint64_t *files, uint64_t *bytes)
 {
 	struct size_entry entry, from = {0};
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -370,4 +370,15 @@ int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *b
 	}
 	add_size(&count, files, bytes);
 	return result == -ENOENT ? 0 : result;
+}
+
+int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *bytes)
+{
+	struct catalog_totals totals;
+	int result = catalog_get_totals(r, &totals);
+
+	*files = *bytes = 0;
+	if (result < 0 || totals.none_pending)
+		return result;
+	return catalog_count_pending_again(r, files, bytes);
 }

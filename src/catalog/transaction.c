@@ -43,6 +43,7 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	if (r == 0 && w->store.changed) {
 		w->totals.generation++;
 		w->totals.changed = clock_now();
+		w->totals.none_pending = w->none_pending;
 		r = meta_put_totals(w, &w->totals);
 	}
 	return r;

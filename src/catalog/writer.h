@@ -30,6 +30,7 @@ struct catalog_writer {
 	uint32_t last_ordinal;
 	struct catalog_totals totals;
 	bool reconsiders_kept; /* see catalog_reconsider_kept() */
+	bool none_pending; /* see catalog_end_scan() */
 };
 
 #endif

@@ -262,36 +262,37 @@ static int compare_until_quiet(struct contents *contents)
 	return r;
 }
 
-/* Sets the totals of the progress. Sets *waits to whether a file has to be read, or a file that
- * could not be read is tried again. */
-static int measure(struct ingest *ingest, bool *waits)
+/* The files that wait to be compared in one state of the index. */
+struct pending {
+	uint64_t files, bytes;
+	uint64_t errors; /* objects that could not be read */
+	uint64_t generation; /* of that state */
+};
+
+static int count_pending(struct ingest *ingest, struct pending *pending)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct catalog_totals totals = {0};
-	uint64_t files = 0, bytes = 0;
 	int r = catalog_read_begin(ingest->catalog, &reader);
 
+	*pending = (struct pending){0};
 	if (r == 0)
-		r = catalog_count_pending(reader, &files, &bytes);
+		r = catalog_count_pending(reader, &pending->files, &pending->bytes);
 	if (r == 0)
 		r = catalog_get_totals(reader, &totals);
-	*waits = files > 0 || totals.errors > 0;
-	/* If ranges of sizes are compared one after the other, their figures add up. */
-	atomic_store(&ingest->progress.candidates, atomic_load(&ingest->progress.compared) + files);
-	atomic_store(&ingest->progress.candidate_bytes,
-		     size_add(atomic_load(&ingest->progress.compared_bytes), bytes));
+	pending->errors = totals.errors;
+	pending->generation = totals.generation;
 	return r;
 }
 
-/* Sets result.pending to the number of files that wait to be compared: postponed files, files that
- * could not be decided without these, and files that were deleted after the walk. */
-static int count_pending(struct ingest *ingest)
+/* Sets the totals of the progress. */
+static void set_progress(struct ingest *ingest, const struct pending *pending)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	uint64_t bytes;
-	int r = catalog_read_begin(ingest->catalog, &reader);
-
-	return r < 0 ? r : catalog_count_pending(reader, &ingest->result.pending, &bytes);
+	/* If ranges of sizes are compared one after the other, their figures add up. */
+	atomic_store(&ingest->progress.candidates,
+		     atomic_load(&ingest->progress.compared) + pending->files);
+	atomic_store(&ingest->progress.candidate_bytes,
+		     size_add(atomic_load(&ingest->progress.compared_bytes), pending->bytes));
 }
 
 static void set_threads(struct contents *contents)
@@ -332,15 +333,18 @@ static void contents_deinit(struct contents *contents)
 	pthread_mutex_destroy(&contents->prefixes_lock);
 }
 
-/* As ingest_contents(), but does not end the scan. */
-static int compare_unread(struct ingest *ingest)
+/* As ingest_contents(), but does not end the scan. Sets *pending to the files that are left:
+ * postponed files, files that could not be decided without these, and files that were deleted after
+ * the walk. */
+static int compare_unread(struct ingest *ingest, struct pending *pending)
 {
 	struct contents contents;
-	bool waits;
-	int r = measure(ingest, &waits);
+	int r = count_pending(ingest, pending);
 
+	set_progress(ingest, pending);
 	ingest->result.pending = 0;
-	if (r < 0 || !waits)
+	/* files that could not be read are tried again */
+	if (r < 0 || (pending->files == 0 && pending->errors == 0))
 		return r;
 	contents_init(&contents, ingest, ingest->may_seek);
 	contents.results.of_scan = true;
@@ -348,27 +352,31 @@ static int compare_unread(struct ingest *ingest)
 	ingest->result.errors += contents.errors;
 	ingest->result.stopped |= r == -ECANCELED;
 	if (r == 0)
-		r = count_pending(ingest);
+		r = count_pending(ingest, pending);
+	if (r == 0)
+		ingest->result.pending = pending->files;
 	contents_deinit(&contents);
 	return r == -ECANCELED ? 0 : r;
 }
 
 static int end_body(struct catalog_writer *w, void *context)
 {
-	(void)context;
-	catalog_end_scan(w);
+	const struct pending *pending = context;
+
+	catalog_end_scan(w, pending->files == 0 && pending->generation == catalog_generation(w));
 	return 0;
 }
 
 int ingest_contents(struct ingest *ingest)
 {
 	struct catalog_totals totals = {0};
-	int r = compare_unread(ingest);
+	struct pending pending;
+	int r = compare_unread(ingest, &pending);
 
 	if (r < 0 || ingest->result.stopped || ingest->range.below)
 		return r;
 	r = catalog_totals_now(ingest->catalog, &totals);
-	return r == 0 && totals.unended ? catalog_write(ingest->catalog, end_body, NULL) : r;
+	return r == 0 && totals.unended ? catalog_write(ingest->catalog, end_body, &pending) : r;
 }
 
 int ingest_compare(struct ingest *ingest, const struct ingest_sizes *sizes)

@@ -161,7 +161,7 @@ static inline int fixture_scan_body(struct catalog_writer *w, void *context)
 	struct fixture_scan *scan = context;
 
 	if (!scan->continues)
-		catalog_end_scan(w);
+		catalog_end_scan(w, false);
 	scan->number = catalog_begin_scan(w);
 	return catalog_set_min_size(w, scan->min_size);
 }
@@ -194,7 +194,7 @@ static inline uint32_t fixture_continue_scan(struct fixture *f)
 static inline int fixture_end_body(struct catalog_writer *w, void *context)
 {
 	(void)context;
-	catalog_end_scan(w);
+	catalog_end_scan(w, false);
 	return 0;
 }
 

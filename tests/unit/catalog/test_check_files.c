@@ -440,6 +440,12 @@ TOTAL_MEMBER_PLANT(redundant_bytes, redundant_bytes.low)
 TOTAL_MEMBER_PLANT(redundant_bytes_above, redundant_bytes.high)
 TOTAL_PLANT(errors)
 
+static int wrong_none_pending(struct catalog_writer *w, const struct sample *s)
+{
+	w->none_pending = true;
+	return catalog_forget_contents(w, &s->copy, 1);
+}
+
 static void test_wrong_totals_are_detected(void **state)
 {
 	static const struct plant plants[] = {
@@ -455,6 +461,7 @@ static void test_wrong_totals_are_detected(void **state)
 		{"redundant bytes", wrong_redundant_bytes},
 		{"redundant bytes above 2^64", wrong_redundant_bytes_above},
 		{"errors", wrong_errors},
+		{"none pending", wrong_none_pending},
 	};
 
 	assert_plants_are_found(*state, plants, ARRAY_SIZE(plants));

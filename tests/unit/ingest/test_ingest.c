@@ -194,6 +194,7 @@ static void test_file_open_for_writing_waits_until_it_is_closed(void **state)
 	scan(t);
 	assert_int_equal(t->result.pending, 1);
 	assert_int_equal(group_of_path(t, "b"), 0);
+	assert_false(totals_of(&t->index).none_pending);
 	close(fd);
 	scan(t);
 	assert_int_equal(t->result.pending, 0);
@@ -218,6 +219,26 @@ static void test_file_mapped_for_writing_waits_until_it_is_unmapped(void **state
 	assert_int_equal(munmap(map, 4096), 0);
 	scan(t);
 	assert_true(are_grouped(t, "a", "b"));
+}
+
+static void test_end_of_a_scan_records_that_no_file_is_pending(void **state)
+{
+	struct tree *t = *state;
+
+	write_content(t, "a", 20000, 0);
+	write_content(t, "b", 20000, 0);
+	scan(t);
+	assert_true(totals_of(&t->index).none_pending);
+	scan(t);
+	assert_int_equal(t->candidates, 0);
+	write_content(t, "c", 20000, 0);
+	scan_names(t);
+	assert_false(totals_of(&t->index).none_pending);
+	scan(t);
+	assert_int_equal(t->candidates, 1);
+	assert_true(are_grouped(t, "a", "c"));
+	assert_true(totals_of(&t->index).none_pending);
+	audit_index(t->index.catalog);
 }
 
 /* Checks that new copies of a group wait while no member of the group can be read. */
@@ -508,6 +529,7 @@ int main(void)
 		CASE(test_files_that_match_a_glob_are_left_out),
 		CASE(test_file_open_for_writing_waits_until_it_is_closed),
 		CASE(test_file_mapped_for_writing_waits_until_it_is_unmapped),
+		CASE(test_end_of_a_scan_records_that_no_file_is_pending),
 		CASE(test_copies_of_a_group_that_is_being_written_wait_for_it),
 		CASE(test_copy_of_a_single_file_that_is_being_written_waits_for_it),
 		CASE(test_changed_file_is_compared_again),

@@ -100,7 +100,7 @@ static inline int fixture_apply_body(struct catalog_writer *writer, void *contex
 {
 	struct fixture_changes *changes = context;
 
-	catalog_end_scan(writer);
+	catalog_end_scan(writer, false);
 	changes->fixture->scan = catalog_begin_scan(writer);
 	return catalog_apply(writer, changes->list, changes->count, changes->fixture->scan);
 }
