@@ -66,6 +66,9 @@ struct walker {
 	struct bytes path; /* of the current directory, if the path is needed */
 	int fd; /* of the current directory, or -1 */
 	struct disk_waits waits;
+	/* the file system of the last directory (0: none), and whether it is a view */
+	uint32_t filesystem;
+	bool is_view;
 	uint64_t begun_ns; /* when the read of the current directory began, without the hooks */
 	bool waited; /* that read probably had to wait for the disk */
 };
@@ -112,6 +115,15 @@ static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
 	return fd < 0 ? fd : source_attributes(sources->catalog, fd, attributes);
 }
 
+/* Returns whether the directory is in a view. All directories of a file system are in the same. */
+static bool is_in_view(struct walker *walker, uint32_t filesystem)
+{
+	if (!filesystem || filesystem != walker->filesystem)
+		walker->is_view = view_mounts_have(&walker->walk->views, walker->fd);
+	walker->filesystem = filesystem;
+	return walker->is_view;
+}
+
 static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_t filesystem)
 {
 	struct walk *walk = walker->walk;
@@ -121,7 +133,7 @@ static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_
 				    .excludes = walk->ingest->settings->excludes};
 	int r = 0;
 
-	if (view_mounts_have(&walk->views, walker->fd))
+	if (is_in_view(walker, filesystem))
 		return 0;
 	if (exclude_has_paths(listed.excludes)) {
 		r = walk_dir_path(dir, &walker->path);
