@@ -185,6 +185,17 @@ static int open_queues(struct watch *watch, const struct watch_settings *setting
 	return r;
 }
 
+/* The walkers of a source hold the lock for a few microseconds each. Sleeping takes longer. */
+static void init_lock(pthread_mutex_t *lock)
+{
+	pthread_mutexattr_t attr;
+
+	pthread_mutexattr_init(&attr);
+	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+	pthread_mutex_init(lock, &attr);
+	pthread_mutexattr_destroy(&attr);
+}
+
 int watch_new(struct watch **watch, const struct watch_settings *settings)
 {
 	struct watch *made;
@@ -194,7 +205,7 @@ int watch_new(struct watch **watch, const struct watch_settings *settings)
 	made = calloc(1, sizeof(*made));
 	if (!made)
 		return -ENOMEM;
-	pthread_mutex_init(&made->lock, NULL);
+	init_lock(&made->lock);
 	made->poke_fd = -1;
 	made->wake = settings->wake;
 	made->context = settings->context;
