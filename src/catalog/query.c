@@ -2,8 +2,10 @@
 #include "catalog/query.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "catalog/meta.h"
 #include "catalog/record.h"
 #include "store/key.h"
@@ -190,4 +192,85 @@ int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *co
 	if (result < 0)
 		return result == -ENOENT ? 0 : result;
 	return *count > 0 ? 0 : -EUCLEAN;
+}
+
+/* ---- windows of files ----------------------------------------------------------------- */
+
+/* Greatest number of ids: a window takes at most 1 MiB. */
+#define IDS_MAX 65536
+
+/* Fewer files are looked up in the same time. */
+#define FILES_MIN 4
+
+/* A range that has more ids than this for each file is not read. */
+#define IDS_PER_FILE 4
+
+struct window_record {
+	MDB_val value; /* no data: there is no such file */
+};
+
+void file_window_free(struct file_window *window)
+{
+	free(window->records);
+	*window = (struct file_window){0};
+}
+
+/* Notes the record at the cursor. Returns whether the next one can be in the window. */
+static bool note(struct file_window *window, const MDB_val *key, const MDB_val *value)
+{
+	uint64_t id;
+
+	if (!key_get_number((struct span){key->mv_data, key->mv_size}, &id) || id < window->first ||
+	    id - window->first >= window->count)
+		return false; /* a damaged key is found when its file is looked up */
+	window->records[id - window->first].value = *value;
+	return true;
+}
+
+int file_window_fill(struct file_window *window, struct catalog_reader *r, uint64_t first,
+		     uint64_t last, size_t count)
+{
+	struct key key = key_number(first);
+	MDB_val k = store_key(&key), v;
+	MDB_cursor *cursor = NULL;
+	int code, result;
+
+	window->count = 0;
+	if (count < FILES_MIN || last < first || last - first >= IDS_MAX ||
+	    last - first >= count * IDS_PER_FILE)
+		return 0;
+	result = array_reserve(&window->records, &window->capacity, (size_t)(last - first + 1),
+			       sizeof(*window->records));
+	if (result == 0)
+		result = store_cursor(r, TABLE_FILE, &cursor);
+	if (result < 0)
+		return result;
+	window->first = first;
+	window->count = (size_t)(last - first + 1);
+	memset(window->records, 0, window->count * sizeof(*window->records));
+	code = mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE);
+	while (code == 0 && note(window, &k, &v))
+		code = mdb_cursor_get(cursor, &k, &v, MDB_NEXT);
+	return code == MDB_NOTFOUND ? 0 : store_result(r->store, code);
+}
+
+int file_window_get(const struct file_window *window, struct catalog_reader *r, uint64_t id,
+		    struct file_record *file)
+{
+	struct key key = key_number(id);
+	MDB_val k = store_key(&key);
+	const MDB_val *value;
+	struct span fields;
+	int result;
+
+	if (id < window->first || id - window->first >= window->count)
+		return catalog_get_file(r, id, file);
+	value = &window->records[id - window->first].value;
+	if (!value->mv_data)
+		return catalog_get_file(r, id, file);
+	result = store_check(r->store, TABLE_FILE, &k, value, &fields);
+	if (result < 0)
+		return result;
+	file->id = id;
+	return decode_file(fields, file) ? 0 : -EUCLEAN;
 }

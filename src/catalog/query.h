@@ -69,4 +69,31 @@ MUST_CHECK int catalog_get_source(struct catalog_reader *r, uint64_t index, stru
 /* Appends the last mount point of a view of the index, or nothing if none was recorded. */
 MUST_CHECK int catalog_get_view(struct catalog_reader *r, struct bytes *mount_point);
 
+/* ---- windows of files ----------------------------------------------------------------- */
+
+/* The records of files whose ids are near each other, as those of one directory usually are.
+ * Reading them in the order of their ids takes a third of the time of looking up each.
+ *
+ * A window of zeros is empty. It belongs to the snapshot of the reader that filled it, and to one
+ * thread. */
+struct file_window {
+	struct window_record *records; /* of the ids from first on */
+	size_t capacity;
+	uint64_t first;
+	size_t count;
+};
+
+void file_window_free(struct file_window *window);
+
+/* Fills the window with the records of the ids from first to last that exist, if the range is not
+ * too large. count: number of these files that will be got; a range with many others is not read.
+ * The window of an earlier snapshot may be passed. Returns 0 or -errno. */
+MUST_CHECK int file_window_fill(struct file_window *window, struct catalog_reader *r,
+				uint64_t first, uint64_t last, size_t count);
+
+/* Works like catalog_get_file(), in the snapshot that filled the window. The file can be outside of
+ * the window. */
+MUST_CHECK int file_window_get(const struct file_window *window, struct catalog_reader *r,
+			       uint64_t id, struct file_record *file);
+
 #endif

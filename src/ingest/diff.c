@@ -30,6 +30,7 @@ void diff_free(struct diff *diff)
 	free(diff->changes);
 	free(diff->dirs);
 	free(diff->known);
+	file_window_free(&diff->files);
 	*diff = (struct diff){0};
 }
 
@@ -306,7 +307,7 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 		return compare_subdir(diff, dir, known, listed);
 	if (known->kind != ENTRY_FILE || is_dir || listed->error)
 		return replace_name(diff, dir, known, listed);
-	r = catalog_get_file(dir->reader, known->child, &file);
+	r = file_window_get(&diff->files, dir->reader, known->child, &file);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	if (!attributes_same_inode(&file.attributes, &listed->attributes))
@@ -382,6 +383,24 @@ static int add_known(struct diff *diff, const struct diff_dir *dir,
 	return r;
 }
 
+/* Reads the records of the known files, if that is faster than to look up each. */
+static int load_files(struct diff *diff, const struct diff_dir *dir)
+{
+	uint64_t first = UINT64_MAX, last = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < diff->known_count; i++) {
+		if (diff->known[i].kind != ENTRY_FILE)
+			continue;
+		count++;
+		if (diff->known[i].child < first)
+			first = diff->known[i].child;
+		if (diff->known[i].child > last)
+			last = diff->known[i].child;
+	}
+	return file_window_fill(&diff->files, dir->reader, first, last, count);
+}
+
 /* Reads all names that the index has in the directory. The names are borrowed from the snapshot. */
 static int load_all_known(struct diff *diff, const struct diff_dir *dir)
 {
@@ -391,7 +410,7 @@ static int load_all_known(struct diff *diff, const struct diff_dir *dir)
 
 	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0)
 		r = add_known(diff, dir, &entry);
-	return r == -ENOENT ? 0 : r;
+	return r == -ENOENT ? load_files(diff, dir) : r;
 }
 
 static bool is_listed(const struct diff_dir *dir, const struct listing *listing, struct name name)
@@ -476,7 +495,7 @@ int diff_make(struct diff *diff, const struct diff_dir *dir, struct listing *lis
 {
 	int r = 0;
 
-	diff->count = diff->dir_count = diff->known_count = 0;
+	diff->count = diff->dir_count = diff->known_count = diff->files.count = 0;
 	hide(listing, &dir->hidden);
 	if (dir->known) {
 		sort_listing(dir, listing);

@@ -11,6 +11,7 @@
 
 #include "base/attributes.h"
 #include "catalog/change.h"
+#include "catalog/query.h"
 #include "ingest/listing.h"
 
 struct known;
@@ -37,6 +38,7 @@ struct diff {
 	struct known *known; /* names that the index has in the directory */
 	size_t known_count;
 	size_t known_capacity;
+	struct file_window files; /* those of the names */
 };
 
 /* The directory that is compared. */
