@@ -30,8 +30,8 @@
  *        ^                      |
  *        '--- subdirectories ---'
  *
- * The walk is breadth first. Directories get ids when they are found, so the changes reach the
- * catalog nearly in the order of its keys.
+ * The walk of a new tree is breadth first. Directories get ids when they are found, so the changes
+ * reach the catalog nearly in the order of its keys. The walk of a known tree is depth first.
  */
 
 /* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
@@ -305,7 +305,8 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 		end = &last->next;
 	}
 	walk_dir_keep(parent, &walker->fd, (unsigned int)diff->dir_count, &walker->walk->budget);
-	walk_queue_push(&walker->walk->queue, list, last, diff->dir_count);
+	walk_queue_push(&walker->walk->queue, list, last, diff->dir_count,
+			parent->known ? WALK_NEXT : WALK_LAST);
 	return 0;
 }
 
@@ -474,7 +475,7 @@ static int push_rechecks(struct walk *walk, const struct recheck *rechecks, size
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		r = find_beginning(walk, &rechecks[i], &dir);
 		if (r == 0)
-			walk_queue_push(&walk->queue, dir, dir, 1);
+			walk_queue_push(&walk->queue, dir, dir, 1, WALK_LAST);
 		else if (r == -ENOENT)
 			r = 0;
 	}

@@ -60,17 +60,35 @@ static void note_wait(struct walk_queue *queue, bool waited)
 	pthread_cond_broadcast(&queue->admission);
 }
 
-void walk_queue_push(struct walk_queue *queue, struct walk_dir *list, struct walk_dir *last,
-		     size_t count)
+/* The caller holds the lock. */
+static void append(struct walk_queue *queue, struct walk_dir *list, struct walk_dir *last)
 {
-	if (count == 0)
-		return;
-	pthread_mutex_lock(&queue->lock);
 	if (queue->last)
 		queue->last->next = list;
 	else
 		queue->first = list;
 	queue->last = last;
+}
+
+/* The caller holds the lock. */
+static void prepend(struct walk_queue *queue, struct walk_dir *list, struct walk_dir *last)
+{
+	last->next = queue->first;
+	queue->first = list;
+	if (!queue->last)
+		queue->last = last;
+}
+
+void walk_queue_push(struct walk_queue *queue, struct walk_dir *list, struct walk_dir *last,
+		     size_t count, enum walk_order order)
+{
+	if (count == 0)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	if (order == WALK_NEXT)
+		prepend(queue, list, last);
+	else
+		append(queue, list, last);
 	queue->open_dirs += count;
 	if (count == 1)
 		pthread_cond_signal(&queue->changed);

@@ -39,9 +39,16 @@ void walk_queue_init(struct walk_queue *queue, unsigned int workers);
 /* Releases the directories that still wait. */
 void walk_queue_deinit(struct walk_queue *queue);
 
-/* Appends count directories, list to last. */
+enum walk_order {
+	WALK_LAST, /* breadth first, if all directories are pushed so */
+	/* Depth first, so few directories have subdirectories that wait. Each of these few can keep
+	 * its descriptor, from which its subdirectories are opened without a walk of their path. */
+	WALK_NEXT,
+};
+
+/* Pushes count directories, list to last, to the end of the queue or to its beginning. */
 void walk_queue_push(struct walk_queue *queue, struct walk_dir *list, struct walk_dir *last,
-		     size_t count);
+		     size_t count, enum walk_order order);
 
 /* Registers the calling thread. Returns when it may work or the walk ends. */
 void walk_queue_join(struct walk_queue *queue);

@@ -15,7 +15,46 @@ static void push(struct walk_queue *queue)
 	struct walk_dir *dir = walk_dir_new(NULL, (struct name){"d", 1});
 
 	assert_non_null(dir);
-	walk_queue_push(queue, dir, dir, 1);
+	walk_queue_push(queue, dir, dir, 1, WALK_LAST);
+}
+
+/* Pushes two directories with these ids. */
+static void push_two(struct walk_queue *queue, uint64_t one, uint64_t other, enum walk_order order)
+{
+	struct walk_dir *first = walk_dir_new(NULL, (struct name){"a", 1});
+	struct walk_dir *last = walk_dir_new(NULL, (struct name){"b", 1});
+
+	assert_true(first && last);
+	first->id = one;
+	last->id = other;
+	first->next = last;
+	walk_queue_push(queue, first, last, 2, order);
+}
+
+static void take(struct walk_queue *queue, uint64_t id)
+{
+	struct walk_dir *dir = walk_queue_pop(queue, SIZE_MAX, false);
+
+	assert_non_null(dir);
+	assert_int_equal(dir->id, id);
+	walk_queue_finish(queue, dir, false, 0);
+}
+
+static void test_directories_are_taken_in_the_order_of_the_push(void **state)
+{
+	struct walk_queue queue;
+
+	(void)state;
+	walk_queue_init(&queue, 1);
+	push_two(&queue, 1, 2, WALK_NEXT);
+	push_two(&queue, 3, 4, WALK_LAST);
+	take(&queue, 1);
+	push_two(&queue, 5, 6, WALK_NEXT);
+	push_two(&queue, 7, 8, WALK_LAST);
+	for (size_t i = 0; i < 7; i++)
+		take(&queue, (uint64_t[]){5, 6, 2, 3, 4, 7, 8}[i]);
+	assert_null(walk_queue_pop(&queue, SIZE_MAX, false));
+	walk_queue_deinit(&queue);
 }
 
 /* Takes and releases the next directory. */
@@ -121,6 +160,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_thread_beyond_the_first_ones_reads_nothing_without_waits),
 		cmocka_unit_test(test_waits_in_short_succession_admit_a_thread),
+		cmocka_unit_test(test_directories_are_taken_in_the_order_of_the_push),
 		cmocka_unit_test(test_error_ends_the_walk),
 	};
 
