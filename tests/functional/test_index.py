@@ -356,6 +356,29 @@ def test_scan_killed_at_any_mutating_call_is_followed_by_a_right_run(twinfs, tre
     assert killed > 10
 
 
+def test_runs_that_change_nothing_leave_data_and_seal_alone(twinfs, tree):
+    def files():
+        return [(path.stat().st_ino, path.stat().st_ctime_ns, path.read_bytes())
+                for path in (twinfs.index / "data.mdb", twinfs.index / "seal")]
+    twinfs.ok("scan", tree)
+    before = files()
+    twinfs.ok("scan", tree)
+    assert files() == before
+    with twinfs.mounted(tree):  # this records the mount point
+        pass
+    before = files()
+    with twinfs.mounted(tree) as view:
+        view.sync()
+        assert view.differences(tree, first_scan=False) == []
+        assert files() == before
+    assert files() == before
+    trees.write(tree / "new", b"new")
+    with twinfs.mounted(tree) as view:
+        view.sync()
+        assert not (twinfs.index / "seal").exists()
+    assert (twinfs.index / "seal").exists()
+
+
 def test_scan_after_a_killed_one_chooses_kept_copies_as_one_scan(twinfs, tree, strace):
     trees.fill(tree, {name: b"equal" for name in ("kept/copy", "late/copy", "later/copy")})
     with open(tree / "kept/copy", "r+b"):
