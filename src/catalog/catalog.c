@@ -86,16 +86,12 @@ static int write_owner(int lock_fd, const char *mount_point)
 	return r == 0 && ftruncate(lock_fd, (off_t)text.length - 1) < 0 ? -errno : r;
 }
 
-static int take_lock(struct catalog *catalog)
+/* Returns 0, CATALOG_IN_USE or -errno. */
+static int lock_file(struct catalog *catalog, int fd)
 {
-	AUTO_CLOSE int fd = openat(catalog->folder_fd, TWINFS_INDEX_LOCK,
-				   O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	struct stat status;
-	int r;
+	int r = make_private(catalog->folder_fd, TWINFS_INDEX_LOCK);
 
-	if (fd < 0)
-		return -errno;
-	r = make_private(catalog->folder_fd, TWINFS_INDEX_LOCK);
 	if (r < 0)
 		return r;
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
@@ -103,8 +99,23 @@ static int take_lock(struct catalog *catalog)
 	if (fstat(fd, &status) < 0)
 		return -errno;
 	catalog->was_killed = status.st_size > 0;
+	return 0;
+}
+
+static int take_lock(struct catalog *catalog)
+{
+	int fd = openat(catalog->folder_fd, TWINFS_INDEX_LOCK,
+			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = lock_file(catalog, fd);
+	if (r) {
+		close(fd);
+		return r;
+	}
 	catalog->lock_fd = fd;
-	fd = -1;
 	return write_owner(catalog->lock_fd, "");
 }
 

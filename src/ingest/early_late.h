@@ -14,13 +14,16 @@
 typedef void early_late_fn(void *context, size_t number, uint64_t size, const uint8_t *bytes,
 			   size_t length);
 
-/* Reads and proves the first bytes of files, and waits until all were used. Ids are best in
- * ascending order, which is that of directories.
- *
- * threads	maximum number of threads, at least 1
- *
- * Returns 0 or -errno. */
-MUST_CHECK int early_read_late(const struct ingest *ingest, const uint64_t *files, size_t count,
-			       unsigned int threads, early_late_fn *use, void *context);
+struct early_late {
+	/* ids, borrowed; best in ascending order, which is that of directories */
+	const uint64_t *files;
+	size_t count;
+	unsigned int threads; /* maximum number, at least 1 */
+	early_late_fn *use;
+	void *context;
+};
+
+/* Reads and proves the first bytes of files, and waits until all were used. Returns 0 or -errno. */
+MUST_CHECK int early_read_late(const struct ingest *ingest, const struct early_late *late);
 
 #endif

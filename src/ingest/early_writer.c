@@ -131,8 +131,12 @@ static int read_late(struct early_writer *writer)
 
 	sort_unless_sorted(files, count, sizeof(*files), numbers_by_value);
 	if (r == 0)
-		r = early_read_late(writer->ingest, files, count, threads_that_read(), add_late,
-				    &late);
+		r = early_read_late(writer->ingest,
+				    &(struct early_late){.files = files,
+							 .count = count,
+							 .threads = threads_that_read(),
+							 .use = add_late,
+							 .context = &late});
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (marks[i])
 			r = take_mark(writer, marks[i], files[i]);
@@ -161,7 +165,7 @@ static void prove(void *context, size_t number, uint64_t size, const uint8_t *by
 
 /* Compares the first files of contents with the bytes of the files that are called equal.
  *
- * threads	as for early_read_late() */
+ * threads	as in struct early_late */
 static int prove_all(struct early_writer *writer, unsigned int threads)
 {
 	struct early_content **list = (void *)writer->unproved.data;
@@ -173,7 +177,11 @@ static int prove_all(struct early_writer *writer, unsigned int threads)
 	sort_unless_sorted(list, count, sizeof(struct early_content *), by_first);
 	for (size_t i = 0; i < count; i++)
 		firsts[i] = list[i]->first;
-	return early_read_late(writer->ingest, firsts, count, threads, prove, list);
+	return early_read_late(writer->ingest, &(struct early_late){.files = firsts,
+								    .count = count,
+								    .threads = threads,
+								    .use = prove,
+								    .context = list});
 }
 
 /* Lists the contents whose first file has to be compared. */

@@ -48,40 +48,32 @@ static int append_cached(struct directory_paths *paths, uint64_t snapshot, uint6
 	return r;
 }
 
-static void store(struct directory_paths *paths, uint64_t snapshot, uint64_t dir, const void *path,
-		  size_t length, uint32_t source)
+static void store(struct directory_paths *paths, const struct directory_path *entry)
 {
-	struct directory_path *entry;
-
-	if (length > DIRECTORY_PATH_BYTES_MAX)
-		return;
 	pthread_mutex_lock(&paths->lock);
 	if (!paths->list)
 		paths->list = calloc(DIRECTORY_PATHS_MAX, sizeof(*paths->list));
-	if (paths->list) {
-		entry = &paths->list[dir % DIRECTORY_PATHS_MAX];
-		entry->dir = dir;
-		entry->snapshot = snapshot;
-		entry->source = source;
-		entry->length = (uint16_t)length;
-		if (length > 0)
-			memcpy(entry->path, path, length);
-	}
+	if (paths->list)
+		paths->list[entry->dir % DIRECTORY_PATHS_MAX] = *entry;
 	pthread_mutex_unlock(&paths->lock);
 }
 
 int directory_paths_append(struct directory_paths *paths, struct catalog_reader *reader,
 			   uint64_t dir, struct bytes *path, uint32_t *source)
 {
-	uint64_t snapshot = catalog_snapshot_id(reader);
+	struct directory_path entry = {.dir = dir, .snapshot = catalog_snapshot_id(reader)};
 	size_t start = path->length;
-	int r = append_cached(paths, snapshot, dir, path, source);
+	int r = append_cached(paths, entry.snapshot, dir, path, source);
 
 	if (r != PATH_UNKNOWN)
 		return r;
 	r = catalog_dir_path(reader, dir, path, source);
-	if (r == 0)
-		store(paths, snapshot, dir, path->length > start ? path->data + start : NULL,
-		      path->length - start, *source);
-	return r;
+	if (r < 0 || path->length - start > sizeof(entry.path))
+		return r;
+	entry.source = *source;
+	entry.length = (uint16_t)(path->length - start);
+	if (entry.length > 0)
+		memcpy(entry.path, path->data + start, entry.length);
+	store(paths, &entry);
+	return 0;
 }

@@ -131,7 +131,7 @@ int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cooki
 {
 	const struct sources *sources = query->view->sources;
 	CLEANUP_BYTES struct bytes relative = {0}, path = {0};
-	uint32_t source;
+	uint32_t source = 0;
 	int r = entry_path(query, dir, cookie, &relative, &source);
 
 	if (r == 0 && source >= sources->count)
