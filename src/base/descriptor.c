@@ -16,8 +16,8 @@
 /* Set if the kernel or a sandbox does not support openat2. */
 static atomic_bool openat2_missing;
 
-/* Returns true if a walk of the path can leave the directory. The kernel then checks each step under
- * locks of all mounts, which a single name does not need. */
+/* Returns true if a walk of the path can leave the directory. The kernel then checks each step
+ * under locks of all mounts, which a single name does not need. */
 static bool can_leave(const char *path)
 {
 	return strchr(path, '/') || strcmp(path, "..") == 0;

@@ -23,9 +23,9 @@ void early_writer_free(struct early_writer *writer); /* accepts NULL */
 MUST_CHECK int early_writer_resolve(struct early_writer *writer, const struct name_change *changes,
 				    size_t count);
 
-/* Collects the remaining contents after the walk, whose names were all committed. In parallel reads
- * files that the walk did not read: they were the first of their size, or not in the page cache.
- * Returns 0 or -errno. */
+/* Collects the remaining contents after the walk, whose names were all committed. Several threads
+ * read files that the walk did not read: they were the first of their size, or not in the page
+ * cache. Returns 0 or -errno. */
 MUST_CHECK int early_writer_finish(struct early_writer *writer);
 
 /* Writes the collected contents, inside a transaction. The transaction can be repeated. */
