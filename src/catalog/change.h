@@ -161,8 +161,8 @@ struct deferred_file {
 
 /* Adds deferred files to the list by size, and then to the members of their groups. Each function
  * is fastest in the order of its list: by the fields of struct deferred_file, or by group and file.
- * The files must be regular and have names, and their records must be unchanged since the caller read
- * them. One transaction calls both functions for all files of a range of ids, and then
+ * The files must be regular and have names, and their records must be unchanged since the caller
+ * read them. One transaction calls both functions for all files of a range of ids, and then
  * catalog_set_unlisted(). */
 MUST_CHECK int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files,
 				     size_t count);

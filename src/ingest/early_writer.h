@@ -18,8 +18,8 @@ struct early_writer *early_writer_new(struct early_tables *tables, const struct 
 void early_writer_free(struct early_writer *writer); /* accepts NULL */
 
 /* Collects the contents of files whose names were committed. The context of each change is a struct
- * early_mark or NULL, and the id is that of its file or 0. Reads the first file of each content that
- * another file has, too. Returns 0 or -errno. */
+ * early_mark or NULL, and the id is that of its file or 0. Reads the first file of each content
+ * that another file has, too. Returns 0 or -errno. */
 MUST_CHECK int early_writer_resolve(struct early_writer *writer, const struct name_change *changes,
 				    size_t count);
 
