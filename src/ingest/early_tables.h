@@ -12,6 +12,9 @@
  *	   |
  *	   v  batch writer: commits the names with their ids, then early_writer_resolve
  *	contents of files, written with the next batch by early_writer_commit
+ *	   ^
+ *	   |  after the walk, early_writer_finish: reads files that were not cached, or were the
+ *	   |  first of their size, in several threads (early_late.h)
  *
  * A file that is not read here stays unread, and ingest_contents() reads it. So every unusual file
  * is left to ingest_contents(): a file with several names, a large file whose prefix another file
