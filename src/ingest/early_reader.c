@@ -30,6 +30,7 @@ struct early_reader {
 	struct early_tables *tables;
 	const struct ingest *ingest;
 	int dir;
+	uint32_t filesystem; /* of the directory, as in struct attributes */
 	uint32_t files, repeated; /* files that were examined; those with a size seen before */
 	uint32_t tried, cached; /* files that were read; those that were in the page cache */
 	uint32_t skipped; /* files that are still not tried */
@@ -62,12 +63,16 @@ void early_reader_free(struct early_reader *reader)
 
 bool early_reader_enter(struct early_reader *reader, int dir, uint32_t filesystem_type)
 {
+	struct attributes attributes;
 	struct stat st;
 
+	if (filesystem_kind_of(filesystem_type) != FILESYSTEM_FINE ||
+	    !filesystem_times_are_reliable(filesystem_type) || fstat(dir, &st) < 0 ||
+	    source_attributes(reader->ingest->catalog, dir, &attributes) < 0)
+		return false;
 	reader->dir = dir;
-	return filesystem_kind_of(filesystem_type) == FILESYSTEM_FINE &&
-	       filesystem_times_are_reliable(filesystem_type) && fstat(dir, &st) == 0 &&
-	       filesystem_leases_are_reliable(filesystem_type, st.st_dev);
+	reader->filesystem = attributes.filesystem;
+	return filesystem_leases_are_reliable(filesystem_type, st.st_dev);
 }
 
 /* ---- one file ------------------------------------------------------------------------ */
@@ -90,7 +95,7 @@ static bool is_provable(const struct early_reader *reader, const struct attribut
 {
 	return S_ISREG(attributes->mode) && attributes->links == 1 && attributes->size > 0 &&
 	       attributes->size >= reader->ingest->settings->min_size &&
-	       reading_guard_is_over(attributes);
+	       attributes->filesystem == reader->filesystem && reading_guard_is_over(attributes);
 }
 
 /* Reads the first bytes of the file, if they are in the page cache. A read of bytes that are not

@@ -47,7 +47,8 @@ static int open_dir(const struct file_opener *opener, struct catalog_reader *rea
 
 static int enter_dir(struct file_opener *opener, struct catalog_reader *reader, uint64_t dir)
 {
-	int fd;
+	struct attributes attributes;
+	int fd, r;
 
 	if (opener->fd >= 0 && opener->dir == dir)
 		return 0;
@@ -55,8 +56,14 @@ static int enter_dir(struct file_opener *opener, struct catalog_reader *reader, 
 	if (fd < 0)
 		return fd;
 	file_opener_deinit(opener);
+	r = source_attributes(opener->sources->catalog, fd, &attributes);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
 	opener->fd = fd;
 	opener->dir = dir;
+	opener->filesystem = attributes.filesystem;
 	opener->kind = filesystem_kind_at(opener->fd);
 	return 0;
 }
@@ -167,9 +174,18 @@ static int await_guard(struct reading *reading, struct catalog *catalog, enum fi
 	return examine_again(reading, catalog);
 }
 
+/* Returns the kind of the open file's file system. A file can be a mount point. */
+static enum filesystem_kind kind_of(const struct file_opener *opener, const struct reading *reading,
+				    const struct file_record *file)
+{
+	return file->attributes.filesystem == opener->filesystem ? opener->kind
+								 : filesystem_kind_at(reading->fd);
+}
+
 static int check_open(struct reading *reading, const struct file_opener *opener,
 		      const struct file_record *file, bool hold)
 {
+	enum filesystem_kind kind = kind_of(opener, reading, file);
 	int r = take_lease(reading);
 
 	if (r)
@@ -177,7 +193,7 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 	if (!hold)
 		release_lease(reading);
 	/* With a lease one check at the end is enough, unless other hosts can ignore the lease. */
-	if (reading->leased && opener->kind == FILESYSTEM_FINE) {
+	if (reading->leased && kind == FILESYSTEM_FINE) {
 		reading->unexamined = true;
 		reading->attributes = file->attributes;
 		return 0;
@@ -191,7 +207,7 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	r = source_attributes(opener->sources->catalog, reading->fd, &reading->attributes);
 	if (r == 0)
-		r = await_guard(reading, opener->sources->catalog, opener->kind);
+		r = await_guard(reading, opener->sources->catalog, kind);
 	if (r)
 		return r;
 	if (!attributes_same_inode(&reading->attributes, &file->attributes))

@@ -48,7 +48,8 @@ struct file_opener {
 	const struct sources *sources; /* borrowed */
 	uint64_t dir;
 	int fd; /* of dir; -1: none is open */
-	enum filesystem_kind kind;
+	uint32_t filesystem; /* of dir, as in struct attributes */
+	enum filesystem_kind kind; /* of that file system */
 };
 
 /* Returns whether the guard time of a file has passed. Its file system must have fine times. */

@@ -3,10 +3,12 @@
 import os
 import re
 import subprocess
+import time
 
 import oracle
 import pytest
 import trees
+from program import until
 
 
 def test_small_tree_has_two_groups(twinfs, source):
@@ -182,6 +184,31 @@ def test_other_file_systems_are_not_entered(twinfs, with_mount):
 def test_other_file_systems_are_entered_by_option(twinfs, with_mount):
     assert twinfs.groups("--cross-file-systems", with_mount) == {frozenset(
         with_mount + name for name in (b"/here", b"/also", b"/mnt/there"))}
+
+
+def test_mounted_file_is_judged_by_its_own_file_system(twinfs, source, tmp_path, strace,
+                                                       root_only):
+    """The first walk reads no file in memory, as stores to it change no times."""
+    trees.fill(source, {f"on disk {number}".encode(): b"copy" for number in range(40)})
+    bound, memory, log = source / "bound", tmp_path / "memory", tmp_path / "log"
+    bound.touch()
+    memory.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "none", memory], check=False,
+                      capture_output=True).returncode != 0:
+        pytest.skip("mounting is not permitted here")
+    try:
+        (memory / "file").write_bytes(b"copy")
+        subprocess.run(["mount", "--bind", memory / "file", bound], check=True)
+        assert until(lambda: time.time() > (memory / "file").stat().st_ctime + 0.1)
+        twinfs.under_strace("-y", "-e", "trace=preadv2", output=log).ok(
+            "scan", "--cross-file-systems", source)
+        groups = twinfs.groups("--cross-file-systems", source)
+    finally:
+        subprocess.run(["umount", bound], check=False)
+        subprocess.run(["umount", memory], check=True)
+    assert {len(group) for group in groups} == {41}
+    assert "/on disk 9>" in log.read_text()
+    assert f"{bound}>" not in log.read_text()
 
 
 def test_bind_mount_in_the_source_is_not_entered(twinfs, source, tmp_path, root_only):
