@@ -299,6 +299,19 @@ static int forget_repeated(struct early_writer *writer)
 	return r;
 }
 
+/* Leaves first files unread that would be written, but whose prefix another file has now. */
+static void drop_repeated(struct early_writer *writer)
+{
+	struct found *ready = (void *)writer->ready.data;
+	size_t count = writer->ready.length / sizeof(*ready), left = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (!ready[i].first || !early_is_repeated(writer->tables, ready[i].content))
+			ready[left++] = ready[i];
+	}
+	writer->ready.length = left * sizeof(*ready);
+}
+
 static int by_file(const void *a, const void *b)
 {
 	return numbers_compare(((const struct found *)a)->file, ((const struct found *)b)->file);
@@ -336,6 +349,7 @@ static int resolve(struct early_writer *writer, unsigned int threads)
 		r = forget_repeated(writer);
 	if (r < 0)
 		return r;
+	drop_repeated(writer);
 	sort_unless_sorted(writer->ready.data, writer->ready.length / sizeof(struct found),
 			   sizeof(struct found), by_file);
 	return 0;
