@@ -20,12 +20,9 @@ uint32_t catalog_next_scan(struct catalog_writer *w)
 
 uint32_t catalog_begin_scan(struct catalog_writer *w)
 {
-	uint64_t unended = w->totals.unended;
-	/* A scan that was killed, and the scan that does its work, found their files together. */
-	uint32_t scan =
-		unended && unended == w->totals.scans ? (uint32_t)unended : catalog_next_scan(w);
+	uint32_t scan = catalog_next_scan(w);
 
-	if (!unended)
+	if (!w->totals.unended)
 		w->totals.unended = scan;
 	return scan;
 }

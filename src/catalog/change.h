@@ -174,18 +174,19 @@ void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
 
 /* ---- the index as a whole -------------------------------------------------------------- */
 
-/* Has kept copies chosen again in this transaction, until the scan has ended. If both the kept copy
- * of a group and a file that joins the group were found since the scan began, the group chooses
- * among all its members. So the choice of a scan does not depend on the order of its comparisons,
- * or on an interruption. */
+/* Has kept copies chosen again in this transaction. If one scan found both the kept copy of a group
+ * and a file that joins the group, and its work has not ended, the group chooses among all its
+ * members. So the choice of a scan does not depend on the order of its comparisons, or on an
+ * interruption. */
 void catalog_reconsider_kept(struct catalog_writer *w);
 
-/* Begins a scan, or continues one that did not end. Returns its number, for catalog_apply(), in all
- * transactions of the scan. A scan that changes nothing does not have to begin. */
+/* Begins a scan and returns its number, for catalog_apply(). A scan that changes nothing does not
+ * have to begin. */
 MUST_CHECK uint32_t catalog_begin_scan(struct catalog_writer *w);
 
-/* Records that the scan has ended: all names are current and all files were compared.
- * none_pending: no file was pending before this transaction, which changes nothing else. */
+/* Records that this scan has ended, and those before it that did not: all names are current and all
+ * files were compared. none_pending: no file was pending before this transaction, which changes
+ * nothing else. */
 void catalog_end_scan(struct catalog_writer *w, bool none_pending);
 
 /* Returns the number of commits that changed something before this transaction. */

@@ -179,27 +179,31 @@ int group_find(struct catalog_writer *w, uint64_t group)
 	return touch(w, group, &change);
 }
 
-/* Sets *was to whether the scan that has not ended yet found the file. */
-static int was_found_now(struct catalog_writer *w, uint64_t id, bool *was)
+/* Sets *found to whether one scan, whose work has not ended, found both files. */
+static int were_found_together(struct catalog_writer *w, uint64_t a, uint64_t b, bool *found)
 {
 	struct file_record file;
-	int r = catalog_get_file_name(&w->store.reader, id, &file);
+	int r = catalog_get_file_name(&w->store.reader, a, &file);
+	uint32_t scan = file.first_seen;
 
-	*was = r == 0 && file.first_seen >= w->totals.unended;
+	*found = false;
+	if (r < 0 || scan < w->totals.unended)
+		return r;
+	r = catalog_get_file_name(&w->store.reader, b, &file);
+	*found = r == 0 && file.first_seen == scan;
 	return r;
 }
 
 /* Has the kept copy chosen again if catalog_reconsider_kept() applies to it and a new member. */
 static int reconsider_kept(struct catalog_writer *w, struct group_record *group, uint64_t joined)
 {
-	bool kept_found = false, joined_found = false;
-	int r = 0;
+	bool together;
+	int r;
 
-	if (w->reconsiders_kept && w->totals.unended && group->kept)
-		r = was_found_now(w, group->kept, &kept_found);
-	if (r == 0 && kept_found)
-		r = was_found_now(w, joined, &joined_found);
-	if (kept_found && joined_found)
+	if (!w->reconsiders_kept || !w->totals.unended || !group->kept)
+		return 0;
+	r = were_found_together(w, group->kept, joined, &together);
+	if (r == 0 && together)
 		group->kept = 0;
 	return r;
 }

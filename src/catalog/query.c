@@ -161,6 +161,16 @@ int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t i
 	return 0;
 }
 
+/* A file whose lists are deferred has a group, but is no member yet. Returns 0, -ENOENT or another
+ * -errno. */
+static int find_member(struct catalog_reader *r, uint64_t group, uint64_t file)
+{
+	struct key key = key_pair(group, file);
+	struct span fields;
+
+	return store_get(r, TABLE_MEMBER, &key, &fields);
+}
+
 int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundant,
 			 struct group_record *group)
 {
@@ -173,6 +183,8 @@ int catalog_is_redundant(struct catalog_reader *r, uint64_t file, bool *redundan
 		return 0;
 	if (result == 0)
 		result = catalog_get_group(r, content.group, group);
+	if (result == 0 && group_is_visible(group) && group->kept != file)
+		result = find_member(r, group->id, file);
 	if (result == -ENOENT || (result == 0 && !group_is_visible(group))) {
 		group->id = 0;
 		return 0;

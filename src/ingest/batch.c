@@ -32,6 +32,8 @@ struct batch_writer {
 	const struct ingest_hooks *hooks;
 	struct early_writer *early; /* NULL: no file was read during the walk */
 	bool of_scan;
+	uint32_t scan; /* number of the scan, or 0 before its first batch was committed */
+	uint32_t batch_scan; /* number of this batch, in the transaction in progress */
 	pthread_t thread;
 	bool runs; /* the thread was started */
 	pthread_mutex_t lock;
@@ -53,20 +55,27 @@ static void batch_free(struct batch *batch)
 	free(batch);
 }
 
+static uint32_t number_of(const struct batch_writer *writer, struct catalog_writer *w)
+{
+	if (!writer->of_scan)
+		return catalog_next_scan(w);
+	return writer->scan ? writer->scan : catalog_begin_scan(w);
+}
+
 static int apply_body(struct catalog_writer *w, void *context)
 {
 	struct batch_writer *writer = context;
 	struct batch *batch = writer->queue;
-	uint32_t scan = writer->of_scan ? catalog_begin_scan(w) : catalog_next_scan(w);
 	int r = 0;
 
+	writer->batch_scan = number_of(writer, w);
 	if (writer->early)
 		r = early_writer_commit(writer->early, w);
 	/* In a large scan, ingest_names() completes the lists at the end, which is faster. After a
 	 * recheck the comparison needs the lists at once. */
 	if (r == 0 && writer->of_scan && (writer->early || batch->count >= BATCH_CHANGES_EARLY))
 		r = catalog_defer_lists(w);
-	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, scan);
+	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, writer->batch_scan);
 }
 
 static bool says_same_bytes(const struct name_change *change)
@@ -107,6 +116,8 @@ static int commit_batch(struct batch_writer *writer, const struct batch *batch)
 {
 	int r = catalog_write(writer->catalog, apply_body, writer);
 
+	if (r == 0 && writer->of_scan)
+		writer->scan = writer->batch_scan;
 	if (r < 0 || !writer->early)
 		return r;
 	early_writer_committed(writer->early);

@@ -7,6 +7,7 @@
 
 #include "base/descriptor.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "base/threads.h"
 #include "catalog/query.h"
 #include "ingest/prefixes.h"
@@ -58,7 +59,7 @@ static void read_taken(struct late_reader *reader, struct job *job)
 
 	while ((first = atomic_fetch_add(&job->next, TAKEN_FILES)) < late->count) {
 		end = first + TAKEN_FILES < late->count ? first + TAKEN_FILES : late->count;
-		for (size_t i = first; i < end; i++) {
+		for (size_t i = first; i < end && !stop_requested(); i++) {
 			length = read_file(reader, late->files[i], &size);
 			late->use(late->context, i, size, reader->block, length);
 		}

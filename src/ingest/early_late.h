@@ -23,7 +23,8 @@ struct early_late {
 	void *context;
 };
 
-/* Reads and proves the first bytes of files, and waits until all were used. Returns 0 or -errno. */
+/* Reads and proves the first bytes of files, and waits until all were used, or until
+ * stop_requested(). Returns 0 or -errno. */
 MUST_CHECK int early_read_late(const struct ingest *ingest, const struct early_late *late);
 
 #endif

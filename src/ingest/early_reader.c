@@ -127,7 +127,7 @@ static bool try_read(struct early_reader *reader, int fd, size_t length)
  * the walk. But where a disk can seek, they stay unread, as ingest_contents() orders reads. */
 static struct early_mark *mark_uncached(const struct early_reader *reader)
 {
-	return reader->ingest->may_seek ? NULL : &late_mark;
+	return !reader->ingest->may_seek && early_may_read_late(reader->tables) ? &late_mark : NULL;
 }
 
 /* Reads a file on which this process has a lease, and which had the attributes after the lease was

@@ -17,6 +17,10 @@
 #define CONTENT_BYTES ((uint64_t)8 << 20)
 #define MEMORY_PART 16
 
+/* Maximum number of files that are read late because they were not cached. Until then a kill loses
+ * what was read of them, and a mount has to wait. */
+#define LATE_FILES ((int64_t)1 << 17)
+
 /* Lists of records with one hash. A list has less than three records when the tables are full. */
 #define LISTS 65536
 #define LOCKS 64
@@ -31,6 +35,7 @@ struct early_tables {
 	struct early_size **sizes; /* LISTS of them */
 	struct early_content **contents; /* LISTS of them */
 	_Atomic uint64_t records_left, content_left; /* bytes */
+	_Atomic int64_t late_left; /* files */
 	pthread_mutex_t lists_lock; /* guards the fields below */
 	struct bytes wanted; /* ids of files that are the first of their size and have to be read */
 	struct bytes repeated; /* of struct early_content * */
@@ -46,6 +51,7 @@ struct early_tables *early_tables_new(void)
 		pthread_mutex_init(&tables->stripes[i].lock, NULL);
 	pthread_mutex_init(&tables->lists_lock, NULL);
 	atomic_init(&tables->records_left, memory_at_most(RECORDS_BYTES, MEMORY_PART));
+	atomic_init(&tables->late_left, LATE_FILES);
 	atomic_init(&tables->content_left, memory_at_most(CONTENT_BYTES, MEMORY_PART));
 	tables->sizes = calloc(LISTS, sizeof(struct early_size *));
 	tables->contents = calloc(LISTS, sizeof(struct early_content *));
@@ -172,6 +178,12 @@ bool early_set_size_file(struct early_tables *tables, struct early_size *size, u
 int early_take_wanted(struct early_tables *tables, struct bytes *ids)
 {
 	return take_items(tables, &tables->wanted, ids);
+}
+
+bool early_may_read_late(struct early_tables *tables)
+{
+	return atomic_load_explicit(&tables->late_left, memory_order_relaxed) > 0 &&
+	       atomic_fetch_sub(&tables->late_left, 1) > 0;
 }
 
 /* ---- contents ------------------------------------------------------------------------ */

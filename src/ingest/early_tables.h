@@ -108,6 +108,10 @@ struct early_mark *early_add_content(struct early_tables *tables, uint64_t size,
  * whether the file has to be read. Any thread. */
 bool early_set_size_file(struct early_tables *tables, struct early_size *size, uint64_t file);
 
+/* Counts a file that is to be read after the walk although it was found now. Returns false if there
+ * are too many: the file stays unread. Any thread. */
+bool early_may_read_late(struct early_tables *tables);
+
 /* Moves the contents of large files that became repeated to the end of *contents (struct
  * early_content *). Any thread. Returns 0 or -ENOMEM. */
 MUST_CHECK int early_take_repeated(struct early_tables *tables, struct bytes *contents);

@@ -2,6 +2,7 @@
 """A program that waits for the view can be interrupted at once. The kernel ends the program only
 after the daemon has answered its request. So the end shows that no thread of the daemon works for
 the program any more."""
+import os
 import platform
 import signal
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 import trees
 from changes import move_ctime
-from program import until
+from program import children, until
 
 GROUPS = 100
 FACCESSAT2 = 439  # on all architectures
@@ -84,3 +85,25 @@ def test_open_that_waits_for_the_index_can_be_interrupted(twinfs, source, strace
                     process.kill()
         for process in waiting:
             process.wait()
+
+
+def test_scan_that_reads_uncached_files_can_be_interrupted(twinfs, source, strace):
+    trees.many(source, 1000, lambda number: b"%08d" % number, folders=10)
+    os.sync()
+    for path in source.rglob("0*"):
+        if path.is_file():
+            with open(path, "rb") as file:
+                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+    trace = twinfs.folder / "trace"
+    slow = twinfs.under_strace("--seccomp-bpf", "-e", "trace=pread64", "-e",
+                               "inject=pread64:delay_enter=100000", output=trace)
+
+    def count_reads():
+        return trace.read_bytes().count(b"= 8 ") if trace.exists() else 0
+
+    with slow.started("scan", "--disk=solid", source) as process:
+        assert until(lambda: count_reads() >= 20)
+        [pid] = children(process.pid)
+        os.kill(pid, signal.SIGINT)
+        process.wait(300)
+    assert count_reads() < 500

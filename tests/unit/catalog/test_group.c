@@ -234,10 +234,10 @@ static int join_again_body(struct catalog_writer *w, void *context)
 	return catalog_set_content(w, context);
 }
 
-/* Has "b" and then "a" join a group, with changes between. Returns whether "a" is kept. */
-static bool displaces(struct fixture *f, void (*between)(struct fixture *))
+/* Has two files join a group, with changes between. Returns whether the second one is kept. */
+static bool joins_and_displaces(struct fixture *f, const uint64_t ids[2],
+				void (*between)(struct fixture *))
 {
-	uint64_t ids[] = {new_copy(f, f->roots[0], "b"), new_copy(f, f->roots[0], "a")};
 	struct content_change change = {.prefix = 77, .file = ids[1]};
 	struct file_record file = file_at(f, ids[1]);
 
@@ -248,6 +248,14 @@ static bool displaces(struct fixture *f, void (*between)(struct fixture *))
 	audit_index(f->catalog);
 	assert_int_equal(group_at(f, change.group).inodes, 2);
 	return kept_of(f, change.group) == ids[1];
+}
+
+/* As joins_and_displaces(), with "b" and then "a" of one scan. */
+static bool displaces(struct fixture *f, void (*between)(struct fixture *))
+{
+	const uint64_t ids[] = {new_copy(f, f->roots[0], "b"), new_copy(f, f->roots[0], "a")};
+
+	return joins_and_displaces(f, ids, between);
 }
 
 static void go_on(struct fixture *f)
@@ -269,6 +277,16 @@ static void test_scan_reconsiders_the_kept_copy(void **state)
 static void test_scan_after_a_kill_reconsiders_the_kept_copy(void **state)
 {
 	assert_true(displaces(*state, scan_on_after_a_kill));
+}
+
+static void test_copy_of_a_later_scan_leaves_the_kept_copy(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_copy(f, f->roots[1], "b"), 0};
+
+	(void)fixture_continue_scan(f);
+	ids[1] = new_copy(f, f->roots[0], "a");
+	assert_false(joins_and_displaces(f, ids, go_on));
 }
 
 static void test_later_scan_leaves_the_kept_copy(void **state)
@@ -375,6 +393,7 @@ int main(void)
 		CASE(test_new_copy_never_displaces_the_kept_one),
 		CASE(test_scan_reconsiders_the_kept_copy),
 		CASE(test_scan_after_a_kill_reconsiders_the_kept_copy),
+		CASE(test_copy_of_a_later_scan_leaves_the_kept_copy),
 		CASE(test_later_scan_leaves_the_kept_copy),
 		CASE(test_comparison_after_the_scan_leaves_the_kept_copy),
 		CASE(test_renamed_kept_copy_stays_kept),

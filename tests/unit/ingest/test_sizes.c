@@ -121,6 +121,52 @@ static void test_earlier_changes_are_listed(void **state)
 	assert_all_listed(f, FILES - 1);
 }
 
+/* Gives files one content, and lists the first half of them. */
+static int group_and_list_body(struct catalog_writer *w, void *context)
+{
+	const uint64_t *ids = context;
+	struct deferred_file half[FILES / 2];
+	struct content_change change = {.prefix = 7};
+	int r = catalog_add_deferred_group(w, (struct hash128){1, 2}, 100, &change.group);
+
+	for (unsigned int i = 0; r == 0 && i < FILES; i++) {
+		change.file = ids[i];
+		r = catalog_add_deferred_content(w, &change);
+		if (i < FILES / 2)
+			half[i] = (struct deferred_file){.size = 100,
+							 .prefix = 7,
+							 .group = change.group,
+							 .file = ids[i]};
+	}
+	if (r == 0)
+		r = catalog_list_deferred(w, half, FILES / 2);
+	if (r == 0)
+		r = catalog_join_deferred(w, half, FILES / 2);
+	catalog_set_unlisted(w, ids[FILES / 2]);
+	return r;
+}
+
+/* As after a kill between two runs: the group has members, and files that are no members yet. */
+static void test_file_is_not_redundant_before_it_is_listed(void **state)
+{
+	static char names[FILES][8];
+	struct fixture *f = *state;
+	uint64_t ids[FILES];
+
+	assert_int_equal(catalog_write(f->catalog, defer_body, NULL), 0);
+	for (unsigned int i = 0; i < FILES; i++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%02u", i);
+		add_file(f, f->roots[0], names[i], file_of(1000 + i, 100, 0));
+		fixture_commit(f);
+		ids[i] = id_at(f, f->roots[0], names[i]);
+	}
+	assert_int_equal(catalog_write(f->catalog, group_and_list_body, ids), 0);
+	assert_consistent(f);
+	remove_name(f, f->roots[0], names[FILES - 1]);
+	fixture_commit(f);
+	assert_consistent(f);
+}
+
 static void test_content_of_an_unlisted_file_is_refused(void **state)
 {
 	struct fixture *f = *state;
@@ -149,6 +195,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_files_are_listed_in_runs, setup_deferred,
 						fixture_teardown),
+		cmocka_unit_test_setup_teardown(test_file_is_not_redundant_before_it_is_listed,
+						fixture_setup, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_run_is_listed_in_one_transaction,
 						setup_deferred, fixture_teardown),
 		cmocka_unit_test_setup_teardown(test_listing_continues_after_a_restart,
