@@ -39,12 +39,12 @@ def test_simulated_disk_is_slow_at_seeks_only(make_disk):
                 os.pread(file, 1 << 20, offset)
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_RANDOM)
         with disk.watched() as wild:
-            for _ in range(50):
+            for _ in range(100):
                 os.pread(file, PAGE, rng.randrange(32 << 20, 64 << 20) // PAGE * PAGE)
         os.close(file)
-    assert forward.read_bytes >= 16 << 20 and wild.read_bytes < 2 << 20
+    assert forward.read_bytes >= 16 << 20 and wild.read_bytes < 4 << 20
     # the kernel may reorder a few requests of a read
-    assert forward.seeks <= 16 and wild.seeks >= 40
+    assert forward.seeks <= 16 and wild.seeks >= 80
     assert wild.busy_s > 2 * forward.busy_s
 
 
