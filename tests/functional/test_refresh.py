@@ -359,7 +359,11 @@ def test_no_event_is_sent_in_a_shared_view(twinfs, source, root_only):
 
 
 def fdinfo(pid):
-    return "".join(path.read_text() for path in Path(f"/proc/{pid}/fdinfo").iterdir())
+    text = ""
+    for path in Path(f"/proc/{pid}/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):  # it has been closed
+            text += path.read_text()
+    return text
 
 
 def test_view_is_unmounted_while_it_is_watched(owner):
