@@ -182,15 +182,14 @@ int group_find(struct catalog_writer *w, uint64_t group)
 /* Sets *found to whether one scan, whose work has not ended, found both files. */
 static int were_found_together(struct catalog_writer *w, uint64_t a, uint64_t b, bool *found)
 {
-	struct file_record file;
-	int r = catalog_get_file_name(&w->store.reader, a, &file);
-	uint32_t scan = file.first_seen;
+	struct file_record one, other;
+	int r = catalog_get_file_name(&w->store.reader, a, &one);
 
 	*found = false;
-	if (r < 0 || scan < w->totals.unended)
+	if (r < 0 || one.first_seen < w->totals.unended)
 		return r;
-	r = catalog_get_file_name(&w->store.reader, b, &file);
-	*found = r == 0 && file.first_seen == scan;
+	r = catalog_get_file_name(&w->store.reader, b, &other);
+	*found = r == 0 && other.first_seen == one.first_seen;
 	return r;
 }
 

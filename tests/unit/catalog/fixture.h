@@ -103,6 +103,20 @@ static inline void fixture_write_text(const struct fixture *f, const char *name,
 	assert_int_equal(fclose(file), 0);
 }
 
+/* The path of a file of the folder, valid until the next call. */
+static inline const char *path_in(const struct fixture *f, const char *name)
+{
+	static char path[128];
+
+	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, name);
+	return path;
+}
+
+static inline bool has_file(const struct fixture *f, const char *name)
+{
+	return access(path_in(f, name), F_OK) == 0;
+}
+
 /* Reads a file of the folder; the caller frees the bytes. */
 static inline uint8_t *fixture_read_file(const struct fixture *f, const char *name, size_t *length)
 {

@@ -6,19 +6,6 @@
 #include "catalog/handle.h"
 #include "twinfs/format.h"
 
-static const char *path_in(const struct fixture *f, const char *name)
-{
-	static char path[128];
-
-	(void)snprintf(path, sizeof(path), "%s/%s", f->folder, name);
-	return path;
-}
-
-static bool has_file(const struct fixture *f, const char *name)
-{
-	return access(path_in(f, name), F_OK) == 0;
-}
-
 static void add_and_commit(struct fixture *f, const char *name, uint64_t inode)
 {
 	(void)new_file(f, f->roots[0], name, file_of(inode, 100, 0));
