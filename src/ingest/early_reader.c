@@ -61,18 +61,16 @@ void early_reader_free(struct early_reader *reader)
 	free(reader);
 }
 
-bool early_reader_enter(struct early_reader *reader, int dir, uint32_t filesystem_type)
+bool early_reader_enter(struct early_reader *reader, int dir, uint32_t filesystem,
+			uint32_t filesystem_type)
 {
-	struct attributes attributes;
 	struct stat st;
 
-	if (filesystem_kind_of(filesystem_type) != FILESYSTEM_FINE ||
-	    !filesystem_times_are_reliable(filesystem_type) || fstat(dir, &st) < 0 ||
-	    source_attributes(reader->ingest->catalog, dir, &attributes) < 0)
-		return false;
 	reader->dir = dir;
-	reader->filesystem = attributes.filesystem;
-	return filesystem_leases_are_reliable(filesystem_type, st.st_dev);
+	reader->filesystem = filesystem;
+	return filesystem_kind_of(filesystem_type) == FILESYSTEM_FINE &&
+	       filesystem_times_are_reliable(filesystem_type) && fstat(dir, &st) == 0 &&
+	       filesystem_leases_are_reliable(filesystem_type, st.st_dev);
 }
 
 /* ---- one file ------------------------------------------------------------------------ */

@@ -85,8 +85,8 @@ static const struct sort_order inode_order = {set_inode_key, by_inode};
 static void examine_names(struct listing *listing, struct catalog *catalog, int dir)
 {
 	bool remote = filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
-	bool early =
-		listing->early && early_reader_enter(listing->early, dir, listing->filesystem_type);
+	bool early = listing->early && early_reader_enter(listing->early, dir, listing->filesystem,
+							  listing->filesystem_type);
 	struct listed *listed;
 	size_t found = 0;
 	int r;
