@@ -58,6 +58,10 @@ struct walk {
 #define DIRECTORY_NS UINT64_C(100000)
 #define NAME_NS UINT64_C(20000)
 
+/* A directory that has to be read from a disk has at least one wait for this number of names. ext4
+ * reads 512 inodes ahead. */
+#define NAMES_A_WAIT 512
+
 /* State of one thread. */
 struct walker {
 	struct walk *walk;
@@ -70,6 +74,7 @@ struct walker {
 	uint32_t filesystem;
 	bool is_view;
 	uint64_t begun_ns; /* when the read of the current directory began, without the hooks */
+	long waits_before; /* as count_waits() returned it after the hooks */
 	bool waited; /* that read probably had to wait for the disk */
 };
 
@@ -161,6 +166,14 @@ enum {
 	DIR_AGAIN = 2, /* the follower must recheck it */
 };
 
+/* Returns how often the calling thread gave up its processor to wait for something. */
+static long count_waits(void)
+{
+	struct rusage usage;
+
+	return getrusage(RUSAGE_THREAD, &usage) < 0 ? 0 : usage.ru_nvcsw;
+}
+
 /* Has the follower watch the directory. Threads wait for each other here, which says nothing about
  * the disk. */
 static void watch_dir(struct walker *walker, const struct walk_dir *dir)
@@ -170,6 +183,7 @@ static void watch_dir(struct walker *walker, const struct walk_dir *dir)
 
 	hooks->enter(hooks->context, dir->source, walker->fd, dir->id);
 	walker->begun_ns += clock_monotonic_ns() - begun_ns;
+	walker->waits_before = count_waits();
 }
 
 /* Opens the directory as walker->fd and has the follower watch it. Returns 0, DIR_AGAIN or -errno.
@@ -355,6 +369,15 @@ static bool may_have_missed(const struct ingest_hooks *hooks, const struct attri
 	return clock_ns(now->ctime) >= hooks->since_ns;
 }
 
+/* Returns whether the thread waited while it read the directory. A thread that other threads or
+ * programs only kept from running did not. */
+static bool has_waited(const struct walker *walker)
+{
+	long waits = count_waits() - walker->waits_before;
+
+	return waits > (long)(walker->listing.count / NAMES_A_WAIT);
+}
+
 /* Records the part of the duration of a listing for which the disk was responsible. */
 static void note_time(struct walker *walker)
 {
@@ -362,7 +385,7 @@ static void note_time(struct walker *walker)
 	uint64_t took_ns = clock_monotonic_ns() - walker->begun_ns;
 	uint64_t names_ns = walker->listing.count * NAME_NS;
 
-	walker->waited = took_ns > names_ns + DIRECTORY_NS;
+	walker->waited = took_ns > names_ns + DIRECTORY_NS && has_waited(walker);
 	if (ingest->settings->disk == INGEST_DISK_AUTO && !ingest->may_seek &&
 	    disk_waits_note(&walker->waits, walker->fd,
 			    took_ns < names_ns ? 0 : took_ns - names_ns))
@@ -378,6 +401,7 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	int r;
 
 	walker->begun_ns = clock_monotonic_ns();
+	walker->waits_before = count_waits();
 	r = read_dir(walker, dir, &now.attributes, &now.error);
 	note_time(walker);
 	if (r == DIR_AGAIN)
