@@ -156,6 +156,8 @@ struct deferred_file {
 	uint64_t prefix; /* of its content; 0: unread */
 	uint64_t group; /* of its content; 0: none */
 	uint64_t file;
+	uint64_t dir; /* of its only name; 0: the file has several names */
+	uint32_t first_seen; /* as in struct file_record */
 	bool has_links; /* file_has_links() */
 };
 
@@ -163,7 +165,8 @@ struct deferred_file {
  * is fastest in the order of its list: by the fields of struct deferred_file, or by group and file.
  * The files must be regular and have names, and their records must be unchanged since the caller
  * read them. One transaction calls both functions for all files of a range of ids, and then
- * catalog_set_unlisted(). */
+ * catalog_set_unlisted(). catalog_join_deferred() borrows its files, in the order of groups, until
+ * the transaction ends. */
 MUST_CHECK int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *files,
 				     size_t count);
 MUST_CHECK int catalog_join_deferred(struct catalog_writer *w, const struct deferred_file *files,

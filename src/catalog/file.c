@@ -207,6 +207,8 @@ int catalog_join_deferred(struct catalog_writer *w, const struct deferred_file *
 	bool keeps = false;
 	int r = catalog_get_min_size(&w->store.reader, &min_size);
 
+	w->joined = files;
+	w->joined_count = count;
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (!files[i].group)
 			continue;

@@ -325,7 +325,9 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 
 int groups_flush(struct catalog_writer *w)
 {
-	struct kept_choice choice = {.reader = &w->store.reader};
+	struct kept_choice choice = {.reader = &w->store.reader,
+				     .joined = w->joined,
+				     .joined_end = w->joined + w->joined_count};
 	struct group_change *change, *next;
 	int r = 0;
 

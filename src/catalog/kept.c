@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "catalog/change.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -23,7 +24,8 @@ struct known_place {
 
 /* A candidate for the kept copy. */
 struct member {
-	struct file_record file;
+	struct file_record file; /* if partial, only id, dir, names and first_seen are set */
+	bool partial;
 	uint32_t source;
 	bool whole; /* true: path is that of the file; false: path is that of its directory */
 	struct bytes path;
@@ -58,13 +60,47 @@ static int complete(struct kept_choice *choice, struct member *member)
 		return 0;
 	member->whole = true;
 	member->path.length = 0;
+	if (member->partial) {
+		int r = catalog_get_file_name(choice->reader, member->file.id, &member->file);
+
+		if (r < 0)
+			return r;
+		member->partial = false;
+	}
 	return catalog_file_path(choice->reader, &member->file, &member->path, &member->source);
 }
 
-static int load(struct kept_choice *choice, uint64_t id, struct member *member)
+/* Returns a file of choice->joined that has one name, or NULL. */
+static const struct deferred_file *find_joined(struct kept_choice *choice, uint64_t group,
+					       uint64_t id)
+{
+	const struct deferred_file **at = &choice->joined;
+
+	while (*at < choice->joined_end &&
+	       ((*at)->group < group || ((*at)->group == group && (*at)->file < id)))
+		++*at;
+	return *at < choice->joined_end && (*at)->group == group && (*at)->file == id && (*at)->dir
+		       ? *at
+		       : NULL;
+}
+
+static int load_record(struct kept_choice *choice, uint64_t group, uint64_t id,
+		       struct member *member)
+{
+	const struct deferred_file *joined = find_joined(choice, group, id);
+
+	member->partial = joined;
+	if (!joined)
+		return catalog_get_file_name(choice->reader, id, &member->file);
+	member->file = (struct file_record){
+		.id = id, .dir = joined->dir, .names = 1, .first_seen = joined->first_seen};
+	return 0;
+}
+
+static int load(struct kept_choice *choice, uint64_t group, uint64_t id, struct member *member)
 {
 	const struct known_place *place;
-	int r = catalog_get_file_name(choice->reader, id, &member->file);
+	int r = load_record(choice, group, id, member);
 
 	member->path.length = 0;
 	member->whole = false;
@@ -113,7 +149,7 @@ int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 
 	*kept = 0;
 	while (r == 0 && (r = catalog_next_member(scan, &file)) == 0) {
-		r = load(choice, file, &next);
+		r = load(choice, group, file, &next);
 		if (r == 0 && *kept)
 			r = goes_before(choice, &next, &best, &before);
 		if (r == 0 && before) {

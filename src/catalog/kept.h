@@ -10,12 +10,16 @@
 #include "base/attributes.h"
 
 struct catalog_reader;
+struct deferred_file;
 struct known_place;
 
 /* State for all choices of one transaction. No directory may move while it is used. The caller sets
- * the reader; the other fields start as zero. */
+ * the reader and the files; the other fields start as zero. */
 struct kept_choice {
 	struct catalog_reader *reader;
+	/* Files that joined in this transaction, by group and file. If choices are made in the order
+	 * of groups, the records of these files are not read. Borrowed; NULL: none. */
+	const struct deferred_file *joined, *joined_end;
 	struct known_place *places; /* cache of directory paths, by id */
 };
 

@@ -129,7 +129,9 @@ static struct early_mark *mark_uncached(const struct early_reader *reader)
 }
 
 /* Reads a file on which this process has a lease, and which had the attributes after the lease was
- * taken. */
+ * taken. No program had the file open for writing then, and the guard time was over. So if a
+ * program breaks the lease and writes before the read ends, the ctime of the file differs from the
+ * attributes, and the next check of the file finds the change. */
 static void read_leased(struct early_reader *reader, struct listed *listed, int fd)
 {
 	uint64_t size = listed->attributes.size;
@@ -137,7 +139,7 @@ static void read_leased(struct early_reader *reader, struct listed *listed, int 
 
 	if (!try_read(reader, fd, length))
 		listed->mark = mark_uncached(reader);
-	else if (fcntl(fd, F_GETLEASE) == F_RDLCK)
+	else
 		listed->mark = early_add_content(reader->tables, size, reader->block, length);
 }
 

@@ -100,6 +100,8 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 		run->files[run->count++] =
 			(struct deferred_file){.size = file.attributes.size,
 					       .file = file.id,
+					       .dir = file.names == 1 ? file.dir : 0,
+					       .first_seen = file.first_seen,
 					       .has_links = file_has_links(&file)};
 	}
 	return r == 0 || r == -ENOENT ? fill_contents(run, reader) : r;
