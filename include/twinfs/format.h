@@ -21,7 +21,7 @@
 #define TWINFS_INDEX_SEAL "seal"
 /* The lowest unused id. Ids are never reused in this folder, not even by a rebuilt index. */
 #define TWINFS_INDEX_IDS "next-id"
-/* The boot in which the index was last written. */
+/* The boot in which the index was last written, or the state of catalog/lost_writes.c. */
 #define TWINFS_INDEX_BOOT "boot"
 /* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"

@@ -13,7 +13,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/boot.h"
 #include "base/descriptor.h"
 #include "base/hash.h"
 #include "base/log.h"
@@ -302,21 +301,4 @@ int index_set_aside(int folder_fd)
 	    errno != ENOENT)
 		return -errno;
 	return 0;
-}
-
-/* ---- the boot of the system -------------------------------------------------------------- */
-
-bool index_is_of_this_boot(int folder_fd)
-{
-	char text[BOOT_ID_MAX] = "", now[BOOT_ID_MAX];
-
-	return index_file_read(folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text)) == 0 && text[0] &&
-	       strcmp(text, boot_id(now)) == 0;
-}
-
-int index_note_boot(int folder_fd)
-{
-	char now[BOOT_ID_MAX];
-
-	return index_file_replace(folder_fd, TWINFS_INDEX_BOOT, boot_id(now));
 }

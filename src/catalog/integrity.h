@@ -63,8 +63,4 @@ MUST_CHECK int index_unseal(int folder_fd);
 /* Renames the data file to TWINFS_INDEX_DAMAGED, and replaces an earlier file of that name. */
 MUST_CHECK int index_set_aside(int folder_fd);
 
-/* Returns true if index_note_boot() was last called during this boot of the system. */
-bool index_is_of_this_boot(int folder_fd);
-MUST_CHECK int index_note_boot(int folder_fd);
-
 #endif
