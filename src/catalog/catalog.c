@@ -334,6 +334,8 @@ static int open_read_only(struct catalog *catalog, const struct catalog_options 
 	if (r)
 		return r == CATALOG_OLDER ? CATALOG_DAMAGED : r;
 	r = open_store(catalog, options);
+	if (r == -ENOENT && store_has_no_commit(&catalog->store))
+		return CATALOG_NO_INDEX;
 	if (r == 0)
 		r = load_meta(catalog, true);
 	return r == -EUCLEAN || r == -ENOENT ? CATALOG_DAMAGED : r;

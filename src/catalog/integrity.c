@@ -139,15 +139,18 @@ static int check_records(const char *folder, bool copied)
 	struct catalog_reader *reader = NULL;
 	struct store store;
 	int r, state = (int)index_examine_format(folder);
+	bool empty;
 
 	if (state != INDEX_SOUND)
 		return state;
 	r = store_open(&store, folder, 0, NULL);
+	/* the process that made the index was killed before it made the tables */
+	empty = r == -ENOENT && store_has_no_commit(&store);
 	if (r == 0)
 		r = store_read_begin(&store, &reader);
 	if (r == 0)
 		r = check_catalog(reader);
-	state = r == 0 ? INDEX_SOUND : INDEX_DAMAGED;
+	state = r == 0 || empty ? INDEX_SOUND : INDEX_DAMAGED;
 	if (r == 0 && copied)
 		state = copy_records(reader, folder);
 	store_read_end(reader);

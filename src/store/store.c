@@ -218,6 +218,13 @@ int store_open_meta(struct store *store, const char *folder)
 	return open_store(store, folder, TABLE_META + 1);
 }
 
+bool store_has_no_commit(const struct store *store)
+{
+	MDB_envinfo info;
+
+	return store->env && mdb_env_info(store->env, &info) == 0 && info.me_last_txnid == 0;
+}
+
 static void reader_free(struct catalog_reader *reader)
 {
 	for (int i = 0; i < TABLE_COUNT; i++) {

@@ -85,6 +85,10 @@ MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_
 MUST_CHECK int store_open_meta(struct store *store, const char *folder);
 void store_close(struct store *store);
 
+/* Returns whether the environment is open and no transaction was ever committed, not even that of
+ * the tables. */
+bool store_has_no_commit(const struct store *store);
+
 /* Calls mdb_env_open() so that new files are accessible only to their owner. Changes the umask of
  * the process during the call. Returns the code of LMDB.
  */

@@ -350,7 +350,10 @@ def test_scan_killed_at_any_mutating_call_is_followed_by_a_right_run(twinfs, tre
         result, _ = twinfs.traced("scan", tree, calls=only, flags=[
             "-e", f"inject={call}:signal=KILL:when={number}"])
         killed += result.status not in (0, 3)
+        result = twinfs("copies", tree / "small/alone")
+        assert b"damaged" not in result.error, (call, number)
         groups, figures = answer(twinfs, tree)
+        assert not (twinfs.index / "damaged.mdb").exists(), (call, number)
         assert groups == right[0], (call, number)
         assert figures == right[1], (call, number)
     assert killed > 10
