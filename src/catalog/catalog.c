@@ -202,7 +202,7 @@ static int load_meta(struct catalog *catalog, bool read_only)
 	if (format == 0 && read_only)
 		return CATALOG_NO_INDEX;
 	if (format > 0 && format < TWINFS_INDEX_FORMAT)
-		return -EUCLEAN; /* the index has an older format; the writer makes a new one */
+		return CATALOG_OLDER;
 	if (format == 0)
 		r = catalog_write(catalog, initialize_body, NULL);
 	if (r == 0)
@@ -304,17 +304,9 @@ static bool is_written(int folder_fd)
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-/* Checks an index without its lock. If not distrusted, trusts a valid seal, and a process that
- * writes the index. Returns 0, another enum catalog_open_outcome, or -errno. */
-static int check_folder(int folder_fd, bool distrusted)
+/* Converts an enum index_state to an enum catalog_open_outcome. Passes a -errno on. */
+static int refusal(int state)
 {
-	int state;
-
-	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
-		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	if (!distrusted && is_written(folder_fd))
-		return 0;
-	state = index_check(folder_fd, distrusted);
 	switch (state) {
 	case INDEX_DAMAGED:
 		return CATALOG_DAMAGED;
@@ -327,12 +319,26 @@ static int check_folder(int folder_fd, bool distrusted)
 	}
 }
 
+/* Checks an index without its lock. If not distrusted, trusts a valid seal, and a process that
+ * writes the index. Returns 0, another enum catalog_open_outcome, or -errno. */
+static int check_folder(int folder_fd, bool distrusted)
+{
+	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
+		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
+	if (!distrusted && is_written(folder_fd))
+		return 0;
+	return refusal(index_check(folder_fd, distrusted));
+}
+
 static int open_read_only(struct catalog *catalog, const struct catalog_options *options)
 {
 	int r = check_folder(catalog->folder_fd, false);
 
+	/* another version of twinfs can have sealed the index, or can write it */
+	if (r == 0)
+		r = refusal((int)index_examine_format(fd_path(catalog->folder_fd).text));
 	if (r)
-		return r == CATALOG_OLDER ? CATALOG_DAMAGED : r;
+		return r;
 	r = open_store(catalog, options);
 	if (r == -ENOENT && store_has_no_commit(&catalog->store))
 		return CATALOG_NO_INDEX;

@@ -44,9 +44,8 @@ enum catalog_open_outcome {
 	/* The folder is missing or has no index. A writer creates both instead. */
 	CATALOG_NO_INDEX = 3,
 	CATALOG_REMOTE = 4, /* the folder is on a file system with unreliable locks and maps */
-	/* The index is damaged. With read_only, an older format counts as damage. */
 	CATALOG_DAMAGED = 5,
-	CATALOG_OLDER = 6, /* the index has an older format; only catalog_check() returns this */
+	CATALOG_OLDER = 6, /* an older twinfs wrote the index */
 };
 
 struct catalog_options {

@@ -58,6 +58,12 @@ void index_explain(const char *folder, int outcome)
 			"aside and builds a new one",
 			quote_path(folder));
 		break;
+	case CATALOG_OLDER:
+		log_error(
+			"cannot use the index %s: an older twinfs wrote it; run 'twinfs scan', or "
+			"mount its view again, to build a new one",
+			quote_path(folder));
+		break;
 	case -EPERM:
 		explain_foreign(folder);
 		break;

@@ -96,7 +96,7 @@ def contents(folder):
             if path.name not in ("lock.mdb", "owner")}
 
 
-@pytest.mark.parametrize("command", ["scan", "list", "check", "mount"])
+@pytest.mark.parametrize("command", ["scan", "list", "check", "mount", "copies"])
 @pytest.mark.parametrize("sealed", [True, False])
 def test_index_of_a_newer_version_is_refused_and_left_alone(twinfs, tree, mount, command, sealed):
     twinfs.ok("scan", tree)
@@ -104,7 +104,8 @@ def test_index_of_a_newer_version_is_refused_and_left_alone(twinfs, tree, mount,
     if not sealed:
         (twinfs.index / "seal").unlink()
     before = contents(twinfs.index)
-    result = twinfs(command, tree, *([mount] if command == "mount" else []))
+    operands = {"mount": [tree, mount], "copies": [tree / "small/alone"]}.get(command, [tree])
+    result = twinfs(command, *operands)
     assert result.status == 1, result
     assert len(result.errors) == 1 and str(twinfs.index) in result.errors[0]
     assert "newer" in result.errors[0]

@@ -2,21 +2,13 @@
 """Opening an index that another process holds: the program waits for a process that is about to
 end."""
 import contextlib
-import fcntl
 import os
 import signal
 import subprocess
 
+import newer_index
 import pytest
 from program import end_process, stopped, until
-
-
-@contextlib.contextmanager
-def lock_held(twinfs):
-    """The test holds the lock of the index, as a daemon does until it has ended."""
-    with open(twinfs.index / "owner", "r+b") as owner:
-        fcntl.flock(owner, fcntl.LOCK_EX)
-        yield
 
 
 @contextlib.contextmanager
@@ -78,7 +70,7 @@ def test_lock_released_before_the_owner_is_checked_is_taken(twinfs, small, mount
     trace = tmp_path / "trace"
     late = ["-e", "inject=flock:delay_enter=1500000:when=2"]
     with contextlib.ExitStack() as stack:
-        with lock_held(twinfs):
+        with newer_index.lock_held(twinfs.index):
             started = stack.enter_context(traced_mount(twinfs, trace, small, mount, late))
             assert until(lambda: refusals(trace) == 1)
         assert has_mounted(started, mount)
@@ -94,7 +86,7 @@ def test_mount_waits_for_a_killed_daemon_that_still_has_the_lock(twinfs, small, 
         twinfs.ok("mount", "--quiet", "--wait", small, mount)
         pid = int((twinfs.index / "owner").read_text().split()[0])
         assert end_process(pid, signal.SIGKILL)
-        with lock_held(twinfs):
+        with newer_index.lock_held(twinfs.index):
             started = stack.enter_context(traced_mount(twinfs, trace, small, mount))
             assert until(lambda: refusals(trace) >= 4 or started.poll() is not None)
             assert started.poll() is None

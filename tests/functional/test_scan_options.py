@@ -2,10 +2,10 @@
 """A scan option is obeyed or refused when a view or a scan maintains the index. No act changes a
 file that the options exclude."""
 import contextlib
-import fcntl
 import os
 import subprocess
 
+import newer_index
 import pytest
 from program import is_mounted, stopped, until
 
@@ -172,8 +172,7 @@ def scan_under_way(twinfs, source):
 @contextlib.contextmanager
 def lock_taken(twinfs):
     """Another process holds the lock of the index and has not written its id."""
-    with open(twinfs.index / "owner", "r+b") as owner:
-        fcntl.flock(owner, fcntl.LOCK_EX)
+    with newer_index.lock_held(twinfs.index) as owner:
         owner.truncate(0)
         yield
 

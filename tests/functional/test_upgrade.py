@@ -11,9 +11,11 @@ news", format 4 of version 0.1.0:
 
 For format 4, link.jpg is a hard link to copy.jpg. Both lack tables of the current format.
 """
+import contextlib
 import lzma
 from pathlib import Path
 
+import newer_index
 import oracle
 import pytest
 import trees
@@ -75,6 +77,16 @@ def test_view_of_an_index_of_an_older_format_is_right(old, source):
 def test_list_of_an_index_of_an_older_format_is_right_at_once(old, source):
     assert old.program.groups(source) == oracle.path_groups(source)
     assert old.is_kept_as("damaged.mdb")
+
+
+@pytest.mark.parametrize("served", [False, True], ids=["unused", "served"])
+def test_reader_of_an_older_format_names_it_and_leaves_it_alone(old, source, served):
+    with newer_index.lock_held(old.program.index) if served else contextlib.nullcontext():
+        result = old.program("copies", source / "alone")
+    assert result.status == 1, result
+    [line] = result.errors
+    assert "older twinfs" in line and "'twinfs scan'" in line and str(old.program.index) in line
+    assert old.is_kept_as("data.mdb")
 
 
 def test_check_reports_an_older_format_and_leaves_it_alone(old, source):

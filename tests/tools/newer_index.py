@@ -5,12 +5,14 @@
 The format is the only record that every version can read: "format" in table "meta" has the text
 "twinfs N".  liblmdb is called directly, without code of twinfs.
 
-As a module, it can also hold a snapshot of an index, and count snapshots of killed processes.
+As a module, it can also hold the lock or a snapshot of an index, and count snapshots of killed
+processes.
 
 usage: newer_index.py FOLDER
 """
 import contextlib
 import ctypes
+import fcntl
 import os
 import signal
 import sys
@@ -68,6 +70,14 @@ def put_format(folder, text):
         check(lmdb.mdb_dbi_open(txn, b"meta", 0, ctypes.byref(table)), "table")
         check(lmdb.mdb_put(txn, table, Value(b"format"), Value(text), 0), "put")
         check(lmdb.mdb_txn_commit(txn), "commit")
+
+
+@contextlib.contextmanager
+def lock_held(folder):
+    """This process holds the lock of the index, as a daemon does until it has ended."""
+    with open(os.path.join(folder, "owner"), "a+b") as owner:
+        fcntl.flock(owner, fcntl.LOCK_EX)
+        yield owner
 
 
 def hold_snapshot(folder):
