@@ -119,6 +119,16 @@ def waits_for_disk(pid):
 
 
 @contextlib.contextmanager
+def names_held(folder):
+    """Holds open all names below a folder. So they stay in the kernel's cache, which listxattr(2)
+    needs on a stopped disk, even if the caches are dropped."""
+    with contextlib.ExitStack() as held:
+        for path in [folder, *folder.rglob("*")]:
+            held.callback(os.close, os.open(path, os.O_PATH | os.O_NOFOLLOW))
+        yield
+
+
+@contextlib.contextmanager
 def comparison_that_waits(view, disk):
     """Two copies are closed on a stopped disk."""
     with contextlib.ExitStack() as still:
@@ -130,6 +140,7 @@ def comparison_that_waits(view, disk):
                 os.fsync(file)
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
             view.sync()
+            still.enter_context(names_held(disk.root / "tree"))
             still.enter_context(stopped(disk.server.pid))
         yield
 
@@ -141,10 +152,11 @@ def walk_that_waits(view, disk):
         trees.write(disk.root / "tree" / name, PAIR)
     view.sync()
     os.sync()
-    disk.drop_folders()
-    with stopped(disk.server.pid):
-        os.kill(view.pid, signal.SIGHUP)
-        yield
+    with names_held(disk.root / "tree"):
+        disk.drop_folders()
+        with stopped(disk.server.pid):
+            os.kill(view.pid, signal.SIGHUP)
+            yield
 
 
 @pytest.mark.parametrize("waiting", [comparison_that_waits, walk_that_waits],
