@@ -130,8 +130,9 @@ static int enter_dir(struct writing *writing, uint64_t id, uint32_t source)
 	int r;
 
 	r = push(writing, &level);
-	if (r == 0)
-		r = catalog_scan_entries(writing->task->reader, id, 0, &scan);
+	if (r < 0)
+		return r;
+	r = catalog_scan_entries(writing->task->reader, id, 0, &scan);
 	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0)
 		r = add_entry(writing, level, &entry, source);
 	if (r != -ENOENT)
