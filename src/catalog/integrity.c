@@ -31,6 +31,8 @@
 /* File to which the child process copies the sound records. */
 #define COPY_NAME "checked.mdb"
 
+#define COPY_PATH_BYTES (sizeof(struct fd_path) + sizeof("/" COPY_NAME))
+
 /* Descriptor of the index folder in the child process. */
 #define FOLDER_FD (STDERR_FILENO + 1)
 
@@ -119,15 +121,19 @@ static bool lacks_room(int r)
 	return r == -ENOSPC || r == -EDQUOT || r == -EFBIG || r == -EIO;
 }
 
+static void make_copy_path(int folder_fd, char path[static COPY_PATH_BYTES])
+{
+	(void)snprintf(path, COPY_PATH_BYTES, "%s/" COPY_NAME, fd_path(folder_fd).text);
+}
+
 /* Copies the records. If the copy cannot be written for lack of space, the original data file is
  * used. Returns an enum index_state. */
-static int copy_records(struct catalog_reader *reader, const char *folder)
+static int copy_records(struct catalog_reader *reader)
 {
-	AUTO_FREE char *path = NULL;
+	char path[COPY_PATH_BYTES];
 	int r;
 
-	if (asprintf(&path, "%s/%s", folder, COPY_NAME) < 0)
-		return INDEX_SOUND;
+	make_copy_path(FOLDER_FD, path);
 	r = store_copy(reader, path);
 	return r == 0 || lacks_room(r) ? INDEX_SOUND : INDEX_DAMAGED;
 }
@@ -152,7 +158,7 @@ static int check_records(const char *folder, bool copied)
 		r = check_catalog(reader);
 	state = r == 0 || empty ? INDEX_SOUND : INDEX_DAMAGED;
 	if (r == 0 && copied)
-		state = copy_records(reader, folder);
+		state = copy_records(reader);
 	store_read_end(reader);
 	store_close(&store);
 	return state;
@@ -228,14 +234,15 @@ int index_adopt_copy(int folder_fd)
 void index_copy_if_wasteful(struct store *store, int folder_fd, bool *copied)
 {
 	struct catalog_reader *reader = NULL;
-	AUTO_FREE char *path = NULL;
+	char path[COPY_PATH_BYTES];
 	bool wasteful = false;
 	int r = store_read_begin(store, &reader);
 
 	*copied = false;
 	if (r == 0)
 		r = store_is_wasteful(reader, &wasteful);
-	if (r == 0 && wasteful && asprintf(&path, "%s/%s", fd_path(folder_fd).text, COPY_NAME) > 0)
+	make_copy_path(folder_fd, path);
+	if (r == 0 && wasteful)
 		*copied = store_copy(reader, path) == 0;
 	store_read_end(reader);
 	log_debug("copied the records of the index: %s", *copied ? "yes" : "no");
@@ -261,6 +268,9 @@ int index_examine(int folder_fd, const char *folder, bool distrusted, bool *seal
 		return INDEX_SOUND;
 	}
 	log_debug("checking index %s", quote_path(folder));
+	/* a killed check can have left an incomplete copy */
+	if (unlinkat(folder_fd, COPY_NAME, 0) < 0 && errno != ENOENT)
+		return -errno;
 	state = check_in_child(folder_fd, true);
 	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
 		state = INDEX_DAMAGED; /* no version of twinfs changes a sealed file */
