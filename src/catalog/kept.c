@@ -92,8 +92,10 @@ static int load_record(struct kept_choice *choice, uint64_t group, uint64_t id,
 	member->partial = joined;
 	if (!joined)
 		return catalog_get_file_name(choice->reader, id, &member->file);
-	member->file = (struct file_record){
-		.id = id, .dir = joined->dir, .names = 1, .first_seen = joined->first_seen};
+	member->file = (struct file_record){.id = id,
+					    .dir = joined->dir,
+					    .names = 1,
+					    .first_seen = joined->first_seen};
 	return 0;
 }
 

@@ -17,8 +17,8 @@ struct known_place;
  * the reader and the files; the other fields start as zero. */
 struct kept_choice {
 	struct catalog_reader *reader;
-	/* Files that joined in this transaction, by group and file. If choices are made in the order
-	 * of groups, the records of these files are not read. Borrowed; NULL: none. */
+	/* Files that joined in this transaction, by group and file. The records of these files are
+	 * not read if choices are made in the order of groups. Borrowed; NULL: none. */
 	const struct deferred_file *joined, *joined_end;
 	struct known_place *places; /* cache of directory paths, by id */
 };
