@@ -62,6 +62,26 @@ static uint32_t number_of(const struct batch_writer *writer, struct catalog_writ
 	return writer->scan ? writer->scan : catalog_begin_scan(w);
 }
 
+/* Returns whether the walk read files of the batch, or leaves them to be read late. */
+static bool has_read_files(const struct batch *batch)
+{
+	for (size_t i = 0; i < batch->count; i++) {
+		const struct early_mark *mark = batch->changes[i].context;
+
+		if (mark && mark->kind != EARLY_SIZE)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether the lists of the files of the batch are deferred. In a large scan, ingest_names()
+ * completes the lists at the end, which is faster. After a recheck the comparison needs the lists
+ * at once. */
+static bool is_deferred(const struct batch_writer *writer, const struct batch *batch)
+{
+	return writer->of_scan && (batch->count >= BATCH_CHANGES_EARLY || has_read_files(batch));
+}
+
 static int apply_body(struct catalog_writer *w, void *context)
 {
 	struct batch_writer *writer = context;
@@ -71,9 +91,7 @@ static int apply_body(struct catalog_writer *w, void *context)
 	writer->batch_scan = number_of(writer, w);
 	if (writer->early)
 		r = early_writer_commit(writer->early, w);
-	/* In a large scan, ingest_names() completes the lists at the end, which is faster. After a
-	 * recheck the comparison needs the lists at once. */
-	if (r == 0 && writer->of_scan && (writer->early || batch->count >= BATCH_CHANGES_EARLY))
+	if (r == 0 && is_deferred(writer, batch))
 		r = catalog_defer_lists(w);
 	return r < 0 ? r : catalog_apply(w, batch->changes, batch->count, writer->batch_scan);
 }
@@ -121,6 +139,10 @@ static int commit_batch(struct batch_writer *writer, const struct batch *batch)
 	if (r < 0 || !writer->early)
 		return r;
 	early_writer_committed(writer->early);
+	/* Only contents of deferred files can be written. Other batches have no file that was read.
+	 */
+	if (!is_deferred(writer, batch))
+		return 0;
 	return early_writer_resolve(writer->early, batch->changes, batch->count);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/descriptor.h"
 #include "base/memory.h"
+#include "catalog/query.h"
 #include "ingest/disk_fetch.h"
 #include "ingest/prefixes.h"
 #include "ingest/reading.h"
@@ -34,6 +35,8 @@ struct early_reader {
 	uint32_t files, repeated; /* files that were examined; those with a size seen before */
 	uint32_t tried, cached; /* files that were read; those that were in the page cache */
 	uint32_t skipped; /* files that are still not tried */
+	bool judged; /* a file of the directory was read */
+	bool in_vain; /* the index has it or its content, so no further file is read */
 	uint8_t *block; /* SMALL_BYTES */
 };
 
@@ -68,6 +71,7 @@ bool early_reader_enter(struct early_reader *reader, int dir, uint32_t filesyste
 
 	reader->dir = dir;
 	reader->filesystem = filesystem;
+	reader->judged = reader->in_vain = false;
 	return filesystem_kind_of(filesystem_type) == FILESYSTEM_FINE &&
 	       filesystem_times_are_reliable(filesystem_type) && fstat(dir, &st) == 0 &&
 	       filesystem_leases_are_reliable(filesystem_type, st.st_dev);
@@ -192,7 +196,8 @@ static int examine_name(struct early_reader *reader, struct listed *listed)
 	int r = source_attributes_at(reader->ingest->catalog, reader->dir, listed->name.bytes,
 				     false, &listed->attributes);
 
-	if (r == 0 && is_provable(reader, &listed->attributes) && wants_read(reader, listed))
+	if (r == 0 && !reader->in_vain && is_provable(reader, &listed->attributes) &&
+	    wants_read(reader, listed))
 		read_name(reader, listed);
 	return r;
 }
@@ -226,9 +231,42 @@ static int examine_open(struct early_reader *reader, struct listed *listed)
 	return r;
 }
 
+/* Returns whether the index has the file, which was then moved here or has another name, or has a
+ * rival of its content. */
+static bool is_in_index(struct catalog_reader *snapshot, const struct listed *listed)
+{
+	const struct attributes *attributes = &listed->attributes;
+	struct file_record file;
+	uint64_t id = 0;
+	bool has = false;
+
+	if (catalog_find_inode(snapshot, attributes->filesystem, attributes->inode, &id) == 0 &&
+	    id && catalog_get_file(snapshot, id, &file) == 0 &&
+	    attributes_same_inode(&file.attributes, attributes))
+		return true;
+	return listed->mark->kind != EARLY_LATE &&
+	       early_has_rival(snapshot, early_content_of(listed->mark), &has) == 0 && has;
+}
+
+/* Judges by the first file that was read whether the other files of the directory are worth it. */
+static void judge_dir(struct early_reader *reader, const struct listed *listed)
+{
+	CLEANUP_READER struct catalog_reader *snapshot = NULL;
+
+	reader->judged = true;
+	reader->in_vain = catalog_read_begin(reader->ingest->catalog, &snapshot) == 0 &&
+			  is_in_index(snapshot, listed);
+}
+
 int early_reader_examine(struct early_reader *reader, struct listed *listed)
 {
-	if (listed->is_file && reader->skipped == 0 && expects_read(reader))
-		return examine_open(reader, listed);
-	return examine_name(reader, listed);
+	int r;
+
+	if (listed->is_file && !reader->in_vain && reader->skipped == 0 && expects_read(reader))
+		r = examine_open(reader, listed);
+	else
+		r = examine_name(reader, listed);
+	if (listed->mark && listed->mark->kind != EARLY_SIZE && !reader->judged)
+		judge_dir(reader, listed);
+	return r;
 }

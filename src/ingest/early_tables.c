@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/bytes.h"
 #include "base/memory_limit.h"
+#include "catalog/scan.h"
 #include "ingest/prefixes.h"
 
 /* Records of both tables, and bytes of contents. 24 MiB in all. */
@@ -194,6 +195,19 @@ static struct early_content *find_content(struct early_content *list, uint64_t s
 	while (list && (list->size != size || !hash128_equal(list->hash, hash)))
 		list = list->next;
 	return list;
+}
+
+int early_has_rival(struct catalog_reader *reader, const struct early_content *content, bool *has)
+{
+	const struct size_entry from = {.size = content->size, .prefix = prefix_of(content->hash)};
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct size_entry entry;
+	int r = catalog_scan_sizes(reader, &from, &scan);
+
+	if (r == 0)
+		r = catalog_next_size(scan, &entry);
+	*has = r == 0 && entry.size == from.size && entry.prefix == from.prefix;
+	return r == -ENOENT ? 0 : r;
 }
 
 int early_take_repeated(struct early_tables *tables, struct bytes *contents)

@@ -2,7 +2,8 @@
 #ifndef INGEST_EARLY_TABLES_H
 #define INGEST_EARLY_TABLES_H
 
-/* Reads files during the first walk, while their directory is open and their inode is cached.
+/* Reads files in new directories during a walk, while the directory is open and the inode is
+ * cached.
  *
  *	walkers: early_reader_examine
  *	   |  sizes: is there another file of this size?
@@ -22,8 +23,14 @@
  * that was changed a moment ago, a file that is not in the page cache of a disk that seeks, and a
  * file on a file system with unreliable times or leases.
  *
- * The index must have no file when the walk begins. Every content that this walk records is then in
- * the table of contents, and no equal file is missed. */
+ * Only files that are new to the index, in directories where the index has no name yet, get a
+ * content here: a file that was moved there keeps the content that the index has of it. Every
+ * content that this walk records is in the table of contents. Every other content of the index is
+ * in its list by size: when the walk begins, no file is deferred. So no equal file is missed. If a
+ * listed file has the size and prefix of a content, its *rival*, the files of the content stay
+ * unread, and ingest_contents() compares them with the rival. If the first file that is read in a
+ * directory has a rival or is not new, no further file is read there: the directory is probably a
+ * copy, or was moved. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -71,8 +78,11 @@ struct early_content {
 	enum {
 		EARLY_UNPROVED, /* whether the first file has the bytes is not known yet */
 		EARLY_PROVED, /* it has, or there is no first file */
-		EARLY_REFUTED, /* it has not, or could not be read: equal files stay unread */
+		/* It has not, or could not be read, or the content has a rival: files of the
+		 * content stay unread. */
+		EARLY_REFUTED,
 	} proof;
+	uint64_t searched; /* number of commits when a rival was searched; 0: never */
 	bool written; /* a committed transaction recorded the content of the first file */
 	bool grouped; /* a committed transaction made the group */
 	bool listed; /* is in a list of this batch */
@@ -86,7 +96,7 @@ static inline struct early_content *early_content_of(struct early_mark *mark)
 	return (void *)((char *)mark - offset);
 }
 
-/* The sizes and contents of files that the first walk has found. A record never moves and is never
+/* The sizes and contents of files that a walk has found. A record never moves and is never
  * removed. Its memory is bounded: if the tables are full, further sizes and contents are not added,
  * and their files stay unread. */
 struct early_tables;
@@ -111,6 +121,10 @@ bool early_set_size_file(struct early_tables *tables, struct early_size *size, u
 /* Counts a file that is to be read after the walk although it was found now. Returns false if there
  * are too many: the file stays unread. Any thread. */
 bool early_may_read_late(struct early_tables *tables);
+
+/* Sets *has to whether the content has a rival in the snapshot. Any thread. Returns 0 or -errno. */
+MUST_CHECK int early_has_rival(struct catalog_reader *reader, const struct early_content *content,
+			       bool *has);
 
 /* Moves the contents of large files that became repeated to the end of *contents (struct
  * early_content *). Any thread. Returns 0 or -ENOMEM. */

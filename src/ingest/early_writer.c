@@ -184,6 +184,28 @@ static int prove_all(struct early_writer *writer, unsigned int threads)
 								    .context = list});
 }
 
+/* Refutes contents with rivals. Each content is searched for in the latest state of the index. */
+static int refute_rivals(struct early_writer *writer)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	const struct found *found = (const void *)writer->found.data;
+	size_t count = writer->found.length / sizeof(*found);
+	bool has;
+	int r = catalog_read_begin(writer->ingest->catalog, &reader);
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		struct early_content *content = found[i].content;
+
+		has = false;
+		if (content->proof != EARLY_REFUTED && content->searched != writer->generation)
+			r = early_has_rival(reader, content, &has);
+		content->searched = writer->generation;
+		if (has)
+			content->proof = EARLY_REFUTED;
+	}
+	return r;
+}
+
 /* Lists the contents whose first file has to be compared. */
 static int list_unproved(struct early_writer *writer)
 {
@@ -259,12 +281,12 @@ static int sort_out(struct early_writer *writer, struct catalog_reader *reader,
 	bool changed = false;
 	int r = 0;
 
+	if (content->proof == EARLY_REFUTED)
+		return 0;
 	if (found->first && early_is_repeated(writer->tables, content))
 		return 0; /* the first file stays unread, like the others */
 	if (!found->first && content->proof == EARLY_UNPROVED)
 		return add_waiting(writer, reader, found);
-	if (!found->first && content->proof == EARLY_REFUTED)
-		return 0;
 	r = has_changed(reader, found, &changed);
 	if (r < 0 || changed)
 		return r;
@@ -335,8 +357,10 @@ static int begin_resolve(struct early_writer *writer)
 static int resolve(struct early_writer *writer, unsigned int threads)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = list_unproved(writer);
+	int r = refute_rivals(writer);
 
+	if (r == 0)
+		r = list_unproved(writer);
 	if (r == 0)
 		r = prove_all(writer, threads);
 	if (r == 0)

@@ -2,7 +2,7 @@
 #ifndef INGEST_EARLY_WRITER_H
 #define INGEST_EARLY_WRITER_H
 
-/* Records the contents of files that the first walk has read, see early_tables.h. One thread. */
+/* Records the contents of files that a walk has read, see early_tables.h. One thread. */
 
 #include <stddef.h>
 

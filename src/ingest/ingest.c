@@ -80,14 +80,14 @@ int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t
 	return recheck(ingest, rechecks, count, false, NULL);
 }
 
-/* Returns whether the walk reads files. The index must have none yet, and the disk must not seek.
- * */
+/* Returns whether the walk reads files in directories that the index does not have yet. Every file
+ * of the index must be listed, and the disk must not seek. */
 static bool reads_early(const struct ingest *ingest)
 {
 	struct catalog_totals totals;
 
 	return !ingest->settings->names_only && ingest->settings->disk != INGEST_DISK_ROTATING &&
-	       catalog_totals_now(ingest->catalog, &totals) == 0 && totals.files == 0;
+	       catalog_totals_now(ingest->catalog, &totals) == 0 && totals.unlisted == 0;
 }
 
 int ingest_names(struct ingest *ingest)
@@ -102,6 +102,9 @@ int ingest_names(struct ingest *ingest)
 	for (size_t i = 0; i < sources->count; i++)
 		rechecks[i] = (struct recheck){.dir = sources->list[i].root, .scope = RECHECK_TREE};
 	r = record_settings(ingest);
+	/* An earlier scan was possibly killed before it completed the lists. */
+	if (r == 0)
+		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
 	if (r == 0 && reads_early(ingest))
 		early = early_tables_new();
 	if (r == 0)

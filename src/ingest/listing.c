@@ -82,11 +82,13 @@ static void set_inode_key(const void *record, struct sort_key *key)
 
 static const struct sort_order inode_order = {set_inode_key, by_inode};
 
-static void examine_names(struct listing *listing, struct catalog *catalog, int dir)
+static void examine_names(struct listing *listing, struct catalog *catalog,
+			  const struct listed_dir *dir)
 {
 	bool remote = filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
-	bool early = listing->early && early_reader_enter(listing->early, dir, listing->filesystem,
-							  listing->filesystem_type);
+	bool early = listing->early && dir->is_new &&
+		     early_reader_enter(listing->early, dir->fd, listing->filesystem,
+					listing->filesystem_type);
 	struct listed *listed;
 	size_t found = 0;
 	int r;
@@ -95,7 +97,7 @@ static void examine_names(struct listing *listing, struct catalog *catalog, int 
 	for (size_t i = 0; i < listing->count; i++) {
 		listed = listing->entries[i];
 		r = early ? early_reader_examine(listing->early, listed)
-			  : source_attributes_at(catalog, dir, listed->name.bytes, remote,
+			  : source_attributes_at(catalog, dir->fd, listed->name.bytes, remote,
 						 &listed->attributes);
 		listed->error = r < 0 ? -r : 0;
 		listed->mount_root = r == SOURCE_MOUNT_ROOT;
@@ -160,7 +162,7 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 	if (r == 0 && calls > 2) /* the last call returned no name */
 		drop_repeated(listing);
 	if (r == 0)
-		examine_names(listing, catalog, dir->fd);
+		examine_names(listing, catalog, dir);
 	return r;
 }
 
@@ -188,6 +190,6 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 		listed->keeps_bytes =
 			reliable_times && name_events_keep_bytes(name->events, recheck->trust);
 	}
-	examine_names(listing, catalog, dir->fd);
+	examine_names(listing, catalog, dir);
 	return 0;
 }

@@ -23,7 +23,7 @@ struct listed {
 	int error; /* positive errno if the attributes could not be read, else 0 */
 	bool is_file; /* the directory has a regular file for the name */
 	bool mount_root; /* the name is a mount point */
-	struct early_mark *mark; /* how the first walk read the file, see early_tables.h; or NULL */
+	struct early_mark *mark; /* how the walk read the file, see early_tables.h; or NULL */
 	uint32_t events; /* of the name, from the recheck; 0 after listing_read() */
 	/* name_events_keep_bytes(); false if the file system has unreliable times */
 	bool keeps_bytes;
@@ -34,6 +34,7 @@ struct listed {
 struct listed_dir {
 	int fd;
 	uint32_t filesystem; /* the catalog's number */
+	bool is_new; /* the index has no name in it, so listing->early may read its files */
 	const char *path; /* relative to its source; used for excludes with a slash */
 	char *const *excludes; /* globs of names to leave out, see exclude.h */
 };

@@ -16,6 +16,7 @@
 #include "base/threads.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "ingest/diff.h"
 #include "ingest/disk_seeks.h"
 #include "ingest/early_reader.h"
@@ -134,6 +135,7 @@ static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_
 	struct walk *walk = walker->walk;
 	struct listed_dir listed = {.fd = walker->fd,
 				    .filesystem = filesystem,
+				    .is_new = dir->is_new,
 				    .path = "",
 				    .excludes = walk->ingest->settings->excludes};
 	int r = 0;
@@ -310,6 +312,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 		}
 		last->id = diff->dirs[i].id;
 		last->known = diff->dirs[i].known;
+		last->is_new = !last->known;
 		last->recorded = diff->dirs[i].recorded;
 		last->scope = RECHECK_TREE;
 		last->attributes = *diff->dirs[i].attributes;
@@ -460,6 +463,19 @@ static void *walk_thread(void *context)
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
+/* Sets *has to whether the index has no name in the directory. Returns 0 or -errno. */
+static int has_no_name(struct catalog_reader *reader, uint64_t dir, bool *has)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(reader, dir, 0, &scan);
+
+	if (r == 0)
+		r = catalog_next_entry(scan, &entry);
+	*has = r == -ENOENT;
+	return *has ? 0 : r;
+}
+
 /* Finds the directory where a recheck begins. Returns 0, -ENOENT if the index no longer has the
  * directory, or another -errno. */
 static int find_beginning(struct walk *walk, const struct recheck *recheck, struct walk_dir **dir)
@@ -468,12 +484,15 @@ static int find_beginning(struct walk *walk, const struct recheck *recheck, stru
 	CLEANUP_BYTES struct bytes path = {0};
 	struct dir_record record;
 	uint32_t source;
+	bool is_new = false;
 	int r = catalog_read_begin(walk->ingest->catalog, &reader);
 
 	if (r == 0)
 		r = catalog_get_dir(reader, recheck->dir, &record);
 	if (r == 0)
 		r = catalog_dir_path(reader, recheck->dir, &path, &source);
+	if (r == 0)
+		r = has_no_name(reader, recheck->dir, &is_new);
 	if (r != 0)
 		return r;
 	if (!bytes_text(&path))
@@ -484,6 +503,7 @@ static int find_beginning(struct walk *walk, const struct recheck *recheck, stru
 	(*dir)->source = source;
 	(*dir)->id = recheck->dir;
 	(*dir)->known = true;
+	(*dir)->is_new = is_new;
 	(*dir)->scope = recheck->scope;
 	(*dir)->recheck = recheck;
 	(*dir)->attributes = record.attributes;

@@ -28,6 +28,7 @@ struct walk_dir {
 	int fd; /* -1: closed */
 	uint32_t source;
 	bool known; /* the index had it before the walk */
+	bool is_new; /* the index had no name in it before the walk */
 	/* the index has it with these attributes, without an error or a flag; only if known */
 	bool recorded;
 	bool expected; /* the directory must be the inode that attributes has */

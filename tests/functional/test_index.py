@@ -332,7 +332,8 @@ def test_scan_killed_at_any_mutating_call_is_followed_by_a_right_run(twinfs, tre
     before = tmp_path / "before"
     if again:
         twinfs.ok("scan", tree)
-        trees.many(tree / "more", 60, lambda number: b"%d" % (number // 2), folders=3)
+        # the index has two thirds of these contents
+        trees.many(tree / "more", 60, lambda number: b"%d" % (number // 2 + 20), folders=3)
         trees.write(tree / "small/backup/1.jpg", trees.content("x", 70000))
         shutil.copytree(twinfs.index, before)
     only = "trace=" + ",".join(MUTATING)

@@ -7,13 +7,15 @@ import os
 import shutil
 import signal
 import subprocess
+import time
 
 import changes
+import collide
 import oracle
 import pytest
 import trees
 from changes import DATA
-from program import end_process
+from program import end_process, until
 
 
 @pytest.fixture
@@ -100,6 +102,30 @@ def test_several_changes_are_found(twinfs, scanned):
         change(scanned)
         twinfs.ok("scan", scanned)
         assert agrees(twinfs, scanned)
+
+
+def add_folder(source, name, number):
+    """Adds a folder with copies of each other and of the files of earlier folders."""
+    colliding = [*collide.long_contents(6, 4096), *collide.long_contents(6, 100_000, 70_000)]
+    for at in range(40):
+        trees.write(source / name / f"{at % 4}/{at}", trees.content(at // 2 + number * 10, 3000))
+    for at, data in enumerate(colliding[number:] + colliding[number:]):
+        trees.write(source / name / f"collisions/{at}", data)
+
+
+def test_new_folders_in_a_known_source_have_the_right_groups(twinfs, source):
+    """The walk reads their files, but not those that the index has or has equal files of."""
+    for number in range(4):
+        name = f"folder {number}"
+        add_folder(source, name, number)
+        if number:
+            os.link(source / "folder 0/0/0", source / name / "linked")
+            os.rename(source / f"folder 0/1/{4 * number + 1}", source / name / "moved file")
+            os.rename(source / f"folder {number - 1}/3", source / name / "moved folder")
+        changed = os.stat(source / name).st_ctime_ns
+        assert until(lambda changed=changed: time.time_ns() > changed + 50_000_000)
+        assert agrees(twinfs, source)
+    assert twinfs.ok("check", source)
 
 
 def test_kept_copy_stays_kept_when_an_earlier_path_appears(twinfs, scanned):

@@ -1,44 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Files that the first walk reads. ingest_names() alone records their contents. */
+/* Files that a walk reads in new directories. ingest_names() alone records their contents. */
 
 #include <sys/stat.h>
 
-#include "base/clock.h"
-#include "catalog/audit.h"
 #include "ingest/colliding.h"
+#include "ingest/early.h"
 #include "ingest/early_writer.h"
 #include "ingest/prefixes.h"
-#include "ingest/reading.h"
-#include "ingest/tree.h"
-
-/* Waits until the file can be proved at once: a file that changed a moment ago is not read. */
-static void wait_for_guard(const struct tree *t, const char *path)
-{
-	struct attributes attributes = {0};
-	struct stat st;
-
-	do {
-		assert_int_equal(fstatat(t->fd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
-		attributes.ctime = st.st_ctim;
-	} while (!reading_guard_is_over(&attributes));
-}
-
-static void walk(struct tree *t)
-{
-	struct ingest ingest = {.catalog = t->index.catalog,
-				.sources = &t->sources,
-				.settings = &t->settings};
-
-	assert_int_equal(ingest_names(&ingest), 0);
-	assert_int_equal(totals_of(&t->index).unlisted, 0);
-	audit_index(t->index.catalog);
-}
-
-static bool is_read(const struct tree *t, const char *path)
-{
-	return content_of(&t->index, id_of_path(t, path)).prefix != 0;
-}
 
 /* ---- cases --------------------------------------------------------------------------- */
 
@@ -127,7 +96,7 @@ static void test_unusual_files_are_left_unread(void **state)
 	assert_true(are_grouped(t, "a", "written"));
 }
 
-static void test_second_scan_reads_no_file_early(void **state)
+static void test_known_directory_is_not_read_early(void **state)
 {
 	struct tree *t = *state;
 
@@ -372,6 +341,29 @@ static void test_waiting_file_that_changed_is_not_grouped(void **state)
 	end(&early);
 }
 
+/* A walk is killed after it wrote contents and before it listed their files. */
+static void test_content_that_an_earlier_walk_deferred_is_a_rival(void **state)
+{
+	struct tree *t = *state;
+	struct early early;
+
+	resolve_two(&early, t);
+	write_contents(&early);
+	assert_int_not_equal(totals_of(&t->index).unlisted, 0);
+	make_dir(t, "new");
+	write_bytes(t, "new/c", early.data, sizeof(early.data));
+	write_bytes(t, "new/d", early.data, sizeof(early.data));
+	wait_for_guard(t, "new/d");
+	walk(t);
+	assert_true(are_grouped(t, "a", "b"));
+	assert_false(is_read(t, "new/c"));
+	scan(t);
+	assert_true(are_grouped(t, "a", "new/c"));
+	assert_true(are_grouped(t, "a", "new/d"));
+	audit_index(t->index.catalog);
+	end(&early);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, tree_setup, tree_teardown)
 
 int main(void)
@@ -381,12 +373,13 @@ int main(void)
 		CASE(test_large_file_with_its_own_prefix_is_read),
 		CASE(test_contents_with_one_hash_are_kept_apart),
 		CASE(test_unusual_files_are_left_unread),
-		CASE(test_second_scan_reads_no_file_early),
+		CASE(test_known_directory_is_not_read_early),
 		CASE(test_many_batches_have_the_groups_of_their_bytes),
 		CASE(test_contents_are_written_in_a_later_transaction),
 		CASE(test_contents_are_not_written_after_another_commit),
 		CASE(test_first_file_that_changed_is_not_grouped),
 		CASE(test_waiting_file_that_changed_is_not_grouped),
+		CASE(test_content_that_an_earlier_walk_deferred_is_a_rival),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
