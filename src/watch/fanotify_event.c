@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/fanotify.h>
 
@@ -75,6 +76,20 @@ static int read_records(const char *records, size_t length, struct fanotify_even
 	return r;
 }
 
+/* Returns false if the event lacks what changed. The kernel leaves a record out if it cannot make
+ * the handle, for example for lack of memory. An event of a file without a directory is complete
+ * unless it is about a name. */
+static bool is_complete(const struct fanotify_event *event)
+{
+	if (event->mask & FAN_Q_OVERFLOW)
+		return true;
+	if (event->mask & FAN_RENAME)
+		return event->place.dir.bytes && event->moved_to.dir.bytes;
+	if (event->mask & (FAN_CREATE | FAN_DELETE))
+		return event->place.dir.bytes;
+	return event->place.dir.bytes || event->self.bytes;
+}
+
 int fanotify_event_next(const char *buffer, size_t length, size_t *at, struct fanotify_event *event)
 {
 	struct fanotify_event_metadata metadata;
@@ -93,5 +108,7 @@ int fanotify_event_next(const char *buffer, size_t length, size_t *at, struct fa
 	r = read_records(buffer + *at + metadata.metadata_len,
 			 metadata.event_len - metadata.metadata_len, event);
 	*at += metadata.event_len;
-	return r < 0 ? r : 1;
+	if (r < 0)
+		return r;
+	return is_complete(event) ? 1 : -EBADMSG;
 }

@@ -33,7 +33,8 @@ struct fanotify_event {
  *
  * event	borrows from the buffer; a part that the kernel did not report has no bytes
  *
- * Returns 1, 0 at the end of the buffer, or -EBADMSG if the bytes are not such an event. */
+ * Returns 1, 0 at the end of the buffer, or -EBADMSG if the bytes are not such an event or lack
+ * what changed. */
 MUST_CHECK int fanotify_event_next(const char *buffer, size_t length, size_t *at,
 				   struct fanotify_event *event);
 

@@ -137,6 +137,31 @@ static int decode(const char *bytes, size_t length)
 	return r;
 }
 
+/* Decodes an event with one record, or none if type is 0. */
+static int decode_one(uint64_t mask, uint8_t type, const char *name)
+{
+	struct message message = {.length = 0};
+	size_t at = begin_event(&message, mask);
+
+	if (type)
+		append_record(&message, type, "handle", name);
+	end_event(&message, at);
+	return decode(message.bytes, message.length);
+}
+
+static void test_events_that_lack_what_changed_are_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(decode_one(FAN_MODIFY, 0, NULL), -EBADMSG);
+	assert_int_equal(decode_one(FAN_CREATE, FAN_EVENT_INFO_TYPE_FID, NULL), -EBADMSG);
+	assert_int_equal(decode_one(FAN_DELETE, FAN_EVENT_INFO_TYPE_FID, NULL), -EBADMSG);
+	assert_int_equal(decode_one(FAN_RENAME, FAN_EVENT_INFO_TYPE_OLD_DFID_NAME, "a"), -EBADMSG);
+	assert_int_equal(decode_one(FAN_RENAME, FAN_EVENT_INFO_TYPE_NEW_DFID_NAME, "a"), -EBADMSG);
+	assert_int_equal(decode_one(FAN_CREATE, FAN_EVENT_INFO_TYPE_DFID_NAME, "a"), 0);
+	assert_int_equal(decode_one(FAN_MODIFY, FAN_EVENT_INFO_TYPE_FID, NULL), 0);
+	assert_int_equal(decode_one(FAN_Q_OVERFLOW, 0, NULL), 0);
+}
+
 static void test_truncated_events_are_refused(void **state)
 {
 	struct message message = three_events();
@@ -171,6 +196,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_parts_of_events_are_decoded),
+		cmocka_unit_test(test_events_that_lack_what_changed_are_refused),
 		cmocka_unit_test(test_truncated_events_are_refused),
 		cmocka_unit_test(test_no_bytes_are_read_past_the_end),
 	};
