@@ -121,11 +121,17 @@ static void test_earlier_changes_are_listed(void **state)
 	assert_all_listed(f, FILES - 1);
 }
 
+struct half_listed {
+	uint64_t ids[FILES];
+	struct deferred_file half[FILES / 2];
+};
+
 /* Gives files one content, and lists the first half of them. */
 static int group_and_list_body(struct catalog_writer *w, void *context)
 {
-	const uint64_t *ids = context;
-	struct deferred_file half[FILES / 2];
+	struct half_listed *files = context;
+	const uint64_t *ids = files->ids;
+	struct deferred_file *half = files->half;
 	struct content_change change = {.prefix = 7};
 	int r = catalog_add_deferred_group(w, (struct hash128){1, 2}, 100, &change.group);
 
@@ -151,16 +157,16 @@ static void test_file_is_not_redundant_before_it_is_listed(void **state)
 {
 	static char names[FILES][8];
 	struct fixture *f = *state;
-	uint64_t ids[FILES];
+	struct half_listed files;
 
 	assert_int_equal(catalog_write(f->catalog, defer_body, NULL), 0);
 	for (unsigned int i = 0; i < FILES; i++) {
 		(void)snprintf(names[i], sizeof(names[i]), "%02u", i);
 		add_file(f, f->roots[0], names[i], file_of(1000 + i, 100, 0));
 		fixture_commit(f);
-		ids[i] = id_at(f, f->roots[0], names[i]);
+		files.ids[i] = id_at(f, f->roots[0], names[i]);
 	}
-	assert_int_equal(catalog_write(f->catalog, group_and_list_body, ids), 0);
+	assert_int_equal(catalog_write(f->catalog, group_and_list_body, &files), 0);
 	assert_consistent(f);
 	remove_name(f, f->roots[0], names[FILES - 1]);
 	fixture_commit(f);
