@@ -327,7 +327,7 @@ int groups_flush(struct catalog_writer *w)
 {
 	struct kept_choice choice = {.reader = &w->store.reader,
 				     .joined = w->joined,
-				     .joined_end = w->joined + w->joined_count};
+				     .joined_count = w->joined_count};
 	struct group_change *change, *next;
 	int r = 0;
 

@@ -70,18 +70,23 @@ static int complete(struct kept_choice *choice, struct member *member)
 	return catalog_file_path(choice->reader, &member->file, &member->path, &member->source);
 }
 
+static bool is_before(const struct deferred_file *file, uint64_t group, uint64_t id)
+{
+	return file->group < group || (file->group == group && file->file < id);
+}
+
 /* Returns a file of choice->joined that has one name, or NULL. */
 static const struct deferred_file *find_joined(struct kept_choice *choice, uint64_t group,
 					       uint64_t id)
 {
-	const struct deferred_file **at = &choice->joined;
+	const struct deferred_file *file;
 
-	while (*at < choice->joined_end &&
-	       ((*at)->group < group || ((*at)->group == group && (*at)->file < id)))
-		++*at;
-	return *at < choice->joined_end && (*at)->group == group && (*at)->file == id && (*at)->dir
-		       ? *at
-		       : NULL;
+	while (choice->joined_count > 0 && is_before(choice->joined, group, id)) {
+		choice->joined++;
+		choice->joined_count--;
+	}
+	file = choice->joined_count > 0 ? choice->joined : NULL;
+	return file && file->group == group && file->file == id && file->dir ? file : NULL;
 }
 
 static int load_record(struct kept_choice *choice, uint64_t group, uint64_t id,

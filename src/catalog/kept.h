@@ -5,6 +5,7 @@
 /* Chooses the kept copy of a group, which uniques/ shows, by kept_order.h. Only catalog/ includes
  * this; one thread at a time. */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
@@ -19,7 +20,8 @@ struct kept_choice {
 	struct catalog_reader *reader;
 	/* Files that joined in this transaction, by group and file. The records of these files are
 	 * not read if choices are made in the order of groups. Borrowed; NULL: none. */
-	const struct deferred_file *joined, *joined_end;
+	const struct deferred_file *joined;
+	size_t joined_count;
 	struct known_place *places; /* cache of directory paths, by id */
 };
 
