@@ -11,7 +11,7 @@
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
-#include "report/in_trash.h"
+#include "base/in_trash.h"
 #include "source/source.h"
 
 /* The rank of an inode by a rule. The inode with the lowest score is preferred. */

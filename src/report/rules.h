@@ -8,7 +8,7 @@
  * So if one name must stay, all names of the inode stay. One inode of each group is always kept, so
  * that the redundant inodes may be removed. The kept inode is chosen in these steps:
  *
- * 0. An inode whose names are all in a trash (report/in_trash.h) is not eligible, and it stays. If
+ * 0. An inode whose names are all in a trash (base/in_trash.h) is not eligible, and it stays. If
  *    all inodes of the group are in a trash, this step is skipped.
  * 1. Inodes with a name that is protected or outside of "only" must stay, so they are preferred.
  * 2. The keep rules are applied in order, each to the inodes that the previous rules left equal. If

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "base/attributes.h"
-#include "report/in_trash.h"
+#include "base/in_trash.h"
 #include "unit_test.h"
 
 struct claim {
@@ -25,7 +25,7 @@ static void test_trashed_files_are_in_a_trash(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(claims); i++)
-		assert_true(is_in_trash(claims[i].source, claims[i].path));
+		assert_true(is_in_trash(claims[i].source, claims[i].path, strlen(claims[i].path)));
 }
 
 static void test_other_files_are_in_no_trash_whatever_their_names(void **state)
@@ -47,7 +47,7 @@ static void test_other_files_are_in_no_trash_whatever_their_names(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(claims); i++)
-		assert_false(is_in_trash(claims[i].source, claims[i].path));
+		assert_false(is_in_trash(claims[i].source, claims[i].path, strlen(claims[i].path)));
 }
 
 int main(void)

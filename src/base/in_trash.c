@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/in_trash.h"
+#include "base/in_trash.h"
 
-#include <stddef.h>
 #include <string.h>
 
 /* The meaning of a prefix of a path. */
@@ -51,19 +50,22 @@ static enum place step(enum place place, const char *name, size_t length)
 	return begin(name, length);
 }
 
-static enum place walk(enum place place, const char *path)
+static enum place walk(enum place place, const char *path, size_t length)
 {
-	while (*path != '\0' && place != PLACE_INSIDE) {
-		size_t length = strcspn(path, "/");
+	const char *end = path + length;
 
-		if (length > 0)
-			place = step(place, path, length);
-		path += length + (path[length] == '/');
+	while (path < end && place != PLACE_INSIDE) {
+		const char *slash = memchr(path, '/', (size_t)(end - path));
+		size_t name = (size_t)((slash ? slash : end) - path);
+
+		if (name > 0)
+			place = step(place, path, name);
+		path += name + (slash ? 1 : 0);
 	}
 	return place;
 }
 
-bool is_in_trash(const char *source, const char *path)
+bool is_in_trash(const char *source, const char *path, size_t length)
 {
-	return walk(walk(PLACE_ANY, source), path) == PLACE_INSIDE;
+	return walk(walk(PLACE_ANY, source, strlen(source)), path, length) == PLACE_INSIDE;
 }
