@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/copy_marks.h"
 #include "base/key_sort.h"
 #include "base/numbers.h"
 #include "catalog/change.h"
@@ -274,6 +275,8 @@ static int add_file(struct catalog_writer *w, const struct addition *run, size_t
 				   .cookie = run->change->cookie,
 				   .names = (uint32_t)count,
 				   .first_seen = scan,
+				   .copy_mark = has_copy_mark(run->change->name.bytes,
+							      run->change->name.length),
 				   .attributes = run->change->attributes};
 	int r = file_add(w, &file);
 

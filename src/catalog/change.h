@@ -157,7 +157,9 @@ struct deferred_file {
 	uint64_t group; /* of its content; 0: none */
 	uint64_t file;
 	uint64_t dir; /* of its only name; 0: the file has several names */
+	int64_t mtime, birth; /* as in struct kept_rank */
 	uint32_t first_seen; /* as in struct file_record */
+	bool copy_mark; /* as in struct file_record */
 	bool has_links; /* file_has_links() */
 };
 
@@ -182,6 +184,10 @@ void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
  * members. So the choice of a scan does not depend on the order of its comparisons, or on an
  * interruption. */
 void catalog_reconsider_kept(struct catalog_writer *w);
+
+/* After a move of a directory into or out of a trash, checks the kept copies of the next limit
+ * groups. totals.choose_from is 0 when all are checked; then the call does nothing. */
+MUST_CHECK int catalog_choose_kept(struct catalog_writer *w, size_t limit);
 
 /* Begins a scan and returns its number, for catalog_apply(). A scan that changes nothing does not
  * have to begin. */

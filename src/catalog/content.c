@@ -25,6 +25,7 @@ struct learned {
 	uint64_t size;
 	bool regular;
 	bool linked; /* a name of the file has an id of its own (link.h) */
+	bool was_kept; /* file_was_kept() */
 	bool stale; /* nothing is written for the file */
 };
 
@@ -100,6 +101,7 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 	learned->size = file.attributes.size;
 	learned->regular = S_ISREG(file.attributes.mode);
 	learned->linked = file_has_links(&file);
+	learned->was_kept = file_was_kept(&file);
 	if (!learned->stale && learned->change.group)
 		r = group_find(w, learned->change.group);
 	if (r == -ENOENT) /* the group was deleted meanwhile, as its last member left */
@@ -178,6 +180,8 @@ static int join_all(struct catalog_writer *w, struct learned *list, size_t count
 			continue;
 		if (at->change.group)
 			r = group_join(w, at->change.group, at->change.file);
+		if (r == 0 && at->change.group && at->was_kept)
+			r = file_keep_again(w, at->change.file, at->change.group);
 		if (r == 0 && at->before.group && at->before.group != at->change.group)
 			r = group_leave(w, at->before.group, at->change.file, false);
 		if (r == 0 && at->linked)

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/copy_marks.h"
 #include "catalog/change.h"
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
@@ -133,16 +134,20 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 	return r;
 }
 
-static int leave_group(struct catalog_writer *w, const struct file_record *file, uint64_t group,
+/* Remembers in the record if the file was the kept copy. The caller writes the record. */
+static int leave_group(struct catalog_writer *w, struct file_record *file, uint64_t group,
 		       bool stays)
 {
-	int r = group_leave(w, group, file->id, stays);
+	int r = group_get_kept_hash(w, group, file->id, &file->kept_hash);
 
+	if (r == 0)
+		r = group_leave(w, group, file->id, stays);
 	return r < 0 ? r : links_leave(w, file, group);
 }
 
-/* Deletes the content record. The caller must update the list by size. */
-static int drop_content(struct catalog_writer *w, const struct file_record *file,
+/* Deletes the content record. The caller must update the list by size and write the record of the
+ * file. */
+static int drop_content(struct catalog_writer *w, struct file_record *file,
 			const struct content_record *content)
 {
 	struct key key = key_number(file->id);
@@ -228,6 +233,8 @@ static int forget_listed(struct catalog_writer *w, const struct size_entry *entr
 
 	if (r == 0)
 		r = drop_content(w, &file, &content);
+	if (r == 0)
+		r = put_file(w, &file);
 	if (r == 0)
 		r = file_unlist_size(w, entry->file, entry->size, &content);
 	if (r == 0)
@@ -415,6 +422,10 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 		r = can_keep_content(w, file, content, &keep);
 	if (r == 0 && keep && content->group)
 		r = group_join(w, content->group, file->id);
+	if (r == 0 && keep && content->group && file_was_kept(file)) {
+		r = group_keep_again(w, content->group, file);
+		file->kept_hash = (struct hash128){0};
+	}
 	if (r == -ENOENT || (r == 0 && !keep)) {
 		r = drop_content(w, file, content);
 		*content = unread;
@@ -474,6 +485,7 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 	if (file.names++ == 0) {
 		file.dir = change->dir;
 		file.cookie = change->cookie;
+		file.copy_mark = has_copy_mark(change->name.bytes, change->name.length);
 	} else {
 		if (r == 0)
 			r = add_link(w, &name);
@@ -501,7 +513,7 @@ static int remove_one_of_several(struct catalog_writer *w, struct file_record *f
 				      DELTA_FILE_NAMES | DELTA_FILE_FEWER);
 }
 
-static int make_orphan(struct catalog_writer *w, const struct file_record *file)
+static int make_orphan(struct catalog_writer *w, struct file_record *file)
 {
 	struct key key = key_number(file->id);
 	struct content_record content;
@@ -533,10 +545,23 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 		r = redundant_note_name(w, &file, dir, false);
 	if (r < 0)
 		return r;
-	if (--file.names == 0)
+	if (--file.names == 0) {
 		file.name = 0;
+		file.copy_mark = false;
+	}
 	w->totals.names--;
 	return put_file(w, &file);
+}
+
+int file_keep_again(struct catalog_writer *w, uint64_t id, uint64_t group)
+{
+	struct file_record file;
+	int r = catalog_get_file(&w->store.reader, id, &file);
+
+	if (r == 0)
+		r = group_keep_again(w, group, &file);
+	file.kept_hash = (struct hash128){0};
+	return r < 0 ? r : put_file(w, &file);
 }
 
 int file_delete(struct catalog_writer *w, uint64_t id)

@@ -12,6 +12,7 @@
 #include "catalog/delta_builder.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
@@ -25,6 +26,12 @@ struct group_change {
 	bool stays; /* the group is not deleted if it has no members */
 	bool dropped; /* the group was deleted: a new group took its hash and ordinal */
 	UT_hash_handle hh;
+};
+
+/* A member that joined a group with a kept copy, or that is the kept copy again. */
+struct kept_rival {
+	uint64_t group;
+	uint64_t file;
 };
 
 static struct group_change *remember(struct catalog_writer *w, const struct group_record *group)
@@ -207,6 +214,13 @@ static int reconsider_kept(struct catalog_writer *w, struct group_record *group,
 	return r;
 }
 
+static int note_rival(struct catalog_writer *w, uint64_t group, uint64_t file)
+{
+	const struct kept_rival rival = {group, file};
+
+	return bytes_append(&w->rivals, &rival, sizeof(rival));
+}
+
 int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 {
 	struct key key = key_pair(group, file);
@@ -221,12 +235,32 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 	if (r < 0)
 		return r;
 	change->now.inodes++;
-	if (change->before.kept == file && change->now.kept == 0)
-		/* the kept copy left and joined in one transaction, as in a rename */
-		change->now.kept = file;
-	else
-		r = reconsider_kept(w, &change->now, file);
+	r = reconsider_kept(w, &change->now, file);
+	if (r == 0 && change->now.kept)
+		r = note_rival(w, group, file);
 	return r < 0 ? r : delta_add_member(w, group, file, true);
+}
+
+int group_get_kept_hash(struct catalog_writer *w, uint64_t group, uint64_t file,
+			struct hash128 *hash)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r == 0 && change->now.kept == file)
+		*hash = change->now.hash;
+	return r == -ENOENT ? 0 : r;
+}
+
+int group_keep_again(struct catalog_writer *w, uint64_t group, const struct file_record *file)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r < 0 || !hash128_equal(change->now.hash, file->kept_hash))
+		return r;
+	change->now.kept = file->id;
+	return note_rival(w, group, file->id);
 }
 
 int group_await(struct catalog_writer *w, uint64_t group)
@@ -323,14 +357,60 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&change->now));
 }
 
+/* Sets *kept to the member that takes the place of the kept copy, which is in a trash, or leaves it
+ * as it is. 0: one of the rivals, to be chosen. */
+static int replace_trashed(struct kept_choice *choice, const struct kept_rival *rival,
+			   uint64_t *kept)
+{
+	bool is_kept = rival->file == *kept, trashed = true;
+	uint64_t other = rival->file;
+	int r = is_kept ? kept_choose(choice, rival->group, &other) : 0;
+
+	if (r == 0)
+		r = kept_is_trashed(choice, other, &trashed);
+	if (r == 0 && !trashed)
+		*kept = is_kept ? other : 0;
+	return r;
+}
+
+static int judge_rival(struct catalog_writer *w, struct kept_choice *choice,
+		       const struct kept_rival *rival)
+{
+	struct group_change *change;
+	bool trashed = false;
+	int r = touch(w, rival->group, &change);
+
+	if (r < 0 || !change->now.kept)
+		return r == -ENOENT ? 0 : r;
+	r = kept_is_trashed(choice, change->now.kept, &trashed);
+	if (r == 0 && trashed)
+		r = replace_trashed(choice, rival, &change->now.kept);
+	return r == -ENOENT ? 0 : r; /* the rival has no name any more */
+}
+
+/* Has the kept copy chosen again if it is in a trash and a rival is not. */
+static int judge_rivals(struct catalog_writer *w)
+{
+	const struct kept_rival *rivals = (const struct kept_rival *)(void *)w->rivals.data;
+	struct kept_choice choice = {.reader = &w->store.reader};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < w->rivals.length / sizeof(*rivals); i++)
+		r = judge_rival(w, &choice, &rivals[i]);
+	kept_choice_deinit(&choice);
+	return r;
+}
+
 int groups_flush(struct catalog_writer *w)
 {
 	struct kept_choice choice = {.reader = &w->store.reader,
 				     .joined = w->joined,
 				     .joined_count = w->joined_count};
 	struct group_change *change, *next;
-	int r = 0;
+	int r = judge_rivals(w);
 
+	if (r < 0)
+		return r;
 	HASH_ITER(hh, w->groups, change, next)
 	{
 		r = flush_rank(w, change);
@@ -347,6 +427,55 @@ int groups_flush(struct catalog_writer *w)
 	return r;
 }
 
+void groups_choose_again(struct catalog_writer *w)
+{
+	w->totals.choose_from = 1;
+	w->store.changed = true;
+}
+
+/* Replaces the kept copy of the group if it is in a trash and another member is not. */
+static int choose_again(struct catalog_writer *w, struct kept_choice *choice,
+			const struct group_record *group)
+{
+	const struct kept_rival rival = {group->id, group->kept};
+	struct group_change *change;
+	uint64_t kept = group->kept;
+	bool trashed = false;
+	int r = group_is_visible(group) ? kept_is_trashed(choice, kept, &trashed) : 0;
+
+	if (r == 0 && trashed)
+		r = replace_trashed(choice, &rival, &kept);
+	if (r < 0 || kept == group->kept)
+		return r;
+	r = touch(w, group->id, &change);
+	if (r == 0)
+		change->now.kept = kept;
+	return r;
+}
+
+int catalog_choose_kept(struct catalog_writer *w, size_t limit)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct kept_choice choice = {.reader = &w->store.reader};
+	struct group_record group;
+	int r = 0;
+
+	if (!w->totals.choose_from)
+		return 0;
+	r = catalog_scan_groups(&w->store.reader, w->totals.choose_from - 1, &scan);
+	w->store.changed = true;
+	while (r == 0 && limit-- > 0 && (r = catalog_next_group(scan, &group)) == 0) {
+		w->totals.choose_from = group.id + 1;
+		r = choose_again(w, &choice, &group);
+	}
+	kept_choice_deinit(&choice);
+	if (r == -ENOENT) {
+		w->totals.choose_from = 0;
+		r = 0;
+	}
+	return r;
+}
+
 void groups_discard(struct catalog_writer *w)
 {
 	struct group_change *change, *next;
@@ -356,4 +485,5 @@ void groups_discard(struct catalog_writer *w)
 		HASH_DELETE(hh, w->groups, change);
 		free(change);
 	}
+	bytes_free(&w->rivals);
 }

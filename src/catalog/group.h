@@ -19,6 +19,14 @@ MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
  * 0, -ENOENT if the group does not exist, or another -errno. */
 MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file);
 
+/* Sets *hash to the hash of the group if the file is its kept copy. */
+MUST_CHECK int group_get_kept_hash(struct catalog_writer *w, uint64_t group, uint64_t file,
+				   struct hash128 *hash);
+
+/* Makes a member the kept copy again if it was the kept copy of a group of this hash. */
+MUST_CHECK int group_keep_again(struct catalog_writer *w, uint64_t group,
+				const struct file_record *file);
+
 /* Keeps a new group that gets its first members in a later transaction. */
 MUST_CHECK int group_await(struct catalog_writer *w, uint64_t group);
 
@@ -33,6 +41,9 @@ MUST_CHECK int group_leave(struct catalog_writer *w, uint64_t group, uint64_t fi
 MUST_CHECK int group_sweep(struct catalog_writer *w, uint64_t group);
 
 MUST_CHECK int groups_flush(struct catalog_writer *w);
+
+/* Requests catalog_choose_kept(). */
+void groups_choose_again(struct catalog_writer *w);
 
 /* Frees the changed groups, after groups_flush() or instead of it. */
 void groups_discard(struct catalog_writer *w);

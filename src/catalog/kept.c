@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/bytes.h"
+#include "base/in_trash.h"
 #include "catalog/change.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
@@ -15,26 +17,64 @@
  * paths. */
 #define PLACES 256
 
-/* The path of a directory, with a trailing slash unless it is the root of its source. */
+/* A directory. */
 struct known_place {
 	uint64_t dir; /* 0: unused */
-	uint32_t source;
+	/* Rank of a file in it whose name has no copy mark. The path is that of the directory, with
+	 * a trailing slash unless it is the root of its source. */
+	struct kept_rank rank;
+	struct bytes source; /* path of the source, ends with a NUL */
 	struct bytes path;
 };
 
 /* A candidate for the kept copy. */
 struct member {
-	struct file_record file; /* if partial, only id, dir, names and first_seen are set */
-	bool partial;
-	uint32_t source;
-	bool whole; /* true: path is that of the file; false: path is that of its directory */
+	uint64_t id;
+	/* If not whole, the path of the rank is that of the directory. */
+	struct kept_rank rank;
+	bool whole;
 	struct bytes path;
 };
+
+/* Sets the path of the source unless the place has it from its last directory. */
+static int set_source(struct kept_choice *choice, struct known_place *place, uint32_t source)
+{
+	uint64_t root;
+	int r;
+
+	if (place->source.length > 0 && place->rank.source == source)
+		return 0;
+	place->source.length = 0;
+	r = catalog_get_source(choice->reader, source, &place->source, &root);
+	return r < 0 ? r : bytes_append(&place->source, "", 1);
+}
+
+static int set_place(struct kept_choice *choice, struct known_place *place, uint64_t dir)
+{
+	uint32_t source;
+	int r;
+
+	place->dir = 0;
+	place->path.length = 0;
+	r = catalog_dir_path(choice->reader, dir, &place->path, &source);
+	if (r == 0 && place->path.length > 0)
+		r = bytes_append(&place->path, "/", 1);
+	if (r == 0)
+		r = set_source(choice, place, source);
+	if (r == 0)
+		r = bytes_append(&place->path, "x", 1); /* a name without a mark */
+	if (r < 0)
+		return r;
+	kept_rank_set_name(&place->rank, source, (const char *)place->source.data, place->path.data,
+			   place->path.length);
+	place->rank.path_length = --place->path.length;
+	place->dir = dir;
+	return 0;
+}
 
 static int find_place(struct kept_choice *choice, uint64_t dir, const struct known_place **found)
 {
 	struct known_place *place;
-	int r = 0;
 
 	if (!choice->places)
 		choice->places = calloc(PLACES, sizeof(*choice->places));
@@ -42,32 +82,69 @@ static int find_place(struct kept_choice *choice, uint64_t dir, const struct kno
 		return -ENOMEM;
 	place = &choice->places[dir % PLACES];
 	*found = place;
-	if (place->dir == dir)
-		return 0;
-	place->dir = 0;
-	place->path.length = 0;
-	r = catalog_dir_path(choice->reader, dir, &place->path, &place->source);
-	if (r == 0 && place->path.length > 0)
-		r = bytes_append(&place->path, "/", 1);
+	return place->dir == dir ? 0 : set_place(choice, place, dir);
+}
+
+/* Sets the rank and the path of a member to those of a name. */
+static int set_name(struct kept_choice *choice, struct member *member, uint64_t dir,
+		    uint64_t cookie)
+{
+	const struct known_place *place;
+	struct entry_record entry;
+	int r = find_place(choice, dir, &place);
+
+	member->path.length = 0;
 	if (r == 0)
-		place->dir = dir;
-	return r;
+		r = catalog_entry_at(choice->reader, dir, cookie, &entry);
+	if (r == 0)
+		r = bytes_append(&member->path, place->path.data, place->path.length);
+	if (r == 0)
+		r = bytes_append(&member->path, entry.name.bytes, entry.name.length);
+	if (r < 0)
+		return r;
+	kept_rank_set_name(&member->rank, place->rank.source, (const char *)place->source.data,
+			   member->path.data, member->path.length);
+	member->whole = true;
+	return 0;
+}
+
+static void swap_members(struct member *a, struct member *b)
+{
+	struct member swap = *a;
+
+	*a = *b;
+	*b = swap;
+}
+
+/* Sets the rank and the path of a member to those of its preferred name. */
+static int set_best_name(struct kept_choice *choice, const struct file_record *file,
+			 struct member *member)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct member next = {.id = member->id, .rank = member->rank};
+	uint64_t dir, cookie;
+	bool any = false;
+	int r = catalog_scan_names(choice->reader, file, &scan);
+
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
+		r = set_name(choice, &next, dir, cookie);
+		if (r == 0 && (!any || kept_order(&next.rank, &member->rank, NULL) < 0))
+			swap_members(&next, member);
+		any = true;
+	}
+	bytes_free(&next.path);
+	return r == -ENOENT && any ? 0 : r;
 }
 
 static int complete(struct kept_choice *choice, struct member *member)
 {
+	struct file_record file;
+	int r;
+
 	if (member->whole)
 		return 0;
-	member->whole = true;
-	member->path.length = 0;
-	if (member->partial) {
-		int r = catalog_get_file_name(choice->reader, member->file.id, &member->file);
-
-		if (r < 0)
-			return r;
-		member->partial = false;
-	}
-	return catalog_file_path(choice->reader, &member->file, &member->path, &member->source);
+	r = catalog_get_file_name(choice->reader, member->id, &file);
+	return r < 0 ? r : set_name(choice, member, file.dir, file.cookie);
 }
 
 static bool is_before(const struct deferred_file *file, uint64_t group, uint64_t id)
@@ -89,43 +166,59 @@ static const struct deferred_file *find_joined(struct kept_choice *choice, uint6
 	return file && file->group == group && file->file == id && file->dir ? file : NULL;
 }
 
-static int load_record(struct kept_choice *choice, uint64_t group, uint64_t id,
-		       struct member *member)
+/* Sets the rank of a member with one name, except for its path. */
+static int set_place_of(struct kept_choice *choice, struct member *member, uint64_t dir,
+			bool copy_mark)
 {
-	const struct deferred_file *joined = find_joined(choice, group, id);
+	struct kept_rank inode = member->rank;
+	const struct known_place *place;
+	int r = find_place(choice, dir, &place);
 
-	member->partial = joined;
-	if (!joined)
-		return catalog_get_file_name(choice->reader, id, &member->file);
-	member->file = (struct file_record){.id = id,
-					    .dir = joined->dir,
-					    .names = 1,
-					    .first_seen = joined->first_seen};
-	return 0;
+	if (r < 0)
+		return r;
+	member->rank = place->rank;
+	member->rank.first_seen = inode.first_seen;
+	member->rank.mtime = inode.mtime;
+	member->rank.birth = inode.birth;
+	member->rank.copy_marks += copy_mark;
+	return bytes_append(&member->path, place->path.data, place->path.length);
+}
+
+static int load_file(struct kept_choice *choice, struct member *member)
+{
+	struct file_record file;
+	int r = catalog_get_file(choice->reader, member->id, &file);
+
+	if (r < 0)
+		return r;
+	kept_rank_set_inode(&member->rank, file.first_seen, &file.attributes);
+	return file.names == 1 ? set_place_of(choice, member, file.dir, file.copy_mark)
+			       : set_best_name(choice, &file, member);
 }
 
 static int load(struct kept_choice *choice, uint64_t group, uint64_t id, struct member *member)
 {
-	const struct known_place *place;
-	int r = load_record(choice, group, id, member);
+	const struct deferred_file *joined = find_joined(choice, group, id);
 
+	member->id = id;
 	member->path.length = 0;
 	member->whole = false;
-	if (r < 0)
-		return r;
-	if (member->file.names != 1)
-		return complete(choice, member);
-	r = find_place(choice, member->file.dir, &place);
-	if (r < 0)
-		return r;
-	member->source = place->source;
-	return bytes_append(&member->path, place->path.data, place->path.length);
+	if (!joined)
+		return load_file(choice, member);
+	member->rank.first_seen = joined->first_seen;
+	member->rank.mtime = joined->mtime;
+	member->rank.birth = joined->birth;
+	return set_place_of(choice, member, joined->dir, joined->copy_mark);
 }
 
-static struct kept_rank rank_of(const struct member *member, size_t path_length)
+/* Sets the path to the first length bytes of that of the member. */
+static struct kept_rank rank_of(const struct member *member, size_t length)
 {
-	return (struct kept_rank){member->source, member->file.first_seen, member->path.data,
-				  path_length};
+	struct kept_rank rank = member->rank;
+
+	rank.path = member->path.data;
+	rank.path_length = length;
+	return rank;
 }
 
 static int goes_before(struct kept_choice *choice, struct member *a, struct member *b, bool *before)
@@ -149,7 +242,7 @@ static int goes_before(struct kept_choice *choice, struct member *a, struct memb
 int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct member best = {0}, next = {0}, swap;
+	struct member best = {0}, next = {0};
 	bool before = true;
 	uint64_t file;
 	int r = catalog_scan_members(choice->reader, group, 0, &scan);
@@ -160,9 +253,7 @@ int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 		if (r == 0 && *kept)
 			r = goes_before(choice, &next, &best, &before);
 		if (r == 0 && before) {
-			swap = best;
-			best = next;
-			next = swap;
+			swap_members(&best, &next);
 			*kept = file;
 		}
 	}
@@ -171,9 +262,47 @@ int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 	return r == -ENOENT ? 0 : r;
 }
 
+int kept_is_trashed(struct kept_choice *choice, uint64_t file, bool *trashed)
+{
+	struct member member = {.id = file};
+	int r = load_file(choice, &member);
+
+	*trashed = member.rank.trashed;
+	bytes_free(&member.path);
+	return r;
+}
+
+int kept_get_trash(struct catalog_reader *reader, uint64_t dir, uint32_t *trash)
+{
+	/* the directory itself can be a trash, or the one that has a trash for each user */
+	static const char *const below[] = {"/x", "/files/x", "/0/files/x"};
+	CLEANUP_BYTES struct bytes source_path = {0}, path = {0};
+	uint32_t source;
+	uint64_t root;
+	size_t length;
+	int r = catalog_dir_path(reader, dir, &path, &source);
+
+	*trash = 0;
+	if (r == 0)
+		r = catalog_get_source(reader, source, &source_path, &root);
+	if (r == 0)
+		r = bytes_append(&source_path, "", 1);
+	length = path.length;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(below); i++) {
+		path.length = length;
+		r = bytes_append_text(&path, below[i]);
+		if (r == 0 && is_in_trash((const char *)source_path.data, (const char *)path.data,
+					  path.length))
+			*trash |= 1U << i;
+	}
+	return r;
+}
+
 void kept_choice_deinit(struct kept_choice *choice)
 {
-	for (size_t i = 0; choice->places && i < PLACES; i++)
+	for (size_t i = 0; choice->places && i < PLACES; i++) {
+		bytes_free(&choice->places[i].source);
 		bytes_free(&choice->places[i].path);
+	}
 	free(choice->places);
 }

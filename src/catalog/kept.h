@@ -5,6 +5,7 @@
 /* Chooses the kept copy of a group, which uniques/ shows, by kept_order.h. Only catalog/ includes
  * this; one thread at a time. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,13 @@ struct kept_choice {
 /* Chooses among the members of the group. *kept is a file id, or 0 if there are no members. Returns
  * 0 or -errno. */
 MUST_CHECK int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept);
+
+/* Sets *trashed to whether all names of the file are in a trash. Returns 0 or -errno. */
+MUST_CHECK int kept_is_trashed(struct kept_choice *choice, uint64_t file, bool *trashed);
+
+/* Sets *trash to a number that changes if a move of the directory puts a file in its tree into a
+ * trash or takes one out of it. Returns 0, -ENOENT if the directory is missing, or -errno. */
+MUST_CHECK int kept_get_trash(struct catalog_reader *reader, uint64_t dir, uint32_t *trash);
 
 void kept_choice_deinit(struct kept_choice *choice);
 

@@ -5,23 +5,52 @@
 /* The order in which the copies of a group are candidates for the kept copy. The index, shared
  * views, and the rules of lists and acts all use it. Pure code, any thread. */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* The criteria, the most important one first. */
+#include "catalog/record.h"
+
+/* The criteria, the most important one first. Those from KEPT_BY_MTIME on guess which copy is the
+ * original. */
 enum kept_criterion {
+	KEPT_BY_TRASH, /* the copy that is in no trash (base/in_trash.h) */
 	KEPT_BY_SOURCE, /* the copy in the earlier source */
 	KEPT_BY_FIRST_SEEN, /* the copy that an earlier scan or recheck found */
+	KEPT_BY_MTIME, /* the copy that was written first */
+	KEPT_BY_COPY_MARKS, /* the copy with fewer names like those of copies (base/copy_marks.h) */
+	KEPT_BY_BIRTH, /* the copy whose inode was created first */
+	KEPT_BY_DEPTH, /* the copy in fewer folders */
 	KEPT_BY_PATH, /* the copy whose path is first in the order of bytes */
 };
 
-/* What the criteria compare. */
+/* What the criteria compare: of an inode, and of one of its names. */
 struct kept_rank {
+	/* These belong to the inode. */
+	uint32_t first_seen; /* number of the scan or recheck that found it */
+	/* Its mtime in units of two seconds, rounded down. FAT, zip and tar store times of this
+	 * resolution, or of one second: a copy in them must not seem to be older. */
+	int64_t mtime;
+	int64_t birth; /* birth time in ns since 1970; INT64_MAX: unknown */
+	/* These belong to the name. */
+	bool trashed;
 	uint32_t source; /* number of the source */
-	uint32_t first_seen; /* number of the scan or recheck that found the inode */
+	uint32_t copy_marks;
+	uint32_t depth; /* number of slashes in the path */
 	const void *path; /* borrowed; relative to the source, without a NUL */
 	size_t path_length; /* bytes */
 };
+
+/* Sets what belongs to the inode. */
+void kept_rank_set_inode(struct kept_rank *rank, uint32_t first_seen,
+			 const struct attributes *attributes);
+
+/* Sets what belongs to the name.
+ *
+ * source	number of the source, and source_path its absolute path
+ * path		borrowed; relative to the source, length bytes */
+void kept_rank_set_name(struct kept_rank *rank, uint32_t source, const char *source_path,
+			const void *path, size_t length);
 
 /* Compares two candidates.
  *

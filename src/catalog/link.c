@@ -3,7 +3,9 @@
 
 #include <errno.h>
 
+#include "base/copy_marks.h"
 #include "catalog/catalog.h"
+#include "catalog/query.h"
 #include "catalog/scan.h"
 #include "store/key.h"
 #include "store/store.h"
@@ -57,6 +59,7 @@ int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t gr
 {
 	struct file_name first = first_name(file), next = {0};
 	struct catalog_scan *scan = NULL;
+	struct entry_record entry;
 	struct key key;
 	int r = catalog_scan_links(&w->store.reader, file->id, &scan);
 
@@ -65,8 +68,11 @@ int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t gr
 	catalog_scan_end(scan);
 	if (r == 0 && first.id)
 		r = delete_place(w, &first, group);
+	if (r == 0)
+		r = catalog_entry_at(&w->store.reader, next.dir, next.cookie, &entry);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
+	file->copy_mark = has_copy_mark(entry.name.bytes, entry.name.length);
 	file->dir = next.dir;
 	file->cookie = next.cookie;
 	file->name = next.id;

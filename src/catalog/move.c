@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "catalog/delta_builder.h"
+#include "catalog/group.h"
+#include "catalog/kept.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/record.h"
@@ -43,7 +45,8 @@ static int collect(const struct name_change *changes, size_t count, struct moves
 	if (all == 0)
 		return 0;
 	moves->list = calloc(all, sizeof(*moves->list));
-	if (!moves->list)
+	moves->trash = calloc(all, sizeof(*moves->trash));
+	if (!moves->list || !moves->trash)
 		return -ENOMEM;
 	all = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -62,6 +65,7 @@ static int collect(const struct name_change *changes, size_t count, struct moves
 void moves_free(struct moves *moves)
 {
 	free(moves->list);
+	free(moves->trash);
 }
 
 /* ---- leaving the old parents --------------------------------------------------------- */
@@ -96,8 +100,11 @@ int moves_detach(struct catalog_writer *w, const struct name_change *changes, si
 {
 	int r = collect(changes, count, moves);
 
-	for (size_t i = 0; r == 0 && i < moves->count; i++)
+	for (size_t i = 0; r == 0 && i < moves->count; i++) {
 		r = detach(w, moves->list[i]);
+		if (r == 0)
+			r = kept_get_trash(&w->store.reader, moves->list[i]->id, &moves->trash[i]);
+	}
 	return r;
 }
 
@@ -154,6 +161,22 @@ static int attach(struct catalog_writer *w, const struct name_change *change)
 	return r < 0 ? r : tree_add_entry(w, &entry);
 }
 
+/* Has kept copies chosen again if a directory moved into a trash or out of one. */
+static int compare_trash(struct catalog_writer *w, const struct moves *moves)
+{
+	uint32_t trash;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < moves->count; i++) {
+		r = kept_get_trash(&w->store.reader, moves->list[i]->id, &trash);
+		if (r == 0 && trash != moves->trash[i])
+			groups_choose_again(w);
+		else if (r == -ENOENT) /* its new parent is missing */
+			r = 0;
+	}
+	return r;
+}
+
 int moves_attach(struct catalog_writer *w, const struct moves *moves)
 {
 	int r = 0;
@@ -164,5 +187,5 @@ int moves_attach(struct catalog_writer *w, const struct moves *moves)
 		r = refuse_cycle(w, moves->list[i]);
 	for (size_t i = 0; r == 0 && i < moves->count; i++)
 		r = attach(w, moves->list[i]);
-	return r;
+	return r < 0 ? r : compare_trash(w, moves);
 }

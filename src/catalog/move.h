@@ -11,6 +11,7 @@
 
 struct moves {
 	const struct name_change **list; /* the last move of each directory; borrowed */
+	uint32_t *trash; /* kept_get_trash() of each directory before its move */
 	size_t count;
 };
 

@@ -144,6 +144,8 @@ enum optional_field {
 	FIELD_NAMES = 16, /* unless 1 */
 	FIELD_VERSION = 32, /* unless 0 */
 	FIELD_NAME = 64, /* unless 0 */
+	FIELD_COPY_MARK = 128, /* has no value: set if true */
+	FIELD_KEPT_HASH = 256, /* unless zero */
 };
 
 /* The usual mode, from which encoded modes differ in few bits. */
@@ -257,11 +259,24 @@ bool decode_dir(struct span fields, struct dir_record *dir)
 	return get_attributes(&fields, optional, &dir->attributes) && get_name(&fields, &dir->name);
 }
 
+static void put_hash(struct value *value, struct hash128 hash)
+{
+	value_put_fixed(value, hash.high);
+	value_put_fixed(value, hash.low);
+}
+
+static bool get_hash(struct span *fields, struct hash128 *hash)
+{
+	return span_get_fixed(fields, &hash->high) && span_get_fixed(fields, &hash->low);
+}
+
 struct value encode_file(const struct file_record *file)
 {
 	uint32_t optional =
 		fields_of_attributes(&file->attributes) | (file->names != 1 ? FIELD_NAMES : 0U) |
-		(file->content_version ? FIELD_VERSION : 0U) | (file->name ? FIELD_NAME : 0U);
+		(file->content_version ? FIELD_VERSION : 0U) | (file->name ? FIELD_NAME : 0U) |
+		(file->copy_mark ? FIELD_COPY_MARK : 0U) |
+		(file_was_kept(file) ? FIELD_KEPT_HASH : 0U);
 	struct value value = value_begin();
 
 	value_put(&value, optional);
@@ -271,6 +286,8 @@ struct value encode_file(const struct file_record *file)
 	put_optional(&value, optional, FIELD_NAMES, file->names);
 	put_optional(&value, optional, FIELD_VERSION, file->content_version);
 	put_optional(&value, optional, FIELD_NAME, file->name);
+	if (optional & FIELD_KEPT_HASH)
+		put_hash(&value, file->kept_hash);
 	put_attributes(&value, optional, &file->attributes);
 	return value;
 }
@@ -281,11 +298,16 @@ static bool get_file_name(struct span *fields, uint32_t *optional, struct file_r
 	file->names = 1;
 	file->content_version = 0;
 	file->name = 0;
-	return span_get32(fields, optional) && span_get(fields, &file->dir) &&
-	       span_get(fields, &file->cookie) && span_get32(fields, &file->first_seen) &&
+	file->kept_hash = (struct hash128){0};
+	if (!span_get32(fields, optional))
+		return false;
+	file->copy_mark = *optional & FIELD_COPY_MARK;
+	return span_get(fields, &file->dir) && span_get(fields, &file->cookie) &&
+	       span_get32(fields, &file->first_seen) &&
 	       get_optional32(fields, *optional, FIELD_NAMES, &file->names) &&
 	       get_optional32(fields, *optional, FIELD_VERSION, &file->content_version) &&
-	       get_optional(fields, *optional, FIELD_NAME, &file->name);
+	       get_optional(fields, *optional, FIELD_NAME, &file->name) &&
+	       (!(*optional & FIELD_KEPT_HASH) || get_hash(fields, &file->kept_hash));
 }
 
 bool decode_file(struct span fields, struct file_record *file)
@@ -388,10 +410,8 @@ struct value encode_content(const struct content_record *content)
 
 	value_put(&value, content->prefix);
 	value_put(&value, content->group);
-	if (content_has_hash(content)) {
-		value_put_fixed(&value, content->hash.high);
-		value_put_fixed(&value, content->hash.low);
-	}
+	if (content_has_hash(content))
+		put_hash(&value, content->hash);
 	return value;
 }
 
@@ -403,8 +423,7 @@ bool decode_content(struct span fields, struct content_record *content)
 		return false;
 	if (fields.length == 0)
 		return true;
-	return span_get_fixed(&fields, &content->hash.high) &&
-	       span_get_fixed(&fields, &content->hash.low) && fields.length == 0 &&
+	return get_hash(&fields, &content->hash) && fields.length == 0 &&
 	       content_has_hash(content) && content->group == 0;
 }
 
@@ -459,6 +478,7 @@ struct value encode_totals(const struct catalog_totals *t)
 	put_sum(&value, &t->redundant_bytes);
 	value_put(&value, t->errors);
 	value_put(&value, t->unlisted);
+	value_put(&value, t->choose_from);
 	value_put(&value, t->order);
 	put_time(&value, t->changed);
 	value_put(&value, t->none_pending);
@@ -475,9 +495,10 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 		       span_get(&fields, &t->names) && span_get(&fields, &t->groups) &&
 		       span_get(&fields, &t->redundant_files) &&
 		       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
-		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->order) &&
-		       get_time(&fields, &t->changed) && span_get32(&fields, &none_pending) &&
-		       none_pending <= 1 && fields.length == 0;
+		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->choose_from) &&
+		       span_get(&fields, &t->order) && get_time(&fields, &t->changed) &&
+		       span_get32(&fields, &none_pending) && none_pending <= 1 &&
+		       fields.length == 0;
 
 	t->none_pending = decoded && none_pending;
 	return decoded;

@@ -107,8 +107,18 @@ struct file_record {
 	/* version of its content: incremented after each change, or possible change, of it */
 	uint32_t content_version;
 	uint64_t name; /* id of the first name (link.h); 0: this name has the id of the file */
+	bool copy_mark; /* has_copy_mark() of the first name; false if names is 0 */
+	/* Hash of its last group, if it was the kept copy when it left the group; else zero. If it
+	 * joins a group of this hash, it is the kept copy again. */
+	struct hash128 kept_hash;
 	struct attributes attributes;
 };
+
+/* Returns true if the file was the kept copy when it left its last group. */
+static inline bool file_was_kept(const struct file_record *file)
+{
+	return file->kept_hash.high != 0 || file->kept_hash.low != 0;
+}
 
 /* Returns true if a name of the file has its own id. */
 static inline bool file_has_links(const struct file_record *file)
@@ -220,6 +230,8 @@ struct catalog_totals {
 	uint64_t errors;
 	/* files with this id or a higher one are not in the table bysize yet; 0: all files are */
 	uint64_t unlisted;
+	/* catalog_choose_kept() has to check groups with this id or a higher one; 0: none */
+	uint64_t choose_from;
 	uint64_t order; /* how often the order of groups (table rank) changed */
 	struct timespec changed; /* time of the last commit that changed something */
 	/* The last commit that changed something ended a scan that left no file pending. */

@@ -24,6 +24,7 @@ struct catalog_writer {
 	struct delta_builder *builder; /* builds the commit delta */
 	struct redundant_changes redundant;
 	struct group_change *groups; /* changed in this transaction, by id (uthash) */
+	struct bytes rivals; /* of struct kept_rival (group.c) */
 	const struct deferred_file *joined; /* see catalog_join_deferred(); NULL: none */
 	size_t joined_count;
 	/* Hash of the last new group, and its ordinal if no group of this hash has a higher one;

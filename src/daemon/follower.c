@@ -500,7 +500,7 @@ static int follow_once(struct follower *follower, bool awaited)
 		r = walk_for_missed(follower);
 	if (r == 0 && awaited)
 		r = regain_trust(follower);
-	return r;
+	return r < 0 ? r : ingest_choose_kept(follower->ingest.catalog);
 }
 
 static void *follow(void *context)

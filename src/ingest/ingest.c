@@ -15,6 +15,9 @@
 /* Maximum number of orphans deleted in one transaction. */
 #define PURGE_FILES 65536
 
+/* Maximum number of groups whose kept copy is checked in one transaction. */
+#define CHOOSE_GROUPS 10000
+
 struct recorded {
 	uint64_t min_size;
 	struct scan_settings settings;
@@ -54,6 +57,25 @@ int ingest_purge(struct catalog *catalog)
 
 	while (r == 0 && left)
 		r = catalog_write(catalog, purge_body, &left);
+	return r;
+}
+
+static int choose_body(struct catalog_writer *w, void *context)
+{
+	(void)context;
+	return catalog_choose_kept(w, CHOOSE_GROUPS);
+}
+
+int ingest_choose_kept(struct catalog *catalog)
+{
+	struct catalog_totals totals;
+	int r = catalog_totals_now(catalog, &totals);
+
+	while (r == 0 && totals.choose_from && !stop_requested()) {
+		r = catalog_write(catalog, choose_body, NULL);
+		if (r == 0)
+			r = catalog_totals_now(catalog, &totals);
+	}
 	return r;
 }
 
@@ -112,6 +134,8 @@ int ingest_names(struct ingest *ingest)
 	early_tables_free(early);
 	if (r == 0 && !stop_requested())
 		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);
+	if (r == 0)
+		r = ingest_choose_kept(ingest->catalog);
 	ingest->result.stopped = stop_requested();
 	/* Only a complete walk proves that a file without a name is deleted. A follower rechecks
 	 * directories that changed during the walk, and purges files later. */

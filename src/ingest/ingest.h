@@ -203,6 +203,10 @@ MUST_CHECK int ingest_recheck(struct ingest *ingest, const struct recheck *reche
  * find a new name of such a file. Returns 0 or -errno. */
 MUST_CHECK int ingest_purge(struct catalog *catalog);
 
+/* Lets another copy be kept where a move of a directory put the kept copy into a trash. Other
+ * changes do that in their own transactions. Returns 0 or -errno. */
+MUST_CHECK int ingest_choose_kept(struct catalog *catalog);
+
 struct ingest_sizes {
 	const uint64_t *list; /* borrowed; ascending, each once */
 	size_t count;

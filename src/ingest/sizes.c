@@ -9,6 +9,7 @@
 #include "base/numbers.h"
 #include "base/stop.h"
 #include "catalog/change.h"
+#include "catalog/kept_order.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
@@ -86,6 +87,7 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
+	struct kept_rank rank;
 	int r = catalog_scan_files(reader, from - 1, &scan);
 
 	run->count = 0;
@@ -97,11 +99,15 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 			run->next = file.id;
 			break;
 		}
+		kept_rank_set_inode(&rank, file.first_seen, &file.attributes);
 		run->files[run->count++] =
 			(struct deferred_file){.size = file.attributes.size,
 					       .file = file.id,
 					       .dir = file.names == 1 ? file.dir : 0,
-					       .first_seen = file.first_seen,
+					       .mtime = rank.mtime,
+					       .birth = rank.birth,
+					       .first_seen = rank.first_seen,
+					       .copy_mark = file.copy_mark,
 					       .has_links = file_has_links(&file)};
 	}
 	return r == 0 || r == -ENOENT ? fill_contents(run, reader) : r;

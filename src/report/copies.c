@@ -7,6 +7,7 @@
 
 #include "base/array.h"
 #include "base/numbers.h"
+#include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -67,6 +68,7 @@ static void choose_lead(struct copies *copies, size_t first, const struct file_r
 			enum fate fate)
 {
 	const struct copy *lead = &copies->list[first];
+	struct kept_rank rank;
 
 	for (size_t i = first; i < copies->count; i++) {
 		const struct copy *name = &copies->list[i];
@@ -76,6 +78,7 @@ static void choose_lead(struct copies *copies, size_t first, const struct file_r
 		     compare_paths(copies, name->path, lead->path) < 0))
 			lead = name;
 	}
+	kept_rank_set_inode(&rank, file->first_seen, &file->attributes);
 	for (size_t i = first; i < copies->count; i++) {
 		struct copy *name = &copies->list[i];
 
@@ -83,7 +86,9 @@ static void choose_lead(struct copies *copies, size_t first, const struct file_r
 		name->lead = lead->path;
 		name->lead_source = lead->source;
 		name->file = file->id;
-		name->first_seen = file->first_seen;
+		name->first_seen = rank.first_seen;
+		name->mtime = rank.mtime;
+		name->birth = rank.birth;
 		name->fate = fate;
 	}
 }

@@ -32,13 +32,15 @@ struct copy {
 	uint64_t bundle;
 	bool stays_for_bundle; /* the copy would be redundant outside of a bundle */
 	uint32_t source;
-	uint32_t first_seen; /* number of the first scan that found the inode */
+	uint32_t first_seen; /* as in struct kept_rank */
+	int64_t mtime, birth; /* as in struct kept_rank */
 	enum fate fate;
 	/* reason of the fate: a few words, ASCII, static; NULL before rules_apply() */
 	const char *why;
 	bool another_name; /* a hard link: not the lead of its inode */
 	size_t path; /* offset in struct copies.paths of the path, relative to the source */
-	/* Offset of the path of the inode's lead, which is the lowest name by source and path. */
+	/* Offset of the path of the inode's lead, which is the lowest name by source and path: it
+	 * decides where the inode is listed. */
 	size_t lead;
 	uint32_t lead_source;
 };

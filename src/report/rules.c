@@ -11,7 +11,6 @@
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
-#include "base/in_trash.h"
 #include "source/source.h"
 
 /* The rank of an inode by a rule. The inode with the lowest score is preferred. */
@@ -24,7 +23,7 @@ struct score {
 struct candidate {
 	struct copy *names; /* names of the inode, in the list of copies */
 	size_t count;
-	bool trashed; /* all its names are in a trash */
+	struct kept_rank rank; /* that of its preferred name */
 	bool bundled; /* any of its names is in a bundle */
 	const char *stays; /* why the inode stays even if it is not kept; NULL: no reason found */
 	const char *lost; /* why the inode is not kept; NULL: it is still eligible */
@@ -87,10 +86,19 @@ static const char *why_name_stays(const struct decision *decision, const struct 
 	return NULL;
 }
 
-static bool is_trashed(const struct decision *decision, const struct copy *name)
+/* Sets the rank to that of the preferred name. */
+static void add_name(const struct decision *decision, struct candidate *candidate,
+		     const struct copy *name)
 {
-	return is_in_trash(decision->sources->list[name->source].path,
-			   copy_path(decision->copies, name));
+	const char *path = copy_path(decision->copies, name);
+	struct kept_rank rank = {.first_seen = name->first_seen,
+				 .mtime = name->mtime,
+				 .birth = name->birth};
+
+	kept_rank_set_name(&rank, name->source, decision->sources->list[name->source].path, path,
+			   strlen(path));
+	if (candidate->count++ == 0 || kept_order(&rank, &candidate->rank, NULL) < 0)
+		candidate->rank = rank;
 }
 
 /* Makes the list of inodes. The names of an inode are adjacent. */
@@ -107,10 +115,8 @@ static int gather(struct decision *decision)
 		if (!candidate || candidate->names->file != name->file) {
 			candidate = &decision->list[decision->count++];
 			candidate->names = name;
-			candidate->trashed = true;
 		}
-		candidate->count++;
-		candidate->trashed = candidate->trashed && is_trashed(decision, name);
+		add_name(decision, candidate, name);
 		candidate->bundled |= name->bundle != 0 && !decision->rules->include_bundles;
 		name->why = why_name_stays(decision, name);
 		if (!candidate->stays)
@@ -135,11 +141,11 @@ static void refuse_trash(struct decision *decision)
 	bool any = false;
 
 	for (size_t i = 0; i < decision->count; i++)
-		any = any || !decision->list[i].trashed;
+		any = any || !decision->list[i].rank.trashed;
 	for (size_t i = 0; any && i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
-		if (!candidate->trashed)
+		if (!candidate->rank.trashed)
 			continue;
 		drop(decision, candidate, &words);
 		if (!candidate->stays)
@@ -303,27 +309,15 @@ static void prefer_outside_bundles(struct decision *decision)
 
 /* The reasons for which the view prefers an inode, in the order of its rules. */
 enum reason {
-	REASON_SOURCE = KEPT_BY_SOURCE,
-	REASON_KNOWN = KEPT_BY_FIRST_SEEN,
 	REASON_PATH = KEPT_BY_PATH,
-	REASON_EARLIER,
+	REASON_EARLIER, /* after the criteria of kept_order() */
 };
 
-static struct kept_rank rank_of(const struct copies *copies, const struct copy *name)
+static enum reason reason_against(const struct candidate *kept, const struct candidate *other)
 {
-	const char *path = (const char *)copies->paths.data + name->lead;
-
-	return (struct kept_rank){name->lead_source, name->first_seen, path, strlen(path)};
-}
-
-static enum reason reason_against(const struct copies *copies, const struct candidate *kept,
-				  const struct candidate *other)
-{
-	const struct kept_rank a = rank_of(copies, kept->names);
-	const struct kept_rank b = rank_of(copies, other->names);
 	enum kept_criterion by;
 
-	return kept_order(&a, &b, &by) < 0 ? (enum reason)by : REASON_EARLIER;
+	return kept_order(&kept->rank, &other->rank, &by) < 0 ? (enum reason)by : REASON_EARLIER;
 }
 
 /* Returns the inode that the view keeps, if it is eligible. If not, returns the inode that the view
@@ -339,7 +333,7 @@ static struct candidate *choose(const struct decision *decision, uint64_t kept)
 			continue;
 		if (candidate->names->file == kept)
 			return candidate;
-		if (!best || reason_against(decision->copies, best, candidate) == REASON_EARLIER)
+		if (!best || reason_against(best, candidate) == REASON_EARLIER)
 			best = candidate;
 	}
 	return best;
@@ -350,12 +344,17 @@ static struct candidate *choose(const struct decision *decision, uint64_t kept)
 static void explain_choice(struct decision *decision, const struct candidate *kept)
 {
 	static const struct words words[] = {
-		[REASON_SOURCE] = {"first source", "later source"},
-		[REASON_KNOWN] = {"known longest", "found later"},
-		[REASON_PATH] = {"first path", "later path"},
+		[KEPT_BY_TRASH] = {"not in the trash", "in the trash"},
+		[KEPT_BY_SOURCE] = {"first source", "later source"},
+		[KEPT_BY_FIRST_SEEN] = {"known longest", "found later"},
+		[KEPT_BY_MTIME] = {"oldest", "newer"},
+		[KEPT_BY_COPY_MARKS] = {"not named like a copy", "named like a copy"},
+		[KEPT_BY_BIRTH] = {"created first", "created later"},
+		[KEPT_BY_DEPTH] = {"in the fewest folders", "in more folders"},
+		[KEPT_BY_PATH] = {"first path", "later path"},
 		[REASON_EARLIER] = {"chosen earlier", "another was chosen earlier"},
 	};
-	enum reason needed = REASON_SOURCE;
+	enum reason needed = 0;
 
 	if (decision->left < 2)
 		return;
@@ -365,7 +364,7 @@ static void explain_choice(struct decision *decision, const struct candidate *ke
 
 		if (candidate == kept || candidate->lost)
 			continue;
-		reason = reason_against(decision->copies, kept, candidate);
+		reason = reason_against(kept, candidate);
 		if (reason > needed)
 			needed = reason;
 		drop(decision, candidate, &words[reason]);

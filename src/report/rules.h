@@ -15,7 +15,7 @@
  *    an inode has several names, the name with the best score counts.
  * 3. Among equal inodes, those without a name in a bundle (report/bundle.h) are preferred.
  * 4. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
- *    order decides: by source, then by first scan, then by path.
+ *    order decides (catalog/kept_order.h).
  *
  * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept.
  *

@@ -11,6 +11,7 @@
 #include "base/cancellation.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -268,27 +269,37 @@ int access_find_name(const struct view_query *query, const struct file_record *f
 	return r < 0 ? expect_record(r) : find_path(query, file, &path, source);
 }
 
+void access_rank_name(const struct view_query *query, const struct bytes *path, uint32_t source,
+		      struct kept_rank *rank)
+{
+	kept_rank_set_name(rank, source, query->view->sources->list[source].path, path->data,
+			   path->length);
+}
+
 int access_find_file(const struct view_query *query, const struct file_record *file,
-		     struct bytes *path, uint32_t *source)
+		     struct bytes *path, struct kept_rank *rank)
 {
 	CLEANUP_SCAN struct catalog_scan *names = NULL;
 	CLEANUP_BYTES struct bytes found = {0};
+	struct kept_rank its_rank;
 	uint64_t dir, cookie;
-	uint32_t its_source = 0;
+	uint32_t source = 0;
 	bool any = false;
 	int r = catalog_scan_names(query->reader, file, &names);
 
+	kept_rank_set_inode(&its_rank, file->first_seen, &file->attributes);
 	while (r == 0 && (r = catalog_next_name(names, &dir, &cookie)) == 0) {
 		found.length = 0;
-		r = expect_record(
-			catalog_entry_path(query->reader, dir, cookie, &found, &its_source));
+		r = expect_record(catalog_entry_path(query->reader, dir, cookie, &found, &source));
 		if (r == 0)
-			r = find_path(query, file, &found, its_source);
-		if (r == 0 && (!any || its_source < *source ||
-			       (its_source == *source && bytes_compare(&found, path) < 0))) {
+			r = find_path(query, file, &found, source);
+		if (r == 0)
+			access_rank_name(query, &found, source, &its_rank);
+		if (r == 0 && (!any || kept_order(&its_rank, rank, NULL) < 0)) {
 			path->length = 0;
 			r = bytes_append(path, found.data, found.length);
-			*source = its_source;
+			*rank = its_rank;
+			rank->path = path->data;
 			any = true;
 		}
 		if (r == -EACCES)

@@ -29,6 +29,8 @@
 #include "base/attributes.h"
 #include "view/query.h"
 
+struct kept_rank;
+
 /* Checks whether the caller can reach a node and access it: F_OK, R_OK (list, open), X_OK (look up
  * names in it). For .twinfs/ and by-size/ only the kind of the node counts. view/visible_copies.h
  * decides which groups and copies are visible. Returns -ESTALE if the index no longer has the
@@ -43,9 +45,14 @@ MUST_CHECK int access_check_own(const struct view_query *query, uint64_t node, i
 MUST_CHECK int access_find_name(const struct view_query *query, const struct file_record *file,
 				uint64_t dir, uint64_t cookie);
 
-/* Checks whether the caller finds a file by any of its names. Sets path, relative to the source, to
- * the first such name by source and path. The query must have a caller. */
+/* Sets what belongs to a name in a rank: path is its path in the source, borrowed. */
+void access_rank_name(const struct view_query *query, const struct bytes *path, uint32_t source,
+		      struct kept_rank *rank);
+
+/* Checks whether the caller finds a file by any of its names. Sets the rank to that of the
+ * preferred such name (catalog/kept_order.h), and path, which the rank borrows, to its path in the
+ * source. The query must have a caller. */
 MUST_CHECK int access_find_file(const struct view_query *query, const struct file_record *file,
-				struct bytes *path, uint32_t *source);
+				struct bytes *path, struct kept_rank *rank);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "source/source.h"
@@ -49,7 +50,7 @@ int source_path_for(const struct view_query *query, uint64_t node, struct bytes 
 {
 	CLEANUP_BYTES struct bytes relative = {0};
 	struct file_record file;
-	uint32_t source = 0;
+	struct kept_rank rank = {0};
 	int r;
 
 	if (!query->caller || node_is_source_dir(node))
@@ -58,8 +59,8 @@ int source_path_for(const struct view_query *query, uint64_t node, struct bytes 
 	if (r == 0 && file.names == 1)
 		return source_path_of(query, node, path);
 	if (r == 0)
-		r = access_find_file(query, &file, &relative, &source);
+		r = access_find_file(query, &file, &relative, &rank);
 	if (r < 0)
 		return r == -EACCES ? -ENODATA : r;
-	return append_absolute(query, &relative, source, path);
+	return append_absolute(query, &relative, rank.source, path);
 }

@@ -15,8 +15,8 @@
 MUST_CHECK int source_path_of(const struct view_query *query, uint64_t node, struct bytes *path);
 
 /* Like source_path_of, for the caller of a query, who can reach the node. Of a file with several
- * names, appends the first one by which the caller finds it (view/access.h). Returns -ENODATA if
- * there is no such name. */
+ * names, appends the preferred one by which the caller finds it (view/access.h). Returns -ENODATA
+ * if there is no such name. */
 MUST_CHECK int source_path_for(const struct view_query *query, uint64_t node, struct bytes *path);
 
 #endif

@@ -30,21 +30,13 @@ static uint64_t caller_of(const struct view_query *query)
 /* A copy that the caller finds. */
 struct found_copy {
 	struct file_record file;
-	uint32_t source;
+	struct kept_rank rank; /* borrows path */
 	struct bytes path; /* path in the source */
 };
 
-static struct kept_rank rank_of(const struct found_copy *copy)
-{
-	return (struct kept_rank){copy->source, copy->file.first_seen, copy->path.data,
-				  copy->path.length};
-}
-
 static bool precedes(const struct found_copy *a, const struct found_copy *b)
 {
-	const struct kept_rank rank_a = rank_of(a), rank_b = rank_of(b);
-
-	return kept_order(&rank_a, &rank_b, NULL) < 0;
+	return kept_order(&a->rank, &b->rank, NULL) < 0;
 }
 
 /* Returns -EACCES if the caller does not find the copy. */
@@ -52,7 +44,7 @@ static int find_copy(const struct view_query *query, uint64_t id, struct found_c
 {
 	int r = expect_record(catalog_get_file(query->reader, id, &copy->file));
 
-	return r < 0 ? r : access_find_file(query, &copy->file, &copy->path, &copy->source);
+	return r < 0 ? r : access_find_file(query, &copy->file, &copy->path, &copy->rank);
 }
 
 static int find_copies(const struct view_query *query, uint64_t group,
@@ -287,9 +279,17 @@ enum others {
 /* Sets the path of a copy, even if the caller does not find it. The file has a single name. */
 static int set_copy_path(const struct view_query *query, struct found_copy *copy)
 {
+	uint32_t source;
+	int r;
+
 	copy->path.length = 0;
-	return expect_record(catalog_entry_path(query->reader, copy->file.dir, copy->file.cookie,
-						&copy->path, &copy->source));
+	r = expect_record(catalog_entry_path(query->reader, copy->file.dir, copy->file.cookie,
+					     &copy->path, &source));
+	if (r < 0)
+		return r;
+	kept_rank_set_inode(&copy->rank, copy->file.first_seen, &copy->file.attributes);
+	access_rank_name(query, &copy->path, source, &copy->rank);
+	return 0;
 }
 
 /* Finds another copy, like find_copy(). With OTHERS_BEFORE, returns -EACCES for a copy after this
@@ -305,7 +305,7 @@ static int find_other(const struct view_query *query, uint64_t id, const struct 
 			return -EACCES;
 	}
 	if (r == 0)
-		r = access_find_file(query, &other->file, &other->path, &other->source);
+		r = access_find_file(query, &other->file, &other->path, &other->rank);
 	if (r == 0 && others == OTHERS_BEFORE && !precedes(other, copy))
 		return -EACCES;
 	return r;

@@ -11,6 +11,7 @@ import stat
 import subprocess
 
 import oracle
+import original
 import trees
 from callers import Caller
 
@@ -303,10 +304,14 @@ class Shared:
         self.names_of = collections.defaultdict(list)
         for name, inode in self.inodes.items():
             self.names_of[inode].append(name)
-        self.classes, self.hashes = {}, {}
+        self.classes, self.hashes, self.preferences = {}, {}, {}
         for group in self.model.groups():
             names = [(tops[tree], os.fsdecode(path)) for inode in group
                      for tree, path in inode.names]
+            for inode in group:
+                self.preferences.update({
+                    (tops[tree], os.fsdecode(path)): original.preference(
+                        os.fsencode(tops[tree]), tree, path) for tree, path in inode.names})
             [value] = oracle.hashes([os.path.join(*names[0])])
             self.classes[value] = names
             self.hashes.update(dict.fromkeys(names, value))
@@ -362,10 +367,9 @@ class Judge:
 
     def choose_redundant(self):
         """The redundant names of each group that the caller sees: all but the first inode."""
-        order = list(self.shared.trees)
         found = set()
         for names in self.groups.values():
-            first = min(names, key=lambda name: (order.index(name[0]), name[1].split("/")))
+            first = min(names, key=self.shared.preferences.get)
             found.update(name for name in names
                          if self.shared.inodes[name] != self.shared.inodes[first])
         return found

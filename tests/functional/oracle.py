@@ -17,6 +17,7 @@ import stat
 import subprocess
 import sys
 
+import original
 import walk
 
 HUGE = 1 << 28  # bytes; the holes of a larger copy are not read through the view
@@ -95,6 +96,11 @@ class Source:
         found = [sorted(same, key=lambda inode: inode.first(bytes))
                  for same in classes.values() if len(same) > 1]
         return sorted(found, key=lambda group: group[0].first(bytes))
+
+    def preference(self, inode):
+        """The sort key of an inode by its preferred name, for a first scan."""
+        return min(original.preference(self.trees[tree][0], tree, path)
+                   for tree, path in inode.names)
 
     def absolute(self, name):
         tree, path = name
@@ -412,10 +418,8 @@ class View:
                 if name not in shown:
                     self.add("uniques: missing link of the kept copy:",
                              self.source.absolute(name))
-            firsts = [min(group, key=lambda inode: inode.first(order))
-                      for order in (bytes, lambda path: path.split(b"/"))]
-            if self.first_scan and kept[0] not in firsts:
-                self.add("uniques: not the first copy is kept:",
+            if self.first_scan and kept[0] is not min(group, key=self.source.preference):
+                self.add("uniques: not the preferred copy is kept:",
                          self.source.absolute(kept[0].names[0]))
 
     # by-size/

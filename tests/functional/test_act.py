@@ -217,12 +217,12 @@ def test_move_keeps_the_tree(twinfs, source, tmp_path):
     kept, copy = source / "kept", source / "x/y/copy"
     for path in (kept, copy):
         path.write_bytes(b"content" * 100)
-    os.utime(copy, ns=(10**18, 10**18 + 7))
+    os.utime(copy, ns=(3 * 10**18, 3 * 10**18 + 7))
     twinfs.ok("move", moved, "--yes", source)
     assert not copy.exists()
     there = moved / "x/y/copy"
     assert there.read_bytes() == kept.read_bytes()
-    assert there.stat().st_mtime_ns == 10**18 + 7
+    assert there.stat().st_mtime_ns == 3 * 10**18 + 7
 
 
 def test_move_of_several_sources_has_their_trees(twinfs, tmp_path):
@@ -264,14 +264,14 @@ def test_move_to_another_file_system_keeps_all_metadata(twinfs, source, tmp_path
         copy.chmod(0o640)
         os.chown(copy, 1234, 5678)
         os.setxattr(copy, "user.kind", b"letter")
-        os.utime(copy, ns=(10**18, 10**18 + 7))
+        os.utime(copy, ns=(3 * 10**18, 3 * 10**18 + 7))
         result = twinfs.ok("move", other, "--yes", source)
         there = other / "copy 1"
         status = there.stat()
         assert not copy.exists()
         assert there.read_bytes() == kept.read_bytes()
         assert (status.st_mode & 0o777, status.st_uid, status.st_gid, status.st_mtime_ns) == (
-            0o640, 1234, 5678, 10**18 + 7)
+            0o640, 1234, 5678, 3 * 10**18 + 7)
         assert os.getxattr(there, "user.kind") == b"letter"
         assert status.st_blocks * 512 < 1_000_000, "the holes are lost"
         assert freed(result) > 0

@@ -41,7 +41,7 @@ def test_names_of_a_copy_are_hard_links_of_one_file_on_another_disk(twinfs, sour
     link(copy, *names)
     copy.chmod(0o640)
     os.setxattr(copy, "user.kind", b"letter")
-    os.utime(copy, ns=(10**18, 10**18 + 7))
+    os.utime(copy, ns=(3 * 10**18, 3 * 10**18 + 7))
     result = twinfs.ok("move", "--yes", moved, source)
     assert everything(source) == {os.fsencode(kept)}
     assert everything(moved) == {os.fsencode(moved / name) for name in [copy.name, *names]}
@@ -50,7 +50,7 @@ def test_names_of_a_copy_are_hard_links_of_one_file_on_another_disk(twinfs, sour
     status = there.stat()
     assert there.read_bytes() == content
     assert (status.st_nlink, status.st_mode & 0o777, status.st_mtime_ns) == (
-        count + 1, 0o640, 10**18 + 7)
+        count + 1, 0o640, 3 * 10**18 + 7)
     assert os.getxattr(there, "user.kind") == b"letter"
     assert freed(result) == 8192
     assert b"split" not in result.out + result.error

@@ -18,6 +18,7 @@ SMALL = trees.content("small", 2000)
 @pytest.fixture
 def view(twinfs, source):
     trees.fill(source, {b"d/large": LARGE, b"large copy": LARGE, b"e/small": SMALL})
+    os.utime(source / "e/small", ns=(0, 0))
     trees.fill(source, {b"small %d" % number: SMALL for number in range(4)})
     trees.fill(source, {b"middle": MIDDLE, b"middle copy": MIDDLE})
     with twinfs.mounted(source) as mounted:

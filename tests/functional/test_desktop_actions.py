@@ -88,8 +88,8 @@ def desk(twinfs, tmp_path):
 def odd(source):
     """A file for each odd name, and a copy of each."""
     for number, name in enumerate(ODD):
-        trees.fill(source, {b"odd/" + name: b"content %d" % number,
-                            b"copies/%d" % number: b"content %d" % number})
+        trees.fill(source, {b"equal/%d" % number: b"content %d" % number,
+                            b"odd/" + name: b"content %d" % number})
     return source
 
 
@@ -108,25 +108,25 @@ def trashed(desk):
 def test_copies_of_a_file_with_an_odd_name_are_shown_in_the_view(desk, odd):
     with desk.program.mounted(odd) as view:
         for number, name in enumerate(ODD):
-            wanted = [[b"xdg-open", folder_of(view, b"copies/%d" % number), b""]]
+            wanted = [[b"xdg-open", folder_of(view, b"equal/%d" % number), b""]]
             # some file managers pass base names and run the action in the folder
             assert desk.act("show-copies", name, cwd=odd / "odd") == wanted
             if number % 4 == 0:
                 assert desk.act("show-copies", trees.join(odd, b"odd", name)) == wanted
-        copies = os.listdir(folder_of(view, b"copies/3"))
+        copies = os.listdir(folder_of(view, b"equal/3"))
         assert len(copies) == 2
         for copy in copies:
-            assert desk.act("show-copies", trees.join(folder_of(view, b"copies/3"), copy)) == [
-                [b"xdg-open", folder_of(view, b"copies/3"), b""]]
+            assert desk.act("show-copies", trees.join(folder_of(view, b"equal/3"), copy)) == [
+                [b"xdg-open", folder_of(view, b"equal/3"), b""]]
 
 
 def test_each_selected_group_is_opened_once_and_at_most_five(desk, odd):
     with desk.program.mounted(odd) as view:
-        files = [trees.join(odd, b"copies/%d" % number) for number in (1, 2)]
+        files = [trees.join(odd, b"equal/%d" % number) for number in (1, 2)]
         files.append(trees.join(odd, b"odd", ODD[1]))
         assert {call[1] for call in desk.act("show-copies", *files)} == {
-            folder_of(view, b"copies/1"), folder_of(view, b"copies/2")}
-        every = [trees.join(odd, b"copies/%d" % number) for number in range(len(ODD))]
+            folder_of(view, b"equal/1"), folder_of(view, b"equal/2")}
+        every = [trees.join(odd, b"equal/%d" % number) for number in range(len(ODD))]
         assert len(desk.act("show-copies", *every)) == 5
 
 
@@ -135,7 +135,7 @@ def test_uris_are_decoded(desk, odd):
         for number, name in enumerate(ODD):
             uri = "file://" + quote(trees.join(odd, b"odd", name))
             assert desk.act("--uris", "show-copies", uri) == [
-                [b"xdg-open", folder_of(view, b"copies/%d" % number), b""]]
+                [b"xdg-open", folder_of(view, b"equal/%d" % number), b""]]
 
 
 def test_copies_are_listed_in_a_dialog_without_a_view(as_user, source, tmp_path):
@@ -164,20 +164,20 @@ def uris(call):
 def test_file_of_a_view_with_an_odd_name_is_shown_in_its_source(desk, odd):
     with desk.program.mounted(odd) as view:
         for number, name in enumerate(ODD):
-            folder = folder_of(view, b"copies/%d" % number)
+            folder = folder_of(view, b"equal/%d" % number)
             [call] = desk.act("show-source", *(trees.join(folder, copy)
                                                for copy in sorted(os.listdir(folder))))
             assert call[0] == b"gdbus"
             assert sorted(uris(call)) == sorted([trees.join(odd, b"odd", name),
-                                                 trees.join(odd, b"copies/%d" % number)])
+                                                 trees.join(odd, b"equal/%d" % number)])
 
 
 def test_source_folder_is_opened_if_no_file_manager_can_show_the_file(desk, odd):
     desk.stand_in("gdbus", status=1)
     with desk.program.mounted(odd) as view:
-        calls = desk.act("show-source", view.uniques / "copies/3")
-        assert calls[-1] == [b"xdg-open", os.fsencode(odd / "copies") + b"/", b""]
-        [call] = desk.act("show-source", odd / "copies/3")
+        calls = desk.act("show-source", view.uniques / "equal/3")
+        assert calls[-1] == [b"xdg-open", os.fsencode(odd / "equal") + b"/", b""]
+        [call] = desk.act("show-source", odd / "equal/3")
         assert call[0] == b"zenity" and b"in no view" in b" ".join(call)
 
 
@@ -542,4 +542,4 @@ def test_installed_scripts_work_without_the_installer(desk, home, odd, tmp_path)
         for folder in (home.data / "nautilus", home.data / "nemo", home.config / "caja"):
             desk.action = folder / "scripts/Show copies"
             assert desk.act("./-rf", cwd=odd / "odd") == [
-                [b"xdg-open", folder_of(view, b"copies/2"), b""]]
+                [b"xdg-open", folder_of(view, b"equal/2"), b""]]

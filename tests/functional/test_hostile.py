@@ -18,7 +18,7 @@ def test_every_odd_name_is_in_the_view_unaltered(twinfs, source):
         assert view.differences(source) == []
         for name in trees.ODD_NAMES:
             assert os.path.isdir(trees.join(view.uniques, b"folders", name))
-            copy = trees.join(view.uniques, b"copies", name)  # the first of its group
+            copy = trees.join(view.uniques, b"equal", name)  # the first of its group
             with open(copy, "rb") as file:
                 assert file.read() == trees.content(name, os.stat(copy).st_size)
 

@@ -47,9 +47,7 @@ def test_json_marks_the_kept_inode_and_hard_links(twinfs, mixed):
     model = oracle.Source([mixed])
     by_path = {model.absolute(name): inode
                for inode in model.inodes.values() for name in inode.names}
-    first = {id(min(group, key=lambda inode: inode.first(order)))
-             for group in model.groups()
-             for order in (bytes, lambda path: path.split(b"/"))}
+    preferred = {id(min(group, key=model.preference)) for group in model.groups()}
     groups = twinfs.listing(mixed)["groups"]
     assert len(groups) == len(model.groups())
     for group in groups:
@@ -61,7 +59,7 @@ def test_json_marks_the_kept_inode_and_hard_links(twinfs, mixed):
                 kept.add(id(inode))
         assert all(len(inodes) == 1 for inodes in numbers.values())
         assert len(numbers) == len(set.union(*numbers.values()))
-        assert len(kept) == 1 and kept <= first
+        assert len(kept) == 1 and kept <= preferred
 
 
 def test_json_has_base64_only_beside_paths_that_are_not_utf8(twinfs, source):
@@ -69,7 +67,7 @@ def test_json_has_base64_only_beside_paths_that_are_not_utf8(twinfs, source):
     copies = [copy for group in twinfs.listing(source)["groups"] for copy in group["copies"]]
     assert {path_of(copy) for copy in copies} == {
         trees.join(source, folder, *rest) for name in trees.ODD_NAMES
-        for folder, *rest in ((b"files", name), (b"copies", name), (b"folders", name, b"file"))}
+        for folder, *rest in ((b"files", name), (b"equal", name), (b"folders", name, b"file"))}
     for copy in copies:
         try:
             path_of(copy).decode()
@@ -240,7 +238,7 @@ def test_copies_with_null_keeps_odd_names(twinfs, source):
     trees.odd_names(source)
     twinfs.ok("scan", source)
     for name in trees.ODD_NAMES[::7]:
-        paths = {trees.join(source, b"files", name), trees.join(source, b"copies", name),
+        paths = {trees.join(source, b"files", name), trees.join(source, b"equal", name),
                  trees.join(source, b"folders", name, b"file")}
         one = trees.join(source, b"files", name)
         for option in ("-0", "--null"):
@@ -284,8 +282,8 @@ def test_path_with_null_keeps_odd_names(twinfs, source):
         for name in (b"new\nline", b"\xff\xfe\xfd"):
             shown = trees.join(view.uniques, b"folders", name)
             assert os.path.isdir(shown)
-            found = twinfs.ok("path", "--null", trees.join(view.uniques, b"copies", name)).out
-            assert found == trees.join(source, b"copies", name) + b"\0"
+            found = twinfs.ok("path", "--null", trees.join(view.uniques, b"equal", name)).out
+            assert found == trees.join(source, b"equal", name) + b"\0"
 
 
 def test_path_of_a_file_outside_of_a_view_is_refused(twinfs, small):

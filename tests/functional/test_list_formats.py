@@ -30,7 +30,7 @@ def hostile(source):
     trees.odd_names(source)
     for number, name in enumerate(HOSTILE_NAMES):
         data = trees.content(("hostile", number), 500 + number)
-        for folder in (b"files", b"copies"):
+        for folder in (b"equal", b"files"):
             trees.write(trees.join(source, folder, name), data)
         trees.write(trees.join(source, b"folders", name, b"file"), data)
         trees.write(trees.join(source, b"singles", name), trees.content(number, 9000 + number))

@@ -32,9 +32,10 @@ class Fake:
         subprocess.run(["cp", "-a", self.source, self.uniques], check=True)
         found = oracle.Source([self.source])
         for group in found.groups():
+            kept = min(group, key=found.preference)
             for inode in group:
                 self.add(found, inode)
-            for inode in group[1:]:
+            for inode in (inode for inode in group if inode is not kept):
                 for _, path in inode.names:
                     self.unlink_unique(path)
         self.picture = self.group(b"pictures/1.jpg")
@@ -71,7 +72,7 @@ class Fake:
         for rank, group in enumerate(sorted(found.groups(), reverse=True, key=lambda group:
                                             group[0].size * (len(group) - 1)), 1):
             size = oracle.human(group[0].size * (len(group) - 1))
-            path = group[0].names[0][1]
+            path = min(group, key=found.preference).names[0][1]
             self.links.append(trees.join(self.by_size, f"{rank:04}  {size}  {len(group)} copies  "
                                          .encode() + os.path.basename(path)))
             self.link(-1, path)
@@ -194,13 +195,13 @@ def hard_link_broken_in_dups(fake):
 
 
 def both_copies_kept(fake):
-    keep_time(unique(fake, b"pictures"), lambda: subprocess.run(
-        ["cp", "-a", trees.join(fake.source, b"pictures/1.jpg"), unique(fake, b"pictures")],
+    keep_time(unique(fake, b"backup"), lambda: subprocess.run(
+        ["cp", "-a", trees.join(fake.source, b"backup/1.jpg"), unique(fake, b"backup")],
         check=True))
 
 
 def no_copy_kept(fake):
-    fake.unlink_unique(b"backup/1.jpg")
+    fake.unlink_unique(b"pictures/1.jpg")
 
 
 def other_copy_kept(fake):
@@ -214,15 +215,13 @@ def redundant(fake, name):
 
 
 def lost_redundant_copy(fake):
-    keep_time(redundant(fake, b"pictures"),
-              lambda: os.unlink(redundant(fake, b"pictures/1.jpg")))
+    keep_time(redundant(fake, b"backup"), lambda: os.unlink(redundant(fake, b"backup/1.jpg")))
 
 
 def kept_copy_in_redundant(fake):
-    os.mkdir(redundant(fake, b"backup"))
-    subprocess.run(["cp", "-a", unique(fake, b"backup/1.jpg"), redundant(fake, b"backup")],
+    subprocess.run(["cp", "-a", unique(fake, b"pictures/1.jpg"), redundant(fake, b"pictures")],
                    check=True)
-    for folder in (b"backup", b""):
+    for folder in (b"pictures", b""):
         shutil.copystat(unique(fake, folder), redundant(fake, folder))
 
 
@@ -273,7 +272,7 @@ def link_of_another_file(fake):
 
 
 def changed_content_in_redundant(fake):
-    replace_content(redundant(fake, b"pictures/1.jpg"), b"changed")
+    replace_content(redundant(fake, b"backup/1.jpg"), b"changed")
 
 
 def changed_content_in_uniques(fake):

@@ -10,6 +10,7 @@ import subprocess
 from dataclasses import dataclass, field
 
 import oracle
+import original
 import pytest
 import trees
 from program import path_of
@@ -49,8 +50,9 @@ class Model:
 
     def order_of_view(self, inode):
         """The order in which a view chooses the first kept copy."""
-        return (self.score("source-order", inode), self.score("first-seen", inode),
-                min(inode.names))
+        return min(original.preference(self.source.trees[tree][0], tree, path,
+                                       self.score("first-seen", inode))
+                   for tree, path in inode.names)
 
     def paths(self, inode):
         return [self.source.absolute(name) for name in inode.names]

@@ -117,8 +117,8 @@ def odd_names(root):
     for number, name in enumerate(ODD_NAMES):
         data = content(name, 100 + number)
         fill(root, {
+            b"equal/" + name: data,
             b"files/" + name: data,
-            b"copies/" + name: data,
             b"folders/" + name + b"/file": data,
         })
     return os.fsencode(root)

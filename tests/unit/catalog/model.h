@@ -39,6 +39,7 @@ struct model_inode {
 	uint64_t prefix;
 	int group; /* its group, of which it is a member while it has names */
 	uint64_t lost; /* model.comparisons when its last name was removed */
+	struct hash128 kept_hash; /* as in struct file_record */
 	int error;
 };
 
@@ -58,7 +59,6 @@ struct model_group {
 	uint64_t size;
 	int kept; /* an inode */
 	/* within a transaction */
-	int kept_before;
 	bool touched, stays;
 };
 
@@ -101,17 +101,29 @@ static inline void model_leave(struct model *m, int inode, bool stays)
 		m->groups[group].kept = MODEL_NONE;
 }
 
+/* The kept copy that joins its group again is the kept copy again. */
 static inline void model_join(struct model *m, int inode, int group)
 {
 	m->groups[group].touched = true;
 	m->inodes[inode].group = group;
-	if (m->groups[group].kept == MODEL_NONE && m->groups[group].kept_before == inode)
+	if (hash128_equal(m->inodes[inode].kept_hash, m->groups[group].hash))
 		m->groups[group].kept = inode;
+	m->inodes[inode].kept_hash = (struct hash128){0};
+}
+
+/* As model_leave(), but the inode possibly joins the group again. */
+static inline void model_leave_awhile(struct model *m, int inode, bool stays)
+{
+	int group = m->inodes[inode].group;
+
+	if (group != MODEL_NONE && m->groups[group].kept == inode)
+		m->inodes[inode].kept_hash = m->groups[group].hash;
+	model_leave(m, inode, stays);
 }
 
 static inline void model_forget(struct model *m, int inode)
 {
-	model_leave(m, inode, false);
+	model_leave_awhile(m, inode, false);
 	m->inodes[inode].group = MODEL_NONE;
 	m->inodes[inode].prefix = 0;
 }
@@ -173,7 +185,7 @@ static inline void model_lose_name(struct model *m, int inode)
 
 	if (--i->names > 0)
 		return;
-	model_leave(m, inode, true);
+	model_leave_awhile(m, inode, true);
 	i->lost = m->comparisons;
 	i->error = 0;
 }
@@ -226,8 +238,17 @@ static inline void model_path(const struct model *m, const struct model_name *na
 	}
 }
 
-/* Writes the least text "source first-seen path" of the inode's names. Of a group, the inode with
- * the least text is the kept copy. */
+static inline int model_count(const char *path, char c)
+{
+	int count = 0;
+
+	for (; *path != '\0'; path++)
+		count += *path == c;
+	return count;
+}
+
+/* Writes the least text "source first-seen mtime marks birth depth path" of the inode's names. Of a
+ * group, the inode with the least text is the kept copy. A name has a mark if it has a '~'. */
 static inline void model_claim(const struct model *m, int inode, char *least)
 {
 	char path[512], claim[MODEL_CLAIM_BYTES];
@@ -239,8 +260,11 @@ static inline void model_claim(const struct model *m, int inode, char *least)
 		if (!name->used || name->kind != ENTRY_FILE || name->child != inode)
 			continue;
 		model_path(m, name, path);
-		(void)snprintf(claim, sizeof(claim), "%d %010u %s", m->dirs[name->dir].source,
-			       m->inodes[inode].first_seen, path);
+		(void)snprintf(claim, sizeof(claim), "%d %010u %010ld %03d %010ld %03d %s",
+			       m->dirs[name->dir].source, m->inodes[inode].first_seen,
+			       m->inodes[inode].attributes.mtime.tv_sec / 2, model_count(path, '~'),
+			       m->inodes[inode].attributes.btime.tv_sec, model_count(path, '/'),
+			       path);
 		if (!*least || strcmp(claim, least) < 0)
 			(void)snprintf(least, MODEL_CLAIM_BYTES, "%s", claim);
 	}
@@ -287,7 +311,6 @@ static inline void model_commit(struct model *m)
 			model_drop_group(m, g);
 		else if (group->kept == MODEL_NONE)
 			group->kept = model_choose_kept(m, g);
-		group->kept_before = group->kept;
 		group->touched = group->stays = false;
 	}
 }

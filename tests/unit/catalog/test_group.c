@@ -253,7 +253,8 @@ static bool joins_and_displaces(struct fixture *f, const uint64_t ids[2],
 /* As joins_and_displaces(), with "b" and then "a" of one scan. */
 static bool displaces(struct fixture *f, void (*between)(struct fixture *))
 {
-	const uint64_t ids[] = {new_copy(f, f->roots[0], "b"), new_copy(f, f->roots[0], "a")};
+	const uint64_t a = new_copy(f, f->roots[0], "a"), b = new_copy(f, f->roots[0], "b");
+	const uint64_t ids[] = {b, a};
 
 	return joins_and_displaces(f, ids, between);
 }

@@ -10,40 +10,92 @@
 #include "base/attributes.h"
 #include "catalog/kept_order.h"
 
-static struct kept_rank rank(uint32_t source, uint32_t first_seen, const char *path)
+/* What is not set is equal. */
+struct given {
+	const char *source_path; /* NULL: "/s" */
+	uint32_t source;
+	uint32_t first_seen;
+	struct timespec mtime;
+	struct timespec btime;
+	const char *path;
+};
+
+static struct kept_rank rank(const struct given *given)
 {
-	return (struct kept_rank){source, first_seen, path, strlen(path)};
+	const struct attributes attributes = {.mtime = given->mtime, .btime = given->btime};
+	struct kept_rank rank;
+
+	kept_rank_set_inode(&rank, given->first_seen, &attributes);
+	kept_rank_set_name(&rank, given->source, given->source_path ? given->source_path : "/s",
+			   given->path, strlen(given->path));
+	return rank;
+}
+
+static int sign(int order)
+{
+	return (order > 0) - (order < 0);
 }
 
 static void test_each_criterion_decides_where_those_before_it_are_equal(void **state)
 {
 	/* in order of preference; the criterion decides between an entry and the next entry */
 	const struct {
-		struct kept_rank rank;
+		struct given given;
 		enum kept_criterion by;
 	} sorted[] = {
-		{rank(0, 1, "b"), KEPT_BY_PATH},
-		{rank(0, 1, "c"), KEPT_BY_FIRST_SEEN},
-		{rank(0, 2, ""), KEPT_BY_PATH},
-		{rank(0, 2, "a"), KEPT_BY_PATH},
-		{rank(0, 2, "a/b"), KEPT_BY_PATH},
-		{rank(0, 2, "\xff"), KEPT_BY_SOURCE},
-		{rank(1, 1, "a"), KEPT_BY_FIRST_SEEN},
-		{rank(1, UINT32_MAX, "a"), KEPT_BY_SOURCE},
-		{rank(UINT32_MAX, 0, "a"), KEPT_BY_SOURCE},
+		{{.path = "b"}, KEPT_BY_PATH},
+		{{.path = "c"}, KEPT_BY_DEPTH},
+		{{.path = "a/b"}, KEPT_BY_PATH},
+		{{.path = "a/bc"}, KEPT_BY_PATH},
+		{{.path = "a/\xff"}, KEPT_BY_DEPTH},
+		{{.path = "a/b/c"}, KEPT_BY_COPY_MARKS},
+		{{.path = "old", .btime = {-2, 0}}, KEPT_BY_BIRTH},
+		{{.path = "old", .btime = {1, 1}}, KEPT_BY_BIRTH},
+		{{.path = "a/old", .btime = {1, 2}}, KEPT_BY_BIRTH},
+		{{.path = "a (1)", .btime = {INT64_MAX, 0}}, KEPT_BY_PATH},
+		{{.path = "old"}, KEPT_BY_COPY_MARKS},
+		{{.path = ".a/old"}, KEPT_BY_MTIME},
+		{{.path = "a", .mtime = {2, 0}}, KEPT_BY_MTIME},
+		{{.path = "a", .mtime = {INT64_MAX, 0}}, KEPT_BY_FIRST_SEEN},
+		{{.path = "a", .first_seen = 1, .mtime = {INT64_MIN, 0}}, KEPT_BY_FIRST_SEEN},
+		{{.path = "a", .first_seen = UINT32_MAX, .mtime = {-1, 0}}, KEPT_BY_SOURCE},
+		{{.path = "a", .source = 1}, KEPT_BY_SOURCE},
+		{{.path = "a", .source = UINT32_MAX}, KEPT_BY_TRASH},
+		{{.path = ".Trash-1/files/a"}, KEPT_BY_SOURCE},
+		{{.path = "a", .source_path = "/m/.Trash-1/files", .source = 1}, KEPT_BY_TRASH},
 	};
 	enum kept_criterion by;
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(sorted); i++) {
 		for (size_t j = 0; j < ARRAY_SIZE(sorted); j++) {
-			int order = kept_order(&sorted[i].rank, &sorted[j].rank, &by);
+			const struct kept_rank a = rank(&sorted[i].given);
+			const struct kept_rank b = rank(&sorted[j].given);
 
-			assert_int_equal((order > 0) - (order < 0), (i > j) - (i < j));
-			assert_int_equal(kept_order(&sorted[i].rank, &sorted[j].rank, NULL), order);
+			assert_int_equal(sign(kept_order(&a, &b, &by)), (i > j) - (i < j));
+			assert_int_equal(sign(kept_order(&a, &b, NULL)), (i > j) - (i < j));
 			if (j == i + 1)
 				assert_int_equal(by, sorted[i].by);
 		}
+	}
+}
+
+/* FAT stores an mtime in units of two seconds. The copy has a copy mark, so only its mtime could
+ * make it the original. */
+static void test_a_rounded_time_makes_no_copy_older(void **state)
+{
+	static const struct timespec times[] = {{7, 999999999}, {6, 1}, {-1, 5}, {-2, 3}, {0, 1}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(times); i++) {
+		const struct given original = {.path = "a/b/c", .mtime = times[i]};
+		const struct given copy = {.path = "copy",
+					   .mtime = {times[i].tv_sec - (times[i].tv_sec & 1), 0}};
+		const struct kept_rank a = rank(&original), b = rank(&copy);
+		enum kept_criterion by;
+
+		assert_true(kept_order(&a, &b, &by) < 0);
+		assert_int_equal(by, KEPT_BY_COPY_MARKS);
 	}
 }
 
@@ -51,6 +103,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_criterion_decides_where_those_before_it_are_equal),
+		cmocka_unit_test(test_a_rounded_time_makes_no_copy_older),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,7 +57,8 @@ static struct model_name *new_name(struct case_state *p, enum entry_kind kind, i
 		return NULL;
 	name = &p->m.names[at];
 	*name = (struct model_name){.used = true, .dir = dir, .kind = kind, .child = child};
-	(void)snprintf(name->text, sizeof(name->text), "%x", p->next_text++ * 7919 % 65521);
+	(void)snprintf(name->text, sizeof(name->text), "%x%s", p->next_text++ * 7919 % 65521,
+		       one_in(4) ? "~" : "");
 	return name;
 }
 
@@ -347,7 +348,6 @@ static void case_content(struct case_state *p)
 					     .ordinal = take_ordinal(&p->m, contents.hash),
 					     .size = size,
 					     .kept = MODEL_NONE,
-					     .kept_before = MODEL_NONE,
 					     .touched = true};
 	assert_int_equal(catalog_write(p->f->catalog, fixture_contents_body, &contents), 0);
 	for (int i = 0; i < count; i++) {

@@ -39,6 +39,7 @@ static struct group_record make_group(struct fixture *f, const struct given *giv
 
 		fixture_commit(f);
 		attributes.links = given[i].links;
+		attributes.btime.tv_nsec = 0; /* all born at once, so paths decide */
 		if (id_at(f, folder, given[i].name) == 0)
 			add_file(f, folder, given[i].name, attributes);
 		fixture_commit(f);
@@ -49,8 +50,7 @@ static struct group_record make_group(struct fixture *f, const struct given *giv
 
 static struct sources sources_of(const struct fixture *f, struct source list[2])
 {
-	static char one[] = "/one";
-	static char two[] = "/two";
+	static char one[] = "/one", two[] = "/two";
 
 	list[0] = (struct source){.path = one, .root = f->roots[0], .fd = -1};
 	list[1] = (struct source){.path = two, .root = f->roots[1], .fd = -1};
@@ -353,21 +353,21 @@ static void test_only_the_given_files_are_selected(void **state)
 {
 	struct fixture *f = *state;
 	char file[] = "/one/a/x";
-	char linked[] = "/one/c";
+	char linked[] = "/one/a/y";
 	char *named[] = {file, linked, NULL};
 	struct group_record group = GROUP(NAME(0, "a", "x", 10), NAME(0, "a", "xx", 11),
-					  NAME(0, NULL, "c", 12), NAME(0, NULL, "d", 12));
+					  NAME(0, "a", "y", 12), NAME(0, "a", "z", 12));
 
 	assert_string_equal(decide(f, &group, &(struct rules){.only = named}),
 			    "K /one/a/xx: first path\n"
 			    "R /one/a/x: another copy stays anyway\n"
-			    "S /one/c: hard link to one that stays\n"
-			    "S /one/d: outside of --only\n");
+			    "S /one/a/y: hard link to one that stays\n"
+			    "S /one/a/z: outside of --only\n");
 	assert_string_equal(decide(f, &group, &(struct rules){.protect = named}),
 			    "K /one/a/x: first path\n"
 			    "R /one/a/xx: another copy stays anyway\n"
-			    "S /one/c: protected\n"
-			    "S /one/d: hard link to one that stays\n");
+			    "S /one/a/y: protected\n"
+			    "S /one/a/z: hard link to one that stays\n");
 }
 
 static void test_copy_in_the_trash_makes_no_other_redundant(void **state)
