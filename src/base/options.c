@@ -177,6 +177,8 @@ static int apply(const struct option_table *table, const struct option_spec *spe
 		return OPTIONS_DONE;
 	}
 	r = table->apply(settings, spec->id, value);
+	if (r == -EBADMSG)
+		return -EINVAL;
 	if (r == -EINVAL && value)
 		options_complain(table, "option '%s%s' needs %s, not %s", dashes, spec->name,
 				 expected(spec, words, sizeof(words)), quote_path(value));

@@ -30,7 +30,7 @@
 #include "base/attributes.h"
 
 /* Limits of a table. A table with more lists or forms of usage does not compile. */
-#define OPTION_LISTS_MAX 6
+#define OPTION_LISTS_MAX 8
 #define OPTION_USAGES_MAX 3
 
 /* Outcomes the caller must handle; failures are -errno. */
@@ -62,8 +62,9 @@ struct option_table {
 	 * id		of the option
 	 * value	NULL for an option without argument
 	 *
-	 * Returns 0, OPTIONS_DONE to stop parsing successfully, -EINVAL for an invalid value, or
-	 * another -errno. The parser logs each failure.
+	 * Returns 0, OPTIONS_DONE to stop parsing successfully, -EINVAL for an invalid value,
+	 * -EBADMSG for an invalid value if apply() has logged why, or another -errno. The parser
+	 * logs each failure but -EBADMSG, which it returns as -EINVAL.
 	 */
 	int (*apply)(void *settings, int id, const char *value);
 };

@@ -21,6 +21,15 @@ int text_list_add(struct text_list *list, const char *text, size_t length)
 	return 0;
 }
 
+bool text_list_has(const struct text_list *list, const char *text)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (strcmp(list->items[i], text) == 0)
+			return true;
+	}
+	return false;
+}
+
 size_t list_item_length(const char *list)
 {
 	size_t length = 0;

@@ -4,6 +4,7 @@
 
 /* A list of strings. All zeros is an empty list. One thread at a time. */
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/attributes.h"
@@ -15,6 +16,9 @@ struct text_list {
 
 /* Appends a copy of the first length bytes of text, which contain no NUL. Returns 0 or -ENOMEM. */
 MUST_CHECK int text_list_add(struct text_list *list, const char *text, size_t length);
+
+/* Returns whether the list has this text. Linear. */
+bool text_list_has(const struct text_list *list, const char *text);
 
 /* Returns the length of the first item of a comma-separated list. A comma after a backslash does
  * not end an item. */

@@ -89,10 +89,10 @@ static void test_backslash_makes_a_comma_part_of_a_value(void **state)
 
 	(void)state;
 	assert_int_equal(PARSE(&settings, &mount_table, "s", "m", "-o",
-			       "index=/a\\,b\\\\c,exclude=\\x\\"),
+			       "index=/a\\,b\\\\c,exclude=\\x\\\\\\"),
 			 0);
 	assert_string_equal(settings.common.index.folder, "/a,b\\c");
-	assert_string_equal(settings.common.index.excludes.items[0], "x\\");
+	assert_string_equal(settings.common.index.excludes.items[0], "x\\\\");
 	mount_settings_deinit(&settings);
 }
 
