@@ -41,6 +41,29 @@ int scan_settings_set_excludes(struct scan_settings *settings, char *const *glob
 	return r;
 }
 
+bool scan_settings_exclude(const struct scan_settings *settings, const char *glob)
+{
+	const char *known = (const char *)settings->excludes.data;
+
+	for (size_t at = 0; at < settings->excludes.length; at += strlen(known + at) + 1) {
+		if (strcmp(known + at, glob) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool scan_settings_exclude_all(const struct scan_settings *settings,
+			       const struct scan_settings *other)
+{
+	const char *globs = (const char *)other->excludes.data;
+
+	for (size_t at = 0; at < other->excludes.length; at += strlen(globs + at) + 1) {
+		if (!scan_settings_exclude(settings, globs + at))
+			return false;
+	}
+	return true;
+}
+
 static int encode(const struct scan_settings *settings, struct bytes *encoded)
 {
 	uint8_t numbers[2 * VARINT_MAX_BYTES], *end = numbers;
@@ -62,6 +85,7 @@ static int decode(const struct bytes *encoded, struct scan_settings *settings)
 	if (!varint_get(&at, end, &cross_mounts) || !varint_get(&at, end, &disk) ||
 	    cross_mounts > 1 || disk > UINT32_MAX || (at < end && end[-1] != '\0'))
 		return -EUCLEAN;
+	settings->recorded = true;
 	settings->cross_mounts = cross_mounts == 1;
 	settings->disk = (uint32_t)disk;
 	return at < end ? bytes_append(&settings->excludes, at, (size_t)(end - at)) : 0;

@@ -15,6 +15,7 @@
 #include "catalog/catalog.h"
 
 struct scan_settings {
+	bool recorded; /* set by catalog_get_scan_settings() if the index had a scan */
 	bool cross_mounts; /* directories of other file systems are entered */
 	uint32_t disk; /* enum ingest_disk */
 	/* globs, each terminated by NUL, sorted by bytes, without duplicates */
@@ -26,6 +27,13 @@ void scan_settings_free(struct scan_settings *settings);
 
 /* Sets the globs from a NULL-terminated list (NULL: none) in any order. Returns 0 or -ENOMEM. */
 MUST_CHECK int scan_settings_set_excludes(struct scan_settings *settings, char *const *globs);
+
+/* Returns whether the globs include this one. */
+bool scan_settings_exclude(const struct scan_settings *settings, const char *glob);
+
+/* Returns whether the globs include all globs of other options. */
+bool scan_settings_exclude_all(const struct scan_settings *settings,
+			       const struct scan_settings *other);
 
 /* Reads the options of the last scan, or the defaults if there was none. The caller must free
  * *settings, even after a failure. Returns 0, -EUCLEAN or another -errno. */

@@ -365,6 +365,8 @@ static int read_options(struct checking *checking)
 	     at += strlen(glob) + 1) {
 		glob = (const char *)known.excludes.data + at;
 		r = text_list_add(&options->excludes, glob, strlen(glob));
+		if (r == 0)
+			r = text_list_add(&options->listed_excludes, glob, strlen(glob));
 	}
 	if (!options->file_systems_given)
 		options->cross_file_systems = known.cross_mounts;
@@ -379,11 +381,10 @@ static int apply_options(struct checking *checking)
 	int r = read_options(checking);
 
 	indexing->ingest_settings.min_size = options->min_size;
-	indexing->ingest_settings.excludes = options->excludes.items;
 	indexing->ingest_settings.cross_mounts = options->cross_file_systems;
 	indexing->sources.cross_mounts = options->cross_file_systems;
 	checking->index.served_sources.cross_mounts = options->cross_file_systems;
-	return r;
+	return r == 0 ? indexing_set_excludes(indexing, options->excludes.items) : r;
 }
 
 /* Opens the index for writing. Fails if another process uses it. */

@@ -20,6 +20,7 @@ void index_settings_init(struct index_settings *settings)
 void index_settings_deinit(struct index_settings *settings)
 {
 	text_list_free(&settings->excludes);
+	text_list_free(&settings->listed_excludes);
 }
 
 int index_disk_parse(const char *word, enum ingest_disk *disk)

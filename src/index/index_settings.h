@@ -18,6 +18,8 @@ struct index_settings {
 	uint64_t min_size; /* bytes */
 	bool min_size_given;
 	struct text_list excludes; /* globs */
+	/* those of them that were read from a file or from the index */
+	struct text_list listed_excludes;
 	bool cross_file_systems;
 	bool file_systems_given; /* --one-file-system or --cross-file-systems */
 	enum ingest_disk disk;

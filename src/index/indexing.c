@@ -86,6 +86,43 @@ static int accept_sources(const struct indexing *indexing)
 	return r;
 }
 
+static void free_scope(struct indexing *indexing)
+{
+	patterns_free(&indexing->excludes);
+	scan_scope_free(&indexing->scope);
+}
+
+/* Opens the sources for the scope of the scan. */
+static int open_sources(struct indexing *indexing)
+{
+	const struct index_settings *settings = indexing->settings;
+	struct scan_scope *scope = &indexing->scope;
+	int r;
+
+	free_scope(indexing);
+	r = scan_scope_find(scope, settings, indexing->widens ? indexing->catalog : NULL);
+	if (r < 0) {
+		log_error("cannot read the index %s: %s", quote_path(indexing->folder),
+			  error_text(r));
+		return r;
+	}
+	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths.items,
+			 scope->cross_mounts);
+	if (r == 0)
+		r = source_check(&indexing->sources, settings,
+				 indexing->wary ? SOURCE_CHECK_WARY : SOURCE_CHECK_OWN);
+	if (r == 0)
+		r = indexing_set_excludes(indexing, scope->excludes.items);
+	return r == 0 ? accept_sources(indexing) : r;
+}
+
+int indexing_set_excludes(struct indexing *indexing, char *const *globs)
+{
+	patterns_free(&indexing->excludes);
+	indexing->ingest_settings.excludes = &indexing->excludes;
+	return patterns_make(&indexing->excludes, globs, &indexing->sources, PATTERN_TO_EXCLUDE);
+}
+
 int indexing_open(struct indexing *indexing)
 {
 	const struct index_settings *settings = indexing->settings;
@@ -101,29 +138,38 @@ int indexing_open(struct indexing *indexing)
 		return r < 0 ? r : -EIO;
 	}
 	undo_interrupted_acts(indexing->folder);
-	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths.items,
-			 settings->cross_file_systems);
-	if (r == 0)
-		r = source_check(&indexing->sources, settings,
-				 indexing->wary ? SOURCE_CHECK_WARY : SOURCE_CHECK_OWN);
-	if (r == 0)
-		r = accept_sources(indexing);
-	if (r < 0)
-		return r;
 	indexing->ingest_settings = (struct ingest_settings){
-		.min_size = settings->min_size,
-		.excludes = settings->excludes.items,
-		.cross_mounts = settings->cross_file_systems,
 		.disk = settings->disk,
 		.patience_ms = PATIENCE_MS,
 		.hidden = indexing->beside ? catalog_folder(indexing->beside) : NULL,
 	};
+	r = open_sources(indexing);
+	if (r < 0)
+		return r;
+	indexing->ingest_settings.min_size = indexing->scope.min_size;
+	indexing->ingest_settings.cross_mounts = indexing->scope.cross_mounts;
 	indexing->ingest = (struct ingest){
 		.catalog = indexing->catalog,
 		.sources = &indexing->sources,
 		.settings = &indexing->ingest_settings,
 	};
 	return 0;
+}
+
+/* Logs which globs of --exclude matched no name. Globs from a file are skipped: such a list is
+ * often for many sources. */
+static void explain_unmatched(const struct indexing *indexing)
+{
+	const struct index_settings *settings = indexing->settings;
+	char *const *globs = indexing->excludes.globs;
+
+	for (size_t i = 0; !indexing->beside && i < indexing->excludes.count; i++) {
+		if (!indexing->excludes.matched[i] &&
+		    text_list_has(&settings->excludes, globs[i]) &&
+		    !text_list_has(&settings->listed_excludes, globs[i]))
+			log_warning("--exclude=%s matches no name in the sources",
+				    quote_path(globs[i]));
+	}
 }
 
 static int run_phase(struct indexing *indexing, enum progress_phase phase, enum progress_when when)
@@ -139,6 +185,8 @@ static int run_phase(struct indexing *indexing, enum progress_phase phase, enum 
 		r = ingest_contents(&indexing->ingest);
 	progress_watch_end(&watch);
 	catalog_judge(indexing->catalog, r);
+	if (r == 0 && phase == PROGRESS_NAMES && !stop_requested())
+		explain_unmatched(indexing);
 	return r;
 }
 
@@ -224,6 +272,7 @@ void indexing_close(struct indexing *indexing)
 {
 	sources_close(&indexing->sources);
 	catalog_close(indexing->catalog);
+	free_scope(indexing);
 	free(indexing->folder);
 	text_list_free(&indexing->paths);
 	memset(indexing, 0, sizeof(*indexing));

@@ -15,7 +15,9 @@
 #include "base/attributes.h"
 #include "catalog/catalog.h"
 #include "index/index_settings.h"
+#include "index/scan_scope.h"
 #include "ingest/ingest.h"
+#include "source/patterns.h"
 #include "source/source.h"
 
 /* Outcomes that the caller must handle; failures are -errno. */
@@ -30,10 +32,13 @@ struct indexing {
 	/* NULL, or if this is a temporary index: the index with which it is compared. The folder of
 	 * the temporary index is in the folder of that index. Borrowed. */
 	struct catalog *beside;
+	bool widens; /* a query: the scan includes at least what the last one included */
 	bool wary; /* refuse an empty source that was never scanned */
 	bool distrusted; /* check the whole index when it is opened */
 	struct catalog *catalog;
 	struct sources sources;
+	struct scan_scope scope;
+	struct patterns excludes; /* of the scope */
 	struct ingest_settings ingest_settings;
 	const struct ingest_hooks *hooks; /* borrowed; of a follower, NULL: none */
 	struct ingest ingest;
@@ -47,6 +52,10 @@ MUST_CHECK int indexing_locate(struct indexing *indexing, const struct index_set
 /* Opens the index, undoes interrupted acts, and opens the sources. Refuses sources that changed
  * since they were indexed (source_check.h). Returns 0, INDEXING_IN_USE or -errno. */
 MUST_CHECK int indexing_open(struct indexing *indexing);
+
+/* Replaces the excluded names by those of other globs, NULL-terminated and borrowed, before a walk.
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int indexing_set_excludes(struct indexing *indexing, char *const *globs);
 
 /* indexing_names() walks the sources and updates all names; it rebuilds a damaged index.
  * indexing_contents() then compares contents. Both show progress, and end early if

@@ -22,12 +22,24 @@ static bool path_matches(const char *glob, const char *dir_path, const char *nam
 	return glob_matches(glob, bytes_text(&path));
 }
 
-bool exclude_matches(char *const *globs, const char *dir_path, const char *name)
+enum exclusion exclude_matches(char *const *globs, const char *dir_path, const char *name,
+			       size_t *which)
 {
-	for (char *const *glob = globs; glob && *glob; glob++) {
-		if (glob_has_slash(*glob) ? path_matches(*glob, dir_path, name)
-					  : glob_matches(*glob, name))
-			return true;
+	enum exclusion found = EXCLUDE_NONE;
+
+	for (size_t i = 0; globs && globs[i]; i++) {
+		const char *glob = globs[i];
+		bool folder = glob_is_for_folders(glob);
+
+		if (folder && found == EXCLUDE_FOLDER)
+			continue;
+		if (!(glob_has_slash(glob) ? path_matches(glob, dir_path, name)
+					   : glob_matches(glob, name)))
+			continue;
+		*which = i;
+		if (!folder)
+			return EXCLUDE_NAME;
+		found = EXCLUDE_FOLDER;
 	}
-	return false;
+	return found;
 }

@@ -11,6 +11,7 @@
 #include "ingest/early_tables.h"
 #include "ingest/sizes.h"
 #include "ingest/walk.h"
+#include "source/patterns.h"
 
 /* Maximum number of orphans deleted in one transaction. */
 #define PURGE_FILES 65536
@@ -37,7 +38,8 @@ static int record_settings(const struct ingest *ingest)
 	struct recorded recorded = {.min_size = settings->min_size,
 				    .settings = {.cross_mounts = settings->cross_mounts,
 						 .disk = settings->disk}};
-	int r = scan_settings_set_excludes(&recorded.settings, settings->excludes);
+	int r = scan_settings_set_excludes(&recorded.settings,
+					   settings->excludes ? settings->excludes->globs : NULL);
 
 	if (r == 0)
 		r = catalog_write(ingest->catalog, record_body, &recorded);

@@ -42,6 +42,8 @@
 #include "catalog/record.h"
 #include "source/source.h"
 
+struct patterns;
+
 /* Order in which files are read. */
 enum ingest_disk {
 	/* the user chose no order: the kind of disk and measured read times decide */
@@ -53,7 +55,7 @@ enum ingest_disk {
 struct ingest_settings {
 	/* bytes; smaller files are never compared; with 0, empty files form a group */
 	uint64_t min_size;
-	char *const *excludes; /* NULL-terminated globs, borrowed; NULL: none */
+	const struct patterns *excludes; /* names to leave out, borrowed; NULL: none */
 	bool cross_mounts;
 	unsigned int threads; /* 0: chosen by the number of processors and the work */
 	enum ingest_disk disk;

@@ -3,8 +3,10 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/descriptor.h"
@@ -12,6 +14,7 @@
 #include "base/key_sort.h"
 #include "ingest/early_reader.h"
 #include "ingest/exclude.h"
+#include "source/patterns.h"
 
 /* Size of the buffer for getdents64: a large directory takes few calls. */
 #define BUFFER_BYTES ((size_t)64 << 10)
@@ -44,6 +47,37 @@ static struct listed *add(struct listing *listing, const char *name)
 	return listed->name.bytes ? listed : NULL;
 }
 
+/* Returns whether the name is a directory. type: of getdents64(2). */
+static bool is_folder(const struct listed_dir *dir, const char *name, unsigned char type)
+{
+	struct statx status;
+
+	if (type != DT_UNKNOWN)
+		return type == DT_DIR;
+	return statx(dir->fd, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC,
+		     STATX_TYPE, &status) == 0 &&
+	       S_ISDIR(status.stx_mode);
+}
+
+static bool is_excluded(const struct listed_dir *dir, const char *name, unsigned char type)
+{
+	size_t which;
+
+	switch (exclude_matches(dir->excludes, dir->path, name, &which)) {
+	case EXCLUDE_NONE:
+		return false;
+	case EXCLUDE_FOLDER:
+		if (!is_folder(dir, name, type))
+			return false;
+		break;
+	case EXCLUDE_NAME:
+		break;
+	}
+	if (dir->patterns)
+		patterns_mark(dir->patterns, which);
+	return true;
+}
+
 static int add_names(struct listing *listing, size_t length, const struct listed_dir *dir)
 {
 	const struct dirent64 *entry;
@@ -53,7 +87,7 @@ static int add_names(struct listing *listing, size_t length, const struct listed
 		entry = (const void *)((const char *)listing->buffer + at);
 		if (is_dots(entry->d_name))
 			continue;
-		if (exclude_matches(dir->excludes, dir->path, entry->d_name)) {
+		if (is_excluded(dir, entry->d_name, entry->d_type)) {
 			listing->excluded++;
 			continue;
 		}
@@ -181,7 +215,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	reliable_times = filesystem_times_are_reliable(listing->filesystem_type);
 	for (size_t i = 0; i < recheck->count; i++) {
 		name = recheck->names[i];
-		if (exclude_matches(dir->excludes, dir->path, name->name))
+		if (is_excluded(dir, name->name, DT_UNKNOWN))
 			continue;
 		listed = add(listing, name->name);
 		if (!listed)

@@ -37,9 +37,11 @@ struct listed_dir {
 	bool is_new; /* the index has no name in it, so listing->early may read its files */
 	const char *path; /* relative to its source; used for excludes with a slash */
 	char *const *excludes; /* globs of names to leave out, see exclude.h */
+	const struct patterns *patterns; /* of excludes, which records matches; NULL: none does */
 };
 
 struct early_reader;
+struct patterns;
 
 struct listing {
 	struct early_reader *early; /* reads files whose names are listed; NULL: none; borrowed */

@@ -25,6 +25,7 @@
 #include "ingest/view_mounts.h"
 #include "ingest/walk_dir.h"
 #include "ingest/walk_queue.h"
+#include "source/patterns.h"
 #include "source/source.h"
 
 /* queue of directories --> walker threads --> batch writer --> catalog
@@ -132,12 +133,14 @@ static bool is_in_view(struct walker *walker, uint32_t filesystem)
 
 static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_t filesystem)
 {
-	struct walk *walk = walker->walk;
+	const struct ingest *ingest = walker->walk->ingest;
 	struct listed_dir listed = {.fd = walker->fd,
 				    .filesystem = filesystem,
 				    .is_new = dir->is_new,
 				    .path = "",
-				    .excludes = walk->ingest->settings->excludes};
+				    .excludes =
+					    patterns_of(ingest->settings->excludes, dir->source),
+				    .patterns = ingest->settings->excludes};
 	int r = 0;
 
 	if (is_in_view(walker, filesystem))
@@ -149,9 +152,8 @@ static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_
 		listed.path = bytes_text(&walker->path);
 	}
 	if (dir->scope == RECHECK_NAMES)
-		return listing_recheck(&walker->listing, walk->ingest->catalog, &listed,
-				       dir->recheck);
-	return listing_read(&walker->listing, walk->ingest->catalog, &listed);
+		return listing_recheck(&walker->listing, ingest->catalog, &listed, dir->recheck);
+	return listing_read(&walker->listing, ingest->catalog, &listed);
 }
 
 /* Returns true if the name now refers to another object, or if the process lacks descriptors or
@@ -332,6 +334,7 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 		   const struct name_change *now)
 {
 	struct walk *walk = walker->walk;
+	char *const *excludes = patterns_of(walk->ingest->settings->excludes, dir->source);
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct diff_dir compared = {.id = dir->id,
 				    .source = dir->source,
@@ -339,7 +342,7 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 				    .filesystem_type = walker->listing.filesystem_type,
 				    .known = dir->known,
 				    .cross_mounts = walk->ingest->settings->cross_mounts,
-				    .by_path = exclude_has_paths(walk->ingest->settings->excludes),
+				    .by_path = exclude_has_paths(excludes),
 				    .recheck = recheck,
 				    .hooks = walk->ingest->hooks,
 				    .fd = walker->fd,

@@ -31,10 +31,10 @@ static bool is_relative_path(const char *path)
 	       (path[0] == '\0' || path[strlen(path) - 1] != '/');
 }
 
-/* Whether a glob matches the path or one of its parents. */
+/* Whether a glob matches the path of a file or one of its parents. */
 static bool matches_any_part(const char *glob, char *path)
 {
-	bool matches = glob_matches(glob, path);
+	bool matches = !glob_is_for_folders(glob) && glob_matches(glob, path);
 
 	for (char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
 		*slash = '\0';
@@ -44,19 +44,26 @@ static bool matches_any_part(const char *glob, char *path)
 	return matches;
 }
 
+static bool leaves_out(char *const *globs, const char *folder, const char *name)
+{
+	size_t which;
+
+	return exclude_matches(globs, folder, name, &which) != EXCLUDE_NONE;
+}
+
 static void check_glob(char *glob, const char *folder, const char *name, char *path)
 {
 	char *const globs[] = {glob, NULL};
 
 	REQUIRE(exclude_has_paths(globs) == glob_has_slash(glob));
-	REQUIRE(exclude_matches(globs, folder, name) == glob_matches(glob, path));
+	REQUIRE(leaves_out(globs, folder, name) == glob_matches(glob, path));
 	REQUIRE(glob_matches_within(glob, path) == matches_any_part(glob, path));
 }
 
 static void check_both(char *const globs[static 3], const char *folder, const char *name,
 		       const char *path)
 {
-	REQUIRE(exclude_matches(globs, folder, name) ==
+	REQUIRE(leaves_out(globs, folder, name) ==
 		(glob_matches(globs[0], path) || glob_matches(globs[1], path)));
 }
 

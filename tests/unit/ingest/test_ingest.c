@@ -6,6 +6,7 @@
 #include "catalog/audit.h"
 #include "ingest/colliding.h"
 #include "ingest/tree.h"
+#include "source/patterns.h"
 
 /* ---- equal files --------------------------------------------------------------------- */
 
@@ -163,6 +164,7 @@ static void test_files_that_match_a_glob_are_left_out(void **state)
 {
 	struct tree *t = *state;
 	char one[] = "*.bak", other[] = "/dir/sub", *globs[] = {one, other, NULL};
+	CLEANUP(patterns_free) struct patterns excludes = {0};
 
 	make_dir(t, "dir");
 	make_dir(t, "dir/sub");
@@ -171,14 +173,35 @@ static void test_files_that_match_a_glob_are_left_out(void **state)
 	write_content(t, "dir/sub/a", 10, 0);
 	scan(t);
 	assert_int_equal(totals_of(&t->index).redundant_files, 2);
-	t->settings.excludes = globs;
+	assert_int_equal(patterns_make(&excludes, globs, &t->sources, PATTERN_TO_EXCLUDE), 0);
+	t->settings.excludes = &excludes;
 	scan(t);
 	assert_int_equal(t->result.excluded, 2);
+	assert_true(excludes.matched[0] && excludes.matched[1]);
 	assert_int_equal(id_of_path(t, "dir/a.bak"), 0);
 	assert_int_equal(id_of_path(t, "dir/sub"), 0);
 	assert_int_equal(totals_of(&t->index).files, 1);
 	assert_int_equal(totals_of(&t->index).groups, 0);
 	audit_index(t->index.catalog);
+}
+
+static void test_glob_for_folders_leaves_files_in(void **state)
+{
+	struct tree *t = *state;
+	char glob[] = "sub/", unused[] = "none", *globs[] = {glob, unused, NULL};
+	CLEANUP(patterns_free) struct patterns excludes = {0};
+
+	make_dir(t, "dir");
+	make_dir(t, "dir/sub");
+	write_content(t, "dir/sub/a", 10, 0);
+	write_content(t, "sub", 10, 0);
+	assert_int_equal(patterns_make(&excludes, globs, &t->sources, PATTERN_TO_EXCLUDE), 0);
+	t->settings.excludes = &excludes;
+	scan(t);
+	assert_int_equal(id_of_path(t, "dir/sub"), 0);
+	assert_true(id_of_path(t, "sub") != 0);
+	assert_true(excludes.matched[0]);
+	assert_false(excludes.matched[1]);
 }
 
 /* ---- files open for writing ---------------------------------------------------------- */
@@ -527,6 +550,7 @@ int main(void)
 		CASE(test_files_that_are_mostly_holes_are_compared),
 		CASE(test_smallest_size_can_be_changed),
 		CASE(test_files_that_match_a_glob_are_left_out),
+		CASE(test_glob_for_folders_leaves_files_in),
 		CASE(test_file_open_for_writing_waits_until_it_is_closed),
 		CASE(test_file_mapped_for_writing_waits_until_it_is_unmapped),
 		CASE(test_end_of_a_scan_records_that_no_file_is_pending),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/recorded_hooks.h"
+#include "source/patterns.h"
 
 static void test_moved_directory_has_the_same_id(void **state)
 {
@@ -71,9 +72,11 @@ static void test_moved_directory_is_walked_again_if_a_glob_has_a_slash(void **st
 {
 	struct case_state *p = *state;
 	char glob[] = "/b/file", *globs[] = {glob, NULL};
+	CLEANUP(patterns_free) struct patterns excludes = {0};
 	uint64_t id;
 
-	p->t->settings.excludes = globs;
+	assert_int_equal(patterns_make(&excludes, globs, &p->t->sources, PATTERN_TO_EXCLUDE), 0);
+	p->t->settings.excludes = &excludes;
 	id = move_indexed_dir(p, "a/file");
 	recheck_name(p, root_of(p), "b", EVENT_MOVED_HERE);
 	assert_int_equal(the_call(p, CALL_ADD_RECHECK)->id, id);
