@@ -68,10 +68,12 @@ void acting_init(struct acting *acting, enum act_kind kind, const char *verb, co
 	*acting = (struct acting){.act.kind = kind, .verb = verb, .done = done};
 	common_settings_init(&acting->common);
 	rule_settings_init(&acting->rules);
+	filter_settings_init(&acting->filters);
 }
 
 void acting_deinit(struct acting *acting)
 {
+	filter_settings_deinit(&acting->filters);
 	rule_settings_deinit(&acting->rules);
 	common_settings_deinit(&acting->common);
 }
@@ -96,6 +98,8 @@ int acting_apply(void *context, int id, const char *value)
 	default:
 		if (id >= OPTION_ID_RULES && id < OPTION_ID_OWN)
 			return rule_apply(&acting->rules, id, value);
+		if (id >= OPTION_ID_FILTERS && id < OPTION_ID_RULES)
+			return filter_apply(&acting->filters, id, value);
 		return common_apply(&acting->common, id, value);
 	}
 }
@@ -118,6 +122,8 @@ static int make_plan(const struct acting *acting, const struct list_request *req
 		r = summary_add_index(summary, reader);
 	if (r == 0)
 		r = act_plan_make(plan, &report);
+	if (r == 0)
+		r = filter_settings_explain(request->filters, index, reader);
 	if (r < 0 && r != -EINTR && r != -EXDEV)
 		log_error("cannot select the copies to %s: %s", acting->verb, error_text(r));
 	return r;
@@ -171,6 +177,18 @@ static void explain_split(const struct acting *acting, const struct sources *sou
 			 "name becomes a separate file",
 			 number_format(count, plan->split),
 			 plural(plan->split, "copy has", "copies have"));
+}
+
+/* Logs that a group is selected as a whole. A user could expect that only the names that match are
+ * acted upon. */
+static void explain_selected(const struct acting *acting)
+{
+	const struct rules *rules = &acting->rules.rules;
+
+	if (filter_settings_by_name(&acting->filters) && !rules->only && !rules->protect)
+		log_info("filters select whole groups: copies elsewhere are %s, too; restrict this "
+			 "with --only=FOLDER or --protect=FOLDER",
+			 acting->done);
 }
 
 /* Asks the user for confirmation, unless --yes was given. */
@@ -391,6 +409,7 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 			log_info("nothing to %s", acting->verb);
 		return status;
 	}
+	explain_selected(acting);
 	explain_split(acting, index->sources, &plan);
 	if (!confirm(acting, &plan)) {
 		log_info("nothing was done");
@@ -409,6 +428,7 @@ static enum twinfs_exit print_plan(const struct acting *acting, const struct lis
 	CLEANUP(act_plan_free) struct act_plan plan = {0};
 	struct report_summary summary = {0};
 
+	explain_selected(acting);
 	if (acting->act.kind == ACT_MOVE) {
 		if (make_plan(acting, request, index, &plan, &summary) < 0)
 			return TWINFS_EXIT_FAILED;
@@ -420,6 +440,10 @@ static enum twinfs_exit print_plan(const struct acting *acting, const struct lis
 /* Returns what is wrong with the command line, or NULL. */
 static const char *find_fault(const struct acting *acting, size_t operand_count)
 {
+	const char *fault = filter_settings_fault(&acting->filters, &acting->common.index);
+
+	if (fault)
+		return fault;
 	if (operand_count == 0)
 		return "no SOURCE and no MOUNTPOINT given";
 	if (acting->act.relative && acting->act.kind != ACT_SYMLINK)
@@ -436,9 +460,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 			    char *const *operands, size_t count)
 {
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
-	struct list_request request = {.common = &acting->common,
-				       .rules = &acting->rules,
-				       .report = list_report()};
+	struct list_request request = {.rules = &acting->rules, .filters = &acting->filters};
 
 	request.report.part = REPORT_REDUNDANT;
 	request.report.format = acting->format;

@@ -8,6 +8,7 @@
 
 #include "act/act.h"
 #include "cli/common_options.h"
+#include "cli/filter_options.h"
 #include "cli/rule_options.h"
 #include "report/report.h"
 #include "twinfs/exit.h"
@@ -19,6 +20,7 @@
 struct acting {
 	struct common_settings common;
 	struct rule_settings rules;
+	struct filter_settings filters;
 	struct act_settings act; /* kind, destination and further options */
 	enum report_format format; /* of --dry-run */
 	bool format_given;
@@ -35,8 +37,8 @@ void acting_init(struct acting *acting, enum act_kind kind, const char *verb, co
 void acting_deinit(struct acting *acting);
 #define CLEANUP_ACTING CLEANUP(acting_deinit)
 
-/* Applies one of acting_options, rule_options or the common options. The results are those of the
- * apply function of struct option_table. The context is a struct acting.
+/* Applies one of acting_options, filter_options, rule_options or the common options. The results
+ * are those of the apply function of struct option_table. The context is a struct acting.
  */
 MUST_CHECK int acting_apply(void *context, int id, const char *value);
 

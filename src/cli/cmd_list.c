@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <string.h>
 
-#include "base/numbers.h"
-#include "base/size.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/filter_options.h"
 #include "cli/list_print.h"
 #include "index/current_index.h"
 
@@ -15,17 +13,14 @@ enum {
 	OPT_SINGLES,
 	OPT_SUMMARY,
 	OPT_EXPLAIN,
-	OPT_MAX_SIZE,
-	OPT_PATH,
 	OPT_SORT,
-	OPT_TOP,
 };
 
 struct list_settings {
 	struct common_settings common;
 	struct rule_settings rules;
 	struct list_request request;
-	struct text_list paths; /* globs */
+	struct filter_settings filters;
 	unsigned int part_count; /* above 1: --redundant, --singles and --summary contradict */
 	bool order_given;
 };
@@ -61,23 +56,6 @@ static const struct option_spec list_options[] = {
 		.help = "state for each name whether it is kept, redundant or spared, and why",
 		.id = OPT_EXPLAIN,
 	},
-	{.heading = "Groups to print"},
-	{
-		.name = "max-size",
-		.argument = "SIZE",
-		.help = "print only groups of files of at most SIZE; larger files are compared "
-			"nevertheless",
-		.id = OPT_MAX_SIZE,
-		.expects = SIZE_EXPECTED,
-	},
-	{
-		.name = "path",
-		.argument = "GLOB",
-		.help = "print only groups with a name that --exclude=GLOB would match; can be "
-			"given more than once",
-		.id = OPT_PATH,
-		.expects = "a glob that is not empty",
-	},
 	{
 		.name = "sort",
 		.argument = "reclaimable|size|count|path",
@@ -85,13 +63,6 @@ static const struct option_spec list_options[] = {
 			"copies would free, most first, the default), size (of one copy), count "
 			"(of copies) or path (of the kept copy)",
 		.id = OPT_SORT,
-	},
-	{
-		.name = "top",
-		.argument = "N",
-		.help = "print only the first N groups",
-		.id = OPT_TOP,
-		.expects = "a number of at least 1",
 	},
 	{0},
 };
@@ -120,25 +91,6 @@ static int set_part(struct list_settings *settings, enum report_part part)
 	return 0;
 }
 
-static int add_path(struct list_settings *settings, const char *glob)
-{
-	int r = glob[0] != '\0' ? text_list_add(&settings->paths, glob, strlen(glob)) : -EINVAL;
-
-	settings->request.report.paths = settings->paths.items;
-	return r;
-}
-
-static int parse_top(const char *text, uint64_t *top)
-{
-	size_t digits = strspn(text, "0123456789");
-	int r;
-
-	if (digits == 0 || text[digits] != '\0')
-		return -EINVAL;
-	r = number_read(text, digits, top);
-	return r == 0 && *top == 0 ? -EINVAL : r;
-}
-
 static int list_apply(void *context, int id, const char *value)
 {
 	struct list_settings *settings = context;
@@ -155,17 +107,14 @@ static int list_apply(void *context, int id, const char *value)
 	case OPT_EXPLAIN:
 		settings->request.report.explain = true;
 		return 0;
-	case OPT_MAX_SIZE:
-		return size_parse(value, &settings->request.report.max_size);
-	case OPT_PATH:
-		return add_path(settings, value);
 	case OPT_SORT:
 		return set_order(settings, value);
-	case OPT_TOP:
-		return parse_top(value, &settings->request.report.top);
 	default:
-		return id >= OPTION_ID_RULES ? rule_apply(&settings->rules, id, value)
-					     : common_apply(&settings->common, id, value);
+		if (id >= OPTION_ID_RULES)
+			return rule_apply(&settings->rules, id, value);
+		if (id >= OPTION_ID_FILTERS)
+			return filter_apply(&settings->filters, id, value);
+		return common_apply(&settings->common, id, value);
 	}
 }
 
@@ -175,7 +124,8 @@ static const struct option_table list_table = {
 	.summary = "Prints the groups of equal files in the sources, ordered by reclaimable bytes. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {list_options, rule_options, scan_options, index_option, message_options},
+	.options = {list_options, filter_options, rule_options, scan_options, index_option,
+		    message_options},
 	.apply = list_apply,
 };
 
@@ -197,9 +147,10 @@ static const char *find_fault(const struct list_settings *settings, int operand_
 	if (report->part == REPORT_SINGLES && settings->order_given &&
 	    (report->order == REPORT_BY_RECLAIMABLE || report->order == REPORT_BY_COUNT))
 		return "--singles has no copies to count: sort by size or path";
-	if (report->max_size < settings->common.index.min_size)
-		return "--max-size is below --min-size";
-	return NULL;
+	if (report->part == REPORT_SINGLES &&
+	    (settings->filters.copies_given || settings->filters.filter.same_name))
+		return "--copies and --same-name are for groups: omit --singles";
+	return filter_settings_fault(&settings->filters, &settings->common.index);
 }
 
 static enum twinfs_exit list(const struct list_settings *settings, char *const *operands,
@@ -214,21 +165,22 @@ static enum twinfs_exit list(const struct list_settings *settings, char *const *
 
 enum twinfs_exit cmd_list(int argc, char *argv[])
 {
-	struct list_settings settings = {.request.report = list_report()};
+	struct list_settings settings = {0};
 	enum twinfs_exit status;
 	int operands;
 	int r;
 
 	common_settings_init(&settings.common);
 	rule_settings_init(&settings.rules);
-	settings.request.common = &settings.common;
+	filter_settings_init(&settings.filters);
 	settings.request.rules = &settings.rules;
+	settings.request.filters = &settings.filters;
 	r = options_parse(&list_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = usage_check(&list_table, find_fault(&settings, argc - operands));
 	status = r != 0 ? options_exit(r)
 			: list(&settings, argv + operands, (size_t)(argc - operands));
-	text_list_free(&settings.paths);
+	filter_settings_deinit(&settings.filters);
 	rule_settings_deinit(&settings.rules);
 	common_settings_deinit(&settings.common);
 	return status;

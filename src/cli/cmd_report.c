@@ -11,6 +11,8 @@
 #include "catalog/catalog.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
+#include "cli/filter_options.h"
+#include "cli/rule_options.h"
 #include "index/current_index.h"
 #include "report/page.h"
 #include "report/thumbnail.h"
@@ -22,6 +24,7 @@ enum {
 
 struct report_settings {
 	struct common_settings common;
+	struct filter_settings filters;
 	const char *file; /* "-": stdout */
 	bool without_pictures;
 };
@@ -56,6 +59,8 @@ static int report_apply(void *context, int id, const char *value)
 		settings->without_pictures = true;
 		return 0;
 	default:
+		if (id >= OPTION_ID_FILTERS && id < OPTION_ID_RULES)
+			return filter_apply(&settings->filters, id, value);
 		return common_apply(&settings->common, id, value);
 	}
 }
@@ -67,25 +72,46 @@ static const struct option_table report_table = {
 		   "freed, in which folders, by which groups of equal files, and how old they are. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {report_options, scan_options, index_option, message_options},
+	.options = {report_options, filter_options, scan_options, index_option, message_options},
 	.apply = report_apply,
 };
 
-static int make(const struct report_settings *settings, const struct current_index *index,
+static int prepare(struct report_settings *settings, const struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(index->catalog, &reader);
+
+	if (r == 0)
+		r = current_index_check_options(index, reader);
+	return r < 0 ? r
+		     : filter_settings_prepare(&settings->filters, index, reader, index->served);
+}
+
+static int explain_filters(struct report_settings *settings, const struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(index->catalog, &reader);
+
+	return r < 0 ? r : filter_settings_explain(&settings->filters, index, reader);
+}
+
+static int make(struct report_settings *settings, const struct current_index *index,
 		struct bytes *page, struct page_result *result)
 {
 	struct thumbnails thumbnails = {index->catalog, index->sources, 0};
 	const struct page_settings page_settings = {
 		.catalog = index->catalog,
 		.sources = index->sources,
-		.min_size = settings->common.index.min_size,
-		.min_size_given = settings->common.index.min_size_given,
+		.filter = &settings->filters.filter,
 		.now = clock_now(),
 		.picture = settings->without_pictures ? NULL : thumbnail_make,
 		.context = &thumbnails,
 	};
+	int r = prepare(settings, index);
 
-	return page_make(&page_settings, page, result);
+	if (r == 0)
+		r = page_make(&page_settings, page, result);
+	return r < 0 ? r : explain_filters(settings, index);
 }
 
 static int write_page(const char *file, const struct bytes *page)
@@ -106,7 +132,7 @@ static void explain_making(int result)
 	if (result == -EUCLEAN)
 		log_error(
 			"cannot make the report: the index is damaged; 'twinfs scan' rebuilds it");
-	else if (result != -EINTR)
+	else if (result != -EINTR && result != -EXDEV)
 		log_error("cannot make the report: %s", error_text(result));
 }
 
@@ -119,7 +145,7 @@ static void explain_writing(const char *file, int result)
 		log_error("cannot write %s: %s", quote_path(file), error_text(result));
 }
 
-static enum twinfs_exit report(const struct report_settings *settings, char *const *operands,
+static enum twinfs_exit report(struct report_settings *settings, char *const *operands,
 			       size_t count)
 {
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
@@ -149,7 +175,9 @@ static const char *find_fault(const struct report_settings *settings, int operan
 {
 	if (!settings->file)
 		return "no --html=FILE given";
-	return operand_count == 0 ? "no SOURCE and no MOUNTPOINT given" : NULL;
+	if (operand_count == 0)
+		return "no SOURCE and no MOUNTPOINT given";
+	return filter_settings_fault(&settings->filters, &settings->common.index);
 }
 
 enum twinfs_exit cmd_report(int argc, char *argv[])
@@ -160,11 +188,13 @@ enum twinfs_exit cmd_report(int argc, char *argv[])
 	int r;
 
 	common_settings_init(&settings.common);
+	filter_settings_init(&settings.filters);
 	r = options_parse(&report_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = usage_check(&report_table, find_fault(&settings, argc - operands));
 	status = r != 0 ? options_exit(r)
 			: report(&settings, argv + operands, (size_t)(argc - operands));
+	filter_settings_deinit(&settings.filters);
 	common_settings_deinit(&settings.common);
 	return status;
 }

@@ -6,11 +6,13 @@
 
 #include "base/log.h"
 #include "base/size.h"
+#include "cli/glob_options.h"
 
 enum {
 	OPT_INDEX = 1,
 	OPT_MIN_SIZE,
 	OPT_EXCLUDE,
+	OPT_EXCLUDE_FROM,
 	OPT_ONE_FILE_SYSTEM,
 	OPT_CROSS_FILE_SYSTEMS,
 	OPT_DISK,
@@ -66,9 +68,19 @@ const struct option_spec scan_options[] = {
 		.argument = "GLOB",
 		.help = "leave out files and directories that match GLOB: a GLOB without a slash "
 			"is compared with the base name, a GLOB with a slash with the path below "
-			"the source; can be given more than once",
+			"the source; a GLOB with a slash at its end is for directories only; can "
+			"be given more than once",
 		.id = OPT_EXCLUDE,
-		.expects = "a glob that is not empty",
+		.expects = "a glob",
+	},
+	{
+		.name = "exclude-from",
+		.argument = "FILE",
+		.help = "leave out what the globs in FILE match, one in each line; empty lines, "
+			"and "
+			"lines that begin with #, are skipped",
+		.id = OPT_EXCLUDE_FROM,
+		.expects = "a file",
 	},
 	{
 		.name = "one-file-system",
@@ -171,6 +183,19 @@ static int parse_format(const char *word, bool *json)
 	return 0;
 }
 
+static int exclude_from(struct index_settings *settings, const char *file)
+{
+	int r = glob_option_add_file(&settings->listed_excludes, file);
+
+	for (size_t i = 0; r == 0 && i < settings->listed_excludes.count; i++) {
+		const char *glob = settings->listed_excludes.items[i];
+
+		if (!text_list_has(&settings->excludes, glob))
+			r = text_list_add(&settings->excludes, glob, strlen(glob));
+	}
+	return r;
+}
+
 int common_apply(void *context, int id, const char *value)
 {
 	struct common_settings *settings = context;
@@ -183,9 +208,9 @@ int common_apply(void *context, int id, const char *value)
 		settings->index.min_size_given = true;
 		return size_parse(value, &settings->index.min_size);
 	case OPT_EXCLUDE:
-		return value[0] != '\0'
-			       ? text_list_add(&settings->index.excludes, value, strlen(value))
-			       : -EINVAL;
+		return glob_option_add(&settings->index.excludes, "--exclude", value);
+	case OPT_EXCLUDE_FROM:
+		return exclude_from(&settings->index, value);
 	case OPT_ONE_FILE_SYSTEM:
 		settings->index.cross_file_systems = false;
 		settings->index.file_systems_given = true;

@@ -6,16 +6,10 @@
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "catalog/query.h"
 #include "cli/shown_paths.h"
 #include "index/completeness.h"
 #include "index/current_index.h"
 #include "index/index_print.h"
-
-struct report list_report(void)
-{
-	return (struct report){.max_size = UINT64_MAX, .top = UINT64_MAX};
-}
 
 int list_parse_format(const char *word, enum report_format *format)
 {
@@ -42,11 +36,11 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	report->reader = reader;
 	report->sources = index->sources;
 	report->rules = &request->rules->rules;
-	report->min_size = request->common->index.min_size;
+	report->filter = &request->filters->filter;
 	/* The index of a view can have files below the default --min-size. Such files are printed,
 	 * but listed as redundant only if --min-size includes them. */
-	if (!request->common->index.min_size_given && report->part != REPORT_REDUNDANT)
-		r = catalog_get_min_size(reader, &report->min_size);
+	r = filter_settings_prepare(request->filters, index, reader,
+				    index->served && report->part != REPORT_REDUNDANT);
 	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);
 }
 
@@ -71,15 +65,18 @@ void list_explain_bundles(const struct bundle_tally *tally)
 static int print(void *context, const struct current_index *index, struct catalog_reader *reader,
 		 struct output *output, enum twinfs_exit *status)
 {
+	const struct list_request *request = context;
 	AUTO_FREE const char **shown =
 		shown_paths_find(index->sources, index->given, index->given_count);
 	struct report_summary summary = {0};
 	struct report report;
-	int r = shown ? list_prepare(context, index, reader, &report) : -ENOMEM;
+	int r = shown ? list_prepare(request, index, reader, &report) : -ENOMEM;
 
 	report.shown = shown;
 	if (r == 0)
 		r = report_print(&report, output, &summary);
+	if (r == 0)
+		r = filter_settings_explain(request->filters, index, reader);
 	if (r == 0)
 		*status = completeness_status(summary.errors, summary.pending);
 	return r;

@@ -5,7 +5,7 @@
 /* The output of list and of a dry run of an act. For the main thread; everything is borrowed. */
 
 #include "base/attributes.h"
-#include "cli/common_options.h"
+#include "cli/filter_options.h"
 #include "cli/rule_options.h"
 #include "report/bundle.h"
 #include "report/report.h"
@@ -14,15 +14,12 @@
 struct current_index;
 
 struct list_request {
-	const struct common_settings *common;
 	const struct rule_settings *rules;
-	/* The requested report. The caller leaves reader, sources, rules, min_size and shown empty,
+	struct filter_settings *filters;
+	/* The requested report. The caller leaves reader, sources, rules, filter and shown empty,
 	 * and bundles for REPORT_REDUNDANT: list_prepare() and list_print() set them in a copy. */
 	struct report report;
 };
-
-/* Returns the default report: all groups, as text. */
-struct report list_report(void);
 
 /* Parses the argument of --format, one of LIST_FORMATS. Returns 0 or -EINVAL. */
 #define LIST_FORMATS "text|fdupes|json|jsonl|csv|null"

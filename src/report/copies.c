@@ -62,15 +62,13 @@ static int compare_paths(const struct copies *copies, size_t a, size_t b)
 	return strcmp(paths + a, paths + b);
 }
 
-/* Finds the lead, which is the lowest name by source and path. Sets it in all names from first
- * on. */
-static void choose_lead(struct copies *copies, size_t first, const struct file_record *file,
-			enum fate fate)
+/* Finds the lead, which is the lowest name by source and path. Sets it in all names from first to
+ * end. */
+static void choose_lead(struct copies *copies, size_t first, size_t end)
 {
 	const struct copy *lead = &copies->list[first];
-	struct kept_rank rank;
 
-	for (size_t i = first; i < copies->count; i++) {
+	for (size_t i = first; i < end; i++) {
 		const struct copy *name = &copies->list[i];
 
 		if (name->source < lead->source ||
@@ -78,18 +76,12 @@ static void choose_lead(struct copies *copies, size_t first, const struct file_r
 		     compare_paths(copies, name->path, lead->path) < 0))
 			lead = name;
 	}
-	kept_rank_set_inode(&rank, file->first_seen, &file->attributes);
-	for (size_t i = first; i < copies->count; i++) {
+	for (size_t i = first; i < end; i++) {
 		struct copy *name = &copies->list[i];
 
 		name->another_name = name != lead;
 		name->lead = lead->path;
 		name->lead_source = lead->source;
-		name->file = file->id;
-		name->first_seen = rank.first_seen;
-		name->mtime = rank.mtime;
-		name->birth = rank.birth;
-		name->fate = fate;
 	}
 }
 
@@ -99,6 +91,7 @@ int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	size_t first = copies->count;
 	struct file_record file;
+	struct kept_rank rank;
 	uint64_t dir;
 	uint64_t cookie;
 	int r;
@@ -118,7 +111,15 @@ int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64
 		return r;
 	if (copies->count == first)
 		return 0;
-	choose_lead(copies, first, &file, fate);
+	kept_rank_set_inode(&rank, file.first_seen, &file.attributes);
+	for (size_t i = first; i < copies->count; i++) {
+		copies->list[i].file = file.id;
+		copies->list[i].first_seen = rank.first_seen;
+		copies->list[i].mtime = rank.mtime;
+		copies->list[i].birth = rank.birth;
+		copies->list[i].fate = fate;
+	}
+	choose_lead(copies, first, copies->count);
 	copies->redundant += fate == FATE_REDUNDANT;
 	return 0;
 }
@@ -149,6 +150,48 @@ void copies_sort(struct copies *copies)
 {
 	if (copies->count > 1)
 		qsort_r(copies->list, copies->count, sizeof(*copies->list), compare_copies, copies);
+}
+
+/* Returns the end of the inode whose names begin at first. */
+static size_t inode_end(const struct copies *copies, size_t first)
+{
+	size_t end = first + 1;
+
+	while (end < copies->count && copies->list[end].file == copies->list[first].file)
+		end++;
+	return end;
+}
+
+size_t copies_count_inodes(const struct copies *copies)
+{
+	size_t inodes = 0;
+
+	for (size_t i = 0; i < copies->count; i = inode_end(copies, i))
+		inodes++;
+	return inodes;
+}
+
+void copies_remove(struct copies *copies,
+		   bool (*removes)(void *context, const struct copies *copies,
+				   const struct copy *copy),
+		   void *context)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < copies->count; i++) {
+		if (!removes(context, copies, &copies->list[i]))
+			copies->list[left++] = copies->list[i];
+	}
+	if (left == copies->count)
+		return;
+	copies->count = left;
+	copies->redundant = 0;
+	for (size_t i = 0, end; i < left; i = end) {
+		end = inode_end(copies, i);
+		choose_lead(copies, i, end);
+		copies->redundant += copies->list[i].fate == FATE_REDUNDANT;
+	}
+	copies_sort(copies);
 }
 
 int copies_collect(struct copies *copies, struct catalog_reader *reader,

@@ -69,6 +69,16 @@ MUST_CHECK int copies_add_file(struct copies *copies, struct catalog_reader *rea
 /* Restores the order of copies_collect() after fates have changed. */
 void copies_sort(struct copies *copies);
 
+/* Removes the names for which removes() returns true, and inodes without a name that is left. The
+ * kept inode can be one of them. */
+void copies_remove(struct copies *copies,
+		   bool (*removes)(void *context, const struct copies *copies,
+				   const struct copy *copy),
+		   void *context);
+
+/* Returns the number of inodes. */
+size_t copies_count_inodes(const struct copies *copies);
+
 /* Removes all copies, but keeps the memory for the next group. */
 void copies_clear(struct copies *copies);
 

@@ -19,6 +19,7 @@
 
 struct catalog;
 struct cancellation;
+struct filter;
 struct sources;
 
 /* Highest number of bytes of a picture. */
@@ -31,8 +32,7 @@ struct sources;
 struct page_settings {
 	struct catalog *catalog;
 	const struct sources *sources;
-	uint64_t min_size; /* groups of smaller files are left out */
-	bool min_size_given; /* false: the min_size of the index is used */
+	struct filter *filter; /* selects the groups; NULL: all groups of the index */
 	struct timespec now; /* the time that ages are relative to */
 	/* The page is .twinfs/report.html of a view. The links and pictures of the page are files
 	 * of the view. */

@@ -12,6 +12,7 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "report/filter.h"
 #include "source/source.h"
 
 /* Highest number of files that are read in one snapshot, which takes one or two milliseconds. */
@@ -32,7 +33,8 @@ struct gathering {
 	struct folders folders;
 	struct position at;
 	size_t left; /* files that the portion may still read */
-	uint64_t min_size;
+	struct filter all; /* used if the settings have no filter */
+	struct filter *filter;
 };
 
 /* ---- folders ------------------------------------------------------------------------------ */
@@ -211,6 +213,88 @@ static int begin_group(struct gathering *g, const struct group_record *group)
 	return g->facts->group_count < PAGE_GROUPS_MAX ? add_group(g, group) : 0;
 }
 
+/* Returns the place of a group among those that are shown, or NULL if the page has enough groups
+ * with more reclaimable bytes. Without excluded names, groups are not in the order of the index. */
+static struct page_group *make_room(struct gathering *g, const struct group_record *group)
+{
+	struct page_facts *facts = g->facts;
+	size_t at = facts->group_count;
+
+	while (at > 0 && group_reclaimable(&facts->groups[at - 1].group) < group_reclaimable(group))
+		at--;
+	if (at == PAGE_GROUPS_MAX)
+		return NULL;
+	if (facts->group_count == PAGE_GROUPS_MAX)
+		copies_free(&facts->groups[--facts->group_count].copies);
+	memmove(&facts->groups[at + 1], &facts->groups[at],
+		(facts->group_count++ - at) * sizeof(*facts->groups));
+	facts->groups[at] = (struct page_group){.group = *group};
+	return &facts->groups[at];
+}
+
+/* Counts a group without its excluded names. Its copies are moved to the page if it is shown. */
+static int count_copies(struct gathering *g, const struct group_record *group,
+			struct copies *copies)
+{
+	struct page_group *shown;
+	size_t named = 0, inodes = 0;
+	int r = 0;
+
+	summary_add_group(&g->facts->summary, group, group->inodes - 1);
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		struct copy *copy = &copies->list[i];
+		bool first = i == 0 || copy->file != copies->list[i - 1].file;
+
+		inodes += first;
+		named += inodes <= PAGE_GROUP_INODES_MAX;
+		copy->fate = copy->file == group->kept ? FATE_KEPT : FATE_REDUNDANT;
+		if (first && copy->fate == FATE_REDUNDANT)
+			r = count_redundant(g, copy->file);
+	}
+	shown = make_room(g, group);
+	if (!shown)
+		return r;
+	copies->count = named;
+	shown->copies = *copies;
+	*copies = (struct copies){0};
+	return r;
+}
+
+/* Counts a group if the filter selects it. */
+static int count_selected(struct gathering *g, const struct group_record *indexed)
+{
+	CLEANUP_COPIES struct copies copies = {0};
+	struct group_record group = *indexed;
+	bool selected = false;
+	int r = copies_collect(&copies, g->reader, &group);
+
+	g->left -= copies.count < g->left ? copies.count : g->left;
+	if (r < 0)
+		return r;
+	filter_remove_excluded(g->filter, &copies);
+	r = filter_selects_group(g->filter, g->reader, g->settings->sources, &copies, &selected);
+	if (r < 0 || !selected)
+		return r;
+	group.inodes = copies_count_inodes(&copies);
+	group.kept = copies.list[0].file; /* another one if the kept copy is excluded */
+	return count_copies(g, &group, &copies);
+}
+
+/* Counts a group, or goes on with it. Returns 0, -ENOENT if the portion has all its members, or
+ * another -errno. */
+static int count_group(struct gathering *g, const struct group_record *group, bool begun)
+{
+	int r = 0;
+
+	if (filter_needs_names(g->filter))
+		return begun ? 0 : count_selected(g, group);
+	if (!filter_has_copies(g->filter, group->inodes))
+		return 0;
+	if (!begun)
+		r = begin_group(g, group);
+	return r == 0 ? count_members(g, group) : r;
+}
+
 static int count_groups(struct gathering *g)
 {
 	const struct rank_entry *from = g->at.rank.group != 0 ? &g->at.rank : NULL;
@@ -223,12 +307,12 @@ static int count_groups(struct gathering *g)
 
 		g->left--;
 		g->at.rank = (struct rank_entry){group_reclaimable(&group), group.id};
-		if (group.size < g->min_size)
-			continue;
-		if (!begun)
-			r = begin_group(g, &group);
-		if (r == 0)
-			r = count_members(g, &group);
+		if (!begun && g->facts->summary.groups >= g->filter->top) {
+			r = -ENOENT; /* the filter selects no further group */
+			break;
+		}
+		if (filter_may_have(g->filter, &group))
+			r = count_group(g, &group, begun);
 		if (r == -ENOENT)
 			r = 0;
 	}
@@ -275,10 +359,12 @@ static int begin_gathering(struct gathering *g)
 {
 	int r = summary_add_index(&g->facts->summary, g->reader);
 
-	g->min_size = g->settings->min_size;
-	if (r == 0 && !g->settings->min_size_given)
-		r = catalog_get_min_size(g->reader, &g->min_size);
-	return r;
+	g->filter = g->settings->filter;
+	if (g->filter)
+		return r;
+	g->all = FILTER_NONE;
+	g->filter = &g->all;
+	return r < 0 ? r : catalog_get_min_size(g->reader, &g->all.min_size);
 }
 
 /* Runs one step in a snapshot of its own. */

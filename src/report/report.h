@@ -15,6 +15,7 @@
 
 struct bundle_tally;
 struct catalog_reader;
+struct filter;
 struct rules;
 struct sources;
 
@@ -54,12 +55,7 @@ struct report {
 	enum report_part part;
 	enum report_order order;
 	bool explain; /* prints the reason of the fate of each name */
-	uint64_t min_size; /* smaller files are left out */
-	uint64_t max_size; /* larger files are left out */
-	/* Globs (glob_matches_within() in base/path.h). A group or file is left out if no glob
-	 * matches any of its names. NULL-terminated; NULL: all match. */
-	char *const *paths;
-	uint64_t top; /* highest number of groups or files; at least 1 */
+	struct filter *filter;
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
 };
 

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 
-#include "base/path.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "report/bundle.h"
+#include "report/filter.h"
 #include "report/rules.h"
 #include "report/sorter.h"
 
@@ -26,6 +26,8 @@ struct selection {
 	struct copies copies; /* copies of the current group, or names of the current file */
 	struct bundle_finder bundles;
 	uint64_t found;
+	uint64_t group; /* the last group of which excluded names were removed; 0: none */
+	size_t group_inodes; /* without excluded names */
 	struct sorter *sorter; /* NULL: the order of the index */
 	struct bytes key; /* the current key for the sorter */
 };
@@ -39,34 +41,6 @@ static void selection_free(struct selection *selection)
 }
 
 /* ---- what is selected --------------------------------------------------------------------- */
-
-static bool has_size(const struct report *report, uint64_t size)
-{
-	return size >= report->min_size && size <= report->max_size;
-}
-
-static bool path_is_wanted(const struct report *report, const char *path)
-{
-	for (char *const *glob = report->paths; glob && *glob; glob++) {
-		if (glob_matches_within(*glob, path))
-			return true;
-	}
-	return false;
-}
-
-/* Returns whether a glob of the report matches one of the current names. */
-static bool any_path_is_wanted(const struct selection *selection)
-{
-	const struct copies *copies = &selection->copies;
-
-	if (!selection->report->paths)
-		return true;
-	for (size_t i = 0; i < copies->count; i++) {
-		if (path_is_wanted(selection->report, copy_path(copies, &copies->list[i])))
-			return true;
-	}
-	return false;
-}
 
 static bool is_in_one_source(const struct copies *copies)
 {
@@ -82,11 +56,9 @@ static bool group_is_wanted(const struct selection *selection)
 	const struct report *report = selection->report;
 	const struct copies *copies = &selection->copies;
 
-	if (copies->count == 0 || (report->part == REPORT_REDUNDANT && copies->redundant == 0))
+	if (report->part == REPORT_REDUNDANT && copies->redundant == 0)
 		return false;
-	if (report->rules->between_sources && is_in_one_source(copies))
-		return false;
-	return any_path_is_wanted(selection);
+	return !report->rules->between_sources || !is_in_one_source(copies);
 }
 
 /* Returns whether the names of each group are read. If not, the record of the group alone decides,
@@ -95,8 +67,8 @@ static bool names_matter(const struct report *report)
 {
 	const struct rules *rules = report->rules;
 
-	return report->part != REPORT_SUMMARY || report->paths || rules->protect || rules->only ||
-	       rules->between_sources;
+	return report->part != REPORT_SUMMARY || filter_needs_names(report->filter) ||
+	       rules->protect || rules->only || rules->between_sources;
 }
 
 static int find_bundles(struct selection *selection)
@@ -125,14 +97,21 @@ static int count_bundled(const struct selection *selection)
 	return r;
 }
 
-static int collect(struct selection *selection, const struct group_record *group)
+/* Reads the names of a group and applies the rules to its copies. Sets group->inodes to the number
+ * of copies without excluded names. */
+static int collect(struct selection *selection, struct group_record *group)
 {
 	const struct report *report = selection->report;
 	int r;
 
 	r = copies_collect(&selection->copies, report->reader, group);
-	if (r == 0)
-		r = find_bundles(selection);
+	if (r < 0)
+		return r;
+	if (filter_excludes(report->filter)) {
+		filter_remove_excluded(report->filter, &selection->copies);
+		group->inodes = copies_count_inodes(&selection->copies);
+	}
+	r = find_bundles(selection);
 	if (r < 0)
 		return r;
 	return rules_apply(report->rules, report->reader, report->sources, group,
@@ -142,25 +121,44 @@ static int collect(struct selection *selection, const struct group_record *group
 static int count_one(struct selection *selection)
 {
 	selection->found++;
-	return selection->found < selection->report->top ? 0 : SELECTION_FULL;
+	return selection->found < selection->report->filter->top ? 0 : SELECTION_FULL;
+}
+
+/* Sets *selected to whether a group is shown. Reads its names if they matter. */
+static int select_group(struct selection *selection, struct group_record *group, bool *selected)
+{
+	const struct report *report = selection->report;
+	struct filter *filter = report->filter;
+	int r;
+
+	if (!names_matter(report)) {
+		*selected = filter_has_copies(filter, group->inodes);
+		return 0;
+	}
+	r = collect(selection, group);
+	if (r == 0)
+		r = filter_selects_group(filter, report->reader, report->sources,
+					 &selection->copies, selected);
+	if (r == 0 && *selected)
+		r = count_bundled(selection);
+	*selected = r == 0 && *selected && group_is_wanted(selection);
+	return r;
 }
 
 /* Passes the group to the visitor if it is selected. Returns 0, SELECTION_FULL or -errno. */
-static int consider_group(struct selection *selection, const struct group_record *group)
+static int consider_group(struct selection *selection, const struct group_record *indexed)
 {
 	const struct visitor *visitor = selection->visitor;
-	bool with_names = names_matter(selection->report);
+	struct group_record group = *indexed;
+	bool selected = false;
 	int r = 0;
 
-	if (!has_size(selection->report, group->size))
-		return 0;
-	if (with_names)
-		r = collect(selection, group);
-	if (r == 0 && with_names && any_path_is_wanted(selection))
-		r = count_bundled(selection);
-	if (r < 0 || (with_names && !group_is_wanted(selection)))
+	if (filter_may_have(selection->report->filter, &group))
+		r = select_group(selection, &group, &selected);
+	if (r < 0 || !selected)
 		return r;
-	r = visitor->group(visitor->context, group, with_names ? &selection->copies : NULL);
+	r = visitor->group(visitor->context, &group,
+			   names_matter(selection->report) ? &selection->copies : NULL);
 	return r < 0 ? r : count_one(selection);
 }
 
@@ -170,19 +168,26 @@ static int load_single(struct selection *selection, uint64_t file)
 
 	copies_clear(&selection->copies);
 	r = copies_add_file(&selection->copies, selection->report->reader, file, FATE_KEPT);
-	if (r == 0)
-		copies_sort(&selection->copies);
-	return r;
+	if (r < 0)
+		return r;
+	copies_sort(&selection->copies);
+	filter_remove_excluded(selection->report->filter, &selection->copies);
+	return 0;
 }
 
 /* Passes the file to the visitor if it is selected. Returns 0, SELECTION_FULL or -errno. */
 static int consider_single(struct selection *selection, uint64_t file, uint64_t size)
 {
 	const struct visitor *visitor = selection->visitor;
+	const struct report *report = selection->report;
+	bool selected = false;
 	int r;
 
 	r = load_single(selection, file);
-	if (r < 0 || selection->copies.count == 0 || !any_path_is_wanted(selection))
+	if (r == 0)
+		r = filter_selects_single(report->filter, report->reader, report->sources,
+					  &selection->copies, &selected);
+	if (r < 0 || !selected)
 		return r;
 	r = visitor->single(visitor->context, &(struct single){file, size, &selection->copies});
 	return r < 0 ? r : count_one(selection);
@@ -229,27 +234,34 @@ static int add_key(struct selection *selection, uint64_t number)
 	return sorter_add(selection->sorter, selection->key.data, selection->key.length, number);
 }
 
-static int sort_group(struct selection *selection, const struct group_record *group)
+static int make_group_key(struct selection *selection, const struct group_record *group)
 {
-	int r = 0;
-
-	if (!has_size(selection->report, group->size))
-		return 0;
 	switch (selection->report->order) {
 	case REPORT_BY_SIZE:
-		r = make_number_key(&selection->key, group->size, group->inodes);
-		break;
+		return make_number_key(&selection->key, group->size, group->inodes);
 	case REPORT_BY_COUNT:
-		r = make_number_key(&selection->key, group->inodes, group->size);
-		break;
+		return make_number_key(&selection->key, group->inodes, group->size);
 	case REPORT_BY_PATH:
+		return make_path_key(selection);
 	case REPORT_BY_RECLAIMABLE:
-		r = collect(selection, group);
-		if (r == 0)
-			r = make_path_key(selection);
-		break;
+		return make_number_key(&selection->key, group_reclaimable(group), ~group->id);
 	}
-	return r < 0 ? r : add_key(selection, group->id);
+	return -EINVAL;
+}
+
+static int sort_group(struct selection *selection, const struct group_record *indexed)
+{
+	const struct report *report = selection->report;
+	struct group_record group = *indexed;
+	int r = 0;
+
+	if (!filter_may_have(report->filter, &group))
+		return 0;
+	if (report->order == REPORT_BY_PATH || filter_excludes(report->filter))
+		r = collect(selection, &group);
+	if (r == 0)
+		r = make_group_key(selection, &group);
+	return r < 0 ? r : add_key(selection, group.id);
 }
 
 static int sort_single(struct selection *selection, uint64_t file, uint64_t size)
@@ -284,20 +296,17 @@ static int take_sorted(struct selection *selection, consider_fn *consider)
 	return r;
 }
 
-/* Selects groups or files by a scan in the order of the index. In another order, the scan fills the
+/* Selects groups or files by a scan in the order of the index. If the scan sorts, it fills the
  * sorter, and consider is called for each id from the sorter. */
-static int run(const struct report *report, const struct visitor *visitor, scan_fn *scan,
-	       consider_fn *consider)
+static int run(struct selection *selection, bool sorts, scan_fn *scan, consider_fn *consider)
 {
-	CLEANUP(selection_free)
-	struct selection selection = {.report = report, .visitor = visitor};
-	bool sorts = report->order != REPORT_BY_RECLAIMABLE;
-	int r = sorts ? sorter_new(&selection.sorter, SORTER_BYTES) : 0;
+	int r = sorts ? sorter_new(&selection->sorter, SORTER_BYTES) : 0;
 
 	if (r == 0)
-		r = scan(&selection);
+		r = scan(selection);
 	if (r == 0 && sorts)
-		r = take_sorted(&selection, consider);
+		r = take_sorted(selection, consider);
+	selection_free(selection);
 	return r == SELECTION_FULL ? 0 : r;
 }
 
@@ -335,15 +344,37 @@ static int consider_sorted_group(struct selection *selection, uint64_t id)
 
 int selection_groups(const struct report *report, const struct visitor *visitor)
 {
-	return run(report, visitor, scan_groups, consider_sorted_group);
+	struct selection selection = {.report = report, .visitor = visitor};
+	/* without excluded names, groups have other reclaimable bytes than in the index */
+	bool sorts = report->order != REPORT_BY_RECLAIMABLE || filter_excludes(report->filter);
+
+	return run(&selection, sorts, scan_groups, consider_sorted_group);
 }
 
 /* ---- files without a copy ----------------------------------------------------------------- */
 
+/* Sets *alone to whether all copies of a group but one have excluded names only. The members of a
+ * group follow each other, so its names are read once. */
+static int is_left_alone(struct selection *selection, const struct group_record *group, bool *alone)
+{
+	int r = 0;
+
+	if (selection->group != group->id) {
+		r = copies_collect(&selection->copies, selection->report->reader, group);
+		if (r == 0)
+			filter_remove_excluded(selection->report->filter, &selection->copies);
+		selection->group = group->id;
+		selection->group_inodes = copies_count_inodes(&selection->copies);
+	}
+	*alone = selection->group_inodes < 2;
+	return r;
+}
+
 /* Sets *alone to whether a file is known to have no copy, although other files have the same size.
  * For a file that was not read, sets *alone to false. */
-static int has_no_copy(struct catalog_reader *reader, uint64_t file, bool *alone)
+static int has_no_copy(struct selection *selection, uint64_t file, bool *alone)
 {
+	struct catalog_reader *reader = selection->report->reader;
 	struct content_record content;
 	struct group_record group = {0};
 	int r;
@@ -357,7 +388,9 @@ static int has_no_copy(struct catalog_reader *reader, uint64_t file, bool *alone
 	if (r < 0)
 		return r;
 	*alone = content.group == 0 || !group_is_visible(&group);
-	return 0;
+	if (*alone || !filter_excludes(selection->report->filter))
+		return 0;
+	return is_left_alone(selection, &group, alone);
 }
 
 /* Selects a file if it has no copy. shared: another file has the same size. */
@@ -367,7 +400,7 @@ static int judge_file(struct selection *selection, const struct size_entry *entr
 	int r = 0;
 
 	if (shared)
-		r = has_no_copy(selection->report->reader, entry->file, &alone);
+		r = has_no_copy(selection, entry->file, &alone);
 	if (r < 0 || !alone)
 		return r;
 	return selection->sorter ? sort_single(selection, entry->file, entry->size)
@@ -377,7 +410,8 @@ static int judge_file(struct selection *selection, const struct size_entry *entr
 static int scan_singles(struct selection *selection)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct size_entry from = {.size = selection->report->min_size};
+	const struct filter *filter = selection->report->filter;
+	struct size_entry from = {.size = filter->min_size};
 	struct size_entry entry;
 	struct size_entry next;
 	bool shared = false;
@@ -387,8 +421,8 @@ static int scan_singles(struct selection *selection)
 	r = catalog_scan_sizes(selection->report->reader, &from, &scan);
 	if (r < 0)
 		return r;
-	for (found = catalog_next_size(scan, &entry);
-	     found == 0 && entry.size <= selection->report->max_size; entry = next) {
+	for (found = catalog_next_size(scan, &entry); found == 0 && entry.size <= filter->max_size;
+	     entry = next) {
 		bool same;
 
 		found = catalog_next_size(scan, &next);
@@ -413,5 +447,8 @@ static int consider_sorted_single(struct selection *selection, uint64_t id)
 
 int selection_singles(const struct report *report, const struct visitor *visitor)
 {
-	return run(report, visitor, scan_singles, consider_sorted_single);
+	struct selection selection = {.report = report, .visitor = visitor};
+	bool sorts = report->order != REPORT_BY_RECLAIMABLE;
+
+	return run(&selection, sorts, scan_singles, consider_sorted_single);
 }

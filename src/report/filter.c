@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/filter.h"
+
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/bytes.h"
+#include "base/path.h"
+#include "base/stop.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "report/copies.h"
+#include "source/source.h"
+
+typedef bool match_fn(const char *glob, const char *path);
+
+bool filter_needs_names(const struct filter *filter)
+{
+	return filter_excludes(filter) || filter->paths.count > 0 ||
+	       filter->paths_any_case.count > 0 || filter->regexes || filter->extensions ||
+	       filter->has_newer || filter->has_older || filter->same_name;
+}
+
+/* ---- names -------------------------------------------------------------------------------- */
+
+/* Returns whether a pattern matches the name. Records all patterns that do. */
+static bool any_matches(const struct patterns *patterns, uint32_t source, const char *path,
+			match_fn *matches)
+{
+	char *const *globs = patterns_of(patterns, source);
+	bool any = false;
+
+	for (size_t i = 0; globs && globs[i]; i++) {
+		if (!matches(globs[i], path))
+			continue;
+		patterns_mark(patterns, i);
+		any = true;
+	}
+	return any;
+}
+
+static int any_regex_matches(const struct filter *filter, const struct sources *sources,
+			     uint32_t source, const char *path, bool *any)
+{
+	CLEANUP_BYTES struct bytes absolute = {0};
+	int r;
+
+	r = source_absolute_path(sources, source, path, &absolute);
+	if (r == 0 && !bytes_text(&absolute))
+		r = -ENOMEM;
+	*any = false;
+	for (size_t i = 0; r == 0 && filter->regexes[i]; i++) {
+		struct filter_regex *regex = filter->regexes[i];
+
+		if (regexec(&regex->compiled, bytes_text(&absolute), 0, NULL, 0) != 0)
+			continue;
+		regex->matched = true;
+		*any = true;
+	}
+	return r;
+}
+
+static bool has_extension(const char *path, char *const *extensions)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	size_t length = strlen(name);
+
+	for (; *extensions; extensions++) {
+		size_t tail = strlen(*extensions);
+
+		/* something must be before the dot: ".jpg" is a hidden file without an extension */
+		if (length > tail + 1 && name[length - tail - 1] == '.' &&
+		    strcasecmp(name + length - tail, *extensions) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Sets *fits to whether a name satisfies the filters for names. Calls all matchers, so that each
+ * pattern that matches is recorded. */
+static int name_fits(const struct filter *filter, const struct sources *sources, uint32_t source,
+		     const char *path, bool *fits)
+{
+	bool matches;
+	int r = 0;
+
+	*fits = !filter->extensions || has_extension(path, filter->extensions);
+	if (filter->paths.count > 0)
+		*fits &= any_matches(&filter->paths, source, path, glob_matches_within);
+	if (filter->paths_any_case.count > 0)
+		*fits &= any_matches(&filter->paths_any_case, source, path,
+				     glob_matches_within_any_case);
+	if (filter->regexes) {
+		r = any_regex_matches(filter, sources, source, path, &matches);
+		*fits &= matches;
+	}
+	return r;
+}
+
+static bool filters_by_name(const struct filter *filter)
+{
+	return filter->paths.count > 0 || filter->paths_any_case.count > 0 || filter->regexes ||
+	       filter->extensions;
+}
+
+static int any_name_fits(const struct filter *filter, const struct sources *sources,
+			 const struct copies *copies, bool *any)
+{
+	int r = 0;
+
+	*any = !filters_by_name(filter);
+	for (size_t i = 0; r == 0 && !*any && i < copies->count; i++)
+		r = name_fits(filter, sources, copies->list[i].source,
+			      copy_path(copies, &copies->list[i]), any);
+	return r;
+}
+
+static const char *base_name(const struct copies *copies, size_t number)
+{
+	const char *path = copy_path(copies, &copies->list[number]);
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+static bool have_same_name(const struct copies *copies)
+{
+	for (size_t i = 1; i < copies->count; i++) {
+		if (strcmp(base_name(copies, i), base_name(copies, 0)) != 0)
+			return false;
+	}
+	return true;
+}
+
+/* ---- excluded names ----------------------------------------------------------------------- */
+
+static bool is_excluded(void *context, const struct copies *copies, const struct copy *copy)
+{
+	const struct filter *filter = context;
+
+	return any_matches(&filter->excludes, copy->source, copy_path(copies, copy),
+			   glob_matches_within);
+}
+
+void filter_remove_excluded(struct filter *filter, struct copies *copies)
+{
+	if (filter_excludes(filter))
+		copies_remove(copies, is_excluded, filter);
+}
+
+/* ---- times -------------------------------------------------------------------------------- */
+
+static bool is_earlier(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
+/* Sets *latest to the last change of any of the copies. */
+static int find_latest(struct catalog_reader *reader, const struct copies *copies,
+		       struct timespec *latest)
+{
+	struct file_record file;
+
+	for (size_t i = 0; i < copies->count; i++) {
+		int r = 0;
+
+		if (i > 0 && copies->list[i].file == copies->list[i - 1].file)
+			continue;
+		r = catalog_get_file(reader, copies->list[i].file, &file);
+		if (r < 0)
+			return r == -ENOENT ? -EUCLEAN : r;
+		if (i == 0 || is_earlier(*latest, file.attributes.mtime))
+			*latest = file.attributes.mtime;
+	}
+	return 0;
+}
+
+static int time_fits(const struct filter *filter, struct catalog_reader *reader,
+		     const struct copies *copies, bool *fits)
+{
+	struct timespec latest = {0};
+	int r;
+
+	*fits = true;
+	if (!filter->has_newer && !filter->has_older)
+		return 0;
+	r = find_latest(reader, copies, &latest);
+	if (filter->has_newer)
+		*fits &= !is_earlier(latest, filter->newer);
+	if (filter->has_older)
+		*fits &= is_earlier(latest, filter->older);
+	return r;
+}
+
+/* ---- the selection ------------------------------------------------------------------------ */
+
+int filter_selects_single(struct filter *filter, struct catalog_reader *reader,
+			  const struct sources *sources, const struct copies *names, bool *selected)
+{
+	int r;
+
+	*selected = false;
+	if (names->count == 0)
+		return 0;
+	r = any_name_fits(filter, sources, names, selected);
+	return r == 0 && *selected ? time_fits(filter, reader, names, selected) : r;
+}
+
+int filter_selects_group(struct filter *filter, struct catalog_reader *reader,
+			 const struct sources *sources, const struct copies *copies, bool *selected)
+{
+	size_t inodes = copies_count_inodes(copies);
+
+	*selected = false;
+	if (inodes < 2 || !filter_has_copies(filter, inodes) ||
+	    (filter->same_name && !have_same_name(copies)))
+		return 0;
+	return filter_selects_single(filter, reader, sources, copies, selected);
+}
+
+/* ---- patterns without a match ------------------------------------------------------------- */
+
+static bool all_matched(const struct patterns *patterns)
+{
+	for (size_t i = 0; i < patterns->count; i++) {
+		if (!patterns->matched[i])
+			return false;
+	}
+	return true;
+}
+
+static bool all_have_matched(const struct filter *filter)
+{
+	for (size_t i = 0; filter->regexes && filter->regexes[i]; i++) {
+		if (!filter->regexes[i]->matched)
+			return false;
+	}
+	return all_matched(&filter->excludes) && all_matched(&filter->paths) &&
+	       all_matched(&filter->paths_any_case);
+}
+
+/* Matches all patterns with the names of a file. */
+static int try_file(struct filter *filter, struct catalog_reader *reader,
+		    const struct sources *sources, const struct file_record *file)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	CLEANUP_BYTES struct bytes path = {0};
+	uint64_t dir, cookie;
+	uint32_t source;
+	bool fits;
+	int r = catalog_scan_names(reader, file, &scan);
+
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
+		path.length = 0;
+		r = catalog_entry_path(reader, dir, cookie, &path, &source);
+		if (r == 0 && !bytes_text(&path))
+			r = -ENOMEM;
+		if (r < 0)
+			return r;
+		(void)any_matches(&filter->excludes, source, bytes_text(&path),
+				  glob_matches_within);
+		r = name_fits(filter, sources, source, bytes_text(&path), &fits);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int try_all_files(struct filter *filter, struct catalog_reader *reader,
+			 const struct sources *sources)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct file_record file;
+	int r = 0;
+
+	if (!all_have_matched(filter))
+		r = catalog_scan_files(reader, 0, &scan);
+	while (r == 0 && !all_have_matched(filter) && !stop_requested() &&
+	       (r = catalog_next_file(scan, &file)) == 0)
+		r = try_file(filter, reader, sources, &file);
+	return r == -ENOENT ? 0 : r;
+}
+
+static void list_unmatched(const struct patterns *patterns, const char *option,
+			   void (*unmatched)(const char *option, const char *pattern))
+{
+	for (size_t i = 0; i < patterns->count; i++) {
+		if (!patterns->matched[i])
+			unmatched(option, patterns->globs[i]);
+	}
+}
+
+int filter_find_unmatched(struct filter *filter, struct catalog_reader *reader,
+			  const struct sources *sources,
+			  void (*unmatched)(const char *option, const char *pattern))
+{
+	int r = try_all_files(filter, reader, sources);
+
+	if (r < 0 || stop_requested())
+		return r;
+	list_unmatched(&filter->excludes, "--exclude", unmatched);
+	list_unmatched(&filter->paths, "--path", unmatched);
+	list_unmatched(&filter->paths_any_case, "--ipath", unmatched);
+	for (size_t i = 0; filter->regexes && filter->regexes[i]; i++) {
+		if (!filter->regexes[i]->matched)
+			unmatched("--regex", filter->regexes[i]->text);
+	}
+	return 0;
+}
