@@ -233,6 +233,25 @@ static void detach(struct current_index *index)
 	index->served = false;
 }
 
+/* Refuses options of a query that an index cannot obey without forgetting what it knows. Returns 0,
+ * -EXDEV (logged) or another -errno. */
+static int check_own_options(const struct current_index *index)
+{
+	const struct served_options options = {.settings = index->indexing.settings,
+					       .use = index->use,
+					       .own = true,
+					       .folder = index->indexing.folder};
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r;
+
+	if (!index->indexing.widens)
+		return 0;
+	r = catalog_read_begin(index->catalog, &reader);
+	if (r == 0)
+		r = served_options_check(&options, reader);
+	return r == -EUCLEAN ? 0 : r; /* the update finds the damage again, and repairs it */
+}
+
 static int open_own(struct current_index *index)
 {
 	struct indexing *indexing = &index->indexing;
@@ -245,10 +264,13 @@ static int open_own(struct current_index *index)
 			return r;
 		detach(index);
 	}
-	if (r == 0)
-		r = indexing_update(indexing, NULL);
 	index->catalog = indexing->catalog;
 	index->sources = &indexing->sources;
+	if (r == 0)
+		r = check_own_options(index);
+	if (r == 0)
+		r = indexing_update(indexing, NULL);
+	index->catalog = indexing->catalog; /* a damaged index was replaced */
 	return r;
 }
 
@@ -309,6 +331,7 @@ int current_index_open(struct current_index *index, const struct index_settings 
 
 	index->use = use;
 	index->indexing.wary = use == INDEX_MANIFEST;
+	index->indexing.widens = use != INDEX_MANIFEST;
 	if (r < 0)
 		return r;
 	return index->served ? open_served(index) : open_own(index);

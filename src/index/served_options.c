@@ -23,7 +23,11 @@ static int refuse(const struct served_options *options, const char *asked, const
 	pid_t pid = 0;
 	int r = catalog_owner(options->folder, &pid, &mount_point);
 
-	if (r == 0 && pid != 0 && mount_point[0] != '\0')
+	if (options->own)
+		log_error("cannot use the index %s with %s: the last scan had %s; use the same "
+			  "option, or run 'twinfs scan' with the other one first",
+			  quote_path(options->folder), asked, known);
+	else if (r == 0 && pid != 0 && mount_point[0] != '\0')
 		log_error("cannot use the index with %s: the view at %s maintains the index with "
 			  "%s; use the options of the view, unmount the view, or choose another "
 			  "index with --index",
@@ -47,6 +51,8 @@ static int append_globs(struct bytes *text, const struct bytes *globs)
 	return r;
 }
 
+/* Checks --exclude. Further globs are filters, but the index lacks the names that only the last
+ * scan left out. */
 static int check_excludes(const struct served_options *options, const struct scan_settings *known)
 {
 	CLEANUP_SCAN_SETTINGS struct scan_settings asked = {0};
@@ -57,7 +63,9 @@ static int check_excludes(const struct served_options *options, const struct sca
 	if (options->settings->excludes.count == 0)
 		return 0;
 	r = scan_settings_set_excludes(&asked, options->settings->excludes.items);
-	if (r < 0 || bytes_compare(&asked.excludes, &known->excludes) == 0)
+	if (r < 0 ||
+	    (options->use == INDEX_MANIFEST ? bytes_compare(&asked.excludes, &known->excludes) == 0
+					    : scan_settings_exclude_all(&asked, known)))
 		return r;
 	r = append_globs(&asked_text, &asked.excludes);
 	if (r == 0)
@@ -79,7 +87,8 @@ static int check_file_systems(const struct served_options *options,
 {
 	const struct index_settings *settings = options->settings;
 
-	if (settings->cross_file_systems == known->cross_mounts)
+	if (settings->cross_file_systems == known->cross_mounts ||
+	    (options->own && (!known->recorded || settings->cross_file_systems)))
 		return 0;
 	if (settings->file_systems_given)
 		return refuse(options, file_systems_option(settings->cross_file_systems),
@@ -125,14 +134,11 @@ static int check_unfinished(const struct served_options *options)
 {
 	const struct index_settings *settings = options->settings;
 
-	if (!options->unfinished ||
-	    (settings->excludes.count == 0 && !settings->file_systems_given))
+	if (!options->unfinished || !settings->file_systems_given)
 		return 0;
 	log_error("cannot use the index %s with %s: another process is changing it; try again when "
 		  "it has finished",
-		  quote_path(options->folder),
-		  settings->excludes.count > 0 ? "--exclude"
-					       : file_systems_option(settings->cross_file_systems));
+		  quote_path(options->folder), file_systems_option(settings->cross_file_systems));
 	return -EXDEV;
 }
 
@@ -143,6 +149,8 @@ int served_options_check(const struct served_options *options, struct catalog_re
 
 	if (r == 0)
 		r = catalog_get_scan_settings(reader, &known);
+	if (options->own)
+		return r < 0 ? r : check_file_systems(options, &known);
 	if (r == 0)
 		r = check_min_size(options, reader);
 	if (r == 0)

@@ -2,9 +2,9 @@
 #ifndef INDEX_SERVED_OPTIONS_H
 #define INDEX_SERVED_OPTIONS_H
 
-/* Scan options of a command whose index another process maintains. The command does not scan. So an
- * option that the user gave must equal that of the other process, or act as a filter. For the main
- * thread.
+/* Scan options of a command that reads an index. The command never narrows the index, and does not
+ * scan if another process maintains the index. So an option that the user gave must equal that of
+ * the last scan, or act as a filter. For the main thread.
  */
 
 #include <stdbool.h>
@@ -16,14 +16,16 @@ struct catalog_reader;
 
 /* Purpose for which a command opens an index. */
 enum index_use {
-	INDEX_READ, /* prints its contents; a larger --min-size is a filter */
+	/* prints its contents; a larger --min-size and further --exclude are filters */
+	INDEX_READ,
 	INDEX_MANIFEST, /* prints the files of uniques/ of the view; no option can be a filter */
-	INDEX_ACT, /* changes files; a larger --min-size is a filter */
+	INDEX_ACT, /* changes files; the same options are filters */
 };
 
 struct served_options {
 	const struct index_settings *settings; /* borrowed: of the command */
 	enum index_use use;
+	bool own; /* this process updates the index, so options can widen it */
 	bool unfinished; /* the other process did not finish an update of the index */
 	const char *folder; /* borrowed: of the index */
 };
