@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "cli/glob_options.h"
 #include "source/source.h"
 
 #define PATH_RULE "path:"
@@ -94,11 +95,14 @@ static int append_rule(struct rule_settings *settings, struct keep_rule rule)
 
 static int add_path_rule(struct rule_settings *settings, const char *glob, size_t length)
 {
+	AUTO_FREE char *text = strndup(glob, length);
 	int r;
 
+	if (!text)
+		return -ENOMEM;
 	if (length == 0)
 		return -EINVAL;
-	r = text_list_add(&settings->globs, glob, length);
+	r = glob_option_add(&settings->globs, "--keep=path", text);
 	if (r < 0)
 		return r;
 	/* a backslash before a comma means the same in a glob as in the list, so it stays */

@@ -358,7 +358,7 @@ def test_between_sources_of_one_source_is_an_error(twinfs, source):
 
 @pytest.mark.parametrize("words", [
     ["--keep=best"], ["--keep="], ["--keep=oldest,,newest"], ["--keep=path:"], ["--keep"],
-    ["--between-sources=yes"],
+    ["--keep=path:[a"], ["--between-sources=yes"],
 ])
 def test_wrong_rule_is_wrong_usage(twinfs, source, words):
     trees.small(source)
