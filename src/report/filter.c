@@ -23,6 +23,15 @@ bool filter_needs_names(const struct filter *filter)
 	       filter->has_newer || filter->has_older || filter->same_name;
 }
 
+bool filter_is_selective(const struct filter *filter)
+{
+	const struct filter none = FILTER_NONE;
+
+	return filter_needs_names(filter) || filter->max_size != none.max_size ||
+	       filter->min_copies != none.min_copies || filter->max_copies != none.max_copies ||
+	       filter->top != none.top;
+}
+
 /* ---- names -------------------------------------------------------------------------------- */
 
 /* Returns whether a pattern matches the name. Records all patterns that do. */

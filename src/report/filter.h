@@ -72,6 +72,9 @@ static inline bool filter_may_have(const struct filter *filter, const struct gro
 	       group->inodes >= filter->min_copies;
 }
 
+/* Returns whether groups can be left out for another reason than the smallest size. */
+bool filter_is_selective(const struct filter *filter);
+
 /* Returns whether size and number of copies do not decide alone. */
 bool filter_needs_names(const struct filter *filter);
 

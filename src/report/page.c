@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/human_text.h"
+#include "report/filter.h"
 #include "report/page_parts.h"
 #include "source/source.h"
 
@@ -72,7 +73,11 @@ static void write_header(const struct page_writing *writing)
 	write_sources(writing);
 	html_raw(html, "<p class=\"made\">");
 	write_time(html, writing->settings->now);
-	html_raw(html, "</p>\n</header>\n");
+	html_raw(html, "</p>\n");
+	if (writing->settings->filter && filter_is_selective(writing->settings->filter))
+		html_raw(html, "<p class=\"made\">Only the groups that the options of this report "
+			       "select are counted.</p>\n");
+	html_raw(html, "</header>\n");
 }
 
 /* Writes a sentence for each reason why the figures can be incomplete or inconsistent. */

@@ -3,6 +3,7 @@
 /* The figures and the ages of a page. */
 
 #include "base/human_text.h"
+#include "report/filter.h"
 #include "report/page_parts.h"
 
 /* ---- figures ------------------------------------------------------------------------------ */
@@ -13,11 +14,17 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole > 0 ? 100.0 * (double)part / (double)whole : 0;
 }
 
-static void write_answer(struct html *html, const struct report_summary *summary)
+static void write_answer(const struct page_writing *writing)
 {
+	const struct report_summary *summary = &writing->facts->summary;
+	const struct filter *filter = writing->settings->filter;
+	struct html *html = writing->html;
+
 	if (summary->groups == 0) {
-		html_raw(html, "<p class=\"answer\"><strong>Nothing</strong> is reclaimable: no "
-			       "file has a copy.</p>\n");
+		html_format(html,
+			    "<p class=\"answer\"><strong>Nothing</strong> is reclaimable: no %s "
+			    "has a copy.</p>\n",
+			    filter && filter_is_selective(filter) ? "selected file" : "file");
 		return;
 	}
 	html_raw(html, "<p class=\"answer\"><strong>");
@@ -50,7 +57,7 @@ void page_write_figures(const struct page_writing *writing)
 	struct html *html = writing->html;
 
 	html_raw(html, "<section id=\"figures\">\n<h2 class=\"unseen\">Figures</h2>\n");
-	write_answer(html, summary);
+	write_answer(writing);
 	html_raw(html, "<dl class=\"figures\">\n");
 	write_figure(html, plural(summary->groups, "group", "groups"), summary->groups);
 	write_figure(html, plural(summary->redundant_files, "redundant copy", "redundant copies"),

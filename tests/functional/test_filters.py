@@ -188,6 +188,10 @@ def test_report_shows_no_excluded_copy(twinfs, photos):
     twinfs.ok("scan", photos)
     page = twinfs.ok("report", "--html=-", "--exclude=DCIM", "--exclude=/2019", photos).out
     assert b"DCIM" not in page
+    assert b"Only the groups" in page
+    assert b"Only the groups" not in twinfs.ok("report", "--html=-", photos).out
+    empty = twinfs.ok("report", "--html=-", "--max-size=1", photos).out
+    assert b"no selected file has a copy" in empty
     assert b"Old/img" in page
 
 
