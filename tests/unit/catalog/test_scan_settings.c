@@ -51,6 +51,27 @@ static void test_globs_are_sorted_and_unique(void **state)
 	assert_int_equal(other.excludes.length, 0);
 }
 
+static void test_settings_with_further_globs_exclude_all_of_others(void **state)
+{
+	struct scan_settings few CLEANUP_SCAN_SETTINGS = {0};
+	struct scan_settings many CLEANUP_SCAN_SETTINGS = {0};
+	const struct scan_settings none = {0};
+	char a[] = "a", b[] = "b", ab[] = "ab";
+	char *const one[] = {b, NULL};
+	char *const all[] = {ab, b, a, NULL};
+
+	(void)state;
+	assert_int_equal(scan_settings_set_excludes(&few, one), 0);
+	assert_int_equal(scan_settings_set_excludes(&many, all), 0);
+	assert_true(scan_settings_exclude_all(&many, &few));
+	assert_false(scan_settings_exclude_all(&few, &many));
+	assert_true(scan_settings_exclude_all(&none, &none));
+	assert_true(scan_settings_exclude_all(&few, &none));
+	assert_false(scan_settings_exclude_all(&none, &few));
+	assert_true(scan_settings_exclude(&many, "ab"));
+	assert_false(scan_settings_exclude(&few, "a"));
+}
+
 static void test_settings_of_any_length_replace_those_before(void **state)
 {
 	static const size_t lengths[] = {0, 1, 255, 256, 1000, 253, 3, 0};
@@ -89,6 +110,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_index_that_was_never_scanned_has_the_defaults),
 		CASE(test_globs_are_sorted_and_unique),
+		CASE(test_settings_with_further_globs_exclude_all_of_others),
 		CASE(test_settings_of_any_length_replace_those_before),
 		CASE(test_same_settings_change_nothing),
 	};
