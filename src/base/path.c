@@ -19,12 +19,22 @@ const char *path_below(const char *path, const char *folder)
 	return path[length] == '/' ? path + length + 1 : NULL;
 }
 
+/* Returns whether an odd number of backslashes is before this place. */
+static bool is_escaped(const char *glob, size_t at)
+{
+	bool escaped = false;
+
+	for (; at > 0 && glob[at - 1] == '\\'; at--)
+		escaped = !escaped;
+	return escaped;
+}
+
 /* Returns the length of the glob without its slashes at the end. */
 static size_t length_of(const char *glob)
 {
 	size_t length = strlen(glob);
 
-	while (length > 0 && glob[length - 1] == '/')
+	while (length > 0 && glob[length - 1] == '/' && !is_escaped(glob, length - 1))
 		length--;
 	return length;
 }
@@ -51,7 +61,7 @@ static bool matches(const char *glob, const char *suffix, const char *path, int 
 	char changed[GLOB_BYTES_MAX + sizeof("/*")];
 	size_t length = length_of(glob);
 
-	if (length > GLOB_BYTES_MAX)
+	if (length == 0 || length > GLOB_BYTES_MAX)
 		return false;
 	if (glob[length] == '/' || *suffix) {
 		memcpy(changed, glob, length);
@@ -129,7 +139,7 @@ const char *glob_fault(const char *glob)
 		return "it is too long";
 	for (const char *at = glob; at < glob + length; at++) {
 		if (*at == '\\') {
-			if (at + 1 == glob + length)
+			if (at[1] == '\0' || strcmp(at + 1, "/") == 0)
 				return "it ends with a backslash; write \\\\ for the character";
 			at++;
 		} else if (*at == '[') {

@@ -64,7 +64,8 @@ def without_ids(result):
 
 
 @pytest.mark.parametrize("options", [["--exclude=b"], ["--exclude=/b/x", "--exclude=c"],
-                                     ["--exclude=link"], ["--exclude=*"], ["--exclude=a/"]])
+                                     ["--exclude=link"], ["--exclude=*"], ["--exclude=a/"],
+                                     ["--exclude=./"]])
 def test_excluded_names_count_as_if_they_were_not_indexed(twinfs, source, options):
     trees.fill(source, {b"a/x": b"one", b"b/x": b"one", b"c/x": b"one", b"d": b"two",
                         b"b/y": b"two", b"e": b"alone", b"b/z": b"alone"})

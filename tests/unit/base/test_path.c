@@ -96,6 +96,8 @@ static void test_glob_with_a_slash_at_the_end_is_matched_with_folders(void **sta
 	assert_false(glob_matches_within("20*/", "a/2019.txt"));
 	assert_false(glob_matches_within("/2019/", "a/2019/x"));
 	assert_false(glob_matches_within("a/2019/", "b/a/2019/x"));
+	assert_false(glob_matches_within("/", "a/b"));
+	assert_false(glob_matches("//", "a"));
 }
 
 static void test_case_is_ignored_on_request(void **state)
