@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/replaced_file.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -68,36 +67,57 @@ static int copy_ownership(int fd, const struct stat *replaced)
 	return fchmod(fd, mode) < 0 ? -errno : 0;
 }
 
-static int write_to(int fd, const struct bytes *content, const struct stat *replaced)
+int replaced_file_begin(struct replaced_file *file, const char *path)
 {
-	int r = write_fully(fd, content->data, content->length);
+	int r;
 
-	if (r == 0)
-		r = copy_ownership(fd, replaced);
-	return r == 0 && fsync(fd) < 0 ? -errno : r;
+	*file = (struct replaced_file){.fd = -1};
+	r = find_target(path, &file->target, &file->replaced);
+	if (r < 0)
+		return r;
+	file->temporary = temporary_name(file->target);
+	if (!file->temporary)
+		return -ENOMEM;
+	file->fd = mkostemp(file->temporary, O_CLOEXEC);
+	if (file->fd >= 0)
+		return 0;
+	r = -errno;
+	free(file->temporary);
+	file->temporary = NULL;
+	return r;
+}
+
+int replaced_file_commit(struct replaced_file *file)
+{
+	int r = copy_ownership(file->fd, &file->replaced);
+
+	if (r < 0)
+		return r;
+	if (fsync(file->fd) < 0 || rename(file->temporary, file->target) < 0)
+		return -errno;
+	free(file->temporary);
+	file->temporary = NULL;
+	return 0;
+}
+
+void replaced_file_deinit(struct replaced_file *file)
+{
+	if (file->temporary) {
+		(void)unlink(file->temporary);
+		free(file->temporary);
+	}
+	if (file->target)
+		cleanup_close(&file->fd);
+	free(file->target);
+	*file = (struct replaced_file){.fd = -1};
 }
 
 int replaced_file_write(const char *path, const struct bytes *content)
 {
-	AUTO_FREE char *temporary = NULL;
-	AUTO_FREE char *target = NULL;
-	AUTO_CLOSE int fd = -1;
-	struct stat replaced;
-	int r = find_target(path, &target, &replaced);
+	CLEANUP_REPLACED_FILE struct replaced_file file;
+	int r = replaced_file_begin(&file, path);
 
-	if (r < 0)
-		return r;
-	assert(target);
-	temporary = temporary_name(target);
-	if (!temporary)
-		return -ENOMEM;
-	fd = mkostemp(temporary, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	r = write_to(fd, content, &replaced);
-	if (r == 0 && rename(temporary, target) < 0)
-		r = -errno;
-	if (r < 0)
-		(void)unlink(temporary);
-	return r;
+	if (r == 0)
+		r = write_fully(file.fd, content->data, content->length);
+	return r < 0 ? r : replaced_file_commit(&file);
 }
