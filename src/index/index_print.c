@@ -8,15 +8,21 @@
 #include "base/log.h"
 #include "base/spool.h"
 
-static int print_to(const struct index_printer *printer, const struct current_index *index, int fd,
-		    enum twinfs_exit *status)
+struct destination {
+	int fd;
+	int spool; /* for fd; -1: none */
+};
+
+/* Prints to a file, or to a spool for it. */
+static int print_to(const struct index_printer *printer, const struct current_index *index,
+		    struct destination to, enum twinfs_exit *status)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_OUTPUT struct output output;
 	int r;
 
-	output_init(&output, fd);
-	output.terminal = isatty(STDOUT_FILENO) == 1; /* fd can be a spool for stdout */
+	output_init(&output, to.spool >= 0 ? to.spool : to.fd);
+	output.terminal = isatty(to.fd) == 1;
 	r = catalog_read_begin(index->catalog, &reader);
 	if (r == 0)
 		r = printer->print(printer->context, index, reader, &output, status);
@@ -33,28 +39,38 @@ static int print_through_spool(const struct index_printer *printer,
 
 	if (spool < 0)
 		return spool;
-	r = print_to(printer, index, spool, status);
+	r = print_to(printer, index, (struct destination){STDOUT_FILENO, spool}, status);
 	return r < 0 ? r : spool_copy(spool, STDOUT_FILENO);
 }
 
 /* Logs a failure. A closed pipe and an interrupt are not logged. */
 static void explain(const struct index_printer *printer, int result)
 {
-	if (result == -EUCLEAN)
+	if (result == -EPIPE)
+		log_mark_reported(); /* the reader closed the pipe on purpose */
+	else if (result == -EUCLEAN)
 		log_error("cannot print the %s: the index is damaged; run 'twinfs scan' to rebuild "
 			  "it",
 			  printer->noun);
-	else if (result != -EPIPE && result != -EINTR && result != -EXDEV)
+	else if (result != -EINTR && result != -EXDEV)
 		log_error("cannot print the %s: %s", printer->noun, error_text(result));
 }
 
 enum twinfs_exit index_print(const struct index_printer *printer, const struct current_index *index)
 {
+	return index_print_to(printer, index, STDOUT_FILENO);
+}
+
+enum twinfs_exit index_print_to(const struct index_printer *printer,
+				const struct current_index *index, int fd)
+{
 	enum twinfs_exit status = TWINFS_EXIT_COMPLETE;
 	int r;
 
-	r = index->served ? print_through_spool(printer, index, &status)
-			  : print_to(printer, index, STDOUT_FILENO, &status);
+	if (index->served && fd == STDOUT_FILENO)
+		r = print_through_spool(printer, index, &status);
+	else
+		r = print_to(printer, index, (struct destination){fd, -1}, &status);
 	if (!index->served)
 		catalog_judge(index->catalog, r);
 	if (r < 0) {

@@ -25,4 +25,8 @@ struct index_printer {
 enum twinfs_exit index_print(const struct index_printer *printer,
 			     const struct current_index *index);
 
+/* Prints to an open file, like index_print(). */
+enum twinfs_exit index_print_to(const struct index_printer *printer,
+				const struct current_index *index, int fd);
+
 #endif
