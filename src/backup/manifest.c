@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <jansson.h>
 
@@ -17,16 +18,24 @@ void manifest_name_free(struct manifest_name *name)
 {
 	bytes_free(&name->path);
 	bytes_free(&name->content);
+	bytes_free(&name->target);
 	xattrs_free(&name->xattrs);
 }
 
 void manifest_name_clear(struct manifest_name *name)
 {
-	name->path.length = 0;
-	name->content.length = 0;
-	xattrs_clear(&name->xattrs);
-	name->inode = 0;
-	name->links = 1;
+	struct manifest_name cleared = {
+		.path = name->path,
+		.content = name->content,
+		.target = name->target,
+		.xattrs = name->xattrs,
+		.type = S_IFREG,
+		.links = 1,
+	};
+
+	cleared.path.length = cleared.content.length = cleared.target.length = 0;
+	xattrs_clear(&cleared.xattrs);
+	*name = cleared;
 }
 
 /* ---- paths ------------------------------------------------------------------------------- */
@@ -79,6 +88,34 @@ const char *path_fault(const struct bytes *path)
 	}
 }
 
+/* ---- types ------------------------------------------------------------------------------- */
+
+static const struct {
+	uint32_t type;
+	const char *word;
+} types[] = {
+	{S_IFDIR, "directory"}, {S_IFLNK, "symlink"},          {S_IFIFO, "fifo"},
+	{S_IFSOCK, "socket"},   {S_IFCHR, "character device"}, {S_IFBLK, "block device"},
+};
+
+const char *manifest_type_word(uint32_t type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (types[i].type == type)
+			return types[i].word;
+	}
+	return NULL;
+}
+
+uint32_t manifest_type_find(const char *word)
+{
+	for (size_t i = 0; word && i < ARRAY_SIZE(types); i++) {
+		if (strcmp(types[i].word, word) == 0)
+			return types[i].type;
+	}
+	return 0;
+}
+
 /* ---- writing ----------------------------------------------------------------------------- */
 
 static int append_part(const char *text, size_t length, void *context)
@@ -117,8 +154,8 @@ static json_t *source_object(const struct source *source)
 	return object;
 }
 
-int manifest_header_encode(struct bytes *line, struct catalog_reader *reader,
-			   const struct sources *sources)
+int manifest_header_encode(struct bytes *line, enum manifest_format format,
+			   struct catalog_reader *reader, const struct sources *sources)
 {
 	struct catalog_totals totals;
 	json_t *list;
@@ -133,10 +170,9 @@ int manifest_header_encode(struct bytes *line, struct catalog_reader *reader,
 		json_decref(list);
 		return -ENOMEM;
 	}
-	return append_object(line,
-			     json_pack("{s:i, s:s, s:I, s:o}", "twinfs_manifest", MANIFEST_FORMAT,
-				       "version", TWINFS_VERSION, "generation",
-				       (json_int_t)totals.generation, "sources", list));
+	return append_object(line, json_pack("{s:i, s:s, s:I, s:o}", "twinfs_manifest", (int)format,
+					     "version", TWINFS_VERSION, "generation",
+					     (json_int_t)totals.generation, "sources", list));
 }
 
 static json_t *xattr_object(const struct xattr *xattr)
@@ -183,24 +219,58 @@ static int set_links(json_t *object, const struct manifest_name *name)
 	       json_object_set_new(object, "links", json_integer((json_int_t)name->links));
 }
 
-static int set_fields(json_t *object, const struct manifest_name *name)
+static int set_hash(json_t *object, const struct manifest_name *name)
 {
 	char digits[HASH128_DIGITS + 1];
-	char mode[16];
+	int r = 0;
 
-	hash128_format(name->hash, digits);
+	if (name->hashed) {
+		hash128_format(name->hash, digits);
+		r = json_object_set_new(object, "hash", json_string(digits));
+	}
+	return r | json_object_set_new(object, "size", json_integer((json_int_t)name->size));
+}
+
+static int set_read(json_t *object, const struct manifest_name *name)
+{
+	if (name->file == 0)
+		return 0;
+	return json_object_set_new(object, "read",
+				   json_sprintf("%" PRIx64 "-%016" PRIx64, name->file,
+						name->digest));
+}
+
+/* Sets the members of a name that is no regular file. */
+static int set_special(json_t *object, const struct manifest_name *name)
+{
+	int r = json_object_set_new(object, "type", json_string(manifest_type_word(name->type)));
+
+	if (S_ISLNK(name->type))
+		r |= set_path(object, "target", &name->target);
+	if (S_ISCHR(name->type) || S_ISBLK(name->type))
+		r |= json_object_set_new(object, "device",
+					 json_sprintf("%u:%u", major(name->device),
+						      minor(name->device)));
+	return r;
+}
+
+static int set_fields(json_t *object, const struct manifest_name *name)
+{
+	char mode[16];
+	int r = set_path(object, "path", &name->path);
+
 	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, name->mode);
-	if (set_path(object, "path", &name->path) < 0 ||
-	    set_path(object, "content", &name->content) < 0)
-		return -ENOMEM;
-	return json_object_set_new(object, "hash", json_string(digits)) |
-	       json_object_set_new(object, "size", json_integer((json_int_t)name->size)) |
-	       json_object_set_new(object, "mode", json_string(mode)) |
+	if (r == 0 && name->content.length > 0)
+		r = set_path(object, "content", &name->content);
+	if (r < 0)
+		return r;
+	r = S_ISREG(name->type) ? set_hash(object, name) : set_special(object, name);
+	return r | json_object_set_new(object, "mode", json_string(mode)) |
 	       json_object_set_new(object, "uid", json_integer(name->uid)) |
 	       json_object_set_new(object, "gid", json_integer(name->gid)) |
 	       json_object_set_new(object, "mtime", json_integer(name->mtime.tv_sec)) |
 	       json_object_set_new(object, "mtime_ns", json_integer(name->mtime.tv_nsec)) |
-	       set_links(object, name) | set_xattrs(object, &name->xattrs);
+	       set_links(object, name) | set_read(object, name) | set_xattrs(object, &name->xattrs);
 }
 
 int manifest_name_encode(struct bytes *line, const struct manifest_name *name)

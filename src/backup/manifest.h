@@ -2,8 +2,7 @@
 #ifndef BACKUP_MANIFEST_H
 #define BACKUP_MANIFEST_H
 
-/* The lines of a manifest, which lists the names that uniques/ leaves out. Each line is a JSON
- * object.
+/* The lines of a manifest. Each line is a JSON object.
  *
  *	{"twinfs_manifest":1,"version":...,"generation":...,"sources":[{"path":...,"tree":...}]}
  *	{"path":...,"content":...,"hash":...,"size":...,"mode":"0644","uid":...,"gid":...,
@@ -13,18 +12,25 @@
  *	{"lines":...,"hash":...}
  *
  * The first line describes the index. The last line has the number of names, and the hash of all
- * bytes before it, by which a reader detects truncation and changes. Each other line is a name that
- * uniques/ leaves out. These lines are in the order of path_order().
+ * bytes before it, by which a reader detects truncation and changes. The lines between are names in
+ * the order of path_order(): in MANIFEST_REDUNDANT the names that uniques/ leaves out, in
+ * MANIFEST_ALL every name of the sources. Older programs refuse MANIFEST_ALL by its number.
  *
  * "content" is the path in uniques/ of a file with the same bytes. "inode" is a number that all
  * names of one inode share, and "links" is the number of its names in the sources. If an inode has
  * one name, both members are missing. If a name has no extended attributes, "xattrs" is missing.
  * Paths and names of attributes follow base/json_path.h.
  *
+ * In MANIFEST_ALL, a name that uniques/ has is without "content". If its bytes could not be proved,
+ * it is without "hash". "read" identifies the state of the file of which the hash is
+ * (known_hashes.h). Names other than regular files have "type", and no "hash" and "size"; a symlink
+ * has "target", a device "device":"MAJOR:MINOR".
+ *
  * A manifest is untrusted input, which the decoders check. Any thread, but one thread at a time for
  * a struct.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
@@ -34,7 +40,11 @@
 #include "base/hash.h"
 #include "base/xattrs.h"
 
-#define MANIFEST_FORMAT 1
+/* What a manifest lists: the value of "twinfs_manifest". */
+enum manifest_format {
+	MANIFEST_REDUNDANT = 1, /* the names that uniques/ leaves out */
+	MANIFEST_ALL = 2, /* every name of the sources */
+};
 
 /* Highest number of bytes of a line, with its newline. It bounds the memory of a reader. The
  * attributes of a file on any current file system fit. */
@@ -43,25 +53,32 @@
 struct catalog_reader;
 struct sources;
 
-/* A name that uniques/ leaves out. All zero is empty and valid. */
+/* A name of the sources. All zero is empty and valid. */
 struct manifest_name {
 	struct bytes path; /* relative, in the layout of uniques/ */
-	struct bytes content; /* path in uniques/ of a file with the same bytes */
+	/* path in uniques/ of a file with the same bytes; empty: uniques/ has the name itself */
+	struct bytes content;
+	struct bytes target; /* of a symlink */
+	uint32_t type; /* S_IFREG and so on, as in st_mode */
+	bool hashed; /* hash is known */
 	struct hash128 hash;
 	uint64_t size; /* bytes */
+	uint64_t device; /* number of a device, as in st_rdev */
 	uint32_t mode; /* permission bits only, up to 07777 */
 	uint32_t uid;
 	uint32_t gid;
 	struct timespec mtime;
 	uint64_t inode; /* equal for all names of an inode; 0 if links is 1 */
 	uint64_t links; /* number of names that the inode has in the sources */
+	uint64_t file, digest; /* "read": file id and file_digest() in the index; 0: none */
 	struct xattrs xattrs;
 };
 
 void manifest_name_free(struct manifest_name *name);
 #define CLEANUP_MANIFEST_NAME CLEANUP(manifest_name_free)
 
-/* Empties path, content and xattrs and keeps their memory. Sets inode to 0 and links to 1. */
+/* Empties path, content, target and xattrs and keeps their memory. Sets links to 1, the type to
+ * S_IFREG, and all other numbers to 0. */
 void manifest_name_clear(struct manifest_name *name);
 
 struct manifest_end {
@@ -71,23 +88,36 @@ struct manifest_end {
 
 /* Each function appends a line with its newline. Returns 0, -EOVERFLOW if the line of a name would
  * be longer than MANIFEST_LINE_MAX, or another -errno. */
-MUST_CHECK int manifest_header_encode(struct bytes *line, struct catalog_reader *reader,
-				      const struct sources *sources);
+MUST_CHECK int manifest_header_encode(struct bytes *line, enum manifest_format format,
+				      struct catalog_reader *reader, const struct sources *sources);
 MUST_CHECK int manifest_name_encode(struct bytes *line, const struct manifest_name *name);
 MUST_CHECK int manifest_end_encode(struct bytes *line, const struct manifest_end *end);
 
-/* Each function decodes a line, given without its newline. manifest_line_decode() sets *name; for a
- * last line it sets *end and returns MANIFEST_END.
+/* Each function decodes a line, given without its newline. manifest_header_decode() sets *format.
+ * manifest_line_decode() sets *name; for a last line it sets *end and returns MANIFEST_END.
  *
- * why	if the result is -EPROTO, set to a static message about the fault
+ * format	of the manifest: which members a line must have
+ * why		if the result is -EPROTO, set to a static message about the fault
  *
  * Returns 0, MANIFEST_END, -EPROTO or -ENOMEM. */
 enum {
 	MANIFEST_END = 1
 };
-MUST_CHECK int manifest_header_decode(const char *line, size_t length, const char **why);
-MUST_CHECK int manifest_line_decode(const char *line, size_t length, struct manifest_name *name,
-				    struct manifest_end *end, const char **why);
+MUST_CHECK int manifest_header_decode(const char *line, size_t length, enum manifest_format *format,
+				      const char **why);
+
+/* The result of manifest_line_decode(). */
+struct manifest_line {
+	struct manifest_name *name;
+	struct manifest_end *end;
+};
+MUST_CHECK int manifest_line_decode(const char *line, size_t length, enum manifest_format format,
+				    struct manifest_line result, const char **why);
+
+/* Returns the value of "type" for a type other than S_IFREG, and the type for such a value. Each
+ * returns NULL or 0 if it does not exist. */
+const char *manifest_type_word(uint32_t type);
+uint32_t manifest_type_find(const char *word);
 
 /* Compares paths. Returns a number below 0, 0, or above 0. A directory is before its descendants,
  * and no other path is between these. */

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <jansson.h>
 
@@ -159,18 +163,96 @@ static int get_xattrs(const json_t *object, struct xattrs *xattrs, const char **
 	return r;
 }
 
-static int get_name(const json_t *object, struct manifest_name *name, const char **why)
+static int get_content(const json_t *object, struct manifest_name *name, const char **why)
 {
+	int r = get_path(object, "content", &name->content, why);
+
+	return r == -EPROTO ? wrong(why, "'content' is not a relative path below the backup") : r;
+}
+
+static int get_read(const json_t *object, struct manifest_name *name, const char **why)
+{
+	const json_t *value = json_object_get(object, "read");
+	char end;
+
+	if (!value)
+		return 0;
+	if (!json_is_string(value) ||
+	    sscanf(json_string_value(value), "%" SCNx64 "-%16" SCNx64 "%c", &name->file,
+		   &name->digest, &end) != 2 ||
+	    name->file == 0)
+		return wrong(why, "'read' is not valid");
+	return 0;
+}
+
+/* Reads the members that describe the bytes of a regular file. Only a name that uniques/ has can be
+ * without a hash. */
+static int get_bytes(const json_t *object, enum manifest_format format, struct manifest_name *name,
+		     const char **why)
+{
+	bool own = format == MANIFEST_ALL && !json_object_get(object, "content");
 	json_int_t size;
+	int r = own ? 0 : get_content(object, name, why);
+
+	if (r < 0)
+		return r;
+	name->hashed = !own || json_object_get(object, "hash");
+	r = name->hashed ? get_hash(object, &name->hash, why) : 0;
+	if (r == 0 && get_count(object, "size", INT64_MAX, &size) < 0)
+		r = wrong(why, "'size' is not a valid number of bytes");
+	if (r < 0)
+		return r;
+	name->size = (uint64_t)size;
+	return get_read(object, name, why);
+}
+
+static int get_target(const json_t *object, struct manifest_name *name, const char **why)
+{
+	int r = json_get_path(object, "target", &name->target);
+
+	if (r == -ENOMEM)
+		return r;
+	return r == 0 && name->target.length > 0 && name->target.length < PATH_MAX &&
+			       !memchr(name->target.data, '\0', name->target.length)
+		       ? 0
+		       : wrong(why, "'target' is not a target of a symlink");
+}
+
+static int get_device(const json_t *object, struct manifest_name *name, const char **why)
+{
+	const char *text = json_string_value(json_object_get(object, "device"));
+	unsigned int major_number;
+	unsigned int minor_number;
+	char end;
+
+	if (!text || sscanf(text, "%u:%u%c", &major_number, &minor_number, &end) != 2)
+		return wrong(why, "'device' is not MAJOR:MINOR");
+	name->device = makedev(major_number, minor_number);
+	return 0;
+}
+
+static int get_special(const json_t *object, struct manifest_name *name, const char **why)
+{
+	name->type = manifest_type_find(json_string_value(json_object_get(object, "type")));
+	if (name->type == 0)
+		return wrong(why, "'type' is not a known type");
+	if (S_ISLNK(name->type))
+		return get_target(object, name, why);
+	if (S_ISCHR(name->type) || S_ISBLK(name->type))
+		return get_device(object, name, why);
+	return 0;
+}
+
+static int get_name(const json_t *object, enum manifest_format format, struct manifest_name *name,
+		    const char **why)
+{
 	int r;
 
 	r = get_path(object, "path", &name->path, why);
-	if (r == 0 && (r = get_path(object, "content", &name->content, why)) == -EPROTO)
-		r = wrong(why, "'content' is not a relative path below the backup");
-	if (r == 0)
-		r = get_hash(object, &name->hash, why);
-	if (r == 0 && get_count(object, "size", INT64_MAX, &size) < 0)
-		r = wrong(why, "'size' is not a valid number of bytes");
+	if (r == 0 && format == MANIFEST_ALL && json_object_get(object, "type"))
+		r = get_special(object, name, why);
+	else if (r == 0)
+		r = get_bytes(object, format, name, why);
 	if (r == 0)
 		r = get_mode(object, &name->mode, why);
 	if (r == 0)
@@ -181,8 +263,6 @@ static int get_name(const json_t *object, struct manifest_name *name, const char
 		r = get_links(object, name, why);
 	if (r == 0)
 		r = get_xattrs(object, &name->xattrs, why);
-	if (r == 0)
-		name->size = (uint64_t)size;
 	return r;
 }
 
@@ -198,33 +278,35 @@ static int get_end(const json_t *object, struct manifest_end *end, const char **
 	return r == 0 ? MANIFEST_END : r;
 }
 
-int manifest_header_decode(const char *line, size_t length, const char **why)
+int manifest_header_decode(const char *line, size_t length, enum manifest_format *format,
+			   const char **why)
 {
 	json_auto_t *object = NULL;
-	json_int_t format;
+	json_int_t number;
 	int r;
 
 	r = load_object(line, length, &object, why);
 	if (r < 0)
 		return r;
-	if (get_number(object, "twinfs_manifest", &format) < 0)
+	if (get_number(object, "twinfs_manifest", &number) < 0)
 		return wrong(why, "it is not the first line of a manifest");
-	if (format != MANIFEST_FORMAT)
+	if (number != MANIFEST_REDUNDANT && number != MANIFEST_ALL)
 		return wrong(why, "the manifest has the format of another version of twinfs");
+	*format = (enum manifest_format)number;
 	return 0;
 }
 
-int manifest_line_decode(const char *line, size_t length, struct manifest_name *name,
-			 struct manifest_end *end, const char **why)
+int manifest_line_decode(const char *line, size_t length, enum manifest_format format,
+			 struct manifest_line result, const char **why)
 {
 	json_auto_t *object = NULL;
 	int r;
 
-	manifest_name_clear(name);
+	manifest_name_clear(result.name);
 	r = load_object(line, length, &object, why);
 	if (r < 0)
 		return r;
 	if (json_object_get(object, "lines"))
-		return get_end(object, end, why);
-	return get_name(object, name, why);
+		return get_end(object, result.end, why);
+	return get_name(object, format, result.name, why);
 }

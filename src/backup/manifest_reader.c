@@ -2,8 +2,10 @@
 #include "backup/manifest_reader.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -31,6 +33,28 @@ static int complain_of_end(const struct manifest_reader *reader, const char *wha
 		  "; use the complete file that 'twinfs manifest' wrote",
 		  quote_path(reader->path), what, reader->line);
 	return -EPROTO;
+}
+
+int manifest_open(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct stat status;
+	int r = 0;
+
+	if (fd < 0 || fstat(fd, &status) < 0)
+		r = -errno;
+	else if (!S_ISREG(status.st_mode))
+		r = -EINVAL;
+	if (r == 0)
+		return fd;
+	if (r == -EINVAL)
+		log_error("cannot use the manifest %s: it is not a regular file; give a file, "
+			  "because it is read more than once",
+			  quote_path(path));
+	else
+		log_error("cannot open the manifest %s: %s", quote_path(path), error_text(r));
+	cleanup_close(&fd);
+	return r;
 }
 
 static int read_more(struct manifest_reader *reader)
@@ -109,7 +133,7 @@ int manifest_reader_init(struct manifest_reader *reader, int fd, const char *pat
 		return complain_of_end(reader, "is empty");
 	if (r < 0)
 		return r;
-	r = manifest_header_decode(line, length, &why);
+	r = manifest_header_decode(line, length, &reader->format, &why);
 	if (r == -EPROTO)
 		return complain(reader, why);
 	hash_state_update(reader->hash, line, length + 1);
@@ -122,6 +146,13 @@ void manifest_reader_deinit(struct manifest_reader *reader)
 	bytes_free(&reader->read);
 	bytes_free(&reader->before);
 	manifest_name_free(&reader->name);
+}
+
+int manifest_check_header(int fd, const char *path)
+{
+	CLEANUP_MANIFEST_READER struct manifest_reader reader = {0};
+
+	return manifest_reader_init(&reader, fd, path);
 }
 
 static int check_end(struct manifest_reader *reader)
@@ -168,7 +199,8 @@ int manifest_reader_next(struct manifest_reader *reader)
 		return complain_of_end(reader, "is truncated");
 	if (r < 0)
 		return r;
-	r = manifest_line_decode(line, length, &reader->name, &reader->end, &why);
+	r = manifest_line_decode(line, length, reader->format,
+				 (struct manifest_line){&reader->name, &reader->end}, &why);
 	if (r == MANIFEST_END)
 		return check_end(reader);
 	if (r == -EPROTO)
@@ -179,6 +211,7 @@ int manifest_reader_next(struct manifest_reader *reader)
 		return r;
 	hash_state_update(reader->hash, line, length + 1);
 	reader->names++;
-	reader->bytes = size_add(reader->bytes, reader->name.size);
+	if (reader->name.content.length > 0)
+		reader->bytes = size_add(reader->bytes, reader->name.size);
 	return 0;
 }

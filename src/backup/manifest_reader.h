@@ -15,6 +15,7 @@
 
 struct manifest_reader {
 	const char *path; /* for messages, borrowed */
+	enum manifest_format format;
 	int fd; /* borrowed; read by pread(2) from offset 0 on */
 	long offset; /* of the next read */
 	struct bytes read; /* bytes read from the file */
@@ -22,18 +23,26 @@ struct manifest_reader {
 	bool at_end; /* the file was read to its end */
 	uint64_t line; /* number of the last line read, from 1 */
 	uint64_t names; /* read so far */
-	uint64_t bytes; /* sum of the sizes of these names */
+	uint64_t bytes; /* sum of the sizes of those that uniques/ leaves out */
 	struct hash_state *hash; /* of all lines so far */
 	struct bytes before; /* path of the previous name */
 	struct manifest_name name; /* the last name read */
 	struct manifest_end end; /* set by the last line */
 };
 
+/* Opens a manifest, which must be a regular file, because it is read more than once. Returns a
+ * descriptor that the caller closes, or -errno (logged). */
+MUST_CHECK int manifest_open(const char *path);
+
 /* Begins a manifest and reads its header. Returns 0, -ENOMEM, or another -errno (logged). The
  * caller must call manifest_reader_deinit() in all cases. */
 MUST_CHECK int manifest_reader_init(struct manifest_reader *reader, int fd, const char *path);
 void manifest_reader_deinit(struct manifest_reader *reader);
 #define CLEANUP_MANIFEST_READER CLEANUP(manifest_reader_deinit)
+
+/* Checks that an open file begins as a manifest does. Returns 0, -EPROTO (logged), or another
+ * -errno (logged unless -ENOMEM). */
+MUST_CHECK int manifest_check_header(int fd, const char *path);
 
 /* Reads the next name into reader->name, valid until the next call. Returns 0, MANIFEST_END after
  * the last name of a valid manifest, -EPROTO if the manifest is not valid (logged with the number

@@ -19,28 +19,6 @@
 
 /* ---- the check of the manifest ----------------------------------------------------------- */
 
-static int open_manifest(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct stat status;
-	int r = 0;
-
-	if (fd < 0 || fstat(fd, &status) < 0)
-		r = -errno;
-	else if (!S_ISREG(status.st_mode))
-		r = -EINVAL;
-	if (r == 0)
-		return fd;
-	if (r == -EINVAL)
-		log_error("cannot use the manifest %s: it is not a regular file; give a file, "
-			  "because it is read twice",
-			  quote_path(path));
-	else
-		log_error("cannot open the manifest %s: %s", quote_path(path), error_text(r));
-	cleanup_close(&fd);
-	return r;
-}
-
 /* Reads the whole manifest and counts its names, before anything is written. */
 static int check_manifest(struct manifest_reader *reader, int fd, struct restoring *restoring)
 {
@@ -51,6 +29,8 @@ static int check_manifest(struct manifest_reader *reader, int fd, struct restori
 			return -EINTR;
 		restore_folder_note(&restoring->folder, reader->name.path.data,
 				    reader->name.path.length);
+		restore_only_note(restoring->settings->only, reader->name.path.data,
+				  reader->name.path.length);
 	}
 	return r == MANIFEST_END ? 0 : r;
 }
@@ -112,6 +92,20 @@ static int check_apart(const struct restoring *restoring)
 	return -EINVAL;
 }
 
+/* Checks that each path that is to be restored exists, before anything is written. */
+static int check_only(const struct restoring *restoring)
+{
+	const char *missing =
+		restore_only_find_missing(restoring->settings->only, restoring->backup);
+
+	if (!missing)
+		return 0;
+	log_error("cannot restore %s: neither the manifest nor the backup has it; paths are those "
+		  "in uniques/, relative to it",
+		  quote_path(missing));
+	return -ENOENT;
+}
+
 static int choose_folder(struct restoring *restoring)
 {
 	int r = restore_folder_choose(&restoring->folder, restoring->backup,
@@ -145,7 +139,9 @@ static int open_folders(struct restoring *restoring)
 	restoring->backup = open_folder(settings->backup, "the backup", &restoring->backup_status);
 	if (restoring->backup < 0)
 		return restoring->backup;
-	r = choose_folder(restoring);
+	r = check_only(restoring);
+	if (r == 0)
+		r = choose_folder(restoring);
 	if (r < 0)
 		return r;
 	if (mkdir(settings->target, S_IRWXU) < 0 && errno != EEXIST) {
@@ -180,7 +176,8 @@ static int explain_staging(const struct restoring *restoring, int result)
 		return -ENOTEMPTY;
 	case STAGING_OTHER:
 		log_error("cannot restore into %s: an interrupted restore into it used another "
-			  "manifest or a different --link; finish that restore first, or give an "
+			  "manifest, or a different --link or --only; finish that restore first, "
+			  "or give an "
 			  "empty directory",
 			  target);
 		return -ENOTEMPTY;
@@ -222,6 +219,16 @@ static int check_backup(const struct restoring *restoring, const char *task)
 	}
 }
 
+/* Appends what identifies the paths, if not all names are restored. */
+static int append_only(struct bytes *task, const struct restore_only *only)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < only->paths.count; i++)
+		hash = hash64(only->paths.items[i], strlen(only->paths.items[i]), hash + 1);
+	return hash == 0 ? 0 : bytes_format(task, "only %016" PRIx64 "\n", hash);
+}
+
 static int open_staging(struct restoring *restoring, const struct manifest_end *manifest)
 {
 	CLEANUP_BYTES struct bytes task = {0};
@@ -238,6 +245,8 @@ static int open_staging(struct restoring *restoring, const struct manifest_end *
 		return r;
 	r = bytes_format(&task, "files %s\n",
 			 restoring->settings->way == RESTORE_LINK ? "linked" : "copied");
+	if (r == 0)
+		r = append_only(&task, restoring->settings->only);
 	if (r < 0 || !bytes_text(&task))
 		return -ENOMEM;
 	r = explain_staging(restoring, staging_init(&restoring->staging, restoring->target,
@@ -270,11 +279,14 @@ static void begin_part(struct restoring *restoring, const char *label, uint64_t 
 
 static int make_names(struct restoring *restoring, struct manifest_reader *checked)
 {
+	CLEANUP_MANIFEST_READER struct manifest_reader all = {0};
 	CLEANUP_MANIFEST_READER struct manifest_reader reader = {0};
-	int r;
+	int r = manifest_reader_init(&all, checked->fd, checked->path);
 
+	if (r < 0)
+		return r;
 	begin_part(restoring, "copying", 0, 0);
-	r = restore_tree(restoring);
+	r = restore_tree(restoring, &all);
 	progress_end(&restoring->progress, &restoring->counts);
 	if (r < 0)
 		return r;
@@ -367,7 +379,7 @@ int restore_run(const struct restore_settings *settings, struct restore_result *
 		.staging = {.folder = -1, .links = -1},
 	};
 	CLEANUP_MANIFEST_READER struct manifest_reader checked = {0};
-	AUTO_CLOSE int fd = open_manifest(settings->manifest);
+	AUTO_CLOSE int fd = manifest_open(settings->manifest);
 	int r = fd < 0 ? fd : check_manifest(&checked, fd, &restoring);
 
 	memset(result, 0, sizeof(*result));

@@ -21,6 +21,8 @@
 #include "base/metadata.h"
 #include "base/progress.h"
 
+struct restore_only;
+
 /* Name of the staging folder in the target (backup/staging.h). A number is appended if the name is
  * in use (backup/restore_folder.h). */
 #define RESTORE_FOLDER ".twinfs-restore"
@@ -38,6 +40,7 @@ struct restore_settings {
 	const char *backup;
 	const char *target;
 	enum restore_way way;
+	struct restore_only *only; /* which names */
 	enum progress_when progress;
 };
 

@@ -25,6 +25,7 @@ enum {
 	NAME_OTHER_CONTENT, /* the content is not a regular file, or has another size */
 	NAME_IN_BACKUP, /* the backup has the name itself, with other bytes */
 	NAME_BAD_PATH, /* a component of a path is a symlink, or a file instead of a directory */
+	NAME_MISSING, /* the backup lacks the name, which it should have */
 };
 
 struct names {
@@ -173,6 +174,18 @@ static int is_linkable(struct restoring *restoring, const struct manifest_name *
 	return r;
 }
 
+/* Checks that the backup has a name, which restore_tree() then has restored. */
+static int check_there(struct names *names, struct manifest_name *name)
+{
+	struct stat status;
+	const char *base;
+	int r = open_directory(names, &name->path, &base);
+
+	if (r != 0 || fstatat(names->in_backup, base, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		return r;
+	return errno == ENOENT ? (int)NAME_MISSING : -errno;
+}
+
 static int make_name(struct names *names, struct manifest_name *name)
 {
 	struct restoring *restoring = names->restoring;
@@ -227,37 +240,39 @@ static const char *reason(const struct restoring *restoring, int result)
 		return "the backup has the name itself with other bytes, which were restored";
 	case NAME_BAD_PATH:
 		return "a path contains a symbolic link, or a file instead of a directory";
+	case NAME_MISSING:
+		return "it is not in the backup";
 	default:
 		return restoring_reason(restoring, result);
 	}
-}
-
-/* Marks the files in the target as untrusted. A file of the backup is damaged, so the restored file
- * in the target is damaged as well, although its size and time are right. */
-static int distrust(const struct restoring *restoring)
-{
-	int r = staging_distrust(&restoring->staging);
-
-	if (r < 0)
-		log_error("cannot write to %s in the target %s: %s", restoring->result->folder,
-			  quote_path(restoring->settings->target), error_text(r));
-	return r;
 }
 
 static int fail(struct names *names, int result)
 {
 	const struct restoring *restoring = names->restoring;
 	const struct manifest_name *name = &names->reader->name;
+	const struct bytes *content = name->content.length > 0 ? &name->content : &name->path;
 	const char *path = (const char *)name->path.data;
 
 	if (restoring_is_fatal(result))
 		return restoring_fail(names->restoring, path, name->path.length, result);
 	log_warning("line %" PRIu64 ": cannot restore %s from %s: %s", names->reader->line,
 		    quote_bytes(path, name->path.length),
-		    quote_bytes((const char *)name->content.data, name->content.length),
+		    quote_bytes((const char *)content->data, content->length),
 		    reason(restoring, result));
 	restoring->result->failed++;
-	return result == RESTORING_DIFFERS ? distrust(restoring) : 0;
+	return result == RESTORING_DIFFERS ? restoring_distrust(restoring) : 0;
+}
+
+static int restore_name(struct names *names, struct manifest_name *name)
+{
+	bool own = name->content.length == 0;
+	int r = own ? check_there(names, name) : make_name(names, name);
+
+	if (r != 0)
+		return fail(names, r);
+	names->restoring->result->copies += !own;
+	return 0;
 }
 
 int restore_names(struct restoring *restoring, struct manifest_reader *reader)
@@ -271,12 +286,14 @@ int restore_names(struct restoring *restoring, struct manifest_reader *reader)
 	int r;
 
 	while ((r = manifest_reader_next(reader)) == 0) {
-		r = make_name(&names, &reader->name);
+		const struct bytes *path = &reader->name.path;
+		enum restore_part part =
+			restore_only_part(restoring->settings->only, path->data, path->length);
+
 		restoring_count(restoring);
-		if (r == 0)
-			restoring->result->copies++;
-		else
-			r = fail(&names, r);
+		if (part != RESTORE_WHOLE)
+			continue;
+		r = restore_name(&names, &reader->name);
 		if (r < 0)
 			break;
 	}

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +22,10 @@
 
 struct tree {
 	struct restoring *restoring;
-	int directory; /* the directory in the target that was entered last */
+	struct manifest_reader *reader; /* before the next name; NULL: not of all names */
+	bool at_end; /* the manifest has no next name */
+	int directory; /* open in the target; -1: none */
+	struct bytes directory_path;
 	struct bytes path; /* of the current item */
 };
 
@@ -80,17 +84,38 @@ static int make_directory(const struct restoring *restoring, const char *path)
 	return errno == EEXIST && restoring->staging.resumed ? 0 : -errno;
 }
 
+/* Opens a directory in the target, unless it is open already. */
 static int open_directory(struct tree *tree, const char *path)
+{
+	struct bytes *open_path = &tree->directory_path;
+	size_t length = strlen(path);
+
+	if (tree->directory >= 0 && open_path->length == length &&
+	    (length == 0 || memcmp(open_path->data, path, length) == 0))
+		return 0;
+	cleanup_close(&tree->directory);
+	tree->directory = -1;
+	open_path->length = 0;
+	if (bytes_append(open_path, path, length) < 0)
+		return -ENOMEM;
+	tree->directory = open_beneath(tree->restoring->target, path, O_PATH | O_DIRECTORY, true);
+	return tree->directory < 0 ? tree->directory : 0;
+}
+
+static int enter_directory(struct tree *tree, const char *path)
 {
 	const struct restoring *restoring = tree->restoring;
 	int r = path[0] != '\0' ? make_directory(restoring, path) : 0;
 
-	cleanup_close(&tree->directory);
-	tree->directory = -1;
-	if (r < 0)
-		return r;
-	tree->directory = open_beneath(restoring->target, path, O_PATH | O_DIRECTORY, true);
-	return tree->directory < 0 ? tree->directory : grant_access(tree->directory);
+	if (r == 0)
+		r = open_directory(tree, path);
+	return r < 0 ? r : grant_access(tree->directory);
+}
+
+static bool is_left_out(const struct tree *tree, const struct tree_dir *dir)
+{
+	return restore_only_part(tree->restoring->settings->only, dir->path, strlen(dir->path)) ==
+	       RESTORE_NOTHING;
 }
 
 static int enter(void *context, const struct tree_dir *dir)
@@ -100,15 +125,20 @@ static int enter(void *context, const struct tree_dir *dir)
 	int r;
 
 	/* a bind mount can show the target below the backup */
-	if (is_same_inode(&dir->status, target))
+	if (is_same_inode(&dir->status, target) || is_left_out(tree, dir))
 		return TREE_PASS_OVER;
-	r = open_directory(tree, dir->path);
+	r = enter_directory(tree, dir->path);
 	if (r == 0)
 		return 0;
 	r = restoring_fail(tree->restoring, dir->path, strlen(dir->path), r);
 	if (r == 0)
 		log_warning("skipped all entries of %s", quote_path(dir->path));
 	return r < 0 ? r : TREE_PASS_OVER;
+}
+
+static int enter_again(void *context, const struct tree_dir *dir)
+{
+	return is_left_out(context, dir) ? (int)TREE_PASS_OVER : 0;
 }
 
 /* Sets the metadata of a directory. */
@@ -134,10 +164,35 @@ static int leave(void *context, const struct tree_dir *dir)
 
 /* ---- entries of directories -------------------------------------------------------------- */
 
-static int open_item(const struct restoring *restoring, const struct tree_dir *dir,
-		     const char *name, const struct stat *status)
+static int advance(struct tree *tree)
 {
-	if (!S_ISREG(status->st_mode) || restoring->settings->way == RESTORE_LINK)
+	int r = manifest_reader_next(tree->reader);
+
+	tree->at_end = r == MANIFEST_END;
+	return r < 0 ? r : 0;
+}
+
+/* Finds the hash of the current item in the manifest. Sets *hash to NULL if there is none. */
+static int find_hash(struct tree *tree, const struct hash128 **hash)
+{
+	const struct manifest_name *name = tree->reader ? &tree->reader->name : NULL;
+	int order = 1;
+	int r = 0;
+
+	*hash = NULL;
+	while (r == 0 && name && !tree->at_end &&
+	       (order = path_order(&name->path, &tree->path)) < 0)
+		r = advance(tree);
+	if (r == 0 && name && !tree->at_end && order == 0 && name->hashed &&
+	    name->content.length == 0)
+		*hash = &name->hash;
+	return r;
+}
+
+static int open_item(const struct restoring *restoring, const struct tree_dir *dir,
+		     const char *name, const struct stat *status, bool hashed)
+{
+	if (!S_ISREG(status->st_mode) || (restoring->settings->way == RESTORE_LINK && !hashed))
 		return open_beneath(dir->fd, name, O_PATH, true);
 	return open_beneath_for_reading(dir->fd, name, 0, true);
 }
@@ -156,10 +211,10 @@ static void format_key(char key[static KEY_SIZE], const struct restoring *restor
 }
 
 static int make_item(struct tree *tree, const struct tree_dir *dir, const char *name,
-		     const struct stat *seen)
+		     const struct stat *seen, const struct hash128 *hash)
 {
 	struct restoring *restoring = tree->restoring;
-	AUTO_CLOSE int from = open_item(restoring, dir, name, seen);
+	AUTO_CLOSE int from = open_item(restoring, dir, name, seen, hash);
 	char key[KEY_SIZE];
 	struct metadata metadata;
 	struct stat status;
@@ -167,6 +222,8 @@ static int make_item(struct tree *tree, const struct tree_dir *dir, const char *
 		.from = from,
 		.status = &status,
 		.metadata = &metadata,
+		.hash = hash,
+		.as_it_is = true,
 		.directory = tree->directory,
 		.name = name,
 	};
@@ -190,35 +247,61 @@ static int make_item(struct tree *tree, const struct tree_dir *dir, const char *
 	return restoring_make(restoring, &file);
 }
 
+/* Logs and counts a file that was restored with other bytes than those of the manifest. */
+static int note_damaged(struct tree *tree)
+{
+	log_warning("restored %s as it is in the backup: its bytes differ from the manifest",
+		    quote_bytes((const char *)tree->path.data, tree->path.length));
+	tree->restoring->result->failed++;
+	return restoring_distrust(tree->restoring);
+}
+
 static int item(void *context, const struct tree_dir *dir, const char *name,
 		const struct stat *status)
 {
 	struct tree *tree = context;
 	struct restoring *restoring = tree->restoring;
+	const struct hash128 *hash;
 	int r;
 
-	r = make_item(tree, dir, name, status);
+	r = set_path(tree, dir, name);
+	if (r < 0 || restore_only_part(restoring->settings->only, tree->path.data,
+				       tree->path.length) != RESTORE_WHOLE)
+		return r;
+	r = find_hash(tree, &hash);
+	if (r < 0)
+		return r;
+	r = open_directory(tree, dir->path);
+	if (r == 0)
+		r = make_item(tree, dir, name, status, hash);
 	restoring_count(restoring);
-	if (r == 0) {
+	if (r == 0 || r == RESTORING_DIFFERS)
 		restoring->result->files++;
-		return 0;
-	}
-	return set_path(tree, dir, name) < 0 ? -ENOMEM : fail(tree, r);
+	if (r == RESTORING_DIFFERS)
+		return note_damaged(tree);
+	return r == 0 ? 0 : fail(tree, r);
 }
 
-int restore_tree(struct restoring *restoring)
+int restore_tree(struct restoring *restoring, struct manifest_reader *reader)
 {
-	struct tree tree = {.restoring = restoring, .directory = -1};
+	struct tree tree = {
+		.restoring = restoring,
+		.reader = reader->format == MANIFEST_ALL ? reader : NULL,
+		.directory = -1,
+	};
 	const struct tree_visitor visitor = {
 		.enter = enter,
 		.item = item,
 		.failed = walk_failed,
 		.context = &tree,
 	};
-	int r = tree_walk(restoring->backup, &visitor);
+	int r = tree.reader ? advance(&tree) : 0;
 
+	if (r == 0)
+		r = tree_walk(restoring->backup, &visitor);
 	cleanup_close(&tree.directory);
 	bytes_free(&tree.path);
+	bytes_free(&tree.directory_path);
 	return r;
 }
 
@@ -234,6 +317,7 @@ int restore_directories(struct restoring *restoring)
 {
 	struct tree tree = {.restoring = restoring, .directory = -1};
 	const struct tree_visitor visitor = {
+		.enter = enter_again,
 		.leave = leave,
 		.failed = walk_failed_again,
 		.context = &tree,

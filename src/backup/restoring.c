@@ -8,7 +8,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "base/clock.h"
+#include "backup/stored_time.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -17,18 +17,6 @@
 #include "base/stop.h"
 
 /* ---- files of an interrupted restore ----------------------------------------------------- */
-
-/* Returns whether the found time is the wanted time as a file system stores it. File systems round
- * down: to 100 ns (NTFS), 10 ms (exFAT), one or two seconds (FAT). */
-static bool same_mtime(struct timespec wanted, struct timespec found)
-{
-	for (int64_t kept_ns = 1; kept_ns <= SECOND_NS; kept_ns *= 10) {
-		if (wanted.tv_sec == found.tv_sec &&
-		    wanted.tv_nsec - wanted.tv_nsec % kept_ns == found.tv_nsec)
-			return true;
-	}
-	return found.tv_nsec == 0 && found.tv_sec == (wanted.tv_sec & ~(time_t)1);
-}
 
 static int read_link(int directory, const char *name, char target[static PATH_MAX])
 {
@@ -133,7 +121,7 @@ static int is_restored(struct restoring *restoring, const struct target_file *fi
 	}
 	*there = ((wanted->st_mode ^ found.st_mode) & S_IFMT) == 0 &&
 		 wanted->st_rdev == found.st_rdev &&
-		 same_mtime(file->metadata->mtime, found.st_mtim);
+		 stored_time_equals(file->metadata->mtime, found.st_mtim);
 	if (*there && S_ISREG(found.st_mode))
 		*there = wanted->st_size == found.st_size;
 	if (*there && S_ISLNK(found.st_mode))
@@ -160,17 +148,23 @@ static int check_hash(struct restoring *restoring, const struct target_file *fil
 	return hash128_equal(*file->hash, found) ? 0 : RESTORING_DIFFERS;
 }
 
+/* Returns whether a file is made although its bytes do not match the hash. */
+static bool is_made_damaged(const struct target_file *file, int result)
+{
+	return result == RESTORING_DIFFERS && file->as_it_is;
+}
+
 static int make_link(struct restoring *restoring, const struct target_file *file)
 {
 	struct fd_path path = fd_path(file->from);
 	int r = check_hash(restoring, file);
 
-	if (r != 0)
+	if (r != 0 && !is_made_damaged(file, r))
 		return r;
 	if (linkat(AT_FDCWD, path.text, file->directory, file->name, AT_SYMLINK_FOLLOW) < 0)
 		return -errno;
 	copy_hash_linked(&restoring->copier, file->from);
-	return 0;
+	return r;
 }
 
 /* Checks the hash, and then clones the blocks. At the end the signature is compared, because a
@@ -180,7 +174,7 @@ static int clone_bytes(struct restoring *restoring, const struct target_file *fi
 	struct stat now;
 	int r = check_hash(restoring, file);
 
-	if (r != 0)
+	if (r != 0 && !is_made_damaged(file, r))
 		return r;
 	if (file->status->st_size > 0 && ioctl(to, FICLONE, file->from) < 0)
 		return errno == EOPNOTSUPP || errno == ENOTTY || errno == EXDEV || errno == EINVAL
@@ -188,7 +182,7 @@ static int clone_bytes(struct restoring *restoring, const struct target_file *fi
 			       : -errno;
 	if (fstat(file->from, &now) < 0)
 		return -errno;
-	return copy_same_signature(file->status, &now) ? 0 : COPY_CHANGED;
+	return copy_same_signature(file->status, &now) ? r : (int)COPY_CHANGED;
 }
 
 static int write_bytes(struct restoring *restoring, const struct target_file *file, int to)
@@ -212,12 +206,16 @@ static int make_file(struct restoring *restoring, const struct target_file *file
 	AUTO_CLOSE int fd =
 		openat(restoring->staging.folder, STAGING_FILE,
 		       O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);
+	int written;
 	int r;
 
 	if (fd < 0)
 		return -errno;
-	r = write_bytes(restoring, file, fd);
-	return r != 0 ? r : metadata_apply(file->metadata, fd, &restoring->result->refused);
+	written = write_bytes(restoring, file, fd);
+	if (written != 0 && !is_made_damaged(file, written))
+		return written;
+	r = metadata_apply(file->metadata, fd, &restoring->result->refused);
+	return r < 0 ? r : written;
 }
 
 static int make_node(struct restoring *restoring, const struct target_file *file)
@@ -255,6 +253,7 @@ int restoring_make(struct restoring *restoring, const struct target_file *file)
 {
 	const struct staging *staging = &restoring->staging;
 	bool there;
+	int made;
 	int r;
 
 	if (stop_requested())
@@ -269,14 +268,15 @@ int restoring_make(struct restoring *restoring, const struct target_file *file)
 		if (r != -ENOENT)
 			return note_split(restoring, r);
 	}
-	r = S_ISREG(file->status->st_mode) ? make_file(restoring, file)
-					   : make_node(restoring, file);
-	if (r == 0)
+	made = S_ISREG(file->status->st_mode) ? make_file(restoring, file)
+					      : make_node(restoring, file);
+	r = made;
+	if (made == 0 || is_made_damaged(file, made))
 		r = note_split(restoring,
 			       staging_place(staging, file->key, file->directory, file->name));
 	if (r != 0)
 		staging_drop(staging);
-	return r;
+	return r == 0 ? made : r;
 }
 
 /* ---- messages ---------------------------------------------------------------------------- */
@@ -343,6 +343,16 @@ int restoring_fail(struct restoring *restoring, const char *path, size_t length,
 	log_warning("cannot restore %s: %s", quoted, restoring_reason(restoring, result));
 	restoring->result->failed++;
 	return 0;
+}
+
+int restoring_distrust(const struct restoring *restoring)
+{
+	int r = staging_distrust(&restoring->staging);
+
+	if (r < 0)
+		log_error("cannot write to %s in the target %s: %s", restoring->result->folder,
+			  quote_path(restoring->settings->target), error_text(r));
+	return r;
 }
 
 void restoring_count(struct restoring *restoring)

@@ -11,6 +11,7 @@
 #include "backup/manifest_reader.h"
 #include "backup/restore.h"
 #include "backup/restore_folder.h"
+#include "backup/restore_only.h"
 #include "backup/staging.h"
 #include "base/copier.h"
 #include "base/xattrs.h"
@@ -37,6 +38,7 @@ struct target_file {
 	const struct stat *status; /* of from */
 	const struct metadata *metadata; /* of the new file */
 	const struct hash128 *hash; /* of its bytes; NULL: unknown */
+	bool as_it_is; /* also make the file if its bytes do not match the hash */
 	bool linked; /* the new file is a hard link of from */
 	const char *key; /* for staging_place(); NULL if the inode has one name */
 	unsigned long names; /* number of names of the inode */
@@ -46,7 +48,8 @@ struct target_file {
 
 /* Outcomes of restoring_make(), besides those of copy_bytes(). */
 enum {
-	RESTORING_DIFFERS = 3, /* the bytes do not match the hash */
+	/* the bytes do not match the hash; the file was made only if it is to be made as it is */
+	RESTORING_DIFFERS = 3,
 	RESTORING_NOT_SHARED = 4, /* the file systems cannot share blocks; aborts the restore */
 };
 
@@ -68,12 +71,20 @@ bool restoring_is_fatal(int result);
 MUST_CHECK int restoring_fail(struct restoring *restoring, const char *path, size_t length,
 			      int result);
 
+/* Marks the files in the target as untrusted, because a file of the backup is damaged: the restored
+ * file is damaged as well, although its size and time are right. Returns 0 or -errno (logged). */
+MUST_CHECK int restoring_distrust(const struct restoring *restoring);
+
 /* Counts a processed file for the progress display. */
 void restoring_count(struct restoring *restoring);
 
-/* Restores all names of the backup, but not the metadata of directories. Returns 0, or -errno if
- * the restore must be aborted. */
-MUST_CHECK int restore_tree(struct restoring *restoring);
+/* Restores all names of the backup, but not the metadata of directories. If the manifest has all
+ * names, checks the bytes of each file against its hash. Returns 0, or -errno if the restore must
+ * be aborted.
+ *
+ * reader	a manifest whose header was just read
+ */
+MUST_CHECK int restore_tree(struct restoring *restoring, struct manifest_reader *reader);
 
 /* Sets the metadata of all directories below the target. Returns 0, or -errno if the restore must
  * be aborted. */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -12,11 +13,19 @@
 #include "base/directory.h"
 #include "base/stop.h"
 
-/* A directory from the root to the current one, with its subdirectories. */
+/* An entry of a directory. */
+struct entry {
+	size_t name; /* offset in the names of the level */
+	bool is_dir; /* according to readdir(3), which possibly does not know */
+};
+
+/* A directory from the root to the current one. */
 struct level {
 	size_t path_length; /* bytes of the directory's path */
-	struct bytes names; /* names of subdirectories, each followed by a NUL */
-	size_t next; /* offset of the next name to walk */
+	struct bytes names; /* each followed by a NUL */
+	struct entry *entries; /* sorted by name */
+	size_t count, capacity;
+	size_t next; /* index of the next entry to walk */
 };
 
 struct walk {
@@ -26,6 +35,7 @@ struct walk {
 	struct level *levels;
 	size_t depth;
 	size_t capacity;
+	struct tree_dir dir; /* the current directory; fd -1: it is not open */
 };
 
 static int append_name(struct bytes *path, const char *name)
@@ -47,17 +57,6 @@ static int fail(struct walk *walk, int error)
 	return walk->visitor->failed(walk->visitor->context, path, error);
 }
 
-/* Reports a failure of a name in a directory to the visitor. */
-static int fail_at(const struct walk *walk, const struct tree_dir *dir, const char *name, int error)
-{
-	CLEANUP_BYTES struct bytes path = {0};
-
-	if (bytes_append_text(&path, dir->path) < 0 || append_name(&path, name) < 0 ||
-	    !bytes_text(&path))
-		return -ENOMEM;
-	return walk->visitor->failed(walk->visitor->context, bytes_text(&path), error);
-}
-
 static int push(struct walk *walk)
 {
 	int r = array_reserve(&walk->levels, &walk->capacity, walk->depth + 1,
@@ -70,83 +69,114 @@ static int push(struct walk *walk)
 
 static void pop(struct walk *walk)
 {
-	bytes_free(&walk->levels[--walk->depth].names);
+	struct level *level = &walk->levels[--walk->depth];
+
+	bytes_free(&level->names);
+	free(level->entries);
+}
+
+/* Sets the path of the current directory, which the walk possibly moved meanwhile. */
+static int set_dir_path(struct walk *walk)
+{
+	walk->dir.path = bytes_text(&walk->path);
+	return walk->dir.path ? 0 : -ENOMEM;
+}
+
+static void close_dir(struct walk *walk)
+{
+	cleanup_close(&walk->dir.fd);
+	walk->dir.fd = -1;
 }
 
 /* Opens the current directory. */
-static int open_dir(struct walk *walk, struct tree_dir *dir)
+static int open_dir(struct walk *walk)
 {
-	dir->path = bytes_text(&walk->path);
-	if (!dir->path)
-		return -ENOMEM;
+	struct tree_dir *dir = &walk->dir;
+	int r;
+
+	close_dir(walk);
+	r = set_dir_path(walk);
+	if (r < 0)
+		return r;
 	dir->fd = open_beneath_for_reading(walk->root, dir->path, O_DIRECTORY, true);
 	if (dir->fd < 0)
 		return dir->fd;
 	return fstat(dir->fd, &dir->status) < 0 ? -errno : 0;
 }
 
-/* Stores a subdirectory in the level, or passes any other entry to the visitor. Uses the type from
- * readdir(3) if it suffices. */
-static int meet_name(struct walk *walk, const struct tree_dir *dir, const struct dirent *entry)
-{
-	const struct tree_visitor *visitor = walk->visitor;
-	bool is_dir = entry->d_type == DT_DIR;
-	struct stat status = {0};
-
-	if (!is_dir && (entry->d_type == DT_UNKNOWN || visitor->item)) {
-		if (fstatat(dir->fd, entry->d_name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-			return fail_at(walk, dir, entry->d_name, -errno);
-		is_dir = S_ISDIR(status.st_mode);
-	}
-	if (is_dir)
-		return bytes_append(&walk->levels[walk->depth - 1].names, entry->d_name,
-				    strlen(entry->d_name) + 1);
-	return visitor->item ? visitor->item(visitor->context, dir, entry->d_name, &status) : 0;
-}
+/* ---- reading a directory ------------------------------------------------------------- */
 
 /* The directory that is read. */
 struct reading {
 	struct walk *walk;
-	const struct tree_dir *dir;
 	int result; /* of the last entry */
 };
 
-static int meet_entry(void *context, int directory, const struct dirent *entry)
+static int add_entry(void *context, int directory, const struct dirent *entry)
 {
 	struct reading *reading = context;
+	struct walk *walk = reading->walk;
+	struct level *level = &walk->levels[walk->depth - 1];
+	bool is_dir = entry->d_type == DT_DIR;
+	int r;
 
 	(void)directory;
-	reading->result = meet_name(reading->walk, reading->dir, entry);
-	return reading->result;
+	if (!is_dir && entry->d_type != DT_UNKNOWN && !walk->visitor->item)
+		return 0;
+	r = array_reserve(&level->entries, &level->capacity, level->count + 1,
+			  sizeof(*level->entries));
+	if (r == 0) {
+		level->entries[level->count++] = (struct entry){level->names.length, is_dir};
+		r = bytes_append(&level->names, entry->d_name, strlen(entry->d_name) + 1);
+	}
+	reading->result = r;
+	return r;
 }
 
-/* Reads the directory that was pushed last. */
-static int read_names(struct walk *walk, const struct tree_dir *dir)
+static int compare_entries(const void *left, const void *right, void *context)
 {
-	struct reading reading = {walk, dir, 0};
-	int again = fcntl(dir->fd, F_DUPFD_CLOEXEC, 0);
-	int r = directory_read(again < 0 ? -errno : again, meet_entry, &reading);
+	const struct level *level = context;
+	const struct entry *a = left;
+	const struct entry *b = right;
 
+	return strcmp((const char *)level->names.data + a->name,
+		      (const char *)level->names.data + b->name);
+}
+
+/* Reads the entries of the open directory, which was pushed last. */
+static int read_entries(struct walk *walk)
+{
+	struct level *level = &walk->levels[walk->depth - 1];
+	struct reading reading = {walk, 0};
+	int again = fcntl(walk->dir.fd, F_DUPFD_CLOEXEC, 0);
+	int r = directory_read(again < 0 ? -errno : again, add_entry, &reading);
+
+	if (level->count > 1)
+		qsort_r(level->entries, level->count, sizeof(*level->entries), compare_entries,
+			level);
 	return r == 0 || reading.result != 0 ? r : fail(walk, r);
 }
+
+/* ---- the walk ------------------------------------------------------------------------ */
 
 /* Enters the current directory. */
 static int go_down(struct walk *walk)
 {
 	const struct tree_visitor *visitor = walk->visitor;
-	struct tree_dir dir = {.fd = -1};
-	int r = open_dir(walk, &dir);
-	bool opened = r == 0;
+	int r = open_dir(walk);
 
-	if (!opened)
-		r = fail(walk, r);
-	else if (visitor->enter)
-		r = visitor->enter(visitor->context, &dir);
-	if (r == 0 && opened)
+	if (r < 0) {
+		close_dir(walk);
+		return fail(walk, r);
+	}
+	if (visitor->enter)
+		r = visitor->enter(visitor->context, &walk->dir);
+	if (r == 0)
 		r = push(walk);
-	if (r == 0 && opened)
-		r = read_names(walk, &dir);
-	cleanup_close(&dir.fd);
+	if (r == 0)
+		r = read_entries(walk);
+	if (r == TREE_PASS_OVER)
+		close_dir(walk);
 	return r == TREE_PASS_OVER ? 0 : r;
 }
 
@@ -154,45 +184,69 @@ static int go_down(struct walk *walk)
 static int go_up(struct walk *walk)
 {
 	const struct tree_visitor *visitor = walk->visitor;
-	struct tree_dir dir = {.fd = -1};
 	int r = 0;
 
 	pop(walk);
-	if (!visitor->leave)
-		return 0;
-	r = open_dir(walk, &dir);
+	if (visitor->leave)
+		r = walk->dir.fd < 0 ? open_dir(walk) : set_dir_path(walk);
 	if (r < 0)
 		r = fail(walk, r);
-	else
-		r = visitor->leave(visitor->context, &dir);
-	cleanup_close(&dir.fd);
+	else if (visitor->leave)
+		r = visitor->leave(visitor->context, &walk->dir);
+	close_dir(walk);
 	return r;
+}
+
+/* Visits an entry of the current directory that is no directory according to readdir(3). Returns 1
+ * if the entry is a directory. */
+static int visit_item(struct walk *walk, const char *name)
+{
+	const struct tree_visitor *visitor = walk->visitor;
+	struct stat status;
+	int r = walk->dir.fd < 0 ? open_dir(walk) : set_dir_path(walk);
+
+	if (r == 0 && fstatat(walk->dir.fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		r = -errno;
+	if (r == 0 && S_ISDIR(status.st_mode))
+		return 1;
+	if (r == 0)
+		return visitor->item ? visitor->item(visitor->context, &walk->dir, name, &status)
+				     : 0;
+	if (append_name(&walk->path, name) < 0)
+		return -ENOMEM;
+	return fail(walk, r);
 }
 
 static int step(struct walk *walk)
 {
 	struct level *level = &walk->levels[walk->depth - 1];
+	const struct entry *entry;
 	const char *name;
-	int r;
+	int r = 1;
 
 	walk->path.length = level->path_length;
-	if (level->next == level->names.length)
+	if (level->next == level->count)
 		return go_up(walk);
-	name = (const char *)level->names.data + level->next;
-	level->next += strlen(name) + 1;
+	entry = &level->entries[level->next++];
+	name = (const char *)level->names.data + entry->name;
+	if (!entry->is_dir)
+		r = visit_item(walk, name);
+	if (r <= 0)
+		return r;
 	r = append_name(&walk->path, name);
 	return r < 0 ? r : go_down(walk);
 }
 
 int tree_walk(int root, const struct tree_visitor *visitor)
 {
-	struct walk walk = {.root = root, .visitor = visitor};
+	struct walk walk = {.root = root, .visitor = visitor, .dir = {.fd = -1}};
 	int r = go_down(&walk);
 
 	while (r == 0 && walk.depth > 0)
 		r = stop_requested() ? -EINTR : step(&walk);
 	while (walk.depth > 0)
 		pop(&walk);
+	close_dir(&walk);
 	free(walk.levels);
 	bytes_free(&walk.path);
 	return r;

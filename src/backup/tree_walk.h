@@ -2,10 +2,10 @@
 #ifndef BACKUP_TREE_WALK_H
 #define BACKUP_TREE_WALK_H
 
-/* Walks a directory tree by descriptors. Symlinks are not followed. Mounted file systems are
- * entered. The depth is not limited, and few descriptors are open at a time. Takes memory for the
- * names of the subdirectories of each directory from the root to the current one. One thread at a
- * time.
+/* Walks a directory tree by descriptors, in the order of a manifest (path_order()). Symlinks are
+ * not followed. Mounted file systems are entered. The depth is not limited, and few descriptors are
+ * open at a time. Takes memory for the names of each directory from the root to the current one.
+ * One thread at a time.
  */
 
 #include <sys/stat.h>
@@ -30,7 +30,8 @@ enum {
 struct tree_visitor {
 	/* Called for a directory before its entries. */
 	int (*enter)(void *context, const struct tree_dir *dir);
-	/* Called for each entry, except subdirectories, of the directory that was entered last. */
+	/* Called for each entry that is no directory. The directory was entered, but possibly its
+	 * subdirectories as well since then. */
 	int (*item)(void *context, const struct tree_dir *dir, const char *name,
 		    const struct stat *status);
 	/* Called for a directory after all its entries. */

@@ -224,27 +224,35 @@ static struct verified *verified_slot(const struct copier *copier, const struct 
 	return &copier->verified[hash64(key, sizeof(key), 0) % VERIFIED_COUNT];
 }
 
-int copy_hash(struct copier *copier, int fd, struct hash128 *hash)
+int copy_hash_anew(struct copier *copier, int fd, struct hash128 *hash)
 {
 	struct reading reading;
-	struct verified *known;
-	int r;
+	int r = begin(copier, fd, &reading);
 
-	r = begin(copier, fd, &reading);
-	if (r != 0)
-		return r;
-	known = verified_slot(copier, &reading.before);
-	if (!copy_same_signature(&known->status, &reading.before)) {
+	if (r == 0)
 		r = pass_through(copier, &reading, -1, true);
-		if (r != 0)
-			return r;
-		*known = (struct verified){
-			.status = reading.before,
-			.hash = hash_state_digest(copier->hash),
-		};
+	if (r == 0)
+		*hash = hash_state_digest(copier->hash);
+	return r;
+}
+
+int copy_hash(struct copier *copier, int fd, struct hash128 *hash)
+{
+	struct verified *known;
+	struct stat status;
+	int r = 0;
+
+	if (fstat(fd, &status) < 0)
+		return unreadable(copier, -errno);
+	known = verified_slot(copier, &status);
+	if (!copy_same_signature(&known->status, &status)) {
+		r = copy_hash_anew(copier, fd, hash);
+		if (r == 0)
+			*known = (struct verified){.status = status, .hash = *hash};
 	}
-	*hash = known->hash;
-	return 0;
+	if (r == 0)
+		*hash = known->hash;
+	return r;
 }
 
 void copy_hash_linked(const struct copier *copier, int fd)

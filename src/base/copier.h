@@ -44,6 +44,9 @@ MUST_CHECK int copy_bytes(struct copier *copier, int from, int to, struct hash12
  * Returns 0, an outcome, or -EINTR. */
 MUST_CHECK int copy_hash(struct copier *copier, int fd, struct hash128 *hash);
 
+/* Hashes a file like copy_hash(), but always reads it. */
+MUST_CHECK int copy_hash_anew(struct copier *copier, int fd, struct hash128 *hash);
+
 /* Keeps the remembered hash of a file valid after the caller gave the file another name. The new
  * name changes the ctime, but not the bytes. */
 void copy_hash_linked(const struct copier *copier, int fd);

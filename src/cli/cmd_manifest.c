@@ -1,14 +1,94 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <unistd.h>
 
+#include "backup/content_hash.h"
+#include "backup/manifest_compare.h"
+#include "backup/manifest_reader.h"
 #include "backup/manifest_write.h"
+#include "base/error.h"
 #include "base/human_text.h"
 #include "base/log.h"
+#include "base/quote.h"
+#include "base/replaced_file.h"
 #include "catalog/query.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "index/completeness.h"
 #include "index/index_print.h"
+
+enum {
+	OPT_ALL = OPTION_ID_OWN,
+	OPT_OUTPUT,
+	OPT_COMPARE,
+};
+
+struct manifest_settings {
+	struct common_settings common;
+	bool all;
+	const char *output; /* NULL: stdout */
+	const char *compare; /* NULL: make a manifest */
+};
+
+/* A manifest that is made or compared. */
+struct making {
+	const struct manifest_settings *settings;
+	enum manifest_format format;
+	struct known_hashes known;
+	int before; /* the manifest to compare with */
+	bool lacks_names;
+};
+
+static const struct option_spec manifest_options[] = {
+	{.heading = "Manifest"},
+	{
+		.name = "all",
+		.help = "list every name of the sources with the hash of its content, so that "
+			"'twinfs restore --check' can prove a backup; files without a known hash "
+			"are read",
+		.id = OPT_ALL,
+	},
+	{
+		.name = "output",
+		.letter = 'o',
+		.argument = "FILE",
+		.help = "replace FILE by the manifest when it is complete; with --all, hashes that "
+			"FILE has are not read again",
+		.id = OPT_OUTPUT,
+		.expects = "a file name",
+	},
+	{
+		.name = "compare",
+		.argument = "FILE",
+		.help = "make no manifest: print the names of the manifest FILE that are affected "
+			"by "
+			"changes since it was made",
+		.id = OPT_COMPARE,
+		.expects = "a file name",
+	},
+	{0},
+};
+
+static int manifest_apply(void *context, int id, const char *value)
+{
+	struct manifest_settings *settings = context;
+
+	switch (id) {
+	case OPT_ALL:
+		settings->all = true;
+		return 0;
+	case OPT_OUTPUT:
+		settings->output = value;
+		return *value != '\0' ? 0 : -EINVAL;
+	case OPT_COMPARE:
+		settings->compare = value;
+		return *value != '\0' ? 0 : -EINVAL;
+	default:
+		return common_apply(&settings->common, id, value);
+	}
+}
 
 static const struct option_table manifest_table = {
 	.command = "twinfs manifest",
@@ -17,9 +97,11 @@ static const struct option_table manifest_table = {
 		   "to rebuild the whole tree: each name that uniques/ leaves out, the file that "
 		   "has its content, and its metadata. The index is brought up to date first; the "
 		   "index of a mounted view is brought up to date by that view.",
-	.options = {scan_options, index_option, message_options},
-	.apply = common_apply,
+	.options = {manifest_options, scan_options, index_option, message_options},
+	.apply = manifest_apply,
 };
+
+/* ---- printing ---------------------------------------------------------------------------- */
 
 static int write_line(void *context, const void *data, size_t length)
 {
@@ -29,62 +111,254 @@ static int write_line(void *context, const void *data, size_t length)
 	return output->error;
 }
 
+static void explain_figures(const struct manifest_figures *figures)
+{
+	if (figures->left_out > 0)
+		log_warning("the manifest is incomplete: %" PRIu64
+			    " %s missing; copy uniques/ and make the manifest again",
+			    figures->left_out, plural(figures->left_out, "name is", "names are"));
+	if (figures->unproved > 0)
+		log_warning("the manifest has no hash of %" PRIu64
+			    " %s; a backup is checked without their content",
+			    figures->unproved, plural(figures->unproved, "file", "files"));
+}
+
 /* Prints the manifest. Files that are not compared yet are in uniques/, so the manifest is complete
  * without them.
  */
-static int manifest_print(void *context, const struct current_index *index,
+static int print_manifest(void *context, const struct current_index *index,
 			  struct catalog_reader *reader, struct output *output,
 			  enum twinfs_exit *status)
 {
+	struct making *making = context;
 	const struct manifest_task task = {
 		.catalog = index->catalog,
 		.reader = reader,
 		.sources = index->sources,
+		.format = making->format,
+		.known = &making->known,
 		.write = write_line,
 		.context = output,
 	};
+	struct manifest_figures figures = {0};
 	struct catalog_totals totals = {0};
-	uint64_t left_out = 0;
 	int r;
 
-	(void)context;
 	r = current_index_check_options(index, reader);
 	if (r == 0)
 		r = catalog_get_totals(reader, &totals);
 	if (r == 0)
-		r = manifest_write(&task, &left_out);
+		r = manifest_write(&task, &figures);
 	if (r < 0)
 		return r;
 	*status = completeness_status(totals.errors, 0);
-	if (left_out > 0) {
-		log_warning("the manifest is incomplete: %" PRIu64
-			    " %s missing; copy uniques/ and make the manifest again",
-			    left_out, plural(left_out, "name is", "names are"));
+	explain_figures(&figures);
+	if (figures.left_out > 0 || figures.unproved > 0)
 		*status = TWINFS_EXIT_INCOMPLETE;
-	}
+	making->lacks_names = figures.left_out > 0 || index->unfinished;
 	return 0;
+}
+
+static int print_difference(void *context, const struct bytes *name,
+			    enum manifest_difference difference)
+{
+	static const char *const words[] = {
+		[MANIFEST_GONE] = "gone",         [MANIFEST_NEW] = "new",
+		[MANIFEST_CONTENT] = "content",   [MANIFEST_PLACE] = "place",
+		[MANIFEST_METADATA] = "metadata",
+	};
+	CLEANUP_BYTES struct bytes text = {0};
+	struct output *output = context;
+	int r = shell_name_append(&text, (const char *)name->data, name->length);
+
+	output_format(output, "%-8s  ", words[difference]);
+	output_bytes(output, text.data, text.length);
+	output_text(output, "\n");
+	return r < 0 ? r : output->error;
+}
+
+static int print_comparison(void *context, const struct current_index *index,
+			    struct catalog_reader *reader, struct output *output,
+			    enum twinfs_exit *status)
+{
+	struct making *making = context;
+	const struct manifest_comparison comparison = {
+		.catalog = index->catalog,
+		.reader = reader,
+		.sources = index->sources,
+		.known = &making->known,
+		.fd = making->before,
+		.path = making->settings->compare,
+		.found = print_difference,
+		.context = output,
+	};
+	uint64_t affected = 0;
+	int r = current_index_check_options(index, reader);
+
+	if (r == 0)
+		r = manifest_compare(&comparison, &affected);
+	if (r < 0 || affected == 0)
+		return r;
+	log_warning("%" PRIu64 " %s affected; copy uniques/ and make the manifest again", affected,
+		    plural(affected, "name of the manifest is", "names of the manifest are"));
+	*status = TWINFS_EXIT_INCOMPLETE;
+	return 0;
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+/* Reads the files whose hash is not known, for a manifest of all names. */
+static int read_hashes(struct making *making, const struct current_index *index)
+{
+	const struct hashing hashing = {
+		.catalog = index->catalog,
+		.sources = index->sources,
+		.known = &making->known,
+		.progress = making->settings->common.index.progress,
+	};
+	int r = making->format == MANIFEST_ALL ? content_hash_read_all(&hashing) : 0;
+
+	if (r < 0 && r != -EINTR)
+		log_error("cannot read the contents of the sources: %s", error_text(r));
+	return r;
+}
+
+static enum twinfs_exit compare(struct making *making, const struct current_index *index)
+{
+	const struct index_printer printer = {
+		.noun = "comparison",
+		.print = print_comparison,
+		.context = making,
+	};
+
+	if (read_hashes(making, index) < 0)
+		return TWINFS_EXIT_FAILED;
+	return index_print(&printer, index);
+}
+
+static enum twinfs_exit make_to(struct making *making, const struct current_index *index, int fd)
+{
+	const struct index_printer printer = {
+		.noun = "manifest",
+		.print = print_manifest,
+		.context = making,
+	};
+
+	if (read_hashes(making, index) < 0)
+		return TWINFS_EXIT_FAILED;
+	return index_print_to(&printer, index, fd);
+}
+
+static enum twinfs_exit explain_output(const char *path, int error)
+{
+	if (error == -EINVAL)
+		log_error("cannot write %s: it is no regular file", quote_path(path));
+	else
+		log_error("cannot write %s: %s", quote_path(path), error_text(error));
+	return TWINFS_EXIT_FAILED;
+}
+
+/* Replaces a file by the manifest. If names are missing, the file stays as it is. */
+static enum twinfs_exit make_file(struct making *making, const struct current_index *index)
+{
+	const char *path = making->settings->output;
+	CLEANUP_REPLACED_FILE struct replaced_file file;
+	enum twinfs_exit status;
+	int r = replaced_file_begin(&file, path);
+
+	if (r < 0)
+		return explain_output(path, r);
+	status = make_to(making, index, file.fd);
+	if (status == TWINFS_EXIT_FAILED)
+		return status;
+	if (making->lacks_names) {
+		log_warning("%s is not replaced, because the new manifest is incomplete",
+			    quote_path(path));
+		return TWINFS_EXIT_INCOMPLETE;
+	}
+	r = replaced_file_commit(&file);
+	return r < 0 ? explain_output(path, r) : status;
+}
+
+/* Checks that the output replaces no file but a manifest, and gets the hashes that it has. */
+static int use_replaced(struct making *making)
+{
+	const char *path = making->settings->output;
+	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	enum manifest_format format;
+	int r;
+
+	if (fd < 0 && errno == ENOENT)
+		return 0;
+	if (fd >= 0 && lseek(fd, 0, SEEK_END) == 0)
+		return 0;
+	if (fd >= 0)
+		cleanup_close(&fd);
+	fd = manifest_open(path);
+	r = fd < 0 ? fd : manifest_check_header(fd, path);
+	if (r < 0)
+		return r;
+	if (making->format == MANIFEST_ALL)
+		r = known_hashes_load(&making->known, fd, path, &format);
+	if (r == -EPROTO)
+		log_info("all files whose hash is not known are read again");
+	return r == -EPROTO ? 0 : r;
+}
+
+static int prepare(struct making *making)
+{
+	const struct manifest_settings *settings = making->settings;
+
+	if (settings->compare) {
+		making->before = manifest_open(settings->compare);
+		return making->before < 0 ? making->before
+					  : known_hashes_load(&making->known, making->before,
+							      settings->compare, &making->format);
+	}
+	making->format = settings->all ? MANIFEST_ALL : MANIFEST_REDUNDANT;
+	return settings->output ? use_replaced(making) : 0;
+}
+
+static enum twinfs_exit run(struct making *making, char *const *operands, size_t count)
+{
+	const struct manifest_settings *settings = making->settings;
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+
+	if (prepare(making) < 0 || current_index_open(&index, &settings->common.index, operands,
+						      count, INDEX_MANIFEST) < 0)
+		return TWINFS_EXIT_FAILED;
+	if (settings->compare)
+		return compare(making, &index);
+	return settings->output ? make_file(making, &index)
+				: make_to(making, &index, STDOUT_FILENO);
+}
+
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const struct manifest_settings *settings, int operand_count)
+{
+	if (operand_count == 0)
+		return "no SOURCE and no MOUNTPOINT given";
+	return settings->compare && (settings->all || settings->output)
+		       ? "give --compare without --all and --output"
+		       : NULL;
 }
 
 enum twinfs_exit cmd_manifest(int argc, char *argv[])
 {
-	CLEANUP(common_settings_deinit) struct common_settings common;
-	CLEANUP_CURRENT_INDEX struct current_index index = {0};
-	const struct index_printer printer = {
-		.noun = "manifest",
-		.print = manifest_print,
-	};
+	struct manifest_settings settings = {.output = NULL};
+	struct making making = {.settings = &settings, .before = -1};
+	enum twinfs_exit status;
 	int operands;
 	int r;
 
-	common_settings_init(&common);
-	r = options_parse(&manifest_table, argc, argv, &common, &operands);
+	common_settings_init(&settings.common);
+	r = options_parse(&manifest_table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = usage_check(&manifest_table,
-				operands == argc ? "no SOURCE and no MOUNTPOINT given" : NULL);
-	if (r != 0)
-		return options_exit(r);
-	if (current_index_open(&index, &common.index, argv + operands, (size_t)(argc - operands),
-			       INDEX_MANIFEST) < 0)
-		return TWINFS_EXIT_FAILED;
-	return index_print(&printer, &index);
+		r = usage_check(&manifest_table, find_fault(&settings, argc - operands));
+	status =
+		r != 0 ? options_exit(r) : run(&making, argv + operands, (size_t)(argc - operands));
+	known_hashes_free(&making.known);
+	cleanup_close(&making.before);
+	common_settings_deinit(&settings.common);
+	return status;
 }

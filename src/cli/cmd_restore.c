@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <inttypes.h>
+#include <unistd.h>
 
+#include "backup/backup_check.h"
 #include "backup/restore.h"
+#include "backup/restore_only.h"
+#include "base/error.h"
 #include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/output.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "cli/command.h"
@@ -14,17 +19,37 @@
 enum {
 	OPT_LINK = OPTION_ID_OWN,
 	OPT_REFLINK,
+	OPT_ONLY,
+	OPT_CHECK,
 };
 
 #define OPERANDS 3
+#define CHECK_OPERANDS 2
 
 struct command_settings {
 	struct common_settings common;
 	struct restore_settings restore;
+	struct restore_only only;
+	bool check;
 	bool is_conflicting; /* --link and --reflink were given */
 };
 
 static const struct option_spec restore_options[] = {
+	{.heading = "Choice of names"},
+	{
+		.name = "only",
+		.argument = "PATH",
+		.help = "restore only this file or folder, with the folders above it; PATH is "
+			"relative, as in MANIFEST; can be given more than once",
+		.id = OPT_ONLY,
+		.expects = "a relative path",
+	},
+	{
+		.name = "check",
+		.help = "restore nothing: read BACKUP, and print what is missing, damaged or "
+			"surplus in it according to MANIFEST, which 'twinfs manifest --all' made",
+		.id = OPT_CHECK,
+	},
 	{.heading = "Creating files"},
 	{
 		.name = "link",
@@ -58,6 +83,11 @@ static int restore_apply(void *context, int id, const char *value)
 		return set_way(settings, RESTORE_LINK);
 	case OPT_REFLINK:
 		return set_way(settings, RESTORE_REFLINK);
+	case OPT_ONLY:
+		return restore_only_add(&settings->only, value);
+	case OPT_CHECK:
+		settings->check = true;
+		return 0;
 	default:
 		return common_apply(&settings->common, id, value);
 	}
@@ -65,7 +95,7 @@ static int restore_apply(void *context, int id, const char *value)
 
 static const struct option_table restore_table = {
 	.command = "twinfs restore",
-	.usage = {"MANIFEST BACKUP TARGET"},
+	.usage = {"MANIFEST BACKUP TARGET", "--check MANIFEST BACKUP"},
 	.summary = "Rebuilds the whole tree in TARGET, an empty directory: from BACKUP, a copy of "
 		   "uniques/, and from the names in MANIFEST, which 'twinfs manifest' made with "
 		   "it. If a restore is interrupted, the same command continues it.",
@@ -128,10 +158,115 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 		       : TWINFS_EXIT_COMPLETE;
 }
 
+/* ---- checking ---------------------------------------------------------------------------- */
+
+static int print_fault(void *context, const struct bytes *path, enum backup_fault fault, int error)
+{
+	static const char *const words[] = {
+		[BACKUP_MISSING] = "missing",       [BACKUP_DAMAGED] = "damaged",
+		[BACKUP_UNREADABLE] = "unreadable", [BACKUP_SURPLUS] = "surplus",
+		[BACKUP_UNPROVED] = "unproved",
+	};
+	CLEANUP_BYTES struct bytes text = {0};
+	struct output *output = context;
+	int r = shell_name_append(&text, (const char *)path->data, path->length);
+
+	output_format(output, "%-10s  ", words[fault]);
+	output_bytes(output, text.data, text.length);
+	output_text(output, "\n");
+	if (fault == BACKUP_UNREADABLE)
+		log_warning("cannot read %s in the backup: %s",
+			    quote_bytes((const char *)path->data, path->length), error_text(error));
+	return r < 0 ? r : output->error;
+}
+
+static bool explain_metadata(struct backup_metadata *metadata)
+{
+	char modes[NUMBER_TEXT_MAX], owners[NUMBER_TEXT_MAX];
+	char times[NUMBER_TEXT_MAX], xattrs[NUMBER_TEXT_MAX];
+
+	if (metadata->first.length == 0)
+		return false;
+	log_warning("names in the backup differ from the manifest in mode (%s), owner or group "
+		    "(%s), time (%s) and extended attributes (%s); the first one is %s",
+		    number_format(modes, metadata->modes), number_format(owners, metadata->owners),
+		    number_format(times, metadata->times), number_format(xattrs, metadata->xattrs),
+		    quote_bytes((const char *)metadata->first.data, metadata->first.length));
+	return true;
+}
+
+static enum twinfs_exit report_check(const struct backup_check *check,
+				     struct backup_figures *figures)
+{
+	const uint64_t *faults = figures->faults;
+	uint64_t unproved = faults[BACKUP_UNPROVED];
+	bool differs = explain_metadata(&figures->metadata);
+	char count[NUMBER_TEXT_MAX];
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < BACKUP_UNPROVED; i++)
+		sum += faults[i];
+	if (unproved > 0)
+		log_warning("the manifest has no hash of %s %s; only the names were checked",
+			    number_format(count, unproved), plural(unproved, "file", "files"));
+	if (sum > 0)
+		log_warning("the backup %s is not whole: missing %" PRIu64 ", damaged %" PRIu64
+			    ", unreadable %" PRIu64 ", surplus %" PRIu64,
+			    quote_path(check->backup), faults[BACKUP_MISSING],
+			    faults[BACKUP_DAMAGED], faults[BACKUP_UNREADABLE],
+			    faults[BACKUP_SURPLUS]);
+	else
+		log_info("the backup %s has all %s names of the manifest",
+			 quote_path(check->backup), number_format(count, figures->names));
+	return sum > 0 || differs ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}
+
+static enum twinfs_exit check_backup(const struct command_settings *settings, char *const *operands)
+{
+	CLEANUP_BACKUP_FIGURES struct backup_figures figures = {0};
+	CLEANUP_OUTPUT struct output output;
+	const struct backup_check check = {
+		.manifest = operands[0],
+		.backup = operands[1],
+		.progress = settings->common.index.progress,
+		.found = print_fault,
+		.context = &output,
+	};
+	int written;
+	int r;
+
+	output_init(&output, STDOUT_FILENO);
+	r = backup_check_run(&check, &figures);
+	written = output_flush(&output);
+	if (written < 0 && written != -EPIPE)
+		log_error("cannot print the check: %s", error_text(written));
+	return r < 0 || written < 0 ? TWINFS_EXIT_FAILED : report_check(&check, &figures);
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+static enum twinfs_exit restore(struct command_settings *settings, char *const *operands)
+{
+	struct restore_result result;
+
+	settings->restore.manifest = operands[0];
+	settings->restore.backup = operands[1];
+	settings->restore.target = operands[2];
+	settings->restore.only = &settings->only;
+	settings->restore.progress = settings->common.index.progress;
+	return restore_run(&settings->restore, &result) < 0 ? TWINFS_EXIT_FAILED
+							    : report(&settings->restore, &result);
+}
+
 /* Returns what is wrong with the command line, or NULL. */
 static const char *find_fault(const struct command_settings *settings, int operand_count)
 {
-	if (operand_count != OPERANDS)
+	if (settings->check && operand_count != CHECK_OPERANDS)
+		return "give a MANIFEST and a BACKUP";
+	if (settings->check &&
+	    (settings->only.paths.count > 0 || settings->restore.way != RESTORE_COPY))
+		return "give --check without --only, --link and --reflink";
+	if (!settings->check && operand_count != OPERANDS)
 		return "give a MANIFEST, a BACKUP and a TARGET";
 	return settings->is_conflicting ? "give only one of --link and --reflink" : NULL;
 }
@@ -139,7 +274,7 @@ static const char *find_fault(const struct command_settings *settings, int opera
 enum twinfs_exit cmd_restore(int argc, char *argv[])
 {
 	struct command_settings settings = {0};
-	struct restore_result result;
+	enum twinfs_exit status;
 	int operands;
 	int r;
 
@@ -147,14 +282,15 @@ enum twinfs_exit cmd_restore(int argc, char *argv[])
 	r = options_parse(&restore_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = usage_check(&restore_table, find_fault(&settings, argc - operands));
-	common_settings_deinit(&settings.common);
+	if (r == 0)
+		interrupt_watch();
 	if (r != 0)
-		return options_exit(r);
-	settings.restore.manifest = argv[operands];
-	settings.restore.backup = argv[operands + 1];
-	settings.restore.target = argv[operands + 2];
-	settings.restore.progress = settings.common.index.progress;
-	interrupt_watch();
-	r = restore_run(&settings.restore, &result);
-	return r < 0 ? TWINFS_EXIT_FAILED : report(&settings.restore, &result);
+		status = options_exit(r);
+	else if (settings.check)
+		status = check_backup(&settings, argv + operands);
+	else
+		status = restore(&settings, argv + operands);
+	restore_only_free(&settings.only);
+	common_settings_deinit(&settings.common);
+	return status;
 }

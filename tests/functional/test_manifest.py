@@ -3,11 +3,13 @@
 import base64
 import json
 import os
+import signal
 import stat
 import subprocess
 
 import backups
 import oracle
+import pytest
 import trees
 import walk
 from program import path_of
@@ -154,3 +156,301 @@ def test_manifest_to_a_full_disk_fails(twinfs, mixed):
 
 def test_manifest_without_operand_is_wrong_usage(twinfs):
     assert twinfs("manifest").status == 2
+
+
+# a file that is replaced
+
+
+def test_output_replaces_a_manifest_and_keeps_its_mode(twinfs, mixed, tmp_path):
+    folder = tmp_path / "backup"
+    folder.mkdir()
+    manifest = folder / "manifest"
+    wanted = twinfs.ok("manifest", mixed).out
+    twinfs.ok("manifest", "--output", manifest, mixed, umask=0o027)
+    assert manifest.read_bytes() == wanted
+    assert stat.S_IMODE(manifest.stat().st_mode) == 0o640
+    manifest.chmod(0o600)
+    with twinfs.mounted(mixed) as view:
+        assert twinfs.ok("manifest", "-o", manifest, view.path).out == b""
+        assert manifest.read_bytes() == twinfs.ok("manifest", view.path).out
+    assert stat.S_IMODE(manifest.stat().st_mode) == 0o600
+    assert os.listdir(folder) == ["manifest"]
+
+
+@pytest.mark.parametrize("call, error", [("fsync", "EIO"), ("write", "ENOSPC")])
+def test_manifest_that_cannot_be_written_leaves_the_old_one(twinfs, mixed, tmp_path, strace, call,
+                                                            error):
+    folder = tmp_path / "backup"
+    folder.mkdir()
+    manifest = folder / "manifest"
+    twinfs.ok("manifest", "--output", manifest, mixed)
+    before = manifest.read_bytes()
+    trees.write(trees.join(mixed, b"new"), b"new")
+    with twinfs.mounted(mixed) as view:  # the command then writes only the manifest
+        result, _ = twinfs.traced("manifest", "--output", manifest, view.path,
+                                  calls=f"trace={call}",
+                                  flags=["-e", f"inject={call}:error={error}:when=1+"])
+    assert result.status == 1, result
+    assert manifest.read_bytes() == before and os.listdir(folder) == ["manifest"]
+
+
+def test_manifest_that_lacks_a_name_leaves_the_old_one(twinfs, source, tmp_path, strace):
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"same"})
+    twinfs.ok("manifest", "--output", tmp_path / "manifest", source)
+    before = (tmp_path / "manifest").read_bytes()
+    result, _ = twinfs.traced("manifest", "--output", tmp_path / "manifest", source,
+                              calls="trace=listxattr",
+                              flags=["-e", "inject=listxattr:error=EIO:when=1"])
+    assert result.status == 3 and b"is not replaced" in result.error, result
+    assert (tmp_path / "manifest").read_bytes() == before
+
+
+def test_interrupted_manifest_leaves_the_old_one(twinfs, mixed, tmp_path, strace):
+    folder = tmp_path / "backup"
+    folder.mkdir()
+    trees.write(folder / "manifest", b"")
+    result, _ = twinfs.traced("manifest", "--output", folder / "manifest", mixed,
+                              calls="trace=listxattr",
+                              flags=["-e", "inject=listxattr:signal=INT:when=50"])
+    assert result.status in (-signal.SIGINT, 128 + signal.SIGINT), result
+    assert os.listdir(folder) == ["manifest"]
+    assert (folder / "manifest").read_bytes() == b""
+
+
+def test_output_never_replaces_a_file_that_is_no_manifest(twinfs, mixed, tmp_path):
+    for name, data in ((b"photo", b"\xff\xd8"), (b"json", b'{"a":1}\n'), (b"line", b"x" * 70000),
+                       (b"newer", b'{"twinfs_manifest":3}\n')):
+        trees.write(trees.join(os.fsencode(tmp_path), name), data)
+        path = tmp_path / os.fsdecode(name)
+        result = twinfs("manifest", "--output", path, mixed)
+        assert result.status == 1 and str(path) in str(result), result
+        assert path.read_bytes() == data
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("nowhere")
+    for name in ("fifo", "link", "no/manifest", "."):
+        assert twinfs("manifest", "--output", tmp_path / name, mixed).status == 1
+    assert stat.S_ISFIFO((tmp_path / "fifo").stat().st_mode)
+    assert os.readlink(tmp_path / "link") == "nowhere"
+
+
+def test_reader_that_ends_early_is_no_failure_to_report(twinfs, mixed):
+    with twinfs.mounted(mixed) as view:
+        reading, writing = os.pipe()
+        os.close(reading)
+        run = subprocess.run(twinfs.command("manifest", view.path), env=twinfs.environment,
+                             stdout=writing, stderr=subprocess.PIPE, check=False)
+        os.close(writing)
+    assert run.returncode == 1 and b"memory" not in run.stderr, run.stderr
+
+
+# all names
+
+KINDS = {"directory": stat.S_IFDIR, "symlink": stat.S_IFLNK, "fifo": stat.S_IFIFO,
+         "socket": stat.S_IFSOCK, "character device": stat.S_IFCHR, "block device": stat.S_IFBLK}
+
+
+def check_all(lines, *sources):
+    """Compares a manifest of all names with the sources."""
+    model = oracle.Source(sources)
+    wanted = {}
+    for (tree, path), entry in model.names.items():
+        prefix = model.trees[tree][1]
+        whole = prefix + b"/" + path if prefix and path else prefix or path
+        wanted[whole] = (entry, model.trees[tree][0], path)
+    wanted.pop(b"", None)
+    assert {path_of(line) for line in lines} == wanted.keys()
+    for line in lines:
+        entry, root, below = wanted[path_of(line)]
+        status = entry.stat
+        assert KINDS.get(line.get("type"), stat.S_IFREG) == entry.kind, line
+        assert int(line["mode"], 8) == stat.S_IMODE(status.st_mode), line
+        assert (line["uid"], line["gid"]) == (status.st_uid, status.st_gid), line
+        assert line["mtime"] * 10**9 + line["mtime_ns"] == status.st_mtime_ns, line
+        assert xattrs_of(line) == {os.fsdecode(name): value
+                                   for name, value in entry.xattrs.items()}, line
+        if entry.kind == stat.S_IFREG:
+            whole = os.path.join(root, below)
+            assert line["size"] == status.st_size
+            assert line["hash"] == oracle.hashes([whole])[0], line
+        if entry.kind == stat.S_IFLNK:
+            assert path_of({name.replace("target", "path"): value for name, value in line.items()
+                            if name.startswith("target")}) == entry.target
+        if "device" in line:
+            assert line["device"] == f"{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
+
+
+def test_with_all_every_name_has_a_line(twinfs, source):
+    trees.small(source / "small")
+    trees.odd_names(source / "names")
+    trees.links(source / "links")
+    trees.metadata(source / "metadata")
+    trees.special(source / "special")
+    trees.sizes(source / "sizes")
+    lines = lines_of(twinfs.ok("manifest", "--all", source))
+    assert lines[0]["twinfs_manifest"] == 2 and lines[-1]["lines"] == len(lines) - 2
+    check_all(lines[1:-1], source)
+    redundant = lines_of(twinfs.ok("manifest", source))[1:-1]
+    assert [line for line in lines[1:-1] if "content" in line] == redundant
+    with twinfs.mounted(source) as view:
+        again = lines_of(twinfs.ok("manifest", "--all", view.path))
+        assert again[1:-1] == lines[1:-1]
+
+
+def test_with_all_names_of_several_sources_are_below_their_trees(twinfs, tmp_path):
+    roots = [trees.small(tmp_path / name) for name in ("one", "two", "b/two")]
+    check_all(lines_of(twinfs.ok("manifest", "--all", *roots))[1:-1], *roots)
+
+
+def test_with_all_known_files_are_not_read_again(twinfs, source, tmp_path, strace):
+    trees.fill(source, {b"a": b"one", b"b/c": b"another", b"d": b"some", b"e": b"some"})
+    manifest = tmp_path / "manifest"
+
+    def names_read():
+        """The names of the files that are read for a new manifest, which is right."""
+        reads = twinfs.content_read("manifest", "--all", "--output", manifest, source,
+                                    below=source)
+        check_all([json.loads(line) for line in manifest.read_bytes().splitlines()][1:-1], source)
+        return {os.path.basename(path) for _, path in reads}
+
+    assert names_read() == {b"a", b"c", b"d", b"e"}
+    before = manifest.read_bytes()
+    assert names_read() == set()
+    assert manifest.read_bytes() == before
+    os.rename(source / "b", source / "renamed")
+    trees.write(source / "a", b"others")
+    assert names_read() == {b"a"}
+    manifest.write_bytes(before[:-5])
+    assert names_read() == {b"a", b"c"}
+
+
+def test_with_all_a_file_that_is_written_to_has_no_hash_and_is_named(twinfs, source, tmp_path):
+    trees.fill(source, {b"busy": b"log", b"quiet": b"file"})
+    manifest = tmp_path / "manifest"
+    with twinfs.mounted(source) as view, open(source / "busy", "ab", buffering=0) as writer:
+        writer.write(b"line")
+        result = twinfs("manifest", "--all", "--output", manifest, view.path)
+        assert result.status == 3, result
+        assert any("/source/busy'" in line and "writing" in line for line in result.errors)
+    names = {line["path"]: line
+             for line in map(json.loads, manifest.read_bytes().splitlines()[1:-1])}
+    assert "hash" not in names["busy"] and "read" not in names["busy"]
+    assert "hash" in names["quiet"]
+
+
+def test_with_all_an_unreadable_file_is_named_and_listed(as_user, source, root_only):
+    trees.fill(source, {b"a": b"one", b"secret": b"two"})
+    (source / "secret").chmod(0o600)
+    result = as_user("manifest", "--all", source)
+    assert result.status == 3 and b"secret': Permission denied" in result.error, result
+    names = {line["path"]: line for line in lines_of(result)[1:-1]}
+    assert "hash" in names["a"] and "hash" not in names["secret"]
+
+
+# the comparison with an older manifest
+
+
+def compared(twinfs, manifest, where, *, status=3):
+    """{path: word} of the names that are affected."""
+    result = twinfs("manifest", "--compare", manifest, where)
+    assert result.status == status, result
+    return {path: word for word, path in map(str.split, result.out.decode().splitlines())}
+
+
+@pytest.fixture
+def compared_view(twinfs, source, tmp_path):
+    """A view, a manifest of redundant names, and one of all names."""
+    trees.fill(source, {b"kept/a": b"same", b"kept/b": b"same", b"other/c": b"same",
+                        b"alone": b"only one", b"log": b"lines"})
+    with twinfs.mounted(source) as view:
+        manifests = tmp_path / "redundant", tmp_path / "all"
+        twinfs.ok("manifest", "--output", manifests[0], view.path)
+        twinfs.ok("manifest", "--all", "--output", manifests[1], view.path)
+        yield view, *manifests
+
+
+def test_unchanged_sources_affect_no_name(twinfs, compared_view):
+    view, *manifests = compared_view
+    for manifest in manifests:
+        before = manifest.read_bytes()
+        assert compared(twinfs, manifest, view.path, status=0) == {}
+        assert manifest.read_bytes() == before
+
+
+def test_busy_log_does_not_affect_redundant_names(twinfs, source, compared_view):
+    view, redundant, _ = compared_view
+    generation = json.loads(redundant.read_bytes().splitlines()[0])["generation"]
+    with open(source / "log", "ab") as log:
+        log.write(b"more")
+    trees.write(source / "new", b"a new file of another size")
+    view.sync()
+    now = lines_of(twinfs.ok("manifest", view.path))
+    assert now[0]["generation"] > generation
+    assert compared(twinfs, redundant, view.path, status=0) == {}
+
+
+def test_file_without_a_hash_may_change(twinfs, source, compared_view):
+    view, _, manifest = compared_view
+    with open(source / "log", "ab", buffering=0) as log:
+        log.write(b"more")
+        assert twinfs("manifest", "--all", "--output", manifest, view.path).status == 3
+        log.write(b"and more")
+        assert compared(twinfs, manifest, view.path, status=0) == {}
+    view.sync()
+    assert compared(twinfs, manifest, view.path, status=0) == {}
+    (source / "log").unlink()
+    assert compared(twinfs, manifest, view.path) == {"log": "gone"}
+
+
+CHANGES = {
+    # name: (what is done to the source, words for redundant names, words for all names)
+    "removed": (lambda root: os.unlink(root / "other/c"),
+                {"other/c": "gone"}, {"other/c": "gone"}),
+    "rewritten": (lambda root: trees.write(root / "other/c", b"four"),
+                  {"other/c": "gone"}, {"other/c": "content"}),
+    "unique rewritten": (lambda root: trees.write(root / "alone", b"only ONE"),
+                         {}, {"alone": "content"}),
+    "kept removed": (lambda root: os.unlink(root / "kept/a"),
+                     {"kept/b": "gone", "other/c": "place"},
+                     {"kept/a": "gone", "kept/b": "place", "other/c": "place"}),
+    "became redundant": (lambda root: trees.write(root / "log", b"only one"),
+                         {"log": "new"}, {"log": "content"}),
+    "copied": (lambda root: trees.write(root / "new", b"same"), {"new": "new"}, {}),
+    "mode": (lambda root: os.chmod(root / "other/c", 0o600),
+             {"other/c": "metadata"}, {"other/c": "metadata"}),
+    "xattr": (lambda root: os.setxattr(root / "alone", "user.a", b"b"), {}, {"alone": "metadata"}),
+    "hard link": (lambda root: os.link(root / "alone", root / "link"),
+                  {}, {"alone": "metadata"}),
+    "touched": (lambda root: os.utime(root / "alone", ns=(0, 7)), {}, {"alone": "metadata"}),
+    "folder mode": (lambda root: os.chmod(root / "kept", 0o700), {}, {"kept": "metadata"}),
+    "type": (lambda root: (os.unlink(root / "alone"), os.symlink("log", root / "alone")),
+             {}, {"alone": "content"}),
+    "new": (lambda root: trees.write(root / "kept/new", b"anything"), {}, {}),
+}
+
+
+@pytest.mark.parametrize("change, redundant_words, all_words", CHANGES.values(), ids=CHANGES)
+def test_affected_names_are_printed(twinfs, source, compared_view, change, redundant_words,
+                                    all_words):
+    view, redundant, whole = compared_view
+    change(source)
+    view.sync()
+    for manifest, words in ((redundant, redundant_words), (whole, all_words)):
+        assert compared(twinfs, manifest, view.path, status=3 if words else 0) == words
+
+
+def test_file_that_is_written_to_affects_its_name(twinfs, source, compared_view):
+    view, redundant, whole = compared_view
+    with open(source / "alone", "ab", buffering=0) as writer:
+        writer.write(b"!")
+        assert compared(twinfs, whole, view.path) == {"alone": "content"}
+        assert compared(twinfs, redundant, view.path, status=0) == {}
+
+
+def test_damaged_or_missing_manifest_is_not_compared(twinfs, source, tmp_path, compared_view):
+    view, redundant, _ = compared_view
+    redundant.write_bytes(redundant.read_bytes()[:-3])
+    assert twinfs("manifest", "--compare", redundant, view.path).status == 1
+    assert twinfs("manifest", "--compare", tmp_path / "no", view.path).status == 1
+    for words in (("--all",), ("--output", tmp_path / "x")):
+        assert twinfs("manifest", "--compare", redundant, *words, view.path).status == 2
+    assert not (tmp_path / "x").exists()

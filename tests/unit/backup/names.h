@@ -26,6 +26,7 @@ static inline void make_name(struct manifest_name *name, const char *path)
 	manifest_name_clear(name);
 	set_text(&name->path, path);
 	set_text(&name->content, "kept/one");
+	name->hashed = true;
 	name->hash = hash128("abc", 3);
 	name->size = UINT64_C(1) << 40;
 	name->mode = 04755;
@@ -47,10 +48,12 @@ static inline bool bytes_equal(const struct bytes *a, const struct bytes *b)
 static inline bool names_equal(const struct manifest_name *a, const struct manifest_name *b)
 {
 	return bytes_equal(&a->path, &b->path) && bytes_equal(&a->content, &b->content) &&
-	       hash128_equal(a->hash, b->hash) && a->size == b->size && a->mode == b->mode &&
-	       a->uid == b->uid && a->gid == b->gid && a->mtime.tv_sec == b->mtime.tv_sec &&
-	       a->mtime.tv_nsec == b->mtime.tv_nsec && a->inode == b->inode &&
-	       a->links == b->links && xattrs_equal(&a->xattrs, &b->xattrs);
+	       bytes_equal(&a->target, &b->target) && a->type == b->type &&
+	       a->hashed == b->hashed && a->device == b->device && a->file == b->file &&
+	       a->digest == b->digest && hash128_equal(a->hash, b->hash) && a->size == b->size &&
+	       a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
+	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec &&
+	       a->inode == b->inode && a->links == b->links && xattrs_equal(&a->xattrs, &b->xattrs);
 }
 
 #endif

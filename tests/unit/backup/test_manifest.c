@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -14,17 +16,24 @@
 
 #define ROUNDS 20000
 
-static int decode(const char *line, struct manifest_name *name)
+static int decode_as(enum manifest_format format, const char *line, size_t length,
+		     struct manifest_name *name)
 {
 	struct manifest_end end;
 	const char *why = NULL;
-	int r = manifest_line_decode(line, strlen(line), name, &end, &why);
+	int r = manifest_line_decode(line, length, format, (struct manifest_line){name, &end},
+				     &why);
 
 	assert_true(r != -EPROTO || why != NULL);
 	return r;
 }
 
-static void check_round_trip(const struct manifest_name *name)
+static int decode(const char *line, struct manifest_name *name)
+{
+	return decode_as(MANIFEST_REDUNDANT, line, strlen(line), name);
+}
+
+static void check_round_trip_as(enum manifest_format format, const struct manifest_name *name)
 {
 	struct manifest_name read CLEANUP_MANIFEST_NAME = {0};
 	struct bytes line CLEANUP_BYTES = {0};
@@ -33,8 +42,84 @@ static void check_round_trip(const struct manifest_name *name)
 	assert_int_equal(line.data[line.length - 1], '\n');
 	assert_null(memchr(line.data, '\n', line.length - 1));
 	line.length--;
-	assert_int_equal(decode(bytes_text(&line), &read), 0);
+	assert_int_equal(decode_as(format, bytes_text(&line), line.length, &read), 0);
 	assert_true(names_equal(name, &read));
+}
+
+static void check_round_trip(const struct manifest_name *name)
+{
+	check_round_trip_as(MANIFEST_REDUNDANT, name);
+	check_round_trip_as(MANIFEST_ALL, name);
+}
+
+static void test_names_of_uniques_are_read_back_from_a_manifest_of_all_names(void **state)
+{
+	static const uint32_t types[] = {S_IFDIR, S_IFLNK, S_IFIFO, S_IFSOCK, S_IFCHR, S_IFBLK};
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
+
+	(void)state;
+	make_name(&name, "a/b");
+	name.content.length = 0;
+	name.file = UINT64_MAX;
+	name.digest = 7;
+	check_round_trip_as(MANIFEST_ALL, &name);
+	name.hashed = false;
+	name.hash = (struct hash128){0};
+	name.file = name.digest = 0;
+	check_round_trip_as(MANIFEST_ALL, &name);
+	name.size = 0;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		name.type = types[i];
+		name.device = S_ISCHR(types[i]) || S_ISBLK(types[i]) ? makedev(8, 300) : 0;
+		set_bytes(&name.target, "../\xff", S_ISLNK(types[i]) ? 4 : 0);
+		check_round_trip_as(MANIFEST_ALL, &name);
+	}
+}
+
+static void check_only_in_all(const char *members, bool valid)
+{
+	struct manifest_name name CLEANUP_MANIFEST_NAME = {0};
+	struct bytes line CLEANUP_BYTES = {0};
+
+	assert_int_equal(bytes_format(&line,
+				      "{\"path\":\"a\",\"mode\":\"0644\",\"uid\":0,\"gid\":0,"
+				      "\"mtime\":1,\"mtime_ns\":2,%s}",
+				      members),
+			 0);
+	assert_int_equal(decode_as(MANIFEST_REDUNDANT, bytes_text(&line), line.length, &name),
+			 -EPROTO);
+	assert_int_equal(decode_as(MANIFEST_ALL, bytes_text(&line), line.length, &name),
+			 valid ? 0 : -EPROTO);
+}
+
+static void test_invalid_member_of_a_manifest_of_all_names_is_refused(void **state)
+{
+	static const char hashed[] = "\"size\":3,\"hash\":\"06b05ab6733a618578af5f94892f3950\"";
+	static const char *const reads[] = {"\"\"",      "\"1\"",   "\"0-1\"",
+					    "\"1-2-3\"", "\"g-1\"", "7"};
+	struct bytes members CLEANUP_BYTES = {0};
+
+	(void)state;
+	check_only_in_all(hashed, true);
+	check_only_in_all("\"size\":3", true);
+	check_only_in_all("\"size\":-3", false);
+	check_only_in_all("\"size\":3,\"hash\":\"06\"", false);
+	check_only_in_all("\"size\":3,\"content\":\"b\"", false);
+	for (size_t i = 0; i < ARRAY_SIZE(reads); i++) {
+		members.length = 0;
+		assert_int_equal(bytes_format(&members, "%s,\"read\":%s", hashed, reads[i]), 0);
+		check_only_in_all(bytes_text(&members), false);
+	}
+	check_only_in_all("\"type\":\"directory\"", true);
+	check_only_in_all("\"type\":\"regular\"", false);
+	check_only_in_all("\"type\":7", false);
+	check_only_in_all("\"type\":\"symlink\"", false);
+	check_only_in_all("\"type\":\"symlink\",\"target\":\"\"", false);
+	check_only_in_all("\"type\":\"symlink\",\"target\":\"/any/../where\"", true);
+	check_only_in_all("\"type\":\"block device\"", false);
+	check_only_in_all("\"type\":\"block device\",\"device\":\"8\"", false);
+	check_only_in_all("\"type\":\"block device\",\"device\":\"8:1:1\"", false);
+	check_only_in_all("\"type\":\"block device\",\"device\":\"8:1\"", true);
 }
 
 static void test_name_with_all_members_is_read_back(void **state)
@@ -52,6 +137,7 @@ static void test_any_bytes_are_a_path(void **state)
 
 	(void)state;
 	manifest_name_clear(&name);
+	name.hashed = true;
 	set_text(&name.content, "\xff\n\"\\");
 	for (int byte = 1; byte < 256; byte++) {
 		const char path[] = {'x', (char)byte, 'y'};
@@ -258,7 +344,8 @@ static void decode_in_child(const struct bytes *line, rlim_t room)
 	limit.rlim_cur = pages * (rlim_t)sysconf(_SC_PAGESIZE) + room;
 	if (setrlimit(RLIMIT_AS, &limit) < 0)
 		_exit(125);
-	_exit(-manifest_line_decode((const char *)line->data, line->length, &name, &end, &why));
+	_exit(-manifest_line_decode((const char *)line->data, line->length, MANIFEST_REDUNDANT,
+				    (struct manifest_line){&name, &end}, &why));
 }
 
 static int decode_with_memory(const struct bytes *line, rlim_t room)
@@ -302,15 +389,23 @@ static void test_short_memory_is_no_fault_of_the_line(void **state)
 
 static void test_header_of_another_format_is_refused(void **state)
 {
-	static const char right[] = "{\"twinfs_manifest\":1}";
-	static const char other[] = "{\"twinfs_manifest\":2}";
+	static const char other[] = "{\"twinfs_manifest\":3}";
+	enum manifest_format format;
 	const char *why = NULL;
 
 	(void)state;
-	assert_int_equal(manifest_header_decode(right, strlen(right), &why), 0);
-	assert_int_equal(manifest_header_decode(other, strlen(other), &why), -EPROTO);
+	for (int number = MANIFEST_REDUNDANT; number <= MANIFEST_ALL; number++) {
+		struct bytes right CLEANUP_BYTES = {0};
+
+		assert_int_equal(bytes_format(&right, "{\"twinfs_manifest\":%d}", number), 0);
+		assert_int_equal(manifest_header_decode(bytes_text(&right), right.length, &format,
+							&why),
+				 0);
+		assert_int_equal(format, number);
+	}
+	assert_int_equal(manifest_header_decode(other, strlen(other), &format, &why), -EPROTO);
 	assert_non_null(strstr(why, "another version"));
-	assert_int_equal(manifest_header_decode("{}", 2, &why), -EPROTO);
+	assert_int_equal(manifest_header_decode("{}", 2, &format, &why), -EPROTO);
 }
 
 static void test_end_is_read_back(void **state)
@@ -323,7 +418,8 @@ static void test_end_is_read_back(void **state)
 
 	(void)state;
 	assert_int_equal(manifest_end_encode(&line, &written), 0);
-	assert_int_equal(manifest_line_decode((const char *)line.data, line.length - 1, &name, &end,
+	assert_int_equal(manifest_line_decode((const char *)line.data, line.length - 1,
+					      MANIFEST_ALL, (struct manifest_line){&name, &end},
 					      &why),
 			 MANIFEST_END);
 	assert_int_equal(end.lines, written.lines);
@@ -367,13 +463,11 @@ static void test_damaged_line_is_refused_or_valid(void **state)
 	make_name(&name, "a\xff/b");
 	for (int i = 0; i < ROUNDS; i++) {
 		struct bytes line CLEANUP_BYTES = {0};
-		struct manifest_end end;
-		const char *why = NULL;
 		int r;
 
 		assert_int_equal(manifest_name_encode(&line, &name), 0);
 		damage(&line);
-		r = manifest_line_decode((const char *)line.data, line.length, &read, &end, &why);
+		r = decode_as(MANIFEST_REDUNDANT, (const char *)line.data, line.length, &read);
 		assert_true(r == 0 || r == -EPROTO);
 		refused += r < 0;
 		assert_true(r < 0 || path_fault(&read.path) == NULL);
@@ -389,6 +483,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_name_with_all_members_is_read_back),
 		cmocka_unit_test(test_any_bytes_are_a_path),
+		cmocka_unit_test(test_names_of_uniques_are_read_back_from_a_manifest_of_all_names),
+		cmocka_unit_test(test_invalid_member_of_a_manifest_of_all_names_is_refused),
 		cmocka_unit_test(test_path_that_leads_elsewhere_is_refused),
 		cmocka_unit_test(test_directory_is_followed_by_its_names),
 		cmocka_unit_test(test_missing_or_invalid_member_is_refused),

@@ -88,6 +88,21 @@ static void test_directory_is_left_after_its_items(void **state)
 	check_walk(folder, NULL, "+ +a +a/b a/b/file -a/b -a - ");
 }
 
+static void test_names_are_in_the_order_of_a_manifest(void **state)
+{
+	static const char *const folders[] = {"b", "b/c", "b\xff", "z"};
+	static const char *const files[] = {"b-", "b/a", "b/c/x", "b/c-", "b/d", "\xff", "A"};
+	const struct folder *folder = *state;
+
+	for (size_t i = 0; i < ARRAY_SIZE(folders); i++)
+		assert_int_equal(mkdirat(folder->fd, folders[i], 0700), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++)
+		make_file(folder->fd, files[i], "", 0);
+	check_walk(folder, NULL,
+		   "+ A +b b/a +b/c b/c/x -b/c b/c- b/d -b b- +b\xff -b\xff +z -z \xff - ");
+	check_walk(folder, "b/c", "+ A +b b/a b/c- b/d -b b- +b\xff -b\xff +z -z \xff - ");
+}
+
 static void test_symlink_is_an_item_and_not_followed(void **state)
 {
 	const struct folder *folder = *state;
@@ -146,6 +161,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST_IN_FOLDER(test_directory_is_left_after_its_items),
+		TEST_IN_FOLDER(test_names_are_in_the_order_of_a_manifest),
 		TEST_IN_FOLDER(test_symlink_is_an_item_and_not_followed),
 		TEST_IN_FOLDER(test_skipped_directory_is_not_left),
 		TEST_IN_FOLDER(test_failure_of_the_visitor_ends_the_walk),

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "backup/manifest_compare.h"
+
+#include <sys/stat.h>
+
+#include "backup/manifest_reader.h"
+#include "base/clock.h"
+
+struct comparing {
+	const struct manifest_comparison *comparison;
+	struct manifest_reader reader; /* its name is the next one of the manifest */
+	int at_end; /* MANIFEST_END after the last name, else 0 */
+	uint64_t affected;
+};
+
+/* ---- one name ---------------------------------------------------------------------------- */
+
+static bool same_content(const struct manifest_name *a, const struct manifest_name *b)
+{
+	if (a->type != b->type || a->size != b->size || a->hashed != b->hashed)
+		return S_ISDIR(a->type) && S_ISDIR(b->type);
+	return hash128_equal(a->hash, b->hash) && a->device == b->device &&
+	       bytes_compare(&a->target, &b->target) == 0;
+}
+
+static bool same_metadata(const struct manifest_name *a, const struct manifest_name *b)
+{
+	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
+	       (S_ISDIR(a->type) || clock_equal(a->mtime, b->mtime)) && a->links == b->links &&
+	       xattrs_equal(&a->xattrs, &b->xattrs);
+}
+
+static enum manifest_difference find_difference(const struct manifest_name *before,
+						const struct manifest_name *now)
+{
+	bool was_busy = S_ISREG(before->type) && !before->hashed;
+
+	if (was_busy && S_ISREG(now->type) && now->content.length == 0)
+		return MANIFEST_SAME;
+	if (!same_content(before, now))
+		return MANIFEST_CONTENT;
+	if (bytes_compare(&before->content, &now->content) != 0)
+		return MANIFEST_PLACE;
+	return same_metadata(before, now) ? MANIFEST_SAME : MANIFEST_METADATA;
+}
+
+/* ---- all names --------------------------------------------------------------------------- */
+
+static int report(struct comparing *comparing, const struct bytes *name,
+		  enum manifest_difference difference)
+{
+	const struct manifest_comparison *comparison = comparing->comparison;
+
+	if (difference == MANIFEST_SAME)
+		return 0;
+	comparing->affected++;
+	return comparison->found(comparison->context, name, difference);
+}
+
+/* Reads the next name of the manifest, unless it has ended. */
+static int advance(struct comparing *comparing)
+{
+	int r = comparing->at_end ? 0 : manifest_reader_next(&comparing->reader);
+
+	if (r == MANIFEST_END)
+		comparing->at_end = r;
+	return r < 0 ? r : 0;
+}
+
+/* Compares a name of the index. Names of the manifest before it are gone. */
+static int compare_name(void *context, const struct manifest_name *name)
+{
+	struct comparing *comparing = context;
+	const struct manifest_name *before = &comparing->reader.name;
+	int order = 1;
+	int r = 0;
+
+	while (r == 0 && !comparing->at_end &&
+	       (order = path_order(&before->path, &name->path)) < 0) {
+		r = report(comparing, &before->path, MANIFEST_GONE);
+		if (r == 0)
+			r = advance(comparing);
+	}
+	if (r < 0)
+		return r;
+	if (comparing->at_end || order > 0)
+		return comparing->reader.format == MANIFEST_ALL
+			       ? 0
+			       : report(comparing, &name->path, MANIFEST_NEW);
+	r = report(comparing, &before->path, find_difference(before, name));
+	return r < 0 ? r : advance(comparing);
+}
+
+static int compare_all(struct comparing *comparing)
+{
+	const struct manifest_comparison *comparison = comparing->comparison;
+	const struct manifest_names names = {
+		.catalog = comparison->catalog,
+		.reader = comparison->reader,
+		.sources = comparison->sources,
+		.all = comparing->reader.format == MANIFEST_ALL,
+		.known = comparison->known,
+		.visit = compare_name,
+		.context = comparing,
+	};
+	struct manifest_figures figures;
+	int r = advance(comparing);
+
+	if (r == 0)
+		r = manifest_names_visit(&names, &figures);
+	while (r == 0 && !comparing->at_end) {
+		r = report(comparing, &comparing->reader.name.path, MANIFEST_GONE);
+		if (r == 0)
+			r = advance(comparing);
+	}
+	return r;
+}
+
+int manifest_compare(const struct manifest_comparison *comparison, uint64_t *affected)
+{
+	struct comparing comparing = {.comparison = comparison};
+	int r = manifest_reader_init(&comparing.reader, comparison->fd, comparison->path);
+
+	if (r == 0)
+		r = compare_all(&comparing);
+	manifest_reader_deinit(&comparing.reader);
+	*affected = comparing.affected;
+	return r;
+}

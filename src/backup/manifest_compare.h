@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BACKUP_MANIFEST_COMPARE_H
+#define BACKUP_MANIFEST_COMPARE_H
+
+/* Compares an older manifest with an index: whether a copy of uniques/ that was made since then has
+ * what the manifest needs. One thread, blocks on the disk: see backup/manifest_names.h. */
+
+#include <stdint.h>
+
+#include "backup/manifest_names.h"
+#include "base/attributes.h"
+
+enum manifest_difference {
+	MANIFEST_SAME,
+	/* the name does not exist, or is one that this kind of manifest does not list */
+	MANIFEST_GONE,
+	/* a manifest of redundant names lacks the name: the copy need not have its content */
+	MANIFEST_NEW,
+	MANIFEST_CONTENT, /* its type or its bytes differ, or cannot be proved */
+	MANIFEST_PLACE, /* another name in uniques/ has its bytes */
+	MANIFEST_METADATA, /* mode, owner, time, links or attributes differ */
+};
+
+/* All pointers are borrowed. */
+struct manifest_comparison {
+	struct catalog *catalog;
+	struct catalog_reader *reader;
+	const struct sources *sources;
+	const struct known_hashes *known; /* for MANIFEST_ALL: hashes that the index lacks */
+	int fd; /* of the manifest, which is valid (known_hashes_load()) */
+	const char *path; /* of the manifest, for messages */
+	/* Called for each name that is affected. Returns 0, or -errno, which ends the comparison.
+	 * */
+	int (*found)(void *context, const struct bytes *name, enum manifest_difference difference);
+	void *context;
+};
+
+/* Compares all names. Some changes affect no name of a manifest of all names: new names, the times
+ * of directories, and changes of files without a hash, which were being written to. Sets *affected
+ * to the number of names. Returns 0, -EINTR if stop_requested(), the result of found(), or another
+ * -errno. */
+MUST_CHECK int manifest_compare(const struct manifest_comparison *comparison, uint64_t *affected);
+
+#endif

@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: MIT */
+#include "backup/manifest_names.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "backup/content_hash.h"
+#include "base/array.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "ingest/reading.h"
+#include "source/source.h"
+
+/* An entry of a directory that is visited. */
+struct child {
+	size_t name; /* offset in the names of the level */
+	size_t length;
+	uint64_t id; /* of the directory or file; of ENTRY_UNKNOWN: the errno */
+	uint32_t source;
+	enum entry_kind kind;
+};
+
+/* A directory from the root to the current one. */
+struct level {
+	struct child *children; /* sorted by name */
+	size_t count;
+	size_t capacity;
+	size_t next; /* index of the next child to visit */
+	struct bytes names;
+	size_t path_length; /* bytes of the directory's path */
+};
+
+struct walk {
+	const struct manifest_names *task;
+	struct manifest_figures *figures;
+	struct level *levels;
+	size_t depth;
+	size_t capacity;
+	struct manifest_name name; /* the current name; its path is the current path */
+};
+
+/* ---- levels ------------------------------------------------------------------------------ */
+
+static int add_child(struct level *level, struct child child, const char *name, size_t length)
+{
+	int r = array_reserve(&level->children, &level->capacity, level->count + 1,
+			      sizeof(*level->children));
+
+	if (r < 0)
+		return r;
+	child.name = level->names.length;
+	child.length = length;
+	level->children[level->count++] = child;
+	return bytes_append(&level->names, name, length);
+}
+
+static int compare_children(const void *left, const void *right, void *context)
+{
+	const struct level *level = context;
+	const struct child *a = left;
+	const struct child *b = right;
+	size_t shorter = a->length < b->length ? a->length : b->length;
+	int order = memcmp(level->names.data + a->name, level->names.data + b->name, shorter);
+
+	return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+static void sort_children(struct level *level)
+{
+	if (level->count > 1)
+		qsort_r(level->children, level->count, sizeof(*level->children), compare_children,
+			level);
+}
+
+static int push(struct walk *walk, struct level **level)
+{
+	int r = array_reserve(&walk->levels, &walk->capacity, walk->depth + 1,
+			      sizeof(*walk->levels));
+
+	if (r < 0)
+		return r;
+	*level = &walk->levels[walk->depth++];
+	**level = (struct level){.path_length = walk->name.path.length};
+	return 0;
+}
+
+static void pop(struct walk *walk)
+{
+	struct level *level = &walk->levels[--walk->depth];
+
+	free(level->children);
+	bytes_free(&level->names);
+}
+
+/* Adds an entry to the level if it is a directory or a name of the manifest. */
+static int add_entry(struct walk *walk, struct level *level, const struct entry_record *entry,
+		     uint32_t source)
+{
+	const struct child child = {
+		.id = entry->child,
+		.source = source,
+		.kind = entry->kind,
+	};
+	bool wanted = walk->task->all || entry->kind == ENTRY_DIR;
+	struct group_record group;
+	int r = 0;
+
+	if (!wanted && entry->kind == ENTRY_FILE)
+		r = catalog_is_redundant(walk->task->reader, entry->child, &wanted, &group);
+	if (r < 0 || !wanted)
+		return r;
+	return add_child(level, child, entry->name.bytes, entry->name.length);
+}
+
+static int enter_dir(struct walk *walk, uint64_t id, uint32_t source)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	struct level *level;
+	int r;
+
+	r = push(walk, &level);
+	if (r < 0)
+		return r;
+	r = catalog_scan_entries(walk->task->reader, id, 0, &scan);
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0)
+		r = add_entry(walk, level, &entry, source);
+	if (r != -ENOENT)
+		return r;
+	sort_children(level);
+	return 0;
+}
+
+/* Enters the root of uniques/. If there is one source, the root is its tree. If there are several,
+ * the root has a folder for each source. */
+static int enter_root(struct walk *walk)
+{
+	const struct sources *sources = walk->task->sources;
+	struct level *level;
+	int r;
+
+	if (sources->count == 1)
+		return enter_dir(walk, sources->list[0].root, 0);
+	r = push(walk, &level);
+	for (uint32_t i = 0; r == 0 && i < sources->count; i++) {
+		const char *tree = sources->list[i].tree;
+
+		r = add_child(level,
+			      (struct child){
+				      .id = sources->list[i].root,
+				      .source = i,
+				      .kind = ENTRY_DIR,
+			      },
+			      tree, strlen(tree));
+	}
+	if (r == 0)
+		sort_children(level);
+	return r;
+}
+
+/* ---- a name ------------------------------------------------------------------------------ */
+
+/* Appends the absolute path of the current name in its source. */
+static int absolute_path(struct walk *walk, const struct child *child, struct bytes *absolute)
+{
+	const struct sources *sources = walk->task->sources;
+	size_t tree = strlen(sources->list[child->source].tree);
+	const char *path = bytes_text(&walk->name.path);
+
+	return path ? source_absolute_path(sources, child->source, path + tree + (tree > 0 ? 1 : 0),
+					   absolute)
+		    : -ENOMEM;
+}
+
+/* Logs that the manifest lacks the current name, and counts it. */
+static int leave_out(struct walk *walk, const struct child *child, int error)
+{
+	CLEANUP_BYTES struct bytes absolute = {0};
+	int r = absolute_path(walk, child, &absolute);
+
+	if (r < 0)
+		return r;
+	log_warning("cannot add %s to the manifest: %s; left out",
+		    quote_bytes((const char *)absolute.data, absolute.length),
+		    error == -ESTALE || error == -ENOENT ? "it changed meanwhile"
+							 : error_text(error));
+	walk->figures->left_out++;
+	return 0;
+}
+
+/* Returns whether a failure concerns the index or this process instead of one file. */
+static bool is_fatal(int result)
+{
+	return result == -EUCLEAN || result == -ENOMEM || result == -EMFILE || result == -ENFILE;
+}
+
+/* Sets the content of the current name: the path in uniques/ of the kept copy of the group. */
+static int set_content(struct walk *walk, const struct group_record *group)
+{
+	struct catalog_reader *reader = walk->task->reader;
+	struct bytes *content = &walk->name.content;
+	CLEANUP_BYTES struct bytes relative = {0};
+	struct file_record kept;
+	uint32_t source;
+	int r;
+
+	content->length = 0;
+	r = catalog_get_file(reader, group->kept, &kept);
+	if (r == 0)
+		r = catalog_entry_path(reader, kept.dir, kept.cookie, &relative, &source);
+	if (r == 0 && source >= walk->task->sources->count)
+		r = -EUCLEAN;
+	if (r == 0)
+		r = bytes_append_text(content, walk->task->sources->list[source].tree);
+	if (r == 0 && content->length > 0)
+		r = bytes_append(content, "/", 1);
+	if (r == 0)
+		r = bytes_append(content, relative.data, relative.length);
+	return r == -ENOENT ? -EUCLEAN : r; /* the kept copy of a group must have a name */
+}
+
+static void set_attributes(struct manifest_name *name, const struct attributes *attributes)
+{
+	name->type = attributes->mode & S_IFMT;
+	name->size = S_ISREG(name->type) ? attributes->size : 0;
+	name->device = attributes->rdev;
+	name->mode = attributes->mode & ALLPERMS;
+	name->uid = attributes->uid;
+	name->gid = attributes->gid;
+	name->mtime = attributes->mtime;
+}
+
+static int read_target(struct manifest_name *name, int fd)
+{
+	ssize_t length;
+	int r = bytes_reserve(&name->target, PATH_MAX);
+
+	if (r < 0)
+		return r;
+	length = readlinkat(fd, "", (char *)name->target.data, PATH_MAX);
+	if (length < 0)
+		return -errno;
+	name->target.length = (size_t)length;
+	return 0;
+}
+
+/* Reads from the file itself what is not in the index: the extended attributes, and the target of a
+ * symlink. Returns 0, -ESTALE if the file differs from the indexed one, or another -errno. */
+static int read_rest(struct walk *walk, const struct file_record *file)
+{
+	const struct manifest_names *task = walk->task;
+	struct attributes now;
+	AUTO_CLOSE int fd = source_open_file(task->sources, task->reader, file, O_PATH);
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = xattrs_read(&walk->name.xattrs, fd);
+	if (r == 0 && S_ISLNK(walk->name.type))
+		r = read_target(&walk->name, fd);
+	if (r == 0)
+		r = source_attributes(task->catalog, fd, &now);
+	if (r == 0 && !attributes_same_signature(&now, &file->attributes))
+		r = -ESTALE;
+	return r;
+}
+
+/* Logs that the manifest lacks the hash of the current name. */
+static int lack_hash(struct walk *walk, const struct child *child, int result)
+{
+	CLEANUP_BYTES struct bytes absolute = {0};
+	int r = absolute_path(walk, child, &absolute);
+
+	if (r < 0)
+		return r;
+	log_warning("cannot prove the content of %s: %s; the manifest has no hash of it",
+		    quote_bytes((const char *)absolute.data, absolute.length),
+		    result == READING_BUSY ? "a program is writing to it"
+		    : result > 0           ? "it changed meanwhile"
+					   : error_text(result));
+	walk->figures->unproved++;
+	return 0;
+}
+
+/* Sets the hash of a regular file that is not redundant. */
+static int set_hash(struct walk *walk, const struct child *child, const struct file_record *file)
+{
+	struct manifest_name *name = &walk->name;
+	int r = content_hash_find(walk->task->reader, walk->task->known, file, &name->hash);
+
+	if (is_fatal(r))
+		return r;
+	name->hashed = r == 0;
+	if (r != 0)
+		return lack_hash(walk, child, r);
+	name->file = file->id;
+	name->digest = file_digest(file);
+	return 0;
+}
+
+/* Visits the current name, unless reading it failed. A name that the visitor cannot represent is
+ * left out. */
+static int pass_on(struct walk *walk, const struct child *child, int r)
+{
+	if (r == 0) {
+		r = walk->task->visit(walk->task->context, &walk->name);
+		if (r == 0)
+			walk->figures->names++;
+		if (r != -EOVERFLOW)
+			return r;
+	}
+	return is_fatal(r) ? r : leave_out(walk, child, r);
+}
+
+static int visit_file(struct walk *walk, const struct child *child)
+{
+	struct manifest_name *name = &walk->name;
+	struct group_record group;
+	struct file_record file;
+	bool redundant = false;
+	int r;
+
+	r = catalog_get_file(walk->task->reader, child->id, &file);
+	if (r == 0)
+		r = catalog_is_redundant(walk->task->reader, child->id, &redundant, &group);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	set_attributes(name, &file.attributes);
+	name->links = file.names;
+	name->inode = file.names > 1 ? file.id : 0;
+	if (redundant) {
+		r = set_content(walk, &group);
+		name->hashed = true;
+		name->hash = group.hash;
+	} else if (S_ISREG(name->type)) {
+		r = set_hash(walk, child, &file);
+	}
+	return r < 0 ? r : pass_on(walk, child, read_rest(walk, &file));
+}
+
+/* Visits a directory itself. That of another file system is empty in uniques/ and has no extended
+ * attributes. */
+static int visit_dir(struct walk *walk, const struct child *child)
+{
+	const struct manifest_names *task = walk->task;
+	struct dir_record dir;
+	AUTO_CLOSE int fd = -1;
+	int r = catalog_get_dir(task->reader, child->id, &dir);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	set_attributes(&walk->name, &dir.attributes);
+	if ((dir.flags & DIR_NOT_ENTERED) == 0) {
+		fd = source_open_dir(task->sources, task->reader, child->id);
+		r = fd < 0 ? fd : xattrs_read(&walk->name.xattrs, fd);
+	}
+	return pass_on(walk, child, r);
+}
+
+/* ---- the walk ---------------------------------------------------------------------------- */
+
+/* Sets the path of the current name, and empties its other members. */
+static int set_path(struct walk *walk, const struct level *level, const struct child *child)
+{
+	struct bytes *path = &walk->name.path;
+	size_t length = level->path_length;
+	int r = 0;
+
+	manifest_name_clear(&walk->name);
+	path->length = length;
+	if (length > 0)
+		r = bytes_append(path, "/", 1);
+	return r < 0 ? r : bytes_append(path, level->names.data + child->name, child->length);
+}
+
+static int visit(struct walk *walk, const struct level *level, const struct child *child)
+{
+	int r = set_path(walk, level, child);
+
+	if (r < 0)
+		return r;
+	switch (child->kind) {
+	case ENTRY_DIR:
+		if (walk->task->all)
+			r = visit_dir(walk, child);
+		return r < 0 ? r : enter_dir(walk, child->id, child->source);
+	case ENTRY_FILE:
+		return visit_file(walk, child);
+	case ENTRY_UNKNOWN:
+	default:
+		return leave_out(walk, child, -(int)child->id);
+	}
+}
+
+static int visit_all(struct walk *walk)
+{
+	int r = enter_root(walk);
+
+	while (r == 0 && walk->depth > 0) {
+		struct level *level = &walk->levels[walk->depth - 1];
+		/* a copy, as visit() can reallocate the levels */
+		struct child child;
+
+		if (stop_requested())
+			return -EINTR;
+		if (level->next == level->count) {
+			pop(walk);
+			continue;
+		}
+		child = level->children[level->next++];
+		r = visit(walk, level, &child);
+	}
+	return r;
+}
+
+int manifest_names_visit(const struct manifest_names *task, struct manifest_figures *figures)
+{
+	struct walk walk = {.task = task, .figures = figures};
+	int r;
+
+	*figures = (struct manifest_figures){0};
+	r = visit_all(&walk);
+	while (walk.depth > 0)
+		pop(&walk);
+	free(walk.levels);
+	manifest_name_free(&walk.name);
+	return r;
+}
