@@ -27,18 +27,21 @@ FILES = {
     "share/man/man1/twinfs.1": None,
     "share/man/man5/twinfs.5": None,
     "share/man/man8/mount.fuse.twinfs.8": "../man1/twinfs.1",
+    "share/twinfs/backup": None,
     "share/twinfs/install-desktop": None,
     "share/twinfs/twinfs-action": None,
     "share/zsh/site-functions/_twinfs": None,
 }
-PROGRAMS = {"bin/twinfs", "share/twinfs/install-desktop", "share/twinfs/twinfs-action"}
+PROGRAMS = {"bin/twinfs", "share/twinfs/backup", "share/twinfs/install-desktop",
+            "share/twinfs/twinfs-action"}
 
 # Files that Debian has at another path, and files that only the package has.
 DEBIAN_PLACES = {
     "share/zsh/site-functions/_twinfs": "share/zsh/vendor-completions/_twinfs",
 }
 DEBIAN_FILES = {"share/doc/twinfs/README.md", "share/doc/twinfs/changelog",
-                "share/doc/twinfs/copyright", "share/doc/twinfs/examples/on-duplicate"}
+                "share/doc/twinfs/copyright", "share/doc/twinfs/examples/on-duplicate",
+                "share/doc/twinfs/examples/restore-without-twinfs"}
 
 WHO = "Ann & Bob/Carl"
 QUICK = "nocheck noopt parallel=2"

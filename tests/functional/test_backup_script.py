@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: MIT
+"""share/twinfs/backup makes and proves a backup; scripts/restore-without-twinfs restores it without
+the program."""
+import os
+import shutil
+import subprocess
+
+import backups
+import pytest
+import trees
+from manual import ROOT
+from program import TIMEOUT, is_mounted
+
+SCRIPT = ROOT / "data/backup/backup"
+WITHOUT = ROOT / "scripts/restore-without-twinfs"
+
+
+class Script:
+    """The script, with a folder to back up to."""
+
+    def __init__(self, twinfs, folder):
+        self.twinfs, self.folder = twinfs, folder / "disk"
+        self.temporary = folder / "temporary"
+        for path in (self.folder, self.temporary):
+            path.mkdir()
+            if twinfs.user:
+                os.chown(path, twinfs.user.pw_uid, twinfs.user.pw_gid)
+        # a copy that plain users can reach
+        self.path = shutil.copy(SCRIPT, folder)
+        self.tools = folder / "tools"
+
+    @property
+    def backup(self):
+        return backups.Backup(self.folder / "manifest", self.folder / "files")
+
+    def replace_tool(self, name, script):
+        """Puts a shell script in front of a program."""
+        self.tools.mkdir(exist_ok=True)
+        (self.tools / name).write_text(f"#!/bin/sh\nprogram={shutil.which(name)}\n{script}\n")
+        (self.tools / name).chmod(0o755)
+
+    def __call__(self, *words, status=0):
+        environment = {**self.twinfs.environment, "TWINFS": self.twinfs.session.binary,
+                       "TMPDIR": os.fspath(self.temporary),
+                       "PATH": f"{self.tools}:{os.environ['PATH']}"}
+        run = subprocess.run([*self.twinfs.as_user(), self.path, *words], env=environment,
+                             stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                             timeout=TIMEOUT)
+        assert run.returncode == status, run
+        assert os.listdir(self.temporary) == []  # the view is unmounted
+        return run
+
+
+@pytest.fixture
+def script(twinfs, tmp_path):
+    if not shutil.which("rsync"):
+        pytest.skip("needs rsync")
+    return Script(twinfs, tmp_path)
+
+
+def restore_and_compare(twinfs, backup, source, target):
+    backups.restore(twinfs, backup, target)
+    backups.check_same(source, target)
+    shutil.rmtree(target)
+
+
+def test_backup_is_made_proved_and_updated(twinfs, script, everything, target):
+    run = script("--new", everything, script.folder)
+    assert run.stdout == b"" and b"has all" in run.stderr
+    restore_and_compare(twinfs, script.backup, everything, target)
+    shutil.rmtree(everything / "sizes")
+    os.rename(everything / "small/backup", everything / "small/new place")
+    trees.write(everything / "added", b"new content")
+    backups.set_times(everything)
+    script("--", everything, script.folder)
+    restore_and_compare(twinfs, script.backup, everything, target)
+
+
+def test_several_sources_and_hostile_names_are_backed_up(twinfs, script, tmp_path, target):
+    roots = [tmp_path / name for name in ("-one", "two words\n", "b/two")]
+    for root in roots:
+        trees.small(root)
+        trees.odd_names(root / "names")
+        backups.set_times(root)
+    script("--new", "--", *roots, script.folder)
+    backups.restore(twinfs, script.backup, target)
+    for root in roots:
+        assert backups.differences(root, target / root.name) == []
+
+
+def test_view_that_is_mounted_is_used_and_stays(twinfs, script, source):
+    trees.small(source)
+    with twinfs.mounted(source) as view:
+        script("--new", view.path, script.folder)
+        assert is_mounted(view.path)
+    names = {"backup/1.jpg"}
+    assert names <= {os.fsdecode(path) for path in backups.regular_files(script.backup.copy)}
+
+
+def test_user_makes_a_backup(as_user, fuse_for_users, tmp_path, source):
+    script = Script(as_user, tmp_path)
+    trees.small(source)
+    if as_user.user:
+        for path in (source, *source.rglob("*")):
+            os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid, follow_symlinks=False)
+    script("--new", source, script.folder)
+
+
+def test_damaged_file_of_the_backup_is_copied_again(script, source):
+    trees.small(source)
+    script("--new", source, script.folder)
+    kept = script.backup.copy / "backup/1.jpg"
+    status, data = kept.stat(), bytearray(kept.read_bytes())
+    data[7] ^= 1
+    kept.write_bytes(data)
+    os.utime(kept, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    run = script(source, script.folder)
+    assert b"damaged" in run.stdout and b"trying again (2 of 3)" in run.stderr
+    data[7] ^= 1
+    assert kept.read_bytes() == data
+
+
+def test_source_that_changes_during_the_copy_is_copied_again(twinfs, script, source, target):
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"other"})
+    script.replace_tool("rsync", f"""
+        "$program" "$@" || exit
+        test -e {source}/d || mv {source}/a {source}/d""")
+    run = script("--new", source, script.folder)
+    assert b"trying again (2 of 3)" in run.stderr
+    backups.restore(twinfs, script.backup, target)
+    assert sorted(os.listdir(target)) == ["b", "c", "d"]
+
+
+def test_source_that_always_changes_ends_with_status_3(script, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"other"})
+    script.replace_tool("rsync", f"""
+        "$program" "$@" || exit
+        date +%N >>{source}/c""")
+    run = script("--new", "--tries=2", source, script.folder, status=3)
+    assert b"trying again (2 of 2)" in run.stderr
+    assert run.stdout == 2 * b"content   c\n"
+
+
+def test_busy_log_is_copied_once_and_named(script, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"log": b"lines"})
+    script.replace_tool("rsync", f"""
+        echo line >>{source}/log
+        for path; do
+            case $path in
+            */uniques/) cat "${{path%uniques/}}.twinfs/sync" >/dev/null ;;
+            esac
+        done
+        "$program" "$@" """)
+    with open(source / "log", "ab"):
+        run = script("--new", source, script.folder, status=3)
+    assert b"trying again" not in run.stderr
+    assert run.stdout == b"unproved    log\n"
+
+
+def test_copy_that_lacks_a_file_is_tried_again(script, source):
+    """A file that is written to while rsync opens it fails with ESTALE."""
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"other"})
+    script.replace_tool("rsync", f"""
+        test ! -e {source.parent}/tried || exec "$program" "$@"
+        "$program" --exclude=c "$@"
+        touch {source.parent}/tried
+        exit 23""")
+    run = script("--new", source, script.folder)
+    assert b"trying again (2 of 3)" in run.stderr
+    assert sorted(os.listdir(script.backup.copy)) == ["a", "c"]
+
+
+def test_failed_copy_is_no_backup(script, source):
+    trees.small(source)
+    script.replace_tool("rsync", "exit 11")
+    assert b"incomplete" in script("--new", source, script.folder, status=1).stderr
+
+
+def test_folder_that_is_no_backup_is_never_changed(script, source, tmp_path):
+    """The disk of the backup is possibly not mounted, or the folder is one of the user."""
+    trees.small(source)
+    script(source, script.folder, status=1)
+    assert os.listdir(script.folder) == []
+    trees.write(script.folder / "files/mine", b"mine")
+    script(source, script.folder, status=1)
+    script("--new", source, script.folder, status=1)
+    trees.write(script.folder / "manifest", b"mine")
+    script(source, script.folder, status=1)
+    script("--new", source, script.folder, status=1)
+    assert (script.folder / "files/mine").read_bytes() == b"mine"
+    assert (script.folder / "manifest").read_bytes() == b"mine"
+    script("--new", source, tmp_path / "nowhere", status=1)
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_unmounted_source_does_not_empty_the_backup(script, source):
+    trees.small(source)
+    script("--new", source, script.folder)
+    before = backups.regular_files(script.backup.copy)
+    shutil.rmtree(source)
+    source.mkdir()
+    script(source, script.folder, status=1)
+    assert backups.regular_files(script.backup.copy) == before
+
+
+def test_wrong_usage_has_status_2_and_help_0(script, source):
+    for words in ((), (source,), ("--no", source, script.folder),
+                  ("--tries=0", source, script.folder), ("--tries=x", source, script.folder)):
+        script(*words, status=2)
+    assert b"Exit status" in script("--help").stdout
+
+
+# without the program
+
+
+def restore_without(backup, target):
+    subprocess.run([WITHOUT, backup.manifest, backup.copy, target], check=True)
+
+
+@pytest.mark.parametrize("options", [(), ("--all",)], ids=["redundant names", "all names"])
+def test_tree_is_restored_without_the_program(twinfs, everything, tmp_path, target, options):
+    backup = backups.Backup(tmp_path / "manifest", tmp_path / "backup")
+    backup.copy.mkdir()
+    with twinfs.mounted(everything) as view:
+        twinfs.ok("manifest", *options, "--output", backup.manifest, view.path)
+        backups.copy_sparsely(view.uniques, backup.copy)
+    restore_without(backup, target)
+    found = backups.differences(everything, target)
+    assert [line for line in found if "blocks" not in line] == []
+
+
+def test_program_without_twinfs_is_short():
+    assert len(WITHOUT.read_text().splitlines()) <= 40
