@@ -26,7 +26,7 @@ enum backup_fault {
 /* Metadata of a name in the backup that differs from the manifest. A restore gives it this
  * metadata. */
 struct backup_metadata {
-	uint64_t modes, owners, times, xattrs; /* numbers of names */
+	uint64_t modes, owners, times, links, xattrs; /* numbers of names */
 	struct bytes first; /* path of the first such name */
 };
 

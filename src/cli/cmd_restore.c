@@ -180,17 +180,15 @@ static int print_fault(void *context, const struct bytes *path, enum backup_faul
 	return r < 0 ? r : output->error;
 }
 
-static bool explain_metadata(struct backup_metadata *metadata)
+static bool explain_metadata(const struct backup_metadata *metadata)
 {
-	char modes[NUMBER_TEXT_MAX], owners[NUMBER_TEXT_MAX];
-	char times[NUMBER_TEXT_MAX], xattrs[NUMBER_TEXT_MAX];
-
 	if (metadata->first.length == 0)
 		return false;
-	log_warning("names in the backup differ from the manifest in mode (%s), owner or group "
-		    "(%s), time (%s) and extended attributes (%s); the first one is %s",
-		    number_format(modes, metadata->modes), number_format(owners, metadata->owners),
-		    number_format(times, metadata->times), number_format(xattrs, metadata->xattrs),
+	log_warning("names in the backup differ from the manifest in mode (%" PRIu64
+		    "), owner or group (%" PRIu64 "), time (%" PRIu64 "), hard links (%" PRIu64
+		    ") and extended attributes (%" PRIu64 "); the first one is %s",
+		    metadata->modes, metadata->owners, metadata->times, metadata->links,
+		    metadata->xattrs,
 		    quote_bytes((const char *)metadata->first.data, metadata->first.length));
 	return true;
 }

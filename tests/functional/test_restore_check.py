@@ -189,8 +189,29 @@ def test_other_metadata_is_counted_once(twinfs, backup):
     os.utime(backup.copy / "nothing", ns=(0, 7))
     result, found = check(twinfs, backup)
     assert found == set()
-    assert any("mode (2), owner or group (0), time (1) and extended attributes (1)" in line and
-               "'alone'" in line for line in result.errors), result
+    assert any("mode (2), owner or group (0), time (1), hard links (0) and extended attributes (1)"
+               in line and "'alone'" in line for line in result.errors), result
+
+
+def test_lost_hard_links_are_counted(twinfs, source, tmp_path):
+    trees.links(source)
+    backup = make(twinfs, tmp_path, source)
+    assert check(twinfs, backup, 0)[1] == set()
+    linked = next(path for path, line in backup.names.items() if line.get("links", 1) > 1
+                  and "content" not in line and "type" not in line)
+    path = backup.copy / os.fsdecode(linked)
+    shutil.copy2(path, tmp_path / "copy")
+    os.replace(tmp_path / "copy", path)
+    result, found = check(twinfs, backup)
+    assert found == set() and b"hard links (0)" not in result.error
+    assert b"mode (0), owner or group (0), time (0)" in result.error
+
+
+def test_contents_are_read_from_the_disk(twinfs, backup, strace):
+    result, trace = twinfs.traced("restore", "--check", backup.manifest, backup.copy,
+                                  calls="trace=fadvise64")
+    assert result.status == 0
+    assert trace.count(b"POSIX_FADV_DONTNEED") >= 3
 
 
 def test_time_that_a_file_system_rounds_is_no_difference(twinfs, backup):
