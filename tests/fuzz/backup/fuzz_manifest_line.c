@@ -11,7 +11,7 @@
 
 static bool same_bytes(const struct bytes *a, const struct bytes *b)
 {
-	return a->length == b->length && memcmp(a->data, b->data, a->length) == 0;
+	return bytes_compare(a, b) == 0;
 }
 
 static bool same_name(const struct manifest_name *a, const struct manifest_name *b)
