@@ -10,7 +10,7 @@
 #include "act/durable.h"
 #include "act/one_act.h"
 #include "act/overlay_layer.h"
-#include "act/undo.h"
+#include "act/recovery.h"
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/error.h"
@@ -121,7 +121,7 @@ static void act_free(struct act *act)
 int act_begin(struct act **act, const struct act_settings *settings)
 {
 	struct act *made = calloc(1, sizeof(*made));
-	struct undone undone;
+	struct recovery undone;
 	int r;
 
 	*act = NULL;
@@ -134,7 +134,7 @@ int act_begin(struct act **act, const struct act_settings *settings)
 	if (r == 0)
 		r = journal_open(&made->journal, settings->folder);
 	if (r == 0)
-		r = undo_acts(made->journal, &undone);
+		r = recovery_run(made->journal, &undone);
 	/* the kernel sends SIGIO when a writer has to wait for a lease of this process */
 	(void)signal(SIGIO, SIG_IGN);
 	if (r < 0)
@@ -160,7 +160,7 @@ static bool is_journalled(enum act_kind kind)
 /* Syncs the changed folders, then resolves the journal, which undoes the intents without an end. */
 static int resolve_journal(struct act *act)
 {
-	struct undone undone;
+	struct recovery undone;
 	int r = durable_sync_changed(&act->durable);
 
 	act->flushes = 0;
@@ -170,7 +170,7 @@ static int resolve_journal(struct act *act)
 			  error_text(r), quote_path(act->settings.folder));
 		return ACT_CANNOT_SYNC;
 	}
-	return undo_acts(act->journal, &undone);
+	return recovery_run(act->journal, &undone);
 }
 
 int act_end(struct act *act)

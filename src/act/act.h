@@ -28,7 +28,7 @@
  *	end		The changed folders are on the disk before the journal drops the intents.
  *
  * If the process is killed, or the power fails, the next act, scan or mount undoes the interrupted
- * acts (act/undo.h).
+ * acts (act/recovery.h).
  *
  * ACT_DEDUPE changes no name and needs no journal, sync or quarantine. The kernel locks and
  * compares both files itself.

@@ -3,7 +3,7 @@
 #define ACT_JOURNAL_H
 
 /* Journal of acts: an intent is on the disk before its act begins, so that an interrupted act can
- * be undone (act/undo.h). The journal is a file in the index folder. Each intent is a JSON line,
+ * be undone (act/recovery.h). The journal is a file in the index folder. Each intent is a JSON line,
  * and its end is another line:
  *
  *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg",

@@ -4,7 +4,7 @@
  * the quarantine name. If the last name of a copy was removed but its bytes are needed, the copy is
  * rescued:
  *
- *	removal -> is_valid() is false -> save() in a child process -> undo_rename()
+ *	removal -> is_valid() is false -> save() in a child process -> recovery_rename()
  *	                                       |
  *	                                       '- cannot write: rescue folder, noted in the journal
  */
@@ -19,7 +19,7 @@
 #include "act/extents.h"
 #include "act/file_copy.h"
 #include "act/overlay_layer.h"
-#include "act/undo.h"
+#include "act/recovery.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -172,7 +172,7 @@ void one_act_note_undone(struct one_act *act, int result)
 
 void one_act_put_back(struct one_act *act)
 {
-	one_act_note_undone(act, undo_rename(&act->copy.place, act->other, act->leftover));
+	one_act_note_undone(act, recovery_rename(&act->copy.place, act->other, act->leftover));
 }
 
 bool one_act_quarantine(struct one_act *act)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "act/undo.h"
+#include "act/recovery.h"
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/log.h"
@@ -31,8 +31,8 @@ struct recovered {
 
 static void recover(const char *folder, struct recovered *recovered)
 {
-	struct undone undone;
-	int r = undo_acts_of(folder, &undone);
+	struct recovery undone;
+	int r = recovery_run_of(folder, &undone);
 
 	recovered->files += undone.files + undone.completed;
 	recovered->left += undone.left;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "act/undo.h"
+#include "act/recovery.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -50,8 +50,8 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
  * own names. */
 static void undo_interrupted_acts(const char *folder)
 {
-	struct undone undone;
-	int r = undo_acts_of(folder, &undone);
+	struct recovery undone;
+	int r = recovery_run_of(folder, &undone);
 
 	if (r < 0 && r != -EWOULDBLOCK)
 		log_warning("cannot undo interrupted acts in the journal in %s: %s; run 'twinfs "

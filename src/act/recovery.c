@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "act/undo.h"
+#include "act/recovery.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -30,7 +30,7 @@ static int leftover_name(struct bytes *leftover, const char *name, int number)
 	return bytes_format(leftover, "%.*s.kept-%d", (int)length, name, number);
 }
 
-int undo_rename(const struct place *place, const char *other, struct bytes *leftover)
+int recovery_rename(const struct place *place, const char *other, struct bytes *leftover)
 {
 	int r = place_rename(place, other, place->name, RENAME_NOREPLACE);
 
@@ -91,7 +91,7 @@ static int remove_other(const struct place *place, const char *other)
 }
 
 struct undoing {
-	struct undone *undone;
+	struct recovery *undone;
 	struct bytes leftover;
 	bool is_completed; /* the move was completed */
 	bool is_edited; /* the link stays, as a program wrote to the linked file since the act */
@@ -148,7 +148,7 @@ static int remove_link(const struct place *place, const struct intent *intent,
 	if (r == 0 && found == FOUND_LINK)
 		return remove_other(place, intent->other);
 	/* a file of another program has the quarantine name: both files stay */
-	return r == 0 && found != FOUND_NOTHING ? undo_rename(place, intent->other, leftover) : r;
+	return r == 0 && found != FOUND_NOTHING ? recovery_rename(place, intent->other, leftover) : r;
 }
 
 /* Undoes a link. The copy has the quarantine name, and the link usually has the copy's name. If
@@ -162,7 +162,7 @@ static int undo_replace(struct undoing *undoing, const struct place *place,
 	int r = examine(place, place->name, intent, &found);
 
 	if (r == 0 && found != FOUND_LINK)
-		return undo_rename(place, intent->other, &undoing->leftover);
+		return recovery_rename(place, intent->other, &undoing->leftover);
 	if (r == 0)
 		r = compare_link(place, intent->other, &linked);
 	undoing->is_edited = r == LINK_IS_EDITED;
@@ -170,7 +170,7 @@ static int undo_replace(struct undoing *undoing, const struct place *place,
 		r = exchange_back(place, intent->other, &linked);
 	held_close(&linked);
 	if (r == -ENOENT || undoing->is_edited) /* ENOENT: the link was removed */
-		return undo_rename(place, intent->other, &undoing->leftover);
+		return recovery_rename(place, intent->other, &undoing->leftover);
 	return r == 0 ? remove_link(place, intent, &undoing->leftover) : r;
 }
 
@@ -233,7 +233,7 @@ static int complete_move(struct undoing *undoing, const struct place *place,
 		return r;
 	held_wait_for_writer(copy);
 	r = file_copy_save(copy->fd, place->directory, intent->other);
-	return r < 0 ? r : undo_rename(place, intent->other, &undoing->leftover);
+	return r < 0 ? r : recovery_rename(place, intent->other, &undoing->leftover);
 }
 
 /* Completes a move if the file has arrived and no program writes to the copy. If not, gives the
@@ -246,7 +246,7 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 	bool is_held = intent->to && held_open_any(&copy, &other) == 0;
 	int r = is_held && has_arrived(&copy, intent) && held_is_unbroken(&copy)
 			? complete_move(undoing, place, intent, &copy)
-			: undo_rename(place, intent->other, &undoing->leftover);
+			: recovery_rename(place, intent->other, &undoing->leftover);
 
 	held_close(&copy);
 	return r;
@@ -379,7 +379,7 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 		return -EINVAL;
 	r = file_copy_save(saved, place->directory, intent->other);
 	if (r == 0)
-		r = undo_rename(place, intent->other, &undoing->leftover);
+		r = recovery_rename(place, intent->other, &undoing->leftover);
 	if (r == 0)
 		r = sync_directory(place->directory);
 	if (r < 0)
@@ -405,7 +405,7 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	else if (found == FOUND_COPY)
 		r = undo_away(undoing, place, intent);
 	else
-		r = undo_rename(place, intent->other, &undoing->leftover);
+		r = recovery_rename(place, intent->other, &undoing->leftover);
 	undoing->undone->completed += undoing->is_completed;
 	undoing->undone->files += r == 0 && !undoing->is_completed;
 	return r;
@@ -498,31 +498,31 @@ static bool undo_intent(void *context, const struct intent *intent)
 	return !absent && r == 0;
 }
 
-int undo_acts(struct journal *journal, struct undone *undone)
+int recovery_run(struct journal *journal, struct recovery *undone)
 {
 	struct undoing undoing = {.undone = undone};
 	int r;
 
-	*undone = (struct undone){0};
+	*undone = (struct recovery){0};
 	r = journal_resolve(journal, undo_intent, &undoing);
 	bytes_free(&undoing.leftover);
 	bytes_free(&undoing.reported);
 	return r;
 }
 
-int undo_acts_of(const char *folder, struct undone *undone)
+int recovery_run_of(const char *folder, struct recovery *undone)
 {
 	struct journal *journal;
 	int r;
 
-	*undone = (struct undone){0};
+	*undone = (struct recovery){0};
 	r = journal_has_intents(folder);
 	if (r <= 0)
 		return r;
 	r = journal_open(&journal, folder);
 	if (r < 0)
 		return r;
-	r = undo_acts(journal, undone);
+	r = recovery_run(journal, undone);
 	journal_close(journal);
 	return r;
 }

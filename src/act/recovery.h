@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef ACT_UNDO_H
-#define ACT_UNDO_H
+#ifndef ACT_RECOVERY_H
+#define ACT_RECOVERY_H
 
 /* Undo of acts that a power failure or a signal interrupted: each file gets its own name back.
  *
@@ -23,7 +23,7 @@
 #include "act/place.h"
 #include "base/attributes.h"
 
-struct undone {
+struct recovery {
 	uint64_t files; /* files that have their names again */
 	uint64_t completed; /* moves that were completed */
 	uint64_t left; /* acts that could not be undone now; each cause was logged */
@@ -32,14 +32,14 @@ struct undone {
 /* Undoes all acts in a journal and logs each file. An act that cannot be undone now stays in the
  * journal, for example because its source or the destination of its move is not mounted. Returns 0
  * or -errno of the journal. */
-MUST_CHECK int undo_acts(struct journal *journal, struct undone *undone);
+MUST_CHECK int recovery_run(struct journal *journal, struct recovery *undone);
 
 /* Opens the journal of an index, if it is not empty, and undoes its acts. Returns 0, -EWOULDBLOCK
  * if another process acts on the index, or -errno. */
-MUST_CHECK int undo_acts_of(const char *folder, struct undone *undone);
+MUST_CHECK int recovery_run_of(const char *folder, struct recovery *undone);
 
 /* Renames a file from its quarantine name to its own name. If another file has its own name, uses
  * the name NAME.kept-N and sets leftover to it. If not, leftover is empty. Returns 0 or -errno. */
-MUST_CHECK int undo_rename(const struct place *place, const char *other, struct bytes *leftover);
+MUST_CHECK int recovery_rename(const struct place *place, const char *other, struct bytes *leftover);
 
 #endif

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "act/files.h"
-#include "act/undo.h"
+#include "act/recovery.h"
 
 #define OTHER ".twinfs~0123456789abcdef"
 
 /* Undoes an intent as the next start would. */
-static struct undone undo_intent(const struct folder *folder, struct intent *intent)
+static struct recovery undo_intent(const struct folder *folder, struct intent *intent)
 {
 	struct journal *journal;
-	struct undone undone;
+	struct recovery undone;
 
 	intent->other = OTHER;
 	assert_int_equal(journal_open(&journal, folder->path), 0);
 	assert_int_equal(journal_intend(journal, intent), 0);
 	assert_int_equal(journal_sync(journal), 0);
 	journal_close(journal);
-	assert_int_equal(undo_acts_of(folder->path, &undone), 0);
+	assert_int_equal(recovery_run_of(folder->path, &undone), 0);
 	assert_int_equal(journal_has_intents(folder->path), undone.left > 0);
 	return undone;
 }
 
 /* Undoes the removal of "copy". */
-static struct undone undo(const struct folder *folder, ino_t inode, const char *to)
+static struct recovery undo(const struct folder *folder, ino_t inode, const char *to)
 {
 	struct intent intent = {.kind = INTENT_AWAY,
 				.source = folder->path,
@@ -33,7 +33,7 @@ static struct undone undo(const struct folder *folder, ino_t inode, const char *
 }
 
 /* Undoes the replacement of "copy" by a link to "kept". */
-static struct undone undo_link(const struct folder *folder, ino_t inode)
+static struct recovery undo_link(const struct folder *folder, ino_t inode)
 {
 	struct intent intent = {.kind = INTENT_LINK,
 				.source = folder->path,
@@ -45,7 +45,7 @@ static struct undone undo_link(const struct folder *folder, ino_t inode)
 }
 
 /* Undoes the replacement of "copy" by a symbolic link. */
-static struct undone undo_symlink(const struct folder *folder, ino_t inode)
+static struct recovery undo_symlink(const struct folder *folder, ino_t inode)
 {
 	struct intent intent = {.kind = INTENT_SYMLINK,
 				.source = folder->path,
@@ -128,7 +128,7 @@ static void test_copy_in_the_rescue_folder_stays_if_its_directory_is_missing(voi
 {
 	const struct folder *folder = *state;
 	char saved[96];
-	struct undone undone;
+	struct recovery undone;
 	struct intent intent = {.kind = INTENT_AWAY,
 				.source = folder->path,
 				.path = "gone/copy",
