@@ -9,8 +9,8 @@
 
 #include <jansson.h>
 
-#include "base/base64.h"
 #include "base/json_path.h"
+#include "base/json_xattrs.h"
 #include "catalog/query.h"
 #include "source/source.h"
 
@@ -175,42 +175,6 @@ int manifest_header_encode(struct bytes *line, enum manifest_format format,
 					     (json_int_t)totals.generation, "sources", list));
 }
 
-static json_t *xattr_object(const struct xattr *xattr)
-{
-	CLEANUP_BYTES struct bytes text = {0};
-	json_t *object = json_object();
-	int r = object ? 0 : -ENOMEM;
-
-	if (r == 0)
-		r = json_set_path(object, "name", xattr->name, strlen(xattr->name));
-	if (r == 0)
-		r = base64_encode(&text, xattr->value, xattr->length);
-	if (r == 0 && !bytes_text(&text))
-		r = -ENOMEM;
-	if (r == 0)
-		r = json_object_set_new(object, "value_base64", json_string(bytes_text(&text)));
-	if (r == 0)
-		return object;
-	json_decref(object);
-	return NULL;
-}
-
-static int set_xattrs(json_t *object, const struct xattrs *xattrs)
-{
-	json_t *list;
-
-	if (xattrs->count == 0)
-		return 0;
-	list = json_array();
-	if (json_object_set_new(object, "xattrs", list) < 0)
-		return -ENOMEM;
-	for (size_t i = 0; i < xattrs->count; i++) {
-		if (json_array_append_new(list, xattr_object(&xattrs->list[i])) < 0)
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static int set_links(json_t *object, const struct manifest_name *name)
 {
 	if (name->links < 2)
@@ -270,7 +234,8 @@ static int set_fields(json_t *object, const struct manifest_name *name)
 	       json_object_set_new(object, "gid", json_integer(name->gid)) |
 	       json_object_set_new(object, "mtime", json_integer(name->mtime.tv_sec)) |
 	       json_object_set_new(object, "mtime_ns", json_integer(name->mtime.tv_nsec)) |
-	       set_links(object, name) | set_read(object, name) | set_xattrs(object, &name->xattrs);
+	       set_links(object, name) | set_read(object, name) |
+	       json_set_xattrs(object, &name->xattrs);
 }
 
 int manifest_name_encode(struct bytes *line, const struct manifest_name *name)

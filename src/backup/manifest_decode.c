@@ -10,9 +10,9 @@
 #include <jansson.h>
 
 #include "backup/manifest.h"
-#include "base/base64.h"
 #include "base/json_path.h"
 #include "base/json_read.h"
+#include "base/json_xattrs.h"
 
 /* Each function with the parameter why returns 0, -EPROTO with *why set, or -ENOMEM. Instead of 0,
  * get_end() returns MANIFEST_END. */
@@ -129,38 +129,11 @@ static int get_links(const json_t *object, struct manifest_name *name, const cha
 	return 0;
 }
 
-static int get_xattr(const json_t *object, struct xattrs *xattrs, const char **why)
-{
-	CLEANUP_BYTES struct bytes name = {0};
-	CLEANUP_BYTES struct bytes value = {0};
-	const json_t *text = json_object_get(object, "value_base64");
-	int r = json_get_path(object, "name", &name);
-
-	if (r == 0)
-		r = json_is_string(text) ? base64_decode(&value, json_string_value(text),
-							 json_string_length(text))
-					 : -EPROTO;
-	if (r == 0 && (name.length == 0 || memchr(name.data, '\0', name.length)))
-		r = -EPROTO;
-	if (r == 0 && (!bytes_text(&name) || !bytes_text(&value)))
-		r = -ENOMEM;
-	if (r == 0)
-		r = xattrs_add(xattrs, bytes_text(&name), value.data, value.length);
-	if (r < 0 && r != -ENOMEM)
-		return wrong(why, "'xattrs' has an invalid or repeated attribute");
-	return r;
-}
-
 static int get_xattrs(const json_t *object, struct xattrs *xattrs, const char **why)
 {
-	const json_t *list = json_object_get(object, "xattrs");
-	int r = 0;
+	int r = json_get_xattrs(object, xattrs);
 
-	if (list && !json_is_array(list))
-		return wrong(why, "'xattrs' is not a list");
-	for (size_t i = 0; r == 0 && i < json_array_size(list); i++)
-		r = get_xattr(json_array_get(list, i), xattrs, why);
-	return r;
+	return r == -EPROTO ? wrong(why, "'xattrs' has an invalid or repeated attribute") : r;
 }
 
 static int get_content(const json_t *object, struct manifest_name *name, const char **why)
