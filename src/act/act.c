@@ -10,6 +10,7 @@
 #include "act/durable.h"
 #include "act/one_act.h"
 #include "act/overlay_layer.h"
+#include "act/recording.h"
 #include "act/recovery.h"
 #include "base/arena.h"
 #include "base/clock.h"
@@ -29,6 +30,8 @@ struct waiting {
 	struct act_file kept, copy;
 	struct attributes kept_attributes, copy_attributes;
 	struct intent intent;
+	struct record record;
+	struct xattrs xattrs; /* of the copy */
 	char other[OTHER_NAME_SIZE];
 	const char *target; /* ACT_SYMLINK */
 };
@@ -47,6 +50,7 @@ struct act {
 	bool kept_is_open;
 	struct durable durable;
 	struct arrived arrived;
+	struct recording recording;
 };
 
 const char *act_outcome_text(enum act_outcome outcome)
@@ -114,6 +118,8 @@ static void act_free(struct act *act)
 		close(act->destination);
 	bytes_free(&act->to_mount_path);
 	arena_free(&act->memory);
+	for (size_t i = 0; act->list && i < BATCH_ACTS; i++)
+		xattrs_free(&act->list[i].xattrs);
 	free(act->list);
 	free(act);
 }
@@ -129,12 +135,15 @@ int act_begin(struct act **act, const struct act_settings *settings)
 		return -ENOMEM;
 	made->settings = *settings;
 	made->destination = -1;
+	recording_begin(&made->recording, settings->kind);
 	made->list = calloc(BATCH_ACTS, sizeof(*made->list));
 	r = made->list ? open_destination(made) : -ENOMEM;
 	if (r == 0)
 		r = journal_open(&made->journal, settings->folder);
 	if (r == 0)
 		r = recovery_run(made->journal, &undone);
+	if (r == 0)
+		journal_copy_records(made->journal, settings->records);
 	/* the kernel sends SIGIO when a writer has to wait for a lease of this process */
 	(void)signal(SIGIO, SIG_IGN);
 	if (r < 0)
@@ -149,12 +158,6 @@ static void close_kept(struct act *act)
 	if (act->kept_is_open)
 		subject_close(&act->kept);
 	act->kept_is_open = false;
-}
-
-/* Returns whether an act of this kind changes a name and therefore needs the journal. */
-static bool is_journalled(enum act_kind kind)
-{
-	return kind != ACT_DEDUPE;
 }
 
 /* Syncs the changed folders, then resolves the journal, which undoes the intents without an end. */
@@ -252,6 +255,52 @@ static void perform(struct one_act *one_act)
 		acts[one_act->settings->kind](one_act);
 }
 
+/* Updates the record to what the copy is now, and the intent if that changes the record. */
+static int update_record(struct one_act *one_act, struct waiting *waiting)
+{
+	const struct attributes *planned[] = {&waiting->copy_attributes, &waiting->kept_attributes};
+	CLEANUP_BYTES struct bytes line = {0};
+	int r = recording_update(&waiting->record, &waiting->xattrs, &one_act->copy.held,
+				 &one_act->kept->held, planned);
+
+	if (r == 0)
+		r = record_encode(&line, &waiting->record);
+	if (r == 0 && !bytes_text(&line))
+		r = -ENOMEM;
+	if (r < 0 || strcmp(bytes_text(&line), waiting->intent.record) == 0)
+		return r;
+	return one_act_amend(one_act, &waiting->intent, &waiting->record);
+}
+
+/* Acts on an open copy. */
+static void act_on_copy(struct act *act, struct one_act *one_act, struct waiting *waiting)
+{
+	int r;
+
+	arrived_expect(&act->arrived, &one_act->copy.held);
+	r = update_record(one_act, waiting);
+	if (r == 0)
+		perform(one_act);
+	else
+		(void)one_act_fail(one_act, r);
+	durable_note_changed(&act->durable, &one_act->copy);
+	subject_close(&one_act->copy);
+}
+
+/* Notes how an act ended. The intent stays open while bytes are under the quarantine name or saved
+ * elsewhere, and after a failure: then recovery finds out how far the act went. */
+static int note_end(struct act *act, const struct one_act *one_act, const struct waiting *waiting)
+{
+	const struct act_result *result = one_act->result;
+
+	if (one_act->is_saved_elsewhere || result->outcome == ACT_FAILED ||
+	    (result->outcome == ACT_LEFTOVER && strcmp(result->leftover, waiting->other) == 0))
+		return 0;
+	return result->outcome == ACT_DONE
+		       ? journal_note_did(act->journal, waiting->intent.number)
+		       : journal_note_done(act->journal, waiting->intent.number);
+}
+
 static int act_on(struct act *act, struct waiting *waiting)
 {
 	struct act_result result = {0};
@@ -266,27 +315,19 @@ static int act_on(struct act *act, struct waiting *waiting)
 				  .target = waiting->target,
 				  .journal = act->journal,
 				  .intent = &waiting->intent,
+				  .record = &waiting->record,
 				  .result = &result,
 				  .leftover = &leftover};
 	int r = open_kept(act, waiting, &result);
 
 	if (r == ACT_CANNOT_SYNC)
 		return r;
-	if (r == 0 && subject_open(&one_act.copy, &act->settings, false, &result) == 0) {
-		arrived_expect(&act->arrived, &one_act.copy.held);
-		perform(&one_act);
-		durable_note_changed(&act->durable, &one_act.copy);
-		subject_close(&one_act.copy);
-	}
+	if (r == 0 && subject_open(&one_act.copy, &act->settings, false, &result) == 0)
+		act_on_copy(act, &one_act, waiting);
 	act->settings.report(act->settings.context, &waiting->copy, &result);
 	if (act_is_refused(result.outcome))
 		close_kept(act); /* the next act must check the kept file anew */
-	/* the intent stays open while bytes are under the quarantine name or saved elsewhere */
-	if (one_act.is_saved_elsewhere)
-		return 0;
-	if (result.outcome == ACT_LEFTOVER && strcmp(result.leftover, waiting->other) == 0)
-		return 0;
-	return waiting->intent.number ? journal_note_done(act->journal, waiting->intent.number) : 0;
+	return note_end(act, &one_act, waiting);
 }
 
 uint64_t act_count_split(const struct act *act)
@@ -296,11 +337,14 @@ uint64_t act_count_split(const struct act *act)
 
 int act_flush(struct act *act)
 {
-	int r = act->count > 0 && is_journalled(act->settings.kind) ? journal_sync(act->journal)
-								    : 0;
+	int r = act->count > 0 ? journal_sync(act->journal) : 0;
+	size_t done = 0;
 
-	for (size_t i = 0; r == 0 && i < act->count && !stop_requested(); i++)
-		r = act_on(act, &act->list[i]);
+	for (; r == 0 && done < act->count && !stop_requested(); done++)
+		r = act_on(act, &act->list[done]);
+	/* the acts that did not begin; an act that failed to sync the kept file did not either */
+	for (size_t i = r == ACT_CANNOT_SYNC ? done - 1 : done; r >= 0 && i < act->count; i++)
+		r = journal_note_done(act->journal, act->list[i].intent.number) < 0 ? -ENOMEM : r;
 	close_kept(act); /* act->kept points into the list */
 	act->count = 0;
 	arena_reset(&act->memory);
@@ -377,28 +421,23 @@ static bool store_file(struct act *act, struct act_file *kept, struct attributes
 	*attributes = *file->attributes;
 	*kept = (struct act_file){file->source,
 				  arena_copy(&act->memory, file->path, strlen(file->path)),
-				  attributes};
+				  attributes, file->hash};
 	return kept->path;
 }
 
-/* If the copy is on a mount below the source, stores this mount in the intent: undo needs it.
- * If the mount cannot be found, undo does not check it. Returns 0 or -ENOMEM. */
-static int note_mount(struct act *act, struct waiting *waiting)
+/* If the copy is on a mount below the source, stores this mount in the intent: recovery needs it.
+ * If the mount cannot be found, recovery does not check it. Returns 0 or -ENOMEM. */
+static int note_mount(struct act *act, struct waiting *waiting, const struct place *place)
 {
 	const struct sources *sources = act->settings.sources;
 	const struct act_file *copy = &waiting->copy;
 	struct mount_identity *mount = &waiting->intent.mount;
 	CLEANUP_BYTES struct bytes path = {0};
 	struct root_identity root;
-	struct place place;
 	const char *below;
-	int r;
 
-	if (!sources->cross_mounts || place_open(&place, sources, copy->source, copy->path) < 0)
-		return 0;
-	r = place_find_mount(place.directory, &path, &root);
-	place_close(&place);
-	if (r < 0 || !bytes_text(&path))
+	if (!sources->cross_mounts || place->directory < 0 ||
+	    place_find_mount(place->directory, &path, &root) < 0 || !bytes_text(&path))
 		return 0;
 	below = path_below(bytes_text(&path), sources->list[copy->source].path);
 	if (!below || !*below)
@@ -407,17 +446,62 @@ static int note_mount(struct act *act, struct waiting *waiting)
 	return mount->path ? 0 : -ENOMEM;
 }
 
+/* Makes the record of an act and stores it in the intent. */
+static int plan_record(struct act *act, struct waiting *waiting, const struct place *place)
+{
+	const struct sources *sources = act->settings.sources;
+	struct record *record = &waiting->record;
+	CLEANUP_BYTES struct bytes line = {0};
+	int r;
+
+	*record = (struct record){.source = sources->list[waiting->copy.source].path,
+				  .path = absolute_path(act, &waiting->copy),
+				  .kept_source = sources->list[waiting->kept.source].path,
+				  .kept = absolute_path(act, &waiting->kept),
+				  .kept_inode = waiting->kept.attributes->inode,
+				  .size = waiting->copy.attributes->size,
+				  .to = waiting->intent.to,
+				  .target = waiting->target};
+	if (!record->path || !record->kept)
+		return -ENOMEM;
+	r = recording_plan(&act->recording, record, place, &waiting->copy, &waiting->xattrs);
+	if (r == 0)
+		r = record_encode(&line, record);
+	waiting->intent.record = store(act, &line, r);
+	return r < 0 || waiting->intent.record ? r : -ENOMEM;
+}
+
+/* Opens the directory of the copy, and notes in the intent what is found there. If the directory is
+ * missing, the act will be refused. */
+static int examine_copy(struct act *act, struct waiting *waiting)
+{
+	struct place place;
+	int r;
+
+	if (place_open(&place, act->settings.sources, waiting->copy.source, waiting->copy.path) < 0)
+		place.directory = -1;
+	r = note_mount(act, waiting, &place);
+	if (r == 0)
+		r = plan_record(act, waiting, &place);
+	place_close(&place);
+	return r;
+}
+
+static const enum intent_kind intent_kinds[] = {
+	[ACT_REMOVE] = INTENT_AWAY, [ACT_MOVE] = INTENT_AWAY,       [ACT_TRASH] = INTENT_AWAY,
+	[ACT_LINK] = INTENT_LINK,   [ACT_SYMLINK] = INTENT_SYMLINK, [ACT_DEDUPE] = INTENT_SHARE,
+};
+
 /* Adds the intent of an act to the journal. */
 static int add_intent(struct act *act, struct waiting *waiting)
 {
 	const struct source *source = &act->settings.sources->list[waiting->copy.source];
 	const struct attributes *attributes = waiting->copy.attributes;
 	enum act_kind kind = act->settings.kind;
+	int r;
 
 	journal_other_name(waiting->other);
-	waiting->intent = (struct intent){.kind = kind == ACT_LINK      ? INTENT_LINK
-						  : kind == ACT_SYMLINK ? INTENT_SYMLINK
-									: INTENT_AWAY,
+	waiting->intent = (struct intent){.kind = intent_kinds[kind],
 					  .source = source->path,
 					  .path = waiting->copy.path,
 					  .other = waiting->other,
@@ -432,9 +516,8 @@ static int add_intent(struct act *act, struct waiting *waiting)
 			return -ENOMEM;
 		waiting->intent.to_mount = act->to_mount;
 	}
-	if (note_mount(act, waiting) < 0)
-		return -ENOMEM;
-	return journal_intend(act->journal, &waiting->intent);
+	r = examine_copy(act, waiting);
+	return r < 0 ? r : journal_intend(act->journal, &waiting->intent);
 }
 
 int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy)
@@ -442,7 +525,7 @@ int act_add(struct act *act, const struct act_file *kept, const struct act_file 
 	struct waiting *waiting = &act->list[act->count];
 	int r;
 
-	*waiting = (struct waiting){.target = NULL};
+	waiting->target = NULL;
 	if (!store_file(act, &waiting->kept, &waiting->kept_attributes, kept) ||
 	    !store_file(act, &waiting->copy, &waiting->copy_attributes, copy))
 		return -ENOMEM;
@@ -451,7 +534,7 @@ int act_add(struct act *act, const struct act_file *kept, const struct act_file 
 		if (!waiting->target)
 			return -ENOMEM;
 	}
-	r = is_journalled(act->settings.kind) ? add_intent(act, waiting) : 0;
+	r = add_intent(act, waiting);
 	if (r < 0)
 		return r;
 	act->count++;

@@ -9,7 +9,9 @@
  *
  * Each copy is acted on by itself. These steps protect it, in this order:
  *
- *	journal		The intent is on the disk before the first rename (act/journal.h).
+ *	journal		The intent is on the disk before the first rename (act/journal.h). It has
+ *			the record of the act, which journal_resolve() writes to the log
+ *			(act/act_log.h) when the changed names are on the disk.
  *	open		Kept file and copy are opened below their sources, without following a
  *			symlink, and must be the indexed inodes.
  *	lease		A read lease on each file blocks a program that opens the file for writing.
@@ -30,8 +32,8 @@
  * If the process is killed, or the power fails, the next act, scan or mount undoes the interrupted
  * acts (act/recovery.h).
  *
- * ACT_DEDUPE changes no name and needs no journal, sync or quarantine. The kernel locks and
- * compares both files itself.
+ * ACT_DEDUPE changes no name and needs no sync or quarantine. The kernel locks and compares both
+ * files itself.
  *
  * act_begin() makes the process ignore SIGIO, which the kernel sends when a program breaks a lease.
  * One thread.
@@ -41,6 +43,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/hash.h"
 #include "source/source.h"
 
 enum act_kind {
@@ -90,6 +93,7 @@ struct act_file {
 	uint32_t source;
 	const char *path; /* relative to the source, borrowed */
 	const struct attributes *attributes; /* borrowed */
+	struct hash128 hash; /* of the content, as the index knows it */
 };
 
 struct act_result {
@@ -99,6 +103,8 @@ struct act_result {
 	bool freed_is_unknown; /* the file possibly still exists in a lower layer of an overlay */
 	const char *leftover; /* ACT_LEFTOVER: name in the copy's directory, during report() */
 };
+
+struct act_log;
 
 /* All pointers are borrowed. */
 struct act_settings {
@@ -110,6 +116,8 @@ struct act_settings {
 	bool without_leases; /* if a file has no reliable lease, check size and mtime instead */
 	/* ACT_LINK, ACT_SYMLINK: act even if owner, mode, xattrs or reach differ */
 	bool force_metadata;
+	/* Receives the records besides the log of the index. NULL: none. */
+	struct act_log *records;
 
 	/* Receives the result of each copy, in the order of the calls of act_add(). */
 	void (*report)(void *context, const struct act_file *copy, const struct act_result *result);

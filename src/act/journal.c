@@ -28,6 +28,11 @@ struct journal {
 	uint64_t last; /* highest number in use */
 	struct bytes waiting; /* lines to be written */
 	struct bytes ended; /* "done" lines, written by journal_resolve() */
+	/* Highest number of an intent of an earlier process. */
+	uint64_t inherited;
+	bool is_resolved; /* journal_resolve() was called */
+	struct act_log *log;
+	struct act_log *copies; /* of the records, for the user; borrowed; NULL: none */
 	char *path;
 };
 
@@ -40,7 +45,9 @@ static int open_file(struct journal *journal, const char *folder)
 		return r;
 	journal->fd = openat(folder_fd, TWINFS_INDEX_ACTS,
 			     O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	return journal->fd < 0 ? -errno : 0;
+	if (journal->fd < 0 || flock(journal->fd, LOCK_EX | LOCK_NB) < 0)
+		return -errno;
+	return act_log_open(&journal->log, folder_fd, TWINFS_INDEX_LOG);
 }
 
 int journal_open(struct journal **journal, const char *folder)
@@ -55,8 +62,6 @@ int journal_open(struct journal **journal, const char *folder)
 	r = asprintf(&made->path, "%s/%s", folder, TWINFS_INDEX_ACTS) < 0 ? -ENOMEM : 0;
 	if (r == 0)
 		r = open_file(made, folder);
-	if (r == 0 && flock(made->fd, LOCK_EX | LOCK_NB) < 0)
-		r = -errno;
 	if (r < 0)
 		journal_close(made);
 	else
@@ -70,10 +75,21 @@ void journal_close(struct journal *journal)
 		return;
 	if (journal->fd >= 0)
 		close(journal->fd);
+	act_log_close(journal->log);
 	bytes_free(&journal->waiting);
 	bytes_free(&journal->ended);
 	free(journal->path);
 	free(journal);
+}
+
+struct act_log *journal_log(struct journal *journal)
+{
+	return journal->log;
+}
+
+void journal_copy_records(struct journal *journal, struct act_log *log)
+{
+	journal->copies = log;
 }
 
 int journal_has_intents(const char *folder)
@@ -132,6 +148,7 @@ static const char *const kind_names[] = {
 	[INTENT_AWAY] = "away",
 	[INTENT_LINK] = "link",
 	[INTENT_SYMLINK] = "symlink",
+	[INTENT_SHARE] = "share",
 };
 
 enum field_type {
@@ -147,6 +164,7 @@ static const struct field {
 	size_t offset; /* in struct intent */
 } fields[] = {
 	{"intent", FIELD_NUMBER, offsetof(struct intent, number)},
+	{"did", FIELD_NUMBER, offsetof(struct intent, did)},
 	{"source", FIELD_TEXT, offsetof(struct intent, source)},
 	{"path", FIELD_TEXT, offsetof(struct intent, path)},
 	{"other", FIELD_TEXT, offsetof(struct intent, other)},
@@ -154,6 +172,7 @@ static const struct field {
 	{"target", FIELD_OPTIONAL, offsetof(struct intent, target)},
 	{"info", FIELD_OPTIONAL, offsetof(struct intent, info)},
 	{"saved", FIELD_OPTIONAL, offsetof(struct intent, saved)},
+	{"record", FIELD_OPTIONAL, offsetof(struct intent, record)},
 	{"kept inode", FIELD_NUMBER, offsetof(struct intent, kept_inode)},
 	{"inode", FIELD_NUMBER, offsetof(struct intent, inode)},
 	{"born", FIELD_NUMBER, offsetof(struct intent, born_ns)},
@@ -235,6 +254,14 @@ int journal_amend(struct journal *journal, const struct intent *intent)
 	return r < 0 ? r : write_lines(journal, &journal->waiting);
 }
 
+int journal_note_did(struct journal *journal, uint64_t number)
+{
+	json_auto_t *object = json_pack("{s:I}", "did", (json_int_t)number);
+	int r = object ? append_line(&journal->waiting, object) : -ENOMEM;
+
+	return r < 0 ? r : write_lines(journal, &journal->waiting);
+}
+
 int journal_sync(struct journal *journal)
 {
 	int r = write_lines(journal, &journal->waiting);
@@ -272,8 +299,8 @@ static bool read_number(const json_t *object, const char *key, json_int_t *numbe
 	return json_is_integer(value) && *number > 0 && *number <= NUMBER_MAX;
 }
 
-/* Takes one line: adds its intent to open, or removes from open the intent that the line ends.
- * Updates journal->last, so that no later intent gets a number in use. Returns 0, -EPROTO or
+/* Takes one line: adds its intent to open, marks the intent of an act that was done, or removes from
+ * open the intent that the line ends. Updates journal->last, so that no later intent gets a number in use. Returns 0, -EPROTO or
  * -ENOMEM. */
 static int take_object(struct journal *journal, json_t *open, json_t *object)
 {
@@ -285,6 +312,12 @@ static int take_object(struct journal *journal, json_t *open, json_t *object)
 			journal->last = (uint64_t)number;
 		(void)snprintf(key, sizeof(key), "%020" JSON_INTEGER_FORMAT, number);
 		return json_object_set(open, key, object) < 0 ? -ENOMEM : 0;
+	}
+	if (read_number(object, "did", &number)) {
+		(void)snprintf(key, sizeof(key), "%020" JSON_INTEGER_FORMAT, number);
+		object = json_object_get(open, key);
+		return object && json_object_set_new(object, "did", json_integer(1)) < 0 ? -ENOMEM
+											 : 0;
 	}
 	if (!read_number(object, "done", &number))
 		return -EPROTO;
@@ -408,25 +441,100 @@ static int handle_one(struct journal *journal, const json_t *object,
 
 static int compare_keys(const void *a, const void *b)
 {
-	return strcmp(*(const char *const *)b, *(const char *const *)a);
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Returns the keys of the open intents, in the order of their numbers, or NULL if memory is short. The
+ * caller frees the list; the keys are valid as long as their intents are open. */
+static const char **list_keys(json_t *open, size_t *count)
+{
+	const char **keys = calloc(json_object_size(open) + 1, sizeof(*keys));
+	const char *key;
+	json_t *object;
+
+	*count = 0;
+	if (!keys)
+		return NULL;
+	json_object_foreach(open, key, object) keys[(*count)++] = key;
+	qsort(keys, *count, sizeof(*keys), compare_keys);
+	return keys;
+}
+
+/* Adds the record of an act to the logs and notes the end of the act. */
+static int record_one(struct journal *journal, const json_t *object)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	const char *record = NULL;
+	int r = get_text(object, "record", &text, &record);
+
+	if (r == 0)
+		r = act_log_append(journal->log, record);
+	if (r == 0 && journal->copies)
+		r = act_log_append(journal->copies, record);
+	if (r == -ENOMEM)
+		return r;
+	return journal_note_done(journal,
+				 (uint64_t)json_integer_value(json_object_get(object, "intent")));
+}
+
+/* Returns whether this process did the act. */
+static bool is_own_deed(const struct journal *journal, const json_t *object)
+{
+	json_int_t number = json_integer_value(json_object_get(object, "intent"));
+
+	return json_integer_value(json_object_get(object, "did")) &&
+	       (uint64_t)number > journal->inherited;
+}
+
+/* Writes the records of the acts that this process did, and then the ends of these acts. */
+static int record_all(struct journal *journal, json_t *open)
+{
+	size_t count;
+	AUTO_FREE const char **keys = list_keys(open, &count);
+	int r = keys ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		json_t *object = json_object_get(open, keys[i]);
+
+		if (!is_own_deed(journal, object))
+			continue;
+		r = record_one(journal, object);
+		(void)json_object_del(open, keys[i]);
+	}
+	if (r == 0)
+		r = act_log_sync(journal->log);
+	if (r == 0)
+		r = write_lines(journal, &journal->ended);
+	/* act_log_sync() of the caller returns the failure again */
+	if (r == 0 && journal->copies && act_log_sync(journal->copies) < 0)
+		journal->copies = NULL;
+	return r;
 }
 
 /* Handles all open intents, last one first. */
 static int handle_all(struct journal *journal, json_t *open, const struct resolve_handler *how,
 		      bool *left)
 {
-	size_t count = 0;
-	AUTO_FREE const char **keys = calloc(json_object_size(open) + 1, sizeof(*keys));
-	const char *key;
-	json_t *object;
+	size_t count;
+	AUTO_FREE const char **keys = list_keys(open, &count);
 	int r = keys ? 0 : -ENOMEM;
 
-	if (r < 0)
-		return r;
-	json_object_foreach(open, key, object) keys[count++] = key;
-	qsort(keys, count, sizeof(*keys), compare_keys);
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = handle_one(journal, json_object_get(open, keys[i]), how, left);
+	for (size_t i = count; r == 0 && i > 0; i--)
+		r = handle_one(journal, json_object_get(open, keys[i - 1]), how, left);
+	return r < 0 ? r : act_log_sync(journal->log);
+}
+
+/* Reads the open intents from the journal. */
+static int read_open(struct journal *journal, json_t *open)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	int r = read_text(journal->fd, &text);
+
+	if (r == 0)
+		r = parse(journal, &text, open);
+	if (!journal->is_resolved)
+		journal->inherited = journal->last;
+	journal->is_resolved = true;
 	return r;
 }
 
@@ -434,16 +542,15 @@ int journal_resolve(struct journal *journal,
 		    bool (*handle)(void *context, const struct intent *intent), void *context)
 {
 	json_auto_t *open = json_object();
-	CLEANUP_BYTES struct bytes text = {0};
 	bool left = false;
 	int r = open ? write_lines(journal, &journal->waiting) : -ENOMEM;
 
 	if (r == 0)
 		r = write_lines(journal, &journal->ended);
 	if (r == 0)
-		r = read_text(journal->fd, &text);
+		r = read_open(journal, open);
 	if (r == 0)
-		r = parse(journal, &text, open);
+		r = record_all(journal, open);
 	if (r == 0)
 		r = handle_all(journal, open, &(struct resolve_handler){handle, context}, &left);
 	if (r == 0 && left)

@@ -10,6 +10,7 @@
  *	 "other":".twinfs~0123456789abcdef","inode":77,"born":1700000000000000000,
  *	 "root inode":2,"root born":1600000000000000000,
  *	 "root file system":5,"mount":"/data/a","mount inode":2,...}
+ *	{"did":3}
  *	{"done":3}
  *
  * The protocol:
@@ -18,15 +19,18 @@
  *	journal_intend	adds an intent
  *	journal_sync	writes and syncs all added intents; only then may their acts begin
  *	journal_amend	replaces an intent during its act
- *	journal_note_done  notes the end of an act in memory
- *	journal_resolve	is called after the changed names were synced: writes the ends, handles the
- *			intents without an end, and empties the journal if no intent is left
+ *	journal_note_did   writes that an act did what was intended
+ *	journal_note_done  notes in memory the end of an act that did nothing
+ *	journal_resolve	is called after the changed names were synced: writes the records of the
+ *			acts to the log (act/act_log.h), then the ends, handles the intents without
+ *			an end, and empties the journal if no intent is left
  *
  * One thread.
  */
 
 #include <stdint.h>
 
+#include "act/act_log.h"
 #include "act/place.h"
 #include "base/attributes.h"
 
@@ -41,6 +45,7 @@ enum intent_kind {
 	 * removed */
 	INTENT_LINK,
 	INTENT_SYMLINK,
+	INTENT_SHARE, /* the copy shares the blocks of the kept file; no name changes */
 };
 
 struct intent {
@@ -60,10 +65,13 @@ struct intent {
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none */
 	/* absolute path of the copy's bytes in a rescue folder; NULL: none */
 	const char *saved;
+	/* for the log, if the act is done: act/record.h as JSON; NULL: the act has no record */
+	const char *record;
 	struct root_identity root; /* of the source */
 	struct mount_identity mount; /* of the copy; path NULL: the copy is on the source's mount */
 	struct mount_identity to_mount; /* of the folder that the copy moves to */
 	uint64_t number; /* set by journal_intend() */
+	uint64_t did; /* 1 after journal_note_did() */
 };
 
 struct journal;
@@ -90,13 +98,27 @@ MUST_CHECK int journal_sync(struct journal *journal);
  * old version. Returns 0 or -errno. */
 MUST_CHECK int journal_amend(struct journal *journal, const struct intent *intent);
 
-/* Notes in memory that an act has ended. journal_resolve() writes this, so that the end of an act
- * is never on the disk before its changed names are. If the process is killed before, undo finds
- * nothing to undo for the completed act. Returns 0 or -errno. */
+/* Writes that an act did what was intended, without a sync. journal_resolve() then writes its record
+ * to the log and ends its intent. So the record of an act is never on the disk before its changed
+ * names are. Returns 0 or -errno. */
+MUST_CHECK int journal_note_did(struct journal *journal, uint64_t number);
+
+/* Notes in memory that an act has ended without a change. journal_resolve() writes this. If the
+ * process is killed before, recovery finds nothing to restore. Returns 0 or -errno. */
 MUST_CHECK int journal_note_done(struct journal *journal, uint64_t number);
 
-/* Resolves the intents. The caller must have synced the changed names before. Calls handle for each
- * intent without an end, last one first. If handle returns false, the intent stays in the journal.
+/* Returns the log of the index, borrowed. The lock of the journal protects it. */
+struct act_log *journal_log(struct journal *journal);
+
+/* Makes journal_resolve() also write the records of the acts of this process to another log.
+ *
+ * log		borrowed until journal_close()
+ */
+void journal_copy_records(struct journal *journal, struct act_log *log);
+
+/* Resolves the intents. The caller must have synced the changed names before. Writes the records of
+ * the acts that this process did to the log. Calls handle for each other intent without an end, last
+ * one first; handle can add records to the log. If handle returns false, the intent stays in the journal.
  * If handle returns true, the intent ends. If no intent is left, the journal is emptied. The result
  * is synced. Returns 0 or -errno. */
 MUST_CHECK int journal_resolve(struct journal *journal,

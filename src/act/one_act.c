@@ -82,6 +82,16 @@ bool one_act_fail(struct one_act *act, int error)
 	return one_act_refuse(act, ACT_FAILED);
 }
 
+int one_act_amend(struct one_act *act, const struct intent *intent, const struct record *record)
+{
+	CLEANUP_BYTES struct bytes line = {0};
+	struct intent amended = *intent;
+	int r = record_encode(&line, record);
+
+	amended.record = r == 0 ? bytes_text(&line) : NULL;
+	return amended.record ? journal_amend(act->journal, &amended) : -ENOMEM;
+}
+
 /* Returns whether kept file and copy are possibly one file although their file systems differ. An
  * overlay or a FUSE file system can show a file a second time. If it does, renaming the copy
  * changes the ctime of the kept file. AT_STATX_FORCE_SYNC reads ctime without caches. */
@@ -244,7 +254,7 @@ static int save_to(struct one_act *act, const char *rescue, int cause)
 	intent.saved = bytes_text(&path);
 	if (r < 0 || !intent.saved)
 		return r < 0 ? r : -ENOMEM;
-	noted = journal_amend(act->journal, &intent);
+	noted = one_act_amend(act, &intent, act->record);
 	if (noted == 0)
 		noted = journal_sync(act->journal);
 	r = file_copy_save(act->copy.held.fd, folder, act->other);

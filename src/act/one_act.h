@@ -20,6 +20,7 @@
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
+#include "act/record.h"
 #include "base/bytes.h"
 
 /* The copy or the kept file of an act. */
@@ -41,6 +42,7 @@ struct one_act {
 	const char *target; /* ACT_SYMLINK */
 	struct journal *journal; /* borrowed */
 	const struct intent *intent; /* borrowed */
+	const struct record *record; /* borrowed; what is known before the act */
 	/* Last time when the bytes were equal and both leases unbroken, clock_monotonic_ns(). */
 	uint64_t verified_ns;
 	struct act_result *result;
@@ -81,6 +83,10 @@ MUST_CHECK bool one_act_is_still_verified(struct one_act *act);
 /* Quarantines a verified copy: renames it to its quarantine name and verifies it there. If that
  * fails, gives the copy its own name back, fills in the outcome and returns false. */
 MUST_CHECK bool one_act_quarantine(struct one_act *act);
+
+/* Replaces the intent in the journal during the act, with this record. Returns 0 or -errno. */
+MUST_CHECK int one_act_amend(struct one_act *act, const struct intent *intent,
+			     const struct record *record);
 
 /* Fills in the outcome of a failed call: ACT_IMMUTABLE if the copy or its folder is immutable, else
  * ACT_FAILED. error is an -errno. Returns false. */

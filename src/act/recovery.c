@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/examine.h"
 #include "act/file_copy.h"
 #include "act/held.h"
 #include "act/trash_entry.h"
@@ -47,44 +48,6 @@ int recovery_rename(const struct place *place, const char *other, struct bytes *
 
 /* ---- one intent ---------------------------------------------------------------------- */
 
-/* The file that examine() finds. */
-enum found {
-	FOUND_NOTHING,
-	FOUND_COPY, /* the file of the act */
-	FOUND_LINK, /* the link of the act */
-	FOUND_OTHER, /* another file */
-};
-
-/* Returns whether the name is the link of the act. A hard link that is the only name of its file
- * does not count, as removing it would lose the bytes. */
-static bool is_the_link(const struct place *place, const char *name, const struct intent *intent,
-			const struct statx *status)
-{
-	if (intent->kind == INTENT_LINK)
-		return S_ISREG(status->stx_mode) && status->stx_ino == intent->kept_inode &&
-		       status->stx_nlink > 1;
-	return intent->kind == INTENT_SYMLINK && intent->target &&
-	       place_is_symlink_to(place, name, intent->target);
-}
-
-static int examine(const struct place *place, const char *name, const struct intent *intent,
-		   enum found *found)
-{
-	struct statx status;
-
-	*found = FOUND_NOTHING;
-	if (statx(place->directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	*found = FOUND_OTHER;
-	if (status.stx_ino == intent->inode && (!intent->born_ns || !place_born_ns(&status) ||
-						intent->born_ns == place_born_ns(&status)))
-		*found = FOUND_COPY;
-	else if (is_the_link(place, name, intent, &status))
-		*found = FOUND_LINK;
-	return 0;
-}
-
 static int remove_other(const struct place *place, const char *other)
 {
 	return unlinkat(place->directory, other, 0) < 0 ? -errno : 0;
@@ -92,6 +55,7 @@ static int remove_other(const struct place *place, const char *other)
 
 struct undoing {
 	struct recovery *undone;
+	struct act_log *log;
 	struct bytes leftover;
 	bool is_completed; /* the move was completed */
 	bool is_edited; /* the link stays, as a program wrote to the linked file since the act */
@@ -143,12 +107,13 @@ static int remove_link(const struct place *place, const struct intent *intent,
 		       struct bytes *leftover)
 {
 	enum found found;
-	int r = examine(place, intent->other, intent, &found);
+	int r = examine_name(place, intent->other, intent, &found);
 
 	if (r == 0 && found == FOUND_LINK)
 		return remove_other(place, intent->other);
 	/* a file of another program has the quarantine name: both files stay */
-	return r == 0 && found != FOUND_NOTHING ? recovery_rename(place, intent->other, leftover) : r;
+	return r == 0 && found != FOUND_NOTHING ? recovery_rename(place, intent->other, leftover)
+						: r;
 }
 
 /* Undoes a link. The copy has the quarantine name, and the link usually has the copy's name. If
@@ -159,7 +124,7 @@ static int undo_replace(struct undoing *undoing, const struct place *place,
 {
 	struct held linked = {.fd = -1};
 	enum found found;
-	int r = examine(place, place->name, intent, &found);
+	int r = examine_name(place, place->name, intent, &found);
 
 	if (r == 0 && found != FOUND_LINK)
 		return recovery_rename(place, intent->other, &undoing->leftover);
@@ -392,7 +357,7 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 static int undo_one(struct undoing *undoing, const struct place *place, const struct intent *intent)
 {
 	enum found found;
-	int r = examine(place, intent->other, intent, &found);
+	int r = examine_name(place, intent->other, intent, &found);
 
 	if (r == 0 && found == FOUND_NOTHING && intent->saved)
 		return undo_saved(undoing, place, intent);
@@ -437,6 +402,32 @@ static void report_absent(struct undoing *undoing, const struct intent *intent, 
 		    quote_path(bytes_text(&path)), quote_path(mount));
 }
 
+/* Adds the record of an interrupted act to the log, if the act was done. A record that is in the log
+ * already was written before the interruption. */
+static int record_deed(const struct undoing *undoing, const struct place *place,
+		       const struct intent *intent)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	CLEANUP_BYTES struct bytes line = {0};
+	enum deed deed;
+	int r = record_decode(intent->record, strlen(intent->record), &decoded);
+
+	if (r < 0)
+		return r == -EPROTO ? 0 : r;
+	deed = undoing->is_completed ? DEED_DONE : examine_deed(place, intent, &decoded.record);
+	if (deed == DEED_NONE)
+		return 0;
+	r = act_log_contains(undoing->log, decoded.record.act, decoded.record.file);
+	if (r != 0)
+		return r < 0 ? r : 0;
+	if (deed == DEED_UNCERTAIN)
+		decoded.record.state = RECORD_INTERRUPTED;
+	r = record_encode(&line, &decoded.record);
+	if (r == 0)
+		r = bytes_text(&line) ? act_log_append(undoing->log, bytes_text(&line)) : -ENOMEM;
+	return r;
+}
+
 /* Undoes an act in the directory of the copy, and removes its leftovers elsewhere. */
 static int undo_there(struct undoing *undoing, const struct intent *intent, int root)
 {
@@ -462,6 +453,8 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 		remove_partial(&place, intent);
 	if (r == 0)
 		forget_info(intent);
+	if (r == 0 && intent->record && undoing->undone->files == before)
+		r = record_deed(undoing, &place, intent);
 	place_close(&place);
 	if (r < 0 || undoing->is_completed || undoing->undone->files > before)
 		report(undoing, intent, r);
@@ -500,7 +493,7 @@ static bool undo_intent(void *context, const struct intent *intent)
 
 int recovery_run(struct journal *journal, struct recovery *undone)
 {
-	struct undoing undoing = {.undone = undone};
+	struct undoing undoing = {.undone = undone, .log = journal_log(journal)};
 	int r;
 
 	*undone = (struct recovery){0};

@@ -40,6 +40,7 @@ MUST_CHECK int recovery_run_of(const char *folder, struct recovery *undone);
 
 /* Renames a file from its quarantine name to its own name. If another file has its own name, uses
  * the name NAME.kept-N and sets leftover to it. If not, leftover is empty. Returns 0 or -errno. */
-MUST_CHECK int recovery_rename(const struct place *place, const char *other, struct bytes *leftover);
+MUST_CHECK int recovery_rename(const struct place *place, const char *other,
+			       struct bytes *leftover);
 
 #endif

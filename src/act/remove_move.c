@@ -165,14 +165,15 @@ static int sync_arrived(const struct place *parent, struct stat *arrived)
 static int note_made(struct one_act *act, int directory, const char *name)
 {
 	struct intent intent = *act->intent;
+	struct record record = *act->record;
 	struct statx status;
 
 	if (statx(directory, name, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH, STATX_INO | STATX_BTIME,
 		  &status) < 0)
 		return -errno;
-	intent.made_inode = status.stx_ino;
-	intent.made_born_ns = place_born_ns(&status);
-	return journal_amend(act->journal, &intent);
+	record.made_inode = intent.made_inode = status.stx_ino;
+	record.made_born_ns = intent.made_born_ns = place_born_ns(&status);
+	return one_act_amend(act, &intent, &record);
 }
 
 /* Copies to another file system. Bytes and name are synced before the copy is removed. If the

@@ -40,14 +40,18 @@ static int move_to_trash(struct one_act *act, struct trash_folder *trash, const 
  * trash, undo removes the info file. */
 static int note_info(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
-	CLEANUP_BYTES struct bytes info = {0};
+	CLEANUP_BYTES struct bytes info = {0}, file = {0};
 	struct intent intent = *act->intent;
+	struct record record = *act->record;
 	int r = trash_entry_info_path(trash, name, &info);
 
-	intent.info = bytes_text(&info);
-	if (r < 0 || !intent.info)
+	if (r == 0)
+		r = trash_entry_file_path(trash, name, &file);
+	record.info = intent.info = bytes_text(&info);
+	record.to = bytes_text(&file);
+	if (r < 0 || !record.info || !record.to)
 		return -ENOMEM;
-	return journal_amend(act->journal, &intent);
+	return one_act_amend(act, &intent, &record);
 }
 
 /* Gives a file in the trash its quarantine name, and then its own name back. */

@@ -160,6 +160,13 @@ int trash_entry_info_path(const struct trash_folder *trash, const char *name, st
 	return r < 0 ? r : bytes_format(path, "/info/%s" INFO_SUFFIX, name);
 }
 
+int trash_entry_file_path(const struct trash_folder *trash, const char *name, struct bytes *path)
+{
+	int r = bytes_append(path, trash->path.data, trash->path.length);
+
+	return r < 0 ? r : bytes_format(path, "/files/%s", name);
+}
+
 /* ---- after an interrupted act -------------------------------------------------------- */
 
 static int read_info(int directory, const char *name, struct bytes *text)

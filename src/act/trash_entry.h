@@ -28,8 +28,10 @@ MUST_CHECK int trash_entry_write_info(struct trash_folder *trash, const char *na
 /* Removes the info file of an entry. */
 void trash_entry_remove_info(const struct trash_folder *trash, const char *name);
 
-/* Appends the absolute path of an info file. Returns 0 or -ENOMEM. */
+/* Appends the absolute path of an info file, or of the file itself. Returns 0 or -ENOMEM. */
 MUST_CHECK int trash_entry_info_path(const struct trash_folder *trash, const char *name,
+				     struct bytes *path);
+MUST_CHECK int trash_entry_file_path(const struct trash_folder *trash, const char *name,
 				     struct bytes *path);
 
 /* Removes leftover info files of an interrupted act: an incomplete info file, and an info file that

@@ -20,12 +20,14 @@ struct spooled {
 	enum role role;
 	uint32_t source;
 	size_t path_length;
+	struct hash128 hash;
 	struct attributes attributes;
 };
 
 struct planning {
 	struct act_plan *plan;
 	struct catalog_reader *reader;
+	struct hash128 hash; /* of the current group */
 };
 
 /* Writes one file. Sets *links to the number of names that its inode has on the disk. */
@@ -46,6 +48,7 @@ static int put(const struct planning *planning, enum role role, const struct cop
 	spooled.role = role;
 	spooled.source = copy->source;
 	spooled.path_length = strlen(path);
+	spooled.hash = planning->hash;
 	spooled.attributes = file.attributes;
 	*links = file.attributes.links;
 	if (fwrite(&spooled, sizeof(spooled), 1, planning->plan->spool) != 1 ||
@@ -71,6 +74,8 @@ static int put_group(void *context, const struct group_record *group, const stru
 	uint32_t links = 0;
 	bool begun = false;
 	int r = 0;
+
+	planning->hash = group->hash;
 
 	for (size_t i = 0; r == 0 && i < copies->count; i++) {
 		const struct copy *copy = &copies->list[i];
@@ -100,7 +105,7 @@ static int act_plan_rewind(struct act_plan *plan)
 
 int act_plan_make(struct act_plan *plan, const struct report *report)
 {
-	struct planning planning = {plan, report->reader};
+	struct planning planning = {.plan = plan, .reader = report->reader};
 	const struct visitor visitor = {.group = put_group, .context = &planning};
 	int r;
 
@@ -156,7 +161,8 @@ int act_plan_read(struct act_plan *plan, struct planned *planned)
 			return r;
 		*attributes = spooled.attributes;
 		*(kept ? &planned->kept : &planned->copy) =
-			(struct act_file){spooled.source, (const char *)path->data, attributes};
+			(struct act_file){spooled.source, (const char *)path->data, attributes,
+					  spooled.hash};
 		if (!kept)
 			return 0;
 	}

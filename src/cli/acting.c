@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "act/act_log.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/filesystem_kind.h"
@@ -31,6 +32,7 @@ enum {
 	OPT_FORMAT,
 	OPT_YES,
 	OPT_WITHOUT_LEASES,
+	OPT_LOG,
 };
 
 const struct option_spec acting_options[] = {
@@ -59,6 +61,13 @@ const struct option_spec acting_options[] = {
 		.help = "also act upon files for which a lease cannot report a writer: files of "
 			"other users, and files on file systems without leases",
 		.id = OPT_WITHOUT_LEASES,
+	},
+	{
+		.name = "log",
+		.argument = "FILE",
+		.help = "append a record of each file to FILE, as 'twinfs log --format=jsonl ACT' "
+			"prints it",
+		.id = OPT_LOG,
 	},
 	{0},
 };
@@ -94,6 +103,9 @@ int acting_apply(void *context, int id, const char *value)
 		return 0;
 	case OPT_WITHOUT_LEASES:
 		acting->act.without_leases = true;
+		return 0;
+	case OPT_LOG:
+		acting->log = value;
 		return 0;
 	default:
 		if (id >= OPTION_ID_RULES && id < OPTION_ID_OWN)
@@ -341,12 +353,40 @@ static void explain_begin(const struct acting *acting, int result)
 			  quote_path(acting->act.folder), error_text(result));
 }
 
+/* Opens the file of --log. Returns 0 or -errno, logged. */
+static int records_open(struct acting *acting, struct act_log **records)
+{
+	int r = acting->log ? act_log_open(records, AT_FDCWD, acting->log) : 0;
+
+	if (r < 0)
+		log_error("cannot open %s: %s", quote_path(acting->log), error_text(r));
+	acting->act.records = *records;
+	return r;
+}
+
+static void close_records(struct act_log **records)
+{
+	act_log_close(*records);
+}
+
+/* Ensures that all records are in the file of --log. Returns 0 or -errno, logged. */
+static int records_sync(const struct acting *acting, struct act_log *records)
+{
+	int r = records ? act_log_sync(records) : 0;
+
+	if (r < 0)
+		log_error("cannot write records to %s: %s; 'twinfs log' prints them",
+			  quote_path(acting->log), error_text(r));
+	return r;
+}
+
 static enum twinfs_exit do_plan(struct acting *acting, const struct current_index *index,
 				struct act_plan *plan)
 {
 	struct doing doing = {.acting = acting, .index = index};
 	enum progress_when when =
 		acting->common.quiet ? PROGRESS_NEVER : acting->common.index.progress;
+	CLEANUP(close_records) struct act_log *records = NULL;
 	struct act *act = NULL;
 	int r, ended;
 
@@ -355,6 +395,8 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	acting->act.report = report_act;
 	acting->act.context = &doing;
 	doing.counts.files_total = plan->names;
+	if (records_open(acting, &records) < 0)
+		return TWINFS_EXIT_FAILED;
 	r = act_begin(&act, &acting->act);
 	if (r < 0) {
 		explain_begin(acting, r);
@@ -371,7 +413,7 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 			  quote_path(acting->act.folder), error_text(r < 0 ? r : ended));
 	if (!acting->common.quiet)
 		print_result(&doing, plan);
-	if (r != 0 || ended != 0 || stop_requested())
+	if (r != 0 || ended != 0 || stop_requested() || records_sync(acting, records) < 0)
 		return TWINFS_EXIT_FAILED;
 	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }

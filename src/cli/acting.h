@@ -26,6 +26,7 @@ struct acting {
 	bool format_given;
 	bool dry_run;
 	bool yes;
+	const char *log; /* --log; NULL: none */
 	/* The verb for messages, and its past participle: "remove", "removed". */
 	const char *verb;
 	const char *done;

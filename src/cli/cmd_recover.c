@@ -7,9 +7,9 @@
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "cli/act_logs.h"
 #include "cli/command.h"
 #include "cli/common_options.h"
-#include "index/index_folder.h"
 #include "index/index_open.h"
 
 static const struct option_table recover_table = {
@@ -50,16 +50,8 @@ static void recover(const char *folder, struct recovered *recovered)
 static int recover_all(const struct common_settings *settings, struct recovered *recovered)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
-	AUTO_FREE char *given = NULL;
-	int r;
+	int r = act_logs_folders(settings, &folders);
 
-	if (settings->index.folder) {
-		r = index_folder_given(settings->index.folder, &given);
-		if (r == 0)
-			recover(given, recovered);
-		return r;
-	}
-	r = index_folders_list(&folders);
 	for (size_t i = 0; r == 0 && i < folders.count; i++)
 		recover(folders.items[i], recovered);
 	return r;

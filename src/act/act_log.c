@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/act_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/descriptor.h"
+#include "store/index_files.h"
+#include "twinfs/format.h"
+
+/* Bytes that are read at once to find the last line end. */
+#define TAIL_BYTES 4096
+
+struct act_log {
+	int fd;
+	struct bytes waiting; /* lines to be written */
+	/* The numbers of the files of one act in the log, for act_log_contains(), ascending. */
+	char act[ACT_ID_SIZE];
+	uint64_t *files;
+	size_t count, capacity;
+};
+
+/* ---- appending ----------------------------------------------------------------------- */
+
+/* Returns the length of the log up to its last line end, or -errno. */
+static off_t whole_length(int fd, off_t length)
+{
+	char tail[TAIL_BYTES];
+
+	while (length > 0) {
+		off_t at = length > TAIL_BYTES ? length - TAIL_BYTES : 0;
+		long got = read_fully_at(fd, tail, (unsigned long)(length - at), at);
+		const char *end;
+
+		if (got < length - at)
+			return got < 0 ? got : -EIO;
+		end = memrchr(tail, '\n', (size_t)got);
+		if (end)
+			return at + (end + 1 - tail);
+		length = at;
+	}
+	return 0;
+}
+
+static int cut_incomplete_line(int fd)
+{
+	struct stat status;
+	off_t whole;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return 0; /* the user gave a pipe or a device */
+	whole = whole_length(fd, status.st_size);
+	if (whole < 0)
+		return (int)whole;
+	return whole < status.st_size && ftruncate(fd, whole) < 0 ? -errno : 0;
+}
+
+int act_log_open(struct act_log **log, int directory, const char *name)
+{
+	struct act_log *made = calloc(1, sizeof(*made));
+	int r;
+
+	*log = NULL;
+	if (!made)
+		return -ENOMEM;
+	made->fd =
+		openat(directory, name, O_RDWR | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0600);
+	r = made->fd < 0 ? -errno : cut_incomplete_line(made->fd);
+	if (r < 0)
+		act_log_close(made);
+	else
+		*log = made;
+	return r;
+}
+
+void act_log_close(struct act_log *log)
+{
+	if (!log)
+		return;
+	if (log->fd >= 0)
+		close(log->fd);
+	bytes_free(&log->waiting);
+	free(log->files);
+	free(log);
+}
+
+int act_log_append(struct act_log *log, const char *line)
+{
+	size_t before = log->waiting.length;
+	int r = bytes_append_text(&log->waiting, line);
+
+	if (r == 0)
+		r = bytes_append_text(&log->waiting, "\n");
+	if (r < 0)
+		log->waiting.length = before;
+	return r;
+}
+
+/* Writes the lines and syncs them. A regular file gets all lines or none. */
+static int write_lines(struct act_log *log)
+{
+	struct stat status;
+	int r = fstat(log->fd, &status) < 0 ? -errno : 0;
+
+	if (r == 0)
+		r = write_fully(log->fd, log->waiting.data, log->waiting.length);
+	if (!S_ISREG(status.st_mode))
+		return r;
+	if (r == 0 && fsync(log->fd) < 0)
+		r = -errno;
+	if (r < 0 && ftruncate(log->fd, status.st_size) < 0)
+		r = -errno;
+	return r;
+}
+
+int act_log_sync(struct act_log *log)
+{
+	int r = log->waiting.length > 0 ? write_lines(log) : 0;
+
+	if (r == 0)
+		log->waiting.length = 0;
+	return r;
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+/* Opens the stream of a log. Sets *stream to NULL if there is no log. */
+static int open_stream(int folder, FILE **stream)
+{
+	int fd = openat(folder, TWINFS_INDEX_LOG, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	*stream = NULL;
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	*stream = fdopen(fd, "r");
+	if (*stream)
+		return 0;
+	(void)close(fd);
+	return -ENOMEM;
+}
+
+/* Reads the next line without its end. An incomplete last line does not count, as its act is still
+ * in the journal. Returns 1, 0 at the end, or -errno. */
+static int next_line(FILE *stream, char **line, size_t *room, size_t *length)
+{
+	ssize_t got;
+
+	errno = 0;
+	got = getline(line, room, stream);
+	if (got < 0)
+		return ferror(stream) || errno == ENOMEM ? -errno : 0;
+	if ((*line)[got - 1] != '\n')
+		return 0;
+	(*line)[got - 1] = '\0';
+	*length = (size_t)got - 1;
+	return 1;
+}
+
+static int skip_corrupt(struct act_log_pass *pass)
+{
+	pass->corrupt++;
+	return 0;
+}
+
+int act_log_read(const char *folder, struct act_log_pass *pass)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	AUTO_CLOSE int folder_fd = -1;
+	AUTO_FCLOSE FILE *stream = NULL;
+	AUTO_FREE char *line = NULL;
+	size_t room = 0, length = 0;
+	uint64_t file;
+	int r = index_folder_open(folder, &folder_fd);
+
+	pass->corrupt = 0;
+	if (r == 0)
+		r = open_stream(folder_fd, &stream);
+	if (r < 0 || !stream)
+		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	while (r == 0 && (r = next_line(stream, &line, &room, &length)) > 0) {
+		if (pass->act && !record_is_of(line, pass->act, &file)) {
+			r = 0;
+			continue;
+		}
+		r = record_decode(line, length, &decoded);
+		if (r == 0)
+			r = pass->record(pass->context, &decoded.record, line);
+		else if (r == -EPROTO)
+			r = skip_corrupt(pass);
+	}
+	return r;
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return (*one > *other) - (*one < *other);
+}
+
+/* Reads the numbers of the files of an act. */
+static int read_numbers(struct act_log *log, const char *act)
+{
+	AUTO_FREE char *line = NULL;
+	AUTO_FCLOSE FILE *stream = NULL;
+	size_t room = 0, length = 0;
+	uint64_t file;
+	int fd = fcntl(log->fd, F_DUPFD_CLOEXEC, 0), r;
+
+	stream = fd < 0 ? NULL : fdopen(fd, "r");
+	if (!stream && fd >= 0)
+		(void)close(fd);
+	if (!stream || fseek(stream, 0, SEEK_SET) != 0)
+		return -errno;
+	log->count = 0;
+	(void)snprintf(log->act, sizeof(log->act), "%s", act);
+	while ((r = next_line(stream, &line, &room, &length)) > 0) {
+		if (!record_is_of(line, act, &file))
+			continue;
+		r = array_reserve(&log->files, &log->capacity, log->count + 1, sizeof(*log->files));
+		if (r < 0)
+			return r;
+		log->files[log->count++] = file;
+	}
+	if (log->count > 0)
+		qsort(log->files, log->count, sizeof(*log->files), compare_numbers);
+	return r;
+}
+
+int act_log_contains(struct act_log *log, const char *act, uint64_t file)
+{
+	int r = strcmp(log->act, act) == 0 ? 0 : read_numbers(log, act);
+
+	if (r < 0)
+		log->act[0] = '\0';
+	return r < 0 ? r
+		     : log->count > 0 && bsearch(&file, log->files, log->count, sizeof(file),
+						 compare_numbers) != NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_ACT_LOG_H
+#define ACT_ACT_LOG_H
+
+/* The log of acts: a file in the index folder with a record (act/record.h) in each line. Records are
+ * only appended. One thread. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "act/record.h"
+#include "base/attributes.h"
+
+struct act_log;
+
+/* Opens or creates a log for appending. Cuts off an incomplete last line, which a power failure can
+ * leave. The caller must hold the lock of the journal (act/journal.h), or be the only writer.
+ *
+ * directory	borrowed, or AT_FDCWD
+ *
+ * Returns 0 or -errno. */
+MUST_CHECK int act_log_open(struct act_log **log, int directory, const char *name);
+
+/* Closes the log. Records that were not synced are possibly lost. Accepts NULL. */
+void act_log_close(struct act_log *log);
+
+/* Adds a record in memory. Returns 0 or -ENOMEM.
+ *
+ * line		the record without a line end
+ */
+MUST_CHECK int act_log_append(struct act_log *log, const char *line);
+
+/* Writes and syncs the added records. After a failure none of them is in the file, and they stay
+ * added. Blocks on the disk. Returns 0 or -errno. */
+MUST_CHECK int act_log_sync(struct act_log *log);
+
+/* Returns 1 if the log has a record of this file, 0 if not, or -errno. Reads the whole log when it is asked about another act than the last time. */
+MUST_CHECK int act_log_contains(struct act_log *log, const char *act, uint64_t file);
+
+/* A pass over the records of a log. */
+struct act_log_pass {
+	/* Receives each record. The line is valid during the call. Returns 0 to continue, or a
+	 * result of the pass. */
+	int (*record)(void *context, const struct record *record, const char *line);
+	void *context;
+	const char *act; /* only the records of this act; NULL: all records */
+	uint64_t corrupt; /* set to the number of lines that are no record */
+};
+
+/* Reads the log of an index. A missing log has no record. Returns 0, the result of
+ * pass->record(), or -errno. */
+MUST_CHECK int act_log_read(const char *folder, struct act_log_pass *pass);
+
+#endif

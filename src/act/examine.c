@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/examine.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "act/extents.h"
+#include "base/descriptor.h"
+
+/* Returns whether the name is the link of the act. A hard link that is the only name of its file
+ * does not count, as removing it would lose the bytes. */
+static bool is_the_link(const struct place *place, const char *name, const struct intent *intent,
+			const struct statx *status)
+{
+	if (intent->kind == INTENT_LINK)
+		return S_ISREG(status->stx_mode) && status->stx_ino == intent->kept_inode &&
+		       status->stx_nlink > 1;
+	return intent->kind == INTENT_SYMLINK && intent->target &&
+	       place_is_symlink_to(place, name, intent->target);
+}
+
+int examine_name(const struct place *place, const char *name, const struct intent *intent,
+		 enum found *found)
+{
+	struct statx status;
+
+	*found = FOUND_NOTHING;
+	if (statx(place->directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	*found = FOUND_OTHER;
+	if (status.stx_ino == intent->inode && (!intent->born_ns || !place_born_ns(&status) ||
+						intent->born_ns == place_born_ns(&status)))
+		*found = FOUND_COPY;
+	else if (is_the_link(place, name, intent, &status))
+		*found = FOUND_LINK;
+	return 0;
+}
+
+static bool is_at(const char *path, uint64_t inode, int64_t born_ns)
+{
+	struct statx status;
+
+	return path && inode &&
+	       statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME,
+		     &status) == 0 &&
+	       status.stx_ino == inode &&
+	       (!born_ns || !place_born_ns(&status) || born_ns == place_born_ns(&status));
+}
+
+/* Returns whether the copy shares all blocks of the kept file. */
+static bool is_shared(const struct place *place, const struct record *record)
+{
+	AUTO_CLOSE int copy = open_beneath_for_reading(place->directory, place->name, 0, false);
+	AUTO_CLOSE int kept =
+		record->kept ? open(record->kept, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+			     : -1;
+
+	return copy >= 0 && kept >= 0 && extents_all_shared(copy, kept);
+}
+
+enum deed examine_deed(const struct place *place, const struct intent *intent,
+		       const struct record *record)
+{
+	enum found found = FOUND_NOTHING;
+
+	if (place->directory < 0)
+		return intent->did ? DEED_DONE : DEED_UNCERTAIN;
+	if (intent->kind == INTENT_SHARE)
+		return intent->did || is_shared(place, record) ? DEED_DONE : DEED_NONE;
+	if (examine_name(place, place->name, intent, &found) == 0 && found == FOUND_COPY)
+		return DEED_NONE;
+	if (intent->did || found == FOUND_LINK ||
+	    is_at(record->to, intent->inode, intent->born_ns) ||
+	    is_at(record->to, intent->made_inode, intent->made_born_ns))
+		return DEED_DONE;
+	return DEED_UNCERTAIN;
+}

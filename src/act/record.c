@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/record.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <jansson.h>
+
+#include "base/json_path.h"
+#include "base/json_read.h"
+#include "base/json_xattrs.h"
+
+/* In JSON, and for people. */
+static const char *const commands[][2] = {
+	[RECORD_REMOVE] = {"remove", "remove"},
+	[RECORD_MOVE] = {"move", "move"},
+	[RECORD_TRASH] = {"trash", "remove --trash"},
+	[RECORD_LINK] = {"link", "link"},
+	[RECORD_SYMLINK] = {"symlink", "link --symbolic"},
+	[RECORD_DEDUPE] = {"dedupe", "dedupe"},
+	[RECORD_UNDO] = {"undo", "undo"},
+};
+
+static const char *const states[] = {
+	[RECORD_DONE] = "done",
+	[RECORD_INTERRUPTED] = "interrupted",
+};
+
+/* The texts and numbers of struct record. A text that is NULL and a number that is 0 are left
+ * out. */
+static const struct text_field {
+	const char *key;
+	size_t offset;
+} text_fields[RECORD_TEXTS] = {
+	{"act", offsetof(struct record, act)},
+	{"path", offsetof(struct record, path)},
+	{"source", offsetof(struct record, source)},
+	{"kept", offsetof(struct record, kept)},
+	{"kept_source", offsetof(struct record, kept_source)},
+	{"to", offsetof(struct record, to)},
+	{"info", offsetof(struct record, info)},
+	{"target", offsetof(struct record, target)},
+	{"undone", offsetof(struct record, undone)},
+};
+
+static const struct number_field {
+	const char *key;
+	size_t offset;
+} number_fields[] = {
+	{"undone_file", offsetof(struct record, undone_file)},
+	{"size", offsetof(struct record, size)},
+	{"inode", offsetof(struct record, inode)},
+	{"born", offsetof(struct record, born_ns)},
+	{"links", offsetof(struct record, links)},
+	{"kept_inode", offsetof(struct record, kept_inode)},
+	{"made_inode", offsetof(struct record, made_inode)},
+	{"made_born", offsetof(struct record, made_born_ns)},
+};
+
+const char *record_command_word(enum record_command command)
+{
+	return commands[command][0];
+}
+
+const char *record_command_text(enum record_command command)
+{
+	return commands[command][1];
+}
+
+void record_make_id(char id[static ACT_ID_SIZE])
+{
+	uint32_t number = 0;
+
+	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+		number = (uint32_t)time(NULL) ^ (uint32_t)getpid() << 16;
+	(void)snprintf(id, ACT_ID_SIZE, "%08" PRIx32, number);
+}
+
+/* ---- writing ------------------------------------------------------------------------- */
+
+static int set_text(json_t *object, const char *key, const char *text)
+{
+	return text ? json_set_path(object, key, text, strlen(text)) : 0;
+}
+
+static int set_number(json_t *object, const char *key, int64_t number)
+{
+	return number ? json_object_set_new(object, key, json_integer(number)) : 0;
+}
+
+static int set_time(json_t *object, struct timespec time)
+{
+	struct tm parts;
+	char text[32];
+
+	if (!gmtime_r(&time.tv_sec, &parts) ||
+	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+		text[0] = '\0';
+	return json_object_set_new(object, "time", json_string(text));
+}
+
+/* Sets the members that need a format of their own. */
+static int set_others(json_t *object, const struct record *record)
+{
+	char digits[HASH128_DIGITS + 1], identity[20], mode[16];
+	int r = 0;
+
+	if (record->command == RECORD_UNDO)
+		return 0;
+	hash128_format(record->hash, digits);
+	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, record->mode);
+	(void)snprintf(identity, sizeof(identity), "%016" PRIx64, record->filesystem);
+	if (record->filesystem)
+		r = json_object_set_new(object, "file_system", json_string(identity));
+	return r | json_object_set_new(object, "hash", json_string(digits)) |
+	       json_object_set_new(object, "mode", json_string(mode)) |
+	       json_object_set_new(object, "uid", json_integer(record->uid)) |
+	       json_object_set_new(object, "gid", json_integer(record->gid)) |
+	       json_object_set_new(object, "mtime", json_integer(record->mtime.tv_sec)) |
+	       json_object_set_new(object, "mtime_ns", json_integer(record->mtime.tv_nsec)) |
+	       (record->xattrs ? json_set_xattrs(object, record->xattrs) : 0);
+}
+
+/* The members "act" and "file" must be the first ones, see record_is_of(). */
+static int fill(json_t *object, const struct record *record)
+{
+	const char *base = (const char *)record;
+	int r = set_text(object, "act", record->act);
+
+	r |= json_object_set_new(object, "file", json_integer((json_int_t)record->file));
+	r |= set_time(object, record->time);
+	r |= json_object_set_new(object, "command", json_string(commands[record->command][0]));
+	if (record->state != RECORD_DONE)
+		r |= json_object_set_new(object, "state", json_string(states[record->state]));
+	for (size_t i = 1; r == 0 && i < ARRAY_SIZE(text_fields); i++) {
+		const void *text = base + text_fields[i].offset;
+
+		r = set_text(object, text_fields[i].key, *(const char *const *)text);
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(number_fields); i++) {
+		const void *number = base + number_fields[i].offset;
+
+		r = set_number(object, number_fields[i].key, *(const int64_t *)number);
+	}
+	return r == 0 ? set_others(object, record) : r;
+}
+
+static int append_part(const char *text, size_t length, void *context)
+{
+	return bytes_append(context, text, length);
+}
+
+int record_encode(struct bytes *line, const struct record *record)
+{
+	json_auto_t *object = json_object();
+
+	if (!object || fill(object, record) != 0 ||
+	    json_dump_callback(object, append_part, line, JSON_COMPACT) != 0)
+		return -ENOMEM;
+	return 0;
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+bool record_is_of(const char *line, const char *act, uint64_t *file)
+{
+	char beginning[sizeof("{\"act\":\"\",\"file\":") + ACT_ID_SIZE];
+	int length = snprintf(beginning, sizeof(beginning), "{\"act\":\"%s\",\"file\":", act);
+
+	if (length >= (int)sizeof(beginning) || strncmp(line, beginning, (size_t)length) != 0)
+		return false;
+	*file = strtoull(line + length, NULL, 10);
+	return *file > 0;
+}
+
+/* Returns the index of the word of a member, or -EPROTO. */
+static int find_word(const json_t *object, const char *key, const char *const *words, size_t step,
+		     size_t count)
+{
+	const char *word = json_string_value(json_object_get(object, key));
+
+	for (size_t i = 0; word && i < count; i++) {
+		if (strcmp(words[i * step], word) == 0)
+			return (int)i;
+	}
+	return -EPROTO;
+}
+
+static int get_words(const json_t *object, struct record *record)
+{
+	int command = find_word(object, "command", commands[0], 2, ARRAY_SIZE(commands));
+	int state = json_object_get(object, "state")
+			    ? find_word(object, "state", states, 1, ARRAY_SIZE(states))
+			    : RECORD_DONE;
+
+	if (command < 0 || state < 0)
+		return -EPROTO;
+	record->command = (enum record_command)command;
+	record->state = (enum record_state)state;
+	return 0;
+}
+
+static int get_time(const json_t *object, struct record *record)
+{
+	const char *text = json_string_value(json_object_get(object, "time"));
+	struct tm parts = {0};
+	const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
+
+	if (!end || *end != '\0')
+		return -EPROTO;
+	record->time.tv_sec = timegm(&parts);
+	return 0;
+}
+
+/* Reads a member that is a path, or a text without NUL. */
+static int get_text(const json_t *object, const char *key, struct bytes *text, const char **found)
+{
+	int r = json_get_path(object, key, text);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	*found = bytes_text(text);
+	if (!*found)
+		return -ENOMEM;
+	return strlen(*found) < text->length ? -EPROTO : 0;
+}
+
+static int get_metadata(const json_t *object, struct decoded_record *decoded)
+{
+	struct record *record = &decoded->record;
+	const char *hash = json_string_value(json_object_get(object, "hash"));
+	const char *mode = json_string_value(json_object_get(object, "mode"));
+	const char *identity = json_string_value(json_object_get(object, "file_system"));
+
+	if (record->command == RECORD_UNDO)
+		return 0;
+	if (!hash || !hash128_parse(hash, &record->hash) || !mode)
+		return -EPROTO;
+	record->mode = (uint32_t)strtoul(mode, NULL, 8);
+	record->filesystem = identity ? strtoull(identity, NULL, 16) : 0;
+	record->uid = (uint32_t)json_integer_value(json_object_get(object, "uid"));
+	record->gid = (uint32_t)json_integer_value(json_object_get(object, "gid"));
+	record->mtime.tv_sec = json_integer_value(json_object_get(object, "mtime"));
+	record->mtime.tv_nsec = json_integer_value(json_object_get(object, "mtime_ns"));
+	record->xattrs = &decoded->xattrs;
+	return json_get_xattrs(object, &decoded->xattrs);
+}
+
+static int decode(const json_t *object, struct decoded_record *decoded)
+{
+	struct record *record = &decoded->record;
+	char *base = (char *)record;
+	int r = get_words(object, record);
+
+	if (r == 0)
+		r = get_time(object, record);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(text_fields); i++) {
+		void *text = base + text_fields[i].offset;
+
+		r = get_text(object, text_fields[i].key, &decoded->texts[i], text);
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(number_fields); i++) {
+		void *number = base + number_fields[i].offset;
+
+		*(int64_t *)number =
+			json_integer_value(json_object_get(object, number_fields[i].key));
+	}
+	record->file = (uint64_t)json_integer_value(json_object_get(object, "file"));
+	if (r == 0 && (!record->act || !record->path || !record->source || record->file == 0))
+		r = -EPROTO;
+	return r == 0 ? get_metadata(object, decoded) : r;
+}
+
+int record_decode(const char *line, size_t length, struct decoded_record *decoded)
+{
+	json_auto_t *object = json_read(line, length, JSON_ALLOW_NUL);
+
+	decoded->record = (struct record){.act = NULL};
+	for (size_t i = 0; i < RECORD_TEXTS; i++)
+		decoded->texts[i].length = 0;
+	xattrs_clear(&decoded->xattrs);
+	return object ? decode(object, decoded) : -EPROTO;
+}
+
+void decoded_record_free(struct decoded_record *decoded)
+{
+	for (size_t i = 0; i < RECORD_TEXTS; i++)
+		bytes_free(&decoded->texts[i]);
+	xattrs_free(&decoded->xattrs);
+}

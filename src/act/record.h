@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_RECORD_H
+#define ACT_RECORD_H
+
+/* Record of what an act did to one file, as a JSON line:
+ *
+ *	{"act":"3fa2b1c0","file":12,"time":"2026-11-26T14:30:05Z","command":"remove",
+ *	 "path":"/data/a/b.jpg","source":"/data","kept":"/data/c.jpg","kept_source":"/data",
+ *	 "size":3000,"hash":"...","mode":"0644","uid":1000,"gid":1000,"mtime":1700000000,...}
+ *
+ * twinfs(5) describes the members. Pure code, any thread. */
+
+#include <stdint.h>
+#include <time.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "base/hash.h"
+#include "base/xattrs.h"
+
+/* Size of the id of an act: 8 hexadecimal digits and a NUL. */
+#define ACT_ID_SIZE 9
+
+enum record_command {
+	/* the values of enum act_kind, in the same order */
+	RECORD_REMOVE,
+	RECORD_MOVE,
+	RECORD_TRASH,
+	RECORD_LINK,
+	RECORD_SYMLINK,
+	RECORD_DEDUPE,
+	RECORD_UNDO, /* of one file of an earlier act */
+};
+
+/* Whether the act was done. */
+enum record_state {
+	RECORD_DONE,
+	/* A kill or a power failure interrupted the act, and the file is not at its path. Another
+	 * program possibly moved the file before the act began. */
+	RECORD_INTERRUPTED,
+};
+
+struct record {
+	/* all texts are borrowed; NULL: none */
+	const char *act; /* id */
+	uint64_t file; /* number of the file in its act, from 1 */
+	enum record_command command;
+	enum record_state state;
+	struct timespec time;
+	const char *source, *path; /* of the copy, absolute */
+	const char *kept_source, *kept; /* of the kept file, absolute */
+	const char *to; /* absolute path of a moved or trashed file */
+	const char *info; /* absolute path of the info file in the trash */
+	const char *target; /* of a symbolic link */
+	const char *undone; /* RECORD_UNDO: id of the act */
+	uint64_t undone_file; /* RECORD_UNDO: number of the file in that act */
+	uint64_t size;
+	struct hash128 hash;
+	/* of the copy before the act */
+	uint32_t mode, uid, gid;
+	struct timespec mtime;
+	const struct xattrs *xattrs;
+	uint64_t inode;
+	int64_t born_ns; /* time of birth; 0: unknown */
+	uint64_t links;
+	uint64_t filesystem; /* filesystem_lasting_identity() of its directory; 0: unknown */
+	uint64_t kept_inode;
+	/* the file that a copy became on another file system; 0: none */
+	uint64_t made_inode;
+	int64_t made_born_ns;
+};
+
+/* Appends a record as JSON, without a line end. Returns 0 or -ENOMEM. */
+MUST_CHECK int record_encode(struct bytes *line, const struct record *record);
+
+/* The texts of a struct record. */
+#define RECORD_TEXTS 9
+
+/* A decoded record and the memory that it points to. All zeros is empty. */
+struct decoded_record {
+	struct record record;
+	struct bytes texts[RECORD_TEXTS];
+	struct xattrs xattrs;
+};
+
+/* Decodes a line and replaces *decoded. Returns 0, -EPROTO if the line is no record, or -ENOMEM. */
+MUST_CHECK int record_decode(const char *line, size_t length, struct decoded_record *decoded);
+void decoded_record_free(struct decoded_record *decoded);
+#define CLEANUP_DECODED_RECORD CLEANUP(decoded_record_free)
+
+/* Sets the number of the file if the line is a record of this act. Returns whether it is one. Reads
+ * only the beginning of the line. */
+MUST_CHECK bool record_is_of(const char *line, const char *act, uint64_t *file);
+
+/* Makes a new random id. */
+void record_make_id(char id[static ACT_ID_SIZE]);
+
+/* Returns the command as the word in a record ("trash"), or as words for people: "remove
+ * --trash". */
+const char *record_command_word(enum record_command command);
+const char *record_command_text(enum record_command command);
+
+#endif

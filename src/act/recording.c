@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/recording.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/file_hash.h"
+#include "catalog/filesystem.h"
+
+void recording_begin(struct recording *recording, enum act_kind kind)
+{
+	*recording = (struct recording){.kind = kind};
+	record_make_id(recording->id);
+}
+
+static uint64_t find_filesystem(struct recording *recording, int directory)
+{
+	struct stat status;
+
+	if (fstat(directory, &status) < 0)
+		return 0;
+	if (status.st_dev != recording->device) {
+		recording->device = status.st_dev;
+		recording->filesystem = filesystem_lasting_identity(directory);
+	}
+	return recording->filesystem;
+}
+
+/* Sets the metadata of an open file, which may be O_PATH. */
+static int read_metadata(struct record *record, struct xattrs *xattrs, int fd)
+{
+	struct statx status;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
+		return -errno;
+	record->mode = status.stx_mode & ALLPERMS;
+	record->uid = status.stx_uid;
+	record->gid = status.stx_gid;
+	record->mtime = (struct timespec){status.stx_mtime.tv_sec, (long)status.stx_mtime.tv_nsec};
+	record->size = status.stx_size;
+	record->inode = status.stx_ino;
+	record->born_ns = place_born_ns(&status);
+	if (record->links == 0)
+		record->links = status.stx_nlink;
+	record->xattrs = xattrs;
+	return xattrs_read(xattrs, fd);
+}
+
+int recording_plan(struct recording *recording, struct record *record, const struct place *place,
+		   const struct act_file *copy, struct xattrs *xattrs)
+{
+	AUTO_CLOSE int fd = place->directory < 0
+				    ? -1
+				    : open_beneath(place->directory, place->name, O_PATH, false);
+
+	record->act = recording->id;
+	record->file = ++recording->files;
+	record->command = (enum record_command)recording->kind;
+	record->time = clock_now();
+	record->hash = copy->hash;
+	if (fd < 0)
+		return 0; /* the act will be refused */
+	record->filesystem = find_filesystem(recording, place->directory);
+	return read_metadata(record, xattrs, fd);
+}
+
+/* Returns whether a held file has the signature for which the index knows the hash. */
+static bool is_as_planned(const struct held *held, const struct attributes *planned)
+{
+	const struct stat *now = &held->status;
+
+	return held->leased && (uint64_t)now->st_size == planned->size &&
+	       clock_equal(now->st_mtim, planned->mtime) &&
+	       clock_equal(now->st_ctim, planned->ctime);
+}
+
+int recording_update(struct record *record, struct xattrs *xattrs, const struct held *copy,
+		     const struct held *kept, const struct attributes *planned[2])
+{
+	int r = read_metadata(record, xattrs, copy->fd);
+
+	/* the act goes on only if the bytes of both files are equal */
+	if (r < 0 || is_as_planned(copy, planned[0]) || is_as_planned(kept, planned[1]))
+		return r;
+	return file_hash(copy->fd, NULL, &record->hash);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_RECORDING_H
+#define ACT_RECORDING_H
+
+/* Makes the records of an act. One thread. */
+
+#include <sys/types.h>
+
+#include "act/act.h"
+#include "act/held.h"
+#include "act/place.h"
+#include "act/record.h"
+#include "base/attributes.h"
+
+struct recording {
+	char id[ACT_ID_SIZE];
+	enum act_kind kind;
+	uint64_t files; /* records so far */
+	/* the last identity of a file system, which takes several system calls to find */
+	dev_t device;
+	uint64_t filesystem;
+};
+
+void recording_begin(struct recording *recording, enum act_kind kind);
+
+/* Starts the record of a copy: sets what is known before the act. Texts are borrowed.
+ *
+ * place	the copy; directory -1: it is missing
+ * copy, kept	as planned
+ * xattrs	filled with the attributes of the copy, and borrowed by the record
+ *
+ * Returns 0 or -errno. */
+MUST_CHECK int recording_plan(struct recording *recording, struct record *record,
+			      const struct place *place, const struct act_file *copy,
+			      struct xattrs *xattrs);
+
+/* Updates the metadata of the record from the copy that is held now, and the hash if the index
+ * possibly has another one. Returns 0 or -errno.
+ *
+ * planned	attributes of copy and kept file in the index
+ */
+MUST_CHECK int recording_update(struct record *record, struct xattrs *xattrs,
+				const struct held *copy, const struct held *kept,
+				const struct attributes *planned[2]);
+
+#endif

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "act/act_log.h"
+#include "base/error.h"
+#include "base/human_text.h"
+#include "base/json_number.h"
+#include "base/json_path.h"
+#include "base/log.h"
+#include "base/output.h"
+#include "base/quote.h"
+#include "base/size.h"
+#include "cli/act_logs.h"
+#include "cli/command.h"
+
+enum {
+	OPT_FORMAT = OPTION_ID_OWN,
+};
+
+enum log_format {
+	LOG_TEXT,
+	LOG_JSON,
+	LOG_JSONL,
+};
+
+static const char *const formats[] = {"text", "json", "jsonl"};
+
+struct log_settings {
+	struct common_settings common;
+	enum log_format format;
+};
+
+static const struct option_spec log_options[] = {
+	{.heading = "Output"},
+	{
+		.name = "format",
+		.letter = 'F',
+		.argument = "text|json|jsonl",
+		.help = "output format (default: text, for people); of an ACT, jsonl prints the "
+			"lines of the log",
+		.id = OPT_FORMAT,
+	},
+	{0},
+};
+
+static int log_apply(void *context, int id, const char *value)
+{
+	struct log_settings *settings = context;
+	int format;
+
+	if (id != OPT_FORMAT)
+		return common_apply(&settings->common, id, value);
+	format = options_find_word(value, formats, ARRAY_SIZE(formats));
+	if (format < 0)
+		return format;
+	settings->format = (enum log_format)format;
+	return 0;
+}
+
+static const struct option_table log_table = {
+	.command = "twinfs log",
+	.usage = {"[ACT]"},
+	.summary = "Lists the acts (remove, move, link, dedupe and undo) that were done, the last "
+		   "one at the end, or the files of one act. 'twinfs undo ACT' brings these files "
+		   "back.",
+	.options = {log_options, one_index_option, version_option},
+	.apply = log_apply,
+};
+
+/* ---- the list of acts -------------------------------------------------------------------- */
+
+static const char *time_text(char text[static 32], struct timespec time)
+{
+	struct tm parts;
+
+	if (!localtime_r(&time.tv_sec, &parts) ||
+	    strftime(text, 32, "%Y-%m-%d %H:%M:%S", &parts) == 0)
+		(void)snprintf(text, 32, "?");
+	return text;
+}
+
+static void print_act_text(struct output *output, const struct logged_act *act)
+{
+	char time[32], files[NUMBER_TEXT_MAX], count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	char command[40];
+
+	(void)snprintf(command, sizeof(command), "%s%s%s", record_command_text(act->command),
+		       act->undone_act[0] ? " " : "", act->undone_act);
+	output_format(output, "%s  %s  %-15s  %10s %-5s  %10s", act->id, time_text(time, act->time),
+		      command, number_format(files, act->files),
+		      plural(act->files, "file", "files"), size_format(size, act->bytes));
+	if (act->interrupted > 0)
+		output_format(output, "  %s interrupted", number_format(count, act->interrupted));
+	if (act->undone > 0 && act->undone < act->files)
+		output_format(output, "  %s undone", number_format(count, act->undone));
+	else if (act->undone > 0)
+		output_text(output, "  undone");
+	output_text(output, "\n");
+}
+
+static json_t *act_object(const struct logged_act *act)
+{
+	struct tm parts;
+	char time[32] = "";
+	json_t *object;
+
+	if (gmtime_r(&act->time.tv_sec, &parts))
+		(void)strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%SZ", &parts);
+	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "act", act->id, "time", time,
+			   "command", record_command_word(act->command), "files",
+			   json_number(act->files), "bytes", json_number(act->bytes), "interrupted",
+			   json_number(act->interrupted), "undone", json_number(act->undone));
+	if (object &&
+	    ((act->undone_act[0] &&
+	      json_object_set_new(object, "undone_act", json_string(act->undone_act)) < 0) ||
+	     json_set_path(object, "index", act->folder, strlen(act->folder)) < 0)) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
+static int print_acts(struct output *output, const struct act_logs *logs, enum log_format format)
+{
+	int r = 0;
+
+	if (format == LOG_JSON)
+		output_text(output, "{\"version\":\"" TWINFS_VERSION "\",\"acts\":[");
+	for (size_t i = 0; r == 0 && i < logs->count; i++) {
+		if (format == LOG_TEXT) {
+			print_act_text(output, &logs->acts[i]);
+			continue;
+		}
+		if (format == LOG_JSON)
+			output_text(output, i > 0 ? ",\n" : "\n");
+		r = output_json_object(output, act_object(&logs->acts[i]));
+		if (format == LOG_JSONL)
+			output_text(output, "\n");
+	}
+	if (format == LOG_JSON)
+		output_text(output, "]}\n");
+	return r;
+}
+
+/* ---- the files of an act ----------------------------------------------------------------- */
+
+struct printing_files {
+	struct output *output;
+	enum log_format format;
+	uint64_t count;
+};
+
+static void print_detail(struct output *output, const char *label, const char *path)
+{
+	if (!path)
+		return;
+	output_format(output, "    %s ", label);
+	output_name(output, path, strlen(path));
+	output_text(output, "\n");
+}
+
+static void print_file_text(struct output *output, const struct record *record)
+{
+	output_name(output, record->path, strlen(record->path));
+	output_text(output, record->state == RECORD_INTERRUPTED ? "  (interrupted)\n" : "\n");
+	print_detail(output, "kept", record->kept);
+	print_detail(output, "to", record->to);
+}
+
+static int print_file(void *context, const struct record *record, const char *line)
+{
+	struct printing_files *printing = context;
+	struct output *output = printing->output;
+
+	if (printing->format == LOG_TEXT) {
+		print_file_text(output, record);
+		return 0;
+	}
+	if (printing->format == LOG_JSON)
+		output_text(output, printing->count++ > 0 ? ",\n" : "\n");
+	output_json(output, line, strlen(line));
+	if (printing->format == LOG_JSONL)
+		output_text(output, "\n");
+	return 0;
+}
+
+static int print_files(struct output *output, const struct logged_act *act, enum log_format format)
+{
+	struct printing_files printing = {output, format, 0};
+	struct act_log_pass pass = {.record = print_file, .context = &printing, .act = act->id};
+	int r;
+
+	if (format == LOG_JSON)
+		output_text(output, "{\"version\":\"" TWINFS_VERSION "\",\"files\":[");
+	r = act_log_read(act->folder, &pass);
+	if (format == LOG_JSON)
+		output_text(output, "]}\n");
+	return r;
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+static enum twinfs_exit print(const struct act_logs *logs, const char *id, enum log_format format)
+{
+	CLEANUP_OUTPUT struct output output;
+	const struct logged_act *act = NULL;
+	int r;
+
+	if (id) {
+		act = act_logs_find(logs, id);
+		if (!act)
+			return TWINFS_EXIT_FAILED;
+	}
+	output_init(&output, STDOUT_FILENO);
+	r = act ? print_files(&output, act, format) : print_acts(&output, logs, format);
+	if (r == 0)
+		r = output_flush(&output);
+	if (r == -EPIPE)
+		log_mark_reported(); /* the reader closed the pipe on purpose */
+	else if (r < 0)
+		log_error("cannot print the log: %s", error_text(r));
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
+	return logs->incomplete ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}
+
+enum twinfs_exit cmd_log(int argc, char *argv[])
+{
+	CLEANUP_ACT_LOGS struct act_logs logs = {.count = 0};
+	struct log_settings settings = {.format = LOG_TEXT};
+	int operands;
+	int r;
+
+	common_settings_init(&settings.common);
+	r = options_parse(&log_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&log_table, argc - operands > 1 ? "more than one ACT given" : NULL);
+	if (r != 0)
+		return options_exit(r);
+	if (act_logs_read(&logs, &settings.common) < 0)
+		return TWINFS_EXIT_FAILED;
+	if (logs.count == 0 && operands == argc && settings.format == LOG_TEXT)
+		log_info("no act is recorded");
+	return print(&logs, operands < argc ? argv[operands] : NULL, settings.format);
+}
