@@ -185,7 +185,8 @@ int act_log_read(const char *folder, struct act_log_pass *pass)
 	if (r < 0 || !stream)
 		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	while (r == 0 && (r = next_line(stream, &line, &room, &length)) > 0) {
-		if (pass->act && !record_is_of(line, pass->act, &file)) {
+		if ((pass->act && !record_is_of(line, pass->act, &file)) ||
+		    (pass->containing && !strstr(line, pass->containing))) {
 			r = 0;
 			continue;
 		}
@@ -242,5 +243,5 @@ int act_log_contains(struct act_log *log, const char *act, uint64_t file)
 		log->act[0] = '\0';
 	return r < 0 ? r
 		     : log->count > 0 && bsearch(&file, log->files, log->count, sizeof(file),
-						 compare_numbers) != NULL;
+						 compare_numbers);
 }

@@ -44,6 +44,7 @@ struct act_log_pass {
 	int (*record)(void *context, const struct record *record, const char *line);
 	void *context;
 	const char *act; /* only the records of this act; NULL: all records */
+	const char *containing; /* only lines that contain this text; NULL: all lines */
 	uint64_t corrupt; /* set to the number of lines that are no record */
 };
 

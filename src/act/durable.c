@@ -69,24 +69,27 @@ int durable_ensure_kept(struct durable *durable, const struct held *held,
 
 /* ---- changed names ------------------------------------------------------------------------- */
 
-void durable_note_changed(struct durable *durable, const struct subject *subject)
+void durable_note_directory(struct durable *durable, int directory, dev_t device)
 {
-	dev_t device = subject->held.status.st_dev;
-	int directory;
+	int opened;
 
 	for (size_t i = 0; i < durable->changed_count; i++) {
 		if (durable->changed[i].device == device)
 			return;
 	}
-	directory =
-		durable->changed_count < DURABLE_FILE_SYSTEMS
-			? open_beneath(subject->place.directory, "", O_RDONLY | O_DIRECTORY, true)
-			: -EMFILE;
-	if (directory < 0)
+	opened = durable->changed_count < DURABLE_FILE_SYSTEMS
+			 ? open_beneath(directory, "", O_RDONLY | O_DIRECTORY, true)
+			 : -EMFILE;
+	if (opened < 0)
 		durable->more_changed = true;
 	else
 		durable->changed[durable->changed_count++] =
-			(struct durable_changed){.device = device, .directory = directory};
+			(struct durable_changed){.device = device, .directory = opened};
+}
+
+void durable_note_changed(struct durable *durable, const struct subject *subject)
+{
+	durable_note_directory(durable, subject->place.directory, subject->held.status.st_dev);
 }
 
 int durable_sync_changed(const struct durable *durable)

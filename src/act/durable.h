@@ -52,6 +52,12 @@ MUST_CHECK int durable_ensure_kept(struct durable *durable, const struct held *k
 /* Notes that names in the directory of a subject changed. */
 void durable_note_changed(struct durable *durable, const struct subject *subject);
 
+/* Notes that names in a directory changed.
+ *
+ * device	st_dev of the directory
+ */
+void durable_note_directory(struct durable *durable, int directory, dev_t device);
+
 /* Syncs all file systems with changed names. Blocks. Returns 0 or -errno. */
 MUST_CHECK int durable_sync_changed(const struct durable *durable);
 

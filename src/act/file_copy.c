@@ -12,6 +12,7 @@
 
 #include "base/copier.h"
 #include "base/descriptor.h"
+#include "base/file_hash.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
 
@@ -117,6 +118,56 @@ static int make_renamed(int from, int directory, const char *name)
 	(void)unlinkat(directory, part, 0);
 	return r;
 }
+
+/* ---- a file with other metadata ------------------------------------------------------ */
+
+static int fill_as_wished(int from, int to, struct file_copy_wish *wish)
+{
+	struct hash128 hash;
+	int r = ioctl(to, FICLONE, from) == 0 ? 0 : copy_all_bytes(from, to, false);
+
+	if (r == 0)
+		r = file_hash(to, NULL, &hash);
+	if (r < 0)
+		return r == -EBUSY ? FILE_COPY_DIFFERS : r;
+	if (!hash128_equal(hash, wish->hash))
+		return FILE_COPY_DIFFERS;
+	wish->refused = (struct metadata_refused){0};
+	r = metadata_apply(&wish->metadata, to, &wish->refused);
+	return r == 0 && fsync(to) < 0 ? -errno : r;
+}
+
+/* Makes the file under the private name, then renames it. */
+static int restore_renamed(int from, int directory, const char *name, const char *part,
+			   struct file_copy_wish *wish)
+{
+	AUTO_CLOSE int to =
+		openat(directory, part, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (to < 0)
+		return -errno;
+	r = fill_as_wished(from, to, wish);
+	if (r == 0 && renameat2(directory, part, directory, name, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r != 0)
+		(void)unlinkat(directory, part, 0);
+	return r;
+}
+
+int file_copy_restore(int from, int directory, const char *name, const char *part,
+		      struct file_copy_wish *wish)
+{
+	AUTO_CLOSE int to = openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	struct fd_path path = fd_path(to);
+	int r = to < 0 ? -EOPNOTSUPP : fill_as_wished(from, to, wish);
+
+	if (r == 0 && linkat(AT_FDCWD, path.text, directory, name, AT_SYMLINK_FOLLOW) < 0)
+		r = errno == ENOENT ? -EOPNOTSUPP : -errno;
+	return r == -EOPNOTSUPP && part ? restore_renamed(from, directory, name, part, wish) : r;
+}
+
+/* ---- a copy with all metadata -------------------------------------------------------- */
 
 int file_copy(int from, int directory, const char *name)
 {

@@ -3,6 +3,8 @@
 #define ACT_FILE_COPY_H
 
 #include "base/attributes.h"
+#include "base/hash.h"
+#include "base/metadata.h"
 
 /* Copies an open file to a new file in an open directory and syncs the new file. Copies bytes,
  * holes, mode, owner, times and extended attributes. Blocks on the disk; any thread.
@@ -20,6 +22,30 @@ MUST_CHECK int file_copy(int from, int directory, const char *name);
  * not possible, it has the name with the suffix FILE_COPY_PART, and replaces a leftover of that
  * name. Returns 0 or -errno. */
 MUST_CHECK int file_copy_save(int from, int directory, const char *name);
+
+/* What file_copy_restore() makes of a file. */
+struct file_copy_wish {
+	struct metadata metadata;
+	struct hash128 hash;
+	struct metadata_refused refused; /* set: what could not be set */
+};
+
+/* Outcome: the file does not have the wished content. */
+enum {
+	FILE_COPY_DIFFERS = 1,
+};
+
+/* Makes a new file with the content of an open file and the wished metadata, and syncs it. Shares
+ * the blocks of the file if possible. The new file has its name only if it is complete and has the
+ * wished hash.
+ *
+ * part		private name that the file has until then, if the file system has no files without
+ *		a name; NULL: the result is -EOPNOTSUPP in this case
+ *
+ * Returns 0, FILE_COPY_DIFFERS, -EEXIST if the name exists, or another -errno. After a failure
+ * there is no new file. */
+MUST_CHECK int file_copy_restore(int from, int directory, const char *name, const char *part,
+				 struct file_copy_wish *wish);
 
 #define FILE_COPY_PART ".part"
 

@@ -139,6 +139,17 @@ static int undo_replace(struct undoing *undoing, const struct place *place,
 	return r == 0 ? remove_link(place, intent, &undoing->leftover) : r;
 }
 
+int recovery_part(const struct place *place, const struct intent *intent, bool *is_edited,
+		  struct bytes *leftover)
+{
+	struct undoing undoing = {.leftover = *leftover};
+	int r = undo_replace(&undoing, place, intent);
+
+	*leftover = undoing.leftover;
+	*is_edited = undoing.is_edited;
+	return r;
+}
+
 /* Opens the destination of a move. */
 static int open_destination(struct place *there, const struct intent *intent)
 {

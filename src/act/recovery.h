@@ -38,6 +38,13 @@ MUST_CHECK int recovery_run(struct journal *journal, struct recovery *undone);
  * if another process acts on the index, or -errno. */
 MUST_CHECK int recovery_run_of(const char *folder, struct recovery *undone);
 
+/* Gives a file with a quarantine name the name of a link to an equal file, and removes the link, as
+ * recovery does for an intent of INTENT_LINK or INTENT_SYMLINK. If the linked file is not equal,
+ * sets *is_edited; then, or if another file has the name, uses the name NAME.kept-N and sets
+ * leftover to it. Returns 0 or -errno. */
+MUST_CHECK int recovery_part(const struct place *place, const struct intent *intent,
+			     bool *is_edited, struct bytes *leftover);
+
 /* Renames a file from its quarantine name to its own name. If another file has its own name, uses
  * the name NAME.kept-N and sets leftover to it. If not, leftover is empty. Returns 0 or -errno. */
 MUST_CHECK int recovery_rename(const struct place *place, const char *other,

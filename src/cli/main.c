@@ -34,6 +34,7 @@ static const struct command commands[] = {
 	{"link", "replace redundant copies by links to the kept copies", cmd_link},
 	{"dedupe", "make redundant copies share the blocks of the kept copies", cmd_dedupe},
 	{"log", "list the acts that were done", cmd_log},
+	{"undo", "bring back the files of an act", cmd_undo},
 	{"recover", "undo acts that were interrupted", cmd_recover},
 	{"status", "print the status of mounted views", cmd_status},
 	{"doctor", "find what prevents or slows a view, and name the remedies", cmd_doctor},

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_UNDO_H
+#define ACT_UNDO_H
+
+/* Undo of acts that were done, by their records (act/record.h). Undo of interrupted acts is in
+ * act/recovery.h.
+ *
+ *	removal		The content is copied from the kept file, or from another file that has it,
+ *			to a new file with the metadata of the copy. Names that were hard links of
+ *			one copy become hard links again.
+ *	move, trash	The file is renamed back, or copied back from another file system. If it is
+ *			gone or was changed, its content is copied as after a removal.
+ *	link		The path gets a file of its own again: the file is made under a private
+ *			name, and exchanges its name with the link in one system call.
+ *	dedupe		Nothing: the content is the same.
+ *
+ * Content is recognized by its hash, while a lease detects writers (act/held.h). No existing file is
+ * replaced or changed, except that a link of the act is replaced by an equal file. A new file is on
+ * the disk before the record that it was brought back, and before the moved file is removed on the
+ * other file system. If the process is killed, running it again completes the undo: it recognizes
+ * files that it brought back. One thread. */
+
+#include <stdbool.h>
+
+#include "act/record.h"
+#include "base/attributes.h"
+
+enum undo_outcome {
+	UNDO_DONE,
+	UNDO_NEEDLESS, /* dedupe */
+	UNDO_ALREADY, /* the path has a file with this content already */
+	/* The file is not brought back: */
+	UNDO_EXISTS, /* another file is at the path */
+	UNDO_EDITED, /* the path is the link still, and a program wrote to the linked file */
+	UNDO_NO_CONTENT, /* no file with this content was found */
+	UNDO_BUSY, /* a program has the file with the content open for writing */
+	UNDO_ABSENT, /* the source or its file system is not mounted */
+	UNDO_FAILED, /* a call failed with undo_result.error */
+};
+
+struct undo_result {
+	enum undo_outcome outcome;
+	int error; /* positive errno, with UNDO_FAILED */
+	bool other_owner; /* the owner could not be restored */
+	bool fewer_xattrs; /* not all extended attributes could be restored */
+};
+
+/* All pointers are borrowed. */
+struct undo_settings {
+	const char *folder; /* index folder, with the log and the journal */
+	const char *act; /* id of the act to undo */
+
+	/* Looks for further files that possibly have the content. Calls try with the absolute path of
+	 * each, until the result of try is not 0, and returns that result. Returns 0 if there is no
+	 * such file, or -errno. */
+	int (*find)(void *context, const struct record *record,
+		    int (*try)(void *trying, const char *path), void *trying);
+	/* Receives the result of each file. */
+	void (*report)(void *context, const struct record *record,
+		       const struct undo_result *result);
+	void *context;
+};
+
+/* Undoes the act. Skips files that an earlier undo brought back. Ends early if stop_requested().
+ * Returns 0, -EWOULDBLOCK if another process acts on this index, or -errno of the journal or the
+ * log. */
+MUST_CHECK int undo_act(const struct undo_settings *settings);
+
+/* Returns the outcome as text for people, which follows the path and a colon in a message. */
+const char *undo_outcome_text(enum undo_outcome outcome);
+
+#endif

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/undo_place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
+#include "base/path.h"
+#include "catalog/filesystem.h"
+
+/* Returns whether a directory is on the file system of the record, as far as this is known. */
+static bool is_on_its_filesystem(const struct record *record, int directory)
+{
+	uint64_t now = record->filesystem ? filesystem_lasting_identity(directory) : 0;
+
+	return !now || now == record->filesystem;
+}
+
+/* Gives a new directory the owner and mode of the directory above. In a sticky directory, such as
+ * /tmp, it stays private. */
+static int copy_access(int above, int fd)
+{
+	struct stat status;
+
+	if (fstat(above, &status) < 0)
+		return -errno;
+	if (status.st_mode & S_ISVTX)
+		return 0;
+	/* a user without the right to set the owner keeps a private directory */
+	if (fchown(fd, status.st_uid, status.st_gid) < 0)
+		return 0;
+	return fchmod(fd, status.st_mode & 07777) < 0 ? -errno : 0;
+}
+
+/* Makes a directory if it is missing, and replaces *above by it. */
+static int descend(int *above, const char *name, const struct record *record)
+{
+	AUTO_CLOSE int made = -1;
+	bool is_new;
+	int r;
+
+	if (!is_on_its_filesystem(record, *above))
+		return -ENODEV;
+	is_new = mkdirat(*above, name, 0700) == 0;
+	if (!is_new && errno != EEXIST)
+		return -errno;
+	made = openat(*above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (made < 0)
+		return -errno;
+	r = is_new ? copy_access(*above, made) : 0;
+	if (r == 0 && is_new)
+		r = sync_directory(*above);
+	if (r < 0)
+		return r;
+	close(*above);
+	*above = made;
+	made = -1;
+	return 0;
+}
+
+/* Opens the longest existing part of a path below a directory. Sets *rest to the remaining
+ * components. Returns a descriptor or -errno. */
+static int open_existing(int root, const char *path, const char **rest)
+{
+	AUTO_FREE char *part = strdup(path);
+	int fd = part ? -ENOENT : -ENOMEM;
+
+	for (*rest = path + strlen(path); fd == -ENOENT;) {
+		char *slash = strrchr(part, '/');
+
+		*(slash ? slash : part) = '\0';
+		*rest = path + strlen(part) + (slash != NULL);
+		fd = open_beneath(root, part, O_PATH | O_DIRECTORY, true);
+	}
+	return fd;
+}
+
+/* Makes the directories of a path that are missing. */
+static int make_directories(int root, const char *path, const struct record *record)
+{
+	const char *rest, *slash;
+	AUTO_CLOSE int above = open_existing(root, path, &rest);
+	int r = above < 0 ? above : 0;
+
+	for (; r == 0 && (slash = strchr(rest, '/')); rest = slash + 1) {
+		AUTO_FREE char *name = strndup(rest, (size_t)(slash - rest));
+
+		r = name ? descend(&above, name, record) : -ENOMEM;
+	}
+	return r;
+}
+
+int undo_place_open(struct place *place, const struct record *record)
+{
+	const struct root_identity any = {0};
+	AUTO_CLOSE int root = place_open_root(record->source, &any);
+	const char *path = path_below(record->path, record->source);
+	int r;
+
+	place->directory = -1;
+	if (root < 0)
+		return root == -ENOENT || root == -ENOTDIR || root == -ELOOP ? -ENODEV : root;
+	if (!path || !*path)
+		return -EPROTO;
+	r = place_open_below(place, root, path, true);
+	if (r == -ENOENT) {
+		r = make_directories(root, path, record);
+		if (r == 0)
+			r = place_open_below(place, root, path, true);
+	}
+	if (r == 0 && !is_on_its_filesystem(record, place->directory)) {
+		place_close(place);
+		return -ENODEV;
+	}
+	return r;
+}
+
+int undo_place_open_path(struct place *place, const char *path)
+{
+	AUTO_CLOSE int root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	place->directory = -1;
+	if (root < 0)
+		return -errno;
+	return path[0] == '/' && path[1] ? place_open_below(place, root, path + 1, true) : -EINVAL;
+}

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "act/undo.h"
+#include "base/error.h"
+#include "base/human_text.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/quote.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "cli/act_logs.h"
+#include "cli/command.h"
+#include "cli/content_search.h"
+#include "report/figures.h"
+
+enum {
+	OPT_YES = OPTION_ID_OWN,
+};
+
+struct undo_request {
+	struct common_settings common;
+	bool yes;
+};
+
+static const struct option_spec undo_options[] = {
+	{.heading = "Acting"},
+	{
+		.name = "yes",
+		.letter = 'y',
+		.help = "do not ask for confirmation; required if standard input is no terminal",
+		.id = OPT_YES,
+	},
+	{0},
+};
+
+static int undo_apply(void *context, int id, const char *value)
+{
+	struct undo_request *request = context;
+
+	if (id != OPT_YES)
+		return common_apply(&request->common, id, value);
+	request->yes = true;
+	return 0;
+}
+
+static const struct option_table undo_table = {
+	.command = "twinfs undo",
+	.usage = {"[ACT]"},
+	.summary = "Brings back the files of an act, by default of the last one in 'twinfs log'. "
+		   "Removed copies are copied from the kept copy, moved and trashed files return, "
+		   "and links become files of their own again, each with its former metadata. The "
+		   "content of each file is verified, and no existing file is replaced.",
+	.options = {undo_options, one_index_option, message_options},
+	.apply = undo_apply,
+};
+
+/* ---- results ----------------------------------------------------------------------------- */
+
+struct undoing {
+	struct content_search search;
+	struct progress progress;
+	struct progress_counts counts;
+	uint64_t done;
+	uint64_t already;
+	uint64_t refused;
+	uint64_t changed; /* brought back without all metadata */
+};
+
+static void explain(const struct record *record, const struct undo_result *result)
+{
+	if (result->outcome == UNDO_FAILED)
+		log_warning("cannot bring back %s: %s", quote_path(record->path),
+			    error_text(result->error));
+	else if (result->outcome > UNDO_ALREADY)
+		log_warning("cannot bring back %s: %s", quote_path(record->path),
+			    undo_outcome_text(result->outcome));
+	else if (result->other_owner)
+		log_warning("brought back %s with another owner: only root can restore its owner",
+			    quote_path(record->path));
+	else if (result->fewer_xattrs)
+		log_warning("brought back %s without all of its extended attributes and ACLs",
+			    quote_path(record->path));
+}
+
+static void report_file(void *context, const struct record *record,
+			const struct undo_result *result)
+{
+	struct undoing *undoing = context;
+
+	undoing->counts.files_done++;
+	undoing->counts.bytes_done = size_add(undoing->counts.bytes_done, record->size);
+	undoing->done += result->outcome == UNDO_DONE;
+	undoing->already += result->outcome == UNDO_ALREADY;
+	undoing->refused += result->outcome > UNDO_ALREADY;
+	undoing->changed += result->other_owner || result->fewer_xattrs;
+	explain(record, result);
+	progress_update(&undoing->progress, &undoing->counts);
+}
+
+static void print_count(struct output *output, const char *label, uint64_t count)
+{
+	char text[NUMBER_TEXT_MAX];
+
+	if (count > 0)
+		figure_print(output, label, "%s %s", number_format(text, count),
+			     plural(count, "file", "files"));
+}
+
+static void print_result(const struct undoing *undoing)
+{
+	CLEANUP_OUTPUT struct output output;
+	char text[NUMBER_TEXT_MAX];
+	int r;
+
+	output_init(&output, STDOUT_FILENO);
+	figure_print(&output, "brought back", "%s %s", number_format(text, undoing->done),
+		     plural(undoing->done, "file", "files"));
+	print_count(&output, "there already", undoing->already);
+	print_count(&output, "not back", undoing->refused);
+	r = output_flush(&output);
+	if (r < 0)
+		log_error("cannot write the result: %s", error_text(r));
+}
+
+static int find_content(void *context, const struct record *record,
+			int (*try)(void *trying, const char *path), void *trying)
+{
+	struct undoing *undoing = context;
+
+	return content_search_find(&undoing->search, record, try, trying);
+}
+
+/* ---- the command ------------------------------------------------------------------------- */
+
+/* Returns the act to undo, or NULL: then *status is set and the reason is logged. */
+static const struct logged_act *choose_act(const struct act_logs *logs, const char *id,
+					   enum twinfs_exit *status)
+{
+	const struct logged_act *act = NULL;
+
+	*status = TWINFS_EXIT_FAILED;
+	if (id)
+		return act_logs_find(logs, id);
+	for (size_t i = logs->count; !act && i > 0; i--) {
+		if (logs->acts[i - 1].command != RECORD_UNDO)
+			act = &logs->acts[i - 1];
+	}
+	if (!act) {
+		*status = logs->incomplete ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+		log_info("no act is recorded");
+	}
+	return act;
+}
+
+/* Returns whether there is something to undo. If not, logs the reason. */
+static bool can_undo(const struct logged_act *act, enum twinfs_exit *status)
+{
+	*status = TWINFS_EXIT_COMPLETE;
+	if (act->command == RECORD_UNDO) {
+		log_error("cannot undo act %s: it is an undo itself; 'twinfs log' lists the acts",
+			  act->id);
+		*status = TWINFS_EXIT_FAILED;
+	} else if (act->command == RECORD_DEDUPE) {
+		log_info("nothing to undo: act %s, a dedupe, changed no content", act->id);
+	} else if (act->undone >= act->files) {
+		log_info("nothing to undo: act %s was undone already", act->id);
+	} else {
+		return true;
+	}
+	return false;
+}
+
+static bool confirm(const struct undo_request *request, const struct logged_act *act)
+{
+	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	char answer[8] = "";
+	uint64_t files = act->files - act->undone;
+
+	if (request->yes)
+		return true;
+	(void)fprintf(stderr, "Act %s, %s: bring back %s %s, %s? [y/N] ", act->id,
+		      record_command_text(act->command), number_format(count, files),
+		      plural(files, "file", "files"), size_format(size, act->bytes));
+	if (!fgets(answer, sizeof(answer), stdin))
+		(void)fputc('\n', stderr);
+	return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+static void explain_failure(const struct logged_act *act, int result)
+{
+	if (result == -EWOULDBLOCK)
+		log_error("another process acts upon the copies of this index; try again when it "
+			  "has finished");
+	else
+		log_error("stopped: cannot read the log or write the journal in %s: %s",
+			  quote_path(act->folder), error_text(result));
+}
+
+static enum twinfs_exit undo(const struct undo_request *request, const struct logged_act *act)
+{
+	struct undoing undoing = {.search = {.folder = act->folder},
+				  .counts = {.files_total = act->files - act->undone}};
+	const struct undo_settings settings = {.folder = act->folder,
+					       .act = act->id,
+					       .find = find_content,
+					       .report = report_file,
+					       .context = &undoing};
+	int r;
+
+	interrupt_watch();
+	progress_start(&undoing.progress,
+		       request->common.quiet ? PROGRESS_NEVER : request->common.index.progress,
+		       "bringing back");
+	r = undo_act(&settings);
+	progress_end(&undoing.progress, &undoing.counts);
+	content_search_deinit(&undoing.search);
+	if (r < 0)
+		explain_failure(act, r);
+	if (!request->common.quiet && r != -EWOULDBLOCK)
+		print_result(&undoing);
+	if (r < 0 || stop_requested())
+		return TWINFS_EXIT_FAILED;
+	return undoing.refused + undoing.changed > 0 ? TWINFS_EXIT_INCOMPLETE
+						     : TWINFS_EXIT_COMPLETE;
+}
+
+static const char *find_fault(const struct undo_request *request, int operands)
+{
+	if (operands > 1)
+		return "more than one ACT given";
+	if (!request->yes && !isatty(STDIN_FILENO))
+		return "cannot ask for confirmation: standard input is no terminal; check with "
+		       "'twinfs log', then give --yes";
+	return NULL;
+}
+
+enum twinfs_exit cmd_undo(int argc, char *argv[])
+{
+	CLEANUP_ACT_LOGS struct act_logs logs = {.count = 0};
+	struct undo_request request = {.yes = false};
+	const struct logged_act *act;
+	enum twinfs_exit status;
+	int operands;
+	int r;
+
+	common_settings_init(&request.common);
+	r = options_parse(&undo_table, argc, argv, &request, &operands);
+	if (r == 0)
+		r = usage_check(&undo_table, find_fault(&request, argc - operands));
+	if (r != 0)
+		return options_exit(r);
+	if (act_logs_read(&logs, &request.common) < 0)
+		return TWINFS_EXIT_FAILED;
+	act = choose_act(&logs, operands < argc ? argv[operands] : NULL, &status);
+	if (!act || !can_undo(act, &status))
+		return status;
+	if (!confirm(&request, act)) {
+		log_info("nothing was done");
+		log_mark_reported(); /* the refusal of the user needs no further message */
+		return TWINFS_EXIT_FAILED;
+	}
+	return undo(&request, act);
+}

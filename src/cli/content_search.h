@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_CONTENT_SEARCH_H
+#define CLI_CONTENT_SEARCH_H
+
+/* Finds files that possibly have the content of a record: by the index, without a scan, and by the
+ * log of acts. For the main thread. */
+
+#include "act/record.h"
+#include "base/attributes.h"
+#include "base/text_list.h"
+
+struct catalog;
+
+struct content_search {
+	const char *folder; /* of the index, borrowed */
+	struct catalog *catalog; /* NULL: not opened, or the index cannot be opened */
+	bool is_opened;
+	struct hash128 hash; /* of the last search */
+	struct text_list paths; /* its result, absolute */
+};
+
+void content_search_deinit(struct content_search *search);
+#define CLEANUP_CONTENT_SEARCH CLEANUP(content_search_deinit)
+
+/* Does the work of the function find of struct undo_settings. */
+MUST_CHECK int content_search_find(struct content_search *search, const struct record *record,
+				   int (*try)(void *trying, const char *path), void *trying);
+
+#endif
