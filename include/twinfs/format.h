@@ -25,8 +25,8 @@
 #define TWINFS_INDEX_BOOT "boot"
 /* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"
-/* Records of completed acts, a JSON line for each file; see src/act/record.h. Unlike the other files,
- * this one cannot be made anew. */
+/* Records of completed acts, a JSON line for each file; see src/act/record.h. Unlike the other
+ * files, this one cannot be made anew. */
 #define TWINFS_INDEX_LOG "log"
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
 

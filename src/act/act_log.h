@@ -2,8 +2,8 @@
 #ifndef ACT_ACT_LOG_H
 #define ACT_ACT_LOG_H
 
-/* The log of acts: a file in the index folder with a record (act/record.h) in each line. Records are
- * only appended. One thread. */
+/* The log of acts: a file in the index folder with a record (act/record.h) in each line. Records
+ * are only appended. One thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,7 +34,8 @@ MUST_CHECK int act_log_append(struct act_log *log, const char *line);
  * added. Blocks on the disk. Returns 0 or -errno. */
 MUST_CHECK int act_log_sync(struct act_log *log);
 
-/* Returns 1 if the log has a record of this file, 0 if not, or -errno. Reads the whole log when it is asked about another act than the last time. */
+/* Returns 1 if the log has a record of this file, 0 if not, or -errno. Reads the whole log when it
+ * is asked about another act than the last time. */
 MUST_CHECK int act_log_contains(struct act_log *log, const char *act, uint64_t file);
 
 /* A pass over the records of a log. */

@@ -299,9 +299,9 @@ static bool read_number(const json_t *object, const char *key, json_int_t *numbe
 	return json_is_integer(value) && *number > 0 && *number <= NUMBER_MAX;
 }
 
-/* Takes one line: adds its intent to open, marks the intent of an act that was done, or removes from
- * open the intent that the line ends. Updates journal->last, so that no later intent gets a number in use. Returns 0, -EPROTO or
- * -ENOMEM. */
+/* Takes one line: adds its intent to open, marks the intent of an act that was done, or removes
+ * from open the intent that the line ends. Updates journal->last, so that no later intent gets a
+ * number in use. Returns 0, -EPROTO or -ENOMEM. */
 static int take_object(struct journal *journal, json_t *open, json_t *object)
 {
 	char key[24];
@@ -444,8 +444,8 @@ static int compare_keys(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Returns the keys of the open intents, in the order of their numbers, or NULL if memory is short. The
- * caller frees the list; the keys are valid as long as their intents are open. */
+/* Returns the keys of the open intents, in the order of their numbers, or NULL if memory is short.
+ * The caller frees the list; the keys are valid as long as their intents are open. */
 static const char **list_keys(json_t *open, size_t *count)
 {
 	const char **keys = calloc(json_object_size(open) + 1, sizeof(*keys));

@@ -3,8 +3,8 @@
 #define ACT_JOURNAL_H
 
 /* Journal of acts: an intent is on the disk before its act begins, so that an interrupted act can
- * be undone (act/recovery.h). The journal is a file in the index folder. Each intent is a JSON line,
- * and its end is another line:
+ * be undone (act/recovery.h). The journal is a file in the index folder. Each intent is a JSON
+ * line, and its end is another line:
  *
  *	{"intent":3,"kind":"away","source":"/data","path":"a/b.jpg",
  *	 "other":".twinfs~0123456789abcdef","inode":77,"born":1700000000000000000,
@@ -98,9 +98,9 @@ MUST_CHECK int journal_sync(struct journal *journal);
  * old version. Returns 0 or -errno. */
 MUST_CHECK int journal_amend(struct journal *journal, const struct intent *intent);
 
-/* Writes that an act did what was intended, without a sync. journal_resolve() then writes its record
- * to the log and ends its intent. So the record of an act is never on the disk before its changed
- * names are. Returns 0 or -errno. */
+/* Writes that an act did what was intended, without a sync. journal_resolve() then writes its
+ * record to the log and ends its intent. So the record of an act is never on the disk before its
+ * changed names are. Returns 0 or -errno. */
 MUST_CHECK int journal_note_did(struct journal *journal, uint64_t number);
 
 /* Notes in memory that an act has ended without a change. journal_resolve() writes this. If the
@@ -117,10 +117,10 @@ struct act_log *journal_log(struct journal *journal);
 void journal_copy_records(struct journal *journal, struct act_log *log);
 
 /* Resolves the intents. The caller must have synced the changed names before. Writes the records of
- * the acts that this process did to the log. Calls handle for each other intent without an end, last
- * one first; handle can add records to the log. If handle returns false, the intent stays in the journal.
- * If handle returns true, the intent ends. If no intent is left, the journal is emptied. The result
- * is synced. Returns 0 or -errno. */
+ * the acts that this process did to the log. Calls handle for each other intent without an end,
+ * last one first; handle can add records to the log. If handle returns false, the intent stays in
+ * the journal. If handle returns true, the intent ends. If no intent is left, the journal is
+ * emptied. The result is synced. Returns 0 or -errno. */
 MUST_CHECK int journal_resolve(struct journal *journal,
 			       bool (*handle)(void *context, const struct intent *intent),
 			       void *context);

@@ -413,8 +413,8 @@ static void report_absent(struct undoing *undoing, const struct intent *intent, 
 		    quote_path(bytes_text(&path)), quote_path(mount));
 }
 
-/* Adds the record of an interrupted act to the log, if the act was done. A record that is in the log
- * already was written before the interruption. */
+/* Adds the record of an interrupted act to the log, if the act was done. A record that is in the
+ * log already was written before the interruption. */
 static int record_deed(const struct undoing *undoing, const struct place *place,
 		       const struct intent *intent)
 {

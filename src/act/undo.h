@@ -14,11 +14,11 @@
  *			name, and exchanges its name with the link in one system call.
  *	dedupe		Nothing: the content is the same.
  *
- * Content is recognized by its hash, while a lease detects writers (act/held.h). No existing file is
- * replaced or changed, except that a link of the act is replaced by an equal file. A new file is on
- * the disk before the record that it was brought back, and before the moved file is removed on the
- * other file system. If the process is killed, running it again completes the undo: it recognizes
- * files that it brought back. One thread. */
+ * Content is recognized by its hash, while a lease detects writers (act/held.h). No existing file
+ * is replaced or changed, except that a link of the act is replaced by an equal file. A new file is
+ * on the disk before the record that it was brought back, and before the moved file is removed on
+ * the other file system. If the process is killed, running it again completes the undo: it
+ * recognizes files that it brought back. One thread. */
 
 #include <stdbool.h>
 
@@ -50,9 +50,9 @@ struct undo_settings {
 	const char *folder; /* index folder, with the log and the journal */
 	const char *act; /* id of the act to undo */
 
-	/* Looks for further files that possibly have the content. Calls try with the absolute path of
-	 * each, until the result of try is not 0, and returns that result. Returns 0 if there is no
-	 * such file, or -errno. */
+	/* Looks for further files that possibly have the content. Calls try with the absolute path
+	 * of each, until the result of try is not 0, and returns that result. Returns 0 if there is
+	 * no such file, or -errno. */
 	int (*find)(void *context, const struct record *record,
 		    int (*try)(void *trying, const char *path), void *trying);
 	/* Receives the result of each file. */

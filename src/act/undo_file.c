@@ -105,8 +105,8 @@ enum {
 	CONTENT_DIFFERS = 1,
 };
 
-/* Compares the content of a held file with that of the record. Returns 0, CONTENT_DIFFERS, -EBUSY or
- * another -errno. */
+/* Compares the content of a held file with that of the record. Returns 0, CONTENT_DIFFERS, -EBUSY
+ * or another -errno. */
 static int check_content(const struct held *held, const struct record *record)
 {
 	struct hash128 hash;

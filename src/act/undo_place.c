@@ -72,7 +72,7 @@ static int open_existing(int root, const char *path, const char **rest)
 		char *slash = strrchr(part, '/');
 
 		*(slash ? slash : part) = '\0';
-		*rest = path + strlen(part) + (slash != NULL);
+		*rest = path + strlen(part) + (slash ? 1 : 0);
 		fd = open_beneath(root, part, O_PATH | O_DIRECTORY, true);
 	}
 	return fd;

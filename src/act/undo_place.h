@@ -8,10 +8,10 @@
 #include "act/record.h"
 #include "base/attributes.h"
 
-/* Opens the directory of the file of a record, below its source. Makes missing directories, with the
- * owner and mode of the directory above. A directory on another file system than at the time of the
- * act is not used, as the former one is probably not mounted. Returns 0, -ENODEV if the source or
- * the file system is absent, or another -errno. */
+/* Opens the directory of the file of a record, below its source. Makes missing directories, with
+ * the owner and mode of the directory above. A directory on another file system than at the time of
+ * the act is not used, as the former one is probably not mounted. Returns 0, -ENODEV if the source
+ * or the file system is absent, or another -errno. */
 MUST_CHECK int undo_place_open(struct place *place, const struct record *record);
 
 /* Opens the directory of an absolute path without following a symlink. Returns 0 or -errno. */

@@ -32,8 +32,8 @@ struct act_logs {
 	bool incomplete; /* a log could not be read completely; the reason was logged */
 };
 
-/* Lists the folders of the indexes of a command with one_index_option. Returns 0 or -errno; failures
- * except -ENOMEM are logged. */
+/* Lists the folders of the indexes of a command with one_index_option. Returns 0 or -errno;
+ * failures except -ENOMEM are logged. */
 MUST_CHECK int act_logs_folders(const struct common_settings *settings, struct text_list *folders);
 
 /* Reads the logs of these indexes. The caller must call act_logs_free() in any case. Returns 0 or

@@ -202,17 +202,13 @@ static int print_files(struct output *output, const struct logged_act *act, enum
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-static enum twinfs_exit print(const struct act_logs *logs, const char *id, enum log_format format)
+/* Prints the files of an act, or all acts if it is NULL. */
+static enum twinfs_exit print(const struct act_logs *logs, const struct logged_act *act,
+			      enum log_format format)
 {
 	CLEANUP_OUTPUT struct output output;
-	const struct logged_act *act = NULL;
 	int r;
 
-	if (id) {
-		act = act_logs_find(logs, id);
-		if (!act)
-			return TWINFS_EXIT_FAILED;
-	}
 	output_init(&output, STDOUT_FILENO);
 	r = act ? print_files(&output, act, format) : print_acts(&output, logs, format);
 	if (r == 0)
@@ -230,6 +226,7 @@ enum twinfs_exit cmd_log(int argc, char *argv[])
 {
 	CLEANUP_ACT_LOGS struct act_logs logs = {.count = 0};
 	struct log_settings settings = {.format = LOG_TEXT};
+	const struct logged_act *act = NULL;
 	int operands;
 	int r;
 
@@ -241,7 +238,12 @@ enum twinfs_exit cmd_log(int argc, char *argv[])
 		return options_exit(r);
 	if (act_logs_read(&logs, &settings.common) < 0)
 		return TWINFS_EXIT_FAILED;
-	if (logs.count == 0 && operands == argc && settings.format == LOG_TEXT)
+	if (operands < argc) {
+		act = act_logs_find(&logs, argv[operands]);
+		if (!act)
+			return TWINFS_EXIT_FAILED;
+	}
+	if (logs.count == 0 && settings.format == LOG_TEXT)
 		log_info("no act is recorded");
-	return print(&logs, operands < argc ? argv[operands] : NULL, settings.format);
+	return print(&logs, act, settings.format);
 }

@@ -424,7 +424,7 @@ class Program:
 
 
 WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover",
-              "check", "manifest", "doctor", "report")
+              "log", "undo", "check", "manifest", "doctor", "report")
 COMMANDS = (*WITH_INDEX, "path", "status", "restore")
 
 

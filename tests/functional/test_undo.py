@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: MIT
+"""undo: brings back the files of an act, verified, and replaces nothing."""
+import contextlib
+import os
+import shutil
+import subprocess
+
+import pytest
+import trees
+from disks import disk
+from test_act import copies
+from test_act_cut_off import CHANGING
+from test_act_log import EACH_KIND, KINDS, act_words, acts, records
+
+METADATA = "st_mode st_uid st_gid st_size st_mtime_ns"
+
+
+def metadata(path):
+    status = os.lstat(path)
+    attributes = {name: os.getxattr(path, name, follow_symlinks=False)
+                  for name in os.listxattr(path, follow_symlinks=False)}
+    return [getattr(status, name) for name in METADATA.split()], attributes
+
+
+def tree_of(*folders):
+    """{path: (bytes, metadata)} of the files in folders."""
+    return {path: (path.read_bytes(), metadata(path)) for folder in folders
+            for path in folder.rglob("*") if path.is_file() or path.is_symlink()}
+
+
+def special(path):
+    """Gives a file metadata of its own, with an ACL."""
+    os.setxattr(path, "user.kind", b"\0letter")
+    os.setxattr(path, "system.posix_acl_access", bytes.fromhex(
+        "02000000" "01000600ffffffff" "0200040001000000" "04000400ffffffff" "10000400ffffffff"
+        "20000000ffffffff"))
+    os.utime(path, ns=(5, 10**18 + 7))
+
+
+def undone(result):
+    """The number of files that were brought back."""
+    [line] = [line for line in result.lines if line.startswith(b"brought back")]
+    return int(line.split()[2].replace(b",", b""))
+
+
+@EACH_KIND
+@pytest.mark.parametrize("user", ["root", "plain user"])
+def test_act_is_undone_with_all_metadata(request, tmp_path, user, kind):
+    if user == "root":
+        request.getfixturevalue("root_only")
+    twinfs = request.getfixturevalue("twinfs" if user == "root" else "as_user")
+    source, moved = tmp_path / "source", tmp_path / "moved"
+    for folder in (source, moved):
+        folder.mkdir()
+    kept, *redundant = copies(source, 4)
+    special(redundant[0])
+    redundant[1].chmod(0o600)
+    if user == "root":
+        os.chown(redundant[2], 1, 2)
+    elif os.geteuid() == 0:
+        for path in (source, moved, kept, *redundant):
+            os.chown(path, twinfs.user.pw_uid, twinfs.user.pw_gid)
+    before = tree_of(source)
+    words = act_words(kind, moved) + (["--force-metadata"] if "link" in kind else [])
+    twinfs.ok(*words, "--yes", "--keep=path:copy 0", source)
+    assert len(records(twinfs)) == 3
+    assert tree_of(source) != before
+    result = twinfs.ok("undo", "--yes")
+    assert undone(result) == 3
+    assert tree_of(source) == before
+    assert len({path.stat().st_ino for path in before}) == 4
+    assert not list(moved.iterdir())
+    assert acts(twinfs)[-1]["command"] == "undo" and acts(twinfs)[0]["undone"] == 3
+    again = twinfs.ok("undo", "--yes")
+    assert b"undone already" in again.error
+    if kind == "trash":
+        assert not list((twinfs.home / ".local/share/Trash/info").iterdir())
+
+
+@EACH_KIND
+def test_hard_links_of_a_copy_are_linked_again(twinfs, source, aside, kind):
+    kept, copy = copies(source, 2)
+    other = source / "another name"
+    os.link(copy, other)
+    twinfs.ok(*act_words(kind, aside), "--yes", "--keep=path:copy 0", source)
+    assert len(records(twinfs)) == 2
+    assert undone(twinfs.ok("undo", "--yes")) == 2
+    assert copy.samefile(other) and not copy.samefile(kept)
+    assert copy.stat().st_nlink == 2
+
+
+@pytest.mark.parametrize("links", [1, 2])
+def test_move_to_another_file_system_is_undone(twinfs, source, tmp_path, links):
+    with disk("ext4", tmp_path) as there:
+        _, copy = copies(source, 2)
+        special(copy)
+        if links == 2:
+            os.link(copy, source / "copy 1 too")
+        before = tree_of(source)
+        twinfs.ok("move", there, "--yes", "--keep=path:copy 0", source)
+        assert len(tree_of(source)) == 1
+        twinfs.ok("undo", "--yes")
+        assert tree_of(source) == before
+        assert copy.stat().st_nlink == links
+        assert [path.name for path in there.iterdir()] == ["lost+found"]
+
+
+def test_folders_that_are_missing_are_made(twinfs, source):
+    trees.fill(source, {b"a": b"content", b"b/c/d": b"content"})
+    (source / "b").chmod(0o750)
+    twinfs.ok("remove", "--yes", source)
+    shutil.rmtree(source / "b/c")
+    twinfs.ok("undo", "--yes")
+    assert (source / "b/c/d").read_bytes() == b"content"
+    assert (source / "b/c").stat().st_mode & 0o777 == 0o750
+
+
+@EACH_KIND
+@pytest.mark.parametrize("what", ["file", "folder", "symlink"])
+def test_existing_file_is_never_replaced(twinfs, source, aside, kind, what):
+    _, copy = copies(source, 2)
+    twinfs.ok(*act_words(kind, aside), "--yes", source)
+    copy.unlink(missing_ok=True)
+    if what == "file":
+        copy.write_bytes(b"x" * 5000)
+    elif what == "folder":
+        copy.mkdir()
+    else:
+        copy.symlink_to("nowhere")
+    before = copy.lstat()
+    result = twinfs("undo", "--yes")
+    assert result.status == 3
+    assert f"'{copy}'" in result.error.decode() and b"another file has its path" in result.error
+    after = copy.lstat()
+    assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+    shutil.rmtree(copy) if what == "folder" else copy.unlink()
+    assert undone(twinfs.ok("undo", "--yes")) == 1
+    assert len(copy.read_bytes()) == 5000
+
+
+def test_file_that_is_there_already_is_recognized(twinfs, source):
+    kept, copy = copies(source, 2)
+    twinfs.ok("remove", "--yes", source)
+    shutil.copy(kept, copy)
+    result = twinfs.ok("undo", "--yes")
+    assert undone(result) == 0 and b"there already" in result.out
+    assert acts(twinfs)[0]["undone"] == 1
+
+
+def test_content_that_exists_nowhere_is_named(twinfs, source):
+    kept, *gone = copies(source, 3)
+    others = copies(source, 2, name="other")
+    twinfs.ok("remove", "--yes", source)
+    with kept.open("r+b") as file:
+        file.write(b"changed")
+    result = twinfs("undo", "--yes")
+    assert result.status == 3
+    for path in gone:
+        assert f"'{path}'" in result.error.decode() and not path.exists()
+    assert others[1].exists()
+    assert undone(result) == 1
+
+
+def test_content_is_found_where_the_kept_file_was_moved(twinfs, source):
+    kept, copy = copies(source, 2)
+    content = kept.read_bytes()
+    twinfs.ok("remove", "--yes", source)
+    (source / "folder").mkdir()
+    kept.rename(source / "folder/elsewhere")
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and b"twinfs scan" in result.error
+    twinfs.ok("scan", source)
+    twinfs.ok("undo", "--yes")
+    assert copy.read_bytes() == content
+
+
+def test_content_is_found_by_later_acts(twinfs, source, aside):
+    """The kept file of an act is itself moved out of the source later."""
+    first, second, third = copies(source)
+    content = first.read_bytes()
+    twinfs.ok("remove", "--yes", "--keep=path:copy 0", "--only", second, source)
+    act = acts(twinfs)[-1]["act"]
+    twinfs.ok("move", aside, "--yes", "--keep=path:copy 2", "--only", first, source)
+    third.unlink()
+    twinfs.ok("undo", "--yes", act)
+    assert second.read_bytes() == content and not first.exists()
+    assert (aside / "copy 0").exists()
+
+
+@pytest.mark.parametrize("kind", ["trash", "move"])
+@pytest.mark.parametrize("fate", ["removed", "edited"])
+def test_moved_file_that_is_gone_is_copied_from_the_kept_file(twinfs, source, aside, kind, fate):
+    kept, copy = copies(source, 2)
+    copy.chmod(0o600)
+    twinfs.ok(*act_words(kind, aside), "--yes", source)
+    there = os.fsencode(records(twinfs)[0]["to"])
+    if fate == "removed":
+        os.unlink(there)
+    else:
+        with open(there, "ab") as file:
+            file.write(b"edit")
+    twinfs.ok("undo", "--yes")
+    assert copy.read_bytes() == kept.read_bytes()
+    assert copy.stat().st_mode & 0o777 == 0o600
+    assert os.path.exists(there) == (fate == "edited")
+
+
+@pytest.mark.parametrize("kind", ["link", "symlink"])
+def test_link_whose_file_was_edited_stays(twinfs, source, kind):
+    kept, copy = copies(source, 2)
+    twinfs.ok(*act_words(kind, None), "--yes", source)
+    with copy.open("ab") as file:
+        file.write(b"edit")
+    before = copy.lstat().st_ino
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and b"wrote to the linked file" in result.error
+    assert copy.lstat().st_ino == before
+    assert copy.read_bytes() == kept.read_bytes()
+
+
+def test_link_that_is_the_last_name_gets_its_metadata_back(twinfs, source):
+    kept, copy = copies(source, 2)
+    copy.chmod(0o600)
+    content = copy.read_bytes()
+    twinfs.ok("link", "--yes", "--force-metadata", source)
+    kept.unlink()
+    twinfs.ok("undo", "--yes")
+    assert copy.read_bytes() == content and copy.stat().st_mode & 0o777 == 0o600
+
+
+def test_dedupe_needs_no_undo(twinfs, tmp_path):
+    with disk("btrfs", tmp_path) as root:
+        source = root / "source"
+        source.mkdir()
+        copies(source, 2, size=1 << 20)
+        os.sync()
+        twinfs.ok("dedupe", "--yes", source)
+        assert [record["command"] for record in records(twinfs)] == ["dedupe"]
+        result = twinfs.ok("undo", "--yes")
+        assert b"nothing to undo" in result.error and not result.out
+
+
+def test_removed_copy_shares_the_blocks_of_the_kept_one(twinfs, tmp_path):
+    with disk("btrfs", tmp_path) as root:
+        source = root / "source"
+        source.mkdir()
+        copies(source, 2, size=20 << 20)
+        os.sync()
+        twinfs.ok("remove", "--yes", source)
+        os.sync()
+        before = shutil.disk_usage(root).free
+        twinfs.ok("undo", "--yes")
+        os.sync()
+        assert before - shutil.disk_usage(root).free < 10 << 20
+
+
+def test_any_act_can_be_undone_and_an_undo_cannot(twinfs, source):
+    paths = copies(source, 4)
+    for path in paths[1:]:
+        twinfs.ok("remove", "--yes", "--only", path, "--keep=path:copy 0", source)
+    first = acts(twinfs)[0]["act"]
+    twinfs.ok("undo", "--yes", first)
+    assert [path.exists() for path in paths] == [True, True, False, False]
+    result = twinfs("undo", "--yes", acts(twinfs)[-1]["act"])
+    assert result.status == 1 and b"undo itself" in result.error
+    assert twinfs("undo", "--yes", "nonsense").status == 1
+    assert twinfs("undo", first).status == 2  # no terminal to ask
+
+
+def test_source_that_is_not_mounted_is_named(twinfs, tmp_path, root_only):
+    with disk("ext4", tmp_path) as root:
+        mounted = tmp_path / "mounted"
+        mounted.mkdir()
+        source = root / "source"
+        source.mkdir()
+        copies(source, 2)
+        subprocess.run(["mount", "--bind", source, mounted], check=True)
+        try:
+            twinfs.ok("remove", "--yes", mounted)
+        finally:
+            subprocess.run(["umount", mounted], check=True)
+        result = twinfs("undo", "--yes")
+        assert result.status == 3 and b"not mounted" in result.error
+        assert not list(mounted.iterdir())
+
+
+def test_undo_while_the_content_is_open_for_writing_waits_for_another_run(twinfs, source):
+    kept, copy = copies(source, 2)
+    twinfs.ok("remove", "--yes", source)
+    with kept.open("r+b"):
+        result = twinfs("undo", "--yes")
+        assert result.status == 3 and b"open for writing" in result.error
+    twinfs.ok("undo", "--yes")
+    assert copy.exists()
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "move across"])
+def test_undo_killed_at_any_call_is_completed_by_another(twinfs, tmp_path, strace, kind):
+    content = [os.urandom(3000) for _ in range(2)]
+    source, moved = tmp_path / "source", tmp_path / "moved"
+    calls = [*CHANGING, "utimensat"]
+    with contextlib.ExitStack() as stack:
+        if kind == "move across":
+            moved = stack.enter_context(disk("ext4", tmp_path))
+        points = 0
+        for call in calls:
+            for number in range(1, 60):
+                for folder in (source, twinfs.index, twinfs.home / ".local"):
+                    shutil.rmtree(folder, ignore_errors=True)
+                source.mkdir()
+                moved.mkdir(exist_ok=True)
+                for which, data in enumerate(content):
+                    (source / f"kept {which}").write_bytes(data)
+                    (source / f"redundant {which}").write_bytes(data)
+                    os.link(source / f"redundant {which}", source / f"redundant {which} too")
+                before = tree_of(source)
+                twinfs.ok(*act_words(kind.split()[0], moved), "--yes", "--keep=path:kept*", source)
+                _, trace = twinfs.traced(
+                    "undo", "--yes", calls=f"trace={','.join(calls)}",
+                    flags=["-e", f"inject={call}:signal=KILL:when={number}"])
+                killed = b"killed by SIGKILL" in trace
+                points += killed
+                there = {path.read_bytes() for folder in (source, moved)
+                         for path in folder.rglob("*") if path.is_file()}
+                assert there >= set(content), (call, number)
+                twinfs.ok("undo", "--yes")
+                assert tree_of(source) == before, (call, number)
+                for which in range(len(content)):
+                    assert (source / f"redundant {which}").stat().st_nlink == 2
+                assert not [path for path in moved.rglob("*") if path.is_file()], (call, number)
+                assert acts(twinfs)[0]["undone"] == 4, (call, number)
+                if not killed:
+                    break
+        assert points > 6
