@@ -123,7 +123,7 @@ static int make_renamed(int from, int directory, const char *name)
 
 static int fill_as_wished(int from, int to, struct file_copy_wish *wish)
 {
-	struct hash128 hash;
+	struct hash128 hash = {0};
 	int r = ioctl(to, FICLONE, from) == 0 ? 0 : copy_all_bytes(from, to, false);
 
 	if (r == 0)

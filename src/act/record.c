@@ -14,16 +14,12 @@
 #include "base/json_path.h"
 #include "base/json_read.h"
 #include "base/json_xattrs.h"
+#include "base/options.h"
 
-/* In JSON, and for people. */
-static const char *const commands[][2] = {
-	[RECORD_REMOVE] = {"remove", "remove"},
-	[RECORD_MOVE] = {"move", "move"},
-	[RECORD_TRASH] = {"trash", "remove --trash"},
-	[RECORD_LINK] = {"link", "link"},
-	[RECORD_SYMLINK] = {"symlink", "link --symbolic"},
-	[RECORD_DEDUPE] = {"dedupe", "dedupe"},
-	[RECORD_UNDO] = {"undo", "undo"},
+static const char *const command_words[] = {
+	[RECORD_REMOVE] = "remove", [RECORD_MOVE] = "move",       [RECORD_TRASH] = "trash",
+	[RECORD_LINK] = "link",     [RECORD_SYMLINK] = "symlink", [RECORD_DEDUPE] = "dedupe",
+	[RECORD_UNDO] = "undo",
 };
 
 static const char *const states[] = {
@@ -64,12 +60,14 @@ static const struct number_field {
 
 const char *record_command_word(enum record_command command)
 {
-	return commands[command][0];
+	return command_words[command];
 }
 
 const char *record_command_text(enum record_command command)
 {
-	return commands[command][1];
+	if (command == RECORD_TRASH)
+		return "remove --trash";
+	return command == RECORD_SYMLINK ? "link --symbolic" : command_words[command];
 }
 
 void record_make_id(char id[static ACT_ID_SIZE])
@@ -134,7 +132,7 @@ static int fill(json_t *object, const struct record *record)
 
 	r |= json_object_set_new(object, "file", json_integer((json_int_t)record->file));
 	r |= set_time(object, record->time);
-	r |= json_object_set_new(object, "command", json_string(commands[record->command][0]));
+	r |= json_object_set_new(object, "command", json_string(command_words[record->command]));
 	if (record->state != RECORD_DONE)
 		r |= json_object_set_new(object, "state", json_string(states[record->state]));
 	for (size_t i = 1; r == 0 && i < ARRAY_SIZE(text_fields); i++) {
@@ -178,24 +176,19 @@ bool record_is_of(const char *line, const char *act, uint64_t *file)
 	return *file > 0;
 }
 
-/* Returns the index of the word of a member, or -EPROTO. */
-static int find_word(const json_t *object, const char *key, const char *const *words, size_t step,
-		     size_t count)
+/* Returns the index of the word of a member, or -EINVAL. */
+static int find_word(const json_t *object, const char *key, const char *const *words, size_t count)
 {
 	const char *word = json_string_value(json_object_get(object, key));
 
-	for (size_t i = 0; word && i < count; i++) {
-		if (strcmp(words[i * step], word) == 0)
-			return (int)i;
-	}
-	return -EPROTO;
+	return word ? options_find_word(word, words, count) : -EINVAL;
 }
 
 static int get_words(const json_t *object, struct record *record)
 {
-	int command = find_word(object, "command", commands[0], 2, ARRAY_SIZE(commands));
+	int command = find_word(object, "command", command_words, ARRAY_SIZE(command_words));
 	int state = json_object_get(object, "state")
-			    ? find_word(object, "state", states, 1, ARRAY_SIZE(states))
+			    ? find_word(object, "state", states, ARRAY_SIZE(states))
 			    : RECORD_DONE;
 
 	if (command < 0 || state < 0)

@@ -109,7 +109,7 @@ enum {
  * or another -errno. */
 static int check_content(const struct held *held, const struct record *record)
 {
-	struct hash128 hash;
+	struct hash128 hash = {0};
 	int r;
 
 	if ((uint64_t)held->status.st_size != record->size)

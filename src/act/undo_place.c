@@ -35,30 +35,26 @@ static int copy_access(int above, int fd)
 	return fchmod(fd, status.st_mode & 07777) < 0 ? -errno : 0;
 }
 
-/* Makes a directory if it is missing, and replaces *above by it. */
-static int descend(int *above, const char *name, const struct record *record)
+/* Opens a directory, and makes it if it is missing. Returns a descriptor or -errno. */
+static int descend(int above, const char *name, const struct record *record)
 {
-	AUTO_CLOSE int made = -1;
 	bool is_new;
-	int r;
+	int fd, r;
 
-	if (!is_on_its_filesystem(record, *above))
+	if (!is_on_its_filesystem(record, above))
 		return -ENODEV;
-	is_new = mkdirat(*above, name, 0700) == 0;
+	is_new = mkdirat(above, name, 0700) == 0;
 	if (!is_new && errno != EEXIST)
 		return -errno;
-	made = openat(*above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (made < 0)
-		return -errno;
-	r = is_new ? copy_access(*above, made) : 0;
-	if (r == 0 && is_new)
-		r = sync_directory(*above);
+	fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || !is_new)
+		return fd < 0 ? -errno : fd;
+	r = copy_access(above, fd);
+	if (r == 0)
+		r = sync_directory(above);
 	if (r < 0)
-		return r;
-	close(*above);
-	*above = made;
-	made = -1;
-	return 0;
+		close(fd);
+	return r < 0 ? r : fd;
 }
 
 /* Opens the longest existing part of a path below a directory. Sets *rest to the remaining
@@ -82,15 +78,19 @@ static int open_existing(int root, const char *path, const char **rest)
 static int make_directories(int root, const char *path, const struct record *record)
 {
 	const char *rest, *slash;
-	AUTO_CLOSE int above = open_existing(root, path, &rest);
-	int r = above < 0 ? above : 0;
+	int above = open_existing(root, path, &rest);
 
-	for (; r == 0 && (slash = strchr(rest, '/')); rest = slash + 1) {
+	for (; above >= 0 && (slash = strchr(rest, '/')); rest = slash + 1) {
 		AUTO_FREE char *name = strndup(rest, (size_t)(slash - rest));
+		int next = name ? descend(above, name, record) : -ENOMEM;
 
-		r = name ? descend(&above, name, record) : -ENOMEM;
+		close(above);
+		above = next;
 	}
-	return r;
+	if (above < 0)
+		return above;
+	close(above);
+	return 0;
 }
 
 int undo_place_open(struct place *place, const struct record *record)

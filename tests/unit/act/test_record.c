@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+
+#include "act/act_log.h"
+#include "act/record.h"
+#include "files.h"
+
+static struct record example(const struct xattrs *xattrs)
+{
+	return (struct record){.act = "0123abcd",
+			       .file = 12,
+			       .command = RECORD_MOVE,
+			       .state = RECORD_INTERRUPTED,
+			       .time = {.tv_sec = 1700000000},
+			       .source = "/a",
+			       .path = "/a/\xff\n\"",
+			       .kept_source = "/b",
+			       .kept = "/b/c",
+			       .to = "/d/\xff",
+			       .size = UINT64_C(1) << 62,
+			       .hash = {0x0123456789abcdef, UINT64_MAX},
+			       .mode = 07654,
+			       .uid = UINT32_MAX - 1,
+			       .gid = 5,
+			       .mtime = {-7, 999999999},
+			       .xattrs = xattrs,
+			       .inode = INT64_MAX,
+			       .born_ns = -3,
+			       .links = 2,
+			       .filesystem = UINT64_MAX,
+			       .kept_inode = 9,
+			       .made_inode = 10,
+			       .made_born_ns = 11};
+}
+
+static void test_decoded_record_is_the_encoded_one(void **state)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	CLEANUP_XATTRS struct xattrs xattrs = {.count = 0};
+	CLEANUP_BYTES struct bytes line = {0}, again = {0};
+	struct record record = example(&xattrs);
+	uint64_t file = 0;
+
+	(void)state;
+	assert_int_equal(xattrs_add(&xattrs, "user.a", "\0b", 2), 0);
+	assert_int_equal(record_encode(&line, &record), 0);
+	assert_null(memchr(line.data, '\n', line.length));
+	assert_int_equal(record_decode((const char *)line.data, line.length, &decoded), 0);
+	assert_int_equal(record_encode(&again, &decoded.record), 0);
+	assert_int_equal(bytes_compare(&line, &again), 0);
+	assert_string_equal(decoded.record.path, record.path);
+	assert_string_equal(decoded.record.to, record.to);
+	assert_null(decoded.record.target);
+	assert_int_equal(decoded.record.state, RECORD_INTERRUPTED);
+	assert_true(xattrs_equal(decoded.record.xattrs, &xattrs));
+	assert_true(hash128_equal(decoded.record.hash, record.hash));
+	assert_true(decoded.record.filesystem == record.filesystem);
+	assert_true(record_is_of(bytes_text(&line), "0123abcd", &file));
+	assert_int_equal(file, 12);
+	assert_false(record_is_of(bytes_text(&line), "0123abce", &file));
+}
+
+static void test_line_that_is_no_record_is_refused(void **state)
+{
+	static const char *const lines[] = {
+		"",
+		"{}",
+		"[]",
+		"{\"act\":\"0123abcd\",\"file\":1}",
+		"{\"act\":\"0123abcd\",\"file\":1,\"time\":\"now\",\"command\":\"undo\","
+		"\"path\":\"/a/b\",\"source\":\"/a\"}",
+		"{\"act\":\"0123abcd\",\"file\":1,\"time\":\"2026-11-26T14:30:05Z\",\"command\":"
+		"\"burn\",\"path\":\"/a/b\",\"source\":\"/a\"}",
+		"{\"act\":\"0123abcd\",\"file\":1,\"time\":\"2026-11-26T14:30:05Z\",\"command\":"
+		"\"remove\",\"path\":\"/a/b\",\"source\":\"/a\"}",
+		"{\"act\":\"0123abcd\",\"file\":1,\"time\":\"2026-11-26T14:30:05Z\",\"command\":"
+		"\"undo\",\"path\":\"/a/b\\u0000c\",\"source\":\"/a\"}",
+	};
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		assert_int_equal(record_decode(lines[i], strlen(lines[i]), &decoded), -EPROTO);
+}
+
+static void test_incomplete_last_line_is_cut_off(void **state)
+{
+	struct folder *folder = *state;
+	struct act_log *log;
+
+	put_file(folder, "log", "{\"act\":\"0123abcd\",\"file\":7,\"x\":1}\n{\"act\":\"0123abcd\"");
+	assert_int_equal(act_log_open(&log, folder->fd, "log"), 0);
+	assert_int_equal(act_log_contains(log, "0123abcd", 7), 1);
+	assert_int_equal(act_log_contains(log, "0123abcd", 8), 0);
+	assert_int_equal(act_log_contains(log, "00000000", 7), 0);
+	assert_int_equal(act_log_append(log, "line"), 0);
+	assert_int_equal(act_log_sync(log), 0);
+	act_log_close(log);
+	assert_true(holds(folder, "log", "{\"act\":\"0123abcd\",\"file\":7,\"x\":1}\nline\n"));
+	put_file(folder, "log", "incomplete");
+	assert_int_equal(act_log_open(&log, folder->fd, "log"), 0);
+	act_log_close(log);
+	assert_true(holds(folder, "log", ""));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(test_decoded_record_is_the_encoded_one),
+		CASE(test_line_that_is_no_record_is_refused),
+		CASE(test_incomplete_last_line_is_cut_off),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
