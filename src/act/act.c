@@ -259,17 +259,11 @@ static void perform(struct one_act *one_act)
 static int update_record(struct one_act *one_act, struct waiting *waiting)
 {
 	const struct attributes *planned[] = {&waiting->copy_attributes, &waiting->kept_attributes};
-	CLEANUP_BYTES struct bytes line = {0};
 	int r = recording_update(&waiting->record, &waiting->xattrs, &one_act->copy.held,
 				 &one_act->kept->held, planned);
 
-	if (r == 0)
-		r = record_encode(&line, &waiting->record);
-	if (r == 0 && !bytes_text(&line))
-		r = -ENOMEM;
-	if (r < 0 || strcmp(bytes_text(&line), waiting->intent.record) == 0)
-		return r;
-	return one_act_amend(one_act, &waiting->intent, &waiting->record);
+	return r == RECORDING_CHANGED ? one_act_amend(one_act, &waiting->intent, &waiting->record)
+				      : r;
 }
 
 /* Acts on an open copy. */

@@ -229,9 +229,7 @@ int journal_intend(struct journal *journal, struct intent *intent)
 
 int journal_note_done(struct journal *journal, uint64_t number)
 {
-	json_auto_t *object = json_pack("{s:I}", "done", (json_int_t)number);
-
-	return object ? append_line(&journal->ended, object) : -ENOMEM;
+	return bytes_format(&journal->ended, "{\"done\":%" PRIu64 "}\n", number);
 }
 
 static int write_lines(struct journal *journal, struct bytes *lines)
@@ -256,8 +254,7 @@ int journal_amend(struct journal *journal, const struct intent *intent)
 
 int journal_note_did(struct journal *journal, uint64_t number)
 {
-	json_auto_t *object = json_pack("{s:I}", "did", (json_int_t)number);
-	int r = object ? append_line(&journal->waiting, object) : -ENOMEM;
+	int r = bytes_format(&journal->waiting, "{\"did\":%" PRIu64 "}\n", number);
 
 	return r < 0 ? r : write_lines(journal, &journal->waiting);
 }

@@ -77,13 +77,30 @@ static bool is_as_planned(const struct held *held, const struct attributes *plan
 	       clock_equal(now->st_ctim, planned->ctime);
 }
 
+static bool is_same(const struct record *a, const struct record *b)
+{
+	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid && a->size == b->size &&
+	       clock_equal(a->mtime, b->mtime) && hash128_equal(a->hash, b->hash) &&
+	       a->inode == b->inode && a->born_ns == b->born_ns &&
+	       xattrs_equal(a->xattrs, b->xattrs);
+}
+
 int recording_update(struct record *record, struct xattrs *xattrs, const struct held *copy,
 		     const struct held *kept, const struct attributes *planned[2])
 {
-	int r = read_metadata(record, xattrs, copy->fd);
+	CLEANUP_XATTRS struct xattrs found = {0};
+	const struct xattrs planned_xattrs = *xattrs;
+	struct record now = *record;
+	int r = read_metadata(&now, &found, copy->fd);
 
 	/* the act goes on only if the bytes of both files are equal */
-	if (r < 0 || is_as_planned(copy, planned[0]) || is_as_planned(kept, planned[1]))
+	if (r == 0 && !is_as_planned(copy, planned[0]) && !is_as_planned(kept, planned[1]))
+		r = file_hash(copy->fd, NULL, &now.hash);
+	if (r < 0 || (record->xattrs && is_same(record, &now)))
 		return r;
-	return file_hash(copy->fd, NULL, &record->hash);
+	*xattrs = found;
+	found = planned_xattrs;
+	*record = now;
+	record->xattrs = xattrs;
+	return RECORDING_CHANGED;
 }

@@ -34,8 +34,13 @@ MUST_CHECK int recording_plan(struct recording *recording, struct record *record
 			      const struct place *place, const struct act_file *copy,
 			      struct xattrs *xattrs);
 
+/* Outcome: the record is another one now. */
+enum {
+	RECORDING_CHANGED = 1,
+};
+
 /* Updates the metadata of the record from the copy that is held now, and the hash if the index
- * possibly has another one. Returns 0 or -errno.
+ * possibly has another one. Returns 0, RECORDING_CHANGED, or -errno.
  *
  * planned	attributes of copy and kept file in the index
  */
