@@ -138,7 +138,7 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 static int leave_group(struct catalog_writer *w, struct file_record *file, uint64_t group,
 		       bool stays)
 {
-	int r = group_get_kept_hash(w, group, file->id, &file->kept_hash);
+	int r = group_note_kept(w, group, file);
 
 	if (r == 0)
 		r = group_leave(w, group, file->id, stays);
@@ -422,10 +422,8 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 		r = can_keep_content(w, file, content, &keep);
 	if (r == 0 && keep && content->group)
 		r = group_join(w, content->group, file->id);
-	if (r == 0 && keep && content->group && file_was_kept(file)) {
+	if (r == 0 && keep && content->group && file_was_kept(file))
 		r = group_keep_again(w, content->group, file);
-		file->kept_hash = (struct hash128){0};
-	}
 	if (r == -ENOENT || (r == 0 && !keep)) {
 		r = drop_content(w, file, content);
 		*content = unread;
@@ -556,12 +554,9 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 int file_keep_again(struct catalog_writer *w, uint64_t id, uint64_t group)
 {
 	struct file_record file;
-	int r = catalog_get_file(&w->store.reader, id, &file);
+	int r = catalog_get_file_name(&w->store.reader, id, &file);
 
-	if (r == 0)
-		r = group_keep_again(w, group, &file);
-	file.kept_hash = (struct hash128){0};
-	return r < 0 ? r : put_file(w, &file);
+	return r < 0 ? r : group_keep_again(w, group, &file);
 }
 
 int file_delete(struct catalog_writer *w, uint64_t id)

@@ -38,8 +38,7 @@ MUST_CHECK int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t 
 /* Applies NAME_UPDATE_FILE. Does nothing if the file is missing. */
 MUST_CHECK int file_update(struct catalog_writer *w, const struct name_change *change);
 
-/* Makes a file that was a kept copy (file_was_kept()) the kept copy of the group that it joined, if
- * this group has the same bytes. */
+/* Calls group_keep_again() for a file that joined the group. */
 MUST_CHECK int file_keep_again(struct catalog_writer *w, uint64_t id, uint64_t group);
 
 /* Deletes an orphan. */

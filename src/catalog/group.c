@@ -241,23 +241,40 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 	return r < 0 ? r : delta_add_member(w, group, file, true);
 }
 
-int group_get_kept_hash(struct catalog_writer *w, uint64_t group, uint64_t file,
-			struct hash128 *hash)
+int group_note_kept(struct catalog_writer *w, uint64_t group, struct file_record *file)
 {
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
-	if (r == 0 && change->now.kept == file)
-		*hash = change->now.hash;
+	if (r == 0 && change->now.kept == file->id) {
+		file->kept_hash = change->now.hash;
+		file->kept_until = w->totals.generation;
+	}
 	return r == -ENOENT ? 0 : r;
+}
+
+/* Sets *earlier to whether the kept copy of the group left it as the kept copy before the file did.
+ * Then the file was the kept copy only because that one was away. */
+static int was_kept_earlier(struct catalog_writer *w, const struct group_record *group,
+			    const struct file_record *file, bool *earlier)
+{
+	struct file_record kept;
+	int r = group->kept ? catalog_get_file_name(&w->store.reader, group->kept, &kept) : 0;
+
+	*earlier = r == 0 && group->kept && hash128_equal(kept.kept_hash, group->hash) &&
+		   kept.kept_until < file->kept_until;
+	return r;
 }
 
 int group_keep_again(struct catalog_writer *w, uint64_t group, const struct file_record *file)
 {
 	struct group_change *change;
+	bool earlier = true;
 	int r = touch(w, group, &change);
 
-	if (r < 0 || !hash128_equal(change->now.hash, file->kept_hash))
+	if (r == 0 && hash128_equal(change->now.hash, file->kept_hash))
+		r = was_kept_earlier(w, &change->now, file, &earlier);
+	if (r < 0 || earlier)
 		return r;
 	change->now.kept = file->id;
 	return note_rival(w, group, file->id);

@@ -19,11 +19,12 @@ MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
  * 0, -ENOENT if the group does not exist, or another -errno. */
 MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file);
 
-/* Sets *hash to the hash of the group if the file is its kept copy. */
-MUST_CHECK int group_get_kept_hash(struct catalog_writer *w, uint64_t group, uint64_t file,
-				   struct hash128 *hash);
+/* Notes in the record of a member that will leave whether it is the kept copy. The caller writes
+ * the record. */
+MUST_CHECK int group_note_kept(struct catalog_writer *w, uint64_t group, struct file_record *file);
 
-/* Makes a member the kept copy again if it was the kept copy of a group of this hash. */
+/* Makes a member the kept copy if its record says that it left a group of this hash as the kept
+ * copy, and the present kept copy did not do so before. */
 MUST_CHECK int group_keep_again(struct catalog_writer *w, uint64_t group,
 				const struct file_record *file);
 

@@ -145,7 +145,7 @@ enum optional_field {
 	FIELD_VERSION = 32, /* unless 0 */
 	FIELD_NAME = 64, /* unless 0 */
 	FIELD_COPY_MARK = 128, /* has no value: set if true */
-	FIELD_KEPT_HASH = 256, /* unless zero */
+	FIELD_KEPT_HASH = 256, /* unless zero; kept_until follows */
 };
 
 /* The usual mode, from which encoded modes differ in few bits. */
@@ -286,8 +286,10 @@ struct value encode_file(const struct file_record *file)
 	put_optional(&value, optional, FIELD_NAMES, file->names);
 	put_optional(&value, optional, FIELD_VERSION, file->content_version);
 	put_optional(&value, optional, FIELD_NAME, file->name);
-	if (optional & FIELD_KEPT_HASH)
+	if (optional & FIELD_KEPT_HASH) {
 		put_hash(&value, file->kept_hash);
+		value_put(&value, file->kept_until);
+	}
 	put_attributes(&value, optional, &file->attributes);
 	return value;
 }
@@ -299,6 +301,7 @@ static bool get_file_name(struct span *fields, uint32_t *optional, struct file_r
 	file->content_version = 0;
 	file->name = 0;
 	file->kept_hash = (struct hash128){0};
+	file->kept_until = 0;
 	if (!span_get32(fields, optional))
 		return false;
 	file->copy_mark = *optional & FIELD_COPY_MARK;
@@ -307,7 +310,8 @@ static bool get_file_name(struct span *fields, uint32_t *optional, struct file_r
 	       get_optional32(fields, *optional, FIELD_NAMES, &file->names) &&
 	       get_optional32(fields, *optional, FIELD_VERSION, &file->content_version) &&
 	       get_optional(fields, *optional, FIELD_NAME, &file->name) &&
-	       (!(*optional & FIELD_KEPT_HASH) || get_hash(fields, &file->kept_hash));
+	       (!(*optional & FIELD_KEPT_HASH) ||
+		(get_hash(fields, &file->kept_hash) && span_get(fields, &file->kept_until)));
 }
 
 bool decode_file(struct span fields, struct file_record *file)

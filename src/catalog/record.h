@@ -108,13 +108,15 @@ struct file_record {
 	uint32_t content_version;
 	uint64_t name; /* id of the first name (link.h); 0: this name has the id of the file */
 	bool copy_mark; /* has_copy_mark() of the first name; false if names is 0 */
-	/* Hash of its last group, if it was the kept copy when it left the group; else zero. If it
-	 * joins a group of this hash, it is the kept copy again. */
+	/* Hash of the last group that it left while it was the kept copy, and
+	 * catalog_totals.generation then; zero: none. If it joins a group of this hash, it is the
+	 * kept copy again (group_keep_again()). */
 	struct hash128 kept_hash;
+	uint64_t kept_until;
 	struct attributes attributes;
 };
 
-/* Returns true if the file was the kept copy when it left its last group. */
+/* Returns true if the file left a group while it was the kept copy. */
 static inline bool file_was_kept(const struct file_record *file)
 {
 	return file->kept_hash.high != 0 || file->kept_hash.low != 0;

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Of equal files, a first scan keeps the likely original, and the kept copy then stays kept."""
+import contextlib
 import os
 import subprocess
 
@@ -134,6 +135,23 @@ def test_all_copies_that_changed_at_once_keep_the_kept_one(twinfs, pair):
     for name in ["a", "b", "z/one"]:
         touch(pair / name)
     assert set(kept(twinfs, pair)) == {"z/one"}
+
+
+def test_all_copies_that_changed_one_by_one_keep_the_kept_one(twinfs, pair):
+    """A copy that is kept while the kept one is away gives way to it."""
+    twinfs.ok("scan", pair)
+    make(pair, {"a": b"equal", "b": b"equal"}, OLD)
+    with twinfs.mounted(pair) as view, contextlib.ExitStack() as held:
+        for name in ["z/one", "a", "b"]:
+            held.enter_context(open(pair / name, "r+b"))  # so it stays pending
+            touch(pair / name)
+            view.sync()
+        assert view.status()["pending"] == 3
+        held.close()
+        view.sync()
+        assert (view.uniques / "z/one").exists()
+        assert sorted(os.listdir(view.path / "redundant")) == ["a", "b"]
+        assert view.differences_now(pair) == []
 
 
 def test_link_leaves_the_kept_copy_and_rsync_sends_nothing(twinfs, pair, tmp_path):

@@ -40,6 +40,7 @@ struct model_inode {
 	int group; /* its group, of which it is a member while it has names */
 	uint64_t lost; /* model.comparisons when its last name was removed */
 	struct hash128 kept_hash; /* as in struct file_record */
+	uint64_t kept_until; /* model.commits when it left as the kept copy */
 	int error;
 };
 
@@ -64,6 +65,7 @@ struct model_group {
 
 struct model {
 	uint64_t comparisons; /* files that were read */
+	uint64_t commits;
 	struct model_dir dirs[MODEL_DIRS];
 	struct model_inode inodes[MODEL_INODES];
 	struct model_name names[MODEL_NAMES];
@@ -101,14 +103,24 @@ static inline void model_leave(struct model *m, int inode, bool stays)
 		m->groups[group].kept = MODEL_NONE;
 }
 
+/* Returns whether the kept copy of the group left it as the kept copy before this commit. */
+static inline bool model_was_kept_earlier(const struct model *m, int group, uint64_t commit)
+{
+	int kept = m->groups[group].kept;
+
+	return kept != MODEL_NONE &&
+	       hash128_equal(m->inodes[kept].kept_hash, m->groups[group].hash) &&
+	       m->inodes[kept].kept_until < commit;
+}
+
 /* The kept copy that joins its group again is the kept copy again. */
 static inline void model_join(struct model *m, int inode, int group)
 {
 	m->groups[group].touched = true;
 	m->inodes[inode].group = group;
-	if (hash128_equal(m->inodes[inode].kept_hash, m->groups[group].hash))
+	if (hash128_equal(m->inodes[inode].kept_hash, m->groups[group].hash) &&
+	    !model_was_kept_earlier(m, group, m->inodes[inode].kept_until))
 		m->groups[group].kept = inode;
-	m->inodes[inode].kept_hash = (struct hash128){0};
 }
 
 /* As model_leave(), but the inode possibly joins the group again. */
@@ -116,8 +128,10 @@ static inline void model_leave_awhile(struct model *m, int inode, bool stays)
 {
 	int group = m->inodes[inode].group;
 
-	if (group != MODEL_NONE && m->groups[group].kept == inode)
+	if (group != MODEL_NONE && m->groups[group].kept == inode) {
 		m->inodes[inode].kept_hash = m->groups[group].hash;
+		m->inodes[inode].kept_until = m->commits;
+	}
 	model_leave(m, inode, stays);
 }
 
@@ -302,6 +316,7 @@ static inline void model_drop_group(struct model *m, int group)
 
 static inline void model_commit(struct model *m)
 {
+	m->commits++;
 	for (int g = 0; g < MODEL_GROUPS; g++) {
 		struct model_group *group = &m->groups[g];
 
