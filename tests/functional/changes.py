@@ -22,6 +22,7 @@ def build(source):
     """Two copies, a lone file of the same size, another copy and a pair in folders."""
     trees.fill(source, {b"a": DATA, b"b": DATA, b"c": OTHER, b"d/e": DATA})
     trees.fill(source, {b"d/f/g": b"small", b"h": b"small"})
+    os.utime(trees.join(source, b"d/f/g"), ns=(0, 0))  # so it is kept
 
 
 def exchange(one, two):

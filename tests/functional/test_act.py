@@ -11,13 +11,16 @@ import pytest
 from disks import disk, rot
 from program import Program, until
 
+BEFORE = 10**9  # 2001
+
 
 def copies(source, count=3, size=5000, name="copy"):
-    """Equal files; the first by path is the kept copy."""
+    """Equal files; the first one is the oldest, so it is the kept copy."""
     content = os.urandom(size)
     paths = [source / f"{name} {number}" for number in range(count)]
     for path in paths:
         path.write_bytes(content)
+    os.utime(paths[0], (BEFORE, BEFORE))
     return paths
 
 

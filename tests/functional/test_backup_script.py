@@ -93,7 +93,7 @@ def test_view_that_is_mounted_is_used_and_stays(twinfs, script, source):
     with twinfs.mounted(source) as view:
         script("--new", view.path, script.folder)
         assert is_mounted(view.path)
-    names = {"backup/1.jpg"}
+    names = {"pictures/1.jpg"}
     assert names <= {os.fsdecode(path) for path in backups.regular_files(script.backup.copy)}
 
 
@@ -109,7 +109,7 @@ def test_user_makes_a_backup(as_user, fuse_for_users, tmp_path, source):
 def test_damaged_file_of_the_backup_is_copied_again(script, source):
     trees.small(source)
     script("--new", source, script.folder)
-    kept = script.backup.copy / "backup/1.jpg"
+    kept = script.backup.copy / "pictures/1.jpg"
     status, data = kept.stat(), bytearray(kept.read_bytes())
     data[7] ^= 1
     kept.write_bytes(data)

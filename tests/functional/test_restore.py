@@ -298,7 +298,7 @@ def test_mixed_backup_restores_nothing_wrong_and_names_missing_files(twinfs, sou
 def test_changed_byte_is_found_and_not_restored_as_a_copy(twinfs, source, tmp_path, target):
     trees.small(source)
     backup = backups.make(twinfs, tmp_path, source, copy=backups.copy_plainly)
-    kept = backup.copy / "backup/1.jpg"
+    kept = backup.copy / "pictures/1.jpg"
     status = kept.stat()
     data = bytearray(kept.read_bytes())
     data[40000] ^= 1
@@ -306,7 +306,7 @@ def test_changed_byte_is_found_and_not_restored_as_a_copy(twinfs, source, tmp_pa
     os.utime(kept, ns=(status.st_mtime_ns, status.st_mtime_ns))
     result = restore(twinfs, backup, target, status=3)
     bad = [path for path, line in backup.names.items()
-           if backups.content_of(line) == b"backup/1.jpg"]
+           if backups.content_of(line) == b"pictures/1.jpg"]
     assert len(bad) == 2
     for path in bad:
         assert not os.path.lexists(trees.join(target, path))
@@ -314,7 +314,7 @@ def test_changed_byte_is_found_and_not_restored_as_a_copy(twinfs, source, tmp_pa
                    for line in result.errors)
     wrong = {line.split("'")[1] for line in backups.differences(source, target)
              if line.startswith("b'") and STATE not in line}
-    assert wrong - {""} == {"backup/1.jpg", *(path.decode() for path in bad)}
+    assert wrong - {""} == {"pictures/1.jpg", *(path.decode() for path in bad)}
     # with the right byte again, the same command completes the restore
     data[40000] ^= 1
     kept.write_bytes(data)

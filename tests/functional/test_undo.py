@@ -34,7 +34,7 @@ def special(path):
     os.setxattr(path, "system.posix_acl_access", bytes.fromhex(
         "02000000" "01000600ffffffff" "0200040001000000" "04000400ffffffff" "10000400ffffffff"
         "20000000ffffffff"))
-    os.utime(path, ns=(5, 10**18 + 7))
+    os.utime(path, ns=(5, 3 * 10**18 + 7))
 
 
 def undone(result):
