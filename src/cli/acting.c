@@ -212,10 +212,11 @@ static bool confirm(const struct acting *acting, const struct act_plan *plan)
 
 	if (acting->yes)
 		return true;
-	(void)fprintf(stderr, "%s %s, %s: %s %s? Each copy is compared again first. [y/N] ",
+	(void)fprintf(stderr, "%s %s, %s: %s %s%s%s? Each copy is compared again first. [y/N] ",
 		      number_format(count, plan->names), plural(plan->names, "copy", "copies"),
 		      size_format(size, plan->bytes), acting->verb,
-		      plural(plan->names, "it", "them"));
+		      plural(plan->names, "it", "them"), acting->act.destination ? " to " : "",
+		      acting->act.destination ? quote_path(acting->act.destination) : "");
 	if (!fgets(answer, sizeof(answer), stdin))
 		(void)fputc('\n', stderr);
 	return answer[0] == 'y' || answer[0] == 'Y';

@@ -11,7 +11,7 @@
 
 static const struct option_table move_table = {
 	.command = "twinfs move",
-	.usage = {"FOLDER SOURCE...", "FOLDER MOUNTPOINT"},
+	.usage = {"SOURCE... FOLDER", "MOUNTPOINT FOLDER"},
 	.summary =
 		"Moves redundant copies into FOLDER, with the paths that they have in "
 		"redundant/ of a view. Each copy is compared with the kept copy again first. "
@@ -44,11 +44,14 @@ enum twinfs_exit cmd_move(int argc, char *argv[])
 	acting_init(&acting, ACT_MOVE, "move", "moved");
 	r = options_parse(&move_table, argc, argv, &acting, &operands);
 	if (r == 0)
-		r = usage_check(&move_table, operands == argc ? "no FOLDER given" : NULL);
+		r = usage_check(&move_table, argc - operands < 2
+						     ? "no SOURCE or no FOLDER given; the "
+						       "FOLDER is the last operand"
+						     : NULL);
 	if (r != 0)
 		return options_exit(r);
-	if (find_folder(argv[operands], &folder) < 0)
+	if (find_folder(argv[argc - 1], &folder) < 0)
 		return TWINFS_EXIT_FAILED;
 	acting.act.destination = folder;
-	return acting_run(&acting, &move_table, argv + operands + 1, (size_t)(argc - operands - 1));
+	return acting_run(&acting, &move_table, argv + operands, (size_t)(argc - operands - 1));
 }

@@ -81,7 +81,7 @@ def plain(private):
 
 
 def move(twinfs, source, to):
-    twinfs.ok("move", to, "--yes", source)
+    twinfs.ok("move", "--yes", source, to)
     assert (to / "private/letter").read_bytes() == b"same content"
     assert not (source / "private/letter").exists()
 
@@ -112,7 +112,7 @@ def test_copy_with_an_acl_is_not_moved_to_where_there_are_no_acls(twinfs, source
                                                                   root_only):
     set_acl(private / "letter", ACCESS, acl(group=0, named=4, mask=4, others=0))
     with mounted("ramfs", tmp_path / "to") as to:
-        result = twinfs("move", to, "--yes", source)
+        result = twinfs("move", "--yes", source, to)
         assert result.status == 3, result
         assert (private / "letter").read_bytes() == b"same content"
         assert os.listdir(to / "private") == []

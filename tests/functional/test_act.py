@@ -221,7 +221,7 @@ def test_move_keeps_the_tree(twinfs, source, tmp_path):
     for path in (kept, copy):
         path.write_bytes(b"content" * 100)
     os.utime(copy, ns=(3 * 10**18, 3 * 10**18 + 7))
-    twinfs.ok("move", moved, "--yes", source)
+    twinfs.ok("move", "--yes", source, moved)
     assert not copy.exists()
     there = moved / "x/y/copy"
     assert there.read_bytes() == kept.read_bytes()
@@ -234,7 +234,7 @@ def test_move_of_several_sources_has_their_trees(twinfs, tmp_path):
         folder.mkdir()
     for folder in (one, two):
         (folder / "x").write_bytes(b"content")
-    twinfs.ok("move", moved, "--yes", one, two)
+    twinfs.ok("move", "--yes", one, two, moved)
     assert everything(moved) == {os.fsencode(moved / "two/x")}
 
 
@@ -251,7 +251,7 @@ def test_move_grants_no_more_rights(twinfs, tmp_path, count):
     for path in (sources[0] / "kept", private / "copy"):
         path.write_bytes(b"content")
         path.chmod(0o644)
-    twinfs.ok("move", moved, "--yes", *sources)
+    twinfs.ok("move", "--yes", *sources, moved)
     [there] = moved.rglob("copy")
     assert there.parent.stat().st_mode & 0o7777 == 0o700
     assert there.parents[1].stat().st_mode & 0o7777 == 0o755
@@ -268,7 +268,7 @@ def test_move_to_another_file_system_keeps_all_metadata(twinfs, source, tmp_path
         os.chown(copy, 1234, 5678)
         os.setxattr(copy, "user.kind", b"letter")
         os.utime(copy, ns=(3 * 10**18, 3 * 10**18 + 7))
-        result = twinfs.ok("move", other, "--yes", source)
+        result = twinfs.ok("move", "--yes", source, other)
         there = other / "copy 1"
         status = there.stat()
         assert not copy.exists()
@@ -361,7 +361,7 @@ def test_move_replaces_nothing(twinfs, source, tmp_path):
     moved.mkdir()
     _, copy = copies(source, 2)
     (moved / "copy 1").write_bytes(b"mine")
-    result = twinfs("move", moved, "--yes", source)
+    result = twinfs("move", "--yes", source, moved)
     refusal(result, copy, "its path in the destination folder exists")
     assert (moved / "copy 1").read_bytes() == b"mine"
     assert copy.exists()
@@ -373,7 +373,7 @@ def test_move_into_a_source_is_refused(twinfs, source, place):
     (source / "in it").mkdir()
     folder = {"inside": source / "in it", "above": source.parent, "same": source}[place]
     before = everything(source)
-    result = twinfs("move", folder, "--yes", source)
+    result = twinfs("move", "--yes", source, folder)
     assert result.status == 1
     assert "choose a folder outside of all sources" in result.errors[-1]
     assert everything(source) == before
@@ -398,9 +398,9 @@ def test_copy_on_a_file_system_without_leases_is_left_alone_without_the_option(
     (tmp_path / "moved").mkdir()
     to = [tmp_path / "moved"] if words == ["move"] else []
     before = [state_of_file(path) for path in (kept, copy)]
-    refusal(twinfs(*words, *to, "--yes", source), copy, "--without-leases")
+    refusal(twinfs(*words, "--yes", source, *to), copy, "--without-leases")
     assert [state_of_file(path) for path in (kept, copy)] == before
-    twinfs.ok(*words, *to, "--yes", "--without-leases", source)
+    twinfs.ok(*words, "--yes", "--without-leases", source, *to)
     assert kept.read_bytes() == before[0][0]
     if words[0] == "link":
         assert copy.samefile(kept)
@@ -448,7 +448,7 @@ def test_unequal_files_that_the_index_calls_equal_are_left_alone(
         before = [state_of_file(path) for path in pair]
         assert twinfs.groups(source) == {group} and before[0][0] != before[1][0]
         to = [moved] if words == ["move"] else []
-        result = twinfs(*words, *to, "--yes", source)
+        result = twinfs(*words, "--yes", source, *to)
         refusal(result, pair[1], "is no longer equal to the kept file")
         assert [state_of_file(path) for path in pair] == before
         assert everything(source) | everything(moved) == {os.fsencode(path) for path in pair}

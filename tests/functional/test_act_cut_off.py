@@ -19,13 +19,13 @@ CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftrunc
             "fsync")
 
 
-def kill_points(twinfs, words, source, fault="signal=KILL"):
+def kill_points(twinfs, words, fault="signal=KILL"):
     """Runs in which the first, second ... call of each kind is killed or fails, until a run has no
     further call of that kind."""
     for call in CHANGING:
         for number in range(1, 100):
             result, trace = twinfs.traced(
-                *words, source, calls=f"trace={','.join(CHANGING)}",
+                *words, calls=f"trace={','.join(CHANGING)}",
                 flags=["-e", f"inject={call}:{fault}:when={number}"])
             killed = b"killed by SIGKILL" in trace or b"(INJECTED)" in trace
             yield call, number, killed
@@ -55,10 +55,10 @@ def test_act_killed_at_any_call_loses_nothing_and_is_undone(twinfs, tmp_path, wo
         else:
             moved.mkdir()
         options = [words[0].split()[0], *words[1:]]
-        options += [moved] if "move" in words[0] else []
         points = 0
         source = tmp_path / "source"
-        runs = kill_points(twinfs, [*options, "--yes"], source)
+        options += ["--yes", source, *([moved] if "move" in words[0] else [])]
+        runs = kill_points(twinfs, options)
         while True:
             shutil.rmtree(source, ignore_errors=True)
             shutil.rmtree(twinfs.home / ".local", ignore_errors=True)
@@ -92,10 +92,10 @@ def test_act_killed_at_any_call_loses_nothing_and_is_undone(twinfs, tmp_path, wo
         assert points > 6
 
 
-def cut_off(twinfs, source, *words, folder=None):
+def cut_off(twinfs, source, *words, folder=None, to=()):
     """Kills an act, a removal by default, once it has renamed the copy; returns the new path."""
     for number in range(1, 10):
-        twinfs.traced(*(words or ["remove"]), "--yes", source, calls="trace=unlinkat",
+        twinfs.traced(*(words or ["remove"]), "--yes", source, *to, calls="trace=unlinkat",
                       flags=["-e", f"inject=unlinkat:signal=KILL:error=EIO:when={number}"])
         for other in (folder or source).glob(".twinfs~*"):
             return other
@@ -204,7 +204,7 @@ def test_missing_destination_keeps_the_intent(twinfs, source, tmp_path):
         there = tmp_path / "there"
         with bound(root, there):
             (there / "moved").mkdir()
-            twinfs.traced("move", there / "moved", "--yes", source, calls="trace=utimensat",
+            twinfs.traced("move", "--yes", source, there / "moved", calls="trace=utimensat",
                           flags=["-e", "inject=utimensat:signal=KILL:when=1"])
             [partial] = there.rglob(".twinfs~*")
         result = twinfs("recover")
@@ -223,7 +223,7 @@ def test_recovery_of_a_move_keeps_a_copy_that_is_open_for_writing(twinfs, source
     _, copy = copies(source, 2)
     data = copy.read_bytes()
     with disk("ext4", tmp_path) as there, contextlib.ExitStack() as ending:
-        other = cut_off(twinfs, source, "move", there)
+        other = cut_off(twinfs, source, "move", to=[there])
         assert (there / copy.name).read_bytes() == data
         if is_open:
             file = ending.enter_context(other.open("ab"))
@@ -245,7 +245,7 @@ def test_recovery_of_a_move_does_not_accept_an_equal_file_as_its_own(twinfs, sou
     there.mkdir()
     (there / copy.name).write_bytes(copy.read_bytes())
     for number in range(1, 10):
-        twinfs.traced("move", there, "--yes", source, calls="trace=renameat2",
+        twinfs.traced("move", "--yes", source, there, calls="trace=renameat2",
                       flags=["-e", f"inject=renameat2:signal=KILL:error=EIO:when={number}"])
         if list(source.glob(".twinfs~*")):
             break

@@ -68,10 +68,9 @@ def each_fault(twinfs, tmp_path, run, judge):
 def test_act_with_a_failing_call_loses_nothing(twinfs, source, tmp_path, strace, words):
     if words == ["move", "across"]:
         with disk("ext4", tmp_path) as other:
-            check_act(twinfs, source, tmp_path, ["move", other / "moved"], other / "moved")
+            check_act(twinfs, source, tmp_path, ["move"], other / "moved")
     else:
-        moved = tmp_path / "moved"
-        check_act(twinfs, source, tmp_path, [*words, moved] if words == ["move"] else words, moved)
+        check_act(twinfs, source, tmp_path, words, tmp_path / "moved")
 
 
 def is_in_both(again, source, moved):
@@ -84,6 +83,7 @@ def is_in_both(again, source, moved):
 
 def check_act(twinfs, source, tmp_path, words, moved):
     content = [os.urandom(3000) for _ in range(3)]
+    operands = [source, moved] if words == ["move"] else [source]
 
     def run(program):
         for folder in (source, moved):
@@ -91,7 +91,7 @@ def check_act(twinfs, source, tmp_path, words, moved):
             folder.mkdir()
         for number, data in enumerate(content):
             trees.fill(source, {f"kept {number}": data, f"redundant {number}": data})
-        return program(*words, "--yes", source)
+        return program(*words, "--yes", *operands)
 
     def judge(result, at):
         if not trees.every_content(source, moved) >= set(content):
@@ -101,7 +101,7 @@ def check_act(twinfs, source, tmp_path, words, moved):
             return "a content is missing in the source"
         if [path for root in (source, moved) for path in regular(root) if MINE in path]:
             return "there is a leftover"
-        again = at(*words, "--yes", source)
+        again = at(*words, "--yes", *operands)
         # not every file system can dedupe
         if again.status != 0 and words[0] != "dedupe" and not is_in_both(again, source, moved):
             return f"the next run fails: {again}"
@@ -128,8 +128,8 @@ def test_act_stops_if_kept_files_cannot_be_synced(twinfs, tmp_path, strace, word
             trees.write(source / name / str(number), trees.content(number, 3000))
     twinfs.ok("scan", source)
     before = files_of(source)
-    result, trace = twinfs.traced(*words, "--yes", *([folder] if words == ("move",) else []),
-                                  source, calls="syncfs,renameat2,unlinkat",
+    to = [folder] if words == ("move",) else []
+    result, trace = twinfs.traced(*words, "--yes", source, *to, calls="syncfs,renameat2,unlinkat",
                                   flags=["-e", "inject=syncfs:error=EIO"])
     assert b"syncfs" in trace
     assert result.status == 1

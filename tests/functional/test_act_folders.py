@@ -80,7 +80,7 @@ def test_move_to_an_append_only_folder_of_another_disk_creates_no_name(twinfs, s
         folder.mkdir()
         subprocess.run(["chattr", "+a", folder], check=True)
         for _ in range(2):
-            assert twinfs("move", "--yes", folder, source).status == 3
+            assert twinfs("move", "--yes", source, folder).status == 3
             assert copy.exists() and everything(folder) == set()
         subprocess.run(["chattr", "-a", folder], check=True)
 
@@ -97,7 +97,7 @@ def test_copies_are_not_moved_into_a_source_by_another_mount(twinfs, source, tmp
     mounted.mkdir()
     subprocess.run(["mount", "--bind", source / bound, mounted], check=True)
     try:
-        result = twinfs("move", "--yes", mounted / destination, source)
+        result = twinfs("move", "--yes", source, mounted / destination)
     finally:
         subprocess.run(["umount", mounted], check=True)
     assert result.status == 1
@@ -112,7 +112,7 @@ def test_copies_are_not_moved_above_a_source_by_another_mount(twinfs, source, tm
     mounted.mkdir()
     subprocess.run(["mount", "--bind", source.parent, mounted], check=True)
     try:
-        result = twinfs("move", "--yes", mounted, source)
+        result = twinfs("move", "--yes", source, mounted)
     finally:
         subprocess.run(["umount", mounted], check=True)
     assert result.status == 1
@@ -127,7 +127,7 @@ def test_copies_are_moved_to_another_folder_of_a_bound_file_system(twinfs, sourc
     mounted.mkdir()
     subprocess.run(["mount", "--bind", folder, mounted], check=True)
     try:
-        twinfs.ok("move", "--yes", mounted, source)
+        twinfs.ok("move", "--yes", source, mounted)
         assert (mounted / copy.name).exists() and not copy.exists()
     finally:
         subprocess.run(["umount", mounted], check=True)

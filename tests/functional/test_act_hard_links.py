@@ -42,7 +42,7 @@ def test_names_of_a_copy_are_hard_links_of_one_file_on_another_disk(twinfs, sour
     copy.chmod(0o640)
     os.setxattr(copy, "user.kind", b"letter")
     os.utime(copy, ns=(3 * 10**18, 3 * 10**18 + 7))
-    result = twinfs.ok("move", "--yes", moved, source)
+    result = twinfs.ok("move", "--yes", source, moved)
     assert everything(source) == {os.fsencode(kept)}
     assert everything(moved) == {os.fsencode(moved / name) for name in [copy.name, *names]}
     assert len(inodes(moved)) == 1
@@ -66,7 +66,7 @@ def test_two_copies_of_a_group_are_two_files_on_another_disk(twinfs, tmp_path, m
     for copy in first, second:
         os.link(copy, two / copy.name)
         link(copy, f"{copy.name} again")
-    result = twinfs.ok("move", "--yes", moved, one, two)
+    result = twinfs.ok("move", "--yes", one, two, moved)
     for copy in first, second:
         there = moved / "one" / copy.name
         assert there.stat().st_nlink == NAMES
@@ -82,8 +82,8 @@ def test_copy_with_a_name_outside_the_sources_is_reported_as_split(twinfs, sourc
     link(copy, "copy 1 too")
     os.link(copy, tmp_path / "elsewhere")
     content = copy.read_bytes()
-    planned = twinfs.ok("move", "--dry-run", moved, source)
-    result = twinfs.ok("move", "--yes", moved, source)
+    planned = twinfs.ok("move", "--dry-run", source, moved)
+    result = twinfs.ok("move", "--yes", source, moved)
     for said in planned, result:
         assert "1 copy has hard links that are not moved" in said.error.decode()
     assert b"split       1 copy: " in result.out
@@ -97,7 +97,7 @@ def test_move_on_one_disk_does_not_split_hard_links(twinfs, source, tmp_path):
     _, copy = copies(source, 2)
     os.link(copy, tmp_path / "elsewhere")
     (tmp_path / "moved").mkdir()
-    result = twinfs.ok("move", "--yes", tmp_path / "moved", source)
+    result = twinfs.ok("move", "--yes", source, tmp_path / "moved")
     assert b"split" not in result.out
     assert b"hard links" not in result.error
     assert os.path.samefile(tmp_path / "moved" / copy.name, tmp_path / "elsewhere")
@@ -107,7 +107,7 @@ def test_name_that_cannot_be_moved_stays_and_the_others_are_linked(twinfs, sourc
     _, copy = copies(source, 2)
     link(copy, "copy 2", "copy 3")
     (moved / "copy 2").write_bytes(b"something else")
-    result = twinfs("move", "--yes", moved, source)
+    result = twinfs("move", "--yes", source, moved)
     assert result.status == 3
     assert "its path in the destination folder exists" in result.error.decode()
     assert (moved / "copy 2").read_bytes() == b"something else"
@@ -134,7 +134,7 @@ def move_with_change(twinfs, source, moved, change, rename):
     traced = twinfs.under_strace(
         "-e", "trace=renameat2", "-e", f"inject=renameat2:delay_exit=1000000:when={rename}")
     twinfs.ok("scan", source)
-    with traced.started("move", "--yes", moved, source) as process:
+    with traced.started("move", "--yes", source, moved) as process:
         assert until(lambda: (moved / "name 1").exists() and (
             (source / "name 2").exists() == (rename == FIRST_HAS_ARRIVED)))
         change(moved / "name 1")
@@ -195,7 +195,7 @@ def test_names_become_files_if_the_disk_has_no_hard_links(twinfs, source, moved,
     kept, copy = copies(source, 2)
     content = kept.read_bytes()
     link(copy, "copy 2", "copy 3")
-    result, trace = twinfs.traced("move", "--yes", moved, source, calls="trace=linkat",
+    result, trace = twinfs.traced("move", "--yes", source, moved, calls="trace=linkat",
                                   flags=["-e", "inject=linkat:error=EPERM"])
     assert result.status == 0, result
     assert trace.count(b"INJECTED") == 2
@@ -213,7 +213,7 @@ def test_names_are_hard_links_of_one_file_in_another_mount_of_the_disk(twinfs, s
     kept, copy = copies(source, 2)
     link(copy, "copy 2")
     with bound(inside, moved):
-        twinfs.ok("move", "--yes", moved, source)
+        twinfs.ok("move", "--yes", source, moved)
         assert os.path.samefile(moved / "copy 1", moved / "copy 2")
     assert everything(source) == {os.fsencode(kept)}
 
@@ -228,7 +228,7 @@ def test_move_of_hard_links_killed_or_failing_at_any_call_loses_no_name(twinfs, 
     source = tmp_path / "source"
     with disk("ext4", tmp_path) as root:
         moved = root / "moved"
-        runs = kill_points(twinfs, ["move", "--yes", moved], source, fault)
+        runs = kill_points(twinfs, ["move", "--yes", source, moved], fault)
         while True:
             for folder in source, moved:
                 shutil.rmtree(folder, ignore_errors=True)
@@ -253,6 +253,6 @@ def test_move_of_hard_links_killed_or_failing_at_any_call_loses_no_name(twinfs, 
                     assert (source / name).exists() != (moved / name).exists(), point
             expected = len(content) * (NAMES + 1)
             assert len(everything(source)) + len(everything(moved)) == expected, point
-            twinfs.ok("move", "--yes", moved, source)
+            twinfs.ok("move", "--yes", source, moved)
             assert len(everything(source)) == len(content), point
     assert points > 20

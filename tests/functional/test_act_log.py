@@ -28,10 +28,10 @@ def xxh(path):
                           capture_output=True).stdout.split()[0].decode()
 
 
-def act_words(kind, moved):
+def act_words(kind, source, moved):
     """The words of an act that is recorded as this kind."""
-    return {"remove": ["remove"], "trash": ["remove", "--trash"], "move": ["move", moved],
-            "link": ["link"], "symlink": ["link", "--symbolic"]}[kind]
+    words = {"trash": ["remove", "--trash"], "symlink": ["link", "--symbolic"]}.get(kind, [kind])
+    return [*words, source, *([moved] if kind == "move" else [])]
 
 
 KINDS = ["remove", "trash", "move", "link", "symlink"]
@@ -44,7 +44,7 @@ def test_act_has_a_record_of_what_it_did(twinfs, source, aside, kind):
     copy.chmod(0o640 if kind in ("remove", "trash", "move") else 0o644)
     os.utime(copy, ns=(5, 3 * 10**18 + 7))
     before, digest = copy.stat(), xxh(copy)
-    twinfs.ok(*act_words(kind, aside), "--yes", source)
+    twinfs.ok(*act_words(kind, source, aside), "--yes")
     [act] = acts(twinfs)
     assert (act["command"], act["files"], act["bytes"]) == (kind, 1, 5000)
     assert act["index"] == str(twinfs.index)
@@ -188,7 +188,7 @@ def test_act_killed_at_any_call_is_recorded_if_and_only_if_it_was_done(twinfs, t
 
     build()
     points = 0
-    for point in kill_points(twinfs, [*act_words(kind, aside), "--yes"], source):
+    for point in kill_points(twinfs, [*act_words(kind, source, aside), "--yes"]):
         twinfs.ok("recover")
         done = {str(source / f"redundant {number}") for number in content
                 if not is_there(source / f"redundant {number}", inodes[number])}

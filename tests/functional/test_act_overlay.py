@@ -23,17 +23,17 @@ def test_file_in_an_overlay_is_no_copy_of_its_lower_file(twinfs, tmp_path):
 @pytest.mark.parametrize("act", [["remove"], ["link"], ["link", "--symbolic"], ["move"]])
 def test_freed_bytes_of_copies_on_an_overlay_are_unknown(twinfs, tmp_path, act):
     """The file in the lower layer stays when its name in the overlay is removed."""
-    source, lower, upper, to = folders = [
+    source, lower, upper, to = made = [
         tmp_path / name for name in ("source", "lower", "upper", "to")]
-    for folder in folders:
+    for folder in made:
         folder.mkdir()
     copies(source, 2)
     copies(upper, 2, name="new")
     old = copies(lower, 3)
-    words = [*act, to] if act == ["move"] else act
+    folders = [source, *([to] if act == ["move"] else [])]
     with overlay(tmp_path) as shown:
-        planned_act = twinfs.ok(*words, "--dry-run", shown, source)
-        result = twinfs.ok(*words, "--yes", shown, source)
+        planned_act = twinfs.ok(*act, "--dry-run", shown, *folders)
+        result = twinfs.ok(*act, "--yes", shown, *folders)
         for said in planned_act, result:
             assert f"'{shown}' is on an overlay file system" in said.error.decode()
             assert f"'{source}' is on" not in said.error.decode()

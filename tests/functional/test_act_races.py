@@ -29,7 +29,7 @@ ATTACK_WITHIN_S = 0.01  # after the act begins
 LAST_CHECK_US = 8000  # from the removal of a copy to the last check of the kept file
 ACTS = {
     "remove": ["remove"],
-    "move": ["move", "{moved}"],
+    "move": ["move"],
     "trash": ["remove", "--trash"],
     "link": ["link"],
     "symlink": ["link", "--symbolic"],
@@ -213,8 +213,7 @@ def race(session, root, act, attack):
     chance = 0.3 if act == "dedupe" else 0.02  # it raises no event
     attacker = threading.Thread(target=attack_all, args=(pairs, attack, outside, chance, ended))
     attacker.start()
-    words = [word.format(moved=moved) for word in ACTS[act]]
-    result = traced(*words, "--yes", source)
+    result = traced(*ACTS[act], "--yes", source, *([moved] if act == "move" else []))
     ended.set()
     attacker.join()
     wrong = lost(pairs, source, outside, moved, program.home)

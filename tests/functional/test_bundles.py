@@ -81,7 +81,7 @@ def test_act_leaves_copies_in_a_bundle_alone(twinfs, source, tmp_path, command):
     two_outside(source, ".git/objects/2", [])
     before = {name: (source / ".git/objects" / name).lstat() for name in "12"}
     name, *words = command.split()
-    folders = [aside, source] if name == "move" else [source]
+    folders = [source, aside] if name == "move" else [source]
     result = twinfs(name, *words, "--yes", "--only", source / ".git", *folders)
     assert result.status == 0, result
     assert "nothing to" in result.error.decode()

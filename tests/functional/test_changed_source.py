@@ -52,7 +52,7 @@ class Hidden:
 
 def run(twinfs, command, source, aside, *options):
     name, *words = command.split()
-    folders = {"move": [aside, source], "mount": [source, aside]}.get(name, [source])
+    folders = {"move": [source, aside], "mount": [source, aside]}.get(name, [source])
     words += {"report": ["--html=-"], "mount": ["--wait"]}.get(name, [])
     words += ["--yes"] if name in ("remove", "move", "link", "dedupe") else []
     return twinfs(name, *words, *options, *folders)

@@ -253,8 +253,7 @@ def test_act_without_memory_loses_nothing(places, source, tmp_path, words):
 
     def act(program):
         fill()
-        options = [*words, moved] if words == ["move"] else words
-        return program(*options, "--yes", source)
+        return program(*words, "--yes", source, *([moved] if words == ["move"] else []))
 
     def judge(result, twinfs):
         problem = badly_ended(result)

@@ -205,9 +205,10 @@ def write_fresh(tree):
 
 
 def words_of(act, folder):
-    """The words of an act that keeps the fresh files, without its sources."""
+    """The words of an act that keeps the fresh files."""
     destination = [folder / "moved"] if act == "move" else []
-    return [*ACTS[act], "--yes", "--keep=source-order", *destination]
+    return [*ACTS[act], "--yes", "--keep=source-order", folder / "fresh", folder / "old",
+            *destination]
 
 
 def sync_other_file(path):
@@ -221,7 +222,7 @@ def act_on_fresh_files(program, act, folder):
     write_fresh(folder)
     if act == "move":
         (folder / "moved").mkdir()
-    program.ok(*words_of(act, folder), folder / "fresh", folder / "old")
+    program.ok(*words_of(act, folder))
     for path in (folder / "old").iterdir():
         assert path.is_symlink() or path.stat().st_nlink > 1, path
 
@@ -293,7 +294,7 @@ def test_move_of_hard_links_with_a_power_cut_loses_no_name(twinfs, disk, work):
     program = twinfs.with_index(disk.root / "index")
     cuts = PowerCuts(disk.image)
     with disk.served(), bound(disk.root / "inside", moved):
-        program.ok("move", "--yes", moved, tree)
+        program.ok("move", "--yes", tree, moved)
         assert len(contents(moved)) == len(LINKED)
         assert len({path.stat().st_ino for path in contents(moved)}) * 3 == len(LINKED)
     cuts.load(work / "record")
@@ -320,7 +321,7 @@ def test_move_of_hard_links_to_a_disk_with_a_power_cut_loses_no_name(twinfs, dis
     source, cuts = work / "linked", PowerCuts(disk.image)
     with disk.served():
         result, _ = twinfs.with_index(work / "index").traced(
-            "move", "--yes", disk.root, source, calls="unlinkat",
+            "move", "--yes", source, disk.root, calls="unlinkat",
             flags=["-e", f"inject=unlinkat:signal=KILL:when={when}"])
         assert result.status != 0
         shutil.copyfile(work / "record", work / "until then")
@@ -348,7 +349,7 @@ def test_act_with_its_index_on_another_disk_and_a_power_cut_loses_no_content(
         before = trees.every_content(folder)
         write_fresh(folder)
         result, _ = twinfs.with_index(index).traced(
-            *words_of(act, folder), folder / "fresh", folder / "old", calls="unlinkat",
+            *words_of(act, folder), calls="unlinkat",
             flags=["-e", f"inject=unlinkat:signal=KILL:when={when}"])
         assert result.status != 0
         sync_other_file(disk.root / "other")

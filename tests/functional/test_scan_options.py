@@ -63,7 +63,7 @@ def words_of(command, options, source, aside):
     if name == "report":
         return [name, "--html=-", *options, source]
     if name == "move":
-        return [name, "--yes", *options, aside, source]
+        return [name, "--yes", *options, source, aside]
     if name in ACTS:
         return [name, "--yes", *options, source]
     return [name, *words, *options, source]

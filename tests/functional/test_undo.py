@@ -61,8 +61,8 @@ def test_act_is_undone_with_all_metadata(request, tmp_path, user, kind):
         for path in (source, moved, kept, *redundant):
             os.chown(path, twinfs.user.pw_uid, twinfs.user.pw_gid)
     before = tree_of(source)
-    words = act_words(kind, moved) + (["--force-metadata"] if "link" in kind else [])
-    twinfs.ok(*words, "--yes", "--keep=path:copy 0", source)
+    words = act_words(kind, source, moved) + (["--force-metadata"] if "link" in kind else [])
+    twinfs.ok(*words, "--yes", "--keep=path:copy 0")
     assert len(records(twinfs)) == 3
     assert tree_of(source) != before
     result = twinfs.ok("undo", "--yes")
@@ -82,7 +82,7 @@ def test_hard_links_of_a_copy_are_linked_again(twinfs, source, aside, kind):
     kept, copy = copies(source, 2)
     other = source / "another name"
     os.link(copy, other)
-    twinfs.ok(*act_words(kind, aside), "--yes", "--keep=path:copy 0", source)
+    twinfs.ok(*act_words(kind, source, aside), "--yes", "--keep=path:copy 0")
     assert len(records(twinfs)) == 2
     assert undone(twinfs.ok("undo", "--yes")) == 2
     assert copy.samefile(other) and not copy.samefile(kept)
@@ -97,7 +97,7 @@ def test_move_to_another_file_system_is_undone(twinfs, source, tmp_path, links):
         if links == 2:
             os.link(copy, source / "copy 1 too")
         before = tree_of(source)
-        twinfs.ok("move", there, "--yes", "--keep=path:copy 0", source)
+        twinfs.ok("move", "--yes", "--keep=path:copy 0", source, there)
         assert len(tree_of(source)) == 1
         twinfs.ok("undo", "--yes")
         assert tree_of(source) == before
@@ -119,7 +119,7 @@ def test_folders_that_are_missing_are_made(twinfs, source):
 @pytest.mark.parametrize("what", ["file", "folder", "symlink"])
 def test_existing_file_is_never_replaced(twinfs, source, aside, kind, what):
     _, copy = copies(source, 2)
-    twinfs.ok(*act_words(kind, aside), "--yes", source)
+    twinfs.ok(*act_words(kind, source, aside), "--yes")
     copy.unlink(missing_ok=True)
     if what == "file":
         copy.write_bytes(b"x" * 5000)
@@ -180,7 +180,7 @@ def test_content_is_found_by_later_acts(twinfs, source, aside):
     content = first.read_bytes()
     twinfs.ok("remove", "--yes", "--keep=path:copy 0", "--only", second, source)
     act = acts(twinfs)[-1]["act"]
-    twinfs.ok("move", aside, "--yes", "--keep=path:copy 2", "--only", first, source)
+    twinfs.ok("move", "--yes", "--keep=path:copy 2", "--only", first, source, aside)
     third.unlink()
     twinfs.ok("undo", "--yes", act)
     assert second.read_bytes() == content and not first.exists()
@@ -192,7 +192,7 @@ def test_content_is_found_by_later_acts(twinfs, source, aside):
 def test_moved_file_that_is_gone_is_copied_from_the_kept_file(twinfs, source, aside, kind, fate):
     kept, copy = copies(source, 2)
     copy.chmod(0o600)
-    twinfs.ok(*act_words(kind, aside), "--yes", source)
+    twinfs.ok(*act_words(kind, source, aside), "--yes")
     there = os.fsencode(records(twinfs)[0]["to"])
     if fate == "removed":
         os.unlink(there)
@@ -208,7 +208,7 @@ def test_moved_file_that_is_gone_is_copied_from_the_kept_file(twinfs, source, as
 @pytest.mark.parametrize("kind", ["link", "symlink"])
 def test_link_whose_file_was_edited_stays(twinfs, source, kind):
     kept, copy = copies(source, 2)
-    twinfs.ok(*act_words(kind, None), "--yes", source)
+    twinfs.ok(*act_words(kind, source, None), "--yes")
     with copy.open("ab") as file:
         file.write(b"edit")
     before = copy.lstat().st_ino
@@ -314,7 +314,8 @@ def test_undo_killed_at_any_call_is_completed_by_another(twinfs, tmp_path, strac
                     (source / f"redundant {which}").write_bytes(data)
                     os.link(source / f"redundant {which}", source / f"redundant {which} too")
                 before = tree_of(source)
-                twinfs.ok(*act_words(kind.split()[0], moved), "--yes", "--keep=path:kept*", source)
+                words = act_words(kind.split()[0], source, moved)
+                twinfs.ok(*words, "--yes", "--keep=path:kept*")
                 _, trace = twinfs.traced(
                     "undo", "--yes", calls=f"trace={','.join(calls)}",
                     flags=["-e", f"inject={call}:signal=KILL:when={number}"])

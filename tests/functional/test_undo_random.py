@@ -97,7 +97,7 @@ class World:
 
     def act(self):
         kind = self.rng.choice(["remove", "remove", "move", "trash", "link", "symlink"])
-        words = act_words(kind, self.moved)
+        words = act_words(kind, self.source, self.moved)
         if "link" in kind:
             words.append("--force-metadata")
         rules = ["oldest", "newest", "shortest-path", "source-order"]
@@ -105,7 +105,7 @@ class World:
         for path in self.rng.sample(sorted(self.files(self.source)),
                                     min(9, len(self.files(self.source)))):
             words += ["--only", path]
-        result = self.twinfs(*words, "--yes", "--include-bundles", self.source)
+        result = self.twinfs(*words, "--yes", "--include-bundles")
         assert result.status in (0, 3), result
 
 

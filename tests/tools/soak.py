@@ -31,7 +31,7 @@ import trees  # noqa: E402
 from program import Program, Session, take_own_mounts  # noqa: E402
 
 DAEMON_CYCLES = 8  # of one daemon, so that growth is visible
-ACTS = (["remove"], ["link"], ["link", "--symbolic"], ["dedupe"], ["move", "{moved}"])
+ACTS = (["remove"], ["link"], ["link", "--symbolic"], ["dedupe"], ["move"])
 MIB = 1 << 20
 
 
@@ -95,18 +95,18 @@ class Soak:
 
     def act(self):
         """Acts on the source while it is mounted; every content must stay."""
-        words = [word.format(moved=self.moved / f"{self.rounds}")
-                 for word in self.rng.choice(ACTS)]
-        if words[0] == "move":
-            Path(words[1]).mkdir()
+        words = self.rng.choice(ACTS)
+        to = [self.moved / f"{self.rounds}"] if words == ["move"] else []
+        for folder in to:
+            folder.mkdir()
         before = trees.every_content(self.source, self.moved)
-        result = self.program(*words, "--yes", self.view.path)
+        result = self.program(*words, "--yes", self.view.path, *to)
         lost = len(before - trees.every_content(self.source, self.moved))
         left = list(self.source.rglob(".twinfs~*"))
         if result.status not in (0, 3) or lost or left:
             self.bad.append(f"{words}: {lost} contents lost, left behind: {left}\n{result}")
         self.compare(words[0])
-        return " ".join(words[:1] + words[2:])
+        return " ".join(words)
 
     def remount(self):
         self.views.close()
