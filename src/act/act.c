@@ -9,7 +9,6 @@
 
 #include "act/durable.h"
 #include "act/one_act.h"
-#include "act/overlay_layer.h"
 #include "act/recording.h"
 #include "act/recovery.h"
 #include "base/arena.h"
@@ -51,6 +50,7 @@ struct act {
 	struct durable durable;
 	struct arrived arrived;
 	struct recording recording;
+	bool is_stopped; /* by act_settings.report */
 };
 
 const char *act_outcome_text(enum act_outcome outcome)
@@ -75,6 +75,9 @@ const char *act_outcome_text(enum act_outcome outcome)
 			("it or its folder is immutable or append-only, or the folder is another "
 			 "user's sticky folder; see chattr(1) and chmod(1)"),
 		[ACT_OTHER_FILE_SYSTEM] = "is on another file system than the kept file",
+		[ACT_CANNOT_SHARE] =
+			("its file system cannot share blocks between files; btrfs, XFS and "
+			 "bcachefs can"),
 		[ACT_OTHER_METADATA] =
 			("its owner, mode or extended attributes differ from those of the kept "
 			 "file; use --force-metadata to link it anyway"),
@@ -99,11 +102,10 @@ const char *act_outcome_text(enum act_outcome outcome)
 
 static int open_destination(struct act *act)
 {
-	if (act->settings.kind != ACT_MOVE)
-		return 0;
-	act->destination = open(act->settings.destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (act->destination < 0)
-		return -errno;
+	int r = one_act_open_destination(&act->settings, &act->destination);
+
+	if (r < 0 || act->destination < 0)
+		return r;
 	if (place_find_mount(act->destination, &act->to_mount_path, &act->to_mount.root) == 0)
 		act->to_mount.path = bytes_text(&act->to_mount_path);
 	return 0;
@@ -195,7 +197,7 @@ static bool same_file(const struct act_file *a, const struct act_file *b)
 
 /* Outcome besides ACT_CANNOT_SYNC: the current copy is refused. */
 enum {
-	KEPT_REFUSED = ACT_CANNOT_SYNC + 1,
+	KEPT_REFUSED = ACT_STOPPED + 1,
 };
 
 /* Syncs the kept file. ACT_DEDUPE needs no sync: the kernel writes both files before they share
@@ -233,14 +235,6 @@ static int open_kept(struct act *act, const struct waiting *waiting, struct act_
 	return ensure_kept(act, waiting);
 }
 
-/* Returns whether a rename would copy the file to the upper layer of an overlay. The new file would
- * not have the other names of the copy, and the rename could not be undone. */
-static bool is_lower_link(const struct one_act *one_act)
-{
-	return one_act->settings->kind != ACT_DEDUPE && one_act->copy.held.status.st_nlink > 1 &&
-	       layer_of(one_act->copy.held.fd) == LAYER_LOWER;
-}
-
 static void perform(struct one_act *one_act)
 {
 	static void (*const acts[])(struct one_act *) = {
@@ -249,7 +243,7 @@ static void perform(struct one_act *one_act)
 		[ACT_SYMLINK] = act_replace,       [ACT_DEDUPE] = act_dedupe,
 	};
 
-	if (is_lower_link(one_act))
+	if (one_act_is_lower_link(one_act))
 		(void)one_act_refuse(one_act, ACT_LOWER_LINK);
 	else
 		acts[one_act->settings->kind](one_act);
@@ -318,7 +312,7 @@ static int act_on(struct act *act, struct waiting *waiting)
 		return r;
 	if (r == 0 && subject_open(&one_act.copy, &act->settings, false, &result) == 0)
 		act_on_copy(act, &one_act, waiting);
-	act->settings.report(act->settings.context, &waiting->copy, &result);
+	act->is_stopped = !act->settings.report(act->settings.context, &waiting->copy, &result);
 	if (act_is_refused(result.outcome))
 		close_kept(act); /* the next act must check the kept file anew */
 	return note_end(act, &one_act, waiting);
@@ -334,7 +328,7 @@ int act_flush(struct act *act)
 	int r = act->count > 0 ? journal_sync(act->journal) : 0;
 	size_t done = 0;
 
-	for (; r == 0 && done < act->count && !stop_requested(); done++)
+	for (; r == 0 && done < act->count && !act->is_stopped && !stop_requested(); done++)
 		r = act_on(act, &act->list[done]);
 	/* the acts that did not begin; an act that failed to sync the kept file did not either */
 	for (size_t i = r == ACT_CANNOT_SYNC ? done - 1 : done; r >= 0 && i < act->count; i++)
@@ -342,6 +336,8 @@ int act_flush(struct act *act)
 	close_kept(act); /* act->kept points into the list */
 	act->count = 0;
 	arena_reset(&act->memory);
+	if (r == 0 && act->is_stopped)
+		return ACT_STOPPED;
 	if (r == 0 && ++act->flushes == FLUSHES_PER_JOURNAL)
 		r = resolve_journal(act);
 	return r;
@@ -367,13 +363,10 @@ static const char *absolute_path(struct act *act, const struct act_file *file)
 	return store(act, &path, r);
 }
 
-/* Returns the path that a copy moves to: <destination>/<tree>/<path>. */
 static const char *destination_path(struct act *act, const struct act_file *copy)
 {
-	const char *tree = act->settings.sources->list[copy->source].tree;
 	CLEANUP_BYTES struct bytes path = {0};
-	int r = bytes_format(&path, "%s/%s%s%s", act->settings.destination, tree, *tree ? "/" : "",
-			     copy->path);
+	int r = one_act_destination_path(&act->settings, copy, &path);
 
 	return store(act, &path, r);
 }

@@ -75,6 +75,7 @@ enum act_outcome {
 	ACT_NO_LEASE, /* no lease: another user's file, or a file system without leases */
 	ACT_IMMUTABLE, /* the name of the copy, or a link at its path, cannot be removed */
 	ACT_OTHER_FILE_SYSTEM, /* hard links and shared blocks need one file system */
+	ACT_CANNOT_SHARE, /* ACT_DEDUPE: the file system cannot share blocks between files */
 	ACT_OTHER_METADATA, /* a link would lose the owner, mode or xattrs of the copy */
 	/* ACT_SYMLINK: it is not certain that each user who can reach the copy can reach the kept
 	 * file (act/reach.h). */
@@ -119,15 +120,17 @@ struct act_settings {
 	/* Receives the records besides the log of the index. NULL: none. */
 	struct act_log *records;
 
-	/* Receives the result of each copy, in the order of the calls of act_add(). */
-	void (*report)(void *context, const struct act_file *copy, const struct act_result *result);
+	/* Receives the result of each copy, in the order of the calls of act_add(). Returns false
+	 * to stop: the remaining copies are dropped without a report. */
+	bool (*report)(void *context, const struct act_file *copy, const struct act_result *result);
 	void *context;
 };
 
-/* Outcome of act_add, act_flush and act_end: a kept file or the changed folders could not be
- * synced. The failure was logged, and no further act is possible. */
+/* Outcomes of act_add, act_flush and act_end. No further act is possible. */
 enum {
+	/* A kept file or the changed folders could not be synced. The failure was logged. */
 	ACT_CANNOT_SYNC = 1,
+	ACT_STOPPED = 2, /* act_settings.report returned false; not of act_end */
 };
 
 struct act;
@@ -139,8 +142,8 @@ MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
 /* Adds a copy. Both structs and their texts are copied. Acts run in batches, so that one sync of
  * the journal is enough for a batch. A full batch runs at once, the last batch at act_flush().
  *
- * Returns 0, ACT_CANNOT_SYNC, or -errno of the journal. After another result than 0 the caller may
- * only call act_count_split() and act_end(). */
+ * Returns 0, ACT_CANNOT_SYNC, ACT_STOPPED, or -errno of the journal. After another result than 0
+ * the caller may only call act_count_split() and act_end(). */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
 
 /* Returns how many copies lost hard links in a move to another file system: a name stayed behind or

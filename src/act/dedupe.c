@@ -43,32 +43,47 @@ static int64_t share(const struct one_act *act, uint64_t offset, uint64_t length
 	return (int64_t)range->info[0].bytes_deduped;
 }
 
+/* Returns whether the result of share() is that of a file system without shared blocks. */
+static bool is_unsupported(int64_t result)
+{
+	return result == -EOPNOTSUPP || result == -ENOTTY || result == -ENOSYS;
+}
+
 static uint64_t lesser(uint64_t a, uint64_t b)
 {
 	return a < b ? a : b;
 }
 
-void act_dedupe(struct one_act *act)
+bool act_may_dedupe(struct one_act *act)
 {
 	const struct held *kept = &act->kept->held, *copy = &act->copy.held;
-	uint64_t size = (uint64_t)kept->status.st_size, own_bytes;
 	int64_t shared;
 
-	act->result->outcome = ACT_NEEDLESS;
 	if (is_same_inode(&kept->status, &copy->status))
-		return;
+		return one_act_refuse(act, ACT_NEEDLESS);
 	/* An empty range only checks whether sharing is possible. extents_all_shared()
 	 * compares block numbers, which can be equal on two file systems. */
 	shared = share(act, 0, 0);
-	if (shared == -EXDEV) {
-		act->result->outcome = ACT_OTHER_FILE_SYSTEM;
-		return;
-	}
+	if (shared == -EXDEV)
+		return one_act_refuse(act, ACT_OTHER_FILE_SYSTEM);
+	if (is_unsupported(shared))
+		return one_act_refuse(act, ACT_CANNOT_SHARE);
+	if (shared == -EPERM || shared == -EACCES || shared == -EROFS)
+		return one_act_fail(act, (int)shared);
 	if (extents_all_shared(kept->fd, copy->fd))
+		return one_act_refuse(act, ACT_NEEDLESS);
+	return copy->status.st_size == kept->status.st_size || one_act_refuse(act, ACT_DIFFERS);
+}
+
+void act_dedupe(struct one_act *act)
+{
+	const struct held *copy = &act->copy.held;
+	uint64_t size = (uint64_t)act->kept->held.status.st_size, own_bytes;
+	int64_t shared;
+
+	if (!act_may_dedupe(act))
 		return;
 	act->result->outcome = ACT_DIFFERS;
-	if (copy->status.st_size != kept->status.st_size)
-		return;
 	own_bytes = extents_own_bytes(copy->fd);
 	for (uint64_t at = 0; at < size; at += (uint64_t)shared) {
 		shared = share(act, at, size - at < RANGE_BYTES ? size - at : RANGE_BYTES);

@@ -16,6 +16,7 @@ struct extents {
 		uint8_t room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
 	uint32_t next;
 	uint64_t from; /* start of the next call */
+	uint32_t flags; /* of the calls */
 	bool ended;
 };
 
@@ -28,7 +29,7 @@ static int fetch(struct extents *extents)
 {
 	*map_of(extents) = (struct fiemap){.fm_start = extents->from,
 					   .fm_length = FIEMAP_MAX_OFFSET - extents->from,
-					   .fm_flags = FIEMAP_FLAG_SYNC,
+					   .fm_flags = extents->flags,
 					   .fm_extent_count = EXTENTS};
 	extents->next = 0;
 	return ioctl(extents->fd, FS_IOC_FIEMAP, map_of(extents)) < 0 ? -errno : 0;
@@ -53,9 +54,13 @@ static int next(struct extents *extents, const struct fiemap_extent **extent)
 	return 0;
 }
 
-uint64_t extents_own_bytes(int fd)
+/* Returns the allocated bytes that the file shares with no other file.
+ *
+ * flags	of FIEMAP
+ */
+static uint64_t own_bytes(int fd, uint32_t flags)
 {
-	struct extents extents = {.fd = fd};
+	struct extents extents = {.fd = fd, .flags = flags};
 	const struct fiemap_extent *extent;
 	struct stat status;
 	uint64_t shared = 0, allocated;
@@ -69,6 +74,16 @@ uint64_t extents_own_bytes(int fd)
 	if (r < 0)
 		return allocated;
 	return shared > allocated ? 0 : allocated - shared;
+}
+
+uint64_t extents_own_bytes(int fd)
+{
+	return own_bytes(fd, FIEMAP_FLAG_SYNC);
+}
+
+uint64_t extents_estimate_own_bytes(int fd)
+{
+	return own_bytes(fd, 0);
 }
 
 /* Returns whether the extent has a known position on the disk, which can be compared. */
@@ -117,7 +132,8 @@ static void use_up(struct piece *piece, uint64_t length)
 
 bool extents_all_shared(int a, int b)
 {
-	struct extents p = {.fd = a}, q = {.fd = b};
+	struct extents p = {.fd = a, .flags = FIEMAP_FLAG_SYNC};
+	struct extents q = {.fd = b, .flags = FIEMAP_FLAG_SYNC};
 	struct piece x = {0}, y = {0};
 	bool p_ended, q_ended;
 	uint64_t length;

@@ -11,8 +11,12 @@
 #include "base/attributes.h"
 
 /* Returns the allocated bytes that the file shares with no other file: its removal frees them. If
- * the file system does not support FIEMAP, returns all allocated bytes. */
+ * the file system does not support FIEMAP, returns all allocated bytes. Writes the file back first,
+ * as recent bytes have no extents yet. */
 uint64_t extents_own_bytes(int fd);
+
+/* Returns about the same number without writing the file back, which can take long. */
+uint64_t extents_estimate_own_bytes(int fd);
 
 /* Returns whether two files are certain to share all their blocks. If the file system does not
  * support FIEMAP, returns false. */

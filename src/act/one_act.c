@@ -18,7 +18,6 @@
 
 #include "act/extents.h"
 #include "act/file_copy.h"
-#include "act/overlay_layer.h"
 #include "act/recovery.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -64,6 +63,33 @@ void subject_close(struct subject *subject)
 {
 	held_close(&subject->held);
 	place_close(&subject->place);
+}
+
+bool one_act_is_lower_link(const struct one_act *act)
+{
+	return act->settings->kind != ACT_DEDUPE && act->copy.held.status.st_nlink > 1 &&
+	       layer_of(act->copy.held.fd) == LAYER_LOWER;
+}
+
+/* ---- the destination of a move ------------------------------------------------------- */
+
+int one_act_open_destination(const struct act_settings *settings, int *destination)
+{
+	if (settings->kind != ACT_MOVE)
+		return 0;
+	*destination = open(settings->destination, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return *destination < 0 ? -errno : 0;
+}
+
+int one_act_destination_path(const struct act_settings *settings, const struct act_file *copy,
+			     struct bytes *path)
+{
+	const char *tree = settings->sources->list[copy->source].tree;
+
+	if (settings->kind != ACT_MOVE)
+		return 0;
+	return bytes_format(path, "%s/%s%s%s", settings->destination, tree, *tree ? "/" : "",
+			    copy->path);
 }
 
 /* ---- checks during an act ------------------------------------------------------------ */
@@ -328,9 +354,7 @@ static void restore_copy(struct one_act *act)
 		one_act_put_back(act);
 }
 
-/* Notes the freed bytes. If the file possibly still exists in a lower layer of an overlay, their
- * number is unknown. */
-static void note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
+void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
 {
 	act->result->freed_is_unknown = layer == LAYER_LOWER || layer == LAYER_UNKNOWN;
 	act->result->freed_bytes = act->result->freed_is_unknown ? 0 : bytes;
@@ -350,7 +374,7 @@ int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *a
 		return 0;
 	if (is_valid(act)) {
 		act->result->outcome = ACT_DONE;
-		note_freed(act, own_bytes, layer);
+		one_act_note_freed(act, own_bytes, layer);
 		return 0;
 	}
 	if (act->result->outcome == ACT_DONE)

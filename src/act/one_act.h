@@ -19,6 +19,7 @@
 #include "act/arrived.h"
 #include "act/held.h"
 #include "act/journal.h"
+#include "act/overlay_layer.h"
 #include "act/place.h"
 #include "act/record.h"
 #include "base/bytes.h"
@@ -59,6 +60,26 @@ struct one_act {
 MUST_CHECK int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
 			    struct act_result *result);
 void subject_close(struct subject *subject);
+
+/* Opens the destination of ACT_MOVE, O_PATH. Other acts have none: *destination stays as it is.
+ * Returns 0 or -errno. */
+MUST_CHECK int one_act_open_destination(const struct act_settings *settings, int *destination);
+
+/* Appends the path that ACT_MOVE moves a copy to, <destination>/<tree>/<path>; for other acts
+ * nothing. Returns 0 or -ENOMEM. */
+MUST_CHECK int one_act_destination_path(const struct act_settings *settings,
+					const struct act_file *copy, struct bytes *path);
+
+/* Returns whether a rename would copy the file to the upper layer of an overlay. The new file would
+ * not have the other names of the copy, and the rename could not be undone. */
+bool one_act_is_lower_link(const struct one_act *act);
+
+/* Each function returns true if the act is possible, as far as this can be found without a change.
+ * If not, it fills in the outcome and returns false. Both files must be held. */
+MUST_CHECK bool act_may_move(struct one_act *act);
+MUST_CHECK bool act_may_replace(struct one_act *act);
+MUST_CHECK bool act_may_dedupe(struct one_act *act);
+MUST_CHECK bool act_may_trash(struct one_act *act);
 
 /* Each function acts on the copy and fills in the result. Both files must be held. */
 void act_remove_or_move(struct one_act *act); /* ACT_REMOVE, ACT_MOVE */
@@ -103,6 +124,10 @@ void one_act_put_back(struct one_act *act);
 /* Sets the outcome ACT_LEFTOVER, unless the result of undoing an act is 0 and act->leftover is
  * empty. */
 void one_act_note_undone(struct one_act *act, int result);
+
+/* Notes the freed bytes in the result. If the file possibly still exists in a lower layer of an
+ * overlay, their number is unknown. */
+void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer);
 
 /* Removes the quarantine name and fills in the result. If that was the last name of the copy, calls
  * is_valid for the last check, as programs could open the files meanwhile. If is_valid returns

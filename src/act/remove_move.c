@@ -233,6 +233,28 @@ static int move_across(struct one_act *act, const struct place *parent)
 	return 0;
 }
 
+bool act_may_move(struct one_act *act)
+{
+	const char *path = act->to + strlen(act->settings->destination) + 1;
+	struct place parent;
+	struct stat status;
+	int r = place_open_below(&parent, act->destination, path, true);
+
+	if (r == -ENOENT) /* the act makes the folder */
+		return faccessat(act->destination, ".", W_OK | X_OK, AT_EACCESS) == 0 ||
+		       one_act_fail(act, -errno);
+	if (r < 0)
+		return one_act_fail(act, r);
+	if (fstatat(parent.directory, parent.name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		r = -EEXIST;
+	else if (faccessat(parent.directory, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		r = -errno;
+	place_close(&parent);
+	if (r == -EEXIST)
+		return one_act_refuse(act, ACT_EXISTS);
+	return r == 0 || one_act_fail(act, r);
+}
+
 static void move_other(struct one_act *act)
 {
 	struct place parent = {.directory = -1, .name = ""};

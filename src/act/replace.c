@@ -54,7 +54,7 @@ static bool is_as_reachable(struct one_act *act)
 	return r > 0 || one_act_refuse(act, ACT_OTHER_REACH);
 }
 
-static bool may_be_linked(struct one_act *act)
+bool act_may_replace(struct one_act *act)
 {
 	bool symbolic = act->settings->kind == ACT_SYMLINK;
 	uid_t owner = symbolic ? geteuid() : act->kept->held.status.st_uid;
@@ -198,7 +198,7 @@ void act_replace(struct one_act *act)
 	const struct place *place = &act->copy.place;
 	int r;
 
-	if (!may_be_linked(act) || !one_act_verify(act))
+	if (!act_may_replace(act) || !one_act_verify(act))
 		return;
 	r = make_link(act);
 	if (r == -ENOENT)

@@ -99,24 +99,34 @@ static void throw_away(struct one_act *act, struct trash_folder *trash)
 	one_act_put_back(act);
 }
 
-void act_trash(struct one_act *act)
+/* Opens the trash folder for the copy. If there is none, fills in the outcome and returns false. */
+static bool open_trash(struct one_act *act, struct trash_folder *trash)
 {
 	const struct act_file *file = act->copy.file;
-	CLEANUP(trash_folder_close) struct trash_folder trash = {.info = -1, .files = -1};
 	CLEANUP_BYTES struct bytes path = {0};
-	int r;
+	int r = source_absolute_path(act->settings->sources, file->source, file->path, &path);
 
-	if (!one_act_verify(act))
-		return;
-	r = source_absolute_path(act->settings->sources, file->source, file->path, &path);
 	if (r == 0)
 		r = bytes_text(&path)
-			    ? trash_folder_open(&trash, &act->copy.place, bytes_text(&path))
+			    ? trash_folder_open(trash, &act->copy.place, bytes_text(&path))
 			    : -ENOMEM;
 	if (r == TRASH_FOLDER_NONE)
-		(void)one_act_refuse(act, ACT_NO_TRASH);
-	else if (r < 0)
-		(void)one_act_fail(act, r);
-	else if (one_act_quarantine(act))
+		return one_act_refuse(act, ACT_NO_TRASH);
+	return r == 0 || one_act_fail(act, r);
+}
+
+bool act_may_trash(struct one_act *act)
+{
+	CLEANUP(trash_folder_close)
+	struct trash_folder trash = {.only_looks = true, .info = -1, .files = -1};
+
+	return open_trash(act, &trash);
+}
+
+void act_trash(struct one_act *act)
+{
+	CLEANUP(trash_folder_close) struct trash_folder trash = {.info = -1, .files = -1};
+
+	if (one_act_verify(act) && open_trash(act, &trash) && one_act_quarantine(act))
 		throw_away(act, &trash);
 }

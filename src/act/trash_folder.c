@@ -41,55 +41,73 @@ static int open_existing(int parent, const char *name, int flags)
 	return -EPERM;
 }
 
-/* Opens a directory like open_existing(), and makes it first if it is missing. */
-static int open_own(int parent, const char *name, int flags)
+/* Opens the directory that would contain a missing one, if it can take it. */
+static int open_parent(int parent, const char *name)
 {
-	int r = make_folder(parent, name);
+	const char *slash = strrchr(name, '/');
+	AUTO_FREE char *path = slash ? strndup(name, (size_t)(slash - name) + 1) : strdup(".");
+	int fd = path ? openat(parent, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	return r < 0 ? r : open_existing(parent, name, flags);
+	if (fd < 0)
+		return path ? -errno : -ENOMEM;
+	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
+		return fd;
+	close(fd);
+	return -EACCES;
+}
+
+/* Opens a directory like open_existing(). If it is missing, makes it first. If trash only looks,
+ * opens its parent instead, provided that the parent can take it. */
+static int open_own(const struct trash_folder *trash, int parent, const char *name, int flags)
+{
+	int r = trash->only_looks ? 0 : make_folder(parent, name);
+
+	if (r == 0)
+		r = open_existing(parent, name, flags);
+	return r == -ENOENT && trash->only_looks ? open_parent(parent, name) : r;
 }
 
 /* ---- the home trash ------------------------------------------------------------------ */
 
 /* Opens a directory from the environment. The directory must belong to the effective user, so root
  * with the HOME of another user has no home trash. */
-static int open_named(const char *path, bool make)
+static int open_named(const char *path)
 {
-	if (!path || *path != '/')
-		return -ENOENT;
-	return (make ? open_own : open_existing)(AT_FDCWD, path, 0);
+	return path && *path == '/' ? open_existing(AT_FDCWD, path, 0) : -ENOENT;
 }
 
 /* Opens ~/.local/share, and makes it if it is missing. */
-static int open_default_data(struct bytes *path)
+static int open_default_data(struct trash_folder *trash)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets the environment */
 	const char *home = getenv("HOME");
-	AUTO_CLOSE int directory = open_named(home, false);
-	AUTO_CLOSE int local = directory < 0 ? -1 : open_own(directory, ".local", 0);
+	AUTO_CLOSE int directory = open_named(home);
+	AUTO_CLOSE int local = directory < 0 ? -1 : open_own(trash, directory, ".local", 0);
 
 	if (directory < 0)
 		return directory;
 	if (local < 0)
 		return local;
-	return bytes_format(path, "%s/.local/share", home) < 0 ? -ENOMEM
-							       : open_own(local, "share", 0);
+	return bytes_format(&trash->path, "%s/.local/share", home) < 0
+		       ? -ENOMEM
+		       : open_own(trash, local, "share", 0);
 }
 
-static int open_data(struct bytes *path)
+static int open_data(struct trash_folder *trash)
 {
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): no thread sets the environment */
 	const char *data = getenv("XDG_DATA_HOME");
 
 	if (!data || *data != '/')
-		return open_default_data(path);
-	return bytes_append_text(path, data) < 0 ? -ENOMEM : open_named(data, true);
+		return open_default_data(trash);
+	return bytes_append_text(&trash->path, data) < 0 ? -ENOMEM
+							 : open_own(trash, AT_FDCWD, data, 0);
 }
 
 /* Opens the home trash if a file can be renamed from the directory to it. */
 static int open_home_trash(struct trash_folder *trash, int directory, const char *absolute)
 {
-	AUTO_CLOSE int data = open_data(&trash->path);
+	AUTO_CLOSE int data = open_data(trash);
 	int r;
 
 	if (data < 0)
@@ -99,7 +117,7 @@ static int open_home_trash(struct trash_folder *trash, int directory, const char
 	r = bytes_append_text(&trash->path, "/Trash");
 	if (r == 0)
 		r = bytes_append_text(&trash->original, absolute);
-	return r < 0 ? r : open_own(data, "Trash", 0);
+	return r < 0 ? r : open_own(trash, data, "Trash", 0);
 }
 
 /* ---- trash of a mount ---------------------------------------------------------------- */
@@ -155,7 +173,7 @@ static int split_path(struct trash_folder *trash, const char *absolute, size_t l
 }
 
 /* Opens .Trash/UID. .Trash must exist, must be sticky and must not be a symlink. */
-static int open_shared_trash(int top, const char *user)
+static int open_shared_trash(const struct trash_folder *trash, int top, const char *user)
 {
 	AUTO_CLOSE int shared =
 		openat(top, ".Trash", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -165,7 +183,7 @@ static int open_shared_trash(int top, const char *user)
 		return -errno;
 	if (fstat(shared, &status) < 0 || !(status.st_mode & S_ISVTX))
 		return -EPERM;
-	return open_own(shared, user, O_NOFOLLOW);
+	return open_own(trash, shared, user, O_NOFOLLOW);
 }
 
 static int open_mount_trash(struct trash_folder *trash, int directory, const char *absolute)
@@ -181,11 +199,11 @@ static int open_mount_trash(struct trash_folder *trash, int directory, const cha
 	r = split_path(trash, absolute, levels);
 	if (r < 0)
 		return r;
-	fd = open_shared_trash(top, name + strlen(".Trash-"));
+	fd = open_shared_trash(trash, top, name + strlen(".Trash-"));
 	if (fd >= 0)
 		name[strlen(".Trash")] = '/';
 	else
-		fd = open_own(top, name, O_NOFOLLOW);
+		fd = open_own(trash, top, name, O_NOFOLLOW);
 	r = bytes_format(&trash->path, "/%s", name);
 	if (r == 0 || fd < 0)
 		return fd;
@@ -199,8 +217,8 @@ static int open_parts(struct trash_folder *trash, int folder, int directory)
 {
 	if (folder < 0)
 		return folder;
-	trash->info = open_own(folder, "info", O_NOFOLLOW);
-	trash->files = open_own(folder, "files", O_NOFOLLOW);
+	trash->info = open_own(trash, folder, "info", O_NOFOLLOW);
+	trash->files = open_own(trash, folder, "files", O_NOFOLLOW);
 	if (trash->info < 0 || trash->files < 0)
 		return -EPERM;
 	return can_rename_between(trash->files, directory) ? 0 : -EXDEV;
@@ -214,7 +232,7 @@ void trash_folder_close(struct trash_folder *trash)
 		close(trash->files);
 	bytes_free(&trash->path);
 	bytes_free(&trash->original);
-	*trash = (struct trash_folder){.info = -1, .files = -1};
+	trash->info = trash->files = -1;
 }
 
 static int try_open(struct trash_folder *trash, int directory, const char *absolute,
@@ -223,7 +241,7 @@ static int try_open(struct trash_folder *trash, int directory, const char *absol
 	AUTO_CLOSE int folder = -1;
 	int r;
 
-	*trash = (struct trash_folder){.info = -1, .files = -1};
+	trash->info = trash->files = -1;
 	folder = open_folder(trash, directory, absolute);
 	r = open_parts(trash, folder, directory);
 	if (r < 0)

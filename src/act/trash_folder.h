@@ -12,6 +12,8 @@
 
 /* An open trash folder. A closed one has both descriptors -1 and empty texts. */
 struct trash_folder {
+	/* Makes nothing: a missing folder counts as made if its parent can take it. */
+	bool only_looks;
 	int info, files; /* its two directories */
 	struct bytes path; /* of the folder, absolute */
 	struct bytes original; /* value of Path in an info file, not encoded */
@@ -22,7 +24,8 @@ enum {
 	TRASH_FOLDER_NONE = 1,
 };
 
-/* Opens or creates a trash folder that can take a file by a rename. Tries the home trash first,
+/* Opens or creates a trash folder that can take a file by a rename; if trash->only_looks is set,
+ * creates nothing, and the descriptors are of no use. Tries the home trash first,
  * then .Trash/UID, then .Trash-UID, both in the root directory of the file's mount. The trash
  * folder and its subfolders belong to the effective user.
  *

@@ -18,11 +18,13 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/query.h"
-#include "cli/act_plan.h"
 #include "cli/common_options.h"
 #include "cli/list_print.h"
 #include "cli/move_destination.h"
+#include "cli/prepared.h"
 #include "index/current_index.h"
+#include "plan/plan.h"
+#include "plan/refusals.h"
 #include "report/figures.h"
 #include "source/source.h"
 #include "source/source_change.h"
@@ -40,7 +42,8 @@ const struct option_spec acting_options[] = {
 	{
 		.name = "dry-run",
 		.letter = 'n',
-		.help = "only print the copies to act upon, like 'twinfs list --redundant'",
+		.help = "change nothing; print for each group the kept copy, and the copies to act "
+			"upon",
 		.id = OPT_DRY_RUN,
 	},
 	{
@@ -118,29 +121,6 @@ int acting_apply(void *context, int id, const char *value)
 
 /* ---- planning ---------------------------------------------------------------------------- */
 
-/* Makes the plan from one snapshot. Returns 0 or -errno; failures are logged. */
-static int make_plan(const struct acting *acting, const struct list_request *request,
-		     const struct current_index *index, struct act_plan *plan,
-		     struct report_summary *summary)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct report report;
-	int r;
-
-	r = catalog_read_begin(index->catalog, &reader);
-	if (r == 0)
-		r = list_prepare(request, index, reader, &report);
-	if (r == 0)
-		r = summary_add_index(summary, reader);
-	if (r == 0)
-		r = act_plan_make(plan, &report);
-	if (r == 0)
-		r = filter_settings_explain(request->filters, index, reader);
-	if (r < 0 && r != -EINTR && r != -EXDEV)
-		log_error("cannot select the copies to %s: %s", acting->verb, error_text(r));
-	return r;
-}
-
 /* Logs which files are skipped for their size. The index of a view can have smaller files than an
  * act includes by default.
  */
@@ -203,77 +183,62 @@ static void explain_selected(const struct acting *acting)
 			 acting->done);
 }
 
-/* Asks the user for confirmation, unless --yes was given. */
-static bool confirm(const struct acting *acting, const struct act_plan *plan)
-{
-	char count[NUMBER_TEXT_MAX];
-	char size[SIZE_TEXT_MAX];
-	char answer[8] = "";
-
-	if (acting->yes)
-		return true;
-	(void)fprintf(stderr, "%s %s, %s: %s %s%s%s? Each copy is compared again first. [y/N] ",
-		      number_format(count, plan->names), plural(plan->names, "copy", "copies"),
-		      size_format(size, plan->bytes), acting->verb,
-		      plural(plan->names, "it", "them"), acting->act.destination ? " to " : "",
-		      acting->act.destination ? quote_path(acting->act.destination) : "");
-	if (!fgets(answer, sizeof(answer), stdin))
-		(void)fputc('\n', stderr);
-	return answer[0] == 'y' || answer[0] == 'Y';
-}
-
 /* ---- acting -------------------------------------------------------------------------------- */
 
 struct doing {
 	const struct acting *acting;
 	const struct current_index *index;
+	const struct act_plan *plan;
 	struct progress progress;
 	struct progress_counts counts;
 	char label[16]; /* for the progress line */
 	uint64_t done;
 	uint64_t unchanged; /* copies that already share the bytes of the kept copy */
-	uint64_t refused;
+	struct refusals refusals;
+	bool is_full; /* stopped, as the disk of the destination is full */
 	uint64_t freed_bytes;
 	uint64_t split; /* moved copies that were split from a hard link */
 	uint64_t freed_unknown; /* copies for which the freed bytes are unknown */
 };
 
-static void explain_refused(const struct doing *doing, const struct act_file *copy,
-			    const struct act_result *result)
+static bool is_disk_full(const struct act_result *result)
 {
-	CLEANUP_BYTES struct bytes path = {0};
-
-	if (source_absolute_path(doing->index->sources, copy->source, copy->path, &path) < 0 ||
-	    !bytes_text(&path))
-		return;
-	if (result->outcome == ACT_FAILED)
-		log_warning("cannot %s %s: %s", doing->acting->verb, quote_path(bytes_text(&path)),
-			    error_text(result->error));
-	else if (result->outcome == ACT_LEFTOVER)
-		log_warning("cannot rename %s back; the file is now %s in the same folder",
-			    quote_path(bytes_text(&path)), quote_path(result->leftover));
-	else
-		log_warning("skipped %s: %s", quote_path(bytes_text(&path)),
-			    act_outcome_text(result->outcome));
+	return result->outcome == ACT_FAILED &&
+	       (result->error == ENOSPC || result->error == EDQUOT);
 }
 
-static void report_act(void *context, const struct act_file *copy, const struct act_result *result)
+/* Stops the act if all remaining copies would be refused for the same cause. Returns false then. */
+static bool is_worth_continuing(struct doing *doing, const struct act_result *result)
+{
+	if (doing->acting->act.kind == ACT_MOVE && is_disk_full(result)) {
+		doing->is_full = true;
+		return false;
+	}
+	if (!refusals_concern_all(&doing->refusals, result))
+		return true;
+	refusals_add_rest(&doing->refusals, result, doing->plan->names - doing->counts.files_done);
+	return false;
+}
+
+static bool report_act(void *context, const struct act_file *copy, const struct act_result *result)
 {
 	struct doing *doing = context;
+	bool goes_on = true;
 
 	doing->counts.files_done++;
 	doing->counts.bytes_done = size_add(doing->counts.bytes_done, copy->attributes->size);
 	doing->freed_bytes = size_add(doing->freed_bytes, result->freed_bytes);
 	doing->freed_unknown += result->freed_is_unknown;
 	if (act_is_refused(result->outcome)) {
-		doing->refused++;
-		explain_refused(doing, copy, result);
+		refusals_add(&doing->refusals, copy, result);
+		goes_on = is_worth_continuing(doing, result);
 	} else if (result->outcome == ACT_DONE) {
 		doing->done++;
 	} else {
 		doing->unchanged++;
 	}
 	progress_update(&doing->progress, &doing->counts);
+	return goes_on;
 }
 
 /* Makes "removing" from "remove". */
@@ -286,17 +251,28 @@ static void name_activity(char *label, size_t size, const char *verb)
 	(void)snprintf(label, size, "%.*sing", (int)length, verb);
 }
 
-static int act_on_all(struct act *act, struct act_plan *plan)
+static int act_on_group(struct act *act, const struct planned_group *group)
 {
-	struct planned planned = {0};
+	const struct act_file kept = planned_file(group, 0);
 	int r = 0;
 
-	while (r == 0 && !stop_requested() && (r = act_plan_read(plan, &planned)) == 0)
-		r = act_add(act, &planned.kept, &planned.copy);
-	if (r == 0 || r == -ENOENT)
-		r = act_flush(act);
-	planned_free(&planned);
+	for (size_t i = 1; r == 0 && i < group->copies.count && !stop_requested(); i++) {
+		const struct act_file copy = planned_file(group, i);
+
+		if (group->copies.list[i].fate == FATE_REDUNDANT)
+			r = act_add(act, &kept, &copy);
+	}
 	return r;
+}
+
+static int act_on_all(struct act *act, struct act_plan *plan)
+{
+	CLEANUP_PLANNED_GROUP struct planned_group group = {0};
+	int r = 0;
+
+	while (r == 0 && !stop_requested() && (r = act_plan_next(plan, &group)) == 0)
+		r = act_on_group(act, &group);
+	return r == 0 || r == -ENOENT ? act_flush(act) : r;
 }
 
 static void print_freed(struct output *output, const struct doing *doing)
@@ -313,9 +289,10 @@ static void print_freed(struct output *output, const struct doing *doing)
 			     plural(doing->freed_unknown, "copy", "copies"));
 }
 
-static void print_result(const struct doing *doing, const struct act_plan *plan)
+static void print_result(const struct doing *doing)
 {
-	uint64_t left = plan->names - doing->done - doing->unchanged - doing->refused;
+	uint64_t refused = doing->refusals.count;
+	uint64_t left = doing->plan->names - doing->done - doing->unchanged - refused;
 	CLEANUP_OUTPUT struct output output;
 	char count[NUMBER_TEXT_MAX];
 	int r;
@@ -333,9 +310,9 @@ static void print_result(const struct doing *doing, const struct act_plan *plan)
 			     number_format(count, doing->unchanged),
 			     plural(doing->unchanged, "copy already shares",
 				    "copies already share"));
-	if (doing->refused > 0)
-		figure_print(&output, "skipped", "%s %s", number_format(count, doing->refused),
-			     plural(doing->refused, "copy", "copies"));
+	if (refused > 0)
+		figure_print(&output, "skipped", "%s %s", number_format(count, refused),
+			     plural(refused, "copy", "copies"));
 	if (left > 0)
 		figure_print(&output, "not started", "%s %s", number_format(count, left),
 			     plural(left, "copy", "copies"));
@@ -384,14 +361,14 @@ static int records_sync(const struct acting *acting, struct act_log *records)
 static enum twinfs_exit do_plan(struct acting *acting, const struct current_index *index,
 				struct act_plan *plan)
 {
-	struct doing doing = {.acting = acting, .index = index};
-	enum progress_when when =
-		acting->common.quiet ? PROGRESS_NEVER : acting->common.index.progress;
+	struct doing doing = {.acting = acting,
+			      .index = index,
+			      .plan = plan,
+			      .refusals = {.verb = acting->verb, .sources = index->sources}};
 	CLEANUP(close_records) struct act_log *records = NULL;
 	struct act *act = NULL;
 	int r, ended;
 
-	acting->act.sources = index->sources;
 	acting->act.folder = catalog_folder(index->catalog);
 	acting->act.report = report_act;
 	acting->act.context = &doing;
@@ -404,19 +381,25 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 		return TWINFS_EXIT_FAILED;
 	}
 	name_activity(doing.label, sizeof(doing.label), acting->verb);
-	progress_start(&doing.progress, when, doing.label);
+	progress_start(&doing.progress, prepared_progress(acting), doing.label);
 	r = act_on_all(act, plan);
 	doing.split = act_count_split(act);
 	ended = act_end(act);
 	progress_end(&doing.progress, &doing.counts);
+	refusals_end(&doing.refusals);
+	if (doing.is_full)
+		log_error("stopped: the disk of %s is full; free some space there, then run the "
+			  "command again",
+			  quote_path(acting->act.destination));
 	if (r < 0 || ended < 0)
 		log_error("stopped: cannot read the plan or write the journal in %s: %s",
 			  quote_path(acting->act.folder), error_text(r < 0 ? r : ended));
 	if (!acting->common.quiet)
-		print_result(&doing, plan);
-	if (r != 0 || ended != 0 || stop_requested() || records_sync(acting, records) < 0)
+		print_result(&doing);
+	if ((r != 0 && r != ACT_STOPPED) || ended != 0 || doing.is_full || stop_requested() ||
+	    records_sync(acting, records) < 0)
 		return TWINFS_EXIT_FAILED;
-	return doing.refused > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+	return doing.refusals.count > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
 /* Updates the index if the act has emptied a source. Without the update, the next scan would refuse
@@ -433,51 +416,52 @@ static int update_emptied_source(struct current_index *index)
 	return 0;
 }
 
-static enum twinfs_exit act_upon(struct acting *acting, const struct list_request *request,
-				 struct current_index *index)
+/* Asks, and acts upon a plan. */
+static enum twinfs_exit carry_out(struct acting *acting, struct current_index *index,
+				  struct prepared *prepared)
 {
-	CLEANUP(act_plan_free) struct act_plan plan = {0};
-	CLEANUP_BUNDLE_TALLY struct bundle_tally bundles = {0};
-	struct list_request counted = *request;
-	struct report_summary summary = {0};
-	enum twinfs_exit status, done;
+	enum twinfs_exit done;
+	int r;
 
-	counted.report.bundles = &bundles;
-	if (make_plan(acting, &counted, index, &plan, &summary) < 0)
-		return TWINFS_EXIT_FAILED;
-	list_explain_bundles(&bundles);
-	status = current_index_status(index, summary.errors, summary.pending);
-	if (plan.names == 0) {
+	if (prepared->plan.names == 0) {
 		if (!acting->common.quiet)
 			log_info("nothing to %s", acting->verb);
-		return status;
+		return TWINFS_EXIT_COMPLETE;
 	}
-	explain_selected(acting);
-	explain_split(acting, index->sources, &plan);
-	if (!confirm(acting, &plan)) {
-		log_info("nothing was done");
+	r = prepared_confirm(prepared, acting, index);
+	if (r <= 0) {
+		if (r == 0)
+			log_info("nothing was done");
 		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;
 	}
-	done = do_plan(acting, index, &plan);
-	if (update_emptied_source(index) < 0)
-		return TWINFS_EXIT_FAILED;
-	return done == TWINFS_EXIT_COMPLETE ? status : done;
+	done = do_plan(acting, index, &prepared->plan);
+	return update_emptied_source(index) < 0 ? TWINFS_EXIT_FAILED : done;
 }
 
-static enum twinfs_exit print_plan(const struct acting *acting, const struct list_request *request,
-				   struct current_index *index)
+static enum twinfs_exit act_upon(struct acting *acting, const struct list_request *request,
+				 struct current_index *index)
 {
-	CLEANUP(act_plan_free) struct act_plan plan = {0};
-	struct report_summary summary = {0};
+	CLEANUP_PREPARED struct prepared prepared = {.refused = 0};
+	CLEANUP_BUNDLE_TALLY struct bundle_tally bundles = {0};
+	struct list_request counted = *request;
+	enum twinfs_exit status, done;
 
-	explain_selected(acting);
-	if (acting->act.kind == ACT_MOVE) {
-		if (make_plan(acting, request, index, &plan, &summary) < 0)
-			return TWINFS_EXIT_FAILED;
-		explain_split(acting, index->sources, &plan);
-	}
-	return list_print(request, index);
+	counted.report.bundles = &bundles;
+	if (prepared_make(&prepared, acting, &counted, index) < 0)
+		return TWINFS_EXIT_FAILED;
+	list_explain_bundles(&bundles);
+	status = current_index_status(index, prepared.summary.errors, prepared.summary.pending);
+	if ((acting->dry_run || !acting->yes) && prepared_try(&prepared, acting) < 0)
+		return TWINFS_EXIT_FAILED;
+	if (prepared.plan.names > 0)
+		explain_selected(acting);
+	explain_split(acting, index->sources, &prepared.plan);
+	done = acting->dry_run ? prepared_print(&prepared, acting, index)
+			       : carry_out(acting, index, &prepared);
+	if (done == TWINFS_EXIT_COMPLETE && prepared.refused > 0)
+		return TWINFS_EXIT_INCOMPLETE;
+	return done == TWINFS_EXIT_COMPLETE ? status : done;
 }
 
 /* Returns what is wrong with the command line, or NULL. */
@@ -506,7 +490,6 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	struct list_request request = {.rules = &acting->rules, .filters = &acting->filters};
 
 	request.report.part = REPORT_REDUNDANT;
-	request.report.format = acting->format;
 	if (usage_check(table, find_fault(acting, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
@@ -516,8 +499,8 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 		return TWINFS_EXIT_FAILED;
 	explain_left_out(acting, &index);
 	explain_layers(acting, index.sources);
-	return acting->dry_run ? print_plan(acting, &request, &index)
-			       : act_upon(acting, &request, &index);
+	acting->act.sources = index.sources;
+	return act_upon(acting, &request, &index);
 }
 
 enum twinfs_exit acting_main(struct acting *acting, const struct option_table *table, int argc,

@@ -50,6 +50,9 @@ struct copies {
 	size_t count;
 	size_t capacity;
 	size_t redundant; /* inodes that may be removed */
+	/* The kept inode must stay even if another one is kept: it is protected, outside of "only"
+	 * or in a bundle. Set by rules_apply(). */
+	bool kept_must_stay;
 	struct bytes paths; /* each ends with a NUL */
 };
 

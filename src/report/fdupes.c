@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 /* The format of fdupes and jdupes: one path a line, an empty line between groups. Names are written
- * as exact bytes. Only on a terminal, odd characters are quoted. */
+ * as exact bytes. Only on a terminal, odd characters are quoted. What an act would do is marked as
+ * by 'fdupes -d': [+] stays, [-] goes. */
 
 #include <inttypes.h>
 
@@ -19,6 +20,8 @@ static int fdupes_name(struct printing *printing, const struct item *item, const
 
 	if (r < 0)
 		return r;
+	if (printing->report->part == REPORT_PLANNED)
+		output_text(printing->output, name->fate == FATE_KEPT ? "   [+] " : "   [-] ");
 	output_name(printing->output, printing->path.data, printing->path.length);
 	output_text(printing->output, "\n");
 	return 0;

@@ -2,7 +2,8 @@
 
 /* The format for xargs -0 and similar programs: the exact bytes of each path, followed by a NUL. On
  * a terminal, odd characters are quoted. Paths are absolute, so that no program parses a path as an
- * option.
+ * option. What an act would do is marked: '+' precedes the path of a file that stays, '-' that of
+ * one that goes.
  */
 
 #include "report/format.h"
@@ -13,6 +14,8 @@ static int null_name(struct printing *printing, const struct item *item, const s
 
 	if (r < 0)
 		return r;
+	if (printing->report->part == REPORT_PLANNED)
+		output_text(printing->output, name->fate == FATE_KEPT ? "+" : "-");
 	output_name(printing->output, printing->path.data, printing->path.length);
 	output_bytes(printing->output, "", 1);
 	return 0;

@@ -117,31 +117,56 @@ static int visit_single(void *context, const struct single *single)
 	return print_item(printing, &(struct item){NULL, single->size, single->names});
 }
 
-static int print_parts(struct printing *printing)
+static int select_parts(struct printing *printing)
 {
 	const struct report *report = printing->report;
-	const struct format *format = find_format(report->format);
 	const struct visitor visitor = {visit_group, visit_single, printing};
+	int r = report->part == REPORT_SINGLES ? selection_singles(report, &visitor)
+					       : selection_groups(report, &visitor);
+
+	return r < 0 ? r : summary_add_index(&printing->summary, report->reader);
+}
+
+static int print_fed(struct printing *printing, const struct report_feed *feed)
+{
+	const struct group_record *group;
+	const struct copies *copies;
+	int r;
+
+	while ((r = feed->next(feed->context, &group, &copies)) == 0) {
+		summary_add_group(&printing->summary, group, copies->redundant);
+		r = print_item(printing, &(struct item){group, group->size, copies});
+		if (r < 0)
+			return r;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Prints all parts. feed is NULL if the index has the groups. */
+static int print_parts(struct printing *printing, const struct report_feed *feed)
+{
+	const struct format *format = find_format(printing->report->format);
 	int r;
 
 	if (format->begin)
 		format->begin(printing);
-	r = report->part == REPORT_SINGLES ? selection_singles(report, &visitor)
-					   : selection_groups(report, &visitor);
-	if (r == 0)
-		r = summary_add_index(&printing->summary, report->reader);
+	r = feed ? print_fed(printing, feed) : select_parts(printing);
 	return r < 0 || !format->end ? r : format->end(printing);
 }
 
 int report_print(const struct report *report, struct output *output, struct report_summary *summary)
 {
-	struct printing printing = {.report = report, .output = output};
-	int r;
+	*summary = (struct report_summary){0};
+	return report_print_feed(report, NULL, output, summary);
+}
 
-	r = print_parts(&printing);
+int report_print_feed(const struct report *report, const struct report_feed *feed,
+		      struct output *output, struct report_summary *summary)
+{
+	struct printing printing = {.report = report, .output = output, .summary = *summary};
+	int r = print_parts(&printing, feed);
+
 	bytes_free(&printing.path);
 	*summary = printing.summary;
-	if (r < 0)
-		return r;
-	return output_flush(output);
+	return r < 0 ? r : output_flush(output);
 }

@@ -15,7 +15,9 @@
 
 struct bundle_tally;
 struct catalog_reader;
+struct copies;
 struct filter;
+struct group_record;
 struct rules;
 struct sources;
 
@@ -34,6 +36,10 @@ enum report_part {
 	REPORT_REDUNDANT, /* only the redundant copies of each group */
 	REPORT_SINGLES, /* the files that have no copy */
 	REPORT_SUMMARY, /* only the figures */
+	/* What an act would do: the kept copy of each group, and the copies to act upon. The
+	 * formats without a column for the fate mark them, so that no program takes the kept copy
+	 * for one to act upon. */
+	REPORT_PLANNED,
 };
 
 enum report_order {
@@ -70,5 +76,20 @@ bool report_can_explain(enum report_format format);
  * in output. */
 MUST_CHECK int report_print(const struct report *report, struct output *output,
 			    struct report_summary *summary);
+
+/* Groups that do not come from the index. next() sets pointers that are valid until it is called
+ * again, and returns 0, -ENOENT at the end, or another -errno. */
+struct report_feed {
+	int (*next)(void *context, const struct group_record **group, const struct copies **copies);
+	void *context;
+};
+
+/* Prints groups like report_print(), without the reader, order and filters of the report.
+ *
+ * feed		NULL: the groups come from the index
+ * summary	has the figures of the whole index; those of the groups are added
+ */
+MUST_CHECK int report_print_feed(const struct report *report, const struct report_feed *feed,
+				 struct output *output, struct report_summary *summary);
 
 #endif

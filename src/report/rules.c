@@ -384,7 +384,7 @@ static bool *mark_sources(const struct decision *decision, const struct candidat
 	return marked;
 }
 
-/* Spares inodes that have a name in a source of the kept inode. */
+/* Spares other inodes that have a name in a source of the kept inode. */
 static int spare_same_source(struct decision *decision, const struct candidate *kept)
 {
 	AUTO_FREE bool *marked = mark_sources(decision, kept);
@@ -394,7 +394,8 @@ static int spare_same_source(struct decision *decision, const struct candidate *
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
-		for (size_t j = 0; !candidate->stays && j < candidate->count; j++) {
+		for (size_t j = 0; candidate != kept && !candidate->stays && j < candidate->count;
+		     j++) {
 			if (marked[candidate->names[j].source])
 				candidate->stays = "in the source of the kept copy";
 		}
@@ -446,6 +447,7 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 
 	if (!why)
 		why = kept->stays ? kept->stays : "the only copy";
+	decision->copies->kept_must_stay = kept->stays || kept->bundled;
 	decision->copies->redundant = 0;
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];

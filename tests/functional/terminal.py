@@ -45,9 +45,9 @@ class Terminal:
 
     def run(self, command, environment, **options):
         """Starts a program with the terminal as stderr."""
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
         return subprocess.Popen(command, env={**environment, "TERM": self.name},
-                                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                stderr=self.theirs, **options)
+                                stderr=self.theirs, **(streams | options))
 
     def lines(self):
         """The lines on the screen, wrapped at its width."""

@@ -1,10 +1,92 @@
 # SPDX-License-Identifier: MIT
-"""The operands of a move, and the question about it."""
+"""Causes that all copies on a file system share: an act names each of them once, with the number of
+copies, and stops where no further copy can succeed."""
 import os
 
 import pytest
+from disks import disk
+from program import Program
 from terminal import Terminal
 from test_act import copies, everything
+
+COUNT = 300  # more than one batch of an act
+
+
+def warnings(result, word):
+    return [line for line in result.errors if word in line]
+
+
+def pairs(kept, gone, count=COUNT):
+    """Equal files, one in each folder."""
+    for folder in (kept, gone):
+        folder.mkdir(exist_ok=True)
+    for number in range(count):
+        data = os.urandom(100)
+        for folder in (kept, gone):
+            (folder / f"{number:03}").write_bytes(data)
+
+
+def figure(result, label):
+    """The number that the act prints after a label, or 0."""
+    found = [line.split()[1] for line in result.lines if line.startswith(label.encode())]
+    return int(found[0].replace(b",", b"")) if found else 0
+
+
+def test_dedupe_on_a_disk_without_shared_blocks_warns_once_and_stops(session, tmp_path, strace):
+    with disk("ext4", tmp_path) as root:
+        pairs(root / "a", root / "b")
+        twinfs = Program(session, tmp_path)
+        result, trace = twinfs.traced("dedupe", "--yes", root / "a", root / "b",
+                                      calls="trace=ioctl")
+    assert result.status == 3
+    [line] = warnings(result, "cannot share blocks")
+    assert f"{COUNT} copies, of which the first is '{root}/b/" in line
+    assert figure(result, "skipped") == COUNT
+    assert trace.count(b"FIDEDUPERANGE") == 1
+
+
+def test_link_across_disks_warns_once(twinfs, source, tmp_path, root_only):
+    with disk("ext4", tmp_path) as other:
+        pairs(source / "a", other / "b")
+        result = twinfs("link", "--yes", source / "a", other / "b")
+    assert result.status == 3
+    [line] = warnings(result, "another file system")
+    assert f"skipped {COUNT} copies" in line
+    assert figure(result, "skipped") == COUNT
+
+
+def test_cause_of_one_file_is_named_for_each_file(twinfs, source):
+    kept, *others = copies(source, 4)
+    for path in others:
+        path.chmod(0o600)
+    result = twinfs("link", "--yes", source)
+    assert result.status == 3
+    assert len(warnings(result, "--force-metadata")) == 3
+    assert kept.stat().st_nlink == 1
+
+
+def test_move_to_a_full_disk_stops(twinfs, source, tmp_path):
+    count, size = 20, 1 << 20
+    with disk("ext4", tmp_path, size=8 << 20) as small:
+        (source / "a").mkdir()
+        (source / "b").mkdir()
+        for number in range(count):
+            data = os.urandom(size)
+            for folder in "ab":
+                (source / folder / f"{number:02}").write_bytes(data)
+        result = twinfs("move", "--yes", source, small)
+        moved = [path for path in everything(small) if b"lost+found" not in path]
+        left = everything(source / "b")
+        assert result.status == 1
+        [line] = warnings(result, "No space left on device")
+        assert "cannot move" in line
+        [line] = warnings(result, "stopped")
+        assert f"the disk of '{small}' is full" in line
+        assert len(moved) + len(left) == count and 0 < len(moved) < 8
+        assert figure(result, "moved") == len(moved)
+        assert b"not started" in result.out
+        assert not list(source.rglob(".twinfs~*")) and not list(small.rglob(".twinfs~*"))
+        assert len(everything(source / "a")) == count
 
 
 # ---- the destination of a move ------------------------------------------------------------

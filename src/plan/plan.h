@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+/* The plan: the acts to do, group by group, in an unnamed file. A plan is made from one snapshot of
+ * the index, and has all that the acts need. So no snapshot stays open while the user decides, or
+ * during the acts, which can take hours. Each step that drops copies makes another plan of the
+ * rest:
+ *
+ *	act_plan_select() -> act_plan_try() -> the choices of the user -> the acts
+ *
+ * One thread. Takes memory for one group. */
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "act/act.h"
+#include "base/attributes.h"
+#include "report/copies.h"
+#include "report/report.h"
+
+struct act_plan {
+	FILE *spool;
+	bool is_dedupe; /* the act shares blocks, and removes no name */
+	uint64_t groups;
+	uint64_t names; /* names to act upon */
+	uint64_t bytes; /* size of their inodes, each counted once: the most that can be freed */
+	uint64_t split; /* how many of these inodes have further names, not acted upon */
+	uint64_t freed_bytes; /* as found by act_plan_try(); 0 before */
+	uint64_t freed_unknown; /* copies on overlays for which the freed bytes are unknown */
+};
+
+/* What is planned for a name. */
+struct planned_name {
+	struct attributes attributes; /* of its inode in the index */
+	struct hash128 hash; /* of its content, for the record of the act */
+	uint64_t freed_bytes; /* of the inode, if all its names go; 0 before act_plan_try() */
+	bool freed_is_unknown;
+};
+
+/* A group of the plan: all names of the kept inode, then the names to act upon. All zeros is an
+ * empty group. */
+struct planned_group {
+	struct group_record group;
+	struct copies copies; /* fates are FATE_KEPT or FATE_REDUNDANT */
+	struct planned_name *names; /* for each of copies.list */
+	size_t capacity;
+};
+
+void planned_group_free(struct planned_group *group);
+#define CLEANUP_PLANNED_GROUP CLEANUP(planned_group_free)
+
+/* Returns a name of the group for act_add(). Valid until the group changes. */
+struct act_file planned_file(const struct planned_group *group, size_t index);
+
+/* Returns the number of names of the inode whose first name has this index. */
+size_t planned_count_names(const struct planned_group *group, size_t first);
+
+/* Removes the names with FATE_SPARED from the group, and counts the redundant inodes. */
+void planned_group_drop_spared(struct planned_group *group);
+
+/* Opens an empty plan. Returns 0 or -errno. The caller must call act_plan_free() in any case. */
+MUST_CHECK int act_plan_open(struct act_plan *plan, enum act_kind kind);
+void act_plan_free(struct act_plan *plan);
+#define CLEANUP_ACT_PLAN CLEANUP(act_plan_free)
+
+/* Adds a group, unless nothing in it is redundant. Returns 0 or -errno. */
+MUST_CHECK int act_plan_add(struct act_plan *plan, const struct planned_group *group);
+
+/* Goes back to the first group. Must be called between act_plan_add() and act_plan_next(). Returns
+ * 0 or -errno. */
+MUST_CHECK int act_plan_rewind(struct act_plan *plan);
+
+/* Reads the next group. Returns 0, -ENOENT at the end of the plan, or -errno. */
+MUST_CHECK int act_plan_next(struct act_plan *plan, struct planned_group *group);
+
+/* Adds the groups that the report selects, and rewinds the plan. Returns 0 or -errno; -EINTR if
+ * stop_requested(). */
+MUST_CHECK int act_plan_select(struct act_plan *plan, const struct report *report);
+
+#endif
