@@ -64,6 +64,11 @@ const char *act_outcome_text(enum act_outcome outcome)
 		[ACT_BUSY] = "is open for writing or was written to",
 		[ACT_KEPT_MISSING] = "the kept file is no longer at its path",
 		[ACT_KEPT_CHANGED] = "the kept file was replaced by another file",
+		[ACT_NOT_INDEXED] =
+			"is no longer at its path, or the options of the scan leave it out",
+		[ACT_KEPT_NOT_INDEXED] = ("the kept file is no longer at its path, or the options "
+					  "of the scan leave it out"),
+		[ACT_KEPT_TRASHED] = "the kept file is in the trash",
 		[ACT_KEPT_BUSY] = "the kept file is open for writing or was written to",
 		[ACT_KEPT_ITSELF] =
 			("the kept file changed together with it: both may be one file that an "

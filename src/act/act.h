@@ -68,6 +68,11 @@ enum act_outcome {
 	ACT_BUSY, /* a program has the copy open for writing, is opening it, or wrote to it */
 	ACT_KEPT_MISSING, /* the kept file is no longer at its path */
 	ACT_KEPT_CHANGED, /* the name of the kept file leads to another file */
+	/* Only found in a plan file: the index does not have a file at its path, or the kept file
+	 * is in a trash and the copy is not. */
+	ACT_NOT_INDEXED,
+	ACT_KEPT_NOT_INDEXED,
+	ACT_KEPT_TRASHED,
 	ACT_KEPT_BUSY, /* a program has the kept file open, is opening it, or wrote to it */
 	/* The kept file's ctime changed during the act. Both files may be one file that an overlay
 	 * or FUSE shows twice. */
@@ -94,7 +99,7 @@ struct act_file {
 	uint32_t source;
 	const char *path; /* relative to the source, borrowed */
 	const struct attributes *attributes; /* borrowed */
-	struct hash128 hash; /* of the content, as the index knows it */
+	struct hash128 hash; /* of the content, as the index knows it; zero: unknown */
 };
 
 struct act_result {

@@ -92,9 +92,12 @@ int recording_update(struct record *record, struct xattrs *xattrs, const struct 
 	const struct xattrs planned_xattrs = *xattrs;
 	struct record now = *record;
 	int r = read_metadata(&now, &found, copy->fd);
+	bool is_known;
 
 	/* the act goes on only if the bytes of both files are equal */
-	if (r == 0 && !is_as_planned(copy, planned[0]) && !is_as_planned(kept, planned[1]))
+	is_known = !hash128_is_zero(now.hash) &&
+		   (is_as_planned(copy, planned[0]) || is_as_planned(kept, planned[1]));
+	if (r == 0 && !is_known)
 		r = file_hash(copy->fd, NULL, &now.hash);
 	if (r < 0 || (record->xattrs && is_same(record, &now)))
 		return r;

@@ -39,8 +39,8 @@ enum {
 	RECORDING_CHANGED = 1,
 };
 
-/* Updates the metadata of the record from the copy that is held now, and the hash if the index
- * possibly has another one. Returns 0, RECORDING_CHANGED, or -errno.
+/* Updates the metadata of the record from the copy that is held now, and the hash if the index has
+ * none or possibly another one. Returns 0, RECORDING_CHANGED, or -errno.
  *
  * planned	attributes of copy and kept file in the index
  */

@@ -48,4 +48,9 @@ static inline bool hash128_equal(struct hash128 a, struct hash128 b)
 	return a.high == b.high && a.low == b.low;
 }
 
+static inline bool hash128_is_zero(struct hash128 hash)
+{
+	return hash.high == 0 && hash.low == 0;
+}
+
 #endif

@@ -184,7 +184,7 @@ struct content_record {
 
 static inline bool content_has_hash(const struct content_record *content)
 {
-	return content->hash.high != 0 || content->hash.low != 0;
+	return !hash128_is_zero(content->hash);
 }
 
 /* A class of byte-equal files. It is visible to users, as dups/<hash>, while it has two or more

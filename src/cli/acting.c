@@ -21,6 +21,7 @@
 #include "cli/common_options.h"
 #include "cli/list_print.h"
 #include "cli/move_destination.h"
+#include "cli/plan_sources.h"
 #include "cli/prepared.h"
 #include "index/current_index.h"
 #include "plan/plan.h"
@@ -35,6 +36,7 @@ enum {
 	OPT_YES,
 	OPT_WITHOUT_LEASES,
 	OPT_LOG,
+	OPT_PLAN,
 };
 
 const struct option_spec acting_options[] = {
@@ -52,6 +54,13 @@ const struct option_spec acting_options[] = {
 		.argument = LIST_FORMATS,
 		.help = "format of --dry-run, see 'twinfs list'",
 		.id = OPT_FORMAT,
+	},
+	{
+		.name = "plan",
+		.argument = "FILE",
+		.help = "act upon exactly the copies that this file names: the output of --dry-run "
+			"--format=jsonl, possibly edited",
+		.id = OPT_PLAN,
 	},
 	{
 		.name = "yes",
@@ -103,6 +112,9 @@ int acting_apply(void *context, int id, const char *value)
 		return list_parse_format(value, &acting->format);
 	case OPT_YES:
 		acting->yes = true;
+		return 0;
+	case OPT_PLAN:
+		acting->plan_file = value;
 		return 0;
 	case OPT_WITHOUT_LEASES:
 		acting->act.without_leases = true;
@@ -464,6 +476,16 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 	return done == TWINFS_EXIT_COMPLETE ? status : done;
 }
 
+/* Returns whether options select copies. */
+static bool selects_copies(const struct acting *acting)
+{
+	const struct rules *rules = &acting->rules.rules;
+
+	return rules->keep_count > 0 || rules->protect || rules->only || rules->between_sources ||
+	       rules->include_bundles ||
+	       filter_settings_given(&acting->filters, &acting->common.index);
+}
+
 /* Returns what is wrong with the command line, or NULL. */
 static const char *find_fault(const struct acting *acting, size_t operand_count)
 {
@@ -471,8 +493,10 @@ static const char *find_fault(const struct acting *acting, size_t operand_count)
 
 	if (fault)
 		return fault;
-	if (operand_count == 0)
+	if (operand_count == 0 && !acting->plan_file)
 		return "no SOURCE and no MOUNTPOINT given";
+	if (acting->plan_file && selects_copies(acting))
+		return "--plan names the copies itself: give no options of filters and rules";
 	if (acting->act.relative && acting->act.kind != ACT_SYMLINK)
 		return "--relative needs --symbolic";
 	if (acting->format_given && !acting->dry_run)
@@ -486,6 +510,7 @@ static const char *find_fault(const struct acting *acting, size_t operand_count)
 enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,
 			    char *const *operands, size_t count)
 {
+	CLEANUP_TEXT_LIST struct text_list found = {0};
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 	struct list_request request = {.rules = &acting->rules, .filters = &acting->filters};
 
@@ -493,11 +518,18 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	if (usage_check(table, find_fault(acting, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
+	if (count == 0) {
+		if (plan_sources_find(acting->plan_file, &acting->common.index, &found) < 0)
+			return TWINFS_EXIT_FAILED;
+		operands = found.items;
+		count = found.count;
+	}
 	if (current_index_open(&index, &acting->common.index, operands, count, INDEX_ACT) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (move_destination_check(acting->act.destination, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;
-	explain_left_out(acting, &index);
+	if (!acting->plan_file)
+		explain_left_out(acting, &index);
 	explain_layers(acting, index.sources);
 	acting->act.sources = index.sources;
 	return act_upon(acting, &request, &index);

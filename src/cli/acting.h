@@ -27,6 +27,7 @@ struct acting {
 	bool dry_run;
 	bool yes;
 	const char *log; /* --log; NULL: none */
+	const char *plan_file; /* of --plan, borrowed; NULL: the rules select the copies */
 	/* The verb for messages, and its past participle: "remove", "removed". */
 	const char *verb;
 	const char *done;

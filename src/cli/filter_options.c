@@ -270,6 +270,13 @@ bool filter_settings_by_name(const struct filter_settings *settings)
 	       settings->regex_count > 0 || settings->extensions.count > 0;
 }
 
+bool filter_settings_given(const struct filter_settings *settings,
+			   const struct index_settings *index)
+{
+	return filter_settings_by_name(settings) || filter_is_selective(&settings->filter) ||
+	       index->excludes.count > 0 || index->min_size_given;
+}
+
 /* ---- the filter for an index -------------------------------------------------------------- */
 
 /* Sets the excluded names: those that the index does not leave out itself. */

@@ -48,6 +48,10 @@ MUST_CHECK int filter_apply(struct filter_settings *settings, int id, const char
 const char *filter_settings_fault(const struct filter_settings *settings,
 				  const struct index_settings *index);
 
+/* Returns whether any filter is given, --min-size and --exclude included. */
+bool filter_settings_given(const struct filter_settings *settings,
+			   const struct index_settings *index);
+
 /* Returns whether the filters select groups by the names of copies. */
 bool filter_settings_by_name(const struct filter_settings *settings);
 

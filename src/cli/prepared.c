@@ -10,6 +10,7 @@
 #include "base/size.h"
 #include "catalog/query.h"
 #include "cli/shown_paths.h"
+#include "plan/plan_file.h"
 #include "plan/print.h"
 #include "plan/question.h"
 #include "plan/refusals.h"
@@ -23,6 +24,19 @@ void prepared_free(struct prepared *prepared)
 enum progress_when prepared_progress(const struct acting *acting)
 {
 	return acting->common.quiet ? PROGRESS_NEVER : acting->common.index.progress;
+}
+
+/* Reads the plan of --plan. Returns 0 or -EXDEV, logged, or -EINTR. */
+static int read_plan_file(struct prepared *prepared, const struct acting *acting,
+			  struct catalog_reader *reader)
+{
+	const struct sources *sources = acting->act.sources;
+	struct refusals refusals = {.verb = acting->verb, .sources = sources};
+	int r = plan_file_read(acting->plan_file, reader, sources, &prepared->plan, &refusals);
+
+	refusals_end(&refusals);
+	prepared->refused += refusals.count;
+	return r < 0 && r != -EINTR ? -EXDEV : r;
 }
 
 int prepared_make(struct prepared *prepared, const struct acting *acting,
@@ -40,7 +54,8 @@ int prepared_make(struct prepared *prepared, const struct acting *acting,
 	if (r == 0)
 		r = summary_add_index(&prepared->summary, reader);
 	if (r == 0)
-		r = act_plan_select(&prepared->plan, &report);
+		r = acting->plan_file ? read_plan_file(prepared, acting, reader)
+				      : act_plan_select(&prepared->plan, &report);
 	if (r == 0)
 		r = filter_settings_explain(request->filters, index, reader);
 	if (r == -EUCLEAN && !index->served)

@@ -27,8 +27,8 @@ void prepared_free(struct prepared *prepared);
 /* Returns whether the act shows its progress. */
 enum progress_when prepared_progress(const struct acting *acting);
 
-/* Makes the plan from one snapshot of the index, by the rules. Returns 0 or -errno; failures are
- * logged. */
+/* Makes the plan from one snapshot of the index: by the rules, or by the file of --plan. Returns 0
+ * or -errno; failures are logged. */
 MUST_CHECK int prepared_make(struct prepared *prepared, const struct acting *acting,
 			     const struct list_request *request, const struct current_index *index);
 

@@ -34,7 +34,7 @@ struct act_plan {
 /* What is planned for a name. */
 struct planned_name {
 	struct attributes attributes; /* of its inode in the index */
-	struct hash128 hash; /* of its content, for the record of the act */
+	struct hash128 hash; /* of its content, for the record of the act; zero: unknown */
 	uint64_t freed_bytes; /* of the inode, if all its names go; 0 before act_plan_try() */
 	bool freed_is_unknown;
 };

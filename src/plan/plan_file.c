@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: MIT */
+#include "plan/plan_file.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/in_trash.h"
+#include "base/json_path.h"
+#include "base/json_read.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/path.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "source/source.h"
+
+/* A file that a line names. */
+struct mention {
+	uint64_t file; /* id of the inode */
+	uint64_t line;
+	bool stays;
+};
+
+/* The state of reading. */
+struct reading {
+	const char *path;
+	FILE *file;
+	uint64_t line; /* number of the current line, from 1 */
+	char *text; /* of the current line */
+	size_t capacity;
+	struct catalog_reader *reader;
+	const struct sources *sources;
+	struct act_plan *plan;
+	struct refusals *refusals;
+	struct planned_group group;
+	struct mention *mentions;
+	size_t mention_count, mention_capacity;
+};
+
+static void reading_free(struct reading *reading)
+{
+	if (reading->file)
+		(void)fclose(reading->file);
+	free(reading->text);
+	free(reading->mentions);
+	planned_group_free(&reading->group);
+}
+
+/* Logs what is wrong with the current line. Returns -EPROTO. */
+static int complain(const struct reading *reading, const char *fault)
+{
+	log_error("cannot use the plan %s: line %" PRIu64 ": %s; nothing was done",
+		  quote_path(reading->path), reading->line, fault);
+	return -EPROTO;
+}
+
+/* Logs a failure. Returns it. */
+static int fail(const struct reading *reading, int result)
+{
+	log_error("cannot read the plan %s: %s", quote_path(reading->path), error_text(result));
+	return result;
+}
+
+static int open_file(struct reading *reading)
+{
+	reading->file = fopen(reading->path, "re");
+	return reading->file ? 0 : fail(reading, -errno);
+}
+
+/* Reads the next line that is not empty. Returns 0, -ENOENT at the end, or -errno (logged). */
+static int next_line(struct reading *reading, size_t *length)
+{
+	ssize_t got;
+
+	do {
+		errno = 0;
+		got = getline(&reading->text, &reading->capacity, reading->file);
+		if (got < 0 && (ferror(reading->file) || errno == ENOMEM))
+			return fail(reading, errno ? -errno : -EIO);
+		if (got < 0)
+			return -ENOENT;
+		reading->line++;
+	} while (strspn(reading->text, " \t\r\n") == (size_t)got);
+	*length = (size_t)got;
+	return 0;
+}
+
+/* Parses the current line. Returns its list of copies, a member of *object, which the caller frees;
+ * or NULL (logged). */
+static json_t *parse_line(const struct reading *reading, size_t length, json_t **object)
+{
+	json_t *copies;
+
+	*object = json_read(reading->text, length, JSON_REJECT_DUPLICATES);
+	copies = json_object_get(*object, "copies");
+	if (!json_is_array(copies)) {
+		(void)complain(reading, "it is no group of --dry-run --format=jsonl");
+		return NULL;
+	}
+	return copies;
+}
+
+/* ---- one copy ----------------------------------------------------------------------------- */
+
+/* Parses the fate of a copy. Returns 0, or -EPROTO (logged). */
+static int get_fate(const struct reading *reading, const json_t *object, enum fate *fate)
+{
+	static const char *const words[] =
+		{[FATE_KEPT] = "kept", [FATE_REDUNDANT] = "redundant", [FATE_SPARED] = "spared"};
+	const char *word = json_string_value(json_object_get(object, "fate"));
+	const json_t *kept = json_object_get(object, "kept");
+	size_t i = 0;
+
+	while (word && i < ARRAY_SIZE(words) && strcmp(word, words[i]) != 0)
+		i++;
+	if (!word || i == ARRAY_SIZE(words))
+		return complain(reading, "a copy has no fate; it is kept, redundant or spared");
+	*fate = (enum fate)i;
+	if (kept && json_is_true(kept) != (*fate == FATE_KEPT))
+		return complain(reading, "the members kept and fate of a copy do not agree");
+	return 0;
+}
+
+/* Returns whether a path below a source has only names: no empty one, "." or "..". */
+static bool has_only_names(const char *path)
+{
+	for (;;) {
+		size_t length = strcspn(path, "/");
+
+		if (length == 0 || (length <= 2 && strncmp(path, "..", length) == 0))
+			return false;
+		if (!path[length])
+			return true;
+		path += length + 1;
+	}
+}
+
+/* Finds the source of a path. Returns the path below it, or NULL. */
+static const char *find_source(const struct sources *sources, const char *path, uint32_t *source)
+{
+	for (uint32_t i = 0; i < sources->count; i++) {
+		const char *below = path_below(path, sources->list[i].path);
+
+		if (below && has_only_names(below)) {
+			*source = i;
+			return below;
+		}
+	}
+	return NULL;
+}
+
+/* Gets the path of a copy, as text. Returns 0, -EPROTO (logged) or -ENOMEM. */
+static int get_path(const struct reading *reading, const json_t *object, struct bytes *path)
+{
+	int r = json_is_object(object) ? json_get_path(object, "path", path) : -EPROTO;
+
+	if (r == -ENOMEM)
+		return r;
+	if (r < 0 || path->length == 0 || memchr(path->data, '\0', path->length))
+		return complain(reading, "a copy has no path");
+	return bytes_text(path) ? 0 : -ENOMEM;
+}
+
+static int mention(struct reading *reading, uint64_t file, bool stays)
+{
+	int r = array_reserve(&reading->mentions, &reading->mention_capacity,
+			      reading->mention_count + 1, sizeof(*reading->mentions));
+
+	if (r == 0)
+		reading->mentions[reading->mention_count++] =
+			(struct mention){file, reading->line, stays};
+	return r;
+}
+
+/* Appends a copy to the group. A file that the index does not have has the id 0. */
+static int append_copy(struct reading *reading, uint32_t source, const char *below, enum fate fate)
+{
+	struct copies *copies = &reading->group.copies;
+	struct entry_record entry;
+	struct copy *copy;
+	uint64_t file = 0;
+	int r = catalog_find_path(reading->reader, reading->sources->list[source].root, below,
+				  &entry);
+
+	if (r == 0 && entry.kind == ENTRY_FILE)
+		file = entry.child;
+	if (r == 0 || r == -ENOENT)
+		r = array_reserve(&copies->list, &copies->capacity, copies->count + 1,
+				  sizeof(*copies->list));
+	if (r < 0)
+		return r;
+	copy = &copies->list[copies->count];
+	memset(copy, 0, sizeof(*copy)); /* clears the padding as well */
+	copy->file = file;
+	copy->source = source;
+	copy->fate = fate;
+	copy->why = "in the plan";
+	copy->path = copies->paths.length;
+	copy->lead = copies->count++;
+	r = bytes_append(&copies->paths, below, strlen(below) + 1);
+	return r == 0 && file != 0 ? mention(reading, file, fate == FATE_KEPT) : r;
+}
+
+static int read_copy(struct reading *reading, const json_t *object)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	enum fate fate = FATE_SPARED;
+	const char *below;
+	uint32_t source;
+	int r = get_path(reading, object, &path);
+
+	if (r == 0)
+		r = get_fate(reading, object, &fate);
+	if (r < 0)
+		return r;
+	below = find_source(reading->sources, bytes_text(&path), &source);
+	if (!below)
+		return complain(reading, "a path is not below a source");
+	return fate == FATE_SPARED ? 0 : append_copy(reading, source, below, fate);
+}
+
+/* ---- one group ---------------------------------------------------------------------------- */
+
+/* Compares copies for qsort(3): first the kept ones, then by inode, then in the order of the
+ * plan. */
+static int compare_copies(const void *left, const void *right)
+{
+	const struct copy *a = left, *b = right;
+	int order = (int)(b->fate == FATE_KEPT) - (int)(a->fate == FATE_KEPT);
+
+	if (order == 0 && a->fate != FATE_KEPT)
+		order = numbers_compare(a->file, b->file);
+	return order ? order : numbers_compare(a->lead, b->lead);
+}
+
+/* Counts and logs a copy that the plan cannot act upon. */
+static void refuse(struct reading *reading, size_t index, enum act_outcome outcome)
+{
+	const struct act_file file = planned_file(&reading->group, index);
+	const struct act_result result = {.outcome = outcome};
+
+	reading->group.copies.list[index].fate = FATE_SPARED;
+	refusals_add(reading->refusals, &file, &result);
+}
+
+static bool is_trashed(const struct reading *reading, const struct copy *copy)
+{
+	const char *path = copy_path(&reading->group.copies, copy);
+
+	return is_in_trash(reading->sources->list[copy->source].path, path, strlen(path));
+}
+
+/* Sets *differ to whether the index knows that two files have different bytes. */
+static int known_to_differ(struct reading *reading, const struct copy *kept,
+			   const struct copy *copy, bool *differ)
+{
+	struct content_record a, b;
+	int r = catalog_get_content(reading->reader, kept->file, &a);
+
+	*differ = false;
+	if (r == 0)
+		r = catalog_get_content(reading->reader, copy->file, &b);
+	if (r == 0)
+		*differ = a.prefix != b.prefix ||
+			  (a.group != 0 && b.group != 0 && a.group != b.group);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Spares a name if the plan cannot act upon it. */
+static int check_name(struct reading *reading, size_t index)
+{
+	const struct copy *kept = &reading->group.copies.list[0];
+	const struct copy *copy = &reading->group.copies.list[index];
+	bool differ = false;
+	int r = 0;
+
+	if (copy->file == 0) {
+		refuse(reading, index, ACT_NOT_INDEXED);
+	} else if (kept->file == 0) {
+		refuse(reading, index, ACT_KEPT_NOT_INDEXED);
+	} else if (is_trashed(reading, kept) && !is_trashed(reading, copy)) {
+		refuse(reading, index, ACT_KEPT_TRASHED);
+	} else {
+		r = known_to_differ(reading, kept, copy, &differ);
+		if (differ)
+			refuse(reading, index, ACT_DIFFERS);
+	}
+	return r;
+}
+
+/* Finds the group and the hash of a file. What the index does not know is zero. */
+static int find_content(const struct reading *reading, uint64_t file, struct group_record *group,
+			struct hash128 *hash)
+{
+	struct content_record content;
+	int r = catalog_get_content(reading->reader, file, &content);
+
+	memset(group, 0, sizeof(*group));
+	memset(hash, 0, sizeof(*hash));
+	if (r == 0)
+		*hash = content.hash;
+	if (r == 0 && content.group != 0) {
+		r = catalog_get_group(reading->reader, content.group, group);
+		*hash = group->hash;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Fills in the records of a name. The hash of a copy is that of the kept file or unknown: only so
+ * it is right as long as one of both files is as in the index. */
+static int complete_name(struct reading *reading, size_t index)
+{
+	struct planned_name *name = &reading->group.names[index];
+	uint64_t id = reading->group.copies.list[index].file;
+	struct group_record group;
+	struct file_record file;
+	int r = 0;
+
+	memset(&file, 0, sizeof(file));
+	memset(name, 0, sizeof(*name));
+	if (id != 0)
+		r = catalog_get_file(reading->reader, id, &file);
+	name->attributes = file.attributes;
+	if (r == 0)
+		r = find_content(reading, id, &group, &name->hash);
+	if (r < 0)
+		return r;
+	if (index == 0)
+		reading->group.group = group;
+	else if (!hash128_equal(name->hash, reading->group.names[0].hash))
+		memset(&name->hash, 0, sizeof(name->hash));
+	return 0;
+}
+
+/* Fills in the records of the names and of the group. */
+static int complete_group(struct reading *reading)
+{
+	struct planned_group *group = &reading->group;
+	int r = array_reserve(&group->names, &group->capacity, group->copies.count,
+			      sizeof(*group->names));
+
+	for (size_t i = 0; r == 0 && i < group->copies.count; i++)
+		r = complete_name(reading, i);
+	if (r < 0)
+		return r;
+	group->group.size = group->names[0].attributes.size;
+	group->group.inodes = group->copies.redundant + 1;
+	return 0;
+}
+
+/* Drops all kept names but the first one and its hard links, sorts the names by inode, and drops
+ * those that the plan cannot act upon. */
+static int finish_group(struct reading *reading)
+{
+	struct copies *copies = &reading->group.copies;
+	int r;
+
+	if (copies->count == 0)
+		return 0;
+	qsort(copies->list, copies->count, sizeof(*copies->list), compare_copies);
+	if (copies->list[0].fate != FATE_KEPT)
+		return complain(reading, "no copy has the fate kept");
+	r = complete_group(reading);
+	for (size_t i = 1; r == 0 && i < copies->count; i++) {
+		struct copy *copy = &copies->list[i];
+
+		if (copy->fate == FATE_REDUNDANT)
+			r = check_name(reading, i);
+		else if (copy->file != copies->list[0].file)
+			copy->fate = FATE_SPARED;
+	}
+	if (r < 0)
+		return r;
+	planned_group_drop_spared(&reading->group);
+	reading->group.group.inodes = copies->redundant + 1;
+	return act_plan_add(reading->plan, &reading->group);
+}
+
+static int read_group(struct reading *reading, size_t length)
+{
+	struct copies *copies = &reading->group.copies;
+	json_t *object = NULL, *member;
+	json_t *list = parse_line(reading, length, &object);
+	int r = list ? 0 : -EPROTO;
+	size_t i;
+
+	copies_clear(copies);
+	json_array_foreach(list, i, member)
+	{
+		if (r == 0)
+			r = read_copy(reading, member);
+	}
+	json_decref(object);
+	return r < 0 ? r : finish_group(reading);
+}
+
+/* ---- the whole file ----------------------------------------------------------------------- */
+
+/* Compares mentions for qsort(3): by file, then by line. */
+static int compare_mentions(const void *left, const void *right)
+{
+	const struct mention *a = left, *b = right;
+
+	return a->file != b->file ? numbers_compare(a->file, b->file)
+				  : numbers_compare(a->line, b->line);
+}
+
+/* Refuses a plan in which a file both stays and goes. */
+static int check_mentions(const struct reading *reading)
+{
+	const struct mention *first = reading->mentions;
+
+	if (reading->mention_count == 0)
+		return 0;
+	qsort(reading->mentions, reading->mention_count, sizeof(*reading->mentions),
+	      compare_mentions);
+	for (size_t i = 1; i < reading->mention_count; i++) {
+		const struct mention *other = &reading->mentions[i];
+
+		if (other->file != first->file) {
+			first = other;
+		} else if (other->stays != first->stays) {
+			log_error("cannot use the plan %s: lines %" PRIu64 " and %" PRIu64
+				  ": a file is kept in one and redundant in the other, possibly "
+				  "as a hard link; nothing was done",
+				  quote_path(reading->path), first->line, other->line);
+			return -EPROTO;
+		}
+	}
+	return 0;
+}
+
+int plan_file_read(const char *path, struct catalog_reader *reader, const struct sources *sources,
+		   struct act_plan *plan, struct refusals *refusals)
+{
+	CLEANUP(reading_free)
+	struct reading reading = {.path = path,
+				  .reader = reader,
+				  .sources = sources,
+				  .plan = plan,
+				  .refusals = refusals};
+	size_t length = 0;
+	int r = open_file(&reading);
+
+	if (r < 0)
+		return r;
+	while ((r = next_line(&reading, &length)) == 0) {
+		r = stop_requested() ? -EINTR : read_group(&reading, length);
+		if (r < 0)
+			return r == -EPROTO || r == -EINTR ? r : fail(&reading, r);
+	}
+	if (r == -ENOENT)
+		r = check_mentions(&reading);
+	return r < 0 ? r : act_plan_rewind(plan);
+}
+
+int plan_file_first_path(const char *path, struct bytes *first)
+{
+	CLEANUP(reading_free) struct reading reading = {.path = path};
+	json_t *object = NULL, *copies;
+	size_t length = 0;
+	int r = open_file(&reading);
+
+	if (r == 0) {
+		r = next_line(&reading, &length);
+		r = r == -ENOENT ? -ENODATA : r;
+	}
+	if (r < 0)
+		return r;
+	copies = parse_line(&reading, length, &object);
+	r = copies ? get_path(&reading, json_array_get(copies, 0), first) : -EPROTO;
+	json_decref(object);
+	return r;
+}
