@@ -23,6 +23,8 @@
 #define TWINFS_INDEX_IDS "next-id"
 /* The boot in which the index was last written, or the state of catalog/lost_writes.c. */
 #define TWINFS_INDEX_BOOT "boot"
+/* The time of the last whole scan, in seconds since 1970. */
+#define TWINFS_INDEX_SCANNED "scanned"
 /* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"
 /* Records of completed acts, a JSON line for each file; see src/act/record.h. Unlike the other

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
 
+#include <errno.h>
+#include <stdio.h>
+
 struct timespec clock_now(void)
 {
 	struct timespec now;
@@ -17,6 +20,26 @@ int64_t clock_ns(struct timespec time)
 	    __builtin_add_overflow(ns, time.tv_nsec, &ns))
 		return time.tv_sec < 0 ? INT64_MIN : INT64_MAX;
 	return ns;
+}
+
+const char *clock_format_local(char text[static CLOCK_TEXT_MAX], struct timespec time)
+{
+	struct tm parts;
+
+	if (time.tv_sec == 0 || !localtime_r(&time.tv_sec, &parts) ||
+	    strftime(text, CLOCK_TEXT_MAX, "%Y-%m-%d %H:%M:%S %z", &parts) == 0)
+		(void)snprintf(text, CLOCK_TEXT_MAX, "an unknown time");
+	return text;
+}
+
+int clock_format_utc(char text[static CLOCK_TEXT_MAX], struct timespec time)
+{
+	struct tm parts;
+
+	if (!gmtime_r(&time.tv_sec, &parts) ||
+	    strftime(text, CLOCK_TEXT_MAX, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+		return -EOVERFLOW;
+	return 0;
 }
 
 uint64_t clock_monotonic_ns(void)

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "base/attributes.h"
+
 /* Nanoseconds in a millisecond and in a second. */
 #define MS_NS INT64_C(1000000)
 #define SECOND_NS INT64_C(1000000000)
@@ -23,6 +25,16 @@ static inline bool clock_equal(struct timespec a, struct timespec b)
 /* Converts a time to nanoseconds since 1970. Times out of range become the lowest or highest
  * value. */
 int64_t clock_ns(struct timespec time);
+
+/* Buffer size for the functions below, including the NUL. */
+#define CLOCK_TEXT_MAX sizeof("-2147483648-12-31 23:59:59 +2359")
+
+/* Formats a time as "2026-11-26 02:27:01 +0100" in the local time zone, for people. Returns text,
+ * which is "an unknown time" if the time is zero or out of range. */
+const char *clock_format_local(char text[static CLOCK_TEXT_MAX], struct timespec time);
+
+/* Formats a time as "2026-11-26T01:27:01Z" (RFC 3339). Returns 0 or -EOVERFLOW. */
+MUST_CHECK int clock_format_utc(char text[static CLOCK_TEXT_MAX], struct timespec time);
 
 /* Returns the time of CLOCK_MONOTONIC, which never jumps, in nanoseconds. */
 uint64_t clock_monotonic_ns(void);

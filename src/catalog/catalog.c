@@ -22,6 +22,7 @@
 #include "catalog/integrity.h"
 #include "catalog/lost_writes.h"
 #include "catalog/meta.h"
+#include "catalog/query.h"
 #include "store/file_mode.h"
 #include "store/ids.h"
 #include "store/index_files.h"
@@ -29,6 +30,7 @@
 #include "twinfs/format.h"
 
 #define OWNER_TEXT_BYTES (4096 + 32)
+#define SCANNED_TEXT_BYTES 32
 
 /* ---- folder and lock ----------------------------------------------------------------- */
 
@@ -58,6 +60,11 @@ static int make_folder(const char *folder)
 		*slash = '/';
 	}
 	return r == 0 ? make_one_folder(path) : r;
+}
+
+int catalog_examine_folder(const char *folder, bool *is_index, char **other)
+{
+	return index_folder_examine(folder, is_index, other);
 }
 
 static int open_folder(struct catalog *catalog, const struct catalog_options *options)
@@ -157,6 +164,36 @@ int catalog_set_mount_point(struct catalog *catalog, const char *mount_point)
 	return write_owner(catalog->lock_fd, mount_point);
 }
 
+/* ---- the time of the last scan ------------------------------------------------------- */
+
+void catalog_note_scan(struct catalog *catalog, struct timespec time)
+{
+	char text[SCANNED_TEXT_BYTES];
+	int r;
+
+	(void)snprintf(text, sizeof(text), "%" PRId64 "\n", (int64_t)time.tv_sec);
+	r = index_file_write(catalog->folder_fd, TWINFS_INDEX_SCANNED, text);
+	if (r < 0)
+		log_debug("cannot record the time of the scan: %s", error_text(r));
+}
+
+int catalog_last_scan(struct catalog *catalog, struct timespec *time)
+{
+	char text[SCANNED_TEXT_BYTES];
+	struct catalog_totals totals;
+	int64_t seconds;
+	int r = index_file_read(catalog->folder_fd, TWINFS_INDEX_SCANNED, text, sizeof(text));
+
+	if (r == 0 && sscanf(text, "%" SCNd64, &seconds) == 1) {
+		*time = (struct timespec){.tv_sec = seconds};
+		return 0;
+	}
+	r = catalog_totals_now(catalog, &totals);
+	if (r == 0)
+		*time = totals.changed;
+	return r;
+}
+
 /* ---- opening and closing ------------------------------------------------------------- */
 
 static int unseal(void *catalog)
@@ -164,11 +201,13 @@ static int unseal(void *catalog)
 	return catalog_unseal(catalog);
 }
 
-static int open_store(struct catalog *catalog, const struct catalog_options *options)
+/* data: as in store_open() */
+static int open_store(struct catalog *catalog, const char *data,
+		      const struct catalog_options *options)
 {
 	static const char *const files[] = {TWINFS_INDEX_DATA, TWINFS_INDEX_READERS};
 	const struct store_hooks hooks = {.before_change = unseal, .context = catalog};
-	int r = store_open(&catalog->store, fd_path(catalog->folder_fd).text, options->map_bytes,
+	int r = store_open(&catalog->store, data, options->map_bytes,
 			   options->read_only ? NULL : &hooks);
 
 	catalog->store_opened = true;
@@ -253,7 +292,7 @@ static int make_sound(struct catalog *catalog, const struct catalog_options *opt
 
 static int load(struct catalog *catalog, const struct catalog_options *options)
 {
-	int r = open_store(catalog, options);
+	int r = open_store(catalog, fd_path(catalog->folder_fd).text, options);
 
 	return r < 0 ? r : load_meta(catalog, false);
 }
@@ -314,6 +353,8 @@ static int refusal(int state)
 		return CATALOG_NEWER;
 	case INDEX_OLDER:
 		return CATALOG_OLDER;
+	case INDEX_UNSEALED:
+		return CATALOG_UNSEALED;
 	default:
 		return state;
 	}
@@ -330,21 +371,53 @@ static int check_folder(int folder_fd, bool distrusted)
 	return refusal(index_check(folder_fd, distrusted));
 }
 
-static int open_read_only(struct catalog *catalog, const struct catalog_options *options)
+/* Loads an index that was checked. data: the folder, or the path of a copy of the data file */
+static int load_read_only(struct catalog *catalog, const char *data,
+			  const struct catalog_options *options)
 {
-	int r = check_folder(catalog->folder_fd, false);
-
 	/* another version of twinfs can have sealed the index, or can write it */
-	if (r == 0)
-		r = refusal((int)index_examine_format(fd_path(catalog->folder_fd).text));
+	int r = refusal((int)index_examine_format(data));
+
 	if (r)
 		return r;
-	r = open_store(catalog, options);
+	r = open_store(catalog, data, options);
 	if (r == -ENOENT && store_has_no_commit(&catalog->store))
 		return CATALOG_NO_INDEX;
 	if (r == 0)
 		r = load_meta(catalog, true);
 	return r == -EUCLEAN || r == -ENOENT ? CATALOG_DAMAGED : r;
+}
+
+static int open_read_only(struct catalog *catalog, const struct catalog_options *options)
+{
+	int r = check_folder(catalog->folder_fd, false);
+
+	return r ? r : load_read_only(catalog, fd_path(catalog->folder_fd).text, options);
+}
+
+/* Returns whether the index can be read only in a copy: it belongs to another user, the user may
+ * not write to LMDB's lock file, or locks are unreliable. */
+static bool needs_copy(int outcome, const struct catalog_options *options)
+{
+	return options->copied_if_needed &&
+	       (outcome == -EPERM || outcome == -EACCES || outcome == CATALOG_REMOTE);
+}
+
+static int open_copy(struct catalog *catalog, const struct catalog_options *options)
+{
+	AUTO_CLOSE int copy = -1;
+	int r;
+
+	if (catalog->store_opened)
+		store_close(&catalog->store);
+	catalog->store_opened = false;
+	cleanup_close(&catalog->folder_fd);
+	r = index_folder_open_any(options->folder, &catalog->folder_fd);
+	if (r == 0)
+		r = refusal(index_copy_sealed(catalog->folder_fd, &copy));
+	if (r == -ENOENT)
+		return CATALOG_NO_INDEX;
+	return r ? r : load_read_only(catalog, fd_path(copy).text, options);
 }
 
 int catalog_open(struct catalog **catalog, const struct catalog_options *options)
@@ -365,6 +438,8 @@ int catalog_open(struct catalog **catalog, const struct catalog_options *options
 	if (r == 0)
 		r = options->read_only ? open_read_only(opened, options)
 				       : open_writable(opened, options);
+	if (needs_copy(r, options))
+		r = open_copy(opened, options);
 	if (r == 0)
 		*catalog = opened;
 	else

@@ -46,6 +46,8 @@ enum catalog_open_outcome {
 	CATALOG_REMOTE = 4, /* the folder is on a file system with unreliable locks and maps */
 	CATALOG_DAMAGED = 5,
 	CATALOG_OLDER = 6, /* an older twinfs wrote the index */
+	/* An index that has to be copied was not closed cleanly, or is being changed. */
+	CATALOG_UNSEALED = 7,
 };
 
 struct catalog_options {
@@ -54,10 +56,17 @@ struct catalog_options {
 	uint64_t map_bytes; /* initial size of LMDB's map, which grows as needed; 0: a default */
 	/* check the whole index even if it was closed cleanly; not for read_only */
 	bool distrusted;
+	/* With read_only: if the index belongs to another user or cannot be locked, opens a checked
+	 * copy of it, which is a file without a name. */
+	bool copied_if_needed;
 	/* Another open index. Its numbers of file systems are copied to this index, which must be
 	 * new. NULL: none. Borrowed during the call. */
 	struct catalog *beside;
 };
+
+/* Finds out whether a folder has an index or other files (store/index_files.h). The caller frees
+ * *other. Returns 0 or -errno. */
+MUST_CHECK int catalog_examine_folder(const char *folder, bool *is_index, char **other);
 
 /* Opens the index. Must be called before the process starts threads, as the function can fork.
  *
@@ -89,6 +98,14 @@ MUST_CHECK int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
 /* Records the mount point of this process's view of the index, for catalog_owner(). The index must
  * be open for writing. Returns 0 or -errno. */
 MUST_CHECK int catalog_set_mount_point(struct catalog *catalog, const char *mount_point);
+
+/* Records that the index has everything that was in the sources at this time. Any thread. */
+void catalog_note_scan(struct catalog *catalog, struct timespec time);
+
+/* Sets *time to the time of the last whole scan, to the second. If that is unknown, to the time of
+ * the last commit, or to zero if there is none. The thread must have no reader. Returns 0 or
+ * -errno. */
+MUST_CHECK int catalog_last_scan(struct catalog *catalog, struct timespec *time);
 
 /* Returns a secret random number that stays the same during the life of the index. Any thread. */
 uint64_t catalog_secret(const struct catalog *catalog);

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/memory.h"
 #include "base/quote.h"
+#include "base/spool.h"
 #include "catalog/check.h"
 #include "catalog/meta.h"
 #include "store/compact.h"
@@ -38,17 +39,16 @@
 
 /* ---- the seal ------------------------------------------------------------------------ */
 
-static int make_seal(int folder_fd, char text[SEAL_TEXT_BYTES])
+static int make_seal_of(int fd, char text[SEAL_TEXT_BYTES])
 {
-	AUTO_CLOSE int fd = openat(folder_fd, TWINFS_INDEX_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	struct hash_state *state = hash_state_new();
 	AUTO_FREE void *block = memory_pages(READ_BYTES);
 	char digits[HASH128_DIGITS + 1];
 	long got = 0, at = 0;
 
-	if (fd < 0 || !state || !block) {
+	if (!state || !block) {
 		hash_state_free(state);
-		return fd < 0 ? -errno : -ENOMEM;
+		return -ENOMEM;
 	}
 	while ((got = read_fully_at(fd, block, READ_BYTES, at)) > 0) {
 		hash_state_update(state, block, (size_t)got);
@@ -58,6 +58,13 @@ static int make_seal(int folder_fd, char text[SEAL_TEXT_BYTES])
 	hash_state_free(state);
 	snprintf(text, SEAL_TEXT_BYTES, "%ld %s\n", at, digits);
 	return got < 0 ? (int)got : 0;
+}
+
+static int make_seal(int folder_fd, char text[SEAL_TEXT_BYTES])
+{
+	AUTO_CLOSE int fd = openat(folder_fd, TWINFS_INDEX_DATA, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : make_seal_of(fd, text);
 }
 
 int index_seal(int folder_fd)
@@ -302,6 +309,56 @@ int index_check(int folder_fd, bool distrusted)
 		return INDEX_SOUND;
 	state = check_in_child(folder_fd, false);
 	return state == INDEX_SOUND && seal == SEAL_BROKEN ? INDEX_DAMAGED : state;
+}
+
+/* Opens the data file of an index of any user. Returns a descriptor or -errno. */
+static int open_foreign_data(int folder_fd)
+{
+	int fd = open_beneath_for_reading(folder_fd, TWINFS_INDEX_DATA, 0, true);
+	struct stat status;
+
+	if (fd < 0)
+		return fd == -ELOOP ? -EPERM : fd;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	(void)close(fd);
+	return -EPERM;
+}
+
+/* Copies the data file and compares the copy with the seal. Returns an enum index_state or
+ * -errno. */
+static int copy_sealed(int folder_fd, int copy)
+{
+	AUTO_CLOSE int data = open_foreign_data(folder_fd);
+	char sealed[SEAL_TEXT_BYTES], actual[SEAL_TEXT_BYTES];
+	int r;
+
+	if (data < 0)
+		return data;
+	r = index_file_read(folder_fd, TWINFS_INDEX_SEAL, sealed, sizeof(sealed));
+	if (r < 0)
+		return r == -ENOENT ? INDEX_UNSEALED : r;
+	r = spool_copy(data, copy);
+	if (r == 0)
+		r = make_seal_of(copy, actual);
+	if (r < 0)
+		return r;
+	return strcmp(sealed, actual) == 0 ? INDEX_SOUND : INDEX_UNSEALED;
+}
+
+int index_copy_sealed(int folder_fd, int *copy)
+{
+	int made = spool_open();
+	int r = made < 0 ? made : copy_sealed(folder_fd, made);
+
+	*copy = -1;
+	if (r == INDEX_SOUND)
+		r = check_in_child(made, false);
+	if (r == INDEX_SOUND)
+		*copy = made;
+	else if (made >= 0)
+		(void)close(made);
+	return r;
 }
 
 int index_set_aside(int folder_fd)

@@ -26,6 +26,7 @@ enum index_state {
 	/* The index has the format of a newer or older twinfs, which this program cannot check. */
 	INDEX_NEWER = 2,
 	INDEX_OLDER = 3,
+	INDEX_UNSEALED = 4, /* only of index_copy_sealed() */
 };
 
 /* Checks only the format and changes nothing. An index that cannot be read counts as INDEX_SOUND,
@@ -53,6 +54,15 @@ MUST_CHECK int index_adopt_copy(int folder_fd);
 
 /* Works like index_examine(), but changes nothing, logs nothing and needs no lock. */
 MUST_CHECK int index_check(int folder_fd, bool distrusted);
+
+/* Copies the data file to a file without a name, and checks every record of the copy. For an index
+ * of another user, or one that cannot be locked: no process can change the copy. Only a copy that
+ * has the bytes of the seal is whole. Logs nothing and needs no lock.
+ *
+ * copy		set to the descriptor of a sound copy, which the caller closes; or -1
+ *
+ * Returns an enum index_state or -errno. */
+MUST_CHECK int index_copy_sealed(int folder_fd, int *copy);
 
 /* Writes the seal. Reads the whole data file. */
 MUST_CHECK int index_seal(int folder_fd);

@@ -125,17 +125,18 @@ static const struct option_table list_table = {
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
 	.options = {list_options, filter_options, rule_options, scan_options, index_option,
-		    message_options},
+		    no_scan_option, message_options},
 	.apply = list_apply,
 };
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct list_settings *settings, int operand_count)
+static const char *find_fault(const struct list_settings *settings, size_t operand_count)
 {
 	const struct report *report = &settings->request.report;
+	const char *fault = find_source_fault(&settings->common.index, operand_count);
 
-	if (operand_count == 0)
-		return "no SOURCE and no MOUNTPOINT given";
+	if (fault)
+		return fault;
 	if (settings->part_count > 1)
 		return "give only one of --redundant, --singles and --summary";
 	if (report->part == REPORT_SUMMARY && !report_can_summarize(report->format))
@@ -177,7 +178,7 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 	settings.request.filters = &settings.filters;
 	r = options_parse(&list_table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = usage_check(&list_table, find_fault(&settings, argc - operands));
+		r = usage_check(&list_table, find_fault(&settings, (size_t)(argc - operands)));
 	status = r != 0 ? options_exit(r)
 			: list(&settings, argv + operands, (size_t)(argc - operands));
 	filter_settings_deinit(&settings.filters);

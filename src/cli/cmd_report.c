@@ -72,7 +72,8 @@ static const struct option_table report_table = {
 		   "freed, in which folders, by which groups of equal files, and how old they are. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {report_options, filter_options, scan_options, index_option, message_options},
+	.options = {report_options, filter_options, scan_options, index_option, no_scan_option,
+		    message_options},
 	.apply = report_apply,
 };
 
@@ -103,7 +104,7 @@ static int make(struct report_settings *settings, const struct current_index *in
 		.catalog = index->catalog,
 		.sources = index->sources,
 		.filter = &settings->filters.filter,
-		.now = clock_now(),
+		.now = settings->common.index.no_scan ? index->last_scan : clock_now(),
 		.picture = settings->without_pictures ? NULL : thumbnail_make,
 		.context = &thumbnails,
 	};
@@ -171,13 +172,14 @@ static enum twinfs_exit report(struct report_settings *settings, char *const *op
 }
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct report_settings *settings, int operand_count)
+static const char *find_fault(const struct report_settings *settings, size_t operand_count)
 {
+	const char *fault;
+
 	if (!settings->file)
 		return "no --html=FILE given";
-	if (operand_count == 0)
-		return "no SOURCE and no MOUNTPOINT given";
-	return filter_settings_fault(&settings->filters, &settings->common.index);
+	fault = find_source_fault(&settings->common.index, operand_count);
+	return fault ? fault : filter_settings_fault(&settings->filters, &settings->common.index);
 }
 
 enum twinfs_exit cmd_report(int argc, char *argv[])
@@ -191,7 +193,7 @@ enum twinfs_exit cmd_report(int argc, char *argv[])
 	filter_settings_init(&settings.filters);
 	r = options_parse(&report_table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = usage_check(&report_table, find_fault(&settings, argc - operands));
+		r = usage_check(&report_table, find_fault(&settings, (size_t)(argc - operands)));
 	status = r != 0 ? options_exit(r)
 			: report(&settings, argv + operands, (size_t)(argc - operands));
 	filter_settings_deinit(&settings.filters);

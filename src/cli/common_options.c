@@ -17,6 +17,7 @@ enum {
 	OPT_CROSS_FILE_SYSTEMS,
 	OPT_DISK,
 	OPT_ACCEPT_CHANGED_SOURCE,
+	OPT_NO_SCAN,
 	OPT_FORMAT,
 	OPT_PROGRESS,
 	OPT_QUIET,
@@ -37,6 +38,16 @@ const struct option_spec index_option[] = {
 		.help = "directory of the index (default: one per set of sources, below "
 			"~/.local/state/twinfs, or /var/lib/twinfs for root)",
 		.id = OPT_INDEX,
+	},
+	{0},
+};
+
+const struct option_spec no_scan_option[] = {
+	{
+		.name = "no-scan",
+		.help = "do not examine the sources, which can be absent: print what the index "
+			"knows since its last scan",
+		.id = OPT_NO_SCAN,
 	},
 	{0},
 };
@@ -225,6 +236,9 @@ int common_apply(void *context, int id, const char *value)
 	case OPT_ACCEPT_CHANGED_SOURCE:
 		settings->index.accept_changed_source = true;
 		return 0;
+	case OPT_NO_SCAN:
+		settings->index.no_scan = true;
+		return 0;
 	case OPT_FORMAT:
 		return parse_format(value, &settings->json);
 	case OPT_PROGRESS:
@@ -240,6 +254,16 @@ int common_apply(void *context, int id, const char *value)
 	default:
 		return -EINVAL;
 	}
+}
+
+const char *find_source_fault(const struct index_settings *settings, size_t operand_count)
+{
+	if (settings->no_scan && settings->accept_changed_source)
+		return "--no-scan examines no source: omit --accept-changed-source";
+	if (operand_count > 0 || (settings->no_scan && settings->folder))
+		return NULL;
+	return settings->no_scan ? "no SOURCE, no MOUNTPOINT and no --index=DIR given"
+				 : "no SOURCE and no MOUNTPOINT given";
 }
 
 int usage_check(const struct option_table *table, const char *fault)

@@ -37,6 +37,7 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	report->sources = index->sources;
 	report->rules = &request->rules->rules;
 	report->filter = &request->filters->filter;
+	report->last_scan = index->last_scan;
 	/* The index of a view can have files below the default --min-size. Such files are printed,
 	 * but listed as redundant only if --min-size includes them. */
 	r = filter_settings_prepare(request->filters, index, reader,

@@ -467,8 +467,17 @@ static void report_end(const struct daemon *daemon, int result)
 	(void)service_manager_try_notify(&daemon->readiness->service, message);
 }
 
+/* Records the end as the time of the last scan, if the index has all changes until now. */
+static void note_last_scan(const struct daemon *daemon)
+{
+	if (daemon->session && view_get_state(&daemon->view) == VIEW_CURRENT &&
+	    !view_is_stale(&daemon->view) && follower_sees_all(daemon->follower))
+		catalog_note_scan(daemon->indexing->catalog, clock_now());
+}
+
 static void take_down(struct daemon *daemon)
 {
+	note_last_scan(daemon);
 	stop_request();
 	end_by_signal(daemon);
 	service_status_end(daemon->service_status);

@@ -64,6 +64,10 @@ void follower_free(struct follower *follower); /* accepts NULL */
  * string literal. The answer is final after follower_catch_up(). */
 const char *follower_watch_name(const struct follower *follower);
 
+/* Returns whether events have reported all changes of all sources until now, so that no walk has to
+ * find any. */
+bool follower_sees_all(const struct follower *follower);
+
 /* Any thread may call the functions below. They never block for long. */
 
 /* Returns a ticket for all changes made up to now. settings.barrier_reached reports when the ticket

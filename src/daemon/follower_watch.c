@@ -51,3 +51,14 @@ const char *follower_watch_name(const struct follower *follower)
 	watch_figures(follower->watch, &figures);
 	return 2 * figures.fanotify_queues > figures.queues ? "fanotify" : "inotify";
 }
+
+bool follower_sees_all(const struct follower *follower)
+{
+	size_t count = follower->ingest.sources->count;
+
+	for (size_t i = 0; i < count; i++) {
+		if (source_state_is_walked(&follower->sources[i]))
+			return false;
+	}
+	return !source_states_need_walk(follower->sources, count);
+}

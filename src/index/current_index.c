@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/interrupt.h"
@@ -148,10 +149,15 @@ static int check_sources(const struct current_index *index, const char *folder)
 int current_index_attach(struct current_index *index)
 {
 	const char *folder = index->indexing.folder;
+	const struct catalog_options options = {
+		.folder = folder,
+		.read_only = true,
+		.copied_if_needed = index->indexing.settings->no_scan,
+	};
 	int r;
 
 	index->served = true;
-	r = index_open_read_only(folder, &index->catalog);
+	r = catalog_open(&index->catalog, &options);
 	if (r != 0) {
 		index_explain(folder, r);
 		return r < 0 ? r : -EIO;
@@ -200,6 +206,13 @@ static int take_options(struct current_index *index)
 	return r;
 }
 
+static int report_opening(const struct current_index *index, int result)
+{
+	if (result < 0 && result != -EINTR && result != -EXDEV && result != -ESTALE)
+		report_unreadable(index->indexing.folder, result);
+	return result;
+}
+
 /* Returns 0, CURRENT_INDEX_ABANDONED or -errno, logged. */
 static int open_served(struct current_index *index)
 {
@@ -218,9 +231,42 @@ static int open_served(struct current_index *index)
 		r = take_options(index);
 	if (r == 0)
 		r = name_errors(index);
-	if (r < 0 && r != -EINTR && r != -EXDEV && r != -ESTALE)
-		report_unreadable(index->indexing.folder, r);
-	return r;
+	return report_opening(index, r);
+}
+
+/* ---- an index that is printed as it is ---------------------------------------------------- */
+
+/* Logs how old the index is, and whether its last scan did not end. Returns 0 or -errno. */
+static int date_index(struct current_index *index)
+{
+	struct catalog_totals totals;
+	char date[CLOCK_TEXT_MAX];
+	int r = catalog_totals_now(index->catalog, &totals);
+
+	if (r == 0)
+		r = catalog_last_scan(index->catalog, &index->last_scan);
+	if (r < 0)
+		return r;
+	log_info("the last scan was at %s; later changes are unknown",
+		 clock_format_local(date, index->last_scan));
+	index->unfinished = totals.unended != 0;
+	if (index->unfinished)
+		log_warning("the result is incomplete: the last scan has not ended");
+	return 0;
+}
+
+static int open_unscanned(struct current_index *index)
+{
+	int r = current_index_attach(index);
+
+	if (r < 0)
+		return r;
+	r = take_options(index);
+	if (r == 0)
+		r = date_index(index);
+	if (r == 0)
+		r = name_errors(index);
+	return report_opening(index, r);
 }
 
 /* ---- an index that this process updates -------------------------------------------------- */
@@ -334,6 +380,8 @@ int current_index_open(struct current_index *index, const struct index_settings 
 	index->indexing.widens = use != INDEX_MANIFEST;
 	if (r < 0)
 		return r;
+	if (settings->no_scan)
+		return open_unscanned(index);
 	return index->served ? open_served(index) : open_own(index);
 }
 

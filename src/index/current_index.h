@@ -27,6 +27,7 @@ struct current_index {
 	bool synced; /* current_index_sync() has logged its result */
 	bool abandoned; /* at the last current_index_sync(), no process maintained the index */
 	bool unfinished; /* the update failed: the index can lack the latest changes */
+	struct timespec last_scan; /* with --no-scan: from catalog_last_scan() */
 	struct indexing indexing; /* if this process updates it */
 	struct sources served_sources; /* if another process maintains it */
 };
@@ -35,6 +36,9 @@ struct current_index {
  * it, which can take long. Shows progress, and logs unreadable files. If another process maintains
  * the index, options are checked (served_options.h). Acts and manifests are then refused if that
  * process cannot update the index.
+ *
+ * With --no-scan, opens the index as it is, without the sources, and logs the time of its last
+ * scan. Only for INDEX_READ.
  *
  * use	purpose of the command
  *

@@ -14,8 +14,11 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "base/text_list.h"
+#include "catalog/catalog.h"
+#include "source/source.h"
 
 #define ROOT_STATE_FOLDER "/var/lib"
 #define HOME_STATE_FOLDER "/.local/state"
@@ -141,6 +144,40 @@ int index_folder_given(const char *given, char **folder)
 		return r;
 	}
 	return asprintf(folder, "%s/%s", here, given) < 0 ? -ENOMEM : 0;
+}
+
+static int check_outside(const char *folder, char *const *sources)
+{
+	CLEANUP_TEXT_LIST struct text_list resolved = {0};
+	int r = source_paths_recall((char *const[]){(char *)(uintptr_t)folder}, 1, &resolved);
+
+	for (size_t i = 0; r == 0 && sources[i]; i++) {
+		if (strcmp(sources[i], "/") == 0 || !path_below(resolved.items[0], sources[i]))
+			continue;
+		log_error("cannot make an index in %s: the folder is in the source %s; choose a "
+			  "folder outside of the sources with --index",
+			  quote_path(folder), quote_path(sources[i]));
+		return -EINVAL;
+	}
+	return r;
+}
+
+int index_folder_check_new(const char *folder, char *const *sources)
+{
+	AUTO_FREE char *other = NULL;
+	bool is_index;
+	int r = catalog_examine_folder(folder, &is_index, &other);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0; /* catalog_open() reports it */
+	if (is_index)
+		return 0;
+	if (!other)
+		return check_outside(folder, sources);
+	log_error("cannot make an index in %s: the folder has other files, such as %s; choose a "
+		  "new or empty folder with --index",
+		  quote_path(folder), quote_path(other));
+	return -ENOTEMPTY;
 }
 
 struct folder_list {

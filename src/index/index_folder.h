@@ -21,6 +21,12 @@ MUST_CHECK int index_folder_for_sources(char *const *resolved, char **folder);
 /* Sets *folder to the absolute path of the folder of --index. The caller frees *folder. */
 MUST_CHECK int index_folder_given(const char *given, char **folder);
 
+/* Refuses to make a new index in a folder that has other files, or that is in a source: the view
+ * would hide what is in the folder. Accepts a folder that has an index, and any folder if the
+ * source is the root directory, as every folder is in that source. sources: NULL-terminated, from
+ * source_paths_resolve(). Returns 0 or -errno, logged. */
+MUST_CHECK int index_folder_check_new(const char *folder, char *const *sources);
+
 /* Adds the paths of all entries of the default folder, except hidden ones. */
 MUST_CHECK int index_folders_list(struct text_list *folders);
 

@@ -64,6 +64,11 @@ void index_explain(const char *folder, int outcome)
 			"mount its view again, to build a new one",
 			quote_path(folder));
 		break;
+	case CATALOG_UNSEALED:
+		log_error("cannot use the index %s: another process is changing it, or it was not "
+			  "closed cleanly; let its owner run 'twinfs scan', then try again",
+			  quote_path(folder));
+		break;
 	case -EPERM:
 		explain_foreign(folder);
 		break;

@@ -25,6 +25,8 @@ struct index_settings {
 	enum ingest_disk disk;
 	bool disk_given;
 	bool accept_changed_source;
+	/* The index is printed as it is: the sources are not examined, and can be absent. */
+	bool no_scan;
 	enum progress_when progress;
 };
 

@@ -36,14 +36,20 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 
 	memset(indexing, 0, sizeof(*indexing));
 	indexing->settings = settings;
-	r = source_paths_resolve(given, count, &indexing->paths);
-	if (r == 0)
+	if (settings->no_scan)
+		r = source_paths_recall(given, count, &indexing->paths);
+	else
+		r = source_paths_resolve(given, count, &indexing->paths);
+	if (r == 0 && !settings->no_scan)
 		r = source_check_mount_points(indexing->paths.items, settings);
 	if (r < 0)
 		return r;
-	if (settings->folder)
-		return index_folder_given(settings->folder, &indexing->folder);
-	return index_folder_for_sources(indexing->paths.items, &indexing->folder);
+	if (!settings->folder)
+		return index_folder_for_sources(indexing->paths.items, &indexing->folder);
+	r = index_folder_given(settings->folder, &indexing->folder);
+	if (r < 0 || settings->no_scan)
+		return r;
+	return index_folder_check_new(indexing->folder, indexing->paths.items);
 }
 
 /* Undoes interrupted acts before the sources are walked, so that the walk finds files under their

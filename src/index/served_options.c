@@ -34,8 +34,11 @@ static int refuse(const struct served_options *options, const char *asked, const
 			  asked, quote_path(mount_point), known);
 	else
 		log_error("cannot use the index %s with %s: the last scan had %s; use the same "
-			  "options, or try again when no other process uses the index",
-			  quote_path(options->folder), asked, known);
+			  "options, or %s",
+			  quote_path(options->folder), asked, known,
+			  options->settings->no_scan
+				  ? "omit --no-scan"
+				  : "try again when no other process uses the index");
 	return -EXDEV;
 }
 
@@ -136,9 +139,11 @@ static int check_unfinished(const struct served_options *options)
 
 	if (!options->unfinished || !settings->file_systems_given)
 		return 0;
-	log_error("cannot use the index %s with %s: another process is changing it; try again when "
-		  "it has finished",
-		  quote_path(options->folder), file_systems_option(settings->cross_file_systems));
+	log_error("cannot use the index %s with %s: %s", quote_path(options->folder),
+		  file_systems_option(settings->cross_file_systems),
+		  settings->no_scan
+			  ? "its last scan has not ended; omit --no-scan"
+			  : "another process is changing it; try again when it has finished");
 	return -EXDEV;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
@@ -118,6 +119,7 @@ int ingest_names(struct ingest *ingest)
 {
 	const struct sources *sources = ingest->sources;
 	AUTO_FREE struct recheck *rechecks = calloc(sources->count, sizeof(*rechecks));
+	struct timespec begun = clock_now();
 	struct early_tables *early = NULL;
 	int r;
 
@@ -139,6 +141,8 @@ int ingest_names(struct ingest *ingest)
 	if (r == 0)
 		r = ingest_choose_kept(ingest->catalog);
 	ingest->result.stopped = stop_requested();
+	if (r == 0 && !ingest->result.stopped)
+		catalog_note_scan(ingest->catalog, begun);
 	/* Only a complete walk proves that a file without a name is deleted. A follower rechecks
 	 * directories that changed during the walk, and purges files later. */
 	if (r == 0 && !ingest->result.stopped && !ingest->hooks)

@@ -16,24 +16,34 @@
 
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/group_name.h"
 #include "base/json_number.h"
 #include "base/json_path.h"
 #include "report/format.h"
 
+static int set_summary(const struct printing *printing, json_t *object)
+{
+	const struct report *report = printing->report;
+	struct summary_figure figures[SUMMARY_FIGURES_MAX];
+	size_t count = summary_list(&printing->summary, report->part == REPORT_SINGLES, figures);
+	char date[CLOCK_TEXT_MAX];
+	int r = object ? 0 : -1;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = json_object_set_new(object, figures[i].name, json_number(figures[i].value));
+	if (r == 0 && report->last_scan.tv_sec && clock_format_utc(date, report->last_scan) == 0)
+		r = json_object_set_new(object, "last_scan", json_string(date));
+	return r;
+}
+
 static int write_summary(struct printing *printing)
 {
-	struct summary_figure figures[SUMMARY_FIGURES_MAX];
-	size_t count =
-		summary_list(&printing->summary, printing->report->part == REPORT_SINGLES, figures);
 	json_t *object = json_object();
 
-	for (size_t i = 0; object && i < count; i++) {
-		if (json_object_set_new(object, figures[i].name, json_number(figures[i].value)) <
-		    0) {
-			json_decref(object);
-			object = NULL;
-		}
+	if (set_summary(printing, object) < 0) {
+		json_decref(object);
+		object = NULL;
 	}
 	output_text(printing->output, "\"summary\":");
 	return output_json_object(printing->output, object);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/human_text.h"
 #include "report/filter.h"
 #include "report/page_parts.h"
@@ -36,12 +37,12 @@ static void write_head(const struct page_writing *writing)
 
 static void write_time(struct html *html, struct timespec time)
 {
-	char machine[sizeof("-2147483648-12-31T23:59:59Z")];
+	char machine[CLOCK_TEXT_MAX];
 	char month[sizeof("September")];
 	struct tm parts;
 
 	if (!gmtime_r(&time.tv_sec, &parts) || strftime(month, sizeof(month), "%B", &parts) == 0 ||
-	    strftime(machine, sizeof(machine), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
+	    clock_format_utc(machine, time) < 0)
 		return;
 	html_format(html, "<time datetime=\"%s\">%d %s %d, %02d:%02d UTC</time>", machine,
 		    parts.tm_mday, month, 1900 + parts.tm_year, parts.tm_hour, parts.tm_min);

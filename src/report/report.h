@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/attributes.h"
 #include "base/output.h"
@@ -62,6 +63,7 @@ struct report {
 	enum report_order order;
 	bool explain; /* prints the reason of the fate of each name */
 	struct filter *filter;
+	struct timespec last_scan; /* printed by JSON formats; 0: not known */
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
 };
 

@@ -12,6 +12,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "catalog/change.h"
 #include "catalog/paths.h"
@@ -166,6 +167,79 @@ int source_paths_resolve(char *const *given, size_t count, struct text_list *res
 	for (size_t i = 0; sources && i < count; i++)
 		free(sources[i].path);
 	free(sources);
+	return r;
+}
+
+/* Appends the absolute form of a path, without slashes at its end. Returns 0 or -errno. */
+static int append_absolute(const char *given, struct bytes *path)
+{
+	AUTO_FREE char *here = given[0] == '/' ? strdup("") : getcwd(NULL, 0);
+	int r = here ? bytes_format(path, "%s/%s", here, given) : -errno;
+
+	while (r == 0 && path->length > 1 && path->data[path->length - 1] == '/')
+		path->length--;
+	return r;
+}
+
+/* Resolves the longest part of a path that exists, and appends the rest. Returns 0 or -errno. */
+static int recall_one(const char *given, struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes absolute = {0};
+	AUTO_FREE char *found = NULL;
+	int r = append_absolute(given, &absolute);
+	char *text = r == 0 && bytes_text(&absolute) ? (char *)absolute.data : NULL;
+	char *rest = text ? text + absolute.length : NULL;
+
+	if (!text)
+		return r < 0 ? r : -ENOMEM;
+	while (!found && rest > text) {
+		char cut = *rest;
+
+		*rest = '\0';
+		found = realpath(text, NULL);
+		if (!found && errno != ENOENT)
+			return -errno;
+		*rest = cut;
+		while (!found && *--rest != '/')
+			;
+	}
+	r = found && strcmp(found, "/") != 0 ? bytes_append_text(path, found) : 0;
+	if (r == 0 && (*rest || path->length == 0))
+		r = bytes_append_text(path, *rest ? rest : "/");
+	return r;
+}
+
+/* Returns whether a path is inside or the same as another path of the list. */
+static bool is_in_other_path(const struct text_list *paths, size_t which)
+{
+	for (size_t i = 0; i < paths->count; i++) {
+		const char *below = path_below(paths->items[which], paths->items[i]);
+
+		/* the first of two equal paths is kept */
+		if (below && i != which && (*below || i < which))
+			return true;
+	}
+	return false;
+}
+
+int source_paths_recall(char *const *given, size_t count, struct text_list *resolved)
+{
+	CLEANUP_TEXT_LIST struct text_list paths = {0};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		CLEANUP_BYTES struct bytes path = {0};
+
+		r = recall_one(given[i], &path);
+		if (r < 0)
+			log_error("cannot use source %s: %s", quote_path(given[i]), error_text(r));
+		else
+			r = text_list_add(&paths, (const char *)path.data, path.length);
+	}
+	for (size_t i = 0; r == 0 && i < paths.count; i++) {
+		if (!is_in_other_path(&paths, i))
+			r = text_list_add(resolved, paths.items[i], strlen(paths.items[i]));
+	}
 	return r;
 }
 

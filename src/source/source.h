@@ -46,6 +46,10 @@ struct sources {
  */
 MUST_CHECK int source_paths_resolve(char *const *given, size_t count, struct text_list *resolved);
 
+/* Works like source_paths_resolve(), but the sources need not exist. Sources that are inside others
+ * by their paths are removed. Returns 0 or -errno, logged. */
+MUST_CHECK int source_paths_recall(char *const *given, size_t count, struct text_list *resolved);
+
 /* Opens the sources of the catalog.
  *
  * paths	resolved paths. A new index stores these paths. An existing index must have stored

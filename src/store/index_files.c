@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/directory.h"
 #include "store/file_mode.h"
 #include "twinfs/format.h"
 
@@ -16,6 +17,11 @@ static const char *const file_names[] = {
 	TWINFS_INDEX_DATA, TWINFS_INDEX_READERS, TWINFS_INDEX_LOCK,
 	TWINFS_INDEX_SEAL, TWINFS_INDEX_IDS,     TWINFS_INDEX_BOOT,
 	TWINFS_INDEX_ACTS, TWINFS_INDEX_LOG,     TWINFS_INDEX_DAMAGED,
+	TWINFS_INDEX_SCANNED,
+};
+
+enum {
+	FOUND_OTHER = 1, /* outcome that ends the visit of a folder */
 };
 
 static bool is_own(const struct stat *status)
@@ -62,22 +68,59 @@ static int examine_folder(int folder_fd)
 	return r < 0 ? r : examine_files(folder_fd);
 }
 
+int index_folder_open_any(const char *folder, int *fd)
+{
+	int r;
+
+	*fd = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (*fd >= 0)
+		return 0;
+	r = -errno;
+	/* Linux reports a symbolic link as ENOTDIR here, like a file */
+	return (r == -ENOTDIR || r == -ELOOP) && is_symlink(AT_FDCWD, folder) ? -EPERM : r;
+}
+
 int index_folder_open(const char *folder, int *fd)
 {
-	int opened = open(folder, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+	int opened, r = index_folder_open_any(folder, &opened);
 
 	*fd = -1;
-	if (opened < 0) {
-		r = -errno;
-		/* Linux reports a symbolic link as ENOTDIR here, like a file */
-		return (r == -ENOTDIR || r == -ELOOP) && is_symlink(AT_FDCWD, folder) ? -EPERM : r;
-	}
+	if (r < 0)
+		return r;
 	r = examine_folder(opened);
 	if (r < 0)
 		(void)close(opened);
 	else
 		*fd = opened;
 	return r;
+}
+
+static int take_other_name(void *context, int directory, const struct dirent *entry)
+{
+	char **other = context;
+
+	(void)directory;
+	if (strcmp(entry->d_name, "lost+found") == 0)
+		return 0;
+	*other = strdup(entry->d_name);
+	return *other ? FOUND_OTHER : -ENOMEM;
+}
+
+int index_folder_examine(const char *folder, bool *is_index, char **other)
+{
+	AUTO_CLOSE int fd = -1;
+	int r = index_folder_open_any(folder, &fd);
+
+	*is_index = false;
+	*other = NULL;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++)
+		*is_index |= faccessat(fd, file_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	if (*is_index)
+		return 0;
+	r = directory_visit(fd, take_other_name, other);
+	return r == FOUND_OTHER ? 0 : r;
 }
 
 bool index_is_empty(int folder_fd)
@@ -113,9 +156,22 @@ int index_file_replace(int folder_fd, const char *name, const char *text)
 	return r;
 }
 
+int index_file_write(int folder_fd, const char *name, const char *text)
+{
+	AUTO_CLOSE int fd = openat(folder_fd, name,
+				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	int r;
+
+	if (fd < 0)
+		return -errno;
+	r = make_private(folder_fd, name);
+	return r < 0 ? r : write_fully(fd, text, strlen(text));
+}
+
 int index_file_read(int folder_fd, const char *name, char *text, size_t size)
 {
-	AUTO_CLOSE int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	/* another user can have made a FIFO of this name */
+	AUTO_CLOSE int fd = openat(folder_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
 	long length;
 
 	if (fd < 0)

@@ -5,7 +5,8 @@
 /* Access to the files of an index, for every module that opens one. Any thread.
  *
  * A process trusts its index: it renames files according to the journal, and LMDB trusts every
- * page. Therefore an index of another user is never opened, not even by root. */
+ * page. Therefore an index of another user is never opened, not even by root. A query that changes
+ * nothing can read a checked copy of it (catalog/integrity.h). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,11 +24,28 @@
  * belong to the effective user. Logs nothing. */
 MUST_CHECK int index_folder_open(const char *folder, int *fd);
 
+/* Opens the folder of an index that belongs to any user. Nothing in it may be trusted or changed.
+ * Returns 0, -EPERM for a symbolic link, or another -errno. */
+MUST_CHECK int index_folder_open_any(const char *folder, int *fd);
+
+/* Finds what a folder has. A missing folder has nothing.
+ *
+ * is_index	set to whether it has a file of an index
+ * other	set to the name of another file if it has no file of an index, else to NULL; the
+ *		caller frees it. The folder lost+found of a file system is ignored.
+ *
+ * Returns 0 or -errno. */
+MUST_CHECK int index_folder_examine(const char *folder, bool *is_index, char **other);
+
 /* Returns whether the folder has no index yet. */
 bool index_is_empty(int folder_fd);
 
 /* Replaces a small file in the folder atomically and durably. Returns 0 or -errno. */
 MUST_CHECK int index_file_replace(int folder_fd, const char *name, const char *text);
+
+/* Replaces a small file in the folder without a sync. If the process or the machine stops, the file
+ * is possibly old, empty or torn. Returns 0 or -errno. */
+MUST_CHECK int index_file_write(int folder_fd, const char *name, const char *text);
 
 /* Reads the text of a small file in the folder, truncated to size - 1 bytes. Returns 0 or
  * -errno. */

@@ -153,9 +153,19 @@ static void on_assertion(MDB_env *env, const char *text)
 	remove_seal(mdb_env_get_userctx(env));
 }
 
-static int open_environment(struct store *store)
+/* A private copy of a data file needs no locks. */
+static unsigned int environment_flags(const struct store *store)
 {
 	unsigned int flags = MDB_NOTLS | (store->read_only ? MDB_RDONLY : 0);
+	struct stat status;
+
+	if (store->read_only && stat(store->folder, &status) == 0 && S_ISREG(status.st_mode))
+		flags |= MDB_NOSUBDIR | MDB_NOLOCK;
+	return flags;
+}
+
+static int open_environment(struct store *store)
+{
 	int r = mdb_env_create(&store->env);
 
 	if (r)
@@ -170,7 +180,7 @@ static int open_environment(struct store *store)
 	if (r == 0)
 		r = mdb_env_set_mapsize(store->env, store->map_bytes);
 	if (r == 0)
-		r = store_open_private(store->env, store->folder, flags);
+		r = store_open_private(store->env, store->folder, environment_flags(store));
 	if (r) {
 		mdb_env_close(store->env);
 		store->env = NULL;

@@ -76,12 +76,13 @@ void store_mark_untrusted(struct store *store);
  * without calling a hook, and missing tables. Returns 0 or -errno; the caller must call
  * store_close() in either case.
  *
+ * folder	or, only for reading, a private copy of a data file, which no process changes
  * map_bytes	initial size of the map; 0: the default
  * hooks	NULL: only for reading */
 MUST_CHECK int store_open(struct store *store, const char *folder, uint64_t map_bytes,
 			  const struct store_hooks *hooks);
 /* Opens only TABLE_META, for reading, like store_open(). The index can have any format, and lack
- * the other tables. */
+ * the other tables. folder: as in store_open() */
 MUST_CHECK int store_open_meta(struct store *store, const char *folder);
 void store_close(struct store *store);
 

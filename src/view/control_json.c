@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/json_number.h"
 
 int control_json_set_text(json_t *object, const char *key, const char *text)
@@ -17,13 +18,10 @@ int control_json_set_number(json_t *object, const char *key, uint64_t number)
 
 int control_json_set_time(json_t *object, const char *key, struct timespec time)
 {
-	char text[sizeof("-2147483648-12-31T23:59:59Z")];
-	struct tm parts;
+	char text[CLOCK_TEXT_MAX];
+	int r = clock_format_utc(text, time);
 
-	if (!gmtime_r(&time.tv_sec, &parts) ||
-	    strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
-		return -EOVERFLOW;
-	return control_json_set_text(object, key, text);
+	return r < 0 ? r : control_json_set_text(object, key, text);
 }
 
 int control_json_append(struct bytes *content, const json_t *object, size_t flags)

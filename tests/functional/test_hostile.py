@@ -103,6 +103,9 @@ def test_huge_sparse_files_take_no_time(twinfs, source):
 
 def test_index_inside_the_source_is_left_out(twinfs, source):
     trees.small(source)
+    twinfs.ok("scan", source)
+    (source / "state").mkdir()
+    os.rename(twinfs.index, source / "state/index")
     inside = twinfs.with_index(source / "state/index")
     with inside.mounted(source) as view:
         assert view.differences(source) == []

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
+#include <errno.h>
+
 #include "base/clock.h"
 #include "unit_test.h"
 
@@ -14,10 +16,24 @@ static void test_times_that_do_not_fit_saturate(void **state)
 	assert_int_equal(clock_ns((struct timespec){INT64_MIN, 0}), INT64_MIN);
 }
 
+static void test_times_out_of_range_are_not_formatted(void **state)
+{
+	char text[CLOCK_TEXT_MAX];
+
+	(void)state;
+	assert_int_equal(clock_format_utc(text, (struct timespec){1, 5}), 0);
+	assert_string_equal(text, "1970-01-01T00:00:01Z");
+	assert_int_equal(clock_format_utc(text, (struct timespec){INT64_MAX, 0}), -EOVERFLOW);
+	assert_string_equal(clock_format_local(text, (struct timespec){INT64_MAX, 0}),
+			    "an unknown time");
+	assert_string_equal(clock_format_local(text, (struct timespec){0, 0}), "an unknown time");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_times_that_do_not_fit_saturate),
+		cmocka_unit_test(test_times_out_of_range_are_not_formatted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

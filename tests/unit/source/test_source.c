@@ -55,9 +55,11 @@ static void write_file(const char *path, const char *text)
 
 /* ---- paths of sources ---------------------------------------------------------------- */
 
+typedef int resolve_fn(char *const *given, size_t count, struct text_list *resolved);
+
 /* Both lists hold paths relative to the folder and end with NULL. */
-static void assert_resolved(const struct case_state *p, const char *const *given,
-			    const char *const *expected)
+static void assert_resolved_by(resolve_fn *resolve, const struct case_state *p,
+			       const char *const *given, const char *const *expected)
 {
 	CLEANUP_TEXT_LIST struct text_list resolved = {0};
 	char *paths[8] = {NULL}, path[160];
@@ -65,7 +67,7 @@ static void assert_resolved(const struct case_state *p, const char *const *given
 
 	for (; given[count]; count++)
 		paths[count] = strdup(given[count]);
-	assert_int_equal(source_paths_resolve(paths, count, &resolved), 0);
+	assert_int_equal(resolve(paths, count, &resolved), 0);
 	for (size_t i = 0; expected[i]; i++) {
 		(void)snprintf(path, sizeof(path), "%s/%s", p->folder, expected[i]);
 		assert_true(i < resolved.count);
@@ -75,6 +77,9 @@ static void assert_resolved(const struct case_state *p, const char *const *given
 	for (size_t i = 0; paths[i]; i++)
 		free(paths[i]);
 }
+
+#define assert_resolved(p, given, expected) \
+	assert_resolved_by(source_paths_resolve, p, given, expected)
 
 #define PATHS(...)                \
 	(const char *const[])     \
@@ -91,6 +96,18 @@ static void test_source_given_twice_is_used_once(void **state)
 	assert_resolved(p, PATHS("a", "./b/../a/", "a//"), PATHS("a"));
 	assert_resolved(p, PATHS("link", "b", "a"), PATHS("a", "b"));
 	assert_resolved(p, PATHS("b", "a"), PATHS("b", "a"));
+}
+
+static void test_missing_sources_are_recalled(void **state)
+{
+	struct case_state *p = *state;
+
+	assert_int_equal(symlink("a", "link"), 0);
+	assert_resolved_by(source_paths_recall, p, PATHS("link", "b", "a"), PATHS("a", "b"));
+	assert_resolved_by(source_paths_recall, p, PATHS("gone/x/", "link/gone"),
+			   PATHS("gone/x", "a/gone"));
+	assert_resolved_by(source_paths_recall, p, PATHS("gone/x", "./gone", "gone", "gone2"),
+			   PATHS("gone", "gone2"));
 }
 
 static void test_nested_sources_are_one_tree(void **state)
@@ -339,6 +356,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_source_given_twice_is_used_once),
+		CASE(test_missing_sources_are_recalled),
 		CASE(test_nested_sources_are_one_tree),
 		CASE(test_bind_mount_of_a_source_is_the_same_source),
 		CASE(test_path_that_is_no_directory_is_refused),
