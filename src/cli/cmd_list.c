@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
+#include <string.h>
 
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "cli/filter_options.h"
 #include "cli/list_print.h"
+#include "cli/missing_from.h"
 #include "index/current_index.h"
 
 enum {
@@ -12,6 +14,7 @@ enum {
 	OPT_REDUNDANT,
 	OPT_SINGLES,
 	OPT_SUMMARY,
+	OPT_MISSING_FROM,
 	OPT_EXPLAIN,
 	OPT_SORT,
 };
@@ -21,7 +24,8 @@ struct list_settings {
 	struct rule_settings rules;
 	struct list_request request;
 	struct filter_settings filters;
-	unsigned int part_count; /* above 1: --redundant, --singles and --summary contradict */
+	struct missing_from missing;
+	unsigned int part_count; /* above 1: options that choose the part contradict */
 	bool order_given;
 };
 
@@ -45,6 +49,15 @@ static const struct option_spec list_options[] = {
 		.name = "singles",
 		.help = "print the files that have no copy instead",
 		.id = OPT_SINGLES,
+	},
+	{
+		.name = "missing-from",
+		.argument = "DIR",
+		.help = "print the files of the sources whose content is in no file of DIR "
+			"instead, "
+			"also if the sources have it several times; can be given more than once",
+		.id = OPT_MISSING_FROM,
+		.expects = "a directory",
 	},
 	{
 		.name = "summary",
@@ -91,6 +104,13 @@ static int set_part(struct list_settings *settings, enum report_part part)
 	return 0;
 }
 
+static int add_missing(struct list_settings *settings, const char *folder)
+{
+	if (folder[0] == '\0')
+		return -EINVAL;
+	return text_list_add(&settings->missing.given, folder, strlen(folder));
+}
+
 static int list_apply(void *context, int id, const char *value)
 {
 	struct list_settings *settings = context;
@@ -104,6 +124,9 @@ static int list_apply(void *context, int id, const char *value)
 		return set_part(settings, REPORT_SINGLES);
 	case OPT_SUMMARY:
 		return set_part(settings, REPORT_SUMMARY);
+	case OPT_MISSING_FROM:
+		(void)set_part(settings, REPORT_MISSING);
+		return add_missing(settings, value);
 	case OPT_EXPLAIN:
 		settings->request.report.explain = true;
 		return 0;
@@ -138,26 +161,49 @@ static const char *find_fault(const struct list_settings *settings, size_t opera
 	if (fault)
 		return fault;
 	if (settings->part_count > 1)
-		return "give only one of --redundant, --singles and --summary";
+		return "give only one of --redundant, --singles, --missing-from and --summary";
 	if (report->part == REPORT_SUMMARY && !report_can_summarize(report->format))
 		return "--format=null prints only paths: omit --summary, or choose another format";
 	if (report->explain && !report_can_explain(report->format))
 		return "--explain needs one of --format=text, json, jsonl and csv";
-	if (report->explain && (report->part == REPORT_SUMMARY || report->part == REPORT_SINGLES))
-		return "--explain is for copies: omit --singles and --summary";
-	if (report->part == REPORT_SINGLES && settings->order_given &&
+	if (report->explain && (report->part == REPORT_SUMMARY || !report_has_groups(report->part)))
+		return "--explain is for copies: omit --singles, --missing-from and --summary";
+	if (!report_has_groups(report->part) && settings->order_given &&
 	    (report->order == REPORT_BY_RECLAIMABLE || report->order == REPORT_BY_COUNT))
-		return "--singles has no copies to count: sort by size or path";
-	if (report->part == REPORT_SINGLES &&
+		return "--singles and --missing-from have no copies to count: sort by size or "
+		       "path";
+	if (!report_has_groups(report->part) &&
 	    (settings->filters.copies_given || settings->filters.filter.same_name))
-		return "--copies and --same-name are for groups: omit --singles";
+		return "--copies and --same-name are for groups: omit --singles and "
+		       "--missing-from";
+	if (report->part == REPORT_MISSING && settings->common.index.no_scan)
+		return "--missing-from needs the present files: omit --no-scan";
 	return filter_settings_fault(&settings->filters, &settings->common.index);
 }
 
-static enum twinfs_exit list(const struct list_settings *settings, char *const *operands,
-			     size_t count)
+static enum twinfs_exit list_missing(struct list_settings *settings, char *const *operands,
+				     size_t count)
 {
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	struct missing_from *missing = &settings->missing;
+
+	if (missing_from_begin(missing, operands, count) < 0 ||
+	    current_index_open(&index, &settings->common.index, missing->operands.items,
+			       missing->operands.count, INDEX_PROOF) < 0 ||
+	    missing_from_locate(missing, &index) < 0)
+		return TWINFS_EXIT_FAILED;
+	if (!settings->order_given)
+		settings->request.report.order = REPORT_BY_PATH;
+	settings->request.report.missing = &missing->folders;
+	return list_print(&settings->request, &index);
+}
+
+static enum twinfs_exit list(struct list_settings *settings, char *const *operands, size_t count)
+{
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+
+	if (settings->request.report.part == REPORT_MISSING)
+		return list_missing(settings, operands, count);
 
 	if (current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;
@@ -182,6 +228,7 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 	status = r != 0 ? options_exit(r)
 			: list(&settings, argv + operands, (size_t)(argc - operands));
 	filter_settings_deinit(&settings.filters);
+	missing_from_free(&settings.missing);
 	rule_settings_deinit(&settings.rules);
 	common_settings_deinit(&settings.common);
 	return status;

@@ -6,10 +6,12 @@
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "cli/missing_from.h"
 #include "cli/shown_paths.h"
 #include "index/completeness.h"
 #include "index/current_index.h"
 #include "index/index_print.h"
+#include "report/figures.h"
 
 int list_parse_format(const char *word, enum report_format *format)
 {
@@ -39,9 +41,11 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	report->filter = &request->filters->filter;
 	report->last_scan = index->last_scan;
 	/* The index of a view can have files below the default --min-size. Such files are printed,
-	 * but listed as redundant only if --min-size includes them. */
+	 * but listed as redundant only if --min-size includes them. If the view compares larger
+	 * files only, the smaller ones are missing. */
 	r = filter_settings_prepare(request->filters, index, reader,
-				    index->served && report->part != REPORT_REDUNDANT);
+				    index->served && report->part != REPORT_REDUNDANT &&
+					    report->part != REPORT_MISSING);
 	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);
 }
 
@@ -63,6 +67,20 @@ void list_explain_bundles(const struct bundle_tally *tally)
 			 plural(tally->others, "copy", "copies"));
 }
 
+/* Logs the result in a sentence: a list without an entry must not look like a failure. */
+static void explain_missing(const struct report_summary *summary)
+{
+	char number[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	if (summary->singles == 0)
+		log_info("no file is missing");
+	else
+		log_info("%s %s missing, %s", number_format(number, summary->singles),
+			 plural(summary->singles, "file is", "files are"),
+			 figure_size(size, summary->single_bytes));
+}
+
 static int print(void *context, const struct current_index *index, struct catalog_reader *reader,
 		 struct output *output, enum twinfs_exit *status)
 {
@@ -70,17 +88,25 @@ static int print(void *context, const struct current_index *index, struct catalo
 	AUTO_FREE const char **shown =
 		shown_paths_find(index->sources, index->given, index->given_count);
 	struct report_summary summary = {0};
+	enum twinfs_exit left_out = TWINFS_EXIT_COMPLETE;
 	struct report report;
 	int r = shown ? list_prepare(request, index, reader, &report) : -ENOMEM;
 
 	report.shown = shown;
+	if (r == 0 && report.part == REPORT_MISSING)
+		r = missing_from_check(report.missing, index, reader, &left_out);
 	if (r == 0)
 		r = report_print(&report, output, &summary);
 	if (r == 0)
 		r = filter_settings_explain(request->filters, index, reader);
-	if (r == 0)
-		*status = completeness_status(summary.errors, summary.pending);
-	return r;
+	if (r < 0)
+		return r;
+	*status = completeness_status(summary.errors, summary.pending);
+	if (*status == TWINFS_EXIT_COMPLETE)
+		*status = left_out;
+	if (report.part == REPORT_MISSING)
+		explain_missing(&summary);
+	return 0;
 }
 
 enum twinfs_exit list_print(const struct list_request *request, const struct current_index *index)

@@ -29,8 +29,8 @@ enum {
 
 /* ---- an index that another process maintains ---------------------------------------------- */
 
-/* Logs why the index was not updated, and the remedy. For an act or a manifest, this is an error,
- * which ends the command; otherwise it is a warning. */
+/* Logs why the index was not updated, and the remedy. If the index is only printed, this is a
+ * warning; otherwise it is an error, which ends the command. */
 static void report_unfinished(const struct current_index *index, const char *mount_point,
 			      int result)
 {
@@ -343,6 +343,13 @@ static int find_mount_point(const char *operand, char **point)
 	return r;
 }
 
+bool current_index_is_view(const char *operand)
+{
+	AUTO_FREE char *point = NULL;
+
+	return find_mount_point(operand, &point) == 0 && point;
+}
+
 static int locate_view_index(struct current_index *index, const char *point)
 {
 	CLEANUP_BYTES struct bytes folder = {0};
@@ -376,7 +383,7 @@ int current_index_open(struct current_index *index, const struct index_settings 
 	int r = current_index_locate(index, settings, operands, count);
 
 	index->use = use;
-	index->indexing.wary = use == INDEX_MANIFEST;
+	index->indexing.wary = use == INDEX_MANIFEST || use == INDEX_PROOF;
 	index->indexing.widens = use != INDEX_MANIFEST;
 	if (r < 0)
 		return r;

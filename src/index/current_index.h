@@ -34,8 +34,8 @@ struct current_index {
 
 /* Finds and opens the index for the operands of a command (SOURCE... or MOUNTPOINT), and updates
  * it, which can take long. Shows progress, and logs unreadable files. If another process maintains
- * the index, options are checked (served_options.h). Acts and manifests are then refused if that
- * process cannot update the index.
+ * the index, options are checked (served_options.h). All uses but INDEX_READ are then refused if
+ * that process cannot update the index.
  *
  * With --no-scan, opens the index as it is, without the sources, and logs the time of its last
  * scan. Only for INDEX_READ.
@@ -46,6 +46,9 @@ struct current_index {
 MUST_CHECK int current_index_open(struct current_index *index,
 				  const struct index_settings *settings, char *const *operands,
 				  size_t count, enum index_use use);
+
+/* Returns whether an operand is the mount point of a view. */
+MUST_CHECK bool current_index_is_view(const char *operand);
 
 /* Checks the options again in the snapshot that is printed or acted on, if another process
  * maintains the index: the options of that process can have changed since current_index_open().

@@ -19,7 +19,7 @@
 static void print_figures(struct printing *printing)
 {
 	struct summary_figure figures[SUMMARY_FIGURES_MAX];
-	size_t count = summary_list(&printing->summary, false, figures);
+	size_t count = summary_list(&printing->summary, SUMMARY_OF_GROUPS, figures);
 
 	for (size_t i = 0; i < count; i++)
 		output_format(printing->output, "%s%s", figures[i].name,
@@ -33,7 +33,7 @@ static void csv_begin(struct printing *printing)
 {
 	if (printing->report->part == REPORT_SUMMARY)
 		return;
-	if (printing->report->part != REPORT_SINGLES) {
+	if (report_has_groups(printing->report->part)) {
 		output_text(printing->output, "group,reclaimable,fate,");
 		if (printing->report->explain)
 			output_text(printing->output, "why,");

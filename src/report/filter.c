@@ -146,12 +146,14 @@ static bool have_same_name(const struct copies *copies)
 
 /* ---- excluded names ----------------------------------------------------------------------- */
 
+bool filter_excludes_name(const struct filter *filter, uint32_t source, const char *path)
+{
+	return any_matches(&filter->excludes, source, path, glob_matches_within);
+}
+
 static bool is_excluded(void *context, const struct copies *copies, const struct copy *copy)
 {
-	const struct filter *filter = context;
-
-	return any_matches(&filter->excludes, copy->source, copy_path(copies, copy),
-			   glob_matches_within);
+	return filter_excludes_name(context, copy->source, copy_path(copies, copy));
 }
 
 void filter_remove_excluded(struct filter *filter, struct copies *copies)

@@ -78,6 +78,9 @@ bool filter_is_selective(const struct filter *filter);
 /* Returns whether size and number of copies do not decide alone. */
 bool filter_needs_names(const struct filter *filter);
 
+/* Returns whether a name is excluded. path: below the source */
+bool filter_excludes_name(const struct filter *filter, uint32_t source, const char *path);
+
 /* Removes excluded names. */
 void filter_remove_excluded(struct filter *filter, struct copies *copies);
 

@@ -22,11 +22,18 @@
 #include "base/json_path.h"
 #include "report/format.h"
 
+static enum summary_of summary_of(enum report_part part)
+{
+	if (part == REPORT_MISSING)
+		return SUMMARY_OF_MISSING;
+	return part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
+}
+
 static int set_summary(const struct printing *printing, json_t *object)
 {
 	const struct report *report = printing->report;
 	struct summary_figure figures[SUMMARY_FIGURES_MAX];
-	size_t count = summary_list(&printing->summary, report->part == REPORT_SINGLES, figures);
+	size_t count = summary_list(&printing->summary, summary_of(report->part), figures);
 	char date[CLOCK_TEXT_MAX];
 	int r = object ? 0 : -1;
 
@@ -119,6 +126,8 @@ static void json_begin(struct printing *printing)
 	begin_object(printing);
 	if (printing->report->part == REPORT_SINGLES)
 		output_text(printing->output, "\"singles\":[");
+	else if (printing->report->part == REPORT_MISSING)
+		output_text(printing->output, "\"missing\":[");
 	else if (printing->report->part != REPORT_SUMMARY)
 		output_text(printing->output, "\"groups\":[");
 }

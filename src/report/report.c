@@ -121,9 +121,14 @@ static int select_parts(struct printing *printing)
 {
 	const struct report *report = printing->report;
 	const struct visitor visitor = {visit_group, visit_single, printing};
-	int r = report->part == REPORT_SINGLES ? selection_singles(report, &visitor)
-					       : selection_groups(report, &visitor);
+	int r;
 
+	if (report->part == REPORT_MISSING)
+		r = selection_missing(report, &visitor);
+	else if (report->part == REPORT_SINGLES)
+		r = selection_singles(report, &visitor);
+	else
+		r = selection_groups(report, &visitor);
 	return r < 0 ? r : summary_add_index(&printing->summary, report->reader);
 }
 

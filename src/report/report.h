@@ -15,6 +15,7 @@
 #include "report/summary.h"
 
 struct bundle_tally;
+struct missing_folders;
 struct catalog_reader;
 struct copies;
 struct filter;
@@ -36,6 +37,7 @@ enum report_part {
 	REPORT_GROUPS, /* all copies of each group */
 	REPORT_REDUNDANT, /* only the redundant copies of each group */
 	REPORT_SINGLES, /* the files that have no copy */
+	REPORT_MISSING, /* the files of some folders without a copy in others (missing.h) */
 	REPORT_SUMMARY, /* only the figures */
 	/* What an act would do: the kept copy of each group, and the copies to act upon. The
 	 * formats without a column for the fate mark them, so that no program takes the kept copy
@@ -46,7 +48,7 @@ enum report_part {
 enum report_order {
 	REPORT_BY_RECLAIMABLE, /* most first; singles by size, the smallest first */
 	REPORT_BY_SIZE, /* size of one copy, the largest first */
-	REPORT_BY_COUNT, /* number of inodes, most first; not for singles */
+	REPORT_BY_COUNT, /* number of inodes, most first; only for groups */
 	REPORT_BY_PATH, /* source and path of the kept copy */
 };
 
@@ -63,9 +65,16 @@ struct report {
 	enum report_order order;
 	bool explain; /* prints the reason of the fate of each name */
 	struct filter *filter;
+	const struct missing_folders *missing; /* of REPORT_MISSING */
 	struct timespec last_scan; /* printed by JSON formats; 0: not known */
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
 };
+
+/* Returns whether the part consists of groups. If not, it consists of files. */
+static inline bool report_has_groups(enum report_part part)
+{
+	return part != REPORT_SINGLES && part != REPORT_MISSING;
+}
 
 /* Returns whether the format can print the figures alone. */
 bool report_can_summarize(enum report_format format);

@@ -8,6 +8,7 @@
 #include "catalog/scan.h"
 #include "report/bundle.h"
 #include "report/filter.h"
+#include "report/missing.h"
 #include "report/rules.h"
 #include "report/sorter.h"
 
@@ -25,6 +26,7 @@ struct selection {
 	const struct visitor *visitor;
 	struct copies copies; /* copies of the current group, or names of the current file */
 	struct bundle_finder bundles;
+	struct missing_finder *missing; /* of a report of missing files */
 	uint64_t found;
 	uint64_t group; /* the last group of which excluded names were removed; 0: none */
 	size_t group_inodes; /* without excluded names */
@@ -36,6 +38,7 @@ static void selection_free(struct selection *selection)
 {
 	copies_free(&selection->copies);
 	bundle_finder_free(&selection->bundles);
+	missing_finder_free(selection->missing);
 	sorter_free(selection->sorter);
 	bytes_free(&selection->key);
 }
@@ -168,6 +171,8 @@ static int load_single(struct selection *selection, uint64_t file)
 
 	copies_clear(&selection->copies);
 	r = copies_add_file(&selection->copies, selection->report->reader, file, FATE_KEPT);
+	if (r == 0 && selection->missing)
+		r = missing_keep_names(selection->missing, &selection->copies);
 	if (r < 0)
 		return r;
 	copies_sort(&selection->copies);
@@ -302,6 +307,8 @@ static int run(struct selection *selection, bool sorts, scan_fn *scan, consider_
 {
 	int r = sorts ? sorter_new(&selection->sorter, SORTER_BYTES) : 0;
 
+	if (r == 0 && selection->report->part == REPORT_MISSING)
+		r = missing_finder_new(&selection->missing, selection->report);
 	if (r == 0)
 		r = scan(selection);
 	if (r == 0 && sorts)
@@ -393,6 +400,12 @@ static int has_no_copy(struct selection *selection, uint64_t file, bool *alone)
 	return is_left_alone(selection, &group, alone);
 }
 
+static int select_file(struct selection *selection, const struct size_entry *entry)
+{
+	return selection->sorter ? sort_single(selection, entry->file, entry->size)
+				 : consider_single(selection, entry->file, entry->size);
+}
+
 /* Selects a file if it has no copy. shared: another file has the same size. */
 static int judge_file(struct selection *selection, const struct size_entry *entry, bool shared)
 {
@@ -401,10 +414,7 @@ static int judge_file(struct selection *selection, const struct size_entry *entr
 
 	if (shared)
 		r = has_no_copy(selection, entry->file, &alone);
-	if (r < 0 || !alone)
-		return r;
-	return selection->sorter ? sort_single(selection, entry->file, entry->size)
-				 : consider_single(selection, entry->file, entry->size);
+	return r < 0 || !alone ? r : select_file(selection, entry);
 }
 
 static int scan_singles(struct selection *selection)
@@ -435,6 +445,24 @@ static int scan_singles(struct selection *selection)
 	return found == -ENOENT ? 0 : found;
 }
 
+static int scan_missing(struct selection *selection)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	const struct report *report = selection->report;
+	struct size_entry from = {.size = report->filter->min_size};
+	struct size_entry entry;
+	bool missing;
+	int r = catalog_scan_sizes(report->reader, &from, &scan);
+
+	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 &&
+	       entry.size <= report->filter->max_size) {
+		r = missing_find(selection->missing, &entry, &missing);
+		if (r == 0 && missing)
+			r = select_file(selection, &entry);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
 static int consider_sorted_single(struct selection *selection, uint64_t id)
 {
 	struct file_record file;
@@ -451,4 +479,12 @@ int selection_singles(const struct report *report, const struct visitor *visitor
 	bool sorts = report->order != REPORT_BY_RECLAIMABLE;
 
 	return run(&selection, sorts, scan_singles, consider_sorted_single);
+}
+
+int selection_missing(const struct report *report, const struct visitor *visitor)
+{
+	struct selection selection = {.report = report, .visitor = visitor};
+	bool sorts = report->order != REPORT_BY_RECLAIMABLE;
+
+	return run(&selection, sorts, scan_missing, consider_sorted_single);
 }

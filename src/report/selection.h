@@ -12,7 +12,7 @@
 #include "report/copies.h"
 #include "report/report.h"
 
-/* A file without a copy. */
+/* A file without a copy, or a missing file. */
 struct single {
 	uint64_t file;
 	uint64_t size; /* bytes */
@@ -42,5 +42,9 @@ MUST_CHECK int selection_groups(const struct report *report, const struct visito
  * order is that of the index, the smallest file first, and the first call is immediate. The other
  * orders read all files first. Returns 0, -EINTR if stop_requested(), or another -errno. */
 MUST_CHECK int selection_singles(const struct report *report, const struct visitor *visitor);
+
+/* As selection_singles(), for the files that are missing (report/missing.h), with those names that
+ * are in the folders. */
+MUST_CHECK int selection_missing(const struct report *report, const struct visitor *visitor);
 
 #endif

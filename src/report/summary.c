@@ -29,14 +29,17 @@ static void put(struct summary_figure **end, const char *name, uint64_t value)
 	*(*end)++ = (struct summary_figure){name, value};
 }
 
-size_t summary_list(const struct report_summary *summary, bool of_singles,
+size_t summary_list(const struct report_summary *summary, enum summary_of of,
 		    struct summary_figure list[static SUMMARY_FIGURES_MAX])
 {
 	struct summary_figure *end = list;
 
-	if (of_singles) {
+	if (of == SUMMARY_OF_SINGLES) {
 		put(&end, "singles", summary->singles);
 		put(&end, "single_bytes", summary->single_bytes);
+	} else if (of == SUMMARY_OF_MISSING) {
+		put(&end, "missing", summary->singles);
+		put(&end, "missing_bytes", summary->single_bytes);
 	} else {
 		put(&end, "groups", summary->groups);
 		put(&end, "redundant_files", summary->redundant_files);

@@ -18,7 +18,9 @@ struct report_summary {
 	uint64_t redundant_files; /* redundant inodes */
 	uint64_t redundant_bytes; /* sizes of the redundant inodes */
 	uint64_t reclaimable_bytes; /* bytes that removing the redundant inodes would free */
-	uint64_t singles; /* files without a copy; set only by a report of singles */
+	/* files that are no groups: files without a copy, or missing files; set only by a report
+	 * of these */
+	uint64_t singles;
 	uint64_t single_bytes;
 	uint64_t files; /* inodes that are not directories */
 	uint64_t directories;
@@ -49,9 +51,16 @@ struct summary_figure {
 
 #define SUMMARY_FIGURES_MAX 9
 
-/* Lists the figures for machine formats: those of singles or those of groups, then those of the
- * whole index. Returns the number of figures. */
-size_t summary_list(const struct report_summary *summary, bool of_singles,
+/* What a summary counts besides the whole index. */
+enum summary_of {
+	SUMMARY_OF_GROUPS,
+	SUMMARY_OF_SINGLES,
+	SUMMARY_OF_MISSING,
+};
+
+/* Lists the figures for machine formats: those of singles, missing files or groups, then those of
+ * the whole index. Returns the number of figures. */
+size_t summary_list(const struct report_summary *summary, enum summary_of of,
 		    struct summary_figure list[static SUMMARY_FIGURES_MAX]);
 
 /* Sets the figures of the whole index. Linear in groups and files. Returns 0 or -errno. */

@@ -76,7 +76,7 @@ static void text_end_item(struct printing *printing, const struct item *item)
 
 static int text_end(struct printing *printing)
 {
-	if (printing->report->part != REPORT_SINGLES)
+	if (report_has_groups(printing->report->part))
 		figures_print(printing->output, &printing->summary);
 	return 0;
 }

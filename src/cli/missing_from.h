@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CLI_MISSING_FROM_H
+#define CLI_MISSING_FROM_H
+
+/* The folders of list --missing-from. For the main thread. */
+
+#include "base/attributes.h"
+#include "base/text_list.h"
+#include "report/missing.h"
+#include "twinfs/exit.h"
+
+struct catalog_reader;
+struct current_index;
+
+struct missing_from {
+	struct text_list given; /* arguments of --missing-from */
+	struct text_list operands; /* of the command, which includes these folders */
+	struct text_list of, in; /* absolute paths of `folders` */
+	struct missing_folders folders; /* for struct report */
+};
+
+void missing_from_free(struct missing_from *missing);
+
+/* Sets missing->operands: the folders of --missing-from and then the operands of the user, or only
+ * the mount point of a view that the user gave. Sets the folders as far as they are known. Returns
+ * 0 or -errno, logged. */
+MUST_CHECK int missing_from_begin(struct missing_from *missing, char *const *operands,
+				  size_t count);
+
+/* Sets missing->folders when the index is open. Returns 0 or -errno. */
+MUST_CHECK int missing_from_locate(struct missing_from *missing, const struct current_index *index);
+
+/* Checks that the index has all folders. Warns if folders on other file systems, or names that only
+ * a view excludes, were left out, and sets *status to TWINFS_EXIT_INCOMPLETE then. Returns 0,
+ * -EXDEV (logged) if the index lacks a folder, or another -errno. */
+MUST_CHECK int missing_from_check(const struct missing_folders *folders,
+				  const struct current_index *index, struct catalog_reader *reader,
+				  enum twinfs_exit *status);
+
+#endif

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/missing.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/in_trash.h"
+#include "base/path.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "report/copies.h"
+#include "report/filter.h"
+#include "report/report.h"
+#include "source/source.h"
+
+/* Number of directories whose area is remembered. */
+#define AREAS 16384
+
+enum area {
+	AREA_OTHER, /* in no folder of both lists, or in the trash of a folder of the list `in` */
+	AREA_OF,
+	AREA_IN,
+};
+
+struct missing_finder {
+	const struct missing_folders *folders;
+	struct catalog_reader *reader;
+	const struct sources *sources;
+	const struct filter *filter;
+	uint64_t group; /* the last group that was read; 0: none */
+	bool group_is_in; /* a member of it is in folders->in */
+	struct {
+		uint64_t dir;
+		enum area area;
+	} areas[AREAS]; /* a directory is at the number of its id modulo AREAS */
+};
+
+/* ---- areas ---------------------------------------------------------------------------------- */
+
+/* Returns the number of bytes of the longest path in the list that contains the path plus 1, or 0
+ * if none does. */
+static size_t longest_above(char *const *list, const char *path)
+{
+	size_t longest = 0;
+
+	for (; *list; list++) {
+		if (path_below(path, *list) && strlen(*list) + 1 > longest)
+			longest = strlen(*list) + 1;
+	}
+	return longest;
+}
+
+static enum area area_of_path(const struct missing_folders *folders, const char *path)
+{
+	size_t of = longest_above(folders->of, path);
+	size_t in = longest_above(folders->in, path);
+
+	if (of == 0 && in == 0)
+		return AREA_OTHER;
+	return of >= in ? AREA_OF : AREA_IN;
+}
+
+static int read_area(const struct missing_finder *finder, uint64_t dir, enum area *area)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	CLEANUP_BYTES struct bytes path = {0};
+	uint32_t source;
+	int r = catalog_dir_path(finder->reader, dir, &relative, &source);
+
+	if (r == 0 && !bytes_text(&relative))
+		r = -ENOMEM;
+	if (r == 0)
+		r = source_absolute_path(finder->sources, source, bytes_text(&relative), &path);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (!bytes_text(&path))
+		return -ENOMEM;
+	*area = area_of_path(finder->folders, bytes_text(&path));
+	/* a trash is known by the names of its files */
+	r = bytes_append_text(&relative, relative.length > 0 ? "/x" : "x");
+	if (r < 0 || !bytes_text(&relative))
+		return -ENOMEM;
+	if (*area == AREA_IN &&
+	    is_in_trash(finder->sources->list[source].path, bytes_text(&relative), relative.length))
+		*area = AREA_OTHER;
+	return 0;
+}
+
+static int find_area(struct missing_finder *finder, uint64_t dir, enum area *area)
+{
+	size_t at = dir % AREAS;
+	int r;
+
+	if (finder->areas[at].dir != dir) {
+		r = read_area(finder, dir, &finder->areas[at].area);
+		if (r < 0) {
+			finder->areas[at].dir = 0;
+			return r;
+		}
+		finder->areas[at].dir = dir;
+	}
+	*area = finder->areas[at].area;
+	return 0;
+}
+
+/* ---- files ---------------------------------------------------------------------------------- */
+
+/* Sets *is_in to whether a name is in folders->in and not excluded. */
+static int name_is_in(struct missing_finder *finder, uint64_t dir, uint64_t cookie, bool *is_in)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	uint32_t source;
+	enum area area;
+	int r = find_area(finder, dir, &area);
+
+	*is_in = r == 0 && area == AREA_IN;
+	if (!*is_in || !filter_excludes(finder->filter))
+		return r;
+	r = catalog_entry_path(finder->reader, dir, cookie, &path, &source);
+	if (r == 0 && !bytes_text(&path))
+		r = -ENOMEM;
+	*is_in = r == 0 && !filter_excludes_name(finder->filter, source, bytes_text(&path));
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* Sets *is_in to whether a name of the file is in folders->in. */
+static int file_is_in(struct missing_finder *finder, uint64_t id, bool *is_in)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct file_record file;
+	uint64_t dir, cookie;
+	int r = catalog_get_file_name(finder->reader, id, &file);
+
+	*is_in = false;
+	if (r == 0)
+		r = catalog_scan_names(finder->reader, &file, &scan);
+	while (r == 0 && !*is_in && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
+		r = name_is_in(finder, dir, cookie, is_in);
+	return r == -ENOENT && scan ? 0 : r;
+}
+
+static int read_group(struct missing_finder *finder, uint64_t group)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	bool is_in = false;
+	uint64_t file;
+	int r = catalog_scan_members(finder->reader, group, 0, &scan);
+
+	while (r == 0 && !is_in && (r = catalog_next_member(scan, &file)) == 0)
+		r = file_is_in(finder, file, &is_in);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	finder->group = group;
+	finder->group_is_in = is_in;
+	return 0;
+}
+
+int missing_find(struct missing_finder *finder, const struct size_entry *entry, bool *missing)
+{
+	bool is_in = false;
+	int r = 0;
+
+	if (entry->group == 0) {
+		r = file_is_in(finder, entry->file, &is_in);
+	} else {
+		if (finder->group != entry->group)
+			r = read_group(finder, entry->group);
+		is_in = finder->group_is_in;
+	}
+	*missing = !is_in;
+	return r;
+}
+
+int missing_keep_names(struct missing_finder *finder, struct copies *names)
+{
+	size_t kept = 0;
+	enum area area;
+	int r;
+
+	for (size_t i = 0; i < names->count; i++) {
+		r = find_area(finder, names->list[i].dir, &area);
+		if (r < 0)
+			return r;
+		if (area == AREA_OF)
+			names->list[kept++] = names->list[i];
+	}
+	names->count = kept;
+	return 0;
+}
+
+int missing_finder_new(struct missing_finder **finder, const struct report *report)
+{
+	*finder = calloc(1, sizeof(**finder));
+	if (!*finder)
+		return -ENOMEM;
+	(*finder)->folders = report->missing;
+	(*finder)->reader = report->reader;
+	(*finder)->sources = report->sources;
+	(*finder)->filter = report->filter;
+	return 0;
+}
+
+void missing_finder_free(struct missing_finder *finder)
+{
+	free(finder);
+}
+
+/* ---- folders -------------------------------------------------------------------------------- */
+
+/* Returns 0 if the folder was entered, an enum missing_fault, or -errno. */
+static int check_folder(const char *path, struct catalog_reader *reader,
+			const struct sources *sources)
+{
+	struct entry_record entry = {.kind = ENTRY_FILE};
+	struct dir_record dir = {0};
+	int r = -ENOENT;
+
+	for (size_t i = 0; r == -ENOENT && i < sources->count; i++) {
+		const char *rest = path_below(path, sources->list[i].path);
+
+		if (path_below(sources->list[i].path, path))
+			return 0;
+		if (rest)
+			r = catalog_find_path(reader, sources->list[i].root, rest, &entry);
+	}
+	if (r == -ENOENT || (r == 0 && entry.kind != ENTRY_DIR))
+		return MISSING_NOT_INDEXED;
+	if (r == 0)
+		r = catalog_get_dir(reader, entry.child, &dir);
+	if (r < 0)
+		return r;
+	return dir.flags & DIR_NOT_ENTERED ? MISSING_NOT_ENTERED : 0;
+}
+
+static int check_list(char *const *list, struct catalog_reader *reader,
+		      const struct sources *sources, const char **folder)
+{
+	int r = 0;
+
+	for (; r == 0 && *list; list++) {
+		*folder = *list;
+		r = check_folder(*list, reader, sources);
+	}
+	return r;
+}
+
+int missing_check(const struct missing_folders *folders, struct catalog_reader *reader,
+		  const struct sources *sources, const char **folder)
+{
+	int r = check_list(folders->of, reader, sources, folder);
+
+	return r != 0 ? r : check_list(folders->in, reader, sources, folder);
+}
+
+int missing_count_not_entered(const struct missing_folders *folders, struct catalog_reader *reader,
+			      const struct sources *sources, uint64_t *count)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	const struct missing_finder finder = {.folders = folders,
+					      .reader = reader,
+					      .sources = sources};
+	struct dir_record dir;
+	enum area area;
+	int r = catalog_scan_dirs(reader, &scan);
+
+	*count = 0;
+	while (r == 0 && (r = catalog_next_dir(scan, &dir)) == 0) {
+		if (!(dir.flags & DIR_NOT_ENTERED))
+			continue;
+		r = read_area(&finder, dir.id, &area);
+		*count += r == 0 && area == AREA_OF;
+	}
+	return r == -ENOENT ? 0 : r;
+}
