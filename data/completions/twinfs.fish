@@ -52,7 +52,7 @@ function __twinfs_complete_operands # CONDITION USAGE
             complete -c twinfs -n $argv[1] -a '(__twinfs_views) (__fish_complete_directories)'
         case '*MOUNTPOINT*'
             complete -c twinfs -n $argv[1] -a '(__twinfs_views)'
-        case '*SOURCE*'
+        case '*SOURCE*' '*FOLDER*'
             complete -c twinfs -n $argv[1] -a '(__fish_complete_directories)'
     end
 end

@@ -31,6 +31,8 @@
  * files, this one cannot be made anew. */
 #define TWINFS_INDEX_LOG "log"
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
+/* A copy of TWINFS_INDEX_DATA that replaces it when it is complete. */
+#define TWINFS_INDEX_COPY "checked.mdb"
 
 /* Bounds the ids of directories, files and groups, so that a FUSE node id (kind and id) is below
  * 2^53. Some programs store inode numbers in a double, which is exact up to 2^53. */

@@ -40,13 +40,17 @@ static int open_file(struct journal *journal, const char *folder)
 {
 	AUTO_CLOSE int folder_fd = -1;
 	int r = index_folder_open(folder, &folder_fd);
+	struct stat status;
 
 	if (r < 0)
 		return r;
 	journal->fd = openat(folder_fd, TWINFS_INDEX_ACTS,
 			     O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (journal->fd < 0 || flock(journal->fd, LOCK_EX | LOCK_NB) < 0)
+	if (journal->fd < 0 || flock(journal->fd, LOCK_EX | LOCK_NB) < 0 ||
+	    fstat(journal->fd, &status) < 0)
 		return -errno;
+	if (status.st_nlink == 0) /* 'index --forget' removed it in this moment */
+		return -EWOULDBLOCK;
 	return act_log_open(&journal->log, folder_fd, TWINFS_INDEX_LOG);
 }
 

@@ -518,3 +518,54 @@ void catalog_close(struct catalog *catalog)
 	free(catalog->folder);
 	free(catalog);
 }
+
+/* ---- removing an index --------------------------------------------------------------- */
+
+/* Locks the journal of acts if there is one, and checks that no act was interrupted. 'undo' changes
+ * files without the lock of the index. The caller closes *fd. Returns 0, an enum
+ * catalog_open_outcome or -errno. */
+static int lock_acts(int folder_fd, int *fd)
+{
+	struct stat status;
+
+	*fd = openat(folder_fd, TWINFS_INDEX_ACTS, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+	if (*fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (flock(*fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? CATALOG_IN_USE : -errno;
+	if (fstat(*fd, &status) < 0)
+		return -errno;
+	return status.st_size > 0 ? CATALOG_HAS_ACTS : 0;
+}
+
+/* Returns 0, an enum catalog_open_outcome or -errno. */
+static int remove_files(int folder_fd)
+{
+	AUTO_CLOSE int lock_fd = openat(folder_fd, TWINFS_INDEX_LOCK,
+					O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_CLOSE int acts_fd = -1;
+	int r;
+
+	if (lock_fd < 0)
+		return -errno;
+	if (flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
+		return errno == EWOULDBLOCK ? CATALOG_IN_USE : -errno;
+	r = lock_acts(folder_fd, &acts_fd);
+	return r != 0 ? r : index_files_remove(folder_fd);
+}
+
+int catalog_forget(const char *folder)
+{
+	AUTO_CLOSE int folder_fd = -1;
+	AUTO_FREE char *other = NULL;
+	bool is_index;
+	int r = index_folder_examine(folder, &is_index, &other);
+
+	if (r == 0 && !is_index)
+		return CATALOG_NO_INDEX;
+	if (r == 0)
+		r = index_folder_open(folder, &folder_fd);
+	if (r == 0)
+		r = remove_files(folder_fd);
+	return r == 0 && rmdir(folder) < 0 ? -errno : r;
+}

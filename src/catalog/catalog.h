@@ -48,6 +48,7 @@ enum catalog_open_outcome {
 	CATALOG_OLDER = 6, /* an older twinfs wrote the index */
 	/* An index that has to be copied was not closed cleanly, or is being changed. */
 	CATALOG_UNSEALED = 7,
+	CATALOG_HAS_ACTS = 8, /* only of catalog_forget(): an act was interrupted */
 };
 
 struct catalog_options {
@@ -83,6 +84,11 @@ MUST_CHECK int catalog_open(struct catalog **catalog, const struct catalog_optio
  * processes may use meanwhile. Must be called before threads are started, as it forks. Returns
  * CATALOG_OPENED if the index is sound, another outcome, or -errno. Logs nothing. */
 MUST_CHECK int catalog_check(const char *folder);
+
+/* Removes the index in a folder, and the folder if it has no other files. The log of acts stays, as
+ * it cannot be made anew. Returns 0, CATALOG_IN_USE, CATALOG_NO_INDEX, CATALOG_HAS_ACTS, or -errno;
+ * -ENOTEMPTY if the folder stays for its other files. */
+MUST_CHECK int catalog_forget(const char *folder);
 
 /* Closes the index; accepts NULL. No reader or writer may be in use. An index that was open for
  * writing is sealed, unless it is untrusted. A damaged one is set aside. Logs failures. */

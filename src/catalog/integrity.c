@@ -29,10 +29,7 @@
 #define READ_BYTES (1 << 20)
 #define SEAL_TEXT_BYTES 96
 
-/* File to which the child process copies the sound records. */
-#define COPY_NAME "checked.mdb"
-
-#define COPY_PATH_BYTES (sizeof(struct fd_path) + sizeof("/" COPY_NAME))
+#define COPY_PATH_BYTES (sizeof(struct fd_path) + sizeof("/" TWINFS_INDEX_COPY))
 
 /* Descriptor of the index folder in the child process. */
 #define FOLDER_FD (STDERR_FILENO + 1)
@@ -130,7 +127,7 @@ static bool lacks_room(int r)
 
 static void make_copy_path(int folder_fd, char path[static COPY_PATH_BYTES])
 {
-	(void)snprintf(path, COPY_PATH_BYTES, "%s/" COPY_NAME, fd_path(folder_fd).text);
+	(void)snprintf(path, COPY_PATH_BYTES, "%s/" TWINFS_INDEX_COPY, fd_path(folder_fd).text);
 }
 
 /* Copies the records. If the copy cannot be written for lack of space, the original data file is
@@ -228,12 +225,12 @@ int index_adopt_copy(int folder_fd)
 {
 	int r;
 
-	if (faccessat(folder_fd, COPY_NAME, F_OK, 0) < 0)
+	if (faccessat(folder_fd, TWINFS_INDEX_COPY, F_OK, 0) < 0)
 		return errno == ENOENT ? INDEX_SOUND : -errno;
 	r = drop_lock_file(folder_fd);
 	if (r < 0)
 		return r;
-	if (renameat(folder_fd, COPY_NAME, folder_fd, TWINFS_INDEX_DATA) < 0)
+	if (renameat(folder_fd, TWINFS_INDEX_COPY, folder_fd, TWINFS_INDEX_DATA) < 0)
 		return -errno;
 	return fsync(folder_fd) < 0 ? -errno : INDEX_SOUND;
 }
@@ -276,7 +273,7 @@ int index_examine(int folder_fd, const char *folder, bool distrusted, bool *seal
 	}
 	log_debug("checking index %s", quote_path(folder));
 	/* a killed check can have left an incomplete copy */
-	if (unlinkat(folder_fd, COPY_NAME, 0) < 0 && errno != ENOENT)
+	if (unlinkat(folder_fd, TWINFS_INDEX_COPY, 0) < 0 && errno != ENOENT)
 		return -errno;
 	state = check_in_child(folder_fd, true);
 	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
@@ -285,7 +282,7 @@ int index_examine(int folder_fd, const char *folder, bool distrusted, bool *seal
 		r = index_unseal(folder_fd); /* the copy has other bytes */
 		return r < 0 ? r : index_adopt_copy(folder_fd);
 	}
-	(void)unlinkat(folder_fd, COPY_NAME, 0);
+	(void)unlinkat(folder_fd, TWINFS_INDEX_COPY, 0);
 	return state;
 }
 

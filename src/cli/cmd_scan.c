@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
-#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/human_text.h"
@@ -11,10 +10,10 @@
 #include "cli/command.h"
 #include "cli/common_options.h"
 #include "index/completeness.h"
+#include "index/index_folder.h"
 #include "index/index_open.h"
 #include "index/indexing.h"
 #include "report/figures.h"
-#include "twinfs/format.h"
 
 static const struct option_table scan_table = {
 	.command = "twinfs scan",
@@ -28,18 +27,6 @@ static const struct option_table scan_table = {
 static double seconds(uint64_t from_ns, uint64_t to_ns)
 {
 	return (double)(to_ns - from_ns) / 1e9;
-}
-
-/* Returns the bytes that the index uses on the disk. */
-static uint64_t index_bytes(const char *folder)
-{
-	CLEANUP_BYTES struct bytes path = {0};
-	struct stat status;
-
-	if (bytes_format(&path, "%s/" TWINFS_INDEX_DATA, folder) < 0 || !bytes_text(&path) ||
-	    stat(bytes_text(&path), &status) < 0)
-		return 0;
-	return (uint64_t)status.st_blocks * 512;
 }
 
 static void print_left_out(struct output *output, const struct ingest_result *result)
@@ -100,7 +87,8 @@ static int print_summary(const struct indexing *indexing, const struct indexing_
 				      indexing->sources.list[i].path);
 	if (r == 0)
 		r = figure_print_path(&output, "index", indexing->folder);
-	figure_print(&output, "on disk", "%s", size_format(size, index_bytes(indexing->folder)));
+	figure_print(&output, "on disk", "%s",
+		     size_format(size, index_folder_bytes(indexing->folder)));
 	figures_print(&output, &summary);
 	print_left_out(&output, &indexing->ingest.result);
 	print_work(&output, &indexing->ingest, times);

@@ -25,6 +25,7 @@ enum twinfs_exit cmd_dedupe(int argc, char *argv[]);
 enum twinfs_exit cmd_log(int argc, char *argv[]);
 enum twinfs_exit cmd_undo(int argc, char *argv[]);
 enum twinfs_exit cmd_recover(int argc, char *argv[]);
+enum twinfs_exit cmd_index(int argc, char *argv[]);
 enum twinfs_exit cmd_status(int argc, char *argv[]);
 enum twinfs_exit cmd_doctor(int argc, char *argv[]);
 enum twinfs_exit cmd_check(int argc, char *argv[]);

@@ -36,6 +36,7 @@ static const struct command commands[] = {
 	{"log", "list the acts that were done", cmd_log},
 	{"undo", "bring back the files of an act", cmd_undo},
 	{"recover", "undo acts that were interrupted", cmd_recover},
+	{"index", "print the indexes of this user, or remove them", cmd_index},
 	{"status", "print the status of mounted views", cmd_status},
 	{"doctor", "find what prevents or slows a view, and name the remedies", cmd_doctor},
 	{"check", "verify the index, and compare it with the disk", cmd_check},

@@ -8,6 +8,7 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/bytes.h"
 #include "base/directory.h"
@@ -19,6 +20,7 @@
 #include "base/text_list.h"
 #include "catalog/catalog.h"
 #include "source/source.h"
+#include "twinfs/format.h"
 
 #define ROOT_STATE_FOLDER "/var/lib"
 #define HOME_STATE_FOLDER "/.local/state"
@@ -178,6 +180,17 @@ int index_folder_check_new(const char *folder, char *const *sources)
 		  "new or empty folder with --index",
 		  quote_path(folder), quote_path(other));
 	return -ENOTEMPTY;
+}
+
+uint64_t index_folder_bytes(const char *folder)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	struct stat status;
+
+	if (bytes_format(&path, "%s/" TWINFS_INDEX_DATA, folder) < 0 || !bytes_text(&path) ||
+	    stat(bytes_text(&path), &status) < 0)
+		return 0;
+	return (uint64_t)status.st_blocks * 512;
 }
 
 struct folder_list {

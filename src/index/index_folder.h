@@ -5,6 +5,8 @@
 /* Folders of indexes. Functions that can fail return 0 or -errno, and log failures except -ENOMEM.
  * For the main thread. */
 
+#include <stdint.h>
+
 #include "base/attributes.h"
 
 struct text_list;
@@ -26,6 +28,9 @@ MUST_CHECK int index_folder_given(const char *given, char **folder);
  * source is the root directory, as every folder is in that source. sources: NULL-terminated, from
  * source_paths_resolve(). Returns 0 or -errno, logged. */
 MUST_CHECK int index_folder_check_new(const char *folder, char *const *sources);
+
+/* Returns the bytes that the data of an index uses on the disk, or 0 if that is unknown. */
+uint64_t index_folder_bytes(const char *folder);
 
 /* Adds the paths of all entries of the default folder, except hidden ones. */
 MUST_CHECK int index_folders_list(struct text_list *folders);

@@ -13,11 +13,11 @@
 #include "store/file_mode.h"
 #include "twinfs/format.h"
 
+/* The files of an index except TWINFS_INDEX_LOG, which outlives it. */
 static const char *const file_names[] = {
-	TWINFS_INDEX_DATA, TWINFS_INDEX_READERS, TWINFS_INDEX_LOCK,
-	TWINFS_INDEX_SEAL, TWINFS_INDEX_IDS,     TWINFS_INDEX_BOOT,
-	TWINFS_INDEX_ACTS, TWINFS_INDEX_LOG,     TWINFS_INDEX_DAMAGED,
-	TWINFS_INDEX_SCANNED,
+	TWINFS_INDEX_DATA,    TWINFS_INDEX_READERS, TWINFS_INDEX_LOCK, TWINFS_INDEX_SEAL,
+	TWINFS_INDEX_IDS,     TWINFS_INDEX_BOOT,    TWINFS_INDEX_ACTS, TWINFS_INDEX_DAMAGED,
+	TWINFS_INDEX_SCANNED, TWINFS_INDEX_COPY,
 };
 
 enum {
@@ -29,19 +29,22 @@ static bool is_own(const struct stat *status)
 	return status->st_uid == geteuid() && !S_ISLNK(status->st_mode);
 }
 
-static int examine_files(int folder_fd)
+static int examine_file(int folder_fd, const char *name)
 {
 	struct stat status;
 
-	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++) {
-		if (fstatat(folder_fd, file_names[i], &status, AT_SYMLINK_NOFOLLOW) == 0) {
-			if (!is_own(&status))
-				return -EPERM;
-		} else if (errno != ENOENT) {
-			return -errno;
-		}
-	}
-	return 0;
+	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	return is_own(&status) ? 0 : -EPERM;
+}
+
+static int examine_files(int folder_fd)
+{
+	int r = examine_file(folder_fd, TWINFS_INDEX_LOG);
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(file_names); i++)
+		r = examine_file(folder_fd, file_names[i]);
+	return r;
 }
 
 /* Removes write permission for the group and for others. On a read-only file system this can fail:
@@ -100,7 +103,8 @@ static int take_other_name(void *context, int directory, const struct dirent *en
 	char **other = context;
 
 	(void)directory;
-	if (strcmp(entry->d_name, "lost+found") == 0)
+	if (strcmp(entry->d_name, "lost+found") == 0 ||
+	    strcmp(entry->d_name, TWINFS_INDEX_LOG) == 0)
 		return 0;
 	*other = strdup(entry->d_name);
 	return *other ? FOUND_OTHER : -ENOMEM;
@@ -121,6 +125,26 @@ int index_folder_examine(const char *folder, bool *is_index, char **other)
 		return 0;
 	r = directory_visit(fd, take_other_name, other);
 	return r == FOUND_OTHER ? 0 : r;
+}
+
+static int remove_file(int folder_fd, const char *name)
+{
+	char temporary[64];
+
+	(void)snprintf(temporary, sizeof(temporary), "%s.new", name);
+	(void)unlinkat(folder_fd, temporary, 0);
+	return unlinkat(folder_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+int index_files_remove(int folder_fd)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(file_names); i++) {
+		if (strcmp(file_names[i], TWINFS_INDEX_LOCK) != 0)
+			r = remove_file(folder_fd, file_names[i]);
+	}
+	return r < 0 ? r : remove_file(folder_fd, TWINFS_INDEX_LOCK);
 }
 
 bool index_is_empty(int folder_fd)

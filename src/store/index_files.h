@@ -32,10 +32,15 @@ MUST_CHECK int index_folder_open_any(const char *folder, int *fd);
  *
  * is_index	set to whether it has a file of an index
  * other	set to the name of another file if it has no file of an index, else to NULL; the
- *		caller frees it. The folder lost+found of a file system is ignored.
+ *		caller frees it. The folder lost+found of a file system is ignored, and so is the
+ *		log of acts, which can be left of an earlier index.
  *
  * Returns 0 or -errno. */
 MUST_CHECK int index_folder_examine(const char *folder, bool *is_index, char **other);
+
+/* Removes all files of an index, and temporary ones, except the log of acts. The caller holds the
+ * lock of the index, whose file is removed last. Returns 0 or -errno. */
+MUST_CHECK int index_files_remove(int folder_fd);
 
 /* Returns whether the folder has no index yet. */
 bool index_is_empty(int folder_fd);

@@ -425,7 +425,7 @@ class Program:
 
 WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover",
               "log", "undo", "check", "manifest", "doctor", "report")
-COMMANDS = (*WITH_INDEX, "path", "status", "restore")
+COMMANDS = (*WITH_INDEX, "index", "path", "status", "restore")
 
 
 class View:

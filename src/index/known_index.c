@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/known_index.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "catalog/catalog.h"
+#include "catalog/query.h"
+#include "index/index_folder.h"
+#include "index/index_open.h"
+
+/* Time without a scan after which an index of absent sources is old. A disk in a drawer is
+ * connected more often. */
+#define OLD_SECONDS (90L * 24 * 60 * 60)
+
+void known_index_free(struct known_index *index)
+{
+	text_list_free(&index->sources);
+	free(index->mount_point);
+}
+
+static int read_sources(struct known_index *index, struct catalog *catalog)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_BYTES struct bytes path = {0};
+	uint64_t root;
+	int r = catalog_read_begin(catalog, &reader);
+
+	while (r == 0) {
+		path.length = 0;
+		r = catalog_get_source(reader, index->sources.count, &path, &root);
+		if (r == 0)
+			r = text_list_add(&index->sources, (const char *)path.data, path.length);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static bool is_absent(const struct text_list *sources)
+{
+	struct stat status;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		if (fstatat(AT_FDCWD, sources->items[i], &status, AT_NO_AUTOMOUNT) == 0 ||
+		    errno != ENOENT)
+			return false;
+	}
+	return sources->count > 0;
+}
+
+int known_index_read(struct known_index *index, const char *folder)
+{
+	struct catalog *catalog = NULL;
+	int r;
+
+	*index = (struct known_index){.folder = folder, .bytes = index_folder_bytes(folder)};
+	if (catalog_owner(folder, &index->pid, &index->mount_point) == -ENOMEM)
+		return -ENOMEM;
+	index->outcome = index_open_read_only(folder, &catalog);
+	if (index->outcome != 0)
+		return index->outcome == -ENOMEM ? -ENOMEM : 0;
+	r = read_sources(index, catalog);
+	if (r == 0)
+		r = catalog_last_scan(catalog, &index->last_scan);
+	catalog_close(catalog);
+	index->outcome = r;
+	index->absent = is_absent(&index->sources);
+	return r == -ENOMEM ? r : 0;
+}
+
+bool known_index_is_old(const struct known_index *index)
+{
+	return index->outcome == 0 && index->absent && index->pid == 0 && index->last_scan.tv_sec &&
+	       index->last_scan.tv_sec < clock_now().tv_sec - OLD_SECONDS;
+}
