@@ -11,7 +11,7 @@
 #include "act/record.h"
 #include "base/attributes.h"
 #include "base/text_list.h"
-#include "cli/common_options.h"
+#include "options/common_options.h"
 
 struct logged_act {
 	char id[ACT_ID_SIZE];

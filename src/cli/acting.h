@@ -7,9 +7,9 @@
  */
 
 #include "act/act.h"
-#include "cli/common_options.h"
-#include "cli/filter_options.h"
-#include "cli/rule_options.h"
+#include "options/common_options.h"
+#include "options/filter_options.h"
+#include "options/rule_options.h"
 #include "report/report.h"
 #include "twinfs/exit.h"
 

@@ -3,7 +3,7 @@
 
 #include "check/check.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
+#include "options/common_options.h"
 
 enum {
 	OPT_QUICK = OPTION_ID_OWN,

@@ -10,7 +10,6 @@
 #include "base/quote.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
 #include "cli/copies_index.h"
 #include "cli/path_options.h"
 #include "cli/paths.h"
@@ -18,6 +17,7 @@
 #include "index/index_open.h"
 #include "index/status_file.h"
 #include "mountpoint/point.h"
+#include "options/common_options.h"
 #include "source/source.h"
 
 struct copies_settings {

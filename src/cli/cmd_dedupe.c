@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/acting.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
+#include "options/common_options.h"
 
 static const struct option_table dedupe_table = {
 	.command = "twinfs dedupe",

@@ -13,10 +13,10 @@
 #include "base/size.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
 #include "index/known_index.h"
+#include "options/common_options.h"
 #include "report/figures.h"
 
 enum {

@@ -3,11 +3,11 @@
 #include <string.h>
 
 #include "cli/command.h"
-#include "cli/common_options.h"
-#include "cli/filter_options.h"
 #include "cli/list_print.h"
 #include "cli/missing_from.h"
 #include "index/current_index.h"
+#include "options/common_options.h"
+#include "options/filter_options.h"
 
 enum {
 	OPT_FORMAT = OPTION_ID_OWN,

@@ -15,9 +15,9 @@
 #include "base/replaced_file.h"
 #include "catalog/query.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
 #include "index/completeness.h"
 #include "index/index_print.h"
+#include "options/common_options.h"
 
 enum {
 	OPT_ALL = OPTION_ID_OWN,

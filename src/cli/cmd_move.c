@@ -7,7 +7,7 @@
 #include "base/quote.h"
 #include "cli/acting.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
+#include "options/common_options.h"
 
 static const struct option_table move_table = {
 	.command = "twinfs move",

@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
 #include "cli/path_options.h"
 #include "cli/paths.h"
+#include "options/common_options.h"
 
 static const struct option_table path_table = {
 	.command = "twinfs path",

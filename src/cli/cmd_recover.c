@@ -9,8 +9,8 @@
 #include "base/quote.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
 #include "index/index_open.h"
+#include "options/common_options.h"
 
 static const struct option_table recover_table = {
 	.command = "twinfs recover",

@@ -10,10 +10,10 @@
 #include "base/replaced_file.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
-#include "cli/filter_options.h"
-#include "cli/rule_options.h"
 #include "index/current_index.h"
+#include "options/common_options.h"
+#include "options/filter_options.h"
+#include "options/rule_options.h"
 #include "report/page.h"
 #include "report/thumbnail.h"
 

@@ -14,7 +14,7 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
+#include "options/common_options.h"
 
 enum {
 	OPT_LINK = OPTION_ID_OWN,

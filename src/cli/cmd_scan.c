@@ -8,11 +8,11 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
 #include "index/completeness.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
 #include "index/indexing.h"
+#include "options/common_options.h"
 #include "report/figures.h"
 
 static const struct option_table scan_table = {

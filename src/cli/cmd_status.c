@@ -10,9 +10,9 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "cli/command.h"
-#include "cli/common_options.h"
 #include "index/status_file.h"
 #include "mountpoint/point.h"
+#include "options/common_options.h"
 #include "report/figures.h"
 
 enum {

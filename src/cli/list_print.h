@@ -5,8 +5,8 @@
 /* The output of list and of a dry run of an act. For the main thread; everything is borrowed. */
 
 #include "base/attributes.h"
-#include "cli/filter_options.h"
-#include "cli/rule_options.h"
+#include "options/filter_options.h"
+#include "options/rule_options.h"
 #include "report/bundle.h"
 #include "report/report.h"
 #include "twinfs/exit.h"

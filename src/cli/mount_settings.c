@@ -7,8 +7,8 @@
 #include "base/duration.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "cli/common_options.h"
 #include "mountpoint/options.h"
+#include "options/common_options.h"
 
 enum {
 	OPT_FOREGROUND = OPTION_ID_OWN,

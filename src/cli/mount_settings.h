@@ -11,8 +11,8 @@
 
 #include "base/attributes.h"
 #include "base/text_list.h"
-#include "cli/common_options.h"
 #include "daemon/daemon_settings.h"
+#include "options/common_options.h"
 
 struct mount_settings {
 	struct common_settings common;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cli/path_options.h"
 
-#include "cli/common_options.h"
+#include "options/common_options.h"
 
 enum {
 	OPT_NULL = OPTION_ID_OWN,

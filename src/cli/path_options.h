@@ -5,8 +5,8 @@
 /* Options of the commands that print paths. For the main thread. */
 
 #include "base/options.h"
-#include "cli/common_options.h"
 #include "cli/paths.h"
+#include "options/common_options.h"
 
 struct path_settings {
 	struct common_settings common;

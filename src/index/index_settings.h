@@ -3,7 +3,7 @@
 #define INDEX_INDEX_SETTINGS_H
 
 /* Settings of a command: its index, and the scan that updates it. The options of the command line
- * set these fields (cli/common_options.h). For the main thread. */
+ * set these fields (options/common_options.h). For the main thread. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLI_GLOB_OPTIONS_H
-#define CLI_GLOB_OPTIONS_H
+#ifndef OPTIONS_GLOB_OPTIONS_H
+#define OPTIONS_GLOB_OPTIONS_H
 
 /* Options whose value is a glob, or a file of globs. For the main thread. */
 

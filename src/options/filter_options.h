@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLI_FILTER_OPTIONS_H
-#define CLI_FILTER_OPTIONS_H
+#ifndef OPTIONS_FILTER_OPTIONS_H
+#define OPTIONS_FILTER_OPTIONS_H
 
 /* The options that select groups for list, report and the acts (report/filter.h). For the main
  * thread.

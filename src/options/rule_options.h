@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLI_RULE_OPTIONS_H
-#define CLI_RULE_OPTIONS_H
+#ifndef OPTIONS_RULE_OPTIONS_H
+#define OPTIONS_RULE_OPTIONS_H
 
 /* The options that select which copies are kept and which are redundant: --keep, --protect, --only,
  * --between-sources and --include-bundles. For the main thread.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/rule_options.h"
+#include "options/rule_options.h"
 
 #include <errno.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "cli/glob_options.h"
+#include "options/glob_options.h"
 #include "source/source.h"
 
 #define PATH_RULE "path:"

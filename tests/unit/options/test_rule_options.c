@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "capture.h"
 #include "catalog/fixture.h"
-#include "cli/rule_options.h"
+#include "options/rule_options.h"
 #include "source/source.h"
 
 static int apply(void *settings, int id, const char *value)

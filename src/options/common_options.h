@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLI_COMMON_OPTIONS_H
-#define CLI_COMMON_OPTIONS_H
+#ifndef OPTIONS_COMMON_OPTIONS_H
+#define OPTIONS_COMMON_OPTIONS_H
 
 /* Options that several commands share. For the main thread.
  *

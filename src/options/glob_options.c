@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/glob_options.h"
+#include "options/glob_options.h"
 
 #include <errno.h>
 #include <stdio.h>

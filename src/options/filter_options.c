@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/filter_options.h"
+#include "options/filter_options.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@
 #include "base/size.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
-#include "cli/glob_options.h"
 #include "index/current_index.h"
+#include "options/glob_options.h"
 
 enum {
 	OPT_PATH = OPTION_ID_FILTERS,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/common_options.h"
+#include "options/common_options.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/size.h"
-#include "cli/glob_options.h"
+#include "options/glob_options.h"
 
 enum {
 	OPT_INDEX = 1,
