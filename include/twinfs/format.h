@@ -29,7 +29,7 @@
 #define TWINFS_INDEX_ACTS "acts"
 /* Records of completed acts, a JSON line for each file; see src/act/record.h. Unlike the other
  * files, this one cannot be made anew. */
-#define TWINFS_INDEX_LOG "log"
+#define TWINFS_INDEX_LOG "acts.log"
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
 /* A copy of TWINFS_INDEX_DATA that replaces it when it is complete. */
 #define TWINFS_INDEX_COPY "checked.mdb"

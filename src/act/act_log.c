@@ -18,6 +18,7 @@
 
 struct act_log {
 	int fd;
+	bool own; /* no other program writes to the file */
 	struct bytes waiting; /* lines to be written */
 	/* The numbers of the files of one act in the log, for act_log_contains(), ascending. */
 	char act[ACT_ID_SIZE];
@@ -54,15 +55,29 @@ static int cut_incomplete_line(int fd)
 
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	if (!S_ISREG(status.st_mode))
-		return 0; /* the user gave a pipe or a device */
 	whole = whole_length(fd, status.st_size);
 	if (whole < 0)
 		return (int)whole;
 	return whole < status.st_size && ftruncate(fd, whole) < 0 ? -errno : 0;
 }
 
-int act_log_open(struct act_log **log, int directory, const char *name)
+/* Has the first record begin on a line of its own. No byte of the file is removed. */
+static int end_incomplete_line(struct act_log *log)
+{
+	struct stat status;
+	off_t whole;
+
+	if (fstat(log->fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode))
+		return 0; /* the user gave a pipe or a device */
+	whole = whole_length(log->fd, status.st_size);
+	if (whole < 0)
+		return (int)whole;
+	return whole < status.st_size ? bytes_append_text(&log->waiting, "\n") : 0;
+}
+
+static int open_log(struct act_log **log, int directory, const char *name, bool own)
 {
 	struct act_log *made = calloc(1, sizeof(*made));
 	int r;
@@ -70,14 +85,25 @@ int act_log_open(struct act_log **log, int directory, const char *name)
 	*log = NULL;
 	if (!made)
 		return -ENOMEM;
+	made->own = own;
 	made->fd =
 		openat(directory, name, O_RDWR | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0600);
-	r = made->fd < 0 ? -errno : cut_incomplete_line(made->fd);
+	r = made->fd < 0 ? -errno : own ? cut_incomplete_line(made->fd) : end_incomplete_line(made);
 	if (r < 0)
 		act_log_close(made);
 	else
 		*log = made;
 	return r;
+}
+
+int act_log_open(struct act_log **log, int folder)
+{
+	return open_log(log, folder, TWINFS_INDEX_LOG, true);
+}
+
+int act_log_open_file(struct act_log **log, const char *path)
+{
+	return open_log(log, AT_FDCWD, path, false);
 }
 
 void act_log_close(struct act_log *log)
@@ -103,7 +129,7 @@ int act_log_append(struct act_log *log, const char *line)
 	return r;
 }
 
-/* Writes the lines and syncs them. A regular file gets all lines or none. */
+/* Writes the lines and syncs them. The log of an index gets all lines or none. */
 static int write_lines(struct act_log *log)
 {
 	struct stat status;
@@ -115,7 +141,7 @@ static int write_lines(struct act_log *log)
 		return r;
 	if (r == 0 && fsync(log->fd) < 0)
 		r = -errno;
-	if (r < 0 && ftruncate(log->fd, status.st_size) < 0)
+	if (r < 0 && log->own && ftruncate(log->fd, status.st_size) < 0)
 		r = -errno;
 	return r;
 }

@@ -13,13 +13,14 @@
 
 struct act_log;
 
-/* Opens or creates a log for appending. Cuts off an incomplete last line, which a power failure can
- * leave. The caller must hold the lock of the journal (act/journal.h), or be the only writer.
- *
- * directory	borrowed, or AT_FDCWD
- *
- * Returns 0 or -errno. */
-MUST_CHECK int act_log_open(struct act_log **log, int directory, const char *name);
+/* Opens or creates the log of the index in this folder for appending. Cuts off an incomplete last
+ * line, which a power failure can leave. The caller must hold the lock of the journal
+ * (act/journal.h). Returns 0 or -errno. */
+MUST_CHECK int act_log_open(struct act_log **log, int folder);
+
+/* Opens or creates a file of the user for appending. Its bytes stay as they are. Returns 0 or
+ * -errno. */
+MUST_CHECK int act_log_open_file(struct act_log **log, const char *path);
 
 /* Closes the log. Records that were not synced are possibly lost. Accepts NULL. */
 void act_log_close(struct act_log *log);
@@ -30,8 +31,8 @@ void act_log_close(struct act_log *log);
  */
 MUST_CHECK int act_log_append(struct act_log *log, const char *line);
 
-/* Writes and syncs the added records. After a failure none of them is in the file, and they stay
- * added. Blocks on the disk. Returns 0 or -errno. */
+/* Writes and syncs the added records. After a failure none of them is in the log of an index, and
+ * they stay added. Blocks on the disk. Returns 0 or -errno. */
 MUST_CHECK int act_log_sync(struct act_log *log);
 
 /* Returns 1 if the log has a record of this file, 0 if not, or -errno. Reads the whole log when it

@@ -51,7 +51,7 @@ static int open_file(struct journal *journal, const char *folder)
 		return -errno;
 	if (status.st_nlink == 0) /* 'index --forget' removed it in this moment */
 		return -EWOULDBLOCK;
-	return act_log_open(&journal->log, folder_fd, TWINFS_INDEX_LOG);
+	return act_log_open(&journal->log, folder_fd);
 }
 
 int journal_open(struct journal **journal, const char *folder)

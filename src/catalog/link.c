@@ -59,7 +59,7 @@ int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t gr
 {
 	struct file_name first = first_name(file), next = {0};
 	struct catalog_scan *scan = NULL;
-	struct entry_record entry;
+	struct entry_record entry = {0};
 	struct key key;
 	int r = catalog_scan_links(&w->store.reader, file->id, &scan);
 

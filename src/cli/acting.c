@@ -346,7 +346,7 @@ static void explain_begin(const struct acting *acting, int result)
 /* Opens the file of --log. Returns 0 or -errno, logged. */
 static int records_open(struct acting *acting, struct act_log **records)
 {
-	int r = acting->log ? act_log_open(records, AT_FDCWD, acting->log) : 0;
+	int r = acting->log ? act_log_open_file(records, acting->log) : 0;
 
 	if (r < 0)
 		log_error("cannot open %s: %s", quote_path(acting->log), error_text(r));

@@ -58,7 +58,7 @@ def test_act_has_a_record_of_what_it_did(twinfs, source, aside, kind):
     assert "state" not in record
     if kind in ("move", "trash"):
         assert os.path.samestat(os.stat(record["to"]), before)
-    assert (twinfs.index / "log").stat().st_mode & 0o777 == 0o600
+    assert (twinfs.index / "acts.log").stat().st_mode & 0o777 == 0o600
 
 
 def test_attributes_and_names_of_any_bytes_are_recorded(twinfs, source):
@@ -115,11 +115,13 @@ def test_refused_copy_has_no_record(twinfs, source):
 def test_log_option_appends_the_records_to_a_file(twinfs, source, tmp_path):
     copies(source, 3)
     there = tmp_path / "there.jsonl"
-    there.write_text("an earlier line\n")
+    there.write_text("an earlier line\nmine, without an end")
     twinfs.ok("remove", "--yes", f"--log={there}", "--only", source / "copy 1", source)
     twinfs.ok("remove", "--yes", f"--log={there}", "--only", source / "copy 2", source)
     expected = [record for act in acts(twinfs) for record in records(twinfs, act["act"])]
-    assert [json.loads(line) for line in there.read_text().splitlines()[1:]] == expected
+    lines = there.read_text().splitlines()
+    assert lines[:2] == ["an earlier line", "mine, without an end"]
+    assert [json.loads(line) for line in lines[2:]] == expected
 
 
 def test_unwritable_log_file_prevents_the_act(twinfs, source):
@@ -160,13 +162,13 @@ def test_hash_of_a_record_is_that_of_the_bytes_and_not_of_a_stale_index(twinfs, 
 def test_corrupt_line_is_skipped_and_said(twinfs, source):
     copies(source, 3)
     twinfs.ok("remove", "--yes", "--only", source / "copy 1", source)
-    with (twinfs.index / "log").open("ab") as file:
+    with (twinfs.index / "acts.log").open("ab") as file:
         file.write(b"{\"act\":\"garbage\n{\"act\":\"incomplete")
     result = twinfs("log")
     assert result.status == 3 and b"1 line" in result.error and len(result.lines) == 1
     twinfs.ok("remove", "--yes", source)
     assert len(twinfs("log").lines) == 2
-    assert b"incomplete" not in (twinfs.index / "log").read_bytes()
+    assert b"incomplete" not in (twinfs.index / "acts.log").read_bytes()
 
 
 @EACH_KIND

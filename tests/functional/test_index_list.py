@@ -107,11 +107,11 @@ def test_log_of_acts_stays_so_that_an_act_can_be_undone(twinfs, two):
     twinfs.ok("remove", "--yes", two[0])
     assert twinfs.listing(two[0])["groups"] == []
     result = twinfs.ok("index", "--forget", twinfs.index)
-    assert "log of acts" in result.errors[0] and os.listdir(twinfs.index) == ["log"]
+    assert "log of acts" in result.errors[0] and os.listdir(twinfs.index) == ["acts.log"]
     for words in ([], ["--forget"]):
         result = twinfs("index", *words, twinfs.index)
         assert result.status == 1 and "cannot find an index" in result.errors[0], result
-    assert os.listdir(twinfs.index) == ["log"]
+    assert os.listdir(twinfs.index) == ["acts.log"]
     twinfs.ok("undo", "--yes")
     assert len(twinfs.groups(two[0])) == 2
     assert b"undo" in twinfs.ok("log").out
@@ -128,12 +128,12 @@ def test_index_of_an_undo_stays(twinfs, two):
 
 
 def test_file_of_the_user_that_is_named_like_the_log_makes_no_index(twinfs, two, aside):
-    for name in ("log", "photo.jpg"):
+    for name in ("acts.log", "photo.jpg"):
         (aside / name).write_text("mine")
     assert twinfs("index", "--forget", aside).status == 1
     result = twinfs.with_index(aside)("scan", two[0])
     assert result.status == 1 and "photo.jpg" in result.errors[0], result
-    assert (aside / "log").read_text() == "mine"
+    assert (aside / "acts.log").read_text() == "mine"
 
 
 @pytest.mark.parametrize("content", [[], ["photo.jpg"]])

@@ -87,19 +87,20 @@ static void test_incomplete_last_line_is_cut_off(void **state)
 	struct folder *folder = *state;
 	struct act_log *log;
 
-	put_file(folder, "log", "{\"act\":\"0123abcd\",\"file\":7,\"x\":1}\n{\"act\":\"0123abcd\"");
-	assert_int_equal(act_log_open(&log, folder->fd, "log"), 0);
+	put_file(folder, "acts.log",
+		 "{\"act\":\"0123abcd\",\"file\":7,\"x\":1}\n{\"act\":\"0123abcd\"");
+	assert_int_equal(act_log_open(&log, folder->fd), 0);
 	assert_int_equal(act_log_contains(log, "0123abcd", 7), 1);
 	assert_int_equal(act_log_contains(log, "0123abcd", 8), 0);
 	assert_int_equal(act_log_contains(log, "00000000", 7), 0);
 	assert_int_equal(act_log_append(log, "line"), 0);
 	assert_int_equal(act_log_sync(log), 0);
 	act_log_close(log);
-	assert_true(holds(folder, "log", "{\"act\":\"0123abcd\",\"file\":7,\"x\":1}\nline\n"));
-	put_file(folder, "log", "incomplete");
-	assert_int_equal(act_log_open(&log, folder->fd, "log"), 0);
+	assert_true(holds(folder, "acts.log", "{\"act\":\"0123abcd\",\"file\":7,\"x\":1}\nline\n"));
+	put_file(folder, "acts.log", "incomplete");
+	assert_int_equal(act_log_open(&log, folder->fd), 0);
 	act_log_close(log);
-	assert_true(holds(folder, "log", ""));
+	assert_true(holds(folder, "acts.log", ""));
 }
 
 int main(void)
