@@ -155,6 +155,17 @@ int act_log_sync(struct act_log *log)
 	return r;
 }
 
+size_t act_log_mark(const struct act_log *log)
+{
+	return log->waiting.length;
+}
+
+void act_log_drop(struct act_log *log, size_t mark)
+{
+	if (log->waiting.length > mark)
+		log->waiting.length = mark;
+}
+
 /* ---- reading ------------------------------------------------------------------------- */
 
 /* Opens the stream of a log. Sets *stream to NULL if there is no log. */

@@ -35,6 +35,12 @@ MUST_CHECK int act_log_append(struct act_log *log, const char *line);
  * they stay added. Blocks on the disk. Returns 0 or -errno. */
 MUST_CHECK int act_log_sync(struct act_log *log);
 
+/* Returns a mark for act_log_drop(). */
+size_t act_log_mark(const struct act_log *log);
+
+/* Drops the records that were added since the mark and not synced. */
+void act_log_drop(struct act_log *log, size_t mark);
+
 /* Returns 1 if the log has a record of this file, 0 if not, or -errno. Reads the whole log when it
  * is asked about another act than the last time. */
 MUST_CHECK int act_log_contains(struct act_log *log, const char *act, uint64_t file);

@@ -487,10 +487,18 @@ static bool is_own_deed(const struct journal *journal, const json_t *object)
 	       (uint64_t)number > journal->inherited;
 }
 
+/* Drops the ends of acts whose records could not be written, and these records. So the acts stay
+ * open in the journal, and a later call or process writes the records. */
+static void forget_ends(struct journal *journal, size_t mark)
+{
+	journal->ended.length = 0;
+	act_log_drop(journal->log, mark);
+}
+
 /* Writes the records of the acts that this process did, and then the ends of these acts. */
 static int record_all(struct journal *journal, json_t *open)
 {
-	size_t count;
+	size_t count, mark = act_log_mark(journal->log);
 	AUTO_FREE const char **keys = list_keys(open, &count);
 	int r = keys ? 0 : -ENOMEM;
 
@@ -504,6 +512,8 @@ static int record_all(struct journal *journal, json_t *open)
 	}
 	if (r == 0)
 		r = act_log_sync(journal->log);
+	if (r < 0)
+		forget_ends(journal, mark);
 	if (r == 0)
 		r = write_lines(journal, &journal->ended);
 	/* act_log_sync() of the caller returns the failure again */
@@ -516,13 +526,17 @@ static int record_all(struct journal *journal, json_t *open)
 static int handle_all(struct journal *journal, json_t *open, const struct resolve_handler *how,
 		      bool *left)
 {
-	size_t count;
+	size_t count, mark = act_log_mark(journal->log);
 	AUTO_FREE const char **keys = list_keys(open, &count);
 	int r = keys ? 0 : -ENOMEM;
 
 	for (size_t i = count; r == 0 && i > 0; i--)
 		r = handle_one(journal, json_object_get(open, keys[i - 1]), how, left);
-	return r < 0 ? r : act_log_sync(journal->log);
+	if (r == 0)
+		r = act_log_sync(journal->log);
+	if (r < 0)
+		forget_ends(journal, mark);
+	return r;
 }
 
 /* Reads the open intents from the journal. */

@@ -11,11 +11,13 @@
 #include "act/recovery.h"
 #include "act/trash_entry.h"
 #include "act/undo_place.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/file_hash.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/quote.h"
+#include "base/xattrs.h"
 
 /* One file that is being brought back. */
 struct bringing {
@@ -275,21 +277,47 @@ static int hold_moved(struct held *held, struct place *there, const struct recor
 	return r;
 }
 
-/* Removes the moved file on another file system after its content was copied back. */
+/* Returns whether both files have the same metadata, as far as it can be restored. */
+static bool has_same_metadata(const struct held *a, const struct held *b)
+{
+	CLEANUP_XATTRS struct xattrs of_a = {0}, of_b = {0};
+	const struct stat *x = &a->status, *y = &b->status;
+
+	return x->st_mode == y->st_mode && x->st_uid == y->st_uid && x->st_gid == y->st_gid &&
+	       clock_equal(x->st_mtim, y->st_mtim) && xattrs_read(&of_a, a->fd) == 0 &&
+	       xattrs_read(&of_b, b->fd) == 0 && xattrs_equal(&of_a, &of_b);
+}
+
+/* Returns whether the file that is back stands for the moved one in every respect. */
+static bool can_replace_moved(const struct bringing *bringing, const struct held *back,
+			      const struct held *moved)
+{
+	return undo_place_is_certain(&bringing->place, bringing->record) && back->leased &&
+	       moved->leased && back->status.st_ino != bringing->record->kept_inode &&
+	       !is_same_inode(&back->status, &moved->status) && has_same_metadata(back, moved) &&
+	       held_same_bytes(back, moved) == 1;
+}
+
+/* Removes the moved file on another file system after it was copied back. If the copy lacks
+ * anything of it, or that is not certain, the moved file stays. */
 static void remove_moved(struct bringing *bringing, const struct place *there,
 			 const struct held *moved)
 {
 	struct held back = {.fd = -1};
+	bool removed;
 
 	if (held_open_any(&back, &bringing->place) != 0)
 		return;
-	if (!is_same_inode(&back.status, &moved->status) && held_same_bytes(&back, moved) == 1 &&
-	    fsync(back.fd) == 0 && sync_directory(bringing->place.directory) == 0 &&
-	    held_is_unbroken(moved) && held_is_unbroken(&back) &&
-	    place_leads_to(there, there->name, &moved->status) &&
-	    unlinkat(there->directory, there->name, 0) == 0)
+	removed = can_replace_moved(bringing, &back, moved) && fsync(back.fd) == 0 &&
+		  sync_directory(bringing->place.directory) == 0 && held_is_unbroken(moved) &&
+		  held_is_unbroken(&back) && place_leads_to(there, there->name, &moved->status) &&
+		  unlinkat(there->directory, there->name, 0) == 0;
+	if (removed)
 		durable_note_directory(&bringing->undo->durable, there->directory,
 				       moved->status.st_dev);
+	else
+		log_warning("%s stays, too: it is not certain that %s has all of it",
+			    quote_path(bringing->record->to), quote_path(bringing->record->path));
 	held_close(&back);
 }
 
@@ -313,6 +341,21 @@ static void forget_trash_info(const struct record *record)
 		trash_entry_forget(record->info, "", record->path);
 }
 
+/* Checks that the renamed file is the one that was examined, and renames another one back. */
+static int check_returned(struct bringing *bringing, const struct place *there,
+			  const struct held *held)
+{
+	const struct place *place = &bringing->place;
+
+	if (!place_leads_to(place, place->name, &held->status)) {
+		(void)renameat2(place->directory, place->name, there->directory, there->name,
+				RENAME_NOREPLACE);
+		return -EBUSY;
+	}
+	durable_note_directory(&bringing->undo->durable, there->directory, held->status.st_dev);
+	return 0;
+}
+
 /* Brings back the moved or trashed file itself. Returns whether the outcome is filled in. */
 static bool return_moved(struct bringing *bringing)
 {
@@ -333,8 +376,7 @@ static bool return_moved(struct bringing *bringing)
 	if (r == -EXDEV)
 		r = copy_back(bringing, &there, &held);
 	else if (r == 0)
-		durable_note_directory(&bringing->undo->durable, there.directory,
-				       held.status.st_dev);
+		r = check_returned(bringing, &there, &held);
 	held_close(&held);
 	place_close(&there);
 	if (r == 0) {

@@ -8,8 +8,14 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/directory.h"
 #include "base/path.h"
 #include "catalog/filesystem.h"
+
+/* Outcome of find_entry(), which ends the visit. */
+enum {
+	ENTRY_FOUND = 1,
+};
 
 /* Returns whether a directory is on the file system of the record, as far as this is known. */
 static bool is_on_its_filesystem(const struct record *record, int directory)
@@ -93,6 +99,39 @@ static int make_directories(int root, const char *path, const struct record *rec
 	return 0;
 }
 
+bool undo_place_is_certain(const struct place *place, const struct record *record)
+{
+	return record->filesystem &&
+	       filesystem_lasting_identity(place->directory) == record->filesystem;
+}
+
+static int find_entry(void *context, int directory, const struct dirent *entry)
+{
+	(void)directory;
+	(void)entry;
+	*(bool *)context = true;
+	return ENTRY_FOUND;
+}
+
+/* Refuses a source that is empty if its file system has no identity: it can be the folder below a
+ * mount that is absent. */
+static int refuse_unmounted(const struct record *record, int root)
+{
+	AUTO_CLOSE int fd = -1;
+	bool found = false;
+	int r;
+
+	if (record->filesystem && filesystem_lasting_identity(root))
+		return 0;
+	fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	r = directory_visit(fd, find_entry, &found);
+	if (r < 0)
+		return r;
+	return found ? 0 : -ENODEV;
+}
+
 int undo_place_open(struct place *place, const struct record *record)
 {
 	const struct root_identity any = {0};
@@ -105,6 +144,9 @@ int undo_place_open(struct place *place, const struct record *record)
 		return root == -ENOENT || root == -ENOTDIR || root == -ELOOP ? -ENODEV : root;
 	if (!path || !*path)
 		return -EPROTO;
+	r = refuse_unmounted(record, root);
+	if (r < 0)
+		return r;
 	r = place_open_below(place, root, path, true);
 	if (r == -ENOENT) {
 		r = make_directories(root, path, record);

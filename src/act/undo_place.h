@@ -4,6 +4,8 @@
 
 /* The places of files that an undo brings back. Any thread. */
 
+#include <stdbool.h>
+
 #include "act/place.h"
 #include "act/record.h"
 #include "base/attributes.h"
@@ -13,6 +15,9 @@
  * the act is not used, as the former one is probably not mounted. Returns 0, -ENODEV if the source
  * or the file system is absent, or another -errno. */
 MUST_CHECK int undo_place_open(struct place *place, const struct record *record);
+
+/* Returns whether the directory is certainly on the file system of the time of the act. */
+bool undo_place_is_certain(const struct place *place, const struct record *record);
 
 /* Opens the directory of an absolute path without following a symlink. Returns 0 or -errno. */
 MUST_CHECK int undo_place_open_path(struct place *place, const char *path);

@@ -538,16 +538,17 @@ static int lock_acts(int folder_fd, int *fd)
 	return status.st_size > 0 ? CATALOG_HAS_ACTS : 0;
 }
 
-/* Returns 0, an enum catalog_open_outcome or -errno. */
+/* Returns 0, an enum catalog_open_outcome or -errno. A folder with a data.mdb of another program
+ * lacks the other files. */
 static int remove_files(int folder_fd)
 {
-	AUTO_CLOSE int lock_fd = openat(folder_fd, TWINFS_INDEX_LOCK,
-					O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+	AUTO_CLOSE int lock_fd =
+		openat(folder_fd, TWINFS_INDEX_LOCK, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	AUTO_CLOSE int acts_fd = -1;
 	int r;
 
-	if (lock_fd < 0)
-		return -errno;
+	if (lock_fd < 0 || faccessat(folder_fd, TWINFS_INDEX_IDS, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
 	if (flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? CATALOG_IN_USE : -errno;
 	r = lock_acts(folder_fd, &acts_fd);

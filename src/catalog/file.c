@@ -460,6 +460,8 @@ static int add_link(struct catalog_writer *w, const struct file_name *name)
 	struct content_record content;
 	int r = get_content(w, name->file, &content);
 
+	if (r == 0 && content.group)
+		r = group_judge(w, content.group, name->file);
 	return r < 0 ? r : link_add(w, name, content.group);
 }
 
@@ -506,6 +508,8 @@ static int remove_one_of_several(struct catalog_writer *w, struct file_record *f
 		r = link_promote(w, file, content.group);
 	else
 		r = link_remove(w, &name, content.group);
+	if (r == 0 && content.group)
+		r = group_judge(w, content.group, file->id);
 	return r < 0 ? r
 		     : delta_add_file(w, file->id, file->attributes.size,
 				      DELTA_FILE_NAMES | DELTA_FILE_FEWER);

@@ -266,6 +266,14 @@ static int was_kept_earlier(struct catalog_writer *w, const struct group_record 
 	return r;
 }
 
+int group_judge(struct catalog_writer *w, uint64_t group, uint64_t file)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	return r == 0 ? note_rival(w, group, file) : r == -ENOENT ? 0 : r;
+}
+
 int group_keep_again(struct catalog_writer *w, uint64_t group, const struct file_record *file)
 {
 	struct group_change *change;
@@ -484,6 +492,8 @@ int catalog_choose_kept(struct catalog_writer *w, size_t limit)
 	while (r == 0 && limit-- > 0 && (r = catalog_next_group(scan, &group)) == 0) {
 		w->totals.choose_from = group.id + 1;
 		r = choose_again(w, &choice, &group);
+		if (r == -ENOENT)
+			r = -EUCLEAN;
 	}
 	kept_choice_deinit(&choice);
 	if (r == -ENOENT) {

@@ -23,6 +23,10 @@ MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t fil
  * the record. */
 MUST_CHECK int group_note_kept(struct catalog_writer *w, uint64_t group, struct file_record *file);
 
+/* Checks at the end of the transaction whether this member, whose names changed, or the kept copy
+ * is in a trash now. */
+MUST_CHECK int group_judge(struct catalog_writer *w, uint64_t group, uint64_t file);
+
 /* Makes a member the kept copy if its record says that it left a group of this hash as the kept
  * copy, and the present kept copy did not do so before. */
 MUST_CHECK int group_keep_again(struct catalog_writer *w, uint64_t group,

@@ -252,6 +252,8 @@ int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 		r = load(choice, group, file, &next);
 		if (r == 0 && *kept)
 			r = goes_before(choice, &next, &best, &before);
+		if (r == -ENOENT) /* a member without a record or a name */
+			r = -EUCLEAN;
 		if (r == 0 && before) {
 			swap_members(&best, &next);
 			*kept = file;

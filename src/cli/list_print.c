@@ -67,14 +67,20 @@ void list_explain_bundles(const struct bundle_tally *tally)
 			 plural(tally->others, "copy", "copies"));
 }
 
-/* Logs the result in a sentence: a list without an entry must not look like a failure. */
-static void explain_missing(const struct report_summary *summary)
+/* Logs the result in a sentence: a list without an entry must not look like a failure, and an
+ * incomplete one not like a result. */
+static void explain_missing(const struct list_request *request,
+			    const struct report_summary *summary, enum twinfs_exit status)
 {
 	char number[NUMBER_TEXT_MAX];
 	char size[FIGURE_SIZE_MAX];
 
-	if (summary->singles == 0)
-		log_info("no file is missing");
+	if (status != TWINFS_EXIT_COMPLETE)
+		log_warning("the result is incomplete: other files can be missing, too");
+	if (summary->singles == 0 && status == TWINFS_EXIT_COMPLETE)
+		log_info(filter_is_selective(&request->filters->filter)
+				 ? "no selected file is missing"
+				 : "no file is missing");
 	else
 		log_info("%s %s missing, %s", number_format(number, summary->singles),
 			 plural(summary->singles, "file is", "files are"),
@@ -105,7 +111,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 	if (*status == TWINFS_EXIT_COMPLETE)
 		*status = left_out;
 	if (report.part == REPORT_MISSING)
-		explain_missing(&summary);
+		explain_missing(request, &summary, *status);
 	return 0;
 }
 

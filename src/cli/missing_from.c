@@ -12,6 +12,7 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/current_index.h"
+#include "mountpoint/table.h"
 #include "source/source.h"
 
 void missing_from_free(struct missing_from *missing)
@@ -53,15 +54,37 @@ static int refuse_itself(const char *folder)
 	return -EINVAL;
 }
 
+/* Refuses a folder that is the other one, or that shares files with it through another mount: each
+ * file of it would seem to be elsewhere, too. One below the other by its path is allowed. */
+static int check_pair(const struct mount_table *table, const char *of, const char *in)
+{
+	int r;
+
+	if (strcmp(of, in) == 0)
+		return refuse_itself(of);
+	if (path_below(of, in) || path_below(in, of))
+		return 0;
+	r = mount_table_overlap(table, of, in);
+	if (r > 0)
+		log_error("cannot compare %s with %s: both show the same files, through two "
+			  "mounts; give another folder with --missing-from",
+			  quote_path(of), quote_path(in));
+	else if (r < 0)
+		log_error("cannot find the mounts of %s and %s: %s", quote_path(of), quote_path(in),
+			  error_text(r));
+	return r == 0 ? 0 : -EINVAL;
+}
+
 static int check_distinct(const struct missing_from *missing)
 {
-	for (size_t i = 0; i < missing->of.count; i++) {
-		for (size_t j = 0; j < missing->in.count; j++) {
-			if (strcmp(missing->of.items[i], missing->in.items[j]) == 0)
-				return refuse_itself(missing->of.items[i]);
-		}
+	CLEANUP_TABLE struct mount_table table = {0};
+	int r = mount_table_read(&table);
+
+	for (size_t i = 0; r == 0 && i < missing->of.count; i++) {
+		for (size_t j = 0; r == 0 && j < missing->in.count; j++)
+			r = check_pair(&table, missing->of.items[i], missing->in.items[j]);
 	}
-	return 0;
+	return r;
 }
 
 int missing_from_begin(struct missing_from *missing, char *const *operands, size_t count)

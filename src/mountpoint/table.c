@@ -150,3 +150,27 @@ bool mount_entry_is_view(const struct mount_entry *entry)
 {
 	return strcmp(entry->type, VIEW_TYPE) == 0;
 }
+
+static bool is_either_inside(const char *a, const char *b)
+{
+	return path_below(a, b) || path_below(b, a);
+}
+
+int mount_table_overlap(const struct mount_table *table, const char *a, const char *b)
+{
+	CLEANUP_BYTES struct bytes inside_a = {0}, inside_b = {0};
+	const struct mount_entry *mount_a = mount_table_covering(table, a);
+	const struct mount_entry *mount_b = mount_table_covering(table, b);
+	int r;
+
+	if (is_either_inside(a, b))
+		return 1;
+	if (!mount_a || !mount_b || strcmp(mount_a->device, mount_b->device) != 0)
+		return 0;
+	r = mount_entry_locate(mount_a, a, &inside_a);
+	if (r == 0)
+		r = mount_entry_locate(mount_b, b, &inside_b);
+	if (r == 0 && (!bytes_text(&inside_a) || !bytes_text(&inside_b)))
+		r = -ENOMEM;
+	return r < 0 ? r : is_either_inside(bytes_text(&inside_a), bytes_text(&inside_b));
+}

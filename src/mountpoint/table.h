@@ -55,4 +55,8 @@ MUST_CHECK int mount_entry_locate(const struct mount_entry *entry, const char *p
 
 bool mount_entry_is_view(const struct mount_entry *entry);
 
+/* Finds whether two folders are the same or one contains the other, also through another mount of
+ * the same file system. Returns 1, 0 or -errno. */
+MUST_CHECK int mount_table_overlap(const struct mount_table *table, const char *a, const char *b);
+
 #endif

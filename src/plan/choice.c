@@ -19,9 +19,11 @@
 
 #include "base/bytes.h"
 #include "base/human_text.h"
+#include "base/in_trash.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "plan/dialog.h"
+#include "source/source.h"
 
 struct choosing {
 	const struct question *question;
@@ -157,11 +159,36 @@ static int put_first(struct planned_group *group, size_t kept)
 	return 0;
 }
 
-/* Applies the choice of files that stay; chosen is the number of the one that is kept. */
+static bool is_trashed(const struct choosing *choosing, const struct copy *copy)
+{
+	const char *path = copy_path(&choosing->group.copies, copy);
+
+	return is_in_trash(choosing->question->sources->list[copy->source].path, path,
+			   strlen(path));
+}
+
+/* Returns whether all names of a file, given by its number, are in a trash. */
+static bool is_chosen_trashed(const struct choosing *choosing, size_t chosen)
+{
+	const struct copies *copies = &choosing->group.copies;
+	size_t file = 0;
+	bool trashed = true;
+
+	for (size_t i = 0; i < copies->count; i++) {
+		file += !copies->list[i].another_name;
+		if (file - 1 == chosen && !is_trashed(choosing, &copies->list[i]))
+			trashed = false;
+	}
+	return trashed;
+}
+
+/* Applies the choice of files that stay; chosen is the number of the one that is kept. If it is in
+ * a trash, those outside stay, too. */
 static int keep_files(struct choosing *choosing, const bool *stays, size_t chosen)
 {
 	struct planned_group *group = &choosing->group;
 	bool between = choosing->question->rules->between_sources;
+	bool chosen_is_trashed = is_chosen_trashed(choosing, chosen);
 	size_t file = 0, kept = 0;
 
 	for (size_t i = 0; i < group->copies.count; i++) {
@@ -172,7 +199,8 @@ static int keep_files(struct choosing *choosing, const bool *stays, size_t chose
 			kept = i;
 		if (file - 1 == chosen)
 			copy->fate = FATE_KEPT;
-		else if (stays[file - 1] || (file == 1 && group->copies.kept_must_stay))
+		else if (stays[file - 1] || (file == 1 && group->copies.kept_must_stay) ||
+			 (chosen_is_trashed && !is_trashed(choosing, copy)))
 			copy->fate = FATE_SPARED;
 		else
 			copy->fate = FATE_REDUNDANT;

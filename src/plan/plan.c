@@ -104,6 +104,18 @@ static bool put(struct act_plan *plan, const void *data, size_t size)
 	return size == 0 || fwrite(data, size, 1, plan->spool) == 1;
 }
 
+/* Copies the fields without the padding between them. */
+static void copy_group_fields(struct group_record *to, const struct group_record *from)
+{
+	to->id = from->id;
+	to->hash = from->hash;
+	to->ordinal = from->ordinal;
+	to->size = from->size;
+	to->inodes = from->inodes;
+	to->kept = from->kept;
+	to->changed = from->changed;
+}
+
 int act_plan_add(struct act_plan *plan, const struct planned_group *group)
 {
 	const struct copies *copies = &group->copies;
@@ -113,7 +125,7 @@ int act_plan_add(struct act_plan *plan, const struct planned_group *group)
 		return 0;
 	/* clears the padding as well, because the padding is written to the spool */
 	memset(&spooled, 0, sizeof(spooled));
-	spooled.group = group->group;
+	copy_group_fields(&spooled.group, &group->group);
 	spooled.count = copies->count;
 	spooled.redundant = copies->redundant;
 	spooled.path_bytes = copies->paths.length;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -462,6 +463,20 @@ int plan_file_read(const char *path, struct catalog_reader *reader, const struct
 	return r < 0 ? r : act_plan_rewind(plan);
 }
 
+/* Refuses a pipe: what is read here would be missing when the plan is read. */
+static int check_rereadable(const struct reading *reading)
+{
+	struct stat status;
+
+	if (fstat(fileno(reading->file), &status) < 0)
+		return fail(reading, -errno);
+	if (S_ISREG(status.st_mode))
+		return 0;
+	log_error("the plan %s is no regular file: give its SOURCE..., too",
+		  quote_path(reading->path));
+	return -EINVAL;
+}
+
 int plan_file_first_path(const char *path, struct bytes *first)
 {
 	CLEANUP(reading_free) struct reading reading = {.path = path};
@@ -469,6 +484,8 @@ int plan_file_first_path(const char *path, struct bytes *first)
 	size_t length = 0;
 	int r = open_file(&reading);
 
+	if (r == 0)
+		r = check_rereadable(&reading);
 	if (r == 0) {
 		r = next_line(&reading, &length);
 		r = r == -ENOENT ? -ENODATA : r;

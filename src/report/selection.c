@@ -459,6 +459,8 @@ static int scan_missing(struct selection *selection)
 		r = missing_find(selection->missing, &entry, &missing);
 		if (r == 0 && missing)
 			r = select_file(selection, &entry);
+		if (r == -ENOENT)
+			return -EUCLEAN;
 	}
 	return r == -ENOENT ? 0 : r;
 }

@@ -114,10 +114,35 @@ def test_damaged_file_of_the_backup_is_copied_again(script, source):
     data[7] ^= 1
     kept.write_bytes(data)
     os.utime(kept, ns=(status.st_mtime_ns, status.st_mtime_ns))
-    run = script(source, script.folder)
+    run = script(source, script.folder, status=3)
     assert b"damaged" in run.stdout and b"trying again (2 of 3)" in run.stderr
+    [replaced] = script.folder.glob("replaced.*")
+    assert (replaced / "pictures/1.jpg").read_bytes() == data
     data[7] ^= 1
     assert kept.read_bytes() == data
+
+
+def test_good_bytes_of_the_backup_outlive_a_damaged_source(script, source):
+    trees.small(source)
+    script("--new", source, script.folder)
+    path = source / "alone"
+    status, good = path.stat(), path.read_bytes()
+    path.write_bytes(bytes([good[0] ^ 1]) + good[1:])
+    os.utime(path, ns=(status.st_mtime_ns, status.st_mtime_ns))
+    run = script(source, script.folder, status=3)
+    [replaced] = script.folder.glob("replaced.*")
+    assert os.fsencode(replaced) in run.stderr
+    assert (replaced / "alone").read_bytes() == good
+
+
+def test_manifest_of_the_last_backup_stays_beside_the_new_one(script, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"c": b"other"})
+    script("--new", source, script.folder)
+    before = script.backup.manifest.read_bytes()
+    (source / "c").unlink()
+    script(source, script.folder)
+    assert script.backup.manifest.read_bytes() != before
+    assert (script.folder / "manifest~").read_bytes() == before
 
 
 def test_source_that_changes_during_the_copy_is_copied_again(twinfs, script, source, target):

@@ -145,6 +145,16 @@ def test_folder_that_is_no_index_is_left_alone(twinfs, aside, content):
     assert os.listdir(aside) == content
 
 
+def test_data_of_another_program_is_left_alone(twinfs, aside):
+    """Every LMDB environment has these two files."""
+    for name in ("data.mdb", "lock.mdb"):
+        (aside / name).write_text("mine")
+    result = twinfs("index", "--forget", aside)
+    assert result.status == 1 and "cannot find an index" in result.errors[0], result
+    assert sorted(os.listdir(aside)) == ["data.mdb", "lock.mdb"]
+    assert (aside / "data.mdb").read_text() == "mine"
+
+
 def test_index_of_a_view_stays(twinfs, two):
     with twinfs.mounted(two[0]) as view:
         assert listed(twinfs, twinfs.index)[(os.fsencode(two[0]),)]["in_use"]

@@ -93,6 +93,18 @@ def test_nothing_missing_is_said(twinfs, archive, card):
     assert result.out == b"" and "no file is missing" in result.error.decode()
 
 
+def test_folder_that_another_mount_shows_too_is_refused(twinfs, card, tmp_path, root_only):
+    there = tmp_path / "there"
+    there.mkdir()
+    subprocess.run(["mount", "--bind", card / "DCIM", there], check=True)
+    try:
+        result = twinfs("list", "--missing-from", there, card)
+    finally:
+        subprocess.run(["umount", there], check=True)
+    assert result.status == 1 and result.out == b""
+    assert "through two mounts" in result.error.decode()
+
+
 def test_several_folders_are_one(twinfs, archive, card, aside):
     trees.fill(aside, {"c": b"c" * 5000, "z": b"only here"})
     assert missing(twinfs, "--missing-from", archive, "--missing-from", aside, card) == below(
@@ -201,6 +213,12 @@ def test_unreadable_file_is_printed_and_makes_the_result_incomplete(
     (card / "DCIM").chmod(0)
     result = as_user("list", "--missing-from", archive, card)
     assert result.status == 3 and b"DCIM" in result.error, result
+    assert b"the result is incomplete" in result.error
+    for path in card.iterdir():
+        if path.name != "DCIM":
+            path.unlink()
+    result = as_user("list", "--missing-from", archive, card)
+    assert result.status == 3 and b"no file is missing" not in result.error, result
 
 
 def test_file_that_is_being_written_is_printed_and_makes_the_result_incomplete(

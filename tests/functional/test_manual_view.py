@@ -130,9 +130,16 @@ def test_page_has_every_attribute_and_its_place(twinfs, tree):
             assert not any("twinfs" in name for name in os.listxattr(path))
 
 
-def test_page_has_every_member_that_list_prints(twinfs, tree):
+def test_page_has_every_member_that_list_prints(twinfs, tree, tmp_path):
     said = manual.marked(page(LIST), "Va")
     found = set()
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "file").write_text("only here")
+    twinfs.ok("scan", tree)
+    found |= keys(twinfs.ok("list", "--format=json", "--no-scan", tree).json)
+    beside = twinfs.with_index(tmp_path / "index of both")
+    found |= keys(beside.ok("list", "--format=json", "--missing-from", other, tree).json)
     for options in ([], ["--explain"], ["--singles"], ["--redundant"]):
         found |= keys(twinfs.ok("list", "--format=json", *options, tree).json)
         found |= keys(all_lines(twinfs.ok("list", "--format=jsonl", *options, tree).out))

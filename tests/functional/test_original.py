@@ -170,6 +170,24 @@ def test_link_leaves_the_kept_copy_and_rsync_sends_nothing(twinfs, pair, tmp_pat
         assert "Literal data: 0 bytes" in sent
 
 
+def test_last_name_outside_of_the_trash_counts(twinfs, source):
+    """Both names of the kept copy go to the trash, one after the other."""
+    make(source, {"a": b"equal", "c": b"equal"}, OLD)
+    (source / "b").hardlink_to(source / "a")
+    (source / TRASH).mkdir(parents=True)
+    with twinfs.mounted(source) as view:
+        for name in ["a", "b"]:
+            assert not (view.uniques / "c").exists()
+            (source / name).rename(source / TRASH / name)
+            view.sync()
+        assert (view.uniques / "c").exists()
+        assert sorted(os.listdir(view.path / "redundant" / TRASH)) == ["a", "b"]
+        (source / "d").hardlink_to(source / TRASH / "a")
+        view.sync()
+        assert view.differences_now(source) == []
+    assert twinfs.ok("check", source).status == 0
+
+
 @pytest.mark.parametrize("moved", ["A", "A/b", "A/b/Trash"])
 def test_folder_that_goes_to_the_trash_gives_way(twinfs, source, moved):
     """The last one becomes a trash by its name."""

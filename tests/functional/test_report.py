@@ -280,7 +280,7 @@ def hostile(source):
         for name in names[start:start + SHOWN_NAMES]:
             trees.write(trees.join(source, b"files", name), data)
     for number, name in enumerate(EVIL[:3]):
-        for folder in (name, b" kept"):
+        for folder in (b" kept", name):
             trees.write(trees.join(source, folder, b"%d" % number),
                         trees.content(name, 300000 + number))
     return source

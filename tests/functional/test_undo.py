@@ -105,6 +105,20 @@ def test_move_to_another_file_system_is_undone(twinfs, source, tmp_path, links):
         assert [path.name for path in there.iterdir()] == ["lost+found"]
 
 
+@pytest.mark.parametrize("how", [shutil.copyfile, os.link])
+def test_moved_file_with_the_only_metadata_stays(twinfs, source, aside, how):
+    """A file with equal bytes at the path of the copy is not the moved file."""
+    kept, copy = copies(source, 2)
+    special(copy)
+    twinfs.ok("move", "--yes", source, aside)
+    before = tree_of(aside)
+    assert len(before) == 1
+    how(kept, copy)
+    result = twinfs.ok("undo", "--yes")
+    assert undone(result) == 0 and b"stays, too" in result.error
+    assert tree_of(aside) == before
+
+
 def test_folders_that_are_missing_are_made(twinfs, source):
     trees.fill(source, {b"a": b"content", b"b/c/d": b"content"})
     (source / "b").chmod(0o750)
