@@ -101,9 +101,8 @@ static int print_item(struct printing *printing, const struct item *item)
 static int visit_group(void *context, const struct group_record *group, const struct copies *copies)
 {
 	struct printing *printing = context;
-	uint64_t redundant = copies ? copies->redundant : group->inodes - 1;
 
-	summary_add_group(&printing->summary, group, redundant);
+	summary_add_group(&printing->summary, group, copies->redundant);
 	if (printing->report->part == REPORT_SUMMARY)
 		return check_stop(printing);
 	return print_item(printing, &(struct item){group, group->size, copies});

@@ -64,16 +64,6 @@ static bool group_is_wanted(const struct selection *selection)
 	return !report->rules->between_sources || !is_in_one_source(copies);
 }
 
-/* Returns whether the names of each group are read. If not, the record of the group alone decides,
- * and trash and bundles are ignored. */
-static bool names_matter(const struct report *report)
-{
-	const struct rules *rules = report->rules;
-
-	return report->part != REPORT_SUMMARY || filter_needs_names(report->filter) ||
-	       rules->protect || rules->only || rules->between_sources;
-}
-
 static int find_bundles(struct selection *selection)
 {
 	const struct report *report = selection->report;
@@ -127,20 +117,14 @@ static int count_one(struct selection *selection)
 	return selection->found < selection->report->filter->top ? 0 : SELECTION_FULL;
 }
 
-/* Sets *selected to whether a group is shown. Reads its names if they matter. */
+/* Reads the names of a group, and sets *selected to whether it is shown. */
 static int select_group(struct selection *selection, struct group_record *group, bool *selected)
 {
 	const struct report *report = selection->report;
-	struct filter *filter = report->filter;
-	int r;
+	int r = collect(selection, group);
 
-	if (!names_matter(report)) {
-		*selected = filter_has_copies(filter, group->inodes);
-		return 0;
-	}
-	r = collect(selection, group);
 	if (r == 0)
-		r = filter_selects_group(filter, report->reader, report->sources,
+		r = filter_selects_group(report->filter, report->reader, report->sources,
 					 &selection->copies, selected);
 	if (r == 0 && *selected)
 		r = count_bundled(selection);
@@ -160,8 +144,7 @@ static int consider_group(struct selection *selection, const struct group_record
 		r = select_group(selection, &group, &selected);
 	if (r < 0 || !selected)
 		return r;
-	r = visitor->group(visitor->context, &group,
-			   names_matter(selection->report) ? &selection->copies : NULL);
+	r = visitor->group(visitor->context, &group, &selection->copies);
 	return r < 0 ? r : count_one(selection);
 }
 

@@ -22,8 +22,7 @@ struct single {
 /* Callbacks for selected groups and files. Each returns 0, or -errno, which aborts the
  * selection. */
 struct visitor {
-	/* copies: the copies of the group with their fates. NULL if the report has only figures and
-	 * no option depends on names; trash and bundles are ignored then. */
+	/* copies: the copies of the group with their fates */
 	int (*group)(void *context, const struct group_record *group, const struct copies *copies);
 	int (*single)(void *context, const struct single *single);
 	void *context;

@@ -86,6 +86,16 @@ def test_json_summary_has_only_the_figures(twinfs, small):
     assert result["summary"]["files"] > 0
 
 
+def test_json_summary_has_the_figures_of_the_list(twinfs, small):
+    """Copies in a trash, or in a folder that must stay whole, are no redundant copies."""
+    trees.fill(small, {b".Trash-1000/files/b": trees.content("b", 3000),
+                       b"project/.git/b": trees.content("b", 3000)})
+    summary = twinfs.ok("list", "--format=json", "--summary", small).json["summary"]
+    assert summary == twinfs.listing(small)["summary"]
+    assert summary["redundant_files"] == oracle.summary(
+        oracle.Source([small]).groups())["redundant_files"] - 2
+
+
 def test_json_paths_are_absolute(twinfs, small, tmp_path):
     result = twinfs.ok("list", "--format=json", "source", cwd=tmp_path)
     paths = {path_of(copy) for group in result.json["groups"] for copy in group["copies"]}

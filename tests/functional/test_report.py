@@ -59,9 +59,11 @@ def redundant_of(sources):
     """(tree and path of the first name, size) of each redundant file after a first scan."""
     source = oracle.Source(sources)
     for group in source.groups():
-        for inode in group[1:]:
-            tree, path = inode.first(bytes)
-            yield (source.trees[tree], path), inode.size
+        kept = min(group, key=source.preference)
+        for inode in group:
+            if inode is not kept:
+                tree, path = inode.first(bytes)
+                yield (source.trees[tree], path), inode.size
 
 
 def folder_sums(sources):
