@@ -246,23 +246,36 @@ static int apply_answer(struct choosing *choosing, const char *answer)
 	return apply_numbers(choosing, answer);
 }
 
+static void explain_answers(size_t files)
+{
+	char text[256];
+
+	(void)snprintf(text, sizeof(text),
+		       "y: as shown, 1-%zu: this one stays, n: all stay, a: all groups from here "
+		       "as shown, q: no further groups",
+		       files);
+	dialog_print(text);
+}
+
 /* Asks about the current group. The end of the input quits. */
 static int ask_group(struct choosing *choosing)
 {
-	char answer[ANSWER_SIZE], prompt[256];
+	size_t files = count_files(&choosing->group);
+	char answer[ANSWER_SIZE], prompt[64];
+	bool explains = choosing->number == 1;
 	int r = show_group(choosing);
 
 	if (r < 0)
 		return r;
-	(void)snprintf(prompt, sizeof(prompt),
-		       "y: as shown, 1-%zu: this one stays, n: all stay, a: all groups from here "
-		       "as shown, q: no further groups",
-		       count_files(&choosing->group));
+	(void)snprintf(prompt, sizeof(prompt), "as shown? [y/1-%zu/n/a/q]", files);
 	do {
+		if (explains)
+			explain_answers(files);
 		dialog_prompt(prompt);
 		if (dialog_read(answer) < 0)
 			(void)strcpy(answer, "q");
 		r = stop_requested() ? -EINTR : apply_answer(choosing, answer);
+		explains = true;
 	} while (r == NOT_UNDERSTOOD);
 	return r;
 }
