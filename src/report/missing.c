@@ -107,37 +107,43 @@ static int find_area(struct missing_finder *finder, uint64_t dir, enum area *are
 
 /* ---- files ---------------------------------------------------------------------------------- */
 
-/* Sets *is_in to whether a name is in folders->in and not excluded. */
-static int name_is_in(struct missing_finder *finder, uint64_t dir, uint64_t cookie, bool *is_in)
+/* Sets *area to that of a name. An excluded name is in no area. */
+static int find_name_area(struct missing_finder *finder, uint64_t dir, uint64_t cookie,
+			  enum area *area)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	uint32_t source;
-	enum area area;
-	int r = find_area(finder, dir, &area);
+	int r = find_area(finder, dir, area);
 
-	*is_in = r == 0 && area == AREA_IN;
-	if (!*is_in || !filter_excludes(finder->filter))
+	if (r < 0 || *area != AREA_IN || !filter_excludes(finder->filter))
 		return r;
 	r = catalog_entry_path(finder->reader, dir, cookie, &path, &source);
 	if (r == 0 && !bytes_text(&path))
 		r = -ENOMEM;
-	*is_in = r == 0 && !filter_excludes_name(finder->filter, source, bytes_text(&path));
+	if (r == 0 && filter_excludes_name(finder->filter, source, bytes_text(&path)))
+		*area = AREA_OTHER;
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Sets *is_in to whether a name of the file is in folders->in. */
+/* Sets *is_in to whether a name of the file is in folders->in, and the inode has more names than
+ * those in folders->of. If it has not, folders->in has the same name through another mount. */
 static int file_is_in(struct missing_finder *finder, uint64_t id, bool *is_in)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
-	uint64_t dir, cookie;
-	int r = catalog_get_file_name(finder->reader, id, &file);
+	uint64_t dir, cookie, names[AREA_IN + 1] = {0};
+	enum area area;
+	int r = catalog_get_file(finder->reader, id, &file);
 
 	*is_in = false;
 	if (r == 0)
 		r = catalog_scan_names(finder->reader, &file, &scan);
-	while (r == 0 && !*is_in && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
-		r = name_is_in(finder, dir, cookie, is_in);
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
+		r = find_name_area(finder, dir, cookie, &area);
+		if (r == 0)
+			names[area]++;
+	}
+	*is_in = names[AREA_IN] > 0 && file.attributes.links > names[AREA_OF];
 	return r == -ENOENT && scan ? 0 : r;
 }
 

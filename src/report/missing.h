@@ -4,8 +4,8 @@
 
 /* Finds the files of some folders whose content is in no file of other folders. Only equal bytes
  * that were compared count: a file that could not be read or is not compared yet is missing. So is
- * a file whose other copies are all in a trash. One thread at a time. Takes a fixed amount of
- * memory; linear in files and copies.
+ * a file whose other copies are all in a trash, or whose only name is shown by several mounts. One
+ * thread at a time. Takes a fixed amount of memory; linear in names and copies.
  */
 
 #include <stdbool.h>

@@ -105,6 +105,23 @@ def test_folder_that_another_mount_shows_too_is_refused(twinfs, card, tmp_path, 
     assert "through two mounts" in result.error.decode()
 
 
+def test_file_that_a_mount_in_the_other_folder_shows_too_is_missing(
+        twinfs, archive, card, root_only):
+    """The mount shows the files of the card: they are on the card only."""
+    there = archive / "mnt"
+    there.mkdir()
+    os.link(card / "alone", card / "DCIM/linked")
+    subprocess.run(["mount", "--bind", card / "DCIM", there], check=True)
+    try:
+        assert missing(twinfs, "--cross-file-systems", "--missing-from", archive, card) == {
+            os.fsencode(card / name) for name in MISSING | {"DCIM/linked"}}
+        os.link(card / "alone", archive / "really")
+        assert missing(twinfs, "--cross-file-systems", "--missing-from", archive, card) == {
+            os.fsencode(card / name) for name in MISSING - {"alone"}}
+    finally:
+        subprocess.run(["umount", there], check=True)
+
+
 def test_several_folders_are_one(twinfs, archive, card, aside):
     trees.fill(aside, {"c": b"c" * 5000, "z": b"only here"})
     assert missing(twinfs, "--missing-from", archive, "--missing-from", aside, card) == below(
