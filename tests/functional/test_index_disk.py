@@ -181,6 +181,7 @@ def test_view_ends_with_a_message_if_the_index_cannot_be_read(twinfs, tree, tmp_
     with disk("xfs", tmp_path) as root:
         program = twinfs.with_index(root / "index")
         with program.mounted_in_foreground(tree) as (process, view):
+            subprocess.run(["sync", "-f", root], check=True)  # a dirty page stays writable
             shut_down(root)
             trees.fill(tree, {b"new": b"twin", b"newer": b"twin"})
             assert until(lambda: process.poll() is not None)
