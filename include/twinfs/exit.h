@@ -10,6 +10,7 @@ enum twinfs_exit {
 	/* finished, but something could not be read or done (each is named on stderr), or check or
 	 * doctor printed findings */
 	TWINFS_EXIT_INCOMPLETE = 3,
+	TWINFS_EXIT_NOT_COVERED = 4, /* of `covered`: a content is only in the folders */
 };
 
 #endif

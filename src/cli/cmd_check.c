@@ -57,7 +57,8 @@ static const struct option_table check_table = {
 	.summary = "Verifies the index and compares it with the disk: every record, every name, "
 		   "and the bytes of every file that may have a copy. Prints each difference. The "
 		   "index of a mounted view can also be checked.",
-	.options = {check_options, format_option, scan_options, index_option, message_options},
+	.options = {check_options, format_option, scan_options, walk_options, index_option,
+		    message_options},
 	.apply = check_apply,
 };
 

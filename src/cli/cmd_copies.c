@@ -15,7 +15,7 @@
 #include "cli/paths.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
-#include "index/status_file.h"
+#include "index/known_index.h"
 #include "mountpoint/point.h"
 #include "options/common_options.h"
 #include "source/source.h"
@@ -157,35 +157,6 @@ static int query_index(const char *folder, const struct request *request, bool m
 	return r;
 }
 
-/* Adds the index of a mounted view to the list, unless the list has it. A view that does not
- * answer, or is hidden from this user, is skipped.
- */
-static int add_view_index(const char *mount_point, struct text_list *folders)
-{
-	CLEANUP_BYTES struct bytes folder = {0};
-
-	if (status_file_index(mount_point, &folder) < 0)
-		return 0;
-	for (size_t i = 0; i < folders->count; i++) {
-		if (strcmp(folders->items[i], bytes_text(&folder)) == 0)
-			return 0;
-	}
-	return text_list_add(folders, (const char *)folder.data, folder.length);
-}
-
-/* Finds the indexes in the default directory, and the indexes of mounted views. */
-static int find_indexes(struct text_list *folders)
-{
-	CLEANUP_TEXT_LIST struct text_list views = {0};
-	int r = index_folders_list(folders);
-
-	if (r == 0)
-		r = mount_points_list(&views);
-	for (size_t i = 0; r == 0 && i < views.count; i++)
-		r = add_view_index(views.items[i], folders);
-	return r;
-}
-
 /* Queries all indexes. If an index cannot be read, logs this and continues with the next index. */
 static int query_indexes(const struct index_settings *settings, const struct request *request)
 {
@@ -197,7 +168,7 @@ static int query_indexes(const struct index_settings *settings, const struct req
 		r = index_folder_given(settings->folder, &given);
 		return r < 0 ? r : query_index(given, request, true);
 	}
-	r = find_indexes(&folders);
+	r = known_indexes_list(&folders);
 	for (size_t i = 0; r == 0 && i < folders.count; i++) {
 		if (query_index(folders.items[i], request, false) < 0)
 			failed = -EIO;

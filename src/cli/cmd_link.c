@@ -59,7 +59,7 @@ static const struct option_table link_table = {
 		   "byte, before the copy is removed. Linked files share the owner, mode and times "
 		   "of the kept copy; a write to one changes all.",
 	.options = {acting_options, link_options, filter_options, rule_options, scan_options,
-		    index_option, message_options},
+		    walk_options, index_option, message_options},
 	.apply = link_apply,
 };
 

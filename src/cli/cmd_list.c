@@ -4,7 +4,7 @@
 
 #include "cli/command.h"
 #include "cli/list_print.h"
-#include "cli/missing_from.h"
+#include "elsewhere/missing_from.h"
 #include "index/current_index.h"
 #include "options/common_options.h"
 #include "options/filter_options.h"
@@ -147,8 +147,8 @@ static const struct option_table list_table = {
 	.summary = "Prints the groups of equal files in the sources, ordered by reclaimable bytes. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {list_options, filter_options, rule_options, scan_options, index_option,
-		    no_scan_option, message_options},
+	.options = {list_options, filter_options, rule_options, scan_options, walk_options,
+		    index_option, no_scan_option, message_options},
 	.apply = list_apply,
 };
 
@@ -212,7 +212,7 @@ static enum twinfs_exit list(struct list_settings *settings, char *const *operan
 
 enum twinfs_exit cmd_list(int argc, char *argv[])
 {
-	struct list_settings settings = {0};
+	struct list_settings settings = {.missing.option = "--missing-from"};
 	enum twinfs_exit status;
 	int operands;
 	int r;

@@ -97,7 +97,7 @@ static const struct option_table manifest_table = {
 		   "to rebuild the whole tree: each name that uniques/ leaves out, the file that "
 		   "has its content, and its metadata. The index is brought up to date first; the "
 		   "index of a mounted view is brought up to date by that view.",
-	.options = {manifest_options, scan_options, index_option, message_options},
+	.options = {manifest_options, scan_options, walk_options, index_option, message_options},
 	.apply = manifest_apply,
 };
 

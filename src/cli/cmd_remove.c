@@ -33,7 +33,7 @@ static const struct option_table remove_table = {
 		   "compared with the kept copy again, byte by byte, immediately before it is "
 		   "removed.",
 	.options = {acting_options, remove_options, filter_options, rule_options, scan_options,
-		    index_option, message_options},
+		    walk_options, index_option, message_options},
 	.apply = remove_apply,
 };
 

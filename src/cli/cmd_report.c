@@ -72,8 +72,8 @@ static const struct option_table report_table = {
 		   "freed, in which folders, by which groups of equal files, and how old they are. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {report_options, filter_options, scan_options, index_option, no_scan_option,
-		    message_options},
+	.options = {report_options, filter_options, scan_options, walk_options, index_option,
+		    no_scan_option, message_options},
 	.apply = report_apply,
 };
 

@@ -20,7 +20,7 @@ static const struct option_table scan_table = {
 	.usage = {"SOURCE..."},
 	.summary = "Brings the index of the sources up to date and exits. Reads only files that "
 		   "are new or have changed. Prints a summary.",
-	.options = {scan_options, index_option, message_options},
+	.options = {scan_options, walk_options, index_option, message_options},
 	.apply = common_apply,
 };
 

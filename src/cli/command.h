@@ -17,6 +17,7 @@ enum twinfs_exit cmd_scan(int argc, char *argv[]);
 enum twinfs_exit cmd_list(int argc, char *argv[]);
 enum twinfs_exit cmd_report(int argc, char *argv[]);
 enum twinfs_exit cmd_copies(int argc, char *argv[]);
+enum twinfs_exit cmd_covered(int argc, char *argv[]);
 enum twinfs_exit cmd_path(int argc, char *argv[]);
 enum twinfs_exit cmd_remove(int argc, char *argv[]);
 enum twinfs_exit cmd_move(int argc, char *argv[]);

@@ -28,6 +28,7 @@ static const struct command commands[] = {
 	{"list", "print the groups of equal files", cmd_list},
 	{"report", "write an HTML page that shows which duplicates use the space", cmd_report},
 	{"copies", "print the verified copies of files", cmd_copies},
+	{"covered", "print the files whose content is only in these folders", cmd_covered},
 	{"path", "print the source paths of files in a view", cmd_path},
 	{"remove", "remove redundant copies; each copy is compared again first", cmd_remove},
 	{"move", "move redundant copies to a folder", cmd_move},
@@ -74,7 +75,7 @@ static void print_help(void)
 		"  -h, --help     show this help and exit\n"
 		"\n"
 		"Exit status: 0 complete, 1 failed, 2 wrong usage, 3 finished, but something\n"
-		"could not be read or done (stderr names it).\n",
+		"could not be read or done (stderr names it), 4 not covered.\n",
 		stdout);
 }
 

@@ -212,7 +212,7 @@ const struct option_table mount_table = {
 	.summary = "Mounts a read-only view of the verified duplicates in the sources. Files are "
 		   "compared in the background. The word 'mount' can be omitted. Unmount with "
 		   "'fusermount3 -u MOUNTPOINT', or as root with umount.",
-	.options = {mount_options, scan_options, index_option, message_options},
+	.options = {mount_options, scan_options, walk_options, index_option, message_options},
 	.apply = mount_apply,
 };
 

@@ -12,6 +12,8 @@
 #include "catalog/query.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
+#include "index/status_file.h"
+#include "mountpoint/point.h"
 
 /* Time without a scan after which an index of absent sources is old. A disk in a drawer is
  * connected more often. */
@@ -69,6 +71,33 @@ int known_index_read(struct known_index *index, const char *folder)
 	index->outcome = r;
 	index->absent = is_absent(&index->sources);
 	return r == -ENOMEM ? r : 0;
+}
+
+/* Adds the index of a mounted view to the list, unless the list has it. A view that does not
+ * answer, or is hidden from this user, is skipped. */
+static int add_view_index(const char *mount_point, struct text_list *folders)
+{
+	CLEANUP_BYTES struct bytes folder = {0};
+
+	if (status_file_index(mount_point, &folder) < 0)
+		return 0;
+	if (!bytes_text(&folder))
+		return -ENOMEM;
+	if (text_list_has(folders, bytes_text(&folder)))
+		return 0;
+	return text_list_add(folders, (const char *)folder.data, folder.length);
+}
+
+int known_indexes_list(struct text_list *folders)
+{
+	CLEANUP_TEXT_LIST struct text_list views = {0};
+	int r = index_folders_list(folders);
+
+	if (r == 0)
+		r = mount_points_list(&views);
+	for (size_t i = 0; r == 0 && i < views.count; i++)
+		r = add_view_index(views.items[i], folders);
+	return r;
 }
 
 bool known_index_is_old(const struct known_index *index)

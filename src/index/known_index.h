@@ -30,6 +30,10 @@ void known_index_free(struct known_index *index);
  * nothing. */
 MUST_CHECK int known_index_read(struct known_index *index, const char *folder);
 
+/* Adds the folders of all known indexes, each once: those in the default folder, and those of the
+ * mounted views that answer. Returns 0 or -errno; logs what index_folders_list() logs. */
+MUST_CHECK int known_indexes_list(struct text_list *folders);
+
 /* Returns whether no source exists, and the last scan was long ago. */
 bool known_index_is_old(const struct known_index *index);
 

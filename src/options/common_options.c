@@ -93,6 +93,10 @@ const struct option_spec scan_options[] = {
 		.id = OPT_EXCLUDE_FROM,
 		.expects = "a file",
 	},
+	{0},
+};
+
+const struct option_spec walk_options[] = {
 	{
 		.name = "one-file-system",
 		.letter = 'x',

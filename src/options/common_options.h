@@ -28,7 +28,8 @@ struct common_settings {
 extern const struct option_spec index_option[]; /* --index */
 extern const struct option_spec no_scan_option[]; /* --no-scan, of queries; after index_option */
 extern const struct option_spec one_index_option[]; /* --index of commands for all indexes */
-extern const struct option_spec scan_options[]; /* which files are scanned, and how */
+extern const struct option_spec scan_options[]; /* which files are left out */
+extern const struct option_spec walk_options[]; /* how sources are scanned; after scan_options */
 extern const struct option_spec format_option[]; /* --format=text|json */
 extern const struct option_spec message_options[]; /* --progress, --quiet, --version */
 extern const struct option_spec version_option[]; /* --version */

@@ -22,18 +22,19 @@
 #include "base/json_path.h"
 #include "report/format.h"
 
-static enum summary_of summary_of(enum report_part part)
+static enum summary_of summary_of(const struct report *report)
 {
-	if (part == REPORT_MISSING)
-		return SUMMARY_OF_MISSING;
-	return part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
+	if (report->part == REPORT_MISSING)
+		return report->missing->others == MISSING_SKIP_OTHERS ? SUMMARY_OF_MISSING
+								      : SUMMARY_OF_COVERED;
+	return report->part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
 }
 
 static int set_summary(const struct printing *printing, json_t *object)
 {
 	const struct report *report = printing->report;
 	struct summary_figure figures[SUMMARY_FIGURES_MAX];
-	size_t count = summary_list(&printing->summary, summary_of(report->part), figures);
+	size_t count = summary_list(&printing->summary, summary_of(report), figures);
 	char date[CLOCK_TEXT_MAX];
 	int r = object ? 0 : -1;
 

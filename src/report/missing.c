@@ -7,6 +7,7 @@
 
 #include "base/in_trash.h"
 #include "base/path.h"
+#include "base/size.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -125,58 +126,94 @@ static int find_name_area(struct missing_finder *finder, uint64_t dir, uint64_t 
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-/* Sets *is_in to whether a name of the file is in folders->in, and the inode has more names than
- * those in folders->of. If it has not, folders->in has the same name through another mount. */
-static int file_is_in(struct missing_finder *finder, uint64_t id, bool *is_in)
+/* Where the names of a file are. */
+struct places {
+	uint64_t names_of; /* number of names in folders->of */
+	/* A name is in folders->in, and the inode has more names than those in folders->of. If it
+	 * has not, folders->in has the same name through another mount. */
+	bool is_in;
+};
+
+static int find_places(struct missing_finder *finder, const struct file_record *file,
+		       struct places *places)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct file_record file;
 	uint64_t dir, cookie, names[AREA_IN + 1] = {0};
 	enum area area;
-	int r = catalog_get_file(finder->reader, id, &file);
+	int r = catalog_scan_names(finder->reader, file, &scan);
 
-	*is_in = false;
-	if (r == 0)
-		r = catalog_scan_names(finder->reader, &file, &scan);
 	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
 		r = find_name_area(finder, dir, cookie, &area);
 		if (r == 0)
 			names[area]++;
 	}
-	*is_in = names[AREA_IN] > 0 && file.attributes.links > names[AREA_OF];
+	places->names_of = names[AREA_OF];
+	places->is_in = names[AREA_IN] > 0 && file->attributes.links > names[AREA_OF];
 	return r == -ENOENT && scan ? 0 : r;
+}
+
+static int find_places_of(struct missing_finder *finder, uint64_t id, struct places *places)
+{
+	struct file_record file;
+	int r = catalog_get_file(finder->reader, id, &file);
+
+	return r < 0 ? r : find_places(finder, &file, places);
 }
 
 static int read_group(struct missing_finder *finder, uint64_t group)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	bool is_in = false;
+	struct places places = {0};
 	uint64_t file;
 	int r = catalog_scan_members(finder->reader, group, 0, &scan);
 
-	while (r == 0 && !is_in && (r = catalog_next_member(scan, &file)) == 0)
-		r = file_is_in(finder, file, &is_in);
+	while (r == 0 && !places.is_in && (r = catalog_next_member(scan, &file)) == 0)
+		r = find_places_of(finder, file, &places);
 	if (r < 0 && r != -ENOENT)
 		return r;
 	finder->group = group;
-	finder->group_is_in = is_in;
+	finder->group_is_in = places.is_in;
 	return 0;
 }
 
-int missing_find(struct missing_finder *finder, const struct size_entry *entry, bool *missing)
+int missing_find(struct missing_finder *finder, const struct size_entry *entry,
+		 struct missing_tally *tally, bool *missing)
 {
-	bool is_in = false;
-	int r = 0;
+	struct places places = {0};
+	int r = find_places_of(finder, entry->file, &places);
 
-	if (entry->group == 0) {
-		r = file_is_in(finder, entry->file, &is_in);
-	} else {
+	*missing = places.names_of > 0 && !places.is_in;
+	if (r < 0 || places.names_of == 0)
+		return r;
+	tally->files++;
+	tally->bytes = size_add(tally->bytes, entry->size);
+	tally->linked += places.is_in;
+	if (*missing && entry->group != 0) {
 		if (finder->group != entry->group)
 			r = read_group(finder, entry->group);
-		is_in = finder->group_is_in;
+		*missing = !finder->group_is_in;
 	}
-	*missing = !is_in;
 	return r;
+}
+
+int missing_find_other(struct missing_finder *finder, const struct file_record *file,
+		       struct missing_tally *tally, bool *missing)
+{
+	struct places places = {0};
+	int r = find_places(finder, file, &places);
+
+	*missing = false;
+	if (r < 0 || places.names_of == 0)
+		return r;
+	if (S_ISREG(file->attributes.mode))
+		tally->empty++;
+	else if (S_ISLNK(file->attributes.mode))
+		tally->symlinks++;
+	else
+		tally->special++;
+	*missing =
+		S_ISLNK(file->attributes.mode) && finder->folders->others == MISSING_LIST_SYMLINKS;
+	return 0;
 }
 
 int missing_keep_names(struct missing_finder *finder, struct copies *names)
@@ -278,5 +315,42 @@ int missing_count_not_entered(const struct missing_folders *folders, struct cata
 		r = read_area(&finder, dir.id, &area);
 		*count += r == 0 && area == AREA_OF;
 	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Sets *is_of to whether an unreadable directory or file is in folders->of. */
+static int error_is_of(struct missing_finder *finder, const struct error_entry *error, bool *is_of)
+{
+	struct places places = {0};
+	enum area area = AREA_OTHER;
+	int r = error->kind == ERROR_DIR ? find_area(finder, error->id, &area)
+					 : find_places_of(finder, error->id, &places);
+
+	*is_of = area == AREA_OF || places.names_of > 0;
+	return r;
+}
+
+int missing_count_unread(const struct missing_folders *folders, struct catalog_reader *reader,
+			 const struct sources *sources, uint64_t *count)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct filter all = FILTER_NONE;
+	const struct report report = {.missing = folders,
+				      .reader = reader,
+				      .sources = sources,
+				      .filter = &all};
+	struct missing_finder *finder = NULL;
+	struct error_entry error;
+	bool is_of;
+	int r = missing_finder_new(&finder, &report);
+
+	*count = 0;
+	if (r == 0)
+		r = catalog_scan_errors(reader, &scan);
+	while (r == 0 && (r = catalog_next_error(scan, &error)) == 0) {
+		r = error_is_of(finder, &error, &is_of);
+		*count += r == 0 && is_of;
+	}
+	missing_finder_free(finder);
 	return r == -ENOENT ? 0 : r;
 }

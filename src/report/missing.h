@@ -15,15 +15,35 @@
 
 struct catalog_reader;
 struct copies;
+struct file_record;
 struct report;
 struct size_entry;
 struct sources;
+
+/* What is done with files of folders->of that have no content to search for. */
+enum missing_others {
+	MISSING_SKIP_OTHERS, /* they are not examined */
+	MISSING_COUNT_OTHERS,
+	MISSING_LIST_SYMLINKS, /* they are counted, and symlinks are missing */
+};
 
 /* Absolute paths without symlinks, NULL-terminated, borrowed. If folders of both lists contain each
  * other, a file belongs to the innermost of them. */
 struct missing_folders {
 	char *const *of; /* the files that are searched for */
 	char *const *in; /* where their contents are searched */
+	enum missing_others others;
+};
+
+/* The files below folders->of. Each inode counts once. */
+struct missing_tally {
+	uint64_t files; /* with content */
+	uint64_t bytes; /* of these */
+	uint64_t linked; /* those that folders->in has by another name of their inode */
+	/* the other files; not counted if they are not examined */
+	uint64_t empty;
+	uint64_t symlinks;
+	uint64_t special; /* devices, FIFOs, sockets */
 };
 
 /* Outcomes of missing_check(). */
@@ -46,6 +66,11 @@ MUST_CHECK int missing_count_not_entered(const struct missing_folders *folders,
 					 struct catalog_reader *reader,
 					 const struct sources *sources, uint64_t *count);
 
+/* Counts the directories and files in folders->of that could not be read. Returns 0 or -errno. */
+MUST_CHECK int missing_count_unread(const struct missing_folders *folders,
+				    struct catalog_reader *reader, const struct sources *sources,
+				    uint64_t *count);
+
 struct missing_finder;
 
 /* Makes a finder for a report with its folders, which it borrows. Names that the filter of the
@@ -53,11 +78,15 @@ struct missing_finder;
 MUST_CHECK int missing_finder_new(struct missing_finder **finder, const struct report *report);
 void missing_finder_free(struct missing_finder *finder); /* accepts NULL */
 
-/* Sets *missing to whether the content of a file is in no file of folders->in. Files must be passed
- * in the order of catalog_scan_sizes(), so that each group is read once. The file can also be
- * outside of folders->of. Returns 0 or -errno. */
+/* Sets *missing to whether a file is in folders->of, and its content in no file of folders->in.
+ * Adds a file of folders->of to the tally. Files must be passed in the order of
+ * catalog_scan_sizes(), so that each group is read once. Returns 0 or -errno. */
 MUST_CHECK int missing_find(struct missing_finder *finder, const struct size_entry *entry,
-			    bool *missing);
+			    struct missing_tally *tally, bool *missing);
+
+/* The same for a file without content: an empty one, a symlink, or another that is not regular. */
+MUST_CHECK int missing_find_other(struct missing_finder *finder, const struct file_record *file,
+				  struct missing_tally *tally, bool *missing);
 
 /* Removes all names that are not in folders->of. Returns 0 or -errno. */
 MUST_CHECK int missing_keep_names(struct missing_finder *finder, struct copies *names);

@@ -123,7 +123,7 @@ static int select_parts(struct printing *printing)
 	int r;
 
 	if (report->part == REPORT_MISSING)
-		r = selection_missing(report, &visitor);
+		r = selection_missing(report, &visitor, &printing->summary.checked);
 	else if (report->part == REPORT_SINGLES)
 		r = selection_singles(report, &visitor);
 	else

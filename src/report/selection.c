@@ -27,6 +27,7 @@ struct selection {
 	struct copies copies; /* copies of the current group, or names of the current file */
 	struct bundle_finder bundles;
 	struct missing_finder *missing; /* of a report of missing files */
+	struct missing_tally *tally; /* of the same */
 	uint64_t found;
 	uint64_t group; /* the last group of which excluded names were removed; 0: none */
 	size_t group_inodes; /* without excluded names */
@@ -428,7 +429,7 @@ static int scan_singles(struct selection *selection)
 	return found == -ENOENT ? 0 : found;
 }
 
-static int scan_missing(struct selection *selection)
+static int scan_missing_contents(struct selection *selection)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	const struct report *report = selection->report;
@@ -439,13 +440,41 @@ static int scan_missing(struct selection *selection)
 
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 &&
 	       entry.size <= report->filter->max_size) {
-		r = missing_find(selection->missing, &entry, &missing);
+		r = missing_find(selection->missing, &entry, selection->tally, &missing);
 		if (r == 0 && missing)
 			r = select_file(selection, &entry);
 		if (r == -ENOENT)
 			return -EUCLEAN;
 	}
 	return r == -ENOENT ? 0 : r;
+}
+
+static int scan_missing_others(struct selection *selection)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct file_record file;
+	bool missing;
+	int r = catalog_scan_files(selection->report->reader, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_file(scan, &file)) == 0) {
+		if (file.names == 0 || (S_ISREG(file.attributes.mode) && file.attributes.size > 0))
+			continue;
+		r = missing_find_other(selection->missing, &file, selection->tally, &missing);
+		if (r == 0 && missing)
+			r = select_file(selection, &(struct size_entry){.file = file.id});
+		if (r == -ENOENT)
+			return -EUCLEAN;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int scan_missing(struct selection *selection)
+{
+	int r = scan_missing_contents(selection);
+
+	if (r == 0 && selection->report->missing->others != MISSING_SKIP_OTHERS)
+		r = scan_missing_others(selection);
+	return r;
 }
 
 static int consider_sorted_single(struct selection *selection, uint64_t id)
@@ -466,9 +495,10 @@ int selection_singles(const struct report *report, const struct visitor *visitor
 	return run(&selection, sorts, scan_singles, consider_sorted_single);
 }
 
-int selection_missing(const struct report *report, const struct visitor *visitor)
+int selection_missing(const struct report *report, const struct visitor *visitor,
+		      struct missing_tally *tally)
 {
-	struct selection selection = {.report = report, .visitor = visitor};
+	struct selection selection = {.report = report, .visitor = visitor, .tally = tally};
 	bool sorts = report->order != REPORT_BY_RECLAIMABLE;
 
 	return run(&selection, sorts, scan_missing, consider_sorted_single);

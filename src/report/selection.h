@@ -43,7 +43,8 @@ MUST_CHECK int selection_groups(const struct report *report, const struct visito
 MUST_CHECK int selection_singles(const struct report *report, const struct visitor *visitor);
 
 /* As selection_singles(), for the files that are missing (report/missing.h), with those names that
- * are in the folders. */
-MUST_CHECK int selection_missing(const struct report *report, const struct visitor *visitor);
+ * are in the folders. Adds all files of the folders to the tally. */
+MUST_CHECK int selection_missing(const struct report *report, const struct visitor *visitor,
+				 struct missing_tally *tally);
 
 #endif

@@ -29,11 +29,29 @@ static void put(struct summary_figure **end, const char *name, uint64_t value)
 	*(*end)++ = (struct summary_figure){name, value};
 }
 
+static void put_covered(struct summary_figure **end, const struct report_summary *summary)
+{
+	const struct missing_tally *checked = &summary->checked;
+
+	put(end, "files", checked->files);
+	put(end, "bytes", checked->bytes);
+	put(end, "linked", checked->linked);
+	put(end, "empty", checked->empty);
+	put(end, "symlinks", checked->symlinks);
+	put(end, "special", checked->special);
+}
+
 size_t summary_list(const struct report_summary *summary, enum summary_of of,
 		    struct summary_figure list[static SUMMARY_FIGURES_MAX])
 {
 	struct summary_figure *end = list;
 
+	if (of == SUMMARY_OF_COVERED) {
+		put(&end, "missing", summary->singles);
+		put(&end, "missing_bytes", summary->single_bytes);
+		put_covered(&end, summary);
+		return (size_t)(end - list);
+	}
 	if (of == SUMMARY_OF_SINGLES) {
 		put(&end, "singles", summary->singles);
 		put(&end, "single_bytes", summary->single_bytes);

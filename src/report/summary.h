@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "report/missing.h"
 
 struct catalog_reader;
 struct group_record;
@@ -22,6 +23,7 @@ struct report_summary {
 	 * of these */
 	uint64_t singles;
 	uint64_t single_bytes;
+	struct missing_tally checked; /* set only by a report of missing files */
 	uint64_t files; /* inodes that are not directories */
 	uint64_t directories;
 	uint64_t bytes; /* sizes of regular files, each inode once */
@@ -56,10 +58,11 @@ enum summary_of {
 	SUMMARY_OF_GROUPS,
 	SUMMARY_OF_SINGLES,
 	SUMMARY_OF_MISSING,
+	SUMMARY_OF_COVERED, /* missing files, with all files that were checked */
 };
 
 /* Lists the figures for machine formats: those of singles, missing files or groups, then those of
- * the whole index. Returns the number of figures. */
+ * the whole index unless all figures are of folders in it. Returns the number of figures. */
 size_t summary_list(const struct report_summary *summary, enum summary_of of,
 		    struct summary_figure list[static SUMMARY_FIGURES_MAX]);
 

@@ -423,8 +423,8 @@ class Program:
             view.unmount()
 
 
-WITH_INDEX = ("mount", "scan", "list", "copies", "remove", "move", "link", "dedupe", "recover",
-              "log", "undo", "check", "manifest", "doctor", "report")
+WITH_INDEX = ("mount", "scan", "list", "copies", "covered", "remove", "move", "link", "dedupe",
+              "recover", "log", "undo", "check", "manifest", "doctor", "report")
 COMMANDS = (*WITH_INDEX, "index", "path", "status", "restore")
 
 

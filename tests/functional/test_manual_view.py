@@ -140,6 +140,7 @@ def test_page_has_every_member_that_list_prints(twinfs, tree, tmp_path):
     found |= keys(twinfs.ok("list", "--format=json", "--no-scan", tree).json)
     beside = twinfs.with_index(tmp_path / "index of both")
     found |= keys(beside.ok("list", "--format=json", "--missing-from", other, tree).json)
+    found |= keys(beside("covered", "--format=json", "--by", tree, other).json)
     for options in ([], ["--explain"], ["--singles"], ["--redundant"]):
         found |= keys(twinfs.ok("list", "--format=json", *options, tree).json)
         found |= keys(all_lines(twinfs.ok("list", "--format=jsonl", *options, tree).out))

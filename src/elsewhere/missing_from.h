@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef CLI_MISSING_FROM_H
-#define CLI_MISSING_FROM_H
+#ifndef ELSEWHERE_MISSING_FROM_H
+#define ELSEWHERE_MISSING_FROM_H
 
-/* The folders of list --missing-from. For the main thread. */
+/* The folders of list --missing-from and of covered. For the main thread. */
 
 #include "base/attributes.h"
 #include "base/text_list.h"
@@ -13,13 +13,19 @@ struct catalog_reader;
 struct current_index;
 
 struct missing_from {
-	struct text_list given; /* arguments of --missing-from */
+	const char *option; /* "--missing-from" or "--by", for messages */
+	struct text_list given; /* arguments of the option */
 	struct text_list operands; /* of the command, which includes these folders */
 	struct text_list of, in; /* absolute paths of `folders` */
 	struct missing_folders folders; /* for struct report */
 };
 
 void missing_from_free(struct missing_from *missing);
+
+/* Finds the paths of the operands of the user and of the given folders, and refuses folders that
+ * are the same, or that share files through mounts. Returns 0 or -errno, logged. */
+MUST_CHECK int missing_from_resolve(struct missing_from *missing, char *const *operands,
+				    size_t count);
 
 /* Sets missing->operands: the folders of --missing-from and then the operands of the user, or only
  * the mount point of a view that the user gave. Sets the folders as far as they are known. Returns

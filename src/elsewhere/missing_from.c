@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cli/missing_from.h"
+#include "elsewhere/missing_from.h"
 
 #include <errno.h>
 #include <string.h>
@@ -47,28 +47,29 @@ static int add_operands(struct text_list *list, char *const *paths, size_t count
 	return r;
 }
 
-static int refuse_itself(const char *folder)
+static int refuse_itself(const struct missing_from *missing, const char *folder)
 {
-	log_error("cannot compare %s with itself; give another folder with --missing-from",
-		  quote_path(folder));
+	log_error("cannot compare %s with itself; give another folder with %s", quote_path(folder),
+		  missing->option);
 	return -EINVAL;
 }
 
 /* Refuses a folder that is the other one, or that shares files with it through another mount: each
  * file of it would seem to be elsewhere, too. One below the other by its path is allowed. */
-static int check_pair(const struct mount_table *table, const char *of, const char *in)
+static int check_pair(const struct missing_from *missing, const struct mount_table *table,
+		      const char *of, const char *in)
 {
 	int r;
 
 	if (strcmp(of, in) == 0)
-		return refuse_itself(of);
+		return refuse_itself(missing, of);
 	if (path_below(of, in) || path_below(in, of))
 		return 0;
 	r = mount_table_overlap(table, of, in);
 	if (r > 0)
 		log_error("cannot compare %s with %s: both show the same files, through two "
-			  "mounts; give another folder with --missing-from",
-			  quote_path(of), quote_path(in));
+			  "mounts; give another folder with %s",
+			  quote_path(of), quote_path(in), missing->option);
 	else if (r < 0)
 		log_error("cannot find the mounts of %s and %s: %s", quote_path(of), quote_path(in),
 			  error_text(r));
@@ -82,20 +83,25 @@ static int check_distinct(const struct missing_from *missing)
 
 	for (size_t i = 0; r == 0 && i < missing->of.count; i++) {
 		for (size_t j = 0; r == 0 && j < missing->in.count; j++)
-			r = check_pair(&table, missing->of.items[i], missing->in.items[j]);
+			r = check_pair(missing, &table, missing->of.items[i], missing->in.items[j]);
 	}
 	return r;
+}
+
+int missing_from_resolve(struct missing_from *missing, char *const *operands, size_t count)
+{
+	int r = add_resolved(&missing->in, missing->given.items, missing->given.count);
+
+	if (r == 0)
+		r = add_resolved(&missing->of, operands, count);
+	return r < 0 ? r : check_distinct(missing);
 }
 
 int missing_from_begin(struct missing_from *missing, char *const *operands, size_t count)
 {
 	bool of_view = count == 1 && current_index_is_view(operands[0]);
-	int r = add_resolved(&missing->in, missing->given.items, missing->given.count);
+	int r = missing_from_resolve(missing, operands, of_view ? 0 : count);
 
-	if (r == 0 && !of_view)
-		r = add_resolved(&missing->of, operands, count);
-	if (r == 0)
-		r = check_distinct(missing);
 	if (r == 0 && !of_view)
 		r = add_operands(&missing->operands, missing->given.items, missing->given.count);
 	return r < 0 ? r : add_operands(&missing->operands, operands, count);
@@ -115,7 +121,7 @@ static int add_sources(struct missing_from *missing, const struct sources *sourc
 		if (!inside)
 			r = text_list_add(&missing->of, path, strlen(path));
 	}
-	return r == 0 && missing->of.count == 0 ? refuse_itself(missing->in.items[0]) : r;
+	return r == 0 && missing->of.count == 0 ? refuse_itself(missing, missing->in.items[0]) : r;
 }
 
 int missing_from_locate(struct missing_from *missing, const struct current_index *index)

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <string.h>
+
+#include "base/human_text.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/quote.h"
+#include "cli/command.h"
+#include "cli/shown_paths.h"
+#include "elsewhere/covering_index.h"
+#include "elsewhere/missing_from.h"
+#include "index/completeness.h"
+#include "index/current_index.h"
+#include "index/index_print.h"
+#include "options/common_options.h"
+#include "report/figures.h"
+#include "report/filter.h"
+#include "report/report.h"
+#include "source/source.h"
+
+enum {
+	OPT_BY = OPTION_ID_OWN,
+	OPT_IGNORE_SYMLINKS,
+	OPT_FORMAT,
+};
+
+struct covered_settings {
+	struct common_settings common;
+	struct missing_from missing;
+	enum report_format format;
+	bool ignore_symlinks;
+	bool uncovered; /* the result: a file is only in the folders */
+};
+
+static const struct option_spec covered_options[] = {
+	{.heading = "Folders"},
+	{
+		.name = "by",
+		.argument = "DIR",
+		.help = "search the contents in this folder (default: in everything else that the "
+			"index has); can be given more than once",
+		.id = OPT_BY,
+		.expects = "a directory",
+	},
+	{
+		.name = "ignore-symlinks",
+		.help = "do not print symlinks, whose targets are not compared",
+		.id = OPT_IGNORE_SYMLINKS,
+	},
+	{.heading = "Output"},
+	{
+		.name = "format",
+		.letter = 'F',
+		.argument = "text|json|jsonl|null",
+		.help = "text (default, for people), json, jsonl (one name per line) or null "
+			"(paths for xargs -0); see twinfs(5)",
+		.id = OPT_FORMAT,
+	},
+	{.heading = "Files to scan"},
+	{0},
+};
+
+static int parse_format(const char *word, enum report_format *format)
+{
+	static const char *const words[] = {"text", "json", "jsonl", "null"};
+	static const enum report_format formats[] = {REPORT_TEXT, REPORT_JSON, REPORT_JSONL,
+						     REPORT_NULL};
+	int found = options_find_word(word, words, ARRAY_SIZE(words));
+
+	if (found < 0)
+		return found;
+	*format = formats[found];
+	return 0;
+}
+
+static int covered_apply(void *context, int id, const char *value)
+{
+	struct covered_settings *settings = context;
+
+	switch (id) {
+	case OPT_BY:
+		return value[0] == '\0'
+			       ? -EINVAL
+			       : text_list_add(&settings->missing.given, value, strlen(value));
+	case OPT_IGNORE_SYMLINKS:
+		settings->ignore_symlinks = true;
+		return 0;
+	case OPT_FORMAT:
+		return parse_format(value, &settings->format);
+	default:
+		return common_apply(&settings->common, id, value);
+	}
+}
+
+static const struct option_table covered_table = {
+	.command = "twinfs covered",
+	.usage = {"FOLDER..."},
+	.summary = "Prints the files in the folders whose content is nowhere else. If all contents "
+		   "are elsewhere, too, prints nothing and exits with status 0; otherwise with "
+		   "status 4.",
+	.options = {covered_options, walk_options, index_option, message_options},
+	.apply = covered_apply,
+};
+
+/* ---- the result --------------------------------------------------------------------------- */
+
+static void explain_ignored(uint64_t count, const char *one, const char *many)
+{
+	char number[NUMBER_TEXT_MAX];
+
+	if (count > 0)
+		log_info("ignored %s %s", number_format(number, count), plural(count, one, many));
+}
+
+/* Logs the result in a sentence. */
+static void explain(const struct covered_settings *settings, const struct report_summary *summary,
+		    bool complete)
+{
+	const struct missing_tally *checked = &summary->checked;
+	char number[NUMBER_TEXT_MAX], all[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	explain_ignored(checked->empty, "empty file", "empty files");
+	explain_ignored(checked->special, "device, FIFO or socket", "devices, FIFOs or sockets");
+	if (settings->ignore_symlinks)
+		explain_ignored(checked->symlinks, "symlink", "symlinks");
+	if (checked->linked > 0)
+		log_info("%s %s the same %s elsewhere, by hard links",
+			 number_format(number, checked->linked),
+			 plural(checked->linked, "file is", "files are"),
+			 plural(checked->linked, "file", "files"));
+	if (!complete)
+		log_warning("the result is incomplete: other files can be only here, too");
+	if (summary->singles > 0)
+		log_info("%s of %s %s only here, %s", number_format(number, summary->singles),
+			 number_format(all, checked->files + checked->symlinks),
+			 plural(summary->singles, "files is", "files are"),
+			 figure_size(size, summary->single_bytes));
+	else if (checked->files == 0)
+		log_info("no file has a content to search for");
+	else if (complete)
+		log_info("%s %s elsewhere, %s", number_format(number, checked->files),
+			 plural(checked->files, "file is", "files are all"),
+			 figure_size(size, checked->bytes));
+}
+
+static int check_complete(const struct missing_from *missing, const struct current_index *index,
+			  struct catalog_reader *reader, const struct report_summary *summary,
+			  enum twinfs_exit *status)
+{
+	uint64_t unread = 0;
+	int r = missing_count_unread(&missing->folders, reader, index->sources, &unread);
+
+	if (r == 0 && completeness_status(unread, summary->pending) != TWINFS_EXIT_COMPLETE)
+		*status = TWINFS_EXIT_INCOMPLETE;
+	return r;
+}
+
+static int print(void *context, const struct current_index *index, struct catalog_reader *reader,
+		 struct output *output, enum twinfs_exit *status)
+{
+	struct covered_settings *settings = context;
+	AUTO_FREE const char **shown =
+		shown_paths_find(index->sources, index->given, index->given_count);
+	struct report_summary summary = {0};
+	struct filter filter = FILTER_NONE;
+	const struct report report = {
+		.reader = reader,
+		.sources = index->sources,
+		.shown = shown,
+		.format = settings->format,
+		.part = REPORT_MISSING,
+		.order = REPORT_BY_PATH,
+		.filter = &filter,
+		.missing = &settings->missing.folders,
+	};
+	int r = shown ? current_index_check_options(index, reader) : -ENOMEM;
+
+	filter.min_size = 1;
+	if (r == 0)
+		r = missing_from_check(report.missing, index, reader, status);
+	if (r == 0)
+		r = report_print(&report, output, &summary);
+	if (r == 0)
+		r = check_complete(&settings->missing, index, reader, &summary, status);
+	if (r < 0)
+		return r;
+	settings->uncovered = summary.singles > 0;
+	explain(settings, &summary, *status == TWINFS_EXIT_COMPLETE);
+	return 0;
+}
+
+/* ---- the folders -------------------------------------------------------------------------- */
+
+/* Refuses a folder in one of --by: each of its files would be its own copy. */
+static int refuse_inside(const struct missing_from *missing)
+{
+	for (size_t i = 0; i < missing->of.count; i++) {
+		for (size_t j = 0; j < missing->in.count; j++) {
+			const char *of = missing->of.items[i], *in = missing->in.items[j];
+
+			if (!path_below(of, in))
+				continue;
+			log_error("cannot search %s: it contains %s, so each file would be its own "
+				  "copy; give another folder with --by",
+				  quote_path(in), quote_path(of));
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+/* Without --by, contents are searched in all sources of the index. */
+static int locate(struct covered_settings *settings, const struct current_index *index)
+{
+	struct missing_from *missing = &settings->missing;
+	const struct sources *sources = index->sources;
+	int r = 0;
+
+	if (missing->given.count == 0) {
+		for (size_t i = 0; r == 0 && i < sources->count; i++)
+			r = text_list_add(&missing->in, sources->list[i].path,
+					  strlen(sources->list[i].path));
+	}
+	missing->folders = (struct missing_folders){
+		.of = missing->of.items,
+		.in = missing->in.items,
+		.others = settings->ignore_symlinks ? MISSING_COUNT_OTHERS : MISSING_LIST_SYMLINKS,
+	};
+	return r;
+}
+
+static enum twinfs_exit cover(struct covered_settings *settings, char *const *folders, size_t count)
+{
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	struct index_settings *index_settings = &settings->common.index;
+	struct missing_from *missing = &settings->missing;
+	const struct index_printer printer = {.noun = "result",
+					      .print = print,
+					      .context = settings};
+	enum twinfs_exit status;
+
+	if (missing_from_resolve(missing, folders, count) < 0 || refuse_inside(missing) < 0 ||
+	    covering_index_choose(missing, index_settings->folder) < 0 ||
+	    current_index_open(&index, index_settings, missing->operands.items,
+			       missing->operands.count, INDEX_PROOF) < 0 ||
+	    locate(settings, &index) < 0)
+		return TWINFS_EXIT_FAILED;
+	status = index_print(&printer, &index);
+	return status == TWINFS_EXIT_COMPLETE && settings->uncovered ? TWINFS_EXIT_NOT_COVERED
+								     : status;
+}
+
+enum twinfs_exit cmd_covered(int argc, char *argv[])
+{
+	struct covered_settings settings = {.missing.option = "--by"};
+	enum twinfs_exit status;
+	int operands;
+	int r;
+
+	common_settings_init(&settings.common);
+	r = options_parse(&covered_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&covered_table, operands == argc ? "no FOLDER given" : NULL);
+	status = r != 0 ? options_exit(r)
+			: cover(&settings, argv + operands, (size_t)(argc - operands));
+	missing_from_free(&settings.missing);
+	common_settings_deinit(&settings.common);
+	return status;
+}
