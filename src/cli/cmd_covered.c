@@ -187,7 +187,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 	if (r < 0)
 		return r;
 	settings->uncovered = summary.singles > 0;
-	explain(settings, &summary, *status == TWINFS_EXIT_COMPLETE);
+	explain(settings, &summary, *status == TWINFS_EXIT_COMPLETE && !index->unfinished);
 	return 0;
 }
 

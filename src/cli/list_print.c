@@ -109,7 +109,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		return r;
 	*status = completeness_status(summary.errors, summary.pending);
 	if (*status == TWINFS_EXIT_COMPLETE)
-		*status = left_out;
+		*status = index->unfinished ? TWINFS_EXIT_INCOMPLETE : left_out;
 	if (report.part == REPORT_MISSING)
 		explain_missing(request, &summary, *status);
 	return 0;

@@ -298,6 +298,19 @@ static int check_own_options(const struct current_index *index)
 	return r == -EUCLEAN ? 0 : r; /* the update finds the damage again, and repairs it */
 }
 
+/* A proof is about one moment: what a program moves during the scan must not be missed. */
+static int confirm(struct current_index *index)
+{
+	bool steady;
+	int r = indexing_confirm(&index->indexing, &steady);
+
+	index->unfinished = r == 0 && !steady;
+	if (index->unfinished)
+		log_warning("the result is incomplete: the sources change all the time; try again "
+			    "when no program writes to them");
+	return r;
+}
+
 static int open_own(struct current_index *index)
 {
 	struct indexing *indexing = &index->indexing;
@@ -316,6 +329,8 @@ static int open_own(struct current_index *index)
 		r = check_own_options(index);
 	if (r == 0)
 		r = indexing_update(indexing, NULL);
+	if (r == 0 && indexing->wary)
+		r = confirm(index);
 	index->catalog = indexing->catalog; /* a damaged index was replaced */
 	return r;
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "catalog/query.h"
 #include "index/index_folder.h"
 #include "index/index_holder.h"
 #include "index/index_open.h"
@@ -26,6 +27,8 @@
 /* Longest time that a daemon needs to end after its view was unmounted, even if it has to kill its
  * mounter process (mount/mounter.h). */
 #define ENDING_MS 12000
+/* Maximum number of walks that follow a scan until one finds no change. */
+#define CONFIRMING_WALKS 4
 /* Interval at which the index is tried again while a daemon ends. */
 #define ENDING_POLL_MS 20
 
@@ -267,6 +270,42 @@ int indexing_update(struct indexing *indexing, struct indexing_times *times)
 	found.end_ns = clock_monotonic_ns();
 	if (times)
 		*times = found;
+	if (r == 0 && stop_requested()) {
+		log_error("cannot finish the scan: interrupted; run the command again to continue");
+		return -EINTR;
+	}
+	return explain_failure(indexing, r);
+}
+
+/* Walks the sources without comparing contents. Sets *changed to whether the index changed. */
+static int walk_again(struct indexing *indexing, bool *changed)
+{
+	struct catalog_totals before, after;
+	int r = catalog_totals_now(indexing->catalog, &before);
+
+	indexing->ingest_settings.repeats = true;
+	indexing->ingest_settings.names_only = true;
+	if (r == 0)
+		r = ingest_names(&indexing->ingest);
+	indexing->ingest_settings.repeats = false;
+	indexing->ingest_settings.names_only = false;
+	if (r == 0)
+		r = catalog_totals_now(indexing->catalog, &after);
+	*changed = r == 0 && before.generation != after.generation;
+	return r;
+}
+
+int indexing_confirm(struct indexing *indexing, bool *steady)
+{
+	bool changed = true;
+	int r = 0;
+
+	for (int i = 0; i < CONFIRMING_WALKS && r == 0 && changed && !stop_requested(); i++) {
+		r = walk_again(indexing, &changed);
+		if (r == 0 && changed && !stop_requested())
+			r = indexing_contents(indexing, indexing->settings->progress);
+	}
+	*steady = !changed;
 	if (r == 0 && stop_requested()) {
 		log_error("cannot finish the scan: interrupted; run the command again to continue");
 		return -EINTR;

@@ -75,6 +75,14 @@ struct indexing_times {
 };
 MUST_CHECK int indexing_update(struct indexing *indexing, struct indexing_times *times);
 
+/* Walks the sources once more after indexing_update(), and again as long as a walk finds a change.
+ * Then all that the index has existed at one moment, between the last two walks. A single walk can
+ * miss a file that is moved from a directory that it has not listed to one that it has.
+ *
+ * Sets *steady to false if each of several walks found a change. Returns 0, -EINTR or another
+ * -errno, all logged. */
+MUST_CHECK int indexing_confirm(struct indexing *indexing, bool *steady);
+
 /* Closes and frees everything. Accepts a zeroed struct. */
 void indexing_close(struct indexing *indexing);
 #define CLEANUP_INDEXING CLEANUP(indexing_close)

@@ -60,6 +60,7 @@ struct ingest_settings {
 	unsigned int threads; /* 0: chosen by the number of processors and the work */
 	enum ingest_disk disk;
 	bool names_only; /* ingest_names() reads no file */
+	bool repeats; /* ingest_names() does not log errors that the index has: they were logged */
 	/* A folder that contains the index folder and is left out as a whole. NULL: only the index
 	 * folder is left out. Borrowed. */
 	const char *hidden;

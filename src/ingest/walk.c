@@ -82,15 +82,15 @@ struct walker {
 
 /* ---- one directory ------------------------------------------------------------------- */
 
-/* Returns true if the index has this error, so an earlier walk has logged it. Only for a follower,
- * which meets the error at each recheck. */
+/* Returns true if an earlier walk or recheck has logged this error, which the index then has. */
 static bool is_noted(const struct walker *walker, const struct walk_dir *dir, int error)
 {
+	const struct ingest *ingest = walker->walk->ingest;
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct dir_record record;
 
-	return walker->walk->ingest->hooks && dir->known &&
-	       catalog_read_begin(walker->walk->ingest->catalog, &reader) == 0 &&
+	return (ingest->hooks || ingest->settings->repeats) && dir->known &&
+	       catalog_read_begin(ingest->catalog, &reader) == 0 &&
 	       catalog_get_dir(reader, dir->id, &record) == 0 && record.error == error;
 }
 

@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: MIT
 """covered prints the files of some folders whose content is nowhere else, and never says that all
 is elsewhere if it is not."""
+import contextlib
+import itertools
 import json
 import os
 import random
+import signal
 import socket
 import subprocess
 
 import pytest
 import trees
-from program import path_of
+from program import children, path_of, until
 
 COMPLETE, FAILED, USAGE, INCOMPLETE, UNCOVERED = range(5)
 
@@ -192,6 +195,60 @@ def test_other_file_system_in_the_folder_makes_the_result_incomplete(
             scanned / "old/disk", "file")
     finally:
         subprocess.run(["umount", scanned / "old/disk"], check=True)
+
+
+# changes during the scan
+
+@contextlib.contextmanager
+def stopping(twinfs, folder, *words):
+    """A program that is stopped whenever it has listed the folder. Yields the process and a function
+    that continues the program and returns whether it has ended."""
+    trace = twinfs.folder / "trace"
+    trace.touch()
+    program = twinfs.under_strace("-P", folder, "-e", "trace=getdents64", "-e",
+                                  "inject=getdents64:signal=STOP:when=2", output=trace)
+    with program.started(*words) as process:
+        def goes_on():
+            if process.poll() is not None:
+                return True
+            for child in children(process.pid):
+                os.kill(child, signal.SIGCONT)
+            return False
+
+        assert until(lambda: b"stopped by SIGSTOP" in trace.read_bytes())
+        yield process, goes_on
+        assert until(goes_on)
+
+
+@pytest.mark.parametrize("command", ["covered", "list"])
+def test_file_that_is_moved_during_the_scan_is_not_missed(twinfs, tmp_path, command):
+    """The scan lists the outer folder before, and the inner one after the file went from that to
+    this."""
+    card = tmp_path / "card"
+    trees.fill(card, {"outer/own": b"only in this", "outer/inner/moved": b"only in that"})
+    trees.fill(tmp_path / "archive", {"a": b"a"})
+    with stopping(twinfs, card / "outer", command, "--format=null",
+                  "--by" if command == "covered" else "--missing-from",
+                  tmp_path / "archive", card) as (process, _):
+        (card / "outer/inner/moved").rename(card / "outer/moved")
+    assert process.output[0].split(b"\0")[:-1] == [
+        os.fsencode(card / "outer" / name) for name in ("moved", "own")], process.output
+    assert process.returncode == (UNCOVERED if command == "covered" else COMPLETE)
+
+
+@pytest.mark.parametrize("command", ["covered", "list"])
+def test_sources_that_change_all_the_time_make_the_result_incomplete(twinfs, home, command):
+    numbers = itertools.count()
+    with stopping(twinfs, home / "photos", command,
+                  "--by" if command == "covered" else "--missing-from",
+                  home / "photos", home / "old") as (process, goes_on):
+        def changes():
+            trees.fill(home, {f"photos/new {next(numbers)}": b"new"})
+            return goes_on()
+
+        assert until(changes)
+    assert process.returncode == INCOMPLETE, process.output
+    assert b"change all the time" in process.output[1] and b"elsewhere" not in process.output[1]
 
 
 # views
