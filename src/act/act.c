@@ -121,6 +121,7 @@ static void act_free(struct act *act)
 	journal_close(act->journal);
 	durable_deinit(&act->durable);
 	arrived_deinit(&act->arrived);
+	recording_deinit(&act->recording);
 	if (act->destination >= 0)
 		close(act->destination);
 	bytes_free(&act->to_mount_path);
@@ -417,25 +418,24 @@ static bool store_file(struct act *act, struct act_file *kept, struct attributes
 	return kept->path;
 }
 
-/* If the copy is on a mount below the source, stores this mount in the intent: recovery needs it.
- * If the mount cannot be found, recovery does not check it. Returns 0 or -ENOMEM. */
+/* Notes in the record on which mount the copy is. If that is below the source, notes it in the
+ * intent, too: recovery needs it. Returns 0 or -ENOMEM. */
 static int note_mount(struct act *act, struct waiting *waiting, const struct place *place)
 {
-	const struct sources *sources = act->settings.sources;
-	const struct act_file *copy = &waiting->copy;
-	struct mount_identity *mount = &waiting->intent.mount;
-	CLEANUP_BYTES struct bytes path = {0};
-	struct root_identity root;
+	const struct source *source = &act->settings.sources->list[waiting->copy.source];
+	struct mount_identity *mount = &waiting->record.mount;
 	const char *below;
+	int r = recording_note_place(&act->recording, &waiting->record, place);
 
-	if (!sources->cross_mounts || place->directory < 0 ||
-	    place_find_mount(place->directory, &path, &root) < 0 || !bytes_text(&path))
-		return 0;
-	below = path_below(bytes_text(&path), sources->list[copy->source].path);
-	if (!below || !*below)
-		return 0;
-	*mount = (struct mount_identity){store(act, &path, 0), root};
-	return mount->path ? 0 : -ENOMEM;
+	if (r < 0 || !mount->path)
+		return r;
+	mount->path = arena_copy(&act->memory, mount->path, strlen(mount->path));
+	if (!mount->path)
+		return -ENOMEM;
+	below = path_below(mount->path, source->path);
+	if (below && *below)
+		waiting->intent.mount = *mount;
+	return 0;
 }
 
 /* Makes the record of an act and stores it in the intent. */
@@ -451,12 +451,17 @@ static int plan_record(struct act *act, struct waiting *waiting, const struct pl
 				  .kept_source = sources->list[waiting->kept.source].path,
 				  .kept = absolute_path(act, &waiting->kept),
 				  .kept_inode = waiting->kept.attributes->inode,
+				  .kept_born_ns = clock_ns(waiting->kept.attributes->btime),
+				  .root = waiting->intent.root,
 				  .size = waiting->copy.attributes->size,
 				  .to = waiting->intent.to,
 				  .target = waiting->target};
 	if (!record->path || !record->kept)
 		return -ENOMEM;
-	r = recording_plan(&act->recording, record, place, &waiting->copy, &waiting->xattrs);
+	r = note_mount(act, waiting, place);
+	if (r == 0)
+		r = recording_plan(&act->recording, record, place, &waiting->copy,
+				   &waiting->xattrs);
 	if (r == 0)
 		r = record_encode(&line, record);
 	waiting->intent.record = store(act, &line, r);
@@ -472,9 +477,7 @@ static int examine_copy(struct act *act, struct waiting *waiting)
 
 	if (place_open(&place, act->settings.sources, waiting->copy.source, waiting->copy.path) < 0)
 		place.directory = -1;
-	r = note_mount(act, waiting, &place);
-	if (r == 0)
-		r = plan_record(act, waiting, &place);
+	r = plan_record(act, waiting, &place);
 	place_close(&place);
 	return r;
 }

@@ -42,6 +42,7 @@ static const struct text_field {
 	{"info", offsetof(struct record, info)},
 	{"target", offsetof(struct record, target)},
 	{"undone", offsetof(struct record, undone)},
+	{"mount", offsetof(struct record, mount.path)},
 };
 
 static const struct number_field {
@@ -53,9 +54,20 @@ static const struct number_field {
 	{"inode", offsetof(struct record, inode)},
 	{"born", offsetof(struct record, born_ns)},
 	{"links", offsetof(struct record, links)},
+	{"source_inode", offsetof(struct record, root.inode)},
+	{"source_born", offsetof(struct record, root.born_ns)},
+	{"mount_inode", offsetof(struct record, mount.root.inode)},
+	{"mount_born", offsetof(struct record, mount.root.born_ns)},
 	{"kept_inode", offsetof(struct record, kept_inode)},
+	{"kept_born", offsetof(struct record, kept_born_ns)},
 	{"made_inode", offsetof(struct record, made_inode)},
 	{"made_born", offsetof(struct record, made_born_ns)},
+};
+
+/* Identities of file systems, with 16 hexadecimal digits. */
+static const struct number_field filesystem_fields[] = {
+	{"file_system", offsetof(struct record, filesystem)},
+	{"made_file_system", offsetof(struct record, made_filesystem)},
 };
 
 const char *record_command_word(enum record_command command)
@@ -102,19 +114,30 @@ static int set_time(json_t *object, struct timespec time)
 	return json_object_set_new(object, "time", json_string(text));
 }
 
+static int set_filesystem(json_t *object, const struct number_field *field,
+			  const struct record *record)
+{
+	const void *identity = (const char *)record + field->offset;
+	char digits[20];
+
+	if (!*(const uint64_t *)identity)
+		return 0;
+	(void)snprintf(digits, sizeof(digits), "%016" PRIx64, *(const uint64_t *)identity);
+	return json_object_set_new(object, field->key, json_string(digits));
+}
+
 /* Sets the members that need a format of their own. */
 static int set_others(json_t *object, const struct record *record)
 {
-	char digits[HASH128_DIGITS + 1], identity[20], mode[16];
+	char digits[HASH128_DIGITS + 1], mode[16];
 	int r = 0;
 
 	if (record->command == RECORD_UNDO)
 		return 0;
 	hash128_format(record->hash, digits);
 	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, record->mode);
-	(void)snprintf(identity, sizeof(identity), "%016" PRIx64, record->filesystem);
-	if (record->filesystem)
-		r = json_object_set_new(object, "file_system", json_string(identity));
+	for (size_t i = 0; i < ARRAY_SIZE(filesystem_fields); i++)
+		r |= set_filesystem(object, &filesystem_fields[i], record);
 	return r | json_object_set_new(object, "hash", json_string(digits)) |
 	       json_object_set_new(object, "mode", json_string(mode)) |
 	       json_object_set_new(object, "uid", json_integer(record->uid)) |
@@ -223,19 +246,28 @@ static int get_text(const json_t *object, const char *key, struct bytes *text, c
 	return strlen(*found) < text->length ? -EPROTO : 0;
 }
 
+static void get_filesystem(const json_t *object, const struct number_field *field,
+			   struct record *record)
+{
+	const char *digits = json_string_value(json_object_get(object, field->key));
+	void *identity = (char *)record + field->offset;
+
+	*(uint64_t *)identity = digits ? strtoull(digits, NULL, 16) : 0;
+}
+
 static int get_metadata(const json_t *object, struct decoded_record *decoded)
 {
 	struct record *record = &decoded->record;
 	const char *hash = json_string_value(json_object_get(object, "hash"));
 	const char *mode = json_string_value(json_object_get(object, "mode"));
-	const char *identity = json_string_value(json_object_get(object, "file_system"));
 
 	if (record->command == RECORD_UNDO)
 		return 0;
 	if (!hash || !hash128_parse(hash, &record->hash) || !mode)
 		return -EPROTO;
 	record->mode = (uint32_t)strtoul(mode, NULL, 8);
-	record->filesystem = identity ? strtoull(identity, NULL, 16) : 0;
+	for (size_t i = 0; i < ARRAY_SIZE(filesystem_fields); i++)
+		get_filesystem(object, &filesystem_fields[i], record);
 	record->uid = (uint32_t)json_integer_value(json_object_get(object, "uid"));
 	record->gid = (uint32_t)json_integer_value(json_object_get(object, "gid"));
 	record->mtime.tv_sec = json_integer_value(json_object_get(object, "mtime"));

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "act/place.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/hash.h"
@@ -64,17 +65,21 @@ struct record {
 	int64_t born_ns; /* time of birth; 0: unknown */
 	uint64_t links;
 	uint64_t filesystem; /* filesystem_lasting_identity() of its directory; 0: unknown */
+	struct root_identity root; /* of its source; filesystem is not stored */
+	struct mount_identity mount; /* of its directory; root.filesystem is not stored */
 	uint64_t kept_inode;
+	int64_t kept_born_ns;
 	/* the file that a copy became on another file system; 0: none */
 	uint64_t made_inode;
 	int64_t made_born_ns;
+	uint64_t made_filesystem;
 };
 
 /* Appends a record as JSON, without a line end. Returns 0 or -ENOMEM. */
 MUST_CHECK int record_encode(struct bytes *line, const struct record *record);
 
 /* The texts of a struct record. */
-#define RECORD_TEXTS 9
+#define RECORD_TEXTS 10
 
 /* A decoded record and the memory that it points to. All zeros is empty. */
 struct decoded_record {

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -16,17 +17,49 @@ void recording_begin(struct recording *recording, enum act_kind kind)
 	record_make_id(recording->id);
 }
 
-static uint64_t find_filesystem(struct recording *recording, int directory)
+void recording_deinit(struct recording *recording)
 {
-	struct stat status;
+	bytes_free(&recording->mount_path);
+}
 
-	if (fstat(directory, &status) < 0)
+/* Returns whether the directory is on the mount that was found last. */
+static bool is_last_mount(struct recording *recording, int directory)
+{
+	struct statx status = {0};
+	uint64_t id;
+	dev_t device;
+	bool is_last;
+
+	if (statx(directory, "", AT_EMPTY_PATH, STATX_MNT_ID, &status) < 0)
+		return false;
+	id = status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
+	device = makedev(status.stx_dev_major, status.stx_dev_minor);
+	is_last = id && id == recording->mount_id && device == recording->device;
+	recording->mount_id = id;
+	recording->device = device;
+	return is_last;
+}
+
+int recording_note_place(struct recording *recording, struct record *record,
+			 const struct place *place)
+{
+	struct mount_identity *mount = &recording->mount;
+	int r;
+
+	if (place->directory < 0)
 		return 0;
-	if (status.st_dev != recording->device) {
-		recording->device = status.st_dev;
-		recording->filesystem = filesystem_lasting_identity(directory);
+	if (!is_last_mount(recording, place->directory)) {
+		*mount = (struct mount_identity){.path = NULL};
+		recording->filesystem = filesystem_lasting_identity(place->directory);
+		r = place_find_mount(place->directory, &recording->mount_path, &mount->root);
+		if (r == 0)
+			mount->path = bytes_text(&recording->mount_path);
+		if (r == -ENOMEM || (r == 0 && !mount->path))
+			return -ENOMEM;
 	}
-	return recording->filesystem;
+	record->filesystem = recording->filesystem;
+	record->mount = *mount;
+	return 0;
 }
 
 /* Sets the metadata of an open file, which may be O_PATH. */
@@ -63,7 +96,6 @@ int recording_plan(struct recording *recording, struct record *record, const str
 	record->hash = copy->hash;
 	if (fd < 0)
 		return 0; /* the act will be refused */
-	record->filesystem = find_filesystem(recording, place->directory);
 	return read_metadata(record, xattrs, fd);
 }
 

@@ -11,17 +11,27 @@
 #include "act/place.h"
 #include "act/record.h"
 #include "base/attributes.h"
+#include "base/bytes.h"
 
 struct recording {
 	char id[ACT_ID_SIZE];
 	enum act_kind kind;
 	uint64_t files; /* records so far */
-	/* the last identity of a file system, which takes several system calls to find */
+	/* the last file system and mount, which take several system calls to find */
 	dev_t device;
+	uint64_t mount_id; /* 0: the kernel has no ids of mounts */
 	uint64_t filesystem;
+	struct mount_identity mount; /* of the path below, or unknown */
+	struct bytes mount_path;
 };
 
 void recording_begin(struct recording *recording, enum act_kind kind);
+void recording_deinit(struct recording *recording);
+
+/* Sets filesystem and mount of the record to those of the directory of the copy. The path of the
+ * mount is valid until the next call. Returns 0 or -ENOMEM. */
+MUST_CHECK int recording_note_place(struct recording *recording, struct record *record,
+				    const struct place *place);
 
 /* Starts the record of a copy: sets what is known before the act. Texts are borrowed.
  *

@@ -27,6 +27,7 @@
 #include "base/descriptor.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
+#include "catalog/filesystem.h"
 #include "source/source.h"
 
 /* Does the last check of a move: the lease on the copy must be unbroken. The kept file is not
@@ -173,6 +174,7 @@ static int note_made(struct one_act *act, int directory, const char *name)
 		return -errno;
 	record.made_inode = intent.made_inode = status.stx_ino;
 	record.made_born_ns = intent.made_born_ns = place_born_ns(&status);
+	record.made_filesystem = filesystem_lasting_identity(directory);
 	return one_act_amend(act, &intent, &record);
 }
 

@@ -41,7 +41,7 @@ const char *undo_outcome_text(enum undo_outcome outcome)
 			"run 'twinfs scan' and then 'twinfs undo' again",
 		[UNDO_BUSY] = "the file with its content is open for writing or is being "
 			      "written to; try again later",
-		[UNDO_ABSENT] = "its source or the file system of its folder is not mounted",
+		[UNDO_ABSENT] = "its source or the file system of its folder is absent",
 		[UNDO_FAILED] = "failed",
 	};
 

@@ -34,13 +34,15 @@ enum undo_outcome {
 	UNDO_EDITED, /* the path is the link still, and a program wrote to the linked file */
 	UNDO_NO_CONTENT, /* no file with this content was found */
 	UNDO_BUSY, /* a program has the file with the content open for writing */
-	UNDO_ABSENT, /* the source or its file system is not mounted */
+	UNDO_ABSENT, /* undo_result.absent is missing, not mounted, or another file system */
 	UNDO_FAILED, /* a call failed with undo_result.error */
 };
 
 struct undo_result {
 	enum undo_outcome outcome;
 	int error; /* positive errno, with UNDO_FAILED */
+	/* UNDO_ABSENT: the source or mount point, borrowed from the record */
+	const char *absent;
 	bool other_owner; /* the owner could not be restored */
 	bool fewer_xattrs; /* not all extended attributes could be restored */
 };

@@ -18,6 +18,7 @@
 #include "base/path.h"
 #include "base/quote.h"
 #include "base/xattrs.h"
+#include "catalog/filesystem.h"
 
 /* One file that is being brought back. */
 struct bringing {
@@ -47,8 +48,7 @@ static void fail(struct bringing *bringing, int error)
 void undo_forget_last(struct undo *undo)
 {
 	if (undo->last.inode)
-		place_close(&undo->last.place);
-	free(undo->last.name);
+		close(undo->last.fd);
 	undo->last = (struct brought_back){.inode = 0};
 }
 
@@ -56,27 +56,15 @@ void undo_forget_last(struct undo *undo)
 static void remember(const struct bringing *bringing)
 {
 	const struct record *record = bringing->record;
-	struct brought_back *last = &bringing->undo->last;
-	struct stat status;
-	int directory;
+	const struct place *place = &bringing->place;
+	int fd =
+		record->links < 2 ? -1 : open_beneath(place->directory, place->name, O_PATH, false);
 
-	if (record->links < 2 || fstatat(bringing->place.directory, bringing->place.name, &status,
-					 AT_SYMLINK_NOFOLLOW) < 0)
+	if (fd < 0)
 		return;
 	undo_forget_last(bringing->undo);
-	directory = open_beneath(bringing->place.directory, "", O_PATH | O_DIRECTORY, true);
-	last->name = strdup(bringing->place.name);
-	if (directory < 0 || !last->name) {
-		if (directory >= 0)
-			close(directory);
-		free(TAKE(last->name));
-		return;
-	}
-	last->inode = record->inode;
-	last->born_ns = record->born_ns;
-	last->filesystem = record->filesystem;
-	last->place = (struct place){.directory = directory, .name = last->name};
-	last->status = status;
+	bringing->undo->last = (struct brought_back){record->inode, record->born_ns,
+						     record->filesystem, record->hash, fd};
 }
 
 /* Makes a hard link to the file that was brought back last, if that was another name of the same
@@ -85,19 +73,14 @@ static int link_to_last(const struct bringing *bringing, const char *name)
 {
 	const struct record *record = bringing->record;
 	const struct brought_back *last = &bringing->undo->last;
-	const struct place *place = &bringing->place;
 
 	if (!last->inode || last->inode != record->inode || last->born_ns != record->born_ns ||
-	    last->filesystem != record->filesystem ||
-	    !place_leads_to(&last->place, last->name, &last->status))
+	    last->filesystem != record->filesystem || !hash128_equal(last->hash, record->hash))
 		return -ENOENT;
-	if (linkat(last->place.directory, last->name, place->directory, name, 0) < 0)
-		return errno == EEXIST ? -EEXIST : -ENOENT;
-	if (place_leads_to(place, name, &last->status))
+	if (linkat(AT_FDCWD, fd_path(last->fd).text, bringing->place.directory, name,
+		   AT_SYMLINK_FOLLOW) == 0)
 		return 0;
-	/* another file got the name meanwhile; it keeps that name */
-	(void)unlinkat(place->directory, name, 0);
-	return -ENOENT;
+	return errno == EEXIST ? -EEXIST : -ENOENT;
 }
 
 /* ---- content ----------------------------------------------------------------------------- */
@@ -242,33 +225,54 @@ static void make_anew(struct bringing *bringing)
 		end(bringing, bringing->is_busy ? UNDO_BUSY : UNDO_NO_CONTENT);
 }
 
+/* Returns whether an open file, which may be O_PATH, is a certain inode. An unknown time of birth
+ * is not compared. */
+static bool is_inode(int fd, uint64_t inode, int64_t born_ns)
+{
+	struct statx now;
+	int64_t born_now_ns;
+
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &now) < 0)
+		return false;
+	born_now_ns = place_born_ns(&now);
+	return now.stx_ino == inode && (!born_ns || !born_now_ns || born_ns == born_now_ns);
+}
+
+/* Returns whether a directory is on a certain file system, as far as both are known. */
+static bool is_filesystem(int directory, uint64_t identity)
+{
+	uint64_t now = identity ? filesystem_lasting_identity(directory) : 0;
+
+	return !now || now == identity;
+}
+
 /* ---- a moved or trashed file ------------------------------------------------------------- */
 
 /* Returns whether a file is the one that the act moved. */
-static bool is_moved_file(const struct held *held, const struct record *record)
+static bool is_moved_file(const struct bringing *bringing, const struct place *there,
+			  const struct held *held)
 {
-	struct statx now;
-	int64_t born_ns;
+	const struct record *record = bringing->record;
+	struct stat here, folder;
 
-	if (statx(held->fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &now) < 0)
+	if (fstat(bringing->place.directory, &here) < 0 || fstat(there->directory, &folder) < 0)
 		return false;
-	born_ns = place_born_ns(&now);
-	return (now.stx_ino == record->inode &&
-		(!record->born_ns || !born_ns || record->born_ns == born_ns)) ||
-	       (record->made_inode && now.stx_ino == record->made_inode &&
-		(!record->made_born_ns || record->made_born_ns == born_ns));
+	if (here.st_dev == folder.st_dev && is_inode(held->fd, record->inode, record->born_ns))
+		return true;
+	return record->made_inode && is_inode(held->fd, record->made_inode, record->made_born_ns) &&
+	       is_filesystem(there->directory, record->made_filesystem);
 }
 
 /* Opens and holds the moved file, if it is where the act moved it and has the same content. Returns
  * 0, CONTENT_DIFFERS, or -errno. */
-static int hold_moved(struct held *held, struct place *there, const struct record *record)
+static int hold_moved(struct held *held, struct place *there, const struct bringing *bringing)
 {
-	int r = undo_place_open_path(there, record->to);
+	int r = undo_place_open_path(there, bringing->record->to);
 
 	if (r < 0)
 		return r;
-	r = hold(held, there, record);
-	if (r == 0 && !is_moved_file(held, record)) {
+	r = hold(held, there, bringing->record);
+	if (r == 0 && !is_moved_file(bringing, there, held)) {
 		held_close(held);
 		r = CONTENT_DIFFERS;
 	}
@@ -363,7 +367,7 @@ static bool return_moved(struct bringing *bringing)
 	const struct place *place = &bringing->place;
 	struct held held = {.fd = -1};
 	struct place there;
-	int r = record->to ? hold_moved(&held, &there, record) : -ENOENT;
+	int r = record->to ? hold_moved(&held, &there, bringing) : -ENOENT;
 
 	if (r == -EBUSY)
 		fail(bringing, r);
@@ -390,6 +394,17 @@ static bool return_moved(struct bringing *bringing)
 
 /* ---- a link ------------------------------------------------------------------------------ */
 
+/* Returns whether the path is a hard link to the kept file. */
+static bool is_hard_link(const struct bringing *bringing)
+{
+	const struct record *record = bringing->record;
+	AUTO_CLOSE int fd =
+		open_beneath(bringing->place.directory, bringing->place.name, O_PATH, false);
+
+	return fd >= 0 && record->kept_inode != record->inode &&
+	       is_inode(fd, record->kept_inode, record->kept_born_ns);
+}
+
 /* Returns whether the path is the link that the act made. */
 static bool is_the_link(const struct bringing *bringing, const struct stat *status)
 {
@@ -398,8 +413,7 @@ static bool is_the_link(const struct bringing *bringing, const struct stat *stat
 	if (record->command == RECORD_SYMLINK)
 		return S_ISLNK(status->st_mode) && record->target &&
 		       place_is_symlink_to(&bringing->place, bringing->place.name, record->target);
-	return record->command == RECORD_LINK && S_ISREG(status->st_mode) &&
-	       status->st_ino == record->kept_inode && status->st_ino != record->inode;
+	return record->command == RECORD_LINK && S_ISREG(status->st_mode) && is_hard_link(bringing);
 }
 
 /* Gives the file its former metadata, as it has no other name. */
@@ -492,7 +506,7 @@ static void complete_move(struct bringing *bringing)
 	struct place there;
 
 	if (record->command == RECORD_MOVE && record->to &&
-	    hold_moved(&held, &there, record) == 0) {
+	    hold_moved(&held, &there, bringing) == 0) {
 		remove_moved(bringing, &there, &held);
 		held_close(&held);
 		place_close(&there);
@@ -543,7 +557,7 @@ void undo_file(struct undo *undo, const struct record *record, struct undo_resul
 	*result = (struct undo_result){.outcome = UNDO_NEEDLESS};
 	if (record->command == RECORD_DEDUPE)
 		return;
-	r = undo_place_open(&bringing.place, record);
+	r = undo_place_open(&bringing.place, record, &result->absent);
 	if (r < 0) {
 		fail(&bringing, r);
 		return;

@@ -17,9 +17,8 @@ struct brought_back {
 	uint64_t inode; /* of the copy; 0: none */
 	int64_t born_ns;
 	uint64_t filesystem;
-	struct place place; /* of the file now */
-	char *name;
-	struct stat status;
+	struct hash128 hash;
+	int fd; /* of the file now, O_PATH */
 };
 
 struct undo {

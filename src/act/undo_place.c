@@ -17,12 +17,49 @@ enum {
 	ENTRY_FOUND = 1,
 };
 
-/* Returns whether a directory is on the file system of the record, as far as this is known. */
-static bool is_on_its_filesystem(const struct record *record, int directory)
+/* What is compared with the record of a file: the directory of its source. */
+struct undo_root {
+	const struct record *record;
+	int fd;
+};
+
+/* Returns whether a directory is on the mount that the record names. */
+static bool is_on_its_mount(const struct record *record, int directory)
 {
+	CLEANUP_BYTES struct bytes path = {0};
+	struct root_identity root;
+
+	return place_find_mount(directory, &path, &root) == 0 && bytes_text(&path) &&
+	       strcmp(bytes_text(&path), record->mount.path) == 0 &&
+	       root.inode == record->mount.root.inode && root.born_ns == record->mount.root.born_ns;
+}
+
+/* Returns whether the source is the same directory as at the time of the act, and no mount is
+ * between it and the directory, now and at that time. The source itself can have another mount. */
+static bool is_in_its_source(const struct undo_root *root, int directory)
+{
+	const struct record *record = root->record;
+	const char *below = path_below(record->mount.path, record->source);
+	const struct root_identity now = place_identify_root(root->fd);
+	struct stat one, other;
+
+	return (!below || !*below) && now.born_ns && now.born_ns == record->root.born_ns &&
+	       now.inode == record->root.inode && fstat(root->fd, &one) == 0 &&
+	       fstat(directory, &other) == 0 && one.st_dev == other.st_dev;
+}
+
+/* Returns whether a directory is on the file system of the record. If it is not, the former one is
+ * probably not mounted. Of a file system without an identity, the mount is compared. A record
+ * without a mount was made where /proc was not mounted. */
+static bool is_on_its_filesystem(const struct undo_root *root, int directory)
+{
+	const struct record *record = root->record;
 	uint64_t now = record->filesystem ? filesystem_lasting_identity(directory) : 0;
 
-	return !now || now == record->filesystem;
+	if (now && now != record->filesystem)
+		return false;
+	return !record->mount.path || is_on_its_mount(record, directory) ||
+	       is_in_its_source(root, directory);
 }
 
 /* Gives a new directory the owner and mode of the directory above. In a sticky directory, such as
@@ -42,12 +79,12 @@ static int copy_access(int above, int fd)
 }
 
 /* Opens a directory, and makes it if it is missing. Returns a descriptor or -errno. */
-static int descend(int above, const char *name, const struct record *record)
+static int descend(int above, const char *name, const struct undo_root *root)
 {
 	bool is_new;
 	int fd, r;
 
-	if (!is_on_its_filesystem(record, above))
+	if (!is_on_its_filesystem(root, above))
 		return -ENODEV;
 	is_new = mkdirat(above, name, 0700) == 0;
 	if (!is_new && errno != EEXIST)
@@ -65,7 +102,7 @@ static int descend(int above, const char *name, const struct record *record)
 
 /* Opens the longest existing part of a path below a directory. Sets *rest to the remaining
  * components. Returns a descriptor or -errno. */
-static int open_existing(int root, const char *path, const char **rest)
+static int open_existing(const struct undo_root *root, const char *path, const char **rest)
 {
 	AUTO_FREE char *part = strdup(path);
 	int fd = part ? -ENOENT : -ENOMEM;
@@ -75,20 +112,20 @@ static int open_existing(int root, const char *path, const char **rest)
 
 		*(slash ? slash : part) = '\0';
 		*rest = path + strlen(part) + (slash ? 1 : 0);
-		fd = open_beneath(root, part, O_PATH | O_DIRECTORY, true);
+		fd = open_beneath(root->fd, part, O_PATH | O_DIRECTORY, true);
 	}
 	return fd;
 }
 
 /* Makes the directories of a path that are missing. */
-static int make_directories(int root, const char *path, const struct record *record)
+static int make_directories(const struct undo_root *root, const char *path)
 {
 	const char *rest, *slash;
 	int above = open_existing(root, path, &rest);
 
 	for (; above >= 0 && (slash = strchr(rest, '/')); rest = slash + 1) {
 		AUTO_FREE char *name = strndup(rest, (size_t)(slash - rest));
-		int next = name ? descend(above, name, record) : -ENOMEM;
+		int next = name ? descend(above, name, root) : -ENOMEM;
 
 		close(above);
 		above = next;
@@ -113,17 +150,18 @@ static int find_entry(void *context, int directory, const struct dirent *entry)
 	return ENTRY_FOUND;
 }
 
-/* Refuses a source that is empty if its file system has no identity: it can be the folder below a
- * mount that is absent. */
-static int refuse_unmounted(const struct record *record, int root)
+/* Refuses a source that is empty if neither its file system nor its mount is known: it can be the
+ * folder below a mount that is absent. */
+static int refuse_unmounted(const struct undo_root *root)
 {
+	const struct record *record = root->record;
 	AUTO_CLOSE int fd = -1;
 	bool found = false;
 	int r;
 
-	if (record->filesystem && filesystem_lasting_identity(root))
+	if (record->mount.path || (record->filesystem && filesystem_lasting_identity(root->fd)))
 		return 0;
-	fd = openat(root, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
 		return -errno;
 	r = directory_visit(fd, find_entry, &found);
@@ -132,32 +170,41 @@ static int refuse_unmounted(const struct record *record, int root)
 	return found ? 0 : -ENODEV;
 }
 
-int undo_place_open(struct place *place, const struct record *record)
+/* Opens the directory of a path below the source, and makes it if it is missing. */
+static int open_or_make(struct place *place, const struct undo_root *root, const char *path)
 {
-	const struct root_identity any = {0};
-	AUTO_CLOSE int root = place_open_root(record->source, &any);
-	const char *path = path_below(record->path, record->source);
-	int r;
+	int r = place_open_below(place, root->fd, path, true);
 
-	place->directory = -1;
-	if (root < 0)
-		return root == -ENOENT || root == -ENOTDIR || root == -ELOOP ? -ENODEV : root;
-	if (!path || !*path)
-		return -EPROTO;
-	r = refuse_unmounted(record, root);
-	if (r < 0)
-		return r;
-	r = place_open_below(place, root, path, true);
 	if (r == -ENOENT) {
-		r = make_directories(root, path, record);
+		r = make_directories(root, path);
 		if (r == 0)
-			r = place_open_below(place, root, path, true);
+			r = place_open_below(place, root->fd, path, true);
 	}
-	if (r == 0 && !is_on_its_filesystem(record, place->directory)) {
+	if (r == 0 && !is_on_its_filesystem(root, place->directory)) {
 		place_close(place);
 		return -ENODEV;
 	}
 	return r;
+}
+
+int undo_place_open(struct place *place, const struct record *record, const char **absent)
+{
+	const struct root_identity any = {0};
+	AUTO_CLOSE int fd = place_open_root(record->source, &any);
+	const struct undo_root root = {record, fd};
+	const char *path = path_below(record->path, record->source);
+	int r;
+
+	place->directory = -1;
+	*absent = record->source;
+	if (fd < 0)
+		return fd == -ENOENT || fd == -ENOTDIR || fd == -ELOOP ? -ENODEV : fd;
+	if (!path || !*path)
+		return -EPROTO;
+	if (record->mount.path)
+		*absent = record->mount.path;
+	r = refuse_unmounted(&root);
+	return r < 0 ? r : open_or_make(place, &root, path);
 }
 
 int undo_place_open_path(struct place *place, const char *path)

@@ -13,8 +13,11 @@
 /* Opens the directory of the file of a record, below its source. Makes missing directories, with
  * the owner and mode of the directory above. A directory on another file system than at the time of
  * the act is not used, as the former one is probably not mounted. Returns 0, -ENODEV if the source
- * or the file system is absent, or another -errno. */
-MUST_CHECK int undo_place_open(struct place *place, const struct record *record);
+ * or the file system is absent, or another -errno.
+ *
+ * absent	set for -ENODEV: the source or mount point, borrowed from the record */
+MUST_CHECK int undo_place_open(struct place *place, const struct record *record,
+			       const char **absent);
 
 /* Returns whether the directory is certainly on the file system of the time of the act. */
 bool undo_place_is_certain(const struct place *place, const struct record *record);

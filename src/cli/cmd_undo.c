@@ -75,6 +75,11 @@ static void explain(const struct record *record, const struct undo_result *resul
 	if (result->outcome == UNDO_FAILED)
 		log_warning("cannot bring back %s: %s", quote_path(record->path),
 			    error_text(result->error));
+	else if (result->outcome == UNDO_ABSENT)
+		log_warning("cannot bring back %s: %s is not mounted, or is another folder or file "
+			    "system than at the time of the act; mount the former one and run "
+			    "'twinfs undo' again",
+			    quote_path(record->path), quote_path(result->absent));
 	else if (result->outcome > UNDO_ALREADY)
 		log_warning("cannot bring back %s: %s", quote_path(record->path),
 			    undo_outcome_text(result->outcome));

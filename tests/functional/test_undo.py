@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 import trees
-from disks import disk
+from disks import bound, disk, in_memory
 from test_act import copies
 from test_act_cut_off import CHANGING
 from test_act_log import EACH_KIND, KINDS, act_words, acts, records
@@ -296,6 +296,62 @@ def test_source_that_is_not_mounted_is_named(twinfs, tmp_path, root_only):
         result = twinfs("undo", "--yes")
         assert result.status == 3 and b"not mounted" in result.error
         assert not list(mounted.iterdir())
+
+
+@pytest.mark.parametrize("where", ["source", "folder", "same file system"])
+def test_folder_below_an_absent_mount_is_not_written_to(twinfs, source, aside, tmp_path, where):
+    """The folder has other files, and no identity tells its file system from the mounted one."""
+    at = source / "disk" if where == "folder" else tmp_path / "disk"
+    at.mkdir()
+    (at / "below").write_bytes(b"below the mount")
+    content = os.urandom(3000)
+    trees.fill(source, {b"kept": content})
+    with contextlib.ExitStack() as stack:
+        if where != "same file system":
+            stack.enter_context(in_memory(aside))
+        trees.fill(aside, {b"folder/copy": content})
+        with bound(aside, at):
+            twinfs.ok("remove", "--yes", "--without-leases", "--cross-file-systems",
+                      "--keep=path:kept", *([source] if where == "folder" else [source, at]))
+            assert not (at / "folder/copy").exists()
+        (at / "folder").mkdir()
+        result = twinfs("undo", "--yes")
+        assert result.status == 3
+        assert f"'{at}' is not mounted, or is another" in result.error.decode()
+        assert sorted(at.rglob("*")) == [at / "below", at / "folder"]
+        with bound(aside, at):
+            twinfs("undo", "--yes")
+            assert (at / "folder/copy").read_bytes() == content
+
+
+def test_source_at_another_mount_is_the_same_folder(twinfs, source, tmp_path):
+    trees.fill(source, {b"kept": b"content", b"folder/copy": b"content"})
+    twinfs.ok("remove", "--yes", "--keep=path:kept", source)
+    with bound(source, source):
+        twinfs.ok("undo", "--yes")
+    assert (source / "folder/copy").exists()
+
+
+def test_another_file_with_the_number_of_the_kept_file_is_no_link(twinfs, source):
+    """The kept file is removed, and a new file at the path of the link gets its number."""
+    kept, copy = copies(source, 2)
+    copy.chmod(0o600)
+    content, number = kept.read_bytes(), kept.stat().st_ino
+    twinfs.ok("link", "--yes", "--force-metadata", source)
+    for path in (kept, copy):
+        path.unlink()
+    for attempt in range(100):
+        copy.write_bytes(content)
+        if copy.stat().st_ino == number:
+            break
+        copy.rename(source / f"other {attempt}")
+    else:
+        pytest.skip("this file system does not use the number again")
+    os.utime(copy, ns=(5, 10**18))
+    before = metadata(copy)
+    result = twinfs.ok("undo", "--yes")
+    assert b"there already" in result.out and undone(result) == 0
+    assert metadata(copy) == before
 
 
 def test_undo_while_the_content_is_open_for_writing_waits_for_another_run(twinfs, source):

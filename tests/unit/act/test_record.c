@@ -27,9 +27,13 @@ static struct record example(const struct xattrs *xattrs)
 			       .born_ns = -3,
 			       .links = 2,
 			       .filesystem = UINT64_MAX,
+			       .root = {.inode = 12, .born_ns = 13},
+			       .mount = {.path = "/a", .root = {.inode = 14, .born_ns = 15}},
 			       .kept_inode = 9,
+			       .kept_born_ns = 16,
 			       .made_inode = 10,
-			       .made_born_ns = 11};
+			       .made_born_ns = 11,
+			       .made_filesystem = 17};
 }
 
 static void test_decoded_record_is_the_encoded_one(void **state)
@@ -54,6 +58,12 @@ static void test_decoded_record_is_the_encoded_one(void **state)
 	assert_true(xattrs_equal(decoded.record.xattrs, &xattrs));
 	assert_true(hash128_equal(decoded.record.hash, record.hash));
 	assert_true(decoded.record.filesystem == record.filesystem);
+	assert_true(decoded.record.made_filesystem == record.made_filesystem);
+	assert_string_equal(decoded.record.mount.path, record.mount.path);
+	assert_true(decoded.record.mount.root.inode == record.mount.root.inode);
+	assert_true(decoded.record.mount.root.born_ns == record.mount.root.born_ns);
+	assert_true(decoded.record.root.inode == record.root.inode);
+	assert_true(decoded.record.kept_born_ns == record.kept_born_ns);
 	assert_true(record_is_of(bytes_text(&line), "0123abcd", &file));
 	assert_int_equal(file, 12);
 	assert_false(record_is_of(bytes_text(&line), "0123abce", &file));
