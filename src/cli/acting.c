@@ -458,10 +458,12 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 	CLEANUP_BUNDLE_TALLY struct bundle_tally bundles = {0};
 	struct list_request counted = *request;
 	enum twinfs_exit status, done;
+	int r;
 
 	counted.report.bundles = &bundles;
-	if (prepared_make(&prepared, acting, &counted, index) < 0)
-		return TWINFS_EXIT_FAILED;
+	r = prepared_make(&prepared, acting, &counted, index);
+	if (r != 0)
+		return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_USAGE;
 	list_explain_bundles(&bundles);
 	status = current_index_status(index, prepared.summary.errors, prepared.summary.pending);
 	if ((acting->dry_run || !acting->yes) && prepared_try(&prepared, acting) < 0)

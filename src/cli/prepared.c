@@ -39,6 +39,18 @@ static int read_plan_file(struct prepared *prepared, const struct acting *acting
 	return r < 0 && r != -EINTR ? -EXDEV : r;
 }
 
+/* Refuses the act if an --exclude matches nothing. If it is misspelled, the files that it should
+ * leave out are in the plan. */
+static int refuse_misspelled(const struct acting *acting, const struct current_index *index)
+{
+	if (acting->filters.unmatched_excludes + index->indexing.unmatched_excludes == 0)
+		return 0;
+	log_error("cannot %s: an --exclude is possibly misspelled; correct it or leave it out, or "
+		  "give globs that need not match in a file, with --exclude-from",
+		  acting->verb);
+	return PREPARED_MISSPELLED;
+}
+
 int prepared_make(struct prepared *prepared, const struct acting *acting,
 		  const struct list_request *request, const struct current_index *index)
 {
@@ -51,6 +63,8 @@ int prepared_make(struct prepared *prepared, const struct acting *acting,
 		r = catalog_read_begin(index->catalog, &reader);
 	if (r == 0)
 		r = list_prepare(request, index, reader, &report);
+	if (r == -EXDEV)
+		return PREPARED_MISSPELLED;
 	if (r == 0)
 		r = summary_add_index(&prepared->summary, reader);
 	if (r == 0)
@@ -58,6 +72,8 @@ int prepared_make(struct prepared *prepared, const struct acting *acting,
 				      : act_plan_select(&prepared->plan, &report);
 	if (r == 0)
 		r = filter_settings_explain(request->filters, index, reader);
+	if (r == 0)
+		r = refuse_misspelled(acting, index);
 	if (r == -EUCLEAN && !index->served)
 		catalog_judge(index->catalog, r);
 	if (r == -EUCLEAN)

@@ -27,8 +27,13 @@ void prepared_free(struct prepared *prepared);
 /* Returns whether the act shows its progress. */
 enum progress_when prepared_progress(const struct acting *acting);
 
-/* Makes the plan from one snapshot of the index: by the rules, or by the file of --plan. Returns 0
- * or -errno; failures are logged. */
+/* Outcome: a path of --protect or --only, or a glob of --exclude, matches nothing. */
+enum {
+	PREPARED_MISSPELLED = 1,
+};
+
+/* Makes the plan from one snapshot of the index: by the rules, or by the file of --plan. Returns 0,
+ * PREPARED_MISSPELLED or -errno; both are logged. */
 MUST_CHECK int prepared_make(struct prepared *prepared, const struct acting *acting,
 			     const struct list_request *request, const struct current_index *index);
 

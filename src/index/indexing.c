@@ -165,19 +165,21 @@ int indexing_open(struct indexing *indexing)
 	return 0;
 }
 
-/* Logs which globs of --exclude matched no name. Globs from a file are skipped: such a list is
- * often for many sources. */
-static void explain_unmatched(const struct indexing *indexing)
+/* Logs and counts which globs of --exclude matched no name. Globs from a file are skipped: such a
+ * list is often for many sources. */
+static void explain_unmatched(struct indexing *indexing)
 {
 	const struct index_settings *settings = indexing->settings;
 	char *const *globs = indexing->excludes.globs;
 
+	indexing->unmatched_excludes = 0;
 	for (size_t i = 0; !indexing->beside && i < indexing->excludes.count; i++) {
-		if (!indexing->excludes.matched[i] &&
-		    text_list_has(&settings->excludes, globs[i]) &&
-		    !text_list_has(&settings->listed_excludes, globs[i]))
-			log_warning("--exclude=%s matches no name in the sources",
-				    quote_path(globs[i]));
+		if (indexing->excludes.matched[i] ||
+		    !text_list_has(&settings->excludes, globs[i]) ||
+		    text_list_has(&settings->listed_excludes, globs[i]))
+			continue;
+		log_warning("--exclude=%s matches no name in the sources", quote_path(globs[i]));
+		indexing->unmatched_excludes++;
 	}
 }
 

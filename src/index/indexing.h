@@ -39,6 +39,7 @@ struct indexing {
 	struct sources sources;
 	struct scan_scope scope;
 	struct patterns excludes; /* of the scope */
+	uint64_t unmatched_excludes; /* that matched no name in the last walk, and were logged */
 	struct ingest_settings ingest_settings;
 	const struct ingest_hooks *hooks; /* borrowed; of a follower, NULL: none */
 	struct ingest ingest;

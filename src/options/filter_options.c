@@ -318,16 +318,31 @@ int filter_settings_prepare(struct filter_settings *settings, const struct curre
 				     index->sources, PATTERN_TO_SELECT);
 }
 
-static void log_unmatched(const char *option, const char *pattern)
+struct explaining {
+	struct filter_settings *settings;
+	const struct index_settings *options;
+};
+
+/* Globs from a file are skipped: such a list is often for many sources. */
+static void explain_unmatched(void *context, const char *option, const char *pattern)
 {
+	const struct explaining *explaining = context;
+	bool excludes = strcmp(option, "--exclude") == 0;
+
+	if (excludes && text_list_has(&explaining->options->listed_excludes, pattern))
+		return;
 	log_warning("%s=%s matches no file of the index", option, quote_path(pattern));
+	explaining->settings->unmatched_excludes += excludes;
 }
 
 int filter_settings_explain(struct filter_settings *settings, const struct current_index *index,
 			    struct catalog_reader *reader)
 {
+	struct explaining explaining = {settings, index->indexing.settings};
+	const struct unmatched_hook hook = {explain_unmatched, &explaining};
+
 	if (settings->explained)
 		return 0;
 	settings->explained = true;
-	return filter_find_unmatched(&settings->filter, reader, index->sources, log_unmatched);
+	return filter_find_unmatched(&settings->filter, reader, index->sources, &hook);
 }

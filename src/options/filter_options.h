@@ -11,6 +11,7 @@
  */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
 #include "base/options.h"
@@ -33,6 +34,7 @@ struct filter_settings {
 	size_t regex_count, regex_capacity;
 	bool copies_given;
 	bool explained; /* filter_settings_explain() was called */
+	uint64_t unmatched_excludes; /* set by filter_settings_explain() */
 };
 
 extern const struct option_spec filter_options[];
@@ -63,7 +65,8 @@ MUST_CHECK int filter_settings_prepare(struct filter_settings *settings,
 				       struct catalog_reader *reader, bool all_sizes);
 
 /* Logs each pattern that matches no file of the index, in the snapshot in which the filter was
- * used. Does nothing if it was called before. Returns 0 or -errno. */
+ * used, except those of --exclude-from. Does nothing if it was called before. Returns 0 or
+ * -errno. */
 MUST_CHECK int filter_settings_explain(struct filter_settings *settings,
 				       const struct current_index *index,
 				       struct catalog_reader *reader);

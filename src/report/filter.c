@@ -294,28 +294,27 @@ static int try_all_files(struct filter *filter, struct catalog_reader *reader,
 }
 
 static void list_unmatched(const struct patterns *patterns, const char *option,
-			   void (*unmatched)(const char *option, const char *pattern))
+			   const struct unmatched_hook *hook)
 {
 	for (size_t i = 0; i < patterns->count; i++) {
 		if (!patterns->matched[i])
-			unmatched(option, patterns->globs[i]);
+			hook->unmatched(hook->context, option, patterns->globs[i]);
 	}
 }
 
 int filter_find_unmatched(struct filter *filter, struct catalog_reader *reader,
-			  const struct sources *sources,
-			  void (*unmatched)(const char *option, const char *pattern))
+			  const struct sources *sources, const struct unmatched_hook *hook)
 {
 	int r = try_all_files(filter, reader, sources);
 
 	if (r < 0 || stop_requested())
 		return r;
-	list_unmatched(&filter->excludes, "--exclude", unmatched);
-	list_unmatched(&filter->paths, "--path", unmatched);
-	list_unmatched(&filter->paths_any_case, "--ipath", unmatched);
+	list_unmatched(&filter->excludes, "--exclude", hook);
+	list_unmatched(&filter->paths, "--path", hook);
+	list_unmatched(&filter->paths_any_case, "--ipath", hook);
 	for (size_t i = 0; filter->regexes && filter->regexes[i]; i++) {
 		if (!filter->regexes[i]->matched)
-			unmatched("--regex", filter->regexes[i]->text);
+			hook->unmatched(hook->context, "--regex", filter->regexes[i]->text);
 	}
 	return 0;
 }

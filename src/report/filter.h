@@ -95,11 +95,16 @@ MUST_CHECK int filter_selects_single(struct filter *filter, struct catalog_reade
 				     const struct sources *sources, const struct copies *names,
 				     bool *selected);
 
-/* Calls unmatched() for each pattern that matches no name of a file in the index. option: as on the
- * command line, like "--path". Reads the names of all files if a pattern has not matched yet.
- * Returns 0 or -errno. */
+/* Receives a pattern that matches nothing, and its option as on the command line ("--path"). */
+struct unmatched_hook {
+	void (*unmatched)(void *context, const char *option, const char *pattern);
+	void *context;
+};
+
+/* Calls the hook for each pattern that matches no name of a file in the index. Reads the names of
+ * all files if a pattern has not matched yet. Returns 0 or -errno. */
 MUST_CHECK int filter_find_unmatched(struct filter *filter, struct catalog_reader *reader,
 				     const struct sources *sources,
-				     void (*unmatched)(const char *option, const char *pattern));
+				     const struct unmatched_hook *hook);
 
 #endif

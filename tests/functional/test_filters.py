@@ -304,6 +304,35 @@ def test_exclude_that_matches_nothing_is_named(twinfs, source, command):
     assert len(lines) == 1 and "--exclude=nothing" in lines[0].replace("'", ""), result
 
 
+@pytest.mark.parametrize("known", [False, True])
+@pytest.mark.parametrize("command", ["remove", "link", "remove --dry-run"])
+@pytest.mark.parametrize("option", ["--exclude=hom", "--exclude=hom/", "--protect={}/hom",
+                                    "--protect={}", "--only={}"])
+def test_misspelled_exclude_or_protect_stops_an_act(twinfs, source, aside, known, command, option):
+    trees.fill(source, {b"a": b"one", b"b": b"one", b"home/c": b"one"})
+    if known:
+        twinfs.ok("scan", source)
+    before = {path: path.lstat().st_ino for path in source.rglob("*")}
+    option = option.format(source if option.endswith("hom") else aside)
+    result = twinfs(*command.split(), *([] if "dry" in command else ["--yes"]), "--exclude=b",
+                    option, source)
+    assert result.status == (1 if "--protect" in option and "hom" in option else 2), result
+    assert result.out == b""
+    assert ("an --exclude is possibly misspelled" if "exclude" in option else option.split("=")[1]
+            ) in result.errors[-1], result
+    assert {path: path.lstat().st_ino for path in source.rglob("*")} == before
+
+
+def test_globs_of_a_file_need_not_match_for_an_act(twinfs, source, tmp_path):
+    trees.fill(source, {b"a": b"one", b"b": b"one", b"c": b"one"})
+    (tmp_path / "globs").write_bytes(b"c\nnothing\n")
+    for _ in range(2):
+        result = twinfs.ok("remove", "--dry-run", f"--exclude-from={tmp_path}/globs", source)
+        assert not [line for line in result.errors if "nothing'" in line], result
+    twinfs.ok("remove", "--yes", f"--exclude-from={tmp_path}/globs", source)
+    assert len(list(source.iterdir())) == 2
+
+
 def test_globs_are_read_from_a_file(twinfs, source, tmp_path):
     trees.fill(source, {name: b"one" for name in (b"a", b"b", b"#c", b"d d", b"e/f", b"!g", b"h")})
     (tmp_path / "globs").write_bytes(b"# comment\n\na\n\\#c\nd d\ne/\n\\!g\nnothing\nh")
