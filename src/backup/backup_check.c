@@ -213,6 +213,8 @@ static int check_present(struct checking *checking, int directory, const char *b
 	if ((status.st_mode & S_IFMT) != name->type)
 		return report(checking, &name->path, BACKUP_DAMAGED, 0);
 	r = check_metadata(checking, &status, fd);
+	if (r == 0 && name->unread)
+		return report(checking, &name->path, BACKUP_UNLISTED, 0);
 	if (r < 0 || S_ISDIR(name->type))
 		return r;
 	return S_ISREG(name->type) ? check_file(checking, name, directory, base)
@@ -347,6 +349,18 @@ static int open_backup(const char *path)
 	return -EINVAL;
 }
 
+/* Writes what is only in memory to the disk, so that the check reads from there what it can. A disk
+ * that cannot write reports that here. */
+static int write_out(const struct checking *checking)
+{
+	int r = syncfs(checking->backup) < 0 ? -errno : 0;
+
+	if (r < 0)
+		log_error("cannot write the disk of the backup %s: %s",
+			  quote_path(checking->check->backup), error_text(r));
+	return r;
+}
+
 static void count_bytes(void *context, uint64_t bytes)
 {
 	struct checking *checking = context;
@@ -368,6 +382,9 @@ static int run(struct checking *checking, int fd)
 	checking->backup = open_backup(checking->check->backup);
 	if (checking->backup < 0)
 		return checking->backup;
+	r = write_out(checking);
+	if (r < 0)
+		return r;
 	progress_start(&checking->progress, checking->check->progress, "checking");
 	r = manifest_reader_init(&checking->reader, fd, checking->check->manifest);
 	if (r == 0)

@@ -19,9 +19,11 @@ enum backup_fault {
 	BACKUP_DAMAGED, /* other bytes, or another type */
 	BACKUP_UNREADABLE, /* the bytes cannot be read */
 	BACKUP_SURPLUS, /* the manifest lacks the name; a directory is named without its entries */
-	BACKUP_UNPROVED, /* the manifest has no hash, so only the name was checked */
+	/* What the manifest cannot prove: */
+	BACKUP_UNPROVED, /* it has no hash, so only the name was checked */
+	BACKUP_UNLISTED, /* the directory could not be listed for it, so it lacks the names in it */
 };
-#define BACKUP_FAULTS (BACKUP_UNPROVED + 1)
+#define BACKUP_FAULTS (BACKUP_UNLISTED + 1)
 
 /* Metadata of a name in the backup that differs from the manifest. A restore gives it this
  * metadata. */

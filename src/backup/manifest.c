@@ -209,6 +209,8 @@ static int set_special(json_t *object, const struct manifest_name *name)
 {
 	int r = json_object_set_new(object, "type", json_string(manifest_type_word(name->type)));
 
+	if (name->unread)
+		r |= json_object_set_new(object, "unread", json_true());
 	if (S_ISLNK(name->type))
 		r |= set_path(object, "target", &name->target);
 	if (S_ISCHR(name->type) || S_ISBLK(name->type))

@@ -24,7 +24,8 @@
  * In MANIFEST_ALL, a name that uniques/ has is without "content". If its bytes could not be proved,
  * it is without "hash". "read" identifies the state of the file of which the hash is
  * (known_hashes.h). Names other than regular files have "type", and no "hash" and "size"; a symlink
- * has "target", a device "device":"MAJOR:MINOR".
+ * has "target", a device "device":"MAJOR:MINOR". A directory that could not be listed has
+ * "unread":true.
  *
  * A manifest is untrusted input, which the decoders check. Any thread, but one thread at a time for
  * a struct.
@@ -61,6 +62,7 @@ struct manifest_name {
 	struct bytes target; /* of a symlink */
 	uint32_t type; /* S_IFREG and so on, as in st_mode */
 	bool hashed; /* hash is known */
+	bool unread; /* a directory that could not be listed, so names in it are missing */
 	struct hash128 hash;
 	uint64_t size; /* bytes */
 	uint64_t device; /* number of a device, as in st_rdev */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "backup/manifest_compare.h"
 
+#include <string.h>
 #include <sys/stat.h>
 
 #include "backup/manifest_reader.h"
@@ -10,13 +11,15 @@ struct comparing {
 	const struct manifest_comparison *comparison;
 	struct manifest_reader reader; /* its name is the next one of the manifest */
 	int at_end; /* MANIFEST_END after the last name, else 0 */
-	uint64_t affected;
+	struct manifest_compared *result;
 };
 
 /* ---- one name ---------------------------------------------------------------------------- */
 
 static bool same_content(const struct manifest_name *a, const struct manifest_name *b)
 {
+	if (a->unread != b->unread)
+		return false;
 	if (a->type != b->type || a->size != b->size || a->hashed != b->hashed)
 		return S_ISDIR(a->type) && S_ISDIR(b->type);
 	return hash128_equal(a->hash, b->hash) && a->device == b->device &&
@@ -53,7 +56,7 @@ static int report(struct comparing *comparing, const struct bytes *name,
 
 	if (difference == MANIFEST_SAME)
 		return 0;
-	comparing->affected++;
+	comparing->result->affected++;
 	return comparison->found(comparison->context, name, difference);
 }
 
@@ -64,6 +67,7 @@ static int advance(struct comparing *comparing)
 
 	if (r == MANIFEST_END)
 		comparing->at_end = r;
+	comparing->result->unread += r == 0 && !comparing->at_end && comparing->reader.name.unread;
 	return r < 0 ? r : 0;
 }
 
@@ -116,14 +120,50 @@ static int compare_all(struct comparing *comparing)
 	return r;
 }
 
-int manifest_compare(const struct manifest_comparison *comparison, uint64_t *affected)
+int manifest_compare(const struct manifest_comparison *comparison, struct manifest_compared *result)
 {
-	struct comparing comparing = {.comparison = comparison};
+	struct comparing comparing = {.comparison = comparison, .result = result};
 	int r = manifest_reader_init(&comparing.reader, comparison->fd, comparison->path);
 
+	*result = (struct manifest_compared){0};
 	if (r == 0)
 		r = compare_all(&comparing);
 	manifest_reader_deinit(&comparing.reader);
-	*affected = comparing.affected;
 	return r;
+}
+
+/* ---- directories ------------------------------------------------------------------------- */
+
+static bool is_below(const struct bytes *path, const struct bytes *directory)
+{
+	size_t length = directory->length;
+
+	return length == 0 || (path->length > length && path->data[length] == '/' &&
+			       memcmp(path->data, directory->data, length) == 0);
+}
+
+int manifest_find_below(int fd, const char *path, const struct text_list *directories,
+			const char **found)
+{
+	CLEANUP_MANIFEST_READER struct manifest_reader reader = {0};
+	const struct bytes *name = &reader.name.path;
+	size_t i = 0;
+	int r = manifest_reader_init(&reader, fd, path);
+
+	*found = NULL;
+	while (r == 0 && i < directories->count && (r = manifest_reader_next(&reader)) == 0) {
+		for (; !*found && i < directories->count; i++) {
+			char *text = directories->items[i];
+			const struct bytes directory = {.data = (uint8_t *)text,
+							.length = strlen(text)};
+
+			if (is_below(name, &directory))
+				*found = text;
+			else if (path_order(name, &directory) <= 0)
+				break;
+		}
+		if (*found)
+			return 0;
+	}
+	return r == MANIFEST_END ? 0 : r;
 }

@@ -9,6 +9,7 @@
 
 #include "backup/manifest_names.h"
 #include "base/attributes.h"
+#include "base/text_list.h"
 
 enum manifest_difference {
 	MANIFEST_SAME,
@@ -35,10 +36,25 @@ struct manifest_comparison {
 	void *context;
 };
 
-/* Compares all names. Some changes affect no name of a manifest of all names: new names, the times
- * of directories, and changes of files without a hash, which were being written to. Sets *affected
- * to the number of names. Returns 0, -EINTR if stop_requested(), the result of found(), or another
- * -errno. */
-MUST_CHECK int manifest_compare(const struct manifest_comparison *comparison, uint64_t *affected);
+struct manifest_compared {
+	uint64_t affected; /* names */
+	uint64_t unread; /* directories of the manifest that could not be listed for it */
+};
+
+/* Compares all names and sets *result. Some changes affect no name of a manifest of all names: new
+ * names, the times of directories, and changes of files without a hash, which were being written
+ * to. Returns 0, -EINTR if stop_requested(), the result of found(), or another -errno. */
+MUST_CHECK int manifest_compare(const struct manifest_comparison *comparison,
+				struct manifest_compared *result);
+
+/* Finds a directory that has names in a manifest.
+ *
+ * fd		of the manifest; path is for messages
+ * directories	in the order of path_order(); "" is the root
+ * found	set to the first one of them, borrowed, or NULL
+ *
+ * Returns 0, or -errno of manifest_reader_next(). */
+MUST_CHECK int manifest_find_below(int fd, const char *path, const struct text_list *directories,
+				   const char **found);
 
 #endif

@@ -209,6 +209,7 @@ static int get_special(const json_t *object, struct manifest_name *name, const c
 	name->type = manifest_type_find(json_string_value(json_object_get(object, "type")));
 	if (name->type == 0)
 		return wrong(why, "'type' is not a known type");
+	name->unread = S_ISDIR(name->type) && json_is_true(json_object_get(object, "unread"));
 	if (S_ISLNK(name->type))
 		return get_target(object, name, why);
 	if (S_ISCHR(name->type) || S_ISBLK(name->type))

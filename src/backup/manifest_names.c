@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "base/text_list.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -122,14 +123,33 @@ static int add_entry(struct walk *walk, struct level *level, const struct entry_
 	return add_child(level, child, entry->name.bytes, entry->name.length);
 }
 
+/* Returns whether a directory could not be listed, so that the index lacks the names in it. */
+static bool is_unread(const struct dir_record *dir)
+{
+	return dir->error && (dir->flags & DIR_NOT_SEARCHED) == 0;
+}
+
+/* Lists the current directory if it could not be read. */
+static int note_unread(struct walk *walk, uint64_t id)
+{
+	const struct bytes *path = &walk->name.path;
+	struct dir_record dir;
+	int r = walk->task->unread ? catalog_get_dir(walk->task->reader, id, &dir) : -ENOENT;
+
+	if (r < 0 || !is_unread(&dir))
+		return r == -ENOENT ? 0 : r;
+	return text_list_add(walk->task->unread, (const char *)path->data, path->length);
+}
+
 static int enter_dir(struct walk *walk, uint64_t id, uint32_t source)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
 	struct level *level;
-	int r;
+	int r = push(walk, &level);
 
-	r = push(walk, &level);
+	if (r == 0)
+		r = note_unread(walk, id);
 	if (r < 0)
 		return r;
 	r = catalog_scan_entries(walk->task->reader, id, 0, &scan);
@@ -360,6 +380,7 @@ static int visit_dir(struct walk *walk, const struct child *child)
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	set_attributes(&walk->name, &dir.attributes);
+	walk->name.unread = is_unread(&dir);
 	if ((dir.flags & DIR_NOT_ENTERED) == 0) {
 		fd = source_open_dir(task->sources, task->reader, child->id);
 		r = fd < 0 ? fd : xattrs_read(&walk->name.xattrs, fd);

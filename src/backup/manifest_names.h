@@ -17,6 +17,7 @@ struct catalog;
 struct catalog_reader;
 struct known_hashes;
 struct sources;
+struct text_list;
 
 /* All pointers are borrowed. */
 struct manifest_names {
@@ -25,6 +26,9 @@ struct manifest_names {
 	const struct sources *sources;
 	bool all; /* false: only the names that uniques/ leaves out */
 	const struct known_hashes *known; /* if all: hashes that the index lacks */
+	/* Gets the path of each directory that could not be listed, in the same order; NULL: these
+	 * are not wanted. */
+	struct text_list *unread;
 	/* Called for each name, which is borrowed for the call. Returns 0, -EOVERFLOW if the name
 	 * cannot be represented, or another -errno, which ends the visit. */
 	int (*visit)(void *context, const struct manifest_name *name);

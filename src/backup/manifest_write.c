@@ -35,6 +35,7 @@ static int write_all(struct writing *writing, struct manifest_figures *figures)
 		.sources = task->sources,
 		.all = task->format == MANIFEST_ALL,
 		.known = task->known,
+		.unread = task->unread,
 		.visit = write_name,
 		.context = writing,
 	};

@@ -16,6 +16,7 @@ struct manifest_task {
 	const struct sources *sources;
 	enum manifest_format format;
 	const struct known_hashes *known; /* for MANIFEST_ALL: hashes that the index lacks */
+	struct text_list *unread; /* gets the directories that could not be listed; NULL: none */
 	/* Writes a line. Returns 0, or -errno, which aborts the manifest. */
 	int (*write)(void *context, const void *data, size_t length);
 	void *context;

@@ -38,7 +38,9 @@ struct making {
 	enum manifest_format format;
 	struct known_hashes known;
 	int before; /* the manifest to compare with */
+	bool replaces; /* the output is a manifest */
 	bool lacks_names;
+	struct text_list unread; /* directories that could not be listed */
 };
 
 static const struct option_spec manifest_options[] = {
@@ -137,6 +139,7 @@ static int print_manifest(void *context, const struct current_index *index,
 		.sources = index->sources,
 		.format = making->format,
 		.known = &making->known,
+		.unread = &making->unread,
 		.write = write_line,
 		.context = output,
 	};
@@ -192,13 +195,21 @@ static int print_comparison(void *context, const struct current_index *index,
 		.found = print_difference,
 		.context = output,
 	};
-	uint64_t affected = 0;
+	struct manifest_compared result = {0};
+	uint64_t affected;
 	int r = current_index_check_options(index, reader);
 
 	if (r == 0)
-		r = manifest_compare(&comparison, &affected);
-	if (r < 0 || affected == 0)
+		r = manifest_compare(&comparison, &result);
+	if (r < 0)
 		return r;
+	if (result.unread > 0)
+		log_warning("the manifest lacks what is in %" PRIu64
+			    " %s, which could not be read when it was made",
+			    result.unread, plural(result.unread, "folder", "folders"));
+	affected = result.affected;
+	if (affected == 0)
+		return 0;
 	log_warning("%" PRIu64 " %s affected; copy uniques/ and make the manifest again", affected,
 		    plural(affected, "name of the manifest is", "names of the manifest are"));
 	*status = TWINFS_EXIT_INCOMPLETE;
@@ -258,6 +269,40 @@ static enum twinfs_exit explain_output(const char *path, int error)
 	return TWINFS_EXIT_FAILED;
 }
 
+/* Outcome: the file has names that the new manifest lacks. */
+enum {
+	OUTPUT_KEPT = 1,
+};
+
+/* Finds out whether the file must stay, and logs why. A folder that cannot be read for the moment,
+ * as on a disk that fails, must not take its names from a manifest that has them: the next copy of
+ * uniques/ would remove their content from the backup. Returns 0, OUTPUT_KEPT or -errno (logged).
+ */
+static int keep_replaced(const struct making *making, const char *path)
+{
+	AUTO_CLOSE int fd = -1;
+	const char *folder = NULL;
+	int r = 0;
+
+	if (making->lacks_names) {
+		log_warning("%s is not replaced, because the new manifest is incomplete",
+			    quote_path(path));
+		return OUTPUT_KEPT;
+	}
+	if (making->unread.count == 0 || !making->replaces)
+		return 0;
+	fd = manifest_open(path);
+	r = fd < 0 ? fd : manifest_find_below(fd, path, &making->unread, &folder);
+	if (r < 0)
+		return r == -EPROTO ? 0 : r;
+	if (!folder)
+		return 0;
+	log_warning("%s is not replaced, because it has names in %s, which cannot be read now; "
+		    "make it readable, or leave it out with --exclude",
+		    quote_path(path), *folder ? quote_path(folder) : "the source");
+	return OUTPUT_KEPT;
+}
+
 /* Replaces a file by the manifest. If names are missing, the file stays as it is. */
 static enum twinfs_exit make_file(struct making *making, const struct current_index *index)
 {
@@ -271,11 +316,11 @@ static enum twinfs_exit make_file(struct making *making, const struct current_in
 	status = make_to(making, index, file.fd);
 	if (status == TWINFS_EXIT_FAILED)
 		return status;
-	if (making->lacks_names) {
-		log_warning("%s is not replaced, because the new manifest is incomplete",
-			    quote_path(path));
+	r = keep_replaced(making, path);
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
+	if (r == OUTPUT_KEPT)
 		return TWINFS_EXIT_INCOMPLETE;
-	}
 	r = replaced_file_commit(&file);
 	return r < 0 ? explain_output(path, r) : status;
 }
@@ -300,6 +345,7 @@ static int use_replaced(struct making *making)
 		return r;
 	if (making->format == MANIFEST_ALL)
 		r = known_hashes_load(&making->known, fd, path, &format);
+	making->replaces = r == 0;
 	if (r == -EPROTO)
 		log_info("all files whose hash is not known are read again");
 	return r == -EPROTO ? 0 : r;
@@ -358,6 +404,7 @@ enum twinfs_exit cmd_manifest(int argc, char *argv[])
 	status =
 		r != 0 ? options_exit(r) : run(&making, argv + operands, (size_t)(argc - operands));
 	known_hashes_free(&making.known);
+	text_list_free(&making.unread);
 	cleanup_close(&making.before);
 	common_settings_deinit(&settings.common);
 	return status;

@@ -165,7 +165,7 @@ static int print_fault(void *context, const struct bytes *path, enum backup_faul
 	static const char *const words[] = {
 		[BACKUP_MISSING] = "missing",       [BACKUP_DAMAGED] = "damaged",
 		[BACKUP_UNREADABLE] = "unreadable", [BACKUP_SURPLUS] = "surplus",
-		[BACKUP_UNPROVED] = "unproved",
+		[BACKUP_UNPROVED] = "unproved",     [BACKUP_UNLISTED] = "unlisted",
 	};
 	CLEANUP_BYTES struct bytes text = {0};
 	struct output *output = context;
@@ -197,7 +197,7 @@ static enum twinfs_exit report_check(const struct backup_check *check,
 				     struct backup_figures *figures)
 {
 	const uint64_t *faults = figures->faults;
-	uint64_t unproved = faults[BACKUP_UNPROVED];
+	uint64_t unproved = faults[BACKUP_UNPROVED], unlisted = faults[BACKUP_UNLISTED];
 	bool differs = explain_metadata(&figures->metadata);
 	char count[NUMBER_TEXT_MAX];
 	uint64_t sum = 0;
@@ -207,6 +207,10 @@ static enum twinfs_exit report_check(const struct backup_check *check,
 	if (unproved > 0)
 		log_warning("the manifest has no hash of %s %s; only the names were checked",
 			    number_format(count, unproved), plural(unproved, "file", "files"));
+	if (unlisted > 0)
+		log_warning("the manifest lacks what is in %s %s, which could not be read when it "
+			    "was made",
+			    number_format(count, unlisted), plural(unlisted, "folder", "folders"));
 	if (sum > 0)
 		log_warning("the backup %s is not whole: missing %" PRIu64 ", damaged %" PRIu64
 			    ", unreadable %" PRIu64 ", surplus %" PRIu64,
@@ -216,7 +220,8 @@ static enum twinfs_exit report_check(const struct backup_check *check,
 	else
 		log_info("the backup %s has all %s names of the manifest",
 			 quote_path(check->backup), number_format(count, figures->names));
-	return sum > 0 || differs ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+	return sum + unproved + unlisted > 0 || differs ? TWINFS_EXIT_INCOMPLETE
+							: TWINFS_EXIT_COMPLETE;
 }
 
 static enum twinfs_exit check_backup(const struct command_settings *settings, char *const *operands)

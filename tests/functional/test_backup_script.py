@@ -195,6 +195,24 @@ def test_copy_that_lacks_a_file_is_tried_again(script, source):
     assert sorted(os.listdir(script.backup.copy)) == ["a", "c"]
 
 
+def test_backup_keeps_what_is_in_a_folder_that_cannot_be_read_any_more(as_user, fuse_for_users,
+                                                                       tmp_path, source):
+    script = Script(as_user, tmp_path)
+    trees.small(source)
+    for path in (source, *source.rglob("*")):
+        if as_user.user:
+            os.chown(path, as_user.user.pw_uid, as_user.user.pw_gid, follow_symlinks=False)
+    script("--new", source, script.folder)
+    before = {path: path.read_bytes() for path in script.folder.rglob("*") if path.is_file()}
+    (source / "pictures").chmod(0)
+    run = script(source, script.folder, status=3)
+    (source / "pictures").chmod(0o700)
+    assert b"is not replaced" in run.stderr and b"pictures" in run.stderr
+    after = {path: path.read_bytes() for path in script.folder.rglob("*") if path.is_file()}
+    assert {path: data for path, data in after.items() if path in before} == before
+    script(source, script.folder)
+
+
 def test_failed_copy_is_no_backup(script, source):
     trees.small(source)
     script.replace_tool("rsync", "exit 11")

@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -203,6 +204,59 @@ def test_manifest_that_lacks_a_name_leaves_the_old_one(twinfs, source, tmp_path,
                               flags=["-e", "inject=listxattr:error=EIO:when=1"])
     assert result.status == 3 and b"is not replaced" in result.error, result
     assert (tmp_path / "manifest").read_bytes() == before
+
+
+def readable_by(user, source):
+    """Gives the files to a plain user, from whom folders can be hidden by their mode."""
+    for path in (source, *source.rglob("*")):
+        if user.user:
+            os.chown(path, user.user.pw_uid, user.user.pw_gid)
+
+
+@pytest.mark.parametrize("options", [(), ("--all",)])
+@pytest.mark.parametrize("folder", ["in/deep", "in", "."])
+def test_folder_that_cannot_be_read_any_more_leaves_the_old_one(as_user, source, tmp_path, options,
+                                                                folder):
+    trees.fill(source, {b"in/deep/a": b"same", b"other": b"same", b"in/deep/other": b"same"})
+    readable_by(as_user, source)
+    manifest = tmp_path / "manifest"
+    as_user.ok("manifest", *options, "--output", manifest, source)
+    before = manifest.read_bytes()
+    (source / folder).chmod(0o100)
+    try:
+        result = as_user("manifest", *options, "--output", manifest, source)
+        assert result.status in (1, 3) and manifest.read_bytes() == before, result
+        if folder != ".":
+            assert b"is not replaced" in result.error and f"'{folder}'".encode() in result.error
+            excluded = as_user("manifest", *options, "--output", manifest,
+                               "--exclude", folder, source)
+            assert excluded.status == 0 and manifest.read_bytes() != before, excluded
+    finally:
+        (source / folder).chmod(0o700)
+
+
+def test_folder_that_could_never_be_read_is_marked(as_user, source, tmp_path):
+    trees.fill(source, {b"hidden/a": b"same", b"other": b"one"})
+    readable_by(as_user, source)
+    (source / "hidden").chmod(0)
+    manifest = tmp_path / "manifest"
+    for _ in range(2):
+        result = as_user("manifest", "--all", "--output", manifest, source)
+        assert result.status == 3 and b"is not replaced" not in result.error, result
+    marks = {line["path"]: line.get("unread")
+             for line in map(json.loads, manifest.read_bytes().splitlines()[1:-1])}
+    assert marks == {"hidden": True, "other": None}
+    result = as_user("manifest", "--compare", manifest, source)
+    assert result.out == b"" and b"lacks what is in 1 folder" in result.error, result
+    shutil.copytree(source, tmp_path / "backup", ignore=lambda *_: ["a"])
+    (tmp_path / "backup/hidden").chmod(0o700)
+    readable_by(as_user, tmp_path / "backup")
+    result = as_user("restore", "--check", manifest, tmp_path / "backup")
+    assert result.status == 3 and result.out == b"unlisted    hidden\n", result
+    (source / "hidden").chmod(0o700)
+    result = as_user("manifest", "--compare", manifest, source)
+    assert b"content   hidden\n" in result.out and result.status == 3
+    as_user.ok("manifest", "--all", "--output", manifest, source)
 
 
 def test_interrupted_manifest_leaves_the_old_one(twinfs, mixed, tmp_path, strace):

@@ -214,6 +214,16 @@ def test_contents_are_read_from_the_disk(twinfs, backup, strace):
     assert trace.count(b"POSIX_FADV_DONTNEED") >= 3
 
 
+def test_backup_is_written_to_the_disk_before_it_is_read(twinfs, backup, strace):
+    _, trace = twinfs.traced("restore", "--check", backup.manifest, backup.copy,
+                             calls="trace=syncfs,fadvise64")
+    calls = [line.split(b"(")[0].split()[-1] for line in trace.splitlines() if b"(" in line]
+    assert calls.count(b"syncfs") == 1 and calls.index(b"syncfs") < calls.index(b"fadvise64")
+    result, _ = twinfs.traced("restore", "--check", backup.manifest, backup.copy,
+                              calls="trace=syncfs", flags=["-e", "inject=syncfs:error=EIO"])
+    assert result.status == 1 and b"cannot write the disk" in result.error
+
+
 def test_time_that_a_file_system_rounds_is_no_difference(twinfs, backup):
     for path in backup.copy.rglob("*"):
         if path.is_file() and not path.is_symlink():
@@ -222,7 +232,7 @@ def test_time_that_a_file_system_rounds_is_no_difference(twinfs, backup):
     assert check(twinfs, backup, 0)[1] == set()
 
 
-def test_name_without_a_hash_is_printed_and_no_fault(twinfs, source, tmp_path):
+def test_name_without_a_hash_is_printed_and_not_proved(twinfs, source, tmp_path):
     trees.fill(source, {b"busy": b"log", b"quiet": b"file"})
     backup = backups.Backup(tmp_path / "manifest", tmp_path / "backup")
     with twinfs.mounted(source) as view, open(source / "busy", "ab", buffering=0) as writer:
@@ -230,7 +240,7 @@ def test_name_without_a_hash_is_printed_and_no_fault(twinfs, source, tmp_path):
         assert twinfs("manifest", "--all", "-o", backup.manifest, view.path).status == 3
     shutil.copytree(source, backup.copy)
     (backup.copy / "busy").write_bytes(b"other and longer")
-    result, found = check(twinfs, backup, 0)
+    result, found = check(twinfs, backup)
     assert found == {("unproved", "busy")} and b"no hash of 1 file" in result.error
     (backup.copy / "busy").unlink()
     assert check(twinfs, backup)[1] == {("missing", "busy")}

@@ -70,6 +70,7 @@ static void test_names_of_uniques_are_read_back_from_a_manifest_of_all_names(voi
 	name.size = 0;
 	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
 		name.type = types[i];
+		name.unread = S_ISDIR(types[i]);
 		name.device = S_ISCHR(types[i]) || S_ISBLK(types[i]) ? makedev(8, 300) : 0;
 		set_bytes(&name.target, "../\xff", S_ISLNK(types[i]) ? 4 : 0);
 		check_round_trip_as(MANIFEST_ALL, &name);
