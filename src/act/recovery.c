@@ -197,19 +197,17 @@ static bool has_arrived(const struct held *copy, const struct intent *intent)
 	return is_there;
 }
 
-/* Removes the copy. If a program opened the copy for writing in the last moment, waits for this
- * writer and writes the copy to its own name again. */
-static int complete_move(struct undoing *undoing, const struct place *place,
-			 const struct intent *intent, struct held *copy)
+int recovery_remove(const struct place *place, const char *other, struct held *held,
+		    struct bytes *leftover, bool *is_gone)
 {
-	int r = remove_other(place, intent->other);
+	int r = remove_other(place, other);
 
-	undoing->is_completed = r == 0 && held_is_unbroken(copy);
-	if (r < 0 || undoing->is_completed)
+	*is_gone = r == 0 && held_is_unbroken(held);
+	if (r < 0 || *is_gone)
 		return r;
-	held_wait_for_writer(copy);
-	r = file_copy_save(copy->fd, place->directory, intent->other);
-	return r < 0 ? r : recovery_rename(place, intent->other, &undoing->leftover);
+	held_wait_for_writer(held);
+	r = file_copy_save(held->fd, place->directory, other);
+	return r < 0 ? r : recovery_rename(place, other, leftover);
 }
 
 /* Completes a move if the file has arrived and no program writes to the copy. If not, gives the
@@ -221,7 +219,8 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 	struct held copy = {.fd = -1};
 	bool is_held = intent->to && held_open_any(&copy, &other) == 0;
 	int r = is_held && has_arrived(&copy, intent) && held_is_unbroken(&copy)
-			? complete_move(undoing, place, intent, &copy)
+			? recovery_remove(place, intent->other, &copy, &undoing->leftover,
+					  &undoing->is_completed)
 			: recovery_rename(place, intent->other, &undoing->leftover);
 
 	held_close(&copy);

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 import trees
 from disks import bound, disk, in_memory
+from program import is_held_by_strace, until
 from test_act import copies
 from test_act_cut_off import CHANGING
 from test_act_log import EACH_KIND, KINDS, act_words, acts, records
@@ -117,6 +118,27 @@ def test_moved_file_with_the_only_metadata_stays(twinfs, source, aside, how):
     result = twinfs.ok("undo", "--yes")
     assert undone(result) == 0 and b"stays, too" in result.error
     assert tree_of(aside) == before
+
+
+@pytest.mark.parametrize("call", ["renameat2", "unlinkat"])
+def test_file_that_replaces_the_moved_one_in_the_last_moment_stays(twinfs, source, tmp_path,
+                                                                   strace, call):
+    with disk("ext4", tmp_path) as there:
+        _, copy = copies(source, 2)
+        content = copy.read_bytes()
+        twinfs.ok("move", "--yes", "--keep=path:copy 0", source, there)
+        [moved] = [path for path in there.iterdir() if path.is_file()]
+        (there / "new").write_bytes(b"new")
+        traced = twinfs.under_strace("-e", f"trace={call}", "-e",
+                                     f"inject={call}:delay_enter=3000000")
+        with traced.started("undo", "--yes") as process:
+            assert until(lambda: copy.exists() and is_held_by_strace(process.pid))
+            (there / "new").rename(moved)
+            process.wait(timeout=60)
+        assert moved.read_bytes() == b"new"
+        assert copy.read_bytes() == content
+        assert sorted(path.name for path in there.iterdir()) == sorted(["lost+found", moved.name])
+        assert (b"stays, too" in process.output[1]) == (call == "renameat2")
 
 
 def test_folders_that_are_missing_are_made(twinfs, source):

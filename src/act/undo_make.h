@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_UNDO_MAKE_H
+#define ACT_UNDO_MAKE_H
+
+/* Makes the file of a record again, with the content of another file. Only act/ includes this
+ * header. One thread. */
+
+#include "act/durable.h"
+#include "act/held.h"
+#include "act/journal.h"
+#include "act/place.h"
+#include "act/undo.h"
+
+/* The file that was brought back last. If further names of the same copy follow, they become hard
+ * links of it. */
+struct brought_back {
+	uint64_t inode; /* of the copy; 0: none */
+	int64_t born_ns;
+	uint64_t filesystem;
+	struct hash128 hash;
+	int fd; /* of the file now, O_PATH */
+};
+
+struct undo {
+	const struct undo_settings *settings; /* borrowed */
+	struct journal *journal;
+	struct durable durable;
+	struct brought_back last;
+};
+
+/* One file that is being brought back. */
+struct bringing {
+	struct undo *undo;
+	const struct record *record;
+	struct place place; /* of the path */
+	struct undo_result *result;
+	bool is_busy; /* a file that possibly has the content is open for writing */
+};
+
+/* Fills in the outcome, or that of a failed call: error is an -errno. */
+void undo_end(struct bringing *bringing, enum undo_outcome outcome);
+void undo_fail(struct bringing *bringing, int error);
+
+/* Remembers the file at the path, if the copy had further names. */
+void undo_remember(const struct bringing *bringing);
+
+/* Closes the file that was brought back last. */
+void undo_forget_last(struct undo *undo);
+
+/* Makes a hard link to the file that was brought back last, if that was another name of the same
+ * copy. Returns 0, -ENOENT if it was not, or another -errno. */
+MUST_CHECK int undo_link_to_last(const struct bringing *bringing, const char *name);
+
+/* Returns whether an open file, which may be O_PATH, is a certain inode. An unknown time of birth
+ * is not compared. */
+bool undo_is_inode(int fd, uint64_t inode, int64_t born_ns);
+
+/* Outcome of the functions below: the file has another content. */
+enum {
+	UNDO_DIFFERS = 1,
+};
+
+/* Compares the content of a held file with that of the record. Returns 0, UNDO_DIFFERS, -EBUSY or
+ * another -errno. */
+MUST_CHECK int undo_check_content(const struct held *held, const struct record *record);
+
+/* Holds a file that must have the content of the record. Returns 0, UNDO_DIFFERS, -EBUSY, or
+ * another -errno. */
+MUST_CHECK int undo_hold(struct held *held, const struct place *place, const struct record *record);
+
+/* Returns an intent for the path of a record. Its texts are borrowed. */
+struct intent undo_make_intent(const struct record *record, char other[static OTHER_NAME_SIZE]);
+
+/* Makes the file from a held one, with this name in the directory of the path. Returns the results
+ * of file_copy_restore(). */
+MUST_CHECK int undo_make_as(struct bringing *bringing, const struct held *from, const char *name,
+			    const char *part);
+
+/* Makes the file at its path from a held one. If its name must be a private one for a moment, that
+ * name is in the journal. Returns 0, UNDO_DIFFERS, or -errno. */
+MUST_CHECK int undo_make(struct bringing *bringing, const struct held *from);
+
+#endif
