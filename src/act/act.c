@@ -452,6 +452,7 @@ static int plan_record(struct act *act, struct waiting *waiting, const struct pl
 				  .kept = absolute_path(act, &waiting->kept),
 				  .kept_inode = waiting->kept.attributes->inode,
 				  .kept_born_ns = clock_ns(waiting->kept.attributes->btime),
+				  .kept_changed_ns = clock_ns(waiting->kept.attributes->ctime),
 				  .root = waiting->intent.root,
 				  .size = waiting->copy.attributes->size,
 				  .to = waiting->intent.to,

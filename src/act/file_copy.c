@@ -134,7 +134,9 @@ static int fill_as_wished(int from, int to, struct file_copy_wish *wish)
 		return FILE_COPY_DIFFERS;
 	wish->refused = (struct metadata_refused){0};
 	r = metadata_apply(&wish->metadata, to, &wish->refused);
-	return r == 0 && fsync(to) < 0 ? -errno : r;
+	if (r == 0 && fsync(to) < 0)
+		r = -errno;
+	return r < 0 || wish->is_valid(wish->context) ? r : FILE_COPY_DIFFERS;
 }
 
 /* Makes the file under the private name, then renames it. */

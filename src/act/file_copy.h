@@ -2,6 +2,8 @@
 #ifndef ACT_FILE_COPY_H
 #define ACT_FILE_COPY_H
 
+#include <stdbool.h>
+
 #include "base/attributes.h"
 #include "base/hash.h"
 #include "base/metadata.h"
@@ -27,6 +29,10 @@ MUST_CHECK int file_copy_save(int from, int directory, const char *name);
 struct file_copy_wish {
 	struct metadata metadata;
 	struct hash128 hash;
+	/* Called when the new file is complete and has no name yet. Returns whether the content is
+	 * still that of the open file as it was wished. */
+	bool (*is_valid)(void *context);
+	void *context;
 	struct metadata_refused refused; /* set: what could not be set */
 };
 

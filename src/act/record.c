@@ -60,6 +60,7 @@ static const struct number_field {
 	{"mount_born", offsetof(struct record, mount.root.born_ns)},
 	{"kept_inode", offsetof(struct record, kept_inode)},
 	{"kept_born", offsetof(struct record, kept_born_ns)},
+	{"kept_ctime", offsetof(struct record, kept_changed_ns)},
 	{"made_inode", offsetof(struct record, made_inode)},
 	{"made_born", offsetof(struct record, made_born_ns)},
 };

@@ -69,6 +69,7 @@ struct record {
 	struct mount_identity mount; /* of its directory; root.filesystem is not stored */
 	uint64_t kept_inode;
 	int64_t kept_born_ns;
+	int64_t kept_changed_ns; /* its ctime when it was compared */
 	/* the file that a copy became on another file system; 0: none */
 	uint64_t made_inode;
 	int64_t made_born_ns;

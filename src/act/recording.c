@@ -114,7 +114,7 @@ static bool is_same(const struct record *a, const struct record *b)
 	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid && a->size == b->size &&
 	       clock_equal(a->mtime, b->mtime) && hash128_equal(a->hash, b->hash) &&
 	       a->inode == b->inode && a->born_ns == b->born_ns &&
-	       xattrs_equal(a->xattrs, b->xattrs);
+	       a->kept_changed_ns == b->kept_changed_ns && xattrs_equal(a->xattrs, b->xattrs);
 }
 
 int recording_update(struct record *record, struct xattrs *xattrs, const struct held *copy,
@@ -126,6 +126,7 @@ int recording_update(struct record *record, struct xattrs *xattrs, const struct 
 	int r = read_metadata(&now, &found, copy->fd);
 	bool is_known;
 
+	now.kept_changed_ns = clock_ns(kept->status.st_ctim);
 	/* the act goes on only if the bytes of both files are equal */
 	is_known = !hash128_is_zero(now.hash) &&
 		   (is_as_planned(copy, planned[0]) || is_as_planned(kept, planned[1]));

@@ -39,6 +39,9 @@ const char *undo_outcome_text(enum undo_outcome outcome)
 		[UNDO_NO_CONTENT] =
 			"no file with its content was found; if one exists in a source, "
 			"run 'twinfs scan' and then 'twinfs undo' again",
+		[UNDO_UNCERTAIN] =
+			"another user could have forged the file with its hash, or the linked "
+			"file; compare it with what you know, then copy it yourself",
 		[UNDO_BUSY] = "the file with its content is open for writing or is being "
 			      "written to; try again later",
 		[UNDO_ABSENT] = "its source or the file system of its folder is absent",

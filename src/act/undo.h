@@ -33,6 +33,7 @@ enum undo_outcome {
 	UNDO_EXISTS, /* another file is at the path */
 	UNDO_EDITED, /* the path is the link still, and a program wrote to the linked file */
 	UNDO_NO_CONTENT, /* no file with this content was found */
+	UNDO_UNCERTAIN, /* a file has the hash, but another user could have forged it */
 	UNDO_BUSY, /* a program has the file with the content open for writing */
 	UNDO_ABSENT, /* undo_result.absent is missing, not mounted, or another file system */
 	UNDO_FAILED, /* a call failed with undo_result.error */

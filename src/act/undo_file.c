@@ -21,6 +21,14 @@ enum {
 	FILE_MADE = 1,
 };
 
+/* Notes that a file has the hash, but possibly not the content. */
+static void note_uncertain(struct bringing *bringing, const char *path)
+{
+	log_info("%s has the hash of %s, but another user could have forged it; not used",
+		 quote_path(path), quote_path(bringing->record->path));
+	bringing->is_uncertain = true;
+}
+
 /* Tries to make the file with the content of the file at a path. Returns FILE_MADE, 0 if that file
  * does not have the content, or -errno of the new file. */
 static int try_path(void *context, const char *path)
@@ -39,6 +47,8 @@ static int try_path(void *context, const char *path)
 		return r == -ENOMEM || r == -EINTR ? r : 0;
 	r = undo_make(bringing, &held);
 	held_close(&held);
+	if (r == UNDO_FORGEABLE)
+		note_uncertain(bringing, path);
 	return r < 0 ? r : r == 0 ? FILE_MADE : 0;
 }
 
@@ -61,7 +71,9 @@ static void make_anew(struct bringing *bringing)
 	else if (r == FILE_MADE)
 		undo_end(bringing, UNDO_DONE);
 	else
-		undo_end(bringing, bringing->is_busy ? UNDO_BUSY : UNDO_NO_CONTENT);
+		undo_end(bringing, bringing->is_busy        ? UNDO_BUSY
+				   : bringing->is_uncertain ? UNDO_UNCERTAIN
+							    : UNDO_NO_CONTENT);
 }
 
 /* ---- a link ------------------------------------------------------------------------------ */
@@ -98,7 +110,13 @@ static void restore_metadata(struct bringing *bringing, const struct held *held)
 					  .mtime = record->mtime,
 					  .xattrs = record->xattrs};
 	struct metadata_refused refused = {0};
-	int r = metadata_apply(&metadata, held->fd, &refused);
+	int r;
+
+	if (!undo_is_certain(held, record)) {
+		undo_end(bringing, UNDO_UNCERTAIN);
+		return;
+	}
+	r = metadata_apply(&metadata, held->fd, &refused);
 
 	if (r == 0 && fsync(held->fd) < 0)
 		r = -errno;
@@ -140,7 +158,11 @@ static int part_from(struct bringing *bringing, const struct held *from)
 	explain_leftover(bringing, &leftover);
 	if (r < 0)
 		return r; /* recovery resolves the intent */
-	undo_end(bringing, r == 0 && !is_edited && leftover.length == 0 ? UNDO_DONE : UNDO_EDITED);
+	if (r == UNDO_FORGEABLE)
+		undo_end(bringing, UNDO_UNCERTAIN);
+	else
+		undo_end(bringing,
+			 r == 0 && !is_edited && leftover.length == 0 ? UNDO_DONE : UNDO_EDITED);
 	return journal_note_done(journal, intent.number);
 }
 

@@ -8,8 +8,10 @@
 #include <unistd.h>
 
 #include "act/file_copy.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/file_hash.h"
+#include "base/filesystem_kind.h"
 #include "base/path.h"
 
 void undo_end(struct bringing *bringing, enum undo_outcome outcome)
@@ -50,11 +52,15 @@ void undo_remember(const struct bringing *bringing)
 {
 	const struct record *record = bringing->record;
 	const struct place *place = &bringing->place;
+	struct stat status;
 	int fd =
 		record->links < 2 ? -1 : open_beneath(place->directory, place->name, O_PATH, false);
 
-	if (fd < 0)
+	if (fd < 0 || fstat(fd, &status) < 0 ||
+	    (status.st_uid != record->uid && status.st_uid != geteuid())) {
+		cleanup_close(&fd);
 		return;
+	}
 	undo_forget_last(bringing->undo);
 	bringing->undo->last = (struct brought_back){record->inode, record->born_ns,
 						     record->filesystem, record->hash, fd};
@@ -104,6 +110,42 @@ int undo_hold(struct held *held, const struct place *place, const struct record 
 	return r;
 }
 
+static bool has_capabilities(const struct record *record)
+{
+	for (size_t i = 0; record->xattrs && i < record->xattrs->count; i++) {
+		if (strcmp(record->xattrs->list[i].name, "security.capability") == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether the owner of a file could choose its content without gaining a right by that. */
+static bool is_of_trusted_owner(const struct stat *file, const struct record *record)
+{
+	bool gives_rights = (record->mode & (S_ISUID | S_ISGID)) || has_capabilities(record);
+	bool gives_own = !(record->mode & S_ISGID) && !has_capabilities(record);
+
+	if (!gives_rights)
+		return file->st_uid == 0 || file->st_uid == record->uid ||
+		       file->st_uid == geteuid();
+	return (file->st_mode & (S_IWGRP | S_IWOTH)) == 0 &&
+	       (file->st_uid == 0 || (gives_own && file->st_uid == record->uid));
+}
+
+/* Returns whether this is the kept file as the act compared it. */
+static bool is_compared_file(const struct held *held, const struct record *record)
+{
+	return record->kept_born_ns && record->kept_changed_ns &&
+	       undo_is_inode(held->fd, record->kept_inode, record->kept_born_ns) &&
+	       clock_ns(held->status.st_ctim) == record->kept_changed_ns &&
+	       filesystem_times_are_reliable(filesystem_type_at(held->fd));
+}
+
+bool undo_is_certain(const struct held *held, const struct record *record)
+{
+	return is_of_trusted_owner(&held->status, record) || is_compared_file(held, record);
+}
+
 struct intent undo_make_intent(const struct record *record, char other[static OTHER_NAME_SIZE])
 {
 	AUTO_CLOSE int root = open(record->source, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -122,18 +164,40 @@ struct intent undo_make_intent(const struct record *record, char other[static OT
 	};
 }
 
+/* The file that is copied. */
+struct making {
+	const struct held *from;
+	const struct record *record;
+};
+
+/* Checks the copied file once more. Its owner possibly wrote to it since. */
+static bool is_still_certain(void *context)
+{
+	const struct making *making = context;
+	struct held now = *making->from;
+
+	return held_is_unbroken(making->from) && fstat(now.fd, &now.status) == 0 &&
+	       undo_is_certain(&now, making->record);
+}
+
 int undo_make_as(struct bringing *bringing, const struct held *from, const char *name,
 		 const char *part)
 {
 	const struct record *record = bringing->record;
+	struct making making = {from, record};
 	struct file_copy_wish wish = {.metadata = {.mode = record->mode,
 						   .uid = record->uid,
 						   .gid = record->gid,
 						   .mtime = record->mtime,
 						   .xattrs = record->xattrs},
-				      .hash = record->hash};
-	int r = file_copy_restore(from->fd, bringing->place.directory, name, part, &wish);
+				      .hash = record->hash,
+				      .is_valid = is_still_certain,
+				      .context = &making};
+	int r;
 
+	if (!undo_is_certain(from, record))
+		return UNDO_FORGEABLE;
+	r = file_copy_restore(from->fd, bringing->place.directory, name, part, &wish);
 	bringing->result->other_owner = r == 0 && wish.refused.owners > 0;
 	bringing->result->fewer_xattrs = r == 0 && wish.refused.xattrs > 0;
 	return r;

@@ -35,13 +35,16 @@ struct bringing {
 	struct place place; /* of the path */
 	struct undo_result *result;
 	bool is_busy; /* a file that possibly has the content is open for writing */
+	/* A file has the hash, but its content is not certain: see undo_is_certain(). */
+	bool is_uncertain;
 };
 
 /* Fills in the outcome, or that of a failed call: error is an -errno. */
 void undo_end(struct bringing *bringing, enum undo_outcome outcome);
 void undo_fail(struct bringing *bringing, int error);
 
-/* Remembers the file at the path, if the copy had further names. */
+/* Remembers the file at the path, if the copy had further names. A file of another user is not the
+ * copy, even if it has the hash. */
 void undo_remember(const struct bringing *bringing);
 
 /* Closes the file that was brought back last. */
@@ -55,10 +58,22 @@ MUST_CHECK int undo_link_to_last(const struct bringing *bringing, const char *na
  * is not compared. */
 bool undo_is_inode(int fd, uint64_t inode, int64_t born_ns);
 
-/* Outcome of the functions below: the file has another content. */
+/* Outcomes of the functions below. */
 enum {
-	UNDO_DIFFERS = 1,
+	UNDO_DIFFERS = 1, /* the file has another content */
+	UNDO_FORGEABLE = 2, /* it has the hash, but see undo_is_certain() */
 };
+
+/* Returns whether the content of a held file with the hash of the record is certain. The hash is no
+ * cryptographic one: a user can make another file with it. So the file must be one of these:
+ *
+ *	- a file of root, of the former owner, or of the user who undoes. If the record has set-ID
+ *	  bits or capabilities, the file must be root's, or that of the user whose rights a
+ *	  set-user-ID file gives, and no group or other user may write to it
+ *	- the kept file, unchanged since the act compared all bytes, if its file system shows each
+ *	  change by the ctime
+ */
+bool undo_is_certain(const struct held *held, const struct record *record);
 
 /* Compares the content of a held file with that of the record. Returns 0, UNDO_DIFFERS, -EBUSY or
  * another -errno. */
@@ -72,12 +87,12 @@ MUST_CHECK int undo_hold(struct held *held, const struct place *place, const str
 struct intent undo_make_intent(const struct record *record, char other[static OTHER_NAME_SIZE]);
 
 /* Makes the file from a held one, with this name in the directory of the path. Returns the results
- * of file_copy_restore(). */
+ * of file_copy_restore(), or UNDO_FORGEABLE. */
 MUST_CHECK int undo_make_as(struct bringing *bringing, const struct held *from, const char *name,
 			    const char *part);
 
 /* Makes the file at its path from a held one. If its name must be a private one for a moment, that
- * name is in the journal. Returns 0, UNDO_DIFFERS, or -errno. */
+ * name is in the journal. Returns 0, UNDO_DIFFERS, UNDO_FORGEABLE or -errno. */
 MUST_CHECK int undo_make(struct bringing *bringing, const struct held *from);
 
 #endif

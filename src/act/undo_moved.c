@@ -168,7 +168,7 @@ static int copy_back(struct bringing *bringing, const struct place *there, struc
 		r = undo_make(bringing, moved);
 	if (r == 0)
 		remove_moved(bringing, there, moved);
-	return r > 0 ? -EBUSY : r;
+	return r == UNDO_DIFFERS ? -EBUSY : r;
 }
 
 static void forget_trash_info(const struct record *record)
@@ -217,6 +217,8 @@ bool undo_return_moved(struct bringing *bringing)
 	if (r == 0) {
 		forget_trash_info(record);
 		undo_end(bringing, UNDO_DONE);
+	} else if (r == UNDO_FORGEABLE) {
+		undo_end(bringing, UNDO_UNCERTAIN);
 	} else {
 		undo_fail(bringing, r);
 	}

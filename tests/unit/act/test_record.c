@@ -31,6 +31,7 @@ static struct record example(const struct xattrs *xattrs)
 			       .mount = {.path = "/a", .root = {.inode = 14, .born_ns = 15}},
 			       .kept_inode = 9,
 			       .kept_born_ns = 16,
+			       .kept_changed_ns = 18,
 			       .made_inode = 10,
 			       .made_born_ns = 11,
 			       .made_filesystem = 17};
@@ -64,6 +65,7 @@ static void test_decoded_record_is_the_encoded_one(void **state)
 	assert_true(decoded.record.mount.root.born_ns == record.mount.root.born_ns);
 	assert_true(decoded.record.root.inode == record.root.inode);
 	assert_true(decoded.record.kept_born_ns == record.kept_born_ns);
+	assert_true(decoded.record.kept_changed_ns == record.kept_changed_ns);
 	assert_true(record_is_of(bytes_text(&line), "0123abcd", &file));
 	assert_int_equal(file, 12);
 	assert_false(record_is_of(bytes_text(&line), "0123abce", &file));
