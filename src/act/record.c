@@ -127,20 +127,36 @@ static int set_filesystem(json_t *object, const struct number_field *field,
 	return json_object_set_new(object, field->key, json_string(digits));
 }
 
+static int set_mode(json_t *object, const char *key, uint32_t mode)
+{
+	char digits[16];
+
+	(void)snprintf(digits, sizeof(digits), "%04" PRIo32, mode);
+	return json_object_set_new(object, key, json_string(digits));
+}
+
+static int set_folder(json_t *object, const struct record *record)
+{
+	if (!record->folder_known)
+		return 0;
+	return set_mode(object, "folder_mode", record->folder_mode) |
+	       json_object_set_new(object, "folder_uid", json_integer(record->folder_uid)) |
+	       json_object_set_new(object, "folder_gid", json_integer(record->folder_gid));
+}
+
 /* Sets the members that need a format of their own. */
 static int set_others(json_t *object, const struct record *record)
 {
-	char digits[HASH128_DIGITS + 1], mode[16];
+	char digits[HASH128_DIGITS + 1];
 	int r = 0;
 
 	if (record->command == RECORD_UNDO)
 		return 0;
 	hash128_format(record->hash, digits);
-	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, record->mode);
 	for (size_t i = 0; i < ARRAY_SIZE(filesystem_fields); i++)
 		r |= set_filesystem(object, &filesystem_fields[i], record);
 	return r | json_object_set_new(object, "hash", json_string(digits)) |
-	       json_object_set_new(object, "mode", json_string(mode)) |
+	       set_mode(object, "mode", record->mode) | set_folder(object, record) |
 	       json_object_set_new(object, "uid", json_integer(record->uid)) |
 	       json_object_set_new(object, "gid", json_integer(record->gid)) |
 	       json_object_set_new(object, "mtime", json_integer(record->mtime.tv_sec)) |
@@ -256,6 +272,21 @@ static void get_filesystem(const json_t *object, const struct number_field *fiel
 	*(uint64_t *)identity = digits ? strtoull(digits, NULL, 16) : 0;
 }
 
+static uint32_t get_count(const json_t *object, const char *key)
+{
+	return (uint32_t)json_integer_value(json_object_get(object, key));
+}
+
+static void get_folder(const json_t *object, struct record *record)
+{
+	const char *mode = json_string_value(json_object_get(object, "folder_mode"));
+
+	record->folder_known = mode;
+	record->folder_mode = mode ? (uint32_t)strtoul(mode, NULL, 8) : 0;
+	record->folder_uid = get_count(object, "folder_uid");
+	record->folder_gid = get_count(object, "folder_gid");
+}
+
 static int get_metadata(const json_t *object, struct decoded_record *decoded)
 {
 	struct record *record = &decoded->record;
@@ -269,8 +300,9 @@ static int get_metadata(const json_t *object, struct decoded_record *decoded)
 	record->mode = (uint32_t)strtoul(mode, NULL, 8);
 	for (size_t i = 0; i < ARRAY_SIZE(filesystem_fields); i++)
 		get_filesystem(object, &filesystem_fields[i], record);
-	record->uid = (uint32_t)json_integer_value(json_object_get(object, "uid"));
-	record->gid = (uint32_t)json_integer_value(json_object_get(object, "gid"));
+	record->uid = get_count(object, "uid");
+	record->gid = get_count(object, "gid");
+	get_folder(object, record);
 	record->mtime.tv_sec = json_integer_value(json_object_get(object, "mtime"));
 	record->mtime.tv_nsec = json_integer_value(json_object_get(object, "mtime_ns"));
 	record->xattrs = &decoded->xattrs;

@@ -10,6 +10,7 @@
  *
  * twinfs(5) describes the members. Pure code, any thread. */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -65,6 +66,9 @@ struct record {
 	int64_t born_ns; /* time of birth; 0: unknown */
 	uint64_t links;
 	uint64_t filesystem; /* filesystem_lasting_identity() of its directory; 0: unknown */
+	/* of its directory */
+	bool folder_known; /* false also if the directory has ACLs */
+	uint32_t folder_mode, folder_uid, folder_gid;
 	struct root_identity root; /* of its source; filesystem is not stored */
 	struct mount_identity mount; /* of its directory; root.filesystem is not stored */
 	uint64_t kept_inode;

@@ -40,6 +40,22 @@ static bool is_last_mount(struct recording *recording, int directory)
 	return is_last;
 }
 
+/* Notes owner and mode of the directory, unless it has ACLs. */
+static int note_folder(struct record *record, int directory)
+{
+	CLEANUP_XATTRS struct xattrs acls = {0};
+	struct stat status;
+	int r = xattrs_read_acls(&acls, directory);
+
+	record->folder_known = r == 0 && acls.count == 0 && fstat(directory, &status) == 0;
+	if (record->folder_known) {
+		record->folder_mode = status.st_mode & ALLPERMS;
+		record->folder_uid = status.st_uid;
+		record->folder_gid = status.st_gid;
+	}
+	return r == -ENOMEM ? r : 0;
+}
+
 int recording_note_place(struct recording *recording, struct record *record,
 			 const struct place *place)
 {
@@ -59,7 +75,7 @@ int recording_note_place(struct recording *recording, struct record *record,
 	}
 	record->filesystem = recording->filesystem;
 	record->mount = *mount;
-	return 0;
+	return note_folder(record, place->directory);
 }
 
 /* Sets the metadata of an open file, which may be O_PATH. */

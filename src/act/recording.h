@@ -28,8 +28,8 @@ struct recording {
 void recording_begin(struct recording *recording, enum act_kind kind);
 void recording_deinit(struct recording *recording);
 
-/* Sets filesystem and mount of the record to those of the directory of the copy. The path of the
- * mount is valid until the next call. Returns 0 or -ENOMEM. */
+/* Sets file system, mount, owner and mode of the directory of the copy in the record. The path of
+ * the mount is valid until the next call. Returns 0 or -ENOMEM. */
 MUST_CHECK int recording_note_place(struct recording *recording, struct record *record,
 				    const struct place *place);
 

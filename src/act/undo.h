@@ -45,6 +45,7 @@ struct undo_result {
 	/* UNDO_ABSENT: the source or mount point, borrowed from the record */
 	const char *absent;
 	bool other_owner; /* the owner could not be restored */
+	bool private_folder; /* a folder that was made is private; this was logged */
 	bool fewer_xattrs; /* not all extended attributes could be restored */
 };
 

@@ -240,6 +240,7 @@ void undo_file(struct undo *undo, const struct record *record, struct undo_resul
 		undo_fail(&bringing, r);
 		return;
 	}
+	result->private_folder = r == UNDO_PLACE_PRIVATE;
 	bring(&bringing);
 	if (result->outcome == UNDO_DONE || result->outcome == UNDO_ALREADY) {
 		if (fstat(bringing.place.directory, &status) == 0)

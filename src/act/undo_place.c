@@ -9,7 +9,10 @@
 
 #include "base/descriptor.h"
 #include "base/directory.h"
+#include "base/log.h"
 #include "base/path.h"
+#include "base/quote.h"
+#include "base/xattrs.h"
 #include "catalog/filesystem.h"
 
 /* Outcome of find_entry(), which ends the visit. */
@@ -62,38 +65,78 @@ static bool is_on_its_filesystem(const struct undo_root *root, int directory)
 	       is_in_its_source(root, directory);
 }
 
-/* Gives a new directory the owner and mode of the directory above. In a sticky directory, such as
- * /tmp, it stays private. */
-static int copy_access(int above, int fd)
+/* Gives a new directory its former owner and mode. ACLs that it inherited would give rights that it
+ * did not give. Returns 0, UNDO_PLACE_PRIVATE, or -errno. */
+static int restore_access(const struct record *record, int fd)
+{
+	const struct xattrs none = {0};
+	uint64_t refused = 0;
+	int r = xattrs_write(&none, fd, &refused);
+
+	if (r < 0 || refused > 0)
+		return r < 0 ? r : UNDO_PLACE_PRIVATE;
+	if (fchown(fd, record->folder_uid, record->folder_gid) < 0)
+		return UNDO_PLACE_PRIVATE;
+	return fchmod(fd, record->folder_mode) < 0 ? -errno : 0;
+}
+
+/* Gives a new directory of which nothing is known the owner of the directory above. A user without
+ * the right to do this keeps it. In a sticky directory, such as /tmp, each user has files. */
+static int make_private(int above, int fd)
 {
 	struct stat status;
 
 	if (fstat(above, &status) < 0)
 		return -errno;
-	if (status.st_mode & S_ISVTX)
-		return 0;
-	/* a user without the right to set the owner keeps a private directory */
-	if (fchown(fd, status.st_uid, status.st_gid) < 0)
-		return 0;
-	return fchmod(fd, status.st_mode & 07777) < 0 ? -errno : 0;
+	if ((status.st_mode & S_ISVTX) == 0 && fchown(fd, status.st_uid, status.st_gid) < 0)
+		return errno == EPERM ? UNDO_PLACE_PRIVATE : -errno;
+	return UNDO_PLACE_PRIVATE;
 }
 
-/* Opens a directory, and makes it if it is missing. Returns a descriptor or -errno. */
-static int descend(int above, const char *name, const struct undo_root *root)
+/* A directory to make: the path up to length. */
+struct making {
+	const struct undo_root *root;
+	const char *path;
+	size_t length;
+	const char *name; /* its last component */
+	bool is_private; /* set */
+};
+
+static void explain_private(const struct making *making)
 {
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (bytes_format(&path, "%s/%.*s", making->root->record->source, (int)making->length,
+			 making->path) == 0 &&
+	    bytes_text(&path))
+		log_warning("made the folder %s with the mode 0700: its former owner and mode are "
+			    "unknown, or only root can restore them; check who needs access",
+			    quote_path(bytes_text(&path)));
+}
+
+/* Opens a directory, and makes it if it is missing. The record knows only the directory of the
+ * file itself. Returns a descriptor or -errno. */
+static int descend(int above, struct making *making)
+{
+	const struct record *record = making->root->record;
+	bool is_last = !strchr(making->path + making->length + 1, '/');
 	bool is_new;
 	int fd, r;
 
-	if (!is_on_its_filesystem(root, above))
+	if (!is_on_its_filesystem(making->root, above))
 		return -ENODEV;
-	is_new = mkdirat(above, name, 0700) == 0;
+	is_new = mkdirat(above, making->name, 0700) == 0;
 	if (!is_new && errno != EEXIST)
 		return -errno;
-	fd = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(above, making->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || !is_new)
 		return fd < 0 ? -errno : fd;
-	r = copy_access(above, fd);
-	if (r == 0)
+	r = is_last && record->folder_known ? restore_access(record, fd) : make_private(above, fd);
+	if (r == UNDO_PLACE_PRIVATE) {
+		explain_private(making);
+		making->is_private = true;
+	}
+	if (r >= 0)
 		r = sync_directory(above);
 	if (r < 0)
 		close(fd);
@@ -117,23 +160,27 @@ static int open_existing(const struct undo_root *root, const char *path, const c
 	return fd;
 }
 
-/* Makes the directories of a path that are missing. */
+/* Makes the directories of a path that are missing. Returns 0, UNDO_PLACE_PRIVATE or -errno. */
 static int make_directories(const struct undo_root *root, const char *path)
 {
+	struct making making = {.root = root, .path = path};
 	const char *rest, *slash;
 	int above = open_existing(root, path, &rest);
 
 	for (; above >= 0 && (slash = strchr(rest, '/')); rest = slash + 1) {
 		AUTO_FREE char *name = strndup(rest, (size_t)(slash - rest));
-		int next = name ? descend(above, name, root) : -ENOMEM;
+		int next;
 
+		making.name = name;
+		making.length = (size_t)(slash - path);
+		next = name ? descend(above, &making) : -ENOMEM;
 		close(above);
 		above = next;
 	}
 	if (above < 0)
 		return above;
 	close(above);
-	return 0;
+	return making.is_private ? UNDO_PLACE_PRIVATE : 0;
 }
 
 bool undo_place_is_certain(const struct place *place, const struct record *record)
@@ -173,18 +220,18 @@ static int refuse_unmounted(const struct undo_root *root)
 /* Opens the directory of a path below the source, and makes it if it is missing. */
 static int open_or_make(struct place *place, const struct undo_root *root, const char *path)
 {
+	int made = 0;
 	int r = place_open_below(place, root->fd, path, true);
 
 	if (r == -ENOENT) {
-		r = make_directories(root, path);
-		if (r == 0)
-			r = place_open_below(place, root->fd, path, true);
+		made = make_directories(root, path);
+		r = made < 0 ? made : place_open_below(place, root->fd, path, true);
 	}
 	if (r == 0 && !is_on_its_filesystem(root, place->directory)) {
 		place_close(place);
 		return -ENODEV;
 	}
-	return r;
+	return r < 0 ? r : made;
 }
 
 int undo_place_open(struct place *place, const struct record *record, const char **absent)

@@ -10,10 +10,17 @@
 #include "act/record.h"
 #include "base/attributes.h"
 
-/* Opens the directory of the file of a record, below its source. Makes missing directories, with
- * the owner and mode of the directory above. A directory on another file system than at the time of
- * the act is not used, as the former one is probably not mounted. Returns 0, -ENODEV if the source
- * or the file system is absent, or another -errno.
+/* Outcome: a missing directory was made as a private one, and that was logged. */
+enum {
+	UNDO_PLACE_PRIVATE = 1,
+};
+
+/* Opens the directory of the file of a record, below its source. Makes missing directories. That of
+ * the file gets its former owner and mode. Of directories above it these are unknown, so they are
+ * private: the mode of the directory above could give access that the former one did not give. A
+ * directory on another file system than at the time of the act is not used, as the former one is
+ * probably not mounted. Returns 0, UNDO_PLACE_PRIVATE, -ENODEV if the source or the file system is
+ * absent, or another -errno.
  *
  * absent	set for -ENODEV: the source or mount point, borrowed from the record */
 MUST_CHECK int undo_place_open(struct place *place, const struct record *record,

@@ -67,7 +67,7 @@ struct undoing {
 	uint64_t done;
 	uint64_t already;
 	uint64_t refused;
-	uint64_t changed; /* brought back without all metadata */
+	uint64_t changed; /* brought back without all metadata, or in a private folder */
 };
 
 static void explain(const struct record *record, const struct undo_result *result)
@@ -101,7 +101,7 @@ static void report_file(void *context, const struct record *record,
 	undoing->done += result->outcome == UNDO_DONE;
 	undoing->already += result->outcome == UNDO_ALREADY;
 	undoing->refused += result->outcome > UNDO_ALREADY;
-	undoing->changed += result->other_owner || result->fewer_xattrs;
+	undoing->changed += result->other_owner || result->fewer_xattrs || result->private_folder;
 	explain(record, result);
 	progress_update(&undoing->progress, &undoing->counts);
 }

@@ -141,14 +141,46 @@ def test_file_that_replaces_the_moved_one_in_the_last_moment_stays(twinfs, sourc
         assert (b"stays, too" in process.output[1]) == (call == "renameat2")
 
 
-def test_folders_that_are_missing_are_made(twinfs, source):
+@pytest.mark.parametrize("user", ["root", "plain user"])
+def test_missing_folder_of_a_file_gets_its_owner_and_mode_back(request, tmp_path, user):
+    if user == "root":
+        request.getfixturevalue("root_only")
+    twinfs = request.getfixturevalue("twinfs" if user == "root" else "as_user")
+    source = tmp_path / "source"
     trees.fill(source, {b"a": b"content", b"b/c/d": b"content"})
-    (source / "b").chmod(0o750)
-    twinfs.ok("remove", "--yes", source)
+    for path in (source, *source.rglob("*")):
+        if twinfs.user:
+            os.chown(path, twinfs.user.pw_uid, twinfs.user.pw_gid)
+    (source / "b").chmod(0o755)
+    (source / "b/c").chmod(0o2710)
+    if user == "root":
+        os.chown(source / "b/c", 1, 2)
+        (source / "b/c").chmod(0o2710)
+    before = (source / "b/c").stat()
+    twinfs.ok("remove", "--yes", "--keep=path:a", source)
     shutil.rmtree(source / "b/c")
     twinfs.ok("undo", "--yes")
     assert (source / "b/c/d").read_bytes() == b"content"
-    assert (source / "b/c").stat().st_mode & 0o777 == 0o750
+    after = (source / "b/c").stat()
+    assert (after.st_mode, after.st_uid, after.st_gid) == (
+        before.st_mode, before.st_uid, before.st_gid)
+
+
+def test_missing_folders_that_are_unknown_become_private(twinfs, source):
+    trees.fill(source, {b"a": b"content", b"b/c/d": b"content", b"e/f": b"content"})
+    (source / "b/c").chmod(0o710)
+    os.setxattr(source / "e", "system.posix_acl_access", bytes.fromhex(
+        "02000000" "01000700ffffffff" "0200040001000000" "04000400ffffffff" "10000400ffffffff"
+        "20000000ffffffff"))
+    twinfs.ok("remove", "--yes", "--keep=path:a", source)
+    for name in "be":
+        shutil.rmtree(source / name)
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and undone(result) == 2
+    for name in "be":
+        assert f"made the folder '{source / name}' with the mode 0700" in result.error.decode()
+    modes = {name: (source / name).stat().st_mode & 0o7777 for name in ("b", "b/c", "e")}
+    assert modes == {"b": 0o700, "b/c": 0o710, "e": 0o700}
 
 
 @EACH_KIND

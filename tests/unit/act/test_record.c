@@ -27,6 +27,10 @@ static struct record example(const struct xattrs *xattrs)
 			       .born_ns = -3,
 			       .links = 2,
 			       .filesystem = UINT64_MAX,
+			       .folder_known = true,
+			       .folder_mode = 02750,
+			       .folder_uid = 1,
+			       .folder_gid = 2,
 			       .root = {.inode = 12, .born_ns = 13},
 			       .mount = {.path = "/a", .root = {.inode = 14, .born_ns = 15}},
 			       .kept_inode = 9,
@@ -63,6 +67,10 @@ static void test_decoded_record_is_the_encoded_one(void **state)
 	assert_string_equal(decoded.record.mount.path, record.mount.path);
 	assert_true(decoded.record.mount.root.inode == record.mount.root.inode);
 	assert_true(decoded.record.mount.root.born_ns == record.mount.root.born_ns);
+	assert_true(decoded.record.folder_known);
+	assert_int_equal(decoded.record.folder_mode, 02750);
+	assert_int_equal(decoded.record.folder_uid, 1);
+	assert_int_equal(decoded.record.folder_gid, 2);
 	assert_true(decoded.record.root.inode == record.root.inode);
 	assert_true(decoded.record.kept_born_ns == record.kept_born_ns);
 	assert_true(decoded.record.kept_changed_ns == record.kept_changed_ns);
