@@ -200,8 +200,10 @@ static int next_line(FILE *stream, char **line, size_t *room, size_t *length)
 	return 1;
 }
 
-static int skip_corrupt(struct act_log_pass *pass)
+static int skip_corrupt(struct act_log_pass *pass, uint64_t number)
 {
+	if (pass->corrupt < ACT_LOG_CORRUPT_NAMED)
+		pass->corrupt_lines[pass->corrupt] = number;
 	pass->corrupt++;
 	return 0;
 }
@@ -213,7 +215,7 @@ int act_log_read(const char *folder, struct act_log_pass *pass)
 	AUTO_FCLOSE FILE *stream = NULL;
 	AUTO_FREE char *line = NULL;
 	size_t room = 0, length = 0;
-	uint64_t file;
+	uint64_t file, number = 0;
 	int r = index_folder_open(folder, &folder_fd);
 
 	pass->corrupt = 0;
@@ -222,6 +224,7 @@ int act_log_read(const char *folder, struct act_log_pass *pass)
 	if (r < 0 || !stream)
 		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	while (r == 0 && (r = next_line(stream, &line, &room, &length)) > 0) {
+		number++;
 		if ((pass->act && !record_is_of(line, pass->act, &file)) ||
 		    (pass->containing && !strstr(line, pass->containing))) {
 			r = 0;
@@ -231,7 +234,7 @@ int act_log_read(const char *folder, struct act_log_pass *pass)
 		if (r == 0)
 			r = pass->record(pass->context, &decoded.record, line);
 		else if (r == -EPROTO)
-			r = skip_corrupt(pass);
+			r = skip_corrupt(pass, number);
 	}
 	return r;
 }

@@ -45,6 +45,9 @@ void act_log_drop(struct act_log *log, size_t mark);
  * is asked about another act than the last time. */
 MUST_CHECK int act_log_contains(struct act_log *log, const char *act, uint64_t file);
 
+/* Highest number of corrupt lines of which a pass has the line numbers, for a message. */
+#define ACT_LOG_CORRUPT_NAMED 8
+
 /* A pass over the records of a log. */
 struct act_log_pass {
 	/* Receives each record. The line is valid during the call. Returns 0 to continue, or a
@@ -53,7 +56,9 @@ struct act_log_pass {
 	void *context;
 	const char *act; /* only the records of this act; NULL: all records */
 	const char *containing; /* only lines that contain this text; NULL: all lines */
-	uint64_t corrupt; /* set to the number of lines that are no record */
+	/* set: the number of lines that are no record, and the numbers of the first ones, from 1 */
+	uint64_t corrupt;
+	uint64_t corrupt_lines[ACT_LOG_CORRUPT_NAMED];
 };
 
 /* Reads the log of an index. A missing log has no record. Returns 0, the result of

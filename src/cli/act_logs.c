@@ -2,10 +2,12 @@
 #include "cli/act_logs.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "act/act_log.h"
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/log.h"
@@ -80,13 +82,22 @@ static int sum_record(void *context, const struct record *record, const char *li
 	return 0;
 }
 
-void act_logs_explain_corrupt(const char *folder, uint64_t lines)
+/* Logs which lines of the log are corrupt. */
+static void explain_corrupt(const char *folder, const struct act_log_pass *pass)
 {
+	CLEANUP_BYTES struct bytes numbers = {0};
+	uint64_t named =
+		pass->corrupt < ACT_LOG_CORRUPT_NAMED ? pass->corrupt : ACT_LOG_CORRUPT_NAMED;
 	char count[NUMBER_TEXT_MAX];
+	int r = 0;
 
-	log_warning("cannot read %s %s of the log in %s: corrupt; skipped",
-		    number_format(count, lines), plural(lines, "line", "lines"),
-		    quote_path(folder));
+	for (uint64_t i = 0; r == 0 && i < named; i++)
+		r = bytes_format(&numbers, "%s%" PRIu64, i > 0 ? ", " : "", pass->corrupt_lines[i]);
+	log_warning("cannot read %s %s of the log in %s: corrupt, %s %s%s; skipped",
+		    number_format(count, pass->corrupt), plural(pass->corrupt, "line", "lines"),
+		    quote_path(folder), plural(pass->corrupt, "number", "numbers"),
+		    r == 0 && bytes_text(&numbers) ? bytes_text(&numbers) : "?",
+		    named < pass->corrupt ? " and others" : "");
 }
 
 static int read_one(struct act_logs *logs, const char *folder)
@@ -102,7 +113,7 @@ static int read_one(struct act_logs *logs, const char *folder)
 	else if (r < 0)
 		log_error("cannot read the log in %s: %s", quote_path(folder), error_text(r));
 	if (pass.corrupt > 0)
-		act_logs_explain_corrupt(folder, pass.corrupt);
+		explain_corrupt(folder, &pass);
 	logs->incomplete |= r < 0 || pass.corrupt > 0;
 	return 0;
 }

@@ -45,7 +45,4 @@ void act_logs_free(struct act_logs *logs);
 /* Returns the act with this id, or NULL (logged). */
 const struct logged_act *act_logs_find(const struct act_logs *logs, const char *id);
 
-/* Logs how many lines of a log are corrupt. */
-void act_logs_explain_corrupt(const char *folder, uint64_t lines);
-
 #endif

@@ -233,6 +233,12 @@ static enum twinfs_exit undo(const struct undo_request *request, const struct lo
 						     : TWINFS_EXIT_COMPLETE;
 }
 
+/* Returns the exit status. A line of the log that cannot be read is possibly a file of the act. */
+static enum twinfs_exit whole(const struct act_logs *logs, enum twinfs_exit status)
+{
+	return status == TWINFS_EXIT_COMPLETE && logs->incomplete ? TWINFS_EXIT_INCOMPLETE : status;
+}
+
 static const char *find_fault(const struct undo_request *request, int operands)
 {
 	if (operands > 1)
@@ -261,12 +267,14 @@ enum twinfs_exit cmd_undo(int argc, char *argv[])
 	if (act_logs_read(&logs, &request.common) < 0)
 		return TWINFS_EXIT_FAILED;
 	act = choose_act(&logs, operands < argc ? argv[operands] : NULL, &status);
-	if (!act || !can_undo(act, &status))
+	if (!act)
 		return status;
+	if (!can_undo(act, &status))
+		return whole(&logs, status);
 	if (!confirm(&request, act)) {
 		log_info("nothing was done");
 		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;
 	}
-	return undo(&request, act);
+	return whole(&logs, undo(&request, act));
 }

@@ -166,6 +166,7 @@ def test_corrupt_line_is_skipped_and_said(twinfs, source):
         file.write(b"{\"act\":\"garbage\n{\"act\":\"incomplete")
     result = twinfs("log")
     assert result.status == 3 and b"1 line" in result.error and len(result.lines) == 1
+    assert b"number 2;" in result.error
     twinfs.ok("remove", "--yes", source)
     assert len(twinfs("log").lines) == 2
     assert b"incomplete" not in (twinfs.index / "acts.log").read_bytes()

@@ -474,6 +474,22 @@ def test_file_with_rights_gets_no_content_that_others_can_write(twinfs, source, 
     assert metadata(copy) == before
 
 
+@pytest.mark.parametrize("which", [1, 2, 3])
+def test_corrupt_line_of_the_log_is_named_and_changes_the_status(twinfs, source, which):
+    """Nothing tells whether a corrupt line was of the act that is undone."""
+    copies(source, 3)
+    copies(source, 2, name="other")
+    twinfs.ok("remove", "--yes", source)
+    log = twinfs.index / "acts.log"
+    lines = log.read_bytes().splitlines(keepends=True)
+    lines[which - 1] = lines[which - 1].replace(b":", b";", 1 if which < 3 else -1)
+    log.write_bytes(b"".join(lines))
+    for number in (2, 0):
+        result = twinfs("undo", "--yes")
+        assert result.status == 3 and f"number {which};".encode() in result.error, result
+        assert (undone(result) == 2) if number else b"undone already" in result.error
+
+
 def test_undo_while_the_content_is_open_for_writing_waits_for_another_run(twinfs, source):
     kept, copy = copies(source, 2)
     twinfs.ok("remove", "--yes", source)
