@@ -16,9 +16,21 @@
 #include "base/metadata.h"
 #include "base/quote.h"
 
-/* Outcome of try_path(): the file was made. */
+/* ---- content from elsewhere -------------------------------------------------------------- */
+
+/* Outcomes besides those of undo_make.h. */
 enum {
-	FILE_MADE = 1,
+	FILE_MADE = 3,
+	LINK_EDITED =
+		4, /* a program wrote to the linked file meanwhile; the file has another name */
+};
+
+/* A search for a file that has the content. */
+struct searching {
+	struct bringing *bringing;
+	/* Makes the file from a held one. Returns 0, UNDO_DIFFERS, UNDO_FORGEABLE, LINK_EDITED or
+	 * -errno. */
+	int (*make)(struct bringing *bringing, const struct held *from);
 };
 
 /* Notes that a file has the hash, but possibly not the content. */
@@ -29,11 +41,12 @@ static void note_uncertain(struct bringing *bringing, const char *path)
 	bringing->is_uncertain = true;
 }
 
-/* Tries to make the file with the content of the file at a path. Returns FILE_MADE, 0 if that file
- * does not have the content, or -errno of the new file. */
+/* Tries to make the file with the content of the file at a path. Returns FILE_MADE, LINK_EDITED, 0
+ * if that file does not have the content, or -errno of the new file. */
 static int try_path(void *context, const char *path)
 {
-	struct bringing *bringing = context;
+	const struct searching *searching = context;
+	struct bringing *bringing = searching->bringing;
 	struct held held = {.fd = -1};
 	struct place place;
 	int r = undo_place_open_path(&place, path);
@@ -45,35 +58,47 @@ static int try_path(void *context, const char *path)
 	bringing->is_busy |= r == -EBUSY;
 	if (r != 0)
 		return r == -ENOMEM || r == -EINTR ? r : 0;
-	r = undo_make(bringing, &held);
+	r = searching->make(bringing, &held);
 	held_close(&held);
 	if (r == UNDO_FORGEABLE)
 		note_uncertain(bringing, path);
-	return r < 0 ? r : r == 0 ? FILE_MADE : 0;
+	if (r == 0)
+		return FILE_MADE;
+	return r == UNDO_FORGEABLE || r == UNDO_DIFFERS ? 0 : r;
 }
 
-/* Makes a missing file anew, from a file that has its content. */
-static void make_anew(struct bringing *bringing)
+/* Makes the file from any file that has its content, first from the kept file. */
+static void search(struct bringing *bringing,
+		   int (*make)(struct bringing *bringing, const struct held *from))
 {
 	const struct undo_settings *settings = bringing->undo->settings;
 	const struct record *record = bringing->record;
-	int r = undo_link_to_last(bringing, bringing->place.name);
+	struct searching searching = {bringing, make};
+	int r = record->kept ? try_path(&searching, record->kept) : 0;
 
-	if (r == 0 || r == -EEXIST) {
-		undo_end(bringing, r == 0 ? UNDO_DONE : UNDO_EXISTS);
-		return;
-	}
-	r = record->kept ? try_path(bringing, record->kept) : 0;
 	if (r == 0)
-		r = settings->find(settings->context, record, try_path, bringing);
+		r = settings->find(settings->context, record, try_path, &searching);
 	if (r < 0)
 		undo_fail(bringing, r);
 	else if (r == FILE_MADE)
 		undo_end(bringing, UNDO_DONE);
+	else if (r == LINK_EDITED)
+		undo_end(bringing, UNDO_EDITED);
 	else
 		undo_end(bringing, bringing->is_busy        ? UNDO_BUSY
 				   : bringing->is_uncertain ? UNDO_UNCERTAIN
 							    : UNDO_NO_CONTENT);
+}
+
+/* Makes a missing file anew. */
+static void make_anew(struct bringing *bringing)
+{
+	int r = undo_link_to_last(bringing, bringing->place.name);
+
+	if (r == 0 || r == -EEXIST)
+		undo_end(bringing, r == 0 ? UNDO_DONE : UNDO_EXISTS);
+	else
+		search(bringing, undo_make);
 }
 
 /* ---- a link ------------------------------------------------------------------------------ */
@@ -100,8 +125,9 @@ static bool is_the_link(const struct bringing *bringing, const struct stat *stat
 	return record->command == RECORD_LINK && S_ISREG(status->st_mode) && is_hard_link(bringing);
 }
 
-/* Gives the file its former metadata, as it has no other name. */
-static void restore_metadata(struct bringing *bringing, const struct held *held)
+/* Gives the file its former metadata, as it has no other name. Returns 0, UNDO_FORGEABLE or
+ * -errno. */
+static int restore_metadata(struct bringing *bringing, const struct held *held)
 {
 	const struct record *record = bringing->record;
 	const struct metadata metadata = {.mode = record->mode,
@@ -112,20 +138,14 @@ static void restore_metadata(struct bringing *bringing, const struct held *held)
 	struct metadata_refused refused = {0};
 	int r;
 
-	if (!undo_is_certain(held, record)) {
-		undo_end(bringing, UNDO_UNCERTAIN);
-		return;
-	}
+	if (!undo_is_certain(held, record))
+		return UNDO_FORGEABLE;
 	r = metadata_apply(&metadata, held->fd, &refused);
-
 	if (r == 0 && fsync(held->fd) < 0)
 		r = -errno;
 	bringing->result->other_owner = refused.owners > 0;
 	bringing->result->fewer_xattrs = refused.xattrs > 0;
-	if (r < 0)
-		undo_fail(bringing, r);
-	else
-		undo_end(bringing, UNDO_DONE);
+	return r;
 }
 
 /* Explains where a file is that could not replace the link, as the link changed meanwhile. */
@@ -144,7 +164,7 @@ static int part_from(struct bringing *bringing, const struct held *from)
 	struct journal *journal = bringing->undo->journal;
 	CLEANUP_BYTES struct bytes leftover = {0};
 	bool is_edited = false;
-	int r = journal_intend(journal, &intent);
+	int r = journal_intend(journal, &intent), noted;
 
 	(void)snprintf(part, sizeof(part), "%s" FILE_COPY_PART, other);
 	if (r == 0)
@@ -158,36 +178,45 @@ static int part_from(struct bringing *bringing, const struct held *from)
 	explain_leftover(bringing, &leftover);
 	if (r < 0)
 		return r; /* recovery resolves the intent */
-	if (r == UNDO_FORGEABLE)
-		undo_end(bringing, UNDO_UNCERTAIN);
-	else
-		undo_end(bringing,
-			 r == 0 && !is_edited && leftover.length == 0 ? UNDO_DONE : UNDO_EDITED);
-	return journal_note_done(journal, intent.number);
+	noted = journal_note_done(journal, intent.number);
+	if (noted < 0)
+		return noted;
+	return is_edited || leftover.length > 0 ? LINK_EDITED : r;
+}
+
+/* Returns whether a symlink leads to no file, as its target was moved or removed. */
+static bool is_dangling(const struct record *record, int result)
+{
+	return record->command == RECORD_SYMLINK && (result == -ENOENT || result == -ENOTDIR ||
+						     result == -ELOOP || result == HELD_CHANGED);
 }
 
 /* Parts a link from the kept file. */
 static void part(struct bringing *bringing)
 {
-	const struct place *place = &bringing->place;
+	const struct record *record = bringing->record;
 	struct held held = {.fd = -1};
-	int r = held_open_linked(&held, place);
+	int r = held_open_linked(&held, &bringing->place);
 
+	if (is_dangling(record, r)) {
+		search(bringing, part_from);
+		return;
+	}
 	if (r == HELD_BUSY)
 		r = -EBUSY;
 	else if (r == 0)
-		r = undo_check_content(&held, bringing->record);
-	if (r > 0)
-		undo_end(bringing, UNDO_EDITED);
-	else if (r == -ENOENT)
-		undo_end(bringing, UNDO_NO_CONTENT);
-	else if (r == 0 && bringing->record->command == RECORD_LINK && held.status.st_nlink == 1)
-		restore_metadata(bringing, &held);
-	else if (r == 0)
-		r = part_from(bringing, &held);
+		r = undo_check_content(&held, record);
+	if (r == 0)
+		r = record->command == RECORD_LINK && held.status.st_nlink == 1
+			    ? restore_metadata(bringing, &held)
+			    : part_from(bringing, &held);
 	held_close(&held);
-	if (r < 0 && r != -ENOENT)
+	if (r < 0)
 		undo_fail(bringing, r);
+	else
+		undo_end(bringing, r == 0                ? UNDO_DONE
+				   : r == UNDO_FORGEABLE ? UNDO_UNCERTAIN
+							 : UNDO_EDITED);
 }
 
 /* ---- one file ---------------------------------------------------------------------------- */

@@ -286,6 +286,25 @@ def test_link_whose_file_was_edited_stays(twinfs, source, kind):
     assert copy.read_bytes() == kept.read_bytes()
 
 
+@pytest.mark.parametrize("instead", [None, "folder", "itself"])
+def test_dangling_symlink_gets_its_content_from_elsewhere(twinfs, source, instead):
+    kept, copy = copies(source, 2)
+    copy.chmod(0o600)
+    content, before = kept.read_bytes(), metadata(copy)
+    twinfs.ok("link", "--symbolic", "--yes", "--force-metadata", "--keep=path:copy 0", source)
+    kept.rename(source / "elsewhere")
+    if instead == "folder":
+        kept.mkdir()
+    elif instead:
+        kept.symlink_to(copy)
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and b"twinfs scan" in result.error and copy.is_symlink()
+    twinfs.ok("scan", source)
+    twinfs.ok("undo", "--yes")
+    assert not copy.is_symlink() and copy.read_bytes() == content and metadata(copy) == before
+    assert not list(source.glob(".twinfs~*"))
+
+
 def test_link_that_is_the_last_name_gets_its_metadata_back(twinfs, source):
     kept, copy = copies(source, 2)
     copy.chmod(0o600)
