@@ -2,8 +2,10 @@
 #ifndef CLI_CONTENT_SEARCH_H
 #define CLI_CONTENT_SEARCH_H
 
-/* Finds files that possibly have the content of a record: by the index, without a scan, and by the
- * log of acts. For the main thread. */
+/* Finds files that possibly have the content of a record, without a scan. In this order: files with
+ * its hash in the index, files that the log of acts names, and files of its size whose hash the
+ * index does not know. The number of files of each kind is limited; if the content is not found,
+ * this is logged. For the main thread. */
 
 #include "act/record.h"
 #include "base/attributes.h"
@@ -17,6 +19,9 @@ struct content_search {
 	bool is_opened;
 	struct hash128 hash; /* of the last search */
 	struct text_list paths; /* its result, absolute */
+	size_t limit; /* number of paths with which the current kind of files ends */
+	bool is_limited; /* more files would be possible */
+	bool is_explained; /* that was logged */
 };
 
 void content_search_deinit(struct content_search *search);

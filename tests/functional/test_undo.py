@@ -255,6 +255,36 @@ def test_content_is_found_by_later_acts(twinfs, source, aside):
     assert (aside / "copy 0").exists()
 
 
+def test_search_that_is_limited_says_so(twinfs, source):
+    kept, copy = copies(source, 2)
+    content = kept.read_bytes()
+    twinfs.ok("remove", "--yes", source)
+    kept.unlink()
+    for number in range(1100):
+        (source / f"other {number}").write_bytes(b"%04d" % number + content[4:])
+    twinfs.ok("scan", source)
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and b"in 1,00" in result.error, result
+    assert f"put a copy of it at '{kept}'" in result.error.decode()
+    kept.write_bytes(content)
+    twinfs.ok("undo", "--yes")
+    assert copy.read_bytes() == content
+
+
+def test_file_that_the_log_names_is_tried_before_many_of_its_size(twinfs, source, aside):
+    first, second, third = copies(source)
+    content = first.read_bytes()
+    twinfs.ok("remove", "--yes", "--keep=path:copy 0", "--only", second, source)
+    act = acts(twinfs)[-1]["act"]
+    twinfs.ok("move", "--yes", "--keep=path:copy 2", "--only", first, source, aside)
+    third.unlink()
+    for number in range(1100):
+        (source / f"other {number}").write_bytes(b"%04d" % number + content[4:])
+    twinfs.ok("scan", source)
+    result = twinfs.ok("undo", "--yes", act)
+    assert second.read_bytes() == content and not result.error, result
+
+
 @pytest.mark.parametrize("kind", ["trash", "move"])
 @pytest.mark.parametrize("fate", ["removed", "edited"])
 def test_moved_file_that_is_gone_is_copied_from_the_kept_file(twinfs, source, aside, kind, fate):
