@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/json_path.h"
 
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,6 +64,28 @@ int json_set_path(json_t *object, const char *key, const char *path, size_t leng
 	return set_text(object, name, &text);
 }
 
+/* Decodes the exact bytes. If the object also has the path for people, that must be the path of
+ * these bytes: a user who edited only one of both means another path than the program would use. */
+static int get_exact(const json_t *exact, const json_t *readable, struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	size_t before = path->length;
+	bool whole, agrees;
+	int r = base64_decode(path, json_string_value(exact), json_string_length(exact));
+
+	if (r < 0 || !readable)
+		return r;
+	r = readable_path_append(&text, (const char *)path->data + before, path->length - before,
+				 &whole);
+	agrees = json_string_length(readable) == text.length &&
+		 (text.length == 0 ||
+		  memcmp(json_string_value(readable), text.data, text.length) == 0);
+	if (r == 0 && agrees)
+		return 0;
+	path->length = before;
+	return r < 0 ? r : -EPROTO;
+}
+
 int json_get_path(const json_t *object, const char *key, struct bytes *path)
 {
 	CLEANUP_BYTES struct bytes base64_key = {0};
@@ -76,9 +99,9 @@ int json_get_path(const json_t *object, const char *key, struct bytes *path)
 	readable = json_object_get(object, key);
 	if (!exact && !readable)
 		return -ENOENT;
-	if (json_is_string(exact))
-		return base64_decode(path, json_string_value(exact), json_string_length(exact));
-	if (exact || !json_is_string(readable))
+	if ((exact && !json_is_string(exact)) || (readable && !json_is_string(readable)))
 		return -EPROTO;
+	if (exact)
+		return get_exact(exact, readable, path);
 	return bytes_append(path, json_string_value(readable), json_string_length(readable));
 }

@@ -32,7 +32,8 @@ MUST_CHECK int readable_path_append(struct bytes *text, const char *path, size_t
 				    bool *whole);
 
 /* Appends the bytes of the path that json_set_path() wrote. Returns 0, -ENOENT if the object has no
- * such member, -EPROTO if the member is no path, or -ENOMEM. On failure path is unchanged. */
+ * such member, -EPROTO if the member is no path or both members are of different paths, or -ENOMEM.
+ * On failure path is unchanged. */
 MUST_CHECK int json_get_path(const json_t *object, const char *key, struct bytes *path);
 
 #endif

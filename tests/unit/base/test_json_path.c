@@ -81,6 +81,9 @@ static void test_invalid_path_is_refused(void **state)
 	check_refused("{\"path_base64\": \"Y?==\"}", -EPROTO);
 	check_refused("{\"path_base64\": \"YWJjY===\"}", -EPROTO);
 	check_refused("{\"path_base64\": \"YQ==YWJj\"}", -EPROTO);
+	check_refused("{\"path\": \"a\", \"path_base64\": \"Yg==\"}", -EPROTO);
+	check_refused("{\"path\": \"\\\\xfe\", \"path_base64\": \"/w==\"}", -EPROTO);
+	check_refused("{\"path\": 7, \"path_base64\": \"YQ==\"}", -EPROTO);
 }
 
 int main(void)
