@@ -34,6 +34,16 @@ static int find_folder(const char *given, char **folder)
 	return -ENOENT;
 }
 
+/* Returns what is wrong with the number of operands, or NULL. A plan names its sources itself. */
+static const char *find_fault(const struct acting *acting, int operand_count)
+{
+	if (operand_count == 0)
+		return "no FOLDER given";
+	return operand_count == 1 && !acting->plan_file
+		       ? "no SOURCE or no FOLDER given; the FOLDER is the last operand"
+		       : NULL;
+}
+
 enum twinfs_exit cmd_move(int argc, char *argv[])
 {
 	CLEANUP_ACTING struct acting acting;
@@ -44,10 +54,7 @@ enum twinfs_exit cmd_move(int argc, char *argv[])
 	acting_init(&acting, ACT_MOVE, "move", "moved");
 	r = options_parse(&move_table, argc, argv, &acting, &operands);
 	if (r == 0)
-		r = usage_check(&move_table, argc - operands < 2
-						     ? "no SOURCE or no FOLDER given; the "
-						       "FOLDER is the last operand"
-						     : NULL);
+		r = usage_check(&move_table, find_fault(&acting, argc - operands));
 	if (r != 0)
 		return options_exit(r);
 	if (find_folder(argv[argc - 1], &folder) < 0)
