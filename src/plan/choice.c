@@ -19,7 +19,6 @@
 
 #include "base/bytes.h"
 #include "base/human_text.h"
-#include "base/in_trash.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "plan/dialog.h"
@@ -159,14 +158,6 @@ static int put_first(struct planned_group *group, size_t kept)
 	return 0;
 }
 
-static bool is_trashed(const struct choosing *choosing, const struct copy *copy)
-{
-	const char *path = copy_path(&choosing->group.copies, copy);
-
-	return is_in_trash(choosing->question->sources->list[copy->source].path, path,
-			   strlen(path));
-}
-
 /* Returns whether all names of a file, given by its number, are in a trash. */
 static bool is_chosen_trashed(const struct choosing *choosing, size_t chosen)
 {
@@ -176,7 +167,8 @@ static bool is_chosen_trashed(const struct choosing *choosing, size_t chosen)
 
 	for (size_t i = 0; i < copies->count; i++) {
 		file += !copies->list[i].another_name;
-		if (file - 1 == chosen && !is_trashed(choosing, &copies->list[i]))
+		if (file - 1 == chosen &&
+		    !planned_is_trashed(&choosing->group, choosing->question->sources, i))
 			trashed = false;
 	}
 	return trashed;
@@ -200,7 +192,8 @@ static int keep_files(struct choosing *choosing, const bool *stays, size_t chose
 		if (file - 1 == chosen)
 			copy->fate = FATE_KEPT;
 		else if (stays[file - 1] || (file == 1 && group->copies.kept_must_stay) ||
-			 (chosen_is_trashed && !is_trashed(choosing, copy)))
+			 (chosen_is_trashed &&
+			  !planned_is_trashed(&choosing->group, choosing->question->sources, i)))
 			copy->fate = FATE_SPARED;
 		else
 			copy->fate = FATE_REDUNDANT;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/in_trash.h"
 #include "base/size.h"
 #include "base/spool.h"
 
@@ -34,6 +35,15 @@ struct act_file planned_file(const struct planned_group *group, size_t index)
 
 	return (struct act_file){copy->source, copy_path(&group->copies, copy), &name->attributes,
 				 name->hash};
+}
+
+bool planned_is_trashed(const struct planned_group *group, const struct sources *sources,
+			size_t index)
+{
+	const struct copy *copy = &group->copies.list[index];
+	const char *path = copy_path(&group->copies, copy);
+
+	return is_in_trash(sources->list[copy->source].path, path, strlen(path));
 }
 
 size_t planned_count_names(const struct planned_group *group, size_t first)

@@ -54,6 +54,10 @@ void planned_group_free(struct planned_group *group);
 /* Returns a name of the group for act_add(). Valid until the group changes. */
 struct act_file planned_file(const struct planned_group *group, size_t index);
 
+/* Returns whether a name of the group is in a trash. */
+bool planned_is_trashed(const struct planned_group *group, const struct sources *sources,
+			size_t index);
+
 /* Returns the number of names of the inode whose first name has this index. */
 size_t planned_count_names(const struct planned_group *group, size_t first);
 

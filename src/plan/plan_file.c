@@ -11,7 +11,8 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/in_trash.h"
+#include "base/hash.h"
+#include "base/human_text.h"
 #include "base/json_path.h"
 #include "base/json_read.h"
 #include "base/log.h"
@@ -21,6 +22,7 @@
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "plan/number_set.h"
 #include "source/source.h"
 
 /* A file that a line names. */
@@ -44,6 +46,9 @@ struct reading {
 	struct planned_group group;
 	struct mention *mentions;
 	size_t mention_count, mention_capacity;
+	struct number_set names; /* read so far, see note_name() */
+	uint64_t repeated; /* names that were read before */
+	uint64_t repeated_line; /* of the first one */
 };
 
 static void reading_free(struct reading *reading)
@@ -52,6 +57,7 @@ static void reading_free(struct reading *reading)
 		(void)fclose(reading->file);
 	free(reading->text);
 	free(reading->mentions);
+	number_set_free(&reading->names);
 	planned_group_free(&reading->group);
 }
 
@@ -165,6 +171,8 @@ static int get_path(const struct reading *reading, const json_t *object, struct 
 
 	if (r == -ENOMEM)
 		return r;
+	if (r < 0 && json_object_get(object, "path") && json_object_get(object, "path_base64"))
+		return complain(reading, "path and path_base64 of a copy do not agree");
 	if (r < 0 || path->length == 0 || memchr(path->data, '\0', path->length))
 		return complain(reading, "a copy has no path");
 	return bytes_text(path) ? 0 : -ENOMEM;
@@ -181,21 +189,59 @@ static int mention(struct reading *reading, uint64_t file, bool stays)
 	return r;
 }
 
-/* Appends a copy to the group. A file that the index does not have has the id 0. */
-static int append_copy(struct reading *reading, uint32_t source, const char *below, enum fate fate)
+/* Returns 1 if a name is new, 0 if it would be counted twice, or -ENOMEM. A name can be redundant
+ * once in the whole plan, but the kept copy of several lines. If two names had one hash, the second
+ * one would not be acted upon. */
+static int note_name(struct reading *reading, uint32_t source, const char *below, enum fate fate)
 {
-	struct copies *copies = &reading->group.copies;
+	uint64_t line = fate == FATE_KEPT ? reading->line : 0;
+	uint64_t hash = hash64(below, strlen(below), line << 32 ^ source);
+	int r = number_set_add(&reading->names, hash ? hash : 1);
+
+	if (r == 0 && reading->repeated++ == 0)
+		reading->repeated_line = reading->line;
+	return r;
+}
+
+static void explain_repeated(const struct reading *reading)
+{
+	char count[NUMBER_TEXT_MAX];
+
+	if (reading->repeated > 0)
+		log_warning("the plan %s repeats %s %s, the first one in line %" PRIu64
+			    "; each counts once, where it is first",
+			    quote_path(reading->path), number_format(count, reading->repeated),
+			    plural(reading->repeated, "name", "names"), reading->repeated_line);
+}
+
+/* Sets the id of the file with a path, or 0 if the index does not have it. */
+static int find_file(const struct reading *reading, uint32_t source, const char *below,
+		     uint64_t *file)
+{
 	struct entry_record entry;
-	struct copy *copy;
-	uint64_t file = 0;
 	int r = catalog_find_path(reading->reader, reading->sources->list[source].root, below,
 				  &entry);
 
-	if (r == 0 && entry.kind == ENTRY_FILE)
-		file = entry.child;
-	if (r == 0 || r == -ENOENT)
-		r = array_reserve(&copies->list, &copies->capacity, copies->count + 1,
-				  sizeof(*copies->list));
+	*file = r == 0 && entry.kind == ENTRY_FILE ? entry.child : 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Appends a copy to the group, unless its name was read before. */
+static int append_copy(struct reading *reading, uint32_t source, const char *below, enum fate fate)
+{
+	struct copies *copies = &reading->group.copies;
+	struct copy *copy;
+	uint64_t file;
+	int r = find_file(reading, source, below, &file);
+
+	if (r == 0 && file != 0)
+		r = mention(reading, file, fate == FATE_KEPT);
+	if (r == 0)
+		r = note_name(reading, source, below, fate);
+	if (r <= 0)
+		return r;
+	r = array_reserve(&copies->list, &copies->capacity, copies->count + 1,
+			  sizeof(*copies->list));
 	if (r < 0)
 		return r;
 	copy = &copies->list[copies->count];
@@ -206,8 +252,7 @@ static int append_copy(struct reading *reading, uint32_t source, const char *bel
 	copy->why = "in the plan";
 	copy->path = copies->paths.length;
 	copy->lead = copies->count++;
-	r = bytes_append(&copies->paths, below, strlen(below) + 1);
-	return r == 0 && file != 0 ? mention(reading, file, fate == FATE_KEPT) : r;
+	return bytes_append(&copies->paths, below, strlen(below) + 1);
 }
 
 static int read_copy(struct reading *reading, const json_t *object)
@@ -252,13 +297,6 @@ static void refuse(struct reading *reading, size_t index, enum act_outcome outco
 	refusals_add(reading->refusals, &file, &result);
 }
 
-static bool is_trashed(const struct reading *reading, const struct copy *copy)
-{
-	const char *path = copy_path(&reading->group.copies, copy);
-
-	return is_in_trash(reading->sources->list[copy->source].path, path, strlen(path));
-}
-
 /* Sets *differ to whether the index knows that two files have different bytes. */
 static int known_to_differ(struct reading *reading, const struct copy *kept,
 			   const struct copy *copy, bool *differ)
@@ -287,7 +325,8 @@ static int check_name(struct reading *reading, size_t index)
 		refuse(reading, index, ACT_NOT_INDEXED);
 	} else if (kept->file == 0) {
 		refuse(reading, index, ACT_KEPT_NOT_INDEXED);
-	} else if (is_trashed(reading, kept) && !is_trashed(reading, copy)) {
+	} else if (planned_is_trashed(&reading->group, reading->sources, 0) &&
+		   !planned_is_trashed(&reading->group, reading->sources, index)) {
 		refuse(reading, index, ACT_KEPT_TRASHED);
 	} else {
 		r = known_to_differ(reading, kept, copy, &differ);
@@ -460,6 +499,8 @@ int plan_file_read(const char *path, struct catalog_reader *reader, const struct
 	}
 	if (r == -ENOENT)
 		r = check_mentions(&reading);
+	if (r == 0)
+		explain_repeated(&reading);
 	return r < 0 ? r : act_plan_rewind(plan);
 }
 

@@ -155,6 +155,47 @@ def test_hard_links_of_a_copy_can_go_together(twinfs, source, plan):
     assert b"removed     2 copies" in result.out
 
 
+@pytest.mark.parametrize("way", ["in a line", "in two lines", "the kept copy"])
+def test_name_that_is_listed_twice_counts_once(twinfs, source, plan, way):
+    kept, first, second = copies(source, size=5000)
+    write(plan, {"in a line": [group(kept, first, first, second)],
+                 "in two lines": [group(kept, first, second), group(kept, first)],
+                 "the kept copy": [{"copies": [entry(kept, "kept"), entry(kept, "kept"),
+                                               *group(kept, first, second)["copies"][1:]]}]}[way])
+    result = twinfs.ok("remove", "--dry-run", "--plan", plan, source)
+    said = [line for line in result.errors if "repeats 1 name" in line]
+    assert len(said) == 1 and f"in line {2 if 'two' in way else 1};" in said[0], result
+    assert "2 copies would be removed" in result.errors[-1], result
+    result = twinfs.ok("remove", "--yes", "--plan", plan, source)
+    assert b"removed     2 copies" in result.out and b"skipped" not in result.out
+    assert everything(source) == {os.fsencode(kept)}
+
+
+def test_plan_of_a_move_needs_only_the_folder(twinfs, source, aside, plan):
+    kept, *gone = copies(source)
+    dry_run(twinfs, plan, "move", source, aside)
+    twinfs.ok("move", "--yes", "--plan", plan, aside)
+    assert everything(source) == {os.fsencode(kept)}
+    assert {os.path.basename(path) for path in everything(aside)} == {
+        os.fsencode(path.name) for path in gone}
+    result = twinfs("move", "--yes", "--plan", plan)
+    assert result.status == 2 and "no FOLDER given" in result.errors[0]
+    result = twinfs("move", "--yes", "--plan", plan, source)
+    assert result.status == 1 and "overlaps with the source" in result.errors[-1]
+
+
+def test_path_in_both_spellings_is_one_path(twinfs, source, plan):
+    kept, first, second = copies(source)
+    found = group(kept, first, second)
+    for copy in found["copies"]:
+        copy["path_base64"] = base64.b64encode(os.fsencode(copy["path"])).decode()
+    write(plan, [found])
+    assert len(planned(twinfs, "remove", "--plan", plan, source)) == 2
+    found["copies"][2]["path"] = str(source / "copy 1")
+    write(plan, [found])
+    assert "path and path_base64 of a copy do not agree" in is_refused_whole(twinfs, source, plan)
+
+
 def test_empty_plan_does_nothing(twinfs, source, plan):
     copies(source)
     plan.write_bytes(b"\n\n")
