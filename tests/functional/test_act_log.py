@@ -8,6 +8,7 @@ import subprocess
 
 import pytest
 import trees
+from program import is_held_by_strace, until
 from test_act import copies
 from test_act_cut_off import kill_points
 
@@ -147,16 +148,19 @@ def test_hash_of_a_record_is_that_of_the_bytes_and_not_of_a_stale_index(twinfs, 
     kept, copy = copies(source, 2)
     twinfs.ok("scan", source)
     new = os.urandom(5000)
-    twinfs.environment["LC_ALL"] = "C"
-    # a daemon-less act scans first, so the change must come after the question
-    traced = twinfs.under_strace("-e", "trace=flock", "-e", "inject=flock:delay_enter=1000000")
+    # the second lock is that of the journal, which the act takes when its plan is made
+    traced = twinfs.under_strace("-e", "trace=flock", "-e",
+                                 "inject=flock:delay_enter=3000000:when=2")
     with traced.started("remove", "--yes", source) as process:
+        assert until(lambda: is_held_by_strace(process.pid))
+        assert copy.exists() and acts(twinfs) == []
         for path in (kept, copy):
             with path.open("r+b") as file:
                 file.write(new)
-        process.communicate(timeout=60)
-    if not copy.exists():
-        assert records(twinfs)[-1]["hash"] == xxh(kept)
+        process.wait(timeout=60)
+    assert process.returncode == 0, process.output
+    assert not copy.exists() and kept.read_bytes() == new
+    assert records(twinfs)[-1]["hash"] == xxh(kept)
 
 
 def test_corrupt_line_is_skipped_and_said(twinfs, source):
