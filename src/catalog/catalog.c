@@ -93,37 +93,54 @@ static int write_owner(int lock_fd, const char *mount_point)
 	return r == 0 && ftruncate(lock_fd, (off_t)text.length - 1) < 0 ? -errno : r;
 }
 
-/* Returns 0, CATALOG_IN_USE or -errno. */
-static int lock_file(struct catalog *catalog, int fd)
-{
-	struct stat status;
-	int r = make_private(catalog->folder_fd, TWINFS_INDEX_LOCK);
+/* Outcome: 'index --forget' removed the lock file after it was opened. */
+#define LOCK_REMOVED (CATALOG_HAS_ACTS + 1)
 
-	if (r < 0)
-		return r;
+/* Locks the lock file. Returns 0, CATALOG_IN_USE, LOCK_REMOVED or -errno. */
+static int lock_file(int fd, struct stat *status)
+{
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return errno == EWOULDBLOCK ? CATALOG_IN_USE : -errno;
-	if (fstat(fd, &status) < 0)
+	if (fstat(fd, status) < 0)
 		return -errno;
-	catalog->was_killed = status.st_size > 0;
-	return 0;
+	return status->st_nlink > 0 ? 0 : LOCK_REMOVED;
 }
 
+/* Returns as lock_file(). */
 static int take_lock(struct catalog *catalog)
 {
+	struct stat status;
 	int fd = openat(catalog->folder_fd, TWINFS_INDEX_LOCK,
 			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int r;
 
 	if (fd < 0)
-		return -errno;
-	r = lock_file(catalog, fd);
+		return errno == ENOENT ? LOCK_REMOVED : -errno; /* of the folder, too */
+	r = lock_file(fd, &status);
+	if (r == 0)
+		r = make_private(catalog->folder_fd, TWINFS_INDEX_LOCK);
 	if (r) {
 		close(fd);
 		return r;
 	}
+	catalog->was_killed = status.st_size > 0;
 	catalog->lock_fd = fd;
 	return write_owner(catalog->lock_fd, "");
+}
+
+/* Takes the lock. If 'index --forget' removes the index in this moment, makes its folder anew. */
+static int make_lock(struct catalog *catalog, const struct catalog_options *options)
+{
+	int r;
+
+	while ((r = take_lock(catalog)) == LOCK_REMOVED) {
+		cleanup_close(&catalog->folder_fd);
+		catalog->folder_fd = -1;
+		r = open_folder(catalog, options);
+		if (r)
+			return r;
+	}
+	return r;
 }
 
 int catalog_owner(const char *folder, pid_t *pid, char **mount_point)
@@ -316,7 +333,7 @@ static int load_or_make_anew(struct catalog *catalog, const struct catalog_optio
 static int open_writable(struct catalog *catalog, const struct catalog_options *options)
 {
 	bool sealed = false;
-	int r = take_lock(catalog);
+	int r = make_lock(catalog, options);
 
 	if (r)
 		return r;
@@ -545,13 +562,16 @@ static int remove_files(int folder_fd)
 	AUTO_CLOSE int lock_fd =
 		openat(folder_fd, TWINFS_INDEX_LOCK, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	AUTO_CLOSE int acts_fd = -1;
+	struct stat status;
 	int r;
 
 	if (lock_fd < 0 || faccessat(folder_fd, TWINFS_INDEX_IDS, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
-	if (flock(lock_fd, LOCK_EX | LOCK_NB) < 0)
-		return errno == EWOULDBLOCK ? CATALOG_IN_USE : -errno;
-	r = lock_acts(folder_fd, &acts_fd);
+	r = lock_file(lock_fd, &status);
+	if (r == LOCK_REMOVED)
+		return CATALOG_NO_INDEX;
+	if (r == 0)
+		r = lock_acts(folder_fd, &acts_fd);
 	return r != 0 ? r : index_files_remove(folder_fd);
 }
 

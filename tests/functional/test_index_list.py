@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 import trees
-from program import path_of
+from program import is_held_by_strace, path_of, until
 
 
 @pytest.fixture
@@ -125,6 +125,23 @@ def test_index_of_an_undo_stays(twinfs, two):
         result = twinfs("index", "--forget", twinfs.index)
     assert result.status == 1 and "another twinfs uses the index" in result.errors[0], result
     assert (twinfs.index / "data.mdb").exists()
+
+
+@pytest.mark.parametrize("words", [["scan"], ["index", "--forget"]])
+def test_index_that_is_forgotten_while_its_lock_is_taken_is_not_opened(twinfs, two, strace, words):
+    """A process that opened the lock file before it was removed would share the new index."""
+    twinfs.ok("remove", "--yes", two[0])  # its log keeps the folder
+    traced = twinfs.under_strace("-e", "trace=flock", "-e",
+                                 "inject=flock:delay_enter=1500000:when=1")
+    command = traced.command(*words, two[0] if words == ["scan"] else twinfs.index)
+    with subprocess.Popen(command, env=traced.environment, stderr=subprocess.PIPE) as late:
+        assert until(lambda: is_held_by_strace(late.pid))
+        twinfs.ok("index", "--forget", twinfs.index)
+        with twinfs.mounted(two[1]) as view:
+            _, error = late.communicate(timeout=60)
+            expected = str(view.path) if words == ["scan"] else "cannot find an index"
+            assert late.returncode == 1 and expected in error.decode(), error
+            assert view.differences_now(two[1]) == []
 
 
 def test_file_of_the_user_that_is_named_like_the_log_makes_no_index(twinfs, two, aside):
