@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/descriptor.h"
@@ -18,6 +19,10 @@
 
 /* Size of the buffer for getdents64: a large directory takes few calls. */
 #define BUFFER_BYTES ((size_t)64 << 10)
+
+/* How often a directory is listed again for its names that do not exist. A name that a program
+ * deletes and creates all the time can be missing several times. */
+#define ROUNDS 4
 
 void listing_free(struct listing *listing)
 {
@@ -116,29 +121,46 @@ static void set_inode_key(const void *record, struct sort_key *key)
 
 static const struct sort_order inode_order = {set_inode_key, by_inode};
 
+static void examine_name(struct catalog *catalog, const struct listed_dir *dir, bool remote,
+			 struct early_reader *early, struct listed *listed)
+{
+	int r = early ? early_reader_examine(early, listed)
+		      : source_attributes_at(catalog, dir->fd, listed->name.bytes, remote,
+					     &listed->attributes);
+
+	listed->error = r < 0 ? -r : 0;
+	listed->mount_root = r == SOURCE_MOUNT_ROOT;
+}
+
+static bool is_remote(const struct listing *listing)
+{
+	return filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
+}
+
 static void examine_names(struct listing *listing, struct catalog *catalog,
 			  const struct listed_dir *dir)
 {
-	bool remote = filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
+	bool remote = is_remote(listing);
 	bool early = listing->early && dir->is_new &&
 		     early_reader_enter(listing->early, dir->fd, listing->filesystem,
 					listing->filesystem_type);
-	struct listed *listed;
-	size_t found = 0;
-	int r;
 
 	key_sort(listing->entries, listing->count, sizeof(struct listed *), &inode_order);
+	for (size_t i = 0; i < listing->count; i++)
+		examine_name(catalog, dir, remote, early ? listing->early : NULL,
+			     listing->entries[i]);
+}
+
+/* Removes the names that do not exist, except those that are listed again. */
+static void drop_missing(struct listing *listing)
+{
+	size_t left = 0;
+
 	for (size_t i = 0; i < listing->count; i++) {
-		listed = listing->entries[i];
-		r = early ? early_reader_examine(listing->early, listed)
-			  : source_attributes_at(catalog, dir->fd, listed->name.bytes, remote,
-						 &listed->attributes);
-		listed->error = r < 0 ? -r : 0;
-		listed->mount_root = r == SOURCE_MOUNT_ROOT;
-		if (listed->error != ENOENT)
-			listing->entries[found++] = listed;
+		if (listing->entries[i]->error != ENOENT || listing->entries[i]->listed_again)
+			listing->entries[left++] = listing->entries[i];
 	}
-	listing->count = found;
+	listing->count = left;
 }
 
 static int by_name(const void *a, const void *b)
@@ -173,11 +195,70 @@ static void find_type(struct listing *listing, const struct listed_dir *dir)
 	listing->filesystem = dir->filesystem;
 }
 
+static int mark_listed(struct listing *listing, size_t length, const struct listed_dir *dir)
+{
+	const struct dirent64 *entry;
+	struct listed key, *wanted = &key, **found;
+
+	(void)dir;
+	for (size_t at = 0; at < length; at += entry->d_reclen) {
+		entry = (const void *)((const char *)listing->buffer + at);
+		key.name.bytes = entry->d_name;
+		found = bsearch(&wanted, listing->entries, listing->count, sizeof(*found), by_name);
+		if (found)
+			(*found)->listed_again = true;
+	}
+	return 0;
+}
+
+/* Passes the entries of the directory to a function, in portions of listing->buffer. Returns the
+ * number of portions, or -errno. */
+static int read_entries(struct listing *listing, const struct listed_dir *dir,
+			int (*pass)(struct listing *, size_t, const struct listed_dir *))
+{
+	int portions = 0, r = 0;
+	ssize_t length;
+
+	while (r == 0 && (length = getdents64(dir->fd, listing->buffer, BUFFER_BYTES)) != 0) {
+		r = length < 0 ? -errno : pass(listing, (size_t)length, dir);
+		portions++;
+	}
+	return r < 0 ? r : portions;
+}
+
+/* Lists the directory again. Names that do not exist and are not listed any more were deleted. */
+static int list_again(struct listing *listing, struct catalog *catalog,
+		      const struct listed_dir *dir)
+{
+	bool remote = is_remote(listing);
+	struct listed *listed;
+	int r;
+
+	for (size_t i = 0; i < listing->count; i++)
+		listing->entries[i]->listed_again = false;
+	qsort(listing->entries, listing->count, sizeof(struct listed *), by_name);
+	r = lseek(dir->fd, 0, SEEK_SET) < 0 ? -errno : read_entries(listing, dir, mark_listed);
+	drop_missing(listing);
+	for (size_t i = 0; i < listing->count; i++) {
+		listed = listing->entries[i];
+		if (listed->error == ENOENT)
+			examine_name(catalog, dir, remote, NULL, listed);
+	}
+	return r;
+}
+
+static bool has_missing(const struct listing *listing)
+{
+	for (size_t i = 0; i < listing->count; i++) {
+		if (listing->entries[i]->error == ENOENT)
+			return true;
+	}
+	return false;
+}
+
 int listing_read(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir)
 {
-	unsigned int calls = 0;
-	ssize_t length;
-	int r = 0;
+	int r;
 
 	listing_clear(listing);
 	find_type(listing, dir);
@@ -185,19 +266,14 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 		listing->buffer = malloc(BUFFER_BYTES);
 	if (!listing->buffer)
 		return -ENOMEM;
-	do {
-		length = getdents64(dir->fd, listing->buffer, BUFFER_BYTES);
-		if (length < 0)
-			r = -errno;
-		else
-			r = add_names(listing, (size_t)length, dir);
-		calls++;
-	} while (r == 0 && length > 0);
-	if (r == 0 && calls > 2) /* the last call returned no name */
+	r = read_entries(listing, dir, add_names);
+	if (r > 1)
 		drop_repeated(listing);
-	if (r == 0)
+	if (r >= 0)
 		examine_names(listing, catalog, dir);
-	return r;
+	for (int i = 0; r >= 0 && i < ROUNDS && has_missing(listing); i++)
+		r = list_again(listing, catalog, dir);
+	return r < 0 ? r : 0;
 }
 
 int listing_recheck(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
@@ -225,5 +301,6 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 			reliable_times && name_events_keep_bytes(name->events, recheck->trust);
 	}
 	examine_names(listing, catalog, dir);
+	drop_missing(listing);
 	return 0;
 }

@@ -23,6 +23,7 @@ struct listed {
 	int error; /* positive errno if the attributes could not be read, else 0 */
 	bool is_file; /* the directory has a regular file for the name */
 	bool mount_root; /* the name is a mount point */
+	bool listed_again; /* the name is in the directory after its attributes were missing */
 	struct early_mark *mark; /* how the walk read the file, see early_tables.h; or NULL */
 	uint32_t events; /* of the name, from the recheck; 0 after listing_read() */
 	/* name_events_keep_bytes(); false if the file system has unreliable times */
@@ -59,7 +60,8 @@ void listing_free(struct listing *listing);
 
 /* Reads the names in dir and their attributes. Attributes are read in the order of inode numbers,
  * which on ext4 is the order on the disk. Names that are excluded, or are deleted meanwhile, are
- * left out. Returns 0 or -errno. */
+ * left out. A broken file system can list a name and deny that it exists: such a name has the error
+ * ENOENT. Returns 0 or -errno. */
 MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog,
 			    const struct listed_dir *dir);
 

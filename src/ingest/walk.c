@@ -107,21 +107,6 @@ static void report(struct walker *walker, const struct walk_dir *dir, int error)
 			    quote_path(bytes_text(&absolute)), error_text(error));
 }
 
-/* Reads the attributes of a directory that cannot be opened for reading. */
-static int examine_unreadable(struct walker *walker, const struct walk_dir *dir,
-			      struct attributes *attributes)
-{
-	const struct sources *sources = walker->walk->ingest->sources;
-	AUTO_CLOSE int fd = -1;
-	int r = walk_dir_path(dir, &walker->path);
-
-	if (r < 0)
-		return r;
-	fd = open_beneath(sources->list[dir->source].fd, bytes_text(&walker->path),
-			  O_PATH | O_DIRECTORY, sources->cross_mounts);
-	return fd < 0 ? fd : source_attributes(sources->catalog, fd, attributes);
-}
-
 /* Returns whether the directory is in a view. All directories of a file system are in the same. */
 static bool is_in_view(struct walker *walker, uint32_t filesystem)
 {
@@ -215,6 +200,16 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 	return source_attributes(sources->catalog, walker->fd, attributes);
 }
 
+/* Returns whether a directory exists that could not be listed because it does not exist. */
+static bool is_denied(struct walker *walker, const struct walk_dir *dir)
+{
+	struct attributes now;
+
+	return dir->parent &&
+	       walk_dir_examine(dir, walker->walk->ingest->sources, &walker->path, &now) == 0 &&
+	       attributes_same_inode(&dir->attributes, &now);
+}
+
 /* Opens the directory, and reads its attributes and its names into walker->listing. Sets *error to
  * the positive errno to record for the directory, or to 0. Returns 0, DIR_UNEXAMINED, DIR_AGAIN,
  * -ENOENT if the directory is missing, or -ENOMEM. */
@@ -231,14 +226,16 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 		r = list_names(walker, dir, attributes->filesystem);
 	if (hooks && is_no_answer(r))
 		return DIR_AGAIN;
-	if (r >= 0 || r == -ENOMEM || r == -ENOENT)
+	if (r >= 0 || r == -ENOMEM || (r == -ENOENT && !is_denied(walker, dir)))
 		return r;
 	*error = -r;
 	report(walker, dir, *error);
 	listing_clear(&walker->listing);
 	if (r == -ETIMEDOUT)
 		return DIR_UNEXAMINED;
-	r = walker->fd < 0 ? examine_unreadable(walker, dir, attributes) : 0;
+	r = 0;
+	if (walker->fd < 0)
+		r = walk_dir_examine(dir, walker->walk->ingest->sources, &walker->path, attributes);
 	if (r < 0 && is_no_answer(r))
 		return hooks ? DIR_AGAIN : -ENOENT;
 	return r < 0 ? DIR_UNEXAMINED : 0;

@@ -146,6 +146,19 @@ int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 					O_DIRECTORY, cross_mounts);
 }
 
+int walk_dir_examine(const struct walk_dir *dir, const struct sources *sources, struct bytes *path,
+		     struct attributes *attributes)
+{
+	AUTO_CLOSE int fd = -1;
+	int r = walk_dir_path(dir, path);
+
+	if (r < 0)
+		return r;
+	fd = open_beneath(sources->list[dir->source].fd, bytes_text(path), O_PATH | O_DIRECTORY,
+			  sources->cross_mounts);
+	return fd < 0 ? fd : source_attributes(sources->catalog, fd, attributes);
+}
+
 /* A directory to open: the descriptor to open it from, and the path. */
 struct opening {
 	int fd;

@@ -67,6 +67,11 @@ MUST_CHECK int walk_dir_path(const struct walk_dir *dir, struct bytes *path);
 MUST_CHECK int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 			     struct walk_dir_budget *budget, struct bytes *path);
 
+/* Reads the attributes of a directory that cannot be opened for listing. path is a buffer. Returns
+ * 0 or -errno. */
+MUST_CHECK int walk_dir_examine(const struct walk_dir *dir, const struct sources *sources,
+				struct bytes *path, struct attributes *attributes);
+
 /* Checks that the file system of the directory answers. A walk calls this before it enters another
  * file system. path is a buffer. Returns 0, -ETIMEDOUT after a second without an answer, or another
  * -errno. A confined daemon cannot fork, so it gets -EPERM without a check. */

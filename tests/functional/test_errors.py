@@ -7,6 +7,7 @@ import subprocess
 
 import pytest
 import trees
+from conftest import preload
 from program import COMMANDS, is_mounted
 
 
@@ -18,6 +19,45 @@ def one_line(result, *words, status=1):
     for word in words:
         assert os.fsdecode(word) in result.errors[0], result
     return True
+
+
+@pytest.fixture
+def denied(twinfs, source):
+    """A tree whose file system, from now on, lists the names 'denied' but says that they do not
+    exist."""
+    trees.fill(source, {f"{name}/{file}": b"same" for name in "ab" for file in ("denied", "other")})
+    preload(twinfs, "missing_name")
+    twinfs.environment["MISSING_NAME"] = "denied"
+    return source
+
+
+@pytest.mark.parametrize("known", [False, True])
+def test_file_that_is_listed_but_does_not_exist_is_named_and_counted(twinfs, denied, known):
+    if known:
+        twinfs.environment.pop("MISSING_NAME")
+        assert sorted(map(len, twinfs.groups(denied))) == [4]
+        twinfs.environment["MISSING_NAME"] = "denied"
+    for words in ("scan", "list"):
+        result = twinfs(words, denied)
+        assert result.status == 3, result
+        errors = [line for line in result.errors if "denied" in line]
+        assert len(errors) == 2 and all("No such file" in line for line in errors), result
+    twinfs.environment.pop("MISSING_NAME")
+    assert sorted(map(len, twinfs.groups(denied))) == [4]
+
+
+def test_file_that_is_deleted_when_it_is_examined_is_no_error(twinfs, denied):
+    twinfs.environment["MISSING_REMOVED"] = "1"
+    result = twinfs.ok("list", denied)
+    assert result.errors == [] and not (denied / "a/denied").exists()
+
+
+def test_folder_that_cannot_be_listed_but_exists_is_named_and_counted(twinfs, source, strace):
+    trees.fill(source, {"folder/file": b"same", "other": b"same"})
+    result, _ = twinfs.traced("scan", source, calls="trace=getdents64",
+                              flags=["-e", "inject=getdents64:error=ENOENT:when=3"])
+    assert result.status == 3 and "folder': No such" in result.errors[0], result
+    assert sorted(map(len, twinfs.groups(source))) == [2]
 
 
 @pytest.mark.parametrize("command", ["scan", "list", "mount"])
