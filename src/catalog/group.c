@@ -8,6 +8,7 @@
 #include <uthash.h>
 
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "catalog/change.h"
 #include "catalog/delta_builder.h"
 #include "catalog/kept.h"
@@ -426,6 +427,11 @@ static int judge_rivals(struct catalog_writer *w)
 	return r;
 }
 
+static int by_id(const struct group_change *a, const struct group_change *b)
+{
+	return numbers_compare(a->id, b->id);
+}
+
 int groups_flush(struct catalog_writer *w)
 {
 	struct kept_choice choice = {.reader = &w->store.reader,
@@ -436,6 +442,7 @@ int groups_flush(struct catalog_writer *w)
 
 	if (r < 0)
 		return r;
+	HASH_SORT(w->groups, by_id); /* kept_choose() needs this order to find joined files */
 	HASH_ITER(hh, w->groups, change, next)
 	{
 		r = flush_rank(w, change);
