@@ -24,6 +24,8 @@ struct group_change {
 	struct group_record before; /* at the beginning of the transaction; inodes is 0 if new */
 	struct group_record now;
 	bool stored; /* the group had a record at the beginning of the transaction */
+	uint64_t examined; /* the kept copy for which trashed is known; 0: none */
+	bool trashed;
 	bool stays; /* the group is not deleted if it has no members */
 	bool dropped; /* the group was deleted: a new group took its hash and ordinal */
 	UT_hash_handle hh;
@@ -403,26 +405,40 @@ static int judge_rival(struct catalog_writer *w, struct kept_choice *choice,
 		       const struct kept_rival *rival)
 {
 	struct group_change *change;
-	bool trashed = false;
 	int r = touch(w, rival->group, &change);
 
 	if (r < 0 || !change->now.kept)
 		return r == -ENOENT ? 0 : r;
-	r = kept_is_trashed(choice, change->now.kept, &trashed);
-	if (r == 0 && trashed)
+	if (change->examined != change->now.kept)
+		r = kept_is_trashed(choice, change->now.kept, &change->trashed);
+	change->examined = r == 0 ? change->now.kept : 0;
+	if (r == 0 && change->trashed)
 		r = replace_trashed(choice, rival, &change->now.kept);
 	return r == -ENOENT ? 0 : r; /* the rival has no name any more */
 }
 
-/* Has the kept copy chosen again if it is in a trash and a rival is not. */
+static int by_group(const void *a, const void *b)
+{
+	const struct kept_rival *x = a, *y = b;
+
+	return x->group != y->group ? numbers_compare(x->group, y->group)
+				    : numbers_compare(x->file, y->file);
+}
+
+/* Has the kept copy chosen again if it is in a trash and a rival is not. A file with many names is
+ * a rival once for each that changed. */
 static int judge_rivals(struct catalog_writer *w)
 {
-	const struct kept_rival *rivals = (const struct kept_rival *)(void *)w->rivals.data;
+	struct kept_rival *rivals = (struct kept_rival *)(void *)w->rivals.data;
+	size_t count = w->rivals.length / sizeof(*rivals);
 	struct kept_choice choice = {.reader = &w->store.reader};
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < w->rivals.length / sizeof(*rivals); i++)
-		r = judge_rival(w, &choice, &rivals[i]);
+	sort_unless_sorted(rivals, count, sizeof(*rivals), by_group);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (i == 0 || by_group(&rivals[i - 1], &rivals[i]) != 0)
+			r = judge_rival(w, &choice, &rivals[i]);
+	}
 	kept_choice_deinit(&choice);
 	return r;
 }

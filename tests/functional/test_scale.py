@@ -94,3 +94,19 @@ def test_group_that_lost_most_of_its_copies_is_right(twinfs, scratch):
     [group] = groups = twinfs.groups(root)
     assert len(group) == COUNT // 200
     assert groups == oracle.path_groups(root)
+
+
+def test_copy_with_30_000_hard_links_follows_its_names(twinfs, source):
+    """Each new or removed name can put the copy into a trash or take it out of one."""
+    trees.fill(source, {"links/0": b"same", "copy": b"same"})
+    os.utime(source / "links/0", (1, 1))
+    with twinfs.mounted(source) as view:
+        assert view.differences_now(source) == []
+        for number in range(1, 30_000):
+            os.link(source / "links/0", source / f"links/{number}")
+        view.sync()
+        for number in range(0, 30_000, 2):
+            os.unlink(source / f"links/{number}")
+        view.sync()
+        [names] = map(os.listdir, view.dups.iterdir())
+        assert len(names) == 15_000 + 1
