@@ -44,10 +44,21 @@ int scan_settings_set_excludes(struct scan_settings *settings, char *const *glob
 bool scan_settings_exclude(const struct scan_settings *settings, const char *glob)
 {
 	const char *known = (const char *)settings->excludes.data;
+	size_t from = 0, below = settings->excludes.length;
 
-	for (size_t at = 0; at < settings->excludes.length; at += strlen(known + at) + 1) {
-		if (strcmp(known + at, glob) == 0)
+	while (from < below) {
+		size_t at = from + (below - from) / 2;
+		int order;
+
+		while (at > from && known[at - 1] != '\0')
+			at--;
+		order = strcmp(glob, known + at);
+		if (order == 0)
 			return true;
+		if (order < 0)
+			below = at;
+		else
+			from = at + strlen(known + at) + 1;
 	}
 	return false;
 }

@@ -13,6 +13,7 @@
 #include "base/quote.h"
 #include "base/stop.h"
 #include "catalog/query.h"
+#include "catalog/scan_settings.h"
 #include "index/index_folder.h"
 #include "index/index_holder.h"
 #include "index/index_open.h"
@@ -166,21 +167,23 @@ int indexing_open(struct indexing *indexing)
 }
 
 /* Logs and counts which globs of --exclude matched no name. Globs from a file are skipped: such a
- * list is often for many sources. */
-static void explain_unmatched(struct indexing *indexing)
+ * list is often for many sources. Returns 0 or -ENOMEM. */
+static int explain_unmatched(struct indexing *indexing)
 {
+	CLEANUP_SCAN_SETTINGS struct scan_settings given = {0}, listed = {0};
 	const struct index_settings *settings = indexing->settings;
 	char *const *globs = indexing->excludes.globs;
+	int r = scan_settings_set_excludes(&given, settings->excludes.items);
 
 	indexing->unmatched_excludes = 0;
-	for (size_t i = 0; !indexing->beside && i < indexing->excludes.count; i++) {
-		if (indexing->excludes.matched[i] ||
-		    !text_list_has(&settings->excludes, globs[i]) ||
-		    text_list_has(&settings->listed_excludes, globs[i]))
+	for (size_t i = 0; r == 0 && !indexing->beside && i < indexing->excludes.count; i++) {
+		if (indexing->excludes.matched[i] || !scan_settings_exclude(&given, globs[i]) ||
+		    scan_settings_exclude(&listed, globs[i]))
 			continue;
 		log_warning("--exclude=%s matches no name in the sources", quote_path(globs[i]));
 		indexing->unmatched_excludes++;
 	}
+	return r;
 }
 
 static int run_phase(struct indexing *indexing, enum progress_phase phase, enum progress_when when)
@@ -197,7 +200,7 @@ static int run_phase(struct indexing *indexing, enum progress_phase phase, enum 
 	progress_watch_end(&watch);
 	catalog_judge(indexing->catalog, r);
 	if (r == 0 && phase == PROGRESS_NAMES && !stop_requested())
-		explain_unmatched(indexing);
+		r = explain_unmatched(indexing);
 	return r;
 }
 

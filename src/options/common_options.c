@@ -200,13 +200,13 @@ static int parse_format(const char *word, bool *json)
 
 static int exclude_from(struct index_settings *settings, const char *file)
 {
+	size_t first = settings->listed_excludes.count;
 	int r = glob_option_add_file(&settings->listed_excludes, file);
 
-	for (size_t i = 0; r == 0 && i < settings->listed_excludes.count; i++) {
+	for (size_t i = first; r == 0 && i < settings->listed_excludes.count; i++) {
 		const char *glob = settings->listed_excludes.items[i];
 
-		if (!text_list_has(&settings->excludes, glob))
-			r = text_list_add(&settings->excludes, glob, strlen(glob));
+		r = text_list_add(&settings->excludes, glob, strlen(glob));
 	}
 	return r;
 }

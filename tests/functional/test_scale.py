@@ -110,3 +110,13 @@ def test_copy_with_30_000_hard_links_follows_its_names(twinfs, source):
         view.sync()
         [names] = map(os.listdir, view.dups.iterdir())
         assert len(names) == 15_000 + 1
+
+
+def test_200_000_globs_are_compared_with_those_of_the_last_scan(twinfs, source, tmp_path):
+    trees.fill(source, {"a": b"same", "b": b"same", "other 7": b"same"})
+    globs = tmp_path / "globs"
+    globs.write_text("".join(f"other {number}\n" for number in range(200_000)))
+    twinfs.ok("scan", f"--exclude-from={globs}", source)
+    for _ in range(2):
+        listed = twinfs.ok("list", "--format=json", f"--exclude-from={globs}", source)
+        assert list(map(len, listed.groups)) == [2]

@@ -70,6 +70,10 @@ static void test_settings_with_further_globs_exclude_all_of_others(void **state)
 	assert_false(scan_settings_exclude_all(&none, &few));
 	assert_true(scan_settings_exclude(&many, "ab"));
 	assert_false(scan_settings_exclude(&few, "a"));
+	for (size_t i = 0; all[i]; i++)
+		assert_true(scan_settings_exclude(&many, all[i]));
+	assert_false(scan_settings_exclude(&many, ""));
+	assert_false(scan_settings_exclude(&many, "zz"));
 }
 
 static void test_settings_of_any_length_replace_those_before(void **state)
