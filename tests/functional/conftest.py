@@ -130,6 +130,21 @@ def twinfs(session, tmp_path):
     return Program(session, tmp_path)
 
 
+@pytest.fixture
+def private_state(tmp_path):
+    """Root's indexes are in /var/lib, which this test hides from other programs."""
+    if os.geteuid() != 0:
+        yield
+        return
+    state = tmp_path / "var"
+    state.mkdir()
+    subprocess.run(["mount", "--bind", state, "/var/lib"], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", "/var/lib"], check=True)
+
+
 def need_plain_build(twinfs):
     if twinfs.is_instrumented():
         pytest.skip("needs a build without instruments")

@@ -8,6 +8,8 @@ import pytest
 import trees
 from program import is_held_by_strace, path_of, until
 
+pytestmark = pytest.mark.usefixtures("private_state")
+
 
 @pytest.fixture
 def two(twinfs, tmp_path):
@@ -16,22 +18,6 @@ def two(twinfs, tmp_path):
         trees.small(tmp_path / name)
         twinfs.ok("scan", tmp_path / name, index=False)
     return tmp_path / "one", tmp_path / "two"
-
-
-
-@pytest.fixture(autouse=True)
-def private_state(twinfs, tmp_path, request):
-    """Root's indexes are in /var/lib, which this test hides from other programs."""
-    if os.geteuid() != 0:
-        yield
-        return
-    state = tmp_path / "var"
-    state.mkdir()
-    subprocess.run(["mount", "--bind", state, "/var/lib"], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", "/var/lib"], check=True)
 
 
 def listed(twinfs, *folders):
