@@ -25,6 +25,9 @@
 #define TWINFS_INDEX_BOOT "boot"
 /* The time of the last whole scan, in seconds since 1970. */
 #define TWINFS_INDEX_SCANNED "scanned"
+/* Paths of the sources, one in each line: shows other indexes of the user which ones know the same
+ * files (index/shared_contents.h). */
+#define TWINFS_INDEX_SOURCES "scanned-sources"
 /* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"
 /* Records of completed acts, a JSON line for each file; see src/act/record.h. Unlike the other

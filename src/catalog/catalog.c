@@ -34,34 +34,6 @@
 
 /* ---- folder and lock ----------------------------------------------------------------- */
 
-/* Creates one folder with mode 0700, whatever the umask, if it is missing. */
-static int make_one_folder(const char *path)
-{
-	struct stat status;
-
-	/* mkdir(2) of an existing folder can fail with EACCES or EROFS, e.g. of an automount that
-	 * only stat(2) mounts */
-	if (stat(path, &status) == 0)
-		return 0;
-	if (mkdir(path, 0700) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	return chmod(path, 0700) < 0 ? -errno : 0;
-}
-
-/* Creates the folder and its parents, if they are missing. */
-static int make_folder(const char *folder)
-{
-	AUTO_FREE char *path = strdup(folder);
-	int r = path ? 0 : -ENOMEM;
-
-	for (char *slash = path; r == 0 && (slash = strchr(slash + 1, '/'));) {
-		*slash = '\0';
-		r = make_one_folder(path);
-		*slash = '/';
-	}
-	return r == 0 ? make_one_folder(path) : r;
-}
-
 int catalog_examine_folder(const char *folder, bool *is_index, char **other)
 {
 	return index_folder_examine(folder, is_index, other);
@@ -69,7 +41,7 @@ int catalog_examine_folder(const char *folder, bool *is_index, char **other)
 
 static int open_folder(struct catalog *catalog, const struct catalog_options *options)
 {
-	int r = options->read_only ? 0 : make_folder(options->folder);
+	int r = options->read_only ? 0 : index_folder_make(options->folder);
 
 	if (r == 0)
 		r = index_folder_open(options->folder, &catalog->folder_fd);
@@ -109,7 +81,7 @@ static int lock_file(int fd, struct stat *status)
 /* Returns as lock_file(). */
 static int take_lock(struct catalog *catalog)
 {
-	struct stat status;
+	struct stat status = {0};
 	int fd = openat(catalog->folder_fd, TWINFS_INDEX_LOCK,
 			O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 	int r;
@@ -360,6 +332,31 @@ static bool is_written(int folder_fd)
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
+int catalog_recall_sources(const char *folder, char *text, size_t size)
+{
+	AUTO_CLOSE int fd = -1;
+	struct stat status;
+	int r = index_folder_open_private(folder, &fd);
+
+	if (r == 0)
+		r = index_file_read(fd, TWINFS_INDEX_SOURCES, text, size);
+	if (r < 0 || is_written(fd))
+		return r;
+	if (fstatat(fd, TWINFS_INDEX_LOCK, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if (status.st_size > 0 || faccessat(fd, TWINFS_INDEX_SEAL, F_OK, 0) < 0)
+		return CATALOG_UNSEALED;
+	return 0;
+}
+
+void catalog_note_sources(struct catalog *catalog, const char *text)
+{
+	int r = index_file_write(catalog->folder_fd, TWINFS_INDEX_SOURCES, text);
+
+	if (r < 0)
+		log_debug("cannot record the paths of the sources: %s", error_text(r));
+}
+
 /* Converts an enum index_state to an enum catalog_open_outcome. Passes a -errno on. */
 static int refusal(int state)
 {
@@ -562,7 +559,7 @@ static int remove_files(int folder_fd)
 	AUTO_CLOSE int lock_fd =
 		openat(folder_fd, TWINFS_INDEX_LOCK, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
 	AUTO_CLOSE int acts_fd = -1;
-	struct stat status;
+	struct stat status = {0};
 	int r;
 
 	if (lock_fd < 0 || faccessat(folder_fd, TWINFS_INDEX_IDS, F_OK, AT_SYMLINK_NOFOLLOW) < 0)

@@ -113,6 +113,24 @@ void catalog_note_scan(struct catalog *catalog, struct timespec time);
  * -errno. */
 MUST_CHECK int catalog_last_scan(struct catalog *catalog, struct timespec *time);
 
+/* Records the paths of the sources in a file of the folder, for catalog_recall_sources(). */
+void catalog_note_sources(struct catalog *catalog, const char *text);
+
+/* Reads what catalog_note_sources() wrote, truncated to size - 1 bytes, if catalog_open() can then
+ * open the index read-only without reading each record. Does not open the index. Returns 0,
+ * CATALOG_UNSEALED, -EPERM if another user owns the index or can write to it, or another -errno. */
+MUST_CHECK int catalog_recall_sources(const char *folder, char *text, size_t size);
+
+/* Sets *since to a time in seconds since 1970: the bytes of files that changed then or later were
+ * possibly lost when the machine stopped, so their contents in the index are not certain.
+ * INT64_MAX: all are. An index that is opened for writing has forgotten them. Returns 0 or -errno.
+ */
+MUST_CHECK int catalog_lost_since(struct catalog *catalog, int64_t *since);
+
+/* Returns the number that a file system of the catalog has in another catalog, or 0 if it is not
+ * known there, or one of both catalogs has two numbers for its identity. Any thread. */
+uint32_t catalog_filesystem_in(struct catalog *catalog, uint32_t number, struct catalog *other);
+
 /* Returns a secret random number that stays the same during the life of the index. Any thread. */
 uint64_t catalog_secret(const struct catalog *catalog);
 

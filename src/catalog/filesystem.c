@@ -287,3 +287,35 @@ int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, ui
 	pthread_rwlock_unlock(&filesystems->lock);
 	return r;
 }
+
+/* Returns the number of an identity; 0: none or several. */
+static uint32_t find_identity(struct filesystems *filesystems, uint64_t identity)
+{
+	uint32_t number = 0;
+	size_t found = 0;
+
+	pthread_rwlock_rdlock(&filesystems->lock);
+	for (size_t i = 0; i < filesystems->count; i++) {
+		if (filesystems->list[i].identity != identity)
+			continue;
+		number = (uint32_t)i + 1;
+		found++;
+	}
+	pthread_rwlock_unlock(&filesystems->lock);
+	return found == 1 ? number : 0;
+}
+
+uint32_t filesystems_find(struct filesystems *in, struct filesystems *from, uint32_t number)
+{
+	uint64_t identity = 0;
+	bool is_known;
+
+	pthread_rwlock_rdlock(&from->lock);
+	is_known = number > 0 && number <= from->count;
+	if (is_known)
+		identity = from->list[number - 1].identity;
+	pthread_rwlock_unlock(&from->lock);
+	if (!is_known || find_identity(from, identity) != number)
+		return 0;
+	return find_identity(in, identity);
+}

@@ -61,6 +61,9 @@ MUST_CHECK int filesystems_store(struct filesystems *filesystems, struct catalog
 				 size_t *count);
 void filesystems_stored(struct filesystems *filesystems, size_t count);
 
+/* Returns the number in `in` of a file system of `from`, as catalog_filesystem_in(). */
+uint32_t filesystems_find(struct filesystems *in, struct filesystems *from, uint32_t number);
+
 /* Returns a hash that is the same for a file system on every machine and device. It is made from
  * the UUID, the volume id of FAT, or an f_fsid that is derived from a UUID. Returns 0 if the file
  * system has none of these. fd may be O_PATH. Any thread. */

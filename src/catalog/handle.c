@@ -54,6 +54,11 @@ int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *
 	return filesystems_number(&catalog->filesystems, fd, device, number);
 }
 
+uint32_t catalog_filesystem_in(struct catalog *catalog, uint32_t number, struct catalog *other)
+{
+	return filesystems_find(&other->filesystems, &catalog->filesystems, number);
+}
+
 uint64_t catalog_new_id(struct catalog *catalog)
 {
 	uint64_t id = 0;

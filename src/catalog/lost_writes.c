@@ -9,6 +9,7 @@
 
 #include "base/boot.h"
 #include "catalog/change.h"
+#include "catalog/handle.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "store/index_files.h"
@@ -101,6 +102,22 @@ static int forget(struct catalog *catalog, int folder_fd, struct portion *portio
 		if (r == 0 && portion->count > 0)
 			r = catalog_write(catalog, forget_body, portion);
 	} while (r == 0 && found == 0);
+	return r;
+}
+
+int catalog_lost_since(struct catalog *catalog, int64_t *since)
+{
+	char text[BOOT_ID_MAX], boot[BOOT_ID_MAX];
+	struct portion portion = {0};
+	int r = index_file_read(catalog->folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text));
+
+	*since = INT64_MAX;
+	if (r < 0)
+		return r;
+	if (text[0] && strcmp(text, boot_id(boot)) == 0)
+		return 0;
+	r = find_since(catalog, text, &portion);
+	*since = portion.since;
 	return r;
 }
 

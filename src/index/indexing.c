@@ -133,6 +133,23 @@ int indexing_set_excludes(struct indexing *indexing, char *const *globs)
 	return patterns_make(&indexing->excludes, globs, &indexing->sources, PATTERN_TO_EXCLUDE);
 }
 
+/* If the index is new, opens other indexes that know its files. They make it unnecessary that the
+ * walk reads files. A temporary index for a check reads everything itself. */
+static int open_shared(struct indexing *indexing)
+{
+	struct catalog_totals totals;
+	int r = indexing->beside ? 0 : catalog_totals_now(indexing->catalog, &totals);
+
+	if (r < 0 || indexing->beside)
+		return r;
+	if (totals.names == 0 && totals.comparisons == 0)
+		r = shared_contents_open(&indexing->shared, indexing->folder,
+					 indexing->paths.items);
+	indexing->ingest_settings.names_only = indexing->shared.count > 0;
+	shared_contents_offer(indexing->catalog, indexing->paths.items);
+	return r;
+}
+
 int indexing_open(struct indexing *indexing)
 {
 	const struct index_settings *settings = indexing->settings;
@@ -154,6 +171,8 @@ int indexing_open(struct indexing *indexing)
 		.hidden = indexing->beside ? catalog_folder(indexing->beside) : NULL,
 	};
 	r = open_sources(indexing);
+	if (r == 0)
+		r = open_shared(indexing);
 	if (r < 0)
 		return r;
 	indexing->ingest_settings.min_size = indexing->scope.min_size;
@@ -223,6 +242,7 @@ static int rebuild(struct indexing *indexing)
 	log_warning("cannot use the index %s: it is damaged; rebuilding it",
 		    quote_path(indexing->folder));
 	sources_close(&indexing->sources);
+	shared_contents_close(&indexing->shared);
 	catalog_close(indexing->catalog);
 	indexing->catalog = NULL;
 	r = indexing_open(indexing);
@@ -239,9 +259,22 @@ static int walk_names(struct indexing *indexing, enum progress_when when)
 	return r < 0 ? r : run_phase(indexing, PROGRESS_NAMES, when);
 }
 
+/* Walks the names, and takes the contents that other indexes know. */
+static int update_names(struct indexing *indexing, enum progress_when when)
+{
+	int r = walk_names(indexing, when);
+
+	if (r == 0)
+		r = shared_contents_take(&indexing->shared, &indexing->sources,
+					 indexing->scope.min_size);
+	shared_contents_close(&indexing->shared);
+	indexing->ingest_settings.names_only = false;
+	return r;
+}
+
 int indexing_names(struct indexing *indexing, enum progress_when when)
 {
-	return explain_failure(indexing, walk_names(indexing, when));
+	return explain_failure(indexing, update_names(indexing, when));
 }
 
 int indexing_contents(struct indexing *indexing, enum progress_when when)
@@ -254,7 +287,7 @@ static int update(struct indexing *indexing, struct indexing_times *times)
 	enum progress_when when = indexing->settings->progress;
 	int r;
 
-	r = walk_names(indexing, when);
+	r = update_names(indexing, when);
 	times->named_ns = clock_monotonic_ns();
 	if (r == 0 && !stop_requested())
 		r = run_phase(indexing, PROGRESS_CONTENTS, when);
@@ -321,6 +354,7 @@ int indexing_confirm(struct indexing *indexing, bool *steady)
 void indexing_close(struct indexing *indexing)
 {
 	sources_close(&indexing->sources);
+	shared_contents_close(&indexing->shared);
 	catalog_close(indexing->catalog);
 	free_scope(indexing);
 	free(indexing->folder);

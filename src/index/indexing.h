@@ -16,6 +16,7 @@
 #include "catalog/catalog.h"
 #include "index/index_settings.h"
 #include "index/scan_scope.h"
+#include "index/shared_contents.h"
 #include "ingest/ingest.h"
 #include "source/patterns.h"
 #include "source/source.h"
@@ -37,6 +38,7 @@ struct indexing {
 	bool distrusted; /* check the whole index when it is opened */
 	struct catalog *catalog;
 	struct sources sources;
+	struct shared_contents shared; /* of other indexes, if this one is new */
 	struct scan_scope scope;
 	struct patterns excludes; /* of the scope */
 	uint64_t unmatched_excludes; /* that matched no name in the last walk, and were logged */

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,7 +18,7 @@
 static const char *const file_names[] = {
 	TWINFS_INDEX_DATA,    TWINFS_INDEX_READERS, TWINFS_INDEX_LOCK, TWINFS_INDEX_SEAL,
 	TWINFS_INDEX_IDS,     TWINFS_INDEX_BOOT,    TWINFS_INDEX_ACTS, TWINFS_INDEX_DAMAGED,
-	TWINFS_INDEX_SCANNED, TWINFS_INDEX_COPY,
+	TWINFS_INDEX_SCANNED, TWINFS_INDEX_SOURCES, TWINFS_INDEX_COPY,
 };
 
 enum {
@@ -69,6 +70,33 @@ static int examine_folder(int folder_fd)
 		return -EPERM;
 	r = make_unwritable(folder_fd, &status);
 	return r < 0 ? r : examine_files(folder_fd);
+}
+
+/* Creates one folder with mode 0700, whatever the umask, if it is missing. */
+static int make_one_folder(const char *path)
+{
+	struct stat status;
+
+	/* mkdir(2) of an existing folder can fail with EACCES or EROFS, e.g. of an automount that
+	 * only stat(2) mounts */
+	if (stat(path, &status) == 0)
+		return 0;
+	if (mkdir(path, 0700) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	return chmod(path, 0700) < 0 ? -errno : 0;
+}
+
+int index_folder_make(const char *folder)
+{
+	AUTO_FREE char *path = strdup(folder);
+	int r = path ? 0 : -ENOMEM;
+
+	for (char *slash = path; r == 0 && (slash = strchr(slash + 1, '/'));) {
+		*slash = '\0';
+		r = make_one_folder(path);
+		*slash = '/';
+	}
+	return r == 0 ? make_one_folder(path) : r;
 }
 
 int index_folder_open_any(const char *folder, int *fd)
@@ -145,6 +173,36 @@ int index_files_remove(int folder_fd)
 			r = remove_file(folder_fd, file_names[i]);
 	}
 	return r < 0 ? r : remove_file(folder_fd, TWINFS_INDEX_LOCK);
+}
+
+static bool is_private(const struct stat *status)
+{
+	return is_own(status) && !(status->st_mode & (S_IWGRP | S_IWOTH));
+}
+
+int index_folder_open_private(const char *folder, int *fd)
+{
+	struct stat status;
+	int opened, r = index_folder_open_any(folder, &opened);
+
+	*fd = -1;
+	if (r < 0)
+		return r;
+	if (fstat(opened, &status) < 0)
+		r = -errno;
+	else if (!is_private(&status))
+		r = -EPERM;
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(file_names); i++) {
+		if (fstatat(opened, file_names[i], &status, AT_SYMLINK_NOFOLLOW) < 0)
+			r = errno == ENOENT ? 0 : -errno;
+		else if (!is_private(&status))
+			r = -EPERM;
+	}
+	if (r < 0)
+		(void)close(opened);
+	else
+		*fd = opened;
+	return r;
 }
 
 bool index_is_empty(int folder_fd)

@@ -28,6 +28,14 @@ MUST_CHECK int index_folder_open(const char *folder, int *fd);
  * Returns 0, -EPERM for a symbolic link, or another -errno. */
 MUST_CHECK int index_folder_open_any(const char *folder, int *fd);
 
+/* Opens the folder of an index, and changes nothing. Returns 0, -EPERM if the folder or a file of
+ * the index is a symbolic link, belongs to another user, or can be written by other users, or
+ * another -errno. */
+MUST_CHECK int index_folder_open_private(const char *folder, int *fd);
+
+/* Creates the folder and its parents with mode 0700, if they are missing. Returns 0 or -errno. */
+MUST_CHECK int index_folder_make(const char *folder);
+
 /* Finds what a folder has. A missing folder has nothing.
  *
  * is_index	set to whether it has a file of an index
