@@ -132,13 +132,14 @@ static bool is_unread(const struct dir_record *dir)
 /* Lists the current directory if it could not be read. */
 static int note_unread(struct walk *walk, uint64_t id)
 {
-	const struct bytes *path = &walk->name.path;
+	struct bytes *path = &walk->name.path;
 	struct dir_record dir;
 	int r = walk->task->unread ? catalog_get_dir(walk->task->reader, id, &dir) : -ENOENT;
 
 	if (r < 0 || !is_unread(&dir))
 		return r == -ENOENT ? 0 : r;
-	return text_list_add(walk->task->unread, (const char *)path->data, path->length);
+	return bytes_text(path) ? text_list_add(walk->task->unread, bytes_text(path), path->length)
+				: -ENOMEM;
 }
 
 static int enter_dir(struct walk *walk, uint64_t id, uint32_t source)
