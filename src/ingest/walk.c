@@ -22,11 +22,11 @@
 #include "ingest/early_reader.h"
 #include "ingest/exclude.h"
 #include "ingest/listing.h"
-#include "ingest/view_mounts.h"
 #include "ingest/walk_dir.h"
 #include "ingest/walk_queue.h"
 #include "source/patterns.h"
 #include "source/source.h"
+#include "source/view_mounts.h"
 
 /* queue of directories --> walker threads --> batch writer --> catalog
  *        ^                      |

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INGEST_VIEW_MOUNTS_H
-#define INGEST_VIEW_MOUNTS_H
+#ifndef SOURCE_VIEW_MOUNTS_H
+#define SOURCE_VIEW_MOUNTS_H
 
 /* The views that are mounted. A walk lists no directory of a view, as a view shows files that are
  * indexed in their sources. The list is loaded once and then read by any thread. */
@@ -19,7 +19,8 @@ struct view_mounts {
 /* Reads /proc/self/mountinfo. Without /proc the list is empty. */
 void view_mounts_load(struct view_mounts *mounts);
 
-/* Returns true if fd is on one of these mounts. */
+/* Returns true if fd, or a file with this st_dev, is on one of these mounts. */
 bool view_mounts_have(const struct view_mounts *mounts, int fd);
+bool view_mounts_have_device(const struct view_mounts *mounts, dev_t device);
 
 #endif

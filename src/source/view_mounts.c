@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "ingest/view_mounts.h"
+#include "source/view_mounts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,15 +22,19 @@ void view_mounts_load(struct view_mounts *mounts)
 	}
 }
 
+bool view_mounts_have_device(const struct view_mounts *mounts, dev_t device)
+{
+	for (size_t i = 0; i < mounts->count; i++) {
+		if (mounts->devices[i] == device)
+			return true;
+	}
+	return false;
+}
+
 bool view_mounts_have(const struct view_mounts *mounts, int fd)
 {
 	struct stat st;
 
-	if (mounts->count == 0 || fstat(fd, &st) < 0)
-		return false;
-	for (size_t i = 0; i < mounts->count; i++) {
-		if (mounts->devices[i] == st.st_dev)
-			return true;
-	}
-	return false;
+	return mounts->count > 0 && fstat(fd, &st) == 0 &&
+	       view_mounts_have_device(mounts, st.st_dev);
 }
