@@ -57,6 +57,11 @@ int catalog_set_view(struct catalog_writer *w, const char *mount_point)
 	return meta_put_text(w, META_VIEW, mount_point, strlen(mount_point));
 }
 
+int catalog_mark_operands(struct catalog_writer *w)
+{
+	return meta_put_number(w, META_OPERANDS, 1);
+}
+
 int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,
 		       const struct attributes *root, uint64_t root_dir)
 {

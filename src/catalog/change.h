@@ -212,6 +212,9 @@ MUST_CHECK int catalog_set_min_size(struct catalog_writer *w, uint64_t min_size)
 /* Records the mount point of a view of the index, for catalog_get_view(). */
 MUST_CHECK int catalog_set_view(struct catalog_writer *w, const char *mount_point);
 
+/* Records that the new index has only files and folders that a command named. */
+MUST_CHECK int catalog_mark_operands(struct catalog_writer *w);
+
 /* Adds source number index, with an absolute path and the id and attributes of its root directory,
  * to a new index. */
 MUST_CHECK int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,

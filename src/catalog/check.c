@@ -236,6 +236,15 @@ static int check_view(struct check *c)
 	return r;
 }
 
+static int check_operands(struct check *c)
+{
+	bool is = false;
+	int r = catalog_is_of_operands(c->reader, &is);
+
+	c->expected[TABLE_META] += is;
+	return r;
+}
+
 static int check_meta(struct check *c)
 {
 	uint64_t min_size;
@@ -250,6 +259,8 @@ static int check_meta(struct check *c)
 		r = check_scan_settings(c);
 	if (r == 0)
 		r = check_view(c);
+	if (r == 0)
+		r = check_operands(c);
 	if (r == 0)
 		r = check_sources(c);
 	return r < 0 ? check_found(r) : check_filesystems(c);

@@ -16,6 +16,7 @@
  * source N identity part M
  *                 struct source_identity
  * view part M     last mount point of a view of the index
+ * operands        1: the index has only files and folders that a command named; else no record
  * filesystem N    identity of a file system, see filesystem.h
  */
 
@@ -29,6 +30,7 @@
 #define META_TOTALS "totals"
 #define META_SCAN_SETTINGS "scan"
 #define META_VIEW "view"
+#define META_OPERANDS "operands"
 
 /* Maximum bytes of a text in one record. */
 #define META_PART_BYTES 256

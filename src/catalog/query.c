@@ -37,6 +37,15 @@ int catalog_get_view(struct catalog_reader *r, struct bytes *mount_point)
 	return meta_get_text(r, META_VIEW, mount_point);
 }
 
+int catalog_is_of_operands(struct catalog_reader *r, bool *is)
+{
+	uint64_t number;
+	int result = meta_get_number(r, META_OPERANDS, &number);
+
+	*is = result == 0;
+	return result == -ENOENT ? 0 : result;
+}
+
 int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir_record *dir)
 {
 	struct key key = key_number(id);

@@ -69,6 +69,9 @@ MUST_CHECK int catalog_get_source(struct catalog_reader *r, uint64_t index, stru
 /* Appends the last mount point of a view of the index, or nothing if none was recorded. */
 MUST_CHECK int catalog_get_view(struct catalog_reader *r, struct bytes *mount_point);
 
+/* Sets *is to whether catalog_mark_operands() marked the index. */
+MUST_CHECK int catalog_is_of_operands(struct catalog_reader *r, bool *is);
+
 /* ---- windows of files ----------------------------------------------------------------- */
 
 /* The records of files whose ids are near each other, as those of one directory usually are.

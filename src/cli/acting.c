@@ -88,6 +88,7 @@ void acting_init(struct acting *acting, enum act_kind kind, const char *verb, co
 {
 	*acting = (struct acting){.act.kind = kind, .verb = verb, .done = done};
 	common_settings_init(&acting->common);
+	acting->common.index.takes_files = true;
 	rule_settings_init(&acting->rules);
 	filter_settings_init(&acting->filters);
 }
@@ -493,10 +494,10 @@ static const char *find_fault(const struct acting *acting, size_t operand_count)
 {
 	const char *fault = filter_settings_fault(&acting->filters, &acting->common.index);
 
+	if (!fault && (operand_count > 0 || !acting->plan_file))
+		fault = find_operand_fault(&acting->common.index, operand_count);
 	if (fault)
 		return fault;
-	if (operand_count == 0 && !acting->plan_file)
-		return "no SOURCE and no MOUNTPOINT given";
 	if (acting->plan_file && selects_copies(acting))
 		return "--plan names the copies itself: give no options of filters and rules";
 	if (acting->act.relative && acting->act.kind != ACT_SYMLINK)
@@ -520,7 +521,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	if (usage_check(table, find_fault(acting, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
-	if (count == 0) {
+	if (count == 0 && !acting->common.index.names_from) {
 		if (plan_sources_find(acting->plan_file, &acting->common.index, &found) < 0)
 			return TWINFS_EXIT_FAILED;
 		operands = found.items;

@@ -145,7 +145,11 @@ static int print_text(struct output *output, const struct known_index *index, bo
 		output_text(output, "\n");
 	r = figure_print_path(output, "index", index->folder);
 	for (size_t i = 0; r == 0 && i < index->sources.count; i++)
-		r = figure_print_path(output, i == 0 ? "sources" : "", index->sources.items[i]);
+		r = figure_print_path(output,
+				      i > 0                ? ""
+				      : index->of_operands ? "files in"
+							   : "sources",
+				      index->sources.items[i]);
 	figure_print(output, "on disk", "%s", size_format(size, index->bytes));
 	if (index->last_scan.tv_sec)
 		figure_print(output, "last scan", "%s", clock_format_local(date, index->last_scan));
@@ -192,6 +196,8 @@ static int print_json(struct output *output, const struct known_index *index, bo
 		r = json_object_set_new(object, "bytes", json_number(index->bytes));
 	if (r == 0 && index->last_scan.tv_sec && clock_format_utc(date, index->last_scan) == 0)
 		r = json_object_set_new(object, "last_scan", json_string(date));
+	if (r == 0)
+		r = json_object_set_new(object, "single_files", json_boolean(index->of_operands));
 	if (r == 0)
 		r = json_object_set_new(object, "absent", json_boolean(index->absent));
 	if (r == 0)

@@ -53,13 +53,13 @@ static int link_apply(void *context, int id, const char *value)
 
 static const struct option_table link_table = {
 	.command = "twinfs link",
-	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
 	.summary = "Replaces each redundant copy by a hard link to the kept copy. Its path leads "
 		   "to the content at every moment, and both files are compared again, byte by "
 		   "byte, before the copy is removed. Linked files share the owner, mode and times "
 		   "of the kept copy; a write to one changes all.",
 	.options = {acting_options, link_options, filter_options, rule_options, scan_options,
-		    walk_options, index_option, message_options},
+		    walk_options, files_option, index_option, message_options},
 	.apply = link_apply,
 };
 

@@ -143,12 +143,12 @@ static int list_apply(void *context, int id, const char *value)
 
 static const struct option_table list_table = {
 	.command = "twinfs list",
-	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
 	.summary = "Prints the groups of equal files in the sources, ordered by reclaimable bytes. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
 	.options = {list_options, filter_options, rule_options, scan_options, walk_options,
-		    index_option, no_scan_option, message_options},
+		    files_option, index_option, no_scan_option, message_options},
 	.apply = list_apply,
 };
 
@@ -176,6 +176,8 @@ static const char *find_fault(const struct list_settings *settings, size_t opera
 	    (settings->filters.copies_given || settings->filters.filter.same_name))
 		return "--copies and --same-name are for groups: omit --singles and "
 		       "--missing-from";
+	if (report->part == REPORT_MISSING && settings->common.index.names_from)
+		return "--missing-from compares folders: omit --files0-from";
 	if (report->part == REPORT_MISSING && settings->common.index.no_scan)
 		return "--missing-from needs the present files: omit --no-scan";
 	return filter_settings_fault(&settings->filters, &settings->common.index);
@@ -187,6 +189,7 @@ static enum twinfs_exit list_missing(struct list_settings *settings, char *const
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 	struct missing_from *missing = &settings->missing;
 
+	settings->common.index.takes_files = false;
 	if (missing_from_begin(missing, operands, count) < 0 ||
 	    current_index_open(&index, &settings->common.index, missing->operands.items,
 			       missing->operands.count, INDEX_PROOF) < 0 ||
@@ -218,6 +221,7 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 	int r;
 
 	common_settings_init(&settings.common);
+	settings.common.index.takes_files = true;
 	rule_settings_init(&settings.rules);
 	filter_settings_init(&settings.filters);
 	settings.request.rules = &settings.rules;

@@ -11,13 +11,13 @@
 
 static const struct option_table move_table = {
 	.command = "twinfs move",
-	.usage = {"SOURCE... FOLDER", "MOUNTPOINT FOLDER"},
+	.usage = {"SOURCE|FILE... FOLDER", "MOUNTPOINT FOLDER"},
 	.summary =
 		"Moves redundant copies into FOLDER, with the paths that they have in "
 		"redundant/ of a view. Each copy is compared with the kept copy again first. "
 		"FOLDER must be outside of all sources. Existing files in it are never replaced.",
 	.options = {acting_options, filter_options, rule_options, scan_options, walk_options,
-		    index_option, message_options},
+		    files_option, index_option, message_options},
 	.apply = acting_apply,
 };
 
@@ -37,9 +37,11 @@ static int find_folder(const char *given, char **folder)
 /* Returns what is wrong with the number of operands, or NULL. A plan names its sources itself. */
 static const char *find_fault(const struct acting *acting, int operand_count)
 {
+	bool named = acting->plan_file || acting->common.index.names_from;
+
 	if (operand_count == 0)
 		return "no FOLDER given";
-	return operand_count == 1 && !acting->plan_file
+	return operand_count == 1 && !named
 		       ? "no SOURCE or no FOLDER given; the FOLDER is the last operand"
 		       : NULL;
 }

@@ -28,12 +28,12 @@ static int remove_apply(void *context, int id, const char *value)
 
 static const struct option_table remove_table = {
 	.command = "twinfs remove",
-	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
 	.summary = "Removes redundant copies. One copy of each group always stays. Each copy is "
 		   "compared with the kept copy again, byte by byte, immediately before it is "
 		   "removed.",
 	.options = {acting_options, remove_options, filter_options, rule_options, scan_options,
-		    walk_options, index_option, message_options},
+		    walk_options, files_option, index_option, message_options},
 	.apply = remove_apply,
 };
 

@@ -67,13 +67,13 @@ static int report_apply(void *context, int id, const char *value)
 
 static const struct option_table report_table = {
 	.command = "twinfs report",
-	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
 	.summary = "Writes an HTML page that shows which duplicates use the space: how much can be "
 		   "freed, in which folders, by which groups of equal files, and how old they are. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {report_options, filter_options, scan_options, walk_options, index_option,
-		    no_scan_option, message_options},
+	.options = {report_options, filter_options, scan_options, walk_options, files_option,
+		    index_option, no_scan_option, message_options},
 	.apply = report_apply,
 };
 
@@ -190,6 +190,7 @@ enum twinfs_exit cmd_report(int argc, char *argv[])
 	int r;
 
 	common_settings_init(&settings.common);
+	settings.common.index.takes_files = true;
 	filter_settings_init(&settings.filters);
 	r = options_parse(&report_table, argc, argv, &settings, &operands);
 	if (r == 0)

@@ -8,7 +8,8 @@
 #include "source/source.h"
 
 /* Refuses a folder that is a source, is inside a source or contains a source, also through a bind
- * mount. Later commands could find moved copies in such a folder, and act upon them again.
+ * mount. Later commands could find moved copies in such a folder, and act upon them again. If the
+ * user named single files, only the folders that the user named count.
  *
  * destination	absolute, without symlinks; NULL: nothing is moved
  *

@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "base/quote.h"
 #include "catalog/catalog.h"
+#include "catalog/query.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
 #include "plan/plan_file.h"
@@ -28,16 +29,33 @@ static int add_if_covering(const struct sources *sources, const char *path, stru
 	return r;
 }
 
-/* Adds the sources of one index if they have the path. An index that cannot be read has none. */
+/* Returns whether the index has whole sources, which a scan of these would not widen. */
+static int is_of_sources(struct catalog *catalog, bool *is)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	bool of_operands = false;
+	int r = catalog_read_begin(catalog, &reader);
+
+	if (r == 0)
+		r = catalog_is_of_operands(reader, &of_operands);
+	*is = !of_operands;
+	return r;
+}
+
+/* Adds the sources of one index if they have the path. An index that cannot be read has none, and
+ * neither has one of single files. */
 static int look_in(const char *folder, const char *path, struct text_list *found)
 {
 	struct sources sources = {0};
 	struct catalog *catalog = NULL;
+	bool is = false;
 	int r = index_open_read_only(folder, &catalog);
 
 	if (r != 0)
 		return r == -ENOMEM ? r : 0;
-	r = sources_open(&sources, catalog, NULL, false);
+	r = is_of_sources(catalog, &is);
+	if (r == 0 && is)
+		r = sources_open(&sources, catalog, NULL, false);
 	if (r == 0)
 		r = add_if_covering(&sources, path, found);
 	sources_close(&sources);

@@ -139,7 +139,7 @@ static int check_sources(const struct current_index *index, const char *folder)
 	while (i < sources->count && resolved[i] && strcmp(sources->list[i].path, resolved[i]) == 0)
 		i++;
 	if (i == sources->count && !resolved[i])
-		return 0;
+		return sources_check_operands(sources);
 	log_error("cannot use the index %s: it belongs to other sources; choose another with "
 		  "--index",
 		  quote_path(folder));
@@ -290,7 +290,7 @@ static int check_own_options(const struct current_index *index)
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r;
 
-	if (!index->indexing.widens)
+	if (!index->indexing.widens || index->indexing.has_operands)
 		return 0;
 	r = catalog_read_begin(index->catalog, &reader);
 	if (r == 0)
@@ -318,6 +318,10 @@ static int open_own(struct current_index *index)
 
 	interrupt_watch();
 	while ((r = indexing_open(indexing)) == INDEXING_IN_USE) {
+		if (indexing->has_operands) { /* the other process has operands of its own */
+			index_explain(indexing->folder, CATALOG_IN_USE);
+			return -EBUSY;
+		}
 		r = open_served(index);
 		if (r != CURRENT_INDEX_ABANDONED)
 			return r;
@@ -332,6 +336,7 @@ static int open_own(struct current_index *index)
 	if (r == 0 && indexing->wary)
 		r = confirm(index);
 	index->catalog = indexing->catalog; /* a damaged index was replaced */
+	index->unfinished |= indexing->operands.unfound > 0;
 	return r;
 }
 

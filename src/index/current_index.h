@@ -26,7 +26,9 @@ struct current_index {
 	bool served; /* another process maintains the index, so snapshots must be short */
 	bool synced; /* current_index_sync() has logged its result */
 	bool abandoned; /* at the last current_index_sync(), no process maintained the index */
-	bool unfinished; /* the update failed: the index can lack the latest changes */
+	/* The update failed, so the index can lack the latest changes. Or an operand was not
+	 * found. */
+	bool unfinished;
 	struct timespec last_scan; /* with --no-scan: from catalog_last_scan() */
 	struct indexing indexing; /* if this process updates it */
 	struct sources served_sources; /* if another process maintains it */

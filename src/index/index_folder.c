@@ -19,12 +19,16 @@
 #include "base/quote.h"
 #include "base/text_list.h"
 #include "catalog/catalog.h"
+#include "source/operands.h"
 #include "source/source.h"
 #include "twinfs/format.h"
 
 #define ROOT_STATE_FOLDER "/var/lib"
 #define HOME_STATE_FOLDER "/.local/state"
 #define INDEXES_FOLDER "/twinfs"
+
+/* Prefix of the names of index folders for operands. */
+#define OPERANDS_PREFIX "files-"
 
 /* Longest part of a source's name in the name of its index folder. */
 #define SHOWN_NAME_MAX 32
@@ -180,6 +184,38 @@ int index_folder_check_new(const char *folder, char *const *sources)
 		  "new or empty folder with --index",
 		  quote_path(folder), quote_path(other));
 	return -ENOTEMPTY;
+}
+
+/* Refuses a new index in a folder that the operands contain. */
+static int check_outside_operands(const char *folder, const struct operands *operands)
+{
+	CLEANUP_TEXT_LIST struct text_list resolved = {0};
+	const char *below;
+	int r = source_paths_recall((char *const[]){(char *)(uintptr_t)folder}, 1, &resolved);
+
+	if (r < 0)
+		return r;
+	below = path_below(resolved.items[0], operands->folder);
+	if (!below || operands_rank(operands, below, true) == UINT32_MAX)
+		return index_folder_check_new(folder, (char *const[]){NULL});
+	return index_folder_check_new(folder, (char *const[]){operands->folder, NULL});
+}
+
+int index_folder_for_operands(const struct operands *operands, const char *given, char **folder)
+{
+	AUTO_FREE char *indexes = NULL;
+	char name[INDEX_NAME_MAX];
+	int r;
+
+	if (given) {
+		r = index_folder_given(given, folder);
+		return r < 0 ? r : check_outside_operands(*folder, operands);
+	}
+	r = index_folders_parent(&indexes);
+	if (r < 0)
+		return r;
+	index_folder_name(name, (char *const[]){operands->folder, NULL});
+	return asprintf(folder, "%s/" OPERANDS_PREFIX "%s", indexes, name) < 0 ? -ENOMEM : 0;
 }
 
 uint64_t index_folder_bytes(const char *folder)

@@ -9,6 +9,7 @@
 
 #include "base/attributes.h"
 
+struct operands;
 struct text_list;
 
 /* Sets *folder to the path of the default folder, which contains the indexes made without --index.
@@ -28,6 +29,17 @@ MUST_CHECK int index_folder_given(const char *given, char **folder);
  * source is the root directory, as every folder is in that source. sources: NULL-terminated, from
  * source_paths_resolve(). Returns 0 or -errno, logged. */
 MUST_CHECK int index_folder_check_new(const char *folder, char *const *sources);
+
+/* Sets *folder to the absolute path of the index folder for operands, which are not whole sources.
+ * In the default folder there is one index for all operands with the same folder, so that the index
+ * of a list can be used again after the list was edited.
+ *
+ * given	the folder of --index; NULL: in the default folder. Refused as by
+ *		index_folder_check_new(), but only if an operand contains it
+ *
+ * The caller frees *folder. */
+MUST_CHECK int index_folder_for_operands(const struct operands *operands, const char *given,
+					 char **folder);
 
 /* Returns the bytes that the data of an index uses on the disk, or 0 if that is unknown. */
 uint64_t index_folder_bytes(const char *folder);

@@ -2,8 +2,10 @@
 #include "index/indexing.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "act/recovery.h"
@@ -33,6 +35,43 @@
 /* Interval at which the index is tried again while a daemon ends. */
 #define ENDING_POLL_MS 20
 
+/* Returns whether the user named a file. */
+static bool names_file(char *const *given, size_t count)
+{
+	struct stat status;
+
+	for (size_t i = 0; i < count; i++) {
+		if (fstatat(AT_FDCWD, given[i], &status, AT_NO_AUTOMOUNT) == 0 &&
+		    !S_ISDIR(status.st_mode))
+			return true;
+	}
+	return false;
+}
+
+/* Finds the operands and the folder of their index. Returns 0 or -errno, logged. */
+static int locate_operands(struct indexing *indexing, char *const *given, size_t count)
+{
+	const struct index_settings *settings = indexing->settings;
+	struct operands *operands = &indexing->operands;
+	int r;
+
+	if (settings->no_scan) {
+		log_error("cannot use --no-scan with single files; omit it, or print the whole "
+			  "index with --index=DIR and no names");
+		return -EINVAL;
+	}
+	indexing->has_operands = true;
+	if (settings->names_from)
+		r = operands_read(operands, settings->names_from);
+	else
+		r = operands_find(operands, given, count);
+	if (r == 0)
+		r = text_list_add(&indexing->paths, operands->folder, strlen(operands->folder));
+	if (r < 0)
+		return r;
+	return index_folder_for_operands(operands, settings->folder, &indexing->folder);
+}
+
 int indexing_locate(struct indexing *indexing, const struct index_settings *settings,
 		    char *const *given, size_t count)
 {
@@ -40,6 +79,8 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 
 	memset(indexing, 0, sizeof(*indexing));
 	indexing->settings = settings;
+	if (settings->takes_files && (settings->names_from || names_file(given, count)))
+		return locate_operands(indexing, given, count);
 	if (settings->no_scan)
 		r = source_paths_recall(given, count, &indexing->paths);
 	else
@@ -116,9 +157,18 @@ static int open_sources(struct indexing *indexing)
 			  error_text(r));
 		return r;
 	}
-	r = sources_open(&indexing->sources, indexing->catalog, indexing->paths.items,
-			 scope->cross_mounts);
-	if (r == 0)
+	/* which file systems are entered depends on the operands, which replace those of the last
+	 * scan */
+	if (indexing->has_operands)
+		scope->cross_mounts = settings->cross_file_systems;
+	if (indexing->has_operands)
+		r = sources_open_operands(&indexing->sources, indexing->catalog,
+					  &indexing->operands);
+	else
+		r = sources_open(&indexing->sources, indexing->catalog, indexing->paths.items,
+				 scope->cross_mounts);
+	/* the operands exist, so it does not matter what else changed in their folder */
+	if (r == 0 && !indexing->has_operands)
 		r = source_check(&indexing->sources, settings,
 				 indexing->wary ? SOURCE_CHECK_WARY : SOURCE_CHECK_OWN);
 	if (r == 0)
@@ -359,5 +409,6 @@ void indexing_close(struct indexing *indexing)
 	free_scope(indexing);
 	free(indexing->folder);
 	text_list_free(&indexing->paths);
+	operands_free(&indexing->operands);
 	memset(indexing, 0, sizeof(*indexing));
 }

@@ -18,6 +18,7 @@
 #include "index/scan_scope.h"
 #include "index/shared_contents.h"
 #include "ingest/ingest.h"
+#include "source/operands.h"
 #include "source/patterns.h"
 #include "source/source.h"
 
@@ -29,6 +30,8 @@ enum {
 struct indexing {
 	const struct index_settings *settings; /* borrowed */
 	struct text_list paths; /* the sources, from source_paths_resolve() */
+	struct operands operands; /* if the user named files */
+	bool has_operands; /* paths is the folder of the operands */
 	char *folder; /* of the index, absolute */
 	/* NULL, or if this is a temporary index: the index with which it is compared. The folder of
 	 * the temporary index is in the folder of that index. Borrowed. */
@@ -48,7 +51,9 @@ struct indexing {
 };
 
 /* Finds the sources and the folder of their index. Refuses an empty source that is the mount point
- * of an unmounted view (source_check.h). Returns 0 or -errno. */
+ * of an unmounted view (source_check.h). With settings->takes_files, given can have files; if so,
+ * the index has only what the user named (source/operands.h). Returns 0, -EINTR if
+ * stop_requested(), or another -errno. */
 MUST_CHECK int indexing_locate(struct indexing *indexing, const struct index_settings *settings,
 			       char *const *given, size_t count);
 

@@ -32,6 +32,8 @@ static int read_sources(struct known_index *index, struct catalog *catalog)
 	uint64_t root;
 	int r = catalog_read_begin(catalog, &reader);
 
+	if (r == 0)
+		r = catalog_is_of_operands(reader, &index->of_operands);
 	while (r == 0) {
 		path.length = 0;
 		r = catalog_get_source(reader, index->sources.count, &path, &root);

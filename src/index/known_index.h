@@ -16,6 +16,7 @@ struct known_index {
 	const char *folder; /* borrowed */
 	int outcome; /* of catalog_open(); if it is not 0, the index cannot be read */
 	struct text_list sources; /* absolute */
+	bool of_operands; /* it has only files and folders that a command named in the source */
 	bool absent; /* no source exists now */
 	uint64_t bytes; /* on the disk */
 	struct timespec last_scan; /* 0: unknown */

@@ -15,6 +15,7 @@
 #include "base/key_sort.h"
 #include "ingest/early_reader.h"
 #include "ingest/exclude.h"
+#include "source/operands.h"
 #include "source/patterns.h"
 
 /* Size of the buffer for getdents64: a large directory takes few calls. */
@@ -38,10 +39,9 @@ void listing_clear(struct listing *listing)
 	listing->count = 0;
 }
 
-static struct listed *add(struct listing *listing, const char *name)
+static struct listed *add_bytes(struct listing *listing, const char *name, size_t length)
 {
 	struct listed *listed = arena_take(&listing->memory, sizeof(*listed));
-	size_t length = strlen(name);
 
 	if (!listed || array_reserve(&listing->entries, &listing->capacity, listing->count + 1,
 				     sizeof(struct listed *)) < 0)
@@ -50,6 +50,11 @@ static struct listed *add(struct listing *listing, const char *name)
 		.name = {arena_copy(&listing->memory, name, length), (uint32_t)length}};
 	listing->entries[listing->count++] = listed;
 	return listed->name.bytes ? listed : NULL;
+}
+
+static struct listed *add(struct listing *listing, const char *name)
+{
+	return add_bytes(listing, name, strlen(name));
 }
 
 /* Returns whether the name is a directory. type: of getdents64(2). */
@@ -302,5 +307,44 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	}
 	examine_names(listing, catalog, dir);
 	drop_missing(listing);
+	return 0;
+}
+
+/* Leaves out operands that were files and are none now, and folders that are none. */
+static void drop_replaced(struct listing *listing)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < listing->count; i++) {
+		struct listed *listed = listing->entries[i];
+		uint32_t mode = listed->attributes.mode;
+
+		if (listed->error || (listed->is_file ? S_ISREG(mode) : S_ISDIR(mode)))
+			listing->entries[left++] = listed;
+	}
+	listing->count = left;
+}
+
+int listing_read_operands(struct listing *listing, struct catalog *catalog,
+			  const struct listed_dir *dir, const struct operands *operands,
+			  struct operand_range range)
+{
+	struct operand_name name;
+	struct listed *listed;
+
+	listing_clear(listing);
+	find_type(listing, dir);
+	while (operands_next_name(operands, &range, &name)) {
+		listed = add_bytes(listing, name.bytes, name.length);
+		if (!listed)
+			return -ENOMEM;
+		listed->is_file = name.is_file;
+		if (is_excluded(dir, listed->name.bytes, name.is_file ? DT_REG : DT_DIR)) {
+			listing->excluded++;
+			listing->count--;
+		}
+	}
+	examine_names(listing, catalog, dir);
+	drop_replaced(listing);
 	return 0;
 }

@@ -42,6 +42,8 @@ struct listed_dir {
 };
 
 struct early_reader;
+struct operand_range;
+struct operands;
 struct patterns;
 
 struct listing {
@@ -69,6 +71,14 @@ MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog,
  * are left out. Returns 0 or -ENOMEM. */
 MUST_CHECK int listing_recheck(struct listing *listing, struct catalog *catalog,
 			       const struct listed_dir *dir, const struct recheck *recheck);
+
+/* Reads the attributes of the names in dir that lead to operands. Does not list the directory, so
+ * an O_PATH descriptor is enough. Leaves out names that do not exist or are excluded. Also leaves
+ * out what is no longer a file or folder as it was when the operands were found. Returns 0 or
+ * -ENOMEM. */
+MUST_CHECK int listing_read_operands(struct listing *listing, struct catalog *catalog,
+				     const struct listed_dir *dir, const struct operands *operands,
+				     struct operand_range range);
 
 /* Removes all names. */
 void listing_clear(struct listing *listing);

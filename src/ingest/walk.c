@@ -36,10 +36,6 @@
  * reach the catalog nearly in the order of its keys. The walk of a known tree is depth first.
  */
 
-/* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
- * process's limit of descriptors is used instead if it is lower. */
-#define PARENT_DESCRIPTORS 64
-
 struct walk {
 	struct ingest *ingest;
 	struct batch_writer *writer;
@@ -119,6 +115,7 @@ static bool is_in_view(struct walker *walker, uint32_t filesystem)
 static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_t filesystem)
 {
 	const struct ingest *ingest = walker->walk->ingest;
+	const struct operands *operands = ingest->sources->operands;
 	struct listed_dir listed = {.fd = walker->fd,
 				    .filesystem = filesystem,
 				    .is_new = dir->is_new,
@@ -136,6 +133,9 @@ static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_
 			return r;
 		listed.path = bytes_text(&walker->path);
 	}
+	if (dir->is_on_way)
+		return listing_read_operands(&walker->listing, ingest->catalog, &listed, operands,
+					     dir->operands);
 	if (dir->scope == RECHECK_NAMES)
 		return listing_recheck(&walker->listing, ingest->catalog, &listed, dir->recheck);
 	return listing_read(&walker->listing, ingest->catalog, &listed);
@@ -317,6 +317,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 		last->attributes = *diff->dirs[i].attributes;
 		last->expected = true;
 		last->crosses = last->attributes.filesystem != filesystem;
+		walk_dir_set_operands(last, walker->walk->ingest->sources->operands);
 		*end = last;
 		end = &last->next;
 	}
@@ -338,7 +339,8 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 				    .filesystem = now->attributes.filesystem,
 				    .filesystem_type = walker->listing.filesystem_type,
 				    .known = dir->known,
-				    .cross_mounts = walk->ingest->settings->cross_mounts,
+				    .cross_mounts =
+					    walk->ingest->settings->cross_mounts || dir->is_on_way,
 				    .by_path = exclude_has_paths(excludes),
 				    .recheck = recheck,
 				    .hooks = walk->ingest->hooks,
@@ -508,6 +510,7 @@ static int find_beginning(struct walk *walk, const struct recheck *recheck, stru
 	(*dir)->recheck = recheck;
 	(*dir)->attributes = record.attributes;
 	(*dir)->expected = record.parent != 0; /* the root of a source can be another inode */
+	walk_dir_set_operands(*dir, walk->ingest->sources->operands);
 	return 0;
 }
 
@@ -534,15 +537,6 @@ static int examine_index_folder(struct walk *walk)
 		open(hidden ? hidden : catalog_folder(catalog), O_PATH | O_DIRECTORY | O_CLOEXEC);
 
 	return fd < 0 ? -errno : source_attributes(catalog, fd, &walk->index_folder);
-}
-
-static int parent_descriptors(void)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur / 10 >= PARENT_DESCRIPTORS)
-		return PARENT_DESCRIPTORS;
-	return (int)(limit.rlim_cur / 10);
 }
 
 static bool has_tree(const struct recheck *rechecks, size_t count)
@@ -572,13 +566,11 @@ static unsigned int workers_for(const struct ingest *ingest)
 int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct early_tables *early,
 		  const struct recheck *rechecks, size_t count)
 {
-	struct walk walk = {.ingest = ingest,
-			    .writer = writer,
-			    .early = early,
-			    .budget = {.left = parent_descriptors()}};
+	struct walk walk = {.ingest = ingest, .writer = writer, .early = early};
 	bool tree = has_tree(rechecks, count);
 	int r;
 
+	walk_dir_budget_init(&walk.budget);
 	walk_queue_init(&walk.queue, workers_for(ingest));
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);

@@ -4,14 +4,28 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
 #include "base/timed_call.h"
 
+/* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
+ * process's limit of descriptors is used instead if it is lower. */
+#define PARENT_DESCRIPTORS 64
+
 /* Time within which another file system must answer. */
 #define ANSWER_TIMEOUT_MS 1000
+
+void walk_dir_budget_init(struct walk_dir_budget *budget)
+{
+	struct rlimit limit;
+
+	budget->left = PARENT_DESCRIPTORS;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur / 10 < PARENT_DESCRIPTORS)
+		budget->left = (int)(limit.rlim_cur / 10);
+}
 
 struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)
 {
@@ -29,6 +43,18 @@ struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)
 		dir->source = parent->source;
 	}
 	return dir;
+}
+
+void walk_dir_set_operands(struct walk_dir *dir, const struct operands *operands)
+{
+	const struct walk_dir *parent = dir->parent;
+
+	if (!operands || (parent && !parent->is_on_way))
+		return;
+	dir->operands =
+		parent ? operands_below(operands, parent->operands, dir->name, dir->name_length)
+		       : operands_all(operands);
+	dir->is_on_way = !operands_end_at(operands, dir->operands);
 }
 
 void walk_dir_release(struct walk_dir *dir)
@@ -127,6 +153,13 @@ static void count_opened(struct walk_dir *parent, struct walk_dir_budget *budget
 	atomic_fetch_add(&budget->left, 1);
 }
 
+static int open_dir(const struct walk_dir *dir, int from, const char *path, bool cross_mounts)
+{
+	if (dir->is_on_way)
+		return open_beneath(from, path, O_PATH | O_DIRECTORY, cross_mounts);
+	return open_beneath_for_reading(from, path, O_DIRECTORY, cross_mounts);
+}
+
 int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 		  struct walk_dir_budget *budget, struct bytes *path)
 {
@@ -134,16 +167,14 @@ int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 	int fd, r;
 
 	if (dir->parent && dir->parent->fd >= 0) {
-		fd = open_beneath_for_reading(dir->parent->fd, dir->name, O_DIRECTORY,
-					      cross_mounts);
+		fd = open_dir(dir, dir->parent->fd, dir->name, cross_mounts);
 		count_opened(dir->parent, budget);
 		return fd;
 	}
 	r = walk_dir_path(dir, path);
 	if (r < 0)
 		return r;
-	return open_beneath_for_reading(sources->list[dir->source].fd, bytes_text(path),
-					O_DIRECTORY, cross_mounts);
+	return open_dir(dir, sources->list[dir->source].fd, bytes_text(path), cross_mounts);
 }
 
 int walk_dir_examine(const struct walk_dir *dir, const struct sources *sources, struct bytes *path,

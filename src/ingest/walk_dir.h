@@ -18,6 +18,7 @@
 #include "base/bytes.h"
 #include "catalog/record.h"
 #include "ingest/ingest.h"
+#include "source/operands.h"
 #include "source/source.h"
 
 struct walk_dir {
@@ -34,6 +35,9 @@ struct walk_dir {
 	bool expected; /* the directory must be the inode that attributes has */
 	/* it is on another file system than its parent; that file system possibly never answers */
 	bool crosses;
+	/* it leads to operands (source/operands.h), so only their names are examined in it */
+	bool is_on_way;
+	struct operand_range operands; /* those below it, if is_on_way */
 	struct attributes attributes; /* when the directory was found */
 	uint64_t id;
 	enum recheck_scope scope;
@@ -47,9 +51,16 @@ struct walk_dir_budget {
 	atomic_int left;
 };
 
+/* Sets the budget of a walk. */
+void walk_dir_budget_init(struct walk_dir_budget *budget);
+
 /* Creates a directory with one reference, which adds one to the parent (or NULL). Returns NULL if
  * memory ran out. */
 struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name);
+
+/* Sets which operands are below the directory, and whether it is only on the way to them. In a
+ * directory that is an operand, all names are indexed. operands can be NULL. */
+void walk_dir_set_operands(struct walk_dir *dir, const struct operands *operands);
 
 /* Drops a reference. With the last one, closes and frees the directory. Accepts NULL. */
 void walk_dir_release(struct walk_dir *dir);
@@ -62,7 +73,8 @@ struct walk_dir *walk_dir_sort(struct walk_dir *list);
 /* Sets path to the path of the directory, relative to its source. Returns 0 or -ENOMEM. */
 MUST_CHECK int walk_dir_path(const struct walk_dir *dir, struct bytes *path);
 
-/* Opens the directory for listing, from the parent's descriptor or by its path. path is a buffer.
+/* Opens the directory for listing, from the parent's descriptor or by its path. A directory on the
+ * way to operands is opened with O_PATH, as the caller possibly may not read it. path is a buffer.
  * Returns a descriptor, which the caller closes or passes to walk_dir_keep(), or -errno. */
 MUST_CHECK int walk_dir_open(struct walk_dir *dir, const struct sources *sources,
 			     struct walk_dir_budget *budget, struct bytes *path);

@@ -18,6 +18,7 @@ enum {
 	OPT_DISK,
 	OPT_ACCEPT_CHANGED_SOURCE,
 	OPT_NO_SCAN,
+	OPT_FILES0_FROM,
 	OPT_FORMAT,
 	OPT_PROGRESS,
 	OPT_QUIET,
@@ -48,6 +49,18 @@ const struct option_spec no_scan_option[] = {
 		.help = "do not examine the sources, which can be absent: print what the index "
 			"knows since its last scan",
 		.id = OPT_NO_SCAN,
+	},
+	{0},
+};
+
+const struct option_spec files_option[] = {
+	{
+		.name = "files0-from",
+		.argument = "FILE",
+		.help = "take the names of files and folders from FILE (-: standard input) "
+			"instead of the command line; each ends with a NUL, as from find -print0",
+		.id = OPT_FILES0_FROM,
+		.expects = "a file",
 	},
 	{0},
 };
@@ -243,6 +256,9 @@ int common_apply(void *context, int id, const char *value)
 	case OPT_NO_SCAN:
 		settings->index.no_scan = true;
 		return 0;
+	case OPT_FILES0_FROM:
+		settings->index.names_from = value;
+		return value[0] != '\0' ? 0 : -EINVAL;
 	case OPT_FORMAT:
 		return parse_format(value, &settings->json);
 	case OPT_PROGRESS:
@@ -260,14 +276,25 @@ int common_apply(void *context, int id, const char *value)
 	}
 }
 
+const char *find_operand_fault(const struct index_settings *settings, size_t operand_count)
+{
+	if (settings->names_from)
+		return operand_count > 0 ? "--files0-from names the operands: give no others"
+					 : NULL;
+	return operand_count > 0 ? NULL : "no SOURCE, no FILE and no MOUNTPOINT given";
+}
+
 const char *find_source_fault(const struct index_settings *settings, size_t operand_count)
 {
 	if (settings->no_scan && settings->accept_changed_source)
 		return "--no-scan examines no source: omit --accept-changed-source";
-	if (operand_count > 0 || (settings->no_scan && settings->folder))
+	if (settings->no_scan && settings->names_from)
+		return "--no-scan examines no file: omit --files0-from";
+	if (!settings->no_scan)
+		return find_operand_fault(settings, operand_count);
+	if (operand_count > 0 || settings->folder)
 		return NULL;
-	return settings->no_scan ? "no SOURCE, no MOUNTPOINT and no --index=DIR given"
-				 : "no SOURCE and no MOUNTPOINT given";
+	return "no SOURCE, no MOUNTPOINT and no --index=DIR given";
 }
 
 int usage_check(const struct option_table *table, const char *fault)

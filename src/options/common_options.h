@@ -27,6 +27,7 @@ struct common_settings {
 
 extern const struct option_spec index_option[]; /* --index */
 extern const struct option_spec no_scan_option[]; /* --no-scan, of queries; after index_option */
+extern const struct option_spec files_option[]; /* --files0-from; after scan_options */
 extern const struct option_spec one_index_option[]; /* --index of commands for all indexes */
 extern const struct option_spec scan_options[]; /* which files are left out */
 extern const struct option_spec walk_options[]; /* how sources are scanned; after scan_options */
@@ -41,8 +42,11 @@ void common_settings_deinit(struct common_settings *settings);
  * option_table. The context is a struct common_settings. */
 MUST_CHECK int common_apply(void *context, int id, const char *value);
 
-/* Returns what is wrong with the number of operands, SOURCE... or MOUNTPOINT, of a command with
- * no_scan_option, or NULL. */
+/* Returns what is wrong with the number of operands, SOURCE|FILE... or MOUNTPOINT, of a command
+ * with files_option, or NULL. */
+const char *find_operand_fault(const struct index_settings *settings, size_t operand_count);
+
+/* Works like find_operand_fault(), for a command that also has no_scan_option. */
 const char *find_source_fault(const struct index_settings *settings, size_t operand_count);
 
 /* If fault is NULL, returns 0. If not, logs it as what is wrong with the command line, and returns

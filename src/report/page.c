@@ -57,7 +57,7 @@ static void write_sources(const struct page_writing *writing)
 	for (size_t i = 0; i < sources->count && i < SOURCES_SHOWN_MAX; i++) {
 		const char *path = sources->list[i].path;
 
-		html_raw(html, "<li>");
+		html_raw(html, sources->operands ? "<li>named files in " : "<li>");
 		html_name(html, path, strlen(path));
 		html_raw(html, "</li>\n");
 	}

@@ -11,6 +11,7 @@
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "source/operands.h"
 #include "source/source.h"
 
 /* The rank of an inode by a rule. The inode with the lowest score is preferred. */
@@ -178,6 +179,22 @@ static int64_t path_length(const struct decision *decision, const struct copy *n
 			 (strcmp(source, "/") != 0));
 }
 
+/* Returns the lowest rank of the operands that have a name of the inode. */
+static int64_t best_operand(const struct decision *decision, const struct candidate *candidate,
+			    bool by_number)
+{
+	uint32_t best = UINT32_MAX;
+
+	for (size_t i = 0; i < candidate->count; i++) {
+		const char *path = copy_path(decision->copies, &candidate->names[i]);
+		uint32_t rank = operands_rank(decision->sources->operands, path, by_number);
+
+		if (rank < best)
+			best = rank;
+	}
+	return best;
+}
+
 /* Returns the lowest score of the inode's names. */
 static int64_t best_name(const struct decision *decision, const struct keep_rule *rule,
 			 const struct candidate *candidate)
@@ -225,7 +242,9 @@ static int score(const struct decision *decision, const struct keep_rule *rule,
 	candidate->score = (struct score){0};
 	switch (rule->by) {
 	case KEEP_SOURCE_ORDER:
-		candidate->score.high = candidate->names->lead_source;
+		candidate->score.high = decision->sources->operands
+						? best_operand(decision, candidate, true)
+						: candidate->names->lead_source;
 		return 0;
 	case KEEP_FIRST_SEEN:
 		candidate->score.high = candidate->names->first_seen;
@@ -264,11 +283,28 @@ static const struct words *words_of(enum keep_by by)
 	return &words[by];
 }
 
-/* Drops all candidates but those that the rule prefers. */
-static int apply_rule(struct decision *decision, const struct keep_rule *rule)
+/* Drops all candidates but those with the lowest score. */
+static void keep_lowest(struct decision *decision, const struct words *words)
 {
 	const struct candidate *best = NULL;
 
+	for (size_t i = 0; i < decision->count; i++) {
+		const struct candidate *candidate = &decision->list[i];
+
+		if (!candidate->lost && (!best || is_lower(&candidate->score, &best->score)))
+			best = candidate;
+	}
+	for (size_t i = 0; i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+
+		if (!candidate->lost && is_lower(&best->score, &candidate->score))
+			drop(decision, candidate, words);
+	}
+}
+
+/* Drops all candidates but those that the rule prefers. */
+static int apply_rule(struct decision *decision, const struct keep_rule *rule)
+{
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 		int r;
@@ -278,16 +314,27 @@ static int apply_rule(struct decision *decision, const struct keep_rule *rule)
 		r = score(decision, rule, candidate);
 		if (r < 0)
 			return r;
-		if (!best || is_lower(&candidate->score, &best->score))
-			best = candidate;
 	}
+	keep_lowest(decision, words_of(rule->by));
+	return 0;
+}
+
+/* Prefers what the user named first, as the view prefers the first source. */
+static void prefer_first_operands(struct decision *decision)
+{
+	static const struct words words = {"named first", "named later"};
+	const struct operands *operands = decision->sources->operands;
+
+	if (!operands || operands->units < 2 || decision->left < 2)
+		return;
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
-		if (!candidate->lost && is_lower(&best->score, &candidate->score))
-			drop(decision, candidate, words_of(rule->by));
+		if (!candidate->lost)
+			candidate->score =
+				(struct score){best_operand(decision, candidate, false), 0};
 	}
-	return 0;
+	keep_lowest(decision, &words);
 }
 
 /* Prefers copies outside of bundles. A program manages the files in a bundle, and these files are
@@ -489,6 +536,7 @@ int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 	if (r < 0)
 		return r;
 	prefer_outside_bundles(&decision);
+	prefer_first_operands(&decision);
 	kept = choose(&decision, group->kept);
 	explain_choice(&decision, kept);
 	if (rules->between_sources)

@@ -14,7 +14,8 @@
  * 2. The keep rules are applied in order, each to the inodes that the previous rules left equal. If
  *    an inode has several names, the name with the best score counts.
  * 3. Among equal inodes, those without a name in a bundle (report/bundle.h) are preferred.
- * 4. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
+ * 4. If the user named single files (source/operands.h), those named first are preferred.
+ * 5. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
  *    order decides (catalog/kept_order.h).
  *
  * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept.
@@ -51,7 +52,7 @@ struct keep_rule {
 	const char *glob; /* KEEP_PATH only */
 };
 
-/* All pointers are borrowed. If all fields are zero, only the steps 0, 3 and 4 apply. */
+/* All pointers are borrowed. If all fields are zero, only the steps 0 and 3 to 5 apply. */
 struct rules {
 	const struct keep_rule *keep; /* applied in order */
 	size_t keep_count;

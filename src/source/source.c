@@ -17,6 +17,7 @@
 #include "catalog/change.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "source/operands.h"
 
 /* ---- attributes ---------------------------------------------------------------------- */
 
@@ -300,7 +301,7 @@ static int add_sources_body(struct catalog_writer *w, void *context)
 	for (size_t i = 0; r == 0 && i < new->sources->count; i++)
 		r = catalog_add_source(w, i, new->sources->list[i].path, &new->roots[i],
 				       new->sources->list[i].root);
-	return r;
+	return r < 0 || !new->sources->operands ? r : catalog_mark_operands(w);
 }
 
 static int store_new_sources(struct sources *sources, char *const *paths)
@@ -363,6 +364,23 @@ static int name_trees(struct sources *sources)
 	return 0;
 }
 
+int sources_check_operands(const struct sources *sources)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	bool of_operands = false;
+	int r = catalog_read_begin(sources->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_is_of_operands(reader, &of_operands);
+	if (r < 0 || of_operands == !!sources->operands)
+		return r;
+	log_error("cannot use the index %s: it is %s %s; choose another with --index",
+		  quote_path(catalog_folder(sources->catalog)),
+		  of_operands ? "of single files in" : "of the whole folder",
+		  quote_path(sources->list[0].path));
+	return -EXDEV;
+}
+
 static int load_or_store(struct sources *sources, char *const *paths)
 {
 	const char *folder = catalog_folder(sources->catalog);
@@ -375,22 +393,21 @@ static int load_or_store(struct sources *sources, char *const *paths)
 			  error_text(r));
 		return r;
 	}
-	if (!paths || same_paths(sources, paths))
+	if (!paths)
 		return 0;
+	if (same_paths(sources, paths))
+		return sources_check_operands(sources);
 	log_error("the index %s belongs to other sources (%s%s); choose another index with --index",
 		  quote_path(folder), quote_path(sources->list[0].path),
 		  sources->count > 1 ? " ..." : "");
 	return -EXDEV;
 }
 
-int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
-		 bool cross_mounts)
+static int open_all(struct sources *sources, char *const *paths)
 {
 	struct attributes attributes;
-	int r;
+	int r = load_or_store(sources, paths);
 
-	*sources = (struct sources){.catalog = catalog, .cross_mounts = cross_mounts};
-	r = load_or_store(sources, paths);
 	for (size_t i = 0; r == 0 && i < sources->count; i++) {
 		if (sources->list[i].fd < 0)
 			r = open_source(sources->catalog, &sources->list[i], &attributes);
@@ -405,6 +422,22 @@ int sources_open(struct sources *sources, struct catalog *catalog, char *const *
 	if (r < 0)
 		sources_close(sources);
 	return r;
+}
+
+int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
+		 bool cross_mounts)
+{
+	*sources = (struct sources){.catalog = catalog, .cross_mounts = cross_mounts};
+	return open_all(sources, paths);
+}
+
+int sources_open_operands(struct sources *sources, struct catalog *catalog,
+			  const struct operands *operands)
+{
+	char *const paths[] = {operands->folder, NULL};
+
+	*sources = (struct sources){.catalog = catalog, .cross_mounts = true, .operands = operands};
+	return open_all(sources, paths);
 }
 
 void sources_close(struct sources *sources)

@@ -28,11 +28,15 @@ struct source {
 	atomic_bool missing; /* the root directory is missing: nothing in the source is opened */
 };
 
+struct operands;
+
 struct sources {
 	struct catalog *catalog; /* borrowed */
 	struct source *list;
 	size_t count, capacity;
 	bool cross_mounts; /* whether to enter other file systems */
+	/* What the user named in the only source, borrowed. NULL: all of each source. */
+	const struct operands *operands;
 };
 
 /* Resolves source paths: makes them absolute, resolves symlinks, and removes duplicates and paths
@@ -60,6 +64,16 @@ MUST_CHECK int source_paths_recall(char *const *given, size_t count, struct text
 MUST_CHECK int sources_open(struct sources *sources, struct catalog *catalog, char *const *paths,
 			    bool cross_mounts);
 void sources_close(struct sources *sources);
+
+/* Opens the folder of these operands as the only source of the catalog. Like sources_open(), but a
+ * walk is restricted to the operands, which are borrowed, and other file systems are entered on the
+ * way to them. An index of whole sources is refused, and sources_open() refuses this one. */
+MUST_CHECK int sources_open_operands(struct sources *sources, struct catalog *catalog,
+				     const struct operands *operands);
+
+/* Refuses an index of single files if the sources are whole, and the reverse: a scan would forget
+ * what the index knows. Returns 0, -EXDEV (logged) or another -errno. */
+MUST_CHECK int sources_check_operands(const struct sources *sources);
 
 /* Gets the attributes of an open file or directory in the form of the index: statx(2), with the
  * number of the file system in the catalog. Returns 0 or -errno. */

@@ -8,7 +8,7 @@ COMMANDS_PAGE = ROOT / "man/twinfs.1"
 VIEW_PAGE = ROOT / "man/twinfs.5"
 
 # An option in the output of --help.
-HELP_OPTION = re.compile(r"^ {2,6}(?:-(?P<letter>.), )?--(?P<name>[a-z-]+)(?:=(?P<value>\S+))?",
+HELP_OPTION = re.compile(r"^ {2,6}(?:-(?P<letter>.), )?--(?P<name>[a-z0-9-]+)(?:=(?P<value>\S+))?",
                          re.MULTILINE)
 
 

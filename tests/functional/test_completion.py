@@ -109,7 +109,7 @@ def test_folder_with_an_odd_name_is_completed(shell, name):
     (shell.folder / "sub").mkdir()
     (shell.folder / "sub" / name).mkdir()
     (shell.folder / "sub" / f"no {name}").touch()
-    for command in ("scan", "list", "list --index"):
+    for command in ("scan", "check", "list --index"):
         *before, folder = shell.called_after(f"twinfs {command} sub/")
         assert (before, folder.rstrip("/")) == (command.split(), f"sub/{name}")
 
@@ -125,4 +125,5 @@ def test_files_are_offered_for_commands_that_take_files(shell):
     (shell.folder / "sub").mkdir()
     (shell.folder / "sub/a file").touch()
     assert shell.called_after("twinfs copies sub/") == ["copies", "sub/a file"]
+    assert shell.called_after("twinfs list sub/") == ["list", "sub/a file"]
     assert shell.called_after("twinfs recover sub/") == ["recover", "sub/"]

@@ -69,7 +69,7 @@ def test_missing_source_is_refused(twinfs, tmp_path, mount, command):
     assert not is_mounted(mount)
 
 
-@pytest.mark.parametrize("command", ["scan", "list", "mount"])
+@pytest.mark.parametrize("command", ["scan", "manifest", "mount"])
 def test_source_that_is_a_file_is_refused(twinfs, small, mount, command):
     path = trees.join(small, b"alone")
     result = twinfs(command, path, *([mount] if command == "mount" else []))

@@ -8,7 +8,7 @@ import pytest
 from manual import COMMANDS_PAGE, HELP_OPTION, ROOT, VIEW_PAGE, sections
 from program import COMMANDS
 
-PAGE_OPTION = re.compile(r"^\.It (?:Fl (?P<letter>\S) , )?Fl -(?P<name>[a-z-]+)"
+PAGE_OPTION = re.compile(r"^\.It (?:Fl (?P<letter>\S) , )?Fl -(?P<name>[a-z0-9-]+)"
                          r"(?: Ns = Ns (?:Ar|Cm) (?P<value>.+))?$", re.MULTILINE)
 
 
