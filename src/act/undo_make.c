@@ -48,6 +48,14 @@ void undo_forget_last(struct undo *undo)
 	undo->last = (struct brought_back){.inode = 0};
 }
 
+/* Returns whether a file that was at the path already is one that an earlier undo brought back: a
+ * file of the user can have the same content, but not the same metadata. */
+static bool is_brought_back(const struct stat *file, const struct record *record)
+{
+	return (file->st_mode & ALLPERMS) == record->mode &&
+	       clock_equal(file->st_mtim, record->mtime);
+}
+
 void undo_remember(const struct bringing *bringing)
 {
 	const struct record *record = bringing->record;
@@ -57,7 +65,8 @@ void undo_remember(const struct bringing *bringing)
 		record->links < 2 ? -1 : open_beneath(place->directory, place->name, O_PATH, false);
 
 	if (fd < 0 || fstat(fd, &status) < 0 ||
-	    (status.st_uid != record->uid && status.st_uid != geteuid())) {
+	    (status.st_uid != record->uid && status.st_uid != geteuid()) ||
+	    (bringing->result->outcome == UNDO_ALREADY && !is_brought_back(&status, record))) {
 		cleanup_close(&fd);
 		return;
 	}

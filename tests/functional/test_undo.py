@@ -90,6 +90,20 @@ def test_hard_links_of_a_copy_are_linked_again(twinfs, source, aside, kind):
     assert copy.stat().st_nlink == 2
 
 
+def test_file_with_the_content_alone_gets_no_further_names(twinfs, source):
+    """A user made a file with the content at the path of the first name."""
+    kept, copy = copies(source, 2)
+    other = source / "copy 1 too"
+    os.link(copy, other)
+    before = metadata(other)
+    twinfs.ok("remove", "--yes", "--keep=path:copy 0", source)
+    shutil.copyfile(kept, copy)
+    copy.chmod(0o600)
+    twinfs.ok("undo", "--yes")
+    assert metadata(other) == before and not other.samefile(copy)
+    assert copy.stat().st_mode & 0o777 == 0o600
+
+
 @pytest.mark.parametrize("links", [1, 2])
 def test_move_to_another_file_system_is_undone(twinfs, source, tmp_path, links):
     with disk("ext4", tmp_path) as there:
