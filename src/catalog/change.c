@@ -4,8 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/keep_rules.h"
 #include "catalog/file.h"
+#include "catalog/group.h"
 #include "catalog/meta.h"
+#include "catalog/query.h"
 #include "catalog/scan.h"
 #include "catalog/writer.h"
 #include "store/key.h"
@@ -60,6 +63,21 @@ int catalog_set_view(struct catalog_writer *w, const char *mount_point)
 int catalog_mark_operands(struct catalog_writer *w)
 {
 	return meta_put_number(w, META_OPERANDS, 1);
+}
+
+int catalog_set_keep_rules(struct catalog_writer *w, const struct keep_rules *rules)
+{
+	CLEANUP_BYTES struct bytes before = {0}, now = {0};
+	int r = meta_get_text(&w->store.reader, META_KEEP, &before);
+
+	if (r == 0 && rules->count > 0)
+		r = keep_rules_encode(rules, &now);
+	if (r < 0 || bytes_compare(&before, &now) == 0)
+		return r;
+	groups_choose_again(w, true);
+	r = meta_put_text(w, META_KEEP, now.data, now.length);
+	keep_rules_free(&w->keep);
+	return r < 0 ? r : catalog_get_keep_rules(&w->store.reader, &w->keep);
 }
 
 int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *path,

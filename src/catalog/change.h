@@ -157,7 +157,8 @@ struct deferred_file {
 	uint64_t group; /* of its content; 0: none */
 	uint64_t file;
 	uint64_t dir; /* of its only name; 0: the file has several names */
-	int64_t mtime, birth; /* as in struct kept_rank */
+	int64_t mtime; /* seconds */
+	int64_t birth; /* as in struct kept_rank */
 	uint32_t first_seen; /* as in struct file_record */
 	bool copy_mark; /* as in struct file_record */
 	bool has_links; /* file_has_links() */
@@ -185,8 +186,9 @@ void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
  * interruption. */
 void catalog_reconsider_kept(struct catalog_writer *w);
 
-/* After a move of a directory into or out of a trash, checks the kept copies of the next limit
- * groups. totals.choose_from is 0 when all are checked; then the call does nothing. */
+/* After a change of the keep rules, or a move of a directory that matters for the choice, checks
+ * the kept copies of the next limit groups. totals.choose_from is 0 when all are checked; then the
+ * call does nothing. */
 MUST_CHECK int catalog_choose_kept(struct catalog_writer *w, size_t limit);
 
 /* Begins a scan and returns its number, for catalog_apply(). A scan that changes nothing does not
@@ -214,6 +216,11 @@ MUST_CHECK int catalog_set_view(struct catalog_writer *w, const char *mount_poin
 
 /* Records that the new index has only files and folders that a command named. */
 MUST_CHECK int catalog_mark_operands(struct catalog_writer *w);
+
+/* Records the rules that choose kept copies; no rule: the default order. If they differ from the
+ * recorded ones, catalog_choose_kept() has to choose the kept copies of all groups again. */
+struct keep_rules;
+MUST_CHECK int catalog_set_keep_rules(struct catalog_writer *w, const struct keep_rules *rules);
 
 /* Adds source number index, with an absolute path and the id and attributes of its root directory,
  * to a new index. */

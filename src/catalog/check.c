@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/keep_rules.h"
 #include "catalog/check_tables.h"
 #include "catalog/filesystem.h"
 #include "catalog/meta.h"
@@ -245,6 +246,18 @@ static int check_operands(struct check *c)
 	return r;
 }
 
+static int check_keep_rules(struct check *c)
+{
+	CLEANUP_KEEP_RULES struct keep_rules rules = {0};
+	CLEANUP_BYTES struct bytes stored = {0};
+	int r = catalog_get_keep_rules(c->reader, &rules);
+
+	if (r == 0)
+		r = meta_get_text(c->reader, META_KEEP, &stored);
+	c->expected[TABLE_META] += meta_text_records(stored.length);
+	return r;
+}
+
 static int check_meta(struct check *c)
 {
 	uint64_t min_size;
@@ -261,6 +274,8 @@ static int check_meta(struct check *c)
 		r = check_view(c);
 	if (r == 0)
 		r = check_operands(c);
+	if (r == 0)
+		r = check_keep_rules(c);
 	if (r == 0)
 		r = check_sources(c);
 	return r < 0 ? check_found(r) : check_filesystems(c);

@@ -24,14 +24,16 @@ struct group_change {
 	struct group_record before; /* at the beginning of the transaction; inodes is 0 if new */
 	struct group_record now;
 	bool stored; /* the group had a record at the beginning of the transaction */
-	uint64_t examined; /* the kept copy for which trashed is known; 0: none */
-	bool trashed;
+	/* The kept copy whose place group_keep_again() gave to another member; 0: none. */
+	uint64_t displaced;
+	bool judged; /* no member displaces the kept copy */
 	bool stays; /* the group is not deleted if it has no members */
 	bool dropped; /* the group was deleted: a new group took its hash and ordinal */
 	UT_hash_handle hh;
 };
 
-/* A member that joined a group with a kept copy, or that is the kept copy again. */
+/* A member that possibly displaces the kept copy, or the kept copy, if another member possibly
+ * displaces it. */
 struct kept_rival {
 	uint64_t group;
 	uint64_t file;
@@ -277,6 +279,21 @@ int group_judge(struct catalog_writer *w, uint64_t group, uint64_t file)
 	return r == 0 ? note_rival(w, group, file) : r == -ENOENT ? 0 : r;
 }
 
+int group_judge_attributes(struct catalog_writer *w, const struct file_record *file,
+			   const struct attributes *attributes)
+{
+	struct content_record content;
+	int r;
+
+	if (w->keep.count == 0 || (file->attributes.links == attributes->links &&
+				   clock_equal(file->attributes.mtime, attributes->mtime)))
+		return 0;
+	r = catalog_get_content(&w->store.reader, file->id, &content);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return content.group ? group_judge(w, content.group, file->id) : 0;
+}
+
 int group_keep_again(struct catalog_writer *w, uint64_t group, const struct file_record *file)
 {
 	struct group_change *change;
@@ -287,6 +304,8 @@ int group_keep_again(struct catalog_writer *w, uint64_t group, const struct file
 		r = was_kept_earlier(w, &change->now, file, &earlier);
 	if (r < 0 || earlier)
 		return r;
+	if (!change->displaced)
+		change->displaced = change->now.kept;
 	change->now.kept = file->id;
 	return note_rival(w, group, file->id);
 }
@@ -316,6 +335,8 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 	change->now.inodes--;
 	if (change->now.kept == file)
 		change->now.kept = 0;
+	if (change->displaced == file)
+		change->displaced = 0;
 	return delta_add_member(w, group, file, false);
 }
 
@@ -385,19 +406,16 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&change->now));
 }
 
-/* Sets *kept to the member that takes the place of the kept copy, which is in a trash, or leaves it
- * as it is. 0: one of the rivals, to be chosen. */
-static int replace_trashed(struct kept_choice *choice, const struct kept_rival *rival,
-			   uint64_t *kept)
+/* Keeps the former copy if group_keep_again() took its place and the trash or a rule prefers it. */
+static int restore_displaced(struct kept_choice *choice, struct group_change *change)
 {
-	bool is_kept = rival->file == *kept, trashed = true;
-	uint64_t other = rival->file;
-	int r = is_kept ? kept_choose(choice, rival->group, &other) : 0;
+	uint64_t former = change->displaced;
+	bool displaces = false;
+	int r = former ? kept_is_displaced(choice, change->now.kept, former, &displaces) : 0;
 
-	if (r == 0)
-		r = kept_is_trashed(choice, other, &trashed);
-	if (r == 0 && !trashed)
-		*kept = is_kept ? other : 0;
+	change->displaced = 0;
+	if (displaces)
+		change->now.kept = former;
 	return r;
 }
 
@@ -405,15 +423,19 @@ static int judge_rival(struct catalog_writer *w, struct kept_choice *choice,
 		       const struct kept_rival *rival)
 {
 	struct group_change *change;
+	bool needed;
 	int r = touch(w, rival->group, &change);
 
-	if (r < 0 || !change->now.kept)
+	if (r < 0 || !change->now.kept || change->judged)
 		return r == -ENOENT ? 0 : r;
-	if (change->examined != change->now.kept)
-		r = kept_is_trashed(choice, change->now.kept, &change->trashed);
-	change->examined = r == 0 ? change->now.kept : 0;
-	if (r == 0 && change->trashed)
-		r = replace_trashed(choice, rival, &change->now.kept);
+	r = restore_displaced(choice, change);
+	needed = rival->file == change->now.kept;
+	if (r == 0 && !needed)
+		r = kept_is_displaced(choice, change->now.kept, rival->file, &needed);
+	if (r == 0 && needed) {
+		r = kept_judge(choice, rival->group, &change->now.kept);
+		change->judged = true;
+	}
 	return r == -ENOENT ? 0 : r; /* the rival has no name any more */
 }
 
@@ -425,13 +447,13 @@ static int by_group(const void *a, const void *b)
 				    : numbers_compare(x->file, y->file);
 }
 
-/* Has the kept copy chosen again if it is in a trash and a rival is not. A file with many names is
- * a rival once for each that changed. */
+/* Replaces kept copies that other members displace. A file with many names is a rival once for each
+ * that changed. */
 static int judge_rivals(struct catalog_writer *w)
 {
 	struct kept_rival *rivals = (struct kept_rival *)(void *)w->rivals.data;
 	size_t count = w->rivals.length / sizeof(*rivals);
-	struct kept_choice choice = {.reader = &w->store.reader};
+	struct kept_choice choice = {.reader = &w->store.reader, .rules = &w->keep};
 	int r = 0;
 
 	sort_unless_sorted(rivals, count, sizeof(*rivals), by_group);
@@ -451,6 +473,7 @@ static int by_id(const struct group_change *a, const struct group_change *b)
 int groups_flush(struct catalog_writer *w)
 {
 	struct kept_choice choice = {.reader = &w->store.reader,
+				     .rules = &w->keep,
 				     .joined = w->joined,
 				     .joined_count = w->joined_count};
 	struct group_change *change, *next;
@@ -475,24 +498,23 @@ int groups_flush(struct catalog_writer *w)
 	return r;
 }
 
-void groups_choose_again(struct catalog_writer *w)
+void groups_choose_again(struct catalog_writer *w, bool anew)
 {
 	w->totals.choose_from = 1;
+	w->totals.choose_anew |= anew;
 	w->store.changed = true;
 }
 
-/* Replaces the kept copy of the group if it is in a trash and another member is not. */
 static int choose_again(struct catalog_writer *w, struct kept_choice *choice,
 			const struct group_record *group)
 {
-	const struct kept_rival rival = {group->id, group->kept};
 	struct group_change *change;
 	uint64_t kept = group->kept;
-	bool trashed = false;
-	int r = group_is_visible(group) ? kept_is_trashed(choice, kept, &trashed) : 0;
+	int r = 0;
 
-	if (r == 0 && trashed)
-		r = replace_trashed(choice, &rival, &kept);
+	if (group_is_visible(group))
+		r = w->totals.choose_anew ? kept_choose(choice, group->id, &kept)
+					  : kept_judge(choice, group->id, &kept);
 	if (r < 0 || kept == group->kept)
 		return r;
 	r = touch(w, group->id, &change);
@@ -504,7 +526,7 @@ static int choose_again(struct catalog_writer *w, struct kept_choice *choice,
 int catalog_choose_kept(struct catalog_writer *w, size_t limit)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct kept_choice choice = {.reader = &w->store.reader};
+	struct kept_choice choice = {.reader = &w->store.reader, .rules = &w->keep};
 	struct group_record group;
 	int r = 0;
 
@@ -521,6 +543,7 @@ int catalog_choose_kept(struct catalog_writer *w, size_t limit)
 	kept_choice_deinit(&choice);
 	if (r == -ENOENT) {
 		w->totals.choose_from = 0;
+		w->totals.choose_anew = false;
 		r = 0;
 	}
 	return r;

@@ -23,12 +23,17 @@ MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t fil
  * the record. */
 MUST_CHECK int group_note_kept(struct catalog_writer *w, uint64_t group, struct file_record *file);
 
-/* Checks at the end of the transaction whether this member, whose names changed, or the kept copy
- * is in a trash now. */
+/* Checks at the end of the transaction whether another copy has to be kept, because names or
+ * attributes of this member changed. */
 MUST_CHECK int group_judge(struct catalog_writer *w, uint64_t group, uint64_t file);
 
+/* As group_judge(), if a file gets other attributes that matter for the keep rules. */
+MUST_CHECK int group_judge_attributes(struct catalog_writer *w, const struct file_record *file,
+				      const struct attributes *attributes);
+
 /* Makes a member the kept copy if its record says that it left a group of this hash as the kept
- * copy, and the present kept copy did not do so before. */
+ * copy, and the present kept copy did not do so before. At the end of the transaction, a copy that
+ * the rules prefer takes its place. */
 MUST_CHECK int group_keep_again(struct catalog_writer *w, uint64_t group,
 				const struct file_record *file);
 
@@ -47,8 +52,8 @@ MUST_CHECK int group_sweep(struct catalog_writer *w, uint64_t group);
 
 MUST_CHECK int groups_flush(struct catalog_writer *w);
 
-/* Requests catalog_choose_kept(). */
-void groups_choose_again(struct catalog_writer *w);
+/* Requests catalog_choose_kept(). anew: kept copies do not stay kept */
+void groups_choose_again(struct catalog_writer *w, bool anew);
 
 /* Frees the changed groups, after groups_flush() or instead of it. */
 void groups_discard(struct catalog_writer *w);

@@ -6,6 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/in_trash.h"
+#include "base/keep_rules.h"
 #include "catalog/change.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
@@ -100,6 +101,8 @@ static int set_name(struct kept_choice *choice, struct member *member, uint64_t 
 		r = bytes_append(&member->path, place->path.data, place->path.length);
 	if (r == 0)
 		r = bytes_append(&member->path, entry.name.bytes, entry.name.length);
+	if (r == 0 && !bytes_text(&member->path)) /* the NUL that rules need */
+		r = -ENOMEM;
 	if (r < 0)
 		return r;
 	kept_rank_set_name(&member->rank, place->rank.source, (const char *)place->source.data,
@@ -128,7 +131,8 @@ static int set_best_name(struct kept_choice *choice, const struct file_record *f
 
 	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
 		r = set_name(choice, &next, dir, cookie);
-		if (r == 0 && (!any || kept_order(&next.rank, &member->rank, NULL) < 0))
+		if (r == 0 &&
+		    (!any || kept_order(choice->rules, &next.rank, &member->rank, NULL) < 0))
 			swap_members(&next, member);
 		any = true;
 	}
@@ -178,6 +182,7 @@ static int set_place_of(struct kept_choice *choice, struct member *member, uint6
 		return r;
 	member->rank = place->rank;
 	member->rank.first_seen = inode.first_seen;
+	member->rank.links = inode.links;
 	member->rank.mtime = inode.mtime;
 	member->rank.birth = inode.birth;
 	member->rank.copy_marks += copy_mark;
@@ -192,8 +197,11 @@ static int load_file(struct kept_choice *choice, struct member *member)
 	if (r < 0)
 		return r;
 	kept_rank_set_inode(&member->rank, file.first_seen, &file.attributes);
-	return file.names == 1 ? set_place_of(choice, member, file.dir, file.copy_mark)
-			       : set_best_name(choice, &file, member);
+	if (file.names != 1)
+		return set_best_name(choice, &file, member);
+	if (choice->rules->count > 0) /* rules need the whole path */
+		return set_name(choice, member, file.dir, file.cookie);
+	return set_place_of(choice, member, file.dir, file.copy_mark);
 }
 
 static int load(struct kept_choice *choice, uint64_t group, uint64_t id, struct member *member)
@@ -203,10 +211,10 @@ static int load(struct kept_choice *choice, uint64_t group, uint64_t id, struct 
 	member->id = id;
 	member->path.length = 0;
 	member->whole = false;
-	if (!joined)
+	if (!joined || choice->rules->count > 0)
 		return load_file(choice, member);
 	member->rank.first_seen = joined->first_seen;
-	member->rank.mtime = joined->mtime;
+	member->rank.mtime = (struct timespec){.tv_sec = joined->mtime};
 	member->rank.birth = joined->birth;
 	return set_place_of(choice, member, joined->dir, joined->copy_mark);
 }
@@ -225,7 +233,7 @@ static int goes_before(struct kept_choice *choice, struct member *a, struct memb
 {
 	size_t common = a->path.length < b->path.length ? a->path.length : b->path.length;
 	struct kept_rank rank_a = rank_of(a, common), rank_b = rank_of(b, common);
-	int order = kept_order(&rank_a, &rank_b, NULL), r = 0;
+	int order = kept_order(choice->rules, &rank_a, &rank_b, NULL), r = 0;
 
 	if (order == 0) { /* one of the two paths begins with the other one */
 		r = complete(choice, a);
@@ -233,7 +241,7 @@ static int goes_before(struct kept_choice *choice, struct member *a, struct memb
 			r = complete(choice, b);
 		rank_a = rank_of(a, a->path.length);
 		rank_b = rank_of(b, b->path.length);
-		order = kept_order(&rank_a, &rank_b, NULL);
+		order = kept_order(choice->rules, &rank_a, &rank_b, NULL);
 	}
 	*before = order < 0;
 	return r;
@@ -264,13 +272,65 @@ int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 	return r == -ENOENT ? 0 : r;
 }
 
-int kept_is_trashed(struct kept_choice *choice, uint64_t file, bool *trashed)
+/* Loads a kept copy, unless it was the last one: a copy with many names can have many rivals. */
+static int load_kept(struct kept_choice *choice, uint64_t id, struct member **kept)
 {
-	struct member member = {.id = file};
-	int r = load_file(choice, &member);
+	int r;
 
-	*trashed = member.rank.trashed;
-	bytes_free(&member.path);
+	if (!choice->kept)
+		choice->kept = calloc(1, sizeof(*choice->kept));
+	if (!choice->kept)
+		return -ENOMEM;
+	*kept = choice->kept;
+	if ((*kept)->id == id)
+		return 0;
+	(*kept)->id = id;
+	(*kept)->whole = false;
+	(*kept)->path.length = 0;
+	r = load_file(choice, *kept);
+	if (r < 0)
+		(*kept)->id = 0;
+	return r;
+}
+
+/* Returns whether another copy can take the place of the kept copy. */
+static bool can_be_displaced(const struct kept_choice *choice, const struct member *kept)
+{
+	return kept->rank.trashed || choice->rules->count > 0;
+}
+
+int kept_is_displaced(struct kept_choice *choice, uint64_t kept, uint64_t candidate,
+		      bool *displaces)
+{
+	struct member *now, other = {.id = candidate};
+	struct kept_rank now_rank, other_rank;
+	int r = load_kept(choice, kept, &now);
+
+	*displaces = r == 0 && can_be_displaced(choice, now);
+	if (*displaces) {
+		r = load_file(choice, &other);
+		now_rank = rank_of(now, now->path.length);
+		other_rank = rank_of(&other, other.path.length);
+		*displaces = r == 0 && kept_displaces(choice->rules, &other_rank, &now_rank);
+	}
+	bytes_free(&other.path);
+	return r;
+}
+
+int kept_judge(struct kept_choice *choice, uint64_t group, uint64_t *kept)
+{
+	struct member *now;
+	bool displaced;
+	uint64_t best = 0;
+	int r = load_kept(choice, *kept, &now);
+
+	if (r < 0 || !can_be_displaced(choice, now))
+		return r;
+	r = kept_choose(choice, group, &best);
+	if (r == 0)
+		r = kept_is_displaced(choice, *kept, best, &displaced);
+	if (r == 0 && displaced)
+		*kept = best;
 	return r;
 }
 
@@ -307,4 +367,7 @@ void kept_choice_deinit(struct kept_choice *choice)
 		bytes_free(&choice->places[i].path);
 	}
 	free(choice->places);
+	if (choice->kept)
+		bytes_free(&choice->kept->path);
+	free(choice->kept);
 }

@@ -13,25 +13,34 @@
 
 struct catalog_reader;
 struct deferred_file;
+struct keep_rules;
 struct known_place;
+struct member;
 
 /* State for all choices of one transaction. No directory may move while it is used. The caller sets
- * the reader and the files; the other fields start as zero. */
+ * the reader, the rules and the files; the other fields start as zero. */
 struct kept_choice {
 	struct catalog_reader *reader;
+	const struct keep_rules *rules; /* borrowed */
 	/* Files that joined in this transaction, by group and file. The records of these files are
 	 * not read if choices are made in the order of groups. Borrowed; NULL: none. */
 	const struct deferred_file *joined;
 	size_t joined_count;
 	struct known_place *places; /* cache of directory paths, by id */
+	struct member *kept; /* the kept copy that was judged last; NULL: none */
 };
 
 /* Chooses among the members of the group. *kept is a file id, or 0 if there are no members. Returns
  * 0 or -errno. */
 MUST_CHECK int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept);
 
-/* Sets *trashed to whether all names of the file are in a trash. Returns 0 or -errno. */
-MUST_CHECK int kept_is_trashed(struct kept_choice *choice, uint64_t file, bool *trashed);
+/* Sets *displaces to whether the candidate takes the place of the kept copy (kept_order.h). Both
+ * are file ids. Returns 0, -ENOENT if one of them has no name, or another -errno. */
+MUST_CHECK int kept_is_displaced(struct kept_choice *choice, uint64_t kept, uint64_t candidate,
+				 bool *displaces);
+
+/* Replaces *kept by the best member of the group if that one displaces it. Returns 0 or -errno. */
+MUST_CHECK int kept_judge(struct kept_choice *choice, uint64_t group, uint64_t *kept);
 
 /* Sets *trash to a number that changes if a move of the directory puts a file in its tree into a
  * trash or takes one out of it. Returns 0, -ENOENT if the directory is missing, or -errno. */

@@ -3,18 +3,21 @@
 #define CATALOG_KEPT_ORDER_H
 
 /* The order in which the copies of a group are candidates for the kept copy. The index, shared
- * views, and the rules of lists and acts all use it. Pure code, any thread. */
+ * views, lists and acts all use it. Pure code, any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/keep_rules.h"
 #include "catalog/record.h"
 
 /* The criteria, the most important one first. Those from KEPT_BY_MTIME on guess which copy is the
- * original. */
+ * original. A kept copy stays kept while its content is the same, unless another copy is preferred
+ * by the trash or by a rule (kept_displaces()). */
 enum kept_criterion {
 	KEPT_BY_TRASH, /* the copy that is in no trash (base/in_trash.h) */
+	KEPT_BY_RULE, /* the copy that the rules of the user prefer */
 	KEPT_BY_SOURCE, /* the copy in the earlier source */
 	KEPT_BY_FIRST_SEEN, /* the copy that an earlier scan or recheck found */
 	KEPT_BY_MTIME, /* the copy that was written first */
@@ -28,16 +31,18 @@ enum kept_criterion {
 struct kept_rank {
 	/* These belong to the inode. */
 	uint32_t first_seen; /* number of the scan or recheck that found it */
-	/* Its mtime in units of two seconds, rounded down. FAT, zip and tar store times of this
-	 * resolution, or of one second: a copy in them must not seem to be older. */
-	int64_t mtime;
+	uint32_t links; /* st_nlink; for rules only */
+	struct timespec mtime; /* the nanoseconds are for rules only */
 	int64_t birth; /* birth time in ns since 1970; INT64_MAX: unknown */
 	/* These belong to the name. */
 	bool trashed;
 	uint32_t source; /* number of the source */
 	uint32_t copy_marks;
 	uint32_t depth; /* number of slashes in the path */
-	const void *path; /* borrowed; relative to the source, without a NUL */
+	size_t absolute_length; /* bytes of the absolute path; for rules only */
+	/* Borrowed; relative to the source. For rules, it ends with a NUL, which path_length does
+	 * not count. */
+	const void *path;
 	size_t path_length; /* bytes */
 };
 
@@ -52,12 +57,27 @@ void kept_rank_set_inode(struct kept_rank *rank, uint32_t first_seen,
 void kept_rank_set_name(struct kept_rank *rank, uint32_t source, const char *source_path,
 			const void *path, size_t length);
 
+/* What decides between two candidates. */
+struct kept_reason {
+	enum kept_criterion by;
+	size_t rule; /* KEPT_BY_RULE: position of the rule */
+};
+
 /* Compares two candidates.
  *
- * by	set to the criterion that decides, but not if the result is 0; may be NULL
+ * reason	set to what decides, but not if the result is 0; may be NULL
  *
  * Returns a negative number if a is preferred, a positive one if b is preferred, 0 if they are
  * equal. */
-int kept_order(const struct kept_rank *a, const struct kept_rank *b, enum kept_criterion *by);
+int kept_order(const struct keep_rules *rules, const struct kept_rank *a, const struct kept_rank *b,
+	       struct kept_reason *reason);
+
+/* Compares two candidates by one rule. The result is that of kept_order(). */
+int kept_order_by_rule(const struct keep_rules *rules, size_t rule, const struct kept_rank *a,
+		       const struct kept_rank *b);
+
+/* Returns whether the candidate takes the place of a kept copy. */
+bool kept_displaces(const struct keep_rules *rules, const struct kept_rank *candidate,
+		    const struct kept_rank *kept);
 
 #endif

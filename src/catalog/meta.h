@@ -17,6 +17,7 @@
  *                 struct source_identity
  * view part M     last mount point of a view of the index
  * operands        1: the index has only files and folders that a command named; else no record
+ * keep part M     struct keep_rules of the user; missing: none
  * filesystem N    identity of a file system, see filesystem.h
  */
 
@@ -31,6 +32,7 @@
 #define META_SCAN_SETTINGS "scan"
 #define META_VIEW "view"
 #define META_OPERANDS "operands"
+#define META_KEEP "keep"
 
 /* Maximum bytes of a text in one record. */
 #define META_PART_BYTES 256

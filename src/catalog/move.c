@@ -170,7 +170,7 @@ static int compare_trash(struct catalog_writer *w, const struct moves *moves)
 	for (size_t i = 0; r == 0 && i < moves->count; i++) {
 		r = kept_get_trash(&w->store.reader, moves->list[i]->id, &trash);
 		if (r == 0 && trash != moves->trash[i])
-			groups_choose_again(w);
+			groups_choose_again(w, false);
 		else if (r == -ENOENT) /* its new parent is missing */
 			r = 0;
 	}
@@ -187,5 +187,7 @@ int moves_attach(struct catalog_writer *w, const struct moves *moves)
 		r = refuse_cycle(w, moves->list[i]);
 	for (size_t i = 0; r == 0 && i < moves->count; i++)
 		r = attach(w, moves->list[i]);
+	if (moves->count > 0 && keep_rules_use_paths(&w->keep))
+		groups_choose_again(w, false);
 	return r < 0 ? r : compare_trash(w, moves);
 }

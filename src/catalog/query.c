@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/keep_rules.h"
 #include "catalog/meta.h"
 #include "catalog/record.h"
 #include "store/key.h"
@@ -44,6 +45,15 @@ int catalog_is_of_operands(struct catalog_reader *r, bool *is)
 
 	*is = result == 0;
 	return result == -ENOENT ? 0 : result;
+}
+
+int catalog_get_keep_rules(struct catalog_reader *r, struct keep_rules *rules)
+{
+	CLEANUP_BYTES struct bytes encoded = {0};
+	int result = meta_get_text(r, META_KEEP, &encoded);
+
+	*rules = (struct keep_rules){0};
+	return result < 0 || encoded.length == 0 ? result : keep_rules_decode(rules, &encoded);
 }
 
 int catalog_get_dir(struct catalog_reader *r, uint64_t id, struct dir_record *dir)

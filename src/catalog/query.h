@@ -72,6 +72,11 @@ MUST_CHECK int catalog_get_view(struct catalog_reader *r, struct bytes *mount_po
 /* Sets *is to whether catalog_mark_operands() marked the index. */
 MUST_CHECK int catalog_is_of_operands(struct catalog_reader *r, bool *is);
 
+/* Gets the rules that choose kept copies; no rule if the user gave none. The caller frees the
+ * rules, even after a failure. */
+struct keep_rules;
+MUST_CHECK int catalog_get_keep_rules(struct catalog_reader *r, struct keep_rules *rules);
+
 /* ---- windows of files ----------------------------------------------------------------- */
 
 /* The records of files whose ids are near each other, as those of one directory usually are.

@@ -464,6 +464,11 @@ static bool get_sum(struct span *fields, struct size_sum *sum)
 	return span_get(fields, &sum->low) && span_get(fields, &sum->high);
 }
 
+enum totals_flag {
+	TOTALS_NONE_PENDING = 1,
+	TOTALS_CHOOSE_ANEW = 2,
+};
+
 struct value encode_totals(const struct catalog_totals *t)
 {
 	struct value value = value_begin();
@@ -485,13 +490,14 @@ struct value encode_totals(const struct catalog_totals *t)
 	value_put(&value, t->choose_from);
 	value_put(&value, t->order);
 	put_time(&value, t->changed);
-	value_put(&value, t->none_pending);
+	value_put(&value, (t->none_pending ? TOTALS_NONE_PENDING : 0) |
+				  (t->choose_anew ? TOTALS_CHOOSE_ANEW : 0));
 	return value;
 }
 
 bool decode_totals(struct span fields, struct catalog_totals *t)
 {
-	uint32_t none_pending;
+	uint32_t flags;
 	bool decoded = span_get(&fields, &t->generation) && span_get(&fields, &t->scans) &&
 		       span_get(&fields, &t->unended) && span_get(&fields, &t->comparisons) &&
 		       span_get(&fields, &t->directories) && span_get(&fields, &t->files) &&
@@ -501,10 +507,11 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 		       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
 		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->choose_from) &&
 		       span_get(&fields, &t->order) && get_time(&fields, &t->changed) &&
-		       span_get32(&fields, &none_pending) && none_pending <= 1 &&
-		       fields.length == 0;
+		       span_get32(&fields, &flags) &&
+		       flags <= (TOTALS_NONE_PENDING | TOTALS_CHOOSE_ANEW) && fields.length == 0;
 
-	t->none_pending = decoded && none_pending;
+	t->none_pending = decoded && flags & TOTALS_NONE_PENDING;
+	t->choose_anew = decoded && flags & TOTALS_CHOOSE_ANEW;
 	return decoded;
 }
 

@@ -234,6 +234,8 @@ struct catalog_totals {
 	uint64_t unlisted;
 	/* catalog_choose_kept() has to check groups with this id or a higher one; 0: none */
 	uint64_t choose_from;
+	/* The keep rules changed: the kept copies of these groups do not stay kept. */
+	bool choose_anew;
 	uint64_t order; /* how often the order of groups (table rank) changed */
 	struct timespec changed; /* time of the last commit that changed something */
 	/* The last commit that changed something ended a scan that left no file pending. */

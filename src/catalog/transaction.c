@@ -65,11 +65,14 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	if (r == -ENOENT)
 		r = 0; /* a new index */
 	if (r == 0)
+		r = catalog_get_keep_rules(&w.store.reader, &w.keep);
+	if (r == 0)
 		r = body(&w, context);
 	if (r == 0)
 		r = finish(&w, &filesystem_count);
 	redundant_discard(&w);
 	groups_discard(&w);
+	keep_rules_free(&w.keep);
 	/* the end of a write transaction closes its cursors */
 	if (r == 0)
 		r = store_write_commit(&catalog->store, w.store.reader.txn);

@@ -6,6 +6,7 @@
  * Only catalog/ includes this; one thread at a time. */
 
 #include "base/bytes.h"
+#include "base/keep_rules.h"
 #include "catalog/catalog.h"
 #include "store/writer.h"
 
@@ -25,6 +26,7 @@ struct catalog_writer {
 	struct redundant_changes redundant;
 	struct group_change *groups; /* changed in this transaction, by id (uthash) */
 	struct bytes rivals; /* of struct kept_rival (group.c) */
+	struct keep_rules keep; /* read by catalog_write() */
 	const struct deferred_file *joined; /* see catalog_join_deferred(); NULL: none */
 	size_t joined_count;
 	/* Hash of the last new group, and its ordinal if no group of this hash has a higher one;

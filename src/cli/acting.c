@@ -484,7 +484,7 @@ static bool selects_copies(const struct acting *acting)
 {
 	const struct rules *rules = &acting->rules.rules;
 
-	return rules->keep_count > 0 || rules->protect || rules->only || rules->between_sources ||
+	return rules->keep || rules->protect || rules->only || rules->between_sources ||
 	       rules->include_bundles ||
 	       filter_settings_given(&acting->filters, &acting->common.index);
 }

@@ -9,8 +9,8 @@ static const struct option_table dedupe_table = {
 	.summary = "Makes redundant copies share the blocks of the kept copy, on file systems that "
 		   "support it (btrfs, XFS, bcachefs). Every file keeps its own name, times and "
 		   "owner, and can be changed independently. The kernel compares the bytes first.",
-	.options = {acting_options, filter_options, rule_options, scan_options, walk_options,
-		    files_option, index_option, message_options},
+	.options = {acting_options, filter_options, keep_option, rule_options, scan_options,
+		    walk_options, files_option, index_option, message_options},
 	.apply = acting_apply,
 };
 

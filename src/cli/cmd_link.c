@@ -58,8 +58,8 @@ static const struct option_table link_table = {
 		   "to the content at every moment, and both files are compared again, byte by "
 		   "byte, before the copy is removed. Linked files share the owner, mode and times "
 		   "of the kept copy; a write to one changes all.",
-	.options = {acting_options, link_options, filter_options, rule_options, scan_options,
-		    walk_options, files_option, index_option, message_options},
+	.options = {acting_options, link_options, filter_options, keep_option, rule_options,
+		    scan_options, walk_options, files_option, index_option, message_options},
 	.apply = link_apply,
 };
 

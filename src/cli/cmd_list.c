@@ -147,8 +147,8 @@ static const struct option_table list_table = {
 	.summary = "Prints the groups of equal files in the sources, ordered by reclaimable bytes. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {list_options, filter_options, rule_options, scan_options, walk_options,
-		    files_option, index_option, no_scan_option, message_options},
+	.options = {list_options, filter_options, keep_option, rule_options, scan_options,
+		    walk_options, files_option, index_option, no_scan_option, message_options},
 	.apply = list_apply,
 };
 

@@ -133,6 +133,7 @@ static enum twinfs_exit mount_from_command_line(const struct option_table *table
 	r = find_mount_point(&settings, &mount_point);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
+	indexing.given_keep = settings.keep_given ? &settings.keep : NULL;
 	return run(&settings, &indexing, mount_point);
 }
 

@@ -105,6 +105,8 @@ static int print_text(struct output *output, const char *point, const json_t *st
 		r = print_sources(output, json_object_get(status, "sources"));
 	if (r == 0)
 		r = print_path_member(output, "index", status, "index");
+	if (r == 0)
+		r = print_path_member(output, "keep", status, "keep");
 	figure_print(output, "state", "%s", status_file_text(status, "state"));
 	if (json_object_get(status, "problem"))
 		figure_print(output, "problem",

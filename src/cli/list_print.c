@@ -46,7 +46,7 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	r = filter_settings_prepare(request->filters, index, reader,
 				    index->served && report->part != REPORT_REDUNDANT &&
 					    report->part != REPORT_MISSING);
-	return r < 0 ? r : rule_settings_check(request->rules, reader, index->sources);
+	return r < 0 ? r : rule_settings_prepare(request->rules, reader, index->sources);
 }
 
 void list_explain_bundles(const struct bundle_tally *tally)

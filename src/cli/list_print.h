@@ -14,7 +14,7 @@
 struct current_index;
 
 struct list_request {
-	const struct rule_settings *rules;
+	struct rule_settings *rules;
 	struct filter_settings *filters;
 	/* The requested report. The caller leaves reader, sources, rules, filter and shown empty,
 	 * and bundles for REPORT_REDUNDANT: list_prepare() and list_print() set them in a copy. */

@@ -9,6 +9,7 @@
 #include "base/quote.h"
 #include "mountpoint/options.h"
 #include "options/common_options.h"
+#include "options/rule_options.h"
 
 enum {
 	OPT_FOREGROUND = OPTION_ID_OWN,
@@ -16,6 +17,7 @@ enum {
 	OPT_SINGLE_THREADED,
 	OPT_WAIT,
 	OPT_WATCH,
+	OPT_KEEP,
 	OPT_INTERVAL,
 	OPT_RESCAN_INTERVAL,
 	OPT_OPTIONS,
@@ -54,6 +56,19 @@ static const struct option_spec mount_options[] = {
 			"not report, see CAVEATS in twinfs(5) (default: 0, never)",
 		.id = OPT_RESCAN_INTERVAL,
 		.expects = DURATION_EXPECTED,
+	},
+	{.heading = "Kept copies"},
+	{
+		.name = "keep",
+		.argument = "RULE[,RULE]",
+		.help = "store in the index which copy of each group is kept, for the view, "
+			"reports "
+			"and acts; a later rule decides only where all earlier rules "
+			"tie: " KEEP_RULE_WORDS
+			"; default removes the rules (default: the rules that the "
+			"index has)",
+		.id = OPT_KEEP,
+		.expects = KEEP_RULES_EXPECTED "; or the word default alone",
 	},
 	{.heading = "Mounting"},
 	{
@@ -166,6 +181,17 @@ static int parse_interval(const char *text, uint64_t *interval_ms)
 	return r == 0 && *interval_ms == 0 ? -EINVAL : r;
 }
 
+static int parse_keep(struct mount_settings *settings, const char *value)
+{
+	bool is_default = strcmp(value, "default") == 0;
+
+	/* "default" must be alone */
+	if (settings->keep_given && (is_default || settings->keep.count == 0))
+		return -EINVAL;
+	settings->keep_given = true;
+	return is_default ? 0 : keep_option_apply(&settings->keep, value);
+}
+
 static int mount_apply(void *context, int id, const char *value)
 {
 	struct mount_settings *settings = context;
@@ -187,6 +213,8 @@ static int mount_apply(void *context, int id, const char *value)
 		return 0;
 	case OPT_WATCH:
 		return parse_watch(value, &settings->daemon.watch);
+	case OPT_KEEP:
+		return parse_keep(settings, value);
 	case OPT_INTERVAL:
 		return parse_interval(value, &settings->daemon.interval_ms);
 	case OPT_RESCAN_INTERVAL:
@@ -340,6 +368,7 @@ int mount_settings_parse(struct mount_settings *settings, const struct option_ta
 void mount_settings_deinit(struct mount_settings *settings)
 {
 	common_settings_deinit(&settings->common);
+	keep_rules_free(&settings->keep);
 	text_list_free(&settings->option_lists);
 	text_list_free(&settings->option_items);
 	text_list_free(&settings->daemon.fuse_options);

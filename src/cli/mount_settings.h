@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
+#include "base/keep_rules.h"
 #include "base/text_list.h"
 #include "daemon/daemon_settings.h"
 #include "options/common_options.h"
@@ -17,6 +18,8 @@
 struct mount_settings {
 	struct common_settings common;
 	struct daemon_settings daemon;
+	struct keep_rules keep; /* no rule: the default */
+	bool keep_given;
 	bool fake; /* check everything, do not mount */
 	bool is_mount_helper; /* called by mount(8), which prints nothing on success */
 	bool sloppy; /* ignore unknown options */

@@ -343,12 +343,24 @@ static int make_lanes(struct daemon *daemon)
 	return r;
 }
 
+/* Logs rules that the user did not give now. */
+static void explain_keep_rules(struct indexing *indexing)
+{
+	const struct bytes *text = &indexing->keep.text;
+
+	if (!indexing->given_keep && indexing->keep.count > 0)
+		log_info("the kept copies are chosen by the rules %s, which the index has from an "
+			 "earlier mount; 'twinfs mount --keep=default' removes them",
+			 quote_bytes((const char *)text->data, text->length));
+}
+
 /* Brings the names of the index up to date and starts watching for changes. */
 static int update_names(struct daemon *daemon)
 {
 	struct indexing *indexing = daemon->indexing;
 	int r = store_mount_point(daemon);
 
+	explain_keep_rules(indexing);
 	if (r == 0)
 		r = make_lanes(daemon);
 	if (r == 0)
@@ -423,6 +435,7 @@ static int start(struct daemon *daemon)
 	int r;
 
 	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
+	view_set_keep_rules(&daemon->view, &daemon->indexing->keep);
 	view_set_shared(&daemon->view, daemon->settings->shared);
 	view_set_trusted_xattrs(&daemon->view, daemon->settings->trusted_xattrs);
 	view_set_state(&daemon->view, VIEW_COMPARING);

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "catalog/change.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/index_folder.h"
@@ -200,6 +201,41 @@ static int open_shared(struct indexing *indexing)
 	return r;
 }
 
+static int set_keep_body(struct catalog_writer *w, void *context)
+{
+	const struct indexing *indexing = context;
+
+	return catalog_set_keep_rules(w, indexing->given_keep);
+}
+
+static int read_keep_rules(struct indexing *indexing)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(indexing->catalog, &reader);
+
+	keep_rules_free(&indexing->keep);
+	return r < 0 ? r : catalog_get_keep_rules(reader, &indexing->keep);
+}
+
+/* Stores the keep rules that were given, and reads those of the index. */
+static int set_keep_rules(struct indexing *indexing)
+{
+	int r = 0;
+
+	if (indexing->given_keep)
+		r = patterns_set_keep_rules(indexing->given_keep, &indexing->sources);
+	if (r == 0 && indexing->given_keep)
+		r = catalog_write(indexing->catalog, set_keep_body, indexing);
+	if (r == 0)
+		r = read_keep_rules(indexing);
+	if (r == -EUCLEAN)
+		return 0; /* the update finds the damage again, and repairs it */
+	if (r < 0)
+		log_error("cannot write the keep rules to the index %s: %s",
+			  quote_path(indexing->folder), error_text(r));
+	return r;
+}
+
 int indexing_open(struct indexing *indexing)
 {
 	const struct index_settings *settings = indexing->settings;
@@ -223,6 +259,8 @@ int indexing_open(struct indexing *indexing)
 	r = open_sources(indexing);
 	if (r == 0)
 		r = open_shared(indexing);
+	if (r == 0)
+		r = set_keep_rules(indexing);
 	if (r < 0)
 		return r;
 	indexing->ingest_settings.min_size = indexing->scope.min_size;
@@ -407,6 +445,7 @@ void indexing_close(struct indexing *indexing)
 	shared_contents_close(&indexing->shared);
 	catalog_close(indexing->catalog);
 	free_scope(indexing);
+	keep_rules_free(&indexing->keep);
 	free(indexing->folder);
 	text_list_free(&indexing->paths);
 	operands_free(&indexing->operands);

@@ -13,6 +13,7 @@
  */
 
 #include "base/attributes.h"
+#include "base/keep_rules.h"
 #include "catalog/catalog.h"
 #include "index/index_settings.h"
 #include "index/scan_scope.h"
@@ -36,6 +37,10 @@ struct indexing {
 	/* NULL, or if this is a temporary index: the index with which it is compared. The folder of
 	 * the temporary index is in the folder of that index. Borrowed. */
 	struct catalog *beside;
+	/* The keep rules to store in the index, without the form for each source; NULL: those that
+	 * the index has stay. Borrowed. */
+	struct keep_rules *given_keep;
+	struct keep_rules keep; /* those of the index, set by indexing_open() */
 	bool widens; /* a query: the scan includes at least what the last one included */
 	bool wary; /* refuse an empty source that was never scanned */
 	bool distrusted; /* check the whole index when it is opened */

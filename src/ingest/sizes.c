@@ -104,7 +104,7 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 			(struct deferred_file){.size = file.attributes.size,
 					       .file = file.id,
 					       .dir = file.names == 1 ? file.dir : 0,
-					       .mtime = rank.mtime,
+					       .mtime = rank.mtime.tv_sec,
 					       .birth = rank.birth,
 					       .first_seen = rank.first_seen,
 					       .copy_mark = file.copy_mark,

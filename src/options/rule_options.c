@@ -5,35 +5,38 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/array.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/query.h"
 #include "options/glob_options.h"
+#include "source/patterns.h"
 #include "source/source.h"
 
 #define PATH_RULE "path:"
 
 enum {
-	OPT_KEEP = OPTION_ID_RULES,
-	OPT_PROTECT,
+	OPT_PROTECT = OPTION_ID_RULES + 1,
 	OPT_ONLY,
 	OPT_BETWEEN_SOURCES,
 	OPT_INCLUDE_BUNDLES,
 };
 
-const struct option_spec rule_options[] = {
+const struct option_spec keep_option[] = {
 	{.heading = "Rules"},
 	{
 		.name = "keep",
 		.argument = "RULE[,RULE]",
 		.help = "select the kept copy of each group; a later rule decides only where all "
-			"earlier rules tie: source-order, first-seen, oldest, newest, "
-			"shortest-path, longest-path, most-linked, path:GLOB (default: the copy "
-			"that a view keeps)",
-		.id = OPT_KEEP,
-		.expects = "comma-separated rules: source-order, first-seen, oldest, newest, "
-			   "shortest-path, longest-path, most-linked or path:GLOB",
+			"earlier rules tie: " KEEP_RULE_WORDS
+			" (default: the rules of the view, see mount --keep, or else the copy that "
+			"a view keeps)",
+		.id = OPTION_ID_RULES,
+		.expects = KEEP_RULES_EXPECTED,
 	},
+	{0},
+};
+
+const struct option_spec rule_options[] = {
 	{
 		.name = "protect",
 		.argument = "PATH",
@@ -72,29 +75,16 @@ void rule_settings_init(struct rule_settings *settings)
 
 void rule_settings_deinit(struct rule_settings *settings)
 {
-	free(settings->keep);
-	text_list_free(&settings->globs);
+	keep_rules_free(&settings->keep);
+	keep_rules_free(&settings->of_index);
 	text_list_free(&settings->protect);
 	text_list_free(&settings->only);
 	rule_settings_init(settings);
 }
 
-static int append_rule(struct rule_settings *settings, struct keep_rule rule)
+static int add_path_rule(struct keep_rules *rules, const char *glob, size_t length)
 {
-	size_t count = settings->rules.keep_count;
-	int r = array_reserve(&settings->keep, &settings->keep_capacity, count + 1,
-			      sizeof(*settings->keep));
-
-	if (r < 0)
-		return r;
-	settings->keep[count] = rule;
-	settings->rules.keep = settings->keep;
-	settings->rules.keep_count = count + 1;
-	return 0;
-}
-
-static int add_path_rule(struct rule_settings *settings, const char *glob, size_t length)
-{
+	CLEANUP_TEXT_LIST struct text_list checked = {0};
 	AUTO_FREE char *text = strndup(glob, length);
 	int r;
 
@@ -102,17 +92,12 @@ static int add_path_rule(struct rule_settings *settings, const char *glob, size_
 		return -ENOMEM;
 	if (length == 0)
 		return -EINVAL;
-	r = glob_option_add(&settings->globs, "--keep=path", text);
-	if (r < 0)
-		return r;
 	/* a backslash before a comma means the same in a glob as in the list, so it stays */
-	return append_rule(settings,
-			   (struct keep_rule){.by = KEEP_PATH,
-					      .glob = settings->globs
-							      .items[settings->globs.count - 1]});
+	r = glob_option_add(&checked, "--keep=path", text);
+	return r < 0 ? r : keep_rules_add(rules, KEEP_PATH, text);
 }
 
-static int add_rule(struct rule_settings *settings, const char *word, size_t length)
+static int add_rule(struct keep_rules *rules, const char *word, size_t length)
 {
 	static const char *const words[] = {
 		[KEEP_SOURCE_ORDER] = "source-order",
@@ -126,24 +111,26 @@ static int add_rule(struct rule_settings *settings, const char *word, size_t len
 	const size_t prefix = strlen(PATH_RULE);
 
 	if (length >= prefix && memcmp(word, PATH_RULE, prefix) == 0)
-		return add_path_rule(settings, word + prefix, length - prefix);
+		return add_path_rule(rules, word + prefix, length - prefix);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
 		if (words[i] && strlen(words[i]) == length && memcmp(word, words[i], length) == 0)
-			return append_rule(settings, (struct keep_rule){.by = (enum keep_by)i});
+			return keep_rules_add(rules, (enum keep_by)i, NULL);
 	}
 	return -EINVAL;
 }
 
-static int add_rules(struct rule_settings *settings, const char *list)
+int keep_option_apply(struct keep_rules *rules, const char *list)
 {
-	for (;;) {
-		size_t length = list_item_length(list);
-		int r = add_rule(settings, list, length);
+	const char *separator = rules->text.length > 0 ? "," : "";
+	int r = bytes_format(&rules->text, "%s%s", separator, list);
 
-		if (r < 0 || list[length] == '\0')
-			return r;
-		list += length + 1;
+	for (size_t length; r == 0; list += length + 1) {
+		length = list_item_length(list);
+		r = add_rule(rules, list, length);
+		if (list[length] == '\0')
+			break;
 	}
+	return r;
 }
 
 /* Adds the absolute path of a folder or file, without symlinks, as paths in the index are. */
@@ -168,8 +155,9 @@ static int add_resolved_path(struct text_list *list, char *const **paths, const 
 int rule_apply(struct rule_settings *settings, int id, const char *value)
 {
 	switch (id) {
-	case OPT_KEEP:
-		return add_rules(settings, value);
+	case OPTION_ID_RULES:
+		settings->rules.keep = &settings->keep;
+		return keep_option_apply(&settings->keep, value);
 	case OPT_PROTECT:
 		return add_resolved_path(&settings->protect, &settings->rules.protect, value);
 	case OPT_ONLY:
@@ -185,13 +173,18 @@ int rule_apply(struct rule_settings *settings, int id, const char *value)
 	}
 }
 
-int rule_settings_check(const struct rule_settings *settings, struct catalog_reader *reader,
-			const struct sources *sources)
+int rule_settings_prepare(struct rule_settings *settings, struct catalog_reader *reader,
+			  const struct sources *sources)
 {
 	const char *unmatched = NULL;
-	int r;
+	int r = patterns_set_keep_rules(&settings->keep, sources);
 
-	r = rules_find_unmatched(&settings->rules, reader, sources, &unmatched);
+	keep_rules_free(&settings->of_index);
+	settings->rules.of_index = &settings->of_index;
+	if (r == 0)
+		r = catalog_get_keep_rules(reader, &settings->of_index);
+	if (r == 0)
+		r = rules_find_unmatched(&settings->rules, reader, sources, &unmatched);
 	if (r < 0)
 		return r;
 	if (r == RULES_UNMATCHED) {

@@ -115,6 +115,7 @@ int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64
 	for (size_t i = first; i < copies->count; i++) {
 		copies->list[i].file = file.id;
 		copies->list[i].first_seen = rank.first_seen;
+		copies->list[i].links = rank.links;
 		copies->list[i].mtime = rank.mtime;
 		copies->list[i].birth = rank.birth;
 		copies->list[i].fate = fate;

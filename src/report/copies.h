@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
@@ -33,7 +34,9 @@ struct copy {
 	bool stays_for_bundle; /* the copy would be redundant outside of a bundle */
 	uint32_t source;
 	uint32_t first_seen; /* as in struct kept_rank */
-	int64_t mtime, birth; /* as in struct kept_rank */
+	uint32_t links; /* as in struct kept_rank, like the next two fields */
+	struct timespec mtime;
+	int64_t birth;
 	enum fate fate;
 	/* reason of the fate: a few words, ASCII, static; NULL before rules_apply() */
 	const char *why;

@@ -6,19 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/clock.h"
+#include "base/numbers.h"
 #include "base/path.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "source/operands.h"
 #include "source/source.h"
-
-/* The rank of an inode by a rule. The inode with the lowest score is preferred. */
-struct score {
-	int64_t high;
-	int64_t low;
-};
 
 /* One inode of the group. */
 struct candidate {
@@ -28,13 +22,13 @@ struct candidate {
 	bool bundled; /* any of its names is in a bundle */
 	const char *stays; /* why the inode stays even if it is not kept; NULL: no reason found */
 	const char *lost; /* why the inode is not kept; NULL: it is still eligible */
-	struct score score; /* score by the current rule */
 };
 
 /* The decision about one group. */
 struct decision {
 	const struct rules *rules;
-	struct catalog_reader *reader;
+	const struct keep_rules *keep; /* of the command, or else those of the index */
+	const struct keep_rules *of_index;
 	const struct sources *sources;
 	struct copies *copies;
 	struct candidate *list;
@@ -87,19 +81,33 @@ static const char *why_name_stays(const struct decision *decision, const struct 
 	return NULL;
 }
 
-/* Sets the rank to that of the preferred name. */
-static void add_name(const struct decision *decision, struct candidate *candidate,
-		     const struct copy *name)
+static struct kept_rank rank_of(const struct decision *decision, const struct copy *name)
 {
 	const char *path = copy_path(decision->copies, name);
 	struct kept_rank rank = {.first_seen = name->first_seen,
+				 .links = name->links,
 				 .mtime = name->mtime,
 				 .birth = name->birth};
 
 	kept_rank_set_name(&rank, name->source, decision->sources->list[name->source].path, path,
 			   strlen(path));
-	if (candidate->count++ == 0 || kept_order(&rank, &candidate->rank, NULL) < 0)
-		candidate->rank = rank;
+	return rank;
+}
+
+/* Sets the ranks to those of the names that the rules prefer. */
+static void set_ranks(struct decision *decision, const struct keep_rules *rules)
+{
+	for (size_t i = 0; i < decision->count; i++) {
+		struct candidate *candidate = &decision->list[i];
+
+		candidate->rank = rank_of(decision, &candidate->names[0]);
+		for (size_t j = 1; j < candidate->count; j++) {
+			struct kept_rank rank = rank_of(decision, &candidate->names[j]);
+
+			if (kept_order(rules, &rank, &candidate->rank, NULL) < 0)
+				candidate->rank = rank;
+		}
+	}
 }
 
 /* Makes the list of inodes. The names of an inode are adjacent. */
@@ -117,13 +125,14 @@ static int gather(struct decision *decision)
 			candidate = &decision->list[decision->count++];
 			candidate->names = name;
 		}
-		add_name(decision, candidate, name);
+		candidate->count++;
 		candidate->bundled |= name->bundle != 0 && !decision->rules->include_bundles;
 		name->why = why_name_stays(decision, name);
 		if (!candidate->stays)
 			candidate->stays = name->why;
 	}
 	decision->left = decision->count;
+	set_ranks(decision, decision->keep);
 	return 0;
 }
 
@@ -170,18 +179,9 @@ static void prefer_what_stays(struct decision *decision)
 
 /* ---- the keep rules ----------------------------------------------------------------------- */
 
-static int64_t path_length(const struct decision *decision, const struct copy *name)
-{
-	const char *source = decision->sources->list[name->source].path;
-
-	/* a slash joins both, except after the source "/" */
-	return (int64_t)(strlen(source) + strlen(copy_path(decision->copies, name)) +
-			 (strcmp(source, "/") != 0));
-}
-
 /* Returns the lowest rank of the operands that have a name of the inode. */
-static int64_t best_operand(const struct decision *decision, const struct candidate *candidate,
-			    bool by_number)
+static uint32_t best_operand(const struct decision *decision, const struct candidate *candidate,
+			     bool by_number)
 {
 	uint32_t best = UINT32_MAX;
 
@@ -193,78 +193,6 @@ static int64_t best_operand(const struct decision *decision, const struct candid
 			best = rank;
 	}
 	return best;
-}
-
-/* Returns the lowest score of the inode's names. */
-static int64_t best_name(const struct decision *decision, const struct keep_rule *rule,
-			 const struct candidate *candidate)
-{
-	int64_t best = INT64_MAX;
-
-	for (size_t i = 0; i < candidate->count; i++) {
-		const struct copy *name = &candidate->names[i];
-		int64_t value = 0;
-
-		if (rule->by == KEEP_SHORTEST_PATH)
-			value = path_length(decision, name);
-		else if (rule->by == KEEP_LONGEST_PATH)
-			value = -path_length(decision, name);
-		else
-			value = !glob_matches_within(rule->glob, copy_path(decision->copies, name));
-		if (value < best)
-			best = value;
-	}
-	return best;
-}
-
-static int score_file(const struct decision *decision, const struct keep_rule *rule,
-		      struct candidate *candidate)
-{
-	struct file_record file;
-	const struct timespec *mtime = &file.attributes.mtime;
-	int r;
-
-	r = catalog_get_file(decision->reader, candidate->names->file, &file);
-	if (r < 0)
-		return r == -ENOENT ? -EUCLEAN : r;
-	if (rule->by == KEEP_OLDEST)
-		candidate->score = (struct score){mtime->tv_sec, mtime->tv_nsec};
-	else if (rule->by == KEEP_NEWEST) /* ~, because INT64_MIN has no negation */
-		candidate->score = (struct score){~mtime->tv_sec, SECOND_NS - mtime->tv_nsec};
-	else
-		candidate->score = (struct score){-(int64_t)file.attributes.links, 0};
-	return 0;
-}
-
-static int score(const struct decision *decision, const struct keep_rule *rule,
-		 struct candidate *candidate)
-{
-	candidate->score = (struct score){0};
-	switch (rule->by) {
-	case KEEP_SOURCE_ORDER:
-		candidate->score.high = decision->sources->operands
-						? best_operand(decision, candidate, true)
-						: candidate->names->lead_source;
-		return 0;
-	case KEEP_FIRST_SEEN:
-		candidate->score.high = candidate->names->first_seen;
-		return 0;
-	case KEEP_SHORTEST_PATH:
-	case KEEP_LONGEST_PATH:
-	case KEEP_PATH:
-		candidate->score.high = best_name(decision, rule, candidate);
-		return 0;
-	case KEEP_OLDEST:
-	case KEEP_NEWEST:
-	case KEEP_MOST_LINKED:
-		return score_file(decision, rule, candidate);
-	}
-	return -EINVAL;
-}
-
-static bool is_lower(const struct score *a, const struct score *b)
-{
-	return a->high != b->high ? a->high < b->high : a->low < b->low;
 }
 
 static const struct words *words_of(enum keep_by by)
@@ -283,40 +211,46 @@ static const struct words *words_of(enum keep_by by)
 	return &words[by];
 }
 
-/* Drops all candidates but those with the lowest score. */
-static void keep_lowest(struct decision *decision, const struct words *words)
+/* Compares two inodes. A negative number: the first one is preferred. */
+typedef int compare_fn(const struct decision *decision, size_t rule, const struct candidate *a,
+		       const struct candidate *b);
+
+/* Drops all candidates but the preferred ones. */
+static void keep_preferred(struct decision *decision, compare_fn *compare, size_t rule,
+			   const struct words *words)
 {
 	const struct candidate *best = NULL;
 
 	for (size_t i = 0; i < decision->count; i++) {
 		const struct candidate *candidate = &decision->list[i];
 
-		if (!candidate->lost && (!best || is_lower(&candidate->score, &best->score)))
+		if (!candidate->lost && (!best || compare(decision, rule, candidate, best) < 0))
 			best = candidate;
 	}
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
-		if (!candidate->lost && is_lower(&best->score, &candidate->score))
+		if (!candidate->lost && compare(decision, rule, best, candidate) < 0)
 			drop(decision, candidate, words);
 	}
 }
 
-/* Drops all candidates but those that the rule prefers. */
-static int apply_rule(struct decision *decision, const struct keep_rule *rule)
+static int by_rule(const struct decision *decision, size_t rule, const struct candidate *a,
+		   const struct candidate *b)
 {
-	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
-		int r;
+	const struct keep_rules *rules = decision->keep;
 
-		if (candidate->lost)
-			continue;
-		r = score(decision, rule, candidate);
-		if (r < 0)
-			return r;
-	}
-	keep_lowest(decision, words_of(rule->by));
-	return 0;
+	if (rules->list[rule].by == KEEP_SOURCE_ORDER && decision->sources->operands)
+		return numbers_compare(best_operand(decision, a, true),
+				       best_operand(decision, b, true));
+	return kept_order_by_rule(rules, rule, &a->rank, &b->rank);
+}
+
+static int by_operand(const struct decision *decision, size_t rule, const struct candidate *a,
+		      const struct candidate *b)
+{
+	(void)rule;
+	return numbers_compare(best_operand(decision, a, false), best_operand(decision, b, false));
 }
 
 /* Prefers what the user named first, as the view prefers the first source. */
@@ -325,16 +259,8 @@ static void prefer_first_operands(struct decision *decision)
 	static const struct words words = {"named first", "named later"};
 	const struct operands *operands = decision->sources->operands;
 
-	if (!operands || operands->units < 2 || decision->left < 2)
-		return;
-	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
-
-		if (!candidate->lost)
-			candidate->score =
-				(struct score){best_operand(decision, candidate, false), 0};
-	}
-	keep_lowest(decision, &words);
+	if (operands && operands->units > 1 && decision->left > 1)
+		keep_preferred(decision, by_operand, 0, &words);
 }
 
 /* Prefers copies outside of bundles. A program manages the files in a bundle, and these files are
@@ -354,17 +280,12 @@ static void prefer_outside_bundles(struct decision *decision)
 
 /* ---- the choice of the view --------------------------------------------------------------- */
 
-/* The reasons for which the view prefers an inode, in the order of its rules. */
-enum reason {
-	REASON_PATH = KEPT_BY_PATH,
-	REASON_EARLIER, /* after the criteria of kept_order() */
-};
-
-static enum reason reason_against(const struct candidate *kept, const struct candidate *other)
+/* Sets *reason to why the view prefers the kept inode. Returns false if the view's order prefers
+ * the other one, so that the kept inode was chosen earlier. */
+static bool is_preferred(const struct decision *decision, const struct candidate *kept,
+			 const struct candidate *other, struct kept_reason *reason)
 {
-	enum kept_criterion by;
-
-	return kept_order(&kept->rank, &other->rank, &by) < 0 ? (enum reason)by : REASON_EARLIER;
+	return kept_order(decision->of_index, &kept->rank, &other->rank, reason) < 0;
 }
 
 /* Returns the inode that the view keeps, if it is eligible. If not, returns the inode that the view
@@ -380,15 +301,14 @@ static struct candidate *choose(const struct decision *decision, uint64_t kept)
 			continue;
 		if (candidate->names->file == kept)
 			return candidate;
-		if (!best || reason_against(best, candidate) == REASON_EARLIER)
+		if (!best || !is_preferred(decision, best, candidate, NULL))
 			best = candidate;
 	}
 	return best;
 }
 
-/* Sets the reasons of the view's choice. The reason of the kept inode is the last rule that was
- * needed to exclude another inode. */
-static void explain_choice(struct decision *decision, const struct candidate *kept)
+static const struct words *words_of_reason(const struct decision *decision,
+					   const struct kept_reason *reason)
 {
 	static const struct words words[] = {
 		[KEPT_BY_TRASH] = {"not in the trash", "in the trash"},
@@ -399,24 +319,43 @@ static void explain_choice(struct decision *decision, const struct candidate *ke
 		[KEPT_BY_BIRTH] = {"created first", "created later"},
 		[KEPT_BY_DEPTH] = {"in the fewest folders", "in more folders"},
 		[KEPT_BY_PATH] = {"first path", "later path"},
-		[REASON_EARLIER] = {"chosen earlier", "another was chosen earlier"},
 	};
-	enum reason needed = 0;
+
+	if (reason->by == KEPT_BY_RULE)
+		return words_of(decision->of_index->list[reason->rule].by);
+	return &words[reason->by];
+}
+
+static bool is_later(const struct kept_reason *a, const struct kept_reason *b)
+{
+	return a->by != b->by ? a->by > b->by : a->rule > b->rule;
+}
+
+/* Sets the reasons of the view's choice. The reason of the kept inode is the last rule that was
+ * needed to exclude another inode. */
+static void explain_choice(struct decision *decision, const struct candidate *kept)
+{
+	static const struct words earlier = {"chosen earlier", "another was chosen earlier"};
+	struct kept_reason needed = {0}, reason;
+	bool chosen_earlier = false;
 
 	if (decision->left < 2)
 		return;
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
-		enum reason reason;
 
 		if (candidate == kept || candidate->lost)
 			continue;
-		reason = reason_against(kept, candidate);
-		if (reason > needed)
+		if (!is_preferred(decision, kept, candidate, &reason)) {
+			chosen_earlier = true;
+			drop(decision, candidate, &earlier);
+			continue;
+		}
+		if (is_later(&reason, &needed))
 			needed = reason;
-		drop(decision, candidate, &words[reason]);
+		drop(decision, candidate, words_of_reason(decision, &reason));
 	}
-	decision->won = words[needed].won;
+	decision->won = chosen_earlier ? earlier.won : words_of_reason(decision, &needed)->won;
 }
 
 /* ---- fates -------------------------------------------------------------------------------- */
@@ -512,14 +451,16 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 	}
 }
 
-int rules_apply(const struct rules *rules, struct catalog_reader *reader,
-		const struct sources *sources, const struct group_record *group,
-		struct copies *copies)
+int rules_apply(const struct rules *rules, const struct sources *sources,
+		const struct group_record *group, struct copies *copies)
 {
+	static const struct keep_rules none;
+	const struct keep_rules *of_index = rules->of_index ? rules->of_index : &none;
 	CLEANUP(decision_free)
 	struct decision decision = {
 		.rules = rules,
-		.reader = reader,
+		.keep = rules->keep && rules->keep->count > 0 ? rules->keep : of_index,
+		.of_index = of_index,
 		.sources = sources,
 		.copies = copies,
 	};
@@ -531,12 +472,12 @@ int rules_apply(const struct rules *rules, struct catalog_reader *reader,
 		return r;
 	refuse_trash(&decision);
 	prefer_what_stays(&decision);
-	for (size_t i = 0; r == 0 && decision.left > 1 && i < rules->keep_count; i++)
-		r = apply_rule(&decision, &rules->keep[i]);
-	if (r < 0)
-		return r;
+	for (size_t i = 0; decision.left > 1 && i < decision.keep->count; i++)
+		keep_preferred(&decision, by_rule, i, words_of(decision.keep->list[i].by));
 	prefer_outside_bundles(&decision);
 	prefer_first_operands(&decision);
+	if (decision.keep != decision.of_index)
+		set_ranks(&decision, decision.of_index);
 	kept = choose(&decision, group->kept);
 	explain_choice(&decision, kept);
 	if (rules->between_sources)

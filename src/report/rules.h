@@ -11,8 +11,9 @@
  * 0. An inode whose names are all in a trash (base/in_trash.h) is not eligible, and it stays. If
  *    all inodes of the group are in a trash, this step is skipped.
  * 1. Inodes with a name that is protected or outside of "only" must stay, so they are preferred.
- * 2. The keep rules are applied in order, each to the inodes that the previous rules left equal. If
- *    an inode has several names, the name with the best score counts.
+ * 2. The keep rules of the command, or else those of the index, are applied in order, each to the
+ *    inodes that the previous rules left equal. If an inode has several names, the name counts that
+ *    the rules prefer.
  * 3. Among equal inodes, those without a name in a bundle (report/bundle.h) are preferred.
  * 4. If the user named single files (source/operands.h), those named first are preferred.
  * 5. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
@@ -31,31 +32,16 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
+#include "base/keep_rules.h"
 #include "report/copies.h"
 
 struct catalog_reader;
 struct sources;
 
-enum keep_by {
-	KEEP_SOURCE_ORDER, /* the first source of the command line */
-	KEEP_FIRST_SEEN, /* the inode that the earliest scan found */
-	KEEP_OLDEST, /* lowest mtime */
-	KEEP_NEWEST, /* highest mtime */
-	KEEP_SHORTEST_PATH, /* bytes of the absolute path */
-	KEEP_LONGEST_PATH,
-	KEEP_PATH, /* an inode with a path that matches the glob, see base/path.h */
-	KEEP_MOST_LINKED, /* st_nlink, which includes links outside of the sources */
-};
-
-struct keep_rule {
-	enum keep_by by;
-	const char *glob; /* KEEP_PATH only */
-};
-
 /* All pointers are borrowed. If all fields are zero, only the steps 0 and 3 to 5 apply. */
 struct rules {
-	const struct keep_rule *keep; /* applied in order */
-	size_t keep_count;
+	const struct keep_rules *keep; /* of the command; NULL or no rule: those of the index */
+	const struct keep_rules *of_index; /* NULL: none */
 	/* Absolute paths of folders and files, without symlinks; NULL-terminated. NULL: none. */
 	char *const *protect; /* nothing at or below these paths is removed */
 	char *const *only; /* nothing outside of these paths is removed */
@@ -66,14 +52,13 @@ struct rules {
 /* Sets the fate of each name of a group and the reason of the fate. Puts the kept inode first. The
  * other inodes stay in the order of copies_collect(). One inode is kept, with all its names.
  *
- * sources	the sources of the reader's index
+ * sources	the sources of the index
  * copies	as set by copies_collect(), with their bundles
  *
- * Linear in the names of the group; takes memory for them. Returns 0, -EUCLEAN if the index is
- * damaged, or another -errno. After a failure the fates are invalid. */
-MUST_CHECK int rules_apply(const struct rules *rules, struct catalog_reader *reader,
-			   const struct sources *sources, const struct group_record *group,
-			   struct copies *copies);
+ * Linear in the names of the group; takes memory for them. Returns 0 or -ENOMEM. After a failure
+ * the fates are invalid. */
+MUST_CHECK int rules_apply(const struct rules *rules, const struct sources *sources,
+			   const struct group_record *group, struct copies *copies);
 
 /* Outcome: a path of the rules matches nothing in the sources. */
 enum {

@@ -108,8 +108,7 @@ static int collect(struct selection *selection, struct group_record *group)
 	r = find_bundles(selection);
 	if (r < 0)
 		return r;
-	return rules_apply(report->rules, report->reader, report->sources, group,
-			   &selection->copies);
+	return rules_apply(report->rules, report->sources, group, &selection->copies);
 }
 
 static int count_one(struct selection *selection)

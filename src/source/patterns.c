@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/keep_rules.h"
 #include "base/path.h"
 #include "source/source.h"
 
@@ -171,6 +172,23 @@ int patterns_make(struct patterns *patterns, char *const *globs, const struct so
 		r = add_source(patterns, globs, &sources->list[i], use);
 	if (r < 0)
 		patterns_free(patterns);
+	return r;
+}
+
+int patterns_set_keep_rules(struct keep_rules *rules, const struct sources *sources)
+{
+	int r = 0;
+
+	text_list_free(&rules->source_globs);
+	for (size_t i = 0; i < sources->count; i++) {
+		for (size_t j = 0; r == 0 && j < rules->globs.count; j++) {
+			AUTO_FREE char *glob = translate(&sources->list[i], rules->globs.items[j],
+							 PATTERN_TO_SELECT);
+
+			r = glob ? text_list_add(&rules->source_globs, glob, strlen(glob))
+				 : -ENOMEM;
+		}
+	}
 	return r;
 }
 

@@ -43,6 +43,11 @@ MUST_CHECK int patterns_make(struct patterns *patterns, char *const *globs,
 
 void patterns_free(struct patterns *patterns);
 
+/* Sets the globs of keep rules in the form for each source. As patterns_make() with
+ * PATTERN_TO_SELECT. */
+struct keep_rules;
+MUST_CHECK int patterns_set_keep_rules(struct keep_rules *rules, const struct sources *sources);
+
 /* Returns the globs for a source, or NULL if there are none. patterns may be NULL. */
 static inline char *const *patterns_of(const struct patterns *patterns, size_t source)
 {

@@ -269,16 +269,22 @@ int access_find_name(const struct view_query *query, const struct file_record *f
 	return r < 0 ? expect_record(r) : find_path(query, file, &path, source);
 }
 
-void access_rank_name(const struct view_query *query, const struct bytes *path, uint32_t source,
-		      struct kept_rank *rank)
+int access_rank_name(const struct view_query *query, struct bytes *path, uint32_t source,
+		     struct kept_rank *rank)
 {
-	kept_rank_set_name(rank, source, query->view->sources->list[source].path, path->data,
+	const char *text = bytes_text(path);
+
+	if (!text)
+		return -ENOMEM;
+	kept_rank_set_name(rank, source, query->view->sources->list[source].path, text,
 			   path->length);
+	return 0;
 }
 
 int access_find_file(const struct view_query *query, const struct file_record *file,
 		     struct bytes *path, struct kept_rank *rank)
 {
+	const struct keep_rules *rules = query->view->keep_rules;
 	CLEANUP_SCAN struct catalog_scan *names = NULL;
 	CLEANUP_BYTES struct bytes found = {0};
 	struct kept_rank its_rank;
@@ -294,12 +300,13 @@ int access_find_file(const struct view_query *query, const struct file_record *f
 		if (r == 0)
 			r = find_path(query, file, &found, source);
 		if (r == 0)
-			access_rank_name(query, &found, source, &its_rank);
-		if (r == 0 && (!any || kept_order(&its_rank, rank, NULL) < 0)) {
+			r = access_rank_name(query, &found, source, &its_rank);
+		if (r == 0 && (!any || kept_order(rules, &its_rank, rank, NULL) < 0)) {
 			path->length = 0;
 			r = bytes_append(path, found.data, found.length);
 			*rank = its_rank;
-			rank->path = path->data;
+			rank->path = r == 0 ? bytes_text(path) : NULL;
+			r = rank->path ? r : -ENOMEM;
 			any = true;
 		}
 		if (r == -EACCES)

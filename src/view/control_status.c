@@ -83,6 +83,15 @@ static int set_identity(json_t *status, const struct view *view)
 	return r;
 }
 
+static int set_keep_rules(json_t *status, const struct keep_rules *rules)
+{
+	const struct bytes *text = &rules->text;
+
+	if (rules->count == 0)
+		return control_json_set_text(status, "keep", "default");
+	return json_set_path(status, "keep", (const char *)text->data, text->length);
+}
+
 static int set_counts(json_t *status, const struct catalog_totals *totals, uint64_t pending)
 {
 	const struct {
@@ -177,6 +186,8 @@ static int build_status(const struct view_query *query, json_t *status)
 		r = control_json_set_number(status, "generation", totals.generation);
 	if (r == 0)
 		r = set_identity(status, view);
+	if (r == 0)
+		r = set_keep_rules(status, view->keep_rules);
 	if (r == 0)
 		r = set_counts(status, &totals, pending);
 	if (r == 0)

@@ -21,7 +21,10 @@
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
 	       const char *mount_point)
 {
+	static const struct keep_rules none;
+
 	*view = (struct view){
+		.keep_rules = &none,
 		.catalog = catalog,
 		.sources = sources,
 		.mount_point = mount_point,
@@ -72,6 +75,11 @@ void view_set_hooks(struct view *view, const struct view_hooks *hooks)
 void view_set_trusted_xattrs(struct view *view, bool shown)
 {
 	view->shows_trusted = shown;
+}
+
+void view_set_keep_rules(struct view *view, const struct keep_rules *rules)
+{
+	view->keep_rules = rules;
 }
 
 void view_set_shared(struct view *view, bool shared)

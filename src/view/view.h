@@ -37,6 +37,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/keep_rules.h"
 #include "source/source.h"
 #include "view/directory_paths.h"
 #include "view/event_log.h"
@@ -133,6 +134,7 @@ struct view {
 	struct visible_cache visible_cache;
 	struct directory_paths directory_paths;
 	struct known_numbers numbers;
+	const struct keep_rules *keep_rules; /* see view_set_keep_rules() */
 	bool shared; /* users other than the owner of the mount have access */
 	bool shows_trusted; /* attributes whose names begin with "trusted." are shown */
 };
@@ -162,6 +164,10 @@ uint64_t view_inode(const struct view *view, uint64_t node);
 void view_set_hooks(struct view *view, const struct view_hooks *hooks);
 void view_set_shared(struct view *view, bool shared);
 void view_set_trusted_xattrs(struct view *view, bool shown);
+
+/* Sets the keep rules of the index, before threads start. Borrowed for as long as the view. Without
+ * this call there are none. */
+void view_set_keep_rules(struct view *view, const struct keep_rules *rules);
 
 /* Sets the progress of the daemon. The commits that the state promises must have been made. */
 void view_set_state(struct view *view, enum view_state state);

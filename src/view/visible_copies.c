@@ -34,9 +34,10 @@ struct found_copy {
 	struct bytes path; /* path in the source */
 };
 
-static bool precedes(const struct found_copy *a, const struct found_copy *b)
+static bool precedes(const struct view_query *query, const struct found_copy *a,
+		     const struct found_copy *b)
 {
-	return kept_order(&a->rank, &b->rank, NULL) < 0;
+	return kept_order(query->view->keep_rules, &a->rank, &b->rank, NULL) < 0;
 }
 
 /* Returns -EACCES if the caller does not find the copy. */
@@ -65,7 +66,7 @@ static int find_copies(const struct view_query *query, uint64_t group,
 		if (r < 0)
 			break;
 		visible->inodes++;
-		if (visible->kept && !precedes(&next, &best))
+		if (visible->kept && !precedes(query, &next, &best))
 			continue;
 		visible->kept = id;
 		swap = best;
@@ -288,8 +289,7 @@ static int set_copy_path(const struct view_query *query, struct found_copy *copy
 	if (r < 0)
 		return r;
 	kept_rank_set_inode(&copy->rank, copy->file.first_seen, &copy->file.attributes);
-	access_rank_name(query, &copy->path, source, &copy->rank);
-	return 0;
+	return access_rank_name(query, &copy->path, source, &copy->rank);
 }
 
 /* Finds another copy, like find_copy(). With OTHERS_BEFORE, returns -EACCES for a copy after this
@@ -301,12 +301,12 @@ static int find_other(const struct view_query *query, uint64_t id, const struct 
 
 	if (r == 0 && others == OTHERS_BEFORE && other->file.names == 1) {
 		r = set_copy_path(query, other);
-		if (r == 0 && !precedes(other, copy))
+		if (r == 0 && !precedes(query, other, copy))
 			return -EACCES;
 	}
 	if (r == 0)
 		r = access_find_file(query, &other->file, &other->path, &other->rank);
-	if (r == 0 && others == OTHERS_BEFORE && !precedes(other, copy))
+	if (r == 0 && others == OTHERS_BEFORE && !precedes(query, other, copy))
 		return -EACCES;
 	return r;
 }

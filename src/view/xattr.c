@@ -31,7 +31,7 @@
 
 static bool is_own(const char *name)
 {
-	static const char *const keys[] = {"path", "hash", "copies", "size", "reclaimable"};
+	static const char *const keys[] = {"path", "hash", "copies", "kept", "size", "reclaimable"};
 
 	if (strncmp(name, OWN_PREFIX, strlen(OWN_PREFIX)) != 0)
 		return false;
@@ -79,10 +79,11 @@ static int own_group(const struct view_query *query, uint64_t node, struct group
 	return r == 0 && group->id == 0 ? -ENODATA : r;
 }
 
-/* Appends the value of an attribute of a group. A file has only hash and copies. */
-static int group_value(const struct group_record *group, bool folder, const char *key,
+/* Appends the value of an attribute of a group, for the folder of the group or for a copy in it. */
+static int group_value(const struct group_record *group, uint64_t node, const char *key,
 		       struct bytes *value)
 {
+	bool folder = node_kind(node) == NODE_GROUP;
 	char name[GROUP_NAME_SIZE];
 
 	if (strcmp(key, "hash") == 0) {
@@ -91,6 +92,8 @@ static int group_value(const struct group_record *group, bool folder, const char
 	}
 	if (strcmp(key, "copies") == 0)
 		return bytes_format(value, "%" PRIu64, group->inodes);
+	if (!folder && strcmp(key, "kept") == 0)
+		return bytes_append_text(value, node_id(node) == group->kept ? "yes" : "no");
 	if (folder && strcmp(key, "size") == 0)
 		return bytes_format(value, "%" PRIu64, group->size);
 	if (folder && strcmp(key, "reclaimable") == 0)
@@ -120,7 +123,7 @@ static int own_value(const struct view_call *call, uint64_t node, const char *ke
 		return r == -ENOENT ? -ESTALE : r;
 	}
 	r = own_group(&query, node, &group);
-	return r < 0 ? r : group_value(&group, kind == NODE_GROUP, key, value);
+	return r < 0 ? r : group_value(&group, node, key, value);
 }
 
 /* ---- the sources' -------------------------------------------------------------------- */

@@ -50,10 +50,11 @@ class Source:
     trees   list of (root, name in the view, or b"" for a single source)
     names   (tree, path) -> walk.Entry
     inodes  (st_dev, st_ino) -> Inode, regular files only
+    rules   the keep rules of the index
     """
 
-    def __init__(self, roots, index=None, excluded=None, xattrs=True):
-        self.trees = name_trees(roots)
+    def __init__(self, roots, index=None, excluded=None, xattrs=True, rules=()):
+        self.trees, self.rules = name_trees(roots), tuple(rules)
         self.names, self.inodes = {}, {}
         folders = frozenset()
         if index and os.path.isdir(index):
@@ -99,8 +100,12 @@ class Source:
 
     def preference(self, inode):
         """The sort key of an inode by its preferred name, for a first scan."""
-        return min(original.preference(self.trees[tree][0], tree, path)
+        return min(original.preference(self.trees[tree][0], tree, path, rules=self.rules)
                    for tree, path in inode.names)
+
+    def preference_by_rules(self, inode):
+        """The part of the key that decides also over a copy that is kept already."""
+        return self.preference(inode)[:1 + len(self.rules)] if self.rules else ()
 
     def absolute(self, name):
         tree, path = name
@@ -418,7 +423,9 @@ class View:
                 if name not in shown:
                     self.add("uniques: missing link of the kept copy:",
                              self.source.absolute(name))
-            if self.first_scan and kept[0] is not min(group, key=self.source.preference):
+            order = (self.source.preference if self.first_scan
+                     else self.source.preference_by_rules)
+            if order(kept[0]) != min(map(order, group)):
                 self.add("uniques: not the preferred copy is kept:",
                          self.source.absolute(kept[0].names[0]))
 
@@ -538,9 +545,9 @@ class View:
         return source == shown
 
 
-def check(roots, mount, index=None, excluded=None, **options):
+def check(roots, mount, index=None, excluded=None, rules=(), **options):
     """The differences between a view and its sources."""
-    return View(Source(roots, index, excluded), mount, **options).check()
+    return View(Source(roots, index, excluded, rules=rules), mount, **options).check()
 
 
 def main(arguments):

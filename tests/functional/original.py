@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An independent model of the choice of the likely original among equal files (twinfs(1))."""
+"""An independent model of the choice of the kept copy among equal files (twinfs(1))."""
 import contextlib
 import ctypes
+import fnmatch
 import os
 import re
 import struct
@@ -45,11 +46,39 @@ def count_marks(path):
     return sum(bool(MARKS.search(name)) for name in path.split(b"/"))
 
 
-def preference(root, tree, path, seen=0):
-    """A key of a name: the name with the least key is preferred. seen: when its inode was found."""
+def matches(glob, path):
+    """Whether the glob matches the path or a folder above it, name by name."""
+    names = path.split(b"/")
+    if b"/" not in glob.rstrip(b"/"):
+        return any(fnmatch.fnmatchcase(name, glob.rstrip(b"/"))
+                   for name in names[:-1 if glob.endswith(b"/") else None])
+    globs = glob.strip(b"/").split(b"/")
+    return len(names) >= len(globs) + glob.endswith(b"/") and all(
+        map(fnmatch.fnmatchcase, names, globs))
+
+
+def score(rule, absolute, name, status):
+    """The score of a name, (tree, path, seen), by a keep rule: the least score is preferred."""
+    tree, path, seen = name
+    if rule in ("oldest", "newest"):
+        return status.st_mtime_ns * (1 if rule == "oldest" else -1)
+    if rule in ("shortest-path", "longest-path"):
+        return len(absolute) * (1 if rule == "shortest-path" else -1)
+    if rule.startswith("path:"):
+        return not matches(rule.removeprefix("path:").replace("\\", "").encode(), path)
+    return {"source-order": tree, "first-seen": seen, "most-linked": -status.st_nlink}[rule]
+
+
+def preference(root, tree, path, seen=0, rules=()):
+    """A key of a name: the name with the least key is preferred. seen: when its inode was found.
+
+    The first 1 + len(rules) items of the key decide also over a copy that is kept already.
+    """
     absolute, name = os.path.join(root, path), os.path.basename(path)
     with opened_folder(absolute) as folder:
-        mtime = os.lstat(name, dir_fd=folder).st_mtime_ns
+        status = os.lstat(name, dir_fd=folder)
         birth = birth_ns(name, folder)
-    return (bool(TRASH.search(absolute)), tree, seen, mtime // (2 * SECOND_NS), count_marks(path),
+    return (bool(TRASH.search(absolute)),
+            *(score(rule, absolute, (tree, path, seen), status) for rule in rules),
+            tree, seen, status.st_mtime_ns // (2 * SECOND_NS), count_marks(path),
             birth, path.count(b"/"), path)

@@ -111,7 +111,8 @@ def test_page_has_every_member_of_an_error(as_user, fuse_for_users, source):
 
 def test_page_has_every_attribute_and_its_place(twinfs, tree):
     text = page("THE VIEW")
-    of_files = {"user.twinfs.path", "user.twinfs.hash", "user.twinfs.copies"}
+    of_files = {"user.twinfs.path", "user.twinfs.hash", "user.twinfs.copies",
+                "user.twinfs.kept"}
     of_folders = {"user.twinfs.hash", "user.twinfs.copies", "user.twinfs.size",
                   "user.twinfs.reclaimable"}
     assert manual.marked(text, "Va") == of_files | of_folders

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: MIT
 """list --keep, --protect, --only and --between-sources against an independent model."""
 import collections
-import fnmatch
 import json
 import os
 import random
@@ -37,22 +36,14 @@ class Model:
     def __init__(self, roots, before=None):
         self.source = oracle.Source(roots)
         self.groups = self.source.groups()
-        self.status = {id(inode): os.stat(self.paths(inode)[0])
-                       for group in self.groups for inode in group}
         self.earlier = {before.source.absolute(name) for name in before.source.names
                         } if before else set()
         self.kept_by_view = set()  # paths
         for group in self.groups:
             kept = min(group, key=lambda inode: (
                 not (before and before.kept_by_view & set(self.paths(inode))),
-                self.order_of_view(inode)))
+                self.order(inode)))
             self.kept_by_view.update(self.paths(kept))
-
-    def order_of_view(self, inode):
-        """The order in which a view chooses the first kept copy."""
-        return min(original.preference(self.source.trees[tree][0], tree, path,
-                                       self.score("first-seen", inode))
-                   for tree, path in inode.names)
 
     def paths(self, inode):
         return [self.source.absolute(name) for name in inode.names]
@@ -61,37 +52,16 @@ class Model:
     def below(path, folders):
         return any((path + b"/").startswith(folder.rstrip(b"/") + b"/") for folder in folders)
 
-    def score(self, rule, inode):
-        """The score by a rule. The copy with the lowest score is kept."""
-        status = self.status[id(inode)]
-        if rule == "source-order":
-            return min(tree for tree, _ in inode.names)
-        if rule == "first-seen":
-            return not self.earlier & set(self.paths(inode))
-        if rule in ("oldest", "newest"):
-            return status.st_mtime_ns * (1 if rule == "oldest" else -1)
-        if rule == "shortest-path":
-            return min(map(len, self.paths(inode)))
-        if rule == "longest-path":
-            return -max(map(len, self.paths(inode)))
-        if rule == "most-linked":
-            return -status.st_nlink
-        glob = rule.removeprefix("path:").replace("\\", "").encode()
-        return not any(self.matches(glob, path) for _, path in inode.names)
-
-    @staticmethod
-    def matches(glob, path):
-        """Whether the glob matches the path or a folder above it, name by name."""
-        names = path.split(b"/")
-        if b"/" not in glob:
-            return any(fnmatch.fnmatchcase(name, glob) for name in names)
-        globs = glob.lstrip(b"/").split(b"/")
-        return len(names) >= len(globs) and all(map(fnmatch.fnmatchcase, names, globs))
+    def order(self, inode, rules=()):
+        """The sort key of an inode by its preferred name."""
+        seen = not self.earlier & set(self.paths(inode))
+        return min(original.preference(self.source.trees[tree][0], tree, path, seen, rules)
+                   for tree, path in inode.names)
 
     def kept(self, pool, choice):
         def key(inode):
-            return (*(self.score(rule, inode) for rule in choice.keep),
-                    not self.kept_by_view & set(self.paths(inode)), self.order_of_view(inode))
+            return (self.order(inode, choice.keep)[:1 + len(choice.keep)],
+                    not self.kept_by_view & set(self.paths(inode)), self.order(inode))
         return min(pool, key=key)
 
     def stays(self, inode, choice):

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "base/keep_rules.h"
 #include "catalog/audit.h"
 
 static const struct hash128 hash = {1, 2};
@@ -315,6 +316,133 @@ static void test_renamed_kept_copy_stays_kept(void **state)
 	audit_index(f->catalog);
 }
 
+/* ---- keep rules ---------------------------------------------------------------------- */
+
+static int set_rules_body(struct catalog_writer *w, void *context)
+{
+	return catalog_set_keep_rules(w, context);
+}
+
+/* Stores one rule; KEEP_BY_COUNT: no rule. */
+static void set_rule(struct fixture *f, enum keep_by by)
+{
+	CLEANUP_KEEP_RULES struct keep_rules rules = {0};
+
+	if (by != KEEP_BY_COUNT)
+		assert_int_equal(keep_rules_add(&rules, by, NULL), 0);
+	assert_int_equal(catalog_write(f->catalog, set_rules_body, &rules), 0);
+}
+
+static int choose_body(struct catalog_writer *w, void *context)
+{
+	return catalog_choose_kept(w, *(size_t *)context);
+}
+
+static void choose(struct fixture *f, size_t limit)
+{
+	assert_int_equal(catalog_write(f->catalog, choose_body, &limit), 0);
+	audit_index(f->catalog);
+}
+
+static void test_changed_rules_choose_all_kept_copies_again_after_a_kill(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[3][2], groups[3];
+
+	for (size_t i = 0; i < 3; i++) {
+		char a[] = {(char)('a' + i), '\0'}, b[] = {(char)('a' + i), 'b', '\0'};
+
+		ids[i][0] = new_copy(f, f->roots[0], a);
+		ids[i][1] = new_copy(f, f->roots[0], b);
+		groups[i] = add_group(f, (struct hash128){1, i + 1}, ids[i], 2);
+		assert_int_equal(kept_of(f, groups[i]), ids[i][0]);
+	}
+	set_rule(f, KEEP_LONGEST_PATH);
+	choose(f, 1);
+	assert_int_equal(kept_of(f, groups[0]), ids[0][1]);
+	assert_int_equal(kept_of(f, groups[1]), ids[1][0]);
+	fixture_reopen(f);
+	set_rule(f, KEEP_LONGEST_PATH); /* the same again changes nothing */
+	choose(f, 1);
+	assert_int_equal(kept_of(f, groups[1]), ids[1][1]);
+	assert_int_equal(kept_of(f, groups[2]), ids[2][0]);
+	set_rule(f, KEEP_BY_COUNT);
+	choose(f, 100);
+	for (size_t i = 0; i < 3; i++)
+		assert_int_equal(kept_of(f, groups[i]), ids[i][0]);
+	assert_int_equal(totals_of(f).choose_from, 0);
+	assert_false(totals_of(f).choose_anew);
+}
+
+static void test_equal_by_the_rules_the_kept_copy_stays_kept(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_copy(f, f->roots[0], "bb"), new_copy(f, f->roots[0], "cc")};
+	uint64_t group, equal, better;
+
+	set_rule(f, KEEP_SHORTEST_PATH);
+	choose(f, 100);
+	group = add_group(f, hash, ids, 2);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	equal = new_copy(f, f->roots[0], "aa");
+	assert_int_equal(set_content(f, equal, group), 0);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	better = new_copy(f, f->roots[1], "z");
+	assert_int_equal(set_content(f, better, group), 0);
+	assert_int_equal(kept_of(f, group), better);
+	audit_index(f->catalog);
+}
+
+static void change_links(struct fixture *f, uint64_t file, uint32_t links)
+{
+	struct attributes attributes = file_at(f, file).attributes;
+
+	attributes.links = links;
+	update_file(f, file, attributes);
+	fixture_commit(f);
+	audit_index(f->catalog);
+}
+
+static void test_attributes_of_the_rules_move_the_kept_copy(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "b")};
+	uint64_t group = add_group(f, hash, ids, 2);
+
+	change_links(f, ids[1], 3);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	set_rule(f, KEEP_MOST_LINKED);
+	choose(f, 100);
+	assert_int_equal(kept_of(f, group), ids[1]);
+	change_links(f, ids[0], 5);
+	assert_int_equal(kept_of(f, group), ids[0]);
+	change_links(f, ids[0], 2);
+	assert_int_equal(kept_of(f, group), ids[1]);
+	change_links(f, ids[1], 2);
+	assert_int_equal(kept_of(f, group), ids[1]);
+}
+
+static void test_kept_copy_that_returns_leaves_the_place_to_a_better_one(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_copy(f, f->roots[0], "bb"), new_copy(f, f->roots[0], "cc")};
+	uint64_t group, better;
+	struct attributes attributes = file_at(f, ids[1]).attributes;
+
+	set_rule(f, KEEP_SHORTEST_PATH);
+	choose(f, 100);
+	group = add_group(f, hash, &ids[1], 1);
+	remove_name(f, f->roots[0], "cc"); /* leaves as the kept copy */
+	fixture_commit(f);
+	better = new_copy(f, f->roots[0], "z");
+	assert_int_equal(set_content(f, better, group), 0);
+	assert_int_equal(set_content(f, ids[0], group), 0);
+	add_file(f, f->roots[0], "dddd", attributes);
+	fixture_commit(f);
+	assert_int_equal(kept_of(f, group), better);
+	audit_index(f->catalog);
+}
+
 /* ---- order --------------------------------------------------------------------------- */
 
 /* Adds a group of files of this size. */
@@ -398,6 +526,10 @@ int main(void)
 		CASE(test_later_scan_leaves_the_kept_copy),
 		CASE(test_comparison_after_the_scan_leaves_the_kept_copy),
 		CASE(test_renamed_kept_copy_stays_kept),
+		CASE(test_changed_rules_choose_all_kept_copies_again_after_a_kill),
+		CASE(test_equal_by_the_rules_the_kept_copy_stays_kept),
+		CASE(test_attributes_of_the_rules_move_the_kept_copy),
+		CASE(test_kept_copy_that_returns_leaves_the_place_to_a_better_one),
 		CASE(test_groups_are_ranked_by_reclaimable_bytes),
 		CASE(test_order_of_groups_changes_with_a_rank),
 	};

@@ -13,7 +13,7 @@ static const struct option_table table = {
 	.command = "twinfs test",
 	.usage = {""},
 	.summary = "A test.",
-	.options = {rule_options},
+	.options = {keep_option, rule_options},
 	.apply = apply,
 };
 
@@ -46,16 +46,16 @@ static void test_rules_keep_their_order(void **state)
 
 	(void)state;
 	rule_settings_init(&settings);
-	assert_int_equal(settings.rules.keep_count, 0);
+	assert_int_equal(settings.keep.count, 0);
 	assert_int_equal(parse(&settings, "--keep=source-order,first-seen,oldest,newest"), 0);
 	assert_int_equal(parse(&settings,
 			       "--keep=shortest-path,longest-path,most-linked,path:*.jpg"),
 			 0);
 	assert_int_equal(parse(&settings, "--keep=oldest"), 0);
-	assert_int_equal(settings.rules.keep_count, ARRAY_SIZE(expected));
+	assert_int_equal(settings.keep.count, ARRAY_SIZE(expected));
 	for (size_t i = 0; i < ARRAY_SIZE(expected); i++)
-		assert_int_equal(settings.rules.keep[i].by, expected[i]);
-	assert_string_equal(settings.rules.keep[7].glob, "*.jpg");
+		assert_int_equal(settings.keep.list[i].by, expected[i]);
+	assert_string_equal(settings.keep.globs.items[0], "*.jpg");
 }
 
 static void test_backslash_makes_a_comma_part_of_a_glob(void **state)
@@ -65,11 +65,11 @@ static void test_backslash_makes_a_comma_part_of_a_glob(void **state)
 	(void)state;
 	rule_settings_init(&settings);
 	assert_int_equal(parse(&settings, "--keep=path:a\\,b,path:\\*,path:c:d,newest"), 0);
-	assert_int_equal(settings.rules.keep_count, 4);
-	assert_string_equal(settings.rules.keep[0].glob, "a\\,b");
-	assert_string_equal(settings.rules.keep[1].glob, "\\*");
-	assert_string_equal(settings.rules.keep[2].glob, "c:d");
-	assert_int_equal(settings.rules.keep[3].by, KEEP_NEWEST);
+	assert_int_equal(settings.keep.count, 4);
+	assert_string_equal(settings.keep.globs.items[0], "a\\,b");
+	assert_string_equal(settings.keep.globs.items[1], "\\*");
+	assert_string_equal(settings.keep.globs.items[2], "c:d");
+	assert_int_equal(settings.keep.list[3].by, KEEP_NEWEST);
 }
 
 static void test_unknown_rule_is_refused(void **state)
@@ -186,7 +186,7 @@ static void test_missing_folder_and_missing_file_are_refused(void **state)
 	folder_remove(places.folder);
 }
 
-static int check(const struct fixture *f, const struct rule_settings *settings, size_t count)
+static int check(const struct fixture *f, struct rule_settings *settings, size_t count)
 {
 	struct catalog_reader *reader = fixture_read(f);
 	char one[] = "/one";
@@ -197,7 +197,7 @@ static int check(const struct fixture *f, const struct rule_settings *settings, 
 	int r;
 
 	capture_begin(&captured, STDERR_FILENO);
-	r = rule_settings_check(settings, reader, &sources);
+	r = rule_settings_prepare(settings, reader, &sources);
 	(void)capture_end(&captured);
 	catalog_read_end(reader);
 	return r;

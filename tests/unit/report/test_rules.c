@@ -71,7 +71,7 @@ static const char *decide(const struct fixture *f, const struct group_record *gr
 	size_t length = 0;
 
 	assert_int_equal(copies_collect(&copies, reader, group), 0);
-	assert_int_equal(rules_apply(rules, reader, &sources, group, &copies), 0);
+	assert_int_equal(rules_apply(rules, &sources, group, &copies), 0);
 	for (size_t i = 0; i < copies.count; i++) {
 		const struct copy *copy = &copies.list[i];
 
@@ -84,10 +84,14 @@ static const char *decide(const struct fixture *f, const struct group_record *gr
 	return text;
 }
 
-static const char *keep(const struct fixture *f, const struct group_record *group,
-			struct keep_rule rule)
+/* Decides by one rule. glob: of KEEP_PATH */
+static const char *keep(const struct fixture *f, const struct group_record *group, enum keep_by by,
+			const char *glob)
 {
-	return decide(f, group, &(struct rules){.keep = &rule, .keep_count = 1});
+	CLEANUP_KEEP_RULES struct keep_rules keep = {0};
+
+	assert_int_equal(keep_rules_add(&keep, by, glob), 0);
+	return decide(f, group, &(struct rules){.keep = &keep});
 }
 
 #define NAME(source, folder, name, inode)         \
@@ -148,14 +152,12 @@ static void test_time_rules_keep_the_oldest_or_newest(void **state)
 	struct group_record group = GROUP(DATED(0, NULL, "a", 10, 5), DATED(0, NULL, "b", 11, 9),
 					  DATED(1, NULL, "c", 12, 1));
 
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_OLDEST}),
-			    "K /two/c: oldest\n"
-			    "R /one/a: newer\n"
-			    "R /one/b: newer\n");
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_NEWEST}),
-			    "K /one/b: newest\n"
-			    "R /one/a: older\n"
-			    "R /two/c: older\n");
+	assert_string_equal(keep(f, &group, KEEP_OLDEST, NULL), "K /two/c: oldest\n"
+								"R /one/a: newer\n"
+								"R /one/b: newer\n");
+	assert_string_equal(keep(f, &group, KEEP_NEWEST, NULL), "K /one/b: newest\n"
+								"R /one/a: older\n"
+								"R /two/c: older\n");
 }
 
 static void test_times_before_1970_and_nanoseconds_are_compared(void **state)
@@ -175,15 +177,15 @@ static void test_times_before_1970_and_nanoseconds_are_compared(void **state)
 		ids[i] = id_at(f, f->roots[0], names[i]);
 	}
 	group = group_at(f, add_group(f, (struct hash128){3, 3}, ids, 2));
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_NEWEST}),
+	assert_string_equal(keep(f, &group, KEEP_NEWEST, NULL),
 			    "K /one/b: newest\nR /one/a: older\n");
 	assert_int_equal(set_content(f, ids[2], group.id), 0);
 	assert_int_equal(set_content(f, ids[3], group.id), 0);
 	group = group_at(f, group.id);
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_NEWEST}),
+	assert_string_equal(keep(f, &group, KEEP_NEWEST, NULL),
 			    "K /one/d: newest\n"
 			    "R /one/a: older\nR /one/b: older\nR /one/c: older\n");
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_OLDEST}),
+	assert_string_equal(keep(f, &group, KEEP_OLDEST, NULL),
 			    "K /one/c: oldest\n"
 			    "R /one/a: newer\nR /one/b: newer\nR /one/d: newer\n");
 }
@@ -194,12 +196,12 @@ static void test_path_length_rules_use_the_best_name(void **state)
 	struct group_record group = GROUP(NAME(0, NULL, "ccc", 10), NAME(0, NULL, "aaaaaa", 11),
 					  NAME(0, "folder", "aaaaa", 11), NAME(0, NULL, "dd", 12));
 
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_SHORTEST_PATH}),
+	assert_string_equal(keep(f, &group, KEEP_SHORTEST_PATH, NULL),
 			    "K /one/dd: shortest path\n"
 			    "R /one/aaaaaa: longer path\n"
 			    "R /one/folder/aaaaa: longer path\n"
 			    "R /one/ccc: longer path\n");
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_LONGEST_PATH}),
+	assert_string_equal(keep(f, &group, KEEP_LONGEST_PATH, NULL),
 			    "K /one/aaaaaa: longest path\n"
 			    "K /one/folder/aaaaa: longest path\n"
 			    "R /one/ccc: shorter path\n"
@@ -214,13 +216,12 @@ static void test_glob_keeps_copies_that_match_by_any_name_or_folder(void **state
 	const char *const globs[] = {"archive", "/archive", "*.jpg", "archive/*"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(globs); i++)
-		assert_string_equal(keep(f, &group,
-					 (struct keep_rule){.by = KEEP_PATH, .glob = globs[i]}),
+		assert_string_equal(keep(f, &group, KEEP_PATH, globs[i]),
 				    "K /one/b: path matches\n"
 				    "K /two/archive/b.jpg: path matches\n"
 				    "R /one/a: path does not match\n");
 	/* a glob that matches no copy has no effect */
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_PATH, .glob = "b.*/x"}),
+	assert_string_equal(keep(f, &group, KEEP_PATH, "b.*/x"),
 			    "K /one/a: first path\n"
 			    "R /one/b: later path\n"
 			    "R /two/archive/b.jpg: later path\n");
@@ -231,9 +232,8 @@ static void test_glob_that_matches_all_keeps_one(void **state)
 	struct fixture *f = *state;
 	struct group_record group = GROUP(NAME(0, NULL, "a", 10), NAME(0, NULL, "b", 11));
 
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_PATH, .glob = "*"}),
-			    "K /one/a: first path\n"
-			    "R /one/b: later path\n");
+	assert_string_equal(keep(f, &group, KEEP_PATH, "*"), "K /one/a: first path\n"
+							     "R /one/b: later path\n");
 }
 
 static void test_rules_for_links_source_and_age_are_applied(void **state)
@@ -245,18 +245,16 @@ static void test_rules_for_links_source_and_age_are_applied(void **state)
 	fixture_commit(f);
 	fixture_next_scan(f);
 	group = GROUP({0, NULL, "a", 10, 0, 1}, {1, NULL, "b", 11, 0, 3}, {1, NULL, "c", 12, 0, 2});
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_MOST_LINKED}),
+	assert_string_equal(keep(f, &group, KEEP_MOST_LINKED, NULL),
 			    "K /two/b: most hard links\n"
 			    "R /one/a: fewer hard links\n"
 			    "R /two/c: fewer hard links\n");
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_SOURCE_ORDER}),
-			    "K /one/a: first source\n"
-			    "R /two/b: later source\n"
-			    "R /two/c: later source\n");
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_FIRST_SEEN}),
-			    "K /two/c: known longest\n"
-			    "R /one/a: found later\n"
-			    "R /two/b: found later\n");
+	assert_string_equal(keep(f, &group, KEEP_SOURCE_ORDER, NULL), "K /one/a: first source\n"
+								      "R /two/b: later source\n"
+								      "R /two/c: later source\n");
+	assert_string_equal(keep(f, &group, KEEP_FIRST_SEEN, NULL), "K /two/c: known longest\n"
+								    "R /one/a: found later\n"
+								    "R /two/b: found later\n");
 }
 
 static void test_ties_are_decided_by_later_rules_and_then_by_the_view(void **state)
@@ -265,12 +263,12 @@ static void test_ties_are_decided_by_later_rules_and_then_by_the_view(void **sta
 	struct group_record group =
 		GROUP(DATED(0, NULL, "x", 10, 1), DATED(1, NULL, "bbb", 11, 2),
 		      DATED(1, NULL, "ccc", 12, 2), DATED(1, NULL, "dddd", 13, 2));
-	const struct keep_rule rules[] = {{.by = KEEP_NEWEST},
-					  {.by = KEEP_SHORTEST_PATH},
-					  {.by = KEEP_SOURCE_ORDER}};
+	CLEANUP_KEEP_RULES struct keep_rules keep = {0};
 
-	assert_string_equal(decide(f, &group,
-				   &(struct rules){.keep = rules, .keep_count = ARRAY_SIZE(rules)}),
+	assert_int_equal(keep_rules_add(&keep, KEEP_NEWEST, NULL), 0);
+	assert_int_equal(keep_rules_add(&keep, KEEP_SHORTEST_PATH, NULL), 0);
+	assert_int_equal(keep_rules_add(&keep, KEEP_SOURCE_ORDER, NULL), 0);
+	assert_string_equal(decide(f, &group, &(struct rules){.keep = &keep}),
 			    "K /two/bbb: first path\n"
 			    "R /one/x: older\n"
 			    "R /two/ccc: later path\n"
@@ -283,11 +281,10 @@ static void test_ties_without_the_kept_copy_are_decided_by_the_rules_of_the_view
 	struct group_record group = GROUP(DATED(0, NULL, "a", 10, 1), DATED(1, NULL, "b", 11, 2),
 					  DATED(1, NULL, "a", 12, 2), DATED(0, NULL, "z", 13, 2));
 
-	assert_string_equal(keep(f, &group, (struct keep_rule){.by = KEEP_NEWEST}),
-			    "K /one/z: first source\n"
-			    "R /one/a: older\n"
-			    "R /two/a: later source\n"
-			    "R /two/b: later source\n");
+	assert_string_equal(keep(f, &group, KEEP_NEWEST, NULL), "K /one/z: first source\n"
+								"R /one/a: older\n"
+								"R /two/a: later source\n"
+								"R /two/b: later source\n");
 }
 
 static void test_protected_copies_stay_and_the_others_are_redundant(void **state)
@@ -375,12 +372,12 @@ static void test_copy_in_the_trash_makes_no_other_redundant(void **state)
 	struct fixture *f = *state;
 	char folder[] = "/two";
 	char *only[] = {folder, NULL};
-	const struct keep_rule newest = {.by = KEEP_NEWEST};
 	struct group_record group =
 		GROUP(DATED(0, "$RECYCLE.BIN", "x", 10, 9), DATED(1, NULL, "y", 11, 1));
 
-	assert_string_equal(keep(f, &group, newest), "K /two/y: not in the trash\n"
-						     "S /one/$RECYCLE.BIN/x: in the trash\n");
+	assert_string_equal(keep(f, &group, KEEP_NEWEST, NULL),
+			    "K /two/y: not in the trash\n"
+			    "S /one/$RECYCLE.BIN/x: in the trash\n");
 	assert_string_equal(decide(f, &group, &(struct rules){.only = only}),
 			    "K /two/y: not in the trash\n"
 			    "S /one/$RECYCLE.BIN/x: outside of --only\n");
@@ -428,14 +425,12 @@ static void test_protection_overrides_selection_and_keep_rules(void **state)
 	struct fixture *f = *state;
 	char folder[] = "/one/b";
 	char *both[] = {folder, NULL};
-	const struct keep_rule newest = {.by = KEEP_NEWEST};
+	CLEANUP_KEEP_RULES struct keep_rules newest = {0};
 	struct group_record group = GROUP(DATED(0, "b", "x", 10, 1), DATED(0, "b", "y", 11, 9));
 
+	assert_int_equal(keep_rules_add(&newest, KEEP_NEWEST, NULL), 0);
 	assert_string_equal(decide(f, &group,
-				   &(struct rules){.keep = &newest,
-						   .keep_count = 1,
-						   .protect = both,
-						   .only = both}),
+				   &(struct rules){.keep = &newest, .protect = both, .only = both}),
 			    "K /one/b/y: newest\n"
 			    "S /one/b/x: protected\n");
 }
@@ -445,13 +440,11 @@ static void test_protected_copy_stays_instead_of_the_oldest(void **state)
 	struct fixture *f = *state;
 	char folder[] = "/two";
 	char *protect[] = {folder, NULL};
-	const struct keep_rule oldest = {.by = KEEP_OLDEST};
+	CLEANUP_KEEP_RULES struct keep_rules oldest = {0};
 	struct group_record group = GROUP(DATED(0, NULL, "x", 10, 1), DATED(1, NULL, "y", 11, 9));
 
-	assert_string_equal(decide(f, &group,
-				   &(struct rules){.keep = &oldest,
-						   .keep_count = 1,
-						   .protect = protect}),
+	assert_int_equal(keep_rules_add(&oldest, KEEP_OLDEST, NULL), 0);
+	assert_string_equal(decide(f, &group, &(struct rules){.keep = &oldest, .protect = protect}),
 			    "K /two/y: protected\n"
 			    "R /one/x: another copy stays anyway\n");
 }
@@ -510,11 +503,11 @@ static void test_redundant_inodes_are_counted(void **state)
 	assert_int_equal(copies_collect(&copies, reader, &group), 0);
 	assert_int_equal(copies.redundant, 2);
 	assert_int_equal(rules_apply(&(struct rules){.protect = protect, .between_sources = true},
-				     reader, &sources, &group, &copies),
+				     &sources, &group, &copies),
 			 0);
 	assert_int_equal(copies.redundant, 2);
-	assert_int_equal(rules_apply(&(struct rules){.between_sources = true}, reader, &sources,
-				     &group, &copies),
+	assert_int_equal(rules_apply(&(struct rules){.between_sources = true}, &sources, &group,
+				     &copies),
 			 0);
 	assert_int_equal(copies.redundant, 1);
 	catalog_read_end(reader);
