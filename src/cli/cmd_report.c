@@ -25,6 +25,7 @@ enum {
 struct report_settings {
 	struct common_settings common;
 	struct filter_settings filters;
+	struct rule_settings rules; /* only --keep */
 	const char *file; /* "-": stdout */
 	bool without_pictures;
 };
@@ -59,6 +60,8 @@ static int report_apply(void *context, int id, const char *value)
 		settings->without_pictures = true;
 		return 0;
 	default:
+		if (id == OPTION_ID_RULES)
+			return rule_apply(&settings->rules, id, value);
 		if (id >= OPTION_ID_FILTERS && id < OPTION_ID_RULES)
 			return filter_apply(&settings->filters, id, value);
 		return common_apply(&settings->common, id, value);
@@ -72,8 +75,8 @@ static const struct option_table report_table = {
 		   "freed, in which folders, by which groups of equal files, and how old they are. "
 		   "The index is brought up to date first; the index of a mounted view is brought "
 		   "up to date by that view.",
-	.options = {report_options, filter_options, scan_options, walk_options, files_option,
-		    index_option, no_scan_option, message_options},
+	.options = {report_options, filter_options, keep_option, scan_options, walk_options,
+		    files_option, index_option, no_scan_option, message_options},
 	.apply = report_apply,
 };
 
@@ -84,6 +87,8 @@ static int prepare(struct report_settings *settings, const struct current_index 
 
 	if (r == 0)
 		r = current_index_check_options(index, reader);
+	if (r == 0)
+		r = rule_settings_prepare(&settings->rules, reader, index->sources);
 	return r < 0 ? r
 		     : filter_settings_prepare(&settings->filters, index, reader, index->served);
 }
@@ -104,6 +109,7 @@ static int make(struct report_settings *settings, const struct current_index *in
 		.catalog = index->catalog,
 		.sources = index->sources,
 		.filter = &settings->filters.filter,
+		.rules = &settings->rules.rules,
 		.now = settings->common.index.no_scan ? index->last_scan : clock_now(),
 		.picture = settings->without_pictures ? NULL : thumbnail_make,
 		.context = &thumbnails,
@@ -192,12 +198,14 @@ enum twinfs_exit cmd_report(int argc, char *argv[])
 	common_settings_init(&settings.common);
 	settings.common.index.takes_files = true;
 	filter_settings_init(&settings.filters);
+	rule_settings_init(&settings.rules);
 	r = options_parse(&report_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = usage_check(&report_table, find_fault(&settings, (size_t)(argc - operands)));
 	status = r != 0 ? options_exit(r)
 			: report(&settings, argv + operands, (size_t)(argc - operands));
 	filter_settings_deinit(&settings.filters);
+	rule_settings_deinit(&settings.rules);
 	common_settings_deinit(&settings.common);
 	return status;
 }

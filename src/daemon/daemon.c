@@ -50,6 +50,7 @@
 #include "mount/mounter.h"
 #include "mount/signals.h"
 #include "report/page.h"
+#include "report/rules.h"
 #include "source/source.h"
 #include "view/view.h"
 
@@ -267,7 +268,9 @@ _Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file o
 static int make_report(void *context, struct bytes *page, const struct cancellation *cancellation)
 {
 	const struct daemon *daemon = context;
+	const struct rules rules = {.of_index = &daemon->indexing->keep};
 	const struct page_settings settings = {
+		.rules = &rules,
 		.catalog = daemon->indexing->catalog,
 		.sources = &daemon->indexing->sources,
 		.now = clock_now(),

@@ -1,3 +1,6 @@
+/* Highest number of bytes that the page shows of the keep rules. */
+#define RULES_SHOWN_MAX 1000
+
 /* SPDX-License-Identifier: MIT */
 #include "report/page.h"
 
@@ -8,6 +11,7 @@
 #include "base/human_text.h"
 #include "report/filter.h"
 #include "report/page_parts.h"
+#include "report/rules.h"
 #include "source/source.h"
 
 #define SOURCES_SHOWN_MAX 20
@@ -66,6 +70,24 @@ static void write_sources(const struct page_writing *writing)
 	html_raw(html, "</ul>\n");
 }
 
+/* Writes which rules choose the kept copies, if there are any. */
+static void write_rules(const struct page_writing *writing)
+{
+	const struct rules *rules = writing->settings->rules;
+	const struct keep_rules *keep = rules ? rules->of_index : NULL;
+	struct html *html = writing->html;
+	size_t length;
+
+	if (rules && rules->keep && rules->keep->count > 0)
+		keep = rules->keep;
+	if (!keep || keep->count == 0)
+		return;
+	length = keep->text.length < RULES_SHOWN_MAX ? keep->text.length : RULES_SHOWN_MAX;
+	html_raw(html, "<p class=\"made\">Kept copies are chosen by: ");
+	html_name(html, (const char *)keep->text.data, length);
+	html_raw(html, keep->text.length > length ? " ...</p>\n" : "</p>\n");
+}
+
 static void write_header(const struct page_writing *writing)
 {
 	struct html *html = writing->html;
@@ -78,6 +100,7 @@ static void write_header(const struct page_writing *writing)
 	if (writing->settings->filter && filter_is_selective(writing->settings->filter))
 		html_raw(html, "<p class=\"made\">Only the groups that the options of this report "
 			       "select are counted.</p>\n");
+	write_rules(writing);
 	html_raw(html, "</header>\n");
 }
 

@@ -20,6 +20,7 @@
 struct catalog;
 struct cancellation;
 struct filter;
+struct rules;
 struct sources;
 
 /* Highest number of bytes of a picture. */
@@ -33,6 +34,9 @@ struct page_settings {
 	struct catalog *catalog;
 	const struct sources *sources;
 	struct filter *filter; /* selects the groups; NULL: all groups of the index */
+	/* Rules that choose the kept copies; only keep rules are used. NULL: the kept copies of the
+	 * index. */
+	const struct rules *rules;
 	struct timespec now; /* the time that ages are relative to */
 	/* The page is .twinfs/report.html of a view. The links and pictures of the page are files
 	 * of the view. */

@@ -13,6 +13,7 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "report/filter.h"
+#include "report/rules.h"
 #include "source/source.h"
 
 /* Highest number of files that are read in one snapshot, which takes one or two milliseconds. */
@@ -276,8 +277,16 @@ static int count_selected(struct gathering *g, const struct group_record *indexe
 	if (r < 0 || !selected)
 		return r;
 	group.inodes = copies_count_inodes(&copies);
+	if (g->settings->rules)
+		r = rules_apply(g->settings->rules, g->settings->sources, &group, &copies);
 	group.kept = copies.list[0].file; /* another one if the kept copy is excluded */
-	return count_copies(g, &group, &copies);
+	return r < 0 ? r : count_copies(g, &group, &copies);
+}
+
+/* Returns whether the kept copies can be others than those of the index. */
+static bool has_own_rules(const struct page_settings *settings)
+{
+	return settings->rules && settings->rules->keep && settings->rules->keep->count > 0;
 }
 
 /* Counts a group, or goes on with it. Returns 0, -ENOENT if the portion has all its members, or
@@ -286,7 +295,7 @@ static int count_group(struct gathering *g, const struct group_record *group, bo
 {
 	int r = 0;
 
-	if (filter_needs_names(g->filter))
+	if (filter_needs_names(g->filter) || has_own_rules(g->settings))
 		return begun ? 0 : count_selected(g, group);
 	if (!filter_has_copies(g->filter, group->inodes))
 		return 0;

@@ -2,12 +2,14 @@
 """mount --keep: the rules of an index choose its kept copies, against an independent model."""
 import os
 import random
+import re
 import signal
 from pathlib import Path
 
 import pytest
 import trees
 from callers import Caller, call_as
+from pages import Page
 from program import path_of
 
 SHARED = ("--wait", "-o", "allow_other")
@@ -171,6 +173,36 @@ def test_view_lists_acts_and_report_keep_the_same_copy(twinfs, photos):
     twinfs.ok("remove", "--yes", photos)
     assert [path.name for path in photos.rglob("*") if path.is_file()] == ["a"]
     assert (photos / "2020/a").exists()
+
+
+def page_of(twinfs, *arguments):
+    return Page(twinfs.ok("report", "--html=-", *arguments).out)
+
+
+def test_report_shows_the_copies_and_the_rules(twinfs, photos):
+    def kept(page):
+        [group] = page.groups()
+        return group.kept
+
+    def names(page):
+        return re.findall("chosen by: (.*)", page.root.text())
+
+    assert kept(page_of(twinfs, photos)) == [b"x"]
+    assert names(page_of(twinfs, photos)) == []
+    for operand in (photos, None):
+        with twinfs.mounted(photos, options=["--wait", "--keep=newest"]) as view:
+            page = page_of(twinfs, operand or view.path)
+            assert (kept(page), names(page)) == ([b"2020/a"], ["newest"])
+            page = Page(view.read("report.html"))
+            assert (kept(page), names(page)) == ([b"2020/a"], ["newest"])
+            page = page_of(twinfs, "--keep=path:Photos/2019,oldest", operand or view.path)
+            assert kept(page) == [b"2019/a"]
+            assert names(page) == ["path:Photos/2019,oldest"]
+            # without its kept copy, the rules decide among the others
+            page = page_of(twinfs, "--exclude=2020/", operand or view.path)
+            assert kept(page) == [b"2019/a"]
+    result = twinfs("report", "--html=-", "--keep=default", photos)
+    assert result.status == 2, result
 
 
 def test_rules_decide_among_the_copies_that_must_stay(twinfs, photos):
