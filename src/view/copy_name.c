@@ -12,6 +12,7 @@
 #define SLASH_LENGTH 3
 
 #define NAME_LENGTH_MAX (COPY_NAME_SIZE - 1)
+#define MARK_LENGTH (sizeof(COPY_NAME_MARK) - 1)
 
 /* '~', two 64-bit numbers separated by '-', the extension */
 #define SUFFIX_LENGTH_MAX (1 + 16 + 1 + 16 + COPY_NAME_EXTENSION_MAX)
@@ -54,9 +55,18 @@ static bool replace_slashes(char *name, size_t size, const char *path, size_t le
 	return true;
 }
 
-static void make_short(char name[static COPY_NAME_SIZE], const char *path, size_t length,
-		       uint64_t dir, uint64_t cookie)
+/* A name to be made. */
+struct making {
+	const char *path;
+	size_t length;
+	uint64_t dir, cookie;
+	size_t length_max; /* of the name, without the NUL */
+};
+
+static void make_short(const struct making *making, char *name)
 {
+	const char *path = making->path;
+	size_t length = making->length;
 	char suffix[SUFFIX_LENGTH_MAX + 1], prefix[NAME_LENGTH_MAX * SLASH_LENGTH + 1];
 	size_t dot = extension_start(path, length);
 	size_t suffix_length, prefix_length;
@@ -64,22 +74,47 @@ static void make_short(char name[static COPY_NAME_SIZE], const char *path, size_
 	/* an upper bound; utf8_cut() below truncates the part of the path */
 	prefix_length = dot < NAME_LENGTH_MAX ? dot : NAME_LENGTH_MAX;
 	(void)replace_slashes(prefix, sizeof(prefix), path, prefix_length);
-	suffix_length = (size_t)snprintf(suffix, sizeof(suffix), "~%" PRIx64 "-%" PRIx64 "%.*s",
-					 dir, cookie, (int)(length - dot), path + dot);
-	prefix_length = utf8_cut(prefix, strlen(prefix), NAME_LENGTH_MAX - suffix_length);
+	suffix_length =
+		(size_t)snprintf(suffix, sizeof(suffix), "~%" PRIx64 "-%" PRIx64 "%.*s",
+				 making->dir, making->cookie, (int)(length - dot), path + dot);
+	prefix_length = utf8_cut(prefix, strlen(prefix), making->length_max - suffix_length);
 	memcpy(name, prefix, prefix_length);
 	memcpy(name + prefix_length, suffix, suffix_length + 1);
+}
+
+static bool begins_with_mark(const struct making *making)
+{
+	return making->length >= MARK_LENGTH &&
+	       memcmp(making->path, COPY_NAME_MARK, MARK_LENGTH) == 0;
+}
+
+static void make(const struct making *making, char *name)
+{
+	uint64_t other_dir, other_cookie;
+
+	if (memmem(making->path, making->length, SLASH, SLASH_LENGTH) || begins_with_mark(making) ||
+	    !replace_slashes(name, making->length_max + 1, making->path, making->length) ||
+	    copy_name_parse_short(name, &other_dir, &other_cookie))
+		make_short(making, name);
 }
 
 void copy_name_make(char name[static COPY_NAME_SIZE], const char *path, size_t length, uint64_t dir,
 		    uint64_t cookie)
 {
-	uint64_t other_dir, other_cookie;
+	make(&(struct making){path, length, dir, cookie, NAME_LENGTH_MAX}, name);
+}
 
-	if (memmem(path, length, SLASH, SLASH_LENGTH) ||
-	    !replace_slashes(name, COPY_NAME_SIZE, path, length) ||
-	    copy_name_parse_short(name, &other_dir, &other_cookie))
-		make_short(name, path, length, dir, cookie);
+void copy_name_make_kept(char name[static COPY_NAME_SIZE], const char *path, size_t length,
+			 uint64_t dir, uint64_t cookie)
+{
+	memcpy(name, COPY_NAME_MARK, MARK_LENGTH);
+	make(&(struct making){path, length, dir, cookie, NAME_LENGTH_MAX - MARK_LENGTH},
+	     name + MARK_LENGTH);
+}
+
+const char *copy_name_skip_mark(const char *name)
+{
+	return strncmp(name, COPY_NAME_MARK, MARK_LENGTH) == 0 ? name + MARK_LENGTH : NULL;
 }
 
 /* Parses a number as printed by "%x": lower case, without leading zeros. Returns the end of the

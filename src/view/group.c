@@ -112,8 +112,10 @@ static const struct source *find_source(const struct sources *sources, const cha
 	return NULL;
 }
 
-/* Finds the entry of a copy's name. The file can be in another group. */
-static int find_copy(const struct view_query *query, const char *name, struct entry_record *entry)
+/* Finds the entry of a copy's name without the mark. The file can be in another group. kept: the
+ * name is that after the mark */
+static int find_copy(const struct view_query *query, const char *name, bool kept,
+		     struct entry_record *entry)
 {
 	char path[COPY_NAME_SIZE], made[COPY_NAME_SIZE];
 	const struct source *source;
@@ -122,6 +124,8 @@ static int find_copy(const struct view_query *query, const char *name, struct en
 	int r;
 
 	if (!copy_name_parse_short(name, &dir, &cookie)) {
+		if (copy_name_skip_mark(name))
+			return -ENOENT; /* such a path has a short form */
 		(void)copy_name_parse_plain(name, path);
 		source = find_source(query->view->sources, &relative);
 		return source ? catalog_find_path(query->reader, source->root, relative, entry)
@@ -129,18 +133,33 @@ static int find_copy(const struct view_query *query, const char *name, struct en
 	}
 	r = catalog_entry_at(query->reader, dir, cookie, entry);
 	if (r == 0)
-		r = group_copy_name(query, dir, cookie, made);
+		r = group_copy_name(query, entry, kept, made);
 	if (r < 0)
 		return r;
-	return strcmp(made, name) == 0 ? 0 : -ENOENT;
+	return strcmp(kept ? copy_name_skip_mark(made) : made, name) == 0 ? 0 : -ENOENT;
+}
+
+/* Finds the entry of a name with the mark, which only the kept copy has. */
+static int find_marked(const struct view_query *query, uint64_t node, const char *name,
+		       struct entry_record *entry)
+{
+	struct group_record group;
+	int r = find_copy(query, name, true, entry);
+
+	if (r == 0)
+		r = group_get_visible(query, node, &group);
+	return r == 0 && entry->child != group.kept ? -ENOENT : r;
 }
 
 static int group_lookup(const struct view_query *query, uint64_t node, const char *name,
 			struct stat *attributes)
 {
+	const char *marked = copy_name_skip_mark(name);
 	struct entry_record entry;
-	int r = find_copy(query, name, &entry);
+	int r = marked ? find_marked(query, node, marked, &entry) : -ENOENT;
 
+	if (r == -ENOENT)
+		r = find_copy(query, name, false, &entry);
 	if (r < 0)
 		return r;
 	if (entry.kind != ENTRY_FILE)

@@ -11,6 +11,7 @@
 #include "view/listing_cookie.h"
 #include "view/node.h"
 #include "view/stat.h"
+#include "view/visible_copies.h"
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
@@ -18,6 +19,7 @@
  * members, whose ids are those of their first names, and names with ids of their own. */
 struct walk {
 	const struct view_query *query;
+	uint64_t kept; /* file id of the kept copy, for the caller */
 	struct catalog_scan *members, *places;
 	uint64_t member; /* next member; UINT64_MAX after the last */
 	struct file_name place; /* next name with an id of its own; UINT64_MAX after the last */
@@ -112,27 +114,24 @@ static int walk_next(struct walk *walk)
 /* ---- the listing --------------------------------------------------------------------- */
 
 /* Gets the path of a name, as catalog_entry_path does. */
-static int entry_path(const struct view_query *query, uint64_t dir, uint64_t cookie,
+static int entry_path(const struct view_query *query, const struct entry_record *entry,
 		      struct bytes *path, uint32_t *source)
 {
-	struct entry_record entry;
-	int r = catalog_entry_at(query->reader, dir, cookie, &entry);
+	int r = directory_paths_append(&query->view->directory_paths, query->reader, entry->dir,
+				       path, source);
 
-	if (r == 0)
-		r = directory_paths_append(&query->view->directory_paths, query->reader, dir, path,
-					   source);
 	if (r == 0 && path->length > 0)
 		r = bytes_append(path, "/", 1);
-	return r < 0 ? r : bytes_append(path, entry.name.bytes, entry.name.length);
+	return r < 0 ? r : bytes_append(path, entry->name.bytes, entry->name.length);
 }
 
-int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cookie,
+int group_copy_name(const struct view_query *query, const struct entry_record *entry, bool kept,
 		    char name[static COPY_NAME_SIZE])
 {
 	const struct sources *sources = query->view->sources;
 	CLEANUP_BYTES struct bytes relative = {0}, path = {0};
 	uint32_t source = 0;
-	int r = entry_path(query, dir, cookie, &relative, &source);
+	int r = entry_path(query, entry, &relative, &source);
 
 	if (r == 0 && source >= sources->count)
 		r = -EUCLEAN;
@@ -141,7 +140,9 @@ int group_copy_name(const struct view_query *query, uint64_t dir, uint64_t cooki
 	if (r == 0)
 		r = bytes_append(&path, relative.data, relative.length);
 	if (r == 0)
-		copy_name_make(name, (const char *)path.data, path.length, dir, cookie);
+		(kept ? copy_name_make_kept : copy_name_make)(name, (const char *)path.data,
+							      path.length, entry->dir,
+							      entry->cookie);
 	return r;
 }
 
@@ -159,8 +160,11 @@ static int emit_name(const struct walk *walk, view_emit_fn *emit, void *context)
 		.cookie = listing_cookie(walk->query->view->cookie_secret, walk->at.id),
 		.known = true,
 	};
-	int r = group_copy_name(walk->query, walk->at.dir, walk->at.cookie, name);
+	struct entry_record found;
+	int r = catalog_entry_at(walk->query->reader, walk->at.dir, walk->at.cookie, &found);
 
+	if (r == 0)
+		r = group_copy_name(walk->query, &found, walk->file.id == walk->kept, name);
 	if (r < 0)
 		return expect_record(r);
 	stat_set_file_record(&entry.attributes, &walk->file);
@@ -172,7 +176,14 @@ int group_walk_list(const struct view_query *query, uint64_t node, uint64_t afte
 {
 	CLEANUP(walk_deinit) struct walk walk = {0};
 	uint64_t id = listing_id(query->view->cookie_secret, after);
-	int r = walk_init(&walk, query, node_id(node), id);
+	struct group_record group;
+	int r = catalog_get_group(query->reader, node_id(node), &group);
+
+	if (r == 0)
+		r = visible_group(query, &group);
+	if (r == 0)
+		r = walk_init(&walk, query, group.id, id);
+	walk.kept = group.kept;
 
 	while (r == 0 && (r = walk_next(&walk)) == 0)
 		r = emit_name(&walk, emit, context);

@@ -477,7 +477,8 @@ class Judge:
             if not mine and folder != absent:
                 self.add("dups: exists:", value, names, folder, absent)
             if mine:
-                shown = sorted(self.shared.copy_name(name) for name in mine)
+                shown = sorted(oracle.MARK.decode() * (name not in self.redundant)
+                               + self.shared.copy_name(name) for name in mine)
                 if folder.get("names") != shown:
                     self.add("dups: other names in", value, folder.get("names"), shown)
                 self.check_figures(value, mine, folder.get("twinfs", {}))

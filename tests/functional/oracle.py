@@ -23,6 +23,7 @@ import walk
 HUGE = 1 << 28  # bytes; the holes of a larger copy are not read through the view
 SLASH = "\u2215".encode()
 FOLDER = re.compile(rb"([0-9a-f]{32})(?:~([2-9]|[1-9][0-9]+))?")
+MARK = b"(kept) "  # before the name of a kept copy in dups/
 SHORTENED = re.compile(rb"~[0-9a-f]+-[0-9a-f]+(\..{1,15})?$", re.DOTALL)
 CHUNK = 256  # files given to a process at once
 HANDLES = 256  # files held open at once
@@ -161,6 +162,11 @@ def summary(groups):
     }
 
 
+def place(name):
+    """The path in uniques/ or redundant/ of a copy, by its plain name in dups/."""
+    return name.removeprefix(MARK.decode()).replace(SLASH.decode(), "/")
+
+
 def human(size):
     """A size in powers of 1024 with two or three digits."""
     if size < 1024:
@@ -214,6 +220,7 @@ class View:
         self.content = content
         self.groups = source.groups(min_size)
         self.group_of = {id(inode): group for group in self.groups for inode in group}
+        self.marked = []  # ids of inodes that have the mark of the kept copy in dups/
         self.differences = []
 
     def check(self):
@@ -235,8 +242,9 @@ class View:
         prefix = self.source.trees[tree][1]
         full = prefix + b"/" + path if prefix else path
         shown = full.replace(b"/", SLASH)
-        shortened = len(shown) > 255 or SLASH in full
-        return shown, shortened, shortened or SHORTENED.search(shown) is not None
+        shortened = len(shown) > 255 or SLASH in full or full.startswith(MARK)
+        may_be = len(shown + MARK) > 255 or SHORTENED.search(shown) is not None
+        return shown, shortened, shortened or may_be
 
     def check_dups(self):
         """Compares dups/ with the groups; returns {folder: group}."""
@@ -263,7 +271,7 @@ class View:
 
     def check_folder(self, folder, by_path, jobs):
         """Compares a folder with the group of its files; returns the group."""
-        files, groups = {}, {}
+        files, groups, contents, marks = {}, {}, {}, collections.defaultdict(set)
         for item in os.scandir(folder):
             status = item.stat(follow_symlinks=False)
             if not stat.S_ISREG(status.st_mode):
@@ -274,16 +282,20 @@ class View:
                 self.add("dups: not a path of the source:", item.path, path)
                 continue
             inode = by_path[path][1]
-            files[item.name] = (inode, status)
+            contents[status.st_ino] = (folder, item.name, inode)
+            marks[id(inode)].add(item.name.startswith(MARK))
+            files[item.name.removeprefix(MARK)] = (inode, status)
             groups[id(self.group_of.get(id(inode)))] = self.group_of.get(id(inode))
         if len(groups) != 1 or None in groups.values():
             self.add(f"dups: files of {len(groups)} classes in", folder)
             return None
         group = next(iter(groups.values()))
+        self.marked += [inode for inode, marked in marks.items() if True in marked]
+        if any(len(marked) > 1 for marked in marks.values()):
+            self.add("dups: only some names of an inode have the mark in", folder)
         self.check_names(folder, files, group)
         self.check_numbers(folder, files)
-        jobs += {status.st_ino: (folder, name, inode)
-                 for name, (inode, status) in files.items()}.values()
+        jobs += contents.values()
         return group
 
     def source_path(self, path):
@@ -419,6 +431,9 @@ class View:
             if len(kept) != 1:
                 self.add(f"uniques: {len(kept)} copies kept of the group of", first)
                 continue
+            marked = [inode for inode in group if id(inode) in self.marked]
+            if marked != kept:
+                self.add("dups: wrong marks of the group of", first)
             for name in kept[0].names:
                 if name not in shown:
                     self.add("uniques: missing link of the kept copy:",

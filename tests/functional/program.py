@@ -558,9 +558,10 @@ class View:
         return self.differences(*sources, first_scan=False, **options)
 
     def copies(self):
-        """{folder name: set of names} of dups/, all bytes."""
+        """{folder name: set of names without the mark of the kept copy} of dups/, all bytes."""
         dups = os.fsencode(self.dups)
-        return {folder: set(os.listdir(os.path.join(dups, folder)))
+        return {folder: {name.removeprefix(oracle.MARK)
+                         for name in os.listdir(os.path.join(dups, folder))}
                 for folder in os.listdir(dups)}
 
 

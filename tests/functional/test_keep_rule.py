@@ -287,10 +287,9 @@ def test_attribute_says_which_copy_is_kept(twinfs, photos):
     (photos / "2020/link").hardlink_to(photos / "2020/a")
     with twinfs.mounted(photos, options=["--wait", "--keep=newest"]) as view:
         [folder] = view.dups.iterdir()
-        found = {path.name: os.getxattr(path, "user.twinfs.kept") for path in folder.iterdir()
-                 if not path.is_symlink()}
-        assert found == {"2020\u2215a": b"yes", "2020\u2215link": b"yes", "2019\u2215a": b"no",
-                         "x": b"no"}
+        found = {path.name: os.getxattr(path, "user.twinfs.kept") for path in folder.iterdir()}
+        assert found == {"(kept) 2020\u2215a": b"yes", "(kept) 2020\u2215link": b"yes",
+                         "2019\u2215a": b"no", "x": b"no"}
         assert os.getxattr(view.uniques / "2020/a", "user.twinfs.kept") == b"yes"
         assert os.getxattr(view.redundant / "x", "user.twinfs.kept") == b"no"
         for path in (folder, view.uniques / "alone", view.uniques):
@@ -303,14 +302,52 @@ def test_attribute_says_which_copy_is_kept(twinfs, photos):
         assert os.getxattr(folder / "2020\u2215a", "user.twinfs.kept") == b"no"
 
 
+def test_listing_marks_the_kept_copy(twinfs, photos):
+    def names():
+        return sorted(path.name for path in folder.iterdir())
+
+    trees.write(photos / "(kept) x", b"equal")
+    os.utime(photos / "(kept) x", (0, 2 * 10**8))
+    (photos / "2020/link").hardlink_to(photos / "2020/a")
+    options = ["--wait", "--keep=path:2020/,newest"]
+    with twinfs.mounted(photos, options=options) as view:
+        [folder] = view.dups.iterdir()
+        [marked_name] = [name for name in names() if name.startswith("(kept) x~")]
+        assert names() == sorted([
+            "(kept) 2020\u2215a", "(kept) 2020\u2215link", "2019\u2215a", "x", marked_name])
+        kept = folder / "(kept) 2020\u2215a"
+        # the name without the mark stays, and only the kept copy has a mark
+        assert (folder / "2020\u2215a").samefile(kept)
+        for name in ("(kept) x", "(kept) 2019\u2215a", "(kept) nothing", "(kept) "):
+            assert not (folder / name).exists()
+        with open(kept, "rb") as file:
+            (photos / "2020").rename(photos / "1999")
+            view.sync()
+            assert names() == sorted([
+                "(kept) 1999\u2215a", "(kept) 1999\u2215link", "2019\u2215a", "x", marked_name])
+            assert not kept.exists() and file.read() == b"equal"
+        os.utime(photos / "x", (0, 9 * 10**8))
+        view.sync()
+        assert names() == sorted([
+            "1999\u2215a", "1999\u2215link", "2019\u2215a", "(kept) x", marked_name])
+        assert (folder / "(kept) x").samefile(folder / "x")
+        os.utime(photos / "(kept) x", (0, 10 * 10**8))
+        view.sync()
+        assert (folder / f"(kept) {marked_name}").samefile(folder / marked_name)
+        assert f"(kept) {marked_name}" in names() and "x" in names()
+        for name in names():
+            assert os.getxattr(folder / name, "user.twinfs.kept") == (
+                b"yes" if name == f"(kept) {marked_name}" else b"no")
+        assert view.differences(photos, rules=["path:2020/", "newest"], first_scan=False) == []
+
+
 def test_each_user_of_a_shared_view_has_the_best_visible_copy(twinfs, photos, root_only):
     def kept():
-        """The kept copy, by uniques/ and by the attribute."""
+        """The kept copy, by uniques/, by the attribute and by the mark."""
         [folder] = view.dups.iterdir()
-        by_attribute = [path.name.replace("\u2215", "/") for path in folder.iterdir()
-                        if not path.is_symlink()
-                        and os.getxattr(path, "user.twinfs.kept") == b"yes"]
-        assert by_attribute == [kept_in(view)]
+        by_attribute = [path.name for path in folder.iterdir()
+                        if os.getxattr(path, "user.twinfs.kept") == b"yes"]
+        assert by_attribute == ["(kept) " + kept_in(view).replace("/", "\u2215")]
         return kept_in(view)
 
     trees.write(photos / "2018/y", b"equal")

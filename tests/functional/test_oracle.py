@@ -34,7 +34,7 @@ class Fake:
         for group in found.groups():
             kept = min(group, key=found.preference)
             for inode in group:
-                self.add(found, inode)
+                self.add(found, inode, oracle.MARK if inode is kept else b"")
             for inode in (inode for inode in group if inode is not kept):
                 for _, path in inode.names:
                     self.unlink_unique(path)
@@ -83,13 +83,13 @@ class Fake:
     def group(self, path):
         return trees.join(self.dups, xxhash(trees.join(self.source, path)))
 
-    def add(self, found, inode):
+    def add(self, found, inode, mark):
         first = None
         for name in inode.names:
             path = found.absolute(name)
             folder = trees.join(self.dups, xxhash(path))
             os.makedirs(folder, exist_ok=True)
-            shown = trees.join(folder, name[1].replace(b"/", oracle.SLASH))
+            shown = trees.join(folder, mark + name[1].replace(b"/", oracle.SLASH))
             if first:
                 os.link(first, shown)
                 continue
@@ -212,6 +212,15 @@ def other_copy_kept(fake):
 
 def redundant(fake, name):
     return trees.join(fake.redundant, name)
+
+
+def move_mark(fake):
+    """Moves the mark from the kept picture to backup/1.jpg."""
+    for name in os.listdir(fake.picture):
+        os.rename(trees.join(fake.picture, name),
+                  trees.join(fake.picture, name.removeprefix(oracle.MARK)))
+    path = picture(fake, "backup/1.jpg")
+    os.rename(path, path.replace(b"/backup", b"/" + oracle.MARK + b"backup"))
 
 
 def lost_redundant_copy(fake):
@@ -343,7 +352,7 @@ def lost_acl(fake):
 PLANTED = [
     lost_copy, lost_group, foreign_copy, other_name, needless_shortening, wrong_hash,
     ordinal_alone, not_a_hash, group_shown_twice, one_class_in_two_folders,
-    two_classes_in_one_folder, changed_content_in_dups, hard_link_broken_in_dups,
+    move_mark, two_classes_in_one_folder, changed_content_in_dups, hard_link_broken_in_dups,
     both_copies_kept, no_copy_kept, other_copy_kept, changed_content_in_uniques,
     lost_link_in_uniques, hard_link_broken_in_uniques, lost_empty_folder, lost_empty_file,
     foreign_name, other_mode, other_time, other_folder_time, other_root_time, other_target,
@@ -369,6 +378,7 @@ def test_planted_difference_is_found(fake, plant):
 
 def test_any_copy_may_be_kept_after_the_first_scan(fake):
     other_copy_kept(fake)
+    move_mark(fake)
     assert fake.differences(first_scan=False) == []
 
 

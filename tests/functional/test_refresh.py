@@ -10,6 +10,7 @@ import sys
 import threading
 from pathlib import Path
 
+import oracle
 import pytest
 from program import TIMEOUT, children, is_mounted, stopped, traced, until, wait_ended
 
@@ -193,17 +194,32 @@ def test_moved_ranks_are_reported(owner):
 def test_removal_of_a_group_is_reported_for_its_folder(owner):
     with owner.mounted(owner.source) as view:
         group = view.dups / view_hash(view, owner, "file")
+        names = run_as(owner, "ls", group).splitlines()
+        assert {oracle.place(name) for name in names} == {"file", "folder/copy"}
         with Watcher(view, owner.source, group) as watcher:
             (owner.source / "file").unlink()
-            assert watcher.gets(group, "DELETE", "file")
-            assert watcher.gets(group, "DELETE", "folder∕copy")
+            for name in names:
+                assert watcher.gets(group, "DELETE", name)
             view.sync()
             assert not run_as(owner, "ls", view.dups)
         # the group reappears complete
         (owner.source / "file").write_text("content\n")
         view.sync()
-        assert run_as(owner, "ls", group).splitlines() == ["file", "folder∕copy"]
+        assert set(run_as(owner, "ls", group).splitlines()) == {"file", "(kept) folder∕copy"}
         assert view.differences_now(owner.source) == []
+
+
+def test_another_kept_copy_is_reported_for_the_folder_of_its_group(owner):
+    for name, when in (("file", 1), ("folder/copy", 2)):
+        os.utime(owner.source / name, (0, when * 10**8))
+    with owner.mounted(owner.source, options=("--wait", "--keep=newest")) as view:
+        group = view.dups / view_hash(view, owner, "folder/copy")
+        with Watcher(view, owner.source, group) as watcher:
+            os.utime(owner.source / "file", (0, 3 * 10**8))
+            assert watcher.gets(group, "CREATE", "(kept) file")
+            assert watcher.gets(group, "CREATE", "folder∕copy")
+            assert watcher.gets(group, "DELETE", "(kept) folder∕copy")
+            assert watcher.gets(group, "DELETE", "file")
 
 
 def test_copies_below_a_renamed_folder_are_reported_with_new_names(owner):

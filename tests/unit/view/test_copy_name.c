@@ -112,6 +112,44 @@ static void test_path_like_a_short_form_has_the_short_form(void **state)
 	assert_short("x~1-2.d/y", "x~1-2.d∕y" ID);
 }
 
+static void test_path_with_the_mark_has_the_short_form(void **state)
+{
+	(void)state;
+	assert_short("(kept) x", "(kept) x" ID);
+	assert_short("(kept) d/x.txt", "(kept) d∕x" ID ".txt");
+}
+
+static void check_kept(const char *path, const char *expected)
+{
+	char name[COPY_NAME_SIZE];
+
+	copy_name_make_kept(name, path, strlen(path), 0x12, 0xab);
+	assert_non_null(copy_name_skip_mark(name));
+	assert_string_equal(copy_name_skip_mark(name), expected);
+	assert_null(copy_name_skip_mark(expected));
+}
+
+static void test_kept_copy_has_a_mark_before_its_name(void **state)
+{
+	char longest[COPY_NAME_SIZE - sizeof(COPY_NAME_MARK) + 1], name[COPY_NAME_SIZE];
+	char longer[sizeof(longest) + 1];
+
+	(void)state;
+	check_kept("x", "x");
+	check_kept("d/x.txt", "d∕x.txt");
+	check_kept("a∕b.txt", "a∕b~12-ab.txt");
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	check_kept(longest, longest);
+	memset(longer, 'x', sizeof(longer) - 1);
+	longer[sizeof(longer) - 1] = '\0';
+	copy_name_make_kept(name, longer, strlen(longer), 0x12, 0xab);
+	assert_int_equal(strlen(name), COPY_NAME_SIZE - 1);
+	assert_string_equal(name + strlen(name) - strlen("xx~12-ab"), "xx~12-ab");
+	copy_name_make_kept(name, "(kept) x", strlen("(kept) x"), 0x12, 0xab);
+	assert_string_equal(name, "(kept) (kept) x~12-ab");
+}
+
 static void test_path_almost_like_a_short_form_is_plain(void **state)
 {
 	(void)state;
@@ -235,6 +273,8 @@ int main(void)
 		cmocka_unit_test(test_path_longer_than_any_name_is_cut_after_its_beginning),
 		cmocka_unit_test(test_path_with_a_division_slash_has_the_short_form),
 		cmocka_unit_test(test_path_like_a_short_form_has_the_short_form),
+		cmocka_unit_test(test_path_with_the_mark_has_the_short_form),
+		cmocka_unit_test(test_kept_copy_has_a_mark_before_its_name),
 		cmocka_unit_test(test_path_almost_like_a_short_form_is_plain),
 		cmocka_unit_test(test_extension_follows_the_id_only_if_it_is_short),
 		cmocka_unit_test(test_cut_name_ends_with_a_whole_character),

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
+#include "view/copy_name.h"
 
 #define INODES 40
 
@@ -164,6 +165,23 @@ static void remove_files(struct fixture *fixture, const uint64_t dirs[static 2],
 	}
 }
 
+/* Returns the name without the mark of the kept copy, which another copy gets. */
+static const char *plain(const char *name)
+{
+	const char *rest = copy_name_skip_mark(name);
+
+	return rest ? rest : name;
+}
+
+static bool is_listed(const struct fixture_listing *names, const char *name)
+{
+	for (size_t i = 0; i < names->count; i++) {
+		if (strcmp(plain(names->names[i].name), plain(name)) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void test_cookie_resumes_at_its_name_after_many_other_listings_and_removals(void **state)
 {
 	struct attributes members[INODES];
@@ -181,7 +199,7 @@ static void test_cookie_resumes_at_its_name_after_many_other_listings_and_remova
 		size_t next = i + 1;
 
 		fixture_list(&fixture, group, FIXTURE_NAMES_MAX, &after);
-		while (next < before.count && !fixture_count(&after, before.names[next].name))
+		while (next < before.count && !is_listed(&after, before.names[next].name))
 			next++;
 		after.count = 0;
 		after.limit = 1;
@@ -190,7 +208,8 @@ static void test_cookie_resumes_at_its_name_after_many_other_listings_and_remova
 				 0);
 		assert_int_equal(after.count, next < before.count);
 		if (after.count)
-			assert_string_equal(after.names[0].name, before.names[next].name);
+			assert_string_equal(plain(after.names[0].name),
+					    plain(before.names[next].name));
 	}
 	fixture_close(&fixture);
 }
@@ -291,7 +310,7 @@ static void test_name_of_a_copy_begins_with_its_tree_if_there_are_several_source
 	group = node_make(NODE_GROUP, fixture_add_group(&fixture, group_hash, members, 2));
 	fixture_list(&fixture, group, 10, &before);
 	assert_int_equal(before.count, 4);
-	assert_int_equal(fixture_count(&before, "one∕a"), 1);
+	assert_int_equal(fixture_count(&before, "(kept) one∕a"), 1);
 	assert_int_equal(fixture_count(&before, "two∕a"), 1);
 	for (size_t i = 0; i < before.count; i++) {
 		char path[512];
