@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "catalog/delta_builder.h"
 #include "catalog/group.h"
@@ -11,9 +12,13 @@
 #include "catalog/query.h"
 #include "catalog/record.h"
 #include "catalog/redundant.h"
+#include "catalog/scan.h"
 #include "catalog/tree.h"
 #include "store/key.h"
 #include "store/writer.h"
+
+/* Maximum number of moved names whose groups are checked in the transaction of the move. */
+#define JUDGED_MAX 10000
 
 /* Sorts by directory. The last change of each directory is first. */
 static int by_id_then_last(const void *a, const void *b)
@@ -177,6 +182,52 @@ static int compare_trash(struct catalog_writer *w, const struct moves *moves)
 	return r;
 }
 
+/* Has the kept copies checked of the groups of files in a directory, and pushes its subdirectories.
+ * Counts the names. */
+static int judge_dir(struct catalog_writer *w, uint64_t dir, struct bytes *dirs, size_t *count)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct content_record content;
+	struct entry_record entry;
+	int r = catalog_scan_entries(&w->store.reader, dir, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0 && ++*count <= JUDGED_MAX) {
+		if (entry.kind == ENTRY_DIR)
+			r = bytes_append(dirs, &entry.child, sizeof(entry.child));
+		if (entry.kind != ENTRY_FILE)
+			continue;
+		r = catalog_get_content(&w->store.reader, entry.child, &content);
+		if (r == 0 && content.group)
+			r = group_judge(w, content.group, entry.child);
+		if (r == -ENOENT)
+			r = 0;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Has kept copies checked if keep rules use the paths of the moved files: those of the groups of
+ * these files, or all if there are many. */
+static int judge_paths(struct catalog_writer *w, const struct moves *moves)
+{
+	CLEANUP_BYTES struct bytes dirs = {0};
+	size_t count = 0;
+	uint64_t dir;
+	int r = 0;
+
+	if (!keep_rules_use_paths(&w->keep))
+		return 0;
+	for (size_t i = 0; r == 0 && i < moves->count; i++)
+		r = bytes_append(&dirs, &moves->list[i]->id, sizeof(dir));
+	while (r == 0 && dirs.length > 0 && count <= JUDGED_MAX) {
+		dirs.length -= sizeof(dir);
+		memcpy(&dir, dirs.data + dirs.length, sizeof(dir));
+		r = judge_dir(w, dir, &dirs, &count);
+	}
+	if (r == 0 && count > JUDGED_MAX)
+		groups_choose_again(w, false);
+	return r;
+}
+
 int moves_attach(struct catalog_writer *w, const struct moves *moves)
 {
 	int r = 0;
@@ -187,7 +238,7 @@ int moves_attach(struct catalog_writer *w, const struct moves *moves)
 		r = refuse_cycle(w, moves->list[i]);
 	for (size_t i = 0; r == 0 && i < moves->count; i++)
 		r = attach(w, moves->list[i]);
-	if (moves->count > 0 && keep_rules_use_paths(&w->keep))
-		groups_choose_again(w, false);
+	if (r == 0)
+		r = judge_paths(w, moves);
 	return r < 0 ? r : compare_trash(w, moves);
 }

@@ -364,6 +364,23 @@ def test_each_user_of_a_shared_view_has_the_best_visible_copy(twinfs, photos, ro
         assert call_as(MEMBER, kept) == "2019/a"
 
 
+@pytest.mark.parametrize("names", [0, 10_001], ids=["small", "large"])
+def test_renamed_folder_moves_the_kept_copy(twinfs, tmp_path, names):
+    """The kept copies below a folder are checked one by one, or all if it has many names."""
+    source = tmp_path / "source"
+    trees.fill(source, {"b/d/copy": b"equal", "aa/d/copy": b"equal"})
+    for number in range(names):
+        (source / f"b/{number}").touch()
+    with twinfs.mounted(source, options=["--wait", "--keep=shortest-path"]) as view:
+        for folder, kept in (("b", "b"), ("bbb", "aa"), ("bb", "aa"), ("b", "b")):
+            if not (source / folder).exists():
+                next(source.glob("b*")).rename(source / folder)
+            view.sync()
+            shown = {name for name in ("aa", *os.listdir(source))
+                     if (view.uniques / name / "d/copy").exists()}
+            assert shown == {kept}, folder
+
+
 # ---- interruptions --------------------------------------------------------------------------
 
 @pytest.mark.parametrize("number", range(1, 10))
