@@ -334,6 +334,26 @@ int kept_judge(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 	return r;
 }
 
+int catalog_find_displacing(struct catalog_reader *reader, const struct group_record *group,
+			    uint64_t *file)
+{
+	CLEANUP_KEEP_RULES struct keep_rules rules = {0};
+	struct kept_choice choice = {.reader = reader, .rules = &rules};
+	struct catalog_totals totals = {0};
+	uint64_t kept = group->kept;
+	int r = catalog_get_totals(reader, &totals);
+
+	*file = 0;
+	if (r == 0)
+		r = catalog_get_keep_rules(reader, &rules);
+	if (r == 0 && kept && (!totals.choose_from || group->id < totals.choose_from))
+		r = kept_judge(&choice, group->id, &kept);
+	kept_choice_deinit(&choice);
+	if (r == 0 && kept != group->kept)
+		*file = kept;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
 int kept_get_trash(struct catalog_reader *reader, uint64_t dir, uint32_t *trash)
 {
 	/* the directory itself can be a trash, or the one that has a trash for each user */

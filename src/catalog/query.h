@@ -77,6 +77,12 @@ MUST_CHECK int catalog_is_of_operands(struct catalog_reader *r, bool *is);
 struct keep_rules;
 MUST_CHECK int catalog_get_keep_rules(struct catalog_reader *r, struct keep_rules *rules);
 
+/* Finds the member of a group that has to be the kept copy instead of the recorded one, by the
+ * trash and the keep rules. *file is 0 if there is none, or if catalog_choose_kept() has yet to
+ * check the group. Linear in the members. */
+MUST_CHECK int catalog_find_displacing(struct catalog_reader *r, const struct group_record *group,
+				       uint64_t *file);
+
 /* ---- windows of files ----------------------------------------------------------------- */
 
 /* The records of files whose ids are near each other, as those of one directory usually are.

@@ -424,6 +424,22 @@ static int check_fresh_group(const struct search *search, const struct group_rec
 	return r < 0 ? r : walk_members(search, &walk, group->id);
 }
 
+/* ---- kept copies --------------------------------------------------------------------- */
+
+static int check_kept(const struct search *search, const struct group_record *group)
+{
+	struct known known = {0};
+	uint64_t file;
+	int r = catalog_find_displacing(search->sides->indexed, group, &file);
+
+	if (r < 0 || !file)
+		return r;
+	r = catalog_get_file(search->sides->indexed, file, &known.indexed);
+	if (r == 0)
+		r = report_difference(search, CONTENT_NOT_KEPT, group);
+	return r < 0 ? r : report_file(search, &known, CONTENT_AS_RECORDED);
+}
+
 int content_differences_find(const struct content_sides *sides,
 			     const struct content_listener *listener,
 			     struct content_figures *figures)
@@ -433,5 +449,7 @@ int content_differences_find(const struct content_sides *sides,
 
 	if (r == 0)
 		r = check_singles(&search);
-	return r < 0 ? r : check_groups(&search, sides->fresh, check_fresh_group);
+	if (r == 0)
+		r = check_groups(&search, sides->fresh, check_fresh_group);
+	return r < 0 ? r : check_groups(&search, sides->indexed, check_kept);
 }

@@ -22,6 +22,7 @@ enum content_difference {
 	CONTENT_NOT_EQUAL, /* files of a group differ */
 	CONTENT_NOT_GROUPED, /* equal files are in no group, or in several */
 	CONTENT_OTHER, /* the bytes of a file in no group changed */
+	CONTENT_NOT_KEPT, /* the keep rules choose another copy than the kept one: this file */
 };
 
 enum content_state {

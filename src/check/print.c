@@ -95,6 +95,7 @@ static const char *const content_words[] = {
 	[CONTENT_NOT_EQUAL] = "not equal",
 	[CONTENT_NOT_GROUPED] = "not grouped",
 	[CONTENT_OTHER] = "other bytes",
+	[CONTENT_NOT_KEPT] = "not kept",
 };
 
 void check_print_content(struct check_printing *printing, enum content_difference what,

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/keep_rules.h"
 #include "catalog/audit.h"
+#include "catalog/writer.h"
+#include "store/store.h"
 
 static const struct hash128 hash = {1, 2};
 
@@ -443,6 +445,50 @@ static void test_kept_copy_that_returns_leaves_the_place_to_a_better_one(void **
 	audit_index(f->catalog);
 }
 
+/* Stores another kept copy than the rules choose. */
+static int set_kept_body(struct catalog_writer *w, void *context)
+{
+	const struct group_record *group = context;
+	struct key key = key_number(group->id);
+
+	return store_put(&w->store, TABLE_GROUP, &key, encode_group(group));
+}
+
+static uint64_t displacing(const struct fixture *f, uint64_t group)
+{
+	struct catalog_reader *reader = fixture_read(f);
+	struct group_record record;
+	uint64_t file = 1;
+
+	assert_int_equal(catalog_get_group(reader, group, &record), 0);
+	assert_int_equal(catalog_find_displacing(reader, &record, &file), 0);
+	catalog_read_end(reader);
+	return file;
+}
+
+static void test_wrong_kept_copy_is_found_unless_it_is_yet_to_be_chosen(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t ids[] = {new_copy(f, f->roots[0], "a"), new_copy(f, f->roots[0], "bb"),
+			  new_copy(f, f->roots[0], "cc")};
+	uint64_t group = add_group(f, hash, ids, 3);
+	struct group_record record;
+
+	assert_int_equal(displacing(f, group), 0);
+	set_rule(f, KEEP_LONGEST_PATH);
+	assert_int_equal(displacing(f, group), 0); /* yet to be chosen */
+	choose(f, 100);
+	assert_int_equal(kept_of(f, group), ids[1]);
+	assert_int_equal(displacing(f, group), 0);
+	record = group_at(f, group);
+	record.kept = ids[2]; /* equal by the rules */
+	assert_int_equal(catalog_write(f->catalog, set_kept_body, &record), 0);
+	assert_int_equal(displacing(f, group), 0);
+	record.kept = ids[0];
+	assert_int_equal(catalog_write(f->catalog, set_kept_body, &record), 0);
+	assert_int_equal(displacing(f, group), ids[1]);
+}
+
 /* ---- order --------------------------------------------------------------------------- */
 
 /* Adds a group of files of this size. */
@@ -529,6 +575,7 @@ int main(void)
 		CASE(test_changed_rules_choose_all_kept_copies_again_after_a_kill),
 		CASE(test_equal_by_the_rules_the_kept_copy_stays_kept),
 		CASE(test_attributes_of_the_rules_move_the_kept_copy),
+		CASE(test_wrong_kept_copy_is_found_unless_it_is_yet_to_be_chosen),
 		CASE(test_kept_copy_that_returns_leaves_the_place_to_a_better_one),
 		CASE(test_groups_are_ranked_by_reclaimable_bytes),
 		CASE(test_order_of_groups_changes_with_a_rank),
