@@ -201,8 +201,8 @@ def test_other_file_system_in_the_folder_makes_the_result_incomplete(
 
 @contextlib.contextmanager
 def stopping(twinfs, folder, *words):
-    """A program that is stopped whenever it has listed the folder. Yields the process and a function
-    that continues the program and returns whether it has ended."""
+    """A program that is stopped whenever it has listed the folder. Yields the process, and a
+    function that continues the program and returns whether it has ended."""
     trace = twinfs.folder / "trace"
     trace.touch()
     program = twinfs.under_strace("-P", folder, "-e", "trace=getdents64", "-e",
