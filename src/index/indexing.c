@@ -282,6 +282,8 @@ static int explain_unmatched(struct indexing *indexing)
 	char *const *globs = indexing->excludes.globs;
 	int r = scan_settings_set_excludes(&given, settings->excludes.items);
 
+	if (r == 0)
+		r = scan_settings_set_excludes(&listed, settings->listed_excludes.items);
 	indexing->unmatched_excludes = 0;
 	for (size_t i = 0; r == 0 && !indexing->beside && i < indexing->excludes.count; i++) {
 		if (indexing->excludes.matched[i] || !scan_settings_exclude(&given, globs[i]) ||
