@@ -132,11 +132,17 @@ static int find_copy(const struct view_query *query, const char *name, bool kept
 			      : -ENOENT;
 	}
 	r = catalog_entry_at(query->reader, dir, cookie, entry);
+	if (r == 0 && !kept) {
+		r = group_copy_name(query, entry, false, made);
+		if (r < 0 || strcmp(made, name) == 0)
+			return r;
+	}
+	/* with the mark, a long path has a short form that it does not have without it */
 	if (r == 0)
-		r = group_copy_name(query, entry, kept, made);
+		r = group_copy_name(query, entry, true, made);
 	if (r < 0)
 		return r;
-	return strcmp(kept ? copy_name_skip_mark(made) : made, name) == 0 ? 0 : -ENOENT;
+	return strcmp(copy_name_skip_mark(made), name) == 0 ? 0 : -ENOENT;
 }
 
 /* Finds the entry of a name with the mark, which only the kept copy has. */

@@ -220,7 +220,8 @@ class View:
         self.content = content
         self.groups = source.groups(min_size)
         self.group_of = {id(inode): group for group in self.groups for inode in group}
-        self.marked = []  # ids of inodes that have the mark of the kept copy in dups/
+        # ids of inodes that have the mark of the kept copy in dups/; None: dups/ was not checked
+        self.marked = None
         self.differences = []
 
     def check(self):
@@ -248,6 +249,7 @@ class View:
 
     def check_dups(self):
         """Compares dups/ with the groups; returns {folder: group}."""
+        self.marked = []
         dups = os.path.join(self.mount, b"dups")
         by_path = {self.source.absolute(name): (name, inode)
                    for inode in self.source.inodes.values() for name in inode.names}
@@ -431,8 +433,8 @@ class View:
             if len(kept) != 1:
                 self.add(f"uniques: {len(kept)} copies kept of the group of", first)
                 continue
-            marked = [inode for inode in group if id(inode) in self.marked]
-            if marked != kept:
+            if self.marked is not None and kept != [
+                    inode for inode in group if id(inode) in self.marked]:
                 self.add("dups: wrong marks of the group of", first)
             for name in kept[0].names:
                 if name not in shown:
