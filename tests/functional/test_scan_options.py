@@ -4,6 +4,7 @@ file that the options exclude."""
 import contextlib
 import os
 import subprocess
+from pathlib import Path
 
 import newer_index
 import pytest
@@ -154,15 +155,21 @@ def full_pipe():
     return reading, writing
 
 
+def writes_to_stdout(pid):
+    """Whether a process waits in a system call whose first argument is 1."""
+    return Path(f"/proc/{pid}/syscall").read_text().split()[1:2] == ["0x1"]
+
+
 @contextlib.contextmanager
 def scan_under_way(twinfs, source):
-    """A stopped scan that holds the index."""
+    """A stopped scan that holds the index, but no lock of LMDB, for which others would wait."""
     reading, writing = full_pipe()  # the scan cannot print its result and so does not end
     process = subprocess.Popen(twinfs.command("scan", source), env=twinfs.environment,
                                stdout=writing, stderr=subprocess.DEVNULL)
     os.close(writing)
     try:
-        assert until(lambda: (twinfs.index / "owner").read_text().startswith(str(process.pid)))
+        assert until(lambda: writes_to_stdout(process.pid))
+        assert (twinfs.index / "owner").read_text().startswith(str(process.pid))
         with stopped(process.pid):
             yield
     finally:
