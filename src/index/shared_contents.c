@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/numbers.h"
@@ -201,13 +202,15 @@ struct taking {
 };
 
 /* Returns the number that the file system of a file has in the other index. Returns 0 if bytes of
- * its files can change without a new time: a rescan trusts no content there. */
+ * its files can change without a new time: a rescan trusts no content there. Also returns 0 if a
+ * number of an inode possibly is that of another file after the next mount, as on FUSE: a file is
+ * looked up by its number alone. */
 static uint32_t examine_filesystem(const struct taking *taking, const struct file_record *file)
 {
 	AUTO_CLOSE int fd = source_open_inode(taking->sources, taking->to_reader, file);
 	uint32_t type = fd < 0 ? 0 : filesystem_type_at(fd);
 
-	if (type == 0 || filesystem_may_hide_stores(type))
+	if (filesystem_kind_of(type) != FILESYSTEM_FINE || filesystem_may_hide_stores(type))
 		return 0;
 	return catalog_filesystem_in(taking->to, file->attributes.filesystem, taking->from);
 }
@@ -235,9 +238,12 @@ static int find_filesystem(struct taking *taking, const struct file_record *file
 static bool get_known(const struct taking *taking, const struct file_record *file,
 		      uint32_t filesystem, struct content_record *content)
 {
+	static const struct timespec unknown;
 	struct file_record known;
 	uint64_t id;
 
+	if (clock_equal(file->attributes.btime, unknown))
+		return false;
 	if (catalog_find_inode(taking->from_reader, filesystem, file->attributes.inode, &id) < 0 ||
 	    id == 0 || catalog_get_file(taking->from_reader, id, &known) < 0)
 		return false;

@@ -230,6 +230,20 @@ def test_same_inode_on_another_file_system_is_read(scans, tree, root_only, tmp_p
             subprocess.run(["umount", disk], check=True)
 
 
+def test_files_without_a_birth_time_are_read(scans, tree, root_only, tmp_path):
+    """Their number alone does not tell them from another file, as on FUSE after the next mount."""
+    image, disk = tmp_path / "image", tree / "disk"
+    disk.mkdir()
+    subprocess.run(["mkfs.ext4", "-q", "-I", "128", image, "8M"], check=True)
+    subprocess.run(["mount", "-o", "loop", image, disk], check=True)
+    try:
+        trees.fill(disk / "files", {"1": b"same", "2": b"same"})
+        scans.known("disk/files")
+        assert scans.read("disk/files") == {"disk/files/1", "disk/files/2"}
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 def test_indexes_of_other_sources_are_not_opened(scans, twinfs, tmp_path):
     for number in range(10):
         trees.fill(tmp_path / f"other {number}", {"a": b"same", "b": b"same"})
