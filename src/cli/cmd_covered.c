@@ -157,6 +157,11 @@ static int check_complete(const struct missing_from *missing, const struct curre
 	return r;
 }
 
+static bool is_without_files(const struct missing_tally *checked)
+{
+	return checked->files + checked->empty + checked->symlinks + checked->special == 0;
+}
+
 static int print(void *context, const struct current_index *index, struct catalog_reader *reader,
 		 struct output *output, enum twinfs_exit *status)
 {
@@ -187,6 +192,11 @@ static int print(void *context, const struct current_index *index, struct catalo
 	if (r < 0)
 		return r;
 	settings->uncovered = summary.singles > 0;
+	if (is_without_files(&summary.checked)) {
+		*status = TWINFS_EXIT_INCOMPLETE;
+		log_warning("there is no file in the folders; if they are on a disk, mount it");
+		return 0;
+	}
 	explain(settings, &summary, *status == TWINFS_EXIT_COMPLETE && !index->unfinished);
 	return 0;
 }

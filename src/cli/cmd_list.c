@@ -192,8 +192,7 @@ static enum twinfs_exit list_missing(struct list_settings *settings, char *const
 	settings->common.index.takes_files = false;
 	if (missing_from_begin(missing, operands, count) < 0 ||
 	    current_index_open(&index, &settings->common.index, missing->operands.items,
-			       missing->operands.count, INDEX_PROOF) < 0 ||
-	    missing_from_locate(missing, &index) < 0)
+			       missing->operands.count, INDEX_PROOF) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (!settings->order_given)
 		settings->request.report.order = REPORT_BY_PATH;

@@ -14,8 +14,7 @@
 /* The best index so far. */
 struct choice {
 	const struct missing_from *missing;
-	struct text_list operands; /* a mount point or the sources; empty: no index was found */
-	bool is_view;
+	struct text_list operands; /* its sources; empty: no index was found */
 	struct timespec last_scan;
 };
 
@@ -46,52 +45,6 @@ static bool covers(const struct missing_from *missing, const struct known_index 
 	return missing->in.count > 0 || !all_below_any(&index->sources, &missing->of);
 }
 
-static int take(struct choice *choice, const struct known_index *index, bool is_view)
-{
-	struct text_list *operands = &choice->operands;
-	int r = 0;
-
-	text_list_free(operands);
-	choice->is_view = is_view;
-	choice->last_scan = index->last_scan;
-	if (is_view)
-		return text_list_add(operands, index->mount_point, strlen(index->mount_point));
-	for (size_t i = 0; r == 0 && i < index->sources.count; i++)
-		r = text_list_add(operands, index->sources.items[i],
-				  strlen(index->sources.items[i]));
-	return r;
-}
-
-/* is_only: the user wants no other index. */
-static int consider(struct choice *choice, const char *folder, bool is_only)
-{
-	CLEANUP_KNOWN_INDEX struct known_index index = {0};
-	int r = known_index_read(&index, folder);
-
-	if (r < 0 || index.outcome != 0 || !covers(choice->missing, &index))
-		return r;
-	if (index.mount_point && index.mount_point[0] != '\0')
-		return take(choice, &index, true);
-	if (!is_only && (choice->missing->in.count > 0 || index.absent ||
-			 (choice->operands.count > 0 &&
-			  clock_ns(index.last_scan) <= clock_ns(choice->last_scan))))
-		return 0;
-	return take(choice, &index, false);
-}
-
-static int consider_all(struct choice *choice, const char *folder)
-{
-	CLEANUP_TEXT_LIST struct text_list folders = {0};
-	AUTO_FREE char *given = NULL;
-	int r = folder ? index_folder_given(folder, &given) : known_indexes_list(&folders);
-
-	if (r == 0 && given)
-		return consider(choice, given, true);
-	for (size_t i = 0; r == 0 && !choice->is_view && i < folders.count; i++)
-		r = consider(choice, folders.items[i], false);
-	return r;
-}
-
 static int add_all(struct text_list *list, const struct text_list *more)
 {
 	int r = 0;
@@ -101,17 +54,63 @@ static int add_all(struct text_list *list, const struct text_list *more)
 	return r;
 }
 
+static int take(struct choice *choice, const struct known_index *index)
+{
+	text_list_free(&choice->operands);
+	choice->last_scan = index->last_scan;
+	return add_all(&choice->operands, &index->sources);
+}
+
+/* is_only: the user wants no other index. */
+static int consider(struct choice *choice, const char *folder, bool is_only)
+{
+	CLEANUP_KNOWN_INDEX struct known_index index = {0};
+	int r = known_index_read(&index, folder);
+	bool of_view = index.mount_point && index.mount_point[0] != '\0';
+
+	if (r < 0 || index.outcome != 0 || !covers(choice->missing, &index))
+		return r;
+	if (!is_only && (of_view || index.absent ||
+			 (choice->operands.count > 0 &&
+			  clock_ns(index.last_scan) <= clock_ns(choice->last_scan))))
+		return 0;
+	return take(choice, &index);
+}
+
+static int consider_all(struct choice *choice)
+{
+	CLEANUP_TEXT_LIST struct text_list folders = {0};
+	int r = known_indexes_list(&folders);
+
+	for (size_t i = 0; r == 0 && i < folders.count; i++)
+		r = consider(choice, folders.items[i], false);
+	return r;
+}
+
+static int consider_given(struct choice *choice, const char *folder)
+{
+	AUTO_FREE char *given = NULL;
+	int r = index_folder_given(folder, &given);
+
+	return r < 0 ? r : consider(choice, given, true);
+}
+
 int covering_index_choose(struct missing_from *missing, const char *folder)
 {
 	struct choice choice = {.missing = missing};
-	int r = consider_all(&choice, folder);
+	int r = 0;
+
+	if (folder)
+		r = consider_given(&choice, folder);
+	else if (missing->in.count == 0)
+		r = consider_all(&choice);
 
 	missing->operands = choice.operands;
 	if (r < 0 || missing->operands.count > 0)
 		return r;
 	if (missing->in.count == 0) {
-		log_error("no index has %s and other folders; give these with --by, or scan or "
-			  "mount a folder that contains all of them",
+		log_error("no index has %s and other folders, unless a view uses it; give these "
+			  "with --by, or scan a folder that contains all of them",
 			  quote_path(missing->of.items[0]));
 		return -ENOENT;
 	}

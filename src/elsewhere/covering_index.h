@@ -7,12 +7,9 @@
 #include "base/attributes.h"
 #include "elsewhere/missing_from.h"
 
-/* Sets missing->operands to those of the command that opens the index. The first of these that
- * exists is chosen:
- *
- * - the index of a mounted view that has all folders and, if none is given with --by, others
- * - if folders are given with --by: an index of these and the examined folders
- * - the known index with the latest scan that has all folders, and others
+/* Sets missing->operands to the sources of the index to open: with --by, the given and the examined
+ * folders; else those of the known index with the latest scan that has all folders and others. The
+ * index of a view is not chosen, as it can miss changes.
  *
  * folder	of the only index to use (--index); NULL: any
  *

@@ -12,6 +12,7 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/current_index.h"
+#include "mountpoint/point.h"
 #include "mountpoint/table.h"
 #include "source/source.h"
 
@@ -21,6 +22,22 @@ void missing_from_free(struct missing_from *missing)
 	text_list_free(&missing->operands);
 	text_list_free(&missing->of);
 	text_list_free(&missing->in);
+}
+
+/* Refuses a path in a view, which shows files of its sources: they would seem to be elsewhere. */
+static int refuse_view(const char *path)
+{
+	AUTO_FREE char *point = NULL;
+	int r = mount_point_of(path, &point);
+
+	if (r < 0)
+		log_error("cannot find %s: %s", quote_path(path), error_text(r));
+	if (r < 0 || !point)
+		return r;
+	log_error("cannot compare %s: it is in the view at %s, which shows files of its sources; "
+		  "give folders of the sources",
+		  quote_path(path), quote_path(point));
+	return -EINVAL;
 }
 
 /* Adds paths, with their symlinks resolved. */
@@ -34,6 +51,8 @@ static int add_resolved(struct text_list *list, char *const *paths, size_t count
 		r = found ? text_list_add(list, found, strlen(found)) : -errno;
 		if (!found)
 			log_error("cannot find %s: %s", quote_path(paths[i]), error_text(r));
+		if (r == 0)
+			r = refuse_view(found);
 	}
 	return r;
 }
@@ -99,35 +118,12 @@ int missing_from_resolve(struct missing_from *missing, char *const *operands, si
 
 int missing_from_begin(struct missing_from *missing, char *const *operands, size_t count)
 {
-	bool of_view = count == 1 && current_index_is_view(operands[0]);
-	int r = missing_from_resolve(missing, operands, of_view ? 0 : count);
+	int r = missing_from_resolve(missing, operands, count);
 
-	if (r == 0 && !of_view)
+	if (r == 0)
 		r = add_operands(&missing->operands, missing->given.items, missing->given.count);
-	return r < 0 ? r : add_operands(&missing->operands, operands, count);
-}
-
-/* Adds the sources of a view, except those in the folders of --missing-from. */
-static int add_sources(struct missing_from *missing, const struct sources *sources)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < sources->count; i++) {
-		const char *path = sources->list[i].path;
-		bool inside = false;
-
-		for (size_t j = 0; j < missing->in.count && !inside; j++)
-			inside = path_below(path, missing->in.items[j]);
-		if (!inside)
-			r = text_list_add(&missing->of, path, strlen(path));
-	}
-	return r == 0 && missing->of.count == 0 ? refuse_itself(missing, missing->in.items[0]) : r;
-}
-
-int missing_from_locate(struct missing_from *missing, const struct current_index *index)
-{
-	int r = index->given_count == 0 ? add_sources(missing, index->sources) : 0;
-
+	if (r == 0)
+		r = add_operands(&missing->operands, operands, count);
 	missing->folders =
 		(struct missing_folders){.of = missing->of.items, .in = missing->in.items};
 	return r;
@@ -141,26 +137,82 @@ static int explain_folder(const char *folder, int fault)
 			  quote_path(folder));
 	else
 		log_error("cannot compare %s: it is not in the index; give a folder that is not "
-			  "excluded and, for a view, that is in a source of the view",
+			  "excluded",
 			  quote_path(folder));
 	return -EXDEV;
 }
 
-/* Warns if the index lacks names that a view leaves out, but not the user. Returns 0 or -errno. */
-static int check_left_out(const struct current_index *index, struct catalog_reader *reader,
-			  enum twinfs_exit *status)
+/* Returns whether a file system shows files of folders that can be visible elsewhere, too, under
+ * other inode numbers. */
+static bool is_stacked(const struct mount_entry *mount)
 {
-	CLEANUP_SCAN_SETTINGS struct scan_settings asked = {0};
-	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
-	int r = catalog_get_scan_settings(reader, &known);
+	static const char *const types[] = {"overlay",
+					    "aufs",
+					    "unionfs",
+					    "fuse.bindfs",
+					    "fuse.mergerfs",
+					    "fuse.unionfs",
+					    "fuse.mhddfs",
+					    "fuse.unionfs-fuse",
+					    "fuse.fuse-overlayfs"};
 
-	if (r == 0)
-		r = scan_settings_set_excludes(&asked, index->indexing.settings->excludes.items);
-	if (r < 0 || scan_settings_exclude_all(&asked, &known))
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (strcmp(mount->type, types[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether the mount contains the folder or, if these are entered, is in it. */
+static bool shows(const struct mount_table *table, const struct mount_entry *mount,
+		  const char *folder, bool cross_mounts)
+{
+	return mount == mount_table_covering(table, folder) ||
+	       (cross_mounts && path_below(mount->point, folder));
+}
+
+static bool is_shown_in(const struct mount_table *table, const struct mount_entry *mount,
+			char *const *folders, bool cross_mounts)
+{
+	for (; *folders; folders++) {
+		if (shows(table, mount, *folders, cross_mounts))
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether one of two mounts on different devices, one in each list, is stacked. */
+static bool is_possibly_twice(const struct mount_table *table,
+			      const struct missing_folders *folders, bool cross_mounts)
+{
+	for (size_t i = 0; i < table->count; i++) {
+		const struct mount_entry *of = &table->entries[i];
+		bool is_shown = is_shown_in(table, of, folders->of, cross_mounts);
+
+		for (size_t j = 0; is_shown && j < table->count; j++) {
+			const struct mount_entry *in = &table->entries[j];
+
+			if ((is_stacked(of) || is_stacked(in)) &&
+			    strcmp(of->device, in->device) != 0 &&
+			    is_shown_in(table, in, folders->in, cross_mounts))
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Warns if a file can seem to be elsewhere because a stacked file system shows it once more. */
+static int check_stacked(const struct missing_folders *folders, bool cross_mounts,
+			 enum twinfs_exit *status)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+	int r = mount_table_read(&table);
+
+	if (r < 0 || !is_possibly_twice(&table, folders, cross_mounts))
 		return r;
 	*status = TWINFS_EXIT_INCOMPLETE;
-	log_warning("the result is incomplete: the view leaves out names with --exclude; unmount "
-		    "it, or choose another index with --index");
+	log_warning("the result is incomplete: an overlay or similar file system possibly shows "
+		    "files of another folder; compare folders of other file systems");
 	return 0;
 }
 
@@ -177,7 +229,7 @@ int missing_from_check(const struct missing_folders *folders, const struct curre
 	if (r == 0)
 		r = missing_count_not_entered(folders, reader, index->sources, &count);
 	if (r == 0)
-		r = check_left_out(index, reader, status);
+		r = check_stacked(folders, index->sources->cross_mounts, status);
 	if (r < 0 || count == 0)
 		return r;
 	*status = TWINFS_EXIT_INCOMPLETE;

@@ -23,22 +23,20 @@ struct missing_from {
 void missing_from_free(struct missing_from *missing);
 
 /* Finds the paths of the operands of the user and of the given folders, and refuses folders that
- * are the same, or that share files through mounts. Returns 0 or -errno, logged. */
+ * are the same, that share files through mounts, or that are in a view. Returns 0 or -errno,
+ * logged. */
 MUST_CHECK int missing_from_resolve(struct missing_from *missing, char *const *operands,
 				    size_t count);
 
-/* Sets missing->operands: the folders of --missing-from and then the operands of the user, or only
- * the mount point of a view that the user gave. Sets the folders as far as they are known. Returns
- * 0 or -errno, logged. */
+/* As missing_from_resolve(). Also sets missing->operands, to the given folders and then the
+ * operands of the user, and missing->folders. */
 MUST_CHECK int missing_from_begin(struct missing_from *missing, char *const *operands,
 				  size_t count);
 
-/* Sets missing->folders when the index is open. Returns 0 or -errno. */
-MUST_CHECK int missing_from_locate(struct missing_from *missing, const struct current_index *index);
-
-/* Checks that the index has all folders. Warns if folders on other file systems, or names that only
- * a view excludes, were left out, and sets *status to TWINFS_EXIT_INCOMPLETE then. Returns 0,
- * -EXDEV (logged) if the index lacks a folder, or another -errno. */
+/* Checks that the index has all folders. Warns if folders on other file systems were left out, or
+ * if a stacked file system possibly shows a file twice; then sets *status to
+ * TWINFS_EXIT_INCOMPLETE. Returns 0, -EXDEV (logged) if the index lacks a folder, or another
+ * -errno. */
 MUST_CHECK int missing_from_check(const struct missing_folders *folders,
 				  const struct current_index *index, struct catalog_reader *reader,
 				  enum twinfs_exit *status);

@@ -213,10 +213,29 @@ static int report_opening(const struct current_index *index, int result)
 	return result;
 }
 
+/* A view can miss stores to mapped memory, writes through names outside of its sources, and disks
+ * that are mounted in them. */
+static int refuse_proof(const struct current_index *index)
+{
+	const char *folder = index->indexing.folder;
+	AUTO_FREE char *mount_point = NULL;
+	pid_t pid = 0;
+
+	if (catalog_owner(folder, &pid, &mount_point) == 0 && mount_point[0] != '\0')
+		log_error("cannot prove this with the index of the view at %s, which can miss "
+			  "changes; unmount the view, or choose another index with --index",
+			  quote_path(mount_point));
+	else
+		log_error("cannot use the index %s: another process is changing it; try again when "
+			  "it has finished",
+			  quote_path(folder));
+	return -EBUSY;
+}
+
 /* Returns 0, CURRENT_INDEX_ABANDONED or -errno, logged. */
 static int open_served(struct current_index *index)
 {
-	int r = current_index_attach(index);
+	int r = index->use == INDEX_PROOF ? refuse_proof(index) : current_index_attach(index);
 
 	if (r < 0)
 		return r;

@@ -36,7 +36,8 @@ struct current_index {
 
 /* Finds and opens the index for the operands of a command (SOURCE... or MOUNTPOINT), and updates
  * it, which can take long. Shows progress, and logs unreadable files. If another process maintains
- * the index, options are checked (served_options.h). All uses but INDEX_READ are then refused if
+ * the index, options are checked (served_options.h), and INDEX_PROOF is refused. All uses but
+ * INDEX_READ are refused if
  * that process cannot update the index.
  *
  * With --no-scan, opens the index as it is, without the sources, and logs the time of its last

@@ -88,7 +88,7 @@ static uint32_t file_flags(const struct listed *listed)
  * recheck of single names is the result of events, so the answer is false. */
 static bool may_have_hidden_stores(const struct diff_dir *dir)
 {
-	return dir->recheck->scope != RECHECK_NAMES &&
+	return dir->recheck->scope != RECHECK_NAMES && !dir->repeats &&
 	       filesystem_may_hide_stores(dir->filesystem_type);
 }
 

@@ -60,7 +60,9 @@ struct ingest_settings {
 	unsigned int threads; /* 0: chosen by the number of processors and the work */
 	enum ingest_disk disk;
 	bool names_only; /* ingest_names() reads no file */
-	bool repeats; /* ingest_names() does not log errors that the index has: they were logged */
+	/* ingest_names() repeats the walk of a scan that has just ended: it does not log errors
+	 * that the index has, and trusts contents on file systems that hide stores. */
+	bool repeats;
 	/* A folder that contains the index folder and is left out as a whole. NULL: only the index
 	 * folder is left out. Borrowed. */
 	const char *hidden;

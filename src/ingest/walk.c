@@ -335,6 +335,7 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 	char *const *excludes = patterns_of(walk->ingest->settings->excludes, dir->source);
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct diff_dir compared = {.id = dir->id,
+				    .repeats = walker->walk->ingest->settings->repeats,
 				    .source = dir->source,
 				    .filesystem = now->attributes.filesystem,
 				    .filesystem_type = walker->listing.filesystem_type,

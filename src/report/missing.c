@@ -129,8 +129,8 @@ static int find_name_area(struct missing_finder *finder, uint64_t dir, uint64_t 
 /* Where the names of a file are. */
 struct places {
 	uint64_t names_of; /* number of names in folders->of */
-	/* A name is in folders->in, and the inode has more names than those in folders->of. If it
-	 * has not, folders->in has the same name through another mount. */
+	/* A name is in folders->in, and the inode has all of its known names. If it has less links,
+	 * another mount shows one of them, too: this can be the name in folders->in. */
 	bool is_in;
 };
 
@@ -148,7 +148,9 @@ static int find_places(struct missing_finder *finder, const struct file_record *
 			names[area]++;
 	}
 	places->names_of = names[AREA_OF];
-	places->is_in = names[AREA_IN] > 0 && file->attributes.links > names[AREA_OF];
+	places->is_in =
+		names[AREA_IN] > 0 &&
+		file->attributes.links >= names[AREA_IN] + names[AREA_OF] + names[AREA_OTHER];
 	return r == -ENOENT && scan ? 0 : r;
 }
 

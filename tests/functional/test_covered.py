@@ -253,23 +253,31 @@ def test_sources_that_change_all_the_time_make_the_result_incomplete(twinfs, hom
 
 # views
 
-def test_index_of_a_view_is_used_without_a_scan(twinfs, home):
-    with twinfs.mounted(home) as view:
-        assert only_in(twinfs, home / "old", status=COMPLETE, index=False) == set()
-        trees.fill(home, {"old/new": b"new"})
-        assert only_in(twinfs, home / "old", index=False) == below(home / "old", "new")
+def test_index_of_a_view_is_not_used(twinfs, home, tmp_path):
+    """It can miss writes through names outside of its sources, and disks mounted in them."""
+    os.link(home / "photos/1.jpg", tmp_path / "outside")
+    with twinfs.mounted(home, options=("--wait", "--exclude=own*")) as view:
+        (tmp_path / "outside").write_bytes(b"3" * 5000)
+        result = twinfs("covered", home / "old", index=False)
+        assert result.status == FAILED and "--by" in result.errors[0], result
+        assert only_in(twinfs, "--by", home / "photos", home / "old", index=False) == below(
+            home / "old", "1.jpg", "notes copy", "notes again")
         assert only_in(twinfs, "--by", home / "photos", home / "disk", index=False) == below(
             home / "disk", "own", "own too")
-        result = twinfs("covered", home / "old", index=False)
-        assert str(view.path) in result.error.decode()
+        result = twinfs("covered", home / "old")
+        assert result.status == FAILED and "cannot prove this" in result.errors[0], result
+        for words in ([view.path], ["--by", view.uniques, home / "old"],
+                      ["--by", home / "photos", view.uniques]):
+            result = twinfs("covered", *words, index=False)
+            assert result.status == FAILED and "is in the view at" in result.errors[0], result
 
 
-@pytest.mark.parametrize("option", ["--exclude=own*", "--min-size=100"])
-def test_files_that_a_view_leaves_out_are_not_covered(twinfs, home, option):
-    with twinfs.mounted(home, options=("--wait", option)):
-        result = twinfs("covered", home / "disk", index=False)
-        assert result.status in (INCOMPLETE, UNCOVERED), result
-        assert result.status == INCOMPLETE or b"own" in result.out
+def test_folder_without_any_file_is_incomplete(twinfs, scanned):
+    (scanned / "card/mountpoint").mkdir(parents=True)
+    result = twinfs("covered", scanned / "card")
+    assert result.status == INCOMPLETE and "mount it" in result.error.decode(), result
+    (scanned / "card/empty").touch()
+    assert only_in(twinfs, scanned / "card", status=COMPLETE) == set()
 
 
 # refusals
