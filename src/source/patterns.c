@@ -99,7 +99,7 @@ static const char *below_name(const struct source *source, const char *glob)
 		size_t length = (size_t)(end - path);
 
 		if (path[-1] == '/' && length > 0 && strncmp(glob, path, length) == 0 &&
-		    glob[length] == '/')
+		    (glob[length] == '/' || glob[length] == '\0'))
 			return glob + length + strspn(glob + length, "/");
 	}
 	return NULL;

@@ -111,7 +111,8 @@ static void test_whole_source_is_selected_but_never_excluded(void **state)
 {
 	static const char *const globs[] = {"/srv/data/Photos", "/srv/data/Photos/",
 					    "/srv/data",        "/srv/",
-					    "Photos/",          "data/Photos/"};
+					    "Photos/",          "data/Photos/",
+					    "data/Photos"};
 
 	for (size_t i = 0; i < sizeof(globs) / sizeof(*globs); i++) {
 		assert_form(*state, globs[i], PATTERN_TO_SELECT, "/*");
