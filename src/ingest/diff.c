@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 #include "base/key_sort.h"
@@ -173,6 +174,17 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 	return r < 0 || moved || change->flags ? r : add_found_dir(diff, &found);
 }
 
+/* Returns true if the file is possibly another one than that which the index knows by this inode
+ * number and another name. FUSE file systems without birth times can number inodes in the order in
+ * which programs look them up, so two files of equal size and times exchange their numbers at the
+ * next mount. A recheck of single names is the result of events in one mount. */
+static bool is_possibly_another(const struct diff_dir *dir, const struct attributes *attributes)
+{
+	static const struct timespec unknown;
+
+	return dir->recheck->scope != RECHECK_NAMES && clock_equal(attributes->btime, unknown);
+}
+
 static int add_name(struct diff *diff, const struct diff_dir *dir, const struct listed *listed)
 {
 	struct name_change change = {.source = dir->source,
@@ -189,7 +201,9 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 		return add_dir(diff, dir, listed, &change);
 	change.kind = NAME_ADD_FILE;
 	change.context = listed->mark;
-	change.flags = file_flags(listed) | (may_have_hidden_stores(dir) ? FILE_UNTRUSTED : 0);
+	change.flags = file_flags(listed);
+	if (may_have_hidden_stores(dir) || is_possibly_another(dir, &listed->attributes))
+		change.flags |= FILE_UNTRUSTED;
 	return diff_add(diff, &change);
 }
 

@@ -135,6 +135,39 @@ static void test_applied_difference_is_empty_afterwards(void **state)
 	assert_int_equal(totals_of(p->f).names, 0);
 }
 
+/* The flags of the name that a known file has instead of its former one. */
+static uint32_t flags_of_other_name(struct case_state *p, struct attributes attributes)
+{
+	uint32_t flags = 0;
+
+	clear_listing(p);
+	list(p, "before", attributes);
+	make_diff(p);
+	apply_diff(p);
+	clear_listing(p);
+	list(p, "after", attributes);
+	make_diff(p);
+	assert_int_equal(count_kind(p, NAME_ADD_FILE), 1);
+	for (size_t i = 0; i < p->diff.count; i++) {
+		if (p->diff.changes[i].kind == NAME_ADD_FILE)
+			flags = p->diff.changes[i].flags;
+	}
+	apply_diff(p);
+	return flags;
+}
+
+static void test_number_without_birth_time_under_another_name_is_no_known_file(void **state)
+{
+	struct case_state *p = *state;
+	struct attributes attributes = file_of(10, 1, 0);
+
+	attributes.btime = (struct timespec){1, 0};
+	assert_int_equal(flags_of_other_name(p, attributes), 0);
+	attributes.inode = 11;
+	attributes.btime = (struct timespec){0};
+	assert_int_equal(flags_of_other_name(p, attributes), FILE_UNTRUSTED);
+}
+
 static void test_changed_file_is_updated_and_another_inode_replaces_it(void **state)
 {
 	struct case_state *p = *state;
@@ -302,6 +335,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_all_names_of_an_unknown_directory_are_new),
 		CASE(test_applied_difference_is_empty_afterwards),
+		CASE(test_number_without_birth_time_under_another_name_is_no_known_file),
 		CASE(test_changed_file_is_updated_and_another_inode_replaces_it),
 		CASE(test_name_of_another_kind_is_replaced),
 		CASE(test_directory_that_is_replaced_is_a_new_one),
