@@ -9,7 +9,7 @@ import backups
 import pytest
 import trees
 from manual import ROOT
-from program import TIMEOUT, is_mounted
+from program import TIMEOUT, is_mounted, until
 
 SCRIPT = ROOT / "data/backup/backup"
 WITHOUT = ROOT / "scripts/restore-without-twinfs"
@@ -240,6 +240,8 @@ def test_unmounted_source_does_not_empty_the_backup(script, source):
     trees.small(source)
     script("--new", source, script.folder)
     before = backups.regular_files(script.backup.copy)
+    # the daemon follows the source until it has ended
+    assert until(lambda: script.twinfs.session.processes() == [])
     shutil.rmtree(source)
     source.mkdir()
     script(source, script.folder, status=1)
