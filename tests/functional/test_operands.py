@@ -18,25 +18,12 @@ import trees
 from operands import Names, fill, group, groups_of
 from program import path_of, until
 
+pytestmark = pytest.mark.usefixtures("private_state")
+
 
 @pytest.fixture
 def names(twinfs, source):
     return Names(twinfs, source)
-
-
-@pytest.fixture(autouse=True)
-def private_state(tmp_path):
-    """Root's indexes are in /var/lib, which this test hides from other programs."""
-    if os.geteuid() != 0:
-        yield
-        return
-    state = tmp_path / "var"
-    state.mkdir()
-    subprocess.run(["mount", "--bind", state, "/var/lib"], check=True)
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "-l", "/var/lib"], check=True)
 
 
 # ---- what is found ----------------------------------------------------------------------------
