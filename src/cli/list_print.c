@@ -41,11 +41,9 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	report->filter = &request->filters->filter;
 	report->last_scan = index->last_scan;
 	/* The index of a view can have files below the default --min-size. Such files are printed,
-	 * but listed as redundant only if --min-size includes them. If the view compares larger
-	 * files only, the smaller ones are missing. */
+	 * but listed as redundant only if --min-size includes them. */
 	r = filter_settings_prepare(request->filters, index, reader,
-				    index->served && report->part != REPORT_REDUNDANT &&
-					    report->part != REPORT_MISSING);
+				    index->served && report->part != REPORT_REDUNDANT);
 	return r < 0 ? r : rule_settings_prepare(request->rules, reader, index->sources);
 }
 

@@ -19,7 +19,9 @@ enum index_use {
 	/* prints its contents; a larger --min-size and further --exclude are filters */
 	INDEX_READ,
 	INDEX_MANIFEST, /* prints the files of uniques/ of the view; no option can be a filter */
-	INDEX_PROOF, /* prints what the user possibly deletes next; the same options are filters */
+	/* prints what the user possibly deletes next; refused if another process maintains the
+	 * index */
+	INDEX_PROOF,
 	INDEX_ACT, /* changes files; the same options are filters */
 };
 
