@@ -189,9 +189,12 @@ int indexing_set_excludes(struct indexing *indexing, char *const *globs)
 static int open_shared(struct indexing *indexing)
 {
 	struct catalog_totals totals;
-	int r = indexing->beside ? 0 : catalog_totals_now(indexing->catalog, &totals);
+	int r;
 
-	if (r < 0 || indexing->beside)
+	if (indexing->beside)
+		return 0;
+	r = catalog_totals_now(indexing->catalog, &totals);
+	if (r < 0)
 		return r;
 	if (totals.names == 0 && totals.comparisons == 0)
 		r = shared_contents_open(&indexing->shared, indexing->folder,
@@ -384,6 +387,16 @@ static int update(struct indexing *indexing, struct indexing_times *times)
 	return r;
 }
 
+/* Logs why a scan failed or was interrupted. Returns 0, -EINTR or another -errno. */
+static int explain_end(const struct indexing *indexing, int result)
+{
+	if (result == 0 && stop_requested()) {
+		log_error("cannot finish the scan: interrupted; run the command again to continue");
+		return -EINTR;
+	}
+	return explain_failure(indexing, result);
+}
+
 int indexing_update(struct indexing *indexing, struct indexing_times *times)
 {
 	struct indexing_times found = {.begin_ns = clock_monotonic_ns()};
@@ -398,11 +411,7 @@ int indexing_update(struct indexing *indexing, struct indexing_times *times)
 	found.end_ns = clock_monotonic_ns();
 	if (times)
 		*times = found;
-	if (r == 0 && stop_requested()) {
-		log_error("cannot finish the scan: interrupted; run the command again to continue");
-		return -EINTR;
-	}
-	return explain_failure(indexing, r);
+	return explain_end(indexing, r);
 }
 
 /* Walks the sources without comparing contents. Sets *changed to whether the index changed. */
@@ -434,11 +443,7 @@ int indexing_confirm(struct indexing *indexing, bool *steady)
 			r = indexing_contents(indexing, indexing->settings->progress);
 	}
 	*steady = !changed;
-	if (r == 0 && stop_requested()) {
-		log_error("cannot finish the scan: interrupted; run the command again to continue");
-		return -EINTR;
-	}
-	return explain_failure(indexing, r);
+	return explain_end(indexing, r);
 }
 
 void indexing_close(struct indexing *indexing)
