@@ -21,6 +21,15 @@ int text_list_add(struct text_list *list, const char *text, size_t length)
 	return 0;
 }
 
+int text_list_add_all(struct text_list *list, char *const *items)
+{
+	int r = 0;
+
+	for (; r == 0 && items && *items; items++)
+		r = text_list_add(list, *items, strlen(*items));
+	return r;
+}
+
 bool text_list_has(const struct text_list *list, const char *text)
 {
 	for (size_t i = 0; i < list->count; i++) {

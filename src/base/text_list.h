@@ -17,6 +17,10 @@ struct text_list {
 /* Appends a copy of the first length bytes of text, which contain no NUL. Returns 0 or -ENOMEM. */
 MUST_CHECK int text_list_add(struct text_list *list, const char *text, size_t length);
 
+/* Appends copies of all items of a list that ends with a NULL; NULL has no item. Returns 0 or
+ * -ENOMEM. */
+MUST_CHECK int text_list_add_all(struct text_list *list, char *const *items);
+
 /* Returns whether the list has this text. Linear. */
 bool text_list_has(const struct text_list *list, const char *text);
 

@@ -180,7 +180,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		.filter = &filter,
 		.missing = &settings->missing.folders,
 	};
-	int r = shown ? current_index_check_options(index, reader) : -ENOMEM;
+	int r = shown ? 0 : -ENOMEM;
 
 	filter.min_size = 1;
 	if (r == 0)

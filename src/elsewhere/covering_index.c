@@ -2,7 +2,6 @@
 #include "elsewhere/covering_index.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -39,26 +38,17 @@ static bool all_below_any(const struct text_list *paths, const struct text_list 
 /* Returns whether the index has all folders, and something to compare them with. */
 static bool covers(const struct missing_from *missing, const struct known_index *index)
 {
-	if (!all_below_any(&missing->of, &index->sources) ||
+	if (index->of_operands || !all_below_any(&missing->of, &index->sources) ||
 	    !all_below_any(&missing->in, &index->sources))
 		return false;
 	return missing->in.count > 0 || !all_below_any(&index->sources, &missing->of);
-}
-
-static int add_all(struct text_list *list, const struct text_list *more)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < more->count; i++)
-		r = text_list_add(list, more->items[i], strlen(more->items[i]));
-	return r;
 }
 
 static int take(struct choice *choice, const struct known_index *index)
 {
 	text_list_free(&choice->operands);
 	choice->last_scan = index->last_scan;
-	return add_all(&choice->operands, &index->sources);
+	return text_list_add_all(&choice->operands, index->sources.items);
 }
 
 /* is_only: the user wants no other index. */
@@ -80,7 +70,7 @@ static int consider(struct choice *choice, const char *folder, bool is_only)
 static int consider_all(struct choice *choice)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
-	int r = known_indexes_list(&folders);
+	int r = index_folders_list(&folders);
 
 	for (size_t i = 0; r == 0 && i < folders.count; i++)
 		r = consider(choice, folders.items[i], false);
@@ -104,7 +94,6 @@ int covering_index_choose(struct missing_from *missing, const char *folder)
 		r = consider_given(&choice, folder);
 	else if (missing->in.count == 0)
 		r = consider_all(&choice);
-
 	missing->operands = choice.operands;
 	if (r < 0 || missing->operands.count > 0)
 		return r;
@@ -114,6 +103,6 @@ int covering_index_choose(struct missing_from *missing, const char *folder)
 			  quote_path(missing->of.items[0]));
 		return -ENOENT;
 	}
-	r = add_all(&missing->operands, &missing->in);
-	return r < 0 ? r : add_all(&missing->operands, &missing->of);
+	r = text_list_add_all(&missing->operands, missing->in.items);
+	return r < 0 ? r : text_list_add_all(&missing->operands, missing->of.items);
 }

@@ -9,8 +9,6 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/quote.h"
-#include "catalog/query.h"
-#include "catalog/scan_settings.h"
 #include "index/current_index.h"
 #include "mountpoint/point.h"
 #include "mountpoint/table.h"
@@ -54,15 +52,6 @@ static int add_resolved(struct text_list *list, char *const *paths, size_t count
 		if (r == 0)
 			r = refuse_view(found);
 	}
-	return r;
-}
-
-static int add_operands(struct text_list *list, char *const *paths, size_t count)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < count; i++)
-		r = text_list_add(list, paths[i], strlen(paths[i]));
 	return r;
 }
 
@@ -121,9 +110,9 @@ int missing_from_begin(struct missing_from *missing, char *const *operands, size
 	int r = missing_from_resolve(missing, operands, count);
 
 	if (r == 0)
-		r = add_operands(&missing->operands, missing->given.items, missing->given.count);
+		r = text_list_add_all(&missing->operands, missing->given.items);
 	if (r == 0)
-		r = add_operands(&missing->operands, operands, count);
+		r = text_list_add_all(&missing->operands, operands);
 	missing->folders =
 		(struct missing_folders){.of = missing->of.items, .in = missing->in.items};
 	return r;

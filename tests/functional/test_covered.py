@@ -299,6 +299,13 @@ def test_folder_without_a_known_place_is_refused(twinfs, home, tmp_path):
     assert twinfs("covered", tmp_path / "absent").status == FAILED
 
 
+def test_index_of_single_files_is_no_place(twinfs, home, private_state):
+    """It has only the files that were named: the rest of its folder was never scanned."""
+    twinfs.ok("list", home / "photos/1.jpg", home / "old/1.jpg", index=False)
+    result = twinfs("covered", home / "old", index=False)
+    assert result.status == FAILED and "--by" in result.errors[0], result
+
+
 @pytest.mark.parametrize("words", [[], ["--exclude=x", "."], ["--min-size=5", "."], ["--by=", "."]])
 def test_wrong_usage(twinfs, words):
     assert twinfs("covered", *words).status == USAGE
