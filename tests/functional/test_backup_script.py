@@ -9,7 +9,7 @@ import backups
 import pytest
 import trees
 from manual import ROOT
-from program import TIMEOUT, is_mounted, until
+from program import TIMEOUT, is_mounted
 
 SCRIPT = ROOT / "data/backup/backup"
 WITHOUT = ROOT / "scripts/restore-without-twinfs"
@@ -240,12 +240,28 @@ def test_unmounted_source_does_not_empty_the_backup(script, source):
     trees.small(source)
     script("--new", source, script.folder)
     before = backups.regular_files(script.backup.copy)
-    # the daemon follows the source until it has ended
-    assert until(lambda: script.twinfs.session.processes() == [])
     shutil.rmtree(source)
     source.mkdir()
     script(source, script.folder, status=1)
     assert backups.regular_files(script.backup.copy) == before
+
+
+def test_script_ends_after_the_daemon_that_follows_the_source(script, source, tmp_path):
+    """The daemon is stopped during the unmount, and continues when the script waits for it."""
+    trees.small(source)
+    stopped = tmp_path / "stopped"
+    script.replace_tool("fusermount3", f"""
+        pgrep -f "$TMPDIR" | while read -r pid; do
+            case $(readlink /proc/$pid/exe) in
+            */twinfs) kill -STOP $pid; echo $pid >>{stopped} ;;
+            esac
+        done
+        exec $program "$@" """)
+    script.replace_tool("flock", f"""
+        test ! -e {stopped} || kill -CONT $(cat {stopped})
+        exec $program "$@" """)
+    script("--new", source, script.folder)
+    assert stopped.exists() and script.twinfs.session.processes() == []
 
 
 def test_wrong_usage_has_status_2_and_help_0(script, source):
