@@ -336,13 +336,18 @@ def in_group(pid, group):
         return False
 
 
+def follows(pid, path):
+    """Whether tail has opened a regular file and gone to its end; it watches the file after that."""
+    return has_open(pid, path) and has_open(pid, "anon_inode:inotify")
+
+
 @contextlib.contextmanager
-def following(twinfs, mount, *command):
+def following(twinfs, mount, *command, ready=has_open):
     """Runs scripts/on-duplicate and yields its process once it has opened the events."""
     words = [SCRIPTS / "on-duplicate", mount, *command]
     process = subprocess.Popen(words, env=twinfs.environment, start_new_session=True)
     try:
-        assert until(lambda: any(has_open(pid, mount / ".twinfs/events")
+        assert until(lambda: any(ready(pid, mount / ".twinfs/events")
                                  for pid in twinfs.session.processes()))
         yield process
     finally:
@@ -374,7 +379,8 @@ def test_script_handles_odd_paths_and_other_events(twinfs, tmp_path):
              {"event": "file_redundant", "path": '/"hash":"$(touch x)\\n\u2215', "hash": "2" * 32},
              {"event": "file_unique", "path": "/b", "hash": "3" * 32},
              {"event": "file_redundant", "path": "/c", "hash": "4" * 32 + "~2"}]
-    with following(twinfs, tmp_path, "sh", "-c", 'echo "$1" >>"$0"', found):
+    command = ["sh", "-c", 'echo "$1" >>"$0"', found]
+    with following(twinfs, tmp_path, *command, ready=follows):
         with open(events, "a") as file:
             file.writelines(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
         assert until(lambda: found.exists() and found.read_text().count("\n") == 2)
