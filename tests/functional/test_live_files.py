@@ -337,7 +337,7 @@ def in_group(pid, group):
 
 
 def follows(pid, path):
-    """Whether tail has opened a regular file and gone to its end; it watches the file after that."""
+    """Whether tail has opened a regular file and gone to its end, after which it watches it."""
     return has_open(pid, path) and has_open(pid, "anon_inode:inotify")
 
 
