@@ -32,6 +32,11 @@ struct hash128 hash128(const void *data, size_t length)
 	return from_xxh(XXH3_128bits(data, length));
 }
 
+struct hash128 hash128_seeded(const void *data, size_t length, uint64_t seed)
+{
+	return from_xxh(XXH3_128bits_withSeed(data, length, seed));
+}
+
 struct hash_state *hash_state_new(void)
 {
 	struct hash_state *state = (struct hash_state *)XXH3_createState();

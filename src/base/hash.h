@@ -24,6 +24,7 @@ struct hash128 {
 
 uint64_t hash64(const void *data, size_t length, uint64_t seed);
 struct hash128 hash128(const void *data, size_t length);
+struct hash128 hash128_seeded(const void *data, size_t length, uint64_t seed);
 
 /* The state of a 128-bit hash over a stream of blocks. */
 struct hash_state;

@@ -10,6 +10,7 @@
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"
+#include "catalog/folders.h"
 #include "catalog/inodes.h"
 #include "catalog/link.h"
 #include "catalog/move.h"
@@ -318,6 +319,10 @@ static int add_names(struct catalog_writer *w, const struct addition *run, size_
 	uint32_t flags = common_flags(run, count);
 	int r = 0;
 
+	if (S_ISLNK(run->change->attributes.mode))
+		r = folders_put_target(w, run->id, run->change->target);
+	if (r < 0)
+		return r;
 	if (!run->known) {
 		run->change->id = count == 1 ? run->id : 0;
 		return add_file(w, run, count, scan);
@@ -477,12 +482,28 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 	dir.name.bytes = name;
 	if (change->kind == NAME_UPDATE_DIR)
 		dir.attributes = change->attributes;
+	if (dir.flags != change->flags || dir.error != change->error)
+		r = folders_note_dir(w, dir.id);
 	dir.flags = change->flags;
 	dir.error = change->error;
-	r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
+	if (r == 0)
+		r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
 	if (r == 0)
 		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = dir.id});
+}
+
+static int update_file(struct catalog_writer *w, const struct name_change *change)
+{
+	struct file_record file;
+	int r = file_update(w, change);
+
+	if (r < 0 || !S_ISLNK(change->attributes.mode))
+		return r;
+	r = catalog_get_file_name(&w->store.reader, change->id, &file);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* the file was removed meanwhile */
+	return folders_put_target(w, change->id, change->target);
 }
 
 /* ---- the order of changes ------------------------------------------------------------ */
@@ -555,7 +576,7 @@ int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t 
 		if (changes[i].kind == NAME_UPDATE_DIR || changes[i].kind == NAME_FAIL_DIR)
 			r = update_dir(w, &changes[i]);
 		else if (changes[i].kind == NAME_UPDATE_FILE)
-			r = file_update(w, &changes[i]);
+			r = update_file(w, &changes[i]);
 	}
 	return r;
 }

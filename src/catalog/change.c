@@ -6,6 +6,7 @@
 
 #include "base/keep_rules.h"
 #include "catalog/file.h"
+#include "catalog/folders.h"
 #include "catalog/group.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
@@ -94,7 +95,7 @@ int catalog_add_source(struct catalog_writer *w, uint64_t index, const char *pat
 		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 	if (r == 0)
 		w->totals.directories++;
-	return r;
+	return r < 0 ? r : folders_note_dir(w, root_dir);
 }
 
 void catalog_reconsider_kept(struct catalog_writer *w)

@@ -60,6 +60,9 @@ struct name_change {
 	uint64_t cookie;
 	uint64_t id;
 	struct name name; /* borrowed */
+	/* target of a symlink that NAME_ADD_FILE or NAME_UPDATE_FILE has; borrowed; empty: unknown
+	 */
+	struct name target;
 	void *context; /* of the caller */
 	struct attributes attributes;
 };
@@ -95,6 +98,10 @@ MUST_CHECK int catalog_apply(struct catalog_writer *w, struct name_change *chang
  * files. */
 MUST_CHECK int catalog_forget_contents(struct catalog_writer *w, const uint64_t *files,
 				       size_t count);
+
+/* Finds the folder groups, if they are not known yet. From then on, each transaction keeps them
+ * current (folders.h). Does nothing while files are deferred. */
+MUST_CHECK int catalog_know_folders(struct catalog_writer *w);
 
 /* Deletes up to limit orphans. Sets *left to whether orphans possibly remain. */
 MUST_CHECK int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left);

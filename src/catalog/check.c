@@ -44,10 +44,13 @@ static int check_orphan(struct check *c, struct span key, struct span fields)
 /* A table without a check function is checked through other tables, whose checks look up and decode
  * its records. */
 static check_record_fn *const record_checks[TABLE_COUNT] = {
-	[TABLE_DIR] = check_dir,        [TABLE_ENTRY] = check_entry,    [TABLE_FILE] = check_file,
-	[TABLE_BYKEY] = check_bykey,    [TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
-	[TABLE_MEMBER] = check_nothing, [TABLE_RANK] = check_nothing,   [TABLE_ERROR] = check_error,
-	[TABLE_ORPHAN] = check_orphan,
+	[TABLE_DIR] = check_dir,        [TABLE_ENTRY] = check_entry,
+	[TABLE_FILE] = check_file,      [TABLE_BYKEY] = check_bykey,
+	[TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
+	[TABLE_MEMBER] = check_nothing, [TABLE_RANK] = check_nothing,
+	[TABLE_ERROR] = check_error,    [TABLE_ORPHAN] = check_orphan,
+	[TABLE_TARGET] = check_target,  [TABLE_FOLDER] = check_folder,
+	[TABLE_BYTREE] = check_tree,    [TABLE_FOLDERS] = check_folder_group,
 };
 
 /* An iteration over all records of a table. It has its own cursor, as lookups move the reader's
@@ -261,7 +264,7 @@ static int check_keep_rules(struct check *c)
 static int check_meta(struct check *c)
 {
 	uint64_t min_size;
-	int r = meta_get_number(c->reader, META_NAME_SEED, &c->name_seed);
+	int r = meta_get_number(c->reader, META_NAME_SEED, &c->reader->name_seed);
 
 	if (r == 0)
 		r = meta_get_number(c->reader, META_MIN_SIZE, &min_size);

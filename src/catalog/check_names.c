@@ -32,6 +32,7 @@ int check_dir(struct check *c, struct span key, struct span fields)
 	if (!key_get_number(key, &dir.id) || !decode_dir(fields, &dir))
 		return -EUCLEAN;
 	c->expected[TABLE_ENTRY] += dir.parent != 0;
+	c->expected[TABLE_FOLDER] += c->stored.folders_known;
 	if (dir.parent >= dir.id)
 		r = catalog_dir_is_in_cycle(c->reader, dir.id, &cycle);
 	if (r == 0)
@@ -66,7 +67,7 @@ static int check_entry_dir(struct check *c, uint64_t id)
 /* Checks that the cookie matches the hash of the name, and that no lower cookie has this name. */
 static int check_cookie(struct check *c, const struct entry_record *entry)
 {
-	uint64_t first = name_cookie(c->name_seed, entry->name);
+	uint64_t first = catalog_name_cookie(c->reader, entry->name);
 	struct entry_record other;
 	int r = check_claim(entry->cookie - first < ENTRY_COOKIE_SLOTS);
 

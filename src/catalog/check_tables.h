@@ -15,14 +15,21 @@
 #include "store/key.h"
 #include "store/store.h"
 
+/* The key of a record in the table bytree. */
+struct tree_key {
+	struct hash128 sum;
+	uint64_t group;
+	uint64_t dir; /* 0: no record was read yet */
+};
+
 struct check {
 	struct catalog_reader *reader;
-	uint64_t name_seed;
 	uint64_t met[TABLE_COUNT]; /* number of records that were read in each table */
 	uint64_t expected[TABLE_COUNT]; /* number of records that other records refer to */
 	struct catalog_totals stored; /* as recorded in the index */
 	struct catalog_totals counted; /* from the records that were read */
 	uint64_t entry_dir; /* directory whose names are being read; 0: none yet */
+	struct tree_key tree; /* of the last complete directory that was read */
 	uint64_t redundant; /* number of names of entry_dir so far that TABLE_REDUNDANT counts */
 };
 
@@ -57,5 +64,9 @@ check_record_fn check_file;
 check_record_fn check_bykey;
 check_record_fn check_group;
 check_record_fn check_error;
+check_record_fn check_target;
+check_record_fn check_folder;
+check_record_fn check_tree;
+check_record_fn check_folder_group;
 
 #endif

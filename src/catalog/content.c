@@ -10,6 +10,7 @@
 #include "catalog/query.h"
 #include "catalog/writer.h"
 #include "store/key.h"
+#include "store/value.h"
 #include "store/writer.h"
 
 /* The contents of many files are written in passes. Each pass writes one table, in the order of the
@@ -219,4 +220,25 @@ int catalog_set_contents(struct catalog_writer *w, const struct content_change *
 	for (size_t i = 0; i < count; i++)
 		list[i].change = changes[i];
 	return set_all(w, list, count);
+}
+
+/* ---- deferred files ------------------------------------------------------------------ */
+
+int catalog_add_deferred_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
+			       uint64_t *group)
+{
+	int r = catalog_add_group(w, hash, size_bytes, group);
+
+	return r < 0 ? r : group_await(w, *group);
+}
+
+int catalog_add_deferred_content(struct catalog_writer *w, const struct content_change *change)
+{
+	const struct content_record content = {.prefix = change->prefix,
+					       .group = change->group,
+					       .hash = change->hash};
+	struct key key = key_number(change->file);
+
+	w->totals.comparisons++;
+	return store_put(&w->store, TABLE_CONTENT, &key, encode_content(&content));
 }

@@ -8,6 +8,7 @@
 #include "catalog/change.h"
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
+#include "catalog/folders.h"
 #include "catalog/group.h"
 #include "catalog/inodes.h"
 #include "catalog/link.h"
@@ -89,25 +90,6 @@ int catalog_defer_lists(struct catalog_writer *w)
 		return -errno;
 	catalog_set_unlisted(w, from);
 	return 0;
-}
-
-int catalog_add_deferred_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
-			       uint64_t *group)
-{
-	int r = catalog_add_group(w, hash, size_bytes, group);
-
-	return r < 0 ? r : group_await(w, *group);
-}
-
-int catalog_add_deferred_content(struct catalog_writer *w, const struct content_change *change)
-{
-	const struct content_record content = {.prefix = change->prefix,
-					       .group = change->group,
-					       .hash = change->hash};
-	struct key key = key_number(change->file);
-
-	w->totals.comparisons++;
-	return store_put(&w->store, TABLE_CONTENT, &key, encode_content(&content));
 }
 
 int catalog_forget_deferred_content(struct catalog_writer *w, uint64_t file)
@@ -337,7 +319,7 @@ static int change_file(struct catalog_writer *w, struct file_record *file,
 		count_file(w, attributes, true);
 	}
 	file->attributes = *attributes;
-	return 0;
+	return folders_note_file(w, file->id);
 }
 
 int file_update(struct catalog_writer *w, const struct name_change *change)
@@ -483,6 +465,8 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 	if (r < 0)
 		return r;
 	r = redundant_note_name(w, &file, change->dir, true);
+	if (r == 0)
+		r = folders_note_file(w, file.id);
 	w->totals.names++;
 	if (file.names++ == 0) {
 		file.dir = change->dir;
@@ -547,6 +531,8 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 	r = file.names > 1 ? remove_one_of_several(w, &file, dir, cookie) : make_orphan(w, &file);
 	if (r == 0)
 		r = redundant_note_name(w, &file, dir, false);
+	if (r == 0)
+		r = folders_note_file(w, file.id);
 	if (r < 0)
 		return r;
 	if (--file.names == 0) {
@@ -580,6 +566,8 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 		return r;
 	if (content.prefix)
 		r = store_delete(&w->store, TABLE_CONTENT, &key);
+	if (r == 0 && S_ISLNK(file.attributes.mode))
+		r = store_forget(&w->store, TABLE_TARGET, &key);
 	if (r == 0 && content.group)
 		r = group_sweep(w, content.group);
 	if (r == 0)

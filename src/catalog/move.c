@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "catalog/delta_builder.h"
+#include "catalog/folders.h"
 #include "catalog/group.h"
 #include "catalog/kept.h"
 #include "catalog/paths.h"
@@ -96,6 +97,8 @@ static int detach(struct catalog_writer *w, const struct name_change *change)
 	r = delta_add_name(w, dir.parent, dir.name);
 	if (r == 0)
 		r = redundant_note_dir(w, dir.id, dir.parent, false);
+	if (r == 0)
+		r = folders_note_name(w, entry.dir, entry.cookie);
 	key = key_pair(entry.dir, entry.cookie);
 	return r < 0 ? r : store_delete(&w->store, TABLE_ENTRY, &key);
 }

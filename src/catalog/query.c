@@ -225,6 +225,49 @@ int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *co
 	return *count > 0 ? 0 : -EUCLEAN;
 }
 
+int catalog_get_folder(struct catalog_reader *r, uint64_t dir, struct folder_record *folder)
+{
+	struct key key = key_number(dir);
+	struct span fields;
+	int result = store_get(r, TABLE_FOLDER, &key, &fields);
+
+	if (result < 0)
+		return result;
+	return decode_folder(fields, folder) ? 0 : -EUCLEAN;
+}
+
+int catalog_get_folder_group(struct catalog_reader *r, uint64_t id, struct folder_group *group)
+{
+	struct key key = key_number(id);
+	struct span fields;
+	int result = store_get(r, TABLE_FOLDERS, &key, &fields);
+
+	if (result < 0)
+		return result;
+	group->id = id;
+	return decode_folder_group(fields, group) ? 0 : -EUCLEAN;
+}
+
+int catalog_find_folder_group(struct catalog_reader *r, uint64_t dir, uint64_t *group)
+{
+	struct folder_record folder = {0};
+	int result = catalog_get_folder(r, dir, &folder);
+
+	*group = folder.group;
+	return result == -ENOENT ? 0 : result;
+}
+
+int catalog_get_target(struct catalog_reader *r, uint64_t file, struct name *target)
+{
+	struct key key = key_number(file);
+	struct span fields;
+	int result = store_get(r, TABLE_TARGET, &key, &fields);
+
+	if (result == 0)
+		*target = (struct name){(const char *)fields.data, (uint32_t)fields.length};
+	return result;
+}
+
 /* ---- windows of files ----------------------------------------------------------------- */
 
 /* Greatest number of ids: a window takes at most 1 MiB. */

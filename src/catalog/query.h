@@ -59,6 +59,19 @@ MUST_CHECK int catalog_is_redundant(struct catalog_reader *r, uint64_t file, boo
  * its subdirectories that have such names at any depth. */
 MUST_CHECK int catalog_count_redundant(struct catalog_reader *r, uint64_t dir, uint64_t *count);
 
+/* Gets what is known of the tree of a directory. Returns -ENOENT while the folder groups are not
+ * known (catalog_totals.folders_known). */
+MUST_CHECK int catalog_get_folder(struct catalog_reader *r, uint64_t dir,
+				  struct folder_record *folder);
+MUST_CHECK int catalog_get_folder_group(struct catalog_reader *r, uint64_t id,
+					struct folder_group *group);
+
+/* Sets *group to the folder group of a directory; 0: no equal directory is known. */
+MUST_CHECK int catalog_find_folder_group(struct catalog_reader *r, uint64_t dir, uint64_t *group);
+
+/* Gets the target of a symlink; borrowed like names. Returns -ENOENT if it is unknown. */
+MUST_CHECK int catalog_get_target(struct catalog_reader *r, uint64_t file, struct name *target);
+
 /* Gets the smallest size of files that are compared, in bytes, as set by the last scan. */
 MUST_CHECK int catalog_get_min_size(struct catalog_reader *r, uint64_t *min_size);
 

@@ -453,6 +453,63 @@ bool decode_group(struct span fields, struct group_record *group)
 	       get_time(&fields, &group->changed) && fields.length == 0;
 }
 
+enum folder_flag {
+	FOLDER_COUNTED = 1,
+	FOLDER_LISTED = 2,
+};
+
+struct value encode_folder(const struct folder_record *folder)
+{
+	struct value value = value_begin();
+
+	value_put(&value,
+		  (folder->counted ? FOLDER_COUNTED : 0) | (folder->listed ? FOLDER_LISTED : 0));
+	if (!folder->counted) {
+		value_put(&value, folder->witness);
+		return value;
+	}
+	value_put(&value, folder->unequal);
+	put_hash(&value, folder->sum);
+	value_put(&value, folder->files);
+	value_put(&value, folder->bytes);
+	value_put(&value, folder->group);
+	return value;
+}
+
+bool decode_folder(struct span fields, struct folder_record *folder)
+{
+	uint32_t flags;
+
+	*folder = (struct folder_record){0};
+	if (!span_get32(&fields, &flags) || flags > (FOLDER_COUNTED | FOLDER_LISTED))
+		return false;
+	folder->counted = flags & FOLDER_COUNTED;
+	folder->listed = flags & FOLDER_LISTED;
+	if (!folder->counted)
+		return !folder->listed && span_get(&fields, &folder->witness) && fields.length == 0;
+	return span_get(&fields, &folder->unequal) && get_hash(&fields, &folder->sum) &&
+	       span_get(&fields, &folder->files) && span_get(&fields, &folder->bytes) &&
+	       span_get(&fields, &folder->group) && fields.length == 0;
+}
+
+struct value encode_folder_group(const struct folder_group *group)
+{
+	struct value value = value_begin();
+
+	value_put(&value, group->folders);
+	value_put(&value, group->files);
+	value_put(&value, group->bytes);
+	put_hash(&value, group->sum);
+	return value;
+}
+
+bool decode_folder_group(struct span fields, struct folder_group *group)
+{
+	return span_get(&fields, &group->folders) && span_get(&fields, &group->files) &&
+	       span_get(&fields, &group->bytes) && get_hash(&fields, &group->sum) &&
+	       fields.length == 0;
+}
+
 static void put_sum(struct value *value, const struct size_sum *sum)
 {
 	value_put(value, sum->low);
@@ -467,6 +524,8 @@ static bool get_sum(struct span *fields, struct size_sum *sum)
 enum totals_flag {
 	TOTALS_NONE_PENDING = 1,
 	TOTALS_CHOOSE_ANEW = 2,
+	TOTALS_FOLDERS_KNOWN = 4,
+	TOTALS_FLAGS = 7,
 };
 
 struct value encode_totals(const struct catalog_totals *t)
@@ -491,7 +550,8 @@ struct value encode_totals(const struct catalog_totals *t)
 	value_put(&value, t->order);
 	put_time(&value, t->changed);
 	value_put(&value, (t->none_pending ? TOTALS_NONE_PENDING : 0) |
-				  (t->choose_anew ? TOTALS_CHOOSE_ANEW : 0));
+				  (t->choose_anew ? TOTALS_CHOOSE_ANEW : 0) |
+				  (t->folders_known ? TOTALS_FOLDERS_KNOWN : 0));
 	return value;
 }
 
@@ -507,11 +567,11 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 		       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
 		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->choose_from) &&
 		       span_get(&fields, &t->order) && get_time(&fields, &t->changed) &&
-		       span_get32(&fields, &flags) &&
-		       flags <= (TOTALS_NONE_PENDING | TOTALS_CHOOSE_ANEW) && fields.length == 0;
+		       span_get32(&fields, &flags) && flags <= TOTALS_FLAGS && fields.length == 0;
 
 	t->none_pending = decoded && flags & TOTALS_NONE_PENDING;
 	t->choose_anew = decoded && flags & TOTALS_CHOOSE_ANEW;
+	t->folders_known = decoded && flags & TOTALS_FOLDERS_KNOWN;
 	return decoded;
 }
 

@@ -24,6 +24,10 @@
  * orphan    file id                          catalog_totals.comparisons when it lost its last name
  * redundant dir id                           number of its names that are redundant copies, and
  *                                            of its subdirectories with such a record; never 0
+ * target    file id                          target of a symlink, of at most TARGET_BYTES_MAX bytes
+ * folder    dir id                           struct folder_record, see folders.h
+ * bytree    sum (16 bytes), group, dir id    -           complete directories; group 0: none
+ * folders   folder group id                  struct folder_group
  */
 
 #include <stdbool.h>
@@ -78,6 +82,9 @@ struct name {
 	uint32_t length;
 };
 
+/* Maximum length of the target of a symlink that is recorded, in bytes. */
+#define TARGET_BYTES_MAX 480
+
 enum dir_flag {
 	/* Another file system or mount that walks do not enter. The view lists it as an empty
 	 * directory. */
@@ -85,6 +92,9 @@ enum dir_flag {
 	/* The directory could be listed, but stat(2) failed on some names (ENTRY_UNKNOWN). error is
 	 * the reason. */
 	DIR_NOT_SEARCHED = 2,
+	/* The index lacks names of the directory: they are excluded, or the user did not name them,
+	 * or they belong to an index or a view. */
+	DIR_PARTIAL = 4,
 };
 
 struct dir_record {
@@ -210,6 +220,29 @@ static inline bool group_is_visible(const struct group_record *group)
 	return group->inodes >= 2;
 }
 
+/* What is known of the tree of a directory (folders.h). */
+struct folder_record {
+	/* False: the entry with the cookie witness equals no other entry, and the fields below are
+	 * not known. */
+	bool counted;
+	bool listed; /* the table bytree has the directory */
+	uint64_t witness;
+	uint64_t unequal; /* number of entries that equal no other entry */
+	struct hash128 sum; /* of the hashes of the other entries, modulo 2^128 */
+	uint64_t files; /* regular files of their trees; each name counts */
+	uint64_t bytes; /* sizes of these files; modulo 2^64 */
+	uint64_t group; /* folder group; 0: no equal directory is known */
+};
+
+/* A class of directories with equal trees. */
+struct folder_group {
+	uint64_t id; /* never reused */
+	uint64_t folders; /* 2 or more after each commit */
+	uint64_t files; /* regular files in the tree of one folder; each name counts */
+	uint64_t bytes; /* their sizes; 0: folders without content, which are not reported */
+	struct hash128 sum; /* of each folder, see struct folder_record */
+};
+
 enum error_kind {
 	ERROR_DIR = 1,
 	ERROR_FILE = 2
@@ -240,6 +273,7 @@ struct catalog_totals {
 	struct timespec changed; /* time of the last commit that changed something */
 	/* The last commit that changed something ended a scan that left no file pending. */
 	bool none_pending;
+	bool folders_known; /* a scan ended, and since then the folder groups are kept current */
 };
 
 /* Returns whether a file is deferred: it is not in the list by size and no member of its group yet
@@ -257,6 +291,8 @@ struct value encode_entry(const struct entry_record *entry);
 struct value encode_place(const struct file_name *place);
 struct value encode_content(const struct content_record *content);
 struct value encode_group(const struct group_record *group);
+struct value encode_folder(const struct folder_record *folder);
+struct value encode_folder_group(const struct folder_group *group);
 struct value encode_totals(const struct catalog_totals *totals);
 
 /* Each function decodes the fields of a record, without those in its key. Returns false if the
@@ -270,6 +306,8 @@ MUST_CHECK bool decode_entry(struct span fields, struct entry_record *entry);
 MUST_CHECK bool decode_place(struct span fields, struct file_name *place);
 MUST_CHECK bool decode_content(struct span fields, struct content_record *content);
 MUST_CHECK bool decode_group(struct span fields, struct group_record *group);
+MUST_CHECK bool decode_folder(struct span fields, struct folder_record *folder);
+MUST_CHECK bool decode_folder_group(struct span fields, struct folder_group *group);
 MUST_CHECK bool decode_totals(struct span fields, struct catalog_totals *totals);
 
 /* Returns the first cookie that a name can have. Names with equal hashes get the next cookies, at

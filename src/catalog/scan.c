@@ -295,6 +295,53 @@ int catalog_next_file(struct catalog_scan *scan, struct file_record *file)
 	return key_get_number(key, &file->id) && decode_file(fields, file) ? 0 : -EUCLEAN;
 }
 
+int catalog_scan_folder_groups(struct catalog_reader *r, uint64_t after, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_FOLDERS, key_number(after + 1), 0, scan);
+}
+
+int catalog_next_folder_group(struct catalog_scan *scan, struct folder_group *group)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_number(key, &group->id) && decode_folder_group(fields, group) ? 0 : -EUCLEAN;
+}
+
+int catalog_scan_trees(struct catalog_reader *r, struct hash128 sum, uint64_t group,
+		       struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_BYTREE, key_tree(sum, group, 0), HASH_BYTES, scan);
+}
+
+int catalog_next_tree(struct catalog_scan *scan, uint64_t *group, uint64_t *dir)
+{
+	struct hash128 sum;
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	return key_get_tree(key, &sum, group, dir) ? 0 : -EUCLEAN;
+}
+
+int catalog_scan_folders(struct catalog_reader *r, const struct folder_group *group,
+			 struct catalog_scan **scan)
+{
+	struct key from = key_tree(group->sum, group->id, 0);
+
+	return scan_begin(r, TABLE_BYTREE, from, HASH_BYTES + key_number(group->id).length, scan);
+}
+
+int catalog_next_folder(struct catalog_scan *scan, uint64_t *dir)
+{
+	uint64_t group;
+
+	return catalog_next_tree(scan, &group, dir);
+}
+
 int catalog_scan_errors(struct catalog_reader *r, struct catalog_scan **scan)
 {
 	return scan_begin(r, TABLE_ERROR, (struct key){0}, 0, scan);

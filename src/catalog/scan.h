@@ -105,6 +105,22 @@ struct error_entry {
 MUST_CHECK int catalog_scan_errors(struct catalog_reader *r, struct catalog_scan **scan);
 MUST_CHECK int catalog_next_error(struct catalog_scan *scan, struct error_entry *error);
 
+/* Folder groups with an id greater than after. */
+MUST_CHECK int catalog_scan_folder_groups(struct catalog_reader *r, uint64_t after,
+					  struct catalog_scan **scan);
+MUST_CHECK int catalog_next_folder_group(struct catalog_scan *scan, struct folder_group *group);
+
+/* Complete directories whose trees have this sum, from the first one in a folder group with an id
+ * of at least group on (0: directories without a group are first). */
+MUST_CHECK int catalog_scan_trees(struct catalog_reader *r, struct hash128 sum, uint64_t group,
+				  struct catalog_scan **scan);
+MUST_CHECK int catalog_next_tree(struct catalog_scan *scan, uint64_t *group, uint64_t *dir);
+
+/* Directories of a folder group, by id. */
+MUST_CHECK int catalog_scan_folders(struct catalog_reader *r, const struct folder_group *group,
+				    struct catalog_scan **scan);
+MUST_CHECK int catalog_next_folder(struct catalog_scan *scan, uint64_t *dir);
+
 /* Finds the group with this hash that has the lowest ordinal greater than after. */
 MUST_CHECK int catalog_next_of_hash(struct catalog_reader *r, struct hash128 hash, uint32_t after,
 				    struct group_record *group);

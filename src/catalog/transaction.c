@@ -8,6 +8,7 @@
 #include "base/timed_wait.h"
 #include "catalog/catalog.h"
 #include "catalog/delta_builder.h"
+#include "catalog/folders.h"
 #include "catalog/group.h"
 #include "catalog/handle.h"
 #include "catalog/meta.h"
@@ -36,6 +37,8 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 		r = redundancy_changes_find(w->builder);
 	if (r == 0)
 		r = redundant_flush(w);
+	if (r == 0)
+		r = folders_flush(w);
 	if (r == 0)
 		r = delta_builder_finish(w);
 	if (r == 0)
@@ -71,6 +74,7 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 	if (r == 0)
 		r = finish(&w, &filesystem_count);
 	redundant_discard(&w);
+	folders_discard(&w);
 	groups_discard(&w);
 	keep_rules_free(&w.keep);
 	/* the end of a write transaction closes its cursors */

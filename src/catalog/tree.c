@@ -8,6 +8,7 @@
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"
+#include "catalog/folders.h"
 #include "catalog/query.h"
 #include "catalog/redundant.h"
 #include "catalog/scan.h"
@@ -24,6 +25,10 @@ int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 
 		r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry), NULL);
 	} while (r == -EEXIST && ++entry->cookie < end);
+	if (r == 0)
+		r = folders_note_name(w, entry->dir, entry->cookie);
+	if (r == 0 && entry->kind == ENTRY_DIR)
+		r = folders_note_dir(w, entry->child);
 	return r < 0 ? r : delta_add_name(w, entry->dir, entry->name);
 }
 
@@ -34,6 +39,8 @@ static int remove_dir_record(struct catalog_writer *w, uint64_t id)
 
 	if (r == 0)
 		r = catalog_set_error(w, ERROR_DIR, id, 0);
+	if (r == 0)
+		r = folders_note_dir(w, id);
 	w->totals.directories--;
 	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = id, .gone = true});
 }
@@ -62,6 +69,8 @@ static int remove_entry(struct catalog_writer *w, const struct entry_record *ent
 	uint64_t child = entry->child, dir = entry->dir;
 	int r = store_delete(&w->store, TABLE_ENTRY, &key);
 
+	if (r == 0)
+		r = folders_note_name(w, entry->dir, entry->cookie);
 	if (r < 0)
 		return r;
 	if (kind == ENTRY_FILE)

@@ -19,11 +19,19 @@ struct redundant_changes {
 	struct bytes dirs; /* of struct dir_note */
 };
 
+/* What changed in this transaction and can change folder groups (folders.c). */
+struct folder_notes {
+	struct bytes names; /* of struct name_note */
+	struct bytes files; /* ids */
+	struct bytes dirs; /* ids */
+};
+
 struct catalog_writer {
 	struct store_writer store;
 	struct catalog *catalog;
 	struct delta_builder *builder; /* builds the commit delta */
 	struct redundant_changes redundant;
+	struct folder_notes folders;
 	struct group_change *groups; /* changed in this transaction, by id (uthash) */
 	struct bytes rivals; /* of struct kept_rival (group.c) */
 	struct keep_rules keep; /* read by catalog_write() */

@@ -243,7 +243,8 @@ static int batch_append(struct batch *batch, const struct name_change *change)
 	copy = &batch->changes[batch->count];
 	*copy = *change;
 	copy->name.bytes = arena_copy(&batch->names, change->name.bytes, change->name.length);
-	if (!copy->name.bytes)
+	copy->target.bytes = arena_copy(&batch->names, change->target.bytes, change->target.length);
+	if (!copy->name.bytes || !copy->target.bytes)
 		return -ENOMEM;
 	batch->count++;
 	return 0;

@@ -364,7 +364,7 @@ static int end_body(struct catalog_writer *w, void *context)
 	const struct pending *pending = context;
 
 	catalog_end_scan(w, pending->files == 0 && pending->generation == catalog_generation(w));
-	return 0;
+	return catalog_know_folders(w);
 }
 
 int ingest_contents(struct ingest *ingest)

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/array.h"
 #include "base/clock.h"
@@ -32,6 +33,7 @@ void diff_free(struct diff *diff)
 	free(diff->dirs);
 	free(diff->known);
 	file_window_free(&diff->files);
+	arena_free(&diff->targets);
 	*diff = (struct diff){0};
 }
 
@@ -185,12 +187,34 @@ static bool is_possibly_another(const struct diff_dir *dir, const struct attribu
 	return dir->recheck->scope != RECHECK_NAMES && clock_equal(attributes->btime, unknown);
 }
 
+/* Reads the target of a symlink for a change of it. The target stays unknown if it cannot be read,
+ * if it is too long, or if the name refers to another inode now. */
+static int read_target(struct diff *diff, const struct diff_dir *dir, const struct listed *listed,
+		       struct name_change *change)
+{
+	char target[TARGET_BYTES_MAX + 1];
+	struct attributes now;
+	ssize_t length;
+
+	if (!S_ISLNK(listed->attributes.mode))
+		return 0;
+	length = readlinkat(dir->fd, listed->name.bytes, target, sizeof(target));
+	if (length <= 0 || length > TARGET_BYTES_MAX ||
+	    source_attributes_at(dir->catalog, dir->fd, listed->name.bytes, false, &now) < 0 ||
+	    !attributes_same_inode(&now, &listed->attributes))
+		return 0;
+	change->target =
+		(struct name){arena_copy(&diff->targets, target, (size_t)length), (uint32_t)length};
+	return change->target.bytes ? 0 : -ENOMEM;
+}
+
 static int add_name(struct diff *diff, const struct diff_dir *dir, const struct listed *listed)
 {
 	struct name_change change = {.source = dir->source,
 				     .dir = dir->id,
 				     .name = listed->name,
 				     .attributes = listed->attributes};
+	int r;
 
 	if (listed->error) {
 		change.kind = NAME_ADD_UNKNOWN;
@@ -204,7 +228,8 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	change.flags = file_flags(listed);
 	if (may_have_hidden_stores(dir) || is_possibly_another(dir, &listed->attributes))
 		change.flags |= FILE_UNTRUSTED;
-	return diff_add(diff, &change);
+	r = read_target(diff, dir, listed, &change);
+	return r < 0 ? r : diff_add(diff, &change);
 }
 
 static int remove_name(struct diff *diff, const struct diff_dir *dir, const struct known *known)
@@ -274,16 +299,17 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 
 /* Adds an update of the file that the index has under this name. If the name was removed and
  * created again, the file possibly changed in between without an event. */
-static int update_file(struct diff *diff, uint64_t id, const struct listed *listed, bool untrusted)
+static int update_file(struct diff *diff, const struct diff_dir *dir, uint64_t id,
+		       const struct listed *listed, bool untrusted)
 {
-	uint32_t flags = listed->events & EVENT_CREATED ? 0 : file_flags(listed);
+	struct name_change change = {.kind = NAME_UPDATE_FILE,
+				     .id = id,
+				     .attributes = listed->attributes};
+	int r = read_target(diff, dir, listed, &change);
 
-	if (untrusted)
-		flags |= FILE_UNTRUSTED;
-	return diff_add(diff, &(struct name_change){.kind = NAME_UPDATE_FILE,
-						    .id = id,
-						    .flags = flags,
-						    .attributes = listed->attributes});
+	change.flags = (listed->events & EVENT_CREATED ? 0 : file_flags(listed)) |
+		       (untrusted ? FILE_UNTRUSTED : 0);
+	return r < 0 ? r : diff_add(diff, &change);
 }
 
 /* Sets *is to whether the file is in a group but was possibly changed by a store that left no event
@@ -331,7 +357,7 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 		return r;
 	if (attributes_equal(&file.attributes, &listed->attributes) && !untrusted)
 		return 0;
-	return update_file(diff, known->child, listed, untrusted);
+	return update_file(diff, dir, known->child, listed, untrusted);
 }
 
 /* ---- the directory ------------------------------------------------------------------- */
@@ -492,25 +518,12 @@ static int merge(struct diff *diff, const struct diff_dir *dir, const struct lis
 	return r;
 }
 
-/* Removes the hidden directory from the listing. */
-static void hide(struct listing *listing, const struct attributes *hidden)
-{
-	size_t left = 0;
-
-	for (size_t i = 0; i < listing->count; i++) {
-		if (listing->entries[i]->error ||
-		    !attributes_same_inode(&listing->entries[i]->attributes, hidden))
-			listing->entries[left++] = listing->entries[i];
-	}
-	listing->count = left;
-}
-
 int diff_make(struct diff *diff, const struct diff_dir *dir, struct listing *listing)
 {
 	int r = 0;
 
 	diff->count = diff->dir_count = diff->known_count = diff->files.count = 0;
-	hide(listing, &dir->hidden);
+	arena_reset(&diff->targets);
 	if (dir->known) {
 		sort_listing(dir, listing);
 		r = load_known(diff, dir, listing);

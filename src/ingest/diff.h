@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
 #include "base/attributes.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
@@ -27,7 +28,8 @@ struct found_dir {
 };
 
 struct diff {
-	struct name_change *changes; /* names are borrowed from the listing */
+	/* names are borrowed from the listing, and targets from this struct */
+	struct name_change *changes;
 	size_t count;
 	size_t capacity;
 	struct found_dir *dirs;
@@ -39,6 +41,7 @@ struct diff {
 	size_t known_count;
 	size_t known_capacity;
 	struct file_window files; /* those of the names */
+	struct arena targets; /* of symlinks */
 };
 
 /* The directory that is compared. */
@@ -55,7 +58,6 @@ struct diff_dir {
 	const struct recheck *recheck; /* borrowed */
 	const struct ingest_hooks *hooks; /* borrowed, or NULL */
 	int fd; /* of the directory; -1: it could not be opened, and the listing is empty */
-	struct attributes hidden; /* attributes of a folder to leave out: that of the index */
 	struct catalog *catalog; /* borrowed */
 	struct catalog_reader *reader; /* borrowed; NULL if not known */
 };

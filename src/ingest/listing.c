@@ -37,6 +37,7 @@ void listing_clear(struct listing *listing)
 {
 	arena_reset(&listing->memory);
 	listing->count = 0;
+	listing->partial = false;
 }
 
 static struct listed *add_bytes(struct listing *listing, const char *name, size_t length)
@@ -99,6 +100,7 @@ static int add_names(struct listing *listing, size_t length, const struct listed
 			continue;
 		if (is_excluded(dir, entry->d_name, entry->d_type)) {
 			listing->excluded++;
+			listing->partial = true;
 			continue;
 		}
 		listed = add(listing, entry->d_name);
@@ -296,8 +298,10 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	reliable_times = filesystem_times_are_reliable(listing->filesystem_type);
 	for (size_t i = 0; i < recheck->count; i++) {
 		name = recheck->names[i];
-		if (is_excluded(dir, name->name, DT_UNKNOWN))
+		if (is_excluded(dir, name->name, DT_UNKNOWN)) {
+			listing->partial = true;
 			continue;
+		}
 		listed = add(listing, name->name);
 		if (!listed)
 			return -ENOMEM;
@@ -334,6 +338,7 @@ int listing_read_operands(struct listing *listing, struct catalog *catalog,
 
 	listing_clear(listing);
 	find_type(listing, dir);
+	listing->partial = true;
 	while (operands_next_name(operands, &range, &name)) {
 		listed = add_bytes(listing, name.bytes, name.length);
 		if (!listed)
@@ -347,4 +352,18 @@ int listing_read_operands(struct listing *listing, struct catalog *catalog,
 	examine_names(listing, catalog, dir);
 	drop_replaced(listing);
 	return 0;
+}
+
+void listing_hide(struct listing *listing, const struct attributes *hidden)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < listing->count; i++) {
+		if (listing->entries[i]->error ||
+		    !attributes_same_inode(&listing->entries[i]->attributes, hidden))
+			listing->entries[left++] = listing->entries[i];
+		else
+			listing->partial = true;
+	}
+	listing->count = left;
 }

@@ -52,6 +52,7 @@ struct listing {
 	struct listed **entries;
 	size_t count;
 	size_t capacity;
+	bool partial; /* names of the directory were left out */
 	uint64_t excluded; /* names that listing_read() excluded, in all directories so far */
 	uint32_t filesystem; /* the catalog's number; 0: none yet */
 	uint32_t filesystem_type; /* f_type of statfs(2), 0 if that failed */
@@ -79,6 +80,9 @@ MUST_CHECK int listing_recheck(struct listing *listing, struct catalog *catalog,
 MUST_CHECK int listing_read_operands(struct listing *listing, struct catalog *catalog,
 				     const struct listed_dir *dir, const struct operands *operands,
 				     struct operand_range range);
+
+/* Leaves out the name of the directory that has these attributes. */
+void listing_hide(struct listing *listing, const struct attributes *hidden);
 
 /* Removes all names. */
 void listing_clear(struct listing *listing);

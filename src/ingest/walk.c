@@ -125,8 +125,10 @@ static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_
 				    .patterns = ingest->settings->excludes};
 	int r = 0;
 
-	if (is_in_view(walker, filesystem))
+	if (is_in_view(walker, filesystem)) {
+		walker->listing.partial = true;
 		return 0;
+	}
 	if (exclude_has_paths(listed.excludes)) {
 		r = walk_dir_path(dir, &walker->path);
 		if (r < 0)
@@ -224,6 +226,7 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 	r = enter_dir(walker, dir, attributes);
 	if (r == 0)
 		r = list_names(walker, dir, attributes->filesystem);
+	listing_hide(&walker->listing, &walker->walk->index_folder);
 	if (hooks && is_no_answer(r))
 		return DIR_AGAIN;
 	if (r >= 0 || r == -ENOMEM || (r == -ENOENT && !is_denied(walker, dir)))
@@ -287,7 +290,7 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 			return r == -ENOENT ? -EUCLEAN : r;
 		if (dir->scope == RECHECK_NAMES && !now->error) { /* the directory was not listed */
 			change.error = record.error;
-			change.flags = record.flags;
+			change.flags = record.flags | (now->flags & DIR_PARTIAL);
 		}
 		if (record.error == change.error && record.flags == change.flags &&
 		    (change.kind == NAME_FAIL_DIR ||
@@ -346,7 +349,6 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 				    .recheck = recheck,
 				    .hooks = walk->ingest->hooks,
 				    .fd = walker->fd,
-				    .hidden = walk->index_folder,
 				    .catalog = walk->ingest->catalog};
 	int r = dir->known ? catalog_read_begin(walk->ingest->catalog, &reader) : 0;
 
@@ -424,7 +426,8 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 		now.kind = NAME_FAIL_DIR;
 	if (!now.error) {
 		now.error = report_unsearched(walker, dir);
-		now.flags = now.error ? DIR_NOT_SEARCHED : 0;
+		now.flags = (now.error ? DIR_NOT_SEARCHED : 0U) |
+			    (walker->listing.partial ? DIR_PARTIAL : 0U);
 	}
 	if (ingest->hooks && ingest_error_is_temporary(now.error))
 		ingest->hooks->failed(ingest->hooks->context, dir->id);

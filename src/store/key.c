@@ -58,6 +58,16 @@ struct key key_hash(struct hash128 hash, uint32_t ordinal)
 	return key;
 }
 
+struct key key_tree(struct hash128 hash, uint64_t group, uint64_t dir)
+{
+	struct key key = key_hash(hash, 0);
+
+	key.length = HASH_BYTES;
+	key_add(&key, group);
+	key_add(&key, dir);
+	return key;
+}
+
 struct key key_rank(uint64_t reclaimable, uint64_t group)
 {
 	struct key key = {0};
@@ -97,6 +107,12 @@ bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *
 		  uint64_t *fourth)
 {
 	return get_numbers(key, (uint64_t *[]){first, second, third, fourth}, 4);
+}
+
+bool key_get_tree(struct span key, struct hash128 *hash, uint64_t *group, uint64_t *dir)
+{
+	return span_get_fixed(&key, &hash->high) && span_get_fixed(&key, &hash->low) &&
+	       key_get_pair(key, group, dir);
 }
 
 bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group)

@@ -34,6 +34,8 @@ struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fo
 /* The first HASH_BYTES of the key are the hash, so that keys with the same hash are adjacent. */
 #define HASH_BYTES 16
 struct key key_hash(struct hash128 hash, uint32_t ordinal);
+/* The first HASH_BYTES of the key are the hash. */
+struct key key_tree(struct hash128 hash, uint64_t group, uint64_t dir);
 /* These keys sort groups by reclaimable bytes, in descending order. */
 struct key key_rank(uint64_t reclaimable, uint64_t group);
 
@@ -43,6 +45,7 @@ MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *secon
 MUST_CHECK bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *third,
 			     uint64_t *fourth);
 MUST_CHECK bool key_get_number(struct span key, uint64_t *number);
+MUST_CHECK bool key_get_tree(struct span key, struct hash128 *hash, uint64_t *group, uint64_t *dir);
 MUST_CHECK bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group);
 
 #endif

@@ -80,7 +80,7 @@ MUST_CHECK bool span_get_fixed(struct span *fields, uint64_t *number);
 /* Records with one field, or with none. decode_number() returns false if the record is not one
  * number. */
 struct value encode_number(uint64_t number);
-struct value encode_text(const char *text, size_t length); /* at most 256 bytes */
+struct value encode_text(const char *text, size_t length); /* of at most 480 bytes */
 struct value encode_nothing(void);
 MUST_CHECK bool decode_number(struct span fields, uint64_t *number);
 

@@ -4,6 +4,7 @@
  * two must agree, and the index must be consistent. */
 
 #include "catalog/audit.h"
+#include "catalog/known_folders.h"
 #include "catalog/model.h"
 
 struct case_state {
@@ -463,6 +464,9 @@ static void case_step(struct case_state *p)
 	}
 }
 
+/* The step after which folder groups are known. assert_consistent() then counts them again. */
+#define FOLDERS_STEP 20
+
 static void run_steps(struct fixture *f, unsigned int seed, int steps)
 {
 	struct case_state *p = calloc(1, sizeof(*p));
@@ -480,6 +484,8 @@ static void run_steps(struct fixture *f, unsigned int seed, int steps)
 						  .source = i};
 	for (int i = 0; i < steps; i++) {
 		case_step(p);
+		if (i == FOLDERS_STEP)
+			know_folders(f);
 		model_check(&p->m, f->catalog);
 		audit_index(f->catalog);
 		assert_consistent(f);

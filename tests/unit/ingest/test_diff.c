@@ -275,12 +275,15 @@ static void test_directory_under_a_mount_loses_its_names(void **state)
 static void test_hidden_folder_is_omitted(void **state)
 {
 	struct case_state *p = *state;
+	struct attributes hidden = dir_of(10);
 
 	list(p, "index", dir_of(10));
 	list(p, "other", dir_of(11));
 	make_diff(p);
 	apply_diff(p);
-	p->dir.hidden = dir_of(10);
+	assert_false(p->listing.partial);
+	listing_hide(&p->listing, &hidden);
+	assert_true(p->listing.partial);
 	make_diff(p);
 	assert_int_equal(p->diff.count, 1);
 	assert_int_equal(p->diff.changes[0].kind, NAME_REMOVE);

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/folders.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/numbers.h"
+#include "catalog/change.h"
+#include "catalog/delta_builder.h"
+#include "catalog/folder_groups.h"
+#include "catalog/folder_token.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
+#include "store/writer.h"
+
+/* A name that changed, or whose child did. */
+struct name_note {
+	uint64_t dir;
+	uint64_t cookie;
+};
+
+int folders_note_name(struct catalog_writer *w, uint64_t dir, uint64_t cookie)
+{
+	const struct name_note note = {.dir = dir, .cookie = cookie};
+
+	if (!w->totals.folders_known)
+		return 0;
+	return bytes_append(&w->folders.names, &note, sizeof(note));
+}
+
+int folders_note_file(struct catalog_writer *w, uint64_t file)
+{
+	return w->totals.folders_known ? bytes_append(&w->folders.files, &file, sizeof(file)) : 0;
+}
+
+int folders_note_dir(struct catalog_writer *w, uint64_t dir)
+{
+	return w->totals.folders_known ? bytes_append(&w->folders.dirs, &dir, sizeof(dir)) : 0;
+}
+
+int folders_put_target(struct catalog_writer *w, uint64_t file, struct name target)
+{
+	struct key key = key_number(file);
+	int r;
+
+	if (target.length == 0)
+		r = store_forget(&w->store, TABLE_TARGET, &key);
+	else
+		r = store_put(&w->store, TABLE_TARGET, &key,
+			      encode_text(target.bytes, target.length));
+	return r < 0 ? r : folders_note_file(w, file);
+}
+
+void folders_discard(struct catalog_writer *w)
+{
+	bytes_free(&w->folders.names);
+	bytes_free(&w->folders.files);
+	bytes_free(&w->folders.dirs);
+}
+
+/* ---- files that changed -------------------------------------------------------------- */
+
+/* Notes the members of a group that became visible, or is not visible any more. Those that left it
+ * are among the changed members. */
+static int note_group(struct catalog_writer *w, const struct delta_group *group)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t file;
+	int r;
+
+	if (group_is_visible(&group->before) == group_is_visible(&group->now))
+		return 0;
+	r = catalog_scan_members(&w->store.reader, group->now.id, 0, &scan);
+	while (r == 0 && (r = catalog_next_member(scan, &file)) == 0)
+		r = folders_note_file(w, file);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int note_groups(struct catalog_writer *w)
+{
+	const struct member_delta *members = (const void *)w->builder->members.data;
+	const struct delta_group *groups = (const void *)w->builder->groups.data;
+	size_t member_count = w->builder->members.length / sizeof(*members);
+	size_t group_count = w->builder->groups.length / sizeof(*groups);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < member_count; i++)
+		r = folders_note_file(w, members[i].file);
+	for (size_t i = 0; r == 0 && i < group_count; i++)
+		r = note_group(w, &groups[i]);
+	return r;
+}
+
+/* Notes all present names of a file if its token changed. Former names are among the changed names.
+ */
+static int note_names(struct catalog_writer *w, struct catalog_reader *before, uint64_t id)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct folder_token old, now;
+	struct file_record file;
+	uint64_t dir, cookie;
+	int r = folder_token_of_file(before, id, &old);
+
+	if (r == 0)
+		r = folder_token_of_file(&w->store.reader, id, &now);
+	if (r < 0 || now.kind == TOKEN_NONE)
+		return r;
+	if (folder_tokens_same(&old, &now) && now.kind != TOKEN_TARGET)
+		return 0;
+	r = catalog_get_file(&w->store.reader, id, &file);
+	if (r == 0)
+		r = catalog_scan_names(&w->store.reader, &file, &scan);
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
+		r = folders_note_name(w, dir, cookie);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return numbers_compare(*x, *y);
+}
+
+static int note_files(struct catalog_writer *w, struct catalog_reader *before)
+{
+	uint64_t *files = (void *)w->folders.files.data;
+	size_t count = w->folders.files.length / sizeof(*files);
+	int r = 0;
+
+	sort_unless_sorted(files, count, sizeof(*files), compare_ids);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (i == 0 || files[i] != files[i - 1])
+			r = note_names(w, before, files[i]);
+	}
+	return r;
+}
+
+/* ---- names that changed -------------------------------------------------------------- */
+
+static int compare_names(const void *a, const void *b)
+{
+	const struct name_note *x = a, *y = b;
+	int order = numbers_compare(x->dir, y->dir);
+
+	return order ? order : numbers_compare(x->cookie, y->cookie);
+}
+
+/* Adds the change of each noted name. All tokens are read before a folder group changes. */
+static int add_names(struct catalog_writer *w, struct catalog_reader *before,
+		     struct folder_update *update)
+{
+	struct name_note *notes = (void *)w->folders.names.data;
+	size_t count = w->folders.names.length / sizeof(*notes);
+	struct folder_change change;
+	int r = 0;
+
+	sort_unless_sorted(notes, count, sizeof(*notes), compare_names);
+	for (size_t i = 0; r == 0 && i < count; i++) {
+		if (i > 0 && compare_names(&notes[i], &notes[i - 1]) == 0)
+			continue;
+		change = (struct folder_change){.dir = notes[i].dir, .cookie = notes[i].cookie};
+		r = folder_token_at(before, change.dir, change.cookie, &change.before);
+		if (r == 0)
+			r = folder_token_at(&w->store.reader, change.dir, change.cookie,
+					    &change.now);
+		if (r == 0)
+			r = folder_update_add_change(update, &change);
+	}
+	return r;
+}
+
+static int add_dirs(struct catalog_writer *w, struct folder_update *update)
+{
+	const uint64_t *dirs = (const void *)w->folders.dirs.data;
+	size_t count = w->folders.dirs.length / sizeof(*dirs);
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = folder_update_add_dir(update, dirs[i]);
+	return r;
+}
+
+static int flush(struct catalog_writer *w, struct catalog_reader *before)
+{
+	struct folder_update update = {.w = w};
+	int r = note_files(w, before);
+
+	if (r == 0)
+		r = add_names(w, before, &update);
+	if (r == 0)
+		r = add_dirs(w, &update);
+	if (r == 0)
+		r = folder_update_finish(&update);
+	folder_update_free(&update);
+	return r;
+}
+
+int folders_flush(struct catalog_writer *w)
+{
+	CLEANUP_READER struct catalog_reader *before = NULL;
+	int r;
+
+	if (!w->totals.folders_known)
+		return 0;
+	r = note_groups(w);
+	if (r < 0 ||
+	    (w->folders.names.length | w->folders.files.length | w->folders.dirs.length) == 0)
+		return r;
+	/* LMDB allows a snapshot beside the write transaction; MDB_NOTLS is set */
+	r = store_read_begin(w->store.reader.store, &before);
+	if (r < 0)
+		return r;
+	before->name_seed = w->store.reader.name_seed;
+	return flush(w, before);
+}
+
+/* ---- the first time ------------------------------------------------------------------ */
+
+int catalog_know_folders(struct catalog_writer *w)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct folder_update update = {.w = w};
+	struct dir_record dir;
+	int r;
+
+	if (w->totals.folders_known || w->totals.unlisted)
+		return 0;
+	r = catalog_scan_dirs(&w->store.reader, &scan);
+	while (r == 0 && (r = catalog_next_dir(scan, &dir)) == 0)
+		r = folder_update_add_dir(&update, dir.id);
+	if (r == -ENOENT)
+		r = folder_update_finish(&update);
+	folder_update_free(&update);
+	w->totals.folders_known = true;
+	w->store.changed = true;
+	return r;
+}
