@@ -17,6 +17,11 @@
 /* Returns the wall-clock time, which is also used for the times of files. */
 struct timespec clock_now(void);
 
+static inline bool clock_is_earlier(struct timespec a, struct timespec b)
+{
+	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
+}
+
 static inline bool clock_equal(struct timespec a, struct timespec b)
 {
 	return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;

@@ -21,6 +21,7 @@ void copies_free(struct copies *copies)
 
 void copies_clear(struct copies *copies)
 {
+	copies->folders = false;
 	copies->count = 0;
 	copies->redundant = 0;
 	copies->paths.length = 0;
@@ -29,6 +30,11 @@ void copies_clear(struct copies *copies)
 const char *copy_path(const struct copies *copies, const struct copy *copy)
 {
 	return (const char *)copies->paths.data + copy->path;
+}
+
+bool copy_is_root(const struct copies *copies, const struct copy *copy)
+{
+	return strcmp(copy_path(copies, copy), COPY_ROOT) == 0;
 }
 
 static int add_name(struct copies *copies, struct catalog_reader *reader, uint64_t dir,
@@ -211,6 +217,61 @@ int copies_collect(struct copies *copies, struct catalog_reader *reader,
 				    file == group->kept ? FATE_KEPT : FATE_REDUNDANT);
 		if (r < 0)
 			return r;
+	}
+	if (r != -ENOENT)
+		return r;
+	copies_sort(copies);
+	return 0;
+}
+
+static int add_folder(struct copies *copies, struct catalog_reader *reader, uint64_t id)
+{
+	size_t path = copies->paths.length;
+	struct dir_record dir;
+	struct kept_rank rank;
+	uint32_t source;
+	int r = catalog_get_dir(reader, id, &dir);
+
+	if (r == 0)
+		r = catalog_dir_path(reader, id, &copies->paths, &source);
+	if (r == 0 && dir.parent == 0)
+		r = bytes_append_text(&copies->paths, COPY_ROOT);
+	if (r == 0)
+		r = bytes_append(&copies->paths, "", 1);
+	if (r == 0)
+		r = array_reserve(&copies->list, &copies->capacity, copies->count + 1,
+				  sizeof(*copies->list));
+	if (r < 0)
+		return r;
+	kept_rank_set_inode(&rank, 0, &dir.attributes);
+	copies->list[copies->count++] = (struct copy){
+		.file = id,
+		.dir = dir.parent ? dir.parent : id,
+		.source = source,
+		.mtime = rank.mtime,
+		.birth = rank.birth,
+		.fate = FATE_REDUNDANT,
+		.path = path,
+		.lead = path,
+		.lead_source = source,
+	};
+	copies->redundant++;
+	return 0;
+}
+
+int copies_collect_folders(struct copies *copies, struct catalog_reader *reader,
+			   const struct folder_group *group)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t dir;
+	int r = catalog_scan_folders(reader, group, &scan);
+
+	copies_clear(copies);
+	copies->folders = true;
+	while (r == 0 && (r = catalog_next_folder(scan, &dir)) == 0) {
+		r = add_folder(copies, reader, dir);
+		if (r == -ENOENT)
+			return -EUCLEAN;
 	}
 	if (r != -ENOENT)
 		return r;

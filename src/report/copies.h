@@ -24,10 +24,12 @@ enum fate {
 	FATE_SPARED, /* a copy that stays although it is not the kept copy */
 };
 
-/* One name of one copy. */
+/* One name of one copy. A copy is a file, or a directory of a folder group (copies.folders), which
+ * has one name. */
 struct copy {
-	uint64_t file;
-	uint64_t dir; /* the directory that contains the name */
+	uint64_t file; /* or the id of the directory */
+	/* the directory that contains the name; the root of a source is its own */
+	uint64_t dir;
 	/* The outermost bundle that contains the name (bundle.h), 0: none. Set by bundle_find()
 	 * before rules_apply(). */
 	uint64_t bundle;
@@ -41,14 +43,20 @@ struct copy {
 	/* reason of the fate: a few words, ASCII, static; NULL before rules_apply() */
 	const char *why;
 	bool another_name; /* a hard link: not the lead of its inode */
-	size_t path; /* offset in struct copies.paths of the path, relative to the source */
+	/* Offset in struct copies.paths of the path, relative to the source: COPY_ROOT for the root
+	 * of a source. */
+	size_t path;
 	/* Offset of the path of the inode's lead, which is the lowest name by source and path: it
 	 * decides where the inode is listed. */
 	size_t lead;
 	uint32_t lead_source;
 };
 
+/* The path of the root of a source. */
+#define COPY_ROOT "."
+
 struct copies {
+	bool folders; /* set by copies_collect_folders(); else false */
 	struct copy *list;
 	size_t count;
 	size_t capacity;
@@ -67,6 +75,12 @@ void copies_free(struct copies *copies);
  * adjacent. Takes memory for the names of one group. Returns 0 or -errno. */
 MUST_CHECK int copies_collect(struct copies *copies, struct catalog_reader *reader,
 			      const struct group_record *group);
+
+/* Replaces the copies by the directories of a folder group, in the order of sources and paths. All
+ * are redundant. first_seen and links are 0, as they do not exist for folders, and mtime is that of
+ * the directory. Returns 0 or -errno. */
+MUST_CHECK int copies_collect_folders(struct copies *copies, struct catalog_reader *reader,
+				      const struct folder_group *group);
 
 /* Appends all names of a file, as one inode. Returns 0 or -errno. */
 MUST_CHECK int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64_t file,
@@ -90,5 +104,8 @@ void copies_clear(struct copies *copies);
 
 /* Returns the path of a copy, relative to its source. Valid until the copies change. */
 const char *copy_path(const struct copies *copies, const struct copy *copy);
+
+/* Returns whether the copy is the root of a source. */
+bool copy_is_root(const struct copies *copies, const struct copy *copy);
 
 #endif

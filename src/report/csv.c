@@ -9,7 +9,6 @@
 #include <inttypes.h>
 
 #include "base/base64.h"
-#include "base/group_name.h"
 #include "base/human_text.h"
 #include "base/json_path.h"
 #include "report/format.h"
@@ -38,7 +37,9 @@ static void csv_begin(struct printing *printing)
 		if (printing->report->explain)
 			output_text(printing->output, "why,");
 	}
-	output_text(printing->output, "size,inode,path,path_base64" LINE_END);
+	output_text(printing->output, printing->report->folders
+					      ? "files,size,path,path_base64" LINE_END
+					      : "size,inode,path,path_base64" LINE_END);
 }
 
 static void print_quoted(struct output *output, const struct bytes *text)
@@ -77,10 +78,7 @@ static int append_readable(const struct output *output, struct bytes *text,
 static void print_group_columns(struct printing *printing, const struct item *item,
 				const struct copy *copy)
 {
-	char hash[GROUP_NAME_SIZE];
-
-	group_name_make(hash, item->group->hash, item->group->ordinal);
-	output_format(printing->output, "%s,%" PRIu64 ",%s,", hash, format_reclaimable(item),
+	output_format(printing->output, "%s,%" PRIu64 ",%s,", item->name, item->reclaimable,
 		      format_fate(copy->fate));
 	if (printing->report->explain)
 		output_format(printing->output, "%s,", copy->why);
@@ -101,9 +99,13 @@ static int csv_name(struct printing *printing, const struct item *item, const st
 		r = base64_encode(&base64, path->data, path->length);
 	if (r < 0)
 		return r;
-	if (item->group)
+	if (item->is_group)
 		print_group_columns(printing, item, name);
-	output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", item->size, name->file);
+	if (printing->report->folders)
+		output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", item->files,
+			      item->size);
+	else
+		output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", item->size, name->file);
 	print_quoted(printing->output, &readable);
 	output_text(printing->output, ",");
 	output_bytes(printing->output, base64.data, base64.length);
@@ -122,6 +124,7 @@ const struct format format_csv = {
 	.begin = csv_begin,
 	.name = csv_name,
 	.end = csv_end,
+	.describes_groups = true,
 	.can_summarize = true,
 	.can_explain = true,
 };

@@ -10,7 +10,7 @@
 
 static void fdupes_begin_item(struct printing *printing, const struct item *item)
 {
-	if (item->group && printing->items > 0)
+	if (item->is_group && printing->items > 0)
 		output_text(printing->output, "\n");
 }
 

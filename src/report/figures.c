@@ -58,7 +58,8 @@ const char *figure_size(char text[static FIGURE_SIZE_MAX], uint64_t bytes)
 	return text;
 }
 
-void figures_print(struct output *output, const struct report_summary *summary)
+/* Prints the files of the index and the number of groups. */
+static void print_files(struct output *output, const struct report_summary *summary)
 {
 	char first[NUMBER_TEXT_MAX];
 	char second[NUMBER_TEXT_MAX];
@@ -69,10 +70,37 @@ void figures_print(struct output *output, const struct report_summary *summary)
 		     plural(summary->directories, "directory", "directories"),
 		     figure_size(size, summary->bytes));
 	figure_print(output, "groups", "%s", number_format(first, summary->groups));
+}
+
+/* Prints what the index does not know. */
+static void print_gaps(struct output *output, const struct report_summary *summary)
+{
+	char number[NUMBER_TEXT_MAX];
+
+	figure_print(output, "pending", "%s", number_format(number, summary->pending));
+	figure_print(output, "errors", "%s", number_format(number, summary->errors));
+}
+
+void figures_print(struct output *output, const struct report_summary *summary)
+{
+	char number[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	print_files(output, summary);
 	figure_print(output, "redundant", "%s %s, %s",
-		     number_format(first, summary->redundant_files),
+		     number_format(number, summary->redundant_files),
 		     plural(summary->redundant_files, "file", "files"),
 		     figure_size(size, summary->redundant_bytes));
-	figure_print(output, "pending", "%s", number_format(first, summary->pending));
-	figure_print(output, "errors", "%s", number_format(first, summary->errors));
+	print_gaps(output, summary);
+}
+
+void figures_print_folders(struct output *output, const struct report_summary *summary)
+{
+	char number[NUMBER_TEXT_MAX];
+
+	print_files(output, summary);
+	figure_print(output, "redundant", "%s %s",
+		     number_format(number, summary->redundant_folders),
+		     plural(summary->redundant_folders, "folder", "folders"));
+	print_gaps(output, summary);
 }

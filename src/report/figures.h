@@ -28,4 +28,7 @@ const char *figure_size(char text[static FIGURE_SIZE_MAX], uint64_t bytes);
 /* Prints all figures. */
 void figures_print(struct output *output, const struct report_summary *summary);
 
+/* As figures_print(), for groups of folders. */
+void figures_print_folders(struct output *output, const struct report_summary *summary);
+
 #endif

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/path.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
@@ -34,6 +35,20 @@ bool filter_is_selective(const struct filter *filter)
 
 /* ---- names -------------------------------------------------------------------------------- */
 
+static bool is_root(const char *path)
+{
+	return strcmp(path, COPY_ROOT) == 0;
+}
+
+/* Returns the last component of a path below a source; for its root, that of the source. */
+static const char *base_name(const struct sources *sources, uint32_t source, const char *path)
+{
+	const char *whole = is_root(path) ? sources->list[source].path : path;
+	const char *slash = strrchr(whole, '/');
+
+	return slash ? slash + 1 : whole;
+}
+
 /* Returns whether a pattern matches the name. Records all patterns that do. */
 static bool any_matches(const struct patterns *patterns, uint32_t source, const char *path,
 			match_fn *matches)
@@ -56,6 +71,8 @@ static int any_regex_matches(const struct filter *filter, const struct sources *
 	CLEANUP_BYTES struct bytes absolute = {0};
 	int r;
 
+	if (is_root(path))
+		path = "";
 	r = source_absolute_path(sources, source, path, &absolute);
 	if (r == 0 && !bytes_text(&absolute))
 		r = -ENOMEM;
@@ -71,10 +88,8 @@ static int any_regex_matches(const struct filter *filter, const struct sources *
 	return r;
 }
 
-static bool has_extension(const char *path, char *const *extensions)
+static bool has_extension(const char *name, char *const *extensions)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
 	size_t length = strlen(name);
 
 	for (; *extensions; extensions++) {
@@ -96,7 +111,8 @@ static int name_fits(const struct filter *filter, const struct sources *sources,
 	bool matches;
 	int r = 0;
 
-	*fits = !filter->extensions || has_extension(path, filter->extensions);
+	*fits = !filter->extensions ||
+		has_extension(base_name(sources, source, path), filter->extensions);
 	if (filter->paths.count > 0)
 		*fits &= any_matches(&filter->paths, source, path, glob_matches_within);
 	if (filter->paths_any_case.count > 0)
@@ -127,18 +143,18 @@ static int any_name_fits(const struct filter *filter, const struct sources *sour
 	return r;
 }
 
-static const char *base_name(const struct copies *copies, size_t number)
+static const char *base_name_of(const struct sources *sources, const struct copies *copies,
+				size_t number)
 {
-	const char *path = copy_path(copies, &copies->list[number]);
-	const char *slash = strrchr(path, '/');
+	const struct copy *copy = &copies->list[number];
 
-	return slash ? slash + 1 : path;
+	return base_name(sources, copy->source, copy_path(copies, copy));
 }
 
-static bool have_same_name(const struct copies *copies)
+static bool have_same_name(const struct sources *sources, const struct copies *copies)
 {
 	for (size_t i = 1; i < copies->count; i++) {
-		if (strcmp(base_name(copies, i), base_name(copies, 0)) != 0)
+		if (strcmp(base_name_of(sources, copies, i), base_name_of(sources, copies, 0)) != 0)
 			return false;
 	}
 	return true;
@@ -164,52 +180,30 @@ void filter_remove_excluded(struct filter *filter, struct copies *copies)
 
 /* ---- times -------------------------------------------------------------------------------- */
 
-static bool is_earlier(struct timespec a, struct timespec b)
+/* Returns the last change of any of the copies. There must be one. */
+static struct timespec latest_of(const struct copies *copies)
 {
-	return a.tv_sec != b.tv_sec ? a.tv_sec < b.tv_sec : a.tv_nsec < b.tv_nsec;
-}
+	struct timespec latest = copies->list[0].mtime;
 
-/* Sets *latest to the last change of any of the copies. */
-static int find_latest(struct catalog_reader *reader, const struct copies *copies,
-		       struct timespec *latest)
-{
-	struct file_record file;
-
-	for (size_t i = 0; i < copies->count; i++) {
-		int r = 0;
-
-		if (i > 0 && copies->list[i].file == copies->list[i - 1].file)
-			continue;
-		r = catalog_get_file(reader, copies->list[i].file, &file);
-		if (r < 0)
-			return r == -ENOENT ? -EUCLEAN : r;
-		if (i == 0 || is_earlier(*latest, file.attributes.mtime))
-			*latest = file.attributes.mtime;
+	for (size_t i = 1; i < copies->count; i++) {
+		if (clock_is_earlier(latest, copies->list[i].mtime))
+			latest = copies->list[i].mtime;
 	}
-	return 0;
+	return latest;
 }
 
-static int time_fits(const struct filter *filter, struct catalog_reader *reader,
-		     const struct copies *copies, bool *fits)
+static bool time_fits(const struct filter *filter, const struct copies *copies)
 {
-	struct timespec latest = {0};
-	int r;
+	struct timespec latest = latest_of(copies);
 
-	*fits = true;
-	if (!filter->has_newer && !filter->has_older)
-		return 0;
-	r = find_latest(reader, copies, &latest);
-	if (filter->has_newer)
-		*fits &= !is_earlier(latest, filter->newer);
-	if (filter->has_older)
-		*fits &= is_earlier(latest, filter->older);
-	return r;
+	return (!filter->has_newer || !clock_is_earlier(latest, filter->newer)) &&
+	       (!filter->has_older || clock_is_earlier(latest, filter->older));
 }
 
 /* ---- the selection ------------------------------------------------------------------------ */
 
-int filter_selects_single(struct filter *filter, struct catalog_reader *reader,
-			  const struct sources *sources, const struct copies *names, bool *selected)
+int filter_selects_single(struct filter *filter, const struct sources *sources,
+			  const struct copies *names, bool *selected)
 {
 	int r;
 
@@ -217,19 +211,20 @@ int filter_selects_single(struct filter *filter, struct catalog_reader *reader,
 	if (names->count == 0)
 		return 0;
 	r = any_name_fits(filter, sources, names, selected);
-	return r == 0 && *selected ? time_fits(filter, reader, names, selected) : r;
+	*selected = r == 0 && *selected && time_fits(filter, names);
+	return r;
 }
 
-int filter_selects_group(struct filter *filter, struct catalog_reader *reader,
-			 const struct sources *sources, const struct copies *copies, bool *selected)
+int filter_selects_group(struct filter *filter, const struct sources *sources,
+			 const struct copies *copies, bool *selected)
 {
 	size_t inodes = copies_count_inodes(copies);
 
 	*selected = false;
 	if (inodes < 2 || !filter_has_copies(filter, inodes) ||
-	    (filter->same_name && !have_same_name(copies)))
+	    (filter->same_name && !have_same_name(sources, copies)))
 		return 0;
-	return filter_selects_single(filter, reader, sources, copies, selected);
+	return filter_selects_single(filter, sources, copies, selected);
 }
 
 /* ---- patterns without a match ------------------------------------------------------------- */

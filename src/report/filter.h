@@ -2,7 +2,8 @@
 #ifndef REPORT_FILTER_H
 #define REPORT_FILTER_H
 
-/* Filters: which groups, and which files without a copy, a report shows and an act acts upon.
+/* Filters: which groups, and which files without a copy, a report shows and an act acts upon. The
+ * names of a group of folders are those of the folders; their times are as of folder_tree.h.
  *
  * Excluded names are removed from a group first, as if the index did not have them. The other
  * filters select or omit a group as a whole. Those that look at names (paths, extensions) select it
@@ -86,14 +87,12 @@ void filter_remove_excluded(struct filter *filter, struct copies *copies);
 
 /* Sets *selected to whether a group is selected. copies: without excluded names. Records which
  * patterns matched. Returns 0 or -errno. */
-MUST_CHECK int filter_selects_group(struct filter *filter, struct catalog_reader *reader,
-				    const struct sources *sources, const struct copies *copies,
-				    bool *selected);
+MUST_CHECK int filter_selects_group(struct filter *filter, const struct sources *sources,
+				    const struct copies *copies, bool *selected);
 
 /* The same for the names of a file without a copy. */
-MUST_CHECK int filter_selects_single(struct filter *filter, struct catalog_reader *reader,
-				     const struct sources *sources, const struct copies *names,
-				     bool *selected);
+MUST_CHECK int filter_selects_single(struct filter *filter, const struct sources *sources,
+				     const struct copies *names, bool *selected);
 
 /* Receives a pattern that matches nothing, and its option as on the command line ("--path"). */
 struct unmatched_hook {

@@ -9,15 +9,21 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/size.h"
+#include "base/group_name.h"
 #include "report/copies.h"
 #include "report/report.h"
 
-/* A group, or a file without a copy. */
+/* A group, or a file without a copy. The copies of a group of folders are folders. */
 struct item {
-	const struct group_record *group; /* NULL: a file without a copy */
+	bool is_group; /* false: a file without a copy */
 	uint64_t size; /* bytes of each copy */
 	const struct copies *copies; /* copies of the group, or names of the file */
+	/* These belong to a group. For folders, the last three are set if the format describes
+	 * groups. */
+	uint64_t inodes; /* number of copies, or folders */
+	uint64_t files; /* regular files in each folder; only of a group of folders */
+	uint64_t reclaimable; /* bytes, by the fates of its copies */
+	char name[GROUP_NAME_SIZE]; /* the hash; "": unknown, only of a group of folders */
 };
 
 /* A report being printed. */
@@ -38,6 +44,7 @@ struct format {
 			       const struct copy *name); /* never NULL */
 	void (*end_item)(struct printing *printing, const struct item *item);
 	MUST_CHECK int (*end)(struct printing *printing);
+	bool describes_groups; /* prints more of a group than its names */
 	bool can_summarize; /* can print the figures alone */
 	bool can_explain; /* can print the reason of each fate */
 };
@@ -48,12 +55,6 @@ extern const struct format format_json;
 extern const struct format format_jsonl;
 extern const struct format format_csv;
 extern const struct format format_null;
-
-/* Returns the reclaimable bytes of a group by the fates of its copies. */
-static inline uint64_t format_reclaimable(const struct item *item)
-{
-	return size_multiply(item->copies->redundant, item->size);
-}
 
 /* Returns "kept", "redundant" or "spared". */
 const char *format_fate(enum fate fate);

@@ -8,8 +8,10 @@
  *	...]},
  *	...], "summary": {...}}
  *
- * The format jsonl has only the objects of the list, one a line. Only one copy at a time is built
- * in memory, because a group can have 100,000 copies. Paths follow the rule of base/json_path.h.
+ * Groups of folders also have "files", and have "folders" instead of "copies", without "inode".
+ * Their "hash" can be null. The format jsonl has only the objects of the list, one a line. Only one
+ * copy at a time is built in memory, because a group can have 100,000 copies. Paths follow the rule
+ * of base/json_path.h.
  */
 
 #include <inttypes.h>
@@ -17,7 +19,6 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/group_name.h"
 #include "base/json_number.h"
 #include "base/json_path.h"
 #include "report/format.h"
@@ -27,6 +28,8 @@ static enum summary_of summary_of(const struct report *report)
 	if (report->part == REPORT_MISSING)
 		return report->missing->others == MISSING_SKIP_OTHERS ? SUMMARY_OF_MISSING
 								      : SUMMARY_OF_COVERED;
+	if (report->folders)
+		return SUMMARY_OF_FOLDERS;
 	return report->part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
 }
 
@@ -85,10 +88,11 @@ static int set_members(struct printing *printing, const struct item *item, const
 
 	if (r < 0)
 		return r;
-	r = json_object_set_new(object, "inode", json_number(name->file));
+	if (!printing->report->folders)
+		r = json_object_set_new(object, "inode", json_number(name->file));
 	if (r == 0)
-		r = item->group ? set_fate(object, name, printing->report->explain)
-				: json_object_set_new(object, "size", json_number(item->size));
+		r = item->is_group ? set_fate(object, name, printing->report->explain)
+				   : json_object_set_new(object, "size", json_number(item->size));
 	return r == 0 ? 0 : -ENOMEM;
 }
 
@@ -111,13 +115,18 @@ static int write_name(struct printing *printing, const struct item *item, const 
 /* Writes the members of a group up to its copies. */
 static void begin_group(struct printing *printing, const struct item *item)
 {
-	char name[GROUP_NAME_SIZE];
+	struct output *output = printing->output;
+	bool folders = printing->report->folders;
 
-	group_name_make(name, item->group->hash, item->group->ordinal);
-	output_format(printing->output,
-		      "{\"hash\":\"%s\",\"size\":%" PRIu64 ",\"reclaimable\":%" JSON_INTEGER_FORMAT
-		      ",\"copies\":[",
-		      name, item->size, json_number_of(format_reclaimable(item)));
+	output_format(output, item->name[0] ? "{\"hash\":\"%s\"," : "{\"hash\":null%s,",
+		      item->name);
+	if (folders)
+		output_format(output, "\"files\":%" PRIu64 ",", item->files);
+	output_format(output,
+		      "\"size\":%" JSON_INTEGER_FORMAT ",\"reclaimable\":%" JSON_INTEGER_FORMAT
+		      ",\"%s\":[",
+		      json_number_of(item->size), json_number_of(item->reclaimable),
+		      folders ? "folders" : "copies");
 }
 
 /* ---- one object --------------------------------------------------------------------------- */
@@ -135,7 +144,7 @@ static void json_begin(struct printing *printing)
 
 static void json_begin_item(struct printing *printing, const struct item *item)
 {
-	if (!item->group)
+	if (!item->is_group)
 		return;
 	output_text(printing->output, printing->items > 0 ? ",\n" : "\n");
 	begin_group(printing, item);
@@ -143,7 +152,7 @@ static void json_begin_item(struct printing *printing, const struct item *item)
 
 static int json_name(struct printing *printing, const struct item *item, const struct copy *name)
 {
-	bool first = printing->names == 0 && (item->group || printing->items == 0);
+	bool first = printing->names == 0 && (item->is_group || printing->items == 0);
 
 	output_text(printing->output, first ? "\n" : ",\n");
 	return write_name(printing, item, name);
@@ -151,7 +160,7 @@ static int json_name(struct printing *printing, const struct item *item, const s
 
 static void json_end_item(struct printing *printing, const struct item *item)
 {
-	if (item->group)
+	if (item->is_group)
 		output_text(printing->output, "]}");
 }
 
@@ -172,6 +181,7 @@ const struct format format_json = {
 	.name = json_name,
 	.end_item = json_end_item,
 	.end = json_end,
+	.describes_groups = true,
 	.can_summarize = true,
 	.can_explain = true,
 };
@@ -180,7 +190,7 @@ const struct format format_json = {
 
 static void jsonl_begin_item(struct printing *printing, const struct item *item)
 {
-	if (item->group)
+	if (item->is_group)
 		begin_group(printing, item);
 }
 
@@ -188,17 +198,17 @@ static int jsonl_name(struct printing *printing, const struct item *item, const 
 {
 	int r;
 
-	if (item->group && printing->names > 0)
+	if (item->is_group && printing->names > 0)
 		output_text(printing->output, ",");
 	r = write_name(printing, item, name);
-	if (!item->group)
+	if (!item->is_group)
 		output_text(printing->output, "\n");
 	return r;
 }
 
 static void jsonl_end_item(struct printing *printing, const struct item *item)
 {
-	if (item->group)
+	if (item->is_group)
 		output_text(printing->output, "]}\n");
 }
 
@@ -215,6 +225,7 @@ const struct format format_jsonl = {
 	.name = jsonl_name,
 	.end_item = jsonl_end_item,
 	.end = jsonl_end,
+	.describes_groups = true,
 	.can_summarize = true,
 	.can_explain = true,
 };

@@ -273,7 +273,7 @@ static int count_selected(struct gathering *g, const struct group_record *indexe
 	if (r < 0)
 		return r;
 	filter_remove_excluded(g->filter, &copies);
-	r = filter_selects_group(g->filter, g->reader, g->settings->sources, &copies, &selected);
+	r = filter_selects_group(g->filter, g->settings->sources, &copies, &selected);
 	if (r < 0 || !selected)
 		return r;
 	group.inodes = copies_count_inodes(&copies);

@@ -5,7 +5,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/size.h"
 #include "base/stop.h"
+#include "catalog/query.h"
+#include "report/folder_tree.h"
 #include "report/format.h"
 #include "report/selection.h"
 #include "source/source.h"
@@ -29,6 +32,8 @@ int format_path(struct printing *printing, const char *source, const struct copi
 
 	printing->path.length = 0;
 	r = bytes_append(&printing->path, source, length);
+	if (copy_is_root(copies, copy))
+		return r;
 	if (r == 0 && (length == 0 || source[length - 1] != '/'))
 		r = bytes_append_text(&printing->path, "/");
 	if (r == 0)
@@ -98,14 +103,68 @@ static int print_item(struct printing *printing, const struct item *item)
 	return r < 0 ? r : check_stop(printing);
 }
 
+static int print_group(struct printing *printing, const struct group_record *group,
+		       const struct copies *copies)
+{
+	struct item item = {
+		.is_group = true,
+		.size = group->size,
+		.copies = copies,
+		.inodes = group->inodes,
+		.reclaimable = size_multiply(copies->redundant, group->size),
+	};
+
+	group_name_make(item.name, group->hash, group->ordinal);
+	return print_item(printing, &item);
+}
+
+/* Sets what the index does not have: the hash and the reclaimable bytes. */
+static int describe_folders(const struct printing *printing, struct item *item, uint64_t group)
+{
+	struct catalog_reader *reader = printing->report->reader;
+	struct folder_group folders;
+	struct hash128 hash;
+	int r = catalog_get_folder_group(reader, group, &folders);
+
+	if (r == 0)
+		r = folder_tree_reclaimable(reader, item->copies, &item->reclaimable);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	item->files = folders.files;
+	r = folder_tree_hash(reader, item->copies->list[0].file, &hash);
+	if (r == 0)
+		group_name_make(item->name, hash, 1);
+	return r == FOLDER_TREE_UNREAD ? 0 : r;
+}
+
+static int print_folders(struct printing *printing, const struct group_record *group,
+			 const struct copies *copies)
+{
+	struct item item = {
+		.is_group = true,
+		.size = group->size,
+		.copies = copies,
+		.inodes = group->inodes,
+	};
+	int r = 0;
+
+	if (find_format(printing->report->format)->describes_groups)
+		r = describe_folders(printing, &item, group->id);
+	return r < 0 ? r : print_item(printing, &item);
+}
+
 static int visit_group(void *context, const struct group_record *group, const struct copies *copies)
 {
 	struct printing *printing = context;
 
+	if (printing->report->folders) {
+		summary_add_folders(&printing->summary, copies->redundant);
+		return print_folders(printing, group, copies);
+	}
 	summary_add_group(&printing->summary, group, copies->redundant);
 	if (printing->report->part == REPORT_SUMMARY)
 		return check_stop(printing);
-	return print_item(printing, &(struct item){group, group->size, copies});
+	return print_group(printing, group, copies);
 }
 
 static int visit_single(void *context, const struct single *single)
@@ -113,7 +172,7 @@ static int visit_single(void *context, const struct single *single)
 	struct printing *printing = context;
 
 	summary_add_single(&printing->summary, single->size);
-	return print_item(printing, &(struct item){NULL, single->size, single->names});
+	return print_item(printing, &(struct item){.size = single->size, .copies = single->names});
 }
 
 static int select_parts(struct printing *printing)
@@ -122,7 +181,9 @@ static int select_parts(struct printing *printing)
 	const struct visitor visitor = {visit_group, visit_single, printing};
 	int r;
 
-	if (report->part == REPORT_MISSING)
+	if (report->folders)
+		r = selection_folders(report, &visitor);
+	else if (report->part == REPORT_MISSING)
 		r = selection_missing(report, &visitor, &printing->summary.checked);
 	else if (report->part == REPORT_SINGLES)
 		r = selection_singles(report, &visitor);
@@ -139,7 +200,7 @@ static int print_fed(struct printing *printing, const struct report_feed *feed)
 
 	while ((r = feed->next(feed->context, &group, &copies)) == 0) {
 		summary_add_group(&printing->summary, group, copies->redundant);
-		r = print_item(printing, &(struct item){group, group->size, copies});
+		r = print_group(printing, group, copies);
 		if (r < 0)
 			return r;
 	}

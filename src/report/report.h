@@ -2,8 +2,8 @@
 #ifndef REPORT_REPORT_H
 #define REPORT_REPORT_H
 
-/* Prints groups, files without a copy, or figures of an index. One thread at a time. Takes memory
- * for one group, and for sorting if the order is not that of the index.
+/* Prints groups of files or folders, files without a copy, or figures of an index. One thread at a
+ * time. Takes memory for one group, and for sorting if the order is not that of the index.
  */
 
 #include <stdbool.h>
@@ -63,6 +63,8 @@ struct report {
 	enum report_format format;
 	enum report_part part;
 	enum report_order order;
+	bool folders; /* groups of equal folders; only of REPORT_GROUPS and REPORT_REDUNDANT */
+	bool implied; /* also folder groups whose parents are in one folder group */
 	bool explain; /* prints the reason of the fate of each name */
 	struct filter *filter;
 	const struct missing_folders *missing; /* of REPORT_MISSING */

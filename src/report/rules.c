@@ -61,10 +61,24 @@ static bool is_at(const struct decision *decision, const struct copy *name, cons
 	return rest && path_below(copy_path(decision->copies, name), rest);
 }
 
-static bool is_in_any(const struct decision *decision, const struct copy *name, char *const *places)
+/* Returns whether the name is a folder above this path. */
+static bool is_above(const struct decision *decision, const struct copy *name, const char *place)
+{
+	const char *rest = path_below(place, decision->sources->list[name->source].path);
+
+	if (!decision->copies->folders || !rest)
+		return false;
+	return copy_is_root(decision->copies, name) ||
+	       path_below(rest, copy_path(decision->copies, name));
+}
+
+typedef bool meets_fn(const struct decision *decision, const struct copy *name, const char *place);
+
+static bool meets_any(const struct decision *decision, const struct copy *name, char *const *places,
+		      meets_fn *meets)
 {
 	for (; places && *places; places++) {
-		if (is_at(decision, name, *places))
+		if (meets(decision, name, *places))
 			return true;
 	}
 	return false;
@@ -74,23 +88,27 @@ static const char *why_name_stays(const struct decision *decision, const struct 
 {
 	const struct rules *rules = decision->rules;
 
-	if (is_in_any(decision, name, rules->protect))
+	if (meets_any(decision, name, rules->protect, is_at))
 		return "protected";
-	if (rules->only && rules->only[0] && !is_in_any(decision, name, rules->only))
+	if (meets_any(decision, name, rules->protect, is_above))
+		return "contains what is protected";
+	if (rules->only && rules->only[0] && !meets_any(decision, name, rules->only, is_at))
 		return "outside of --only";
 	return NULL;
 }
 
 static struct kept_rank rank_of(const struct decision *decision, const struct copy *name)
 {
+	const char *source = decision->sources->list[name->source].path;
 	const char *path = copy_path(decision->copies, name);
 	struct kept_rank rank = {.first_seen = name->first_seen,
 				 .links = name->links,
 				 .mtime = name->mtime,
 				 .birth = name->birth};
 
-	kept_rank_set_name(&rank, name->source, decision->sources->list[name->source].path, path,
-			   strlen(path));
+	kept_rank_set_name(&rank, name->source, source, path, strlen(path));
+	if (copy_is_root(decision->copies, name))
+		rank.absolute_length = strlen(source);
 	return rank;
 }
 

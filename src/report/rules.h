@@ -2,7 +2,8 @@
 #ifndef REPORT_RULES_H
 #define REPORT_RULES_H
 
-/* The rules that decide which copy of a group is kept and which copies may be removed.
+/* The rules that decide which copy of a group is kept and which copies may be removed. The copies
+ * of a folder group are folders; below, "inode" is then one folder.
  *
  * An inode stays or is removed as a whole, because removing only some of its names frees nothing.
  * So if one name must stay, all names of the inode stay. One inode of each group is always kept, so
@@ -43,7 +44,7 @@ struct rules {
 	const struct keep_rules *keep; /* of the command; NULL or no rule: those of the index */
 	const struct keep_rules *of_index; /* NULL: none */
 	/* Absolute paths of folders and files, without symlinks; NULL-terminated. NULL: none. */
-	char *const *protect; /* nothing at or below these paths is removed */
+	char *const *protect; /* nothing at, below or above these paths is removed */
 	char *const *only; /* nothing outside of these paths is removed */
 	bool between_sources;
 	bool include_bundles; /* copies in bundles are treated like others */

@@ -7,7 +7,9 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "report/bundle.h"
+#include "report/collect.h"
 #include "report/filter.h"
+#include "report/folder_tree.h"
 #include "report/missing.h"
 #include "report/rules.h"
 #include "report/sorter.h"
@@ -65,18 +67,6 @@ static bool group_is_wanted(const struct selection *selection)
 	return !report->rules->between_sources || !is_in_one_source(copies);
 }
 
-static int find_bundles(struct selection *selection)
-{
-	const struct report *report = selection->report;
-	struct copies *copies = &selection->copies;
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && !report->rules->include_bundles && i < copies->count; i++)
-		r = bundle_find(&selection->bundles, report->reader, report->sources,
-				copies->list[i].dir, &copies->list[i].bundle);
-	return r == -ENOENT ? -EUCLEAN : r;
-}
-
 static int count_bundled(const struct selection *selection)
 {
 	const struct report *report = selection->report;
@@ -91,24 +81,9 @@ static int count_bundled(const struct selection *selection)
 	return r;
 }
 
-/* Reads the names of a group and applies the rules to its copies. Sets group->inodes to the number
- * of copies without excluded names. */
 static int collect(struct selection *selection, struct group_record *group)
 {
-	const struct report *report = selection->report;
-	int r;
-
-	r = copies_collect(&selection->copies, report->reader, group);
-	if (r < 0)
-		return r;
-	if (filter_excludes(report->filter)) {
-		filter_remove_excluded(report->filter, &selection->copies);
-		group->inodes = copies_count_inodes(&selection->copies);
-	}
-	r = find_bundles(selection);
-	if (r < 0)
-		return r;
-	return rules_apply(report->rules, report->sources, group, &selection->copies);
+	return collect_copies(selection->report, &selection->bundles, group, &selection->copies);
 }
 
 static int count_one(struct selection *selection)
@@ -117,15 +92,15 @@ static int count_one(struct selection *selection)
 	return selection->found < selection->report->filter->top ? 0 : SELECTION_FULL;
 }
 
-/* Reads the names of a group, and sets *selected to whether it is shown. */
+/* Reads the copies of a group, and sets *selected to whether it is shown. */
 static int select_group(struct selection *selection, struct group_record *group, bool *selected)
 {
 	const struct report *report = selection->report;
 	int r = collect(selection, group);
 
 	if (r == 0)
-		r = filter_selects_group(report->filter, report->reader, report->sources,
-					 &selection->copies, selected);
+		r = filter_selects_group(report->filter, report->sources, &selection->copies,
+					 selected);
 	if (r == 0 && *selected)
 		r = count_bundled(selection);
 	*selected = r == 0 && *selected && group_is_wanted(selection);
@@ -173,8 +148,8 @@ static int consider_single(struct selection *selection, uint64_t file, uint64_t 
 
 	r = load_single(selection, file);
 	if (r == 0)
-		r = filter_selects_single(report->filter, report->reader, report->sources,
-					  &selection->copies, &selected);
+		r = filter_selects_single(report->filter, report->sources, &selection->copies,
+					  &selected);
 	if (r < 0 || !selected)
 		return r;
 	r = visitor->single(visitor->context, &(struct single){file, size, &selection->copies});
@@ -222,6 +197,16 @@ static int add_key(struct selection *selection, uint64_t number)
 	return sorter_add(selection->sorter, selection->key.data, selection->key.length, number);
 }
 
+static int make_reclaimable_key(struct selection *selection, const struct group_record *group)
+{
+	uint64_t bytes = group_reclaimable(group);
+	int r = 0;
+
+	if (selection->report->folders)
+		r = folder_tree_reclaimable(selection->report->reader, &selection->copies, &bytes);
+	return r < 0 ? r : make_number_key(&selection->key, bytes, ~group->id);
+}
+
 static int make_group_key(struct selection *selection, const struct group_record *group)
 {
 	switch (selection->report->order) {
@@ -232,7 +217,7 @@ static int make_group_key(struct selection *selection, const struct group_record
 	case REPORT_BY_PATH:
 		return make_path_key(selection);
 	case REPORT_BY_RECLAIMABLE:
-		return make_number_key(&selection->key, group_reclaimable(group), ~group->id);
+		return make_reclaimable_key(selection, group);
 	}
 	return -EINVAL;
 }
@@ -339,6 +324,58 @@ int selection_groups(const struct report *report, const struct visitor *visitor)
 	bool sorts = report->order != REPORT_BY_RECLAIMABLE || filter_excludes(report->filter);
 
 	return run(&selection, sorts, scan_groups, consider_sorted_group);
+}
+
+/* ---- groups of folders -------------------------------------------------------------------- */
+
+static int sort_folders(struct selection *selection, const struct folder_group *folders)
+{
+	const struct report *report = selection->report;
+	struct group_record group = collect_record_of(folders);
+	bool selected = false;
+	int r;
+
+	/* folders without content are not reported */
+	if (folders->bytes == 0 || !filter_may_have(report->filter, &group))
+		return 0;
+	r = collect(selection, &group);
+	if (r == 0)
+		r = filter_selects_group(report->filter, report->sources, &selection->copies,
+					 &selected);
+	if (r < 0 || !selected)
+		return r;
+	r = make_group_key(selection, &group);
+	return r < 0 ? r : add_key(selection, group.id);
+}
+
+static int scan_folders(struct selection *selection)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct folder_group folders;
+	int r = catalog_scan_folder_groups(selection->report->reader, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_folder_group(scan, &folders)) == 0)
+		r = sort_folders(selection, &folders);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int consider_sorted_folders(struct selection *selection, uint64_t id)
+{
+	struct folder_group folders;
+	struct group_record group;
+	int r = catalog_get_folder_group(selection->report->reader, id, &folders);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	group = collect_record_of(&folders);
+	return consider_group(selection, &group);
+}
+
+int selection_folders(const struct report *report, const struct visitor *visitor)
+{
+	struct selection selection = {.report = report, .visitor = visitor};
+
+	return run(&selection, true, scan_folders, consider_sorted_folders);
 }
 
 /* ---- files without a copy ----------------------------------------------------------------- */

@@ -22,7 +22,8 @@ struct single {
 /* Callbacks for selected groups and files. Each returns 0, or -errno, which aborts the
  * selection. */
 struct visitor {
-	/* copies: the copies of the group with their fates */
+	/* copies: the copies of the group with their fates
+	 * group: of a folder group, has its id, the size of one folder and the number of folders */
 	int (*group)(void *context, const struct group_record *group, const struct copies *copies);
 	int (*single)(void *context, const struct single *single);
 	void *context;
@@ -36,6 +37,10 @@ struct visitor {
  *
  * Returns 0, -EINTR if stop_requested(), or another -errno. */
 MUST_CHECK int selection_groups(const struct report *report, const struct visitor *visitor);
+
+/* Works like selection_groups() for folder groups. All orders read all groups first; the order
+ * by reclaimable bytes also reads all names of their redundant folders. */
+MUST_CHECK int selection_folders(const struct report *report, const struct visitor *visitor);
 
 /* Calls visitor->single for each selected file that has no copy. With REPORT_BY_RECLAIMABLE, the
  * order is that of the index, the smallest file first, and the first call is immediate. The other

@@ -16,6 +16,7 @@ struct group_record;
 
 struct report_summary {
 	uint64_t groups;
+	uint64_t redundant_folders; /* of groups of folders */
 	uint64_t redundant_files; /* redundant inodes */
 	uint64_t redundant_bytes; /* sizes of the redundant inodes */
 	uint64_t reclaimable_bytes; /* bytes that removing the redundant inodes would free */
@@ -39,6 +40,10 @@ struct report_summary {
 void summary_add_group(struct report_summary *summary, const struct group_record *group,
 		       uint64_t redundant);
 
+/* Adds a group of folders. The bytes of such groups are not added up, as folders of one group can
+ * contain those of another. */
+void summary_add_folders(struct report_summary *summary, uint64_t redundant);
+
 void summary_add_single(struct report_summary *summary, uint64_t size);
 
 /* Sets the figures that count the whole index instead of groups. Linear in files. Returns 0 or
@@ -56,6 +61,7 @@ struct summary_figure {
 /* What a summary counts besides the whole index. */
 enum summary_of {
 	SUMMARY_OF_GROUPS,
+	SUMMARY_OF_FOLDERS,
 	SUMMARY_OF_SINGLES,
 	SUMMARY_OF_MISSING,
 	SUMMARY_OF_COVERED, /* missing files, with all files that were checked */

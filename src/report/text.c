@@ -3,7 +3,6 @@
 /* The format for people: groups with their reclaimable bytes, then the figures. Odd names are
  * quoted for terminal and shell. */
 
-#include "base/group_name.h"
 #include "base/human_text.h"
 #include "base/size.h"
 #include "report/figures.h"
@@ -12,21 +11,39 @@
 /* Highest number of bytes of the text before a path, with the NUL. */
 #define MARK_SIZE 64
 
-static void text_begin_item(struct printing *printing, const struct item *item)
+static void begin_files(struct printing *printing, const struct item *item)
 {
-	const struct group_record *group = item->group;
 	char inodes[NUMBER_TEXT_MAX];
 	char size[FIGURE_SIZE_MAX];
-	char reclaimable[SIZE_TEXT_MAX];
-	char name[GROUP_NAME_SIZE];
 
-	if (!group)
+	output_format(printing->output, "%s copies of %s, ", number_format(inodes, item->inodes),
+		      figure_size(size, item->size));
+}
+
+static void begin_folders(struct printing *printing, const struct item *item)
+{
+	char folders[NUMBER_TEXT_MAX];
+	char files[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	output_format(printing->output, "%s equal folders of %s %s, %s, ",
+		      number_format(folders, item->inodes), number_format(files, item->files),
+		      plural(item->files, "file", "files"), figure_size(size, item->size));
+}
+
+static void text_begin_item(struct printing *printing, const struct item *item)
+{
+	char reclaimable[SIZE_TEXT_MAX];
+
+	if (!item->is_group)
 		return;
-	group_name_make(name, group->hash, group->ordinal);
-	output_format(printing->output, "%s copies of %s, %s reclaimable, kept: %s, %s\n",
-		      number_format(inodes, group->inodes), figure_size(size, group->size),
-		      size_format(reclaimable, format_reclaimable(item)), item->copies->list[0].why,
-		      name);
+	if (printing->report->folders)
+		begin_folders(printing, item);
+	else
+		begin_files(printing, item);
+	output_format(printing->output, "%s reclaimable, kept: %s, %s\n",
+		      size_format(reclaimable, item->reclaimable), item->copies->list[0].why,
+		      item->name[0] ? item->name : "no hash");
 }
 
 /* Formats the text before a path: a word for the fate, or "link" for a further name of an inode.
@@ -60,7 +77,7 @@ static int text_name(struct printing *printing, const struct item *item, const s
 				      printing->path.length);
 	if (r < 0)
 		return r;
-	if (item->group)
+	if (item->is_group)
 		format_mark(mark, printing, name);
 	output_text(printing->output, mark);
 	output_bytes(printing->output, shown.data, shown.length);
@@ -70,13 +87,15 @@ static int text_name(struct printing *printing, const struct item *item, const s
 
 static void text_end_item(struct printing *printing, const struct item *item)
 {
-	if (item->group)
+	if (item->is_group)
 		output_text(printing->output, "\n");
 }
 
 static int text_end(struct printing *printing)
 {
-	if (report_has_groups(printing->report->part))
+	if (printing->report->folders)
+		figures_print_folders(printing->output, &printing->summary);
+	else if (report_has_groups(printing->report->part))
 		figures_print(printing->output, &printing->summary);
 	return 0;
 }
@@ -86,6 +105,7 @@ const struct format format_text = {
 	.name = text_name,
 	.end_item = text_end_item,
 	.end = text_end,
+	.describes_groups = true,
 	.can_summarize = true,
 	.can_explain = true,
 };

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/collect.h"
+
+#include <errno.h>
+
+#include "catalog/query.h"
+#include "report/bundle.h"
+#include "report/copies.h"
+#include "report/filter.h"
+#include "report/folder_tree.h"
+#include "report/report.h"
+#include "report/rules.h"
+
+/* Reads the folders of a group, without those that have excluded names. */
+static int read_folders(const struct report *report, uint64_t group, struct copies *copies)
+{
+	struct folder_group folders;
+	int r = catalog_get_folder_group(report->reader, group, &folders);
+
+	if (r == 0)
+		r = copies_collect_folders(copies, report->reader, &folders);
+	if (r == 0 && filter_excludes(report->filter))
+		r = folder_tree_remove_excluded(report->reader, report->filter, copies);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int collect_folders(const struct report *report, uint64_t group, struct copies *copies)
+{
+	bool implied = false;
+	int r = read_folders(report, group, copies);
+
+	if (r == 0 && !report->implied)
+		r = folder_tree_is_implied(report->reader, report->filter, copies, &implied);
+	if (r == 0 && implied)
+		copies_clear(copies);
+	return r < 0 ? r : folder_tree_set_times(report->reader, copies);
+}
+
+/* Reads the names of a group, without excluded names. */
+static int collect_files(const struct report *report, const struct group_record *group,
+			 struct copies *copies)
+{
+	int r = copies_collect(copies, report->reader, group);
+
+	if (r == 0)
+		filter_remove_excluded(report->filter, copies);
+	return r;
+}
+
+static int find_bundles(const struct report *report, struct bundle_finder *bundles,
+			struct copies *copies)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && !report->rules->include_bundles && i < copies->count; i++)
+		r = bundle_find(bundles, report->reader, report->sources, copies->list[i].dir,
+				&copies->list[i].bundle);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+int collect_copies(const struct report *report, struct bundle_finder *bundles,
+		   struct group_record *group, struct copies *copies)
+{
+	int r = report->folders ? collect_folders(report, group->id, copies)
+				: collect_files(report, group, copies);
+
+	if (r < 0)
+		return r;
+	if (filter_excludes(report->filter))
+		group->inodes = copies_count_inodes(copies);
+	r = find_bundles(report, bundles, copies);
+	return r < 0 ? r : rules_apply(report->rules, report->sources, group, copies);
+}
+
+struct group_record collect_record_of(const struct folder_group *folders)
+{
+	return (struct group_record){
+		.id = folders->id,
+		.size = folders->bytes,
+		.inodes = folders->folders,
+	};
+}

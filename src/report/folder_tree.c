@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: MIT */
+#include "report/folder_tree.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "report/copies.h"
+#include "report/filter.h"
+#include "report/sorter.h"
+
+/* Highest number of bytes of names of one directory that are sorted in memory: 20,000 names. */
+#define NAMES_BYTES (1UL << 20)
+
+/* Highest number of bytes of inodes with several names that are sorted in memory: 40,000 names. */
+#define LINKS_BYTES (1UL << 20)
+
+/* ---- the hash ------------------------------------------------------------------------------- */
+
+/* A directory that is being hashed. */
+struct level {
+	uint64_t dir;
+	struct sorter *names; /* numbers are cookies */
+	struct hash_state *state;
+};
+
+/* The directories from the root of the tree down to the current one. */
+struct hashing {
+	struct catalog_reader *reader;
+	struct level *levels;
+	size_t count, capacity;
+};
+
+static void pop_level(struct hashing *hashing)
+{
+	struct level *level = &hashing->levels[--hashing->count];
+
+	sorter_free(level->names);
+	hash_state_free(level->state);
+}
+
+static void hashing_free(struct hashing *hashing)
+{
+	while (hashing->count > 0)
+		pop_level(hashing);
+	free(hashing->levels);
+}
+
+static int sort_names(const struct hashing *hashing, const struct level *level)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(hashing->reader, level->dir, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0)
+		r = sorter_add(level->names, entry.name.bytes, entry.name.length, entry.cookie);
+	return r == -ENOENT ? sorter_finish(level->names) : r;
+}
+
+static int push_level(struct hashing *hashing, uint64_t dir)
+{
+	struct level *level;
+	int r = array_reserve(&hashing->levels, &hashing->capacity, hashing->count + 1,
+			      sizeof(*hashing->levels));
+
+	if (r < 0)
+		return r;
+	level = &hashing->levels[hashing->count++];
+	*level = (struct level){.dir = dir, .state = hash_state_new()};
+	r = level->state ? sorter_new(&level->names, NAMES_BYTES) : -ENOMEM;
+	return r < 0 ? r : sort_names(hashing, level);
+}
+
+static void add_entry(const struct level *level, char letter, struct hash128 hash, struct name name)
+{
+	char digits[HASH128_DIGITS + 1];
+
+	hash128_format(hash, digits);
+	hash_state_update(level->state, (const char[]){letter, ' '}, 2);
+	hash_state_update(level->state, digits, HASH128_DIGITS);
+	hash_state_update(level->state, " ", 1);
+	hash_state_update(level->state, name.bytes, name.length);
+	hash_state_update(level->state, "", 1);
+}
+
+static int hash_content(struct catalog_reader *reader, const struct file_record *file,
+			struct hash128 *hash)
+{
+	struct content_record content;
+	struct group_record group;
+	int r;
+
+	*hash = hash128("", 0);
+	if (file->attributes.size == 0)
+		return 0;
+	r = catalog_get_content(reader, file->id, &content);
+	if (r < 0)
+		return r == -ENOENT ? FOLDER_TREE_UNREAD : r;
+	*hash = content.hash;
+	if (content.group == 0)
+		return content_has_hash(&content) ? 0 : FOLDER_TREE_UNREAD;
+	r = catalog_get_group(reader, content.group, &group);
+	*hash = group.hash;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int hash_target(struct catalog_reader *reader, const struct file_record *file,
+		       struct hash128 *hash)
+{
+	struct name target = {0};
+	int r = catalog_get_target(reader, file->id, &target);
+
+	*hash = hash128(target.bytes, target.length);
+	return r == -ENOENT ? FOLDER_TREE_UNREAD : r;
+}
+
+static int hash_device(const struct file_record *file, struct hash128 *hash)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	int r = bytes_format(&text, "%u:%u", major(file->attributes.rdev),
+			     minor(file->attributes.rdev));
+
+	*hash = hash128(text.data, text.length);
+	return r;
+}
+
+/* Sets the letter of the file's type, and the hash of what it has besides its name. */
+static int hash_file(struct catalog_reader *reader, uint64_t id, char *letter, struct hash128 *hash)
+{
+	struct file_record file;
+	int r = catalog_get_file(reader, id, &file);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	*letter = '?';
+	*hash = hash128("", 0);
+	switch (file.attributes.mode & S_IFMT) {
+	case S_IFREG:
+		*letter = 'f';
+		return hash_content(reader, &file, hash);
+	case S_IFLNK:
+		*letter = 'l';
+		return hash_target(reader, &file, hash);
+	case S_IFBLK:
+		*letter = 'b';
+		return hash_device(&file, hash);
+	case S_IFCHR:
+		*letter = 'c';
+		return hash_device(&file, hash);
+	case S_IFIFO:
+		*letter = 'p';
+		return 0;
+	case S_IFSOCK:
+		*letter = 's';
+		return 0;
+	default:
+		return FOLDER_TREE_UNREAD;
+	}
+}
+
+/* Adds the next name of the current directory, or begins with it if it is a directory. */
+static int hash_name(struct hashing *hashing, uint64_t cookie)
+{
+	const struct level *level = &hashing->levels[hashing->count - 1];
+	struct entry_record entry;
+	struct hash128 hash;
+	char letter;
+	int r = catalog_entry_at(hashing->reader, level->dir, cookie, &entry);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (entry.kind == ENTRY_DIR)
+		return push_level(hashing, entry.child);
+	if (entry.kind != ENTRY_FILE)
+		return FOLDER_TREE_UNREAD;
+	r = hash_file(hashing->reader, entry.child, &letter, &hash);
+	if (r == 0)
+		add_entry(level, letter, hash, entry.name);
+	return r;
+}
+
+/* Ends the current directory: adds its hash to its parent. */
+static int end_level(struct hashing *hashing, struct hash128 *hash)
+{
+	struct dir_record dir = {.id = hashing->levels[hashing->count - 1].dir};
+	int r = 0;
+
+	*hash = hash_state_digest(hashing->levels[hashing->count - 1].state);
+	pop_level(hashing);
+	if (hashing->count == 0)
+		return 0;
+	r = catalog_get_dir(hashing->reader, dir.id, &dir);
+	if (r == 0)
+		add_entry(&hashing->levels[hashing->count - 1], 'd', *hash, dir.name);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+int folder_tree_hash(struct catalog_reader *reader, uint64_t dir, struct hash128 *hash)
+{
+	CLEANUP(hashing_free) struct hashing hashing = {.reader = reader};
+	uint64_t cookie;
+	int r = push_level(&hashing, dir);
+
+	while (r == 0 && hashing.count > 0) {
+		if (stop_requested())
+			return -EINTR;
+		r = sorter_next(hashing.levels[hashing.count - 1].names, &cookie);
+		if (r == 0)
+			r = hash_name(&hashing, cookie);
+		else if (r == -ENOENT)
+			r = end_level(&hashing, hash);
+	}
+	return r;
+}
+
+/* ---- all names of a tree -------------------------------------------------------------------- */
+
+/* Visits a name. Returns 0 to continue, or another result, which ends the walk. */
+typedef int visit_fn(void *context, const struct entry_record *entry);
+
+static int visit_names(struct catalog_reader *reader, uint64_t dir, struct bytes *waiting,
+		       visit_fn *visit, void *context)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(reader, dir, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0) {
+		r = visit(context, &entry);
+		if (r == 0 && entry.kind == ENTRY_DIR)
+			r = bytes_append(waiting, &entry.child, sizeof(entry.child));
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Visits all names below a directory. Returns 0 or what visit returned. */
+static int walk_tree(struct catalog_reader *reader, uint64_t dir, visit_fn *visit, void *context)
+{
+	CLEANUP_BYTES struct bytes waiting = {0}; /* ids of directories */
+	int r = bytes_append(&waiting, &dir, sizeof(dir));
+
+	while (r == 0 && waiting.length > 0) {
+		if (stop_requested())
+			return -EINTR;
+		waiting.length -= sizeof(dir);
+		memcpy(&dir, waiting.data + waiting.length, sizeof(dir));
+		r = visit_names(reader, dir, &waiting, visit, context);
+	}
+	return r;
+}
+
+/* ---- times ---------------------------------------------------------------------------------- */
+
+struct timing {
+	struct catalog_reader *reader;
+	struct timespec latest;
+	bool any;
+};
+
+static int time_name(void *context, const struct entry_record *entry)
+{
+	struct timing *timing = context;
+	struct file_record file;
+	int r;
+
+	if (entry->kind != ENTRY_FILE)
+		return 0;
+	r = catalog_get_file(timing->reader, entry->child, &file);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (S_ISREG(file.attributes.mode) &&
+	    (!timing->any || clock_is_earlier(timing->latest, file.attributes.mtime))) {
+		timing->latest = file.attributes.mtime;
+		timing->any = true;
+	}
+	return 0;
+}
+
+int folder_tree_set_times(struct catalog_reader *reader, struct copies *copies)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		struct timing timing = {.reader = reader};
+
+		r = walk_tree(reader, copies->list[i].file, time_name, &timing);
+		if (timing.any)
+			copies->list[i].mtime = timing.latest;
+	}
+	return r;
+}
+
+/* ---- reclaimable bytes ---------------------------------------------------------------------- */
+
+struct counting {
+	struct catalog_reader *reader;
+	struct sorter *links; /* an entry for each visited name of an inode that has several */
+	uint64_t bytes;
+};
+
+static int count_name(void *context, const struct entry_record *entry)
+{
+	struct counting *counting = context;
+	struct file_record file;
+	int r;
+
+	if (entry->kind != ENTRY_FILE)
+		return 0;
+	r = catalog_get_file(counting->reader, entry->child, &file);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (!S_ISREG(file.attributes.mode))
+		return 0;
+	if (file.attributes.links > 1)
+		return sorter_add(counting->links, "", 0, file.id);
+	counting->bytes = size_add(counting->bytes, file.attributes.size);
+	return 0;
+}
+
+/* Counts an inode if all its names were visited. */
+static int count_links(struct counting *counting, uint64_t id, uint64_t visited)
+{
+	struct file_record file;
+	int r = catalog_get_file(counting->reader, id, &file);
+
+	if (r == 0 && file.attributes.links == visited)
+		counting->bytes = size_add(counting->bytes, file.attributes.size);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int count_all_links(struct counting *counting)
+{
+	uint64_t last = 0, visited = 0, id;
+	int r = sorter_finish(counting->links);
+
+	while (r == 0 && (r = sorter_next(counting->links, &id)) == 0) {
+		if (id != last && visited > 0)
+			r = count_links(counting, last, visited);
+		visited = id == last ? visited + 1 : 1;
+		last = id;
+	}
+	if (r != -ENOENT)
+		return r;
+	return visited > 0 ? count_links(counting, last, visited) : 0;
+}
+
+int folder_tree_reclaimable(struct catalog_reader *reader, const struct copies *copies,
+			    uint64_t *bytes)
+{
+	CLEANUP_SORTER struct sorter *links = NULL;
+	struct counting counting = {.reader = reader};
+	int r = sorter_new(&links, LINKS_BYTES);
+
+	counting.links = links;
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		if (copies->list[i].fate == FATE_REDUNDANT)
+			r = walk_tree(reader, copies->list[i].file, count_name, &counting);
+	}
+	if (r == 0)
+		r = count_all_links(&counting);
+	*bytes = counting.bytes;
+	return r;
+}
+
+/* ---- excluded names ------------------------------------------------------------------------- */
+
+/* Outcome of a walk: a name is excluded. */
+enum {
+	TREE_EXCLUDED = 1,
+};
+
+struct excluding {
+	struct catalog_reader *reader;
+	const struct filter *filter;
+	struct bytes path;
+	int error; /* the first failure, -errno */
+};
+
+static int find_excluded(void *context, const struct entry_record *entry)
+{
+	struct excluding *excluding = context;
+	uint32_t source;
+	int r;
+
+	excluding->path.length = 0;
+	r = catalog_entry_path(excluding->reader, entry->dir, entry->cookie, &excluding->path,
+			       &source);
+	if (r == 0 && !bytes_text(&excluding->path))
+		r = -ENOMEM;
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	return filter_excludes_name(excluding->filter, source, bytes_text(&excluding->path))
+		       ? TREE_EXCLUDED
+		       : 0;
+}
+
+/* Returns whether a name below the directory is excluded; false after a failure. */
+static bool has_excluded(struct excluding *excluding, uint64_t dir)
+{
+	int r = excluding->error;
+
+	if (r == 0 && filter_excludes(excluding->filter))
+		r = walk_tree(excluding->reader, dir, find_excluded, excluding);
+	if (r < 0)
+		excluding->error = r;
+	return r == TREE_EXCLUDED;
+}
+
+static bool is_left_out(void *context, const struct copies *copies, const struct copy *copy)
+{
+	(void)copies;
+	return has_excluded(context, copy->file);
+}
+
+int folder_tree_remove_excluded(struct catalog_reader *reader, const struct filter *filter,
+				struct copies *copies)
+{
+	struct excluding excluding = {.reader = reader, .filter = filter};
+
+	copies_remove(copies, is_left_out, &excluding);
+	bytes_free(&excluding.path);
+	return excluding.error;
+}
+
+/* ---- implied groups ------------------------------------------------------------------------- */
+
+/* Sets *group to the folder group of the parent of a directory; 0: none. */
+static int find_group_above(struct excluding *excluding, const struct copy *copy, uint64_t *group)
+{
+	struct dir_record dir;
+	int r = catalog_get_dir(excluding->reader, copy->file, &dir);
+
+	*group = 0;
+	if (r == 0 && dir.parent && !has_excluded(excluding, dir.parent))
+		r = catalog_find_folder_group(excluding->reader, dir.parent, group);
+	if (r == 0)
+		r = excluding->error;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+int folder_tree_is_implied(struct catalog_reader *reader, const struct filter *filter,
+			   const struct copies *copies, bool *implied)
+{
+	struct excluding excluding = {.reader = reader, .filter = filter};
+	uint64_t group = 0, of_first = 0;
+	int r = 0;
+
+	*implied = copies->count > 0;
+	for (size_t i = 0; r == 0 && *implied && i < copies->count; i++) {
+		r = find_group_above(&excluding, &copies->list[i], &group);
+		of_first = i == 0 ? group : of_first;
+		*implied = group != 0 && group == of_first;
+	}
+	bytes_free(&excluding.path);
+	return r;
+}
