@@ -17,6 +17,8 @@ enum {
 	OPT_MISSING_FROM,
 	OPT_EXPLAIN,
 	OPT_SORT,
+	OPT_FOLDERS,
+	OPT_ALL,
 };
 
 struct list_settings {
@@ -44,6 +46,17 @@ static const struct option_spec list_options[] = {
 		.name = "redundant",
 		.help = "print only the copies that can be removed",
 		.id = OPT_REDUNDANT,
+	},
+	{
+		.name = "folders",
+		.help = "print the groups of equal folders instead: they have the same names of "
+			"the same types, and the files have the same content",
+		.id = OPT_FOLDERS,
+	},
+	{
+		.name = "all",
+		.help = "with --folders, print also the groups whose folders are in equal folders",
+		.id = OPT_ALL,
 	},
 	{
 		.name = "singles",
@@ -132,6 +145,12 @@ static int list_apply(void *context, int id, const char *value)
 		return 0;
 	case OPT_SORT:
 		return set_order(settings, value);
+	case OPT_FOLDERS:
+		settings->request.report.folders = true;
+		return 0;
+	case OPT_ALL:
+		settings->request.report.implied = true;
+		return 0;
 	default:
 		if (id >= OPTION_ID_RULES)
 			return rule_apply(&settings->rules, id, value);
@@ -151,6 +170,21 @@ static const struct option_table list_table = {
 		    walk_options, files_option, index_option, no_scan_option, message_options},
 	.apply = list_apply,
 };
+
+static const char *find_folders_fault(const struct list_settings *settings)
+{
+	const struct report *report = &settings->request.report;
+
+	if (report->implied && !report->folders)
+		return "--all is for --folders";
+	if (!report->folders)
+		return NULL;
+	if (report->part != REPORT_GROUPS && report->part != REPORT_REDUNDANT)
+		return "--folders prints groups: omit --singles, --missing-from and --summary";
+	if (settings->common.index.names_from)
+		return "--folders compares whole folders: omit --files0-from";
+	return NULL;
+}
 
 /* Returns what is wrong with the command line, or NULL. */
 static const char *find_fault(const struct list_settings *settings, size_t operand_count)
@@ -180,7 +214,8 @@ static const char *find_fault(const struct list_settings *settings, size_t opera
 		return "--missing-from compares folders: omit --files0-from";
 	if (report->part == REPORT_MISSING && settings->common.index.no_scan)
 		return "--missing-from needs the present files: omit --no-scan";
-	return filter_settings_fault(&settings->filters, &settings->common.index);
+	fault = find_folders_fault(settings);
+	return fault ? fault : filter_settings_fault(&settings->filters, &settings->common.index);
 }
 
 static enum twinfs_exit list_missing(struct list_settings *settings, char *const *operands,
@@ -206,7 +241,8 @@ static enum twinfs_exit list(struct list_settings *settings, char *const *operan
 
 	if (settings->request.report.part == REPORT_MISSING)
 		return list_missing(settings, operands, count);
-
+	if (settings->request.report.folders)
+		settings->common.index.takes_files = false;
 	if (current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;
 	return list_print(&settings->request, &index);

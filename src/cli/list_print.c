@@ -6,6 +6,7 @@
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/query.h"
 #include "cli/shown_paths.h"
 #include "elsewhere/missing_from.h"
 #include "index/completeness.h"
@@ -85,6 +86,20 @@ static void explain_missing(const struct list_request *request,
 			 figure_size(size, summary->single_bytes));
 }
 
+/* Refuses an index that does not know its folder groups. Returns 0, -EXDEV (logged) or another
+ * -errno. */
+static int check_folders(struct catalog_reader *reader)
+{
+	struct catalog_totals totals;
+	int r = catalog_get_totals(reader, &totals);
+
+	if (r < 0 || totals.folders_known)
+		return r;
+	log_error("cannot list equal folders: no scan of the index has ended yet; wait for the "
+		  "view, or run 'twinfs scan' to the end");
+	return -EXDEV;
+}
+
 static int print(void *context, const struct current_index *index, struct catalog_reader *reader,
 		 struct output *output, enum twinfs_exit *status)
 {
@@ -99,6 +114,8 @@ static int print(void *context, const struct current_index *index, struct catalo
 	report.shown = shown;
 	if (r == 0 && report.part == REPORT_MISSING)
 		r = missing_from_check(report.missing, index, reader, &left_out);
+	if (r == 0 && report.folders)
+		r = check_folders(reader);
 	if (r == 0)
 		r = report_print(&report, output, &summary);
 	if (r == 0)
