@@ -51,25 +51,27 @@ static int copies_apply(void *context, int id, const char *value)
 
 static const struct option_table copies_table = {
 	.command = "twinfs copies",
-	.usage = {"FILE..."},
-	.summary = "Prints the verified copies of the files, from the indexes that include them. "
-		   "Nothing is scanned. A FILE can also be in a view.",
+	.usage = {"FILE|FOLDER..."},
+	.summary = "Prints the verified copies of the files, and the folders that are equal to the "
+		   "folders, from the indexes that include them. Nothing is scanned. A FILE or "
+		   "FOLDER can also be in a view.",
 	.options = {path_options, copies_options, one_index_option, version_option},
 	.apply = copies_apply,
 };
 
-/* Makes the path of a regular file absolute and resolves its symlinks. Returns 0, -EMEDIUMTYPE if
- * the file is not regular, or another -errno. */
-static int resolve(const char *path, char **absolute)
+/* Makes the path of a regular file or folder absolute and resolves its symlinks. Returns 0,
+ * -EMEDIUMTYPE if it is neither, or another -errno. */
+static int resolve(const char *path, struct copies_query *query)
 {
 	AUTO_FREE char *found = realpath(path, NULL);
 	struct stat status;
 
 	if (!found || stat(found, &status) < 0)
 		return -errno;
-	if (!S_ISREG(status.st_mode))
+	if (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode))
 		return -EMEDIUMTYPE;
-	*absolute = TAKE(found);
+	query->is_folder = S_ISDIR(status.st_mode);
+	query->path = TAKE(found);
 	return 0;
 }
 
@@ -89,9 +91,9 @@ static int find_path(struct copies_query *query, const char *given)
 	if (r == 0 && !path)
 		r = -ENOMEM;
 	if (r == 0)
-		r = resolve(path, &query->path);
+		r = resolve(path, query);
 	if (r == -EMEDIUMTYPE) {
-		log_error("%s is no regular file; only regular files have copies",
+		log_error("%s is no regular file or folder; only these have copies",
 			  quote_path(given));
 		return r;
 	}
@@ -197,7 +199,15 @@ static void print_copies(struct output *output, const struct path_settings *sett
 	}
 }
 
-/* Logs what the indexes do not know of a file. Returns the exit status for the file. */
+/* Returns whether what is known is that of a name in the folder, as any name can be the cause. */
+static bool is_of_name(const struct copies_query *query)
+{
+	return query->is_folder &&
+	       (query->knowledge == COPIES_CHANGED || query->knowledge == COPIES_UNREADABLE ||
+		query->knowledge == COPIES_PENDING);
+}
+
+/* Logs what the indexes do not know of a file or folder. Returns the exit status for the file. */
 static enum twinfs_exit explain(const struct copies_query *query, bool folders)
 {
 	static const char *const reasons[] = {
@@ -208,6 +218,8 @@ static enum twinfs_exit explain(const struct copies_query *query, bool folders)
 		[COPIES_CHANGED] = "has changed since the last scan; run 'twinfs scan' again",
 		[COPIES_UNREADABLE] =
 			"was unreadable at the last scan; make it readable and scan again",
+		[COPIES_LEFT_OUT] =
+			"has names that the index leaves out; run 'twinfs scan' with all names",
 		[COPIES_PENDING] =
 			"is not compared yet; wait for the view, or run 'twinfs scan' again",
 	};
@@ -221,7 +233,8 @@ static enum twinfs_exit explain(const struct copies_query *query, bool folders)
 		return TWINFS_EXIT_FAILED;
 	}
 	if (query->knowledge != COPIES_KNOWN) {
-		log_error("%s %s", quote_path(query->given), reasons[query->knowledge]);
+		log_error("%s%s %s", is_of_name(query) ? "a name in " : "",
+			  quote_path(query->given), reasons[query->knowledge]);
 		return query->knowledge == COPIES_NOT_COVERED ? TWINFS_EXIT_FAILED
 							      : TWINFS_EXIT_INCOMPLETE;
 	}
@@ -259,6 +272,18 @@ static enum twinfs_exit print_results(const struct path_settings *settings,
 	return failed + incomplete > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
+/* Refuses a folder if folders of views are printed. Returns 0 or -EISDIR, logged. */
+static int check_kind(struct copies_query *query, bool folders)
+{
+	if (!folders || !query->is_folder)
+		return 0;
+	log_error("%s is a folder, and --folder is for files; omit the option",
+		  quote_path(query->given));
+	free(query->path);
+	query->path = NULL;
+	return -EISDIR;
+}
+
 static enum twinfs_exit query_files(const struct copies_settings *settings, char *const *files,
 				    size_t count)
 {
@@ -271,7 +296,8 @@ static enum twinfs_exit query_files(const struct copies_settings *settings, char
 		return status;
 	for (size_t i = 0; i < count; i++) {
 		queries[i].given = files[i];
-		found += find_path(&queries[i], files[i]) == 0;
+		found += find_path(&queries[i], files[i]) == 0 &&
+			 check_kind(&queries[i], settings->folders) == 0;
 	}
 	if (found > 0) {
 		int r = query_indexes(&settings->path.common.index, &request);
@@ -297,7 +323,7 @@ enum twinfs_exit cmd_copies(int argc, char *argv[])
 	common_settings_init(&settings.path.common);
 	r = options_parse(&copies_table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = usage_check(&copies_table, operands == argc ? "no FILE given" : NULL);
+		r = usage_check(&copies_table, operands == argc ? "no FILE or FOLDER given" : NULL);
 	if (r != 0)
 		return options_exit(r);
 	return query_files(&settings, argv + operands, (size_t)(argc - operands));

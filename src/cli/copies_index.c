@@ -154,9 +154,201 @@ static int add_folder(const struct lookup *lookup, const struct group_record *gr
 	return text_list_add(&lookup->query->copies, (const char *)path.data, path.length);
 }
 
+/* ---- folders ------------------------------------------------------------------------------ */
+
+/* The check of a folder with all names in it. */
+struct folder_check {
+	const struct lookup *lookup;
+	bool judges; /* also check what is known of contents */
+	enum copies_knowledge knowledge; /* the lowest so far */
+	struct bytes waiting; /* ids of directories */
+};
+
+static void note(struct folder_check *check, enum copies_knowledge knowledge)
+{
+	if (knowledge < check->knowledge)
+		check->knowledge = knowledge;
+}
+
+static bool has_content(const struct file_record *file)
+{
+	return S_ISREG(file->attributes.mode) && file->attributes.size > 0;
+}
+
+/* Checks a name other than that of a directory in a directory that is open. */
+static int check_name(struct folder_check *check, int dir_fd, const struct entry_record *entry)
+{
+	const struct lookup *lookup = check->lookup;
+	enum copies_knowledge knowledge = COPIES_UNREADABLE;
+	CLEANUP_BYTES struct bytes name = {0};
+	struct attributes attributes;
+	struct group_record group;
+	struct file_record file;
+	int r = entry->kind == ENTRY_FILE ? catalog_get_file(lookup->reader, entry->child, &file)
+					  : 0;
+
+	if (r == 0)
+		r = bytes_append(&name, entry->name.bytes, entry->name.length);
+	if (r == 0 && !bytes_text(&name))
+		r = -ENOMEM;
+	if (r < 0)
+		return r;
+	if (entry->kind == ENTRY_FILE) {
+		bool same = source_attributes_at(lookup->catalog, dir_fd, bytes_text(&name), true,
+						 &attributes) == 0 &&
+			    attributes_same_signature(&attributes, &file.attributes);
+
+		knowledge = same ? COPIES_KNOWN : COPIES_CHANGED;
+	}
+	if (knowledge == COPIES_KNOWN && check->judges && has_content(&file))
+		r = judge(lookup->reader, &file, &knowledge, &group);
+	note(check, knowledge);
+	return r;
+}
+
+static int check_names(struct folder_check *check, uint64_t dir, int dir_fd)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(check->lookup->reader, dir, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0) {
+		if (entry.kind == ENTRY_DIR)
+			r = bytes_append(&check->waiting, &entry.child, sizeof(entry.child));
+		else
+			r = check_name(check, dir_fd, &entry);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static int check_dir(struct folder_check *check, uint64_t id)
+{
+	const struct lookup *lookup = check->lookup;
+	struct attributes attributes;
+	struct dir_record dir;
+	AUTO_CLOSE int fd = -1;
+	int r = catalog_get_dir(lookup->reader, id, &dir);
+
+	if (r < 0)
+		return r;
+	if (dir.error)
+		note(check, COPIES_UNREADABLE);
+	else if (dir.flags)
+		note(check, COPIES_LEFT_OUT);
+	fd = source_open_dir(lookup->sources, lookup->reader, id);
+	if (fd < 0 || source_attributes(lookup->catalog, fd, &attributes) < 0 ||
+	    !attributes_same_signature(&attributes, &dir.attributes))
+		note(check, COPIES_CHANGED);
+	return check->knowledge == COPIES_CHANGED ? 0 : check_names(check, id, fd);
+}
+
+/* Finds what the index knows of a folder, and whether all of it is unchanged on the disk.
+ *
+ * judges	whether to look for files whose content is unknown, too */
+static int check_folder(const struct lookup *lookup, uint64_t dir, bool judges,
+			enum copies_knowledge *knowledge)
+{
+	struct folder_check check = {
+		.lookup = lookup,
+		.judges = judges,
+		.knowledge = COPIES_KNOWN,
+	};
+	int r = bytes_append(&check.waiting, &dir, sizeof(dir));
+
+	while (r == 0 && check.waiting.length > 0 && check.knowledge != COPIES_CHANGED) {
+		check.waiting.length -= sizeof(dir);
+		memcpy(&dir, check.waiting.data + check.waiting.length, sizeof(dir));
+		r = check_dir(&check, dir);
+	}
+	bytes_free(&check.waiting);
+	*knowledge = check.knowledge;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* Adds an equal folder, unless it has changed. */
+static int add_equal_folder(const struct lookup *lookup, const struct copies *copies,
+			    const struct copy *copy)
+{
+	struct copies_query *query = lookup->query;
+	CLEANUP_BYTES struct bytes path = {0};
+	enum copies_knowledge knowledge;
+	int r = check_folder(lookup, copy->file, false, &knowledge);
+
+	if (r == 0)
+		r = source_absolute_path(lookup->sources, copy->source,
+					 copy_is_root(copies, copy) ? "" : copy_path(copies, copy),
+					 &path);
+	if (r < 0)
+		return r;
+	if (knowledge == COPIES_KNOWN)
+		return text_list_add(&query->copies, (const char *)path.data, path.length);
+	query->changed++;
+	return 0;
+}
+
+static int add_equal_folders(const struct lookup *lookup, uint64_t id, uint64_t itself)
+{
+	CLEANUP_COPIES struct copies copies = {0};
+	struct folder_group group;
+	int r = catalog_get_folder_group(lookup->reader, id, &group);
+
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (group.bytes == 0)
+		return 0; /* folders without content are equal to none */
+	r = copies_collect_folders(&copies, lookup->reader, &group);
+	for (size_t i = 0; r == 0 && i < copies.count; i++) {
+		if (copies.list[i].file != itself)
+			r = add_equal_folder(lookup, &copies, &copies.list[i]);
+	}
+	return r;
+}
+
+/* Finds the directory at a path in a source. Returns 0, -ENOENT or -errno. */
+static int find_dir(const struct lookup *lookup, uint32_t source, const char *relative,
+		    uint64_t *dir)
+{
+	struct entry_record entry;
+	int r;
+
+	*dir = lookup->sources->list[source].root;
+	if (relative[0] == '\0')
+		return 0;
+	r = catalog_find_path(lookup->reader, *dir, relative, &entry);
+	if (r < 0)
+		return r;
+	*dir = entry.child;
+	return entry.kind == ENTRY_DIR ? 0 : -ENOENT;
+}
+
+/* Queries the index for a folder below a source. */
+static int look_up_folder(const struct lookup *lookup, uint32_t source, const char *relative,
+			  enum copies_knowledge *knowledge)
+{
+	struct catalog_totals totals;
+	uint64_t dir, group;
+	int r = find_dir(lookup, source, relative, &dir);
+
+	*knowledge = COPIES_NOT_INDEXED;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = catalog_get_totals(lookup->reader, &totals);
+	if (r == 0)
+		r = catalog_find_folder_group(lookup->reader, dir, &group);
+	if (r == 0)
+		r = check_folder(lookup, dir, group == 0, knowledge);
+	if (r == 0 && *knowledge == COPIES_KNOWN && !totals.folders_known)
+		*knowledge = COPIES_PENDING;
+	if (r < 0 || *knowledge != COPIES_KNOWN || group == 0)
+		return r;
+	return add_equal_folders(lookup, group, dir);
+}
+
+/* ---- the query ---------------------------------------------------------------------------- */
+
 /* Queries the index for a file below a source. */
-static int look_up_in_source(const struct lookup *lookup, uint32_t source, const char *relative,
-			     enum copies_knowledge *knowledge)
+static int look_up_file(const struct lookup *lookup, uint32_t source, const char *relative,
+			enum copies_knowledge *knowledge)
 {
 	struct group_record group;
 	struct file_record file;
@@ -201,7 +393,8 @@ int copies_query_index(struct copies_query *query, struct catalog *catalog,
 
 		if (!relative)
 			continue;
-		r = look_up_in_source(&lookup, i, relative, &knowledge);
+		r = query->is_folder ? look_up_folder(&lookup, i, relative, &knowledge)
+				     : look_up_file(&lookup, i, relative, &knowledge);
 		if (r < 0)
 			return r;
 		if (knowledge > query->knowledge)
