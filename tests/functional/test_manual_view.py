@@ -142,6 +142,13 @@ def test_page_has_every_member_that_list_prints(twinfs, tree, tmp_path):
     beside = twinfs.with_index(tmp_path / "index of both")
     found |= keys(beside.ok("list", "--format=json", "--missing-from", other, tree).json)
     found |= keys(beside("covered", "--format=json", "--by", tree, other).json)
+    twins = twinfs.with_index(tmp_path / "index of twins")
+    for name in ("twins/one", "twins/two"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "file").write_text("twins")
+    table = twins.ok("list", "--folders", "--format=csv", tmp_path / "twins").out.decode()
+    found |= set(next(csv.reader(io.StringIO(table, newline=""))))
+    found |= keys(twins.ok("list", "--folders", "--format=json", tmp_path / "twins").json)
     for options in ([], ["--explain"], ["--singles"], ["--redundant"]):
         found |= keys(twinfs.ok("list", "--format=json", *options, tree).json)
         found |= keys(all_lines(twinfs.ok("list", "--format=jsonl", *options, tree).out))
