@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/sorter.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -275,17 +276,12 @@ int sorter_finish(struct sorter *sorter)
 	return begin_merge(sorter);
 }
 
-static int next_merged(struct sorter *sorter, uint64_t *number)
+/* Moves to the next record of the lowest run. */
+static int advance(struct sorter *sorter)
 {
-	struct record_header header;
-	struct run *run;
+	struct run *run = sorter->heap[0];
 
-	if (sorter->heap_count == 0)
-		return -ENOENT;
-	run = sorter->heap[0];
-	header = header_at(record_of(run));
-	*number = header.number;
-	run->position += sizeof(header) + header.length;
+	run->position += sizeof(struct record_header) + header_at(record_of(run)).length;
 	if (run->position == run->block.length && run->at == run->end) {
 		sorter->heap[0] = sorter->heap[--sorter->heap_count];
 	} else {
@@ -299,12 +295,33 @@ static int next_merged(struct sorter *sorter, uint64_t *number)
 	return 0;
 }
 
-int sorter_next(struct sorter *sorter, uint64_t *number)
+/* Returns the next record, or NULL at the end. */
+static const uint8_t *next_record(const struct sorter *sorter)
 {
 	if (sorter->spool >= 0)
-		return next_merged(sorter, number);
-	if (sorter->next == sorter->count)
+		return sorter->heap_count > 0 ? record_of(sorter->heap[0]) : NULL;
+	return sorter->next < sorter->count ? sorter->records.data + sorter->order[sorter->next]
+					    : NULL;
+}
+
+int sorter_next_key(struct sorter *sorter, void *key, size_t length, uint64_t *number)
+{
+	const uint8_t *record = next_record(sorter);
+
+	if (!record)
 		return -ENOENT;
-	*number = header_at(sorter->records.data + sorter->order[sorter->next++]).number;
+	*number = header_at(record).number;
+	if (length > 0) {
+		assert(header_at(record).length == length);
+		memcpy(key, record + sizeof(struct record_header), length);
+	}
+	if (sorter->spool >= 0)
+		return advance(sorter);
+	sorter->next++;
 	return 0;
+}
+
+int sorter_next(struct sorter *sorter, uint64_t *number)
+{
+	return sorter_next_key(sorter, NULL, 0, number);
 }

@@ -37,4 +37,7 @@ MUST_CHECK int sorter_finish(struct sorter *sorter);
  * Must be called after sorter_finish(). Returns 0, -ENOENT at the end, or another -errno. */
 MUST_CHECK int sorter_next(struct sorter *sorter, uint64_t *number);
 
+/* Works like sorter_next(), and also copies the key, which must have this length. */
+MUST_CHECK int sorter_next_key(struct sorter *sorter, void *key, size_t length, uint64_t *number);
+
 #endif
