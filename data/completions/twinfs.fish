@@ -70,7 +70,7 @@ function __twinfs_complete_command # COMMAND
     set -l is "__twinfs_is $argv[1]"
     set -l help (twinfs $argv[1] --help 2>/dev/null | string collect)
     set -l form '^ *(?:Usage|or): twinfs [a-z]+ \[OPTION\.\.\.\](.*)'
-    set -l option '^ {2,6}(?|-(.), |())--([a-z0-9-]+)(?|=(\S+)|()) *(.*)$'
+    set -l option '^ {2,6}(?|-(.), |())--([a-z0-9-]+)(?:\[=\S+\])?(?|=(\S+)|()) *(.*)$'
     set -l usage
     # joins an option and its description on the next line
     for line in (string replace -ar '\n {7,}' ' ' -- $help | string split \n)

@@ -61,12 +61,20 @@ static const struct option_spec *spec_at(const struct option_table *table, size_
 	return number == 0 ? &help_spec : NULL;
 }
 
+/* Returns the value for getopt_long(). */
+static int has_argument(const struct option_spec *spec)
+{
+	if (!spec->argument)
+		return no_argument;
+	return spec->can_omit ? optional_argument : required_argument;
+}
+
 static void add_option(struct parser *parser, const struct option_spec *spec, char **letter_end)
 {
-	assert(parser->count < OPTIONS_MAX);
+	assert(parser->count < OPTIONS_MAX && !(spec->can_omit && spec->letter != 0));
 	parser->long_options[parser->count] = (struct option){
 		.name = spec->name,
-		.has_arg = spec->argument ? required_argument : no_argument,
+		.has_arg = has_argument(spec),
 		.val = LONG_VALUE_BASE + (int)parser->count,
 	};
 	parser->specs[parser->count++] = spec;
@@ -230,7 +238,7 @@ int options_apply_item(const struct option_table *table, const char *item, void 
 
 	if (!spec || spec->id == HELP_ID)
 		return OPTIONS_NOT_MINE;
-	if (spec->argument && !value) {
+	if (spec->argument && !spec->can_omit && !value) {
 		options_complain(table, "option '-o %s' needs %s", spec->name, spec->argument);
 		return -EINVAL;
 	}
@@ -287,8 +295,9 @@ static int format_label(char *label, size_t size, const struct option_spec *spec
 {
 	char letter[] = {'-', spec->letter, ',', '\0'};
 
-	return snprintf(label, size, "  %3s --%s%s%s", spec->letter != 0 ? letter : "", spec->name,
-			spec->argument ? "=" : "", spec->argument ? spec->argument : "");
+	return snprintf(label, size, "  %3s --%s%s%s%s%s", spec->letter != 0 ? letter : "",
+			spec->name, spec->can_omit ? "[" : "", spec->argument ? "=" : "",
+			spec->argument ? spec->argument : "", spec->can_omit ? "]" : "");
 }
 
 /* Returns the column where the texts of all options start. */

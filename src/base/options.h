@@ -25,6 +25,7 @@
 #ifndef BASE_OPTIONS_H
 #define BASE_OPTIONS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/attributes.h"
@@ -44,6 +45,8 @@ struct option_spec {
 	const char *name; /* without dashes */
 	char letter; /* 0: none */
 	const char *argument; /* name or values of the argument: "text|json"; NULL: none */
+	/* The argument: --name alone is allowed, and an argument needs a '='. Has no letter. */
+	bool can_omit;
 	const char *help;
 	int id; /* id for apply(), from 1 on */
 	const char *expects; /* for the message about an invalid value; NULL: argument */
@@ -60,7 +63,7 @@ struct option_table {
 	 *
 	 * settings	argument of options_parse()
 	 * id		of the option
-	 * value	NULL for an option without argument
+	 * value	NULL for an option without argument, or whose argument is omitted
 	 *
 	 * Returns 0, OPTIONS_DONE to stop parsing successfully, -EINVAL for an invalid value,
 	 * -EBADMSG for an invalid value if apply() has logged why, or another -errno. The parser

@@ -7,9 +7,9 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS_PAGE = ROOT / "man/twinfs.1"
 VIEW_PAGE = ROOT / "man/twinfs.5"
 
-# An option in the output of --help.
-HELP_OPTION = re.compile(r"^ {2,6}(?:-(?P<letter>.), )?--(?P<name>[a-z0-9-]+)(?:=(?P<value>\S+))?",
-                         re.MULTILINE)
+# An option in the output of --help. An argument that can be omitted is in brackets with its '='.
+HELP_OPTION = re.compile(r"^ {2,6}(?:-(?P<letter>.), )?--(?P<name>[a-z0-9-]+)"
+                         r"(?P<open>\[)?(?:=(?P<value>\S+?))?(?(open)\])(?=\s)", re.MULTILINE)
 
 
 def sections(page):

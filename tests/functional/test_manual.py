@@ -9,7 +9,7 @@ from manual import COMMANDS_PAGE, HELP_OPTION, ROOT, VIEW_PAGE, sections
 from program import COMMANDS
 
 PAGE_OPTION = re.compile(r"^\.It (?:Fl (?P<letter>\S) , )?Fl -(?P<name>[a-z0-9-]+)"
-                         r"(?: Ns = Ns (?:Ar|Cm) (?P<value>.+))?$", re.MULTILINE)
+                         r"(?: Ns (?:Op )?= Ns (?:Ar|Cm) (?P<value>.+))?$", re.MULTILINE)
 
 
 def options(pattern, text):

@@ -15,12 +15,15 @@ enum {
 	OPT_FORMAT,
 	OPT_VERSION,
 	OPT_MEMORY,
+	OPT_LEVEL,
 };
 
 struct settings {
 	int waits;
 	uint64_t size;
 	const char *format;
+	int levels; /* without an argument */
+	const char *level;
 };
 
 static const struct option_spec own_options[] = {
@@ -48,6 +51,7 @@ static const struct option_spec common_options[] = {
 		.id = OPT_SIZE,
 		.expects = SIZE_EXPECTED,
 	},
+	{.name = "level", .argument = "N", .can_omit = true, .help = "a level", .id = OPT_LEVEL},
 	{.name = "version", .letter = 'V', .help = "show the version", .id = OPT_VERSION},
 	{
 		.name = "a-name-too-long-to-stand-beside-its-text",
@@ -76,6 +80,10 @@ static int apply(void *context, int id, const char *value)
 		return strcmp(value, "text") == 0 || strcmp(value, "json") == 0 ? 0 : -EINVAL;
 	case OPT_VERSION:
 		return OPTIONS_DONE;
+	case OPT_LEVEL:
+		settings->levels += !value;
+		settings->level = value;
+		return value && strcmp(value, "high") == 0 ? -EINVAL : 0;
 	case OPT_MEMORY:
 		return -ENOMEM;
 	default:
@@ -196,6 +204,17 @@ static void test_missing_argument_is_named(void **state)
 	assert_complaint(PARSE("a", "-s"), "option '-s' needs N");
 }
 
+static void test_argument_that_can_be_omitted_needs_an_equals_sign(void **state)
+{
+	(void)state;
+	assert_int_equal(PARSE("--level", "3", "--level"), 0);
+	assert_int_equal(settings.levels, 2);
+	assert_int_equal(operands, 3);
+	assert_int_equal(PARSE("--level=3"), 0);
+	assert_string_equal(settings.level, "3");
+	assert_complaint(PARSE("--level=high"), "option '--level' needs N, not 'high'");
+}
+
 static void test_value_of_option_that_takes_none_is_refused(void **state)
 {
 	(void)state;
@@ -249,6 +268,8 @@ static void test_item_of_a_mount_is_applied_as_the_long_option(void **state)
 	assert_int_equal(apply_item("size=1M"), 0);
 	assert_int_equal(settings.size, 1048576);
 	assert_int_equal(apply_item("format=text"), 0);
+	assert_int_equal(apply_item("level"), 0);
+	assert_int_equal(settings.levels, 1);
 }
 
 static void test_item_that_is_no_option_is_ignored_without_a_message(void **state)
@@ -306,6 +327,7 @@ static void test_help_shows_every_option_aligned_and_wrapped(void **state)
 		"\n"
 		"Other options:\n"
 		"  -s, --size=N            smallest size\n"
+		"      --level[=N]         a level\n"
 		"  -V, --version           show the version\n"
 		"      --a-name-too-long-to-stand-beside-its-text=WORD\n"
 		"                          fails\n"
@@ -326,6 +348,7 @@ int main(void)
 		cmocka_unit_test(test_unknown_option_is_named_without_its_value),
 		cmocka_unit_test(test_ambiguous_abbreviation_is_refused),
 		cmocka_unit_test(test_missing_argument_is_named),
+		cmocka_unit_test(test_argument_that_can_be_omitted_needs_an_equals_sign),
 		cmocka_unit_test(test_value_of_option_that_takes_none_is_refused),
 		cmocka_unit_test(test_wrong_value_is_shown_with_what_was_expected),
 		cmocka_unit_test(test_value_that_is_too_large_has_a_message_of_its_own),
