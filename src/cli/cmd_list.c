@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "cli/list_print.h"
 #include "elsewhere/missing_from.h"
@@ -15,11 +16,15 @@ enum {
 	OPT_SINGLES,
 	OPT_SUMMARY,
 	OPT_MISSING_FROM,
+	OPT_SIMILAR,
 	OPT_EXPLAIN,
 	OPT_SORT,
 	OPT_FOLDERS,
 	OPT_ALL,
 };
+
+/* The argument of --similar if it is omitted. */
+#define SIMILAR_PERCENT_DEFAULT 50
 
 struct list_settings {
 	struct common_settings common;
@@ -55,7 +60,8 @@ static const struct option_spec list_options[] = {
 	},
 	{
 		.name = "all",
-		.help = "with --folders, print also the groups whose folders are in equal folders",
+		.help = "with --folders, print also the groups whose folders are in equal folders; "
+			"with --similar, also pairs of folders in each other pair",
 		.id = OPT_ALL,
 	},
 	{
@@ -71,6 +77,15 @@ static const struct option_spec list_options[] = {
 			"also if the sources have it several times; can be given more than once",
 		.id = OPT_MISSING_FROM,
 		.expects = "a directory",
+	},
+	{
+		.name = "similar",
+		.argument = "PERCENT",
+		.can_omit = true,
+		.help = "print pairs of folders instead, of which at least PERCENT of the bytes of "
+			"each are in the other one, too (default: 50)",
+		.id = OPT_SIMILAR,
+		.expects = "a number from 1 to 100",
 	},
 	{
 		.name = "summary",
@@ -124,6 +139,18 @@ static int add_missing(struct list_settings *settings, const char *folder)
 	return text_list_add(&settings->missing.given, folder, strlen(folder));
 }
 
+/* Parses the argument of --similar, which can be omitted. */
+static int set_similar(struct list_settings *settings, const char *text)
+{
+	uint64_t percent = SIMILAR_PERCENT_DEFAULT;
+
+	if (text && (text[strspn(text, "0123456789")] != '\0' ||
+		     number_read(text, strlen(text), &percent) < 0 || percent < 1 || percent > 100))
+		return -EINVAL;
+	settings->request.report.similar_percent = (unsigned int)percent;
+	return set_part(settings, REPORT_SIMILAR);
+}
+
 static int list_apply(void *context, int id, const char *value)
 {
 	struct list_settings *settings = context;
@@ -140,6 +167,8 @@ static int list_apply(void *context, int id, const char *value)
 	case OPT_MISSING_FROM:
 		(void)set_part(settings, REPORT_MISSING);
 		return add_missing(settings, value);
+	case OPT_SIMILAR:
+		return set_similar(settings, value);
 	case OPT_EXPLAIN:
 		settings->request.report.explain = true;
 		return 0;
@@ -175,14 +204,45 @@ static const char *find_folders_fault(const struct list_settings *settings)
 {
 	const struct report *report = &settings->request.report;
 
-	if (report->implied && !report->folders)
-		return "--all is for --folders";
+	if (report->implied && !report->folders && report->part != REPORT_SIMILAR)
+		return "--all is for --folders and --similar";
 	if (!report->folders)
 		return NULL;
 	if (report->part != REPORT_GROUPS && report->part != REPORT_REDUNDANT)
-		return "--folders prints groups: omit --singles, --missing-from and --summary";
+		return "--folders prints groups: omit --singles, --missing-from, --similar and "
+		       "--summary";
 	if (settings->common.index.names_from)
 		return "--folders compares whole folders: omit --files0-from";
+	return NULL;
+}
+
+/* Returns whether a rule is given that says which copies are kept. */
+static bool has_kept_rules(const struct rules *rules)
+{
+	return rules->keep || rules->protect || rules->only || rules->include_bundles;
+}
+
+/* Returns what is wrong with options beside --similar, or NULL. */
+static const char *find_similar_fault(const struct list_settings *settings)
+{
+	const struct report *report = &settings->request.report;
+	const struct filter *filter = &settings->filters.filter;
+
+	if (report->part != REPORT_SIMILAR)
+		return NULL;
+	if (!report_can_pair(report->format))
+		return "--similar needs one of --format=text, json, jsonl, csv and null";
+	if (report->explain || has_kept_rules(&settings->rules.rules))
+		return "--similar keeps no copy: omit --explain, --keep, --protect, --only and "
+		       "--include-bundles";
+	if (settings->order_given)
+		return "--similar prints the pair with most shared bytes first: omit --sort";
+	if (filter->extensions || filter->has_newer || filter->has_older ||
+	    settings->filters.copies_given || filter->same_name)
+		return "--similar selects folders: omit --ext, --newer, --older, --copies and "
+		       "--same-name";
+	if (settings->common.index.names_from)
+		return "--similar compares folders: omit --files0-from";
 	return NULL;
 }
 
@@ -195,7 +255,13 @@ static const char *find_fault(const struct list_settings *settings, size_t opera
 	if (fault)
 		return fault;
 	if (settings->part_count > 1)
-		return "give only one of --redundant, --singles, --missing-from and --summary";
+		return "give only one of --redundant, --singles, --missing-from, --similar and "
+		       "--summary";
+	fault = find_folders_fault(settings);
+	if (!fault)
+		fault = find_similar_fault(settings);
+	if (fault)
+		return fault;
 	if (report->part == REPORT_SUMMARY && !report_can_summarize(report->format))
 		return "--format=null prints only paths: omit --summary, or choose another format";
 	if (report->explain && !report_can_explain(report->format))
@@ -214,8 +280,7 @@ static const char *find_fault(const struct list_settings *settings, size_t opera
 		return "--missing-from compares folders: omit --files0-from";
 	if (report->part == REPORT_MISSING && settings->common.index.no_scan)
 		return "--missing-from needs the present files: omit --no-scan";
-	fault = find_folders_fault(settings);
-	return fault ? fault : filter_settings_fault(&settings->filters, &settings->common.index);
+	return filter_settings_fault(&settings->filters, &settings->common.index);
 }
 
 static enum twinfs_exit list_missing(struct list_settings *settings, char *const *operands,
@@ -241,7 +306,7 @@ static enum twinfs_exit list(struct list_settings *settings, char *const *operan
 
 	if (settings->request.report.part == REPORT_MISSING)
 		return list_missing(settings, operands, count);
-	if (settings->request.report.folders)
+	if (settings->request.report.folders || settings->request.report.part == REPORT_SIMILAR)
 		settings->common.index.takes_files = false;
 	if (current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;

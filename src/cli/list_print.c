@@ -13,6 +13,7 @@
 #include "index/current_index.h"
 #include "index/index_print.h"
 #include "report/figures.h"
+#include "report/similar.h"
 
 int list_parse_format(const char *word, enum report_format *format)
 {
@@ -100,6 +101,26 @@ static int check_folders(struct catalog_reader *reader)
 	return -EXDEV;
 }
 
+/* Logs the number of pairs, and what the bound of the search can have left out. */
+static void explain_similar(const struct report_summary *summary)
+{
+	const struct similar_bounds *bounds = &summary->bounds;
+	char number[NUMBER_TEXT_MAX];
+
+	log_info("%s %s of similar folders", number_format(number, summary->pairs),
+		 plural(summary->pairs, "pair", "pairs"));
+	if (bounds->common > 0)
+		log_info("%s %s in more than %d folders: pairs of folders that share nothing else "
+			 "can be left out",
+			 number_format(number, bounds->common),
+			 plural(bounds->common, "content is", "contents are"), SIMILAR_DIRS_MAX);
+	if (bounds->deep > 0)
+		log_info("left out %s %s more than %d levels below the source, except as parts "
+			 "of others",
+			 number_format(number, bounds->deep),
+			 plural(bounds->deep, "folder", "folders"), SIMILAR_DEPTH_MAX);
+}
+
 static int print(void *context, const struct current_index *index, struct catalog_reader *reader,
 		 struct output *output, enum twinfs_exit *status)
 {
@@ -118,6 +139,11 @@ static int print(void *context, const struct current_index *index, struct catalo
 		r = check_folders(reader);
 	if (r == 0)
 		r = report_print(&report, output, &summary);
+	if (r == -EOVERFLOW && request->report.part == REPORT_SIMILAR) {
+		log_error("cannot compare the folders: their files have 2^64 bytes or more; leave "
+			  "out the largest files with --max-size");
+		return -EXDEV;
+	}
 	if (r == 0)
 		r = filter_settings_explain(request->filters, index, reader);
 	if (r < 0)
@@ -127,6 +153,8 @@ static int print(void *context, const struct current_index *index, struct catalo
 		*status = index->unfinished ? TWINFS_EXIT_INCOMPLETE : left_out;
 	if (report.part == REPORT_MISSING)
 		explain_missing(request, &summary, *status);
+	if (report.part == REPORT_SIMILAR)
+		explain_similar(&summary);
 	return 0;
 }
 

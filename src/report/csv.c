@@ -32,6 +32,13 @@ static void csv_begin(struct printing *printing)
 {
 	if (printing->report->part == REPORT_SUMMARY)
 		return;
+	if (printing->report->part == REPORT_SIMILAR) {
+		output_text(printing->output,
+			    "shared_files,shared_bytes,percent,only_files_1,only_bytes_1,"
+			    "only_files_2,only_bytes_2,path_1,path_1_base64,path_2,"
+			    "path_2_base64" LINE_END);
+		return;
+	}
 	if (report_has_groups(printing->report->part)) {
 		output_text(printing->output, "group,reclaimable,fate,");
 		if (printing->report->explain)
@@ -84,19 +91,29 @@ static void print_group_columns(struct printing *printing, const struct item *it
 		output_format(printing->output, "%s,", copy->why);
 }
 
-static int csv_name(struct printing *printing, const struct item *item, const struct copy *name)
+/* Prints printing->path and the column of its bytes. Returns 0 or -ENOMEM. */
+static int print_path(struct printing *printing)
 {
 	CLEANUP_BYTES struct bytes readable = {0};
 	CLEANUP_BYTES struct bytes base64 = {0};
 	const struct bytes *path = &printing->path;
 	bool whole = true;
-	int r;
+	int r = append_readable(printing->output, &readable, path, &whole);
 
-	r = format_absolute_path(printing, item->copies, name);
-	if (r == 0)
-		r = append_readable(printing->output, &readable, path, &whole);
 	if (r == 0 && !whole)
 		r = base64_encode(&base64, path->data, path->length);
+	if (r < 0)
+		return r;
+	print_quoted(printing->output, &readable);
+	output_text(printing->output, ",");
+	output_bytes(printing->output, base64.data, base64.length);
+	return 0;
+}
+
+static int csv_name(struct printing *printing, const struct item *item, const struct copy *name)
+{
+	int r = format_absolute_path(printing, item->copies, name);
+
 	if (r < 0)
 		return r;
 	if (item->is_group)
@@ -106,9 +123,29 @@ static int csv_name(struct printing *printing, const struct item *item, const st
 			      item->size);
 	else
 		output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",", item->size, name->file);
-	print_quoted(printing->output, &readable);
-	output_text(printing->output, ",");
-	output_bytes(printing->output, base64.data, base64.length);
+	r = print_path(printing);
+	output_text(printing->output, LINE_END);
+	return r;
+}
+
+static int csv_pair(struct printing *printing, const struct similar_pair *pair)
+{
+	const struct similar_folder *folders = pair->folders;
+	int r;
+
+	output_format(printing->output, "%" PRIu64 ",%" PRIu64 ",%u", pair->shared,
+		      pair->shared_bytes, pair->percent);
+	for (size_t i = 0; i < ARRAY_SIZE(pair->folders); i++)
+		output_format(printing->output, ",%" PRIu64 ",%" PRIu64, folders[i].only,
+			      folders[i].only_bytes);
+	for (size_t i = 0; i < ARRAY_SIZE(pair->folders); i++) {
+		output_text(printing->output, ",");
+		r = format_folder(printing, &folders[i], false);
+		if (r == 0)
+			r = print_path(printing);
+		if (r < 0)
+			return r;
+	}
 	output_text(printing->output, LINE_END);
 	return 0;
 }
@@ -123,6 +160,7 @@ static int csv_end(struct printing *printing)
 const struct format format_csv = {
 	.begin = csv_begin,
 	.name = csv_name,
+	.pair = csv_pair,
 	.end = csv_end,
 	.describes_groups = true,
 	.can_summarize = true,

@@ -103,6 +103,18 @@ static bool has_extension(const char *name, char *const *extensions)
 	return false;
 }
 
+static bool globs_fit(const struct filter *filter, uint32_t source, const char *path)
+{
+	bool fit = true;
+
+	if (filter->paths.count > 0)
+		fit &= any_matches(&filter->paths, source, path, glob_matches_within);
+	if (filter->paths_any_case.count > 0)
+		fit &= any_matches(&filter->paths_any_case, source, path,
+				   glob_matches_within_any_case);
+	return fit;
+}
+
 /* Sets *fits to whether a name satisfies the filters for names. Calls all matchers, so that each
  * pattern that matches is recorded. */
 static int name_fits(const struct filter *filter, const struct sources *sources, uint32_t source,
@@ -113,11 +125,7 @@ static int name_fits(const struct filter *filter, const struct sources *sources,
 
 	*fits = !filter->extensions ||
 		has_extension(base_name(sources, source, path), filter->extensions);
-	if (filter->paths.count > 0)
-		*fits &= any_matches(&filter->paths, source, path, glob_matches_within);
-	if (filter->paths_any_case.count > 0)
-		*fits &= any_matches(&filter->paths_any_case, source, path,
-				     glob_matches_within_any_case);
+	*fits &= globs_fit(filter, source, path);
 	if (filter->regexes) {
 		r = any_regex_matches(filter, sources, source, path, &matches);
 		*fits &= matches;
@@ -158,6 +166,29 @@ static bool have_same_name(const struct sources *sources, const struct copies *c
 			return false;
 	}
 	return true;
+}
+
+bool filter_selects_folders(const struct filter *filter)
+{
+	return filter->paths.count > 0 || filter->paths_any_case.count > 0 || filter->regexes;
+}
+
+int filter_selects_folder(struct filter *filter, const struct sources *sources, uint32_t source,
+			  const char *path, bool *selected)
+{
+	CLEANUP_BYTES struct bytes inside = {0};
+	bool matches;
+	int r;
+
+	/* globs for folders need a slash, and the others ignore it */
+	if (bytes_format(&inside, "%s/", path) < 0 || !bytes_text(&inside))
+		return -ENOMEM;
+	*selected = globs_fit(filter, source, bytes_text(&inside));
+	if (!filter->regexes)
+		return 0;
+	r = any_regex_matches(filter, sources, source, path, &matches);
+	*selected &= matches;
+	return r;
 }
 
 /* ---- excluded names ----------------------------------------------------------------------- */

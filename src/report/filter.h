@@ -94,6 +94,14 @@ MUST_CHECK int filter_selects_group(struct filter *filter, const struct sources 
 MUST_CHECK int filter_selects_single(struct filter *filter, const struct sources *sources,
 				     const struct copies *names, bool *selected);
 
+/* Returns whether folders are selected by their paths. */
+bool filter_selects_folders(const struct filter *filter);
+
+/* Sets *selected to whether the patterns for paths and the regular expressions select a folder.
+ * path: below the source. Records which of them matched. Returns 0 or -errno. */
+MUST_CHECK int filter_selects_folder(struct filter *filter, const struct sources *sources,
+				     uint32_t source, const char *path, bool *selected);
+
 /* Receives a pattern that matches nothing, and its option as on the command line ("--path"). */
 struct unmatched_hook {
 	void (*unmatched)(void *context, const char *option, const char *pattern);

@@ -12,6 +12,7 @@
 #include "base/group_name.h"
 #include "report/copies.h"
 #include "report/report.h"
+#include "report/similar.h"
 
 /* A group, or a file without a copy. The copies of a group of folders are folders. */
 struct item {
@@ -36,13 +37,14 @@ struct printing {
 	struct bytes path; /* the result of format_path() */
 };
 
-/* Functions that are NULL would print nothing. */
+/* Functions that are NULL would print nothing. Without `pair`, the format has no pairs. */
 struct format {
 	void (*begin)(struct printing *printing);
 	void (*begin_item)(struct printing *printing, const struct item *item);
 	MUST_CHECK int (*name)(struct printing *printing, const struct item *item,
 			       const struct copy *name); /* never NULL */
 	void (*end_item)(struct printing *printing, const struct item *item);
+	MUST_CHECK int (*pair)(struct printing *printing, const struct similar_pair *pair);
 	MUST_CHECK int (*end)(struct printing *printing);
 	bool describes_groups; /* prints more of a group than its names */
 	bool can_summarize; /* can print the figures alone */
@@ -63,6 +65,11 @@ const char *format_fate(enum fate fate);
  * until the next call. Returns 0 or -errno. */
 MUST_CHECK int format_path(struct printing *printing, const char *source,
 			   const struct copies *copies, const struct copy *copy);
+
+/* Sets printing->path to the path of a folder: as the user wrote it (shown), or the absolute path.
+ * Returns 0 or -errno. */
+MUST_CHECK int format_folder(struct printing *printing, const struct similar_folder *folder,
+			     bool shown);
 
 /* Sets printing->path to the absolute path of a copy. Returns 0 or -errno. */
 MUST_CHECK int format_absolute_path(struct printing *printing, const struct copies *copies,

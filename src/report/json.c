@@ -18,6 +18,7 @@
 
 #include <jansson.h>
 
+#include "base/base64.h"
 #include "base/clock.h"
 #include "base/json_number.h"
 #include "base/json_path.h"
@@ -25,6 +26,8 @@
 
 static enum summary_of summary_of(const struct report *report)
 {
+	if (report->part == REPORT_SIMILAR)
+		return SUMMARY_OF_SIMILAR;
 	if (report->part == REPORT_MISSING)
 		return report->missing->others == MISSING_SKIP_OTHERS ? SUMMARY_OF_MISSING
 								      : SUMMARY_OF_COVERED;
@@ -129,6 +132,90 @@ static void begin_group(struct printing *printing, const struct item *item)
 		      folders ? "folders" : "copies");
 }
 
+/* ---- pairs -------------------------------------------------------------------------------- */
+
+/* Appends the path of a folder, and sets whole to false if it is not UTF-8; or appends its bytes in
+ * base64 if whole is NULL. */
+static int append_folder(struct printing *printing, const struct similar_folder *folder,
+			 json_t *list, bool *whole)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	const struct bytes *path = &printing->path;
+	bool is_utf8 = true;
+	int r = format_folder(printing, folder, false);
+
+	if (r == 0)
+		r = whole ? readable_path_append(&text, (const char *)path->data, path->length,
+						 &is_utf8)
+			  : base64_encode(&text, path->data, path->length);
+	if (r < 0)
+		return r;
+	if (whole)
+		*whole &= is_utf8;
+	r = json_array_append_new(list, json_stringn((const char *)text.data, text.length));
+	return r < 0 ? -ENOMEM : 0;
+}
+
+/* Sets a list of both paths, as append_folder() has them. */
+static int set_list(struct printing *printing, const struct similar_pair *pair, json_t *object,
+		    bool *whole)
+{
+	json_t *list = json_array();
+	int r = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(pair->folders); i++)
+		r = append_folder(printing, &pair->folders[i], list, whole);
+	if (r < 0) {
+		json_decref(list);
+		return r;
+	}
+	r = json_object_set_new(object, whole ? "folders" : "folders_base64", list);
+	return r < 0 ? -ENOMEM : 0;
+}
+
+/* Sets the paths of both folders, by the rule of base/json_path.h. */
+static int set_folders(struct printing *printing, const struct similar_pair *pair, json_t *object)
+{
+	bool whole = true;
+	int r = set_list(printing, pair, object, &whole);
+
+	return r < 0 || whole ? r : set_list(printing, pair, object, NULL);
+}
+
+static int set_pair(struct printing *printing, const struct similar_pair *pair, json_t *object)
+{
+	const struct similar_folder *folders = pair->folders;
+	json_t *only = json_array();
+	int r = set_folders(printing, pair, object);
+
+	if (r == 0)
+		r = json_object_set_new(object, "shared_files", json_number(pair->shared));
+	if (r == 0)
+		r = json_object_set_new(object, "shared_bytes", json_number(pair->shared_bytes));
+	if (r == 0)
+		r = json_object_set_new(object, "percent", json_integer(pair->percent));
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(pair->folders); i++)
+		r = json_array_append_new(only, json_pack("{s:o, s:o}", "files",
+							  json_number(folders[i].only), "bytes",
+							  json_number(folders[i].only_bytes)));
+	if (r == 0)
+		r = json_object_set(object, "only", only);
+	json_decref(only);
+	return r < 0 ? -ENOMEM : 0;
+}
+
+static int write_pair(struct printing *printing, const struct similar_pair *pair)
+{
+	json_t *object = json_object();
+	int r = object ? set_pair(printing, pair, object) : -ENOMEM;
+
+	if (r < 0) {
+		json_decref(object);
+		return r;
+	}
+	return output_json_object(printing->output, object);
+}
+
 /* ---- one object --------------------------------------------------------------------------- */
 
 static void json_begin(struct printing *printing)
@@ -138,6 +225,8 @@ static void json_begin(struct printing *printing)
 		output_text(printing->output, "\"singles\":[");
 	else if (printing->report->part == REPORT_MISSING)
 		output_text(printing->output, "\"missing\":[");
+	else if (printing->report->part == REPORT_SIMILAR)
+		output_text(printing->output, "\"similar\":[");
 	else if (printing->report->part != REPORT_SUMMARY)
 		output_text(printing->output, "\"groups\":[");
 }
@@ -164,6 +253,12 @@ static void json_end_item(struct printing *printing, const struct item *item)
 		output_text(printing->output, "]}");
 }
 
+static int json_pair(struct printing *printing, const struct similar_pair *pair)
+{
+	output_text(printing->output, printing->items > 0 ? ",\n" : "\n");
+	return write_pair(printing, pair);
+}
+
 static int json_end(struct printing *printing)
 {
 	int r;
@@ -180,6 +275,7 @@ const struct format format_json = {
 	.begin_item = json_begin_item,
 	.name = json_name,
 	.end_item = json_end_item,
+	.pair = json_pair,
 	.end = json_end,
 	.describes_groups = true,
 	.can_summarize = true,
@@ -212,6 +308,14 @@ static void jsonl_end_item(struct printing *printing, const struct item *item)
 		output_text(printing->output, "]}\n");
 }
 
+static int jsonl_pair(struct printing *printing, const struct similar_pair *pair)
+{
+	int r = write_pair(printing, pair);
+
+	output_text(printing->output, "\n");
+	return r;
+}
+
 static int jsonl_end(struct printing *printing)
 {
 	if (printing->report->part != REPORT_SUMMARY)
@@ -224,6 +328,7 @@ const struct format format_jsonl = {
 	.begin_item = jsonl_begin_item,
 	.name = jsonl_name,
 	.end_item = jsonl_end_item,
+	.pair = jsonl_pair,
 	.end = jsonl_end,
 	.describes_groups = true,
 	.can_summarize = true,

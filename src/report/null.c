@@ -21,6 +21,21 @@ static int null_name(struct printing *printing, const struct item *item, const s
 	return 0;
 }
 
+static int null_pair(struct printing *printing, const struct similar_pair *pair)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(pair->folders); i++) {
+		r = format_folder(printing, &pair->folders[i], false);
+		if (r < 0)
+			break;
+		output_name(printing->output, printing->path.data, printing->path.length);
+		output_bytes(printing->output, "", 1);
+	}
+	return r;
+}
+
 const struct format format_null = {
 	.name = null_name,
+	.pair = null_pair,
 };

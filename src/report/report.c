@@ -24,21 +24,36 @@ const char *format_fate(enum fate fate)
 	return words[fate];
 }
 
-int format_path(struct printing *printing, const char *source, const struct copies *copies,
-		const struct copy *copy)
+/* Sets printing->path to a path below a source, or to that of the source. */
+static int set_path(struct printing *printing, const char *source, const char *relative)
 {
 	size_t length = strlen(source);
 	int r;
 
 	printing->path.length = 0;
 	r = bytes_append(&printing->path, source, length);
-	if (copy_is_root(copies, copy))
-		return r;
-	if (r == 0 && (length == 0 || source[length - 1] != '/'))
+	if (r == 0 && *relative && (length == 0 || source[length - 1] != '/'))
 		r = bytes_append_text(&printing->path, "/");
 	if (r == 0)
-		r = bytes_append_text(&printing->path, copy_path(copies, copy));
+		r = bytes_append_text(&printing->path, relative);
 	return r;
+}
+
+int format_path(struct printing *printing, const char *source, const struct copies *copies,
+		const struct copy *copy)
+{
+	return set_path(printing, source,
+			copy_is_root(copies, copy) ? "" : copy_path(copies, copy));
+}
+
+int format_folder(struct printing *printing, const struct similar_folder *folder, bool shown)
+{
+	const struct report *report = printing->report;
+
+	return set_path(printing,
+			shown ? report->shown[folder->source]
+			      : report->sources->list[folder->source].path,
+			folder->path);
 }
 
 int format_absolute_path(struct printing *printing, const struct copies *copies,
@@ -67,6 +82,11 @@ bool report_can_summarize(enum report_format format)
 bool report_can_explain(enum report_format format)
 {
 	return find_format(format)->can_explain;
+}
+
+bool report_can_pair(enum report_format format)
+{
+	return !!find_format(format)->pair;
 }
 
 /* Returns 0, -EINTR if a stop was requested, or the failure of the output. */
@@ -175,16 +195,29 @@ static int visit_single(void *context, const struct single *single)
 	return print_item(printing, &(struct item){.size = single->size, .copies = single->names});
 }
 
+static int visit_pair(void *context, const struct similar_pair *pair)
+{
+	struct printing *printing = context;
+	int r = find_format(printing->report->format)->pair(printing, pair);
+
+	printing->items++;
+	printing->summary.pairs++;
+	return r < 0 ? r : check_stop(printing);
+}
+
 static int select_parts(struct printing *printing)
 {
 	const struct report *report = printing->report;
 	const struct visitor visitor = {visit_group, visit_single, printing};
+	const struct similar_visitor similar = {visit_pair, printing};
 	int r;
 
 	if (report->folders)
 		r = selection_folders(report, &visitor);
 	else if (report->part == REPORT_MISSING)
 		r = selection_missing(report, &visitor, &printing->summary.checked);
+	else if (report->part == REPORT_SIMILAR)
+		r = similar_find(report, &similar, &printing->summary.bounds);
 	else if (report->part == REPORT_SINGLES)
 		r = selection_singles(report, &visitor);
 	else

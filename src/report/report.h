@@ -38,6 +38,7 @@ enum report_part {
 	REPORT_REDUNDANT, /* only the redundant copies of each group */
 	REPORT_SINGLES, /* the files that have no copy */
 	REPORT_MISSING, /* the files of some folders without a copy in others (missing.h) */
+	REPORT_SIMILAR, /* pairs of similar folders (similar.h) */
 	REPORT_SUMMARY, /* only the figures */
 	/* What an act would do: the kept copy of each group, and the copies to act upon. The
 	 * formats without a column for the fate mark them, so that no program takes the kept copy
@@ -64,18 +65,20 @@ struct report {
 	enum report_part part;
 	enum report_order order;
 	bool folders; /* groups of equal folders; only of REPORT_GROUPS and REPORT_REDUNDANT */
-	bool implied; /* also folder groups whose parents are in one folder group */
+	/* also folder groups whose parents are in one folder group, or similar folders in others */
+	bool implied;
 	bool explain; /* prints the reason of the fate of each name */
 	struct filter *filter;
 	const struct missing_folders *missing; /* of REPORT_MISSING */
+	unsigned int similar_percent; /* of REPORT_SIMILAR: from 1 to 100, see similar.h */
 	struct timespec last_scan; /* printed by JSON formats; 0: not known */
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
 };
 
-/* Returns whether the part consists of groups. If not, it consists of files. */
+/* Returns whether the part consists of groups. If not, it consists of files or folders. */
 static inline bool report_has_groups(enum report_part part)
 {
-	return part != REPORT_SINGLES && part != REPORT_MISSING;
+	return part != REPORT_SINGLES && part != REPORT_MISSING && part != REPORT_SIMILAR;
 }
 
 /* Returns whether the format can print the figures alone. */
@@ -83,6 +86,9 @@ bool report_can_summarize(enum report_format format);
 
 /* Returns whether the format can print the reason of each fate. */
 bool report_can_explain(enum report_format format);
+
+/* Returns whether the format can print pairs of similar folders. */
+bool report_can_pair(enum report_format format);
 
 /* Prints the report and sets *summary, whose figures of groups count only the selected groups.
  * Returns 0, -EINTR if stop_requested(), or another -errno. A failure of the output is also stored

@@ -61,6 +61,10 @@ size_t summary_list(const struct report_summary *summary, enum summary_of of,
 	if (of == SUMMARY_OF_SINGLES) {
 		put(&end, "singles", summary->singles);
 		put(&end, "single_bytes", summary->single_bytes);
+	} else if (of == SUMMARY_OF_SIMILAR) {
+		put(&end, "pairs", summary->pairs);
+		put(&end, "common", summary->bounds.common);
+		put(&end, "deep", summary->bounds.deep);
 	} else if (of == SUMMARY_OF_MISSING) {
 		put(&end, "missing", summary->singles);
 		put(&end, "missing_bytes", summary->single_bytes);

@@ -10,6 +10,7 @@
 
 #include "base/attributes.h"
 #include "report/missing.h"
+#include "report/similar.h"
 
 struct catalog_reader;
 struct group_record;
@@ -25,6 +26,9 @@ struct report_summary {
 	uint64_t singles;
 	uint64_t single_bytes;
 	struct missing_tally checked; /* set only by a report of missing files */
+	/* set only by a report of similar folders */
+	uint64_t pairs;
+	struct similar_bounds bounds;
 	uint64_t files; /* inodes that are not directories */
 	uint64_t directories;
 	uint64_t bytes; /* sizes of regular files, each inode once */
@@ -64,6 +68,7 @@ enum summary_of {
 	SUMMARY_OF_FOLDERS,
 	SUMMARY_OF_SINGLES,
 	SUMMARY_OF_MISSING,
+	SUMMARY_OF_SIMILAR,
 	SUMMARY_OF_COVERED, /* missing files, with all files that were checked */
 };
 

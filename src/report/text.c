@@ -91,6 +91,47 @@ static void text_end_item(struct printing *printing, const struct item *item)
 		output_text(printing->output, "\n");
 }
 
+/* Prints a folder of a pair, and what only it has. */
+static int print_folder(struct printing *printing, const struct similar_folder *folder)
+{
+	CLEANUP_BYTES struct bytes shown = {0};
+	char number[NUMBER_TEXT_MAX];
+	char size[SIZE_TEXT_MAX];
+	int r = format_folder(printing, folder, true);
+
+	if (r == 0)
+		r = shell_name_append(&shown, (const char *)printing->path.data,
+				      printing->path.length);
+	if (r < 0)
+		return r;
+	output_text(printing->output, "  ");
+	output_bytes(printing->output, shown.data, shown.length);
+	if (folder->only == 0)
+		output_text(printing->output, "  only here: nothing\n");
+	else
+		output_format(printing->output, "  only here: %s %s, %s\n",
+			      number_format(number, folder->only),
+			      plural(folder->only, "file", "files"),
+			      size_format(size, folder->only_bytes));
+	return 0;
+}
+
+static int text_pair(struct printing *printing, const struct similar_pair *pair)
+{
+	char number[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+	int r;
+
+	output_format(printing->output, "%s in both, %s %s, %u %%\n",
+		      figure_size(size, pair->shared_bytes), number_format(number, pair->shared),
+		      plural(pair->shared, "file", "files"), pair->percent);
+	r = print_folder(printing, &pair->folders[0]);
+	if (r == 0)
+		r = print_folder(printing, &pair->folders[1]);
+	output_text(printing->output, "\n");
+	return r;
+}
+
 static int text_end(struct printing *printing)
 {
 	if (printing->report->folders)
@@ -104,6 +145,7 @@ const struct format format_text = {
 	.begin_item = text_begin_item,
 	.name = text_name,
 	.end_item = text_end_item,
+	.pair = text_pair,
 	.end = text_end,
 	.describes_groups = true,
 	.can_summarize = true,

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The search has four steps, each of which reads what the one before sorted:
+ *
+ *	contents  → weights of pairs of directories that have files of one content themselves
+ *	weights   → parts of the sums of all pairs of directories above them that can be similar
+ *	sums      → pairs that are similar, and pairs that they make superfluous
+ *	found     → the pairs to print, most shared bytes first
+ */
+
+#include "report/similar.h"
+
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/numbers.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "catalog/paths.h"
+#include "report/filter.h"
+#include "report/report.h"
+#include "report/rules.h"
+#include "report/similar_common.h"
+#include "report/similar_contents.h"
+#include "report/similar_sums.h"
+#include "report/similar_tree.h"
+#include "report/sorter.h"
+#include "source/source.h"
+
+/* Highest number of bytes that the sorter of what was found sorts in memory. */
+#define SORTER_BYTES (16UL << 20)
+
+/* Highest number of directories that have a factor for one content: its directories, and those that
+ * contain two that follow each other. */
+#define FACTORS_MAX (2 * SIMILAR_DIRS_MAX - 1)
+
+/* A pair that was printed, in the list of those with the same first directory. */
+struct listed {
+	uint32_t second;
+	uint32_t next; /* number of the next one; 0: none */
+};
+
+struct finder {
+	const struct report *report;
+	struct similar_tree tree;
+	struct similar_common common;
+	struct size_sum total; /* bytes of all contents */
+	struct similar_bounds bounds;
+	struct similar_sums weights;
+	struct similar_sums sums;
+	struct sorter *found;
+	struct listed *listed; /* number 0 is not used */
+	size_t listed_count, listed_capacity;
+};
+
+static uint64_t join(uint32_t first, uint32_t second)
+{
+	return (uint64_t)first << 32 | second;
+}
+
+static void split(uint64_t pair, uint32_t dirs[static 2])
+{
+	dirs[0] = (uint32_t)(pair >> 32);
+	dirs[1] = (uint32_t)pair;
+}
+
+/* ---- contents ------------------------------------------------------------------------------- */
+
+/* Adds a content to the sums of its directories, so that it counts once in each one above them. */
+static void add_to_dirs(struct finder *finder, const struct similar_content *content)
+{
+	struct similar_tree *tree = &finder->tree;
+	const uint32_t *dirs = content->dirs;
+	bool common = content->count > SIMILAR_DIRS_MAX;
+	uint32_t all = similar_tree_meet(tree, dirs[0], dirs[content->count - 1]);
+
+	for (size_t i = 0; i < content->count; i++) {
+		struct similar_dir *dir = &tree->list[dirs[i]];
+		struct similar_dir *twice;
+
+		dir->contents++;
+		dir->bytes += content->size;
+		dir->common += common ? content->size : 0;
+		if (i == 0)
+			continue;
+		twice = &tree->list[similar_tree_meet(tree, dirs[i - 1], dirs[i])];
+		twice->contents--;
+		twice->bytes -= content->size;
+		twice->common -= common ? content->size : 0;
+	}
+	tree->list[all].inner += content->size;
+}
+
+struct factor {
+	uint32_t dir;
+	int64_t value;
+};
+
+static int compare_factors(const void *left, const void *right)
+{
+	const struct factor *a = left;
+	const struct factor *b = right;
+
+	return numbers_compare(a->dir, b->dir);
+}
+
+/* Returns the number of factors, one for each directory. */
+static size_t find_factors(const struct similar_tree *tree, const struct similar_content *content,
+			   struct factor factors[static FACTORS_MAX])
+{
+	const uint32_t *dirs = content->dirs;
+	size_t count = 0, used = 0;
+
+	for (size_t i = 0; i < content->count; i++) {
+		factors[count++] = (struct factor){dirs[i], 1};
+		if (i > 0)
+			factors[count++] =
+				(struct factor){similar_tree_meet(tree, dirs[i - 1], dirs[i]), -1};
+	}
+	qsort(factors, count, sizeof(*factors), compare_factors);
+	for (size_t i = 1; i < count; i++) {
+		if (factors[i].dir == factors[used].dir)
+			factors[used].value += factors[i].value;
+		else
+			factors[++used] = factors[i];
+	}
+	return used + 1;
+}
+
+static bool are_apart(const struct similar_tree *tree, uint32_t low, uint32_t high)
+{
+	return !similar_tree_contains(tree, low, high);
+}
+
+static int add_weights(struct finder *finder, const struct similar_content *content)
+{
+	struct factor factors[FACTORS_MAX];
+	size_t count = find_factors(&finder->tree, content, factors);
+
+	for (size_t i = 0; i < count; i++) {
+		for (size_t j = i + 1; j < count; j++) {
+			int64_t weight = factors[i].value * factors[j].value;
+			const struct similar_sum sum = {
+				.pair = join(factors[i].dir, factors[j].dir),
+				.contents = (uint64_t)weight,
+				.bytes = (uint64_t)weight * content->size,
+			};
+			int r = 0;
+
+			if (weight != 0 && are_apart(&finder->tree, factors[i].dir, factors[j].dir))
+				r = similar_sums_add(&finder->weights, &sum);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+/* Adds pairs of directories of a content that very many have. The pairs have no weight, because
+ * similar_common_share() counts such contents. */
+static int add_common(struct finder *finder, const struct similar_content *content)
+{
+	int r = similar_common_add(&finder->common, content);
+
+	finder->bounds.common++;
+	for (size_t i = 0; i < content->count; i++) {
+		for (size_t j = i + 1; j <= i + SIMILAR_NEXT_MAX && j < content->count; j++) {
+			const struct similar_sum sum = {
+				.pair = join(content->dirs[i], content->dirs[j])};
+
+			if (r == 0 && are_apart(&finder->tree, content->dirs[i], content->dirs[j]))
+				r = similar_sums_add(&finder->weights, &sum);
+		}
+	}
+	return r;
+}
+
+static int take_content(void *context, const struct similar_content *content)
+{
+	struct finder *finder = context;
+
+	size_sum_add(&finder->total, content->size);
+	if (finder->total.high > 0)
+		return -EOVERFLOW;
+	add_to_dirs(finder, content);
+	return content->count > SIMILAR_DIRS_MAX ? add_common(finder, content)
+						 : add_weights(finder, content);
+}
+
+/* ---- pairs that can be similar -------------------------------------------------------------- */
+
+/* Returns the lowest number of shared bytes of similar directories, the larger of which has this
+ * number of bytes. */
+static uint64_t bytes_needed(const struct finder *finder, uint64_t larger)
+{
+	unsigned int percent = finder->report->similar_percent;
+
+	return larger / 100 * percent + (larger % 100 * percent + 99) / 100;
+}
+
+static uint64_t larger_bytes(const struct similar_dir *a, const struct similar_dir *b)
+{
+	return a->bytes > b->bytes ? a->bytes : b->bytes;
+}
+
+/* Returns the bytes of contents that are also outside of the directory. */
+static uint64_t bytes_outside(const struct similar_dir *dir)
+{
+	return dir->bytes - dir->inner;
+}
+
+/* Returns whether the directory has enough contents of others to be similar to one of them. */
+static bool has_similar(const struct finder *finder, const struct similar_dir *dir)
+{
+	return dir->depth <= SIMILAR_DEPTH_MAX &&
+	       bytes_outside(dir) >= bytes_needed(finder, dir->bytes);
+}
+
+/* a: has_similar() */
+static bool can_be_similar(const struct finder *finder, const struct similar_dir *a,
+			   const struct similar_dir *b)
+{
+	uint64_t needed = bytes_needed(finder, larger_bytes(a, b));
+
+	if (!a->fits && !b->fits)
+		return false;
+	if (finder->report->rules->between_sources && a->source == b->source)
+		return false;
+	return b->depth <= SIMILAR_DEPTH_MAX && bytes_outside(a) >= needed &&
+	       bytes_outside(b) >= needed;
+}
+
+/* Adds the weight of a pair to the sums of all pairs of directories above it that are apart. */
+static int add_to_sums(struct finder *finder, const struct similar_sum *weight)
+{
+	const struct similar_tree *tree = &finder->tree;
+	const struct similar_dir *list = tree->list;
+	uint32_t dirs[2];
+
+	split(weight->pair, dirs);
+	for (uint32_t a = dirs[0]; !similar_tree_contains(tree, a, dirs[1]); a = list[a].parent) {
+		if (!has_similar(finder, &list[a]))
+			continue;
+		for (uint32_t b = dirs[1]; !similar_tree_contains(tree, b, dirs[0]);
+		     b = list[b].parent) {
+			const struct similar_sum sum = {join(a, b), weight->contents,
+							weight->bytes};
+			int r = 0;
+
+			if (can_be_similar(finder, &list[a], &list[b]))
+				r = similar_sums_add(&finder->sums, &sum);
+			if (r < 0)
+				return r;
+		}
+	}
+	return 0;
+}
+
+static int add_all_to_sums(struct finder *finder)
+{
+	struct similar_sum weight;
+	int r = similar_sums_finish(&finder->weights);
+
+	if (r == 0)
+		r = similar_sums_begin(&finder->sums);
+	while (r == 0 && (r = similar_sums_next(&finder->weights, &weight)) == 0)
+		r = add_to_sums(finder, &weight);
+	similar_sums_free(&finder->weights);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- similar pairs -------------------------------------------------------------------------- */
+
+/* What a sorted record says of a pair. At equal bytes, the first one precedes the second. */
+enum finding {
+	FOUND_SUPERFLUOUS, /* a pair in it shares as many bytes, and has fewer */
+	FOUND_SIMILAR,
+};
+
+/* The pair with most bytes is first, then that of the first path. */
+static int add_finding(struct finder *finder, const struct similar_sum *sum, enum finding finding)
+{
+	const uint64_t key[] = {htobe64(~sum->bytes), htobe64(sum->pair), htobe64(finding)};
+
+	return sorter_add(finder->found, key, sizeof(key), sum->contents);
+}
+
+/* Marks the pairs of `same` and the directories above `other` as superfluous if they share the same
+ * bytes: they are larger. */
+static int add_superfluous(struct finder *finder, const struct similar_sum *sum, uint32_t other,
+			   uint32_t same)
+{
+	const struct similar_tree *tree = &finder->tree;
+	const struct similar_dir *list = tree->list;
+	int r = 0;
+
+	for (uint32_t above = list[other].parent;
+	     r == 0 && !similar_tree_contains(tree, above, same); above = list[above].parent) {
+		struct similar_sum marked = *sum;
+
+		marked.pair = above < same ? join(above, same) : join(same, above);
+		if (sum->bytes < bytes_needed(finder, larger_bytes(&list[above], &list[same])))
+			break;
+		if (list[above].bytes > list[other].bytes)
+			r = add_finding(finder, &marked, FOUND_SUPERFLUOUS);
+	}
+	return r;
+}
+
+/* Adds a pair to those that were found if it is similar. */
+static int judge(struct finder *finder, struct similar_sum *sum)
+{
+	const struct similar_dir *list = finder->tree.list;
+	uint32_t dirs[2];
+	uint64_t needed;
+	int r;
+
+	split(sum->pair, dirs);
+	needed = bytes_needed(finder, larger_bytes(&list[dirs[0]], &list[dirs[1]]));
+	if (sum->bytes + list[dirs[0]].common < needed ||
+	    sum->bytes + list[dirs[1]].common < needed)
+		return 0;
+	if (list[dirs[0]].common > 0 && list[dirs[1]].common > 0)
+		similar_common_share(&finder->common, &finder->tree, dirs, &sum->contents,
+				     &sum->bytes);
+	if (sum->bytes < needed)
+		return 0;
+	r = add_finding(finder, sum, FOUND_SIMILAR);
+	if (r == 0 && !finder->report->implied)
+		r = add_superfluous(finder, sum, dirs[0], dirs[1]);
+	if (r == 0 && !finder->report->implied)
+		r = add_superfluous(finder, sum, dirs[1], dirs[0]);
+	return r;
+}
+
+static int judge_all(struct finder *finder)
+{
+	struct similar_sum sum;
+	int r = similar_sums_finish(&finder->sums);
+
+	if (r == 0)
+		r = sorter_new(&finder->found, SORTER_BYTES);
+	while (r == 0 && (r = similar_sums_next(&finder->sums, &sum)) == 0)
+		r = judge(finder, &sum);
+	similar_sums_free(&finder->sums);
+	return r == -ENOENT ? sorter_finish(finder->found) : r;
+}
+
+/* ---- pairs to print ------------------------------------------------------------------------- */
+
+static bool is_in_listed(const struct finder *finder, const uint32_t dirs[static 2])
+{
+	const struct similar_dir *list = finder->tree.list;
+
+	for (uint32_t a = dirs[0]; a != 0; a = list[a].parent) {
+		for (uint32_t i = list[a].listed; i != 0; i = finder->listed[i].next) {
+			if (similar_tree_contains(&finder->tree, finder->listed[i].second, dirs[1]))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int add_listed(struct finder *finder, const uint32_t dirs[static 2])
+{
+	struct similar_dir *dir = &finder->tree.list[dirs[0]];
+	int r = array_reserve(&finder->listed, &finder->listed_capacity, finder->listed_count + 2,
+			      sizeof(*finder->listed));
+
+	if (r == 0 && finder->listed_count == UINT32_MAX - 1)
+		r = -EOVERFLOW;
+	if (r < 0)
+		return r;
+	finder->listed[++finder->listed_count] = (struct listed){dirs[1], dir->listed};
+	dir->listed = (uint32_t)finder->listed_count;
+	return 0;
+}
+
+static unsigned int find_percent(uint64_t part, uint64_t whole)
+{
+	assert(whole > 0);
+	/* above this, the hundredth part of the whole is exact enough */
+	if (part > UINT64_MAX / 100)
+		return (unsigned int)(part == whole ? 100 : part / (whole / 100 + 1));
+	return (unsigned int)(part * 100 / whole);
+}
+
+static int print_pair(struct finder *finder, const struct similar_visitor *visitor,
+		      const uint32_t dirs[static 2], const struct similar_sum *sum)
+{
+	CLEANUP_BYTES struct bytes first = {0};
+	CLEANUP_BYTES struct bytes second = {0};
+	struct bytes *paths[] = {&first, &second};
+	struct similar_pair pair = {.shared = sum->contents, .shared_bytes = sum->bytes};
+	uint64_t larger = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++) {
+		const struct similar_dir *dir = &finder->tree.list[dirs[i]];
+		struct similar_folder *folder = &pair.folders[i];
+		int r = catalog_dir_path(finder->report->reader, dir->id, paths[i],
+					 &folder->source);
+
+		if (r < 0)
+			return r == -ENOENT ? -EUCLEAN : r;
+		folder->path = bytes_text(paths[i]);
+		if (!folder->path)
+			return -ENOMEM;
+		folder->only = dir->contents - sum->contents;
+		folder->only_bytes = dir->bytes - sum->bytes;
+		larger = dir->bytes > larger ? dir->bytes : larger;
+	}
+	pair.percent = find_percent(sum->bytes, larger);
+	return visitor->pair(visitor->context, &pair);
+}
+
+static int next_finding(struct finder *finder, struct similar_sum *sum, enum finding *finding)
+{
+	uint64_t key[3];
+	int r = sorter_next_key(finder->found, key, sizeof(key), &sum->contents);
+
+	if (r < 0)
+		return r;
+	sum->bytes = ~be64toh(key[0]);
+	sum->pair = be64toh(key[1]);
+	*finding = (enum finding)be64toh(key[2]);
+	return 0;
+}
+
+static int print_all(struct finder *finder, const struct similar_visitor *visitor)
+{
+	const struct report *report = finder->report;
+	struct similar_sum sum, superfluous = {0};
+	enum finding finding;
+	int r = 0;
+
+	while (finder->listed_count < report->filter->top &&
+	       (r = next_finding(finder, &sum, &finding)) == 0) {
+		uint32_t dirs[2];
+
+		if (finding == FOUND_SUPERFLUOUS) {
+			superfluous = sum;
+			continue;
+		}
+		split(sum.pair, dirs);
+		if (!report->implied &&
+		    ((sum.pair == superfluous.pair && sum.bytes == superfluous.bytes) ||
+		     is_in_listed(finder, dirs)))
+			continue;
+		r = add_listed(finder, dirs);
+		if (r == 0)
+			r = print_pair(finder, visitor, dirs, &sum);
+		if (r < 0)
+			break;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- all ------------------------------------------------------------------------------------ */
+
+/* Finds the directories that the filter selects. */
+static int select_dirs(struct finder *finder)
+{
+	const struct report *report = finder->report;
+	int r = 0;
+
+	for (uint32_t i = 1; r == 0 && i < finder->tree.count; i++) {
+		CLEANUP_BYTES struct bytes path = {0};
+		struct similar_dir *dir = &finder->tree.list[i];
+
+		dir->fits = true;
+		finder->bounds.deep += dir->depth > SIMILAR_DEPTH_MAX;
+		if (!filter_selects_folders(report->filter))
+			continue;
+		r = catalog_dir_path(report->reader, dir->id, &path, &dir->source);
+		if (r == 0 && !bytes_text(&path))
+			r = -ENOMEM;
+		if (r == 0)
+			r = filter_selects_folder(report->filter, report->sources, dir->source,
+						  bytes_text(&path), &dir->fits);
+	}
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int find(struct finder *finder, const struct similar_visitor *visitor)
+{
+	int r = similar_tree_make(&finder->tree, finder->report->reader);
+
+	if (r == 0)
+		r = select_dirs(finder);
+	if (r == 0)
+		r = similar_sums_begin(&finder->weights);
+	if (r == 0)
+		r = similar_read_contents(finder->report, &finder->tree, take_content, finder);
+	if (r == 0)
+		r = similar_common_finish(&finder->common);
+	if (r < 0)
+		return r;
+	similar_tree_add_up(&finder->tree);
+	r = add_all_to_sums(finder);
+	if (r == 0)
+		r = judge_all(finder);
+	return r < 0 ? r : print_all(finder, visitor);
+}
+
+int similar_find(const struct report *report, const struct similar_visitor *visitor,
+		 struct similar_bounds *bounds)
+{
+	struct finder finder = {.report = report};
+	int r = find(&finder, visitor);
+
+	*bounds = finder.bounds;
+	similar_tree_free(&finder.tree);
+	similar_common_free(&finder.common);
+	similar_sums_free(&finder.weights);
+	similar_sums_free(&finder.sums);
+	sorter_free(finder.found);
+	free(finder.listed);
+	return r;
+}
