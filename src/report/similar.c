@@ -21,6 +21,7 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
+#include "catalog/query.h"
 #include "report/filter.h"
 #include "report/report.h"
 #include "report/rules.h"
@@ -38,7 +39,7 @@
  * contain two that follow each other. */
 #define FACTORS_MAX (2 * SIMILAR_DIRS_MAX - 1)
 
-/* A pair that was printed, in the list of those with the same first directory. */
+/* A pair that was printed, or that is left out because its folders are equal, in the list of those with the same first directory. */
 struct listed {
 	uint32_t second;
 	uint32_t next; /* number of the next one; 0: none */
@@ -55,6 +56,7 @@ struct finder {
 	struct sorter *found;
 	struct listed *listed; /* number 0 is not used */
 	size_t listed_count, listed_capacity;
+	uint64_t printed;
 };
 
 static uint64_t join(uint32_t first, uint32_t second)
@@ -277,7 +279,7 @@ static int add_all_to_sums(struct finder *finder)
 
 /* What a sorted record says of a pair. At equal bytes, the first one precedes the second. */
 enum finding {
-	FOUND_SUPERFLUOUS, /* a pair in it shares as many bytes, and has fewer */
+	FOUND_SUPERFLUOUS, /* a pair in it shares as many bytes, and has fewer or is equal */
 	FOUND_SIMILAR,
 };
 
@@ -289,26 +291,53 @@ static int add_finding(struct finder *finder, const struct similar_sum *sum, enu
 	return sorter_add(finder->found, key, sizeof(key), sum->contents);
 }
 
-/* Marks the pairs of `same` and the directories above `other` as superfluous if they share the same
- * bytes: they are larger. */
-static int add_superfluous(struct finder *finder, const struct similar_sum *sum, uint32_t other,
-			   uint32_t same)
+/* Sets *equal to whether the directories of a pair are equal folders. */
+static int are_equal(const struct finder *finder, const struct similar_sum *sum, bool *equal)
+{
+	uint64_t groups[2] = {0};
+	uint32_t dirs[2];
+	int r = 0;
+
+	split(sum->pair, dirs);
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(dirs); i++) {
+		const struct similar_dir *dir = &finder->tree.list[dirs[i]];
+
+		if (dir->bytes == sum->bytes)
+			r = catalog_find_folder_group(finder->report->reader, dir->id, &groups[i]);
+	}
+	*equal = groups[0] != 0 && groups[0] == groups[1];
+	return r;
+}
+
+/* Marks the pairs of directories above a similar pair as superfluous if they share the same bytes:
+ * they are larger, or the folders of the pair are equal. Larger pairs of two other directories need
+ * no mark, because the pairs of one other directory mark them. */
+static int add_superfluous(struct finder *finder, const struct similar_sum *sum, bool equal)
 {
 	const struct similar_tree *tree = &finder->tree;
 	const struct similar_dir *list = tree->list;
+	uint32_t dirs[2];
 	int r = 0;
 
-	for (uint32_t above = list[other].parent;
-	     r == 0 && !similar_tree_contains(tree, above, same); above = list[above].parent) {
-		struct similar_sum marked = *sum;
+	split(sum->pair, dirs);
+	for (uint32_t a = dirs[0]; !similar_tree_contains(tree, a, dirs[1]); a = list[a].parent) {
+		for (uint32_t b = dirs[1]; !similar_tree_contains(tree, b, dirs[0]);
+		     b = list[b].parent) {
+			struct similar_sum above = *sum;
 
-		marked.pair = above < same ? join(above, same) : join(same, above);
-		if (sum->bytes < bytes_needed(finder, larger_bytes(&list[above], &list[same])))
-			break;
-		if (list[above].bytes > list[other].bytes)
-			r = add_finding(finder, &marked, FOUND_SUPERFLUOUS);
+			above.pair = join(a, b);
+			if (sum->bytes < bytes_needed(finder, larger_bytes(&list[a], &list[b])) ||
+			    (a != dirs[0] && b != dirs[1] && !equal))
+				break;
+			if (above.pair != sum->pair &&
+			    (equal || list[a].bytes > list[dirs[0]].bytes ||
+			     list[b].bytes > list[dirs[1]].bytes))
+				r = add_finding(finder, &above, FOUND_SUPERFLUOUS);
+			if (r < 0)
+				return r;
+		}
 	}
-	return r;
+	return 0;
 }
 
 /* Adds a pair to those that were found if it is similar. */
@@ -317,6 +346,7 @@ static int judge(struct finder *finder, struct similar_sum *sum)
 	const struct similar_dir *list = finder->tree.list;
 	uint32_t dirs[2];
 	uint64_t needed;
+	bool equal;
 	int r;
 
 	split(sum->pair, dirs);
@@ -330,11 +360,10 @@ static int judge(struct finder *finder, struct similar_sum *sum)
 	if (sum->bytes < needed)
 		return 0;
 	r = add_finding(finder, sum, FOUND_SIMILAR);
-	if (r == 0 && !finder->report->implied)
-		r = add_superfluous(finder, sum, dirs[0], dirs[1]);
-	if (r == 0 && !finder->report->implied)
-		r = add_superfluous(finder, sum, dirs[1], dirs[0]);
-	return r;
+	if (r < 0 || finder->report->implied)
+		return r;
+	r = are_equal(finder, sum, &equal);
+	return r < 0 ? r : add_superfluous(finder, sum, equal);
 }
 
 static int judge_all(struct finder *finder)
@@ -430,31 +459,42 @@ static int next_finding(struct finder *finder, struct similar_sum *sum, enum fin
 	return 0;
 }
 
+/* Prints a pair, unless it is to be left out. superfluous: the last pair that was found to be so */
+static int list_pair(struct finder *finder, const struct similar_visitor *visitor,
+		     const struct similar_sum *sum, const struct similar_sum *superfluous)
+{
+	uint32_t dirs[2];
+	bool equal;
+	int r = are_equal(finder, sum, &equal);
+
+	split(sum->pair, dirs);
+	if (r < 0)
+		return r;
+	if (!finder->report->implied) {
+		if (!equal && sum->pair == superfluous->pair && sum->bytes == superfluous->bytes)
+			return 0;
+		if (is_in_listed(finder, dirs))
+			return 0;
+		r = add_listed(finder, dirs);
+	}
+	if (r < 0 || equal)
+		return r;
+	finder->printed++;
+	return print_pair(finder, visitor, dirs, sum);
+}
+
 static int print_all(struct finder *finder, const struct similar_visitor *visitor)
 {
-	const struct report *report = finder->report;
 	struct similar_sum sum, superfluous = {0};
 	enum finding finding;
 	int r = 0;
 
-	while (finder->listed_count < report->filter->top &&
+	while (r == 0 && finder->printed < finder->report->filter->top &&
 	       (r = next_finding(finder, &sum, &finding)) == 0) {
-		uint32_t dirs[2];
-
-		if (finding == FOUND_SUPERFLUOUS) {
+		if (finding == FOUND_SUPERFLUOUS)
 			superfluous = sum;
-			continue;
-		}
-		split(sum.pair, dirs);
-		if (!report->implied &&
-		    ((sum.pair == superfluous.pair && sum.bytes == superfluous.bytes) ||
-		     is_in_listed(finder, dirs)))
-			continue;
-		r = add_listed(finder, dirs);
-		if (r == 0)
-			r = print_pair(finder, visitor, dirs, &sum);
-		if (r < 0)
-			break;
+		else
+			r = list_pair(finder, visitor, &sum, &superfluous);
 	}
 	return r == -ENOENT ? 0 : r;
 }

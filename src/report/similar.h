@@ -12,8 +12,9 @@
  *
  * Unless all pairs are requested, two kinds are left out:
  * - a pair that shares no more bytes than a pair of similar directories in its directories, which
- *   have fewer bytes: the larger directories add nothing that both have;
+ *   have fewer bytes or are equal folders: the higher directories add nothing that both have;
  * - a pair of directories in those of another pair that is not left out.
+ * Equal folders (catalog_find_folder_group()) are never printed, but count here.
  *
  * Method. The content of k directories is given to these with the factor 1, and with the factor -1
  * to the lowest directory that contains each two of them that follow each other. The sum of the

@@ -7,6 +7,7 @@ import itertools
 import json
 import os
 import random
+import shutil
 import stat
 from base64 import b64decode
 from collections import Counter, defaultdict
@@ -74,6 +75,18 @@ class Model:
                 found[first, second] = (len(both), shared)
         return found
 
+    def are_equal(self, first, second):
+        """Whether the folders have the same names of the same kinds and contents."""
+        paths = [self.path(folder) for folder in (first, second)]
+        names = [sorted(os.listdir(path)) for path in paths]
+        return names[0] == names[1] and all(
+            self.are_equal((*first, name), (*second, name))
+            if os.path.isdir(os.path.join(paths[0], name)) else
+            have_same_bytes(*(os.path.join(path, name) for path in paths)) for name in names[0])
+
+    def path(self, folder):
+        return os.path.join(self.roots[folder[0]], *folder[1:])
+
     def listed(self, percent=50, every=False, accepts=lambda first, second: True):
         """What list --similar --format=jsonl prints."""
         similar = self.similar(percent, accepts)
@@ -85,21 +98,29 @@ class Model:
                        if not any(other != pair and is_pair_in(pair, other)
                                   for other in useful)}
         order = sorted(similar, key=lambda pair: (-similar[pair][1], pair))
-        return [self.printed(pair, *similar[pair]) for pair in order]
+        return [self.printed(pair, *similar[pair]) for pair in order if not self.are_equal(*pair)]
 
     def makes_superfluous(self, inner, outer, similar):
-        """Whether a pair in another pair shares as much and has less."""
+        """Whether a pair in another pair shares as much, and has less or is equal."""
         return inner != outer and is_pair_in(inner, outer) and \
-            similar[inner][1] == similar[outer][1] and \
-            any(self.bytes_of(a) < self.bytes_of(b) for a, b in zip(inner, outer))
+            similar[inner][1] == similar[outer][1] and not self.are_equal(*outer) and (
+                any(self.bytes_of(a) < self.bytes_of(b) for a, b in zip(inner, outer)) or
+                self.are_equal(*inner))
 
     def printed(self, pair, count, shared):
         larger = max(map(self.bytes_of, pair))
         return {
-            "folders": [os.path.join(self.roots[folder[0]], *folder[1:]) for folder in pair],
+            "folders": [self.path(folder) for folder in pair],
             "shared_files": count, "shared_bytes": shared, "percent": shared * 100 // larger,
             "only": [{"files": len(self.contents[folder]) - count,
                       "bytes": self.bytes_of(folder) - shared} for folder in pair]}
+
+
+def have_same_bytes(*paths):
+    if not all(map(os.path.isfile, paths)):
+        return False
+    with open(paths[0], "rb") as one, open(paths[1], "rb") as other:
+        return one.read() == other.read()
 
 
 def is_in(folder, other):
@@ -299,9 +320,21 @@ def test_folders_in_each_other_and_empty_ones_are_no_pair(twinfs, source):
     assert result.out == b"" and b"0 pairs of similar folders" in result.error
 
 
+def test_equal_folders_are_left_out(twinfs, photos):
+    """So are folders in them; what is above them is printed if it adds something shared."""
+    shutil.copytree(photos / "photos", photos / "again/new name")
+    every = folders(found(twinfs, "--similar=1", "--all", photos))
+    assert ("again", "photos") in every and ("new name", "photos") not in every
+    highest = found(twinfs, "--similar", photos)
+    assert folders(highest) == [("again", "old"), ("old", "photos")]
+    assert highest == Model([photos]).listed()
+    trees.write(trees.join(photos, b"again/new name/1/new"), b"new")
+    assert ("again", "photos") in folders(found(twinfs, "--similar", photos))
+
+
 def test_two_sources_can_be_a_pair(twinfs, tmp_path):
     for name in ("one", "two"):
-        trees.fill(tmp_path / name, {"f": b"same", "sub/g": b"also the same"})
+        trees.fill(tmp_path / name, {name: b"same", "sub/g": b"also the same"})
     pair, = found(twinfs, "--similar", "--between-sources", tmp_path / "one", tmp_path / "two")
     assert folders([pair]) == [("one", "two")] and pair["percent"] == 100
 
@@ -310,7 +343,7 @@ def test_two_sources_can_be_a_pair(twinfs, tmp_path):
 def test_each_format_has_odd_names(twinfs, source, form):
     names = [b"\n,\"\xff'", "\u00e9 ".encode()]
     for name in names:
-        trees.fill(source, {name + b"/f": b"same" * 500})
+        trees.fill(source, {name + b"/" + name[:1] + b"f": b"same" * 500})
     paths = [os.path.join(os.fsencode(source), name) for name in names]
     out = twinfs.ok("list", "--similar", "--format", form, source).out
     if form == "text":
@@ -382,7 +415,7 @@ def test_unreadable_file_is_only_here_and_makes_the_result_incomplete(twinfs, as
 
 def test_more_bytes_than_numbers_can_have_are_refused(twinfs, tmp_path):
     with disk("xfs", tmp_path) as root:
-        trees.fill(root, {"source/a/f": b"same", "source/b/f": b"same"})
+        trees.fill(root, {"source/a/f": b"same", "source/b/g": b"same"})
         for number in range(1, 4):
             trees.holes(root / f"source/{number}", (1 << 63) - 4096 * number, {})
         result = twinfs("list", "--similar", root / "source")
@@ -402,6 +435,7 @@ def test_more_bytes_than_numbers_can_have_are_refused(twinfs, tmp_path):
     (["--copies=2.."], "--similar selects folders"),
     (["--same-name"], "--similar selects folders"),
     (["--redundant"], "give only one of"),
+    (["--folders"], "--folders prints groups: omit"),
     (["--summary"], "give only one of"),
     (["--singles"], "give only one of"),
     (["--files0-from=-"], "--similar compares folders: omit --files0-from"),
@@ -414,11 +448,6 @@ def test_options_that_do_not_fit_are_refused(twinfs, photos, words, message):
     operands = [] if words == ["--files0-from=-"] else [photos]
     result = twinfs("list", "--similar", *words, *operands)
     assert result.status == 2 and message in result.errors[0], result
-
-
-def test_all_without_similar_is_refused(twinfs, photos):
-    result = twinfs("list", "--all", photos)
-    assert result.status == 2 and "--all needs --similar" in result.errors[0]
 
 
 def test_single_file_is_refused(twinfs, photos):
