@@ -556,108 +556,6 @@ static void test_path_that_matches_no_name_is_reported(void **state)
 	check_unmatched(f, "/two/Photos", true);
 }
 
-/* ---- folders ------------------------------------------------------------------------------ */
-
-/* A folder of a group, COPY_ROOT for the root of the source. */
-struct given_folder {
-	uint32_t source;
-	const char *path;
-};
-
-/* As decide(), for two folders. */
-static const char *decide_folders(const struct fixture *f, const struct given_folder given[2],
-				  const struct rules *rules)
-{
-	static char text[1024];
-	CLEANUP_COPIES struct copies copies = {.folders = true};
-	struct copy list[2] = {0};
-	struct source source_list[2];
-	const struct sources sources = sources_of(f, source_list);
-
-	for (size_t i = 0; i < 2; i++) {
-		list[i] = (struct copy){.file = i + 1, .source = given[i].source};
-		list[i].path = copies.paths.length;
-		list[i].lead = list[i].path;
-		list[i].lead_source = list[i].source;
-		assert_int_equal(bytes_append(&copies.paths, given[i].path,
-					      strlen(given[i].path) + 1),
-				 0);
-	}
-	copies.list = malloc(sizeof(list));
-	assert_non_null(copies.list);
-	memcpy(copies.list, list, sizeof(list));
-	copies.count = 2;
-	assert_int_equal(rules_apply(rules, &sources, &(struct group_record){.id = 1}, &copies), 0);
-	(void)snprintf(text, sizeof(text), "%s: %s", copy_path(&copies, &copies.list[0]),
-		       copies.list[0].why);
-	return text;
-}
-
-#define FOLDERS(source, path, other_source, other_path) \
-	(const struct given_folder[])                   \
-	{                                               \
-		{source, path},                         \
-		{                                       \
-			other_source, other_path        \
-		}                                       \
-	}
-
-static void test_folder_that_contains_a_protected_path_stays(void **state)
-{
-	struct fixture *f = *state;
-	static char file_path[] = "/one/b/c/file";
-	char *file[] = {file_path, NULL};
-	static char sibling_path[] = "/one/bb/file";
-	char *sibling[] = {sibling_path, NULL};
-	const struct given_folder *folders = FOLDERS(0, "a", 0, "b");
-
-	assert_string_equal(decide_folders(f, folders, &(struct rules){.protect = file}),
-			    "b: contains what is protected");
-	assert_string_equal(decide_folders(f, folders, &(struct rules){.protect = sibling}),
-			    "a: first path");
-}
-
-static void test_root_that_contains_a_protected_path_stays(void **state)
-{
-	struct fixture *f = *state;
-	static char file_path[] = "/two/c/file";
-	char *file[] = {file_path, NULL};
-	static char root_path[] = "/two";
-	char *root[] = {root_path, NULL};
-	const struct given_folder *folders = FOLDERS(0, COPY_ROOT, 1, COPY_ROOT);
-
-	assert_string_equal(decide_folders(f, folders, &(struct rules){.protect = file}),
-			    ".: contains what is protected");
-	assert_string_equal(decide_folders(f, folders, &(struct rules){.protect = root}),
-			    ".: protected");
-}
-
-static void test_folder_is_selected_only_as_a_whole(void **state)
-{
-	struct fixture *f = *state;
-	static char inner_path[] = "/one/b/c";
-	char *inner[] = {inner_path, NULL};
-	static char whole_path[] = "/one/a";
-	char *whole[] = {whole_path, NULL};
-	const struct given_folder *folders = FOLDERS(0, "a", 0, "b");
-
-	assert_string_equal(decide_folders(f, folders, &(struct rules){.only = inner}),
-			    "a: first path");
-	assert_string_equal(decide_folders(f, folders, &(struct rules){.only = whole}),
-			    "b: outside of --only");
-}
-
-static void test_root_of_a_source_has_the_length_of_its_path(void **state)
-{
-	struct fixture *f = *state;
-	CLEANUP_KEEP_RULES struct keep_rules keep = {0};
-
-	assert_int_equal(keep_rules_add(&keep, KEEP_LONGEST_PATH, NULL), 0);
-	assert_string_equal(decide_folders(f, FOLDERS(0, COPY_ROOT, 1, "b"),
-					   &(struct rules){.keep = &keep}),
-			    "b: longest path");
-}
-
 #define CASE(test) cmocka_unit_test_setup_teardown(test, fixture_setup, fixture_teardown)
 
 int main(void)
@@ -689,10 +587,6 @@ int main(void)
 		CASE(test_between_sources_copies_in_one_source_only_stay),
 		CASE(test_redundant_inodes_are_counted),
 		CASE(test_path_that_matches_no_name_is_reported),
-		CASE(test_folder_that_contains_a_protected_path_stays),
-		CASE(test_root_that_contains_a_protected_path_stays),
-		CASE(test_folder_is_selected_only_as_a_whole),
-		CASE(test_root_of_a_source_has_the_length_of_its_path),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
