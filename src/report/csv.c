@@ -34,9 +34,9 @@ static void csv_begin(struct printing *printing)
 		return;
 	if (printing->report->part == REPORT_SIMILAR) {
 		output_text(printing->output,
-			    "shared_files,shared_bytes,percent,only_files_1,only_bytes_1,"
-			    "only_files_2,only_bytes_2,path_1,path_1_base64,path_2,"
-			    "path_2_base64" LINE_END);
+			    "shared_files,shared_bytes,percent,first_only_files,first_only_bytes,"
+			    "second_only_files,second_only_bytes,first_path,first_path_base64,"
+			    "second_path,second_path_base64" LINE_END);
 		return;
 	}
 	if (report_has_groups(printing->report->part)) {

@@ -39,8 +39,8 @@
  * contain two that follow each other. */
 #define FACTORS_MAX (2 * SIMILAR_DIRS_MAX - 1)
 
-/* A pair that was printed, or that is left out because its folders are equal, in the list of those
- * with the same first directory. */
+/* A pair that was printed, or left out because its folders are equal, in the list of those with the
+ * same first directory. */
 struct listed {
 	uint32_t second;
 	uint32_t next; /* number of the next one; 0: none */

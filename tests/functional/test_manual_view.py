@@ -9,6 +9,7 @@ import re
 
 import manual
 import pytest
+import trees
 from test_check import rotten
 
 LIST = "WHAT LIST PRINTS"
@@ -149,6 +150,10 @@ def test_page_has_every_member_that_list_prints(twinfs, tree, tmp_path):
     table = twins.ok("list", "--folders", "--format=csv", tmp_path / "twins").out.decode()
     found |= set(next(csv.reader(io.StringIO(table, newline=""))))
     found |= keys(twins.ok("list", "--folders", "--format=json", tmp_path / "twins").json)
+    trees.fill(tmp_path / "twins", {b"one/more": b"more", b"\xff/file": b"twins"})
+    table = twins.ok("list", "--similar", "--format=csv", tmp_path / "twins").out.decode()
+    found |= set(next(csv.reader(io.StringIO(table, newline=""))))
+    found |= keys(twins.ok("list", "--similar", "--format=json", tmp_path / "twins").json)
     for options in ([], ["--explain"], ["--singles"], ["--redundant"]):
         found |= keys(twinfs.ok("list", "--format=json", *options, tree).json)
         found |= keys(all_lines(twinfs.ok("list", "--format=jsonl", *options, tree).out))

@@ -353,10 +353,10 @@ def test_each_format_has_odd_names(twinfs, source, form):
             f"  $'{source}/\u00e9 '  only here: nothing\n\n")
     elif form == "csv":
         row, = csv.DictReader(io.StringIO(out.decode(), newline=""))
-        assert b64decode(row["path_1_base64"]) == paths[0] and row["path_2_base64"] == ""
-        assert os.fsencode(row["path_2"]) == paths[1]
-        assert [row[name] for name in ("shared_files", "shared_bytes", "percent", "only_files_1",
-                                       "only_bytes_2")] == ["1", "2000", "100", "0", "0"]
+        assert b64decode(row["first_path_base64"]) == paths[0] and row["second_path_base64"] == ""
+        assert os.fsencode(row["second_path"]) == paths[1]
+        assert [row[name] for name in ("shared_files", "shared_bytes", "percent",
+                                       "first_only_files", "second_only_bytes")] == ["1", "2000", "100", "0", "0"]
     elif form == "null":
         assert out.split(b"\0") == [*paths, b""]
     else:
