@@ -5,6 +5,8 @@ Two folders are equal if they have the same names, and each name is in both an e
 with the same bytes, a symlink with the same target, a special file of the same kind and device, or
 an equal folder. Bytes are compared by SHA-256. Something that is left out or cannot be read is
 equal to nothing but to a hard link of itself.
+
+The tree hash is that of twinfs(5).
 """
 import collections
 import json
@@ -16,8 +18,11 @@ from dataclasses import dataclass
 import oracle
 import walk
 from program import path_of
+from storm import xxh3_128
 
 HASH = re.compile(r"[0-9a-f]{32}")
+LETTERS = {stat.S_IFREG: b"f", stat.S_IFDIR: b"d", stat.S_IFLNK: b"l", stat.S_IFIFO: b"p",
+           stat.S_IFSOCK: b"s", stat.S_IFCHR: b"c", stat.S_IFBLK: b"b"}
 FATES = {True: ("kept",), False: ("redundant", "spared")}
 
 
@@ -30,12 +35,14 @@ class Group:
     bytes     the sum of their sizes
     implied   whether the parents of all folders are in one group
     has_hash  whether another file has the bytes of each file, so that the program read them all
+    hash      the tree hash, or None if a file cannot be read
     """
     names: frozenset
     files: int
     bytes: int
     implied: bool
     has_hash: bool
+    hash: str
 
 
 @dataclass
@@ -151,8 +158,34 @@ class Folders:
                 tokens = {parent and self.trees[parent].token for parent in parents}
                 implied = None not in parents and len(tokens) == 1 and len(same[min(tokens)]) > 1
                 groups[frozenset(map(self.source.absolute, names))] = Group(
-                    frozenset(names), tree.files, tree.bytes, implied, tree.has_hash)
+                    frozenset(names), tree.files, tree.bytes, implied, tree.has_hash,
+                    self._hash(min(names)))
         return groups
+
+    def _hash(self, folder):
+        """The tree hash of a folder, or None if a file in it cannot be read."""
+        text = b""
+        for name in sorted(self.children[folder], key=lambda name: os.path.basename(name[1])):
+            digits = self._digits(name)
+            if digits is None:
+                return None
+            text += b"%s %s %s\0" % (LETTERS[self.source.names[name].kind], digits.encode(),
+                                     os.path.basename(name[1]))
+        return xxh3_128(text)
+
+    def _digits(self, name):
+        entry = self.source.names[name]
+        if entry.kind == stat.S_IFDIR:
+            return self._hash(name)
+        if entry.kind == stat.S_IFREG:
+            try:
+                with open(self.source.absolute(name), "rb") as file:
+                    return xxh3_128(file.read())
+            except PermissionError:
+                return None
+        device = entry.stat.st_rdev
+        return xxh3_128(entry.target or b"%d:%d" % (os.major(device), os.minor(device))
+                        if entry.kind not in (stat.S_IFIFO, stat.S_IFSOCK) else b"")
 
     def reclaimable(self, group, kept):
         """The bytes that would be freed if of the group only the folder `kept` stayed."""
@@ -167,8 +200,9 @@ class Folders:
     def differences(self, lines, implied=True):
         """The differences between the groups and the lines of `list --folders --format=jsonl`, with
         or without implied groups, as text."""
-        wanted = {folders for folders, group in self.groups.items() if implied or not group.implied}
-        found, hashes, texts = set(), {}, []
+        wanted = {folders for folders, group in self.groups.items()
+                  if group.bytes >= self.min_size and (implied or not group.implied)}
+        found, texts = set(), []
         for line in lines:
             record = json.loads(line)
             paths = [path_of(folder) for folder in record["folders"]]
@@ -179,8 +213,6 @@ class Folders:
             if folders in wanted:
                 texts += [f"{text}: {sorted(folders)}"
                           for text in self._compare(self.groups[folders], record)]
-            if record["hash"] and hashes.setdefault(record["hash"], folders) != folders:
-                texts.append(f"one hash: {sorted(folders)}, {sorted(hashes[record['hash']])}")
         texts += [f"missing: {sorted(folders)}" for folders in wanted - found]
         texts += [f"not equal{', or implied' * (not implied)}: {sorted(folders)}"
                   for folders in found - wanted]
@@ -193,8 +225,8 @@ class Folders:
         if record["hash"] is None:
             if group.has_hash:
                 yield "no hash"
-        elif not HASH.fullmatch(record["hash"]):
-            yield f"hash {record['hash']!r}"
+        elif not HASH.fullmatch(record["hash"]) or group.hash not in (None, record["hash"]):
+            yield f"hash {record['hash']!r}, not {group.hash}"
         kept = [path_of(folder) for folder in record["folders"] if folder["kept"]]
         if len(kept) != 1:
             yield f"{len(kept)} kept folders"
