@@ -2,10 +2,12 @@
 """Equal folders: `list --folders` prints the groups that an independent oracle computes.
 
 A failure names its seed. TWINFS_TEST_SEEDS is the number of random trees and of random histories.
+STORM_SECONDS is the duration of each storm; STORM_SEED repeats one.
 """
 import contextlib
 import json
 import os
+import random
 import shutil
 import signal
 import subprocess
@@ -24,6 +26,8 @@ HISTORIES = range(int(os.environ.get("TWINFS_TEST_SEEDS", "2")))
 ROUNDS = 6
 STEPS = 12
 KILLS = 6
+LARGEST = 30  # names in a folder that a storm copies, so that copies do not grow without end
+SECONDS = float(os.environ.get("STORM_SECONDS", "0.5"))
 BYTES = trees.content("folder", 5000)
 FOLDER, FIFO, SOCKET = object(), object(), object()
 
@@ -493,3 +497,30 @@ def test_view_has_the_groups_of_the_oracle_after_each_change(twinfs, tmp_path, k
             agrees(twinfs, roots, *words, of=[view.path], **options)
             assert is_sound(twinfs, view.path), f"round {number}"
     assert has_groups_of_a_new_index(twinfs, roots, words)
+
+
+class FolderWriter(storm.Writer):
+    """A writer that copies and moves folders more often than files."""
+
+    def copy_folder(self):
+        path, to = self.folder(1), self.folder(1)
+        size = sum(len(names) + len(files) for _, names, files in os.walk(path))
+        if size <= LARGEST and not (to + b"/").startswith(path + b"/"):
+            shutil.copytree(path, to, symlinks=True, dirs_exist_ok=True)
+
+    CHANGES = (*storm.Writer.CHANGES, *[copy_folder] * 8, *[storm.Writer.rename_folder] * 4)
+
+
+@pytest.mark.parametrize("kind", ["plain", "overflow", "killed"])
+def test_view_has_the_groups_of_the_oracle_after_a_storm(twinfs, source, kind, record_property):
+    seed = int(os.environ.get("STORM_SEED", random.randrange(1 << 32)))
+    record_property("seed", seed)
+    FolderWriter(source, f"{seed} first").run(0.2)
+    with contextlib.ExitStack() as views:
+        view = views.enter_context(twinfs.mounted(source))
+        with storm.Workers(FolderWriter, storm.WRITERS, (source,), seed, SECONDS) as writers:
+            view = storm.disturb(kind, twinfs, source, view, views)
+            assert sum(writers.results()) > 10
+        view.sync()
+        record_property("groups", len(agrees(twinfs, [source], of=[view.path]).groups))
+        assert is_sound(twinfs, view.path), f"seed {seed}"
