@@ -100,7 +100,7 @@ static int note_groups(struct catalog_writer *w)
 static int note_names(struct catalog_writer *w, struct catalog_reader *before, uint64_t id)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct folder_token old, now;
+	struct folder_token old = {0}, now = {0};
 	struct file_record file;
 	uint64_t dir, cookie;
 	int r = folder_token_of_file(before, id, &old);
