@@ -211,8 +211,7 @@ int folders_flush(struct catalog_writer *w)
 	if (r < 0 ||
 	    (w->folders.names.length | w->folders.files.length | w->folders.dirs.length) == 0)
 		return r;
-	/* LMDB allows a snapshot beside the write transaction; MDB_NOTLS is set */
-	r = store_read_begin(w->store.reader.store, &before);
+	r = store_read_last_commit(w->store.reader.store, &before);
 	if (r < 0)
 		return r;
 	before->name_seed = w->store.reader.name_seed;

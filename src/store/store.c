@@ -385,6 +385,18 @@ int store_read_begin(struct store *store, struct catalog_reader **reader)
 	}
 }
 
+int store_read_last_commit(struct store *store, struct catalog_reader **reader)
+{
+	int r;
+
+	pthread_rwlock_rdlock(&store->map_lock);
+	r = begin_snapshot(store, reader);
+	if (r == 0)
+		return 0;
+	pthread_rwlock_unlock(&store->map_lock);
+	return store_result(store, r);
+}
+
 void store_read_end(struct catalog_reader *reader)
 {
 	struct store *store;

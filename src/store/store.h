@@ -97,6 +97,9 @@ MUST_CHECK int store_open_private(MDB_env *env, const char *path, unsigned int f
 
 /* Begins a snapshot of the last commit. Reopens a failed environment. Returns 0 or -errno. */
 MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
+/* As store_read_begin(), in the thread that has the write transaction: the snapshot is without its
+ * changes. Reopens nothing, as that takes the write lock. */
+MUST_CHECK int store_read_last_commit(struct store *store, struct catalog_reader **reader);
 /* Ends a snapshot; accepts NULL. */
 void store_read_end(struct catalog_reader *reader);
 
