@@ -454,11 +454,7 @@ class View:
     def read(self, name):
         """The content of a file of .twinfs/, read by the user who mounted the view."""
         command = [*self.program.as_user(), "cat", self.path / ".twinfs" / name]
-        try:
-            return subprocess.run(command, check=True, capture_output=True, timeout=TIMEOUT).stdout
-        except subprocess.CalledProcessError as error:
-            error.add_note(os.fsdecode(error.stderr))
-            raise
+        return subprocess.run(command, check=True, stdout=subprocess.PIPE, timeout=TIMEOUT).stdout
 
     def status(self):
         return json.loads(self.read("status.json"))

@@ -355,8 +355,8 @@ def test_each_format_has_odd_names(twinfs, source, form):
         row, = csv.DictReader(io.StringIO(out.decode(), newline=""))
         assert b64decode(row["first_path_base64"]) == paths[0] and row["second_path_base64"] == ""
         assert os.fsencode(row["second_path"]) == paths[1]
-        assert [row[name] for name in ("shared_files", "shared_bytes", "percent",
-                                       "first_only_files", "second_only_bytes")] == ["1", "2000", "100", "0", "0"]
+        names = ("shared_files", "shared_bytes", "percent", "first_only_files", "second_only_bytes")
+        assert [row[name] for name in names] == ["1", "2000", "100", "0", "0"]
     elif form == "null":
         assert out.split(b"\0") == [*paths, b""]
     else:
