@@ -93,7 +93,7 @@ enum dir_flag {
 	 * the reason. */
 	DIR_NOT_SEARCHED = 2,
 	/* The index lacks names of the directory: they are excluded, or the user did not name them,
-	 * or they belong to an index or a view. */
+	 * or they belong to an index or a view, or the new directory was not listed yet. */
 	DIR_PARTIAL = 4,
 };
 

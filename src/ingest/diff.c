@@ -146,19 +146,22 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 		   struct name_change *change)
 {
 	struct found_dir found = {.name = listed->name, .attributes = &listed->attributes};
-	bool moved = false;
+	bool moved = false, entered = !is_not_entered(dir, listed);
 	int r = 0;
 
 	change->id = catalog_new_id(dir->catalog);
 	if (!change->id)
 		return -errno;
 	change->kind = NAME_ADD_DIR;
-	change->flags = is_not_entered(dir, listed) ? DIR_NOT_ENTERED : 0;
-	if (change->flags)
+	if (!entered)
+		change->flags = DIR_NOT_ENTERED;
+	else if (dir->marks_new_dirs)
+		change->flags = DIR_PARTIAL;
+	if (!entered)
 		note_not_entered(diff, dir, listed);
 	else
 		note_bind_mount(dir, listed);
-	if (!change->flags)
+	if (entered)
 		r = identify(dir, listed, &change->id, &moved);
 	if (r == NAME_SWAPPED) {
 		dir->hooks->retry(dir->hooks->context, dir->recheck);
@@ -173,7 +176,7 @@ static int add_dir(struct diff *diff, const struct diff_dir *dir, const struct l
 	if (r == 0)
 		r = diff_add(diff, change);
 	found.id = change->id;
-	return r < 0 || moved || change->flags ? r : add_found_dir(diff, &found);
+	return r < 0 || moved || !entered ? r : add_found_dir(diff, &found);
 }
 
 /* Returns true if the file is possibly another one than that which the index knows by this inode

@@ -52,6 +52,8 @@ struct diff_dir {
 	uint32_t filesystem_type; /* f_type of statfs(2) */
 	bool known; /* false: the index has no names in the directory yet */
 	bool cross_mounts;
+	/* New directories are DIR_PARTIAL until they are listed. */
+	bool marks_new_dirs;
 	bool repeats; /* contents were compared a moment ago, in the scan that the walk repeats */
 	/* an exclude glob has a slash, so the path decides which names are excluded */
 	bool by_path;

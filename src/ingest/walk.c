@@ -42,6 +42,8 @@ struct walk {
 	struct early_tables *early; /* NULL: no file is read */
 	struct attributes index_folder;
 	struct view_mounts views;
+	/* The folder groups are known, and must not have a directory that is not listed yet. */
+	bool marks_new_dirs;
 	struct walk_dir_budget budget;
 	struct walk_queue queue;
 	_Atomic uint64_t errors, not_entered, excluded;
@@ -278,10 +280,11 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 {
 	struct name_change change = *now;
 	struct dir_record record = {0};
+	bool recorded = dir->known ? dir->recorded : !walker->walk->marks_new_dirs;
 	int r;
 
 	/* the walk of the parent found or added the directory with these attributes */
-	if ((!dir->known || dir->recorded) && !now->error && !now->flags &&
+	if (recorded && !now->error && !now->flags &&
 	    attributes_equal(&dir->attributes, &now->attributes))
 		return 0;
 	if (dir->known) {
@@ -343,6 +346,7 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 				    .filesystem = now->attributes.filesystem,
 				    .filesystem_type = walker->listing.filesystem_type,
 				    .known = dir->known,
+				    .marks_new_dirs = walk->marks_new_dirs,
 				    .cross_mounts =
 					    walk->ingest->settings->cross_mounts || dir->is_on_way,
 				    .by_path = exclude_has_paths(excludes),
@@ -571,6 +575,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 		  const struct recheck *rechecks, size_t count)
 {
 	struct walk walk = {.ingest = ingest, .writer = writer, .early = early};
+	struct catalog_totals totals = {0};
 	bool tree = has_tree(rechecks, count);
 	int r;
 
@@ -579,6 +584,9 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
 	r = examine_index_folder(&walk);
+	if (r == 0)
+		r = catalog_totals_now(ingest->catalog, &totals);
+	walk.marks_new_dirs = totals.folders_known;
 	if (r == 0)
 		r = push_rechecks(&walk, rechecks, count);
 	if (r == 0 && !tree)
