@@ -469,6 +469,19 @@ static int add_all(struct catalog_writer *w, struct additions *additions, uint32
 
 /* ---- updates ------------------------------------------------------------------------- */
 
+/* Records what the listing of a directory found. The caller writes the record. */
+static int set_findings(struct catalog_writer *w, struct dir_record *dir,
+			const struct name_change *change)
+{
+	int r = 0;
+
+	if (dir->flags != change->flags || dir->error != change->error)
+		r = folders_note_dir(w, dir->id);
+	dir->flags = change->flags;
+	dir->error = change->error;
+	return r < 0 ? r : catalog_set_error(w, ERROR_DIR, dir->id, dir->error);
+}
+
 static int update_dir(struct catalog_writer *w, const struct name_change *change)
 {
 	char name[NAME_BYTES_MAX];
@@ -480,14 +493,10 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 		return r == -ENOENT ? 0 : r; /* the directory was removed meanwhile */
 	memcpy(name, dir.name.bytes, dir.name.length);
 	dir.name.bytes = name;
-	if (change->kind == NAME_UPDATE_DIR)
+	if (change->kind != NAME_FAIL_DIR)
 		dir.attributes = change->attributes;
-	if (dir.flags != change->flags || dir.error != change->error)
-		r = folders_note_dir(w, dir.id);
-	dir.flags = change->flags;
-	dir.error = change->error;
-	if (r == 0)
-		r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
+	if (change->kind != NAME_TOUCH_DIR)
+		r = set_findings(w, &dir, change);
 	if (r == 0)
 		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = dir.id});
@@ -507,6 +516,12 @@ static int update_file(struct catalog_writer *w, const struct name_change *chang
 }
 
 /* ---- the order of changes ------------------------------------------------------------ */
+
+static bool is_dir_update(const struct name_change *change)
+{
+	return change->kind == NAME_UPDATE_DIR || change->kind == NAME_TOUCH_DIR ||
+	       change->kind == NAME_FAIL_DIR;
+}
 
 static bool is_addition(const struct name_change *change)
 {
@@ -573,7 +588,7 @@ int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t 
 	free(batch.additions.list);
 	moves_free(&batch.moves);
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (changes[i].kind == NAME_UPDATE_DIR || changes[i].kind == NAME_FAIL_DIR)
+		if (is_dir_update(&changes[i]))
 			r = update_dir(w, &changes[i]);
 		else if (changes[i].kind == NAME_UPDATE_FILE)
 			r = update_file(w, &changes[i]);

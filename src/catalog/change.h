@@ -26,6 +26,7 @@ enum name_change_kind {
 	/* id, source, dir, name, attributes: directory id moved, with its tree, to name in dir */
 	NAME_MOVE_DIR,
 	NAME_UPDATE_DIR, /* id, attributes, flags, error */
+	NAME_TOUCH_DIR, /* id, attributes: the directory was not listed */
 	NAME_FAIL_DIR, /* id, flags, error: not even its attributes could be read */
 	/* id, attributes, flags. If the signature changed, the content becomes unknown, unless
 	 * flags say that the bytes are the same. */

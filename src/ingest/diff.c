@@ -253,16 +253,15 @@ static int replace_name(struct diff *diff, const struct diff_dir *dir, const str
 	return r < 0 ? r : add_name(diff, dir, listed);
 }
 
-/* Updates only the attributes of a subdirectory that is not rechecked itself. */
+/* Updates only the attributes of a subdirectory that is not listed. Another thread possibly lists
+ * it at the same time, so the flags and the error of the record are possibly old. */
 static int update_subdir(struct diff *diff, const struct dir_record *record,
 			 const struct listed *listed)
 {
 	if (attributes_equal(&record->attributes, &listed->attributes))
 		return 0;
-	return diff_add(diff, &(struct name_change){.kind = NAME_UPDATE_DIR,
+	return diff_add(diff, &(struct name_change){.kind = NAME_TOUCH_DIR,
 						    .id = record->id,
-						    .flags = record->flags,
-						    .error = record->error,
 						    .attributes = listed->attributes});
 }
 

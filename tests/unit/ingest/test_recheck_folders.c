@@ -3,6 +3,7 @@
 /* Which directories are equal while names are rechecked. */
 
 #include "ingest/recorded_hooks.h"
+#include "source/patterns.h"
 
 /* Scans the source, and compares its files. Then the folder groups are known. */
 static void know(struct case_state *p)
@@ -69,11 +70,57 @@ static void test_new_directory_equals_another_when_it_is_listed(void **state)
 	assert_true(are_equal(p, "empty", "new"));
 }
 
+/* ---- excluded names ------------------------------------------------------------------ */
+
+static void exclude_temporary(struct case_state *p, struct patterns *excludes)
+{
+	static char glob[] = "*.tmp", *globs[] = {glob, NULL};
+
+	assert_int_equal(patterns_make(excludes, globs, &p->t->sources, PATTERN_TO_EXCLUDE), 0);
+	p->t->settings.excludes = excludes;
+}
+
+static void test_excluded_name_is_noted_in_any_order(void **state)
+{
+	CLEANUP(patterns_free) struct patterns excludes = {0};
+	struct case_state *p = *state;
+	const struct name_events *in_root = named(p, "a", EVENT_NAME);
+	const struct name_events *in_dir = named(p, "x.tmp", EVENT_CREATED);
+
+	exclude_temporary(p, &excludes);
+	make_dir(p->t, "a");
+	make_dir(p->t, "b");
+	know(p);
+	assert_true(are_equal(p, "a", "b"));
+	write_text(p->t, "a/x.tmp", "1");
+	/* of the parent last */
+	recheck_dirs(p,
+		     (struct recheck[]){{.dir = id_of(p, "a"), .names = &in_dir, .count = 1},
+					{.dir = root_of(p), .names = &in_root, .count = 1}},
+		     2);
+	assert_int_equal(group_of(p, "a"), 0);
+}
+
+static void test_excluded_name_that_is_gone_is_not_missing(void **state)
+{
+	CLEANUP(patterns_free) struct patterns excludes = {0};
+	struct case_state *p = *state;
+
+	exclude_temporary(p, &excludes);
+	make_dir(p->t, "a");
+	make_dir(p->t, "b");
+	know(p);
+	recheck_name(p, id_of(p, "a"), "x.tmp", EVENT_CREATED | EVENT_REMOVED);
+	assert_true(are_equal(p, "a", "b"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_directory_that_is_not_listed_yet_equals_nothing),
 		CASE(test_new_directory_equals_another_when_it_is_listed),
+		CASE(test_excluded_name_is_noted_in_any_order),
+		CASE(test_excluded_name_that_is_gone_is_not_missing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
