@@ -283,6 +283,15 @@ int listing_read(struct listing *listing, struct catalog *catalog, const struct 
 	return r < 0 ? r : 0;
 }
 
+/* Returns false if the directory certainly has no such name. */
+static bool may_exist(const struct listed_dir *dir, const char *name)
+{
+	struct stat status;
+
+	return fstatat(dir->fd, name, &status, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT) == 0 ||
+	       errno != ENOENT;
+}
+
 int listing_recheck(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
 		    const struct recheck *recheck)
 {
@@ -299,7 +308,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	for (size_t i = 0; i < recheck->count; i++) {
 		name = recheck->names[i];
 		if (is_excluded(dir, name->name, DT_UNKNOWN)) {
-			listing->partial = true;
+			listing->partial |= may_exist(dir, name->name);
 			continue;
 		}
 		listed = add(listing, name->name);
