@@ -334,11 +334,35 @@ static int is_untrusted(const struct diff_dir *dir, const struct listed *listed,
 	return 0;
 }
 
+/* Sets *is to whether a symlink with the recorded attributes has another target. A symlink that is
+ * deleted and created again within one tick of the clock can get the same inode number and times.
+ * Only events say so, thus a walk of a tree does not search such symlinks. */
+static int has_other_target(struct diff *diff, const struct diff_dir *dir,
+			    const struct listed *listed, uint64_t id, bool *is)
+{
+	struct name_change now = {0};
+	struct name known = {0};
+	int r;
+
+	*is = false;
+	if (!S_ISLNK(listed->attributes.mode) || dir->recheck->scope == RECHECK_TREE)
+		return 0;
+	r = read_target(diff, dir, listed, &now);
+	if (r == 0)
+		r = catalog_get_target(dir->reader, id, &known);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	*is = known.length != now.target.length ||
+	      (known.length > 0 && !names_equal(known, now.target));
+	return 0;
+}
+
 /* Compares a name that is both listed and in the index. */
 static int compare_name(struct diff *diff, const struct diff_dir *dir, const struct known *known,
 			const struct listed *listed)
 {
-	bool is_dir = !listed->error && S_ISDIR(listed->attributes.mode), untrusted;
+	bool is_dir = !listed->error && S_ISDIR(listed->attributes.mode);
+	bool untrusted, retargeted = false;
 	struct file_record file;
 	int r;
 
@@ -355,9 +379,11 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 	if (!attributes_same_inode(&file.attributes, &listed->attributes))
 		return replace_name(diff, dir, known, listed);
 	r = is_untrusted(dir, listed, known->child, &untrusted);
+	if (r == 0)
+		r = has_other_target(diff, dir, listed, known->child, &retargeted);
 	if (r < 0)
 		return r;
-	if (attributes_equal(&file.attributes, &listed->attributes) && !untrusted)
+	if (attributes_equal(&file.attributes, &listed->attributes) && !untrusted && !retargeted)
 		return 0;
 	return update_file(diff, dir, known->child, listed, untrusted);
 }

@@ -114,6 +114,28 @@ static void test_excluded_name_that_is_gone_is_not_missing(void **state)
 	assert_true(are_equal(p, "a", "b"));
 }
 
+/* ---- symlinks ------------------------------------------------------------------------ */
+
+/* In one tick of the clock, a symlink can be replaced by another with the same number and times. */
+static void test_event_of_a_symlink_renews_its_target(void **state)
+{
+	struct case_state *p = *state;
+	struct fixture *f = &p->t->index;
+
+	make_dir(p->t, "a");
+	make_dir(p->t, "b");
+	assert_int_equal(symlinkat("there", p->t->fd, "a/l"), 0);
+	assert_int_equal(symlinkat("other", p->t->fd, "b/l"), 0);
+	know(p);
+	assert_false(are_equal(p, "a", "b"));
+	update_file(f, id_of(p, "b/l"), file_at(f, id_of(p, "b/l")).attributes);
+	f->changes[0].target = name_of("there");
+	fixture_commit(f);
+	assert_true(are_equal(p, "a", "b"));
+	recheck_name(p, id_of(p, "b"), "l", EVENT_CREATED);
+	assert_false(are_equal(p, "a", "b"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -121,6 +143,7 @@ int main(void)
 		CASE(test_new_directory_equals_another_when_it_is_listed),
 		CASE(test_excluded_name_is_noted_in_any_order),
 		CASE(test_excluded_name_that_is_gone_is_not_missing),
+		CASE(test_event_of_a_symlink_renews_its_target),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
