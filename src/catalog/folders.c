@@ -103,11 +103,12 @@ static int note_names(struct catalog_writer *w, struct catalog_reader *before, u
 	struct folder_token old = {0}, now = {0};
 	struct file_record file;
 	uint64_t dir, cookie;
-	int r = folder_token_of_file(before, id, &old);
+	int r = folder_token_of_file(&w->store.reader, id, &now);
 
-	if (r == 0)
-		r = folder_token_of_file(&w->store.reader, id, &now);
 	if (r < 0 || now.kind == TOKEN_NONE)
+		return r;
+	r = folder_token_of_file(before, id, &old);
+	if (r < 0)
 		return r;
 	if (folder_tokens_same(&old, &now) && now.kind != TOKEN_TARGET)
 		return 0;
@@ -150,26 +151,75 @@ static int compare_names(const void *a, const void *b)
 	return order ? order : numbers_compare(x->cookie, y->cookie);
 }
 
+/* A directory whose names changed. */
+struct noted_dir {
+	uint64_t id;
+	struct folder_record folder;
+	bool known; /* it has a folder record: it is not new */
+	bool removed;
+	bool changed; /* a change was added */
+};
+
+static int get_noted_dir(struct catalog_writer *w, uint64_t id, struct noted_dir *noted)
+{
+	struct dir_record dir;
+	int r;
+
+	*noted = (struct noted_dir){.id = id};
+	r = catalog_get_folder(&w->store.reader, id, &noted->folder);
+	noted->known = r == 0;
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	r = catalog_get_dir(&w->store.reader, id, &dir);
+	noted->removed = r == -ENOENT;
+	return noted->removed ? 0 : r;
+}
+
+/* Returns whether the change of a name can have an effect. A new directory is examined as a whole.
+ * One change of a removed directory takes it from the table bytree. So the tokens of large trees
+ * that are added or removed take no time and no memory. */
+static bool is_relevant(const struct noted_dir *dir, uint64_t cookie)
+{
+	if (!dir->known)
+		return false;
+	if (!dir->folder.counted)
+		return cookie == dir->folder.witness;
+	return !dir->removed || !dir->changed;
+}
+
+static int add_name(struct folder_update *update, struct catalog_reader *before,
+		    struct noted_dir *dir, uint64_t cookie)
+{
+	struct folder_change change = {.dir = dir->id, .cookie = cookie};
+	size_t length = update->changes.length;
+	int r = folder_token_at(before, change.dir, change.cookie, &change.before);
+
+	if (r == 0)
+		r = folder_token_at(&update->w->store.reader, change.dir, change.cookie,
+				    &change.now);
+	if (r == 0)
+		r = folder_update_add_change(update, &change);
+	dir->changed |= update->changes.length > length;
+	return r;
+}
+
 /* Adds the change of each noted name. All tokens are read before a folder group changes. */
 static int add_names(struct catalog_writer *w, struct catalog_reader *before,
 		     struct folder_update *update)
 {
 	struct name_note *notes = (void *)w->folders.names.data;
 	size_t count = w->folders.names.length / sizeof(*notes);
-	struct folder_change change;
+	struct noted_dir dir = {0};
 	int r = 0;
 
 	sort_unless_sorted(notes, count, sizeof(*notes), compare_names);
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (i > 0 && compare_names(&notes[i], &notes[i - 1]) == 0)
 			continue;
-		change = (struct folder_change){.dir = notes[i].dir, .cookie = notes[i].cookie};
-		r = folder_token_at(before, change.dir, change.cookie, &change.before);
-		if (r == 0)
-			r = folder_token_at(&w->store.reader, change.dir, change.cookie,
-					    &change.now);
-		if (r == 0)
-			r = folder_update_add_change(update, &change);
+		if (notes[i].dir != dir.id)
+			r = get_noted_dir(w, notes[i].dir, &dir);
+		if (r == 0 && is_relevant(&dir, notes[i].cookie))
+			r = add_name(update, before, &dir, notes[i].cookie);
 	}
 	return r;
 }
