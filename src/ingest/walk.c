@@ -42,8 +42,7 @@ struct walk {
 	struct early_tables *early; /* NULL: no file is read */
 	struct attributes index_folder;
 	struct view_mounts views;
-	/* The folder groups are known, and must not have a directory that is not listed yet. */
-	bool marks_new_dirs;
+	bool marks_new_dirs; /* see struct diff_dir: the folder groups are known */
 	struct walk_dir_budget budget;
 	struct walk_queue queue;
 	_Atomic uint64_t errors, not_entered, excluded;
