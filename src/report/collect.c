@@ -19,6 +19,8 @@ static int read_folders(const struct report *report, uint64_t group, struct copi
 
 	if (r == 0)
 		r = copies_collect_folders(copies, report->reader, &folders);
+	if (r == 0)
+		r = folder_tree_remove_mounts(report->reader, copies);
 	if (r == 0 && filter_excludes(report->filter))
 		r = folder_tree_remove_excluded(report->reader, report->filter, copies);
 	return r == -ENOENT ? -EUCLEAN : r;
@@ -66,7 +68,7 @@ int collect_copies(const struct report *report, struct bundle_finder *bundles,
 
 	if (r < 0)
 		return r;
-	if (filter_excludes(report->filter))
+	if (report->folders || filter_excludes(report->filter))
 		group->inodes = copies_count_inodes(copies);
 	r = find_bundles(report, bundles, copies);
 	return r < 0 ? r : rules_apply(report->rules, report->sources, group, copies);

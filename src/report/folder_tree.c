@@ -11,6 +11,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/numbers.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
@@ -322,7 +323,8 @@ static int count_name(void *context, const struct entry_record *entry)
 		return r == -ENOENT ? -EUCLEAN : r;
 	if (!S_ISREG(file.attributes.mode))
 		return 0;
-	if (file.attributes.links > 1)
+	/* a directory that is mounted twice gives its files more names than links */
+	if (file.attributes.links > 1 || file.names > 1)
 		return sorter_add(counting->links, "", 0, file.id);
 	counting->bytes = size_add(counting->bytes, file.attributes.size);
 	return 0;
@@ -334,7 +336,7 @@ static int count_links(struct counting *counting, uint64_t id, uint64_t visited)
 	struct file_record file;
 	int r = catalog_get_file(counting->reader, id, &file);
 
-	if (r == 0 && file.attributes.links == visited)
+	if (r == 0 && file.names == visited && file.attributes.links <= visited)
 		counting->bytes = size_add(counting->bytes, file.attributes.size);
 	return r == -ENOENT ? -EUCLEAN : r;
 }
@@ -371,6 +373,63 @@ int folder_tree_reclaimable(struct catalog_reader *reader, const struct copies *
 		r = count_all_links(&counting);
 	*bytes = counting.bytes;
 	return r;
+}
+
+/* ---- directories that are mounted twice ------------------------------------------------------ */
+
+struct mounted {
+	struct attributes attributes;
+	uint64_t dir;
+};
+
+static int compare_mounted(const void *left, const void *right)
+{
+	const struct mounted *a = left, *b = right;
+	int order = numbers_compare(a->attributes.filesystem, b->attributes.filesystem);
+
+	if (order == 0)
+		order = numbers_compare(a->attributes.inode, b->attributes.inode);
+	return order ? order : numbers_compare(a->dir, b->dir);
+}
+
+/* Ids of directories that a group has under another path already, sorted. */
+struct mounted_again {
+	uint64_t *list;
+	size_t count;
+};
+
+static bool is_mounted_again(void *context, const struct copies *copies, const struct copy *copy)
+{
+	const struct mounted_again *again = context;
+
+	(void)copies;
+	return bsearch(&copy->file, again->list, again->count, sizeof(*again->list),
+		       numbers_by_value);
+}
+
+int folder_tree_remove_mounts(struct catalog_reader *reader, struct copies *copies)
+{
+	AUTO_FREE struct mounted *list = calloc(copies->count + 1, sizeof(*list));
+	AUTO_FREE uint64_t *ids = calloc(copies->count + 1, sizeof(*ids));
+	struct mounted_again again = {.list = ids};
+	struct dir_record dir;
+	int r = list && ids ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		r = catalog_get_dir(reader, copies->list[i].file, &dir);
+		if (r == 0)
+			list[i] = (struct mounted){.attributes = dir.attributes, .dir = dir.id};
+	}
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	qsort(list, copies->count, sizeof(*list), compare_mounted);
+	for (size_t i = 1; i < copies->count; i++) {
+		if (attributes_same_inode(&list[i - 1].attributes, &list[i].attributes))
+			ids[again.count++] = list[i].dir;
+	}
+	qsort(ids, again.count, sizeof(*ids), numbers_by_value);
+	copies_remove(copies, is_mounted_again, &again);
+	return 0;
 }
 
 /* ---- excluded names ------------------------------------------------------------------------- */

@@ -59,6 +59,25 @@ def test_folder_bound_into_its_source_is_no_copy_of_itself(twinfs, twice):
         assert (twice / "a/lone").read_bytes() == b"lone" * 500
 
 
+def test_folder_bound_into_its_source_equals_no_folder(twinfs, twice):
+    with bound(twice / "a", twice / "b"):
+        found = twinfs.ok("list", "--folders", "--all", "--format=json", CROSS, twice).json
+        assert found["groups"] == []
+        assert found["summary"]["redundant_folders"] == 0
+
+
+def test_bytes_of_a_folder_bound_into_its_copy_are_not_reclaimable(twinfs, twice):
+    for folder in ("x", "y"):
+        (twice / folder / "bound").mkdir(parents=True)
+        (twice / folder / "own").write_bytes(b"own" * 100)
+    (twice / "x/bound/shared").write_bytes(b"shared" * 100)
+    with bound(twice / "x/bound", twice / "y/bound"):
+        found = twinfs.ok("list", "--folders", "--format=json", CROSS, twice).json
+        group, = found["groups"]
+        assert [folder["path"] for folder in group["folders"]] == [f"{twice}/x", f"{twice}/y"]
+        assert (group["size"], group["reclaimable"]) == (900, 300)
+
+
 def test_source_given_again_by_a_bind_mount_is_one_source(twinfs, twice, tmp_path):
     with bound(twice, tmp_path / "again") as again:
         assert twinfs.groups(twice, again) == {names(twice, "a/copy 1", "a/copy 2")}
