@@ -286,10 +286,23 @@ static int add_equal_folder(const struct lookup *lookup, const struct copies *co
 	return 0;
 }
 
+/* Sets *same to whether two ids are of one directory, which is mounted twice. */
+static int are_mounts_of_one(const struct lookup *lookup, uint64_t a, uint64_t b, bool *same)
+{
+	struct dir_record first, second;
+	int r = catalog_get_dir(lookup->reader, a, &first);
+
+	if (r == 0)
+		r = catalog_get_dir(lookup->reader, b, &second);
+	*same = r == 0 && attributes_same_inode(&first.attributes, &second.attributes);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
 static int add_equal_folders(const struct lookup *lookup, uint64_t id, uint64_t itself)
 {
 	CLEANUP_COPIES struct copies copies = {0};
 	struct folder_group group;
+	bool same = false;
 	int r = catalog_get_folder_group(lookup->reader, id, &group);
 
 	if (r < 0)
@@ -298,7 +311,8 @@ static int add_equal_folders(const struct lookup *lookup, uint64_t id, uint64_t 
 		return 0; /* folders without content are equal to none */
 	r = copies_collect_folders(&copies, lookup->reader, &group);
 	for (size_t i = 0; r == 0 && i < copies.count; i++) {
-		if (copies.list[i].file != itself)
+		r = are_mounts_of_one(lookup, copies.list[i].file, itself, &same);
+		if (r == 0 && !same)
 			r = add_equal_folder(lookup, &copies, &copies.list[i]);
 	}
 	return r;

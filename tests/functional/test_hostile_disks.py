@@ -64,6 +64,7 @@ def test_folder_bound_into_its_source_equals_no_folder(twinfs, twice):
         found = twinfs.ok("list", "--folders", "--all", "--format=json", CROSS, twice).json
         assert found["groups"] == []
         assert found["summary"]["redundant_folders"] == 0
+        assert twinfs("copies", twice / "a").out == b""
 
 
 def test_bytes_of_a_folder_bound_into_its_copy_are_not_reclaimable(twinfs, twice):
