@@ -46,8 +46,8 @@ MUST_CHECK int folder_tree_set_times(struct catalog_reader *reader, struct copie
 MUST_CHECK int folder_tree_reclaimable(struct catalog_reader *reader, const struct copies *copies,
 				       uint64_t *bytes);
 
-/* Removes the folders of a group that are another mount of a folder that stays. Returns 0 or -errno.
- */
+/* Removes the folders of a group that are another mount of a folder that stays. Returns 0 or
+ * -errno. */
 MUST_CHECK int folder_tree_remove_mounts(struct catalog_reader *reader, struct copies *copies);
 
 /* Removes the folders of a group that contain an excluded name, as the index does not compare a
