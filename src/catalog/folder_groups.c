@@ -382,27 +382,18 @@ static int examine(struct folder_update *update, uint64_t id)
 	return r < 0 ? r : put_folder(update, id, &folder);
 }
 
-/* New directories have greater ids than their parents, so subdirectories come first. */
-static int compare_descending(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return numbers_compare(*y, *x);
-}
-
+/* Examines the directories with the greatest ids first: new directories have greater ids than their
+ * parents, so subdirectories come first. */
 static int examine_dirs(struct folder_update *update)
 {
 	CLEANUP_BYTES struct bytes dirs = update->dirs;
 	uint64_t *ids = (void *)dirs.data;
-	size_t count = dirs.length / sizeof(*ids);
+	size_t count = numbers_sort_once(ids, dirs.length / sizeof(*ids));
 	int r = 0;
 
 	update->dirs = (struct bytes){0};
-	sort_unless_sorted(ids, count, sizeof(*ids), compare_descending);
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (i > 0 && ids[i] == ids[i - 1])
-			continue;
-		r = examine(update, ids[i]);
+	while (r == 0 && count > 0) {
+		r = examine(update, ids[--count]);
 		if (r == 0)
 			r = apply_changes(update);
 	}

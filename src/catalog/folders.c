@@ -120,24 +120,15 @@ static int note_names(struct catalog_writer *w, struct catalog_reader *before, u
 	return r == -ENOENT ? 0 : r;
 }
 
-static int compare_ids(const void *a, const void *b)
-{
-	const uint64_t *x = a, *y = b;
-
-	return numbers_compare(*x, *y);
-}
-
 static int note_files(struct catalog_writer *w, struct catalog_reader *before)
 {
 	uint64_t *files = (void *)w->folders.files.data;
 	size_t count = w->folders.files.length / sizeof(*files);
 	int r = 0;
 
-	sort_unless_sorted(files, count, sizeof(*files), compare_ids);
-	for (size_t i = 0; r == 0 && i < count; i++) {
-		if (i == 0 || files[i] != files[i - 1])
-			r = note_names(w, before, files[i]);
-	}
+	count = numbers_sort_once(files, count);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = note_names(w, before, files[i]);
 	return r;
 }
 
