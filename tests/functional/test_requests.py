@@ -18,7 +18,6 @@ from program import until
 FOLDERS, FILES = 4, 300  # more files than one reply has room for
 REQUESTS = 400
 THREADS = 16  # of a daemon, for requests
-ROUNDS = 8  # of REQUESTS: more than enough until all threads of a burst wait again
 
 
 class CountedView:
@@ -171,4 +170,5 @@ def test_threads_of_a_burst_wait_again_after_it(twinfs, source, strace):
                 reader.start()
             for reader in readers:
                 reader.join()
-        assert any(woken_threads(view) <= 3 for _ in range(ROUNDS))
+        # a busy machine suspends threads that answer, and others have to take their place
+        assert until(lambda: woken_threads(view) <= 3)
