@@ -44,13 +44,21 @@ static int check_orphan(struct check *c, struct span key, struct span fields)
 /* A table without a check function is checked through other tables, whose checks look up and decode
  * its records. */
 static check_record_fn *const record_checks[TABLE_COUNT] = {
-	[TABLE_DIR] = check_dir,        [TABLE_ENTRY] = check_entry,
-	[TABLE_FILE] = check_file,      [TABLE_BYKEY] = check_bykey,
-	[TABLE_BYSIZE] = check_nothing, [TABLE_GROUP] = check_group,
-	[TABLE_MEMBER] = check_nothing, [TABLE_RANK] = check_nothing,
-	[TABLE_ERROR] = check_error,    [TABLE_ORPHAN] = check_orphan,
-	[TABLE_TARGET] = check_target,  [TABLE_FOLDER] = check_folder,
-	[TABLE_BYTREE] = check_tree,    [TABLE_FOLDERS] = check_folder_group,
+	[TABLE_DIR] = check_dir,
+	[TABLE_ENTRY] = check_entry,
+	[TABLE_FILE] = check_file,
+	[TABLE_BYKEY] = check_bykey,
+	[TABLE_BYSIZE] = check_nothing,
+	[TABLE_GROUP] = check_group,
+	[TABLE_MEMBER] = check_nothing,
+	[TABLE_RANK] = check_nothing,
+	[TABLE_ERROR] = check_error,
+	[TABLE_ORPHAN] = check_orphan,
+	[TABLE_TARGET] = check_target,
+	[TABLE_FOLDER] = check_folder,
+	[TABLE_BYTREE] = check_tree,
+	[TABLE_FOLDERS] = check_folder_group,
+	[TABLE_FOLDER_RANK] = check_nothing,
 };
 
 /* An iteration over all records of a table. It has its own cursor, as lookups move the reader's
@@ -290,7 +298,8 @@ static bool totals_agree(const struct catalog_totals *a, const struct catalog_to
 	       size_sum_equals(&a->bytes, &b->bytes) && a->blocks == b->blocks &&
 	       a->names == b->names && a->groups == b->groups &&
 	       a->redundant_files == b->redundant_files &&
-	       size_sum_equals(&a->redundant_bytes, &b->redundant_bytes) && a->errors == b->errors;
+	       size_sum_equals(&a->redundant_bytes, &b->redundant_bytes) &&
+	       a->folder_groups == b->folder_groups && a->errors == b->errors;
 }
 
 /* Checks the claim of the totals that no file is pending. */

@@ -48,6 +48,7 @@ static int check_counts(struct check *c, uint64_t dir, const struct folder_recor
 	if (r != -ENOENT)
 		return r;
 	return check_claim(counted.unequal == folder->unequal &&
+			   counted.subfolders == folder->subfolders &&
 			   hash128_equal(counted.sum, folder->sum) &&
 			   counted.files == folder->files && counted.bytes == folder->bytes);
 }
@@ -110,7 +111,7 @@ int check_folder_group(struct check *c, struct span key, struct span fields)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct folder_group group;
-	uint64_t dir, count = 0;
+	uint64_t dir, ranked, count = 0;
 	int r;
 
 	if (!key_get_number(key, &group.id) || !decode_folder_group(fields, &group))
@@ -119,5 +120,14 @@ int check_folder_group(struct check *c, struct span key, struct span fields)
 	r = catalog_scan_folders(c->reader, &group, &scan);
 	while (r == 0 && (r = catalog_next_folder(scan, &dir)) == 0)
 		count++;
-	return r != -ENOENT ? r : check_claim(count > 1 && count == group.folders);
+	if (r == -ENOENT)
+		r = check_claim(count > 1 && count == group.folders);
+	if (r == 0)
+		r = check_found(folder_group_rank(c->reader, &group, &ranked));
+	if (r == 0)
+		r = check_claim(ranked == group.ranked);
+	if (r < 0 || ranked == 0)
+		return r;
+	c->counted.folder_groups++;
+	return check_expect(c, TABLE_FOLDER_RANK, key_rank(ranked, group.id));
 }

@@ -60,6 +60,12 @@ struct delta_flip {
 	bool redundant; /* the state after the commit; before, the file had the opposite state */
 };
 
+/* A folder group that possibly changed: before and after the commit. folders is 0 in a state
+ * without the group. If both states are the same, other directories can be in it. */
+struct delta_folder_group {
+	struct folder_group before, now;
+};
+
 /* An error that was recorded or removed. */
 struct delta_error {
 	enum error_kind kind;
@@ -84,6 +90,8 @@ struct commit_delta {
 	 * reverse. An id can occur more than once. Removed directories are not included. */
 	const uint64_t *holders;
 	size_t holder_count;
+	const struct delta_folder_group *folder_groups; /* by id, each group once */
+	size_t folder_group_count;
 	const struct delta_error *errors;
 	size_t error_count;
 };

@@ -51,6 +51,16 @@ int delta_add_holder(struct catalog_writer *w, uint64_t dir)
 	return w->builder->observed ? bytes_append(&w->builder->holders, &dir, sizeof(dir)) : 0;
 }
 
+int delta_add_folder_group(struct catalog_writer *w, const struct folder_group *before,
+			   const struct folder_group *now)
+{
+	const struct delta_folder_group delta = {.before = *before, .now = *now};
+
+	if (!w->builder->observed)
+		return 0;
+	return bytes_append(&w->builder->folder_groups, &delta, sizeof(delta));
+}
+
 int delta_add_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error)
 {
 	const struct delta_error delta = {.kind = kind, .id = id, .error = error};
@@ -98,6 +108,9 @@ void delta_builder_send(const struct delta_builder *builder, uint64_t generation
 		.redundancy_count = builder->redundancy.length / sizeof(struct delta_flip),
 		.holders = (const void *)builder->holders.data,
 		.holder_count = builder->holders.length / sizeof(uint64_t),
+		.folder_groups = (const void *)builder->folder_groups.data,
+		.folder_group_count =
+			builder->folder_groups.length / sizeof(struct delta_folder_group),
 		.errors = (const void *)builder->errors.data,
 		.error_count = builder->errors.length / sizeof(struct delta_error),
 	};
@@ -115,5 +128,6 @@ void delta_builder_free(struct delta_builder *builder)
 	bytes_free(&builder->groups);
 	bytes_free(&builder->redundancy);
 	bytes_free(&builder->holders);
+	bytes_free(&builder->folder_groups);
 	bytes_free(&builder->errors);
 }

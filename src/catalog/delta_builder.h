@@ -30,6 +30,7 @@ struct delta_builder {
 	struct bytes groups; /* of struct delta_group */
 	struct bytes redundancy; /* of struct delta_flip */
 	struct bytes holders; /* of uint64_t */
+	struct bytes folder_groups; /* of struct delta_folder_group */
 	struct bytes errors; /* of struct delta_error */
 };
 
@@ -44,6 +45,8 @@ MUST_CHECK int delta_add_member(struct catalog_writer *w, uint64_t group, uint64
 MUST_CHECK int delta_add_group(struct catalog_writer *w, const struct group_record *before,
 			       const struct group_record *now);
 MUST_CHECK int delta_add_holder(struct catalog_writer *w, uint64_t dir);
+MUST_CHECK int delta_add_folder_group(struct catalog_writer *w, const struct folder_group *before,
+				      const struct folder_group *now);
 MUST_CHECK int delta_add_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
 			       int error);
 

@@ -7,6 +7,7 @@
 
 #include "base/numbers.h"
 #include "catalog/catalog.h"
+#include "catalog/delta_builder.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -35,6 +36,7 @@ void folder_update_free(struct folder_update *update)
 	bytes_free(&update->changes);
 	bytes_free(&update->dirs);
 	bytes_free(&update->left);
+	bytes_free(&update->unranked);
 }
 
 /* ---- records -------------------------------------------------------------------------- */
@@ -77,6 +79,98 @@ static int get_group(struct folder_update *update, uint64_t id, struct folder_gr
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
+/* ---- ranks ---------------------------------------------------------------------------- */
+
+static int note_rank(struct folder_update *update, uint64_t group)
+{
+	const uint64_t *last = (const void *)(update->unranked.data + update->unranked.length);
+
+	if (update->unranked.length > 0 && last[-1] == group)
+		return 0;
+	return bytes_append(&update->unranked, &group, sizeof(group));
+}
+
+/* Notes the groups of subdirectories, which can be implied by the group of this directory. */
+static int note_subfolder_ranks(struct folder_update *update, uint64_t dir)
+{
+	struct catalog_reader *reader = &update->w->store.reader;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	uint64_t group = 0;
+	int r = catalog_scan_entries(reader, dir, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0) {
+		if (entry.kind == ENTRY_DIR)
+			r = catalog_find_folder_group(reader, entry.child, &group);
+		if (r == 0 && entry.kind == ENTRY_DIR && group)
+			r = note_rank(update, group);
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Notes the ranks that can change when a directory enters this group or leaves it. */
+static int note_ranks(struct folder_update *update, uint64_t dir,
+		      const struct folder_record *folder, uint64_t group)
+{
+	int r = note_rank(update, group);
+
+	return r < 0 || folder->subfolders == 0 ? r : note_subfolder_ranks(update, dir);
+}
+
+/* Moves a group in the table folderrank. The caller writes its record. */
+static int set_rank(struct folder_update *update, struct folder_group *group, uint64_t ranked)
+{
+	struct catalog_writer *w = update->w;
+	struct key before = key_rank(group->ranked, group->id);
+	struct key now = key_rank(ranked, group->id);
+	int r = 0;
+
+	if (ranked == group->ranked)
+		return 0;
+	w->totals.folder_order++;
+	if (group->ranked) {
+		w->totals.folder_groups--;
+		r = store_delete(&w->store, TABLE_FOLDER_RANK, &before);
+	}
+	if (r == 0 && ranked) {
+		w->totals.folder_groups++;
+		r = store_put(&w->store, TABLE_FOLDER_RANK, &now, encode_nothing());
+	}
+	group->ranked = ranked;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int rank_group(struct folder_update *update, uint64_t id)
+{
+	struct folder_group before = {.id = id}, now = {.id = id};
+	uint64_t ranked, last;
+	int r = update->before ? catalog_get_folder_group(update->before, id, &before) : 0;
+
+	if (r == 0 || r == -ENOENT)
+		r = catalog_get_folder_group(&update->w->store.reader, id, &now);
+	if (r == 0)
+		r = folder_group_rank(&update->w->store.reader, &now, &ranked);
+	last = now.ranked;
+	if (r == 0)
+		r = set_rank(update, &now, ranked);
+	if (r == 0 && last != ranked)
+		r = put_group(update, &now);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	return before.folders || now.folders ? delta_add_folder_group(update->w, &before, &now) : 0;
+}
+
+static int rank_groups(struct folder_update *update)
+{
+	uint64_t *ids = (void *)update->unranked.data;
+	size_t count = numbers_sort_once(ids, update->unranked.length / sizeof(*ids));
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = rank_group(update, ids[i]);
+	return r;
+}
+
 /* ---- folder groups -------------------------------------------------------------------- */
 
 /* Adds the change of the directory's name in its parent: it leaves or enters the group of the
@@ -114,6 +208,8 @@ static int leave_group(struct folder_update *update, uint64_t dir, struct folder
 		r = change_token(update, dir, folder, false);
 	if (r == 0)
 		r = bytes_append(&update->left, &group.id, sizeof(group.id));
+	if (r == 0)
+		r = note_ranks(update, dir, folder, group.id);
 	if (r < 0)
 		return r;
 	folder->group = 0;
@@ -146,6 +242,8 @@ static int enter_group(struct folder_update *update, uint64_t dir, uint64_t grou
 	r = put_tree(update, &folder, dir);
 	if (r == 0)
 		r = put_folder(update, dir, &folder);
+	if (r == 0)
+		r = note_ranks(update, dir, &folder, group);
 	return r < 0 ? r : change_token(update, dir, &folder, true);
 }
 
@@ -207,6 +305,8 @@ static int list(struct folder_update *update, uint64_t dir, struct folder_record
 	r = put_group(update, &group);
 	if (r == 0)
 		r = put_tree(update, folder, dir);
+	if (r == 0)
+		r = note_ranks(update, dir, folder, group.id);
 	return r < 0 ? r : change_token(update, dir, folder, true);
 }
 
@@ -237,6 +337,8 @@ static int dissolve(struct folder_update *update, uint64_t id)
 		if (r == 0)
 			r = put_folder(update, dir, &folder);
 	}
+	if (r == 0)
+		r = set_rank(update, &group, 0);
 	if (r == 0)
 		r = store_delete(&update->w->store, TABLE_FOLDERS, &key);
 	return r == -ENOENT ? -EUCLEAN : r;
@@ -377,7 +479,9 @@ static int examine(struct folder_update *update, uint64_t id)
 	if (r < 0)
 		return r;
 	complete = complete && folder.counted && folder.unequal == 0;
-	if (complete != folder.listed)
+	if (folder.group) /* a directory that was moved has another parent */
+		r = note_rank(update, folder.group);
+	if (r == 0 && complete != folder.listed)
 		r = complete ? list(update, id, &folder) : unlist(update, id, &folder);
 	return r < 0 ? r : put_folder(update, id, &folder);
 }
@@ -423,5 +527,5 @@ int folder_update_finish(struct folder_update *update)
 		else
 			r = dissolve_left(update);
 	}
-	return r;
+	return r < 0 ? r : rank_groups(update);
 }

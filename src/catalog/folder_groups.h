@@ -9,7 +9,8 @@
  * directory that changed is examined: it searches another witness, or an equal directory. When a
  * directory enters or leaves a folder group, its name in the parent has another token, which is one
  * more change. A directory is examined only while no change is left, so that it reads the tokens
- * that all counts contain. */
+ * that all counts contain. At the end, each group whose folders, or their parents' groups, changed
+ * gets its rank. */
 
 #include "base/bytes.h"
 #include "catalog/folder_token.h"
@@ -22,13 +23,16 @@ struct folder_change {
 	struct folder_token before, now;
 };
 
-/* Zero, except w, at the beginning. */
+/* Zero, except w and before, at the beginning. */
 struct folder_update {
 	struct catalog_writer *w;
+	/* the last snapshot before the transaction; NULL: it had no folder groups */
+	struct catalog_reader *before;
 	struct bytes changes; /* of struct folder_change, from change_next on */
 	size_t change_next;
 	struct bytes dirs; /* ids of directories to examine */
 	struct bytes left; /* ids of folder groups that a directory left */
+	struct bytes unranked; /* ids of folder groups whose rank possibly changes */
 };
 
 /* Each function returns 0 or -errno. Tokens must be those at the beginning of the update. */

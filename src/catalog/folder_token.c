@@ -216,6 +216,35 @@ int folder_trees_equal(struct catalog_reader *r, uint64_t a, uint64_t b, bool *e
 	return result == -ENOENT ? 0 : result;
 }
 
+int folder_group_rank(struct catalog_reader *r, const struct folder_group *group, uint64_t *ranked)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	bool one_parent = true, one_dir = true, first = true;
+	uint64_t id, parent, first_parent = 0;
+	struct attributes attributes;
+	struct dir_record dir;
+	int result = catalog_scan_folders(r, group, &scan);
+
+	while (result == 0 && (one_parent || one_dir)) {
+		result = catalog_next_folder(scan, &id);
+		if (result == 0)
+			result = catalog_get_dir(r, id, &dir);
+		if (result == 0)
+			result = catalog_find_folder_group(r, dir.parent, &parent);
+		if (result < 0)
+			break;
+		if (first) {
+			first_parent = parent;
+			attributes = dir.attributes;
+		}
+		first = false;
+		one_parent = one_parent && parent && parent == first_parent;
+		one_dir = one_dir && attributes_same_inode(&attributes, &dir.attributes);
+	}
+	*ranked = one_parent || one_dir ? 0 : folder_group_reclaimable(group);
+	return result == -ENOENT ? 0 : result;
+}
+
 void folder_count(struct folder_record *folder, const struct folder_token *token, bool add)
 {
 	uint64_t sign = add ? 1 : UINT64_MAX;
@@ -233,6 +262,7 @@ void folder_count(struct folder_record *folder, const struct folder_token *token
 	else
 		carry = __builtin_sub_overflow(sum->low, token->hash.low, &sum->low);
 	sum->high += sign * (token->hash.high + carry);
+	folder->subfolders += token->kind == TOKEN_FOLDER ? sign : 0;
 	folder->files += sign * token->files;
 	folder->bytes += sign * token->bytes;
 }

@@ -62,6 +62,11 @@ bool folder_tokens_same(const struct folder_token *a, const struct folder_token 
  * names. */
 MUST_CHECK int folder_trees_equal(struct catalog_reader *r, uint64_t a, uint64_t b, bool *equal);
 
+/* Sets *ranked to what it has to be in the record of the group (struct folder_group). Linear in the
+ * folders of an implied group; ends early for another one. Returns 0 or -errno. */
+MUST_CHECK int folder_group_rank(struct catalog_reader *r, const struct folder_group *group,
+				 uint64_t *ranked);
+
 /* Adds the token of one entry to the counts of a directory, or subtracts it. */
 void folder_count(struct folder_record *folder, const struct folder_token *token, bool add);
 

@@ -228,7 +228,7 @@ static int add_dirs(struct catalog_writer *w, struct folder_update *update)
 
 static int flush(struct catalog_writer *w, struct catalog_reader *before)
 {
-	struct folder_update update = {.w = w};
+	struct folder_update update = {.w = w, .before = before};
 	int r = note_files(w, before);
 
 	if (r == 0)

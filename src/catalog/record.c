@@ -469,6 +469,7 @@ struct value encode_folder(const struct folder_record *folder)
 		return value;
 	}
 	value_put(&value, folder->unequal);
+	value_put(&value, folder->subfolders);
 	put_hash(&value, folder->sum);
 	value_put(&value, folder->files);
 	value_put(&value, folder->bytes);
@@ -487,9 +488,10 @@ bool decode_folder(struct span fields, struct folder_record *folder)
 	folder->listed = flags & FOLDER_LISTED;
 	if (!folder->counted)
 		return !folder->listed && span_get(&fields, &folder->witness) && fields.length == 0;
-	return span_get(&fields, &folder->unequal) && get_hash(&fields, &folder->sum) &&
-	       span_get(&fields, &folder->files) && span_get(&fields, &folder->bytes) &&
-	       span_get(&fields, &folder->group) && fields.length == 0;
+	return span_get(&fields, &folder->unequal) && span_get(&fields, &folder->subfolders) &&
+	       get_hash(&fields, &folder->sum) && span_get(&fields, &folder->files) &&
+	       span_get(&fields, &folder->bytes) && span_get(&fields, &folder->group) &&
+	       fields.length == 0;
 }
 
 struct value encode_folder_group(const struct folder_group *group)
@@ -499,6 +501,7 @@ struct value encode_folder_group(const struct folder_group *group)
 	value_put(&value, group->folders);
 	value_put(&value, group->files);
 	value_put(&value, group->bytes);
+	value_put(&value, group->ranked);
 	put_hash(&value, group->sum);
 	return value;
 }
@@ -506,8 +509,8 @@ struct value encode_folder_group(const struct folder_group *group)
 bool decode_folder_group(struct span fields, struct folder_group *group)
 {
 	return span_get(&fields, &group->folders) && span_get(&fields, &group->files) &&
-	       span_get(&fields, &group->bytes) && get_hash(&fields, &group->sum) &&
-	       fields.length == 0;
+	       span_get(&fields, &group->bytes) && span_get(&fields, &group->ranked) &&
+	       get_hash(&fields, &group->sum) && fields.length == 0;
 }
 
 static void put_sum(struct value *value, const struct size_sum *sum)
@@ -548,6 +551,8 @@ struct value encode_totals(const struct catalog_totals *t)
 	value_put(&value, t->unlisted);
 	value_put(&value, t->choose_from);
 	value_put(&value, t->order);
+	value_put(&value, t->folder_groups);
+	value_put(&value, t->folder_order);
 	put_time(&value, t->changed);
 	value_put(&value, (t->none_pending ? TOTALS_NONE_PENDING : 0) |
 				  (t->choose_anew ? TOTALS_CHOOSE_ANEW : 0) |
@@ -566,7 +571,8 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 		       span_get(&fields, &t->redundant_files) &&
 		       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
 		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->choose_from) &&
-		       span_get(&fields, &t->order) && get_time(&fields, &t->changed) &&
+		       span_get(&fields, &t->order) && span_get(&fields, &t->folder_groups) &&
+		       span_get(&fields, &t->folder_order) && get_time(&fields, &t->changed) &&
 		       span_get32(&fields, &flags) && flags <= TOTALS_FLAGS && fields.length == 0;
 
 	t->none_pending = decoded && flags & TOTALS_NONE_PENDING;

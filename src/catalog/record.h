@@ -28,6 +28,7 @@
  * folder    dir id                           struct folder_record, see folders.h
  * bytree    sum (16 bytes), group, dir id    -           complete directories; group 0: none
  * folders   folder group id                  struct folder_group
+ * folderrank 8 bytes, folder group id        -           the 8 bytes are ~folder_group.ranked
  */
 
 #include <stdbool.h>
@@ -228,6 +229,7 @@ struct folder_record {
 	bool listed; /* the table bytree has the directory */
 	uint64_t witness;
 	uint64_t unequal; /* number of entries that equal no other entry */
+	uint64_t subfolders; /* number of entries that are in a folder group */
 	struct hash128 sum; /* of the hashes of the other entries, modulo 2^128 */
 	uint64_t files; /* regular files of their trees; each name counts */
 	uint64_t bytes; /* sizes of these files; modulo 2^64 */
@@ -241,7 +243,17 @@ struct folder_group {
 	uint64_t files; /* regular files in the tree of one folder; each name counts */
 	uint64_t bytes; /* their sizes; 0: folders without content, which are not reported */
 	struct hash128 sum; /* of each folder, see struct folder_record */
+	/* Bytes by which the group is ranked (folder_group_reclaimable()). 0: it has no rank, as it
+	 * has no bytes, or is implied. A group is implied if the parents of all its folders are in
+	 * one folder group, or if its folders are one directory that is mounted several times. */
+	uint64_t ranked;
 };
+
+/* Returns the bytes of all folders but one. Less would be freed if files have names elsewhere. */
+static inline uint64_t folder_group_reclaimable(const struct folder_group *group)
+{
+	return group->folders < 2 ? 0 : size_multiply(group->folders - 1, group->bytes);
+}
 
 enum error_kind {
 	ERROR_DIR = 1,
@@ -270,6 +282,8 @@ struct catalog_totals {
 	/* The keep rules changed: the kept copies of these groups do not stay kept. */
 	bool choose_anew;
 	uint64_t order; /* how often the order of groups (table rank) changed */
+	uint64_t folder_groups; /* those with a rank */
+	uint64_t folder_order; /* how often the order of folder groups (table folderrank) changed */
 	struct timespec changed; /* time of the last commit that changed something */
 	/* The last commit that changed something ended a scan that left no file pending. */
 	bool none_pending;

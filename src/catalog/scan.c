@@ -217,12 +217,24 @@ int catalog_next_content(struct catalog_scan *scan, uint64_t *file, struct conte
 	return key_get_number(key, file) && decode_content(fields, content) ? 0 : -EUCLEAN;
 }
 
-int catalog_scan_ranks(struct catalog_reader *r, const struct rank_entry *from,
-		       struct catalog_scan **scan)
+static int scan_ranks(struct catalog_reader *r, enum table table, const struct rank_entry *from,
+		      struct catalog_scan **scan)
 {
 	struct key key = from ? key_rank(from->reclaimable, from->group) : (struct key){0};
 
-	return scan_begin(r, TABLE_RANK, key, 0, scan);
+	return scan_begin(r, table, key, 0, scan);
+}
+
+int catalog_scan_ranks(struct catalog_reader *r, const struct rank_entry *from,
+		       struct catalog_scan **scan)
+{
+	return scan_ranks(r, TABLE_RANK, from, scan);
+}
+
+int catalog_scan_folder_ranks(struct catalog_reader *r, const struct rank_entry *from,
+			      struct catalog_scan **scan)
+{
+	return scan_ranks(r, TABLE_FOLDER_RANK, from, scan);
 }
 
 int catalog_next_rank_entry(struct catalog_scan *scan, struct rank_entry *entry)

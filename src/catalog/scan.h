@@ -73,6 +73,11 @@ MUST_CHECK int catalog_scan_ranks(struct catalog_reader *r, const struct rank_en
 MUST_CHECK int catalog_next_rank(struct catalog_scan *scan, struct group_record *group);
 MUST_CHECK int catalog_next_rank_entry(struct catalog_scan *scan, struct rank_entry *entry);
 
+/* Folder groups with a rank, in the same way. catalog_next_rank_entry() gets the keys; an entry's
+ * group is the id of a folder group. */
+MUST_CHECK int catalog_scan_folder_ranks(struct catalog_reader *r, const struct rank_entry *from,
+					 struct catalog_scan **scan);
+
 /* Files in the list by size (table bysize): by size, then by prefix hash (0: unknown), then by
  * group (0: none), then by id. The first one is that at from, or the next one if from has no file.
  * So the members of a group are adjacent, and an iteration from {size, prefix, group, UINT64_MAX}

@@ -43,11 +43,12 @@ int invalidation_new(struct invalidation **invalidation, const struct commit_del
 	const size_t groups = delta->group_count * sizeof(*delta->groups);
 	const size_t redundancy = delta->redundancy_count * sizeof(*delta->redundancy);
 	const size_t holders = delta->holder_count * sizeof(*delta->holders);
+	const size_t folder_groups = delta->folder_group_count * sizeof(*delta->folder_groups);
 	const size_t errors = delta->error_count * sizeof(*delta->errors);
 	const size_t text = text_length(delta);
 	struct invalidation *made =
 		malloc(sizeof(*made) + names + dirs + files + groups + redundancy + holders +
-		       errors + text + 8 * sizeof(uint64_t));
+		       folder_groups + errors + text + 9 * sizeof(uint64_t));
 	char *at = (char *)(made + 1);
 
 	if (!made)
@@ -59,6 +60,7 @@ int invalidation_new(struct invalidation **invalidation, const struct commit_del
 	made->delta.files = put_array(&at, delta->files, files);
 	made->delta.redundancy = put_array(&at, delta->redundancy, redundancy);
 	made->delta.holders = put_array(&at, delta->holders, holders);
+	made->delta.folder_groups = put_array(&at, delta->folder_groups, folder_groups);
 	made->delta.errors = put_array(&at, delta->errors, errors);
 	made->delta.text = put_array(&at, delta->text, text);
 	*invalidation = made;

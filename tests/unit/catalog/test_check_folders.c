@@ -146,6 +146,31 @@ static int group_lost(struct catalog_writer *w, const struct sample *s)
 	return plant_loss(w, TABLE_FOLDERS, key_number(group_of_equal(w, s).id));
 }
 
+static int group_without_rank(struct catalog_writer *w, const struct sample *s)
+{
+	struct folder_group group = group_of_equal(w, s);
+
+	return plant_loss(w, TABLE_FOLDER_RANK, key_rank(group.ranked, group.id));
+}
+
+static int group_with_another_rank(struct catalog_writer *w, const struct sample *s)
+{
+	struct folder_group group = group_of_equal(w, s);
+	int r = plant_loss(w, TABLE_FOLDER_RANK, key_rank(group.ranked, group.id));
+
+	group.ranked++;
+	if (r == 0)
+		r = plant_nothing(w, TABLE_FOLDER_RANK, key_rank(group.ranked, group.id));
+	return r < 0 ? r : plant_folder_group(w, group);
+}
+
+static int another_number_of_folder_groups(struct catalog_writer *w, const struct sample *s)
+{
+	(void)s;
+	w->totals.folder_groups++;
+	return plant_totals(w);
+}
+
 static int target_of_a_regular_file(struct catalog_writer *w, const struct sample *s)
 {
 	struct key key = key_number(s->alone);
@@ -175,6 +200,9 @@ static void test_faults_in_folders_are_detected(void **state)
 		{"a group with another size", group_with_another_size},
 		{"a group without folders", group_without_folders},
 		{"no group", group_lost},
+		{"a group without its rank", group_without_rank},
+		{"a group with another rank", group_with_another_rank},
+		{"another number of groups with a rank", another_number_of_folder_groups},
 		{"a target of a regular file", target_of_a_regular_file},
 		{"records while folders are not known", folders_known_without_records},
 	};

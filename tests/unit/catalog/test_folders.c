@@ -220,6 +220,84 @@ static void test_moved_folder_stays_in_its_group(void **state)
 	assert_int_equal(folder_group(p, p->a), group);
 }
 
+/* Returns the rank of a directory's group, in bytes. */
+static uint64_t rank_of(const struct case_state *p, uint64_t dir)
+{
+	assert_consistent(p->f);
+	return folder_group_of(p, dir).ranked;
+}
+
+static void test_groups_with_bytes_are_ranked(void **state)
+{
+	struct case_state *p = *state;
+	struct rank_entry entry;
+	struct catalog_scan *scan;
+	struct catalog_reader *reader;
+
+	assert_int_equal(rank_of(p, p->a), 0); /* three empty directories */
+	add_copies(p, p->a, p->b, "f");
+	assert_int_equal(rank_of(p, p->a), 100);
+	add_copies(p, p->a, p->b, "g");
+	assert_int_equal(rank_of(p, p->a), 200);
+	assert_int_equal(totals_of(p->f).folder_groups, 1);
+	reader = fixture_read(p->f);
+	assert_int_equal(catalog_scan_folder_ranks(reader, NULL, &scan), 0);
+	assert_int_equal(catalog_next_rank_entry(scan, &entry), 0);
+	assert_int_equal(entry.reclaimable, 200);
+	assert_int_equal(catalog_next_rank_entry(scan, &entry), -ENOENT);
+	catalog_scan_end(scan);
+	catalog_read_end(reader);
+	assert_int_equal(entry.group, folder_group(p, p->a));
+}
+
+static void test_implied_groups_have_no_rank(void **state)
+{
+	struct case_state *p = *state;
+	uint64_t in_a = new_dir(p->f, p->a, "sub"), in_b = new_dir(p->f, p->b, "sub");
+
+	add_copies(p, in_a, in_b, "f");
+	assert_int_equal(rank_of(p, p->a), 100);
+	assert_int_equal(rank_of(p, in_a), 0);
+	add_file(p->f, p->b, "more", file_of(10, 100, 0));
+	fixture_commit(p->f);
+	assert_int_equal(rank_of(p, in_a), 100);
+	remove_and_commit(p->f, p->b, "more");
+	assert_int_equal(rank_of(p, in_a), 0);
+}
+
+static void test_moved_folder_is_not_implied_any_more(void **state)
+{
+	struct case_state *p = *state;
+	uint64_t in_a = new_dir(p->f, p->a, "sub"), in_b = new_dir(p->f, p->b, "sub");
+	uint64_t target = new_dir(p->f, p->f->roots[0], "target");
+
+	(void)new_file(p->f, target, "alone", file_of(10, 100, 0));
+	add_copies(p, in_a, in_b, "f");
+	assert_int_equal(rank_of(p, in_a), 0);
+	move_dir(p->f, in_b, target, "sub");
+	fixture_commit(p->f);
+	assert_int_equal(rank_of(p, in_a), 100);
+	move_dir(p->f, in_b, p->b, "sub");
+	fixture_commit(p->f);
+	assert_int_equal(rank_of(p, in_a), 0);
+	assert_int_equal(rank_of(p, p->a), 100);
+}
+
+static void test_folder_that_leaves_a_removed_one_is_not_implied_any_more(void **state)
+{
+	struct case_state *p = *state;
+	uint64_t in_a = new_dir(p->f, p->a, "sub"), in_b = new_dir(p->f, p->b, "sub");
+	uint64_t target = new_dir(p->f, p->f->roots[0], "target");
+
+	(void)new_file(p->f, target, "alone", file_of(10, 100, 0));
+	add_copies(p, in_a, in_b, "f");
+	add_copies(p, p->a, p->b, "g");
+	move_dir(p->f, in_b, target, "sub");
+	remove_name(p->f, p->f->roots[0], "b");
+	fixture_commit(p->f);
+	assert_int_equal(rank_of(p, in_a), 100);
+}
+
 static void test_folder_moves_and_changes_in_one_transaction(void **state)
 {
 	struct case_state *p = *state;
@@ -319,6 +397,10 @@ int main(void)
 		CASE(test_change_below_parts_all_folders_above),
 		CASE(test_third_folder_joins_and_the_others_stay),
 		CASE(test_moved_folder_stays_in_its_group),
+		CASE(test_groups_with_bytes_are_ranked),
+		CASE(test_implied_groups_have_no_rank),
+		CASE(test_moved_folder_is_not_implied_any_more),
+		CASE(test_folder_that_leaves_a_removed_one_is_not_implied_any_more),
 		CASE(test_folder_moves_and_changes_in_one_transaction),
 		CASE(test_faults_of_a_directory_part_it),
 		CASE(test_unknown_names_part_folders),

@@ -250,9 +250,9 @@ static void test_contents_and_groups_are_decoded(void **state)
 
 static void test_totals_and_numbers_are_decoded(void **state)
 {
-	struct catalog_totals totals = {UINT64_MAX, 1,    15, 10,      2,       3,          {4, 13},
-					5,          6,    7,  8,       {9, 14}, UINT64_MAX, 11,
-					16,         true, 12, {-5, 6}, true,    true},
+	struct catalog_totals totals = {UINT64_MAX, 1,  15, 10,      2,          3,   {4, 13}, 5,
+					6,          7,  8,  {9, 14}, UINT64_MAX, 11,  16,      true,
+					12,         17, 18, {-5, 6}, true,       true},
 			      got;
 	struct key key = key_number(0);
 	struct value value = encode_totals(&totals);
@@ -269,7 +269,7 @@ static void test_totals_and_numbers_are_decoded(void **state)
 	assert_true(got.errors == UINT64_MAX && got.unlisted == 11 && got.order == 12);
 	assert_true(got.choose_from == 16 && got.choose_anew);
 	assert_true(got.changed.tv_sec == -5 && got.changed.tv_nsec == 6 && got.none_pending);
-	assert_true(got.folders_known);
+	assert_true(got.folders_known && got.folder_groups == 17 && got.folder_order == 18);
 	value = encode_number(UINT64_MAX);
 	assert_true(decode_number(opened(&value, TABLE_ORPHAN, key), &number));
 	assert_true(number == UINT64_MAX);
