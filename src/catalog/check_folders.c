@@ -111,13 +111,13 @@ int check_folder_group(struct check *c, struct span key, struct span fields)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct folder_group group;
-	uint64_t dir, ranked, count = 0;
+	uint64_t dir, ranked = 0, count = 0;
 	int r;
 
 	if (!key_get_number(key, &group.id) || !decode_folder_group(fields, &group))
 		return -EUCLEAN;
 	c->expected[TABLE_FOLDERS]++;
-	r = catalog_scan_folders(c->reader, &group, &scan);
+	r = catalog_scan_folders(c->reader, &group, 0, &scan);
 	while (r == 0 && (r = catalog_next_folder(scan, &dir)) == 0)
 		count++;
 	if (r == -ENOENT)

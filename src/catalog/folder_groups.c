@@ -324,7 +324,7 @@ static int dissolve(struct folder_update *update, uint64_t id)
 	if (r < 0 || group.folders > 1)
 		return r == -ENOENT ? 0 : r; /* it was in the list twice */
 	if (group.folders == 1) {
-		r = catalog_scan_folders(reader, &group, &scan);
+		r = catalog_scan_folders(reader, &group, 0, &scan);
 		if (r == 0)
 			r = catalog_next_folder(scan, &dir);
 		if (r == 0)

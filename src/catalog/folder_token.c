@@ -220,10 +220,10 @@ int folder_group_rank(struct catalog_reader *r, const struct folder_group *group
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	bool one_parent = true, one_dir = true, first = true;
-	uint64_t id, parent, first_parent = 0;
-	struct attributes attributes;
+	uint64_t id = 0, parent = 0, first_parent = 0;
+	struct attributes attributes = {0};
 	struct dir_record dir;
-	int result = catalog_scan_folders(r, group, &scan);
+	int result = catalog_scan_folders(r, group, 0, &scan);
 
 	while (result == 0 && (one_parent || one_dir)) {
 		result = catalog_next_folder(scan, &id);

@@ -339,10 +339,10 @@ int catalog_next_tree(struct catalog_scan *scan, uint64_t *group, uint64_t *dir)
 	return key_get_tree(key, &sum, group, dir) ? 0 : -EUCLEAN;
 }
 
-int catalog_scan_folders(struct catalog_reader *r, const struct folder_group *group,
+int catalog_scan_folders(struct catalog_reader *r, const struct folder_group *group, uint64_t after,
 			 struct catalog_scan **scan)
 {
-	struct key from = key_tree(group->sum, group->id, 0);
+	struct key from = key_tree(group->sum, group->id, after + 1);
 
 	return scan_begin(r, TABLE_BYTREE, from, HASH_BYTES + key_number(group->id).length, scan);
 }

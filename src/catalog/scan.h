@@ -121,9 +121,9 @@ MUST_CHECK int catalog_scan_trees(struct catalog_reader *r, struct hash128 sum, 
 				  struct catalog_scan **scan);
 MUST_CHECK int catalog_next_tree(struct catalog_scan *scan, uint64_t *group, uint64_t *dir);
 
-/* Directories of a folder group, by id. */
+/* Directories of a folder group with an id greater than after. */
 MUST_CHECK int catalog_scan_folders(struct catalog_reader *r, const struct folder_group *group,
-				    struct catalog_scan **scan);
+				    uint64_t after, struct catalog_scan **scan);
 MUST_CHECK int catalog_next_folder(struct catalog_scan *scan, uint64_t *dir);
 
 /* Finds the group with this hash that has the lowest ordinal greater than after. */

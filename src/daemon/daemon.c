@@ -49,6 +49,7 @@
 #include "mount/mount.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
+#include "report/folder_tree.h"
 #include "report/page.h"
 #include "report/rules.h"
 #include "source/source.h"
@@ -282,6 +283,15 @@ static int make_report(void *context, struct bytes *page, const struct cancellat
 	return page_make(&settings, page, &result);
 }
 
+static int hash_tree(void *context, struct catalog_reader *reader, uint64_t dir,
+		     struct hash128 *hash)
+{
+	int r = folder_tree_hash(reader, dir, hash);
+
+	(void)context;
+	return r == FOLDER_TREE_UNREAD ? -ENODATA : r;
+}
+
 /* ---- starting ------------------------------------------------------------------------ */
 
 static int set_view(struct catalog_writer *w, void *context)
@@ -433,6 +443,7 @@ static int start(struct daemon *daemon)
 		.recheck = on_recheck,
 		.writer_found = on_writer_met,
 		.report = make_report,
+		.tree_hash = hash_tree,
 		.context = daemon,
 	};
 	int r;

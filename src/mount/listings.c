@@ -123,8 +123,8 @@ static bool add_name(const struct view_entry *entry, void *context)
 /* Marks the directory before the view is queried. */
 static int mark_listing(struct session *session, uint64_t node)
 {
-	cached_marks_set(&session->cached, node);
-	return node_kind(node) == NODE_GROUP ? listed_groups_add(&session->listed, node) : 0;
+	cached_marks_set(&session->cached, node_inode(node));
+	return node_has_copies(node) ? listed_groups_add(&session->listed, node) : 0;
 }
 
 static void reply_listing(fuse_req_t request, struct listing_reply *reply, off_t offset)

@@ -274,6 +274,9 @@ static bool is_folder(uint64_t node)
 	case NODE_REDUNDANT:
 	case NODE_GROUP:
 	case NODE_RANKS:
+	case NODE_FOLDER_RANKS:
+	case NODE_EQUALS:
+	case NODE_FOLDER:
 		return true;
 	case NODE_FILE:
 	case NODE_LINK:
@@ -292,7 +295,7 @@ static void remove_watched(struct watcher_thread *watcher, struct watched_folder
 	free(folder);
 }
 
-static void add_watched(struct watcher_thread *watcher, uint64_t node)
+static void add_node(struct watcher_thread *watcher, uint64_t node)
 {
 	struct watched_folder *folder;
 
@@ -307,13 +310,24 @@ static void add_watched(struct watcher_thread *watcher, uint64_t node)
 	HASH_ADD(hh, watcher->watched, node, sizeof(folder->node), folder);
 }
 
+/* Adds the nodes of an inode. Of a directory in folders/, these are all its occurrences. */
+static void add_watched(struct watcher_thread *watcher, const struct view *view, uint64_t inode)
+{
+	uint64_t depth = node_kind(inode) == NODE_FOLDER ? view_folder_depth(view) : 0;
+
+	for (uint64_t i = 0; i <= depth; i++)
+		add_node(watcher, i << NODE_INODE_BITS | inode);
+}
+
 static void remove_unwatched(struct watcher_thread *watcher, const uint64_t *inodes, size_t count)
 {
 	struct watched_folder *folder, *next;
 
 	HASH_ITER(hh, watcher->watched, folder, next)
 	{
-		if (!bsearch(&folder->node, inodes, count, sizeof(*inodes), numbers_by_value))
+		uint64_t inode = node_inode(folder->node);
+
+		if (!bsearch(&inode, inodes, count, sizeof(*inodes), numbers_by_value))
 			remove_watched(watcher, folder);
 	}
 }
@@ -333,7 +347,7 @@ static int find_watched(struct watcher_pass *pass)
 	if (pass->watchers.all_processes)
 		remove_unwatched(watcher, inodes, count);
 	for (size_t i = 0; i < count; i++)
-		add_watched(watcher, inodes[i]);
+		add_watched(watcher, pass->session->view, inodes[i]);
 	pthread_mutex_unlock(&watcher->lock);
 	view_set_watched_folders(pass->session->view, HASH_COUNT(watcher->watched));
 	return 0;

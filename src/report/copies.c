@@ -264,7 +264,7 @@ int copies_collect_folders(struct copies *copies, struct catalog_reader *reader,
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t dir;
-	int r = catalog_scan_folders(reader, group, &scan);
+	int r = catalog_scan_folders(reader, group, 0, &scan);
 
 	copies_clear(copies);
 	copies->folders = true;

@@ -319,10 +319,11 @@ int access_find_file(const struct view_query *query, const struct file_record *f
 
 /* ---- nodes --------------------------------------------------------------------------- */
 
-/* by-size/ and .twinfs/ describe all files, so they are hidden from callers of a shared view. */
+/* by-size/, folders/ and .twinfs/ describe all files, so they are hidden from callers of a shared
+ * view. */
 static int access_check_fixed(uint64_t node)
 {
-	return node == FIXED_BY_SIZE || node >= FIXED_TWINFS ? -EACCES : 0;
+	return node_is_ranked(node) || node >= FIXED_TWINFS ? -EACCES : 0;
 }
 
 int access_check_node(const struct view_query *query, uint64_t node, int access)
@@ -340,6 +341,9 @@ int access_check_node(const struct view_query *query, uint64_t node, int access)
 	case NODE_GROUP:
 		return 0;
 	case NODE_RANKS:
+	case NODE_FOLDER_RANKS:
+	case NODE_EQUALS:
+	case NODE_FOLDER:
 	case NODE_LINK:
 	case NODE_DEEP_LINK:
 	case NODE_PLACEHOLDER:

@@ -32,9 +32,9 @@
 struct kept_rank;
 
 /* Checks whether the caller can reach a node and access it: F_OK, R_OK (list, open), X_OK (look up
- * names in it). For .twinfs/ and by-size/ only the kind of the node counts. view/visible_copies.h
- * decides which groups and copies are visible. Returns -ESTALE if the index no longer has the
- * node. */
+ * names in it). For .twinfs/, by-size/ and folders/ only the kind of the node counts.
+ * view/visible_copies.h decides which groups and copies are visible. Returns -ESTALE if the index
+ * no longer has the node. */
 MUST_CHECK int access_check_node(const struct view_query *query, uint64_t node, int access);
 
 /* Like access_check_node, with the permissions of this process, for a query without a caller. Nodes

@@ -72,6 +72,29 @@ static int append_group(struct lines *lines, const struct delta_group *delta)
 	return append_event(lines, object, r);
 }
 
+static int append_folder_group(struct lines *lines, const struct delta_folder_group *delta)
+{
+	bool before = delta->before.ranked > 0, now = delta->now.ranked > 0;
+	const struct folder_group *group = now ? &delta->now : &delta->before;
+	const char *event = before == now ? "folders_changed"
+			    : now         ? "folders_appeared"
+					  : "folders_gone";
+	json_t *object;
+	int r;
+
+	if (delta->before.ranked == delta->now.ranked)
+		return 0;
+	object = begin_event(event);
+	r = object ? control_json_set_number(object, "group", group->id) : -ENOMEM;
+	if (r == 0)
+		r = control_json_set_number(object, "size", group->bytes);
+	if (r == 0)
+		r = control_json_set_number(object, "files", group->files);
+	if (r == 0)
+		r = control_json_set_number(object, "folders", now ? group->folders : 0);
+	return append_event(lines, object, r);
+}
+
 /* Begins an event about a node. *object is NULL if the node no longer exists; other events report
  * the removal of its names. */
 static int begin_path_event(struct lines *lines, const char *event, uint64_t node, json_t **object)
@@ -128,6 +151,8 @@ static int append_all(struct lines *lines)
 		r = append_group(lines, &delta->groups[i]);
 	for (size_t i = 0; i < delta->redundancy_count && r == 0; i++)
 		r = append_flip(lines, &delta->redundancy[i]);
+	for (size_t i = 0; i < delta->folder_group_count && r == 0; i++)
+		r = append_folder_group(lines, &delta->folder_groups[i]);
 	for (size_t i = 0; i < delta->error_count && r == 0; i++) {
 		if (delta->errors[i].error)
 			r = append_error(lines, &delta->errors[i]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The nodes that every view has: the root, dups/, by-size/, .twinfs/ and, with several sources,
- * uniques/ and redundant/. */
+/* The nodes that every view has: the root, dups/, by-size/, folders/, .twinfs/ and, with several
+ * sources, uniques/ and redundant/. */
 
 #include <errno.h>
 #include <string.h>
@@ -21,12 +21,19 @@ struct fixed_entry {
 };
 
 static const struct fixed_entry fixed_entries[] = {
-	{FIXED_ROOT, FIXED_DUPS, "dups"},           {FIXED_ROOT, FIXED_UNIQUES, "uniques"},
-	{FIXED_ROOT, FIXED_REDUNDANT, "redundant"}, {FIXED_ROOT, FIXED_BY_SIZE, "by-size"},
-	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},      {FIXED_TWINFS, FIXED_STATUS, "status.json"},
-	{FIXED_TWINFS, FIXED_ERRORS, "errors"},     {FIXED_TWINFS, FIXED_PENDING, "pending"},
-	{FIXED_TWINFS, FIXED_METRICS, "metrics"},   {FIXED_TWINFS, FIXED_SYNC, "sync"},
-	{FIXED_TWINFS, FIXED_EVENTS, "events"},     {FIXED_TWINFS, FIXED_REPORT, "report.html"},
+	{FIXED_ROOT, FIXED_DUPS, "dups"},
+	{FIXED_ROOT, FIXED_UNIQUES, "uniques"},
+	{FIXED_ROOT, FIXED_REDUNDANT, "redundant"},
+	{FIXED_ROOT, FIXED_BY_SIZE, "by-size"},
+	{FIXED_ROOT, FIXED_FOLDERS, "folders"},
+	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},
+	{FIXED_TWINFS, FIXED_STATUS, "status.json"},
+	{FIXED_TWINFS, FIXED_ERRORS, "errors"},
+	{FIXED_TWINFS, FIXED_PENDING, "pending"},
+	{FIXED_TWINFS, FIXED_METRICS, "metrics"},
+	{FIXED_TWINFS, FIXED_SYNC, "sync"},
+	{FIXED_TWINFS, FIXED_EVENTS, "events"},
+	{FIXED_TWINFS, FIXED_REPORT, "report.html"},
 };
 
 /* Fills in the attributes of .twinfs/events. Programs that follow this file use its size. */
@@ -65,6 +72,7 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 		return 0;
 	case FIXED_DUPS:
 	case FIXED_BY_SIZE:
+	case FIXED_FOLDERS:
 		stat_set_directory(attributes, node, change_time(query, totals.changed));
 		return 0;
 	case FIXED_STATUS:
@@ -138,8 +146,8 @@ static int fixed_lookup(const struct view_query *query, uint64_t node, const cha
 {
 	if (node == FIXED_DUPS)
 		return groups_lookup(query, name, attributes);
-	if (node == FIXED_BY_SIZE)
-		return by_size_lookup(query, name, attributes);
+	if (node_is_ranked(node))
+		return ranked_lookup(query, ranked_of(node), name, attributes);
 	if (trees_in(node) != NODE_FIXED)
 		return trees_lookup(query, trees_in(node), name, attributes);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_entries); i++) {
@@ -189,8 +197,8 @@ static int fixed_list(const struct view_query *query, uint64_t node, uint64_t af
 
 	if (node == FIXED_DUPS)
 		return groups_list(query, after, emit, context);
-	if (node == FIXED_BY_SIZE)
-		return by_size_list(query, after, emit, context);
+	if (node_is_ranked(node))
+		return ranked_list(query, ranked_of(node), after, emit, context);
 	if (trees_in(node) != NODE_FIXED)
 		return trees_list(query, node, after, emit, context);
 	for (size_t i = 0; i < ARRAY_SIZE(fixed_entries) && r == 0; i++) {

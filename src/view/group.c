@@ -112,10 +112,8 @@ static const struct source *find_source(const struct sources *sources, const cha
 	return NULL;
 }
 
-/* Finds the entry of a copy's name without the mark. The file can be in another group. kept: the
- * name is that after the mark */
-static int find_copy(const struct view_query *query, const char *name, bool kept,
-		     struct entry_record *entry)
+int group_find_copy(const struct view_query *query, const char *name, bool kept,
+		    struct entry_record *entry)
 {
 	char path[COPY_NAME_SIZE], made[COPY_NAME_SIZE];
 	const struct source *source;
@@ -150,7 +148,7 @@ static int find_marked(const struct view_query *query, uint64_t node, const char
 		       struct entry_record *entry)
 {
 	struct group_record group;
-	int r = find_copy(query, name, true, entry);
+	int r = group_find_copy(query, name, true, entry);
 
 	if (r == 0)
 		r = group_get_visible(query, node, &group);
@@ -165,7 +163,7 @@ static int group_lookup(const struct view_query *query, uint64_t node, const cha
 	int r = marked ? find_marked(query, node, marked, &entry) : -ENOENT;
 
 	if (r == -ENOENT)
-		r = find_copy(query, name, false, &entry);
+		r = group_find_copy(query, name, false, &entry);
 	if (r < 0)
 		return r;
 	if (entry.kind != ENTRY_FILE)

@@ -24,10 +24,13 @@
 #include "view/node.h"
 #include "view/node_ops.h"
 #include "view/query.h"
-#include "view/rank_name.h"
+#include "view/ranks.h"
 
-/* The kinds by which a directory of a source is shown. */
+/* The kinds by which a directory of a source is shown once. In folders/ it can be shown several
+ * times (node.h). */
 static const enum node_kind trees[] = {NODE_DIR, NODE_REDUNDANT};
+
+static const struct ranked *const ranked_dirs[] = {&by_size_ranked, &folders_ranked};
 
 /* Changes, or collected entries, after which a batch ends. */
 #define BATCH_CHANGES 4096
@@ -195,10 +198,29 @@ static int ignore_missing(int result)
 	return result == -ENOENT || result == -EUCLEAN ? 0 : result;
 }
 
-static int invalidate_name_in(struct pass *pass, const struct delta_name *name, enum node_kind tree)
+/* Handles a directory of a source, as one of the nodes that show it. */
+typedef int place_fn(struct pass *pass, uint64_t node, const void *context);
+
+/* Calls handle for each node that shows a directory. If the kernel never looked into folders/, it
+ * has no node of it. */
+static int for_each_place(struct pass *pass, uint64_t dir, place_fn *handle, const void *context)
 {
+	uint64_t depth_max = view_folder_depth(pass->query.view);
+	int r = 0;
+
+	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
+		r = handle(pass, node_make(trees[tree], dir), context);
+	if (r < 0 || !is_cached(pass, FIXED_FOLDERS))
+		return r;
+	for (uint64_t depth = 0; depth <= depth_max && r == 0; depth++)
+		r = handle(pass, node_make_folder(dir, depth), context);
+	return r;
+}
+
+static int invalidate_name_in(struct pass *pass, uint64_t parent, const void *context)
+{
+	const struct delta_name *name = context;
 	const char *text = pass->invalidation->delta.text + name->offset;
-	uint64_t parent = node_make(tree, name->dir);
 	int r;
 
 	listing_times_renew(&pass->query.view->times, parent, pass->invalidation->time);
@@ -211,25 +233,25 @@ static int invalidate_name_in(struct pass *pass, const struct delta_name *name, 
 static int invalidate_name(struct pass *pass, size_t index)
 {
 	const struct delta_name *name = &pass->invalidation->delta.names[index];
-	int r = 0;
 
-	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
-		r = invalidate_name_in(pass, name, trees[tree]);
-	return r;
+	return for_each_place(pass, name->dir, invalidate_name_in, name);
 }
 
-static int invalidate_dir_in(struct pass *pass, const struct dir_record *dir, enum node_kind tree)
+static int invalidate_dir_in(struct pass *pass, uint64_t node, const void *context)
 {
-	uint64_t node = node_make(tree, dir->id),
-		 parent = tree_parent(pass->query.view->sources, dir, tree);
+	const struct dir_record *dir = context;
+	enum node_kind tree = (enum node_kind)node_kind(node);
+	uint64_t parent = tree == NODE_FOLDER ? folder_parent(&pass->query, dir, node_depth(node))
+					      : tree_parent(pass->query.view->sources, dir, tree);
 
 	if (!is_cached(pass, node) && !is_cached(pass, parent))
 		return 0;
 	return add_node(pass, node, parent);
 }
 
-static int invalidate_removed_dir(struct pass *pass, uint64_t node)
+static int invalidate_removed_dir(struct pass *pass, uint64_t node, const void *context)
 {
+	(void)context;
 	return is_cached(pass, node) ? list_add(&pass->nodes, node) : 0;
 }
 
@@ -243,46 +265,44 @@ static int invalidate_dir(struct pass *pass, size_t index)
 	pass->dir_moved |= delta->moved;
 	if (r < 0 && !gone)
 		return ignore_missing(r);
-	r = 0;
-	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++)
-		r = gone ? invalidate_removed_dir(pass, node_make(trees[tree], delta->dir))
-			 : invalidate_dir_in(pass, &dir, trees[tree]);
-	return r;
+	return for_each_place(pass, delta->dir, gone ? invalidate_removed_dir : invalidate_dir_in,
+			      &dir);
 }
 
-/* Handles one name of a file; parent is the directory of the name in either tree. */
+/* Handles one name of a file; parent is a node of the directory of the name. */
 typedef int name_fn(struct pass *pass, uint64_t parent, const struct entry_record *entry);
 
-static int visit_name(struct pass *pass, uint64_t dir, uint64_t cookie, name_fn *handle)
+/* A name of a file, while the nodes of its directory are visited. */
+struct visit {
+	uint64_t cookie;
+	name_fn *handle;
+};
+
+static int visit_name(struct pass *pass, uint64_t parent, const void *context)
 {
-	struct entry_record entry = {0};
-	int r = 0;
+	const struct visit *visit = context;
+	struct entry_record entry;
+	int r;
 
-	for (size_t tree = 0; tree < ARRAY_SIZE(trees) && r == 0; tree++) {
-		uint64_t parent = node_make(trees[tree], dir);
-
-		if (!is_cached(pass, parent))
-			continue;
-		pass->parent_cached = true;
-		if (!entry.kind)
-			r = catalog_entry_at(pass->query.reader, dir, cookie, &entry);
-		if (r == 0)
-			r = handle(pass, parent, &entry);
-	}
-	return r;
+	if (!is_cached(pass, parent))
+		return 0;
+	pass->parent_cached = true;
+	r = catalog_entry_at(pass->query.reader, node_id(parent), visit->cookie, &entry);
+	return r < 0 ? r : visit->handle(pass, parent, &entry);
 }
 
 static int for_each_name(struct pass *pass, const struct file_record *file, name_fn *handle)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	uint64_t dir, cookie;
+	struct visit visit = {.handle = handle};
+	uint64_t dir;
 	int r;
 
 	if (file->names == 0)
 		return 0;
 	r = catalog_scan_names(pass->query.reader, file, &scan);
-	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0)
-		r = visit_name(pass, dir, cookie, handle);
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &visit.cookie)) == 0)
+		r = for_each_place(pass, dir, visit_name, &visit);
 	return ignore_missing(r);
 }
 
@@ -307,11 +327,14 @@ static int invalidate_listing(struct pass *pass, uint64_t node)
 	return r < 0 ? r : list_add(&pass->nodes, node);
 }
 
-/* Handles a name that appears in a directory of the view or disappears from it. */
+/* Handles a name that appears in uniques/ or redundant/, or disappears from it. */
 static int relist_entry(struct pass *pass, uint64_t parent, const struct entry_record *entry)
 {
-	int r = invalidate_entry(pass, parent, entry);
+	int r;
 
+	if (node_kind(parent) == NODE_FOLDER)
+		return 0; /* it has all names */
+	r = invalidate_entry(pass, parent, entry);
 	return r < 0 ? r : invalidate_listing(pass, parent);
 }
 
@@ -421,29 +444,43 @@ static int invalidate_group(struct pass *pass, size_t index)
 	return r;
 }
 
-/* Invalidates by-size/ and all its folders that were ever shown, as any change can move ranks. */
-static int invalidate_ranks(struct pass *pass)
+/* Handles the folder of a group of equal folders. The kernel caches its listing, but no names in
+ * it. */
+static int invalidate_equals(struct pass *pass, size_t index)
 {
-	struct view *view = pass->query.view;
+	const struct delta_folder_group *delta = &pass->invalidation->delta.folder_groups[index];
+	uint64_t node = node_make(NODE_EQUALS, delta->now.id);
+	int r;
+
+	if (!is_cached(pass, node))
+		return 0;
+	r = list_add(&pass->waits, node);
+	return r < 0 ? r : invalidate_listing(pass, node);
+}
+
+/* Invalidates a ranked directory and all its folders that were ever shown, as any change can move
+ * ranks. */
+static int invalidate_ranks(struct pass *pass, const struct ranked *ranked)
+{
 	struct catalog_totals totals;
 	uint64_t folders;
 	int r;
 
-	if (!is_cached(pass, FIXED_ROOT) && !is_cached(pass, FIXED_BY_SIZE))
+	if (!is_cached(pass, FIXED_ROOT) && !is_cached(pass, ranked->node))
 		return 0;
-	r = add_node(pass, FIXED_BY_SIZE, FIXED_ROOT);
-	if (r < 0 || !is_cached(pass, FIXED_BY_SIZE))
+	r = add_node(pass, ranked->node, FIXED_ROOT);
+	if (r < 0 || !is_cached(pass, ranked->node))
 		return r;
-	r = list_add(&pass->waits, FIXED_BY_SIZE);
+	r = list_add(&pass->waits, ranked->node);
 	if (r == 0)
 		r = catalog_get_totals(pass->query.reader, &totals);
 	if (r < 0)
 		return ignore_missing(r);
-	folders = ranking_max_folders(&view->ranking, rank_layout_of(totals.groups).folders);
+	folders = ranked_folders(pass->query.view, ranked, &totals);
 	for (uint64_t i = 1; i <= folders && r == 0; i++) {
-		r = list_add(&pass->waits, node_make(NODE_RANKS, i));
+		r = list_add(&pass->waits, node_make(ranked->part, i));
 		if (r == 0)
-			r = list_add(&pass->nodes, node_make(NODE_RANKS, i));
+			r = list_add(&pass->nodes, node_make(ranked->part, i));
 	}
 	return r;
 }
@@ -480,10 +517,14 @@ static int gather(struct pass *pass)
 		r = for_each_change(pass, delta->holder_count, invalidate_redundant_dir);
 	if (r == 0)
 		r = for_each_change(pass, delta->group_count, invalidate_group);
+	if (r == 0)
+		r = for_each_change(pass, delta->folder_group_count, invalidate_equals);
 	/* the time of dups/ is that of the last commit */
 	if (r == 0 && (is_cached(pass, FIXED_ROOT) || is_cached(pass, FIXED_DUPS)))
 		r = add_node(pass, FIXED_DUPS, FIXED_ROOT);
-	return r < 0 ? r : invalidate_ranks(pass);
+	for (size_t i = 0; i < ARRAY_SIZE(ranked_dirs) && r == 0; i++)
+		r = invalidate_ranks(pass, ranked_dirs[i]);
+	return r;
 }
 
 static void pass_deinit(struct pass *pass)

@@ -9,6 +9,10 @@
  * generation of the inode (fuse_entry_param). By the generation, the kernel distinguishes versions
  * with equal numbers (mount/generations.h).
  *
+ * In folders/, a directory occurs below each of its parents that equals another folder. The kernel
+ * allows only one name for the inode of a directory, so each occurrence has a node: for a directory
+ * in folders/ the top 12 bits are its depth below the equal folder.
+ *
  * Programs see the lower 52 bits as st_ino (view_inode). This number stays the same while the file
  * exists. It is below 2^53, so programs that store inode numbers in a double store them exactly. */
 
@@ -30,6 +34,9 @@ enum node_kind {
 	NODE_LINK = 6, /* a link in by-size/; group id */
 	NODE_DEEP_LINK = 7, /* a link in a folder in by-size/; group id */
 	NODE_PLACEHOLDER = 8, /* not in the view; reserved for the frontend */
+	NODE_FOLDER_RANKS = 9, /* a folder of ranks in folders/; its number, from 1 on */
+	NODE_EQUALS = 10, /* the folder of a group of equal folders; folder group id */
+	NODE_FOLDER = 11, /* a directory of a source in folders/; dir id */
 };
 
 /* FUSE requires root number 1. */
@@ -41,8 +48,9 @@ enum fixed_node {
 	FIXED_UNIQUES = 3,
 	FIXED_REDUNDANT = 4,
 	FIXED_BY_SIZE = 5,
-	FIXED_TWINFS = 6,
-	FIXED_FILES = 7, /* first of the files in .twinfs/ */
+	FIXED_FOLDERS = 6,
+	FIXED_TWINFS = 7,
+	FIXED_FILES = 8, /* first of the files in .twinfs/ */
 	FIXED_STATUS = FIXED_FILES,
 	FIXED_ERRORS,
 	FIXED_PENDING,
@@ -64,7 +72,16 @@ static inline uint64_t node_make_file(uint64_t id, uint32_t version)
 	       node_make(NODE_FILE, id);
 }
 
-/* Returns the node without its version. Programs see view_inode() of it. */
+/* Highest depth of a directory in folders/. A path with more names exceeds PATH_MAX. */
+#define NODE_DEPTH_MAX NODE_VERSION_MASK
+
+/* Returns the node of a directory in folders/ at this depth below an equal folder; 0: itself. */
+static inline uint64_t node_make_folder(uint64_t id, uint64_t depth)
+{
+	return depth << NODE_INODE_BITS | node_make(NODE_FOLDER, id);
+}
+
+/* Returns the node without its version or depth. Programs see view_inode() of it. */
 static inline uint64_t node_inode(uint64_t node)
 {
 	return node & ((UINT64_C(1) << NODE_INODE_BITS) - 1);
@@ -73,6 +90,11 @@ static inline uint64_t node_inode(uint64_t node)
 static inline uint32_t node_version(uint64_t node)
 {
 	return (uint32_t)(node >> NODE_INODE_BITS);
+}
+
+static inline uint64_t node_depth(uint64_t node)
+{
+	return node >> NODE_INODE_BITS;
 }
 
 /* Returns the bits of the version that do not fit into a node number. */
@@ -86,12 +108,12 @@ static inline uint64_t node_kind(uint64_t node)
 	return node_inode(node) >> NODE_ID_BITS;
 }
 
-/* Is the node a directory of a source, in uniques/ or in redundant/? */
+/* Is the node a directory of a source, in uniques/, redundant/ or folders/? */
 static inline bool node_is_source_dir(uint64_t node)
 {
 	uint64_t kind = node_kind(node);
 
-	return kind == NODE_DIR || kind == NODE_REDUNDANT;
+	return kind == NODE_DIR || kind == NODE_REDUNDANT || kind == NODE_FOLDER;
 }
 
 /* Is the node a link in by-size/ or in a folder of it? */
@@ -105,7 +127,14 @@ static inline bool node_is_link(uint64_t node)
 /* Is the node a folder whose names contain ranks of groups? */
 static inline bool node_is_ranked(uint64_t node)
 {
-	return node == FIXED_BY_SIZE || node_kind(node) == NODE_RANKS;
+	return node == FIXED_BY_SIZE || node_kind(node) == NODE_RANKS || node == FIXED_FOLDERS ||
+	       node_kind(node) == NODE_FOLDER_RANKS;
+}
+
+/* Is the node a folder whose names are paths in the sources? */
+static inline bool node_has_copies(uint64_t node)
+{
+	return node_kind(node) == NODE_GROUP || node_kind(node) == NODE_EQUALS;
 }
 
 static inline uint64_t node_id(uint64_t node)

@@ -13,6 +13,7 @@
 #include "base/attributes.h"
 #include "view/node.h"
 #include "view/query.h"
+#include "view/ranks.h"
 #include "view/view.h"
 
 struct node_ops {
@@ -33,14 +34,34 @@ extern const struct node_ops fixed_ops; /* fixed.c: nodes that every view has */
 extern const struct node_ops tree_ops; /* tree.c: directories of the sources */
 extern const struct node_ops group_ops; /* group.c: folders in dups/ */
 extern const struct node_ops file_ops; /* tree.c: files of the sources */
-extern const struct node_ops ranks_ops; /* by_size.c: folders in by-size/ */
+extern const struct node_ops ranks_ops; /* ranks.c: folders in by-size/ and folders/ */
 extern const struct node_ops link_ops; /* by_size.c: links in by-size/ and its folders */
+
+extern const struct node_ops equals_ops; /* equals.c: folders of groups in folders/ */
+
+/* The ranked directories. */
+extern const struct ranked by_size_ranked; /* by_size.c */
+extern const struct ranked folders_ranked; /* equals.c */
 
 /* Returns the node of the directory that contains a directory of a source.
  *
  * tree	NODE_DIR or NODE_REDUNDANT */
 uint64_t tree_parent(const struct sources *sources, const struct dir_record *dir,
 		     enum node_kind tree);
+
+/* Returns the node that contains a directory in folders/; FIXED_FOLDERS if the directory is not in
+ * a group any more.
+ *
+ * depth	of the directory */
+uint64_t folder_parent(const struct view_query *query, const struct dir_record *dir,
+		       uint64_t depth);
+
+/* Gets a group of equal folders that has a rank. Returns 0, -ESTALE or another -errno. */
+MUST_CHECK int equals_get(const struct view_query *query, uint64_t id, struct folder_group *group);
+
+/* Appends the path in folders/ of an equal folder. Returns 0, -ESTALE if the directory is not in a
+ * group with a rank, or another -errno. */
+MUST_CHECK int equals_append_path(const struct view_query *query, uint64_t dir, struct bytes *path);
 
 /* Gets the record of the file of a node. Returns 0, -ESTALE if the index has another content of the
  * file, or another -errno. */
@@ -58,11 +79,10 @@ MUST_CHECK int groups_lookup(const struct view_query *query, const char *name,
 MUST_CHECK int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
 			   void *context);
 
-/* by-size/ itself, for fixed.c. */
-MUST_CHECK int by_size_lookup(const struct view_query *query, const char *name,
-			      struct stat *attributes);
-MUST_CHECK int by_size_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
-			    void *context);
+/* Finds the entry of a copy's name without the mark. The file can be in another group; it can be a
+ * directory. kept: the name is that after the mark. Returns 0, -ENOENT or another -errno. */
+MUST_CHECK int group_find_copy(const struct view_query *query, const char *name, bool kept,
+			       struct entry_record *entry);
 
 /* Appends the target of a link, for content.c. Returns 0, -ENOENT if the group does not exist, or
  * another -errno. */

@@ -35,17 +35,17 @@ void rank_folder_name_make(char name[static RANK_NAME_SIZE], const struct rank_l
 }
 
 void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
-		    uint64_t rank, const struct group_record *group, struct name file)
+		    const struct ranked_group *group)
 {
 	char size[SIZE_TEXT_MAX];
 	int length = snprintf(name, RANK_NAME_SIZE, "%0*" PRIu64 "  %s  %" PRIu64 " copies  ",
-			      layout->digits, rank, size_format(size, group_reclaimable(group)),
-			      group->inodes);
+			      layout->digits, group->rank, size_format(size, group->reclaimable),
+			      group->copies);
 	size_t used = (size_t)length;
-	size_t kept = utf8_cut(file.bytes, file.length, NAME_BYTES_MAX - used);
+	size_t shown = utf8_cut(group->name.bytes, group->name.length, NAME_BYTES_MAX - used);
 
-	memcpy(name + used, file.bytes, kept);
-	name[used + kept] = '\0';
+	memcpy(name + used, group->name.bytes, shown);
+	name[used + shown] = '\0';
 }
 
 uint64_t rank_name_parse(const char *name)

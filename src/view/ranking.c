@@ -7,9 +7,9 @@
 #include "base/array.h"
 #include "catalog/scan.h"
 
-void ranking_init(struct ranking *ranking)
+void ranking_init(struct ranking *ranking, ranking_scan_fn *scan_table)
 {
-	*ranking = (struct ranking){.lock = PTHREAD_MUTEX_INITIALIZER};
+	*ranking = (struct ranking){.scan_table = scan_table, .lock = PTHREAD_MUTEX_INITIALIZER};
 }
 
 void ranking_deinit(struct ranking *ranking)
@@ -52,7 +52,7 @@ static int extend(struct ranking *ranking, struct catalog_reader *reader, size_t
 		from = &ranking->positions[ranking->count - 1];
 		ahead = RANKING_STEP;
 	}
-	r = catalog_scan_ranks(reader, from, &scan);
+	r = ranking->scan_table(reader, from, &scan);
 	while (r == 0 && ranking->count < wanted) {
 		r = catalog_next_rank_entry(scan, &position);
 		if (r == 0 && ahead-- == 0) {
@@ -64,15 +64,15 @@ static int extend(struct ranking *ranking, struct catalog_reader *reader, size_t
 }
 
 /* Fills in the stored position at or before a rank. */
-static int find(struct ranking *ranking, struct catalog_reader *reader,
-		const struct catalog_totals *totals, size_t number, struct rank_entry *position)
+static int find(struct ranking *ranking, struct catalog_reader *reader, uint64_t order,
+		size_t number, struct rank_entry *position)
 {
 	int r = 0;
 
 	pthread_mutex_lock(&ranking->lock);
-	if (ranking->order != totals->order)
+	if (ranking->order != order)
 		ranking->count = 0;
-	ranking->order = totals->order;
+	ranking->order = order;
 	if (number >= ranking->count)
 		r = extend(ranking, reader, number + 1);
 	if (r == 0)
@@ -81,14 +81,14 @@ static int find(struct ranking *ranking, struct catalog_reader *reader,
 	return r;
 }
 
-int ranking_scan(struct ranking *ranking, struct catalog_reader *reader,
-		 const struct catalog_totals *totals, uint64_t rank, struct catalog_scan **scan)
+int ranking_scan(struct ranking *ranking, struct catalog_reader *reader, uint64_t order,
+		 uint64_t rank, struct catalog_scan **scan)
 {
 	struct rank_entry position;
-	int r = find(ranking, reader, totals, (rank - 1) / RANKING_STEP, &position);
+	int r = find(ranking, reader, order, (rank - 1) / RANKING_STEP, &position);
 
 	if (r == 0)
-		r = catalog_scan_ranks(reader, &position, scan);
+		r = ranking->scan_table(reader, &position, scan);
 	for (uint64_t i = (rank - 1) % RANKING_STEP; r == 0 && i > 0; i--)
 		r = catalog_next_rank_entry(*scan, &position);
 	return r == -ENOENT ? -EUCLEAN : r;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The directories and files of the sources, without redundant copies (uniques/) and with redundant
- * copies only (redundant/). The tree redundant/ has only the directories that contain redundant
- * copies at any depth.
+/* The directories and files of the sources: without redundant copies (uniques/), with redundant
+ * copies only (redundant/), or with all names, below equal folders (folders/). The tree redundant/
+ * has only the directories that contain redundant copies at any depth.
  *
  * In a shared view, a caller sees only the files that it finds in the source. Of the copies of a
  * group that the caller finds, one is in uniques/ and the others are in redundant/. In a shared
@@ -42,7 +42,7 @@ static int get_dir(const struct view_query *query, uint64_t node, struct dir_rec
 
 	if (r < 0)
 		return r == -ENOENT ? -ESTALE : r;
-	if (node_kind(node) == NODE_DIR || is_single_root(query, dir) || query->caller)
+	if (node_kind(node) != NODE_REDUNDANT || is_single_root(query, dir) || query->caller)
 		return 0;
 	r = catalog_count_redundant(query->reader, dir->id, &held);
 	return r == 0 && held == 0 ? -ESTALE : r;
@@ -85,10 +85,35 @@ int file_get_version(const struct view_query *query, uint64_t node, struct file_
 
 /* ---- names --------------------------------------------------------------------------- */
 
+/* Records the depth of a directory in folders/, before the frontend knows its node. */
+static void note_depth(struct view *view, uint64_t depth)
+{
+	uint64_t greatest = atomic_load(&view->folder_depth);
+
+	while (depth > greatest &&
+	       !atomic_compare_exchange_weak(&view->folder_depth, &greatest, depth))
+		;
+}
+
+static int get_folder(const struct view_query *query, uint64_t parent, uint64_t id,
+		      struct stat *attributes)
+{
+	uint64_t depth = node_depth(parent) + 1;
+
+	if (depth > NODE_DEPTH_MAX)
+		return -ENAMETOOLONG;
+	note_depth(query->view, depth);
+	return tree_getattr(query, node_make_folder(id, depth), attributes);
+}
+
 static int get_subdir(const struct view_query *query, uint64_t parent, uint64_t id,
 		      struct stat *attributes)
 {
-	int r = tree_getattr(query, node_make(node_kind(parent), id), attributes);
+	int r;
+
+	if (node_kind(parent) == NODE_FOLDER)
+		return get_folder(query, parent, id, attributes);
+	r = tree_getattr(query, node_make(node_kind(parent), id), attributes);
 
 	return r == -ESTALE && node_kind(parent) == NODE_REDUNDANT ? TREE_ELSEWHERE : r;
 }
@@ -99,7 +124,9 @@ static int get_file(const struct view_query *query, uint64_t parent,
 	bool redundant = false;
 	int r = file_getattr(query, node_make(NODE_FILE, entry->child), attributes);
 
-	if (r == 0 && S_ISREG(attributes->st_mode))
+	if (r < 0 || node_kind(parent) == NODE_FOLDER)
+		return r;
+	if (S_ISREG(attributes->st_mode))
 		r = visible_is_redundant(query, entry, &redundant);
 	if (r < 0)
 		return r;
@@ -166,6 +193,17 @@ uint64_t tree_parent(const struct sources *sources, const struct dir_record *dir
 	return tree == NODE_DIR ? FIXED_UNIQUES : FIXED_REDUNDANT;
 }
 
+uint64_t folder_parent(const struct view_query *query, const struct dir_record *dir, uint64_t depth)
+{
+	uint64_t group = 0;
+
+	if (depth > 0)
+		return node_make_folder(dir->parent, depth - 1);
+	if (catalog_find_folder_group(query->reader, dir->id, &group) < 0 || group == 0)
+		return FIXED_FOLDERS;
+	return node_make(NODE_EQUALS, group);
+}
+
 static int tree_list_begin(const struct view_query *query, uint64_t node, uint64_t *parent)
 {
 	struct dir_record dir;
@@ -175,7 +213,9 @@ static int tree_list_begin(const struct view_query *query, uint64_t node, uint64
 		return r;
 	if (dir.error && !(dir.flags & DIR_NOT_SEARCHED))
 		return -dir.error;
-	*parent = tree_parent(query->view->sources, &dir, node_kind(node));
+	*parent = node_kind(node) == NODE_FOLDER
+			  ? folder_parent(query, &dir, node_depth(node))
+			  : tree_parent(query->view->sources, &dir, node_kind(node));
 	return 0;
 }
 
@@ -191,7 +231,7 @@ struct listing {
  * the files in that directory is visible as a copy. */
 static int get_name(uint64_t parent, const struct entry_record *entry)
 {
-	return node_kind(parent) == NODE_DIR || entry->kind == ENTRY_DIR ? 0 : TREE_ELSEWHERE;
+	return node_kind(parent) != NODE_REDUNDANT || entry->kind == ENTRY_DIR ? 0 : TREE_ELSEWHERE;
 }
 
 /* Emits one entry. Sets *full if it did not fit. */
@@ -233,14 +273,52 @@ static int tree_list(const struct view_query *query, uint64_t node, uint64_t aft
 	return r == -ENOENT ? 0 : r;
 }
 
+/* Returns the last names of a path, this many. */
+static const char *last_names(const char *path, size_t length, uint64_t count)
+{
+	const char *at = path + length;
+
+	while (count > 0 && at > path) {
+		at--;
+		count -= at == path || at[-1] == '/';
+	}
+	return at;
+}
+
+/* Appends the path in folders/: that of the equal folder, then the names below it. */
+static int folder_path(const struct view_query *query, uint64_t node, struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	struct dir_record dir = {.parent = node_id(node)};
+	const char *names;
+	uint32_t source;
+	int r = catalog_dir_path(query->reader, node_id(node), &relative, &source);
+
+	for (uint64_t i = 0; r == 0 && i <= node_depth(node); i++)
+		r = dir.parent ? catalog_get_dir(query->reader, dir.parent, &dir) : -ESTALE;
+	if (r == 0)
+		r = equals_append_path(query, dir.id, path);
+	if (r < 0 || node_depth(node) == 0)
+		return r == -ENOENT ? -ESTALE : r;
+	names = last_names((const char *)relative.data, relative.length, node_depth(node));
+	r = bytes_append(path, "/", 1);
+	return r < 0 ? r
+		     : bytes_append(path, names,
+				    (size_t)((const char *)relative.data + relative.length -
+					     names));
+}
+
 static int tree_path(const struct view_query *query, uint64_t node, struct bytes *path)
 {
 	const struct sources *sources = query->view->sources;
 	CLEANUP_BYTES struct bytes relative = {0};
 	struct dir_record dir;
 	uint32_t source;
-	int r = get_dir(query, node, &dir);
+	int r;
 
+	if (node_kind(node) == NODE_FOLDER)
+		return folder_path(query, node, path);
+	r = get_dir(query, node, &dir);
 	if (r == 0)
 		r = expect_record(catalog_dir_path(query->reader, dir.id, &relative, &source));
 	if (r == 0 && source >= sources->count)

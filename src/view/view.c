@@ -42,7 +42,8 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 		view->cookie_secret = (uint64_t)view->since.tv_nsec;
 	view->inode_secret = catalog_secret(catalog);
 	listing_times_init(&view->times);
-	ranking_init(&view->ranking);
+	ranking_init(&view->ranking, catalog_scan_ranks);
+	ranking_init(&view->folder_ranking, catalog_scan_folder_ranks);
 	visible_cache_init(&view->visible_cache);
 	directory_paths_init(&view->directory_paths);
 	known_numbers_init(&view->numbers);
@@ -62,6 +63,7 @@ void view_deinit(struct view *view)
 	directory_paths_deinit(&view->directory_paths);
 	visible_cache_deinit(&view->visible_cache);
 	known_numbers_deinit(&view->numbers);
+	ranking_deinit(&view->folder_ranking);
 	ranking_deinit(&view->ranking);
 	listing_times_deinit(&view->times);
 	event_log_deinit(&view->events);
@@ -138,6 +140,11 @@ void view_set_watched_folders(struct view *view, uint64_t folders)
 	atomic_store(&view->watched_folders, folders);
 }
 
+uint64_t view_folder_depth(const struct view *view)
+{
+	return atomic_load(&view->folder_depth);
+}
+
 enum view_state view_get_state(const struct view *view)
 {
 	return view_is_stale(view) ? VIEW_WALKING
@@ -147,13 +154,16 @@ enum view_state view_get_state(const struct view *view)
 static const struct node_ops *class_of(uint64_t node)
 {
 	static const struct node_ops *const classes[] = {
-		[NODE_FIXED] = &fixed_ops, [NODE_DIR] = &tree_ops,       [NODE_GROUP] = &group_ops,
-		[NODE_FILE] = &file_ops,   [NODE_REDUNDANT] = &tree_ops, [NODE_RANKS] = &ranks_ops,
-		[NODE_LINK] = &link_ops,   [NODE_DEEP_LINK] = &link_ops,
+		[NODE_FIXED] = &fixed_ops,        [NODE_DIR] = &tree_ops,
+		[NODE_GROUP] = &group_ops,        [NODE_FILE] = &file_ops,
+		[NODE_REDUNDANT] = &tree_ops,     [NODE_RANKS] = &ranks_ops,
+		[NODE_LINK] = &link_ops,          [NODE_DEEP_LINK] = &link_ops,
+		[NODE_FOLDER_RANKS] = &ranks_ops, [NODE_EQUALS] = &equals_ops,
+		[NODE_FOLDER] = &tree_ops,
 	};
 	uint64_t kind = node_kind(node);
 
-	if (node_version(node) && kind != NODE_FILE)
+	if (node_version(node) && kind != NODE_FILE && kind != NODE_FOLDER)
 		return NULL;
 	return kind < ARRAY_SIZE(classes) ? classes[kind] : NULL;
 }
@@ -247,7 +257,7 @@ static int list_begin(const struct view_query *query, const struct node_ops *cla
 	return r == -ESTALE ? -ENOENT : r;
 }
 
-/* Is the node uniques/, redundant/, or a directory in them? */
+/* Is the node uniques/, redundant/, or a directory of a source? */
 static bool is_of_trees(uint64_t node)
 {
 	return node_is_source_dir(node) || node == FIXED_UNIQUES || node == FIXED_REDUNDANT;

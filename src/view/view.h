@@ -8,6 +8,7 @@
  *	uniques/<tree>		the source trees without redundant copies
  *	redundant/<tree>	the redundant copies only, at their paths
  *	by-size/<rank> ...	links to the groups, most reclaimable bytes first
+ *	folders/<rank> .../<copy>/	equal folders, with all names
  *	.twinfs/		status.json, errors, pending, metrics, sync, events, report.html
  *
  * A node number encodes the kind of a node and its id in the catalog (view/node.h), so the view
@@ -48,6 +49,7 @@
 
 struct caller;
 struct cancellation;
+struct hash128;
 
 #define VIEW_ROOT UINT64_C(1)
 
@@ -96,6 +98,10 @@ struct view_hooks {
 	/* Appends the content of report.html, at most VIEW_REPORT_BYTES. Returns 0, -EINTR, or
 	 * -errno. Begins its own snapshots. Called by at most VIEW_REPORTS_MAX threads. */
 	int (*report)(void *context, struct bytes *page, const struct cancellation *cancellation);
+	/* Computes the tree hash of a directory (twinfs(5)). Returns 0, -ENODATA if the tree has a
+	 * file that was never read, or another -errno. Linear in the names. */
+	int (*tree_hash)(void *context, struct catalog_reader *reader, uint64_t dir,
+			 struct hash128 *hash);
 	void *context;
 };
 
@@ -130,7 +136,10 @@ struct view {
 	uint64_t cookie_secret; /* random, see listing_cookie.h */
 	uint64_t inode_secret; /* secret of view_inode() */
 	struct listing_times times;
-	struct ranking ranking;
+	struct ranking ranking; /* of by-size/ */
+	struct ranking folder_ranking; /* of folders/ */
+	/* greatest depth of a directory below an equal folder that was ever looked up */
+	_Atomic uint64_t folder_depth;
 	struct visible_cache visible_cache;
 	struct directory_paths directory_paths;
 	struct known_numbers numbers;
@@ -168,6 +177,9 @@ void view_set_trusted_xattrs(struct view *view, bool shown);
 /* Sets the keep rules of the index, before threads start. Borrowed for as long as the view. Without
  * this call there are none. */
 void view_set_keep_rules(struct view *view, const struct keep_rules *rules);
+
+/* Returns the greatest depth below an equal folder that any directory node has (node.h). */
+uint64_t view_folder_depth(const struct view *view);
 
 /* Sets the progress of the daemon. The commits that the state promises must have been made. */
 void view_set_state(struct view *view, enum view_state state);

@@ -15,7 +15,9 @@
 #include "base/caller.h"
 #include "base/descriptor.h"
 #include "base/group_name.h"
+#include "base/hash.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "source/source.h"
 #include "view/access.h"
 #include "view/node.h"
@@ -101,6 +103,66 @@ static int group_value(const struct group_record *group, uint64_t node, const ch
 	return -ENODATA;
 }
 
+/* Appends the hash of the tree of one of the folders; all are equal. */
+static int append_tree_hash(const struct view_query *query, uint64_t dir, struct bytes *value)
+{
+	const struct view_hooks *hooks = &query->view->hooks;
+	char digits[HASH128_DIGITS + 1];
+	struct hash128 hash;
+	int r = hooks->tree_hash ? hooks->tree_hash(hooks->context, query->reader, dir, &hash)
+				 : -ENODATA;
+
+	if (r < 0)
+		return r;
+	hash128_format(hash, digits);
+	return bytes_append_text(value, digits);
+}
+
+/* Gets the group of a node, and one of its folders. The node is the folder of a group of equal
+ * folders, or one of them. */
+static int own_equals(const struct view_query *query, uint64_t node, struct folder_group *group,
+		      uint64_t *dir)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t id = node_id(node);
+	int r = 0;
+
+	if (node_kind(node) == NODE_FOLDER) {
+		*dir = node_id(node);
+		r = catalog_find_folder_group(query->reader, *dir, &id);
+		if (r == 0 && (node_depth(node) > 0 || id == 0))
+			r = -ENODATA;
+		return r < 0 ? r : equals_get(query, id, group);
+	}
+	r = equals_get(query, id, group);
+	if (r == 0)
+		r = catalog_scan_folders(query->reader, group, 0, &scan);
+	return r < 0 ? r : expect_record(catalog_next_folder(scan, dir));
+}
+
+/* Appends the value of an attribute of a group of equal folders, for its folder or for one of them.
+ */
+static int equals_value(const struct view_query *query, uint64_t node, const char *key,
+			struct bytes *value)
+{
+	bool of_group = node_kind(node) == NODE_EQUALS;
+	struct folder_group group;
+	uint64_t dir = 0;
+	int r = own_equals(query, node, &group, &dir);
+
+	if (r < 0)
+		return r;
+	if (strcmp(key, "hash") == 0)
+		return append_tree_hash(query, dir, value);
+	if (strcmp(key, "copies") == 0)
+		return bytes_format(value, "%" PRIu64, group.folders);
+	if (of_group && strcmp(key, "size") == 0)
+		return bytes_format(value, "%" PRIu64, group.bytes);
+	if (of_group && strcmp(key, "reclaimable") == 0)
+		return bytes_format(value, "%" PRIu64, group.ranked);
+	return -ENODATA;
+}
+
 static int own_value(const struct view_call *call, uint64_t node, const char *key,
 		     struct bytes *value)
 {
@@ -122,6 +184,8 @@ static int own_value(const struct view_call *call, uint64_t node, const char *ke
 			r = source_path_for(&query, node, value);
 		return r == -ENOENT ? -ESTALE : r;
 	}
+	if (kind == NODE_EQUALS || kind == NODE_FOLDER)
+		return equals_value(&query, node, key, value);
 	r = own_group(&query, node, &group);
 	return r < 0 ? r : group_value(&group, node, key, value);
 }

@@ -46,9 +46,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	const uint64_t groups = take_number(&input, 6) % TWINFS_ID_MAX + 1;
 	const uint64_t ranks[] = {take_number(&input, 6) % groups + 1,
 				  take_number(&input, 6) % groups + 1};
-	const struct group_record group = {
-		.inodes = take_number(&input, 6),
-		.size = take_number(&input, 8),
+	struct ranked_group group = {
+		.copies = take_number(&input, 6),
+		.reclaimable = take_number(&input, 8),
 	};
 	const struct rank_layout layout = rank_layout_of(groups);
 	char names[2][RANK_NAME_SIZE];
@@ -56,8 +56,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int order;
 
 	for (size_t i = 0; i < 2; i++) {
-		rank_name_make(names[i], &layout, ranks[i], &group,
-			       (struct name){file, (uint32_t)strlen(file)});
+		group.rank = ranks[i];
+		group.name = (struct name){file, (uint32_t)strlen(file)};
+		rank_name_make(names[i], &layout, &group);
 		REQUIRE(strnlen(names[i], RANK_NAME_SIZE) < RANK_NAME_SIZE);
 		REQUIRE(rank_name_parse(names[i]) == ranks[i]);
 		if (layout.folders > 0)

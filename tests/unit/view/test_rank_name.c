@@ -12,7 +12,13 @@ static const char *link_name(uint64_t groups, uint64_t rank, const struct group_
 {
 	const struct rank_layout layout = rank_layout_of(groups);
 
-	rank_name_make(name, &layout, rank, group, (struct name){file, (uint32_t)strlen(file)});
+	rank_name_make(name, &layout,
+		       &(struct ranked_group){
+			       .rank = rank,
+			       .reclaimable = group_reclaimable(group),
+			       .copies = group->inodes,
+			       .name = {file, (uint32_t)strlen(file)},
+		       });
 	return name;
 }
 
