@@ -6,6 +6,7 @@ import io
 import json
 import os
 import re
+import shutil
 
 import manual
 import pytest
@@ -85,6 +86,12 @@ def test_page_has_every_event(twinfs, tree):
         view.sync()
         (tree / "other").unlink()
         (tree / "b").write_bytes(b"changed")
+        for copies in (("x", "y"), ("z",)):  # equal folders
+            for name in copies:
+                trees.fill(tree / name, {b"f": b"in folders"})
+            view.sync()
+        shutil.rmtree(tree / "x")
+        shutil.rmtree(tree / "y")
         view.sync()
         os.set_blocking(events.fileno(), False)
         found = all_lines(events.read())
