@@ -57,7 +57,7 @@ static int describe(const struct view_query *query, uint64_t id, bool deep,
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct folder_group group = {0};
-	struct dir_record dir;
+	struct dir_record dir = {0};
 	int r = catalog_get_folder_group(query->reader, id, &group);
 
 	(void)deep;
