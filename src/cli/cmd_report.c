@@ -14,8 +14,8 @@
 #include "options/common_options.h"
 #include "options/filter_options.h"
 #include "options/rule_options.h"
-#include "report/page.h"
-#include "report/thumbnail.h"
+#include "page/page.h"
+#include "page/thumbnail.h"
 
 enum {
 	OPT_HTML = OPTION_ID_OWN,

@@ -14,7 +14,7 @@
 #include "base/memory_limit.h"
 #include "base/quote.h"
 #include "cli/command.h"
-#include "report/thumbnail.h"
+#include "page/thumbnail.h"
 
 struct command {
 	const char *name;

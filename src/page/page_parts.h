@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_PAGE_PARTS_H
-#define REPORT_PAGE_PARTS_H
+#ifndef PAGE_PARTS_H
+#define PAGE_PARTS_H
 
 /* The parts of a page. One thread at a time. */
 
-#include "report/html.h"
-#include "report/page.h"
-#include "report/page_facts.h"
+#include "page/html.h"
+#include "page/page.h"
+#include "page/page_facts.h"
 
 /* A page being written; all borrowed. */
 struct page_writing {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "report/ages.h"
+#include "page/ages.h"
 #include "unit_test.h"
 
 #define NOW 1800000000

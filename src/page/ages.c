@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/ages.h"
+#include "page/ages.h"
 
 #include "base/clock.h"
 #include "base/size.h"

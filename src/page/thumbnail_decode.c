@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The process that decodes one picture, see report/thumbnail.h. Only this process loads gdk-pixbuf.
+/* The process that decodes one picture, see page/thumbnail.h. Only this process loads gdk-pixbuf.
  * No other process of twinfs has the code of the library, and twinfs runs without the library. */
 
-#include "report/thumbnail.h"
+#include "page/thumbnail.h"
 
 #ifdef GDK_PIXBUF_KNOWN
 
@@ -17,7 +17,7 @@
 
 #include "base/confine.h"
 #include "base/descriptor.h"
-#include "report/page.h"
+#include "page/page.h"
 
 /* Pixels of the longer side of a small picture. They are enough for screens with two device pixels
  * per CSS pixel. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/treemap.h"
+#include "page/treemap.h"
 
 #include <stdbool.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/thumbnail.h"
+#include "page/thumbnail.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "catalog/query.h"
-#include "report/page.h"
+#include "page/page.h"
 #include "source/source.h"
 
 /* Limit for decoding one picture. This limit ends a decoder that waits; the decoder limits its own

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/html.h"
+#include "page/html.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_HTML_H
-#define REPORT_HTML_H
+#ifndef PAGE_HTML_H
+#define PAGE_HTML_H
 
 /* Writes HTML. Names are escaped, so that a browser does not interpret any bytes of a name as
  * markup, and no name can mislead a reader.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_AGES_H
-#define REPORT_AGES_H
+#ifndef PAGE_AGES_H
+#define PAGE_AGES_H
 
 /* Files and bytes by age. Pure code; one thread at a time. */
 

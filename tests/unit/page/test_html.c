@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "report/html.h"
+#include "page/html.h"
 #include "unit_test.h"
 
 typedef void write_fn(struct html *html, const char *bytes, size_t length);

@@ -3,8 +3,8 @@
 /* The figures and the ages of a page. */
 
 #include "base/human_text.h"
+#include "page/page_parts.h"
 #include "report/filter.h"
-#include "report/page_parts.h"
 
 /* ---- figures ------------------------------------------------------------------------------ */
 

@@ -1,20 +1,20 @@
-/* Highest number of bytes that the page shows of the keep rules. */
-#define RULES_SHOWN_MAX 1000
-
 /* SPDX-License-Identifier: MIT */
-#include "report/page.h"
+#include "page/page.h"
 
 #include <inttypes.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/human_text.h"
+#include "page/page_parts.h"
 #include "report/filter.h"
-#include "report/page_parts.h"
 #include "report/rules.h"
 #include "source/source.h"
 
 #define SOURCES_SHOWN_MAX 20
+
+/* Highest number of bytes that the page shows of the keep rules. */
+#define RULES_SHOWN_MAX 1000
 
 /* Forbids the browser to load anything but pictures, which are in the page or in the view. A page
  * that is opened as a file has no origin, so 'self' alone does not suffice for such a page. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/folders.h"
+#include "page/folders.h"
 
 #include <assert.h>
 #include <errno.h>

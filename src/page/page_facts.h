@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_PAGE_FACTS_H
-#define REPORT_PAGE_FACTS_H
+#ifndef PAGE_FACTS_H
+#define PAGE_FACTS_H
 
 /* The data of a report page, gathered from the index in short snapshots. One thread at a time. */
 
@@ -11,10 +11,10 @@
 #include "base/arena.h"
 #include "base/attributes.h"
 #include "catalog/record.h"
-#include "report/ages.h"
+#include "page/ages.h"
+#include "page/folders.h"
+#include "page/page.h"
 #include "report/copies.h"
-#include "report/folders.h"
-#include "report/page.h"
 #include "report/summary.h"
 
 /* Highest number of groups that are shown with their names. */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_PAGE_H
-#define REPORT_PAGE_H
+#ifndef PAGE_H
+#define PAGE_H
 
 /* The report page: an HTML page with figures, folders, the groups with the most reclaimable bytes,
  * and the ages of files. The page is self-contained: no network and no script is needed.
  *
  * The page is made from many short snapshots, so that no read transaction stays open for long.
- * Takes memory for the groups shown and for the sums of folders (report/folders.h). Linear in
+ * Takes memory for the groups shown and for the sums of folders (page/folders.h). Linear in
  * files. One thread makes a page; several threads can each make one.
  */
 

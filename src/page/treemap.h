@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_TREEMAP_H
-#define REPORT_TREEMAP_H
+#ifndef PAGE_TREEMAP_H
+#define PAGE_TREEMAP_H
 
 /* Divides a rectangle into boxes with areas proportional to given sizes, each box as square as
  * possible: M. Bruls, K. Huizing, J. van Wijk, "Squarified Treemaps", Data Visualization 2000. Pure

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "report/page_facts.h"
+#include "page/page_facts.h"
 
 #include <assert.h>
 #include <errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_FOLDERS_H
-#define REPORT_FOLDERS_H
+#ifndef PAGE_FOLDERS_H
+#define PAGE_FOLDERS_H
 
 /* Reclaimable bytes of each folder. The memory does not depend on the number of files and is
  * bounded. If there are too many folders, the small folders are folded into their parents. Folding

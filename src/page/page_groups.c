@@ -9,8 +9,8 @@
 #include "base/base64.h"
 #include "base/group_name.h"
 #include "base/human_text.h"
+#include "page/page_parts.h"
 #include "report/format.h"
-#include "report/page_parts.h"
 #include "source/source.h"
 
 /* Highest number of names of one group that are shown. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* Reclaimable bytes by folder: a treemap of nested boxes (report/treemap.h), and a table of the
+/* Reclaimable bytes by folder: a treemap of nested boxes (page/treemap.h), and a table of the
  * largest folders for readers who cannot see the treemap. */
 
 #include <errno.h>
@@ -11,8 +11,8 @@
 #include "base/human_text.h"
 #include "base/numbers.h"
 #include "base/size.h"
-#include "report/page_parts.h"
-#include "report/treemap.h"
+#include "page/page_parts.h"
+#include "page/treemap.h"
 
 /* Size in pixels that the layout assumes. Boxes stretch with the page. */
 #define MAP_WIDTH 960.0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef REPORT_THUMBNAIL_H
-#define REPORT_THUMBNAIL_H
+#ifndef PAGE_THUMBNAIL_H
+#define PAGE_THUMBNAIL_H
 
 /* Makes small pictures of files that contain a picture. A file can be crafted to attack a decoder,
  * so each file is decoded in a process of its own. The decoder process executes this program anew.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stddef.h>
 
-#include "report/page_parts.h"
+#include "page/page_parts.h"
 
 /* The style of the page. Reclaimable bytes have the accent colour, all other things are grey. The
  * meaning of each colour is repeated by words or lengths. Each colour has a light and a dark
