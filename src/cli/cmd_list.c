@@ -208,9 +208,8 @@ static const char *find_folders_fault(const struct list_settings *settings)
 		return "--all is for --folders and --similar";
 	if (!report->folders)
 		return NULL;
-	if (report->part != REPORT_GROUPS && report->part != REPORT_REDUNDANT)
-		return "--folders prints groups: omit --singles, --missing-from, --similar and "
-		       "--summary";
+	if (!report_has_groups(report->part))
+		return "--folders prints groups: omit --singles, --missing-from and --similar";
 	if (settings->common.index.names_from)
 		return "--folders compares whole folders: omit --files0-from";
 	return NULL;

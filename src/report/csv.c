@@ -18,7 +18,8 @@
 static void print_figures(struct printing *printing)
 {
 	struct summary_figure figures[SUMMARY_FIGURES_MAX];
-	size_t count = summary_list(&printing->summary, SUMMARY_OF_GROUPS, figures);
+	size_t count =
+		summary_list(&printing->summary, format_summary_of(printing->report), figures);
 
 	for (size_t i = 0; i < count; i++)
 		output_format(printing->output, "%s%s", figures[i].name,

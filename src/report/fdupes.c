@@ -31,7 +31,15 @@ static int fdupes_end(struct printing *printing)
 {
 	const struct report_summary *summary = &printing->summary;
 
-	if (printing->report->part == REPORT_SUMMARY)
+	if (printing->report->part != REPORT_SUMMARY)
+		return 0;
+	if (printing->report->folders)
+		output_format(printing->output,
+			      "%" PRIu64 " duplicate folders (in %" PRIu64
+			      " sets), occupying %" PRIu64 " bytes\n",
+			      summary->redundant_folders, summary->groups,
+			      summary->reclaimable_bytes);
+	else
 		output_format(printing->output,
 			      "%" PRIu64 " duplicate files (in %" PRIu64
 			      " sets), occupying %" PRIu64 " bytes\n",

@@ -96,11 +96,15 @@ void figures_print(struct output *output, const struct report_summary *summary)
 
 void figures_print_folders(struct output *output, const struct report_summary *summary)
 {
-	char number[NUMBER_TEXT_MAX];
+	char folders[NUMBER_TEXT_MAX], files[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
 
 	print_files(output, summary);
-	figure_print(output, "redundant", "%s %s",
-		     number_format(number, summary->redundant_folders),
-		     plural(summary->redundant_folders, "folder", "folders"));
+	figure_print(output, "redundant", "%s %s with %s %s, %s",
+		     number_format(folders, summary->redundant_folders),
+		     plural(summary->redundant_folders, "folder", "folders"),
+		     number_format(files, summary->redundant_files),
+		     plural(summary->redundant_files, "file", "files"),
+		     figure_size(size, summary->reclaimable_bytes));
 	print_gaps(output, summary);
 }

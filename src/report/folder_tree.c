@@ -12,20 +12,18 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/numbers.h"
-#include "base/size.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "report/copies.h"
 #include "report/filter.h"
+#include "report/folder_count.h"
+#include "report/folder_walk.h"
 #include "report/sorter.h"
 
 /* Highest number of bytes of names of one directory that are sorted in memory: 20,000 names. */
 #define NAMES_BYTES (1UL << 20)
-
-/* Highest number of bytes of inodes with several names that are sorted in memory: 40,000 names. */
-#define LINKS_BYTES (1UL << 20)
 
 /* ---- the hash ------------------------------------------------------------------------------- */
 
@@ -225,42 +223,6 @@ int folder_tree_hash(struct catalog_reader *reader, uint64_t dir, struct hash128
 	return r;
 }
 
-/* ---- all names of a tree -------------------------------------------------------------------- */
-
-/* Visits a name. Returns 0 to continue, or another result, which ends the walk. */
-typedef int visit_fn(void *context, const struct entry_record *entry);
-
-static int visit_names(struct catalog_reader *reader, uint64_t dir, struct bytes *waiting,
-		       visit_fn *visit, void *context)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct entry_record entry;
-	int r = catalog_scan_entries(reader, dir, 0, &scan);
-
-	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0) {
-		r = visit(context, &entry);
-		if (r == 0 && entry.kind == ENTRY_DIR)
-			r = bytes_append(waiting, &entry.child, sizeof(entry.child));
-	}
-	return r == -ENOENT ? 0 : r;
-}
-
-/* Visits all names below a directory. Returns 0 or what visit returned. */
-static int walk_tree(struct catalog_reader *reader, uint64_t dir, visit_fn *visit, void *context)
-{
-	CLEANUP_BYTES struct bytes waiting = {0}; /* ids of directories */
-	int r = bytes_append(&waiting, &dir, sizeof(dir));
-
-	while (r == 0 && waiting.length > 0) {
-		if (stop_requested())
-			return -EINTR;
-		waiting.length -= sizeof(dir);
-		memcpy(&dir, waiting.data + waiting.length, sizeof(dir));
-		r = visit_names(reader, dir, &waiting, visit, context);
-	}
-	return r;
-}
-
 /* ---- times ---------------------------------------------------------------------------------- */
 
 struct timing {
@@ -295,7 +257,7 @@ int folder_tree_set_times(struct catalog_reader *reader, struct copies *copies)
 	for (size_t i = 0; r == 0 && i < copies->count; i++) {
 		struct timing timing = {.reader = reader};
 
-		r = walk_tree(reader, copies->list[i].file, time_name, &timing);
+		r = folder_walk(reader, copies->list[i].file, time_name, &timing);
 		if (timing.any)
 			copies->list[i].mtime = timing.latest;
 	}
@@ -304,75 +266,17 @@ int folder_tree_set_times(struct catalog_reader *reader, struct copies *copies)
 
 /* ---- reclaimable bytes ---------------------------------------------------------------------- */
 
-struct counting {
-	struct catalog_reader *reader;
-	struct sorter *links; /* an entry for each visited name of an inode that has several */
-	uint64_t bytes;
-};
-
-static int count_name(void *context, const struct entry_record *entry)
-{
-	struct counting *counting = context;
-	struct file_record file;
-	int r;
-
-	if (entry->kind != ENTRY_FILE)
-		return 0;
-	r = catalog_get_file(counting->reader, entry->child, &file);
-	if (r < 0)
-		return r == -ENOENT ? -EUCLEAN : r;
-	if (!S_ISREG(file.attributes.mode))
-		return 0;
-	/* a directory that is mounted twice gives its files more names than links */
-	if (file.attributes.links > 1 || file.names > 1)
-		return sorter_add(counting->links, "", 0, file.id);
-	counting->bytes = size_add(counting->bytes, file.attributes.size);
-	return 0;
-}
-
-/* Counts an inode if all its names were visited. */
-static int count_links(struct counting *counting, uint64_t id, uint64_t visited)
-{
-	struct file_record file;
-	int r = catalog_get_file(counting->reader, id, &file);
-
-	if (r == 0 && file.names == visited && file.attributes.links <= visited)
-		counting->bytes = size_add(counting->bytes, file.attributes.size);
-	return r == -ENOENT ? -EUCLEAN : r;
-}
-
-static int count_all_links(struct counting *counting)
-{
-	uint64_t last = 0, visited = 0, id;
-	int r = sorter_finish(counting->links);
-
-	while (r == 0 && (r = sorter_next(counting->links, &id)) == 0) {
-		if (id != last && visited > 0)
-			r = count_links(counting, last, visited);
-		visited = id == last ? visited + 1 : 1;
-		last = id;
-	}
-	if (r != -ENOENT)
-		return r;
-	return visited > 0 ? count_links(counting, last, visited) : 0;
-}
-
 int folder_tree_reclaimable(struct catalog_reader *reader, const struct copies *copies,
 			    uint64_t *bytes)
 {
-	CLEANUP_SORTER struct sorter *links = NULL;
-	struct counting counting = {.reader = reader};
-	int r = sorter_new(&links, LINKS_BYTES);
+	CLEANUP_FOLDER_COUNT struct folder_count count = {0};
+	int r = folder_count_begin(&count);
 
-	counting.links = links;
 	for (size_t i = 0; r == 0 && i < copies->count; i++) {
 		if (copies->list[i].fate == FATE_REDUNDANT)
-			r = walk_tree(reader, copies->list[i].file, count_name, &counting);
+			r = folder_count_add(&count, reader, copies->list[i].file);
 	}
-	if (r == 0)
-		r = count_all_links(&counting);
-	*bytes = counting.bytes;
-	return r;
+	return r < 0 ? r : folder_count_finish(&count, reader, bytes);
 }
 
 /* ---- directories that are mounted twice ------------------------------------------------------ */
@@ -470,7 +374,7 @@ static bool has_excluded(struct excluding *excluding, uint64_t dir)
 	int r = excluding->error;
 
 	if (r == 0 && filter_excludes(excluding->filter))
-		r = walk_tree(excluding->reader, dir, find_excluded, excluding);
+		r = folder_walk(excluding->reader, dir, find_excluded, excluding);
 	if (r < 0)
 		excluding->error = r;
 	return r == TREE_EXCLUDED;
@@ -494,7 +398,8 @@ int folder_tree_remove_excluded(struct catalog_reader *reader, const struct filt
 
 /* ---- implied groups ------------------------------------------------------------------------- */
 
-/* Sets *group to the folder group of the parent of a directory; 0: none. */
+/* Sets *group to the folder group of the parent of a directory; 0: none, or it contains an excluded
+ * name. */
 static int find_group_above(struct excluding *excluding, const struct copy *copy, uint64_t *group)
 {
 	struct dir_record dir;
@@ -520,6 +425,21 @@ int folder_tree_is_implied(struct catalog_reader *reader, const struct filter *f
 		r = find_group_above(&excluding, &copies->list[i], &group);
 		of_first = i == 0 ? group : of_first;
 		*implied = group != 0 && group == of_first;
+	}
+	bytes_free(&excluding.path);
+	return r;
+}
+
+int folder_tree_find_parts(struct catalog_reader *reader, const struct filter *filter,
+			   const struct copies *copies, bool *parts)
+{
+	struct excluding excluding = {.reader = reader, .filter = filter};
+	uint64_t group;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		r = find_group_above(&excluding, &copies->list[i], &group);
+		parts[i] = group != 0;
 	}
 	bytes_free(&excluding.path);
 	return r;

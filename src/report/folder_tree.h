@@ -62,4 +62,10 @@ MUST_CHECK int folder_tree_remove_excluded(struct catalog_reader *reader,
 MUST_CHECK int folder_tree_is_implied(struct catalog_reader *reader, const struct filter *filter,
 				      const struct copies *copies, bool *implied);
 
+/* Sets parts[i] to whether folder i of a group is a part of another one that has an equal folder:
+ * its parent is in a folder group, and contains no excluded name. Linear as above. Returns 0,
+ * -EINTR if stop_requested(), or another -errno. */
+MUST_CHECK int folder_tree_find_parts(struct catalog_reader *reader, const struct filter *filter,
+				      const struct copies *copies, bool *parts);
+
 #endif

@@ -13,6 +13,7 @@
 #include "report/copies.h"
 #include "report/report.h"
 #include "report/similar.h"
+#include "report/whole_copies.h"
 
 /* A group, or a file without a copy. The copies of a group of folders are folders. */
 struct item {
@@ -32,6 +33,7 @@ struct printing {
 	const struct report *report;
 	struct output *output;
 	struct report_summary summary; /* complete when end is called */
+	struct whole_copies whole; /* of the groups of folders so far */
 	uint64_t items; /* items printed before the current item */
 	uint64_t names; /* names of the current item printed so far */
 	struct bytes path; /* the result of format_path() */
@@ -47,6 +49,7 @@ struct format {
 	MUST_CHECK int (*pair)(struct printing *printing, const struct similar_pair *pair);
 	MUST_CHECK int (*end)(struct printing *printing);
 	bool describes_groups; /* prints more of a group than its names */
+	bool has_figures; /* prints the figures after the list */
 	bool can_summarize; /* can print the figures alone */
 	bool can_explain; /* can print the reason of each fate */
 };
@@ -57,6 +60,9 @@ extern const struct format format_json;
 extern const struct format format_jsonl;
 extern const struct format format_csv;
 extern const struct format format_null;
+
+/* Returns what the summary of a report counts. */
+enum summary_of format_summary_of(const struct report *report);
 
 /* Returns "kept", "redundant" or "spared". */
 const char *format_fate(enum fate fate);

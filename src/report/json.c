@@ -24,23 +24,11 @@
 #include "base/json_path.h"
 #include "report/format.h"
 
-static enum summary_of summary_of(const struct report *report)
-{
-	if (report->part == REPORT_SIMILAR)
-		return SUMMARY_OF_SIMILAR;
-	if (report->part == REPORT_MISSING)
-		return report->missing->others == MISSING_SKIP_OTHERS ? SUMMARY_OF_MISSING
-								      : SUMMARY_OF_COVERED;
-	if (report->folders)
-		return SUMMARY_OF_FOLDERS;
-	return report->part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
-}
-
 static int set_summary(const struct printing *printing, json_t *object)
 {
 	const struct report *report = printing->report;
 	struct summary_figure figures[SUMMARY_FIGURES_MAX];
-	size_t count = summary_list(&printing->summary, summary_of(report), figures);
+	size_t count = summary_list(&printing->summary, format_summary_of(report), figures);
 	char date[CLOCK_TEXT_MAX];
 	int r = object ? 0 : -1;
 
@@ -278,6 +266,7 @@ const struct format format_json = {
 	.pair = json_pair,
 	.end = json_end,
 	.describes_groups = true,
+	.has_figures = true,
 	.can_summarize = true,
 	.can_explain = true,
 };

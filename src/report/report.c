@@ -13,6 +13,18 @@
 #include "report/selection.h"
 #include "source/source.h"
 
+enum summary_of format_summary_of(const struct report *report)
+{
+	if (report->part == REPORT_SIMILAR)
+		return SUMMARY_OF_SIMILAR;
+	if (report->part == REPORT_MISSING)
+		return report->missing->others == MISSING_SKIP_OTHERS ? SUMMARY_OF_MISSING
+								      : SUMMARY_OF_COVERED;
+	if (report->folders)
+		return SUMMARY_OF_FOLDERS;
+	return report->part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
+}
+
 const char *format_fate(enum fate fate)
 {
 	static const char *const words[] = {
@@ -173,14 +185,34 @@ static int print_folders(struct printing *printing, const struct group_record *g
 	return r < 0 ? r : print_item(printing, &item);
 }
 
+/* Returns whether the report prints the figures of folder groups, which take time. */
+static bool needs_whole_copies(const struct report *report)
+{
+	return report->folders &&
+	       (report->part == REPORT_SUMMARY || find_format(report->format)->has_figures);
+}
+
+static int visit_folders(struct printing *printing, const struct group_record *group,
+			 const struct copies *copies)
+{
+	const struct report *report = printing->report;
+	int r = 0;
+
+	printing->summary.groups++;
+	if (needs_whole_copies(report))
+		r = whole_copies_add(&printing->whole, report->reader, report->filter, copies);
+	if (r < 0)
+		return r;
+	return report->part == REPORT_SUMMARY ? check_stop(printing)
+					      : print_folders(printing, group, copies);
+}
+
 static int visit_group(void *context, const struct group_record *group, const struct copies *copies)
 {
 	struct printing *printing = context;
 
-	if (printing->report->folders) {
-		summary_add_folders(&printing->summary, copies->redundant);
-		return print_folders(printing, group, copies);
-	}
+	if (printing->report->folders)
+		return visit_folders(printing, group, copies);
 	summary_add_group(&printing->summary, group, copies->redundant);
 	if (printing->report->part == REPORT_SUMMARY)
 		return check_stop(printing);
@@ -205,6 +237,21 @@ static int visit_pair(void *context, const struct similar_pair *pair)
 	return r < 0 ? r : check_stop(printing);
 }
 
+static int select_folders(struct printing *printing, const struct visitor *visitor)
+{
+	struct report_summary *summary = &printing->summary;
+	int r = whole_copies_begin(&printing->whole);
+
+	if (r == 0)
+		r = selection_folders(printing->report, visitor);
+	if (r == 0)
+		r = folder_count_finish(&printing->whole.count, printing->report->reader,
+					&summary->reclaimable_bytes);
+	summary->redundant_folders = printing->whole.folders;
+	summary->redundant_files = printing->whole.count.files;
+	return r;
+}
+
 static int select_parts(struct printing *printing)
 {
 	const struct report *report = printing->report;
@@ -213,7 +260,7 @@ static int select_parts(struct printing *printing)
 	int r;
 
 	if (report->folders)
-		r = selection_folders(report, &visitor);
+		r = select_folders(printing, &visitor);
 	else if (report->part == REPORT_MISSING)
 		r = selection_missing(report, &visitor, &printing->summary.checked);
 	else if (report->part == REPORT_SIMILAR)
@@ -264,6 +311,7 @@ int report_print_feed(const struct report *report, const struct report_feed *fee
 	struct printing printing = {.report = report, .output = output, .summary = *summary};
 	int r = print_parts(&printing, feed);
 
+	whole_copies_free(&printing.whole);
 	bytes_free(&printing.path);
 	*summary = printing.summary;
 	return r < 0 ? r : output_flush(output);

@@ -64,7 +64,8 @@ struct report {
 	enum report_format format;
 	enum report_part part;
 	enum report_order order;
-	bool folders; /* groups of equal folders; only of REPORT_GROUPS and REPORT_REDUNDANT */
+	/* groups of equal folders; only of REPORT_GROUPS, REPORT_REDUNDANT and REPORT_SUMMARY */
+	bool folders;
 	/* also folder groups whose parents are in one folder group, or similar folders in others */
 	bool implied;
 	bool explain; /* prints the reason of the fate of each name */

@@ -18,12 +18,6 @@ void summary_add_group(struct report_summary *summary, const struct group_record
 	summary->reclaimable_bytes = size_add(summary->reclaimable_bytes, bytes);
 }
 
-void summary_add_folders(struct report_summary *summary, uint64_t redundant)
-{
-	summary->groups++;
-	summary->redundant_folders += redundant;
-}
-
 void summary_add_single(struct report_summary *summary, uint64_t size)
 {
 	summary->singles++;
@@ -71,6 +65,8 @@ size_t summary_list(const struct report_summary *summary, enum summary_of of,
 	} else if (of == SUMMARY_OF_FOLDERS) {
 		put(&end, "groups", summary->groups);
 		put(&end, "redundant_folders", summary->redundant_folders);
+		put(&end, "redundant_files", summary->redundant_files);
+		put(&end, "reclaimable_bytes", summary->reclaimable_bytes);
 	} else {
 		put(&end, "groups", summary->groups);
 		put(&end, "redundant_files", summary->redundant_files);

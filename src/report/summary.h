@@ -17,10 +17,11 @@ struct group_record;
 
 struct report_summary {
 	uint64_t groups;
-	uint64_t redundant_folders; /* of groups of folders */
-	uint64_t redundant_files; /* redundant inodes */
+	uint64_t redundant_folders; /* whole copies (whole_copies.h), of groups of folders */
+	uint64_t redundant_files; /* redundant inodes, or names in these folders */
 	uint64_t redundant_bytes; /* sizes of the redundant inodes */
-	uint64_t reclaimable_bytes; /* bytes that removing the redundant inodes would free */
+	/* bytes that removing the redundant inodes or folders would free */
+	uint64_t reclaimable_bytes;
 	/* files that are no groups: files without a copy, or missing files; set only by a report
 	 * of these */
 	uint64_t singles;
@@ -43,10 +44,6 @@ struct report_summary {
  */
 void summary_add_group(struct report_summary *summary, const struct group_record *group,
 		       uint64_t redundant);
-
-/* Adds a group of folders. The bytes of such groups are not added up, as folders of one group can
- * contain those of another. */
-void summary_add_folders(struct report_summary *summary, uint64_t redundant);
 
 void summary_add_single(struct report_summary *summary, uint64_t size);
 

@@ -148,6 +148,7 @@ const struct format format_text = {
 	.pair = text_pair,
 	.end = text_end,
 	.describes_groups = true,
+	.has_figures = true,
 	.can_summarize = true,
 	.can_explain = true,
 };

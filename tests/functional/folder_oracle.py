@@ -189,13 +189,35 @@ class Folders:
 
     def reclaimable(self, group, kept):
         """The bytes that would be freed if of the group only the folder `kept` stayed."""
-        removed = [name for name in group.names if self.source.absolute(name) != kept]
+        return self._freed([name for name in group.names if self.source.absolute(name) != kept])
+
+    def _freed(self, removed):
+        """The bytes that would be freed without these folders."""
         freed = 0
         for inode in self.source.inodes.values():
             gone = sum(any(is_below(name, folder) for folder in removed) for name in inode.names)
             if gone and gone == self.source.names[inode.names[0]].stat.st_nlink:
                 freed += inode.size
         return freed
+
+    def summary(self, records):
+        """What the summary of these groups of `list --folders` must have of them. Without rules, no
+        kept folder must stay.
+
+        A folder whose parent is in a group goes or stays with the parent."""
+        inner = {name for group in self.groups.values() for name in group.names}
+        removed = []
+        for record in records:
+            group = self.groups[frozenset(map(path_of, record["folders"]))]
+            kept, = [path_of(folder) for folder in record["folders"] if folder["kept"]]
+            outermost = [name for name in group.names if above(name) not in inner]
+            removed += [name for name in outermost if len(outermost) < len(group.names)
+                        or self.source.absolute(name) != kept]
+        assert not any(is_below(name, other) for name in removed for other in removed
+                       if name != other)
+        return {"groups": len(records), "redundant_folders": len(removed),
+                "redundant_files": sum(self.trees[name].files for name in removed),
+                "reclaimable_bytes": self._freed(removed)}
 
     def differences(self, lines, implied=True):
         """The differences between the groups and the lines of `list --folders --format=jsonl`, with

@@ -174,6 +174,25 @@ def test_oracle_counts_the_bytes_that_would_be_freed(source, things, freed):
     assert tuple(found.reclaimable(group, os.fsencode(source / name)) for name in "ab") == freed
 
 
+# what is a whole copy, and {its files: bytes}; some folder of each group stays
+@pytest.mark.parametrize("things, kept, expected", [
+    (LITERAL["equal"][0], "a", (1, 1, 1, 1)),
+    (LITERAL["three"][0], "a", (1, 2, 2, 2)),
+    (LITERAL["nested"][0], "a", (1, 1, 2, 3)),
+    (LITERAL["nested and once elsewhere"][0], "a", (2, 2, 2, 2)),
+    (LITERAL["parents in two groups"][0], "a", (3, 2, 3, 2)),
+    ({"a/x": BYTES, "b/x": Hard("a/x")}, "a", (1, 1, 1, 0)),
+])
+def test_oracle_counts_each_byte_of_whole_copies_once(source, things, kept, expected):
+    """expected: groups, folders, files and bytes."""
+    found = Folders([plant(source, things)])
+    records = [record for record, group in zip(lines_of(found), found.groups.values())
+               if not group.implied]
+    assert tuple(found.summary(records).values()) == expected
+    assert any(folder["path"] == f"{source}/{kept}" and folder["kept"]
+               for record in records for folder in record["folders"])
+
+
 def lines_of(found):
     """What `list --folders --all --format=jsonl` must print."""
     records = []
@@ -251,10 +270,13 @@ def agrees(twinfs, roots, *words, of=None, **options):
     of: what to list, if it is a mounted view."""
     found = oracle_as(twinfs.user, roots, **options)
     for implied in (True, False):
-        result = twinfs("list", "--folders", *["--all"] * implied, "--format=jsonl", *words,
+        result = twinfs("list", "--folders", *["--all"] * implied, "--format=json", *words,
                         *(of or roots))
         assert result.status == 0 or (twinfs.user and result.status == 3), result
-        assert found.differences(result.lines, implied) == []
+        groups, summary = result.json["groups"], result.json["summary"]
+        assert found.differences(map(json.dumps, groups), implied) == []
+        expected = found.summary(groups)
+        assert {key: summary[key] for key in expected} == expected
     return found
 
 

@@ -44,8 +44,9 @@ def test_json_has_the_members_of_a_group(twinfs, source):
                     {"path": f"{source}/b", "kept": False, "fate": "redundant"}]}
     assert list(group) == ["hash", "files", "size", "reclaimable", "folders"]
     summary = result.json["summary"]
-    assert summary["groups"] == 1 and summary["redundant_folders"] == 1
-    assert summary["files"] == 6 and summary["pending"] == 0
+    assert summary == {"groups": 1, "redundant_folders": 1, "redundant_files": 3,
+                       "reclaimable_bytes": 10000, "files": 6, "directories": 5, "bytes": 20000,
+                       "errors": 0, "pending": 0}
 
 
 @pytest.mark.parametrize("options", [[], ["--redundant"]], ids=["all", "redundant"])
@@ -78,7 +79,10 @@ def test_text_names_size_rule_and_totals(twinfs, source):
     assert lines[0].startswith("2 equal folders of 3 files, 9.8 KiB (10,000 bytes), "
                                "9.8 KiB reclaimable, kept: path matches, ")
     assert lines[1:3] == [f"  kept  {source}/b", f"  copy  {source}/a"]
-    assert "groups      1" in lines and "redundant   1 folder" in lines
+    assert lines[-5:] == ["files       6 in 5 directories, 20 KiB (20,000 bytes)",
+                          "groups      1",
+                          "redundant   1 folder with 3 files, 9.8 KiB (10,000 bytes)",
+                          "pending     0", "errors      0"]
 
 
 def test_relative_source_is_printed_as_given(twinfs, twins):
@@ -231,6 +235,52 @@ def test_spared_folders_free_nothing(twinfs, source):
     assert group["reclaimable"] == 10000 and names(group, source, "redundant") == ["a"]
 
 
+# the summary
+
+def figures(twinfs, *words):
+    summary = twinfs.ok("list", "--folders", "--summary", "--format=json", *words).json["summary"]
+    return tuple(summary[key] for key in ("groups", "redundant_folders", "redundant_files",
+                                          "reclaimable_bytes"))
+
+
+def test_summary_counts_each_byte_once(twinfs, twins):
+    """Of a and b one goes, and c, because a/sub or b/sub stays."""
+    assert figures(twinfs, twins) == figures(twinfs, "--all", twins) == (2, 2, 4, 15000)
+    assert twinfs.ok("list", "--folders", "--format=json", twins).json["summary"] == (
+        twinfs.ok("list", "--folders", "--summary", "--format=json", twins).json["summary"])
+    os.link(twins / "c/two", twins / "another")
+    assert figures(twinfs, twins) == (2, 2, 4, 10000)
+    shutil.rmtree(twins / "c")
+    assert figures(twinfs, twins) == (1, 1, 3, 10000)
+    assert figures(twinfs, "--all", twins) == (2, 1, 3, 10000)
+
+
+def test_summary_has_only_what_the_rules_and_filters_leave(twinfs, twins):
+    assert figures(twinfs, f"--protect={twins}/c", twins) == (2, 1, 3, 10000)
+    assert figures(twinfs, "--keep=path:c", twins) == (2, 2, 4, 15000)
+    assert figures(twinfs, f"--only={twins}/c", twins) == (2, 1, 1, 5000)
+    assert figures(twinfs, f"--only={twins}/a/one", twins) == (2, 0, 0, 0)
+    assert figures(twinfs, "--max-size=5000", twins) == (1, 1, 1, 5000)
+    assert figures(twinfs, "--sort=size", "--top=1", twins) == (1, 1, 3, 10000)
+    assert figures(twinfs, "--path=nothing", twins) == (0, 0, 0, 0)
+
+
+def test_summary_is_printed_in_all_formats_with_figures(twinfs, twins):
+    def printed(form):
+        return twinfs.ok("list", "--folders", "--summary", f"--format={form}", twins).out.decode()
+    assert printed("text") == ("files       7 in 6 directories, 24 KiB (25,000 bytes)\n"
+                               "groups      2\n"
+                               "redundant   2 folders with 4 files, 15 KiB (15,000 bytes)\n"
+                               "pending     0\nerrors      0\n")
+    assert printed("fdupes") == "2 duplicate folders (in 2 sets), occupying 15000 bytes\n"
+    assert printed("csv") == (
+        "groups,redundant_folders,redundant_files,reclaimable_bytes,files,directories,bytes,"
+        "errors,pending\r\n2,2,4,15000,7,6,25000,0,0\r\n")
+    assert printed("json") == printed("jsonl")
+    result = twinfs("list", "--folders", "--summary", "--format=null", twins)
+    assert result.status == 2 and "prints only paths" in result.errors[0], result
+
+
 # filters and orders
 
 @pytest.fixture
@@ -359,7 +409,6 @@ def test_unreadable_name_makes_its_folder_equal_to_none(twinfs, as_user, twins):
 
 @pytest.mark.parametrize("options, message", [
     (["--all"], "--all is for --folders"),
-    (["--folders", "--summary"], "--folders prints groups"),
     (["--folders", "--singles"], "--folders prints groups"),
     (["--folders", "--missing-from=/"], "--folders prints groups"),
     (["--folders", "--files0-from=/dev/null"], "--folders compares whole folders"),
