@@ -53,6 +53,7 @@ static int put_group(struct folder_update *update, const struct folder_group *gr
 {
 	struct key key = key_number(group->id);
 
+	update->w->totals.folder_changes++;
 	return store_put(&update->w->store, TABLE_FOLDERS, &key, encode_folder_group(group));
 }
 

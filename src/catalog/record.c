@@ -557,6 +557,7 @@ struct value encode_totals(const struct catalog_totals *t)
 	value_put(&value, (t->none_pending ? TOTALS_NONE_PENDING : 0) |
 				  (t->choose_anew ? TOTALS_CHOOSE_ANEW : 0) |
 				  (t->folders_known ? TOTALS_FOLDERS_KNOWN : 0));
+	value_put(&value, t->folder_changes);
 	return value;
 }
 
@@ -573,7 +574,8 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->choose_from) &&
 		       span_get(&fields, &t->order) && span_get(&fields, &t->folder_groups) &&
 		       span_get(&fields, &t->folder_order) && get_time(&fields, &t->changed) &&
-		       span_get32(&fields, &flags) && flags <= TOTALS_FLAGS && fields.length == 0;
+		       span_get32(&fields, &flags) && flags <= TOTALS_FLAGS &&
+		       span_get(&fields, &t->folder_changes) && fields.length == 0;
 
 	t->none_pending = decoded && flags & TOTALS_NONE_PENDING;
 	t->choose_anew = decoded && flags & TOTALS_CHOOSE_ANEW;

@@ -288,6 +288,7 @@ struct catalog_totals {
 	/* The last commit that changed something ended a scan that left no file pending. */
 	bool none_pending;
 	bool folders_known; /* a scan ended, and since then the folder groups are kept current */
+	uint64_t folder_changes; /* how often a folder group got or lost a directory */
 };
 
 /* Returns whether a file is deferred: it is not in the list by size and no member of its group yet

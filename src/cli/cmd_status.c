@@ -6,6 +6,7 @@
 #include <jansson.h>
 
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -42,7 +43,7 @@ static const struct option_table status_table = {
 	.command = "twinfs status",
 	.usage = {"[MOUNTPOINT...]"},
 	.summary = "Prints the status of the views at the mount points, or of all mounted views: "
-		   "progress, sources, groups, and unreadable files.",
+		   "equal folders, progress, sources, groups, and unreadable files.",
 	.options = {format_option, status_options, version_option},
 	.apply = status_apply,
 };
@@ -85,6 +86,20 @@ static void print_advice(struct output *output, const json_t *advice)
 			     json_string_value(json_array_get(advice, i)));
 }
 
+/* Prints how many folders are whole copies, if there are any. */
+static void print_folders(struct output *output, const json_t *status)
+{
+	uint64_t folders = status_file_number(status, "redundant_folders");
+	char number[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	if (folders > 0)
+		figure_print(output, "folders", "%s %s: %s", number_format(number, folders),
+			     plural(folders, "folder is a whole copy", "folders are whole copies"),
+			     figure_size(size,
+					 status_file_number(status, "redundant_folder_bytes")));
+}
+
 static int print_text(struct output *output, const char *point, const json_t *status)
 {
 	const struct report_summary summary = {
@@ -101,6 +116,7 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	int r;
 
 	r = figure_print_path(output, "view", point);
+	print_folders(output, status);
 	if (r == 0)
 		r = print_sources(output, json_object_get(status, "sources"));
 	if (r == 0)

@@ -49,6 +49,26 @@ static uint64_t count_unwatched(const struct view *view, uint64_t directories)
 									: view->unwatched;
 }
 
+static int append_folders(struct bytes *content, const struct folder_figures *folders)
+{
+	const struct metric metrics[] = {
+		{"twinfs_folder_groups", "gauge",
+		 "Groups of equal folders, without those that other groups imply.",
+		 folders->groups},
+		{"twinfs_redundant_folders", "gauge",
+		 "Folders that are whole copies of others, those in such folders not counted.",
+		 folders->redundant},
+		{"twinfs_redundant_folder_bytes", "gauge",
+		 "Bytes in files of these folders, at most the redundant bytes.",
+		 folders->redundant_bytes},
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(metrics) && r == 0; i++)
+		r = append_metric(content, &metrics[i]);
+	return r;
+}
+
 static int append_metrics(struct bytes *content, const struct catalog_totals *totals,
 			  uint64_t pending, uint64_t pending_bytes, uint64_t unwatched)
 {
@@ -88,15 +108,20 @@ static int append_metrics(struct bytes *content, const struct catalog_totals *to
 int control_metrics(const struct view_query *query, struct bytes *content)
 {
 	struct catalog_totals totals;
+	struct folder_figures folders = {0};
 	uint64_t pending = 0, pending_bytes = 0;
 	int r = catalog_get_totals(query->reader, &totals);
 
 	if (r == 0)
 		r = catalog_count_pending(query->reader, &pending, &pending_bytes);
+	if (r == 0)
+		r = folder_figures_get(&query->view->folders, query->reader, &totals, &folders);
 	if (r < 0)
 		return expect_record(r);
 	r = append_metrics(content, &totals, pending, pending_bytes,
 			   count_unwatched(query->view, totals.directories));
+	if (r == 0)
+		r = append_folders(content, &folders);
 	return r < 0 ? r : append_state(content, view_get_state(query->view));
 }
 

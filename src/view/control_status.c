@@ -92,12 +92,16 @@ static int set_keep_rules(json_t *status, const struct keep_rules *rules)
 	return json_set_path(status, "keep", (const char *)text->data, text->length);
 }
 
-static int set_counts(json_t *status, const struct catalog_totals *totals, uint64_t pending)
+static int set_counts(json_t *status, const struct catalog_totals *totals,
+		      const struct folder_figures *folders, uint64_t pending)
 {
 	const struct {
 		const char *key;
 		uint64_t number;
 	} counts[] = {
+		{"folder_groups", folders->groups},
+		{"redundant_folders", folders->redundant},
+		{"redundant_folder_bytes", folders->redundant_bytes},
 		{"files", totals->files},
 		{"directories", totals->directories},
 		{"bytes", size_sum_bytes(&totals->bytes)},
@@ -170,13 +174,16 @@ static int set_reading(json_t *status, const struct view *view)
 
 static int build_status(const struct view_query *query, json_t *status)
 {
-	const struct view *view = query->view;
+	struct view *view = query->view;
 	struct catalog_totals totals;
+	struct folder_figures folders = {0};
 	uint64_t pending = 0, pending_bytes;
 	int r = catalog_get_totals(query->reader, &totals);
 
 	if (r == 0)
 		r = catalog_count_pending(query->reader, &pending, &pending_bytes);
+	if (r == 0)
+		r = folder_figures_get(&view->folders, query->reader, &totals, &folders);
 	if (r < 0)
 		return expect_record(r);
 	r = control_json_set_text(status, "state", control_state_name(view_get_state(view)));
@@ -189,7 +196,7 @@ static int build_status(const struct view_query *query, json_t *status)
 	if (r == 0)
 		r = set_keep_rules(status, view->keep_rules);
 	if (r == 0)
-		r = set_counts(status, &totals, pending);
+		r = set_counts(status, &totals, &folders, pending);
 	if (r == 0)
 		r = set_reading(status, view);
 	if (r == 0)

@@ -44,6 +44,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	listing_times_init(&view->times);
 	ranking_init(&view->ranking, catalog_scan_ranks);
 	ranking_init(&view->folder_ranking, catalog_scan_folder_ranks);
+	folder_cache_init(&view->folders);
 	visible_cache_init(&view->visible_cache);
 	directory_paths_init(&view->directory_paths);
 	known_numbers_init(&view->numbers);
@@ -63,6 +64,7 @@ void view_deinit(struct view *view)
 	directory_paths_deinit(&view->directory_paths);
 	visible_cache_deinit(&view->visible_cache);
 	known_numbers_deinit(&view->numbers);
+	folder_cache_deinit(&view->folders);
 	ranking_deinit(&view->folder_ranking);
 	ranking_deinit(&view->ranking);
 	listing_times_deinit(&view->times);

@@ -42,6 +42,7 @@
 #include "source/source.h"
 #include "view/directory_paths.h"
 #include "view/event_log.h"
+#include "view/folder_figures.h"
 #include "view/known_numbers.h"
 #include "view/listing_times.h"
 #include "view/ranking.h"
@@ -140,6 +141,7 @@ struct view {
 	struct ranking folder_ranking; /* of folders/ */
 	/* greatest depth of a directory below an equal folder that was ever looked up */
 	_Atomic uint64_t folder_depth;
+	struct folder_cache folders;
 	struct visible_cache visible_cache;
 	struct directory_paths directory_paths;
 	struct known_numbers numbers;

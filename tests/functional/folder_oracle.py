@@ -205,12 +205,11 @@ class Folders:
         kept folder must stay.
 
         A folder whose parent is in a group goes or stays with the parent."""
-        inner = {name for group in self.groups.values() for name in group.names}
         removed = []
         for record in records:
             group = self.groups[frozenset(map(path_of, record["folders"]))]
             kept, = [path_of(folder) for folder in record["folders"] if folder["kept"]]
-            outermost = [name for name in group.names if above(name) not in inner]
+            outermost = self._outermost(group)
             removed += [name for name in outermost if len(outermost) < len(group.names)
                         or self.source.absolute(name) != kept]
         assert not any(is_below(name, other) for name in removed for other in removed
@@ -218,6 +217,21 @@ class Folders:
         return {"groups": len(records), "redundant_folders": len(removed),
                 "redundant_files": sum(self.trees[name].files for name in removed),
                 "reclaimable_bytes": self._freed(removed)}
+
+    def _outermost(self, group):
+        """The folders of a group that are in no folder of a group."""
+        inner = {name for other in self.groups.values() for name in other.names}
+        return [name for name in group.names if above(name) not in inner]
+
+    def figures(self, redundant_bytes):
+        """The figures of folders in the status of a view, which has these redundant bytes."""
+        groups = [group for group in self.groups.values() if not group.implied]
+        copies = [(min(len(self._outermost(group)), len(group.names) - 1), group.bytes)
+                  for group in groups]
+        size = sum(count * each for count, each in copies)
+        return {"folder_groups": len(groups),
+                "redundant_folders": sum(count for count, _ in copies),
+                "redundant_folder_bytes": min(size, redundant_bytes)}
 
     def differences(self, lines, implied=True):
         """The differences between the groups and the lines of `list --folders --format=jsonl`, with

@@ -252,7 +252,7 @@ static void test_totals_and_numbers_are_decoded(void **state)
 {
 	struct catalog_totals totals = {UINT64_MAX, 1,  15, 10,      2,          3,   {4, 13}, 5,
 					6,          7,  8,  {9, 14}, UINT64_MAX, 11,  16,      true,
-					12,         17, 18, {-5, 6}, true,       true},
+					12,         17, 18, {-5, 6}, true,       true, 19},
 			      got;
 	struct key key = key_number(0);
 	struct value value = encode_totals(&totals);
@@ -270,6 +270,7 @@ static void test_totals_and_numbers_are_decoded(void **state)
 	assert_true(got.choose_from == 16 && got.choose_anew);
 	assert_true(got.changed.tv_sec == -5 && got.changed.tv_nsec == 6 && got.none_pending);
 	assert_true(got.folders_known && got.folder_groups == 17 && got.folder_order == 18);
+	assert_int_equal(got.folder_changes, 19);
 	value = encode_number(UINT64_MAX);
 	assert_true(decode_number(opened(&value, TABLE_ORPHAN, key), &number));
 	assert_true(number == UINT64_MAX);
