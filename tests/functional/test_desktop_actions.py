@@ -425,7 +425,10 @@ def test_actions_of_thunar_are_installed_once_and_removed(home, before):
         other.strip() for other in others]
     ours = actions[len(others):]
     assert [action.findtext("unique-id") for action in ours] == [
-        "twinfs-show-copies", "twinfs-show-source", "twinfs-trash"]
+        "twinfs-show-copies", "twinfs-show-source", "twinfs-show-equal", "twinfs-elsewhere",
+        "twinfs-trash"]
+    assert [[kind.tag for kind in action][6:] for action in ours
+            if len(action) == 7] == [["directories"]] * 2
     for action in ours:
         words = shlex.split(action.findtext("command").replace("%%", "%"))
         assert words == [str(home.data / "twinfs/twinfs-action"),
@@ -504,7 +507,7 @@ def test_files_for_every_file_manager_are_installed_and_removed(home):
         entry.optionxform = str
         entry.read_string(text.decode())
         commands += [(path, part["Exec"]) for part in map(dict, entry.values()) if "Exec" in part]
-    assert len(commands) == 9
+    assert len(commands) == 15
     for path, command in commands:
         # escapes of values, and of Exec
         command = command.replace("\\\\", "\\").replace("%%", "%")
@@ -515,9 +518,14 @@ def test_files_for_every_file_manager_are_installed_and_removed(home):
         assert words[-1] == ("%U" if path.suffix == ".nemo_action" else "%F")
         assert ("--uris" in words) == (path.suffix == ".nemo_action")
     scripts = [path for path in found if path.parent.name == "scripts"]
-    assert len(scripts) == 9 and all(os.access(path, os.X_OK) for path in scripts)
+    assert len(scripts) == 15 and all(os.access(path, os.X_OK) for path in scripts)
     menus = list(home.data.glob("kio/servicemenus/*"))
-    assert menus and all(os.access(path, os.X_OK) for path in menus)
+    assert len(menus) == 2 and all(os.access(path, os.X_OK) for path in menus)
+    of_folders = {path.name for path, text in found.items()
+                  if b"inode/directory" in text or b"Extensions=dir" in text}
+    assert of_folders == {"twinfs-folders.desktop", "twinfs-show-equal.desktop",
+                          "twinfs-elsewhere.desktop", "twinfs-show-equal.nemo_action",
+                          "twinfs-elsewhere.nemo_action"}
     home.install("--remove")
     assert home.everything() == {}
 
