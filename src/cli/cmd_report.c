@@ -71,10 +71,12 @@ static int report_apply(void *context, int id, const char *value)
 static const struct option_table report_table = {
 	.command = "twinfs report",
 	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
-	.summary = "Writes an HTML page that shows which duplicates use the space: how much can be "
-		   "freed, in which folders, by which groups of equal files, and how old they are. "
-		   "The index is brought up to date first; the index of a mounted view is brought "
-		   "up to date by that view.",
+	.summary =
+		"Writes an HTML page that shows which duplicates use the space: how much can be "
+		"freed, in which folders, by which groups of equal folders and files, and how old "
+		"they are. "
+		"The index is brought up to date first; the index of a mounted view is brought "
+		"up to date by that view.",
 	.options = {report_options, filter_options, keep_option, scan_options, walk_options,
 		    files_option, index_option, no_scan_option, message_options},
 	.apply = report_apply,

@@ -151,8 +151,11 @@ static void write_page(const struct page_writing *writing)
 	write_head(writing);
 	write_header(writing);
 	html_raw(writing->html, "<main>\n");
+	page_write_whole_copies(writing);
 	page_write_figures(writing);
 	write_caveats(writing);
+	page_write_equal(writing);
+	page_write_elsewhere(writing);
 	page_write_folders(writing);
 	page_write_ages(writing);
 	page_write_groups(writing);

@@ -2,8 +2,9 @@
 #ifndef PAGE_H
 #define PAGE_H
 
-/* The report page: an HTML page with figures, folders, the groups with the most reclaimable bytes,
- * and the ages of files. The page is self-contained: no network and no script is needed.
+/* The report page: an HTML page with figures, equal folders, the folders and the groups with the
+ * most reclaimable bytes, and the ages of files. The page is self-contained: no network and no
+ * script is needed.
  *
  * The page is made from many short snapshots, so that no read transaction stays open for long.
  * Takes memory for the groups shown and for the sums of folders (page/folders.h). Linear in

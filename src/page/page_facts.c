@@ -32,6 +32,8 @@ struct gathering {
 	struct page_facts *facts;
 	struct catalog_reader *reader; /* snapshot of the current portion */
 	struct folders folders;
+	struct equal_gathering equal;
+	struct elsewhere_gathering elsewhere;
 	struct position at;
 	size_t left; /* files that the portion may still read */
 	struct filter all; /* used if the settings have no filter */
@@ -391,16 +393,55 @@ static int gather_portion(struct gathering *g, int (*step)(struct gathering *g))
 	return r;
 }
 
+/* Runs a step until it returns -ENOENT. */
+static int gather_portions(struct gathering *g, int (*step)(struct gathering *g))
+{
+	int r;
+
+	do
+		r = gather_portion(g, step);
+	while (r == 0);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int count_equal(struct gathering *g)
+{
+	return equal_gather(&g->equal, g->reader, &g->left);
+}
+
+static int count_elsewhere(struct gathering *g)
+{
+	return elsewhere_gather(&g->elsewhere, g->reader, &g->left);
+}
+
+/* Gathers the facts of folders. A number of groups is a number of groups of files. */
+static int gather_folders(struct gathering *g)
+{
+	int r;
+
+	if (g->filter->top < UINT64_MAX)
+		return 0;
+	r = equal_gathering_begin(&g->equal, g->settings, g->filter, &g->facts->equal);
+	g->elsewhere = (struct elsewhere_gathering){
+		.sources = g->settings->sources,
+		.filter = g->filter,
+		.facts = &g->facts->elsewhere,
+	};
+	if (r == 0)
+		r = gather_portions(g, count_equal);
+	return r < 0 ? r : gather_portions(g, count_elsewhere);
+}
+
 static int gather_all(struct gathering *g)
 {
 	int r = gather_portion(g, begin_gathering);
 
-	while (r == 0)
-		r = gather_portion(g, count_files);
-	if (r == -ENOENT)
-		r = 0;
+	if (r == 0)
+		r = gather_portions(g, count_files);
 	while (r == 0 && !g->at.grouped)
 		r = gather_portion(g, count_groups);
+	if (r == 0)
+		r = gather_folders(g);
 	return r < 0 ? r : gather_portion(g, make_folders);
 }
 
@@ -410,6 +451,8 @@ int page_facts_gather(struct page_facts *facts, const struct page_settings *sett
 	int r = gather_all(&g);
 
 	folders_free(&g.folders);
+	equal_gathering_free(&g.equal);
+	elsewhere_gathering_free(&g.elsewhere);
 	for (size_t i = 0; r == 0 && settings->picture && i < facts->group_count; i++)
 		r = stop_requested()
 			    ? -EINTR
@@ -424,6 +467,7 @@ void page_facts_free(struct page_facts *facts)
 		copies_free(&facts->groups[i].copies);
 		bytes_free(&facts->groups[i].picture);
 	}
+	equal_facts_free(&facts->equal);
 	free(facts->folders);
 	arena_free(&facts->names);
 }

@@ -12,6 +12,8 @@
 #include "base/attributes.h"
 #include "catalog/record.h"
 #include "page/ages.h"
+#include "page/elsewhere_facts.h"
+#include "page/equal_facts.h"
 #include "page/folders.h"
 #include "page/page.h"
 #include "report/copies.h"
@@ -47,6 +49,8 @@ struct page_facts {
 	bool changed; /* the index changed while it was read */
 	struct ages all; /* regular files */
 	struct ages redundant; /* redundant copies */
+	struct equal_facts equal;
+	struct elsewhere_facts elsewhere;
 	struct page_group groups[PAGE_GROUPS_MAX];
 	size_t group_count;
 	struct page_folder *folders; /* in the order of folders_tree() */

@@ -17,7 +17,7 @@ struct page_writing {
 
 /* A page of at least this many bytes gets no more links, labels of boxes and tooltips. This limit
  * keeps a page with very long names below PAGE_BYTES_MAX. After the limit, a page can get 400 boxes
- * of 130 bytes and, if all characters are escaped, 140 names of 2,700 bytes. */
+ * of 130 bytes and, if all characters are escaped, 200 names of 2,700 bytes. */
 #define PAGE_BYTES_LONG (400UL << 10)
 
 static inline bool page_has_room(const struct page_writing *writing)
@@ -30,6 +30,15 @@ static inline bool page_has_room(const struct page_writing *writing)
 
 /* The content of <style>, in pieces. NULL-terminated. */
 extern const char *const page_style[];
+
+/* Writes how many folders are whole copies, or nothing if there are none. */
+void page_write_whole_copies(const struct page_writing *writing);
+
+/* Writes the groups of equal folders with the most reclaimable bytes. */
+void page_write_equal(const struct page_writing *writing);
+
+/* Writes what of each source is in the other sources, too. */
+void page_write_elsewhere(const struct page_writing *writing);
 
 /* Writes the figures and the share of reclaimable bytes. */
 void page_write_figures(const struct page_writing *writing);

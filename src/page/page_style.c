@@ -35,6 +35,8 @@ const char *const page_style[] = {
 	".sources{flex:1 1 12rem;color:var(--soft)}\n"
 	".made,.lead,figcaption,caption,footer{color:var(--soft);font-size:.875rem}\n"
 	"#figures{margin-top:2.5rem}\n"
+	".copies{margin-top:2rem;font-size:1.25rem}\n"
+	".copies+#figures{margin-top:1rem}\n"
 	".answer{font-size:1.25rem;line-height:1.35;color:var(--soft);text-wrap:balance}\n"
 	".answer strong{display:block;font-size:clamp(3rem,11vw,5.5rem);line-height:1.05;"
 	"font-weight:680;letter-spacing:-.03em;color:var(--accent)}\n"

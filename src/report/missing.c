@@ -252,6 +252,11 @@ void missing_finder_free(struct missing_finder *finder)
 	free(finder);
 }
 
+void missing_finder_set_reader(struct missing_finder *finder, struct catalog_reader *reader)
+{
+	finder->reader = reader;
+}
+
 /* ---- folders -------------------------------------------------------------------------------- */
 
 /* Returns 0 if the folder was entered, an enum missing_fault, or -errno. */

@@ -77,6 +77,8 @@ struct missing_finder;
  * report excludes are in no folder. Returns 0 or -ENOMEM. */
 MUST_CHECK int missing_finder_new(struct missing_finder **finder, const struct report *report);
 void missing_finder_free(struct missing_finder *finder); /* accepts NULL */
+/* Uses another snapshot from now on. What is remembered of the last one can differ from it. */
+void missing_finder_set_reader(struct missing_finder *finder, struct catalog_reader *reader);
 
 /* Sets *missing to whether a file is in folders->of, and its content in no file of folders->in.
  * Adds a file of folders->of to the tally. Files must be passed in the order of

@@ -132,6 +132,22 @@ class Page:
         part = self.part("groups")
         return [Group(item) for item in part.all("li", "group")] if part else []
 
+    def whole_copies(self):
+        """[folders, bytes], or [] if no folder is a whole copy."""
+        sentence = self.root.first("p", "copies")
+        return sentence.numbers() if sentence else []
+
+    def equal(self):
+        """The shown groups of equal folders, in order."""
+        part = self.part("equal")
+        return [EqualFolders(item) for item in part.all("li", "group")] if part else []
+
+    def elsewhere(self):
+        """{path of a source: (bytes elsewhere, files that are not, their bytes)}."""
+        part = self.part("elsewhere")
+        return {item.names()[0]: tuple((item.numbers() + [0, 0])[:3])
+                for item in part.first("ul").all("li")} if part else {}
+
     def links(self):
         """All links and all addresses of resources."""
         return [value for element in self.root.all_elements()
@@ -159,6 +175,21 @@ class Group:
 
     def shown(self):
         return (self.reclaimable, self.copies, self.size, self.hash, self.names, self.kept,
+                self.more)
+
+
+class EqualFolders:
+    def __init__(self, item):
+        [self.reclaimable] = item.first("h3").numbers()
+        self.folders, self.files, self.size = item.first("p", "what").numbers()
+        names = [name for name in item.first("ul").all("li") if "more" not in name.classes()]
+        self.names = [name.names()[0] for name in names]
+        self.kept = [name.names()[0] for name in names if "kept" in name.classes()]
+        more = item.first("li", "more")
+        self.more = more.numbers()[0] if more else 0
+
+    def shown(self):
+        return (self.reclaimable, self.folders, self.files, self.size, self.names, self.kept,
                 self.more)
 
 
