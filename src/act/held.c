@@ -96,6 +96,19 @@ int held_open(struct held *held, const struct place *place, const struct sources
 	return r;
 }
 
+enum act_outcome held_outcome(int result, bool kept)
+{
+	if (result == HELD_BUSY)
+		return kept ? ACT_KEPT_BUSY : ACT_BUSY;
+	if (result == HELD_CHANGED)
+		return kept ? ACT_KEPT_CHANGED : ACT_CHANGED;
+	if (result == HELD_NO_LEASE)
+		return ACT_NO_LEASE;
+	if (result == -ENOENT || result == -ENOTDIR || result == -ENODEV || result == -ELOOP)
+		return kept ? ACT_KEPT_MISSING : ACT_MISSING;
+	return ACT_FAILED;
+}
+
 int held_open_any(struct held *held, const struct place *place)
 {
 	int fd = open_beneath_for_reading(place->directory, place->name, 0, false);

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 
+#include "act/act.h"
 #include "act/place.h"
 #include "catalog/record.h"
 
@@ -44,6 +45,12 @@ enum {
 MUST_CHECK int held_open(struct held *held, const struct place *place,
 			 const struct sources *sources, const struct attributes *expected,
 			 bool without_leases);
+
+/* Returns the outcome of an act for a result that is not 0.
+ *
+ * kept		true: the file is the kept file, which has outcomes of its own (ACT_KEPT_...)
+ */
+enum act_outcome held_outcome(int result, bool kept);
 
 /* Opens any regular file at the place and takes a lease if one is available. Returns 0,
  * HELD_CHANGED, HELD_BUSY or -errno. */

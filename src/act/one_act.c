@@ -28,19 +28,6 @@
 
 /* ---- the two files ------------------------------------------------------------------- */
 
-static enum act_outcome outcome_of(int result, bool kept)
-{
-	if (result == HELD_BUSY)
-		return kept ? ACT_KEPT_BUSY : ACT_BUSY;
-	if (result == HELD_CHANGED)
-		return kept ? ACT_KEPT_CHANGED : ACT_CHANGED;
-	if (result == HELD_NO_LEASE)
-		return ACT_NO_LEASE;
-	if (result == -ENOENT || result == -ENOTDIR || result == -ENODEV || result == -ELOOP)
-		return kept ? ACT_KEPT_MISSING : ACT_MISSING;
-	return ACT_FAILED;
-}
-
 int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
 		 struct act_result *result)
 {
@@ -54,7 +41,7 @@ int subject_open(struct subject *subject, const struct act_settings *settings, b
 	if (r == 0)
 		return 0;
 	place_close(&subject->place);
-	result->outcome = outcome_of(r, kept);
+	result->outcome = held_outcome(r, kept);
 	result->error = r < 0 ? -r : 0;
 	return 1;
 }
@@ -194,6 +181,19 @@ bool one_act_is_still_verified(struct one_act *act)
 	if (!copy->leased || !act->kept->held.leased)
 		return one_act_verify(act) && sync_kept(act);
 	return one_act_still_holds(act);
+}
+
+bool one_act_name_can_go(struct one_act *act)
+{
+	const struct place *place = &act->copy.place;
+
+	if (place_is_immutable(place))
+		return one_act_refuse(act, ACT_IMMUTABLE);
+	if (faccessat(place->directory, ".", W_OK | X_OK, AT_EACCESS) < 0)
+		return one_act_fail(act, -errno);
+	/* a sticky folder */
+	return !place_has_permanent_names(place, act->copy.held.status.st_uid) ||
+	       one_act_fail(act, -EPERM);
 }
 
 /* ---- restoring a copy ---------------------------------------------------------------- */
@@ -360,14 +360,15 @@ void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
 	act->result->freed_bytes = act->result->freed_is_unknown ? 0 : bytes;
 }
 
-int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act))
+int one_act_remove_name(struct one_act *act, const char *name,
+			bool (*is_valid)(struct one_act *act))
 {
 	const struct held *held = &act->copy.held;
 	uint64_t own_bytes = extents_own_bytes(held->fd);
 	enum layer layer = layer_of(held->fd);
 	struct stat now;
 
-	if (unlinkat(act->copy.place.directory, act->other, 0) < 0)
+	if (unlinkat(act->copy.place.directory, name, 0) < 0)
 		return -errno;
 	act->result->outcome = ACT_DONE;
 	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)

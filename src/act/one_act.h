@@ -9,7 +9,7 @@
  *	one_act_verify		compares the bytes of both held files
  *	one_act_quarantine	renames the copy to its quarantine name, then checks inode, folder
  *				and leases
- *	one_act_remove_other	removes the quarantine name, checks once more, and writes the copy
+ *	one_act_remove_name	removes the quarantine name, checks once more, and writes the copy
  *				again if the check fails
  *
  * If a step after the quarantine fails, one_act_put_back gives the copy its own name back.
@@ -74,6 +74,27 @@ MUST_CHECK int one_act_destination_path(const struct act_settings *settings,
  * not have the other names of the copy, and the rename could not be undone. */
 bool one_act_is_lower_link(const struct one_act *act);
 
+/* Makes the directories on the path of the copy below the destination of ACT_MOVE and opens the
+ * last one. Returns 0 or -errno. */
+MUST_CHECK int one_act_open_parent(const struct one_act *act, struct place *parent);
+
+struct trash_folder;
+
+/* Opens the trash folder for the copy. If there is none, fills in the outcome and returns false.
+ * The caller calls trash_folder_close() in any case. */
+MUST_CHECK bool one_act_open_trash(struct one_act *act, struct trash_folder *trash);
+
+/* Moves the quarantined copy to the trash and fills in the outcome. If a step fails, the copy gets
+ * its own name back.
+ *
+ * is_valid	the last check: returns false and fills in the outcome if the copy must return
+ */
+void one_act_throw_away(struct one_act *act, struct trash_folder *trash,
+			bool (*is_valid)(struct one_act *act));
+
+/* Returns whether the copy's name can be removed or renamed. If not, fills in the outcome. */
+MUST_CHECK bool one_act_name_can_go(struct one_act *act);
+
 /* Each function returns true if the act is possible, as far as this can be found without a change.
  * If not, it fills in the outcome and returns false. Both files must be held. */
 MUST_CHECK bool act_may_move(struct one_act *act);
@@ -129,14 +150,16 @@ void one_act_note_undone(struct one_act *act, int result);
  * overlay, their number is unknown. */
 void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer);
 
-/* Removes the quarantine name and fills in the result. If that was the last name of the copy, calls
+/* Removes a name of the copy and fills in the result. If that was the last name of the copy, calls
  * is_valid for the last check, as programs could open the files meanwhile. If is_valid returns
- * false, waits for a writer of the copy, writes the copy again from its descriptor, and gives it
- * its own name back. Returns 0, or -errno if nothing was removed.
+ * false, waits for a writer of the copy, writes the copy again from its descriptor under its
+ * quarantine name, and gives it its own name back. Returns 0, or -errno if nothing was removed.
  *
+ * name		the quarantine name; of a file in a folder that has one, the own name
  * is_valid	returns false if the copy is still needed. Then it can fill in the outcome, which is
  *		otherwise ACT_BUSY, and must remove a symbolic link at the copy's name
  */
-MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act));
+MUST_CHECK int one_act_remove_name(struct one_act *act, const char *name,
+				   bool (*is_valid)(struct one_act *act));
 
 #endif

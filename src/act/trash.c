@@ -65,19 +65,21 @@ static void take_out(struct one_act *act, const struct trash_folder *trash, cons
 }
 
 /* Does the last check of a copy in the trash. */
-static void check_trashed(struct one_act *act, const struct trash_folder *trash, const char *name)
+static void check_trashed(struct one_act *act, const struct trash_folder *trash, const char *name,
+			  bool (*is_valid)(struct one_act *act))
 {
 	const struct place arrived = {.directory = trash->files, .name = name};
 
 	act->result->outcome = ACT_DONE;
 	if (!place_leads_to(&arrived, name, &act->copy.held.status))
 		(void)one_act_refuse(act, ACT_CHANGED);
-	else if (one_act_still_holds(act))
+	else if (is_valid(act))
 		return;
 	take_out(act, trash, name);
 }
 
-static void throw_away(struct one_act *act, struct trash_folder *trash)
+void one_act_throw_away(struct one_act *act, struct trash_folder *trash,
+			bool (*is_valid)(struct one_act *act))
 {
 	CLEANUP_BYTES struct bytes name = {0};
 	int r = -EEXIST;
@@ -92,15 +94,14 @@ static void throw_away(struct one_act *act, struct trash_folder *trash)
 			r = move_to_trash(act, trash, bytes_text(&name));
 	}
 	if (r == 0) {
-		check_trashed(act, trash, bytes_text(&name));
+		check_trashed(act, trash, bytes_text(&name), is_valid);
 		return;
 	}
 	(void)one_act_fail(act, r);
 	one_act_put_back(act);
 }
 
-/* Opens the trash folder for the copy. If there is none, fills in the outcome and returns false. */
-static bool open_trash(struct one_act *act, struct trash_folder *trash)
+bool one_act_open_trash(struct one_act *act, struct trash_folder *trash)
 {
 	const struct act_file *file = act->copy.file;
 	CLEANUP_BYTES struct bytes path = {0};
@@ -120,13 +121,13 @@ bool act_may_trash(struct one_act *act)
 	CLEANUP(trash_folder_close)
 	struct trash_folder trash = {.only_looks = true, .info = -1, .files = -1};
 
-	return open_trash(act, &trash);
+	return one_act_open_trash(act, &trash);
 }
 
 void act_trash(struct one_act *act)
 {
 	CLEANUP(trash_folder_close) struct trash_folder trash = {.info = -1, .files = -1};
 
-	if (one_act_verify(act) && open_trash(act, &trash) && one_act_quarantine(act))
-		throw_away(act, &trash);
+	if (one_act_verify(act) && one_act_open_trash(act, &trash) && one_act_quarantine(act))
+		one_act_throw_away(act, &trash, one_act_still_holds);
 }

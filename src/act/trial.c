@@ -85,20 +85,6 @@ static bool open_kept(struct act_trial *trial, const struct act_file *kept,
 	return trial->kept_is_open;
 }
 
-/* Returns whether the copy's name can be removed or renamed. If not, fills in the outcome. */
-static bool name_can_go(struct one_act *act)
-{
-	const struct place *place = &act->copy.place;
-
-	if (place_is_immutable(place))
-		return one_act_refuse(act, ACT_IMMUTABLE);
-	if (faccessat(place->directory, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		return one_act_fail(act, -errno);
-	/* a sticky folder */
-	return !place_has_permanent_names(place, act->copy.held.status.st_uid) ||
-	       one_act_fail(act, -EPERM);
-}
-
 /* Returns whether the act frees the bytes of a copy when its last name is gone. */
 static bool frees_bytes(const struct one_act *act)
 {
@@ -132,15 +118,15 @@ static bool may_be_done(struct one_act *act)
 		return act_may_dedupe(act);
 	case ACT_LINK:
 	case ACT_SYMLINK:
-		return act_may_replace(act) && name_can_go(act);
+		return act_may_replace(act) && one_act_name_can_go(act);
 	case ACT_MOVE:
-		return name_can_go(act) && act_may_move(act);
+		return one_act_name_can_go(act) && act_may_move(act);
 	case ACT_TRASH:
-		return act_may_trash(act) && name_can_go(act);
+		return act_may_trash(act) && one_act_name_can_go(act);
 	case ACT_REMOVE:
 		break;
 	}
-	return name_can_go(act);
+	return one_act_name_can_go(act);
 }
 
 void act_try(struct act_trial *trial, const struct act_file *kept, const struct act_file *copy,

@@ -9,7 +9,6 @@
 #include "act/file_copy.h"
 #include "act/held.h"
 #include "act/recovery.h"
-#include "act/undo_moved.h"
 #include "act/undo_place.h"
 #include "base/descriptor.h"
 #include "base/log.h"

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "act/undo_moved.h"
 
+/* Returns moved and trashed files.
+ *
+ * On one file system, the file is renamed back. From another one it is copied back. Then the moved
+ * file is quarantined and removed as an act removes a copy (act/one_act.h): it gets a private name,
+ * which is in the journal, and must be the compared file under that name. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,6 +14,7 @@
 
 #include "act/recovery.h"
 #include "act/trash_entry.h"
+#include "act/undo_file.h"
 #include "act/undo_place.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
