@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "act/durable.h"
+#include "act/folder_act.h"
 #include "act/one_act.h"
 #include "act/recording.h"
 #include "act/recovery.h"
@@ -98,6 +99,14 @@ const char *act_outcome_text(enum act_outcome outcome)
 			 "remove it without --trash, or move it"),
 		[ACT_FAILED] = "failed",
 		[ACT_LEFTOVER] = "its name could not be restored",
+		[ACT_NOT_IN_KEPT] = "is not in the kept folder",
+		[ACT_OTHER_TYPE] = "has another type in the kept folder",
+		[ACT_MOUNT_INSIDE] = "is a mount point; unmount it first",
+		[ACT_SAME_FOLDER] = "the kept folder is the same folder, reached by another path",
+		[ACT_NESTED] = "one of the folders contains the other",
+		[ACT_HAS_SOURCE] = "is a source or the index of twinfs, or contains one",
+		[ACT_ACROSS] = ("the destination is on another file system, and a folder is moved "
+				"by a rename; choose a destination on its file system"),
 	};
 
 	return texts[outcome];
@@ -535,4 +544,19 @@ int act_add(struct act *act, const struct act_file *kept, const struct act_file 
 		return r;
 	act->count++;
 	return act->count == BATCH_ACTS ? act_flush(act) : 0;
+}
+
+int act_add_folder(struct act *act, const struct act_file *kept, const struct act_file *copy)
+{
+	const struct folder_session session = {.settings = &act->settings,
+					       .journal = act->journal,
+					       .durable = &act->durable,
+					       .recording = &act->recording,
+					       .destination = act->destination,
+					       .to_mount = &act->to_mount};
+	int r = folder_act_run(&session, kept, copy);
+
+	if (r == 0 && ++act->flushes == FLUSHES_PER_JOURNAL)
+		r = resolve_journal(act);
+	return r;
 }

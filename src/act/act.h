@@ -92,14 +92,35 @@ enum act_outcome {
 	ACT_NO_TRASH, /* no trash folder can take the copy by a rename */
 	ACT_FAILED, /* a call failed with act_result.error */
 	ACT_LEFTOVER, /* the copy could not get its name back, and is act_result.leftover now */
+	/* Only of folders, act_add_folder(). */
+	ACT_NOT_IN_KEPT, /* the name is in the copy, and not in the kept folder */
+	ACT_OTHER_TYPE, /* the name has another type in the kept folder */
+	ACT_MOUNT_INSIDE, /* a mount point is in one of the folders */
+	ACT_NESTED, /* one of the folders contains the other */
+	ACT_SAME_FOLDER, /* both paths lead to one folder */
+	ACT_HAS_SOURCE, /* the copy contains a source or the index, or is a source */
+	ACT_ACROSS, /* ACT_MOVE: the destination is on another file system */
 };
 
-/* One name of a file and its attributes in the index. */
+/* One name of a file or folder and its attributes in the index. */
 struct act_file {
 	uint32_t source;
 	const char *path; /* relative to the source, borrowed */
 	const struct attributes *attributes; /* borrowed */
 	struct hash128 hash; /* of the content, as the index knows it; zero: unknown */
+};
+
+/* Names whose metadata differ from those in the kept folder. A name counts once for each kind. */
+struct act_differences {
+	uint64_t owners, modes, times, xattrs;
+};
+
+/* What an act or a trial found in a folder. */
+struct act_folder {
+	uint64_t files; /* regular files; each name counts */
+	uint64_t bytes; /* their sizes */
+	uint64_t linked; /* of these, hard links to their partner in the kept folder */
+	struct act_differences differences;
 };
 
 struct act_result {
@@ -108,6 +129,10 @@ struct act_result {
 	uint64_t freed_bytes; /* on the disk; 0 while the copy has another name */
 	bool freed_is_unknown; /* the file possibly still exists in a lower layer of an overlay */
 	const char *leftover; /* ACT_LEFTOVER: name in the copy's directory, during report() */
+	/* of a folder: the name that is the cause, relative to the folder, during report(); NULL:
+	 * the folder itself */
+	const char *inside;
+	struct act_folder folder; /* of a folder that was checked */
 };
 
 struct act_log;
@@ -150,6 +175,12 @@ MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
  * Returns 0, ACT_CANNOT_SYNC, ACT_STOPPED, or -errno of the journal. After another result than 0
  * the caller may only call act_count_split() and act_end(). */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
+
+/* Acts on a folder at once, by ACT_REMOVE, ACT_TRASH or ACT_MOVE: the whole of it goes, or nothing.
+ * kept is an equal folder. The path "." is the root of a source. The steps are in
+ * act/folder_act.h. Returns the same values as act_add(). */
+MUST_CHECK int act_add_folder(struct act *act, const struct act_file *kept,
+			      const struct act_file *copy);
 
 /* Returns how many copies lost hard links in a move to another file system: a name stayed behind or
  * became a separate file. The number is final after act_flush(). */

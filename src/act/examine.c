@@ -71,7 +71,7 @@ enum deed examine_deed(const struct place *place, const struct intent *intent,
 		return intent->did || is_shared(place, record) ? DEED_DONE : DEED_NONE;
 	if (examine_name(place, place->name, intent, &found) == 0 && found == FOUND_COPY)
 		return DEED_NONE;
-	if (intent->did || found == FOUND_LINK ||
+	if (intent->did || intent->is_emptied || found == FOUND_LINK ||
 	    is_at(record->to, intent->inode, intent->born_ns) ||
 	    is_at(record->to, intent->made_inode, intent->made_born_ns))
 		return DEED_DONE;

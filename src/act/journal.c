@@ -149,10 +149,8 @@ static int append_line(struct bytes *lines, const json_t *object)
 }
 
 static const char *const kind_names[] = {
-	[INTENT_AWAY] = "away",
-	[INTENT_LINK] = "link",
-	[INTENT_SYMLINK] = "symlink",
-	[INTENT_SHARE] = "share",
+	[INTENT_AWAY] = "away",   [INTENT_LINK] = "link",     [INTENT_SYMLINK] = "symlink",
+	[INTENT_SHARE] = "share", [INTENT_FOLDER] = "folder",
 };
 
 enum field_type {
@@ -182,6 +180,7 @@ static const struct field {
 	{"born", FIELD_NUMBER, offsetof(struct intent, born_ns)},
 	{"made inode", FIELD_NUMBER, offsetof(struct intent, made_inode)},
 	{"made born", FIELD_NUMBER, offsetof(struct intent, made_born_ns)},
+	{"emptied", FIELD_NUMBER, offsetof(struct intent, is_emptied)},
 	{"root inode", FIELD_NUMBER, offsetof(struct intent, root.inode)},
 	{"root born", FIELD_NUMBER, offsetof(struct intent, root.born_ns)},
 	{"root file system", FIELD_NUMBER, offsetof(struct intent, root.filesystem)},
@@ -229,6 +228,11 @@ int journal_intend(struct journal *journal, struct intent *intent)
 		return -EOVERFLOW;
 	intent->number = ++journal->last;
 	return append_intent(journal, intent);
+}
+
+uint64_t journal_reserve(struct journal *journal)
+{
+	return ++journal->last;
 }
 
 int journal_note_done(struct journal *journal, uint64_t number)
@@ -461,6 +465,23 @@ static const char **list_keys(json_t *open, size_t *count)
 	return keys;
 }
 
+int journal_add_record(struct journal *journal, const char *record)
+{
+	int r = act_log_append(journal->log, record);
+
+	return r < 0 || !journal->copies ? r : act_log_append(journal->copies, record);
+}
+
+int journal_sync_records(struct journal *journal)
+{
+	int r = act_log_sync(journal->log);
+
+	/* act_log_sync() of the caller returns the failure again */
+	if (r == 0 && journal->copies && act_log_sync(journal->copies) < 0)
+		journal->copies = NULL;
+	return r;
+}
+
 /* Adds the record of an act to the logs and notes the end of the act. */
 static int record_one(struct journal *journal, const json_t *object)
 {
@@ -469,9 +490,7 @@ static int record_one(struct journal *journal, const json_t *object)
 	int r = get_text(object, "record", &text, &record);
 
 	if (r == 0)
-		r = act_log_append(journal->log, record);
-	if (r == 0 && journal->copies)
-		r = act_log_append(journal->copies, record);
+		r = journal_add_record(journal, record);
 	if (r == -ENOMEM)
 		return r;
 	return journal_note_done(journal,

@@ -46,6 +46,8 @@ enum intent_kind {
 	INTENT_LINK,
 	INTENT_SYMLINK,
 	INTENT_SHARE, /* the copy shares the blocks of the kept file; no name changes */
+	/* the copy is a folder, which is renamed to other, then emptied or moved */
+	INTENT_FOLDER,
 };
 
 struct intent {
@@ -70,6 +72,9 @@ struct intent {
 	struct root_identity root; /* of the source */
 	struct mount_identity mount; /* of the copy; path NULL: the copy is on the source's mount */
 	struct mount_identity to_mount; /* of the folder that the copy moves to */
+	/* INTENT_FOLDER: 1 if the folder is being emptied. It was checked under its quarantine
+	 * name, and the log has records of all names in it. */
+	uint64_t is_emptied;
 	uint64_t number; /* set by journal_intend() */
 	uint64_t did; /* 1 after journal_note_did() */
 };
@@ -90,6 +95,9 @@ void journal_other_name(char name[static OTHER_NAME_SIZE]);
  * Returns 0 or -errno. */
 MUST_CHECK int journal_intend(struct journal *journal, struct intent *intent);
 
+/* Returns a number for an intent that journal_amend() adds only if it is needed. */
+uint64_t journal_reserve(struct journal *journal);
+
 /* Writes and syncs all added intents. Blocks on the disk. Returns 0 or -errno. */
 MUST_CHECK int journal_sync(struct journal *journal);
 
@@ -106,6 +114,11 @@ MUST_CHECK int journal_note_did(struct journal *journal, uint64_t number);
 /* Notes in memory that an act has ended without a change. journal_resolve() writes this. If the
  * process is killed before, recovery finds nothing to restore. Returns 0 or -errno. */
 MUST_CHECK int journal_note_done(struct journal *journal, uint64_t number);
+
+/* Adds the record of an act to the log, and to that of journal_copy_records(), in memory.
+ * journal_sync_records() writes and syncs them. Both return 0 or -errno. */
+MUST_CHECK int journal_add_record(struct journal *journal, const char *record);
+MUST_CHECK int journal_sync_records(struct journal *journal);
 
 /* Returns the log of the index, borrowed. The lock of the journal protects it. */
 struct act_log *journal_log(struct journal *journal);

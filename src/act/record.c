@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <jansson.h>
@@ -25,6 +26,15 @@ static const char *const command_words[] = {
 static const char *const states[] = {
 	[RECORD_DONE] = "done",
 	[RECORD_INTERRUPTED] = "interrupted",
+};
+
+/* The types of files that are no regular ones. */
+static const struct type_word {
+	const char *word;
+	uint32_t type;
+} type_words[] = {
+	{"folder", S_IFDIR},  {"symlink", S_IFLNK}, {"fifo", S_IFIFO},
+	{"socket", S_IFSOCK}, {"block", S_IFBLK},   {"character", S_IFCHR},
 };
 
 /* The texts and numbers of struct record. A text that is NULL and a number that is 0 are left
@@ -54,6 +64,7 @@ static const struct number_field {
 	{"inode", offsetof(struct record, inode)},
 	{"born", offsetof(struct record, born_ns)},
 	{"links", offsetof(struct record, links)},
+	{"device", offsetof(struct record, device)},
 	{"source_inode", offsetof(struct record, root.inode)},
 	{"source_born", offsetof(struct record, root.born_ns)},
 	{"mount_inode", offsetof(struct record, mount.root.inode)},
@@ -135,6 +146,15 @@ static int set_mode(json_t *object, const char *key, uint32_t mode)
 	return json_object_set_new(object, key, json_string(digits));
 }
 
+static int set_type(json_t *object, uint32_t type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(type_words); i++) {
+		if (type_words[i].type == type)
+			return json_object_set_new(object, "type", json_string(type_words[i].word));
+	}
+	return 0;
+}
+
 static int set_folder(json_t *object, const struct record *record)
 {
 	if (!record->folder_known)
@@ -156,7 +176,8 @@ static int set_others(json_t *object, const struct record *record)
 	for (size_t i = 0; i < ARRAY_SIZE(filesystem_fields); i++)
 		r |= set_filesystem(object, &filesystem_fields[i], record);
 	return r | json_object_set_new(object, "hash", json_string(digits)) |
-	       set_mode(object, "mode", record->mode) | set_folder(object, record) |
+	       set_type(object, record->type) | set_mode(object, "mode", record->mode) |
+	       set_folder(object, record) |
 	       json_object_set_new(object, "uid", json_integer(record->uid)) |
 	       json_object_set_new(object, "gid", json_integer(record->gid)) |
 	       json_object_set_new(object, "mtime", json_integer(record->mtime.tv_sec)) |
@@ -277,6 +298,20 @@ static uint32_t get_count(const json_t *object, const char *key)
 	return (uint32_t)json_integer_value(json_object_get(object, key));
 }
 
+/* A type that is unknown is -EPROTO: the record must not be taken for that of a regular file. */
+static int get_type(const json_t *object, struct record *record)
+{
+	const char *word = json_string_value(json_object_get(object, "type"));
+
+	record->type = S_IFREG;
+	for (size_t i = 0; word && i < ARRAY_SIZE(type_words); i++) {
+		record->type = type_words[i].type;
+		if (strcmp(word, type_words[i].word) == 0)
+			return 0;
+	}
+	return word ? -EPROTO : 0;
+}
+
 static void get_folder(const json_t *object, struct record *record)
 {
 	const char *mode = json_string_value(json_object_get(object, "folder_mode"));
@@ -292,6 +327,7 @@ static int get_metadata(const json_t *object, struct decoded_record *decoded)
 	struct record *record = &decoded->record;
 	const char *hash = json_string_value(json_object_get(object, "hash"));
 	const char *mode = json_string_value(json_object_get(object, "mode"));
+	int r;
 
 	if (record->command == RECORD_UNDO)
 		return 0;
@@ -306,7 +342,8 @@ static int get_metadata(const json_t *object, struct decoded_record *decoded)
 	record->mtime.tv_sec = json_integer_value(json_object_get(object, "mtime"));
 	record->mtime.tv_nsec = json_integer_value(json_object_get(object, "mtime_ns"));
 	record->xattrs = &decoded->xattrs;
-	return json_get_xattrs(object, &decoded->xattrs);
+	r = get_type(object, record);
+	return r < 0 ? r : json_get_xattrs(object, &decoded->xattrs);
 }
 
 static int decode(const json_t *object, struct decoded_record *decoded)

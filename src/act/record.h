@@ -59,6 +59,8 @@ struct record {
 	uint64_t size;
 	struct hash128 hash;
 	/* of the copy before the act */
+	uint32_t type; /* S_IFREG, S_IFDIR, ...; 0 is S_IFREG */
+	uint64_t device; /* st_rdev of a device */
 	uint32_t mode, uid, gid;
 	struct timespec mtime;
 	const struct xattrs *xattrs;

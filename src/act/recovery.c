@@ -10,6 +10,7 @@
 
 #include "act/examine.h"
 #include "act/file_copy.h"
+#include "act/folder_check.h"
 #include "act/held.h"
 #include "act/trash_entry.h"
 #include "base/descriptor.h"
@@ -59,6 +60,7 @@ struct undoing {
 	struct bytes leftover;
 	bool is_completed; /* the move was completed */
 	bool is_edited; /* the link stays, as a program wrote to the linked file since the act */
+	bool is_partial; /* the folder has its name back, but not all names in it */
 	struct bytes reported; /* mount points in log messages, each with its NUL */
 };
 
@@ -292,6 +294,16 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 	else if (result < 0)
 		log_warning("cannot undo an interrupted act on %s: %s; run 'twinfs recover' later",
 			    quote_path(bytes_text(&path)), error_text(result));
+	else if (undoing->is_partial)
+		log_warning("cannot complete the interrupted removal of folder %s: it or the kept "
+			    "folder changed; its remaining files are in %s; 'twinfs log' lists the "
+			    "act, and 'twinfs undo' copies the removed files from the kept folder",
+			    quote_path(bytes_text(&path)),
+			    undoing->leftover.length > 0
+				    ? quote_path(bytes_text(&undoing->leftover))
+				    : "it");
+	else if (undoing->is_completed && intent->kind == INTENT_FOLDER)
+		log_info("%s: interrupted removal completed", quote_path(bytes_text(&path)));
 	else if (undoing->is_completed)
 		log_info("%s: interrupted move completed", quote_path(bytes_text(&path)));
 	else if (undoing->is_edited)
@@ -364,6 +376,24 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 	return 0;
 }
 
+/* Completes the removal of a folder that was being emptied, or gives a folder its own name back. */
+static int undo_folder(struct undoing *undoing, const struct place *place,
+		       const struct intent *intent)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	struct act_result result = {.outcome = ACT_FAILED};
+	int r = 1;
+
+	if (intent->is_emptied && intent->record &&
+	    record_decode(intent->record, strlen(intent->record), &decoded) == 0)
+		r = folder_complete(place, intent, &decoded.record, &result);
+	undoing->is_completed = r == 0;
+	if (r == 0 || r == -ENOMEM)
+		return r;
+	undoing->is_partial = intent->is_emptied;
+	return recovery_rename(place, intent->other, &undoing->leftover);
+}
+
 static int undo_one(struct undoing *undoing, const struct place *place, const struct intent *intent)
 {
 	enum found found;
@@ -375,7 +405,9 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 		return r;
 	if (found == FOUND_LINK)
 		return remove_other(place, intent->other);
-	if (intent->kind != INTENT_AWAY)
+	if (intent->kind == INTENT_FOLDER)
+		r = undo_folder(undoing, place, intent);
+	else if (intent->kind != INTENT_AWAY)
 		r = undo_replace(undoing, place, intent);
 	else if (found == FOUND_COPY)
 		r = undo_away(undoing, place, intent);
@@ -446,7 +478,7 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 	int r = place_open_below(&place, root, intent->path, true);
 
 	undoing->leftover.length = 0;
-	undoing->is_edited = undoing->is_completed = false;
+	undoing->is_edited = undoing->is_completed = undoing->is_partial = false;
 	if (r == -ENOENT) {
 		r = has_saved_bytes(intent) ? BYTES_ARE_ELSEWHERE : 0;
 		report(undoing, intent, r ? r : FOLDER_IS_MISSING);

@@ -11,6 +11,9 @@
  *			program wrote to the linked file since, the copy gets a name beside the
  *			link instead.
  *	trash		The copy gets its own name back. An info file without a file is removed.
+ *	folder		The folder gets its own name back. If files in it were removed already, the
+ *			removal is completed, after a comparison of all that is left with the kept
+ *			folder.
  *	rescue		Bytes in a rescue folder are copied back, synced, and then removed there.
  *
  * No file is ever replaced: if another file has the copy's own name, the copy gets the name

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "act/extents.h"
+#include "act/folder_act.h"
 #include "act/one_act.h"
 #include "act/overlay_layer.h"
 #include "base/descriptor.h"
@@ -153,4 +154,13 @@ void act_try(struct act_trial *trial, const struct act_file *kept, const struct 
 		one_act_note_freed(&act, extents_estimate_own_bytes(act.copy.held.fd),
 				   layer_of(act.copy.held.fd));
 	subject_close(&act.copy);
+}
+
+void act_try_folder(struct act_trial *trial, const struct act_file *kept,
+		    const struct act_file *copy, struct act_result *result)
+{
+	const struct folder_session session = {.settings = trial->settings,
+					       .destination = trial->destination};
+
+	folder_act_try(&session, kept, copy, result);
 }

@@ -5,12 +5,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "act/act_log.h"
 #include "act/recovery.h"
 #include "act/undo_file.h"
 #include "base/array.h"
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "base/path.h"
 #include "base/stop.h"
 
 /* Files that are brought back before the changed folders are synced and the records written. */
@@ -25,6 +28,10 @@ struct undo_pass {
 	/* numbers of the files of the act that an earlier undo brought back, ascending */
 	uint64_t *files;
 	size_t count, capacity;
+	const char *below; /* only records below this path; NULL: all */
+	struct bytes folders; /* records of removed folders, each with its NUL */
+	size_t *folder_list; /* offsets in folders, sorted by path */
+	size_t folder_count, folder_capacity;
 };
 
 const char *undo_outcome_text(enum undo_outcome outcome)
@@ -44,6 +51,9 @@ const char *undo_outcome_text(enum undo_outcome outcome)
 			"file; compare it with what you know, then copy it yourself",
 		[UNDO_BUSY] = "the file with its content is open for writing or is being "
 			      "written to; try again later",
+		[UNDO_FOLDER_GONE] =
+			"the folder is no longer where the act moved it; 'twinfs log' names the "
+			"kept folder, which had the same content",
 		[UNDO_ABSENT] = "its source or the file system of its folder is absent",
 		[UNDO_FAILED] = "failed",
 	};
@@ -129,23 +139,122 @@ enum {
 	STOPPED = 1,
 };
 
-static int undo_one(void *context, const struct record *record, const char *line)
+/* Returns whether the record is of a folder that was removed, and not of one that was moved. */
+static bool is_removed_folder(const struct record *record)
 {
-	struct undo_pass *pass = context;
-	const struct undo_settings *settings = pass->undo.settings;
-	struct undo_result result;
+	return S_ISDIR(record->type) && !record->to;
+}
 
-	(void)line;
+static bool is_wanted(const struct undo_pass *pass, const struct record *record)
+{
+	return !is_undone(pass, record->file) &&
+	       (!pass->below || path_below(record->path, pass->below));
+}
+
+static int undo_record(struct undo_pass *pass, const struct record *record,
+		       enum undo_outcome *outcome)
+{
+	const struct undo_settings *settings = pass->undo.settings;
+	struct undo_result result = {.outcome = UNDO_FAILED};
+
+	*outcome = result.outcome;
 	if (stop_requested())
 		return STOPPED;
-	if (is_undone(pass, record->file))
-		return 0;
 	undo_file(&pass->undo, record, &result);
+	*outcome = result.outcome;
 	settings->report(settings->context, record, &result);
 	return result.outcome == UNDO_DONE || result.outcome == UNDO_ALREADY
 		       ? add_record(pass, record)
 		       : 0;
 }
+
+static int undo_one(void *context, const struct record *record, const char *line)
+{
+	struct undo_pass *pass = context;
+	enum undo_outcome outcome;
+
+	(void)line;
+	if (!is_wanted(pass, record) || is_removed_folder(record))
+		return 0;
+	return undo_record(pass, record, &outcome);
+}
+
+/* ---- folders ----------------------------------------------------------------------------- */
+
+static int note_folder(void *context, const struct record *record, const char *line)
+{
+	struct undo_pass *pass = context;
+	int r;
+
+	if (!is_removed_folder(record) || !is_wanted(pass, record))
+		return 0;
+	r = array_reserve(&pass->folder_list, &pass->folder_capacity, pass->folder_count + 1,
+			  sizeof(*pass->folder_list));
+	if (r < 0)
+		return r;
+	pass->folder_list[pass->folder_count++] = pass->folders.length;
+	r = bytes_append(&pass->folders, record->path, strlen(record->path) + 1);
+	return r < 0 ? r : bytes_append(&pass->folders, line, strlen(line) + 1);
+}
+
+static int compare_folders(const void *a, const void *b, void *context)
+{
+	const char *text = context;
+
+	return strcmp(text + *(const size_t *)a, text + *(const size_t *)b);
+}
+
+/* Decodes the record of a folder. */
+static int read_folder(const struct undo_pass *pass, size_t index, struct decoded_record *decoded)
+{
+	const char *path = (const char *)pass->folders.data + pass->folder_list[index];
+	const char *line = path + strlen(path) + 1;
+
+	return record_decode(line, strlen(line), decoded);
+}
+
+/* Makes the removed folders, each one before those in it. Leaves those in the list that did not
+ * exist. */
+static int make_folders(struct undo_pass *pass)
+{
+	const struct undo_settings *settings = pass->undo.settings;
+	struct act_log_pass records = {.record = note_folder,
+				       .context = pass,
+				       .act = settings->act};
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	enum undo_outcome outcome = UNDO_FAILED;
+	int r = act_log_read(settings->folder, &records);
+	size_t made = 0;
+
+	if (r == 0 && pass->folder_count > 1)
+		qsort_r(pass->folder_list, pass->folder_count, sizeof(*pass->folder_list),
+			compare_folders, pass->folders.data);
+	for (size_t i = 0; r == 0 && i < pass->folder_count; i++) {
+		r = read_folder(pass, i, &decoded);
+		if (r == 0)
+			r = undo_record(pass, &decoded.record, &outcome);
+		if (r == 0 && outcome == UNDO_DONE)
+			pass->folder_list[made++] = pass->folder_list[i];
+	}
+	pass->folder_count = made;
+	return r;
+}
+
+/* Gives the folders their times, which the names in them have changed. */
+static int restore_times(const struct undo_pass *pass)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	int r = 0;
+
+	for (size_t i = pass->folder_count; r == 0 && i > 0; i--) {
+		r = read_folder(pass, i - 1, &decoded);
+		if (r == 0)
+			undo_restore_time(&decoded.record);
+	}
+	return r;
+}
+
+/* ---- all ----------------------------------------------------------------------------------- */
 
 static int undo_all(struct undo_pass *pass)
 {
@@ -154,11 +263,62 @@ static int undo_all(struct undo_pass *pass)
 	int r = read_undone(pass), flushed;
 
 	if (r == 0)
+		r = make_folders(pass);
+	if (r == 0)
 		r = act_log_read(settings->folder, &records);
+	if (r == 0)
+		r = restore_times(pass);
 	flushed = flush(pass);
 	if (r == STOPPED)
 		r = 0;
 	return r < 0 ? r : flushed;
+}
+
+static void undo_pass_deinit(struct undo_pass *pass)
+{
+	undo_forget_last(&pass->undo);
+	durable_deinit(&pass->undo.durable);
+	free(pass->files);
+	free(pass->folder_list);
+	bytes_free(&pass->folders);
+}
+
+/* Finds no further files with the content. */
+static int find_none(void *context, const struct record *record,
+		     int (*try)(void *trying, const char *path), void *trying)
+{
+	(void)context;
+	(void)record;
+	(void)try;
+	(void)trying;
+	return 0;
+}
+
+static void count_missing(void *context, const struct record *record,
+			  const struct undo_result *result)
+{
+	uint64_t *missing = context;
+
+	(void)record;
+	*missing += result->outcome > UNDO_ALREADY;
+}
+
+int undo_part(struct journal *journal, const char *folder, const char *act, const char *path)
+{
+	uint64_t missing = 0;
+	const struct undo_settings settings = {.folder = folder,
+					       .act = act,
+					       .find = find_none,
+					       .report = count_missing,
+					       .context = &missing};
+	struct undo_pass pass = {.undo = {.settings = &settings, .journal = journal},
+				 .below = path};
+	int r;
+
+	record_make_id(pass.id);
+	r = undo_all(&pass);
+	undo_pass_deinit(&pass);
+	return r == 0 && missing > 0 ? -ENODATA : r;
 }
 
 int undo_act(const struct undo_settings *settings)
@@ -174,9 +334,7 @@ int undo_act(const struct undo_settings *settings)
 	r = recovery_run(pass.undo.journal, &recovery);
 	if (r == 0)
 		r = undo_all(&pass);
-	undo_forget_last(&pass.undo);
-	durable_deinit(&pass.undo.durable);
+	undo_pass_deinit(&pass);
 	journal_close(pass.undo.journal);
-	free(pass.files);
 	return r;
 }

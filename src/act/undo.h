@@ -13,6 +13,8 @@
  *	link		The path gets a file of its own again: the file is made under a private
  *			name, and exchanges its name with the link in one system call.
  *	dedupe		Nothing: the content is the same.
+ *	folder		A moved folder is renamed back. Of a removed one, the folders are made
+ *			first, then the names in them, and last the folders get their times.
  *
  * Content is recognized by its hash, while a lease detects writers (act/held.h). No existing file
  * is replaced or changed, except that a link of the act is replaced by an equal file. A new file is
@@ -25,6 +27,8 @@
 #include "act/record.h"
 #include "base/attributes.h"
 
+struct journal;
+
 enum undo_outcome {
 	UNDO_DONE,
 	UNDO_NEEDLESS, /* dedupe */
@@ -35,6 +39,7 @@ enum undo_outcome {
 	UNDO_NO_CONTENT, /* no file with this content was found */
 	UNDO_UNCERTAIN, /* a file has the hash, but another user could have forged it */
 	UNDO_BUSY, /* a program has the file with the content open for writing */
+	UNDO_FOLDER_GONE, /* the folder is not where the act moved it */
 	UNDO_ABSENT, /* undo_result.absent is missing, not mounted, or another file system */
 	UNDO_FAILED, /* a call failed with undo_result.error */
 };
@@ -64,6 +69,12 @@ struct undo_settings {
 		       const struct undo_result *result);
 	void *context;
 };
+
+/* Undoes the part of an act below a path, with a journal that is open already. The changed names of
+ * other acts must be synced. Content is only copied from the kept files. Returns 0, -ENODATA if not
+ * all of it is back, or another -errno. */
+MUST_CHECK int undo_part(struct journal *journal, const char *folder, const char *act,
+			 const char *path);
 
 /* Undoes the act. Skips files that an earlier undo brought back. Ends early if stop_requested().
  * Returns 0, -EWOULDBLOCK if another process acts on this index, or -errno of the journal or the

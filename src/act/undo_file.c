@@ -269,12 +269,16 @@ void undo_file(struct undo *undo, const struct record *record, struct undo_resul
 		return;
 	}
 	result->private_folder = r == UNDO_PLACE_PRIVATE;
-	bring(&bringing);
+	if (S_ISREG(record->type))
+		bring(&bringing);
+	else
+		undo_special(&bringing);
 	if (result->outcome == UNDO_DONE || result->outcome == UNDO_ALREADY) {
 		if (fstat(bringing.place.directory, &status) == 0)
 			durable_note_directory(&undo->durable, bringing.place.directory,
 					       status.st_dev);
-		undo_remember(&bringing);
+		if (S_ISREG(record->type))
+			undo_remember(&bringing);
 	}
 	place_close(&bringing.place);
 }

@@ -2,7 +2,7 @@
 #ifndef ACT_UNDO_FILE_H
 #define ACT_UNDO_FILE_H
 
-/* Brings back one file. Only act/ includes this header. One thread. */
+/* Brings back one file, folder or other name. Only act/ includes this header. One thread. */
 
 #include "act/undo_make.h"
 
@@ -16,5 +16,13 @@ MUST_CHECK bool undo_return_moved(struct bringing *bringing);
 
 /* Completes the undo of a move that was interrupted after the file was copied back. */
 void undo_complete_move(struct bringing *bringing);
+
+/* Brings back what a record that is not of a regular file describes, at bringing->place, and fills
+ * in the outcome: a folder, symlink, FIFO, socket or device. The metadata of a new folder change
+ * again when names are made in it, see undo_restore_time(). */
+void undo_special(struct bringing *bringing);
+
+/* Sets the mtime of a folder that undo_special() made. */
+void undo_restore_time(const struct record *record);
 
 #endif

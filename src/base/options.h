@@ -31,7 +31,7 @@
 #include "base/attributes.h"
 
 /* Limits of a table. A table with more lists or forms of usage does not compile. */
-#define OPTION_LISTS_MAX 10
+#define OPTION_LISTS_MAX 11
 #define OPTION_USAGES_MAX 3
 
 /* Outcomes the caller must handle; failures are -errno. */

@@ -37,6 +37,7 @@ enum {
 	OPT_WITHOUT_LEASES,
 	OPT_LOG,
 	OPT_PLAN,
+	OPT_FOLDERS,
 };
 
 const struct option_spec acting_options[] = {
@@ -84,6 +85,16 @@ const struct option_spec acting_options[] = {
 	{0},
 };
 
+const struct option_spec folders_option[] = {
+	{
+		.name = "folders",
+		.help = "act upon whole folders that are equal to another one, see 'twinfs list "
+			"--folders'; the whole of a folder goes, or nothing of it",
+		.id = OPT_FOLDERS,
+	},
+	{0},
+};
+
 void acting_init(struct acting *acting, enum act_kind kind, const char *verb, const char *done)
 {
 	*acting = (struct acting){.act.kind = kind, .verb = verb, .done = done};
@@ -122,6 +133,9 @@ int acting_apply(void *context, int id, const char *value)
 		return 0;
 	case OPT_LOG:
 		acting->log = value;
+		return 0;
+	case OPT_FOLDERS:
+		acting->folders = true;
 		return 0;
 	default:
 		if (id >= OPTION_ID_RULES && id < OPTION_ID_OWN)
@@ -239,7 +253,9 @@ static bool report_act(void *context, const struct act_file *copy, const struct 
 	bool goes_on = true;
 
 	doing->counts.files_done++;
-	doing->counts.bytes_done = size_add(doing->counts.bytes_done, copy->attributes->size);
+	doing->counts.bytes_done =
+		size_add(doing->counts.bytes_done,
+			 doing->acting->folders ? result->folder.bytes : copy->attributes->size);
 	doing->freed_bytes = size_add(doing->freed_bytes, result->freed_bytes);
 	doing->freed_unknown += result->freed_is_unknown;
 	if (act_is_refused(result->outcome)) {
@@ -273,7 +289,8 @@ static int act_on_group(struct act *act, const struct planned_group *group)
 		const struct act_file copy = planned_file(group, i);
 
 		if (group->copies.list[i].fate == FATE_REDUNDANT)
-			r = act_add(act, &kept, &copy);
+			r = group->copies.folders ? act_add_folder(act, &kept, &copy)
+						  : act_add(act, &kept, &copy);
 	}
 	return r;
 }
@@ -312,7 +329,7 @@ static void print_result(const struct doing *doing)
 
 	output_init(&output, STDOUT_FILENO);
 	figure_print(&output, doing->acting->done, "%s %s", number_format(count, doing->done),
-		     plural(doing->done, "copy", "copies"));
+		     acting_noun(doing->acting, doing->done));
 	print_freed(&output, doing);
 	if (doing->split > 0)
 		figure_print(&output, "split", "%s %s: hard links became separate files",
@@ -325,10 +342,10 @@ static void print_result(const struct doing *doing)
 				    "copies already share"));
 	if (refused > 0)
 		figure_print(&output, "skipped", "%s %s", number_format(count, refused),
-			     plural(refused, "copy", "copies"));
+			     acting_noun(doing->acting, refused));
 	if (left > 0)
 		figure_print(&output, "not started", "%s %s", number_format(count, left),
-			     plural(left, "copy", "copies"));
+			     acting_noun(doing->acting, left));
 	r = output_flush(&output);
 	if (r < 0)
 		log_error("cannot write the result: %s", error_text(r));
@@ -467,7 +484,9 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 		return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_USAGE;
 	list_explain_bundles(&bundles);
 	status = current_index_status(index, prepared.summary.errors, prepared.summary.pending);
-	if ((acting->dry_run || !acting->yes) && prepared_try(&prepared, acting) < 0)
+	/* the trial also explains how folders differ from the kept ones */
+	if ((acting->dry_run || !acting->yes || acting->folders) &&
+	    prepared_try(&prepared, acting) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (prepared.plan.names > 0)
 		explain_selected(acting);
@@ -489,11 +508,25 @@ static bool selects_copies(const struct acting *acting)
 	       filter_settings_given(&acting->filters, &acting->common.index);
 }
 
+/* Returns what is wrong with options beside --folders, or NULL. */
+static const char *find_folders_fault(const struct acting *acting)
+{
+	if (!acting->folders)
+		return NULL;
+	if (acting->plan_file)
+		return "--plan names files, not folders: omit --folders, or --plan";
+	return acting->common.index.names_from
+		       ? "--folders is for whole folders: omit --files0-from"
+		       : NULL;
+}
+
 /* Returns what is wrong with the command line, or NULL. */
 static const char *find_fault(const struct acting *acting, size_t operand_count)
 {
 	const char *fault = filter_settings_fault(&acting->filters, &acting->common.index);
 
+	if (!fault)
+		fault = find_folders_fault(acting);
 	if (!fault && (operand_count > 0 || !acting->plan_file))
 		fault = find_operand_fault(&acting->common.index, operand_count);
 	if (fault)
@@ -518,6 +551,9 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	struct list_request request = {.rules = &acting->rules, .filters = &acting->filters};
 
 	request.report.part = REPORT_REDUNDANT;
+	request.report.folders = acting->folders;
+	if (acting->folders)
+		acting->common.index.takes_files = false;
 	if (usage_check(table, find_fault(acting, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
@@ -531,7 +567,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 		return TWINFS_EXIT_FAILED;
 	if (move_destination_check(acting->act.destination, index.sources) < 0)
 		return TWINFS_EXIT_FAILED;
-	if (!acting->plan_file)
+	if (!acting->plan_file && !acting->folders)
 		explain_left_out(acting, &index);
 	explain_layers(acting, index.sources);
 	acting->act.sources = index.sources;

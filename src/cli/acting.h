@@ -7,6 +7,7 @@
  */
 
 #include "act/act.h"
+#include "base/human_text.h"
 #include "options/common_options.h"
 #include "options/filter_options.h"
 #include "options/rule_options.h"
@@ -25,6 +26,7 @@ struct acting {
 	enum report_format format; /* of --dry-run */
 	bool format_given;
 	bool dry_run;
+	bool folders; /* of folders_option: act upon whole folders */
 	bool yes;
 	const char *log; /* --log; NULL: none */
 	const char *plan_file; /* of --plan, borrowed; NULL: the rules select the copies */
@@ -34,6 +36,7 @@ struct acting {
 };
 
 extern const struct option_spec acting_options[];
+extern const struct option_spec folders_option[]; /* of remove and move */
 
 void acting_init(struct acting *acting, enum act_kind kind, const char *verb, const char *done);
 void acting_deinit(struct acting *acting);
@@ -43,6 +46,13 @@ void acting_deinit(struct acting *acting);
  * are those of the apply function of struct option_table. The context is a struct acting.
  */
 MUST_CHECK int acting_apply(void *context, int id, const char *value);
+
+/* Returns what the command acts upon, in a message: "copy" or "folder", or the plural. */
+static inline const char *acting_noun(const struct acting *acting, uint64_t count)
+{
+	return acting->folders ? plural(count, "folder", "folders")
+			       : plural(count, "copy", "copies");
+}
 
 /* Runs the command for its operands, SOURCE... or MOUNTPOINT. Returns the exit status. */
 enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,

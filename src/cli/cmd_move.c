@@ -16,8 +16,8 @@ static const struct option_table move_table = {
 		"Moves redundant copies into FOLDER, with the paths that they have in "
 		"redundant/ of a view. Each copy is compared with the kept copy again first. "
 		"FOLDER must be outside of all sources. Existing files in it are never replaced.",
-	.options = {acting_options, filter_options, keep_option, rule_options, scan_options,
-		    walk_options, files_option, index_option, message_options},
+	.options = {acting_options, folders_option, filter_options, keep_option, rule_options,
+		    scan_options, walk_options, files_option, index_option, message_options},
 	.apply = acting_apply,
 };
 

@@ -32,8 +32,9 @@ static const struct option_table remove_table = {
 	.summary = "Removes redundant copies. One copy of each group always stays. Each copy is "
 		   "compared with the kept copy again, byte by byte, immediately before it is "
 		   "removed.",
-	.options = {acting_options, remove_options, filter_options, keep_option, rule_options,
-		    scan_options, walk_options, files_option, index_option, message_options},
+	.options = {acting_options, remove_options, folders_option, filter_options, keep_option,
+		    rule_options, scan_options, walk_options, files_option, index_option,
+		    message_options},
 	.apply = remove_apply,
 };
 

@@ -69,6 +69,7 @@ int prepared_make(struct prepared *prepared, const struct acting *acting,
 		r = summary_add_index(&prepared->summary, reader);
 	if (r == 0)
 		r = acting->plan_file ? read_plan_file(prepared, acting, reader)
+		    : acting->folders ? act_plan_select_folders(&prepared->plan, &report)
 				      : act_plan_select(&prepared->plan, &report);
 	if (r == 0)
 		r = filter_settings_explain(request->filters, index, reader);
@@ -95,6 +96,7 @@ int prepared_try(struct prepared *prepared, const struct acting *acting)
 	int r;
 
 	r = act_plan_open(&possible, acting->act.kind);
+	possible.folders = acting->folders;
 	if (r == 0)
 		r = act_plan_try(&prepared->plan, &possible, &trial, prepared_progress(acting));
 	refusals_end(&trial.refusals);
@@ -132,7 +134,7 @@ enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *
 		log_error("cannot print the copies to %s: %s", acting->verb, error_text(r));
 	if (r == 0 && !acting->common.quiet)
 		log_info("nothing was done; without --dry-run, %s %s would be %s and %s freed",
-			 number_format(count, plan->names), plural(plan->names, "copy", "copies"),
+			 number_format(count, plan->names), acting_noun(acting, plan->names),
 			 acting->done, size_format(size, plan->freed_bytes));
 	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }

@@ -52,6 +52,11 @@ int number_set_add(struct number_set *set, uint64_t number)
 	return 1;
 }
 
+bool number_set_has(const struct number_set *set, uint64_t number)
+{
+	return set->capacity > 0 && *find_slot(set->slots, set->capacity, number) == number;
+}
+
 void number_set_free(struct number_set *set)
 {
 	free(set->slots);

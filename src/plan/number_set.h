@@ -18,6 +18,7 @@ struct number_set {
 
 /* Adds a number. Returns 1 if it was not in the set, 0 if it was, or -ENOMEM. */
 MUST_CHECK int number_set_add(struct number_set *set, uint64_t number);
+bool number_set_has(const struct number_set *set, uint64_t number);
 void number_set_free(struct number_set *set);
 
 #endif

@@ -16,6 +16,7 @@ struct spooled {
 	struct group_record group;
 	size_t count, redundant, path_bytes;
 	bool kept_must_stay;
+	uint64_t files;
 };
 
 /* ---- groups ------------------------------------------------------------------------------- */
@@ -98,7 +99,7 @@ static void count_inode(struct act_plan *plan, const struct planned_group *group
 {
 	const struct planned_name *name = &group->names[first];
 	size_t count = planned_count_names(group, first);
-	bool is_whole = name->attributes.links <= count;
+	bool is_whole = plan->folders || name->attributes.links <= count;
 
 	plan->names += count;
 	plan->bytes = size_add(plan->bytes, group->group.size);
@@ -140,6 +141,7 @@ int act_plan_add(struct act_plan *plan, const struct planned_group *group)
 	spooled.redundant = copies->redundant;
 	spooled.path_bytes = copies->paths.length;
 	spooled.kept_must_stay = copies->kept_must_stay;
+	spooled.files = group->files;
 	errno = EIO;
 	if (!put(plan, &spooled, sizeof(spooled)) ||
 	    !put(plan, copies->list, copies->count * sizeof(*copies->list)) ||
@@ -192,5 +194,7 @@ int act_plan_next(struct act_plan *plan, struct planned_group *group)
 	copies->redundant = spooled.redundant;
 	copies->paths.length = spooled.path_bytes;
 	copies->kept_must_stay = spooled.kept_must_stay;
+	copies->folders = plan->folders;
+	group->files = spooled.files;
 	return 0;
 }

@@ -22,6 +22,7 @@
 
 struct act_plan {
 	FILE *spool;
+	bool folders; /* whole folders go: the copies of each group are folders */
 	bool is_dedupe; /* the act shares blocks, and removes no name */
 	uint64_t groups;
 	uint64_t names; /* names to act upon */
@@ -36,6 +37,7 @@ struct planned_name {
 	struct attributes attributes; /* of its inode in the index */
 	struct hash128 hash; /* of its content, for the record of the act; zero: unknown */
 	uint64_t freed_bytes; /* of the inode, if all its names go; 0 before act_plan_try() */
+	uint64_t reclaimable; /* of a folder: what its removal would free, by the index */
 	bool freed_is_unknown;
 };
 
@@ -46,6 +48,7 @@ struct planned_group {
 	struct copies copies; /* fates are FATE_KEPT or FATE_REDUNDANT */
 	struct planned_name *names; /* for each of copies.list */
 	size_t capacity;
+	uint64_t files; /* regular files in each folder */
 };
 
 void planned_group_free(struct planned_group *group);
@@ -64,7 +67,8 @@ size_t planned_count_names(const struct planned_group *group, size_t first);
 /* Removes the names with FATE_SPARED from the group, and counts the redundant inodes. */
 void planned_group_drop_spared(struct planned_group *group);
 
-/* Opens an empty plan. Returns 0 or -errno. The caller must call act_plan_free() in any case. */
+/* Opens an empty plan of files. Returns 0 or -errno. The caller must call act_plan_free() in any
+ * case. */
 MUST_CHECK int act_plan_open(struct act_plan *plan, enum act_kind kind);
 void act_plan_free(struct act_plan *plan);
 #define CLEANUP_ACT_PLAN CLEANUP(act_plan_free)
@@ -82,5 +86,12 @@ MUST_CHECK int act_plan_next(struct act_plan *plan, struct planned_group *group)
 /* Adds the groups that the report selects, and rewinds the plan. Returns 0 or -errno; -EINTR if
  * stop_requested(). */
 MUST_CHECK int act_plan_select(struct act_plan *plan, const struct report *report);
+
+/* As act_plan_select(), for the groups of folders, and makes the plan one of folders. Folders can
+ * contain each other, so the largest groups are decided first, and each later group without the
+ * folders that go already. A folder stays if it is the root of a source, is in a kept folder, or
+ * contains one. So nothing in a kept folder goes. Takes memory for the ids of all groups and of the
+ * planned folders. */
+MUST_CHECK int act_plan_select_folders(struct act_plan *plan, const struct report *report);
 
 #endif

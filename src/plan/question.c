@@ -64,7 +64,8 @@ static int append_facts(struct bytes *text, const struct question *question,
 {
 	char names[NUMBER_TEXT_MAX], groups[NUMBER_TEXT_MAX];
 	int r = bytes_format(text, "%s %s of %s %s, ", number_format(names, plan->names),
-			     plural(plan->names, "copy", "copies"),
+			     plan->folders ? plural(plan->names, "folder", "folders")
+					   : plural(plan->names, "copy", "copies"),
 			     number_format(groups, plan->groups),
 			     plural(plan->groups, "group", "groups"));
 
@@ -123,6 +124,7 @@ static int choose(const struct question *question, struct act_plan *plan)
 	CLEANUP_ACT_PLAN struct act_plan chosen = {0};
 	int r = act_plan_open(&chosen, question->act->kind);
 
+	chosen.folders = plan->folders;
 	if (r == 0)
 		r = choice_make(question, plan, &chosen);
 	if (r < 0)

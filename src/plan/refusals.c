@@ -42,11 +42,17 @@ static void explain(const struct refusals *refusals, const struct act_result *re
 		copies = bytes_text(&text);
 	if (!copies)
 		return;
-	if (result->outcome == ACT_FAILED)
+	if (result->outcome == ACT_FAILED && result->inside)
+		log_warning("cannot %s %s: %s in it: %s", refusals->verb, copies,
+			    quote_path(result->inside), error_text(result->error));
+	else if (result->outcome == ACT_FAILED)
 		log_warning("cannot %s %s: %s", refusals->verb, copies, error_text(result->error));
 	else if (result->outcome == ACT_LEFTOVER)
 		log_warning("cannot rename %s back; the file is now %s in the same folder", copies,
 			    quote_path(result->leftover));
+	else if (result->inside)
+		log_warning("skipped %s: %s in it: %s", copies, quote_path(result->inside),
+			    act_outcome_text(result->outcome));
 	else
 		log_warning("skipped %s: %s", copies, act_outcome_text(result->outcome));
 }

@@ -4,7 +4,11 @@
 #include <errno.h>
 
 #include "act/trial.h"
+#include "base/human_text.h"
+#include "base/log.h"
+#include "base/quote.h"
 #include "base/stop.h"
+#include "source/source.h"
 
 struct trying {
 	struct plan_trial *trial;
@@ -14,6 +18,33 @@ struct trying {
 	bool is_useless; /* all remaining copies would be refused for the same cause */
 };
 
+/* Logs how the metadata in a folder differ from those in the kept one, and how many of its files
+ * are hard links to those of the kept one. */
+static void explain_differences(const struct refusals *refusals, const struct act_file *copy,
+				const struct act_folder *folder)
+{
+	const struct act_differences *differences = &folder->differences;
+	char owners[NUMBER_TEXT_MAX], modes[NUMBER_TEXT_MAX], xattrs[NUMBER_TEXT_MAX];
+	char times[NUMBER_TEXT_MAX];
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (source_absolute_path(refusals->sources, copy->source, copy->path, &path) < 0 ||
+	    !bytes_text(&path))
+		return;
+	if (differences->owners + differences->modes + differences->xattrs + differences->times > 0)
+		log_info("%s differs from the kept folder, which stays as it is: names with "
+			 "another owner: %s, mode: %s, extended attributes: %s, time: %s",
+			 quote_path(bytes_text(&path)), number_format(owners, differences->owners),
+			 number_format(modes, differences->modes),
+			 number_format(xattrs, differences->xattrs),
+			 number_format(times, differences->times));
+	if (folder->linked > 0)
+		log_info("%s has %s hard %s to files of the kept folder; removing them frees "
+			 "nothing",
+			 quote_path(bytes_text(&path)), number_format(times, folder->linked),
+			 plural(folder->linked, "link", "links"));
+}
+
 /* Tries the act on one name. Spares it if the act would not be done. */
 static void try_name(struct trying *trying, struct planned_group *group, size_t index)
 {
@@ -21,12 +52,18 @@ static void try_name(struct trying *trying, struct planned_group *group, size_t 
 	struct refusals *refusals = &trying->trial->refusals;
 	struct act_result result;
 
-	act_try(trying->acts, &kept, &copy, &result);
+	if (group->copies.folders)
+		act_try_folder(trying->acts, &kept, &copy, &result);
+	else
+		act_try(trying->acts, &kept, &copy, &result);
 	trying->counts.files_done++;
 	group->names[index].freed_bytes = result.freed_bytes;
 	group->names[index].freed_is_unknown = result.freed_is_unknown;
-	if (result.outcome == ACT_DONE)
+	if (result.outcome == ACT_DONE) {
+		if (group->copies.folders)
+			explain_differences(refusals, &copy, &result.folder);
 		return;
+	}
 	group->copies.list[index].fate = FATE_SPARED;
 	if (!act_is_refused(result.outcome)) {
 		trying->trial->needless++;

@@ -34,6 +34,8 @@ struct copy {
 	 * before rules_apply(). */
 	uint64_t bundle;
 	bool stays_for_bundle; /* the copy would be redundant outside of a bundle */
+	/* Why the copy must stay, apart from the rules: as `why`. Set before rules_apply(). */
+	const char *must_stay;
 	uint32_t source;
 	uint32_t first_seen; /* as in struct kept_rank */
 	uint32_t links; /* as in struct kept_rank, like the next two fields */

@@ -272,15 +272,41 @@ static int select_parts(struct printing *printing)
 	return r < 0 ? r : summary_add_index(&printing->summary, report->reader);
 }
 
+static int print_fed_folders(struct printing *printing, const struct group_record *group,
+			     const struct copies *copies, const struct report_folders *folders)
+{
+	struct item item = {
+		.is_group = true,
+		.size = group->size,
+		.copies = copies,
+		.inodes = group->inodes,
+		.files = folders->files,
+		.reclaimable = folders->reclaimable,
+	};
+
+	if (group->ordinal > 0)
+		group_name_make(item.name, group->hash, group->ordinal);
+	summary_add_folders(&printing->summary, copies->redundant);
+	return print_item(printing, &item);
+}
+
+static int print_fed_group(struct printing *printing, const struct group_record *group,
+			   const struct copies *copies)
+{
+	summary_add_group(&printing->summary, group, copies->redundant);
+	return print_group(printing, group, copies);
+}
+
 static int print_fed(struct printing *printing, const struct report_feed *feed)
 {
 	const struct group_record *group;
 	const struct copies *copies;
+	struct report_folders folders = {0};
 	int r;
 
-	while ((r = feed->next(feed->context, &group, &copies)) == 0) {
-		summary_add_group(&printing->summary, group, copies->redundant);
-		r = print_group(printing, group, copies);
+	while ((r = feed->next(feed->context, &group, &copies, &folders)) == 0) {
+		r = printing->report->folders ? print_fed_folders(printing, group, copies, &folders)
+					      : print_fed_group(printing, group, copies);
 		if (r < 0)
 			return r;
 	}

@@ -97,10 +97,18 @@ bool report_can_pair(enum report_format format);
 MUST_CHECK int report_print(const struct report *report, struct output *output,
 			    struct report_summary *summary);
 
+/* What a report prints of a group of folders besides its record. */
+struct report_folders {
+	uint64_t files; /* regular files in each folder */
+	uint64_t reclaimable; /* bytes, by the fates of its copies */
+};
+
 /* Groups that do not come from the index. next() sets pointers that are valid until it is called
- * again, and returns 0, -ENOENT at the end, or another -errno. */
+ * again, and of a group of folders also *folders. It returns 0, -ENOENT at the end, or another
+ * -errno. The group of folders has its tree hash, with the ordinal 0 if that is unknown. */
 struct report_feed {
-	int (*next)(void *context, const struct group_record **group, const struct copies **copies);
+	int (*next)(void *context, const struct group_record **group, const struct copies **copies,
+		    struct report_folders *folders);
 	void *context;
 };
 

@@ -88,6 +88,8 @@ static const char *why_name_stays(const struct decision *decision, const struct 
 {
 	const struct rules *rules = decision->rules;
 
+	if (name->must_stay)
+		return name->must_stay;
 	if (meets_any(decision, name, rules->protect, is_at))
 		return "protected";
 	if (meets_any(decision, name, rules->protect, is_above))

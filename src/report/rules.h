@@ -11,7 +11,8 @@
  *
  * 0. An inode whose names are all in a trash (base/in_trash.h) is not eligible, and it stays. If
  *    all inodes of the group are in a trash, this step is skipped.
- * 1. Inodes with a name that is protected or outside of "only" must stay, so they are preferred.
+ * 1. Inodes with a name that is protected or outside of "only", or that must stay for another
+ *    reason (copy.must_stay), are preferred.
  * 2. The keep rules of the command, or else those of the index, are applied in order, each to the
  *    inodes that the previous rules left equal. If an inode has several names, the name counts that
  *    the rules prefer.

@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/folder_act.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "act/one_act.h"
+#include "act/trash_folder.h"
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/quote.h"
+#include "base/stop.h"
+
+static void folder_act_free(struct folder_act *act)
+{
+	subject_close(&act->one.copy);
+	subject_close(&act->kept);
+	folder_pair_free(&act->pair);
+	folder_check_free(&act->check);
+	xattrs_free(&act->xattrs);
+	bytes_free(&act->path);
+	bytes_free(&act->kept_path);
+	bytes_free(&act->to);
+	bytes_free(&act->mount);
+	bytes_free(&act->leftover);
+}
+
+static void folder_act_init(struct folder_act *act, const struct folder_session *session,
+			    const struct act_file *kept, const struct act_file *copy,
+			    struct act_result *result)
+{
+	const struct act_settings *settings = session->settings;
+
+	*result = (struct act_result){.outcome = ACT_DONE};
+	*act = (struct folder_act){
+		.session = session,
+		.one = {.settings = settings,
+			.copy = {.file = copy, .place.directory = -1, .held.fd = -1},
+			.destination = session->destination,
+			.journal = session->journal,
+			.result = result},
+		.kept = {.file = kept, .place.directory = -1, .held.fd = -1},
+		.pair = {.kept = -1, .copy = -1, .result = result},
+		.check = {.depth = FOLDER_LOOK,
+			  .without_leases = settings->without_leases,
+			  .is_emptied = settings->kind == ACT_REMOVE},
+	};
+	act->one.kept = &act->kept;
+	act->one.other = act->other;
+	act->one.intent = &act->intent;
+	act->one.record = &act->record;
+	act->one.leftover = &act->leftover;
+	journal_other_name(act->other);
+}
+
+/* ---- opening the folders -------------------------------------------------------------- */
+
+/* Opens a folder of the index. Returns false and fills in the outcome if it is another one. */
+static bool open_folder(struct folder_act *act, struct subject *subject, bool kept)
+{
+	const struct sources *sources = act->one.settings->sources;
+	const struct act_file *file = subject->file;
+	struct held *held = &subject->held;
+	struct attributes attributes;
+	const char *name;
+	int r = place_open(&subject->place, sources, file->source, file->path);
+
+	if (r == 0) {
+		name = strcmp(file->path, FOLDER_ROOT) == 0 ? "" : subject->place.name;
+		held->fd = open_beneath_for_reading(subject->place.directory, name, O_DIRECTORY,
+						    kept && sources->cross_mounts);
+		r = held->fd < 0 ? held->fd : 0;
+	}
+	if (r == -EXDEV)
+		return one_act_refuse(&act->one, ACT_MOUNT_INSIDE);
+	if (r == 0 && fstat(held->fd, &held->status) < 0)
+		r = -errno;
+	if (r == 0)
+		r = source_attributes(sources->catalog, held->fd, &attributes);
+	if (r == 0 && attributes_same_inode(&attributes, file->attributes))
+		return true;
+	act->one.result->error = r < 0 ? -r : 0;
+	return one_act_refuse(&act->one, held_outcome(r < 0 ? r : HELD_CHANGED, kept));
+}
+
+/* Sets *inside to whether an open directory is a certain one or below it. Returns 0 or -errno. */
+static int find_above(int directory, const struct stat *above, bool *inside)
+{
+	AUTO_CLOSE int fd = openat(directory, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct stat status;
+	int r = fd < 0 ? -errno : 1;
+
+	*inside = false;
+	while (r > 0 && !*inside) {
+		if (fstat(fd, &status) < 0)
+			return -errno;
+		*inside = is_same_inode(&status, above);
+		r = *inside ? 0 : ascend(&fd);
+	}
+	return r;
+}
+
+/* Returns true if the directory is not in the copy. If not, fills in the outcome. */
+static bool is_outside(struct folder_act *act, int directory, enum act_outcome outcome)
+{
+	bool inside;
+	int r = find_above(directory, &act->one.copy.held.status, &inside);
+
+	if (r < 0)
+		return one_act_fail(&act->one, r);
+	return !inside || one_act_refuse(&act->one, outcome);
+}
+
+/* Checks that neither folder contains the other, and that the copy contains no source and not the
+ * index. Paths do not show this, as a folder can be mounted a second time. */
+static bool is_apart(struct folder_act *act)
+{
+	const struct act_settings *settings = act->one.settings;
+	const struct sources *sources = settings->sources;
+	AUTO_CLOSE int index = -1;
+	bool inside;
+	int r;
+
+	if (is_same_inode(&act->kept.held.status, &act->one.copy.held.status))
+		return one_act_refuse(&act->one, ACT_SAME_FOLDER);
+	for (size_t i = 0; i < sources->count; i++) {
+		if (sources->list[i].fd >= 0 &&
+		    !is_outside(act, sources->list[i].fd, ACT_HAS_SOURCE))
+			return false;
+	}
+	index = open(catalog_folder(sources->catalog), O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (index >= 0 && !is_outside(act, index, ACT_HAS_SOURCE))
+		return false;
+	if (!is_outside(act, act->kept.held.fd, ACT_NESTED))
+		return false;
+	r = find_above(act->one.copy.held.fd, &act->kept.held.status, &inside);
+	if (r < 0)
+		return one_act_fail(&act->one, r);
+	return !inside || one_act_refuse(&act->one, ACT_NESTED);
+}
+
+static bool open_folders(struct folder_act *act)
+{
+	const struct act_settings *settings = act->one.settings;
+
+	if (!open_folder(act, &act->kept, true) || !open_folder(act, &act->one.copy, false) ||
+	    !is_apart(act))
+		return false;
+	act->pair.kept = act->kept.held.fd;
+	act->pair.copy = act->one.copy.held.fd;
+	if (one_act_destination_path(settings, act->one.copy.file, &act->to) < 0)
+		return one_act_fail(&act->one, -ENOMEM);
+	act->one.to = settings->kind == ACT_MOVE ? bytes_text(&act->to) : NULL;
+	if (settings->kind != ACT_MOVE)
+		return true;
+	if (!act->one.to)
+		return one_act_fail(&act->one, -ENOMEM);
+	return can_rename_between(act->one.destination, act->one.copy.place.directory) ||
+	       one_act_refuse(&act->one, ACT_ACROSS);
+}
+
+/* Runs a check of the whole folder. Fills in the outcome if it returns false. */
+static bool check_all(struct folder_act *act, enum folder_depth depth)
+{
+	int r;
+
+	act->check.depth = depth;
+	r = folder_check_run(&act->check, &act->pair);
+	act->one.result->folder = act->check.found;
+	return r == 0 || (r < 0 && one_act_fail(&act->one, r));
+}
+
+void folder_act_try(const struct folder_session *session, const struct act_file *kept,
+		    const struct act_file *copy, struct act_result *result)
+{
+	CLEANUP(folder_act_free) struct folder_act act;
+	enum act_kind kind = session->settings->kind;
+
+	folder_act_init(&act, session, kept, copy, result);
+	if (!open_folders(&act) || !one_act_name_can_go(&act.one) ||
+	    (kind == ACT_MOVE && !act_may_move(&act.one)) ||
+	    (kind == ACT_TRASH && !act_may_trash(&act.one)) || !check_all(&act, FOLDER_LOOK))
+		return;
+	if (kind == ACT_REMOVE)
+		one_act_note_freed(&act.one, act.check.own_bytes, layer_of(act.pair.copy));
+}
+
+/* ---- the record -------------------------------------------------------------------------- */
+
+static int absolute_path(const struct folder_act *act, const struct act_file *file,
+			 struct bytes *path)
+{
+	const struct sources *sources = act->one.settings->sources;
+
+	if (strcmp(file->path, FOLDER_ROOT) == 0)
+		return bytes_append_text(path, sources->list[file->source].path);
+	return source_absolute_path(sources, file->source, file->path, path);
+}
+
+/* Makes the record of the folder. */
+static int plan_record(struct folder_act *act)
+{
+	const struct sources *sources = act->one.settings->sources;
+	const struct act_file *copy = act->one.copy.file, *kept = act->kept.file;
+	struct record *record = &act->record;
+	int r = absolute_path(act, copy, &act->path);
+
+	if (r == 0)
+		r = absolute_path(act, kept, &act->kept_path);
+	*record = (struct record){.type = S_IFDIR,
+				  .source = sources->list[copy->source].path,
+				  .path = bytes_text(&act->path),
+				  .kept_source = sources->list[kept->source].path,
+				  .kept = bytes_text(&act->kept_path),
+				  .kept_inode = kept->attributes->inode,
+				  .kept_born_ns = clock_ns(kept->attributes->btime),
+				  .root = place_identify_root(sources->list[copy->source].fd),
+				  .to = act->one.to};
+	if (r < 0 || !record->path || !record->kept)
+		return -ENOMEM;
+	r = recording_note_place(act->session->recording, record, &act->one.copy.place);
+	if (r == 0 && record->mount.path) {
+		/* the records of the names change the text of the recording */
+		r = bytes_append_text(&act->mount, record->mount.path);
+		record->mount.path = bytes_text(&act->mount);
+	}
+	if (r == 0)
+		r = recording_plan(act->session->recording, record, &act->one.copy.place, copy,
+				   &act->xattrs);
+	/* the names in an emptied folder have records of their own */
+	record->size = act->one.settings->kind == ACT_REMOVE ? 0 : act->check.found.bytes;
+	return r;
+}
+
+/* ---- the folder under its quarantine name --------------------------------------------- */
+
+/* Returns true if the kept folder is at its path. If not, fills in the outcome. */
+static bool kept_is_in_place(struct one_act *one)
+{
+	const struct subject *kept = one->kept;
+
+	return (place_leads_to(&kept->place, kept->place.name, &kept->held.status) &&
+		place_is_at(&kept->place, one->settings->sources, kept->file->source,
+			    kept->file->path)) ||
+	       one_act_refuse(one, ACT_KEPT_MISSING);
+}
+
+/* Checks the folder under its quarantine name once more. */
+static bool is_still_equal(struct folder_act *act)
+{
+	struct one_act *one = &act->one;
+	const struct act_file *file = one->copy.file;
+
+	if (!place_leads_to(&one->copy.place, one->other, &one->copy.held.status))
+		return one_act_refuse(one, ACT_CHANGED);
+	if (!place_is_at(&one->copy.place, one->settings->sources, file->source, file->path))
+		return one_act_refuse(one, ACT_MISSING);
+	return kept_is_in_place(one) && check_all(act, FOLDER_RECHECK) && kept_is_in_place(one);
+}
+
+/* Renames the folder to its quarantine name and checks it there. */
+static bool quarantine(struct folder_act *act)
+{
+	struct one_act *one = &act->one;
+	int r = place_rename(&one->copy.place, one->copy.place.name, one->other, RENAME_NOREPLACE);
+
+	if (r == -ENOENT)
+		return one_act_refuse(one, ACT_MISSING);
+	if (r < 0)
+		return one_act_fail(one, r);
+	if (is_still_equal(act))
+		return true;
+	one_act_put_back(one);
+	return false;
+}
+
+/* ---- the act -------------------------------------------------------------------------- */
+
+static void move_away(struct folder_act *act)
+{
+	struct one_act *one = &act->one;
+	struct place parent = {.directory = -1, .name = ""};
+	int r = one_act_open_parent(one, &parent);
+
+	if (r == 0 && renameat2(one->copy.place.directory, one->other, parent.directory,
+				parent.name, RENAME_NOREPLACE) < 0)
+		r = -errno;
+	place_close(&parent);
+	if (r == 0)
+		return;
+	if (r == -EEXIST || r == -EXDEV)
+		(void)one_act_refuse(one, r == -EEXIST ? ACT_EXISTS : ACT_ACROSS);
+	else
+		(void)one_act_fail(one, r);
+	one_act_put_back(one);
+}
+
+/* Adds the intent of the act to the journal and syncs it. */
+static int intend(struct folder_act *act)
+{
+	const struct act_file *copy = act->one.copy.file;
+	const struct mount_identity *mount = &act->record.mount;
+	CLEANUP_BYTES struct bytes line = {0};
+	const char *below;
+	int r = record_encode(&line, &act->record);
+
+	act->intent = (struct intent){.kind = INTENT_FOLDER,
+				      .source = act->record.source,
+				      .path = copy->path,
+				      .other = act->other,
+				      .to = act->one.to,
+				      .inode = copy->attributes->inode,
+				      .born_ns = clock_ns(copy->attributes->btime),
+				      .root = act->record.root};
+	if (act->one.to)
+		act->intent.to_mount = *act->session->to_mount;
+	below = mount->path ? path_below(mount->path, act->record.source) : NULL;
+	if (below && *below)
+		act->intent.mount = *mount;
+	act->intent.record = r == 0 ? bytes_text(&line) : NULL;
+	if (!act->intent.record)
+		return -ENOMEM;
+	r = journal_intend(act->session->journal, &act->intent);
+	act->intent.record = NULL;
+	return r == 0 ? journal_sync(act->session->journal) : r;
+}
+
+/* Notes how the act ended. The intent stays open after a failure: then recovery finds out how far
+ * the act went. */
+static int note_end(struct folder_act *act)
+{
+	const struct act_result *result = act->one.result;
+	struct journal *journal = act->session->journal;
+
+	if (result->outcome == ACT_FAILED ||
+	    (result->outcome == ACT_LEFTOVER && strcmp(result->leftover, act->other) == 0))
+		return 0;
+	return result->outcome == ACT_DONE ? journal_note_did(journal, act->intent.number)
+					   : journal_note_done(journal, act->intent.number);
+}
+
+/* Moves the folder to the trash. */
+static void throw_away(struct folder_act *act)
+{
+	CLEANUP(trash_folder_close) struct trash_folder trash = {.info = -1, .files = -1};
+
+	if (one_act_open_trash(&act->one, &trash) && quarantine(act))
+		one_act_throw_away(&act->one, &trash, kept_is_in_place);
+}
+
+/* Does the act on a folder that was compared. Returns 0 or -errno of the journal. */
+static int perform(struct folder_act *act)
+{
+	struct one_act *one = &act->one;
+	int r = plan_record(act);
+
+	if (r == 0)
+		r = intend(act);
+	if (r < 0)
+		return r;
+	durable_note_directory(act->session->durable, one->copy.place.directory,
+			       one->copy.held.status.st_dev);
+	if (one->settings->kind == ACT_TRASH)
+		throw_away(act);
+	else if (quarantine(act) && one->settings->kind == ACT_MOVE)
+		move_away(act);
+	else if (one->result->outcome == ACT_DONE)
+		folder_act_empty(act);
+	return note_end(act);
+}
+
+/* Syncs the file system of the kept folder. Returns 0 or ACT_CANNOT_SYNC, logged. */
+static int sync_kept(struct folder_act *act)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (syncfs(act->pair.kept) == 0)
+		return 0;
+	if (absolute_path(act, act->kept.file, &path) == 0 && bytes_text(&path))
+		log_error("cannot sync the file system of %s: %s; stopped; check the disk",
+			  quote_path(bytes_text(&path)), error_text(errno));
+	return ACT_CANNOT_SYNC;
+}
+
+int folder_act_run(const struct folder_session *session, const struct act_file *kept,
+		   const struct act_file *copy)
+{
+	const struct act_settings *settings = session->settings;
+	CLEANUP(folder_act_free) struct folder_act act;
+	struct act_result result;
+	int r = 0;
+
+	folder_act_init(&act, session, kept, copy, &result);
+	if (open_folders(&act) && check_all(&act, FOLDER_COMPARE)) {
+		r = sync_kept(&act);
+		if (r == 0)
+			r = perform(&act);
+	}
+	if (r != 0 || (stop_requested() && result.outcome != ACT_DONE))
+		return r;
+	return settings->report(settings->context, copy, &result) ? 0 : ACT_STOPPED;
+}

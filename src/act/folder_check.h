@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef ACT_FOLDER_CHECK_H
+#define ACT_FOLDER_CHECK_H
+
+/* Checks that a kept folder has all that its copy has. One thread.
+ *
+ * The first check compares all bytes, while read leases detect writers. No lease is held between
+ * two checks, as a folder can have more files than a process may open. So each check remembers the
+ * signatures of both files of each pair. The next check needs no comparison if these signatures are
+ * unchanged, both files have a lease again, and the ctime shows each change: it was old enough at
+ * the earlier check, and the file system moves it before each write. If not, it compares again. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "act/folder_pair.h"
+#include "act/held.h"
+#include "act/journal.h"
+#include "act/place.h"
+#include "act/record.h"
+#include "base/attributes.h"
+#include "base/hash.h"
+
+/* What is remembered of a name. */
+struct folder_memory {
+	/* of the signatures of both files; zero: they do not prove that the bytes are unchanged */
+	struct hash128 signatures;
+	struct hash128 content; /* hash of a regular file, if the copy is emptied */
+};
+
+enum folder_depth {
+	FOLDER_LOOK, /* compares no bytes */
+	FOLDER_COMPARE, /* compares bytes, and remembers the pairs */
+	FOLDER_RECHECK, /* compares bytes of pairs that are not as remembered */
+};
+
+/* All zeros, except for the settings, is valid. */
+struct folder_check {
+	enum folder_depth depth;
+	bool without_leases; /* check files without a reliable lease, too */
+	bool is_emptied; /* the names of the copy must be removable; their content is hashed */
+	bool is_begun; /* the copy is being emptied: do not stop, and hash nothing */
+	struct folder_memory *memory; /* by the number of the name */
+	size_t capacity;
+	/* by the last check, but differences are not searched by FOLDER_RECHECK */
+	struct act_folder found;
+	uint64_t own_bytes; /* FOLDER_LOOK: bytes on the disk that removing the copy would free */
+	struct bytes links; /* inodes with several names, of FOLDER_LOOK */
+};
+
+void folder_check_free(struct folder_check *check);
+#define CLEANUP_FOLDER_CHECK CLEANUP(folder_check_free)
+
+/* Checks the pair. Returns 0, FOLDER_REFUSED or -errno. Blocks on the files. */
+MUST_CHECK int folder_check_run(struct folder_check *check, struct folder_pair *pair);
+
+/* A pair of regular files, with leases. */
+struct folder_files {
+	struct held kept, copy;
+};
+
+void folder_files_close(struct folder_files *files);
+
+/* Holds both files of a name and checks that they have equal bytes, as far as the depth demands.
+ * The caller must call folder_files_close() after the result 0. Returns 0, FOLDER_REFUSED or
+ * -errno. */
+MUST_CHECK int folder_check_files(struct folder_check *check, struct folder_pair *pair,
+				  const struct folder_name *name, struct folder_files *files);
+
+/* Checks the target of a symlink, or the numbers of a device. Returns 0, FOLDER_REFUSED or
+ * -errno. */
+MUST_CHECK int folder_check_other(struct folder_pair *pair, const struct folder_name *name);
+
+/* ---- removing the folder (folder_empty.c) ---------------------------------------------------- */
+
+/* The removal of a folder that has its quarantine name, with all names in it. */
+struct folder_emptying {
+	struct folder_check *check; /* with the depth FOLDER_RECHECK */
+	/* Removes a name of a regular file that was compared and is held, and checks once more that
+	 * its content is not needed. Returns 0, FOLDER_REFUSED if the name is there still or again,
+	 * or -errno. */
+	int (*remove_file)(void *context, struct folder_pair *pair, const struct folder_name *name,
+			   struct folder_files *files);
+	void *context;
+	uint64_t removed; /* names so far */
+};
+
+/* Empties and removes the copy of a pair after a walk over it. Checks each name once more. Returns
+ * 0, FOLDER_REFUSED or -errno. If the result is not 0, the folder stays with the names that are
+ * left. */
+MUST_CHECK int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
+			    const struct place *place, const char *other);
+
+/* Completes the removal of a folder of which an interrupted act removed some names, after a check
+ * of all that is left. Returns 0, FOLDER_REFUSED with the result filled in, or -errno.
+ *
+ * place	of the folder; it has the quarantine name of the intent
+ * record	of the folder, with the kept folder
+ */
+MUST_CHECK int folder_complete(const struct place *place, const struct intent *intent,
+			       const struct record *record, struct act_result *result);
+
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "act/file_copy.h"
+#include "act/folder_check.h"
+#include "base/descriptor.h"
+#include "base/path.h"
+
+/* Removes a name.
+ *
+ * label	the name below the current directory, or "" for that directory
+ */
+static int remove_name(struct folder_emptying *emptying, struct folder_pair *pair,
+		       const struct folder_name *name, const char *label)
+{
+	if (unlinkat(name->copy, name->name, *label ? 0 : AT_REMOVEDIR) == 0) {
+		emptying->removed++;
+		return 0;
+	}
+	/* a program made a name in the directory meanwhile */
+	if (errno == ENOTEMPTY || errno == EEXIST)
+		return folder_refuse(pair, label, ACT_BUSY);
+	return folder_fail(pair, label, -errno);
+}
+
+static int remove_regular(struct folder_emptying *emptying, struct folder_pair *pair,
+			  const struct folder_name *name)
+{
+	struct folder_files files;
+	int r = folder_check_files(emptying->check, pair, name, &files);
+
+	if (r != 0)
+		return r;
+	r = emptying->remove_file(emptying->context, pair, name, &files);
+	emptying->removed += r == 0;
+	folder_files_close(&files);
+	return r;
+}
+
+static int visit(void *context, struct folder_pair *pair, const struct folder_name *name)
+{
+	struct folder_emptying *emptying = context;
+	int r;
+
+	if (S_ISREG(name->of_copy.stx_mode))
+		return remove_regular(emptying, pair, name);
+	r = folder_check_other(pair, name);
+	return r != 0 ? r : remove_name(emptying, pair, name, name->name);
+}
+
+static int leave(void *context, struct folder_pair *pair, const struct folder_name *name)
+{
+	return remove_name(context, pair, name, "");
+}
+
+int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
+		 const struct place *place, const char *other)
+{
+	const struct folder_name name = {.name = other, .copy = place->directory, .kept = -1};
+	int r;
+
+	emptying->check->is_begun = true;
+	r = folder_walk_back(pair, visit, leave, emptying);
+	pair->current = 0;
+	return r != 0 ? r : leave(emptying, pair, &name);
+}
+
+/* ---- after an interruption ------------------------------------------------------------ */
+
+/* Removes a file. If a program opened one of the files in the last moment, or the kept one lost its
+ * name, writes the file again. */
+static int remove_and_check(void *context, struct folder_pair *pair, const struct folder_name *name,
+			    struct folder_files *files)
+{
+	const struct place kept = {.directory = name->kept, .name = name->name};
+	int r;
+
+	(void)context;
+	if (unlinkat(name->copy, name->name, 0) < 0)
+		return folder_fail(pair, name->name, -errno);
+	if (held_is_unbroken(&files->kept) && held_is_unbroken(&files->copy) &&
+	    place_leads_to(&kept, name->name, &files->kept.status))
+		return 0;
+	held_wait_for_writer(&files->copy);
+	r = file_copy_save(files->copy.fd, name->copy, name->name);
+	return r < 0 ? folder_fail(pair, name->name, r) : folder_refuse(pair, name->name, ACT_BUSY);
+}
+
+/* Opens the kept folder of a record. Returns a descriptor or -errno. */
+static int open_kept(const struct record *record)
+{
+	const struct root_identity any = {0};
+	const char *path = record->kept && record->kept_source
+				   ? path_below(record->kept, record->kept_source)
+				   : NULL;
+	AUTO_CLOSE int root = path ? place_open_root(record->kept_source, &any) : -ENOENT;
+	struct statx status;
+	int fd;
+
+	if (root < 0)
+		return root;
+	fd = open_beneath_for_reading(root, path, O_DIRECTORY, true);
+	if (fd < 0)
+		return fd;
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) == 0 &&
+	    status.stx_ino == record->kept_inode &&
+	    (!record->kept_born_ns || record->kept_born_ns == place_born_ns(&status)))
+		return fd;
+	close(fd);
+	return -ESTALE;
+}
+
+int folder_complete(const struct place *place, const struct intent *intent,
+		    const struct record *record, struct act_result *result)
+{
+	AUTO_CLOSE int kept = open_kept(record);
+	AUTO_CLOSE int copy =
+		open_beneath_for_reading(place->directory, intent->other, O_DIRECTORY, false);
+	CLEANUP_FOLDER_PAIR
+	struct folder_pair pair = {.kept = kept, .copy = copy, .result = result};
+	CLEANUP_FOLDER_CHECK
+	struct folder_check check = {.depth = FOLDER_COMPARE,
+				     .without_leases = true,
+				     .is_emptied = true,
+				     .is_begun = true};
+	struct folder_emptying emptying = {.check = &check, .remove_file = remove_and_check};
+	int r;
+
+	if (kept < 0 || copy < 0)
+		return kept < 0 ? kept : copy;
+	r = folder_check_run(&check, &pair);
+	if (r == 0 && syncfs(kept) < 0)
+		r = -errno;
+	check.depth = FOLDER_RECHECK;
+	if (r == 0)
+		r = folder_empty(&emptying, &pair, place, intent->other);
+	result->inside = NULL; /* the pair has the text */
+	return r;
+}

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Undo of acts on folders, and on names that are no regular files. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "act/trash_entry.h"
+#include "act/undo_file.h"
+#include "act/undo_place.h"
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/metadata.h"
+
+/* ---- a folder that was moved as a whole -------------------------------------------------- */
+
+/* Returns whether the name is the folder of the record. */
+static bool is_the_folder(const struct place *place, const struct record *record)
+{
+	AUTO_CLOSE int fd = open_beneath(place->directory, place->name, O_PATH, false);
+	struct stat status;
+
+	return fd >= 0 && fstat(fd, &status) == 0 && S_ISDIR(status.st_mode) &&
+	       undo_is_inode(fd, record->inode, record->born_ns);
+}
+
+/* Renames the folder back. Returns 0 or -errno; -ENOENT if it is not where the act moved it. */
+static int rename_back(struct bringing *bringing)
+{
+	const struct record *record = bringing->record;
+	const struct place *place = &bringing->place;
+	struct place there;
+	struct stat status;
+	int r = undo_place_open_path(&there, record->to);
+
+	if (r < 0)
+		return r == -ENOTDIR ? -ENOENT : r;
+	if (!is_the_folder(&there, record))
+		r = -ENOENT;
+	else if (renameat2(there.directory, there.name, place->directory, place->name,
+			   RENAME_NOREPLACE) < 0)
+		r = -errno;
+	if (r == 0 && fstat(there.directory, &status) == 0)
+		durable_note_directory(&bringing->undo->durable, there.directory, status.st_dev);
+	place_close(&there);
+	return r;
+}
+
+static void return_folder(struct bringing *bringing)
+{
+	const struct record *record = bringing->record;
+	int r = rename_back(bringing);
+
+	if (r == -ENOENT) {
+		undo_end(bringing, UNDO_FOLDER_GONE);
+	} else if (r < 0) {
+		undo_fail(bringing, r);
+	} else {
+		if (record->info)
+			trash_entry_forget(record->info, "", record->path);
+		undo_end(bringing, UNDO_DONE);
+	}
+}
+
+/* ---- a name that was removed ------------------------------------------------------------- */
+
+static int make_name(const struct record *record, const struct place *place)
+{
+	int r;
+
+	if (record->type == S_IFDIR)
+		r = mkdirat(place->directory, place->name, 0700);
+	else if (record->type == S_IFLNK)
+		r = symlinkat(record->target ? record->target : "", place->directory, place->name);
+	else
+		r = mknodat(place->directory, place->name, record->type | 0600,
+			    (dev_t)record->device);
+	return r < 0 ? -errno : 0;
+}
+
+static void make(struct bringing *bringing)
+{
+	const struct record *record = bringing->record;
+	const struct place *place = &bringing->place;
+	const struct metadata metadata = {.mode = record->mode,
+					  .uid = record->uid,
+					  .gid = record->gid,
+					  .mtime = record->mtime,
+					  .xattrs = record->xattrs};
+	struct metadata_refused refused = {0};
+	AUTO_CLOSE int fd = -1;
+	int r = make_name(record, place);
+
+	if (r == 0) {
+		fd = open_beneath(place->directory, place->name, O_PATH, false);
+		r = fd < 0 ? fd : metadata_apply(&metadata, fd, &refused);
+	}
+	if (r < 0) {
+		undo_fail(bringing, r);
+		return;
+	}
+	bringing->result->other_owner = refused.owners > 0;
+	bringing->result->fewer_xattrs = refused.xattrs > 0;
+	undo_end(bringing, UNDO_DONE);
+}
+
+/* Returns whether the existing name is what the record describes. */
+static bool is_back(const struct bringing *bringing, const struct stat *status)
+{
+	const struct record *record = bringing->record;
+	const struct place *place = &bringing->place;
+
+	if ((status->st_mode & S_IFMT) != record->type)
+		return false;
+	if (record->type == S_IFLNK)
+		return record->target && place_is_symlink_to(place, place->name, record->target);
+	if (record->type == S_IFDIR && record->command != RECORD_REMOVE)
+		return is_the_folder(place, record);
+	return record->type == S_IFDIR || status->st_rdev == record->device;
+}
+
+void undo_special(struct bringing *bringing)
+{
+	const struct record *record = bringing->record;
+	const struct place *place = &bringing->place;
+	struct stat status;
+
+	if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		undo_end(bringing, is_back(bringing, &status) ? UNDO_ALREADY : UNDO_EXISTS);
+	else if (errno != ENOENT)
+		undo_fail(bringing, -errno);
+	else if (record->to)
+		return_folder(bringing);
+	else
+		make(bringing);
+}
+
+void undo_restore_time(const struct record *record)
+{
+	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, record->mtime};
+	struct place place;
+
+	if (undo_place_open_path(&place, record->path) < 0)
+		return;
+	(void)utimensat(place.directory, place.name, times, AT_SYMLINK_NOFOLLOW);
+	place_close(&place);
+}

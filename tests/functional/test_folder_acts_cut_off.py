@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: MIT
+"""Folder acts that are interrupted: no content is lost, and recover leaves no half folder."""
+import shutil
+
+import pytest
+import trees
+from folder_acts import (
+    ACTS,
+    act_words,
+    contents,
+    make_pair,
+    private_names,
+    snapshot,
+    thrown_away,
+)
+
+CHANGING = ("renameat2", "unlinkat", "write", "fdatasync", "fsync", "syncfs", "ftruncate",
+            "mkdirat")
+
+
+def kill_points(twinfs, words):
+    """Runs in which the first, second ... call of each kind is killed, until a run has no further
+    call of that kind."""
+    for call in CHANGING:
+        for number in range(1, 200):
+            result, trace = twinfs.traced(
+                *words, calls=f"trace={','.join(CHANGING)}",
+                flags=["-e", f"inject={call}:signal=KILL:when={number}"])
+            killed = b"killed by SIGKILL" in trace
+            yield call, number, killed
+            if not killed:
+                assert result.status == 0, result
+                break
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_folder_act_killed_at_any_call_leaves_no_half_folder(twinfs, source, tmp_path, strace, act):
+    moved = tmp_path / "moved"
+    points = kill_points(twinfs, act_words(act, source, moved))
+    whole, count, gone = None, 0, 0
+    while True:
+        for folder in (source, moved, twinfs.home / ".local"):
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (source, moved):
+            folder.mkdir()
+        kept, copy = make_pair(source)
+        trees.write(source / "other/file", b"z")
+        before, whole = snapshot(kept), contents(snapshot(copy))
+        point = next(points, None)
+        if point is None:
+            break
+        count += point[2]
+        twinfs.ok("recover")
+        assert not private_names(source, moved), point
+        assert snapshot(kept) == before, point
+        places = [place for place in (copy, moved / "b", thrown_away(twinfs.home).get(str(copy)))
+                  if place and place.exists()]
+        assert len(places) == 1 or (act == "remove" and not places), (point, places)
+        for place in places:
+            assert contents(snapshot(place)) == whole, (point, place)
+        gone += not copy.exists()
+        assert "no act was interrupted" in twinfs.ok("recover").error.decode(), point
+    assert count > 15 and gone > 2
