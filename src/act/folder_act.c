@@ -175,19 +175,28 @@ static bool check_all(struct folder_act *act, enum folder_depth depth)
 	return r == 0 || (r < 0 && one_act_fail(&act->one, r));
 }
 
-void folder_act_try(const struct folder_session *session, const struct act_file *kept,
-		    const struct act_file *copy, struct act_result *result)
+static void try(struct folder_act *act)
 {
-	CLEANUP(folder_act_free) struct folder_act act;
-	enum act_kind kind = session->settings->kind;
+	enum act_kind kind = act->one.settings->kind;
 
-	folder_act_init(&act, session, kept, copy, result);
-	if (!open_folders(&act) || !one_act_name_can_go(&act.one) ||
-	    (kind == ACT_MOVE && !act_may_move(&act.one)) ||
-	    (kind == ACT_TRASH && !act_may_trash(&act.one)) || !check_all(&act, FOLDER_LOOK))
+	if (!open_folders(act) || !one_act_name_can_go(&act->one) ||
+	    (kind == ACT_MOVE && !act_may_move(&act->one)) ||
+	    (kind == ACT_TRASH && !act_may_trash(&act->one)) || !check_all(act, FOLDER_LOOK))
 		return;
 	if (kind == ACT_REMOVE)
-		one_act_note_freed(&act.one, act.check.own_bytes, layer_of(act.pair.copy));
+		one_act_note_freed(&act->one, act->check.own_bytes, layer_of(act->pair.copy));
+}
+
+void folder_act_try(const struct folder_session *session, const struct act_file *kept,
+		    const struct act_file *copy, struct act_result *result, struct bytes *inside)
+{
+	CLEANUP(folder_act_free) struct folder_act act;
+
+	folder_act_init(&act, session, kept, copy, result);
+	try(&act);
+	bytes_free(inside);
+	*inside = act.pair.inside;
+	act.pair.inside = (struct bytes){.length = 0};
 }
 
 /* ---- the record -------------------------------------------------------------------------- */

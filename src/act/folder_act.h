@@ -75,8 +75,11 @@ MUST_CHECK int folder_act_run(const struct folder_session *session, const struct
 			      const struct act_file *copy);
 
 /* Sets result to the outcome of the act as far as it can be found without a change and without a
- * comparison of bytes. Of the session, only settings and destination are used. */
+ * comparison of bytes. Of the session, only settings and destination are used.
+ *
+ * inside	replaced by the text of result->inside
+ */
 void folder_act_try(const struct folder_session *session, const struct act_file *kept,
-		    const struct act_file *copy, struct act_result *result);
+		    const struct act_file *copy, struct act_result *result, struct bytes *inside);
 
 #endif

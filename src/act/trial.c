@@ -23,6 +23,7 @@ struct act_trial {
 	struct act_file kept_file;
 	struct attributes kept_attributes;
 	struct bytes kept_path;
+	struct bytes inside; /* of the result of the last trial of a folder */
 };
 
 int act_trial_new(struct act_trial **trial, const struct act_settings *settings)
@@ -58,6 +59,7 @@ void act_trial_free(struct act_trial *trial)
 		return;
 	close_kept(trial);
 	bytes_free(&trial->kept_path);
+	bytes_free(&trial->inside);
 	if (trial->destination >= 0)
 		close(trial->destination);
 	free(trial);
@@ -162,5 +164,5 @@ void act_try_folder(struct act_trial *trial, const struct act_file *kept,
 	const struct folder_session session = {.settings = trial->settings,
 					       .destination = trial->destination};
 
-	folder_act_try(&session, kept, copy, result);
+	folder_act_try(&session, kept, copy, result, &trial->inside);
 }

@@ -31,7 +31,8 @@ static inline void act_trial_freep(struct act_trial **trial)
 void act_try(struct act_trial *trial, const struct act_file *kept, const struct act_file *copy,
 	     struct act_result *result);
 
-/* As act_try(), for act_add_folder(). Reads all names of the folder. */
+/* As act_try(), for act_add_folder(). Reads all names of the folder. The text of result->inside is
+ * valid until the next trial. */
 void act_try_folder(struct act_trial *trial, const struct act_file *kept,
 		    const struct act_file *copy, struct act_result *result);
 

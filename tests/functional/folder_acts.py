@@ -91,3 +91,11 @@ def act_while(twinfs, words, change, calls="renameat2", when=1, delay="delay_ent
         change()
         _, error = process.communicate(timeout=60)
     return process.returncode, error.decode()
+
+
+def act_after(twinfs, words, change):
+    """Calls change() after the act was planned, and before it opens a folder. Returns (status,
+    error)."""
+    journal = twinfs.index / "acts"
+    journal.touch(0o600)
+    return act_while(twinfs, words, change, "flock", flags=("-P", str(journal)))
