@@ -191,9 +191,9 @@ static int compare(struct folder_check *check, struct folder_pair *pair,
 		r = check->is_emptied && !check->is_begun
 			    ? file_hash(files->copy.fd, NULL, &memory.content)
 			    : 0;
-	/* the kept file possibly changed since its file system was synced */
-	if (r == 0 && check->depth == FOLDER_RECHECK && fsync(files->kept.fd) < 0)
-		r = -errno;
+	/* the kept file or its name possibly changed since the file system was synced */
+	if (r == 0 && check->depth == FOLDER_RECHECK)
+		r = fsync(files->kept.fd) < 0 ? -errno : sync_directory(name->kept);
 	if (r < 0 && r != -EBUSY)
 		return r == -EINTR ? r : folder_fail(pair, name->name, r);
 	if (check_leases(pair, name, files) != 0)
@@ -281,11 +281,12 @@ static int check_regular(struct folder_check *check, struct folder_pair *pair,
 
 /* ---- other names ---------------------------------------------------------------------- */
 
-static int check_target(struct folder_pair *pair, const struct folder_name *name)
+static int check_target(struct folder_pair *pair, const struct folder_name *name,
+			const char *present)
 {
 	char target[PATH_MAX + 1];
 	const struct place kept = {.directory = name->kept};
-	ssize_t length = readlinkat(name->copy, name->name, target, PATH_MAX);
+	ssize_t length = readlinkat(name->copy, present, target, PATH_MAX);
 
 	if (length < 0)
 		return folder_fail(pair, name->name, -errno);
@@ -295,15 +296,20 @@ static int check_target(struct folder_pair *pair, const struct folder_name *name
 		       : folder_refuse(pair, name->name, ACT_DIFFERS);
 }
 
-int folder_check_other(struct folder_pair *pair, const struct folder_name *name)
+int folder_check_other(struct folder_pair *pair, const struct folder_name *name,
+		       const char *present)
 {
-	const struct statx *kept = &name->of_kept, *copy = &name->of_copy;
+	struct stat kept, copy;
 
-	if (S_ISLNK(copy->stx_mode))
-		return check_target(pair, name);
-	if ((S_ISBLK(copy->stx_mode) || S_ISCHR(copy->stx_mode)) &&
-	    (kept->stx_rdev_major != copy->stx_rdev_major ||
-	     kept->stx_rdev_minor != copy->stx_rdev_minor))
+	if (fstatat(name->copy, present, &copy, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    fstatat(name->kept, name->name, &kept, AT_SYMLINK_NOFOLLOW) < 0)
+		return folder_fail(pair, name->name, -errno);
+	if ((kept.st_mode & S_IFMT) != (copy.st_mode & S_IFMT) || S_ISREG(copy.st_mode) ||
+	    S_ISDIR(copy.st_mode))
+		return folder_refuse(pair, name->name, ACT_OTHER_TYPE);
+	if (S_ISLNK(copy.st_mode))
+		return check_target(pair, name, present);
+	if ((S_ISBLK(copy.st_mode) || S_ISCHR(copy.st_mode)) && kept.st_rdev != copy.st_rdev)
 		return folder_refuse(pair, name->name, ACT_DIFFERS);
 	return 0;
 }
@@ -313,12 +319,12 @@ static int check_name(void *context, struct folder_pair *pair, const struct fold
 	struct folder_check *check = context;
 	int r = check->is_emptied ? check_removable(pair, name) : 0;
 
-	if (r == 0 && check->depth != FOLDER_RECHECK)
+	if (r == 0 && check->depth == FOLDER_LOOK)
 		r = compare_metadata(check, pair, name);
 	if (r != 0 || S_ISDIR(name->of_copy.stx_mode))
 		return r;
 	return S_ISREG(name->of_copy.stx_mode) ? check_regular(check, pair, name)
-					       : folder_check_other(pair, name);
+					       : folder_check_other(pair, name, name->name);
 }
 
 /* Counts how the metadata of the two folders differ. */
@@ -335,14 +341,11 @@ static int compare_roots(struct folder_check *check, const struct folder_pair *p
 
 int folder_check_run(struct folder_check *check, struct folder_pair *pair)
 {
-	const struct act_differences before = check->found.differences;
 	int r = 0;
 
 	check->found = (struct act_folder){.files = 0};
 	check->own_bytes = 0;
-	if (check->depth == FOLDER_RECHECK)
-		check->found.differences = before;
-	else
+	if (check->depth == FOLDER_LOOK)
 		r = compare_roots(check, pair);
 	if (r == 0 && check->is_emptied && faccessat(pair->copy, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		r = -errno;

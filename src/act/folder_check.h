@@ -42,8 +42,7 @@ struct folder_check {
 	bool is_begun; /* the copy is being emptied: do not stop, and hash nothing */
 	struct folder_memory *memory; /* by the number of the name */
 	size_t capacity;
-	/* by the last check, but differences are not searched by FOLDER_RECHECK */
-	struct act_folder found;
+	struct act_folder found; /* by the last check; the differences only by FOLDER_LOOK */
 	uint64_t own_bytes; /* FOLDER_LOOK: bytes on the disk that removing the copy would free */
 	struct bytes links; /* inodes with several names, of FOLDER_LOOK */
 };
@@ -67,20 +66,25 @@ void folder_files_close(struct folder_files *files);
 MUST_CHECK int folder_check_files(struct folder_check *check, struct folder_pair *pair,
 				  const struct folder_name *name, struct folder_files *files);
 
-/* Checks the target of a symlink, or the numbers of a device. Returns 0, FOLDER_REFUSED or
- * -errno. */
-MUST_CHECK int folder_check_other(struct folder_pair *pair, const struct folder_name *name);
+/* Checks the type of a name that is no regular file, the target of a symlink, and the numbers of a
+ * device. Returns 0, FOLDER_REFUSED or -errno.
+ *
+ * present	the name that the copy has now
+ */
+MUST_CHECK int folder_check_other(struct folder_pair *pair, const struct folder_name *name,
+				  const char *present);
 
 /* ---- removing the folder (folder_empty.c) ---------------------------------------------------- */
 
 /* The removal of a folder that has its quarantine name, with all names in it. */
 struct folder_emptying {
 	struct folder_check *check; /* with the depth FOLDER_RECHECK */
-	/* Removes a name of a regular file that was compared and is held, and checks once more that
-	 * its content is not needed. Returns 0, FOLDER_REFUSED if the name is there still or again,
-	 * or -errno. */
+	const char *other; /* quarantine name of the folder */
+	/* Removes a regular file that was compared and is held, under the private name `other`, and
+	 * checks once more that its content is not needed. Returns 0, FOLDER_REFUSED if the file
+	 * has its own name again, or -errno if nothing was removed. */
 	int (*remove_file)(void *context, struct folder_pair *pair, const struct folder_name *name,
-			   struct folder_files *files);
+			   const char *other, struct folder_files *files);
 	void *context;
 	uint64_t removed; /* names so far */
 };
@@ -89,7 +93,7 @@ struct folder_emptying {
  * 0, FOLDER_REFUSED or -errno. If the result is not 0, the folder stays with the names that are
  * left. */
 MUST_CHECK int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
-			    const struct place *place, const char *other);
+			    const struct place *place);
 
 /* Completes the removal of a folder of which an interrupted act removed some names, after a check
  * of all that is left. Returns 0, FOLDER_REFUSED with the result filled in, or -errno.

@@ -9,21 +9,49 @@
 #include "base/descriptor.h"
 #include "base/path.h"
 
-/* Removes a name.
- *
- * label	the name below the current directory, or "" for that directory
- */
-static int remove_name(struct folder_emptying *emptying, struct folder_pair *pair,
-		       const struct folder_name *name, const char *label)
+/* Removes a directory whose names were removed. */
+static int remove_directory(struct folder_emptying *emptying, struct folder_pair *pair,
+			    const struct folder_name *name)
 {
-	if (unlinkat(name->copy, name->name, *label ? 0 : AT_REMOVEDIR) == 0) {
+	if (unlinkat(name->copy, name->name, AT_REMOVEDIR) == 0) {
 		emptying->removed++;
 		return 0;
 	}
 	/* a program made a name in the directory meanwhile */
 	if (errno == ENOTEMPTY || errno == EEXIST)
-		return folder_refuse(pair, label, ACT_BUSY);
-	return folder_fail(pair, label, -errno);
+		return folder_refuse(pair, "", ACT_BUSY);
+	return folder_fail(pair, "", -errno);
+}
+
+/* Gives a name back that has its private form. Returns the result of the caller, or -errno. */
+static int restore(const struct place *place, const char *other, int result)
+{
+	CLEANUP_BYTES struct bytes leftover = {0};
+	int r = place_restore(place, other, &leftover);
+
+	return r < 0 ? r : result;
+}
+
+/* Removes a regular file under its private name. Another program can rename a file to the own name
+ * until then, but not to the private name. */
+static int remove_file(struct folder_emptying *emptying, struct folder_pair *pair,
+		       const struct folder_name *name, struct folder_files *files)
+{
+	const struct place place = {.directory = name->copy, .name = name->name};
+	char other[OTHER_NAME_SIZE];
+	int r;
+
+	folder_private_name(other, name->name, emptying->other);
+	r = place_rename(&place, name->name, other, RENAME_NOREPLACE);
+	if (r < 0)
+		return folder_fail(pair, name->name, r);
+	if (!place_leads_to(&place, other, &files->copy.status))
+		return restore(&place, other, folder_refuse(pair, name->name, ACT_CHANGED));
+	r = emptying->remove_file(emptying->context, pair, name, other, files);
+	if (r < 0)
+		return restore(&place, other, folder_fail(pair, name->name, r));
+	emptying->removed += r == 0;
+	return r;
 }
 
 static int remove_regular(struct folder_emptying *emptying, struct folder_pair *pair,
@@ -34,32 +62,47 @@ static int remove_regular(struct folder_emptying *emptying, struct folder_pair *
 
 	if (r != 0)
 		return r;
-	r = emptying->remove_file(emptying->context, pair, name, &files);
-	emptying->removed += r == 0;
+	r = remove_file(emptying, pair, name, &files);
 	folder_files_close(&files);
 	return r;
 }
 
-static int visit(void *context, struct folder_pair *pair, const struct folder_name *name)
+/* Removes a name of another type, which is compared under its private name. */
+static int remove_other(struct folder_emptying *emptying, struct folder_pair *pair,
+			const struct folder_name *name)
 {
-	struct folder_emptying *emptying = context;
+	const struct place place = {.directory = name->copy, .name = name->name};
+	char other[OTHER_NAME_SIZE];
 	int r;
 
-	if (S_ISREG(name->of_copy.stx_mode))
-		return remove_regular(emptying, pair, name);
-	r = folder_check_other(pair, name);
-	return r != 0 ? r : remove_name(emptying, pair, name, name->name);
+	folder_private_name(other, name->name, emptying->other);
+	r = place_rename(&place, name->name, other, RENAME_NOREPLACE);
+	if (r < 0)
+		return folder_fail(pair, name->name, r);
+	r = folder_check_other(pair, name, other);
+	if (r == 0 && unlinkat(name->copy, other, 0) < 0)
+		r = folder_fail(pair, name->name, -errno);
+	emptying->removed += r == 0;
+	return r == 0 ? 0 : restore(&place, other, r);
+}
+
+static int visit(void *context, struct folder_pair *pair, const struct folder_name *name)
+{
+	return S_ISREG(name->of_copy.stx_mode) ? remove_regular(context, pair, name)
+					       : remove_other(context, pair, name);
 }
 
 static int leave(void *context, struct folder_pair *pair, const struct folder_name *name)
 {
-	return remove_name(context, pair, name, "");
+	return remove_directory(context, pair, name);
 }
 
 int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
-		 const struct place *place, const char *other)
+		 const struct place *place)
 {
-	const struct folder_name name = {.name = other, .copy = place->directory, .kept = -1};
+	const struct folder_name name = {.name = emptying->other,
+					 .copy = place->directory,
+					 .kept = -1};
 	int r;
 
 	emptying->check->is_begun = true;
@@ -73,19 +116,21 @@ int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
 /* Removes a file. If a program opened one of the files in the last moment, or the kept one lost its
  * name, writes the file again. */
 static int remove_and_check(void *context, struct folder_pair *pair, const struct folder_name *name,
-			    struct folder_files *files)
+			    const char *other, struct folder_files *files)
 {
 	const struct place kept = {.directory = name->kept, .name = name->name};
 	int r;
 
 	(void)context;
-	if (unlinkat(name->copy, name->name, 0) < 0)
-		return folder_fail(pair, name->name, -errno);
+	if (unlinkat(name->copy, other, 0) < 0)
+		return -errno;
 	if (held_is_unbroken(&files->kept) && held_is_unbroken(&files->copy) &&
 	    place_leads_to(&kept, name->name, &files->kept.status))
 		return 0;
 	held_wait_for_writer(&files->copy);
-	r = file_copy_save(files->copy.fd, name->copy, name->name);
+	r = file_copy_save(files->copy.fd, name->copy, other);
+	if (r == 0)
+		r = restore(&(struct place){name->copy, name->name}, other, 0);
 	return r < 0 ? folder_fail(pair, name->name, r) : folder_refuse(pair, name->name, ACT_BUSY);
 }
 
@@ -126,17 +171,21 @@ int folder_complete(const struct place *place, const struct intent *intent,
 				     .without_leases = true,
 				     .is_emptied = true,
 				     .is_begun = true};
-	struct folder_emptying emptying = {.check = &check, .remove_file = remove_and_check};
+	struct folder_emptying emptying = {.check = &check,
+					   .other = intent->other,
+					   .remove_file = remove_and_check};
 	int r;
 
 	if (kept < 0 || copy < 0)
 		return kept < 0 ? kept : copy;
-	r = folder_check_run(&check, &pair);
+	r = folder_restore_names(&pair, intent->other);
+	if (r == 0)
+		r = folder_check_run(&check, &pair);
 	if (r == 0 && syncfs(kept) < 0)
 		r = -errno;
 	check.depth = FOLDER_RECHECK;
 	if (r == 0)
-		r = folder_empty(&emptying, &pair, place, intent->other);
+		r = folder_empty(&emptying, &pair, place);
 	result->inside = NULL; /* the pair has the text */
 	return r;
 }

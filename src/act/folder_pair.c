@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <string.h>
 
+#include "act/place.h"
 #include "base/array.h"
 #include "base/descriptor.h"
 #include "base/directory.h"
+#include "base/hash.h"
 
 void folder_pair_free(struct folder_pair *pair)
 {
@@ -80,9 +83,13 @@ static int compare_names(const void *a, const void *b, void *context)
 	return strcmp(text + *(const size_t *)a, text + *(const size_t *)b);
 }
 
+/* Replaces the list. */
 static int read_names(struct name_list *list, int directory)
 {
-	int r = directory_visit(directory, add_name, list);
+	int r;
+
+	list->count = list->text.length = 0;
+	r = directory_visit(directory, add_name, list);
 
 	if (r == 0 && list->count > 1)
 		qsort_r(list->offsets, list->count, sizeof(*list->offsets), compare_names,
@@ -260,6 +267,77 @@ int folder_walk_back(struct folder_pair *pair, folder_visitor *visit, folder_vis
 		r = visit_dir(pair, i - 1, &walking);
 		if (r == 0 && i > 1)
 			r = leave_dir(pair, i - 1, leave, context);
+	}
+	return r;
+}
+
+/* ---- private names -------------------------------------------------------------------- */
+
+void folder_private_name(char other[static OTHER_NAME_SIZE], const char *name, const char *folder)
+{
+	uint64_t seed = hash64(folder, strlen(folder), 0);
+
+	(void)snprintf(other, OTHER_NAME_SIZE, OTHER_NAME_PREFIX "%016" PRIx64,
+		       hash64(name, strlen(name), seed));
+}
+
+/* Gives a private name in the copy the name back that has this private form. */
+static int restore_name(const char *private, int copy, const struct name_list *names,
+			const char *folder)
+{
+	CLEANUP_BYTES struct bytes leftover = {0};
+	char other[OTHER_NAME_SIZE];
+
+	for (size_t i = 0; i < names->count; i++) {
+		const struct place place = {.directory = copy, .name = name_at(names, i)};
+
+		folder_private_name(other, place.name, folder);
+		if (strcmp(other, private) == 0)
+			return place_restore(&place, private, &leftover);
+	}
+	return 0;
+}
+
+/* Restores the names in the current directory, and adds the directories in it to the list. */
+static int restore_names_in(struct folder_pair *pair, int copy, const char *folder)
+{
+	CLEANUP(name_list_free) struct name_list list = {.count = 0}, kept_list = {.count = 0};
+	AUTO_CLOSE int kept =
+		open_beneath_for_reading(pair->kept, folder_current(pair), O_DIRECTORY, false);
+	int r = read_names(&list, copy);
+
+	for (size_t i = 0; r == 0 && i < list.count; i++) {
+		const char *name = name_at(&list, i);
+		struct stat status;
+
+		if (fstatat(copy, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+			return -errno;
+		if (S_ISDIR(status.st_mode)) {
+			r = add_dir(pair, name);
+		} else if (kept >= 0 &&
+			   strncmp(name, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) == 0) {
+			r = read_names(&kept_list, kept);
+			if (r == 0)
+				r = restore_name(name, copy, &kept_list, folder);
+		}
+	}
+	return r;
+}
+
+int folder_restore_names(struct folder_pair *pair, const char *folder)
+{
+	int r;
+
+	pair->count = pair->current = 0;
+	pair->paths.length = 0;
+	r = add_dir(pair, "");
+	for (size_t i = 0; r == 0 && i < pair->count; i++) {
+		AUTO_CLOSE int copy = -1;
+
+		pair->current = i;
+		copy = open_beneath_for_reading(pair->copy, folder_current(pair), O_DIRECTORY,
+						false);
+		r = copy < 0 ? copy : restore_names_in(pair, copy, folder);
 	}
 	return r;
 }

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 
 #include "act/act.h"
+#include "act/journal.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
 
@@ -64,6 +65,16 @@ MUST_CHECK int folder_walk(struct folder_pair *pair, folder_visitor *visit, void
  * Calls leave for each directory, except for the folder itself, when its names were visited. */
 MUST_CHECK int folder_walk_back(struct folder_pair *pair, folder_visitor *visit,
 				folder_visitor *leave, void *context);
+
+/* Makes the private name that a name in the copy has in the moment of its removal.
+ *
+ * folder	quarantine name of the folder
+ */
+void folder_private_name(char other[static OTHER_NAME_SIZE], const char *name, const char *folder);
+
+/* Gives the names in the copy back that an interrupted removal left with a private name. Returns 0
+ * or -errno. */
+MUST_CHECK int folder_restore_names(struct folder_pair *pair, const char *folder);
 
 /* Fills in the outcome, for a name in the current directory; "" for the directory itself. Returns
  * FOLDER_REFUSED, or -ENOMEM. */

@@ -128,32 +128,31 @@ static const char *relative_path(struct bytes *path, const struct act_file *fold
 	return r < 0 ? NULL : bytes_text(path);
 }
 
-/* Removes a file by the steps of ACT_REMOVE. Its intent gets into the journal only if the bytes of
- * the file have to be saved elsewhere. */
+/* Removes a file by the last steps of ACT_REMOVE. */
 static int remove_as(struct folder_act *act, struct folder_pair *pair, struct one_act *one,
-		     const struct folder_name *name)
+		     const char *name)
 {
 	bool is_linked = is_same_inode(&one->kept->held.status, &one->copy.held.status);
-	int r;
+	int r = 0;
 
 	one->verified_ns = clock_monotonic_ns();
-	if (!is_linked && !one_act_still_holds(one))
-		r = FOLDER_REFUSED;
+	if (is_linked || one_act_still_holds(one))
+		r = one_act_remove_other(one, one_act_still_holds);
 	else
-		r = one_act_remove_name(one, name->name, one_act_still_holds);
+		one_act_put_back(one);
 	if (r < 0)
-		return folder_fail(pair, name->name, r);
+		return r;
 	act->one.result->freed_bytes =
 		size_add(act->one.result->freed_bytes, one->result->freed_bytes);
 	act->one.result->freed_is_unknown |= one->result->freed_is_unknown;
 	if (one->result->outcome == ACT_DONE)
 		return 0;
 	pair->result->error = one->result->error;
-	return folder_refuse(pair, name->name, one->result->outcome);
+	return folder_refuse(pair, name, one->result->outcome);
 }
 
 static int remove_file(void *context, struct folder_pair *pair, const struct folder_name *name,
-		       struct folder_files *files)
+		       const char *other, struct folder_files *files)
 {
 	struct folder_act *act = context;
 	CLEANUP_BYTES struct bytes path = {0}, kept_path = {0}, leftover = {0};
@@ -167,13 +166,12 @@ static int remove_file(void *context, struct folder_pair *pair, const struct fol
 				       .place = {name->kept, name->name},
 				       .held = files->kept};
 	struct act_result result = {.outcome = ACT_DONE};
-	char other[OTHER_NAME_SIZE];
 	struct intent intent = act->intent;
 	struct one_act one = act->one;
 
 	if (!copy.path || !kept.path)
 		return -ENOMEM;
-	journal_other_name(other);
+	/* gets into the journal only if the bytes of the file have to be saved elsewhere */
 	intent.kind = INTENT_AWAY;
 	intent.path = copy.path;
 	intent.other = other;
@@ -185,14 +183,16 @@ static int remove_file(void *context, struct folder_pair *pair, const struct fol
 	one.intent = &intent;
 	one.result = &result;
 	one.leftover = &leftover;
-	return remove_as(act, pair, &one, name);
+	return remove_as(act, pair, &one, name->name);
 }
 
-/* Copies back what was removed, after the folder has its name again. */
+/* Copies back what was removed, if the folder has its name again. */
 static void bring_back(struct folder_act *act)
 {
 	const struct record *record = &act->record;
-	int r = durable_sync_changed(act->session->durable);
+	int r = act->one.result->outcome == ACT_LEFTOVER
+			? -EEXIST
+			: durable_sync_changed(act->session->durable);
 
 	if (r == 0)
 		r = undo_part(act->session->journal, act->session->settings->folder, record->act,
@@ -221,12 +221,13 @@ void folder_act_empty(struct folder_act *act)
 {
 	struct one_act *one = &act->one;
 	struct folder_emptying emptying = {.check = &act->check,
+					   .other = one->other,
 					   .remove_file = remove_file,
 					   .context = act};
 	int r = announce(act);
 
 	if (r == 0)
-		r = folder_empty(&emptying, &act->pair, &one->copy.place, one->other);
+		r = folder_empty(&emptying, &act->pair, &one->copy.place);
 	if (r == 0)
 		return;
 	if (r < 0)

@@ -4,7 +4,7 @@
  * the quarantine name. If the last name of a copy was removed but its bytes are needed, the copy is
  * rescued:
  *
- *	removal -> is_valid() is false -> save() in a child process -> recovery_rename()
+ *	removal -> is_valid() is false -> save() in a child process -> place_restore()
  *	                                       |
  *	                                       '- cannot write: rescue folder, noted in the journal
  */
@@ -208,7 +208,7 @@ void one_act_note_undone(struct one_act *act, int result)
 
 void one_act_put_back(struct one_act *act)
 {
-	one_act_note_undone(act, recovery_rename(&act->copy.place, act->other, act->leftover));
+	one_act_note_undone(act, place_restore(&act->copy.place, act->other, act->leftover));
 }
 
 bool one_act_quarantine(struct one_act *act)
@@ -360,15 +360,14 @@ void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
 	act->result->freed_bytes = act->result->freed_is_unknown ? 0 : bytes;
 }
 
-int one_act_remove_name(struct one_act *act, const char *name,
-			bool (*is_valid)(struct one_act *act))
+int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act))
 {
 	const struct held *held = &act->copy.held;
 	uint64_t own_bytes = extents_own_bytes(held->fd);
 	enum layer layer = layer_of(held->fd);
 	struct stat now;
 
-	if (unlinkat(act->copy.place.directory, name, 0) < 0)
+	if (unlinkat(act->copy.place.directory, act->other, 0) < 0)
 		return -errno;
 	act->result->outcome = ACT_DONE;
 	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)

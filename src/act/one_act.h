@@ -9,7 +9,7 @@
  *	one_act_verify		compares the bytes of both held files
  *	one_act_quarantine	renames the copy to its quarantine name, then checks inode, folder
  *				and leases
- *	one_act_remove_name	removes the quarantine name, checks once more, and writes the copy
+ *	one_act_remove_other	removes the quarantine name, checks once more, and writes the copy
  *				again if the check fails
  *
  * If a step after the quarantine fails, one_act_put_back gives the copy its own name back.
@@ -150,16 +150,14 @@ void one_act_note_undone(struct one_act *act, int result);
  * overlay, their number is unknown. */
 void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer);
 
-/* Removes a name of the copy and fills in the result. If that was the last name of the copy, calls
+/* Removes the quarantine name and fills in the result. If that was the last name of the copy, calls
  * is_valid for the last check, as programs could open the files meanwhile. If is_valid returns
- * false, waits for a writer of the copy, writes the copy again from its descriptor under its
- * quarantine name, and gives it its own name back. Returns 0, or -errno if nothing was removed.
+ * false, waits for a writer of the copy, writes the copy again from its descriptor, and gives it
+ * its own name back. Returns 0, or -errno if nothing was removed.
  *
- * name		the quarantine name; of a file in a folder that has one, the own name
  * is_valid	returns false if the copy is still needed. Then it can fill in the outcome, which is
  *		otherwise ACT_BUSY, and must remove a symbolic link at the copy's name
  */
-MUST_CHECK int one_act_remove_name(struct one_act *act, const char *name,
-				   bool (*is_valid)(struct one_act *act));
+MUST_CHECK int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act));
 
 #endif

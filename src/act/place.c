@@ -13,6 +13,9 @@
 #include "base/descriptor.h"
 #include "catalog/filesystem.h"
 
+/* Highest number of names NAME.kept-N that are tried for a file. */
+#define LEFTOVER_NAMES_MAX 1000
+
 int place_open_below(struct place *place, int root, const char *path, bool cross_mounts)
 {
 	const char *slash = strrchr(path, '/');
@@ -191,4 +194,30 @@ bool place_has_permanent_names(const struct place *place, uid_t owner)
 int place_rename(const struct place *place, const char *from, const char *to, unsigned int flags)
 {
 	return renameat2(place->directory, from, place->directory, to, flags) == 0 ? 0 : -errno;
+}
+
+/* Makes the name <name>.kept-<n>, cut to the length limit of a name. */
+static int leftover_name(struct bytes *leftover, const char *name, int number)
+{
+	size_t length = strlen(name);
+
+	leftover->length = 0;
+	if (length > NAME_BYTES_MAX - sizeof(".kept-1000"))
+		length = NAME_BYTES_MAX - sizeof(".kept-1000");
+	return bytes_format(leftover, "%.*s.kept-%d", (int)length, name, number);
+}
+
+int place_restore(const struct place *place, const char *other, struct bytes *leftover)
+{
+	int r = place_rename(place, other, place->name, RENAME_NOREPLACE);
+
+	leftover->length = 0;
+	for (int i = 1; r == -EEXIST && i <= LEFTOVER_NAMES_MAX; i++) {
+		r = leftover_name(leftover, place->name, i);
+		if (r == 0)
+			r = bytes_text(leftover) ? place_rename(place, other, bytes_text(leftover),
+								RENAME_NOREPLACE)
+						 : -ENOMEM;
+	}
+	return r;
 }

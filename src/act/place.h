@@ -87,4 +87,8 @@ bool place_has_permanent_names(const struct place *place, uid_t owner);
 MUST_CHECK int place_rename(const struct place *place, const char *from, const char *to,
 			    unsigned int flags);
 
+/* Renames a file from its quarantine name to its own name. If another file has its own name, uses
+ * the name NAME.kept-N and sets leftover to it. If not, leftover is empty. Returns 0 or -errno. */
+MUST_CHECK int place_restore(const struct place *place, const char *other, struct bytes *leftover);
+
 #endif

@@ -18,35 +18,6 @@
 #include "base/log.h"
 #include "base/quote.h"
 
-/* Highest number of names NAME.kept-N that are tried for a file. */
-#define LEFTOVER_NAMES_MAX 1000
-
-/* Makes the name <name>.kept-<n>, cut to the length limit of a name. */
-static int leftover_name(struct bytes *leftover, const char *name, int number)
-{
-	size_t length = strlen(name);
-
-	leftover->length = 0;
-	if (length > NAME_BYTES_MAX - sizeof(".kept-1000"))
-		length = NAME_BYTES_MAX - sizeof(".kept-1000");
-	return bytes_format(leftover, "%.*s.kept-%d", (int)length, name, number);
-}
-
-int recovery_rename(const struct place *place, const char *other, struct bytes *leftover)
-{
-	int r = place_rename(place, other, place->name, RENAME_NOREPLACE);
-
-	leftover->length = 0;
-	for (int i = 1; r == -EEXIST && i <= LEFTOVER_NAMES_MAX; i++) {
-		r = leftover_name(leftover, place->name, i);
-		if (r == 0)
-			r = bytes_text(leftover) ? place_rename(place, other, bytes_text(leftover),
-								RENAME_NOREPLACE)
-						 : -ENOMEM;
-	}
-	return r;
-}
-
 /* ---- one intent ---------------------------------------------------------------------- */
 
 static int remove_other(const struct place *place, const char *other)
@@ -114,8 +85,7 @@ static int remove_link(const struct place *place, const struct intent *intent,
 	if (r == 0 && found == FOUND_LINK)
 		return remove_other(place, intent->other);
 	/* a file of another program has the quarantine name: both files stay */
-	return r == 0 && found != FOUND_NOTHING ? recovery_rename(place, intent->other, leftover)
-						: r;
+	return r == 0 && found != FOUND_NOTHING ? place_restore(place, intent->other, leftover) : r;
 }
 
 /* Undoes a link. The copy has the quarantine name, and the link usually has the copy's name. If
@@ -129,7 +99,7 @@ static int undo_replace(struct undoing *undoing, const struct place *place,
 	int r = examine_name(place, place->name, intent, &found);
 
 	if (r == 0 && found != FOUND_LINK)
-		return recovery_rename(place, intent->other, &undoing->leftover);
+		return place_restore(place, intent->other, &undoing->leftover);
 	if (r == 0)
 		r = compare_link(place, intent->other, &linked);
 	undoing->is_edited = r == LINK_IS_EDITED;
@@ -137,7 +107,7 @@ static int undo_replace(struct undoing *undoing, const struct place *place,
 		r = exchange_back(place, intent->other, &linked);
 	held_close(&linked);
 	if (r == -ENOENT || undoing->is_edited) /* ENOENT: the link was removed */
-		return recovery_rename(place, intent->other, &undoing->leftover);
+		return place_restore(place, intent->other, &undoing->leftover);
 	return r == 0 ? remove_link(place, intent, &undoing->leftover) : r;
 }
 
@@ -209,7 +179,7 @@ int recovery_remove(const struct place *place, const char *other, struct held *h
 		return r;
 	held_wait_for_writer(held);
 	r = file_copy_save(held->fd, place->directory, other);
-	return r < 0 ? r : recovery_rename(place, other, leftover);
+	return r < 0 ? r : place_restore(place, other, leftover);
 }
 
 /* Completes a move if the file has arrived and no program writes to the copy. If not, gives the
@@ -223,7 +193,7 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 	int r = is_held && has_arrived(&copy, intent) && held_is_unbroken(&copy)
 			? recovery_remove(place, intent->other, &copy, &undoing->leftover,
 					  &undoing->is_completed)
-			: recovery_rename(place, intent->other, &undoing->leftover);
+			: place_restore(place, intent->other, &undoing->leftover);
 
 	held_close(&copy);
 	return r;
@@ -366,7 +336,7 @@ static int undo_saved(struct undoing *undoing, const struct place *place,
 		return -EINVAL;
 	r = file_copy_save(saved, place->directory, intent->other);
 	if (r == 0)
-		r = recovery_rename(place, intent->other, &undoing->leftover);
+		r = place_restore(place, intent->other, &undoing->leftover);
 	if (r == 0)
 		r = sync_directory(place->directory);
 	if (r < 0)
@@ -391,7 +361,7 @@ static int undo_folder(struct undoing *undoing, const struct place *place,
 	if (r == 0 || r == -ENOMEM)
 		return r;
 	undoing->is_partial = intent->is_emptied;
-	return recovery_rename(place, intent->other, &undoing->leftover);
+	return place_restore(place, intent->other, &undoing->leftover);
 }
 
 static int undo_one(struct undoing *undoing, const struct place *place, const struct intent *intent)
@@ -412,7 +382,7 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	else if (found == FOUND_COPY)
 		r = undo_away(undoing, place, intent);
 	else
-		r = recovery_rename(place, intent->other, &undoing->leftover);
+		r = place_restore(place, intent->other, &undoing->leftover);
 	undoing->undone->completed += undoing->is_completed;
 	undoing->undone->files += r == 0 && !undoing->is_completed;
 	return r;

@@ -51,14 +51,9 @@ MUST_CHECK int recovery_part(const struct place *place, const struct intent *int
 
 /* Removes a held file from its quarantine name, and sets *is_gone. If a program opened the file for
  * writing in the last moment, waits for it and writes the file again, with its own name or
- * leftover: see recovery_rename(). Returns 0, or -errno if nothing was removed, or if the file
+ * leftover: see place_restore(). Returns 0, or -errno if nothing was removed, or if the file
  * could not be written. */
 MUST_CHECK int recovery_remove(const struct place *place, const char *other, struct held *held,
 			       struct bytes *leftover, bool *is_gone);
-
-/* Renames a file from its quarantine name to its own name. If another file has its own name, uses
- * the name NAME.kept-N and sets leftover to it. If not, leftover is empty. Returns 0 or -errno. */
-MUST_CHECK int recovery_rename(const struct place *place, const char *other,
-			       struct bytes *leftover);
 
 #endif

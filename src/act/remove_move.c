@@ -5,12 +5,12 @@
  *	comparison	one_act_verify() compares all bytes.
  *	quarantine	The copy is renamed within its directory, so that no program can open it by
  *			its path. Then inode, folder and leases are checked.
- *	removal		one_act_remove_name() removes the quarantine name.
+ *	removal		one_act_remove_other() removes the quarantine name.
  *	move		On one file system the quarantined copy is renamed to the destination.
  *	move across	On two file systems the bytes are copied to a new file and synced. The
  *			inode of the new file is noted in the journal, then the file gets its name.
  *			Only then is the quarantine name removed.
- *	last check	After the removal one_act_remove_name() checks the leases once more.
+ *	last check	After the removal one_act_remove_other() checks the leases once more.
  *	undo		If a step fails, the new file is removed and the copy gets its own name
  *			back.
  */
@@ -41,9 +41,8 @@ static bool copy_is_unbroken(struct one_act *act)
  * is not needed. */
 static bool remove_other(struct one_act *act)
 {
-	int r = one_act_remove_name(act, act->other,
-				    act->settings->kind == ACT_MOVE ? copy_is_unbroken
-								    : one_act_still_holds);
+	int r = one_act_remove_other(act, act->settings->kind == ACT_MOVE ? copy_is_unbroken
+									  : one_act_still_holds);
 
 	if (r == 0)
 		return act->result->outcome == ACT_DONE || act->result->outcome == ACT_FAILED ||

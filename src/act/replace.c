@@ -9,7 +9,7 @@
  *	check		The link must lead to the kept file. Owner, mode and xattrs must still be
  *			equal. Inode, folder and leases of the copy are checked under the
  *			quarantine name.
- *	removal		one_act_remove_name() removes the quarantine name, and checks once more.
+ *	removal		one_act_remove_other() removes the quarantine name, and checks once more.
  *	undo		If a check fails, the names are exchanged again and the link is removed.
  */
 
@@ -184,9 +184,8 @@ static bool symlink_is_valid(struct one_act *act)
 
 static void remove_copy(struct one_act *act)
 {
-	int r = one_act_remove_name(act, act->other,
-				    act->settings->kind == ACT_SYMLINK ? symlink_is_valid
-								       : hard_link_is_valid);
+	int r = one_act_remove_other(act, act->settings->kind == ACT_SYMLINK ? symlink_is_valid
+									     : hard_link_is_valid);
 
 	if (r == 0)
 		return;

@@ -300,7 +300,8 @@ static void count_missing(void *context, const struct record *record,
 	uint64_t *missing = context;
 
 	(void)record;
-	*missing += result->outcome > UNDO_ALREADY;
+	/* a program made the file that has the path */
+	*missing += result->outcome > UNDO_ALREADY && result->outcome != UNDO_EXISTS;
 }
 
 int undo_part(struct journal *journal, const char *folder, const char *act, const char *path)

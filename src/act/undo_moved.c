@@ -134,7 +134,7 @@ static bool take_away(const struct bringing *bringing, const struct held *back,
 		    ? recovery_remove(there, other, moved, &leftover, &is_gone)
 		    : -EBUSY;
 	if (r < 0)
-		r = recovery_rename(there, other, &leftover);
+		r = place_restore(there, other, &leftover);
 	if (r == 0)
 		r = journal_note_done(journal, intent.number);
 	if (r < 0)

@@ -10,6 +10,7 @@ import random
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import trees
@@ -228,6 +229,33 @@ def test_change_while_the_folder_is_emptied_brings_all_back(twinfs, pair, source
     is_settled(twinfs, source)
 
 
+@pytest.mark.parametrize("delay", ["delay_enter", "delay_exit"])
+@pytest.mark.parametrize("call, name", [(2, "sub/deep/three"), (3, "sub/link"), (5, "sub/two"),
+                                        (8, "one")])
+def test_file_that_replaces_another_while_the_folder_is_emptied_stays(
+        twinfs, pair, source, moved, strace, call, name, delay):
+    """A program with this working directory saves a file by a rename. The act gives each file a
+    private name before it removes it."""
+    _, copy = pair
+    whole = contents(snapshot(copy)).keys()
+    folder = os.open(copy, os.O_RDONLY | os.O_DIRECTORY)
+    trees.write(source / "saved", NEW)
+    twinfs.ok("scan", source)
+
+    def save():
+        os.rename(source / "saved", name, dst_dir_fd=folder)
+
+    try:
+        status, error = act_while(twinfs, act_words("remove", source, moved), save, when=call,
+                                  delay=delay)
+    finally:
+        os.close(folder)
+    assert status == 3, error
+    assert (copy / name).read_bytes() == NEW
+    assert contents(snapshot(copy)).keys() == whole
+    is_settled(twinfs, source)
+
+
 def test_kept_folder_that_is_renamed_while_the_copy_is_emptied_loses_nothing(
         twinfs, pair, source, moved, strace):
     kept, copy = pair
@@ -257,6 +285,7 @@ class Pair:
             trees.write(self.kept / name, f"{number} {name} ".encode() * 500)
         self.copy.parent.mkdir(exist_ok=True)
         copy_tree(self.kept, self.copy)
+        self.inode = self.copy.stat().st_ino
         self.originals = trees.every_content(self.kept)
         self.written = []
 
@@ -275,12 +304,10 @@ class Pair:
 
 
 def find(pair):
-    """The copy, at its path or under its private name."""
-    if pair.copy.exists():
-        return pair.copy
-    for name in os.listdir(pair.copy.parent):
-        if name.startswith(OTHER):
-            return pair.copy.parent / name
+    """The copy, at its path or under its private name. Another folder can have such a name."""
+    for entry in os.scandir(pair.copy.parent):
+        if entry.name.startswith(OTHER) and entry.inode() == pair.inode:
+            return Path(entry.path)
     return pair.copy
 
 
