@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Folder acts that are interrupted: no content is lost, and recover leaves no half folder."""
+"""Folder acts that are interrupted, or of which a call fails: no content is lost, and recover
+leaves no half folder."""
+import os
 import shutil
 
 import pytest
@@ -13,6 +15,7 @@ from folder_acts import (
     snapshot,
     thrown_away,
 )
+from test_act_faults import each_fault
 
 CHANGING = ("renameat2", "unlinkat", "write", "fdatasync", "fsync", "syncfs", "ftruncate",
             "mkdirat")
@@ -61,3 +64,49 @@ def test_folder_act_killed_at_any_call_leaves_no_half_folder(twinfs, source, tmp
         gone += not copy.exists()
         assert "no act was interrupted" in twinfs.ok("recover").error.decode(), point
     assert count > 15 and gone > 2
+
+
+def mount_point_of(path):
+    return next(folder for folder in path.parents if os.path.ismount(folder))
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_folder_act_with_a_failing_call_leaves_no_half_folder(twinfs, source, tmp_path, strace,
+                                                              act):
+    moved = tmp_path / "moved"
+    trash = twinfs.home / ".local"
+    top_trash = mount_point_of(source) / f".Trash-{os.getuid()}"  # if the home trash fails
+    # if the scan cannot read the symlink, only folders in b are known to be equal
+    words = act_words(act, source, moved, "--regex=/b$")
+    before = {}
+
+    def run(program):
+        for folder in (source, moved, trash, top_trash):
+            trees.remove(folder)
+        for folder in (source, moved):
+            folder.mkdir()
+        kept, copy = make_pair(source)
+        trees.write(source / "other/file", b"z")
+        before.update(kept=snapshot(kept), copy=contents(snapshot(copy)))
+        return program(*words)
+
+    def judge(result, at):
+        at.ok("recover")
+        if private_names(source, moved, trash):
+            return f"left behind: {private_names(source, moved, trash)}"
+        if snapshot(source / "a") != before["kept"]:
+            return "the kept folder was changed"
+        places = [place for place in (source / "b", moved / "b", top_trash / "files/b",
+                                      thrown_away(twinfs.home).get(str(source / "b")))
+                  if place and place.exists()]
+        if len(places) != 1 and (act != "remove" or places):
+            return f"the folder is at {places}"
+        if any(contents(snapshot(place)) != before["copy"] for place in places):
+            return "half of the folder is missing"
+        again = at(*words)
+        # the scan does not read the target of an unchanged symlink again
+        if again.status != 0 or ((source / "b").exists() and b"nothing to" not in again.error):
+            return f"the next run fails: {again}"
+        return None
+
+    each_fault(twinfs, tmp_path, run, judge)
