@@ -3,6 +3,7 @@
 #include "index/shared_contents.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/clock.h"
 #include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/numbers.h"
@@ -201,16 +201,27 @@ struct taking {
 	size_t filesystem_count, filesystem_capacity;
 };
 
+/* Returns whether the file system of fd has birth times. A file that came with an image of a disk
+ * has none even there, unlike every file that was made later and has its number. */
+static bool has_birth_times(int fd)
+{
+	struct statx status;
+
+	return statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &status) == 0 &&
+	       (status.stx_mask & STATX_BTIME);
+}
+
 /* Returns the number that the file system of a file has in the other index. Returns 0 if bytes of
  * its files can change without a new time: a rescan trusts no content there. Also returns 0 if a
- * number of an inode possibly is that of another file after the next mount, as on FUSE: a file is
- * looked up by its number alone. */
+ * number of an inode possibly is that of another file after the next mount, as on FUSE, or if there
+ * are no birth times: a file is looked up by its number alone. */
 static uint32_t examine_filesystem(const struct taking *taking, const struct file_record *file)
 {
 	AUTO_CLOSE int fd = source_open_inode(taking->sources, taking->to_reader, file);
 	uint32_t type = fd < 0 ? 0 : filesystem_type_at(fd);
 
-	if (filesystem_kind_of(type) != FILESYSTEM_FINE || filesystem_may_hide_stores(type))
+	if (filesystem_kind_of(type) != FILESYSTEM_FINE || filesystem_may_hide_stores(type) ||
+	    !has_birth_times(fd))
 		return 0;
 	return catalog_filesystem_in(taking->to, file->attributes.filesystem, taking->from);
 }
@@ -238,12 +249,9 @@ static int find_filesystem(struct taking *taking, const struct file_record *file
 static bool get_known(const struct taking *taking, const struct file_record *file,
 		      uint32_t filesystem, struct content_record *content)
 {
-	static const struct timespec unknown;
 	struct file_record known;
 	uint64_t id;
 
-	if (clock_equal(file->attributes.btime, unknown))
-		return false;
 	if (catalog_find_inode(taking->from_reader, filesystem, file->attributes.inode, &id) < 0 ||
 	    id == 0 || catalog_get_file(taking->from_reader, id, &known) < 0)
 		return false;

@@ -244,6 +244,24 @@ def test_files_without_a_birth_time_are_read(scans, tree, root_only, tmp_path):
         subprocess.run(["umount", disk], check=True)
 
 
+def test_files_that_came_with_a_disk_image_are_not_read(scans, tree, root_only, tmp_path):
+    """Makers of images leave the birth time 0. Every file that is made later has one."""
+    image, disk = tmp_path / "image", tree / "disk"
+    disk.mkdir()
+    trees.fill(tmp_path / "made", {"files/1": b"same", "files/2": b"same"})
+    subprocess.run(["mkfs.ext4", "-q", "-d", tmp_path / "made", image, "8M"], check=True,
+                   capture_output=True)
+    for name, field in itertools.product("12", ("crtime", "crtime_extra")):
+        subprocess.run(["debugfs", "-w", "-R", f"set_inode_field /files/{name} {field} 0", image],
+                       check=True, capture_output=True)
+    subprocess.run(["mount", "-o", "loop", image, disk], check=True)
+    try:
+        scans.known("disk/files")
+        assert scans.read("disk/files") == set()
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
 def test_indexes_of_other_sources_are_not_opened(scans, twinfs, tmp_path):
     for number in range(10):
         trees.fill(tmp_path / f"other {number}", {"a": b"same", "b": b"same"})
