@@ -102,15 +102,32 @@ static void make_anew(struct bringing *bringing)
 
 /* ---- a link ------------------------------------------------------------------------------ */
 
+/* Returns whether the path of the kept file leads to this file: the undo of a later act made the
+ * kept file anew, and the path as a further name of it. */
+static bool is_at_kept_path(const struct stat *file, const struct record *record)
+{
+	struct place place;
+	struct stat kept;
+	bool is;
+
+	if (!record->kept || undo_place_open_path(&place, record->kept) < 0)
+		return false;
+	is = fstatat(place.directory, place.name, &kept, AT_SYMLINK_NOFOLLOW) == 0 &&
+	     is_same_inode(&kept, file);
+	place_close(&place);
+	return is;
+}
+
 /* Returns whether the path is a hard link to the kept file. */
-static bool is_hard_link(const struct bringing *bringing)
+static bool is_hard_link(const struct bringing *bringing, const struct stat *status)
 {
 	const struct record *record = bringing->record;
 	AUTO_CLOSE int fd =
 		open_beneath(bringing->place.directory, bringing->place.name, O_PATH, false);
 
 	return fd >= 0 && record->kept_inode != record->inode &&
-	       undo_is_inode(fd, record->kept_inode, record->kept_born_ns);
+	       (undo_is_inode(fd, record->kept_inode, record->kept_born_ns) ||
+		is_at_kept_path(status, record));
 }
 
 /* Returns whether the path is the link that the act made. */
@@ -121,7 +138,8 @@ static bool is_the_link(const struct bringing *bringing, const struct stat *stat
 	if (record->command == RECORD_SYMLINK)
 		return S_ISLNK(status->st_mode) && record->target &&
 		       place_is_symlink_to(&bringing->place, bringing->place.name, record->target);
-	return record->command == RECORD_LINK && S_ISREG(status->st_mode) && is_hard_link(bringing);
+	return record->command == RECORD_LINK && S_ISREG(status->st_mode) &&
+	       is_hard_link(bringing, status);
 }
 
 /* Gives the file its former metadata, as it has no other name. Returns 0, UNDO_FORGEABLE or
@@ -163,8 +181,10 @@ static int part_from(struct bringing *bringing, const struct held *from)
 	struct journal *journal = bringing->undo->journal;
 	CLEANUP_BYTES struct bytes leftover = {0};
 	bool is_edited = false;
-	int r = journal_intend(journal, &intent), noted;
+	int r, noted;
 
+	intent.kept_inode = from->status.st_ino;
+	r = journal_intend(journal, &intent);
 	(void)snprintf(part, sizeof(part), "%s" FILE_COPY_PART, other);
 	if (r == 0)
 		r = journal_sync(journal);
@@ -223,8 +243,12 @@ static void part(struct bringing *bringing)
 /* Examines the file that has the path already. */
 static void examine_existing(struct bringing *bringing)
 {
+	const struct record *record = bringing->record;
 	struct held held = {.fd = -1};
-	int r = undo_hold(&held, &bringing->place, bringing->record);
+	int r = undo_hold(&held, &bringing->place, record);
+	bool other =
+		r == 0 && (!undo_is_brought_back(&held.status, record) ||
+			   held.status.st_uid != record->uid || held.status.st_gid != record->gid);
 
 	held_close(&held);
 	if (r == UNDO_DIFFERS || r == -EBUSY || r == -ELOOP || r == -ENXIO || r == -EISDIR) {
@@ -233,6 +257,7 @@ static void examine_existing(struct bringing *bringing)
 		undo_fail(bringing, r);
 	} else {
 		undo_end(bringing, UNDO_ALREADY);
+		bringing->result->other_metadata = other;
 		undo_complete_move(bringing);
 	}
 }

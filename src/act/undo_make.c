@@ -48,9 +48,7 @@ void undo_forget_last(struct undo *undo)
 	undo->last = (struct brought_back){.inode = 0};
 }
 
-/* Returns whether a file that was at the path already is one that an earlier undo brought back: a
- * file of the user can have the same content, but not the same metadata. */
-static bool is_brought_back(const struct stat *file, const struct record *record)
+bool undo_is_brought_back(const struct stat *file, const struct record *record)
 {
 	return (file->st_mode & ALLPERMS) == record->mode &&
 	       clock_equal(file->st_mtim, record->mtime);
@@ -66,7 +64,7 @@ void undo_remember(const struct bringing *bringing)
 
 	if (fd < 0 || fstat(fd, &status) < 0 ||
 	    (status.st_uid != record->uid && status.st_uid != geteuid()) ||
-	    (bringing->result->outcome == UNDO_ALREADY && !is_brought_back(&status, record))) {
+	    (bringing->result->outcome == UNDO_ALREADY && !undo_is_brought_back(&status, record))) {
 		cleanup_close(&fd);
 		return;
 	}

@@ -58,6 +58,10 @@ MUST_CHECK int undo_link_to_last(const struct bringing *bringing, const char *na
  * is not compared. */
 bool undo_is_inode(int fd, uint64_t inode, int64_t born_ns);
 
+/* Returns whether a file that was at the path already is one that an earlier undo brought back: a
+ * file of the user can have the same content, but not the same metadata. */
+bool undo_is_brought_back(const struct stat *file, const struct record *record);
+
 /* Outcomes of the functions below. */
 enum {
 	UNDO_DIFFERS = 1, /* the file has another content */

@@ -83,6 +83,9 @@ static void explain(const struct record *record, const struct undo_result *resul
 	else if (result->outcome > UNDO_ALREADY)
 		log_warning("cannot bring back %s: %s", quote_path(record->path),
 			    undo_outcome_text(result->outcome));
+	else if (result->other_metadata)
+		log_info("%s is there already, with another owner, mode or time; it stays as it is",
+			 quote_path(record->path));
 	else if (result->other_owner)
 		log_warning("brought back %s with another owner: only root can restore its owner",
 			    quote_path(record->path));

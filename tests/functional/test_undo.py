@@ -229,6 +229,32 @@ def test_file_that_is_there_already_is_recognized(twinfs, source):
     assert acts(twinfs)[0]["undone"] == 1
 
 
+def test_file_that_is_there_with_other_metadata_is_named(twinfs, source):
+    kept, copy = copies(source, 2)
+    twinfs.ok("remove", source, "--yes")
+    shutil.copyfile(kept, copy)
+    result = twinfs.ok("undo", "--yes")
+    assert undone(result) == 0 and b"there already" in result.out
+    assert [f"'{copy}'" in line and "stays" in line for line in result.errors] == [True]
+
+
+def test_link_is_parted_from_the_kept_file_that_an_undo_made_anew(twinfs, source):
+    """Both names became links of a third file, and were brought back as links of each other."""
+    one, two, three = copies(source, 3)
+    two.chmod(0o600)
+    os.utime(two, ns=(5, 3 * 10**18 + 7))
+    before = tree_of(source)
+    twinfs.ok("link", source, "--yes", "--force-metadata", "--only", two)
+    assert one.samefile(two) and not two.samefile(three)
+    twinfs.ok("link", source, "--yes", "--force-metadata", f"--keep=path:{three.name}")
+    assert two.samefile(three)
+    acts_done = [act["act"] for act in acts(twinfs)]
+    for act in reversed(acts_done):
+        twinfs.ok("undo", "--yes", act)
+    assert tree_of(source) == before
+    assert {path.stat().st_nlink for path in (one, two, three)} == {1}
+
+
 def test_content_that_exists_nowhere_is_named(twinfs, source):
     kept, *gone = copies(source, 3)
     others = copies(source, 2, name="other")
