@@ -183,7 +183,7 @@ static int part_from(struct bringing *bringing, const struct held *from)
 	bool is_edited = false;
 	int r, noted;
 
-	intent.kept_inode = from->status.st_ino;
+	intent.kept_inode = bringing->link_inode;
 	r = journal_intend(journal, &intent);
 	(void)snprintf(part, sizeof(part), "%s" FILE_COPY_PART, other);
 	if (r == 0)
@@ -230,12 +230,13 @@ static void part(struct bringing *bringing)
 			    ? restore_metadata(bringing, &held)
 			    : part_from(bringing, &held);
 	held_close(&held);
-	if (r < 0)
+	bringing->is_uncertain = r == UNDO_FORGEABLE;
+	if (r == UNDO_FORGEABLE)
+		search(bringing, part_from);
+	else if (r < 0)
 		undo_fail(bringing, r);
 	else
-		undo_end(bringing, r == 0                ? UNDO_DONE
-				   : r == UNDO_FORGEABLE ? UNDO_UNCERTAIN
-							 : UNDO_EDITED);
+		undo_end(bringing, r == 0 ? UNDO_DONE : UNDO_EDITED);
 }
 
 /* ---- one file ---------------------------------------------------------------------------- */
@@ -268,6 +269,7 @@ static void bring(struct bringing *bringing)
 	struct stat status;
 
 	if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) == 0) {
+		bringing->link_inode = status.st_ino;
 		if (is_the_link(bringing, &status))
 			part(bringing);
 		else

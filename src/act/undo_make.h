@@ -34,6 +34,7 @@ struct bringing {
 	const struct record *record;
 	struct place place; /* of the path */
 	struct undo_result *result;
+	uint64_t link_inode; /* number of the hard link that the act made, if it is at the path */
 	bool is_busy; /* a file that possibly has the content is open for writing */
 	/* A file has the hash, but its content is not certain: see undo_is_certain(). */
 	bool is_uncertain;

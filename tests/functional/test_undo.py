@@ -255,6 +255,19 @@ def test_link_is_parted_from_the_kept_file_that_an_undo_made_anew(twinfs, source
     assert {path.stat().st_nlink for path in (one, two, three)} == {1}
 
 
+@pytest.mark.parametrize("kind", ["link", "symlink"])
+def test_link_to_a_file_of_another_user_is_parted_with_a_certain_file(twinfs, source, root_only,
+                                                                     kind):
+    kept, copy, other = copies(source, 3)
+    before = copy.read_bytes(), metadata(copy)
+    os.chown(kept, 1, 2)
+    twinfs.ok(*act_words(kind, source, None), "--yes", "--force-metadata", "--only", copy)
+    kept.chmod(0o600)  # now its owner possibly wrote to it
+    result = twinfs.ok("undo", "--yes")
+    assert undone(result) == 1 and (copy.read_bytes(), metadata(copy)) == before
+    assert not copy.is_symlink() and not copy.samefile(kept) and other.stat().st_nlink == 1
+
+
 def test_content_that_exists_nowhere_is_named(twinfs, source):
     kept, *gone = copies(source, 3)
     others = copies(source, 2, name="other")
