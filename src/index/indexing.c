@@ -184,8 +184,8 @@ int indexing_set_excludes(struct indexing *indexing, char *const *globs)
 	return patterns_make(&indexing->excludes, globs, &indexing->sources, PATTERN_TO_EXCLUDE);
 }
 
-/* If the index is new, opens other indexes that know its files. They make it unnecessary that the
- * walk reads files. A temporary index for a check reads everything itself. */
+/* If the index is new, opens other indexes that know its files. A temporary index for a check reads
+ * everything itself. */
 static int open_shared(struct indexing *indexing)
 {
 	struct catalog_totals totals;
@@ -199,7 +199,7 @@ static int open_shared(struct indexing *indexing)
 	if (totals.names == 0 && totals.comparisons == 0)
 		r = shared_contents_open(&indexing->shared, indexing->folder,
 					 indexing->paths.items);
-	indexing->ingest_settings.names_only = indexing->shared.count > 0;
+	indexing->ingest_settings.lenders = &indexing->shared;
 	shared_contents_offer(indexing->catalog, indexing->paths.items);
 	return r;
 }
@@ -361,7 +361,6 @@ static int update_names(struct indexing *indexing, enum progress_when when)
 		r = shared_contents_take(&indexing->shared, &indexing->sources,
 					 indexing->scope.min_size);
 	shared_contents_close(&indexing->shared);
-	indexing->ingest_settings.names_only = false;
 	return r;
 }
 

@@ -46,7 +46,7 @@ struct indexing {
 	bool distrusted; /* check the whole index when it is opened */
 	struct catalog *catalog;
 	struct sources sources;
-	struct shared_contents shared; /* of other indexes, if this one is new */
+	struct lenders shared; /* other indexes, if this one is new */
 	struct scan_scope scope;
 	struct patterns excludes; /* of the scope */
 	uint64_t unmatched_excludes; /* that matched no name in the last walk, and were logged */

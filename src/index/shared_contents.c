@@ -107,26 +107,30 @@ static bool is_listed(struct catalog *catalog)
 	return catalog_totals_now(catalog, &totals) == 0 && totals.unlisted == 0;
 }
 
-static int add_index(struct shared_contents *shared, const char *folder)
+static int add_index(struct lenders *shared, const char *folder)
 {
 	const struct catalog_options options = {.folder = folder, .read_only = true};
+	struct lender *lender;
 	int r = array_reserve(&shared->list, &shared->capacity, shared->count + 1,
-			      sizeof(struct catalog *));
+			      sizeof(*shared->list));
 
 	if (r < 0)
 		return r;
-	r = catalog_open(&shared->list[shared->count], &options);
-	if (r == 0 && is_listed(shared->list[shared->count]))
+	lender = &shared->list[shared->count];
+	*lender = (struct lender){0};
+	r = catalog_open(&lender->catalog, &options);
+	if (r == 0 && is_listed(lender->catalog) &&
+	    catalog_lost_since(lender->catalog, &lender->lost_since) == 0)
 		shared->count++;
 	else if (r == 0)
-		catalog_close(shared->list[shared->count]);
+		catalog_close(lender->catalog);
 	else
 		log_debug("cannot share contents of the index %s: outcome %d", quote_path(folder),
 			  r);
 	return r == -ENOMEM ? r : 0;
 }
 
-int shared_contents_open(struct shared_contents *shared, const char *folder, char *const *paths)
+int shared_contents_open(struct lenders *shared, const char *folder, char *const *paths)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
 	AUTO_FREE struct candidate *candidates = NULL;
@@ -150,12 +154,12 @@ int shared_contents_open(struct shared_contents *shared, const char *folder, cha
 	return r;
 }
 
-void shared_contents_close(struct shared_contents *shared)
+void shared_contents_close(struct lenders *shared)
 {
 	for (size_t i = 0; i < shared->count; i++)
-		catalog_close(shared->list[i]);
+		catalog_close(shared->list[i].catalog);
 	free(shared->list);
-	*shared = (struct shared_contents){0};
+	*shared = (struct lenders){0};
 }
 
 /* ---- one file ------------------------------------------------------------------------------ */
@@ -182,12 +186,12 @@ struct shared_group {
 };
 
 struct taking {
-	struct catalog *to, *from;
+	struct catalog *to;
+	const struct lender *from;
 	const struct sources *sources;
 	struct catalog_reader *to_reader, *from_reader;
-	int64_t lost_since; /* catalog_lost_since() of the other index */
-	/* Files of the new index had known contents before. */
-	bool has_known;
+	uint64_t size; /* of the last file that was found; UINT64_MAX: none */
+	bool has_known; /* files of this size had known contents before */
 	struct size_entry at; /* the next file to look at */
 	bool size_goes_on; /* the last transaction took files of this size */
 	uint64_t snapshot; /* catalog_snapshot_id() of from_reader */
@@ -201,29 +205,16 @@ struct taking {
 	size_t filesystem_count, filesystem_capacity;
 };
 
-/* Returns whether the file system of fd has birth times. A file that came with an image of a disk
- * has none even there, unlike every file that was made later and has its number. */
-static bool has_birth_times(int fd)
-{
-	struct statx status;
-
-	return statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &status) == 0 &&
-	       (status.stx_mask & STATX_BTIME);
-}
-
-/* Returns the number that the file system of a file has in the other index. Returns 0 if bytes of
- * its files can change without a new time: a rescan trusts no content there. Also returns 0 if a
- * number of an inode possibly is that of another file after the next mount, as on FUSE, or if there
- * are no birth times: a file is looked up by its number alone. */
+/* Returns the number that the file system of a file has in the other index; 0: its contents are not
+ * lent. */
 static uint32_t examine_filesystem(const struct taking *taking, const struct file_record *file)
 {
 	AUTO_CLOSE int fd = source_open_inode(taking->sources, taking->to_reader, file);
-	uint32_t type = fd < 0 ? 0 : filesystem_type_at(fd);
 
-	if (filesystem_kind_of(type) != FILESYSTEM_FINE || filesystem_may_hide_stores(type) ||
-	    !has_birth_times(fd))
+	if (fd < 0 || !lenders_may_lend(fd))
 		return 0;
-	return catalog_filesystem_in(taking->to, file->attributes.filesystem, taking->from);
+	return catalog_filesystem_in(taking->to, file->attributes.filesystem,
+				     taking->from->catalog);
 }
 
 static int find_filesystem(struct taking *taking, const struct file_record *file, uint32_t *other)
@@ -245,33 +236,27 @@ static int find_filesystem(struct taking *taking, const struct file_record *file
 	return 0;
 }
 
-/* Returns whether the other index has the file with the same signature, and gets its content. */
-static bool get_known(const struct taking *taking, const struct file_record *file,
-		      uint32_t filesystem, struct content_record *content)
+/* Returns whether the new index knows a content of this size with this prefix hash; 0: any. */
+static bool is_known(const struct taking *taking, uint64_t size, uint64_t prefix)
 {
-	struct file_record known;
-	uint64_t id;
-
-	if (catalog_find_inode(taking->from_reader, filesystem, file->attributes.inode, &id) < 0 ||
-	    id == 0 || catalog_get_file(taking->from_reader, id, &known) < 0)
-		return false;
-	known.attributes.filesystem = file->attributes.filesystem;
-	return attributes_same_signature(&known.attributes, &file->attributes) &&
-	       known.attributes.ctime.tv_sec < taking->lost_since &&
-	       catalog_get_content(taking->from_reader, id, content) == 0;
-}
-
-/* Returns whether the new index knows a content of this size and prefix hash. */
-static bool is_rival_known(const struct taking *taking, uint64_t size, uint64_t prefix)
-{
-	const struct size_entry from = {.size = size, .prefix = prefix};
+	const struct size_entry from = {.size = size, .prefix = prefix ? prefix : 1};
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct size_entry entry;
 	int r = catalog_scan_sizes(taking->to_reader, &from, &scan);
 
 	if (r == 0)
 		r = catalog_next_size(scan, &entry);
-	return r == 0 ? entry.size == size && entry.prefix == prefix : r != -ENOENT;
+	return r == 0 ? entry.size == size && (prefix == 0 || entry.prefix == prefix)
+		      : r != -ENOENT;
+}
+
+/* Returns whether a known content of the new index was possibly never compared with this one. */
+static bool has_rival(struct taking *taking, uint64_t size, uint64_t prefix)
+{
+	if (size != taking->size)
+		taking->has_known = is_known(taking, size, 0);
+	taking->size = size;
+	return taking->has_known && is_known(taking, size, prefix);
 }
 
 static int add_found(struct taking *taking, const struct found *found,
@@ -302,12 +287,13 @@ static int look_up(struct taking *taking, const struct size_entry *entry)
 		r = find_filesystem(taking, &file, &filesystem);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	if (!filesystem || !get_known(taking, &file, filesystem, &content))
+	if (!filesystem ||
+	    !lender_get(taking->from, taking->from_reader, filesystem, &file.attributes, &content))
 		return 0;
 	if (content.group && (catalog_get_group(taking->from_reader, content.group, &group) < 0 ||
 			      group.size != entry->size))
 		return 0;
-	if (taking->has_known && is_rival_known(taking, entry->size, content.prefix))
+	if (has_rival(taking, entry->size, content.prefix))
 		return 0;
 	return add_found(taking, &(struct found){entry->size, content.group, group.hash},
 			 &(struct content_change){.file = file.id,
@@ -444,7 +430,7 @@ static int find_portion(struct taking *taking)
 	int r = catalog_read_begin(taking->to, &to);
 
 	if (r == 0)
-		r = catalog_read_begin(taking->from, &from);
+		r = catalog_read_begin(taking->from->catalog, &from);
 	if (r < 0)
 		return r;
 	/* What two snapshots know of files of one size was possibly never compared. */
@@ -469,19 +455,17 @@ static int take_all(struct taking *taking)
 	return r;
 }
 
-static int take_from(struct catalog *from, const struct sources *sources, uint64_t min_size,
-		     bool has_known)
+static int take_from(const struct lender *from, const struct sources *sources, uint64_t min_size)
 {
 	struct taking taking = {.to = sources->catalog,
 				.from = from,
 				.sources = sources,
-				.has_known = has_known,
+				.size = UINT64_MAX,
 				.at = {.size = min_size}};
-	int r = catalog_lost_since(from, &taking.lost_since);
+	int r = take_all(&taking);
 
-	r = r < 0 ? 0 : take_all(&taking);
 	log_debug("took the contents of %llu files from the index %s",
-		  (unsigned long long)taking.taken, quote_path(catalog_folder(from)));
+		  (unsigned long long)taking.taken, quote_path(catalog_folder(from->catalog)));
 	forget_groups(&taking, true);
 	free(taking.list);
 	free(taking.changes);
@@ -489,16 +473,12 @@ static int take_from(struct catalog *from, const struct sources *sources, uint64
 	return r;
 }
 
-int shared_contents_take(const struct shared_contents *shared, const struct sources *sources,
+int shared_contents_take(const struct lenders *shared, const struct sources *sources,
 			 uint64_t min_size)
 {
-	struct catalog_totals totals;
 	int r = 0;
 
-	for (size_t i = 0; r == 0 && i < shared->count && !stop_requested(); i++) {
-		r = catalog_totals_now(sources->catalog, &totals);
-		if (r == 0)
-			r = take_from(shared->list[i], sources, min_size, totals.comparisons > 0);
-	}
+	for (size_t i = 0; r == 0 && i < shared->count && !stop_requested(); i++)
+		r = take_from(&shared->list[i], sources, min_size);
 	return r;
 }

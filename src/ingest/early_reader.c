@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "catalog/query.h"
 #include "ingest/disk_fetch.h"
+#include "ingest/lenders.h"
 #include "ingest/prefixes.h"
 #include "ingest/reading.h"
 #include "source/source.h"
@@ -30,6 +31,7 @@ static struct early_mark late_mark = {EARLY_LATE};
 struct early_reader {
 	struct early_tables *tables;
 	const struct ingest *ingest;
+	struct lent_files *lent; /* NULL: no other index lends a content */
 	int dir;
 	uint32_t filesystem; /* of the directory, as in struct attributes */
 	uint32_t files, repeated; /* files that were examined; those with a size seen before */
@@ -48,18 +50,19 @@ struct early_reader *early_reader_new(struct early_tables *tables, const struct 
 		return NULL;
 	reader->tables = tables;
 	reader->ingest = ingest;
+	reader->lent = lent_files_new(ingest->settings->lenders, ingest->catalog);
 	reader->block = memory_pages(SMALL_BYTES);
-	if (!reader->block) {
-		free(reader);
-		return NULL;
-	}
-	return reader;
+	if (reader->block)
+		return reader;
+	early_reader_free(reader);
+	return NULL;
 }
 
 void early_reader_free(struct early_reader *reader)
 {
 	if (!reader)
 		return;
+	lent_files_free(reader->lent);
 	free(reader->block);
 	free(reader);
 }
@@ -72,6 +75,7 @@ bool early_reader_enter(struct early_reader *reader, int dir, uint32_t filesyste
 	reader->dir = dir;
 	reader->filesystem = filesystem;
 	reader->judged = reader->in_vain = false;
+	lent_files_enter(reader->lent, dir, filesystem);
 	return filesystem_kind_of(filesystem_type) == FILESYSTEM_FINE &&
 	       filesystem_times_are_reliable(filesystem_type) && fstat(dir, &st) == 0 &&
 	       filesystem_leases_are_reliable(filesystem_type, st.st_dev);
@@ -92,12 +96,14 @@ static bool expects_read(const struct early_reader *reader)
 	       (uint64_t)reader->repeated * 100 >= (uint64_t)reader->files * OPENED_PERCENT;
 }
 
-/* Returns whether the bytes of a file with these attributes can be proved, see reading.h. */
-static bool is_provable(const struct early_reader *reader, const struct attributes *attributes)
+/* Returns whether the bytes of a file with these attributes are to be read, and can be proved, see
+ * reading.h. */
+static bool is_readable(const struct early_reader *reader, const struct attributes *attributes)
 {
 	return S_ISREG(attributes->mode) && attributes->links == 1 && attributes->size > 0 &&
 	       attributes->size >= reader->ingest->settings->min_size &&
-	       attributes->filesystem == reader->filesystem && reading_guard_is_over(attributes);
+	       attributes->filesystem == reader->filesystem && reading_guard_is_over(attributes) &&
+	       !lent_files_have(reader->lent, attributes);
 }
 
 /* Reads the first bytes of the file, if they are in the page cache. A read of bytes that are not
@@ -196,7 +202,7 @@ static int examine_name(struct early_reader *reader, struct listed *listed)
 	int r = source_attributes_at(reader->ingest->catalog, reader->dir, listed->name.bytes,
 				     false, &listed->attributes);
 
-	if (r == 0 && !reader->in_vain && is_provable(reader, &listed->attributes) &&
+	if (r == 0 && !reader->in_vain && is_readable(reader, &listed->attributes) &&
 	    wants_read(reader, listed))
 		read_name(reader, listed);
 	return r;
@@ -225,15 +231,16 @@ static int examine_open(struct early_reader *reader, struct listed *listed)
 		return examine_name(reader, listed);
 	leased = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
 	r = source_attributes(reader->ingest->catalog, fd, &listed->attributes);
-	if (r == 0 && leased && is_provable(reader, &listed->attributes))
+	if (r == 0 && leased && is_readable(reader, &listed->attributes))
 		read_open(reader, listed, fd);
 	close(fd);
 	return r;
 }
 
 /* Returns whether the index has the file, which was then moved here or has another name, or has a
- * rival of its content. */
-static bool is_in_index(struct catalog_reader *snapshot, const struct listed *listed)
+ * rival of its content, or another index lends one. */
+static bool is_in_index(const struct early_reader *reader, struct catalog_reader *snapshot,
+			const struct listed *listed)
 {
 	const struct attributes *attributes = &listed->attributes;
 	struct file_record file;
@@ -244,8 +251,11 @@ static bool is_in_index(struct catalog_reader *snapshot, const struct listed *li
 	    id && catalog_get_file(snapshot, id, &file) == 0 &&
 	    attributes_same_inode(&file.attributes, attributes))
 		return true;
-	return listed->mark->kind != EARLY_LATE &&
-	       early_has_rival(snapshot, early_content_of(listed->mark), &has) == 0 && has;
+	if (listed->mark->kind == EARLY_LATE)
+		return false;
+	return (early_has_rival(snapshot, early_content_of(listed->mark), &has) == 0 && has) ||
+	       lenders_have_rival(reader->ingest->settings->lenders,
+				  early_content_of(listed->mark));
 }
 
 /* Judges by the first file that was read whether the other files of the directory are worth it. */
@@ -255,7 +265,7 @@ static void judge_dir(struct early_reader *reader, const struct listed *listed)
 
 	reader->judged = true;
 	reader->in_vain = catalog_read_begin(reader->ingest->catalog, &snapshot) == 0 &&
-			  is_in_index(snapshot, listed);
+			  is_in_index(reader, snapshot, listed);
 }
 
 int early_reader_examine(struct early_reader *reader, struct listed *listed)

@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "catalog/query.h"
 #include "ingest/early_late.h"
+#include "ingest/lenders.h"
 #include "ingest/prefixes.h"
 
 /* A committed file with a known content. */
@@ -184,10 +185,12 @@ static int prove_all(struct early_writer *writer, unsigned int threads)
 								    .context = list});
 }
 
-/* Refutes contents with rivals. Each content is searched for in the latest state of the index. */
+/* Refutes contents with rivals. Each content is searched for in the latest state of the index, and
+ * once in those that lend. */
 static int refute_rivals(struct early_writer *writer)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
+	const struct lenders *lenders = writer->ingest->settings->lenders;
 	const struct found *found = (const void *)writer->found.data;
 	size_t count = writer->found.length / sizeof(*found);
 	bool has;
@@ -199,6 +202,8 @@ static int refute_rivals(struct early_writer *writer)
 		has = false;
 		if (content->proof != EARLY_REFUTED && content->searched != writer->generation)
 			r = early_has_rival(reader, content, &has);
+		if (content->searched == 0)
+			has |= lenders_have_rival(lenders, content);
 		content->searched = writer->generation;
 		if (has)
 			content->proof = EARLY_REFUTED;

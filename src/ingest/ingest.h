@@ -42,6 +42,7 @@
 #include "catalog/record.h"
 #include "source/source.h"
 
+struct lenders;
 struct patterns;
 
 /* Order in which files are read. */
@@ -60,6 +61,9 @@ struct ingest_settings {
 	unsigned int threads; /* 0: chosen by the number of processors and the work */
 	enum ingest_disk disk;
 	bool names_only; /* ingest_names() reads no file */
+	/* Other indexes: ingest_names() leaves files unread whose contents they lend. NULL: none.
+	 * Borrowed. */
+	struct lenders *lenders;
 	/* ingest_names() repeats the walk of a scan that has just ended: it does not log errors
 	 * that the index has, and trusts contents on file systems that hide stores. */
 	bool repeats;

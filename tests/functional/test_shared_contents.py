@@ -7,12 +7,14 @@ import random
 import re
 import shutil
 import subprocess
+import time
 from pathlib import Path
 
 import newer_index
 import oracle
 import pytest
 import trees
+from program import until
 
 pytestmark = pytest.mark.usefixtures("private_state")
 
@@ -98,6 +100,67 @@ def test_other_source_is_read_and_compared_with_the_known_one(scans):
     read = scans.read("A", "B")
     assert {f"B/{number}" for number in range(20)} <= read
     assert "A/sub/mine" not in read
+
+
+def walk_reads(scans, *names):
+    """The names of the files that the walk of a scan with a new index reads. Only the walk uses
+    preadv2(2)."""
+    other = scans.twinfs.with_index(scans.twinfs.folder / f"new {next(scans.numbers)}")
+    result, trace = other.traced("scan", *scans.paths(names), calls="trace=preadv2", flags=["-y"])
+    assert result.status == 0
+    scans.compare(other, scans.paths(names))
+    return {os.path.relpath(os.fsdecode(path), scans.source)
+            for path in re.findall(rb"preadv2\(\d+<([^>]*)>", trace)}
+
+
+def fill_long_ago(folder, count=30):
+    """Makes different files of one size. The walk reads no file that was written a moment ago."""
+    trees.fill(folder, {f"{number}": trees.content(f"{folder} {number}", 3000)
+                        for number in range(count)})
+    assert until(lambda: time.time() > (folder / f"{count - 1}").stat().st_ctime + 0.1)
+
+
+def test_walk_reads_what_no_index_lends(scans, tree):
+    """An index that has a part of the files, or none that is unchanged, delays no other file."""
+    names = ("A/known", "B/new")
+    for name in names:
+        fill_long_ago(tree / name)
+    assert len(walk_reads(scans, *names)) >= 59  # the first file of a size is read after the walk
+    scans.known("A/known")
+    read = walk_reads(scans, *names)
+    assert len(read) >= 29 and all(name.startswith("B/new/") for name in read)
+    assert len(scans.read(*names)) == 30
+    for path in (tree / "A/known").iterdir():
+        path.chmod(0o600)
+    assert until(lambda: time.time() > path.stat().st_ctime + 0.1)
+    assert len(walk_reads(scans, *names)) >= 59
+
+
+def test_index_that_lends_nothing_delays_no_file(scans, tree):
+    fill_long_ago(tree / "A/known")
+    (scans.known("A/known") / "boot").write_text("another boot\n")
+    assert len(walk_reads(scans, "A/known")) >= 29
+
+
+def test_copies_of_lent_files_are_compared_with_one_of_each_group(scans, tree):
+    """The walk reads files that are equal to lent ones, and records no content of them."""
+    trees.fill(tree / "A/many", {f"{number}": b"many" * 1000 for number in range(30)})
+    fill_long_ago(tree / "B/x/y/z/more")
+    (tree / "B/x/y/z/more/copy").write_bytes(b"many" * 1000)
+    fill_long_ago(tree / "B/new")
+    scans.known("A/many")
+    read = scans.read("A/many", "B")
+    assert "B/x/y/z/more/copy" in read
+    assert len({name for name in read if name.startswith("A/many/")}) == 1
+
+
+def test_empty_files_of_two_indexes_are_one_group(scans, twinfs, tree):
+    for name in ("A", "B"):
+        trees.fill(tree / name / "empty", {"1": b"", "2": b""})
+        twinfs.ok("scan", "--min-size=0", tree / name, index=False)
+    groups = twinfs.with_index(twinfs.folder / "new").groups("--min-size=0", tree / "A",
+                                                            tree / "B")
+    assert [len(group) for group in groups if b"empty" in next(iter(group))] == [4]
 
 
 def test_contents_in_the_index_of_a_view_are_taken_while_it_is_mounted(scans, twinfs, tree):
