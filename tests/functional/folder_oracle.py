@@ -179,7 +179,8 @@ class Folders:
             return self._hash(name)
         if entry.kind == stat.S_IFREG:
             try:
-                with open(self.source.absolute(name), "rb") as file:
+                root = self.source.trees[name[0]][0]
+                with open(walk.open_beneath(root, name[1], os.O_RDONLY), "rb") as file:
                     return xxh3_128(file.read())
             except PermissionError:
                 return None
