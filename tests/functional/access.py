@@ -65,8 +65,9 @@ ABOVE = {
 }
 ALL_FILES_IN = 4
 MISSING = "is missing"  # a name that never exists, to compare hidden names with
-CLOSED = ("by-size", f"by-size/{MISSING}", ".twinfs", ".twinfs/status.json", ".twinfs/sync",
-          ".twinfs/events", ".twinfs/errors", f".twinfs/{MISSING}")
+CLOSED = ("by-size", f"by-size/{MISSING}", "folders", f"folders/{MISSING}", ".twinfs",
+          ".twinfs/status.json", ".twinfs/sync", ".twinfs/events", ".twinfs/errors",
+          f".twinfs/{MISSING}")
 DENIED = os.strerror(errno.EACCES)
 NO_DATA = os.strerror(errno.ENODATA)
 NO_HASH = "0" * 32

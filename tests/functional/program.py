@@ -451,6 +451,10 @@ class View:
     def by_size(self):
         return self.path / "by-size"
 
+    @property
+    def folders(self):
+        return self.path / "folders"
+
     def read(self, name):
         """The content of a file of .twinfs/, read by the user who mounted the view."""
         command = [*self.program.as_user(), "cat", self.path / ".twinfs" / name]

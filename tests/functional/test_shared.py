@@ -153,15 +153,15 @@ def test_ranks_and_own_files_are_for_root_alone(source, shared):
         assert set(os.listdir(view.path)) == {"dups", "uniques", "redundant", "by-size", "folders",
                                               ".twinfs"}
         links = os.listdir(view.by_size)
-        [group] = os.listdir(view.path / "folders")
-        folders = os.listdir(view.path / "folders" / group)
+        [group] = os.listdir(view.folders)
+        folders = os.listdir(view.folders / group)
         assert len(folders) == 2
         own = os.listdir(view.path / ".twinfs")
         assert as_other_user(lambda: sorted(os.listdir(view.path))) == [
             "dups", "redundant", "uniques"]
         for path in (view.by_size, view.path / ".twinfs", view.by_size / links[0],
-                     view.path / "folders", view.path / "folders" / group,
-                     view.path / "folders" / group / folders[0],
+                     view.folders, view.folders / group,
+                     view.folders / group / folders[0],
                      *[view.path / ".twinfs" / name for name in own]):
             assert as_other_user(error_of, os.lstat, path) == DENIED
             assert as_other_user(error_of, read, path) == DENIED

@@ -47,7 +47,8 @@ def test_missing_names_are_not_found(small):
                  "uniques/nothing", "uniques/alone/x", ".twinfs/nothing",
                  "redundant/nothing", "redundant/alone", "redundant/empty folder",
                  "redundant/backup/1.jpg/x", "by-size/nothing", "by-size/0001",
-                 "by-size/0009  1 B  2 copies  x", "by-size/00001-02000"):
+                 "by-size/0009  1 B  2 copies  x", "by-size/00001-02000", "folders/nothing",
+                 "folders/0001", "folders/0001  1 B  2 copies  x", "folders/00001-02000"):
         with pytest.raises(OSError) as raised:
             os.stat(small.path / path)
         assert raised.value.errno in (errno.ENOENT, errno.ENOTDIR), path

@@ -45,7 +45,7 @@ def test_view_without_equal_folders_has_an_empty_folder(twinfs, source):
             assert set(os.listdir(view.path)) == {
                 ".twinfs", "by-size", "dups", "folders", "redundant", "uniques"}
             assert parts(view) == []
-            shown, other = os.stat(view.path / "folders"), os.stat(view.by_size)
+            shown, other = os.stat(view.folders), os.stat(view.by_size)
             assert (shown.st_mode, shown.st_uid) == (other.st_mode, other.st_uid)
         trees.small(source / f"{number}")
 
@@ -109,7 +109,7 @@ def test_missing_names_are_not_found(twinfs, twins):
                      f"{second}/nothing", f"{second}/a/nothing", f"{second}/a/one/x",
                      f"{first}/a", f"{first}/c/one", "b", "a\u2215sub"):
             with pytest.raises(OSError) as raised:
-                os.lstat(view.path / "folders" / name)
+                os.lstat(view.folders / name)
             assert raised.value.errno in (errno.ENOENT, errno.ENOTDIR), name
         assert (entry / "a/sub/two").exists()
 
@@ -240,7 +240,7 @@ def many(scratch):
 def test_many_entries_are_in_parts(twinfs, many):
     with twinfs.mounted(many) as view:
         assert parts(view) == ["00001-02000", "02001-04000", "04001-06000"]
-        assert [len(os.listdir(view.path / "folders" / part)) for part in parts(view)] == [
+        assert [len(os.listdir(view.folders / part)) for part in parts(view)] == [
             2000, 2000, 100]
         first = entries(view)[0]
         assert first.name == "00001  4.0 KiB  2 copies  04099"
@@ -250,10 +250,10 @@ def test_many_entries_are_in_parts(twinfs, many):
 
 def test_plain_tools_find_every_file_of_many_groups(twinfs, many):
     with twinfs.mounted(many) as view:
-        run = subprocess.run(["find", view.path / "folders", "-type", "f", "-size", "-3c"],
+        run = subprocess.run(["find", view.folders, "-type", "f", "-size", "-3c"],
                              check=True, capture_output=True, text=True)
         assert len(run.stdout.splitlines()) == 4 and run.stderr == ""
-        run = subprocess.run(["ls", "-lR", view.path / "folders"], check=True,
+        run = subprocess.run(["ls", "-lR", view.folders], check=True,
                              capture_output=True, text=True)
         assert run.stdout.count(" x\n") == 8200 and run.stderr == ""
 
@@ -270,7 +270,7 @@ def test_parts_vanish_and_return_with_their_groups(twinfs, source, tmp_path):
             os.rename(source / "a/00500", tmp_path / "moved")
             view.sync()
             assert len(parts(view)) == 2000 and parts(view)[0].startswith("0001  2.0 KiB  ")
-            assert not os.path.lexists(view.path / "folders/02001-04000")
+            assert not os.path.lexists(view.folders / "02001-04000")
             assert differences(view, source, every=500) == []
             os.rename(tmp_path / "moved", source / "a/00500")
             view.sync()

@@ -199,7 +199,7 @@ def test_open_folder_lists_its_current_names(twinfs, tree):
             stack.callback(close_anyhow, handle)
             return handle
 
-        top = opened(view.path / "folders")
+        top = opened(view.folders)
         assert set(os.listdir(top)) == set(parts(view))
         entry = entry_of(view, *shown_as("up/a", "up/b", "up/c"))
         copies = opened(entry)
@@ -215,7 +215,7 @@ def test_open_folder_lists_its_current_names(twinfs, tree):
 
 def test_ctime_of_folders_moves_with_their_listing(twinfs, tree):
     with twinfs.mounted(tree) as view:
-        top, entry = view.path / "folders", entry_of(view, *shown_as("up/a", "up/b", "up/c"))
+        top, entry = view.folders, entry_of(view, *shown_as("up/a", "up/b", "up/c"))
         before = os.stat(top).st_ctime_ns, os.stat(entry).st_ctime_ns
         os.rename(tree / "up", tree / "down")
         view.sync()

@@ -49,7 +49,7 @@ def test_folder_is_walked_in_all_its_places_at_the_same_time(twinfs, source):
     expected = nested(source)
     with twinfs.mounted(source) as view, contextlib.ExitStack() as stack:
         assert groups(view) == expected
-        roots = [*entries(view), view.uniques, view.path / "folders"]
+        roots = [*entries(view), view.uniques, view.folders]
         places = [path for entry in entries(view) for path in entry.rglob("*") if path.is_dir()]
         inside = [path for path in places if path.name.endswith(("t", "u"))][::3]
         assert len(inside) > 5
@@ -104,7 +104,7 @@ def readers(view, stop, permitted):
     with contextlib.ExitStack() as stack:
         running = [stack.enter_context(subprocess.Popen(
             ["sh", "-c", READ, "-", root, stop], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL))
-            for root in (view.path / "folders", view.path / "folders", view.uniques)]
+            for root in (view.folders, view.folders, view.uniques)]
         try:
             yield
         finally:

@@ -85,7 +85,7 @@ def test_find_prints_the_same_of_each_copy(twinfs, pair):
         for words in (form, folders):
             expected = found(pair / "all", *words)
             assert found(entry / "all", *words) == found(entry / "again", *words) == expected
-        everything = found(view.path / "folders", "-printf", r"%p\0")
+        everything = found(view.folders, "-printf", r"%p\0")
         assert len(everything) == len(set(everything))
 
 
@@ -94,7 +94,7 @@ def test_rsync_of_all_entries_copies_each_folder(twinfs, source, tmp_path):
     copy_tree(source / "a", source / "b")
     copy_tree(source / "a/sub", source / "c")
     with twinfs.mounted(source) as view:
-        subprocess.run(["rsync", "-a", f"{view.path}/folders/", tmp_path / "copy"], check=True)
+        subprocess.run(["rsync", "-a", f"{view.folders}/", tmp_path / "copy"], check=True)
         for entry in entries(view):
             for copy in entry.iterdir():
                 backups.check_same(source / copy.name.replace("\u2215", "/"),
@@ -114,8 +114,8 @@ def test_plain_user_compares_equal_folders(as_user, source, fuse_for_users, plai
                                           for name in ("one", "sub/two")))
     with as_user.mounted(source, status=3) as view:
         [name] = run_as(as_user, "sh", "-c", 'cd -- "$1" && ls | grep "  2 "', "-",
-                        view.path / "folders").splitlines()
-        entry = view.path / "folders" / name
+                        view.folders).splitlines()
+        entry = view.folders / name
         assert run_as(as_user, "ls", entry).splitlines() == ["a", "b"]
         assert run_as(as_user, "diff", "-r", entry / "a", entry / "b") == ""
         form = r"%P %y %m %U %G %T@\n"
@@ -147,7 +147,7 @@ def woken(watcher, folder):
 
 
 def test_new_and_removed_entries_are_reported(watched, source):
-    top = watched.path / "folders"
+    top = watched.folders
     with Watcher(watched, source, top) as watcher:
         [before] = entries(watched)
         copy_tree(source / "up/a/s", source / "s")
@@ -207,7 +207,7 @@ def test_program_that_watches_a_folder_is_woken_when_it_is_spoiled(watched, sour
 def test_entries_shown_by_managers_become_right(watched, source, seed):
     chance, number = random.Random(seed), 0
     with contextlib.ExitStack() as stack:
-        manager = stack.enter_context(Manager(watched, source, watched.path / "folders"))
+        manager = stack.enter_context(Manager(watched, source, watched.folders))
         for number in range(60):
             folder = source / f"up/{chance.choice('abcdef')}"
             if not folder.exists():
@@ -242,8 +242,8 @@ def test_folders_are_for_root_alone(source, shared):
         [entry] = entries(view)
         assert groups(view) == {("a", "b")}
         assert "folders" not in call_as(STRANGE, os.listdir, view.path)
-        for path in (view.path / "folders", entry, entry / "a", entry / "a/one", entry / "b/sub",
-                     view.path / "folders/nothing", entry / "nothing"):
+        for path in (view.folders, entry, entry / "a", entry / "a/one", entry / "b/sub",
+                     view.folders / "nothing", entry / "nothing"):
             for act in (os.lstat, os.listdir, access.read):
                 with contextlib.suppress(OSError):
                     act(path)  # the kernel has it for root
@@ -257,7 +257,7 @@ def test_folder_that_root_opened_shows_nothing_to_others(source, shared):
     copy_tree(source / "a", source / "b")
     with shared() as view, contextlib.ExitStack() as stack:
         [entry] = entries(view)
-        for path in (view.path / "folders", entry, entry / "a", entry / "a/sub"):
+        for path in (view.folders, entry, entry / "a", entry / "a/sub"):
             handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
             stack.callback(os.close, handle)
             assert os.listdir(handle)

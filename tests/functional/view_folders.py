@@ -16,12 +16,12 @@ OWN = ("hash", "copies", "kept", "size", "reclaimable")  # names after "user.twi
 
 def parts(view):
     """The names in folders/, sorted."""
-    return sorted(os.listdir(view.path / "folders"))
+    return sorted(os.listdir(view.folders))
 
 
 def entries(view):
     """The path of the entry of each group, in the order of ranks."""
-    root = view.path / "folders"
+    root = view.folders
     if any("  " not in name for name in parts(view)):
         return [root / part / name for part in parts(view)
                 for name in sorted(os.listdir(root / part))]
@@ -214,7 +214,7 @@ class Seen:
     """Lets the kernel cache all that folders/ shows, and remembers each path that it ever had."""
 
     def __init__(self, view):
-        self.root, self.paths = os.fsencode(view.path / "folders"), set()
+        self.root, self.paths = os.fsencode(view.folders), set()
 
     def wrong(self):
         """The paths that are listed and not found, or found and not listed, now. Remembered paths
