@@ -156,8 +156,10 @@ def test_programs_read_all_places_during_a_storm(twinfs, source, tmp_path, recor
     with twinfs.mounted(source) as view:
         seen = Seen(view)
         with readers(view, tmp_path / "stop", ELSE):
-            with storm.Workers(FolderWriter, storm.WRITERS, (source,), seed, SECONDS) as writers:
+            with (storm.Workers(FolderWriter, storm.WRITERS, (source,), seed, SECONDS) as writers,
+                  storm.Workers(storm.Reader, 2, (view.path,), seed, SECONDS) as checks):
                 assert sum(writers.results()) > 10
+                assert [wrong for wrong, _ in checks.results()] == [[], []], f"seed {seed}"
         view.sync()
         assert seen.wrong() == [], f"seed {seed}"
         assert differences(view, source) == [], f"seed {seed}"

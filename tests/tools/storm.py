@@ -280,6 +280,7 @@ class Reader:
             self.note(f"{len(data)} other bytes in {path!r}")
 
     def read_tree(self, where):
+        """Reads a file that a random walk finds, if there is one."""
         path = os.path.join(self.mount, where)
         while True:
             names = self.names(path)
@@ -297,22 +298,35 @@ class Reader:
     def read_redundant(self):
         self.read_tree(b"redundant")
 
-    def follow_link(self):
-        """Checks that a name leads to the group that it describes, or is missing. Of the described
-        figures, the size of a copy never changes; the number of copies can."""
-        folder = os.path.join(self.mount, b"by-size")
+    def ranked(self, where):
+        """The path of a random link or folder in by-size/ or folders/, or None."""
+        folder = os.path.join(self.mount, where)
         names = self.names(folder)
         if names and RANK_FOLDER.fullmatch(names[0]):  # enough groups for folders
             folder = os.path.join(folder, self.rng.choice(names))
             names = self.names(folder)
-        if not names:
-            return
-        path = os.path.join(folder, self.rng.choice(names))
-        target = os.readlink(path)
-        size = int(os.getxattr(os.path.join(folder, target), "user.twinfs.size"))
+        return os.path.join(folder, self.rng.choice(names)) if names else None
+
+    def compare_name(self, path, target):
+        """Checks the figures in the name of a link or folder. The size of a copy never changes; the
+        number of copies can."""
+        size = int(os.getxattr(target, "user.twinfs.size"))
         _, reclaimable, copies, _ = oracle.RANKED.fullmatch(os.path.basename(path)).groups()
         if oracle.human(size * (int(copies) - 1)).encode() != reclaimable:
             self.note(f"{path!r} leads to {target!r}, with copies of {size} bytes")
+
+    def follow_link(self):
+        """Checks that a name leads to the group that it describes, or is missing."""
+        path = self.ranked(b"by-size")
+        if path:
+            self.compare_name(path, os.path.join(os.path.dirname(path), os.readlink(path)))
+
+    def read_folder(self):
+        """Checks the name of an entry of folders/, and reads a file in it."""
+        entry = self.ranked(b"folders")
+        if entry:
+            self.compare_name(entry, entry)
+            self.read_tree(entry)
 
     def run(self, seconds):
         """Reads for this time; returns wrong results and the number of successful reads."""
@@ -321,7 +335,8 @@ class Reader:
             act, allowed = self.rng.choice(((self.read_copy, self.GONE),
                                             (self.read_unique, self.ELSE),
                                             (self.read_redundant, self.ELSE),
-                                            (self.follow_link, self.GONE)))
+                                            (self.follow_link, self.GONE),
+                                            (self.read_folder, self.ELSE)))
             try:
                 act()
                 read += 1
