@@ -11,6 +11,7 @@ import walk
 from folder_oracle import Folders
 
 SHORTENED = re.compile(rb"~[0-9a-f]+(-[0-9a-f]+)?(\..{1,15})?$", re.DOTALL)
+PATH_MAX = 4096
 OWN = ("hash", "copies", "kept", "size", "reclaimable")  # names after "user.twinfs."
 
 
@@ -161,6 +162,8 @@ class Shown:
 
     def compare_folder(self, path, shown):
         """Compares a folder of the source with what the view shows: names, attributes, bytes."""
+        if len(path) >= PATH_MAX:
+            return  # it is compared as a part of a folder above it
         try:
             for text in backups.differences(path, shown):
                 self.add(text, shown)
