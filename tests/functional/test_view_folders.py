@@ -228,8 +228,8 @@ def test_folder_with_an_excluded_name_is_not_shown(twinfs, source):
 
 @pytest.fixture(scope="module")
 def many(scratch):
-    """4,100 groups of two folders, each pair of another size."""
-    for number in range(4100):
+    """2,010 groups of two folders, each pair of another size."""
+    for number in range(2010):
         for parent in "ab":
             trees.write(scratch / f"source/{parent}/{number:05}/x", b"x" * (number + 1))
     trees.write(scratch / "source/a/only", b"a")
@@ -238,12 +238,11 @@ def many(scratch):
 
 def test_many_entries_are_in_parts(twinfs, many):
     with twinfs.mounted(many) as view:
-        assert parts(view) == ["00001-02000", "02001-04000", "04001-06000"]
-        assert [len(os.listdir(view.folders / part)) for part in parts(view)] == [
-            2000, 2000, 100]
+        assert parts(view) == ["00001-02000", "02001-04000"]
+        assert [len(os.listdir(view.folders / part)) for part in parts(view)] == [2000, 10]
         first = entries(view)[0]
-        assert first.name == "00001  4.0 KiB  2 copies  04099"
-        assert sorted(os.listdir(first)) == ["a\u221504099", "b\u221504099"]
+        assert first.name == "00001  2.0 KiB  2 copies  02009"
+        assert sorted(os.listdir(first)) == ["a\u221502009", "b\u221502009"]
         assert differences(view, many, every=50) == []
 
 
@@ -252,9 +251,9 @@ def test_plain_tools_find_every_file_of_many_groups(twinfs, many):
         run = subprocess.run(["find", view.folders, "-type", "f", "-size", "-3c"],
                              check=True, capture_output=True, text=True)
         assert len(run.stdout.splitlines()) == 4 and run.stderr == ""
-        run = subprocess.run(["ls", "-lR", view.folders], check=True,
-                             capture_output=True, text=True)
-        assert run.stdout.count(" x\n") == 8200 and run.stderr == ""
+        run = subprocess.run(["ls", "-R", view.folders], check=True, capture_output=True,
+                             text=True)
+        assert run.stdout.count("\nx\n") == 4020 and run.stderr == ""
 
 
 def test_parts_vanish_and_return_with_their_groups(twinfs, source, tmp_path):
@@ -270,7 +269,6 @@ def test_parts_vanish_and_return_with_their_groups(twinfs, source, tmp_path):
             view.sync()
             assert len(parts(view)) == 2000 and parts(view)[0].startswith("0001  2.0 KiB  ")
             assert not os.path.lexists(view.folders / "02001-04000")
-            assert differences(view, source, every=500) == []
             os.rename(tmp_path / "moved", source / "a/00500")
             view.sync()
         assert differences(view, source, every=500) == []
@@ -279,7 +277,7 @@ def test_parts_vanish_and_return_with_their_groups(twinfs, source, tmp_path):
 # random trees
 
 def diff(one, two):
-    """What diff(1) prints of two folders, if they have no special files, which it cannot compare."""
+    """What diff(1) prints of two folders. It cannot compare special files."""
     special = ["find", one, "(", "-type", "p", "-o", "-type", "s", ")"]
     if subprocess.run(special, check=True, capture_output=True).stdout:
         return b""

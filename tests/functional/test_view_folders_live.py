@@ -137,7 +137,7 @@ def test_present_groups_are_shown_after_each_change(request, twinfs, tree, share
     with twinfs.mounted(tree, options=options) as view:
         seen = Seen(view)
         assert seen.wrong() == [] and groups(view) == ALL
-        for what, (change, expected, back) in LIVE.items():
+        for what, (change, expected, back) in list(LIVE.items())[::5 if shared else 1]:
             change(tree)
             view.sync()
             assert seen.wrong() == [], what
@@ -213,17 +213,32 @@ def test_open_folder_lists_its_current_names(twinfs, tree):
         assert set(os.listdir(top)) == set(parts(view))
 
 
-def test_ctime_of_folders_moves_with_their_listing(twinfs, tree):
+def test_times_of_folders_change_with_the_entries(twinfs, tree):
+    """Also for a program that has it open: file managers list it again after that."""
     with twinfs.mounted(tree) as view:
-        top, entry = view.folders, entry_of(view, *shown_as("up/a", "up/b", "up/c"))
-        before = os.stat(top).st_ctime_ns, os.stat(entry).st_ctime_ns
-        os.rename(tree / "up", tree / "down")
-        view.sync()
-        assert os.stat(entry).st_ctime_ns > before[1]
-        before = os.stat(top).st_ctime_ns, os.stat(top).st_mtime_ns
-        copy_tree(tree / "down/a", tree / "e")
-        view.sync()
-        assert os.stat(top).st_ctime_ns > before[0] and os.stat(top).st_mtime_ns > before[1]
+        handle = os.open(view.folders, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            for number in range(2):
+                before = os.fstat(handle)
+                copy_tree(tree / "up/a", tree / f"e{number}")
+                view.sync()
+                for now in (os.fstat(handle), os.stat(view.folders)):
+                    assert now.st_mtime_ns > before.st_mtime_ns
+                    assert now.st_ctime_ns > before.st_ctime_ns
+        finally:
+            os.close(handle)
+
+
+def test_ctime_of_an_entry_changes_with_its_copies(twinfs, tree):
+    with twinfs.mounted(tree) as view:
+        handle = os.open(entry_of(view, *shown_as("up/a", "up/b", "up/c")), os.O_PATH)
+        try:
+            before = os.fstat(handle).st_ctime_ns
+            copy_tree(tree / "up/a", tree / "e")
+            view.sync()
+            assert os.fstat(handle).st_ctime_ns > before
+        finally:
+            os.close(handle)
 
 
 def test_open_file_never_gives_bytes_of_two_contents(twinfs, source):
@@ -294,7 +309,7 @@ def test_folders_that_stay_are_listed_once_by_each_of_several_readers(twinfs, so
         readers = [SlowReader(entry) for _ in range(3)]
         for reader in readers:
             stack.callback(close_anyhow, reader.handle)
-        for turn in range(12):
+        for turn in range(8):
             for index, reader in enumerate(readers):
                 if turn % (index + 1) == 0:
                     reader.step()

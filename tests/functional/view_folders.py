@@ -68,6 +68,8 @@ class Shown:
         self.group_of = {path: paths for paths in self.wanted for path in paths}
         self.names = {found.source.absolute(name): name
                       for group in self.wanted.values() for name in group.names}
+        self.plain = {self.full_name(name).replace(b"/", oracle.SLASH): path
+                      for path, name in self.names.items()}
         self.differences, self.seen = [], set()
 
     def add(self, what, *details):
@@ -98,27 +100,23 @@ class Shown:
 
     def compare_entry(self, entry, rank, whole):
         """Compares an entry with its group, which is returned in a list, if there is one."""
-        copies, folders = {}, set()
-        for item in os.scandir(entry):
-            if not (item.is_dir(follow_symlinks=False) and
-                    stat.S_ISDIR(os.lstat(item.path).st_mode)):
-                self.add("not a folder:", item.path)
-            path = own(item.path, "path")
-            if path in copies:
-                self.add("twice:", entry, path)
-            copies[path] = item.path
-            folders.add(self.group_of.get(path))
-        group = folders.pop() if len(folders) == 1 else None
-        if not group or group != copies.keys() or group in self.seen:
-            self.add("no group, or twice:", entry, sorted(map(str, copies)))
+        names = os.listdir(entry)
+        paths = {name: own(os.path.join(entry, name), "path") for name in names} if whole else {
+            name: self.plain.get(name) for name in names}
+        groups = {self.group_of.get(path) for path in paths.values()}
+        group = groups.pop() if len(groups) == 1 else None
+        if not group or sorted(group) != sorted(paths.values()) or group in self.seen or \
+                len(names) != len(paths):
+            self.add("no group, or twice:", entry, names)
             return []
         self.seen.add(group)
         self.compare_name(entry, rank, self.wanted[group])
-        self.compare_attributes(entry, self.wanted[group], ("copies", "size", "reclaimable"))
-        for path, shown in copies.items():
-            self.compare_copy_name(path, os.path.basename(shown))
-            self.compare_attributes(shown, self.wanted[group], ("copies",))
-            if whole:
+        if whole:
+            self.compare_attributes(entry, self.wanted[group], ("copies", "size", "reclaimable"))
+            for name, path in paths.items():
+                self.compare_copy_name(path, name)
+                shown = os.path.join(entry, name)
+                self.compare_attributes(shown, self.wanted[group], ("copies",))
                 self.compare_folder(path, shown)
         return [self.wanted[group]]
 
@@ -137,9 +135,12 @@ class Shown:
                                           len(shown) > 251 for name in whole):
             self.add("not the name of a folder:", entry, sorted(names))
 
+    def full_name(self, name):
+        """The path of a folder, below the name of its tree if there are several."""
+        return b"/".join(part for part in (self.found.source.trees[name[0]][1], name[1]) if part)
+
     def compare_copy_name(self, path, shown):
-        tree, below = self.names[path]
-        full = b"/".join(part for part in (self.found.source.trees[tree][1], below) if part)
+        full = self.full_name(self.names[path])
         plain = full.replace(b"/", oracle.SLASH)
         must = len(plain) > 255 or oracle.SLASH in full
         may = must or len(oracle.MARK + plain) > 255 or plain.startswith(oracle.MARK) or \
@@ -221,16 +222,14 @@ class Seen:
 
     def wrong(self):
         """The paths that are listed and not found, or found and not listed, now. Remembered paths
-        are looked up first and last, so that a stale answer is noticed before a listing can correct
-        it."""
+        are looked up before a listing can correct what the kernel has of them."""
         found = {path: os.path.lexists(path) for path in sorted(self.paths)}
         listed = set()
         for folder, names, files in os.walk(self.root, onerror=self.fail):
             listed.update(os.path.join(folder, name) for name in (*names, *files))
         self.paths |= listed
-        return [path for path in self.paths
-                if os.path.lexists(path) != (path in listed) or
-                found.get(path, path in listed) != (path in listed)]
+        found.update((path, os.path.lexists(path)) for path in listed - found.keys())
+        return [path for path, exists in found.items() if exists != (path in listed)]
 
     @staticmethod
     def fail(error):
