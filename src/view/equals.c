@@ -11,7 +11,6 @@
 #include "catalog/scan.h"
 #include "source/source.h"
 #include "view/copy_name.h"
-#include "view/group_walk.h"
 #include "view/listing_cookie.h"
 #include "view/node.h"
 #include "view/node_ops.h"

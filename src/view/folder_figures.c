@@ -113,7 +113,7 @@ static int read_members(struct members *members, struct catalog_reader *reader,
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t dir;
-	int r = catalog_scan_folders(reader, group, &scan);
+	int r = catalog_scan_folders(reader, group, 0, &scan);
 
 	members->count = 0;
 	while (r == 0 && (r = catalog_next_folder(scan, &dir)) == 0)

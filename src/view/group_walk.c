@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "view/group_walk.h"
+
+/* Lists the folder of a group: every name of every inode in the group. The time is linear in the
+ * number of names and inodes. */
 
 #include <errno.h>
 
@@ -10,6 +12,7 @@
 #include "view/access.h"
 #include "view/listing_cookie.h"
 #include "view/node.h"
+#include "view/node_ops.h"
 #include "view/stat.h"
 #include "view/visible_copies.h"
 

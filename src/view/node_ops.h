@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 
 #include "base/attributes.h"
+#include "catalog/record.h"
+#include "view/copy_name.h"
 #include "view/node.h"
 #include "view/query.h"
 #include "view/ranks.h"
@@ -78,6 +80,15 @@ MUST_CHECK int groups_lookup(const struct view_query *query, const char *name,
 			     struct stat *attributes);
 MUST_CHECK int groups_list(const struct view_query *query, uint64_t after, view_emit_fn *emit,
 			   void *context);
+
+/* Writes the name of an entry in the folder of its group. kept: with the mark of the kept copy.
+ * Returns 0 or -errno. In group_walk.c. */
+MUST_CHECK int group_copy_name(const struct view_query *query, const struct entry_record *entry,
+			       bool kept, char name[static COPY_NAME_SIZE]);
+
+/* The list operation of folders in dups/; in group_walk.c. */
+MUST_CHECK int group_walk_list(const struct view_query *query, uint64_t node, uint64_t after,
+			       view_emit_fn *emit, void *context);
 
 /* Finds the entry of a copy's name without the mark. The file can be in another group; it can be a
  * directory. kept: the name is that after the mark. Returns 0, -ENOENT or another -errno. */

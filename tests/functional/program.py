@@ -433,27 +433,10 @@ class View:
 
     def __init__(self, program, path, result):
         self.program, self.path, self.result = program, path, result
+        self.dups, self.uniques = path / "dups", path / "uniques"
+        self.redundant = path / "redundant"
+        self.by_size, self.folders = path / "by-size", path / "folders"
         self.pid = None
-
-    @property
-    def dups(self):
-        return self.path / "dups"
-
-    @property
-    def uniques(self):
-        return self.path / "uniques"
-
-    @property
-    def redundant(self):
-        return self.path / "redundant"
-
-    @property
-    def by_size(self):
-        return self.path / "by-size"
-
-    @property
-    def folders(self):
-        return self.path / "folders"
 
     def read(self, name):
         """The content of a file of .twinfs/, read by the user who mounted the view."""
