@@ -272,9 +272,11 @@ static int select_parts(struct printing *printing)
 	return r < 0 ? r : summary_add_index(&printing->summary, report->reader);
 }
 
+/* The folders of an act do not contain each other, so their figures add up. */
 static int print_fed_folders(struct printing *printing, const struct group_record *group,
 			     const struct copies *copies, const struct report_folders *folders)
 {
+	struct report_summary *summary = &printing->summary;
 	struct item item = {
 		.is_group = true,
 		.size = group->size,
@@ -286,7 +288,10 @@ static int print_fed_folders(struct printing *printing, const struct group_recor
 
 	if (group->ordinal > 0)
 		group_name_make(item.name, group->hash, group->ordinal);
-	summary_add_folders(&printing->summary, copies->redundant);
+	summary->groups++;
+	summary->redundant_folders += copies->redundant;
+	summary->redundant_files += copies->redundant * folders->files;
+	summary->reclaimable_bytes = size_add(summary->reclaimable_bytes, folders->reclaimable);
 	return print_item(printing, &item);
 }
 
