@@ -251,9 +251,6 @@ def test_plain_tools_find_every_file_of_many_groups(twinfs, many):
         run = subprocess.run(["find", view.folders, "-type", "f", "-size", "-3c"],
                              check=True, capture_output=True, text=True)
         assert len(run.stdout.splitlines()) == 4 and run.stderr == ""
-        run = subprocess.run(["ls", "-R", view.folders], check=True, capture_output=True,
-                             text=True)
-        assert run.stdout.count("\nx\n") == 4020 and run.stderr == ""
 
 
 def test_parts_vanish_and_return_with_their_groups(twinfs, source, tmp_path):
@@ -329,5 +326,5 @@ def test_size_of_an_entry_is_that_of_the_folders_that_could_go(twinfs, source):
         [entry] = entries(view)
         assert entry.name.startswith(f"0001  {oracle.human(2800)}  3 copies  ")
         assert [own(entry, name) for name in ("size", "reclaimable")] == [b"1400", b"2800"]
-        [group] = Folders([source]).groups.values()
+        [group] = [group for group in Folders([source]).groups.values() if not group.implied]
         assert own(entry, "hash") == own(entry / "b", "hash") == group.hash.encode()
