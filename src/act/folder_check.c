@@ -350,7 +350,7 @@ int folder_check_run(struct folder_check *check, struct folder_pair *pair)
 	if (r == 0 && check->is_emptied && faccessat(pair->copy, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		r = -errno;
 	if (r == 0)
-		r = folder_walk(pair, check_name, check);
+		r = folder_pair_walk(pair, check_name, check);
 	count_links(check);
 	return r;
 }

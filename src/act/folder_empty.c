@@ -106,7 +106,7 @@ int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
 	int r;
 
 	emptying->check->is_begun = true;
-	r = folder_walk_back(pair, visit, leave, emptying);
+	r = folder_pair_walk_back(pair, visit, leave, emptying);
 	pair->current = 0;
 	return r != 0 ? r : leave(emptying, pair, &name);
 }

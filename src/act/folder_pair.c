@@ -222,7 +222,7 @@ static int visit_dir(struct folder_pair *pair, size_t index, struct walking *wal
 	return visit_names(pair, &name, walking);
 }
 
-int folder_walk(struct folder_pair *pair, folder_visitor *visit, void *context)
+int folder_pair_walk(struct folder_pair *pair, folder_visitor *visit, void *context)
 {
 	struct walking walking = {.visit = visit, .context = context};
 	int r;
@@ -256,8 +256,8 @@ static int leave_dir(struct folder_pair *pair, size_t index, folder_visitor *lea
 	return leave(context, pair, &name);
 }
 
-int folder_walk_back(struct folder_pair *pair, folder_visitor *visit, folder_visitor *leave,
-		     void *context)
+int folder_pair_walk_back(struct folder_pair *pair, folder_visitor *visit, folder_visitor *leave,
+			  void *context)
 {
 	struct walking walking = {.visit = visit, .context = context, .is_back = true};
 	int r = 0;

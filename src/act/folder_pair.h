@@ -58,13 +58,13 @@ typedef int folder_visitor(void *context, struct folder_pair *pair, const struct
  * names in it. In each directory the names are sorted, so that two walks over the same names number
  * them in the same way. Refuses a name that the kept folder lacks or that has another type there, a
  * mount point, and a directory that both folders contain. Returns 0, FOLDER_REFUSED or -errno. */
-MUST_CHECK int folder_walk(struct folder_pair *pair, folder_visitor *visit, void *context);
+MUST_CHECK int folder_pair_walk(struct folder_pair *pair, folder_visitor *visit, void *context);
 
 /* Visits the names of the copy in reverse order of the directories of the last walk, without those
- * directories. Refuses as folder_walk() does, and a directory that the last walk did not find.
+ * directories. Refuses as folder_pair_walk() does, and a directory that the last walk did not find.
  * Calls leave for each directory, except for the folder itself, when its names were visited. */
-MUST_CHECK int folder_walk_back(struct folder_pair *pair, folder_visitor *visit,
-				folder_visitor *leave, void *context);
+MUST_CHECK int folder_pair_walk_back(struct folder_pair *pair, folder_visitor *visit,
+				     folder_visitor *leave, void *context);
 
 /* Makes the private name that a name in the copy has in the moment of its removal.
  *

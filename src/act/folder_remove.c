@@ -109,7 +109,7 @@ static int record_name(void *context, struct folder_pair *pair, const struct fol
 /* Adds the records of all names in the folder to the log and syncs them. */
 static int record_names(struct folder_act *act)
 {
-	int r = folder_walk(&act->pair, record_name, act);
+	int r = folder_pair_walk(&act->pair, record_name, act);
 
 	return r == 0 ? journal_sync_records(act->session->journal) : r;
 }
