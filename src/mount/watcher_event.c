@@ -11,6 +11,7 @@
 #include "base/attributes.h"
 #include "base/descriptor.h"
 #include "mountpoint/prerequisites.h"
+#include "view/node.h"
 
 bool watcher_event_is_possible(void)
 {
@@ -104,7 +105,7 @@ static int open_folder(struct watcher_event_route *route, const struct watcher_e
 		return fd;
 	route->folder = fd;
 	route->inode = event->folder;
-	if (fstat(fd, &status) == 0 && status.st_ino == event->folder)
+	if (fstat(fd, &status) == 0 && status.st_ino == node_inode(event->folder))
 		return 0;
 	close_folder(route);
 	return -ESTALE;

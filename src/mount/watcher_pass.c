@@ -28,6 +28,9 @@
 /* Attempts to raise an event if a program looked the name up in between. */
 #define TRIES_MAX 4
 
+/* Name for removed folders of folders/ in the root of the view, for the mounter only. */
+#define GONE_NAME ".gone"
+
 /* ---- events -------------------------------------------------------------------------- */
 
 /* Invalidates the dentry of a name. For a cached dentry, the kernel would send no request to the
@@ -54,13 +57,30 @@ static bool raise_event(struct watcher_pass *pass, const struct watcher_event *e
 	return pass->failure == 0;
 }
 
+/* Simulates a name in the view for a removed folder that is still watched. Returns its path. The
+ * folder is simulated in its last parent, unless it was in folders/, where its parents can be gone
+ * as well. */
+static const char *simulate_folder(const struct watched_folder *folder, const char *path,
+				   struct watcher_reply *reply)
+{
+	uint64_t kind = node_kind(folder->node);
+
+	reply->parent = folder->parent;
+	reply->folder_name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+	if (kind != NODE_EQUALS && kind != NODE_FOLDER)
+		return path;
+	reply->parent = VIEW_ROOT;
+	reply->folder_name = GONE_NAME;
+	return GONE_NAME;
+}
+
 static bool report_name(void *context, enum watcher_event_kind kind, const struct listed_name *name)
 {
 	struct watcher_pass *pass = context;
 	struct watcher_replies *replies = &pass->session->replies;
 	const struct watched_folder *folder = pass->folder;
 	const char *path = bytes_text(&pass->folder->path);
-	const struct watcher_event event = {
+	struct watcher_event event = {
 		.kind = kind,
 		.directory = name->directory,
 		.folder = folder->node,
@@ -77,10 +97,8 @@ static bool report_name(void *context, enum watcher_event_kind kind, const struc
 
 	if (pass->events++ >= EVENTS_MAX || !path)
 		return false;
-	if (pass->missing) {
-		reply.parent = folder->parent;
-		reply.folder_name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
-	}
+	if (pass->missing)
+		event.path = simulate_folder(folder, path, &reply);
 	if (kind != WATCHER_EVENT_CHANGED)
 		watcher_reply_begin(replies, reply);
 	continues = raise_event(pass, &event);
@@ -332,6 +350,17 @@ static void remove_unwatched(struct watcher_thread *watcher, const uint64_t *ino
 	}
 }
 
+/* Counts the watched inodes. Those in folders/ have a node for each depth. */
+static size_t count_watched(const struct watcher_thread *watcher)
+{
+	const struct watched_folder *folder, *next;
+	size_t count = 0;
+
+	HASH_ITER(hh, watcher->watched, folder, next)
+	count += folder->node == node_inode(folder->node);
+	return count;
+}
+
 /* Updates the table of watched folders. Returns 0 or -errno. */
 static int find_watched(struct watcher_pass *pass)
 {
@@ -349,7 +378,7 @@ static int find_watched(struct watcher_pass *pass)
 	for (size_t i = 0; i < count; i++)
 		add_watched(watcher, pass->session->view, inodes[i]);
 	pthread_mutex_unlock(&watcher->lock);
-	view_set_watched_folders(pass->session->view, HASH_COUNT(watcher->watched));
+	view_set_watched_folders(pass->session->view, count_watched(watcher));
 	return 0;
 }
 
