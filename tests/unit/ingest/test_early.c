@@ -203,7 +203,9 @@ struct early {
 static void begin(struct early *early, struct tree *t)
 {
 	*early = (struct early){.t = t,
-				.ingest = {.catalog = t->index.catalog, .sources = &t->sources},
+				.ingest = {.catalog = t->index.catalog,
+					   .sources = &t->sources,
+					   .settings = &t->settings},
 				.tables = early_tables_new()};
 	early->writer = early_writer_new(early->tables, &early->ingest);
 	memset(early->data, 'x', sizeof(early->data));
