@@ -95,8 +95,14 @@ struct folder_emptying {
 MUST_CHECK int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
 			    const struct place *place);
 
+/* Outcome: the kept folder is not at its path. */
+enum {
+	FOLDER_KEPT_ABSENT = 2,
+};
+
 /* Completes the removal of a folder of which an interrupted act removed some names, after a check
- * of all that is left. Returns 0, FOLDER_REFUSED with the result filled in, or -errno.
+ * of all that is left. Returns 0, FOLDER_KEPT_ABSENT, FOLDER_REFUSED with the result filled in, or
+ * -errno; -EINTR if stop_requested().
  *
  * place	of the folder; it has the quarantine name of the intent
  * record	of the folder, with the kept folder

@@ -134,7 +134,7 @@ static int remove_and_check(void *context, struct folder_pair *pair, const struc
 	return r < 0 ? folder_fail(pair, name->name, r) : folder_refuse(pair, name->name, ACT_BUSY);
 }
 
-/* Opens the kept folder of a record. Returns a descriptor or -errno. */
+/* Opens the kept folder of a record. Returns a descriptor, or -errno if it is not at its path. */
 static int open_kept(const struct record *record)
 {
 	const struct root_identity any = {0};
@@ -167,17 +167,16 @@ int folder_complete(const struct place *place, const struct intent *intent,
 	CLEANUP_FOLDER_PAIR
 	struct folder_pair pair = {.kept = kept, .copy = copy, .result = result};
 	CLEANUP_FOLDER_CHECK
-	struct folder_check check = {.depth = FOLDER_COMPARE,
-				     .without_leases = true,
-				     .is_emptied = true,
-				     .is_begun = true};
+	struct folder_check check = {.depth = FOLDER_COMPARE, .without_leases = true};
 	struct folder_emptying emptying = {.check = &check,
 					   .other = intent->other,
 					   .remove_file = remove_and_check};
 	int r;
 
-	if (kept < 0 || copy < 0)
-		return kept < 0 ? kept : copy;
+	if (kept < 0)
+		return FOLDER_KEPT_ABSENT;
+	if (copy < 0)
+		return copy;
 	r = folder_restore_names(&pair, intent->other);
 	if (r == 0)
 		r = folder_check_run(&check, &pair);

@@ -230,6 +230,7 @@ enum {
 	FOLDER_IS_MISSING = 1, /* the directory was removed or moved */
 	BYTES_ARE_ELSEWHERE = 2, /* the directory is missing, but a rescue folder has the bytes */
 	BYTES_ARE_MISSING = 3, /* the rescue folder does not have the bytes */
+	KEPT_IS_ABSENT = 4, /* the kept folder of one that is being emptied is not at its path */
 };
 
 /* Returns whether a rescue folder has the bytes. If it cannot be examined, returns true. */
@@ -261,6 +262,12 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 			"cannot restore %s: its saved bytes in %s are missing; if their disk is "
 			"not mounted, mount it and move them back",
 			quote_path(bytes_text(&path)), quote_path(intent->saved));
+	else if (result == KEPT_IS_ABSENT)
+		log_warning("cannot complete the interrupted removal of folder %s: the kept folder "
+			    "is not at its path; if its disk is not mounted, mount it and run "
+			    "'twinfs recover'; if it was moved, move it back, or rename the "
+			    "folder %s, which has the rest",
+			    quote_path(bytes_text(&path)), quote_path(intent->other));
 	else if (result < 0)
 		log_warning("cannot undo an interrupted act on %s: %s; run 'twinfs recover' later",
 			    quote_path(bytes_text(&path)), error_text(result));
@@ -352,13 +359,17 @@ static int undo_folder(struct undoing *undoing, const struct place *place,
 {
 	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
 	struct act_result result = {.outcome = ACT_FAILED};
-	int r = 1;
+	int r = FOLDER_REFUSED;
 
 	if (intent->is_emptied && intent->record &&
 	    record_decode(intent->record, strlen(intent->record), &decoded) == 0)
 		r = folder_complete(place, intent, &decoded.record, &result);
 	undoing->is_completed = r == 0;
-	if (r == 0 || r == -ENOMEM)
+	if (r == FOLDER_KEPT_ABSENT) {
+		report(undoing, intent, KEPT_IS_ABSENT);
+		return KEPT_IS_ABSENT;
+	}
+	if (r == 0 || r == -ENOMEM || r == -EINTR)
 		return r;
 	undoing->is_partial = intent->is_emptied;
 	return place_restore(place, intent->other, &undoing->leftover);

@@ -8,6 +8,7 @@ import pytest
 import trees
 from folder_acts import (
     ACTS,
+    OTHER,
     act_words,
     contents,
     make_pair,
@@ -64,6 +65,50 @@ def test_folder_act_killed_at_any_call_leaves_no_half_folder(twinfs, source, tmp
         gone += not copy.exists()
         assert "no act was interrupted" in twinfs.ok("recover").error.decode(), point
     assert count > 15 and gone > 2
+
+
+def cut_off(twinfs, source, removal=5):
+    """Kills a removal when it has removed some files of the folder. Returns the folder."""
+    result, _ = twinfs.traced(*act_words("remove", source, None), calls="trace=unlinkat",
+                              flags=["-e", f"inject=unlinkat:signal=KILL:when={removal}"])
+    assert result.status != 0
+    return next(source.glob(".twinfs~*"))
+
+
+def test_recovery_waits_for_a_kept_folder_that_is_absent(twinfs, source, strace):
+    kept, copy = make_pair(source)
+    before = snapshot(kept)
+    other = cut_off(twinfs, source)
+    left = snapshot(other)
+    kept.rename(source.parent / "away")
+    for _ in range(2):
+        result = twinfs("recover")
+        assert result.status == 3 and other.name in result.error.decode(), result
+        assert snapshot(other) == left and not copy.exists()
+    (source.parent / "away").rename(kept)
+    assert "removal completed" in twinfs.ok("recover").error.decode()
+    assert os.listdir(source) == ["a"] and snapshot(kept) == before
+    twinfs.ok("undo", "--yes")
+    assert snapshot(copy) == before
+
+
+@pytest.mark.parametrize("change", [lambda kept, other: (kept / "one").write_bytes(b"!" * 5000),
+                                    lambda kept, other: trees.write(other / "new", b"new"),
+                                    lambda kept, other: (kept / "none").unlink()],
+                         ids=["kept written", "new file", "kept name removed"])
+def test_recovery_returns_the_rest_of_a_folder_that_is_needed(twinfs, source, strace, change):
+    kept, copy = make_pair(source)
+    whole = contents(snapshot(copy))
+    other = cut_off(twinfs, source)
+    left = {path for path in snapshot(other) if OTHER not in path.name}
+    change(kept, other)
+    result = twinfs.ok("recover")
+    assert "twinfs undo" in result.error.decode(), result
+    assert set(snapshot(copy)) >= left and not private_names(source)
+    twinfs.ok("undo", "--yes")
+    found = contents(snapshot(copy))
+    assert {path: found[path] for path in whole} == whole
+    (copy / "new").unlink(missing_ok=True)
 
 
 def mount_point_of(path):

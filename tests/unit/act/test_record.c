@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <sys/stat.h>
 
 #include "act/act_log.h"
 #include "act/record.h"
@@ -79,6 +80,51 @@ static void test_decoded_record_is_the_encoded_one(void **state)
 	assert_false(record_is_of(bytes_text(&line), "0123abce", &file));
 }
 
+static void test_decoded_type_is_the_encoded_one(void **state)
+{
+	static const uint32_t types[] = {S_IFREG,  S_IFDIR, S_IFLNK, S_IFIFO,
+					 S_IFSOCK, S_IFBLK, S_IFCHR};
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	const struct xattrs none = {.count = 0};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		CLEANUP_BYTES struct bytes line = {0};
+		struct record record = example(&none);
+
+		record.type = types[i];
+		record.device = 0x12345;
+		assert_int_equal(record_encode(&line, &record), 0);
+		assert_int_equal(record_decode((const char *)line.data, line.length, &decoded), 0);
+		assert_int_equal(decoded.record.type, types[i]);
+		assert_int_equal(decoded.record.device, 0x12345);
+	}
+}
+
+static int decode_type(const char *type)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	CLEANUP_BYTES struct bytes line = {0};
+
+	assert_int_equal(bytes_format(&line,
+				      "{\"act\":\"0123abcd\",\"file\":1,"
+				      "\"time\":\"2026-11-26T14:30:05Z\",\"command\":\"remove\","
+				      "\"path\":\"/a/b\",\"source\":\"/a\",\"mode\":\"0644\","
+				      "\"hash\":\"00000000000000000000000000000000\","
+				      "\"type\":\"%s\"}",
+				      type),
+			 0);
+	return record_decode((const char *)line.data, line.length, &decoded);
+}
+
+/* A record of a later version must not be taken for that of a regular file. */
+static void test_record_of_an_unknown_type_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(decode_type("symlink"), 0);
+	assert_int_equal(decode_type("door"), -EPROTO);
+}
+
 static void test_line_that_is_no_record_is_refused(void **state)
 {
 	static const char *const lines[] = {
@@ -127,6 +173,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_decoded_record_is_the_encoded_one),
+		CASE(test_decoded_type_is_the_encoded_one),
+		CASE(test_record_of_an_unknown_type_is_refused),
 		CASE(test_line_that_is_no_record_is_refused),
 		CASE(test_incomplete_last_line_is_cut_off),
 	};

@@ -14,8 +14,11 @@ static void check_with_shift(unsigned int shift)
 {
 	struct number_set set = {.count = 0};
 
+	assert_false(number_set_has(&set, number_at(0, shift)));
 	for (size_t i = 0; i < NUMBERS; i++) {
+		assert_false(number_set_has(&set, number_at(i, shift)));
 		assert_int_equal(number_set_add(&set, number_at(i, shift)), 1);
+		assert_true(number_set_has(&set, number_at(i, shift)));
 		assert_int_equal(number_set_add(&set, number_at(i / 2, shift)), 0);
 	}
 	for (size_t i = 0; i < NUMBERS; i++)
