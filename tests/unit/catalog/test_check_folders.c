@@ -4,18 +4,22 @@
 #include "store/key.h"
 #include "store/writer.h"
 
-/* Two directories that are equal, as both are empty: those of the sample have names. */
+/* Two directories that are equal: each has a file with the same bytes. */
 #define EQUAL "equal"
 #define ALSO_EQUAL "also equal"
 
 static int folders_setup(void **state)
 {
+	static const char *const names[] = {EQUAL, ALSO_EQUAL};
+	uint64_t files[2];
 	struct sample *s;
 
 	sample_setup(state);
 	s = *state;
-	(void)new_dir(s->f, s->root, EQUAL);
-	(void)new_dir(s->f, s->root, ALSO_EQUAL);
+	for (uint64_t i = 0; i < 2; i++)
+		files[i] = new_file(s->f, new_dir(s->f, s->root, names[i]), "file",
+				    file_of(9000 + i, 700, 0));
+	(void)add_group(s->f, (struct hash128){1, 9}, files, 2);
 	know_folders(s->f);
 	return 0;
 }
