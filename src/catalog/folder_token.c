@@ -216,21 +216,52 @@ int folder_trees_equal(struct catalog_reader *r, uint64_t a, uint64_t b, bool *e
 	return result == -ENOENT ? 0 : result;
 }
 
+/* How many folders of a group have a parent in the group of the first one's parent. */
+enum implied {
+	IMPLIED_NO,
+	IMPLIED_YES, /* all: the group is implied */
+	IMPLIED_UNKNOWN,
+};
+
+/* Equal parents have equally many folders of the group each. So the numbers of folders mostly show
+ * whether the group is implied. Only several equal folders in one parent have to be counted. */
+static int is_implied(struct catalog_reader *r, const struct folder_group *group, uint64_t parent,
+		      enum implied *implied)
+{
+	struct folder_group above;
+	int result;
+
+	*implied = IMPLIED_NO;
+	if (!parent)
+		return 0;
+	result = catalog_get_folder_group(r, parent, &above);
+	if (result < 0)
+		return result == -ENOENT ? -EUCLEAN : result;
+	if (above.folders == group->folders)
+		*implied = IMPLIED_YES;
+	else if (above.folders > 0 && group->folders % above.folders == 0)
+		*implied = IMPLIED_UNKNOWN;
+	return 0;
+}
+
 int folder_group_rank(struct catalog_reader *r, const struct folder_group *group, uint64_t *ranked)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	bool one_parent = true, one_dir = true, first = true;
+	enum implied implied = IMPLIED_UNKNOWN;
+	bool one_dir = true, first = true;
 	uint64_t id = 0, parent = 0, first_parent = 0;
 	struct attributes attributes = {0};
 	struct dir_record dir;
 	int result = catalog_scan_folders(r, group, 0, &scan);
 
-	while (result == 0 && (one_parent || one_dir)) {
+	while (result == 0 && (implied == IMPLIED_UNKNOWN || (one_dir && implied == IMPLIED_NO))) {
 		result = catalog_next_folder(scan, &id);
 		if (result == 0)
 			result = catalog_get_dir(r, id, &dir);
 		if (result == 0)
 			result = catalog_find_folder_group(r, dir.parent, &parent);
+		if (result == 0 && first)
+			result = is_implied(r, group, parent, &implied);
 		if (result < 0)
 			break;
 		if (first) {
@@ -238,10 +269,11 @@ int folder_group_rank(struct catalog_reader *r, const struct folder_group *group
 			attributes = dir.attributes;
 		}
 		first = false;
-		one_parent = one_parent && parent && parent == first_parent;
+		if (parent != first_parent)
+			implied = IMPLIED_NO;
 		one_dir = one_dir && attributes_same_inode(&attributes, &dir.attributes);
 	}
-	*ranked = one_parent || one_dir ? 0 : folder_group_reclaimable(group);
+	*ranked = implied != IMPLIED_NO || one_dir ? 0 : folder_group_reclaimable(group);
 	return result == -ENOENT ? 0 : result;
 }
 

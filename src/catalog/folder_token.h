@@ -63,7 +63,8 @@ bool folder_tokens_same(const struct folder_token *a, const struct folder_token 
 MUST_CHECK int folder_trees_equal(struct catalog_reader *r, uint64_t a, uint64_t b, bool *equal);
 
 /* Sets *ranked to what it has to be in the record of the group (struct folder_group). Linear in the
- * folders of an implied group; ends early for another one. Returns 0 or -errno. */
+ * folders of an implied group if several of them are in one parent; ends early for other groups.
+ * The folder groups must be current. Returns 0 or -errno. */
 MUST_CHECK int folder_group_rank(struct catalog_reader *r, const struct folder_group *group,
 				 uint64_t *ranked);
 

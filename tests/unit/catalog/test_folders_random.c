@@ -17,7 +17,7 @@ struct case_state {
 	uint64_t inode; /* the next one */
 	struct attributes last; /* of the last file that was added */
 	bool used[256][NAMES]; /* names that this batch changes, by the order of dirs */
-	size_t with_bytes; /* folder groups with bytes that were met */
+	size_t with_bytes, implied; /* folder groups with bytes that were met */
 };
 
 static const char *const names[NAMES] = {"a", "b", "c", "d", "e", "f", "g", "h"};
@@ -46,15 +46,39 @@ static void list_dirs(struct case_state *p)
 	catalog_read_end(reader);
 }
 
+/* Are the parents of all folders in one group? */
+static bool is_implied(struct catalog_reader *reader, const struct folder_group *group)
+{
+	struct catalog_scan *scan = NULL;
+	uint64_t id, parent, first = 0;
+	struct dir_record dir;
+	bool implied = true;
+
+	assert_int_equal(catalog_scan_folders(reader, group, 0, &scan), 0);
+	while (catalog_next_folder(scan, &id) == 0) {
+		assert_int_equal(catalog_get_dir(reader, id, &dir), 0);
+		assert_int_equal(catalog_find_folder_group(reader, dir.parent, &parent), 0);
+		first = first ? first : parent;
+		implied = implied && parent && parent == first;
+	}
+	catalog_scan_end(scan);
+	return implied;
+}
+
 static void count_groups(struct case_state *p)
 {
 	struct catalog_reader *reader = fixture_read(p->f);
 	struct catalog_scan *scan = NULL;
 	struct folder_group group;
+	bool implied;
 
 	assert_int_equal(catalog_scan_folder_groups(reader, 0, &scan), 0);
-	while (catalog_next_folder_group(scan, &group) == 0)
+	while (catalog_next_folder_group(scan, &group) == 0) {
+		implied = is_implied(reader, &group);
+		assert_true(group.bytes == 0 || implied == (group.ranked == 0));
 		p->with_bytes += group.bytes > 0;
+		p->implied += group.bytes > 0 && implied;
+	}
 	catalog_scan_end(scan);
 	catalog_read_end(reader);
 }
@@ -186,6 +210,23 @@ static void mirror(struct case_state *p, size_t from, size_t to)
 	catalog_read_end(reader);
 }
 
+/* Copies all that is in a directory to a new one. */
+static void copy_tree(struct case_state *p, uint64_t from, uint64_t to)
+{
+	struct catalog_reader *reader = fixture_read(p->f);
+	struct entry_record entry;
+
+	for (size_t i = 0; i < NAMES; i++) {
+		if (catalog_find_entry(reader, from, name_of(names[i]), &entry) < 0)
+			continue;
+		if (entry.kind == ENTRY_FILE)
+			add_like(p, to, i, entry.child);
+		else if (entry.kind == ENTRY_DIR)
+			copy_tree(p, entry.child, add_dir(p->f, to, names[i]));
+	}
+	catalog_read_end(reader);
+}
+
 static void change(struct case_state *p)
 {
 	size_t at = (size_t)random() % p->dir_count, name = (size_t)random() % (at ? 3 : NAMES);
@@ -207,7 +248,9 @@ static void change(struct case_state *p)
 	if (p->used[at][name] || (is_dir(p, child) && !one_in(8)))
 		return;
 	p->used[at][name] = true;
-	if (one_in(6) && other > 0)
+	if (!child && one_in(3) && other > 0 && p->dir_count < DIRS_MAX)
+		copy_tree(p, p->dirs[other], add_dir(p->f, p->dirs[at], names[name]));
+	else if (one_in(6) && other > 0)
 		move_dir(p->f, p->dirs[other], p->dirs[at], names[name]);
 	else if (child && one_in(4))
 		remove_name(p->f, p->dirs[at], names[name]);
@@ -245,7 +288,8 @@ static void run(void **state, unsigned int seed)
 			know_folders(p.f);
 		step(&p);
 	}
-	assert_true(p.with_bytes > 0);
+	assert_true(p.with_bytes > p.implied);
+	assert_true(p.implied > 0);
 }
 
 static void test_random_folders_are_grouped(void **state)
