@@ -17,6 +17,7 @@ from folder_trees import retarget
 from test_folder_groups import BYTES, FOLDER, HISTORIES, Link, disturb, make_forest, plant
 from test_gate import open_fails
 from test_live_caches import SlowReader, close_anyhow, stale_or
+from test_live_files import Follower
 from view_folders import (
     Seen,
     differences,
@@ -24,6 +25,7 @@ from view_folders import (
     entries,
     entry_of,
     groups,
+    own,
     parts,
     shown_as,
 )
@@ -178,6 +180,57 @@ def test_random_history_has_the_entries_of_the_oracle(twinfs, tmp_path, kind, se
             view.sync()
             assert seen.wrong() == [], f"round {number}"
             assert differences(view, *roots) == [], f"round {number}"
+
+
+# events
+
+class Told:
+    """The groups of folders that the events of a view tell of, by their numbers."""
+
+    def __init__(self, view, follower):
+        self.view, self.follower, self.groups = view, follower, {}
+
+    def shown(self):
+        """(bytes, folders) of each entry, sorted."""
+        return sorted(tuple(int(own(entry, name)) for name in ("size", "copies"))
+                      for entry in entries(self.view))
+
+    def take(self):
+        self.follower.take()
+        for line in self.follower.lines:
+            assert line["event"] != "missed"
+            if line["event"].startswith("folders_"):
+                self.follow(line)
+        self.follower.lines.clear()
+
+    def follow(self, line):
+        what, number = line["event"], line["group"]
+        assert (what == "folders_appeared") == (number not in self.groups), line
+        if what == "folders_gone":
+            assert line["folders"] == 0 and self.groups.pop(number)[0] == line["size"], line
+        else:
+            assert self.groups.get(number) != (line["size"], line["folders"]), line
+            self.groups[number] = (line["size"], line["folders"])
+
+
+@pytest.mark.parametrize("seed", HISTORIES)
+def test_events_tell_of_all_entries_that_come_and_go(twinfs, tmp_path, seed):
+    forest, roots, *_ = make_forest(tmp_path, seed + 20)
+    hidden = [root.parent / f"{root.name} hidden" for root in roots]
+    for root, name in zip(roots, hidden, strict=True):
+        os.rename(root, name)
+        root.mkdir()
+    with twinfs.mounted(*roots) as view, Follower(view) as follower:
+        told = Told(view, follower)
+        assert told.shown() == []
+        for root, name in zip(roots, hidden, strict=True):
+            for child in os.listdir(name):
+                os.rename(name / child, root / child)
+        for number in range(2 * ROUNDS):
+            view.sync()
+            told.take()
+            assert sorted(told.groups.values()) == told.shown(), f"round {number}"
+            forest.steps(forest.rng.choice((1, STEPS, 4 * STEPS)))
 
 
 # open files and folders
