@@ -208,21 +208,14 @@ static int skip_corrupt(struct act_log_pass *pass, uint64_t number)
 	return 0;
 }
 
-int act_log_read(const char *folder, struct act_log_pass *pass)
+static int read_stream(FILE *stream, struct act_log_pass *pass)
 {
 	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
-	AUTO_CLOSE int folder_fd = -1;
-	AUTO_FCLOSE FILE *stream = NULL;
 	AUTO_FREE char *line = NULL;
 	size_t room = 0, length = 0;
 	uint64_t file, number = 0;
-	int r = index_folder_open(folder, &folder_fd);
+	int r = 0;
 
-	pass->corrupt = 0;
-	if (r == 0)
-		r = open_stream(folder_fd, &stream);
-	if (r < 0 || !stream)
-		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
 	while (r == 0 && (r = next_line(stream, &line, &room, &length)) > 0) {
 		number++;
 		if ((pass->act && !record_is_of(line, pass->act, &file)) ||
@@ -239,6 +232,41 @@ int act_log_read(const char *folder, struct act_log_pass *pass)
 	return r;
 }
 
+int act_log_read(const char *folder, struct act_log_pass *pass)
+{
+	AUTO_CLOSE int folder_fd = -1;
+	AUTO_FCLOSE FILE *stream = NULL;
+	int r = index_folder_open(folder, &folder_fd);
+
+	pass->corrupt = 0;
+	if (r == 0)
+		r = open_stream(folder_fd, &stream);
+	if (r < 0 || !stream)
+		return r == -ENOENT || r == -ENOTDIR ? 0 : r;
+	return read_stream(stream, pass);
+}
+
+/* Opens a stream of an open log, at its beginning. Returns NULL with errno if this fails. */
+static FILE *open_stream_again(const struct act_log *log)
+{
+	int fd = fcntl(log->fd, F_DUPFD_CLOEXEC, 0);
+	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
+
+	if (!stream && fd >= 0)
+		(void)close(fd);
+	if (stream)
+		rewind(stream);
+	return stream;
+}
+
+int act_log_reread(struct act_log *log, struct act_log_pass *pass)
+{
+	AUTO_FCLOSE FILE *stream = open_stream_again(log);
+
+	pass->corrupt = 0;
+	return stream ? read_stream(stream, pass) : -errno;
+}
+
 static int compare_numbers(const void *a, const void *b)
 {
 	const uint64_t *one = a, *other = b;
@@ -250,15 +278,12 @@ static int compare_numbers(const void *a, const void *b)
 static int read_numbers(struct act_log *log, const char *act)
 {
 	AUTO_FREE char *line = NULL;
-	AUTO_FCLOSE FILE *stream = NULL;
+	AUTO_FCLOSE FILE *stream = open_stream_again(log);
 	size_t room = 0, length = 0;
 	uint64_t file;
-	int fd = fcntl(log->fd, F_DUPFD_CLOEXEC, 0), r;
+	int r;
 
-	stream = fd < 0 ? NULL : fdopen(fd, "r");
-	if (!stream && fd >= 0)
-		(void)close(fd);
-	if (!stream || fseek(stream, 0, SEEK_SET) != 0)
+	if (!stream)
 		return -errno;
 	log->count = 0;
 	(void)snprintf(log->act, sizeof(log->act), "%s", act);

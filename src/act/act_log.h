@@ -65,4 +65,7 @@ struct act_log_pass {
  * pass->record(), or -errno. */
 MUST_CHECK int act_log_read(const char *folder, struct act_log_pass *pass);
 
+/* As act_log_read(), for an open log, without the records that were not synced. */
+MUST_CHECK int act_log_reread(struct act_log *log, struct act_log_pass *pass);
+
 #endif

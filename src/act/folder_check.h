@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "act/act_log.h"
 #include "act/folder_pair.h"
 #include "act/held.h"
 #include "act/journal.h"
@@ -94,6 +95,15 @@ struct folder_emptying {
  * left. */
 MUST_CHECK int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
 			    const struct place *place);
+
+/* Gives the names in a folder back that an interrupted removal left with a private name. They are
+ * in the log; the kept folder possibly lost them. Returns 0 or -errno.
+ *
+ * place	of the folder; it has the quarantine name of the intent
+ * record	of the folder
+ */
+MUST_CHECK int folder_restore_names(const struct place *place, const struct intent *intent,
+				    const struct record *record, struct act_log *log);
 
 /* Outcome: the kept folder is not at its path. */
 enum {

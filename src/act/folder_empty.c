@@ -113,12 +113,55 @@ int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
 
 /* ---- after an interruption ------------------------------------------------------------ */
 
-/* Removes a file. If a program opened one of the files in the last moment, or the kept one lost its
- * name, writes the file again. */
+struct restoring {
+	int folder;
+	const char *other; /* quarantine name of the folder */
+	const char *path; /* of the folder in its record */
+};
+
+/* Gives the name of a record back if it has its private form. */
+static int restore_name(void *context, const struct record *record, const char *line)
+{
+	const struct restoring *restoring = context;
+	const char *below = path_below(record->path, restoring->path);
+	char other[OTHER_NAME_SIZE];
+	struct place place;
+	struct stat status;
+	int r;
+
+	(void)line;
+	if (!below || !*below || record->type == S_IFDIR)
+		return 0;
+	r = place_open_below(&place, restoring->folder, below, false);
+	if (r < 0)
+		return r == -ENOENT || r == -ENOTDIR || r == -ELOOP ? 0 : r;
+	folder_private_name(other, place.name, restoring->other);
+	if (fstatat(place.directory, other, &status, AT_SYMLINK_NOFOLLOW) == 0)
+		r = restore(&place, other, 0);
+	place_close(&place);
+	return r;
+}
+
+int folder_restore_names(const struct place *place, const struct intent *intent,
+			 const struct record *record, struct act_log *log)
+{
+	AUTO_CLOSE int folder =
+		open_beneath_for_reading(place->directory, intent->other, O_DIRECTORY, false);
+	struct restoring restoring = {folder, intent->other, record->path};
+	struct act_log_pass pass = {.record = restore_name,
+				    .context = &restoring,
+				    .act = record->act};
+
+	return folder < 0 ? folder : act_log_reread(log, &pass);
+}
+
+/* Removes a file. If a program opened one of the files in the
+ * last moment, or the kept one lost its name, writes the file again. */
 static int remove_and_check(void *context, struct folder_pair *pair, const struct folder_name *name,
 			    const char *other, struct folder_files *files)
 {
 	const struct place kept = {.directory = name->kept, .name = name->name};
+	const struct place copy = {.directory = name->copy, .name = name->name};
 	int r;
 
 	(void)context;
@@ -130,7 +173,7 @@ static int remove_and_check(void *context, struct folder_pair *pair, const struc
 	held_wait_for_writer(&files->copy);
 	r = file_copy_save(files->copy.fd, name->copy, other);
 	if (r == 0)
-		r = restore(&(struct place){name->copy, name->name}, other, 0);
+		r = restore(&copy, other, 0);
 	return r < 0 ? folder_fail(pair, name->name, r) : folder_refuse(pair, name->name, ACT_BUSY);
 }
 
@@ -177,9 +220,7 @@ int folder_complete(const struct place *place, const struct intent *intent,
 		return FOLDER_KEPT_ABSENT;
 	if (copy < 0)
 		return copy;
-	r = folder_restore_names(&pair, intent->other);
-	if (r == 0)
-		r = folder_check_run(&check, &pair);
+	r = folder_check_run(&check, &pair);
 	if (r == 0 && syncfs(kept) < 0)
 		r = -errno;
 	check.depth = FOLDER_RECHECK;

@@ -72,10 +72,6 @@ MUST_CHECK int folder_pair_walk_back(struct folder_pair *pair, folder_visitor *v
  */
 void folder_private_name(char other[static OTHER_NAME_SIZE], const char *name, const char *folder);
 
-/* Gives the names in the copy back that an interrupted removal left with a private name. Returns 0
- * or -errno. */
-MUST_CHECK int folder_restore_names(struct folder_pair *pair, const char *folder);
-
 /* Fills in the outcome, for a name in the current directory; "" for the directory itself. Returns
  * FOLDER_REFUSED, or -ENOMEM. */
 MUST_CHECK int folder_refuse(struct folder_pair *pair, const char *name, enum act_outcome outcome);

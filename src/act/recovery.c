@@ -363,6 +363,8 @@ static int undo_folder(struct undoing *undoing, const struct place *place,
 
 	if (intent->is_emptied && intent->record &&
 	    record_decode(intent->record, strlen(intent->record), &decoded) == 0)
+		r = folder_restore_names(place, intent, &decoded.record, undoing->log);
+	if (r == 0)
 		r = folder_complete(place, intent, &decoded.record, &result);
 	undoing->is_completed = r == 0;
 	if (r == FOLDER_KEPT_ABSENT) {
@@ -375,6 +377,19 @@ static int undo_folder(struct undoing *undoing, const struct place *place,
 	return place_restore(place, intent->other, &undoing->leftover);
 }
 
+/* Notes whether a folder that was being emptied has its own name again. Then the act was
+ * interrupted while it copied the removed files back. */
+static int examine_returned(struct undoing *undoing, const struct place *place,
+			    const struct intent *intent)
+{
+	enum found found;
+	int r = examine_name(place, place->name, intent, &found);
+
+	undoing->is_partial = r == 0 && found == FOUND_COPY;
+	undoing->undone->files += undoing->is_partial;
+	return r;
+}
+
 static int undo_one(struct undoing *undoing, const struct place *place, const struct intent *intent)
 {
 	enum found found;
@@ -382,6 +397,8 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 
 	if (r == 0 && found == FOUND_NOTHING && intent->saved)
 		return undo_saved(undoing, place, intent);
+	if (r == 0 && found == FOUND_NOTHING && intent->is_emptied)
+		return examine_returned(undoing, place, intent);
 	if (r < 0 || found == FOUND_NOTHING)
 		return r;
 	if (found == FOUND_LINK)

@@ -16,6 +16,7 @@ from folder_acts import (
     snapshot,
     thrown_away,
 )
+from program import is_held_by_strace, until
 from test_act_faults import each_fault
 
 CHANGING = ("renameat2", "unlinkat", "write", "fdatasync", "fsync", "syncfs", "ftruncate",
@@ -79,12 +80,13 @@ def test_recovery_waits_for_a_kept_folder_that_is_absent(twinfs, source, strace)
     kept, copy = make_pair(source)
     before = snapshot(kept)
     other = cut_off(twinfs, source)
-    left = snapshot(other)
+    left = len(snapshot(other))
     kept.rename(source.parent / "away")
     for _ in range(2):
         result = twinfs("recover")
         assert result.status == 3 and other.name in result.error.decode(), result
-        assert snapshot(other) == left and not copy.exists()
+        assert len(snapshot(other)) == left and not copy.exists()
+        assert private_names(source) == [other]
     (source.parent / "away").rename(kept)
     assert "removal completed" in twinfs.ok("recover").error.decode()
     assert os.listdir(source) == ["a"] and snapshot(kept) == before
@@ -109,6 +111,38 @@ def test_recovery_returns_the_rest_of_a_folder_that_is_needed(twinfs, source, st
     found = contents(snapshot(copy))
     assert {path: found[path] for path in whole} == whole
     (copy / "new").unlink(missing_ok=True)
+
+
+def test_file_with_a_private_name_gets_its_own_one_if_the_kept_folder_lost_it(twinfs, source,
+                                                                               strace):
+    kept, copy = make_pair(source)
+    whole = contents(snapshot(copy))
+    twinfs.ok("scan", source)
+    other = cut_off(twinfs, source, removal=1)
+    assert {path.parent.name for path in private_names(source)} == {source.name, "deep"}, other
+    (kept / "sub/deep/three").rename(source / "away")
+    assert "cannot complete" in twinfs.ok("recover").error.decode()
+    assert contents(snapshot(copy)) == whole
+    assert not private_names(source)
+
+
+def test_removal_killed_while_it_copies_files_back_is_reported(twinfs, source, strace):
+    kept, copy = make_pair(source)
+    trees.write(source / "other/file", b"z")
+    whole = contents(snapshot(copy))
+    words = act_words("remove", source, None)
+    traced = twinfs.under_strace("-e", "trace=unlinkat,mkdirat",
+                                 "-e", "inject=unlinkat:delay_enter=700000:when=7",
+                                 "-e", "inject=mkdirat:signal=KILL")
+    twinfs.ok("scan", source)
+    with traced.started(*words) as process:
+        assert until(lambda: is_held_by_strace(process.pid))
+        (kept / "none").rename(source / "away")
+        process.communicate(timeout=60)
+    assert copy.exists() and contents(snapshot(copy)) != whole
+    assert "'twinfs undo' copies the removed files" in twinfs.ok("recover").error.decode()
+    twinfs("undo", "--yes")
+    assert contents(snapshot(copy)) == whole
 
 
 def mount_point_of(path):
