@@ -248,11 +248,14 @@ static int plan_record(struct folder_act *act)
 
 /* ---- the folder under its quarantine name --------------------------------------------- */
 
-/* Returns true if the kept folder is at its path. If not, fills in the outcome. */
+/* Returns true if the kept folder is another one than the copy, which was renamed, and is at its
+ * path. If not, fills in the outcome. */
 static bool kept_is_in_place(struct one_act *one)
 {
 	const struct subject *kept = one->kept;
 
+	if (held_is_itself(&kept->held, &one->copy.held))
+		return one_act_refuse(one, ACT_KEPT_ITSELF);
 	return (place_leads_to(&kept->place, kept->place.name, &kept->held.status) &&
 		place_is_at(&kept->place, one->settings->sources, kept->file->source,
 			    kept->file->path)) ||

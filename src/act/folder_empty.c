@@ -155,7 +155,7 @@ int folder_restore_names(const struct place *place, const struct intent *intent,
 	return folder < 0 ? folder : act_log_reread(log, &pass);
 }
 
-/* Removes a file. If a program opened one of the files in the
+/* Removes a file, unless it is possibly the kept one. If a program opened one of the files in the
  * last moment, or the kept one lost its name, writes the file again. */
 static int remove_and_check(void *context, struct folder_pair *pair, const struct folder_name *name,
 			    const char *other, struct folder_files *files)
@@ -165,6 +165,8 @@ static int remove_and_check(void *context, struct folder_pair *pair, const struc
 	int r;
 
 	(void)context;
+	if (held_is_itself(&files->kept, &files->copy))
+		return restore(&copy, other, folder_refuse(pair, name->name, ACT_KEPT_ITSELF));
 	if (unlinkat(name->copy, other, 0) < 0)
 		return -errno;
 	if (held_is_unbroken(&files->kept) && held_is_unbroken(&files->copy) &&

@@ -146,6 +146,19 @@ bool held_is_unbroken(const struct held *held)
 	return fstat(held->fd, &now) == 0 && same_times(&now, &held->status);
 }
 
+bool held_is_itself(const struct held *kept, const struct held *copy)
+{
+	const struct stat *before = &kept->status;
+	struct statx now;
+
+	if (before->st_dev == copy->status.st_dev)
+		return false;
+	/* AT_STATX_FORCE_SYNC reads ctime without caches */
+	return statx(kept->fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_CTIME, &now) < 0 ||
+	       now.stx_ctime.tv_sec != before->st_ctim.tv_sec ||
+	       now.stx_ctime.tv_nsec != before->st_ctim.tv_nsec;
+}
+
 /* The kernel removes a broken lease after lease-break-time seconds (0: never), and the writer
  * continues. F_GETLEASE does not show whether a broken lease was removed, so only half of that time
  * is trusted. */

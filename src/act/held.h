@@ -64,6 +64,11 @@ MUST_CHECK int held_open_linked(struct held *held, const struct place *place);
  * returns whether size and mtime are unchanged. */
 bool held_is_unbroken(const struct held *held);
 
+/* Returns whether kept file and copy are possibly one although their file systems differ. An
+ * overlay or a FUSE file system can show a file a second time. If it does, renaming the copy after
+ * both were held changes the ctime of the kept file. Also for directories. */
+bool held_is_itself(const struct held *kept, const struct held *copy);
+
 /* Returns true if a writer that broke the lease is certainly still blocked, so that the bytes are
  * unchanged since the time since_ns.
  *

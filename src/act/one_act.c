@@ -105,22 +105,6 @@ int one_act_amend(struct one_act *act, const struct intent *intent, const struct
 	return amended.record ? journal_amend(act->journal, &amended) : -ENOMEM;
 }
 
-/* Returns whether kept file and copy are possibly one file although their file systems differ. An
- * overlay or a FUSE file system can show a file a second time. If it does, renaming the copy
- * changes the ctime of the kept file. AT_STATX_FORCE_SYNC reads ctime without caches. */
-static bool is_kept_itself(const struct one_act *act)
-{
-	const struct stat *before = &act->kept->held.status;
-	struct statx now;
-
-	if (before->st_dev == act->copy.held.status.st_dev)
-		return false;
-	return statx(act->kept->held.fd, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, STATX_CTIME,
-		     &now) < 0 ||
-	       now.stx_ctime.tv_sec != before->st_ctim.tv_sec ||
-	       now.stx_ctime.tv_nsec != before->st_ctim.tv_nsec;
-}
-
 /* Returns whether the folder of a file is still at its path. */
 static bool is_in_its_folder(const struct one_act *act, const struct subject *subject)
 {
@@ -133,7 +117,7 @@ bool one_act_still_holds(struct one_act *act)
 {
 	const struct subject *kept = act->kept;
 
-	if (is_kept_itself(act))
+	if (held_is_itself(&kept->held, &act->copy.held))
 		return one_act_refuse(act, ACT_KEPT_ITSELF);
 	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status) ||
 	    !is_in_its_folder(act, kept))

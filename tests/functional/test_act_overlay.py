@@ -4,7 +4,9 @@ import os
 import re
 
 import pytest
+import trees
 from disks import overlay
+from folder_acts import ACTS, act_words, contents, private_names, snapshot
 from test_act import copies, freed
 
 
@@ -18,6 +20,40 @@ def test_file_in_an_overlay_is_no_copy_of_its_lower_file(twinfs, tmp_path):
     assert (below / "only").read_bytes() == b"content"
     assert result.status == 3
     assert "both may be one file" in result.errors[-1]
+
+
+def make_lower(folder):
+    """A folder in a lower layer, with content that is nowhere else."""
+    trees.fill(folder / "lower/b", {"one": b"1" * 5000, "sub/two": b"2" * 3000})
+    trees.write(folder / "upper/only above", b"so that the sources are not equal")
+    return folder / "lower/b"
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_folder_in_an_overlay_is_no_copy_of_its_lower_folder(twinfs, tmp_path, act):
+    below, moved = make_lower(tmp_path), tmp_path / "moved"
+    moved.mkdir()
+    before = contents(snapshot(below))
+    with overlay(tmp_path) as above:
+        result = twinfs(*act_words(act, below.parent, moved, f"--protect={above}", above))
+    assert contents(snapshot(below)) == before
+    assert result.status == 3 and "both may be one file" in result.errors[-1], result
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_recovery_does_not_remove_the_lower_folder_of_an_overlay(twinfs, tmp_path, strace, number):
+    """The removal is killed when a file gets its private name, or its own one again. The folder is
+    in the upper layer, too, so only the files show that they are in the overlay."""
+    below = make_lower(tmp_path)
+    before = contents(snapshot(below))
+    (tmp_path / "upper/b").mkdir()
+    with overlay(tmp_path) as above:
+        twinfs.traced(*act_words("remove", below.parent, None, f"--protect={above}", above),
+                      calls="trace=renameat2",
+                      flags=["-e", f"inject=renameat2:signal=KILL:when={number}"])
+        assert private_names(tmp_path / "lower")
+        assert "cannot complete" in twinfs("recover").error.decode()
+    assert contents(snapshot(below)) == before
 
 
 @pytest.mark.parametrize("act", [["remove"], ["link"], ["link", "--symbolic"], ["move"]])
