@@ -186,6 +186,14 @@ static int remove_file(void *context, struct folder_pair *pair, const struct fol
 	return remove_as(act, pair, &one, name->name);
 }
 
+/* Notes that all names in the folder are back. */
+static int note_returned(struct folder_act *act)
+{
+	act->one.result->freed_bytes = 0;
+	act->intent.is_emptied = 0;
+	return one_act_amend(&act->one, &act->intent, &act->record);
+}
+
 /* Copies back what was removed, if the folder has its name again. */
 static void bring_back(struct folder_act *act)
 {
@@ -197,6 +205,8 @@ static void bring_back(struct folder_act *act)
 	if (r == 0)
 		r = undo_part(act->session->journal, act->session->settings->folder, record->act,
 			      record->path);
+	if (r == 0)
+		r = note_returned(act);
 	if (r != 0)
 		log_warning("some files of %s were removed before this, and are not back: 'twinfs "
 			    "undo %s' copies them from %s",

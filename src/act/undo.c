@@ -102,14 +102,18 @@ static bool is_undone(const struct undo_pass *pass, uint64_t file)
 
 /* ---- the pass ---------------------------------------------------------------------------- */
 
-/* Syncs the changed folders, writes the records, and resolves the journal. */
+/* Syncs the changed folders, writes the records, and resolves the journal. If this is a part of
+ * another act, the intent of that act stays open until all is back. */
 static int flush(struct undo_pass *pass)
 {
 	struct recovery recovery;
 	int r = durable_sync_changed(&pass->undo.durable);
 
 	pass->waiting = 0;
-	return r < 0 ? r : recovery_run(pass->undo.journal, &recovery);
+	if (r < 0)
+		return r;
+	return pass->below ? journal_sync_records(pass->undo.journal)
+			   : recovery_run(pass->undo.journal, &recovery);
 }
 
 /* Adds the record that a file was brought back. */
