@@ -93,6 +93,11 @@ def act_while(twinfs, words, change, calls="renameat2", when=1, delay="delay_ent
     return process.returncode, error.decode()
 
 
+def is_being_emptied(source, gone):
+    """Whether this name is gone of a folder that is being emptied."""
+    return any(not (folder / gone).exists() for folder in source.glob(f"{OTHER}*"))
+
+
 def act_after(twinfs, words, change):
     """Calls change() after the act was planned, and before it opens a folder. Returns (status,
     error)."""

@@ -11,12 +11,13 @@ from folder_acts import (
     OTHER,
     act_words,
     contents,
+    is_being_emptied,
     make_pair,
     private_names,
     snapshot,
     thrown_away,
 )
-from program import is_held_by_strace, until
+from program import until
 from test_act_faults import each_fault
 
 CHANGING = ("renameat2", "unlinkat", "write", "fdatasync", "fsync", "syncfs", "ftruncate",
@@ -136,7 +137,7 @@ def test_removal_killed_while_it_copies_files_back_is_reported(twinfs, source, s
                                  "-e", "inject=mkdirat:signal=KILL")
     twinfs.ok("scan", source)
     with traced.started(*words) as process:
-        assert until(lambda: is_held_by_strace(process.pid))
+        assert until(lambda: is_being_emptied(source, "sub"))
         (kept / "none").rename(source / "away")
         process.communicate(timeout=60)
     assert copy.exists() and contents(snapshot(copy)) != whole

@@ -22,12 +22,13 @@ from folder_acts import (
     act_while,
     act_words,
     contents,
+    is_being_emptied,
     make_pair,
     private_names,
     snapshot,
     thrown_away,
 )
-from program import Program, is_held_by_strace, until
+from program import Program, until
 
 ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "20"))
 NEW = b"written by another program"
@@ -234,7 +235,7 @@ def test_folder_that_is_brought_back_frees_nothing(twinfs, pair, source, strace)
     traced = twinfs.under_strace("-e", "trace=unlinkat",
                                  "-e", "inject=unlinkat:delay_enter=700000:when=7")
     with traced.started(*act_words("remove", source, None)) as process:
-        assert until(lambda: is_held_by_strace(process.pid))
+        assert until(lambda: is_being_emptied(source, "sub"))
         (kept / "none").rename(source / "away")
         out, error = process.communicate(timeout=60)
     assert process.returncode == 3, error
