@@ -180,7 +180,8 @@ static int check_leases(struct folder_pair *pair, const struct folder_name *name
 static int compare(struct folder_check *check, struct folder_pair *pair,
 		   const struct folder_name *name, const struct folder_files *files)
 {
-	struct folder_memory memory = {.signatures = sign(files)};
+	struct folder_memory memory = {.signatures = sign(files),
+				       .inode = files->copy.status.st_ino};
 	int r = is_same_inode(&files->kept.status, &files->copy.status)
 			? 1
 			: held_same_bytes(&files->kept, &files->copy);

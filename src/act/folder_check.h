@@ -27,6 +27,7 @@ struct folder_memory {
 	/* of the signatures of both files; zero: they do not prove that the bytes are unchanged */
 	struct hash128 signatures;
 	struct hash128 content; /* hash of a regular file, if the copy is emptied */
+	uint64_t inode; /* of the copy: after a change the number can be that of another name */
 };
 
 enum folder_depth {

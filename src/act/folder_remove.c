@@ -59,11 +59,16 @@ static int write_record(struct folder_act *act, const struct record *record)
 	return journal_sync_records(journal);
 }
 
-static struct hash128 content_of(const struct folder_act *act, const struct folder_name *name)
+/* Returns what was remembered of a regular file, or NULL if it came into the folder since. */
+static const struct folder_memory *memory_of(const struct folder_act *act,
+					     const struct folder_name *name)
 {
-	bool known = S_ISREG(name->of_copy.stx_mode) && name->number < act->check.capacity;
+	const struct folder_check *check = &act->check;
 
-	return known ? act->check.memory[name->number].content : (struct hash128){0};
+	return name->number < check->capacity &&
+			       check->memory[name->number].inode == name->of_copy.stx_ino
+		       ? &check->memory[name->number]
+		       : NULL;
 }
 
 static int64_t ns_of(const struct statx_timestamp *time)
@@ -77,12 +82,16 @@ static int record_name(void *context, struct folder_pair *pair, const struct fol
 	struct folder_act *act = context;
 	struct recording *recording = act->session->recording;
 	const struct place place = {.directory = name->copy, .name = name->name};
-	const struct act_file file = {.hash = content_of(act, name)};
+	bool is_regular = S_ISREG(name->of_copy.stx_mode);
+	const struct folder_memory *memory = is_regular ? memory_of(act, name) : NULL;
+	const struct act_file file = {.hash = memory ? memory->content : (struct hash128){0}};
 	CLEANUP_BYTES struct bytes path = {0}, kept = {0}, target = {0};
 	CLEANUP_XATTRS struct xattrs xattrs = {0};
 	struct record record = act->record;
 	int r = append_path(&path, &act->path, folder_current(pair), name->name);
 
+	if (is_regular && !memory)
+		return folder_refuse(pair, name->name, ACT_CHANGED);
 	if (r == 0)
 		r = append_path(&kept, &act->kept_path, folder_current(pair), name->name);
 	if (r == 0 && S_ISLNK(name->of_copy.stx_mode))

@@ -28,7 +28,7 @@ from folder_acts import (
     snapshot,
     thrown_away,
 )
-from program import Program, until
+from program import Program, is_held_by_strace, until
 
 ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "20"))
 NEW = b"written by another program"
@@ -228,6 +228,30 @@ def test_change_while_the_folder_is_emptied_brings_all_back(twinfs, pair, source
         assert any(content and content.startswith(NEW)
                    for *_, content, _ in found.values() if isinstance(content, bytes))
     is_settled(twinfs, source)
+
+
+def test_file_that_comes_back_after_the_check_has_its_own_record(twinfs, pair, source, tmp_path,
+                                                                 strace):
+    """A file leaves the folder before the check under the private name, and comes back after its
+    folder was read there."""
+    _, copy = pair
+    whole = contents(snapshot(copy))
+    folder = os.open(copy, os.O_RDONLY | os.O_DIRECTORY)
+    traced = twinfs.under_strace("-e", "trace=renameat2,fsync",
+                                 "-e", "inject=renameat2:delay_enter=700000:when=1",
+                                 "-e", "inject=fsync:delay_enter=150000")
+    try:
+        with traced.started(*act_words("remove", source, None)) as process:
+            assert until(lambda: is_held_by_strace(process.pid))
+            os.rename(copy / "none", tmp_path / "none")
+            assert until(lambda: private_names(source) and is_held_by_strace(process.pid))
+            os.rename(tmp_path / "none", "none", dst_dir_fd=folder)
+            _, error = process.communicate(timeout=60)
+    finally:
+        os.close(folder)
+    assert not copy.exists() or contents(snapshot(copy)) == whole, error
+    twinfs("undo", "--yes")
+    assert contents(snapshot(copy)) == whole, error
 
 
 def test_folder_that_is_brought_back_frees_nothing(twinfs, pair, source, strace):
