@@ -203,8 +203,11 @@ static int note_returned(struct folder_act *act)
 	return one_act_amend(&act->one, &act->intent, &act->record);
 }
 
-/* Copies back what was removed, if the folder has its name again. */
-static void bring_back(struct folder_act *act)
+/* Copies back what was removed, if the folder has its name again, and notes the records as undone.
+ *
+ * is_less	whether a name was removed
+ */
+static void bring_back(struct folder_act *act, bool is_less)
 {
 	const struct record *record = &act->record;
 	int r = act->one.result->outcome == ACT_LEFTOVER
@@ -216,7 +219,7 @@ static void bring_back(struct folder_act *act)
 			      record->path);
 	if (r == 0)
 		r = note_returned(act);
-	if (r != 0)
+	if (r != 0 && is_less)
 		log_warning("some files of %s were removed before this, and are not back: 'twinfs "
 			    "undo %s' copies them from %s",
 			    quote_path(record->path), record->act, quote_path(record->kept));
@@ -252,6 +255,5 @@ void folder_act_empty(struct folder_act *act)
 	if (r < 0)
 		(void)one_act_fail(one, r);
 	one_act_put_back(one);
-	if (emptying.removed > 0)
-		bring_back(act);
+	bring_back(act, emptying.removed > 0);
 }

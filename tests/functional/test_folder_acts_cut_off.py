@@ -146,6 +146,17 @@ def test_removal_killed_while_it_copies_files_back_is_reported(twinfs, source, s
     assert contents(snapshot(copy)) == whole
 
 
+def test_removal_that_fails_at_its_first_name_is_undone_in_the_log(twinfs, source, strace):
+    _, copy = make_pair(source)
+    whole = contents(snapshot(copy))
+    twinfs.ok("scan", source)
+    result, _ = twinfs.traced(*act_words("remove", source, None), calls="trace=renameat2",
+                              flags=["-e", "inject=renameat2:error=EIO:when=2"])
+    assert result.status == 3 and b"interrupted" not in result.error, result
+    assert contents(snapshot(copy)) == whole
+    assert b"undone" in twinfs.ok("log").out
+
+
 def mount_point_of(path):
     return next(folder for folder in path.parents if os.path.ismount(folder))
 
