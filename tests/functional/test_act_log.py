@@ -125,11 +125,12 @@ def test_log_option_appends_the_records_to_a_file(twinfs, source, tmp_path):
     assert [json.loads(line) for line in lines[2:]] == expected
 
 
-def test_unwritable_log_file_prevents_the_act(twinfs, source):
+def test_unwritable_log_file_prevents_the_act(twinfs, source, tmp_path):
     _, copy = copies(source, 2)
-    result = twinfs("remove", "--yes", "--log=/nonexistent/file", source)
+    file = tmp_path / "missing folder/file"
+    result = twinfs("remove", "--yes", f"--log={file}", source)
     assert result.status == 1
-    assert b"/nonexistent/file" in result.error
+    assert os.fsencode(file) in result.error
     assert copy.exists()
 
 

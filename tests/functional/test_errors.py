@@ -55,7 +55,8 @@ def test_file_that_is_deleted_when_it_is_examined_is_no_error(twinfs, denied):
 def test_folder_that_cannot_be_listed_but_exists_is_named_and_counted(twinfs, source, strace):
     trees.fill(source, {"folder/file": b"same", "other": b"same"})
     result, _ = twinfs.traced("scan", source, calls="trace=getdents64",
-                              flags=["-e", "inject=getdents64:error=ENOENT:when=3"])
+                              flags=["-P", source / "folder",
+                                     "-e", "inject=getdents64:error=ENOENT:when=1"])
     assert result.status == 3 and "folder': No such" in result.errors[0], result
     assert sorted(map(len, twinfs.groups(source))) == [2]
 
