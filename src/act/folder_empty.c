@@ -32,19 +32,29 @@ static int restore(const struct place *place, const char *other, int result)
 	return r < 0 ? r : result;
 }
 
-/* Removes a regular file under its private name. Another program can rename a file to the own name
- * until then, but not to the private name. */
+/* Gives a name its private form, to which no other program renames a file. Returns 0,
+ * FOLDER_REFUSED or -errno. */
+static int hide_name(const struct folder_emptying *emptying, struct folder_pair *pair,
+		     const struct folder_name *name, char other[static OTHER_NAME_SIZE])
+{
+	const struct place place = {.directory = name->copy, .name = name->name};
+	int r;
+
+	folder_private_name(other, name->name, emptying->other);
+	r = place_rename(&place, name->name, other, RENAME_NOREPLACE);
+	return r < 0 ? folder_fail(pair, name->name, r) : 0;
+}
+
+/* Removes a regular file under its private name. */
 static int remove_file(struct folder_emptying *emptying, struct folder_pair *pair,
 		       const struct folder_name *name, struct folder_files *files)
 {
 	const struct place place = {.directory = name->copy, .name = name->name};
 	char other[OTHER_NAME_SIZE];
-	int r;
+	int r = hide_name(emptying, pair, name, other);
 
-	folder_private_name(other, name->name, emptying->other);
-	r = place_rename(&place, name->name, other, RENAME_NOREPLACE);
-	if (r < 0)
-		return folder_fail(pair, name->name, r);
+	if (r != 0)
+		return r;
 	if (!place_leads_to(&place, other, &files->copy.status))
 		return restore(&place, other, folder_refuse(pair, name->name, ACT_CHANGED));
 	r = emptying->remove_file(emptying->context, pair, name, other, files);
@@ -73,12 +83,10 @@ static int remove_other(struct folder_emptying *emptying, struct folder_pair *pa
 {
 	const struct place place = {.directory = name->copy, .name = name->name};
 	char other[OTHER_NAME_SIZE];
-	int r;
+	int r = hide_name(emptying, pair, name, other);
 
-	folder_private_name(other, name->name, emptying->other);
-	r = place_rename(&place, name->name, other, RENAME_NOREPLACE);
-	if (r < 0)
-		return folder_fail(pair, name->name, r);
+	if (r != 0)
+		return r;
 	r = folder_check_other(pair, name, other);
 	if (r == 0 && unlinkat(name->copy, other, 0) < 0)
 		r = folder_fail(pair, name->name, -errno);
