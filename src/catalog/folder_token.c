@@ -252,8 +252,12 @@ int folder_group_rank(struct catalog_reader *r, const struct folder_group *group
 	uint64_t id = 0, parent = 0, first_parent = 0;
 	struct attributes attributes = {0};
 	struct dir_record dir;
-	int result = catalog_scan_folders(r, group, 0, &scan);
+	int result;
 
+	*ranked = 0;
+	if (group->bytes == 0)
+		return 0;
+	result = catalog_scan_folders(r, group, 0, &scan);
 	while (result == 0 && (implied == IMPLIED_UNKNOWN || (one_dir && implied == IMPLIED_NO))) {
 		result = catalog_next_folder(scan, &id);
 		if (result == 0)
@@ -273,7 +277,8 @@ int folder_group_rank(struct catalog_reader *r, const struct folder_group *group
 			implied = IMPLIED_NO;
 		one_dir = one_dir && attributes_same_inode(&attributes, &dir.attributes);
 	}
-	*ranked = implied != IMPLIED_NO || one_dir ? 0 : folder_group_reclaimable(group);
+	if (implied == IMPLIED_NO && !one_dir)
+		*ranked = folder_group_reclaimable(group);
 	return result == -ENOENT ? 0 : result;
 }
 
