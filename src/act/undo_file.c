@@ -147,11 +147,7 @@ static bool is_the_link(const struct bringing *bringing, const struct stat *stat
 static int restore_metadata(struct bringing *bringing, const struct held *held)
 {
 	const struct record *record = bringing->record;
-	const struct metadata metadata = {.mode = record->mode,
-					  .uid = record->uid,
-					  .gid = record->gid,
-					  .mtime = record->mtime,
-					  .xattrs = record->xattrs};
+	const struct metadata metadata = undo_metadata_of(record);
 	struct metadata_refused refused = {0};
 	int r;
 

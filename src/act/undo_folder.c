@@ -84,11 +84,7 @@ static void make(struct bringing *bringing)
 {
 	const struct record *record = bringing->record;
 	const struct place *place = &bringing->place;
-	const struct metadata metadata = {.mode = record->mode,
-					  .uid = record->uid,
-					  .gid = record->gid,
-					  .mtime = record->mtime,
-					  .xattrs = record->xattrs};
+	const struct metadata metadata = undo_metadata_of(record);
 	struct metadata_refused refused = {0};
 	AUTO_CLOSE int fd = -1;
 	int r = make_name(record, place);

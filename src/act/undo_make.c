@@ -187,16 +187,21 @@ static bool is_still_certain(void *context)
 	       undo_is_certain(&now, making->record);
 }
 
+struct metadata undo_metadata_of(const struct record *record)
+{
+	return (struct metadata){.mode = record->mode,
+				 .uid = record->uid,
+				 .gid = record->gid,
+				 .mtime = record->mtime,
+				 .xattrs = record->xattrs};
+}
+
 int undo_make_as(struct bringing *bringing, const struct held *from, const char *name,
 		 const char *part)
 {
 	const struct record *record = bringing->record;
 	struct making making = {from, record};
-	struct file_copy_wish wish = {.metadata = {.mode = record->mode,
-						   .uid = record->uid,
-						   .gid = record->gid,
-						   .mtime = record->mtime,
-						   .xattrs = record->xattrs},
+	struct file_copy_wish wish = {.metadata = undo_metadata_of(record),
 				      .hash = record->hash,
 				      .is_valid = is_still_certain,
 				      .context = &making};

@@ -10,6 +10,7 @@
 #include "act/journal.h"
 #include "act/place.h"
 #include "act/undo.h"
+#include "base/metadata.h"
 
 /* The file that was brought back last. If further names of the same copy follow, they become hard
  * links of it. */
@@ -79,6 +80,9 @@ enum {
  *	  change by the ctime
  */
 bool undo_is_certain(const struct held *held, const struct record *record);
+
+/* Returns the metadata that a record has; the xattrs are borrowed. */
+struct metadata undo_metadata_of(const struct record *record);
 
 /* Compares the content of a held file with that of the record. Returns 0, UNDO_DIFFERS, -EBUSY or
  * another -errno. */
