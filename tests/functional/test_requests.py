@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import until
+from program import is_delayed, until
 
 FOLDERS, FILES = 4, 300  # more files than one reply has room for
 REQUESTS = 400
@@ -115,7 +115,8 @@ def test_change_during_an_open_is_not_hidden_by_cached_pages(twinfs, source, str
         with delayed:
             reader = threading.Thread(target=read_copy)
             reader.start()
-            assert until(lambda: has_open_file(view.pid, source / "a"))
+            # the file is open earlier: then its change would come before the check
+            assert until(lambda: has_open_file(view.pid, source / "a") and is_delayed(view.pid))
             (source / "a").write_bytes(b"new bytes")
             assert until(lambda: not os.path.exists(view.dups / group))
             reader.join()
