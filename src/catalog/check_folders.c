@@ -32,6 +32,33 @@ static int check_witness(struct check *c, uint64_t dir, const struct folder_reco
 	return r < 0 ? check_found(r) : check_claim(token.kind == TOKEN_UNEQUAL);
 }
 
+/* Checks that the directory has a name that equals no other one. */
+static int check_has_witness(struct check *c, uint64_t dir)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct folder_token token = {0};
+	struct entry_record entry;
+	int r = catalog_scan_entries(c->reader, dir, 0, &scan);
+
+	while (r == 0 && token.kind != TOKEN_UNEQUAL && (r = catalog_next_entry(scan, &entry)) == 0)
+		r = check_found(folder_token_of_entry(c->reader, &entry, &token));
+	return r < 0 ? check_found(r) : 0;
+}
+
+int check_has_folder(struct check *c, uint64_t dir)
+{
+	struct folder_record folder;
+	int r;
+
+	if (!c->stored.folders_known)
+		return 0;
+	r = catalog_get_folder(c->reader, dir, &folder);
+	if (r == -ENOENT)
+		return check_has_witness(c, dir);
+	c->expected[TABLE_FOLDER]++;
+	return r;
+}
+
 /* Counts the names of the directory again. */
 static int check_counts(struct check *c, uint64_t dir, const struct folder_record *folder)
 {

@@ -32,12 +32,13 @@ int check_dir(struct check *c, struct span key, struct span fields)
 	if (!key_get_number(key, &dir.id) || !decode_dir(fields, &dir))
 		return -EUCLEAN;
 	c->expected[TABLE_ENTRY] += dir.parent != 0;
-	c->expected[TABLE_FOLDER] += c->stored.folders_known;
 	if (dir.parent >= dir.id)
 		r = catalog_dir_is_in_cycle(c->reader, dir.id, &cycle);
 	if (r == 0)
 		r = check_claim(!cycle);
-	return r < 0 ? check_found(r) : check_dir_error(c, &dir);
+	if (r == 0)
+		r = check_dir_error(c, &dir);
+	return r < 0 ? check_found(r) : check_has_folder(c, dir.id);
 }
 
 /* ---- names in directories ------------------------------------------------------------ */

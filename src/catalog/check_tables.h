@@ -56,6 +56,9 @@ MUST_CHECK static inline int check_expect(struct check *c, enum table table, str
 /* Checks the redundant count of entry_dir, after all its names were read. */
 MUST_CHECK int check_redundant(struct check *c);
 
+/* Checks that a directory has a record of its folder, or a name that equals no other one. */
+MUST_CHECK int check_has_folder(struct check *c, uint64_t dir);
+
 /* Checks one record, given its key and its fields. Returns 0, -EUCLEAN or another -errno. */
 typedef int check_record_fn(struct check *c, struct span key, struct span fields);
 check_record_fn check_dir;

@@ -18,6 +18,9 @@
 /* Maximum number of entries that a search for a witness examines, unless it counts all. */
 #define SEARCHED_MAX 256
 
+/* A witness that is found after so few entries has no record: to search again costs less. */
+#define REPEATED_MAX 16
+
 int folder_update_add_change(struct folder_update *update, const struct folder_change *change)
 {
 	if (folder_tokens_same(&change->before, &change->now) &&
@@ -347,23 +350,30 @@ static int dissolve(struct folder_update *update, uint64_t id)
 
 /* ---- changes -------------------------------------------------------------------------- */
 
+/* Returns whether the change can have taken the witness of a record, or of a directory without one.
+ */
+static bool takes_witness(const struct folder_change *change, const struct folder_record *folder)
+{
+	if (folder->witness && change->cookie != folder->witness)
+		return false;
+	return change->before.kind == TOKEN_UNEQUAL && change->now.kind != TOKEN_UNEQUAL;
+}
+
 static int apply(struct folder_update *update, const struct folder_change *change)
 {
-	struct folder_record folder;
+	struct folder_record folder = {0};
 	int r = catalog_get_folder(&update->w->store.reader, change->dir, &folder);
 
-	if (r < 0)
-		return r == -ENOENT ? 0 : r; /* a new directory, which is examined later */
-	if (!folder.counted &&
-	    (change->cookie != folder.witness || change->now.kind == TOKEN_UNEQUAL))
-		return 0;
-	if (folder.counted) {
-		r = unlist(update, change->dir, &folder);
-		folder_count(&folder, &change->before, false);
-		folder_count(&folder, &change->now, true);
-		if (r == 0)
-			r = put_folder(update, change->dir, &folder);
-	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (!folder.counted)
+		return takes_witness(change, &folder) ? folder_update_add_dir(update, change->dir)
+						      : 0;
+	r = unlist(update, change->dir, &folder);
+	folder_count(&folder, &change->before, false);
+	folder_count(&folder, &change->now, true);
+	if (r == 0)
+		r = put_folder(update, change->dir, &folder);
 	return r < 0 ? r : folder_update_add_dir(update, change->dir);
 }
 
@@ -433,21 +443,22 @@ static int has_witness(struct folder_update *update, uint64_t dir,
 
 /* Searches an entry that nothing equals, from the last one on, as all entries before it were
  * searched already. If there is none, or if the search takes long, the record counts. So later
- * changes do not search again. */
-static int find_witness(struct folder_update *update, uint64_t dir, struct folder_record *folder)
+ * changes do not search again. Sets *needed to whether the directory needs a record. */
+static int find_witness(struct folder_update *update, uint64_t dir, struct folder_record *folder,
+			bool *needed)
 {
 	struct folder_record counts = {0};
 	struct search search = {update, dir, folder->witness, 0, &counts};
-	bool has;
-	int r = has_witness(update, dir, folder, &has);
+	int r = has_witness(update, dir, folder, needed);
 
-	if (r < 0 || has)
+	if (r < 0 || *needed)
 		return r;
 	r = search_entries(&search, search.begin, UINT64_MAX);
 	if (r == -ENOENT && search.begin)
 		r = search_entries(&search, 0, search.begin);
 	counts.counted = r == -ENOENT;
 	*folder = counts.counted ? counts : (struct folder_record){.witness = counts.witness};
+	*needed = counts.counted || search.begin || search.examined > REPEATED_MAX;
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -459,32 +470,38 @@ static int remove_folder(struct folder_update *update, uint64_t id, struct folde
 	return r < 0 ? r : store_delete(&update->w->store, TABLE_FOLDER, &key);
 }
 
+/* Updates the group and the record of a directory, which needs one. */
+static int examine_needed(struct folder_update *update, uint64_t id, struct folder_record *folder)
+{
+	struct dir_record dir;
+	bool complete;
+	int r = catalog_get_dir(&update->w->store.reader, id, &dir);
+
+	if (r < 0)
+		return r;
+	complete = dir.error == 0 && dir.flags == 0 && folder->counted && folder->unequal == 0;
+	if (folder->group) /* a directory that was moved has another parent */
+		r = note_rank(update, folder->group);
+	if (r == 0 && complete != folder->listed)
+		r = complete ? list(update, id, folder) : unlist(update, id, folder);
+	return r < 0 ? r : put_folder(update, id, folder);
+}
+
 static int examine(struct folder_update *update, uint64_t id)
 {
-	struct catalog_reader *reader = &update->w->store.reader;
 	struct folder_record folder = {0};
-	struct dir_record dir;
-	bool complete, known;
-	int r = catalog_get_folder(reader, id, &folder), exists;
+	bool known, needed = true;
+	int r = catalog_get_folder(&update->w->store.reader, id, &folder);
 
 	known = r == 0;
 	if (r < 0 && r != -ENOENT)
 		return r;
-	exists = catalog_get_dir(reader, id, &dir);
-	if (exists == -ENOENT)
-		return known ? remove_folder(update, id, &folder) : 0;
-	if (exists < 0)
-		return exists;
-	complete = dir.error == 0 && dir.flags == 0;
-	r = folder.counted ? 0 : find_witness(update, id, &folder);
-	if (r < 0)
+	r = folder.counted ? 0 : find_witness(update, id, &folder, &needed);
+	if (r == 0 && needed)
+		r = examine_needed(update, id, &folder);
+	if (r < 0 && r != -ENOENT)
 		return r;
-	complete = complete && folder.counted && folder.unequal == 0;
-	if (folder.group) /* a directory that was moved has another parent */
-		r = note_rank(update, folder.group);
-	if (r == 0 && complete != folder.listed)
-		r = complete ? list(update, id, &folder) : unlist(update, id, &folder);
-	return r < 0 ? r : put_folder(update, id, &folder);
+	return known && r == -ENOENT ? remove_folder(update, id, &folder) : 0;
 }
 
 /* Examines the directories with the greatest ids first: new directories have greater ids than their

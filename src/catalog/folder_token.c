@@ -164,55 +164,62 @@ static int targets_equal(struct catalog_reader *r, uint64_t a, uint64_t b, bool 
 	return result == -ENOENT ? -EUCLEAN : result;
 }
 
-/* Sets *equal to whether the directory has an equal entry under the same name. */
-static int has_equal_entry(struct catalog_reader *r, const struct entry_record *entry, uint64_t dir,
-			   bool *equal)
+/* Sets *equal to whether two entries with one name have equal trees. */
+static int entries_equal(struct catalog_reader *r, const struct entry_record *a,
+			 const struct entry_record *b, bool *equal)
 {
-	struct folder_token token, other_token = {0};
-	struct entry_record other;
-	int result = folder_token_of_entry(r, entry, &token);
+	struct folder_token first, second = {0};
+	int result = folder_token_of_entry(r, a, &first);
 
 	*equal = false;
-	if (result < 0 || token.kind == TOKEN_UNEQUAL)
-		return result;
-	result = catalog_find_entry(r, dir, entry->name, &other);
-	if (result == 0)
-		result = folder_token_of_entry(r, &other, &other_token);
+	if (result == 0 && first.kind != TOKEN_UNEQUAL)
+		result = folder_token_of_entry(r, b, &second);
 	if (result < 0)
-		return result == -ENOENT ? 0 : result;
-	if (token.kind == TOKEN_TARGET && other_token.kind == TOKEN_TARGET)
-		return targets_equal(r, token.id, other_token.id, equal);
-	*equal = folder_tokens_same(&token, &other_token);
+		return result;
+	if (first.kind == TOKEN_TARGET && second.kind == TOKEN_TARGET)
+		return targets_equal(r, first.id, second.id, equal);
+	*equal = first.kind != TOKEN_UNEQUAL && folder_tokens_same(&first, &second);
 	return 0;
 }
 
-static int count_entries(struct catalog_reader *r, uint64_t dir, uint64_t *count)
+/* Sets *equal to whether the directory has an entry with the name of this one that equals it. near
+ * is an entry of the directory that mostly has this name. */
+static int has_equal_entry(struct catalog_reader *r, const struct entry_record *entry,
+			   const struct entry_record *near, bool *equal)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct entry_record entry;
-	int result = catalog_scan_entries(r, dir, 0, &scan);
+	struct entry_record other = *near;
+	int result = 0;
 
-	*count = 0;
-	while (result == 0 && (result = catalog_next_entry(scan, &entry)) == 0)
-		++*count;
+	*equal = false;
+	if (!names_equal(entry->name, near->name))
+		result = catalog_find_entry(r, near->dir, entry->name, &other);
+	if (result == 0)
+		result = entries_equal(r, entry, &other, equal);
 	return result == -ENOENT ? 0 : result;
 }
 
+/* Equal names have equal cookies, unless other names have the same hash. So both directories list
+ * them in the same order. */
 int folder_trees_equal(struct catalog_reader *r, uint64_t a, uint64_t b, bool *equal)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct entry_record entry;
-	uint64_t count, others = 0;
-	int result = count_entries(r, b, &count);
+	CLEANUP_SCAN struct catalog_scan *scan = NULL, *other_scan = NULL;
+	struct entry_record entry, other;
+	int result = catalog_scan_entries(r, a, 0, &scan);
 
 	*equal = true;
 	if (result == 0)
-		result = catalog_scan_entries(r, a, 0, &scan);
-	while (result == 0 && *equal && (result = catalog_next_entry(scan, &entry)) == 0) {
-		others++;
-		result = has_equal_entry(r, &entry, b, equal);
+		result = catalog_scan_entries(r, b, 0, &other_scan);
+	while (result == 0 && *equal) {
+		int first = catalog_next_entry(scan, &entry);
+		int second = catalog_next_entry(other_scan, &other);
+
+		if (first == 0 && second == 0) {
+			result = has_equal_entry(r, &entry, &other, equal);
+		} else {
+			*equal = first == second;
+			result = first == 0 || first == -ENOENT ? second : first;
+		}
 	}
-	*equal = *equal && others == count;
 	return result == -ENOENT ? 0 : result;
 }
 

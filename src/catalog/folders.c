@@ -146,7 +146,7 @@ static int compare_names(const void *a, const void *b)
 struct noted_dir {
 	uint64_t id;
 	struct folder_record folder;
-	bool known; /* it has a folder record: it is not new */
+	bool known; /* it has a folder record */
 	bool removed;
 	bool changed; /* a change was added */
 };
@@ -166,9 +166,9 @@ static int get_noted_dir(struct catalog_writer *w, uint64_t id, struct noted_dir
 	return noted->removed ? 0 : r;
 }
 
-/* Returns whether the change of a name can have an effect. A new directory is examined as a whole.
- * One change of a removed directory takes it from the table bytree. So the tokens of large trees
- * that are added or removed take no time and no memory. */
+/* Returns whether the change of a name can have an effect. A directory without a record is examined
+ * as a whole. One change of a removed directory takes it from the table bytree. So the tokens of
+ * large trees that are added or removed take no time and no memory. */
 static bool is_relevant(const struct noted_dir *dir, uint64_t cookie)
 {
 	if (!dir->known)
@@ -207,8 +207,11 @@ static int add_names(struct catalog_writer *w, struct catalog_reader *before,
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		if (i > 0 && compare_names(&notes[i], &notes[i - 1]) == 0)
 			continue;
-		if (notes[i].dir != dir.id)
+		if (notes[i].dir != dir.id) {
 			r = get_noted_dir(w, notes[i].dir, &dir);
+			if (r == 0 && !dir.known)
+				r = folder_update_add_dir(update, dir.id);
+		}
 		if (r == 0 && is_relevant(&dir, notes[i].cookie))
 			r = add_name(update, before, &dir, notes[i].cookie);
 	}

@@ -5,16 +5,18 @@
 /* The groups of directories with equal trees, within a write transaction. Only catalog/ includes
  * this.
  *
- * What a name contributes to its directory is its token (folder_token.h). The record of a directory
- * has one of two forms.
+ * What a name contributes to its directory is its token (folder_token.h). A directory is in one of
+ * three states.
  *
- * - Most directories have a name that nothing equals, so they equal nothing. The record has the
- *   cookie of one such name, the witness. While the witness equals nothing, changes of other names
- *   need no work.
- * - If a search finds no witness, or is long, the record counts: it has the sum of the hashes of
- *   all tokens, and the number of names that equal nothing. Each later change adds the difference
- *   of the tokens, so its cost does not depend on the number of names. The record counts until the
- *   directory is removed.
+ * - Most directories have a name that nothing equals, a witness, so they equal nothing. If one of
+ *   the first names is a witness, the directory has no record. It is searched again after each
+ *   change.
+ * - If the search took longer, a record has the cookie of the witness. While the witness equals
+ *   nothing, changes of other names need no work.
+ * - If a search finds no witness, or is very long, the record counts: it has the sum of the
+ *   hashes of all tokens, and the number of names that equal nothing. Each later change adds the
+ *   difference of the tokens, so its cost does not depend on the number of names. The record counts
+ *   until the directory is removed.
  *
  * A counted directory is complete if each of its names equals another one, and its record has no
  * error and no flag. The table bytree has the complete directories by their sums. Equal sums only

@@ -44,7 +44,7 @@ enum index_state index_examine_format(const char *folder);
  * Returns an enum index_state or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted, bool *sealed);
 
-/* Copies the records of an open index if that makes the data file smaller by more than a fifth
+/* Copies the records of an open index if that makes the data file smaller by more than a sixth
  * (store_is_wasteful()). Sets *copied to whether there is a copy. A copy is not necessary, so the
  * function reports no failure. No other thread may use the store. */
 void index_copy_if_wasteful(struct store *store, int folder_fd, bool *copied);

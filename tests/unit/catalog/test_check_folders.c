@@ -8,6 +8,9 @@
 #define EQUAL "equal"
 #define ALSO_EQUAL "also equal"
 
+/* A directory of one empty file, which no other one equals. */
+#define COMPLETE "complete"
+
 static int folders_setup(void **state)
 {
 	static const char *const names[] = {EQUAL, ALSO_EQUAL};
@@ -20,6 +23,7 @@ static int folders_setup(void **state)
 		files[i] = new_file(s->f, new_dir(s->f, s->root, names[i]), "file",
 				    file_of(9000 + i, 700, 0));
 	(void)add_group(s->f, (struct hash128){1, 9}, files, 2);
+	(void)new_file(s->f, new_dir(s->f, s->root, COMPLETE), "empty", file_of(9002, 0, 0));
 	know_folders(s->f);
 	return 0;
 }
@@ -124,6 +128,15 @@ static int equal_folder_without_group(struct catalog_writer *w, const struct sam
 	return r < 0 ? r : plant_folder(w, dir, folder);
 }
 
+static int complete_folder_without_a_record(struct catalog_writer *w, const struct sample *s)
+{
+	uint64_t dir = dir_named(w, s, COMPLETE);
+	struct folder_record folder = folder_of(w, dir);
+	int r = plant_loss(w, TABLE_BYTREE, key_tree(folder.sum, 0, dir));
+
+	return r < 0 ? r : plant_loss(w, TABLE_FOLDER, key_number(dir));
+}
+
 static int group_with_another_number(struct catalog_writer *w, const struct sample *s)
 {
 	struct folder_group group = group_of_equal(w, s);
@@ -200,6 +213,7 @@ static void test_faults_in_folders_are_detected(void **state)
 		{"another sum", folder_with_another_sum},
 		{"a complete directory that is not listed", folder_not_listed},
 		{"an equal directory outside of its group", equal_folder_without_group},
+		{"a complete directory without a record", complete_folder_without_a_record},
 		{"a group with another number of folders", group_with_another_number},
 		{"a group with another size", group_with_another_size},
 		{"a group without folders", group_without_folders},

@@ -382,6 +382,73 @@ static void test_large_folders_are_counted(void **state)
 	assert_true(are_equal(p, p->a, p->b));
 }
 
+/* Returns whether the directory has a record. */
+static bool has_record(struct case_state *p, uint64_t dir)
+{
+	struct catalog_reader *reader = fixture_read(p->f);
+	struct folder_record folder;
+	int r = catalog_get_folder(reader, dir, &folder);
+
+	catalog_read_end(reader);
+	assert_true(r == 0 || r == -ENOENT);
+	return r == 0;
+}
+
+/* Adds empty files, which equal each other, to a directory. A search finds them before the name
+ * "witness": their cookies are lower. */
+static void add_before_witness(struct case_state *p, uint64_t dir, int first, int count)
+{
+	static char names[FIXTURE_CHANGES_MAX][16]; /* fixture_commit() reads them */
+	struct catalog_reader *reader = fixture_read(p->f);
+	uint64_t witness = catalog_name_cookie(reader, name_of("witness"));
+
+	for (int i = 0, number = 0; i < first + count; number++) {
+		(void)snprintf(names[i], sizeof(names[i]), "%d", number);
+		if (catalog_name_cookie(reader, name_of(names[i])) < witness && i++ >= first)
+			add_file(p->f, dir, names[i - 1], file_of(p->inode++, 0, 0));
+	}
+	catalog_read_end(reader);
+}
+
+/* Adds a directory with empty files and an unequal name in one transaction. */
+static uint64_t add_with_witness(struct case_state *p, const char *name, int empty)
+{
+	uint64_t dir = add_dir(p->f, p->f->roots[0], name);
+
+	add_before_witness(p, dir, 0, empty);
+	(void)new_file(p->f, dir, "witness", file_of(p->inode++, 100, 0));
+	return dir;
+}
+
+static void test_only_a_late_witness_has_a_record(void **state)
+{
+	struct case_state *p = *state;
+	uint64_t early = add_with_witness(p, "early", 10);
+	uint64_t late = add_with_witness(p, "late", 40);
+
+	assert_false(has_record(p, early));
+	assert_true(has_record(p, late));
+	remove_and_commit(p->f, late, "witness");
+	add_before_witness(p, early, 10, 30);
+	fixture_commit(p->f);
+	assert_true(has_record(p, early));
+	assert_false(are_equal(p, early, late));
+	remove_and_commit(p->f, early, "witness");
+	assert_true(are_equal(p, early, late));
+}
+
+static void test_folder_without_a_record_loses_its_witness(void **state)
+{
+	struct case_state *p = *state;
+	uint64_t early = add_with_witness(p, "early", 10);
+	uint64_t other = add_with_witness(p, "other", 10);
+	uint64_t ids[] = {id_at(p->f, early, "witness"), id_at(p->f, other, "witness")};
+
+	assert_false(are_equal(p, early, other));
+	(void)add_group(p->f, (struct hash128){1, 2}, ids, 2);
+	assert_true(are_equal(p, early, other));
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 int main(void)
@@ -406,6 +473,8 @@ int main(void)
 		CASE(test_unknown_names_part_folders),
 		CASE(test_sources_can_be_equal),
 		CASE(test_large_folders_are_counted),
+		CASE(test_only_a_late_witness_has_a_record),
+		CASE(test_folder_without_a_record_loses_its_witness),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
