@@ -62,31 +62,52 @@ static int open_copy(struct copy *copy, const char *path)
 	return r;
 }
 
-static int copy_record(struct copy *copy, enum table table, MDB_val *key, MDB_val *value)
+/* Begins the next transaction if this one has many records. Sets *into to a cursor of it. */
+static int continue_copy(struct copy *copy, enum table table, MDB_cursor **into)
 {
 	int r = 0;
 
 	if (copy->records++ == TRANSACTION_RECORDS) {
+		mdb_cursor_close(*into);
+		*into = NULL;
 		r = commit(copy);
 		if (r == 0)
 			r = begin(copy);
 	}
-	return r ? r : mdb_put(copy->txn, copy->tables[table], key, value, MDB_APPEND);
+	if (r == 0 && !*into)
+		r = mdb_cursor_open(copy->txn, copy->tables[table], into);
+	return r;
+}
+
+/* Appends all records. A cursor that stays at the end of a table does not search it for each of
+ * them. */
+static int append_records(struct copy *copy, enum table table, MDB_cursor *from)
+{
+	MDB_cursor *into = NULL;
+	MDB_val k, v;
+	int r = 0;
+
+	while (r == 0 && (r = mdb_cursor_get(from, &k, &v, MDB_NEXT)) == 0) {
+		r = continue_copy(copy, table, &into);
+		if (r == 0)
+			r = mdb_cursor_put(into, &k, &v, MDB_APPEND);
+	}
+	if (into)
+		mdb_cursor_close(into);
+	return r == MDB_NOTFOUND ? 0 : r;
 }
 
 static int copy_table(struct copy *copy, enum table table)
 {
 	struct catalog_reader *from = copy->from;
 	MDB_cursor *cursor;
-	MDB_val k, v;
 	int r = mdb_cursor_open(from->txn, from->store->tables[table], &cursor);
 
 	if (r)
 		return r;
-	while (r == 0 && (r = mdb_cursor_get(cursor, &k, &v, MDB_NEXT)) == 0)
-		r = copy_record(copy, table, &k, &v);
+	r = append_records(copy, table, cursor);
 	mdb_cursor_close(cursor);
-	return r == MDB_NOTFOUND ? 0 : r;
+	return r;
 }
 
 /* Commits the copy once more without a change, so that both root pages show all records. If another

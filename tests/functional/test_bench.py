@@ -123,8 +123,8 @@ def test_one_mode_alone_leaves_the_other_rows_out(bench):
 
 
 def test_older_twinfs_runs_beside_the_new_one(bench):
-    run, found = bench("warm", "rescan", "scale", "day", "writers", "view", "--set", "small",
-                       "--against", bench.binary)
+    run, found = bench("warm", "rescan", "scale", "day", "writers", "folders", "view", "--set",
+                       "small", "--against", bench.binary)
     names = {(one["mode"], one["name"]) for one in found["measurements"]}
     assert {("warm", "against"), ("rescan", "against"), ("mount", "against mount"),
             ("scale", "against"), ("tar", "against")} <= names
@@ -134,6 +134,20 @@ def test_older_twinfs_runs_beside_the_new_one(bench):
     assert "bytes against" in notes["index"] and "bytes against" in notes["day"]
     assert "MiB against" in notes["memory"] and "against " in notes["tar"]
     assert {row["of"] for row in found["rows"] if row["target"] == "held-up"} == {"small", "photos"}
+    assert {"folders-scan", "folders-rescan", "folders-index"} <= set(notes)
+
+
+def test_folders_are_listed_beside_rmlint(bench):
+    """A program of its name stands for rmlint, which is possibly not installed."""
+    rmlint = bench.folder / "bin/rmlint"
+    rmlint.parent.mkdir()
+    rmlint.write_text("#!/bin/sh\nexit 0\n")
+    rmlint.chmod(0o755)
+    run, found = bench("folders", "--peer", "rmlint", environment={
+        "PATH": f"{rmlint.parent}:{os.environ['PATH']}"})
+    assert {row["target"] for row in found["rows"]} == {"folders"}
+    assert {one["name"] for one in found["measurements"]} == {"twinfs", "rmlint -D"}
+    assert "folders: what they cost is measured with --against only" in found["notes"]
 
 
 def test_writers_mode_alone_gives_figures_without_targets(bench):

@@ -30,6 +30,11 @@ class Twinfs:
                          prepare=(lambda: None) if rescan else self.forget,
                          statuses=(0, UNREADABLE))
 
+    def list_folders(self, sources):
+        """A scan into a new index that lists the equal folders."""
+        return replace(self.scan(sources), words=[
+            self.binary, "list", "--folders", "--quiet", "--index", self.index, *sources])
+
     def scan_timed(self, sources, report):
         """A scan that writes the time spent in LMDB to the file `report`."""
         scan = self.scan(sources)
