@@ -320,9 +320,11 @@ int access_find_file(const struct view_query *query, const struct file_record *f
 /* ---- nodes --------------------------------------------------------------------------- */
 
 /* by-size/, folders/ and .twinfs/ describe all files, so they are hidden from callers of a shared
- * view. */
+ * view. README.txt is the same in all views. */
 static int access_check_fixed(uint64_t node)
 {
+	if (node == FIXED_README)
+		return 0;
 	return node_is_ranked(node) || node >= FIXED_TWINFS ? -EACCES : 0;
 }
 

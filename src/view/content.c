@@ -176,6 +176,8 @@ static int open_own(struct view_query *query, uint64_t id, struct view_file *fil
 		return 0;
 	case FIXED_REPORT:
 		return open_report(query, file);
+	case FIXED_README:
+		return bytes_append(&file->content, control_readme, strlen(control_readme));
 	default:
 		return -EINVAL;
 	}

@@ -2,8 +2,8 @@
 #ifndef VIEW_CONTROL_H
 #define VIEW_CONTROL_H
 
-/* Content of the files in .twinfs/, from one snapshot of the catalog. Each function appends to
- * content and returns 0 or -errno. Any thread. */
+/* Content of README.txt and of the files in .twinfs/, these from one snapshot of the catalog. Each
+ * function appends to content and returns 0 or -errno. Any thread. */
 
 #include "base/attributes.h"
 #include "base/bytes.h"
@@ -23,6 +23,9 @@ MUST_CHECK int control_metrics(const struct view_query *query, struct bytes *con
 
 /* sync: the number of the last commit in the snapshot. */
 MUST_CHECK int control_sync(const struct view_query *query, struct bytes *content);
+
+/* README.txt: what the folders of a view are, for a person. */
+extern const char control_readme[];
 
 /* Returns the name of a state. control_state_names lists all names, terminated by NULL. */
 const char *control_state_name(enum view_state state);

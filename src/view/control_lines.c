@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The files in .twinfs/ with one line per object: errors, pending. */
+/* The files of lines: README.txt and, with one line per object, .twinfs/errors and pending. */
 
 #include <errno.h>
 
@@ -32,6 +32,35 @@ static int begin_line(const struct view_query *query, uint64_t node, json_t **ob
 		json_decref(TAKE(*object));
 	return r;
 }
+
+/* ---- README.txt ---------------------------------------------------------------------- */
+
+const char control_readme[] =
+	"This folder is a view of other folders, made by twinfs. It shows which of their\n"
+	"files are equal: twinfs compared them byte by byte, and follows each change.\n"
+	"Nothing is stored here. Nothing can be changed or deleted here, so it is safe to\n"
+	"look around, to open files and to copy them.\n"
+	"\n"
+	"by-size     Equal files, those that waste the most space first. Begin here.\n"
+	"folders     Whole folders that are equal.\n"
+	"dups        The same groups of equal files, each in a folder that is named by a\n"
+	"            hash of the content. A copy is named by the path of the file, for\n"
+	"            example Photos\342\210\2252019\342\210\225img.jpg. (kept) marks the copy that "
+	"would stay.\n"
+	"uniques     Your files, each content once. It is all that a backup needs.\n"
+	"redundant   The copies that uniques leaves out.\n"
+	".twinfs     Hidden. It has report.html, which shows where the space is, and\n"
+	"            files for programs.\n"
+	"\n"
+	"by-size, folders and .twinfs exist only for the user who mounted the view.\n"
+	"\n"
+	"To free space, use a terminal. V is this folder:\n"
+	"\n"
+	"    twinfs remove --dry-run V    shows what would go and what would stay\n"
+	"    twinfs remove --trash V      moves copies to the trash, after a question\n"
+	"    twinfs undo                  takes that back\n"
+	"\n"
+	"man twinfs has the rest, with many examples.\n";
 
 /* ---- errors -------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The nodes that every view has: the root, dups/, by-size/, folders/, .twinfs/ and, with several
- * sources, uniques/ and redundant/. */
+/* The nodes that every view has: the root, dups/, by-size/, folders/, README.txt, .twinfs/ and,
+ * with several sources, uniques/ and redundant/. */
 
 #include <errno.h>
 #include <string.h>
@@ -10,6 +10,7 @@
 #include "catalog/query.h"
 #include "source/source.h"
 #include "view/access.h"
+#include "view/control.h"
 #include "view/node.h"
 #include "view/node_ops.h"
 #include "view/stat.h"
@@ -21,12 +22,15 @@ struct fixed_entry {
 };
 
 static const struct fixed_entry fixed_entries[] = {
+	/* in the root */
 	{FIXED_ROOT, FIXED_DUPS, "dups"},
 	{FIXED_ROOT, FIXED_UNIQUES, "uniques"},
 	{FIXED_ROOT, FIXED_REDUNDANT, "redundant"},
 	{FIXED_ROOT, FIXED_BY_SIZE, "by-size"},
 	{FIXED_ROOT, FIXED_FOLDERS, "folders"},
+	{FIXED_ROOT, FIXED_README, "README.txt"},
 	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},
+	/* in .twinfs/ */
 	{FIXED_TWINFS, FIXED_STATUS, "status.json"},
 	{FIXED_TWINFS, FIXED_ERRORS, "errors"},
 	{FIXED_TWINFS, FIXED_PENDING, "pending"},
@@ -85,6 +89,10 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 	case FIXED_REPORT:
 		stat_set_file(attributes, node, totals.changed);
 		attributes->st_size = VIEW_REPORT_BYTES;
+		return 0;
+	case FIXED_README:
+		stat_set_file(attributes, node, view->since);
+		attributes->st_size = (off_t)strlen(control_readme);
 		return 0;
 	case FIXED_EVENTS:
 		fill_events(attributes, view);

@@ -50,7 +50,7 @@ enum fixed_node {
 	FIXED_BY_SIZE = 5,
 	FIXED_FOLDERS = 6,
 	FIXED_TWINFS = 7,
-	FIXED_FILES = 8, /* first of the files in .twinfs/ */
+	FIXED_FILES = 8, /* first of the files */
 	FIXED_STATUS = FIXED_FILES,
 	FIXED_ERRORS,
 	FIXED_PENDING,
@@ -58,6 +58,7 @@ enum fixed_node {
 	FIXED_SYNC,
 	FIXED_EVENTS,
 	FIXED_REPORT,
+	FIXED_README, /* in the root */
 };
 
 static inline uint64_t node_make(enum node_kind kind, uint64_t id)

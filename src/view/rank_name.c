@@ -34,18 +34,35 @@ void rank_folder_name_make(char name[static RANK_NAME_SIZE], const struct rank_l
 		       rank_folder_first(folder), layout->digits, rank_folder_last(folder));
 }
 
+#define NO_BREAK "\xc2\xa0"
+
+/* Room for two numbers, the words around them, and a NUL. */
+#define FIGURES_SIZE 96
+
+/* Writes what follows the name of the copy. */
+static size_t write_figures(char text[static FIGURES_SIZE], const struct ranked_group *group)
+{
+	char size[SIZE_TEXT_MAX];
+	size_t number = strcspn(size_format(size, group->reclaimable), " ");
+
+	return (size_t)snprintf(text, FIGURES_SIZE,
+				" (%" PRIu64 NO_BREAK "copies," NO_BREAK "frees" NO_BREAK
+				"%.*s" NO_BREAK "%s)",
+				group->copies, (int)number, size, size + number + 1);
+}
+
 void rank_name_make(char name[static RANK_NAME_SIZE], const struct rank_layout *layout,
 		    const struct ranked_group *group)
 {
-	char size[SIZE_TEXT_MAX];
-	int length = snprintf(name, RANK_NAME_SIZE, "%0*" PRIu64 "  %s  %" PRIu64 " copies  ",
-			      layout->digits, group->rank, size_format(size, group->reclaimable),
-			      group->copies);
-	size_t used = (size_t)length;
-	size_t shown = utf8_cut(group->name.bytes, group->name.length, NAME_BYTES_MAX - used);
+	char figures[FIGURES_SIZE];
+	size_t length = write_figures(figures, group);
+	size_t used = (size_t)snprintf(name, RANK_NAME_SIZE, "%0*" PRIu64 " ", layout->digits,
+				       group->rank);
+	size_t shown =
+		utf8_cut(group->name.bytes, group->name.length, NAME_BYTES_MAX - used - length);
 
 	memcpy(name + used, group->name.bytes, shown);
-	name[used + shown] = '\0';
+	memcpy(name + used + shown, figures, length + 1);
 }
 
 uint64_t rank_name_parse(const char *name)

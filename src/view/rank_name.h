@@ -4,12 +4,14 @@
 
 /* Names in by-size/ and folders/. Pure code, any thread.
  *
- *	0001  1.2 GiB  4 copies  holiday.mp4	a group
- *	00001-02000				a folder of such names, if there are many
+ *	0001 holiday.mp4 (4 copies, frees 1.2 GiB)	a group
+ *	00001-02000					a folder of such names, if there are many
  *
  * Each name begins with the rank of a group; rank 1 has the most reclaimable bytes. Ranks have a
  * fixed number of digits, so that programs that sort names show them in this order. The name of a
- * copy follows, truncated if the whole would be too long.
+ * copy follows, truncated if the whole would be too long. It comes early, as file managers show
+ * little of a long name. The spaces in parentheses are no-break spaces (U+00A0), so that a name
+ * that is shown in several lines is broken in front of them.
  */
 
 #include <stdint.h>

@@ -18,6 +18,7 @@ import subprocess
 import sys
 
 import original
+import rank_names
 import walk
 
 HUGE = 1 << 28  # bytes; the holes of a larger copy are not read through the view
@@ -27,7 +28,6 @@ MARK = b"(kept) "  # before the name of a kept copy in dups/
 SHORTENED = re.compile(rb"~[0-9a-f]+-[0-9a-f]+(\..{1,15})?$", re.DOTALL)
 CHUNK = 256  # files given to a process at once
 HANDLES = 256  # files held open at once
-RANKED = re.compile(rb"([0-9]+)  ([0-9.]+ [KMGTPE]?i?B)  ([0-9]+) copies  (.+)", re.DOTALL)
 RANKS = 2000  # links in a folder of by-size/
 
 
@@ -478,18 +478,11 @@ class View:
 
     def check_rank(self, path, rank, group, unique):
         """Compares the name of a link with its group."""
-        shown = os.path.basename(path)
-        match = RANKED.fullmatch(shown)
-        size = human(group[0].size * (len(group) - 1)).encode()
-        if not match or match.groups()[:3] != (rank, size, b"%d" % len(group)):
-            self.add(f"by-size: not {rank.decode()}, {size.decode()}, {len(group)} copies:", path)
-            return
         names = {os.path.basename(name[1]) for inode in group for name in inode.names
                  if name in unique}
-        whole = {shown[:match.start(4)] + name for name in names}
-        if shown not in whole and not any(len(name) > 255 and name.startswith(shown) and
-                                          len(shown) > 251 for name in whole):
-            self.add("by-size: not the name of the kept copy:", path, sorted(names))
+        figures = len(group), human(group[0].size * (len(group) - 1))
+        if not rank_names.is_name(os.path.basename(path), rank, names, *figures):
+            self.add("by-size: not the name of the kept copy:", path, sorted(names), *figures)
 
     def check_entry(self, where, name, entry):
         expected = self.source.names[name]

@@ -59,7 +59,7 @@ def test_page_has_every_folder_and_own_file_of_a_view(twinfs, tree):
     with twinfs.mounted(tree) as view:
         folders = {path.name for path in view.path.iterdir()}
         files = {path.name for path in (view.path / ".twinfs").iterdir()}
-    said = re.findall(r"^\.It Pa ([^/]+)/", page("THE VIEW"), re.MULTILINE)
+    said = re.findall(r"^\.It Pa ([^/\s]+)[/\n]", page("THE VIEW"), re.MULTILINE)
     assert set(said) == folders
     said = re.findall(r"^\.It Pa \.twinfs/(\S+)$", page("FILES OF THE VIEW ITSELF"), re.MULTILINE)
     assert set(said) == files

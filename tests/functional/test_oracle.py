@@ -10,6 +10,7 @@ import subprocess
 
 import oracle
 import pytest
+import rank_names
 import trees
 
 
@@ -71,10 +72,10 @@ class Fake:
         os.mkdir(self.by_size)
         for rank, group in enumerate(sorted(found.groups(), reverse=True, key=lambda group:
                                             group[0].size * (len(group) - 1)), 1):
-            size = oracle.human(group[0].size * (len(group) - 1))
             path = min(group, key=found.preference).names[0][1]
-            self.links.append(trees.join(self.by_size, f"{rank:04}  {size}  {len(group)} copies  "
-                                         .encode() + os.path.basename(path)))
+            self.links.append(trees.join(self.by_size, os.fsencode(rank_names.name_of(
+                f"{rank:04}", os.fsdecode(os.path.basename(path)), len(group),
+                oracle.human(group[0].size * (len(group) - 1))))))
             self.link(-1, path)
 
     def link(self, number, path):
@@ -273,7 +274,7 @@ def link_of_another_size(fake):
 
 
 def link_with_another_count(fake):
-    os.rename(fake.links[0], fake.links[0].replace(b"3 copies", b"2 copies"))
+    os.rename(fake.links[0], fake.links[0].replace(b"(3", b"(2"))
 
 
 def link_of_another_file(fake):
@@ -365,7 +366,8 @@ PLANTED = [
 
 
 def test_links_of_the_right_view_have_readable_names(fake):
-    assert os.path.basename(fake.links[0]) == b"0001  137 KiB  3 copies  1.jpg"
+    assert os.path.basename(fake.links[0]) == (
+        "0001 1.jpg (3\u00a0copies,\u00a0frees\u00a0137\u00a0KiB)".encode())
     assert [oracle.human(size) for size in (0, 1023, 1024, 10188, 10189, 1048063, 1048064)] == [
         "0 B", "1023 B", "1.0 KiB", "9.9 KiB", "10 KiB", "1023 KiB", "1.0 MiB"]
 

@@ -10,6 +10,7 @@ import random
 
 import oracle
 import pytest
+import rank_names
 import soak
 import storm
 
@@ -54,16 +55,16 @@ def test_reader_detects_a_link_to_another_group(tmp_path):
     (tmp_path / "dups" / name).mkdir(parents=True)
     os.setxattr(tmp_path / "dups" / name, "user.twinfs.size", b"1000")
     (tmp_path / "by-size").mkdir()
-    link = tmp_path / "by-size/0001  2.0 KiB  3 copies  file"
+    link = tmp_path / rank_names.name_of("by-size/0001", "file", 3, "2.0 KiB")
     link.symlink_to(f"../dups/{name}")
     reader = storm.Reader(tmp_path, 1)
     reader.follow_link()
     assert reader.wrong == []
-    link.rename(tmp_path / "by-size/0001  2.9 KiB  4 copies  file")
+    link.rename(tmp_path / rank_names.name_of("by-size/0001", "file", 4, "2.9 KiB"))
     reader.follow_link()
     assert reader.wrong == []
-    (tmp_path / "by-size/0001  2.9 KiB  4 copies  file").rename(
-        tmp_path / "by-size/0001  2.9 KiB  3 copies  file")
+    (tmp_path / rank_names.name_of("by-size/0001", "file", 4, "2.9 KiB")).rename(
+        tmp_path / rank_names.name_of("by-size/0001", "file", 3, "2.9 KiB"))
     reader.follow_link()
     assert len(reader.wrong) == 1 and "leads to" in reader.wrong[0]
 

@@ -7,6 +7,7 @@ import stat
 
 import backups
 import oracle
+import rank_names
 import walk
 from folder_oracle import Folders
 
@@ -23,7 +24,7 @@ def parts(view):
 def entries(view):
     """The path of the entry of each group, in the order of ranks."""
     root = view.folders
-    if any("  " not in name for name in parts(view)):
+    if any(" " not in name for name in parts(view)):
         return [root / part / name for part in parts(view)
                 for name in sorted(os.listdir(root / part))]
     return [root / name for name in parts(view)]
@@ -121,19 +122,13 @@ class Shown:
         return [self.wanted[group]]
 
     def compare_name(self, entry, rank, group):
-        shown, count = os.path.basename(entry), len(group.names)
-        match = oracle.RANKED.fullmatch(shown)
-        size = oracle.human(group.bytes * (count - 1)).encode()
-        if not match or match.groups()[:3] != (rank, size, number(count)):
-            self.add(f"not {rank.decode()}, {size.decode()}, {count} copies:", entry)
-            return
+        count = len(group.names)
         # the root of a source has the name of its tree
         names = {os.path.basename(path) or self.found.source.trees[tree][1]
                  for tree, path in group.names}
-        whole = {shown[:match.start(4)] + name for name in names}
-        if shown not in whole and not any(len(name) > 255 and name.startswith(shown) and
-                                          len(shown) > 251 for name in whole):
-            self.add("not the name of a folder:", entry, sorted(names))
+        figures = count, oracle.human(group.bytes * (count - 1))
+        if not rank_names.is_name(os.path.basename(entry), rank, names, *figures):
+            self.add("not the name of a folder:", entry, sorted(names), *figures)
 
     def full_name(self, name):
         """The path of a folder, below the name of its tree if there are several."""

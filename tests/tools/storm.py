@@ -38,6 +38,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "functional"))
 
 import changes  # noqa: E402
 import oracle  # noqa: E402
+import rank_names  # noqa: E402
 import trees  # noqa: E402
 import walk  # noqa: E402
 from program import Program, Session, end_process, stopped, until  # noqa: E402
@@ -311,8 +312,9 @@ class Reader:
         """Checks the figures in the name of a link or folder. The size of a copy never changes; the
         number of copies can."""
         size = int(os.getxattr(target, "user.twinfs.size"))
-        _, reclaimable, copies, _ = oracle.RANKED.fullmatch(os.path.basename(path)).groups()
-        if oracle.human(size * (int(copies) - 1)).encode() != reclaimable:
+        copies = int(rank_names.FIGURES.search(path)[1])
+        figures = rank_names.name_of("", "", copies, oracle.human(size * (copies - 1)))[1:]
+        if not path.endswith(figures.encode()):
             self.note(f"{path!r} leads to {target!r}, with copies of {size} bytes")
 
     def follow_link(self):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "fixture.h"
 #include "view/rank_name.h"
+#include "view/rank_text.h"
 
 /* Groups of two files each; sizes[i] bytes of group i are reclaimable. */
 struct ranked_groups {
@@ -138,10 +139,12 @@ static void test_largest_group_is_first(void **state)
 	fill(3, true);
 	list("by-size", 1);
 	assert_int_equal(ranked->listing.count, 3);
-	assert_string_equal(ranked->listing.names[0].name, "0001  1002 B  2 copies  2a");
-	assert_string_equal(ranked->listing.names[2].name, "0003  1000 B  2 copies  0a");
-	assert_points_to("by-size/0001  1002 B  2 copies  2a", "", 2);
-	assert_points_to("by-size/0003  1000 B  2 copies  0a", "", 0);
+	assert_string_equal(ranked->listing.names[0].name,
+			    RANK_TEXT("0001", "2a", "2", "1002", "B"));
+	assert_string_equal(ranked->listing.names[2].name,
+			    RANK_TEXT("0003", "0a", "2", "1000", "B"));
+	assert_points_to(RANK_TEXT("by-size/0001", "2a", "2", "1002", "B"), "", 2);
+	assert_points_to(RANK_TEXT("by-size/0003", "0a", "2", "1000", "B"), "", 0);
 }
 
 static void test_name_with_a_wrong_part_is_missing(void **state)
@@ -150,19 +153,24 @@ static void test_name_with_a_wrong_part_is_missing(void **state)
 
 	(void)state;
 	fill(3, false);
-	assert_int_equal(target_of("by-size/0001  1003 B  2 copies  0a", text), 0);
-	assert_int_equal(target_of("by-size/0002  1003 B  2 copies  0a", text), -ENOENT);
-	assert_int_equal(target_of("by-size/001  1003 B  2 copies  0a", text), -ENOENT);
-	assert_int_equal(target_of("by-size/0001  1003 B  3 copies  0a", text), -ENOENT);
-	assert_int_equal(target_of("by-size/0001  1003 B  2 copies  0b", text), -ENOENT);
-	assert_int_equal(target_of("by-size/0004  1003 B  2 copies  0a", text), -ENOENT);
+	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0a", "2", "1003", "B"), text), 0);
+	assert_int_equal(target_of(RANK_TEXT("by-size/0002", "0a", "2", "1003", "B"), text),
+			 -ENOENT);
+	assert_int_equal(target_of(RANK_TEXT("by-size/001", "0a", "2", "1003", "B"), text),
+			 -ENOENT);
+	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0a", "3", "1003", "B"), text),
+			 -ENOENT);
+	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0b", "2", "1003", "B"), text),
+			 -ENOENT);
+	assert_int_equal(target_of(RANK_TEXT("by-size/0004", "0a", "2", "1003", "B"), text),
+			 -ENOENT);
 	assert_int_equal(target_of("by-size/0000", text), -ENOENT);
 	assert_int_equal(target_of("by-size/00001-02000", text), -ENOENT);
 }
 
 static void test_link_points_to_its_group_or_is_missing_after_ranks_change(void **state)
 {
-	const char *first = "by-size/0001  1003 B  2 copies  0a";
+	const char *first = RANK_TEXT("by-size/0001", "0a", "2", "1003", "B");
 	struct bytes target CLEANUP_BYTES = {0};
 	char text[64];
 	int64_t node;
@@ -172,11 +180,11 @@ static void test_link_points_to_its_group_or_is_missing_after_ranks_change(void 
 	node = fixture_find(&ranked->fixture, first);
 	fixture_remove(&ranked->fixture, ranked->root, "1b");
 	assert_points_to(first, "", 0);
-	assert_points_to("by-size/0002  1001 B  2 copies  2a", "", 2);
+	assert_points_to(RANK_TEXT("by-size/0002", "2a", "2", "1001", "B"), "", 2);
 	fixture_remove(&ranked->fixture, ranked->root, "0b");
 	assert_int_equal(target_of(first, text), -ENOENT);
 	assert_int_equal(view_readlink(&ranked->fixture.call, (uint64_t)node, &target), -ENOENT);
-	assert_points_to("by-size/0001  1001 B  2 copies  2a", "", 2);
+	assert_points_to(RANK_TEXT("by-size/0001", "2a", "2", "1001", "B"), "", 2);
 }
 
 static void test_many_groups_are_listed_in_folders(void **state)
@@ -220,7 +228,8 @@ static void test_folder_that_is_not_needed_any_more_is_stale(void **state)
 	assert_int_equal(view_getattr(&ranked->fixture.call, folder, &attributes), -ESTALE);
 	list("by-size", 500);
 	assert_int_equal(ranked->listing.count, RANKS_PER_FOLDER);
-	assert_string_equal(ranked->listing.names[5].name, "0006  2.9 KiB  2 copies  6a");
+	assert_string_equal(ranked->listing.names[5].name,
+			    RANK_TEXT("0006", "6a", "2", "2.9", "KiB"));
 }
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, set_up, tear_down)

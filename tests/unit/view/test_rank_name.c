@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "unit_test.h"
 #include "view/rank_name.h"
+#include "view/rank_text.h"
 
 static char name[RANK_NAME_SIZE];
 
@@ -38,8 +39,9 @@ static void test_name_has_rank_size_copies_and_file(void **state)
 
 	(void)state;
 	assert_string_equal(link_name(12, 1, &large, "holiday.mp4"),
-			    "0001  1.2 GiB  4 copies  holiday.mp4");
-	assert_string_equal(link_name(12, 12, &pair, "a b"), "0012  700 B  2 copies  a b");
+			    RANK_TEXT("0001", "holiday.mp4", "4", "1.2", "GiB"));
+	assert_string_equal(link_name(12, 12, &pair, "a b"),
+			    RANK_TEXT("0012", "a b", "2", "700", "B"));
 }
 
 static void test_more_links_than_fit_in_one_folder_are_split(void **state)
@@ -51,7 +53,8 @@ static void test_more_links_than_fit_in_one_folder_are_split(void **state)
 	assert_int_equal(rank_layout_of(UINT64_C(3) * RANKS_PER_FOLDER).folders, 3);
 	assert_string_equal(folder_name(2001, 1), "00001-02000");
 	assert_string_equal(folder_name(2001, 2), "02001-04000");
-	assert_string_equal(link_name(2001, 2001, &pair, "x"), "02001  700 B  2 copies  x");
+	assert_string_equal(link_name(2001, 2001, &pair, "x"),
+			    RANK_TEXT("02001", "x", "2", "700", "B"));
 }
 
 static void test_all_ranks_have_as_many_digits_as_the_last(void **state)
@@ -60,7 +63,8 @@ static void test_all_ranks_have_as_many_digits_as_the_last(void **state)
 	assert_string_equal(folder_name(98000, 49), "96001-98000");
 	assert_string_equal(folder_name(98001, 1), "000001-002000");
 	assert_string_equal(folder_name(98001, 50), "098001-100000");
-	assert_string_equal(link_name(1000000, 1, &pair, "x"), "0000001  700 B  2 copies  x");
+	assert_string_equal(link_name(1000000, 1, &pair, "x"),
+			    RANK_TEXT("0000001", "x", "2", "700", "B"));
 }
 
 static void test_long_names_are_cut_between_characters(void **state)
@@ -90,13 +94,13 @@ static void test_file_name_can_have_any_bytes(void **state)
 	file[NAME_BYTES_MAX] = '\0';
 	assert_int_equal(strlen(link_name(12, 1, &pair, file)), NAME_BYTES_MAX);
 	assert_string_equal(link_name(12, 1, &pair, "\n\x1b[0m"),
-			    "0001  700 B  2 copies  \n\x1b[0m");
+			    RANK_TEXT("0001", "\n\x1b[0m", "2", "700", "B"));
 }
 
 static void test_rank_is_parsed_from_the_beginning_of_a_name(void **state)
 {
 	(void)state;
-	assert_int_equal(rank_name_parse("0012  700 B  2 copies  x"), 12);
+	assert_int_equal(rank_name_parse(RANK_TEXT("0012", "x", "2", "700", "B")), 12);
 	assert_int_equal(rank_name_parse("02001-04000"), 2001);
 	assert_int_equal(rank_name_parse("x"), 0);
 	assert_int_equal(rank_name_parse(""), 0);
