@@ -46,8 +46,8 @@ static size_t write_figures(char text[static FIGURES_SIZE], const struct ranked_
 	size_t number = strcspn(size_format(size, group->reclaimable), " ");
 
 	return (size_t)snprintf(text, FIGURES_SIZE,
-				" (%" PRIu64 NO_BREAK "copies," NO_BREAK "frees" NO_BREAK
-				"%.*s" NO_BREAK "%s)",
+				" (%" PRIu64 NO_BREAK "copies, frees" NO_BREAK "%.*s" NO_BREAK
+				"%s)",
 				group->copies, (int)number, size, size + number + 1);
 }
 

@@ -10,8 +10,8 @@
  * Each name begins with the rank of a group; rank 1 has the most reclaimable bytes. Ranks have a
  * fixed number of digits, so that programs that sort names show them in this order. The name of a
  * copy follows, truncated if the whole would be too long. It comes early, as file managers show
- * little of a long name. The spaces in parentheses are no-break spaces (U+00A0), so that a name
- * that is shown in several lines is broken in front of them.
+ * little of a long name. The spaces within "4 copies" and "frees 1.2 GiB" are no-break spaces
+ * (U+00A0), so that a name that is shown in several lines is not broken there.
  */
 
 #include <stdint.h>

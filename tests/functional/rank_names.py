@@ -3,14 +3,14 @@
 import os
 import re
 
-NO_BREAK = "\u00a0"  # between the figures
-FIGURES = re.compile(f" \\(([0-9]+){NO_BREAK}copies,{NO_BREAK}frees{NO_BREAK}[^)]+\\)$".encode())
+NO_BREAK = "\u00a0"  # within the figures
+FIGURES = re.compile(f" \\(([0-9]+){NO_BREAK}copies, frees{NO_BREAK}[^)]+\\)$".encode())
 
 
 def name_of(rank, name, copies, reclaimable):
     """The name of a group in by-size/ or folders/. reclaimable is a text, such as "12 MiB"."""
-    figures = f"({copies} copies, frees {reclaimable})".replace(" ", NO_BREAK)
-    return f"{rank} {name} {figures}"
+    size = reclaimable.replace(" ", NO_BREAK)
+    return f"{rank} {name} ({copies}{NO_BREAK}copies, frees{NO_BREAK}{size})"
 
 
 def is_name(shown, rank, names, copies, reclaimable):
