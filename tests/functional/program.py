@@ -129,12 +129,21 @@ def command_line(pid):
     return "?"
 
 
+def of_threads(pid, name):
+    """{thread: content of this file in /proc} of a process, without threads that have ended."""
+    found = {}
+    for path in Path(f"/proc/{pid}/task").glob(f"*/{name}"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            found[path.parent.name] = path.read_text()
+    return found
+
+
 @contextlib.contextmanager
 def stopped(pid):
     """Stops all threads of a process for the duration of the block."""
     os.kill(pid, signal.SIGSTOP)
-    assert until(lambda: all(path.read_text().split("State:\t")[1][0] in "Tt"
-                             for path in Path(f"/proc/{pid}/task").glob("*/status")))
+    assert until(lambda: all(text.split("State:\t")[1][0] in "Tt"
+                             for text in of_threads(pid, "status").values()))
     try:
         yield
     finally:
@@ -167,11 +176,7 @@ def children(pid):
 
 def traced(pid):
     """A list that has for each thread of a process whether it is traced."""
-    found = []
-    for path in Path(f"/proc/{pid}/task").glob("*/status"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
-            found.append("TracerPid:\t0\n" not in path.read_text())
-    return found
+    return ["TracerPid:\t0\n" not in text for text in of_threads(pid, "status").values()]
 
 
 def is_held_by_strace(pid):
@@ -182,12 +187,9 @@ def is_held_by_strace(pid):
 
 def is_delayed(pid):
     def stopped():
-        return any("State:\tt" in path.read_text()
-                   for path in Path(f"/proc/{pid}/task").glob("*/status"))
+        return any("State:\tt" in text for text in of_threads(pid, "status").values())
 
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-        return stopped() and not until(lambda: not stopped(), 0.1)
-    return False
+    return stopped() and not until(lambda: not stopped(), 0.1)
 
 
 def has_open(pid, path):

@@ -11,13 +11,12 @@ import multiprocessing
 import os
 import signal
 import stat
-from pathlib import Path
 
 import pytest
 import trees
 import walk
 from disks import unanswered
-from program import ENDING, TIMEOUT, stopped, until
+from program import ENDING, TIMEOUT, of_threads, stopped, until
 
 PROCESSES = multiprocessing.get_context("fork")
 WAITING = (b"sync", b"events")  # files whose reads wait for a change
@@ -66,8 +65,11 @@ def use(mount, out_of_reach):
     readlink, listxattr and getxattr; then statfs, open, read and lseek. Returns the number of
     names."""
     names, mount = 0, os.fsencode(mount)
+    use_file(mount, b"README.txt", out_of_reach)
     for root in (os.path.join(mount, name) for name in os.listdir(mount)):
         os.statvfs(root)
+        if not os.path.isdir(root):
+            continue
         for entry in walk.walk(root):
             names += 1
             assert not entry.unreadable, (root, entry)
@@ -114,8 +116,7 @@ def test_every_call_is_answered_in_a_hostile_tree_with_hung_and_dead_mounts(twin
 
 def waits_for_disk(pid):
     """Whether a thread of the process is in uninterruptible sleep."""
-    return any("State:\tD" in path.read_text()
-               for path in Path(f"/proc/{pid}/task").glob("*/status"))
+    return any("State:\tD" in text for text in of_threads(pid, "status").values())
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from program import TIMEOUT, children, is_mounted, stopped, traced, until, wait_ended
+from program import TIMEOUT, children, is_mounted, of_threads, stopped, traced, until, wait_ended
 
 # Tries each way to change something; prints each attempt that did not fail with EROFS.
 ATTEMPTS = r"""
@@ -460,11 +460,8 @@ if os.uname().machine == "x86_64":
 
 def calls(process, name):
     """Whether a thread of the process is in this system call soon."""
-    def called(path):
-        with contextlib.suppress(OSError):  # it has ended
-            return path.read_text().startswith(f"{NUMBERS[name]} ")
-        return False
-    return until(lambda: any(map(called, Path(f"/proc/{process}/task").glob("*/syscall"))))
+    return until(lambda: any(text.startswith(f"{NUMBERS[name]} ")
+                             for text in of_threads(process, "syscall").values()))
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import is_delayed, until
+from program import is_delayed, of_threads, until
 
 FOLDERS, FILES = 4, 300  # more files than one reply has room for
 REQUESTS = 400
@@ -131,12 +131,8 @@ def has_open_file(pid, path):
 
 def switches(pid):
     """{thread: how often it has waited}"""
-    threads = {}
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        [count] = re.findall(r"^voluntary_ctxt_switches:\t(\d+)", (thread / "status").read_text(),
-                             re.MULTILINE)
-        threads[thread.name] = int(count)
-    return threads
+    return {thread: int(re.search(r"^voluntary_ctxt_switches:\t(\d+)", text, re.MULTILINE)[1])
+            for thread, text in of_threads(pid, "status").items()}
 
 
 def test_request_wakes_only_the_thread_that_answers_it(twinfs, source):

@@ -15,7 +15,7 @@ import oracle
 import pytest
 import trees
 from callers import PROCESSES, Call, Caller, call_as
-from program import TIMEOUT, stopped, until
+from program import TIMEOUT, of_threads, stopped, until
 
 SHARED = ("--wait", "-o", "allow_other")
 OTHER_USER = Caller("another user", 61001, 62001)
@@ -448,8 +448,7 @@ ANSWER_LIMIT = 60  # seconds; the delayed call waits longer
 
 def is_held(pid):
     """Whether strace holds a thread of the process in a system call."""
-    return any("State:\tt" in path.read_text()
-               for path in Path(f"/proc/{pid}/task").glob("*/status"))
+    return any("State:\tt" in text for text in of_threads(pid, "status").values())
 
 
 def test_slow_listing_delays_no_other_call_in_the_folder(shared, source, strace):
