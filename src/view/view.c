@@ -7,16 +7,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/size.h"
-#include "catalog/query.h"
+#include "source/source_space.h"
 #include "view/access.h"
 #include "view/node.h"
 #include "view/node_ops.h"
 #include "view/permutation.h"
 #include "view/query.h"
-
-/* Block size for df(1). */
-#define STATFS_BLOCK_SIZE 4096
 
 void view_init(struct view *view, struct catalog *catalog, const struct sources *sources,
 	       const char *mount_point)
@@ -307,25 +303,12 @@ int view_list(const struct view_call *call, uint64_t node, uint64_t after, view_
 	return query_error(call->view, class->list(&query, node, after, emit, context));
 }
 
-/* A caller of a shared view gets zeros, as the sums include hidden files. */
+/* A caller of a shared view gets zeros, as the space can be that of a hidden file system. */
 int view_statfs(const struct view_call *call, struct statvfs *statfs)
 {
-	CLEANUP_QUERY struct view_query query = {0};
-	struct catalog_totals totals = {0};
-	uint64_t bytes;
-	int r = query_begin_for(&query, call);
-
-	if (r == 0 && !call->caller)
-		r = catalog_get_totals(query.reader, &totals);
-	if (r < 0)
-		return query_error(call->view, r);
-	bytes = size_sum_bytes(&totals.bytes);
-	*statfs = (struct statvfs){
-		.f_bsize = STATFS_BLOCK_SIZE,
-		.f_frsize = STATFS_BLOCK_SIZE,
-		.f_blocks = bytes / STATFS_BLOCK_SIZE + (bytes % STATFS_BLOCK_SIZE > 0),
-		.f_files = totals.files + totals.directories,
-		.f_namemax = NAME_BYTES_MAX,
-	};
+	*statfs = (struct statvfs){.f_bsize = SOURCE_SPACE_BLOCK, .f_frsize = SOURCE_SPACE_BLOCK};
+	if (!call->caller)
+		sources_add_space(call->view->sources, statfs);
+	statfs->f_namemax = NAME_BYTES_MAX;
 	return 0;
 }

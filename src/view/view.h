@@ -327,8 +327,8 @@ MUST_CHECK long view_getxattr(const struct view_call *call, uint64_t node, const
 MUST_CHECK long view_listxattr(const struct view_call *call, uint64_t node, char *list,
 			       size_t size);
 
-/* Fills in the size of the sources' files; each inode counts once. A caller of a shared view gets
- * zeros. Never waits for a scan. */
+/* Fills in the sizes and the free space of the file systems of the sources. A caller of a shared
+ * view gets zeros. Never waits for a scan; blocks on a source as statfs(2). */
 MUST_CHECK int view_statfs(const struct view_call *call, struct statvfs *statfs);
 
 #endif

@@ -152,15 +152,6 @@ def test_status_file_can_be_read_in_pieces_and_to_its_end(small):
     assert json.loads(b"".join(pieces)).keys() == json.loads(whole).keys()
 
 
-def test_df_shows_the_size_of_the_files_in_the_view(small, source):
-    held = sum(inode.size for inode in oracle.Source([source]).inodes.values())
-    status = os.statvfs(small.path)
-    total = status.f_blocks * status.f_frsize
-    assert held <= total + 64 * status.f_frsize
-    assert total <= sum(path.lstat().st_blocks * 512 for path in source.rglob("*")) + held
-    assert status.f_bavail == 0
-
-
 def test_reads_at_any_offset_agree_with_the_source(twinfs, source):
     data = trees.content("large", 3_000_001)
     trees.fill(source, {b"a": data, b"b": data, b"c": data[::-1]})

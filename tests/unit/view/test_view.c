@@ -525,8 +525,7 @@ static void test_status_matches_the_index_and_the_state(void **state)
 	assert_int_equal(json_array_size(json_object_get(status, "sources")), 1);
 	json_decref(status);
 	assert_int_equal(view_statfs(&fixture.call, &statfs), 0);
-	assert_int_equal(statfs.f_blocks, 1);
-	assert_int_equal(statfs.f_files, 3);
+	assert_true(statfs.f_blocks > statfs.f_bavail && statfs.f_bavail > 0);
 	fixture_close(&fixture);
 }
 
