@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 struct timespec clock_now(void)
 {
@@ -40,6 +41,17 @@ int clock_format_utc(char text[static CLOCK_TEXT_MAX], struct timespec time)
 	    strftime(text, CLOCK_TEXT_MAX, "%Y-%m-%dT%H:%M:%SZ", &parts) == 0)
 		return -EOVERFLOW;
 	return 0;
+}
+
+int clock_format_utc_ms(char text[static CLOCK_TEXT_MAX], struct timespec time)
+{
+	int r = clock_format_utc(text, time);
+	size_t length = r == 0 ? strlen(text) - 1 : 0; /* without the Z */
+
+	if (r == 0)
+		(void)snprintf(text + length, CLOCK_TEXT_MAX - length, ".%03uZ",
+			       (unsigned int)(time.tv_nsec / MS_NS) % 1000);
+	return r;
 }
 
 uint64_t clock_monotonic_ns(void)

@@ -41,6 +41,9 @@ const char *clock_format_local(char text[static CLOCK_TEXT_MAX], struct timespec
 /* Formats a time as "2026-11-26T01:27:01Z" (RFC 3339). Returns 0 or -EOVERFLOW. */
 MUST_CHECK int clock_format_utc(char text[static CLOCK_TEXT_MAX], struct timespec time);
 
+/* Formats a time with milliseconds: "2026-11-26T01:27:01.042Z". Returns 0 or -EOVERFLOW. */
+MUST_CHECK int clock_format_utc_ms(char text[static CLOCK_TEXT_MAX], struct timespec time);
+
 /* Returns the time of CLOCK_MONOTONIC, which never jumps, in nanoseconds. */
 uint64_t clock_monotonic_ns(void);
 

@@ -24,6 +24,14 @@ int control_json_set_time(json_t *object, const char *key, struct timespec time)
 	return r < 0 ? r : control_json_set_text(object, key, text);
 }
 
+int control_json_set_time_ms(json_t *object, const char *key, struct timespec time)
+{
+	char text[CLOCK_TEXT_MAX];
+	int r = clock_format_utc_ms(text, time);
+
+	return r < 0 ? r : control_json_set_text(object, key, text);
+}
+
 int control_json_append(struct bytes *content, const json_t *object, size_t flags)
 {
 	AUTO_FREE char *text = json_dumps(object, flags);

@@ -33,7 +33,7 @@ static int append_event(struct lines *lines, json_t *object, int r)
 		r = control_json_set_number(object, "generation",
 					    lines->invalidation->delta.generation);
 	if (r == 0)
-		r = control_json_set_time(object, "time", lines->invalidation->time);
+		r = control_json_set_time_ms(object, "time", lines->invalidation->time);
 	if (r == 0)
 		r = control_json_append(&lines->text, object, JSON_COMPACT);
 	json_decref(object);
@@ -53,6 +53,19 @@ static int set_hash(json_t *object, const struct group_record *group)
 	return control_json_set_text(object, "hash", name);
 }
 
+/* Sets the path of the kept copy, if its group still exists and the copy has a name. */
+static int set_kept(struct lines *lines, json_t *object, const struct group_record *group)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	int r = group_is_visible(group)
+			? source_path_of(&lines->query, node_make(NODE_FILE, group->kept), &path)
+			: -ENOENT;
+
+	if (r < 0)
+		return r == -ENOENT || r == -EUCLEAN ? 0 : r;
+	return json_set_path(object, "kept", (const char *)path.data, path.length);
+}
+
 static int append_group(struct lines *lines, const struct delta_group *delta)
 {
 	bool before = group_is_visible(&delta->before), now = group_is_visible(&delta->now);
@@ -69,6 +82,8 @@ static int append_group(struct lines *lines, const struct delta_group *delta)
 		r = control_json_set_number(object, "size", group->size);
 	if (r == 0)
 		r = control_json_set_number(object, "copies", delta->now.inodes);
+	if (r == 0)
+		r = set_kept(lines, object, &delta->now);
 	return append_event(lines, object, r);
 }
 
@@ -122,6 +137,8 @@ static int append_flip(struct lines *lines, const struct delta_flip *change)
 		return 0;
 	if (r == 0)
 		r = set_hash(object, change->redundant ? &delta->now : &delta->before);
+	if (r == 0)
+		r = set_kept(lines, object, &delta->now);
 	return append_event(lines, object, r);
 }
 

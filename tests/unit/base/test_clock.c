@@ -24,6 +24,9 @@ static void test_times_out_of_range_are_not_formatted(void **state)
 	assert_int_equal(clock_format_utc(text, (struct timespec){1, 5}), 0);
 	assert_string_equal(text, "1970-01-01T00:00:01Z");
 	assert_int_equal(clock_format_utc(text, (struct timespec){INT64_MAX, 0}), -EOVERFLOW);
+	assert_int_equal(clock_format_utc_ms(text, (struct timespec){1, 42999999}), 0);
+	assert_string_equal(text, "1970-01-01T00:00:01.042Z");
+	assert_int_equal(clock_format_utc_ms(text, (struct timespec){INT64_MAX, 0}), -EOVERFLOW);
 	assert_string_equal(clock_format_local(text, (struct timespec){INT64_MAX, 0}),
 			    "an unknown time");
 	assert_string_equal(clock_format_local(text, (struct timespec){0, 0}), "an unknown time");

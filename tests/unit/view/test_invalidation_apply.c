@@ -442,15 +442,16 @@ static void test_events_are_logged_after_a_program_opened_the_log(void **state)
 	apply_all();
 	text = events(&reader);
 	assert_non_null(strstr(text, "{\"event\":\"group_appeared\",\"hash\":\"" HASH_NAME
-				     "\",\"size\":5,\"copies\":2,\"generation\":"));
+				     "\",\"size\":5,\"copies\":2,\"kept\":\""));
 	assert_non_null(strstr(text, "{\"event\":\"file_redundant\",\"path\":\""));
 	assert_non_null(strstr(text, "b\\\\xff\",\"path_base64\":\""));
-	assert_null(strstr(text, "source/a\""));
+	assert_non_null(strstr(text, "source/a\",\"generation\":")); /* the kept copy */
+	assert_null(strstr(text, "source/a\",\"hash\":"));
 	fixture_remove(&recorder->fixture, root(), "a");
 	apply_all();
 	text = events(&reader);
 	assert_non_null(strstr(text, "{\"event\":\"group_gone\",\"hash\":\"" HASH_NAME
-				     "\",\"size\":5,\"copies\":1,"));
+				     "\",\"size\":5,\"copies\":1,\"generation\":"));
 	assert_non_null(strstr(text, "{\"event\":\"file_unique\",\"path\":\""));
 	view_close(&file);
 }
