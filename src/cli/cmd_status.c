@@ -148,9 +148,10 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	return r;
 }
 
-/* Outcome of print_view(): the user did not name the view, and it was unmounted meanwhile. */
+/* Outcomes of print_view(). */
 enum {
-	VIEW_UNMOUNTED = 1,
+	VIEW_UNMOUNTED = 1, /* the user did not name the view, and it was unmounted meanwhile */
+	VIEW_HAS_PROBLEM = 2, /* printed; its state is a problem (logged) */
 };
 
 static bool is_unmounted(const char *point)
@@ -161,7 +162,50 @@ static bool is_unmounted(const char *point)
 	return r == -ENOENT || (r == 0 && (!found || strcmp(found, point) != 0));
 }
 
-/* Prints the status of one view. Returns 0, VIEW_UNMOUNTED, or -errno, logged.
+/* Makes the status of a view whose daemon does not answer. Returns 0, the error if there is no such
+ * status, or -ENOMEM. */
+static int make_silent(const char *point, int error, json_t **status)
+{
+	json_auto_t *made = NULL;
+
+	if (error != -ETIMEDOUT && error != -ENOTCONN)
+		return error;
+	made = json_pack("{ssss}", "state", error == -ETIMEDOUT ? "stuck" : "killed", "problem",
+			 error == -ETIMEDOUT ? "the daemon does not answer"
+					     : "the daemon was killed");
+	if (!made || json_set_path(made, "mountpoint", point, strlen(point)) < 0)
+		return -ENOMEM;
+	*status = TAKE(made);
+	return 0;
+}
+
+static int print_silent(struct output *output, const char *point, const json_t *status)
+{
+	int r = figure_print_path(output, "view", point);
+
+	figure_print(output, "state", "%s", status_file_text(status, "state"));
+	figure_print(output, "problem", "%s", status_file_text(status, "problem"));
+	return r;
+}
+
+/* Logs the problem of a view that answered. Returns VIEW_HAS_PROBLEM, or 0 if it has none. */
+static int explain_problem(const char *point, const json_t *status)
+{
+	const char *state = status_file_text(status, "state");
+
+	if (strcmp(state, "stuck") == 0)
+		log_error("the view at %s cannot bring its index up to date: %s; see 'twinfs "
+			  "doctor'",
+			  quote_path(point), status_file_text(status, "problem"));
+	else if (strcmp(state, "source-missing") == 0)
+		log_error("a source of the view at %s is missing; mount it, or unmount the view",
+			  quote_path(point));
+	else
+		return 0;
+	return VIEW_HAS_PROBLEM;
+}
+
+/* Prints the status of one view. Returns 0, VIEW_UNMOUNTED, VIEW_HAS_PROBLEM, or -errno, logged.
  *
  * named	the user named the view
  */
@@ -170,39 +214,44 @@ static int print_view(struct output *output, const struct common_settings *setti
 {
 	json_auto_t *status = NULL;
 	AUTO_FREE char *text = NULL;
-	int r;
+	int error, r, outcome;
 
-	r = status_file_read(point, &status);
-	if (r < 0 && !named && is_unmounted(point))
+	error = status_file_read(point, &status);
+	if (error < 0 && !named && is_unmounted(point))
 		return VIEW_UNMOUNTED;
-	if (r < 0) {
-		status_file_explain(point, r);
+	if (error < 0)
+		status_file_explain(point, error);
+	r = error < 0 ? make_silent(point, error, &status) : 0;
+	if (r < 0)
 		return r;
-	}
+	outcome = error < 0 ? VIEW_HAS_PROBLEM : explain_problem(point, status);
 	if (!settings->json) {
 		output_text(output, first ? "" : "\n");
-		return print_text(output, point, status);
+		r = error < 0 ? print_silent(output, point, status)
+			      : print_text(output, point, status);
+		return r < 0 ? r : outcome;
 	}
 	text = json_dumps(status, JSON_INDENT(2));
 	if (!text)
 		return -ENOMEM;
 	output_text(output, first ? "\n" : ",\n");
 	output_json(output, text, strlen(text));
-	return 0;
+	return outcome;
 }
 
 static enum twinfs_exit print_views(const struct common_settings *settings,
 				    const struct text_list *points, bool named)
 {
 	CLEANUP_OUTPUT struct output output;
-	size_t printed = 0, failed = 0;
+	size_t printed = 0, failed = 0, problems = 0;
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
 	output_text(&output, settings->json ? "[" : "");
 	for (size_t i = 0; i < points->count; i++) {
 		r = print_view(&output, settings, points->items[i], named, printed == 0);
-		printed += r == 0;
+		printed += r == 0 || r == VIEW_HAS_PROBLEM;
+		problems += r == VIEW_HAS_PROBLEM;
 		failed += r < 0;
 	}
 	output_text(&output, settings->json ? "\n]\n" : "");
@@ -213,7 +262,7 @@ static enum twinfs_exit print_views(const struct common_settings *settings,
 		log_error("cannot write the status: %s", error_text(r));
 	if (r < 0 || (failed > 0 && printed == 0))
 		return TWINFS_EXIT_FAILED;
-	return failed > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+	return failed + problems > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
 static enum twinfs_exit print_all(const struct common_settings *settings)

@@ -98,6 +98,8 @@ int service_status_format(struct bytes *text, const struct service_figures *figu
 
 	if (figures->problem)
 		r = bytes_format(text, "cannot update (%s): ", error_text(figures->problem));
+	else if (figures->missing)
+		r = bytes_append_text(text, "a source is missing: ");
 	if (r < 0)
 		return r;
 	switch (figures->phase) {
@@ -121,10 +123,11 @@ int service_status_format(struct bytes *text, const struct service_figures *figu
 static void gather_of_view(struct service_status *status, const struct view *view,
 			   struct service_figures *figures)
 {
-	bool current = view_get_state(view) == VIEW_CURRENT;
+	bool current = view_get_progress(view) == VIEW_CURRENT;
 	struct catalog_totals totals = {0};
 
 	figures->problem = view->problem;
+	figures->missing = view_get_state(view) == VIEW_SOURCE_MISSING;
 	status->was_current |= current;
 	if (!status->was_current) {
 		if (status->compares_since_ns == 0)

@@ -32,6 +32,7 @@ struct service_figures {
 		SERVICE_IS_CURRENT,
 	} phase;
 	int problem; /* positive errno that blocks progress, or 0 */
+	bool missing; /* a source is missing */
 	struct progress_counts counts; /* in the first two phases */
 	uint64_t elapsed_ns; /* in SERVICE_COMPARES */
 	uint64_t groups, reclaimable_bytes, errors; /* in the last two phases */

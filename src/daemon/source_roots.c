@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/source_roots.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/directory.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/query.h"
@@ -32,6 +34,24 @@ static bool is_on_filesystem_of(const struct sources *sources, const struct sour
 	       now.filesystem == root.attributes.filesystem;
 }
 
+/* Returns whether the device of a directory, or the server, does not work any more. Such a device
+ * has lost all names, unless the kernel has cached the listing. */
+static bool is_dead(int fd)
+{
+	switch (-directory_check_empty(fd, NULL)) {
+	case EIO:
+	case ENXIO:
+	case ENODEV:
+	case ENOMEDIUM:
+	case ENOTCONN:
+	case ESHUTDOWN:
+	case EUCLEAN:
+		return true;
+	default:
+		return false;
+	}
+}
+
 /* Examines the path of a source. Sets *fd to the directory that is at the path now, or -1 if no
  * directory can be opened. */
 static enum root_state examine(const struct sources *sources, const struct source *source, int *fd)
@@ -42,7 +62,7 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 	if (*fd < 0 || fstat(*fd, &now) < 0 || fstat(source->fd, &before) < 0)
 		return ROOT_MISSING;
 	if (is_same_inode(&before, &now) && before.st_nlink > 0)
-		return ROOT_SAME;
+		return is_dead(*fd) ? ROOT_MISSING : ROOT_SAME;
 	/* an empty new root is possibly the mount point of an unmounted disk, or is not filled yet
 	 */
 	return is_on_filesystem_of(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
@@ -76,8 +96,9 @@ uint64_t source_roots_check(const struct sources *sources, struct watch *watch)
 			missing = !replace(source, i, fd, watch);
 		atomic_store(&source->missing, missing);
 		if (missing && !was_missing)
-			log_warning("cannot find source %s: removed, moved or unmounted; its files "
-				    "cannot be read until it is back",
+			log_warning("cannot find source %s: removed, moved or unmounted, or its "
+				    "disk fails; its "
+				    "files cannot be read until it is back",
 				    quote_path(source->path));
 		else if (!missing && was_missing)
 			log_info("source %s is back", quote_path(source->path));

@@ -12,7 +12,8 @@
 /* Examines the path of each source. A source that was removed, moved, unmounted or hidden by
  * another mount is marked missing, and its index entries stay unchanged. If the path leads to a new
  * directory on the same file system, this directory replaces the old root. But a new directory that
- * is empty, while the index has names in the source, counts as missing.
+ * is empty, while the index has names in the source, counts as missing. So does a root that cannot
+ * be listed because its device does not work.
  *
  * watch	NULL if all sources are polled
  *

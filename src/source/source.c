@@ -440,6 +440,15 @@ int sources_open_operands(struct sources *sources, struct catalog *catalog,
 	return open_all(sources, paths);
 }
 
+size_t sources_missing(const struct sources *sources)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < sources->count; i++)
+		count += atomic_load(&sources->list[i].missing);
+	return count;
+}
+
 void sources_close(struct sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++) {

@@ -65,6 +65,9 @@ MUST_CHECK int sources_open(struct sources *sources, struct catalog *catalog, ch
 			    bool cross_mounts);
 void sources_close(struct sources *sources);
 
+/* Returns the number of missing sources. */
+size_t sources_missing(const struct sources *sources);
+
 /* Opens the folder of these operands as the only source of the catalog. Like sources_open(), but a
  * walk is restricted to the operands, which are borrowed, and other file systems are entered on the
  * way to them. An index of whole sources is refused, and sources_open() refuses this one. */

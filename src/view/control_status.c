@@ -19,10 +19,9 @@
 #include "view/control_json.h"
 
 const char *const control_state_names[] = {
-	[VIEW_WALKING] = "walking",
-	[VIEW_COMPARING] = "comparing",
-	[VIEW_CURRENT] = "current",
-	NULL,
+	[VIEW_WALKING] = "walking", [VIEW_COMPARING] = "comparing",
+	[VIEW_CURRENT] = "current", [VIEW_SOURCE_MISSING] = "source-missing",
+	[VIEW_STUCK] = "stuck",     NULL,
 };
 
 const char *control_state_name(enum view_state state)

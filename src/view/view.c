@@ -143,10 +143,16 @@ uint64_t view_folder_depth(const struct view *view)
 	return atomic_load(&view->folder_depth);
 }
 
+enum view_state view_get_progress(const struct view *view)
+{
+	return atomic_load_explicit(&view->state, memory_order_acquire);
+}
+
 enum view_state view_get_state(const struct view *view)
 {
-	return view_is_stale(view) ? VIEW_WALKING
-				   : atomic_load_explicit(&view->state, memory_order_acquire);
+	if (view_is_stale(view) || atomic_load(&view->problem))
+		return VIEW_STUCK;
+	return sources_missing(view->sources) > 0 ? VIEW_SOURCE_MISSING : view_get_progress(view);
 }
 
 static const struct node_ops *class_of(uint64_t node)

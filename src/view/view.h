@@ -75,11 +75,14 @@ struct hash128;
  * before the open. */
 #define VIEW_REPORT_BYTES (1UL << 20)
 
-/* Progress of the daemon. */
+/* What the daemon does, and what prevents it from working. */
 enum view_state {
 	VIEW_WALKING, /* reading names */
 	VIEW_COMPARING, /* names are complete, files are being compared */
 	VIEW_CURRENT, /* only files that changed recently are not compared yet */
+	/* Not set by view_set_state(): */
+	VIEW_SOURCE_MISSING, /* a source is missing (source/source.h) */
+	VIEW_STUCK, /* changes cannot be written to the index */
 };
 
 /* Callbacks of the daemon, each of which may be NULL. Any thread can call them. Callbacks that can
@@ -185,14 +188,18 @@ uint64_t view_folder_depth(const struct view *view);
 
 /* Sets the progress of the daemon. The commits that the state promises must have been made. */
 void view_set_state(struct view *view, enum view_state state);
+
+/* Returns the progress, or VIEW_STUCK or VIEW_SOURCE_MISSING, in this order. view_get_progress()
+ * returns only the progress. */
 enum view_state view_get_state(const struct view *view);
+enum view_state view_get_progress(const struct view *view);
 
 /* Sets the positive errno of what stops the daemon from updating the index; 0 if it can
  * continue. */
 void view_set_problem(struct view *view, int problem);
 
 /* Sets whether the sources have changes that cannot be written to the index. If so, the state is
- * reported as VIEW_WALKING. Listing uniques/, redundant/ or a directory in them then fails with
+ * VIEW_STUCK. Listing uniques/, redundant/ or a directory in them then fails with
  * -EIO, because the names can be incomplete. Known names and contents are still served. */
 void view_set_stale(struct view *view, bool stale);
 bool view_is_stale(const struct view *view);

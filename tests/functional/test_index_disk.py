@@ -98,7 +98,7 @@ def refuses_to_list(folder):
 
 def refuses_as_stale(view, folders=()):
     """Whether sync and listings fail, as the view does not have all names."""
-    assert view.status()["state"] == "walking"
+    assert view.status()["state"] == "stuck"
     with pytest.raises(subprocess.CalledProcessError):
         view.sync()
     return all(refuses_to_list(folder) for folder in (view.uniques, view.redundant, *folders))

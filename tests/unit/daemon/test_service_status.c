@@ -75,6 +75,9 @@ static void test_problems_are_reported(void **state)
 	figures.problem = ENOSPC;
 	assert_status(&figures, "cannot update (No space left on device): current: 0 groups, 0 B "
 				"reclaimable");
+	figures.problem = 0;
+	figures.missing = true;
+	assert_status(&figures, "a source is missing: current: 0 groups, 0 B reclaimable");
 }
 
 int main(void)
