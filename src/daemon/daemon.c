@@ -449,6 +449,7 @@ static int start(struct daemon *daemon)
 	int r;
 
 	view_init(&daemon->view, daemon->indexing->catalog, sources, daemon->mount_point);
+	view_set_currency(&daemon->view, follower_currency(daemon->follower));
 	view_set_keep_rules(&daemon->view, &daemon->indexing->keep);
 	view_set_shared(&daemon->view, daemon->settings->shared);
 	view_set_trusted_xattrs(&daemon->view, daemon->settings->trusted_xattrs);

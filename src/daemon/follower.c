@@ -77,6 +77,7 @@ static void wake(void *context)
 {
 	struct follower *follower = context;
 
+	currency_note_event(&follower->currency);
 	pthread_mutex_lock(&follower->worker.lock);
 	follower->woken = true;
 	ticket_worker_wake(&follower->worker);
@@ -109,6 +110,7 @@ static int note_source(struct follower *follower, size_t source)
 
 	atomic_store(&follower->sources[source].unwatched, 0);
 	atomic_store(&follower->sources[source].needs_walk, false);
+	follower->sources[source].is_walked = true;
 	return event_set_add(&follower->dirty, s->root, NULL, 0, EVENT_TREE);
 }
 
@@ -187,6 +189,7 @@ static int take_all(struct follower *follower)
 	pthread_mutex_lock(&follower->worker.lock);
 	follower->woken = false;
 	pthread_mutex_unlock(&follower->worker.lock);
+	currency_take_events(&follower->currency);
 	r = follower->watch ? take_events(follower) : 0;
 	if (r == 0)
 		r = take_inbox(follower);
@@ -291,6 +294,8 @@ int follower_catch_up(struct follower *follower)
 					   .settings = &indexing->ingest_settings,
 					   .hooks = &follower->hooks};
 	r = catch_up(follower);
+	if (r == 0)
+		follower_note_applied(follower);
 	/* the watches suffice for all directories; until now, a group could replace them */
 	if (follower->watch)
 		watch_close_reserve(follower->watch);
@@ -500,6 +505,8 @@ static int follow_once(struct follower *follower, bool awaited)
 		r = walk_for_missed(follower);
 	if (r == 0 && awaited)
 		r = regain_trust(follower);
+	if (r == 0)
+		follower_note_applied(follower);
 	return r < 0 ? r : ingest_choose_kept(follower->ingest.catalog);
 }
 

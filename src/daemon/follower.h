@@ -22,6 +22,7 @@
 #include "daemon/source_state.h"
 #include "index/indexing.h"
 
+struct currency;
 struct fanotify_groups;
 struct follower;
 struct lanes;
@@ -67,6 +68,9 @@ const char *follower_watch_name(const struct follower *follower);
 /* Returns whether events have reported all changes of all sources until now, so that no walk has to
  * find any. */
 bool follower_sees_all(const struct follower *follower);
+
+/* Returns how current the index is. Valid as long as the follower. Any thread. */
+const struct currency *follower_currency(const struct follower *follower);
 
 /* Any thread may call the functions below. They never block for long. */
 

@@ -111,6 +111,23 @@ static void failed(void *context, uint64_t dir)
 		recheck_inbox_add_rescan(&follower->inbox);
 }
 
+void follower_note_applied(struct follower *follower)
+{
+	struct currency *currency = &follower->currency;
+
+	if (follower->dirty.count > 0 || follower->dirty.overflowed)
+		return;
+	currency_note_applied(currency);
+	atomic_store(&currency->checked_s,
+		     source_states_note_walked(follower->sources, follower->ingest.sources,
+					       clock_now().tv_sec));
+}
+
+const struct currency *follower_currency(const struct follower *follower)
+{
+	return &follower->currency;
+}
+
 struct ingest_hooks follower_hooks(struct follower *follower)
 {
 	return (struct ingest_hooks){.enter = enter,

@@ -4,6 +4,7 @@
 
 /* Declarations shared by follower.c, follower_hooks.c and follower_watch.c. */
 
+#include "base/currency.h"
 #include "daemon/backoff.h"
 #include "daemon/follower.h"
 #include "daemon/recheck_inbox.h"
@@ -31,6 +32,7 @@ struct follower {
 	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
 	bool purge; /* files have possibly lost their last name */
 	int problem; /* last reported problem: positive errno, or 0 */
+	struct currency currency; /* written by several threads */
 	uint64_t reported_unwatched; /* last reported number of directories without a watch */
 
 	struct ticket_worker worker; /* its lock also guards all fields below */
@@ -41,6 +43,9 @@ struct follower {
 
 /* Returns the hooks, with the follower as context. The caller sets recheck_file. */
 struct ingest_hooks follower_hooks(struct follower *follower);
+
+/* Notes that all names were rechecked: events are applied, and requested walks have ended. */
+void follower_note_applied(struct follower *follower);
 
 /* Opens the event queues of the sources that are not polled. If that is impossible and the mode is
  * FOLLOW_AUTO, all sources are polled. wake: see watch.h. Returns 0 or -errno. */

@@ -16,10 +16,12 @@ int source_states_new(struct source_state **list, const struct sources *sources,
 		return -ENOMEM;
 	/* inotify does not report changes by other hosts. On FUSE, it does not report changes that
 	 * bypass the mount. */
-	for (size_t i = 0; i < sources->count; i++)
+	for (size_t i = 0; i < sources->count; i++) {
+		(*list)[i].is_walked = true; /* by the first walk */
 		(*list)[i].polled =
 			i >= WATCH_QUEUES_MAX || mode == FOLLOW_POLL || mode == FOLLOW_NONE ||
 			(mode == FOLLOW_AUTO && is_remote_filesystem(sources->list[i].fd));
+	}
 	return 0;
 }
 
@@ -81,6 +83,22 @@ bool source_states_need_walk(struct source_state *list, size_t count)
 bool source_state_is_walked(struct source_state *states)
 {
 	return states->polled || atomic_load(&states->unwatched) > 0;
+}
+
+int64_t source_states_note_walked(struct source_state *list, const struct sources *sources,
+				  int64_t now_s)
+{
+	int64_t earliest_s = now_s;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		if (list[i].is_walked && !atomic_load(&sources->list[i].missing)) {
+			list[i].is_walked = false;
+			list[i].walked_s = now_s;
+		}
+		if (list[i].walked_s < earliest_s)
+			earliest_s = list[i].walked_s;
+	}
+	return earliest_s;
 }
 
 uint64_t source_states_unwatched(struct source_state *list, size_t count)

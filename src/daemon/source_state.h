@@ -27,6 +27,10 @@ struct source_state {
 	/* number of directories that could not be watched since the last walk began */
 	_Atomic uint64_t unwatched;
 	atomic_bool needs_walk; /* events did not report a change in full */
+	/* used only by the follower: a walk of the source is requested or running; wall-clock time
+	 * of the end of the last one, in seconds */
+	bool is_walked;
+	int64_t walked_s;
 };
 
 /* Creates one state for each source. The caller frees the list with free(3). Returns 0 or
@@ -59,6 +63,11 @@ bool source_states_need_walk(struct source_state *list, size_t count);
 /* Returns whether events report only a part of the changes, so that walks have to find the rest:
  * the source is polled, or some of its directories are not watched. */
 bool source_state_is_walked(struct source_state *states);
+
+/* Notes that the requested walks have ended, except of missing sources. Returns the wall-clock time
+ * in seconds since which each source was walked, or 0 if one never was. */
+int64_t source_states_note_walked(struct source_state *list, const struct sources *sources,
+				  int64_t now_s);
 
 /* Returns the number of directories without a watch in all sources that are not polled. */
 uint64_t source_states_unwatched(struct source_state *list, size_t count);

@@ -82,6 +82,11 @@ void view_set_keep_rules(struct view *view, const struct keep_rules *rules)
 	view->keep_rules = rules;
 }
 
+void view_set_currency(struct view *view, const struct currency *currency)
+{
+	view->currency = currency;
+}
+
 void view_set_shared(struct view *view, bool shared)
 {
 	view->shared = shared;

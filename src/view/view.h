@@ -50,6 +50,7 @@
 
 struct caller;
 struct cancellation;
+struct currency;
 struct hash128;
 
 #define VIEW_ROOT UINT64_C(1)
@@ -148,6 +149,7 @@ struct view {
 	struct visible_cache visible_cache;
 	struct directory_paths directory_paths;
 	struct known_numbers numbers;
+	const struct currency *currency; /* see view_set_currency(); NULL: unknown */
 	const struct keep_rules *keep_rules; /* see view_set_keep_rules() */
 	bool shared; /* users other than the owner of the mount have access */
 	bool shows_trusted; /* attributes whose names begin with "trusted." are shown */
@@ -182,6 +184,9 @@ void view_set_trusted_xattrs(struct view *view, bool shown);
 /* Sets the keep rules of the index, before threads start. Borrowed for as long as the view. Without
  * this call there are none. */
 void view_set_keep_rules(struct view *view, const struct keep_rules *rules);
+
+/* Sets how current the view is, before threads start. Borrowed for as long as the view. */
+void view_set_currency(struct view *view, const struct currency *currency);
 
 /* Returns the greatest depth below an equal folder that any directory node has (node.h). */
 uint64_t view_folder_depth(const struct view *view);

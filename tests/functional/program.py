@@ -461,8 +461,11 @@ class View:
         return {path_of(json.loads(line)) for line in self.read("pending").splitlines()}
 
     def metrics(self):
-        """{(name, labels): value}."""
-        return prometheus.parse(self.read("metrics").decode())
+        """{(name, labels): value}, without the label of the view, which each must have."""
+        samples = prometheus.parse(self.read("metrics").decode())
+        own = ("view", prometheus.label(os.fsencode(self.path)))
+        assert all(own in labels for _, labels in samples)
+        return {(name, labels - {own}): value for (name, labels), value in samples.items()}
 
     def errors(self):
         return [json.loads(line) for line in self.read("errors").splitlines()]

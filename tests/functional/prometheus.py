@@ -14,6 +14,12 @@ LABEL = re.compile(r'([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\[\\"n])*)"(?:,|$)'
 SUFFIXES = {"histogram": ("_bucket", "_sum", "_count"), "summary": ("_sum", "_count", "")}
 
 
+def label(value):
+    """The value of a label as parse() returns it, with its escapes."""
+    text = value.decode(errors="replace")
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
 def parse(text):
     """{(name, frozenset of (label, value)): number}; raises ValueError for a wrong line."""
     if text and not text.endswith("\n"):

@@ -201,12 +201,14 @@ def test_sums_of_sizes_above_2_64_are_the_largest_number(twinfs, tmp_path):
         assert f"{largest:,} bytes" in str(twinfs.ok("list", "--summary", source))
         with twinfs.mounted(source) as view:
             assert view.status()["bytes"] == largest_json
-            assert b"twinfs_bytes %d\n" % largest in view.read("metrics")
+            assert b'twinfs_bytes{view="%s"} %d\n' % (
+                os.fsencode(view.path), largest) in view.read("metrics")
             assert b'value="%d"' % largest in view.read("report.html")
             for size in sizes[2:]:
                 os.unlink(source / str(size))
             view.sync()
-            assert b"twinfs_bytes %d\n" % sum(sizes[:2]) in view.read("metrics")
+            assert b'twinfs_bytes{view="%s"} %d\n' % (
+                os.fsencode(view.path), sum(sizes[:2])) in view.read("metrics")
             os.unlink(source / str(sizes[1]))
             view.sync()
             assert view.status()["bytes"] == sizes[0]
