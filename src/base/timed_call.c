@@ -12,6 +12,10 @@
 /* Interval for polling the child, if pidfd_open() is missing (before Linux 5.3). */
 #define PAUSE_MS 10
 
+/* Time limit for the end of a killed child. It ends at once, unless the kernel cannot interrupt its
+ * call. */
+#define END_MS 500
+
 static bool has_ended(pid_t child)
 {
 	siginfo_t end = {0};
@@ -58,6 +62,7 @@ int call_with_timeout(int (*call)(void *context), void *context, int fd, unsigne
 	r = wait_until(child, deadline_ns);
 	if (r < 0) {
 		(void)kill(child, SIGKILL);
+		(void)wait_until(child, clock_monotonic_ns() + END_MS * MS_NS);
 		(void)waitpid(child, NULL, WNOHANG);
 		return r;
 	}

@@ -15,8 +15,9 @@
  * fd	the only descriptor that the child keeps; -1: none. A child that does not end must not
  *	keep the locks and pipes of this process.
  *
- * Returns the result of the function; -ETIMEDOUT after timeout_ms, with the child killed but not
- * waited for; -EIO if a signal ended the child; or another -errno. */
+ * Returns the result of the function; -ETIMEDOUT after timeout_ms, with the child killed; -EIO if a
+ * signal ended the child; or another -errno. A killed child that the kernel does not end at once is
+ * left alone after half a second. */
 MUST_CHECK int call_with_timeout(int (*call)(void *context), void *context, int fd,
 				 unsigned int timeout_ms);
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/timed_call.h"
@@ -48,6 +49,9 @@ static void test_child_that_writes_nothing_times_out(void **state)
 	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(call_with_timeout(never_answer, &ends[0], ends[0], SHORT_MS), -ETIMEDOUT);
+	/* the child has ended, and so uses no file system any more */
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(errno, ECHILD);
 	(void)close(ends[0]);
 	(void)close(ends[1]);
 }
