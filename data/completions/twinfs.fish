@@ -50,7 +50,7 @@ function __twinfs_complete_operands # CONDITION USAGE
             complete -c twinfs -n $argv[1] -F
         case '*SOURCE... MOUNTPOINT*'
             complete -c twinfs -n $argv[1] -a '(__fish_complete_directories)'
-        case '*SOURCE*MOUNTPOINT*'
+        case '*SOURCE*MOUNTPOINT*' '*MOUNTPOINT*SOURCE*'
             complete -c twinfs -n $argv[1] -a '(__twinfs_views) (__fish_complete_directories)'
         case '*MOUNTPOINT*'
             complete -c twinfs -n $argv[1] -a '(__twinfs_views)'

@@ -40,7 +40,7 @@ static int find_mount_point(const struct mount_settings *settings, char **mount_
 	r = mount_point_prepare(settings->daemon.mount_point, settings->daemon.nonempty,
 				mount_point);
 	if (r == MOUNT_POINT_SERVED) {
-		log_error("a view is already mounted at %s; unmount it first with 'fusermount3 -u'",
+		log_error("a view is already mounted at %s; unmount it first with 'twinfs unmount'",
 			  quote_path(*mount_point));
 		return -EBUSY;
 	}

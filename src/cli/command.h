@@ -13,6 +13,7 @@
 #include "twinfs/exit.h"
 
 enum twinfs_exit cmd_mount(int argc, char *argv[]);
+enum twinfs_exit cmd_unmount(int argc, char *argv[]);
 enum twinfs_exit cmd_scan(int argc, char *argv[]);
 enum twinfs_exit cmd_list(int argc, char *argv[]);
 enum twinfs_exit cmd_report(int argc, char *argv[]);

@@ -24,6 +24,7 @@ struct command {
 
 static const struct command commands[] = {
 	{"mount", "mount a view of the duplicates; the default command", cmd_mount},
+	{"unmount", "unmount views, and wait until their daemons have ended", cmd_unmount},
 	{"scan", "bring the index up to date", cmd_scan},
 	{"list", "print the groups of equal files", cmd_list},
 	{"report", "write an HTML page that shows which duplicates use the space", cmd_report},

@@ -239,7 +239,7 @@ const struct option_table mount_table = {
 	.usage = {"SOURCE... MOUNTPOINT"},
 	.summary = "Mounts a read-only view of the verified duplicates in the sources. Files are "
 		   "compared in the background. The word 'mount' can be omitted. Unmount with "
-		   "'fusermount3 -u MOUNTPOINT', or as root with umount.",
+		   "'twinfs unmount MOUNTPOINT'.",
 	.options = {mount_options, scan_options, walk_options, index_option, message_options},
 	.apply = mount_apply,
 };

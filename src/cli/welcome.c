@@ -93,7 +93,7 @@ void welcome_print(const struct mount_settings *settings, const char *mount_poin
 		r = append_folder(&text, point, "uniques",
 				  "the tree with each content once, for rsync");
 	if (r == 0)
-		r = append_command(&text, "fusermount3 -u", point, "unmounts it");
+		r = append_command(&text, "twinfs unmount", point, "unmounts it");
 	if (r == 0)
 		r = write_fully(STDERR_FILENO, text.data, text.length);
 	if (r < 0)

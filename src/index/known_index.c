@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/bytes.h"
 #include "base/clock.h"
 #include "catalog/catalog.h"
 #include "catalog/query.h"
@@ -23,9 +22,10 @@ void known_index_free(struct known_index *index)
 {
 	text_list_free(&index->sources);
 	free(index->mount_point);
+	bytes_free(&index->last_view);
 }
 
-static int read_sources(struct known_index *index, struct catalog *catalog)
+static int read_paths(struct known_index *index, struct catalog *catalog)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_BYTES struct bytes path = {0};
@@ -34,6 +34,10 @@ static int read_sources(struct known_index *index, struct catalog *catalog)
 
 	if (r == 0)
 		r = catalog_is_of_operands(reader, &index->of_operands);
+	if (r == 0)
+		r = catalog_get_view(reader, &index->last_view);
+	if (r == 0 && !bytes_text(&index->last_view))
+		r = -ENOMEM;
 	while (r == 0) {
 		path.length = 0;
 		r = catalog_get_source(reader, index->sources.count, &path, &root);
@@ -66,7 +70,7 @@ int known_index_read(struct known_index *index, const char *folder)
 	index->outcome = index_open_read_only(folder, &catalog);
 	if (index->outcome != 0)
 		return index->outcome == -ENOMEM ? -ENOMEM : 0;
-	r = read_sources(index, catalog);
+	r = read_paths(index, catalog);
 	if (r == 0)
 		r = catalog_last_scan(catalog, &index->last_scan);
 	catalog_close(catalog);

@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "base/text_list.h"
 
 struct known_index {
@@ -22,6 +23,7 @@ struct known_index {
 	struct timespec last_scan; /* 0: unknown */
 	pid_t pid; /* of the process that uses the index; 0: none, -1: unknown */
 	char *mount_point; /* of the view of that process; "": none */
+	struct bytes last_view; /* its last mount point; a NUL follows it; empty: none */
 };
 
 void known_index_free(struct known_index *index);

@@ -105,7 +105,7 @@ void status_file_explain(const char *mount_point, int error)
 	switch (-error) {
 	case ENOTCONN:
 		log_error("cannot read the status of the view at %s: its daemon was killed; mount "
-			  "the view again, or unmount it with 'fusermount3 -u'",
+			  "the view again, or unmount it with 'twinfs unmount'",
 			  point);
 		break;
 	case EACCES:

@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <spawn.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -22,6 +18,7 @@
 #include "base/timed_call.h"
 #include "mountpoint/prerequisites.h"
 #include "mountpoint/table.h"
+#include "mountpoint/unmount.h"
 
 /* Maximum number of stacked dead mounts that are detached. */
 #define DEAD_MOUNTS_MAX 64
@@ -106,29 +103,10 @@ int mount_point_of(const char *path, char **point)
 
 /* ---- preparing a mount point --------------------------------------------------------- */
 
-/* Detaches the mount by the setuid program fusermount3: only root can do this directly. */
-static int detach_by_fusermount(char *point)
+static int detach(const char *point)
 {
-	char program[] = "fusermount3", options[] = "-uzq", end[] = "--";
-	char *arguments[] = {program, options, end, point, NULL};
-	pid_t pid;
-	int status, r = posix_spawnp(&pid, arguments[0], NULL, NULL, arguments, environ);
+	int r = mount_point_unmount(point, true);
 
-	if (r)
-		return -r;
-	while (waitpid(pid, &status, 0) < 0) {
-		if (errno != EINTR)
-			return -errno;
-	}
-	return WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : -EPERM;
-}
-
-static int detach(char *point)
-{
-	int r = umount2(point, MNT_DETACH | UMOUNT_NOFOLLOW) < 0 ? -errno : 0;
-
-	if (r == -EPERM)
-		r = detach_by_fusermount(point);
 	if (r < 0) {
 		log_error(
 			"cannot detach the mount of a killed twinfs from %s: %s; unmount it first",
@@ -223,9 +201,9 @@ static const struct {
 } words[] = {
 	[MOUNT_POINT_FREE] = {"is free", "mount"},
 	[MOUNT_POINT_LIVE] = {"already has a view mounted on it",
-			      "unmount it first with 'fusermount3 -u'"},
+			      "unmount it first with 'twinfs unmount'"},
 	[MOUNT_POINT_DEAD] = {"has the mount of a killed twinfs on it",
-			      "mount again, which replaces it, or run 'fusermount3 -uz'"},
+			      "mount again, which replaces it, or run 'twinfs unmount'"},
 	[MOUNT_POINT_IN_VIEW] = {"is inside a mounted view", "choose another mount point"},
 	[MOUNT_POINT_MISSING] = {"does not exist", "create the folder first"},
 	[MOUNT_POINT_NO_FOLDER] = {"is not a folder", "choose an empty folder"},

@@ -99,7 +99,7 @@ def views(twinfs, source, tmp_path):
 
 
 def test_mounted_views_are_offered_as_operands(views, shell):
-    for command in ("status", "list", "check"):
+    for command in ("status", "list", "check", "unmount"):
         assert set(views) <= shell.offers(command, "")
 
 
@@ -109,7 +109,7 @@ def test_folder_with_an_odd_name_is_completed(shell, name):
     (shell.folder / "sub").mkdir()
     (shell.folder / "sub" / name).mkdir()
     (shell.folder / "sub" / f"no {name}").touch()
-    for command in ("scan", "check", "list --index"):
+    for command in ("scan", "check", "unmount", "list --index"):
         *before, folder = shell.called_after(f"twinfs {command} sub/")
         assert (before, folder.rstrip("/")) == (command.split(), f"sub/{name}")
 

@@ -62,7 +62,7 @@ def test_message_of_mount_names_existing_paths_and_working_commands(twinfs, sour
         else:
             words[0] = {"twinfs": twinfs.session.binary}.get(words[0], words[0])
             subprocess.run(words, check=True, stdout=subprocess.DEVNULL)
-    assert words[0] == "fusermount3" and not is_mounted(mount)
+    assert words[1] == "unmount" and not is_mounted(mount)
 
 
 def test_message_of_mount_without_wait_mentions_the_background(twinfs, source, mount):

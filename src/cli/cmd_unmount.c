@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/pidfd.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/path.h"
+#include "base/quote.h"
+#include "cli/command.h"
+#include "index/served_sources.h"
+#include "mountpoint/point.h"
+#include "mountpoint/table.h"
+#include "mountpoint/unmount.h"
+#include "options/common_options.h"
+#include "source/source.h"
+
+/* Time limit for the end of a daemon. Its longest work is to make its index smaller. */
+#define END_TIMEOUT_MS 60000
+
+static const struct option_table unmount_table = {
+	.command = "twinfs unmount",
+	.usage = {"MOUNTPOINT...", "SOURCE..."},
+	.summary = "Unmounts views, and waits until their daemons have ended. A source names each "
+		   "view that has it, or a folder in it, as a source.",
+	.options = {version_option},
+	.apply = common_apply,
+};
+
+struct view {
+	const struct mount_entry *mount; /* borrowed from the table */
+	struct served_sources served; /* if known */
+	bool known;
+	bool chosen; /* to be unmounted */
+	bool by_source; /* the user did not name the mount point */
+	bool unmounted;
+	int process; /* pidfd of the daemon; -1: unknown */
+};
+
+struct views {
+	struct mount_table table;
+	struct view *list;
+	size_t count, capacity;
+	size_t failures; /* operands and views that could not be unmounted */
+	size_t unended; /* daemons that have not ended */
+};
+
+static void views_free(struct views *views)
+{
+	for (size_t i = 0; i < views->count; i++) {
+		served_sources_free(&views->list[i].served);
+		if (views->list[i].process >= 0)
+			(void)close(views->list[i].process);
+	}
+	free(views->list);
+	mount_table_free(&views->table);
+}
+
+/* Lists the views of this mount namespace. Returns 0 or -errno. */
+static int views_find(struct views *views)
+{
+	int r = mount_table_read(&views->table);
+
+	for (size_t i = 0; r == 0 && i < views->table.count; i++) {
+		const struct mount_entry *mount = &views->table.entries[i];
+
+		if (!mount_entry_is_view(mount))
+			continue;
+		r = array_reserve(&views->list, &views->capacity, views->count + 1,
+				  sizeof(*views->list));
+		if (r == 0)
+			views->list[views->count++] = (struct view){.mount = mount, .process = -1};
+	}
+	return r;
+}
+
+/* Reads once what the view serves. */
+static int learn(struct view *view)
+{
+	if (view->known)
+		return 0;
+	view->known = true;
+	return served_sources_read(&view->served, view->mount->point);
+}
+
+/* ---- which views the user named -------------------------------------------------------- */
+
+/* Logs that no view has the source, and the view that the user possibly meant. */
+static void explain_source(const struct views *views, const char *operand, const char *path)
+{
+	for (size_t i = 0; i < views->count; i++) {
+		const struct view *view = &views->list[i];
+		const char *point = view->mount->point;
+
+		for (size_t j = 0; j < view->served.paths.count; j++) {
+			if (!path_below(path, view->served.paths.items[j]))
+				continue;
+			log_error("cannot unmount %s: it is in %s, a source of the view at %s; "
+				  "give that source or mount point",
+				  quote_path(operand), quote_path(view->served.paths.items[j]),
+				  quote_path(point));
+			return;
+		}
+		if (view->served.paths.count == 0) {
+			log_error("cannot unmount %s: it is no mount point of a view, and the view "
+				  "at %s does not answer which sources it has; give a mount point",
+				  quote_path(operand), quote_path(point));
+			return;
+		}
+	}
+	log_error("cannot unmount %s: it is neither the mount point nor a source of a mounted view",
+		  quote_path(operand));
+}
+
+static int choose_by_source(struct views *views, char *operand)
+{
+	CLEANUP_TEXT_LIST struct text_list resolved = {0};
+	bool found = false;
+	int r = source_paths_recall(&operand, 1, &resolved);
+
+	if (r < 0)
+		views->failures++; /* logged */
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	for (size_t i = 0; r == 0 && i < views->count; i++) {
+		struct view *view = &views->list[i];
+
+		r = learn(view);
+		if (r == 0 && served_sources_are_in(&view->served, resolved.items[0])) {
+			view->by_source = !view->chosen;
+			view->chosen = true;
+			found = true;
+		}
+	}
+	if (r == 0 && !found)
+		explain_source(views, operand, resolved.items[0]);
+	views->failures += r == 0 && !found;
+	return r;
+}
+
+/* Chooses the views that an operand names. Returns 0 or -errno. */
+static int choose(struct views *views, char *operand)
+{
+	AUTO_FREE char *point = NULL;
+	int r = mount_point_of(operand, &point);
+
+	if (r == -ENOMEM)
+		return r;
+	if (!point)
+		return choose_by_source(views, operand);
+	for (size_t i = 0; i < views->count; i++) {
+		if (strcmp(views->list[i].mount->point, point) == 0)
+			views->list[i].chosen = true;
+	}
+	return 0;
+}
+
+/* ---- unmounting ------------------------------------------------------------------------ */
+
+static void explain_busy(const char *point)
+{
+	CLEANUP_BYTES struct bytes users = {0};
+	const char *names = NULL;
+
+	if (mount_point_name_users(point, &users) == 0 && users.length > 0)
+		names = bytes_text(&users);
+	log_error("cannot unmount %s: it is in use by %s; close what is open there, or detach the "
+		  "view with 'fusermount3 -uz'",
+		  quote_path(point), names ? names : "a process that this user cannot examine");
+}
+
+static void explain_failure(const char *point, int error)
+{
+	if (error == -EBUSY)
+		explain_busy(point);
+	else if (error == -EPERM)
+		log_error("cannot unmount %s: %s; run twinfs as the user who mounted the view, or "
+			  "as root",
+			  quote_path(point), error_text(error));
+	else
+		log_error("cannot unmount %s: %s", quote_path(point),
+			  error == -ENOENT ? "fusermount3 is missing" : error_text(error));
+}
+
+static int unmount(struct views *views, struct view *view)
+{
+	int r = learn(view);
+
+	if (r < 0)
+		return r;
+	/* before the unmount: after it, another process can get the pid of the daemon */
+	if (view->served.pid > 0)
+		view->process = pidfd_open(view->served.pid, 0);
+	r = mount_point_unmount(view->mount->point, false);
+	view->unmounted = r == 0;
+	views->failures += r < 0;
+	if (r < 0)
+		explain_failure(view->mount->point, r);
+	else if (view->by_source)
+		log_info("unmounted the view at %s", quote_path(view->mount->point));
+	return 0;
+}
+
+/* Returns whether the process is stopped by a signal. */
+static bool is_stopped(pid_t pid)
+{
+	AUTO_FCLOSE FILE *file = NULL;
+	char path[sizeof("/proc//stat") + 10], line[128] = "";
+	const char *name_end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		return false;
+	name_end = strrchr(line, ')');
+	return name_end && strncmp(name_end, ") T", strlen(") T")) == 0;
+}
+
+/* Waits until the daemon has ended. Returns whether it has. */
+static bool has_ended(const struct view *view)
+{
+	struct pollfd process = {.fd = view->process, .events = POLLIN};
+	const char *point = quote_path(view->mount->point);
+	int pid = (int)view->served.pid;
+
+	if (view->process < 0)
+		return true;
+	if (is_stopped(view->served.pid) && poll(&process, 1, 0) == 0) {
+		log_warning("the view at %s is unmounted, but its daemon is stopped and keeps its "
+			    "sources in use; continue it with 'kill -CONT %d', or end it with "
+			    "'kill -KILL %d'",
+			    point, pid, pid);
+		return false;
+	}
+	if (poll(&process, 1, END_TIMEOUT_MS) > 0)
+		return true;
+	log_warning("the view at %s is unmounted, but its daemon, process %d, has not ended after "
+		    "%d seconds and keeps its sources in use",
+		    point, pid, END_TIMEOUT_MS / 1000);
+	return false;
+}
+
+/* Waits for the ends of the daemons whose views have no other mount. */
+static int wait_for_ends(struct views *views)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+	int r = mount_table_read(&table);
+
+	for (size_t i = 0; r == 0 && i < views->count; i++) {
+		const struct view *view = &views->list[i];
+		const struct mount_entry *other = mount_table_view_of(&table, view->mount->device);
+
+		if (!view->unmounted)
+			continue;
+		if (other)
+			log_warning("the view at %s is still mounted at %s",
+				    quote_path(view->mount->point), quote_path(other->point));
+		views->unended += other || !has_ended(view);
+	}
+	return r;
+}
+
+static int unmount_operands(struct views *views, char *operands[], size_t count)
+{
+	int r = views_find(views);
+
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = choose(views, operands[i]);
+	/* the last mounted view first: it can be mounted on another one */
+	for (size_t i = views->count; r == 0 && i > 0; i--) {
+		if (views->list[i - 1].chosen)
+			r = unmount(views, &views->list[i - 1]);
+	}
+	return r < 0 ? r : wait_for_ends(views);
+}
+
+enum twinfs_exit cmd_unmount(int argc, char *argv[])
+{
+	struct common_settings settings;
+	CLEANUP(views_free) struct views views = {0};
+	bool any = false;
+	int operands, r;
+
+	common_settings_init(&settings);
+	r = options_parse(&unmount_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&unmount_table, operands == argc ? "no MOUNTPOINT given" : NULL);
+	if (r != 0)
+		return options_exit(r);
+	r = unmount_operands(&views, argv + operands, (size_t)(argc - operands));
+	if (r < 0) {
+		log_error("cannot find the mounted views: %s", error_text(r));
+		return TWINFS_EXIT_FAILED;
+	}
+	for (size_t i = 0; i < views.count; i++)
+		any = any || views.list[i].unmounted;
+	if (views.failures > 0)
+		return any ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_FAILED;
+	return views.unended > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}

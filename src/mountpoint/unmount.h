@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef MOUNTPOINT_UNMOUNT_H
+#define MOUNTPOINT_UNMOUNT_H
+
+/* Unmounts views, as root or by fusermount3. No request is sent to the view, so this works if its
+ * daemon was killed or is stopped. Any thread. */
+
+#include <stdbool.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+
+/* Unmounts the view at its mount point.
+ *
+ * detach	remove the mount from the tree of files, even if it is in use (MNT_DETACH)
+ *
+ * Returns 0, -EBUSY if a process uses the view, -EPERM if fusermount3 refuses, -ENOENT if there is
+ * no fusermount3, or another -errno. Logs nothing. */
+MUST_CHECK int mount_point_unmount(const char *point, bool detach);
+
+/* Appends the processes that keep a view from being unmounted: "'bash' (process 17), 'tail'
+ * (process 19)". Finds processes that this user may examine (proc(5)), and names the first few.
+ * Appends nothing if it finds none. Returns 0 or -errno. */
+MUST_CHECK int mount_point_name_users(const char *point, struct bytes *text);
+
+#endif

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: MIT
+"""The command unmount: views that answer, are in use, or whose daemon was killed or is stopped."""
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+import trees
+from program import end_process, is_mounted, stopped, wait_ended
+
+
+@pytest.fixture(params=["as this user", "as a plain user"])
+def program(request, twinfs):
+    """The program, run by the user of the tests and by a plain user."""
+    if request.param == "as this user":
+        return twinfs
+    request.getfixturevalue("fuse_for_users")
+    return request.getfixturevalue("as_user")
+
+
+@pytest.fixture
+def tree(program, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    if program.user:
+        subprocess.run(["chown", "-hR", str(program.user.pw_uid), source], check=True)
+    return source
+
+
+def unmount(program, *operands, status=0):
+    result = program("unmount", *operands)
+    assert result.status == status, result
+    return result.errors
+
+
+def has_ended(view):
+    """Whether the daemon of the view has ended before now."""
+    pid, view.pid = view.pid, None
+    return wait_ended(pid, timeout=0)
+
+
+def test_view_is_unmounted_and_its_daemon_has_ended(program, tree):
+    with program.mounted(tree) as view:
+        assert unmount(program, view.path) == []
+        assert has_ended(view) and not is_mounted(view.path)
+
+
+def test_views_of_a_source_are_unmounted_and_named(program, tree, tmp_path):
+    (tree / "in").mkdir()
+    other = program.with_index(tmp_path / "other")
+    with program.mounted(tree) as view, other.mounted(tree / "in", at=tmp_path / "second") as inner:
+        errors = unmount(program, tree)
+        assert has_ended(view) and has_ended(inner)
+    assert {error.split(" view at ")[1] for error in errors} == \
+        {f"'{view.path}'", f"'{inner.path}'"}
+
+
+def test_missing_source_unmounts_its_view(program, tree):
+    with program.mounted(tree) as view:
+        tree.rename(tree.with_name("moved"))
+        unmount(program, tree)
+        assert has_ended(view)
+
+
+def test_folder_in_a_source_is_refused_and_the_source_is_named(program, tree):
+    (tree / "in").mkdir()
+    with program.mounted(tree) as view:
+        [error] = unmount(program, tree / "in", status=1)
+        assert f"'{tree}'" in error and f"'{view.path}'" in error
+        assert is_mounted(view.path)
+
+
+def test_plain_folder_is_refused_and_other_operands_are_unmounted(program, tree, tmp_path):
+    [error] = unmount(program, tmp_path, status=1)
+    assert f"'{tmp_path}'" in error
+    with program.mounted(tree) as view:
+        assert unmount(program, tmp_path / "home", view.path, status=3)
+        assert has_ended(view)
+
+
+def test_view_in_use_stays_and_its_user_is_named(program, tree):
+    with program.mounted(tree) as view:
+        command = [*program.as_user(), sys.executable, "-c",
+                   "import sys; file = open(sys.argv[1]); print('open', flush=True); input()",
+                   view.uniques / "a"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+            assert reader.stdout.readline() == b"open\n"
+            [error] = unmount(program, view.path, status=1)
+            assert f"(process {reader.pid})" in error and "in use by" in error
+            assert view.status()["state"] == "current"
+            reader.communicate(b"\n")
+        assert unmount(program, view.path) == []
+        assert has_ended(view)
+
+
+def test_shell_in_a_view_is_named(program, tree):
+    with program.mounted(tree) as view:
+        command = [*program.as_user(), "sh", "-c", 'cd "$0" && echo in && read line', view.uniques]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+            assert shell.stdout.readline() == b"in\n"
+            [error] = unmount(program, view.path, status=1)
+            assert f"'sh' (process {shell.pid})" in error
+            shell.communicate(b"\n")
+
+
+def test_view_of_a_killed_daemon_is_unmounted(program, tree):
+    with program.mounted(tree) as view:
+        end_process(view.pid, signal.SIGKILL)
+        view.pid = None
+        assert unmount(program, view.path) == []
+        assert not is_mounted(view.path)
+
+
+def test_killed_view_with_a_default_index_is_found_by_its_source(program, tree, tmp_path):
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    if program.user:
+        os.chown(mount, program.user.pw_uid, program.user.pw_gid)
+    assert program("mount", "--wait", tree, mount, index=False).status == 0
+    status = program("status", "--json", mount).json[0]
+    end_process(status["pid"], signal.SIGKILL)
+    assert is_mounted(mount)
+    unmount(program, tree)
+    assert not is_mounted(mount)
+
+
+def test_killed_view_with_an_index_elsewhere_is_named_for_its_source(twinfs, source):
+    trees.fill(source, {b"a": b"same"})
+    with twinfs.mounted(source) as view:
+        end_process(view.pid, signal.SIGKILL)
+        view.pid = None
+        [error] = unmount(twinfs, source, status=1)
+        assert "does not answer" in error and f"'{view.path}'" in error
+        assert is_mounted(view.path)
+
+
+def test_view_of_a_stopped_daemon_is_unmounted_and_the_daemon_is_named(program, tree, tmp_path):
+    mount = tmp_path / "mount"
+    mount.mkdir()
+    if program.user:
+        os.chown(mount, program.user.pw_uid, program.user.pw_gid)
+    assert program("mount", "--wait", tree, mount, index=False).status == 0
+    pid = program("status", "--json", mount).json[0]["pid"]
+    with stopped(pid):
+        [error] = unmount(program, mount, status=3)
+        assert "is stopped" in error and f"'kill -CONT {pid}'" in error
+        assert not is_mounted(mount)
+    assert wait_ended(pid)
+
+
+def test_second_mount_of_a_view_is_named(twinfs, source, tmp_path, root_only):
+    trees.fill(source, {b"a": b"same"})
+    (tmp_path / "second").mkdir()
+    with twinfs.mounted(source) as view:
+        subprocess.run(["mount", "--bind", view.path, tmp_path / "second"], check=True)
+        [error] = unmount(twinfs, view.path, status=3)
+        assert "still mounted" in error and f"'{tmp_path / 'second'}'" in error
+        assert unmount(twinfs, tmp_path / "second") == []
+        assert has_ended(view)
+
+
+def test_view_of_another_user_is_refused(twinfs, as_user, source, root_only):
+    trees.fill(source, {b"a": b"same"})
+    with twinfs.mounted(source) as view:
+        [error] = unmount(as_user, view.path, status=1)
+        assert "Operation not permitted" in error
+        assert is_mounted(view.path)
+
+
+def test_root_unmounts_the_view_of_another_user(twinfs, as_user, fuse_for_users, source, root_only):
+    trees.fill(source, {b"a": b"same"})
+    with as_user.mounted(source) as view:
+        assert unmount(twinfs, view.path) == []
+        assert not is_mounted(view.path)
