@@ -56,6 +56,8 @@ function __twinfs_complete_operands # CONDITION USAGE
             complete -c twinfs -n $argv[1] -a '(__twinfs_views)'
         case '*SOURCE*' '*FOLDER*'
             complete -c twinfs -n $argv[1] -a '(__fish_complete_directories)'
+        case '*COMMAND*'
+            complete -c twinfs -n $argv[1] -a "$__twinfs_commands"
     end
 end
 

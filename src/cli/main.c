@@ -14,6 +14,7 @@
 #include "base/memory_limit.h"
 #include "base/quote.h"
 #include "cli/command.h"
+#include "options/common_options.h"
 #include "page/thumbnail.h"
 
 struct command {
@@ -21,6 +22,9 @@ struct command {
 	const char *help;
 	enum twinfs_exit (*run)(int argc, char *argv[]);
 };
+
+static enum twinfs_exit cmd_help(int argc, char *argv[]);
+static enum twinfs_exit cmd_version(int argc, char *argv[]);
 
 static const struct command commands[] = {
 	{"mount", "mount a view of the duplicates; the default command", cmd_mount},
@@ -44,6 +48,8 @@ static const struct command commands[] = {
 	{"check", "verify the index, and compare it with the disk", cmd_check},
 	{"manifest", "print the names that uniques/ leaves out, for restore", cmd_manifest},
 	{"restore", "rebuild the whole tree from a copy of uniques/ and its manifest", cmd_restore},
+	{"help", "print the commands, or the options of a command", cmd_help},
+	{"version", "print the version", cmd_version},
 };
 
 static const struct command *find_command(const char *name)
@@ -78,6 +84,62 @@ static void print_help(void)
 		"Exit status: 0 complete, 1 failed, 2 wrong usage, 3 finished, but something\n"
 		"could not be read or done (stderr names it), 4 not covered.\n",
 		stdout);
+}
+
+static const struct option_table help_table = {
+	.command = "twinfs help",
+	.usage = {"[COMMAND]"},
+	.summary = "Prints the commands, or the options of a command, as with --help.",
+	.options = {version_option},
+	.apply = common_apply,
+};
+
+static const struct option_table version_table = {
+	.command = "twinfs version",
+	.summary = "Prints the version, as with --version.",
+	.options = {version_option},
+	.apply = common_apply,
+};
+
+static enum twinfs_exit cmd_help(int argc, char *argv[])
+{
+	struct common_settings settings;
+	const struct command *command;
+	char option[] = "--help";
+	int operands, r;
+
+	common_settings_init(&settings);
+	r = options_parse(&help_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&help_table,
+				argc - operands > 1 ? "more than one COMMAND given" : NULL);
+	if (r != 0)
+		return options_exit(r);
+	if (operands == argc) {
+		print_help();
+		return TWINFS_EXIT_COMPLETE;
+	}
+	command = find_command(argv[operands]);
+	if (!command) {
+		options_complain(&help_table, "%s is no command", quote_path(argv[operands]));
+		return TWINFS_EXIT_USAGE;
+	}
+	return command->run(2, (char *[]){argv[operands], option, NULL});
+}
+
+static enum twinfs_exit cmd_version(int argc, char *argv[])
+{
+	struct common_settings settings;
+	int operands, r;
+
+	common_settings_init(&settings);
+	r = options_parse(&version_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&version_table, operands < argc ? "no operands expected" : NULL);
+	if (r != 0)
+		return options_exit(r);
+	(void)printf("twinfs %s\n", TWINFS_VERSION);
+	return TWINFS_EXIT_COMPLETE;
 }
 
 /* Returns whether the first word must be meant as a command: it is no option, has no slash, and no

@@ -427,7 +427,8 @@ class Program:
 
 WITH_INDEX = ("mount", "scan", "list", "copies", "covered", "remove", "move", "link", "dedupe",
               "recover", "log", "undo", "check", "manifest", "doctor", "report")
-COMMANDS = (*WITH_INDEX, "unmount", "index", "path", "status", "restore")
+COMMANDS = (*WITH_INDEX, "unmount", "index", "path", "status", "restore", "help",
+            "version")
 
 
 class View:

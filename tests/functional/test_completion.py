@@ -34,6 +34,7 @@ def with_words(twinfs):
 def test_commands_are_offered(shell):
     assert shell.offers("") >= set(COMMANDS)
     assert shell.offers("mo") == {"mount", "move"}
+    assert shell.offers("help", "mo") == {"mount", "move"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

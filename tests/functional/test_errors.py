@@ -203,6 +203,16 @@ def test_version_goes_to_stdout(twinfs, option):
     assert re.match(rb"twinfs \d+\.\d+", result.out)
 
 
+def test_help_and_version_are_also_commands(twinfs):
+    assert twinfs.ok("version").out == twinfs.ok("--version").out
+    assert twinfs.ok("help").out == twinfs.ok("--help").out
+    for command in COMMANDS:
+        expected = twinfs.ok(command, "--help", index=False).out
+        assert twinfs.ok("help", command).out == expected
+    for words in (["help", "frobnicate"], ["help", "scan", "list"], ["version", "scan"]):
+        assert one_line(twinfs(*words), status=2)
+
+
 # as a plain user
 
 @pytest.fixture
