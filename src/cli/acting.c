@@ -521,7 +521,8 @@ static const char *find_folders_fault(const struct acting *acting)
 }
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct acting *acting, size_t operand_count)
+static const char *find_fault(const struct acting *acting, char *const *operands,
+			      size_t operand_count)
 {
 	const char *fault = filter_settings_fault(&acting->filters, &acting->common.index);
 
@@ -533,6 +534,9 @@ static const char *find_fault(const struct acting *acting, size_t operand_count)
 		return fault;
 	if (acting->plan_file && selects_copies(acting))
 		return "--plan names the copies itself: give no options of filters and rules";
+	fault = rule_settings_fault(&acting->rules, operands, operand_count);
+	if (fault)
+		return fault;
 	if (acting->act.relative && acting->act.kind != ACT_SYMLINK)
 		return "--relative needs --symbolic";
 	if (acting->format_given && !acting->dry_run)
@@ -554,7 +558,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	request.report.folders = acting->folders;
 	if (acting->folders)
 		acting->common.index.takes_files = false;
-	if (usage_check(table, find_fault(acting, count)) < 0)
+	if (usage_check(table, find_fault(acting, operands, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
 	if (count == 0 && !acting->common.index.names_from) {

@@ -246,11 +246,14 @@ static const char *find_similar_fault(const struct list_settings *settings)
 }
 
 /* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct list_settings *settings, size_t operand_count)
+static const char *find_fault(const struct list_settings *settings, char *const *operands,
+			      size_t operand_count)
 {
 	const struct report *report = &settings->request.report;
 	const char *fault = find_source_fault(&settings->common.index, operand_count);
 
+	if (!fault)
+		fault = rule_settings_fault(&settings->rules, operands, operand_count);
 	if (fault)
 		return fault;
 	if (settings->part_count > 1)
@@ -327,7 +330,8 @@ enum twinfs_exit cmd_list(int argc, char *argv[])
 	settings.request.filters = &settings.filters;
 	r = options_parse(&list_table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = usage_check(&list_table, find_fault(&settings, (size_t)(argc - operands)));
+		r = usage_check(&list_table,
+				find_fault(&settings, argv + operands, (size_t)(argc - operands)));
 	status = r != 0 ? options_exit(r)
 			: list(&settings, argv + operands, (size_t)(argc - operands));
 	filter_settings_deinit(&settings.filters);

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/query.h"
+#include "index/current_index.h"
 #include "options/glob_options.h"
 #include "source/patterns.h"
 #include "source/source.h"
@@ -173,6 +174,23 @@ int rule_apply(struct rule_settings *settings, int id, const char *value)
 	}
 }
 
+#define NEEDS_TWO_SOURCES                                                                      \
+	"--between-sources needs two sources, and only one is given; a source inside another " \
+	"source does not count"
+
+const char *rule_settings_fault(const struct rule_settings *settings, char *const *operands,
+				size_t count)
+{
+	CLEANUP_TEXT_LIST struct text_list sources = {0};
+
+	if (!settings->rules.between_sources || count == 0 ||
+	    (count == 1 && current_index_is_view(operands[0])))
+		return NULL;
+	return source_paths_recall(operands, count, &sources) == 0 && sources.count < 2
+		       ? NEEDS_TWO_SOURCES
+		       : NULL;
+}
+
 int rule_settings_prepare(struct rule_settings *settings, struct catalog_reader *reader,
 			  const struct sources *sources)
 {
@@ -194,8 +212,7 @@ int rule_settings_prepare(struct rule_settings *settings, struct catalog_reader 
 		return -EXDEV;
 	}
 	if (settings->rules.between_sources && sources->count < 2) {
-		log_error("--between-sources needs two sources, and only one is given; a source "
-			  "inside another source does not count");
+		log_error(NEEDS_TWO_SOURCES);
 		return -EXDEV;
 	}
 	return 0;

@@ -50,6 +50,11 @@ void rule_settings_deinit(struct rule_settings *settings);
  * Folders and files must exist; their paths are resolved at once. */
 MUST_CHECK int rule_apply(struct rule_settings *settings, int id, const char *value);
 
+/* Returns what is wrong with the rules for these operands, or NULL: --between-sources needs two
+ * sources. The sources of a view, and of a file with names, are not checked here. */
+const char *rule_settings_fault(const struct rule_settings *settings, char *const *operands,
+				size_t count);
+
 /* Reads the keep rules of the index, and checks that the rules fit the sources: each path of
  * --protect and --only is in the index, and --between-sources has two sources. Returns 0, -EXDEV
  * (logged) if they do not fit, or another -errno. */

@@ -317,12 +317,23 @@ def test_protected_folder_of_no_source_is_an_error_for_a_view(twinfs, tmp_path, 
         assert "--protect" in result.errors[-1]
 
 
-def test_between_sources_of_one_source_is_an_error(twinfs, source):
+def test_between_sources_of_one_source_is_wrong_usage(twinfs, source):
     trees.small(source)
     for given in ([source], [source, source], [source, source / "pictures"]):
-        result = twinfs("list", "--between-sources", *given)
-        assert result.status == 1
-        assert result.out == b""
+        for command in (["list"], ["remove", "--dry-run"]):
+            result = twinfs(*command, "--between-sources", *given)
+            assert result.status == 2
+            assert result.out == b""
+            [error] = result.errors
+            assert "two sources" in error
+    assert not twinfs.index.exists()
+
+
+def test_between_sources_of_a_view_of_one_source_is_an_error(twinfs, source):
+    trees.small(source)
+    with twinfs.mounted(source) as view:
+        result = twinfs("list", "--between-sources", view.path, index=False)
+        assert result.status == 1 and result.out == b""
         assert "two sources" in result.errors[-1]
 
 
