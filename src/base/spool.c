@@ -6,6 +6,9 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/quote.h"
 
 #define BLOCK_BYTES (64UL * 1024)
 
@@ -37,9 +40,16 @@ int spool_open(void)
 	const char *folder = temporary_folder();
 	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, S_IRUSR | S_IWUSR);
 
-	if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT))
-		return make_and_unlink(folder);
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		fd = errno == EOPNOTSUPP || errno == EISDIR || errno == ENOENT
+			     ? make_and_unlink(folder)
+			     : -errno;
+	if (fd >= 0 || fd == -ENOMEM)
+		return fd;
+	log_error("cannot make a temporary file in %s: %s; set TMPDIR to an existing folder that "
+		  "you may write to",
+		  quote_path(folder), error_text(fd));
+	return -EXDEV;
 }
 
 int spool_open_stream(FILE **stream)

@@ -8,11 +8,12 @@
 
 #include "base/attributes.h"
 
-/* Makes a file in $TMPDIR or /tmp. Returns a descriptor that the caller closes, or -errno. */
+/* Makes a file in $TMPDIR or /tmp. Returns a descriptor that the caller closes; -EXDEV (logged) if
+ * no file can be made in that folder; or -ENOMEM. */
 MUST_CHECK int spool_open(void);
 
 /* Makes a file like spool_open(), and opens a stream on it for writing and reading, which the
- * caller closes. Returns 0 or -errno.
+ * caller closes. Returns 0, -EXDEV (logged) or -ENOMEM.
  */
 MUST_CHECK int spool_open_stream(FILE **stream);
 

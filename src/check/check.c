@@ -335,7 +335,7 @@ static enum twinfs_exit report_unusable(struct checking *checking)
 	r = check_print_end(&checking->printing, &checking->figures);
 	if (r == 0)
 		r = output_flush(&output);
-	if (r < 0 && r != -EPIPE)
+	if (r < 0 && r != -EPIPE && r != -EXDEV)
 		log_error("cannot print the check: %s", error_text(r));
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;

@@ -59,8 +59,9 @@ int prepared_make(struct prepared *prepared, const struct acting *acting,
 	int r;
 
 	r = act_plan_open(&prepared->plan, acting->act.kind);
-	if (r == 0)
-		r = catalog_read_begin(index->catalog, &reader);
+	if (r < 0)
+		return r;
+	r = catalog_read_begin(index->catalog, &reader);
 	if (r == 0)
 		r = list_prepare(request, index, reader, &report);
 	if (r == -EXDEV)

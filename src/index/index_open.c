@@ -69,6 +69,8 @@ void index_explain(const char *folder, int outcome)
 			  "closed cleanly; let its owner run 'twinfs scan', then try again",
 			  quote_path(folder));
 		break;
+	case -EXDEV: /* logged by spool_open() */
+		break;
 	case -EPERM:
 		explain_foreign(folder);
 		break;

@@ -164,6 +164,31 @@ def test_missing_argument_is_refused(twinfs, arguments):
     assert 1 <= len(result.errors) <= 2
 
 
+@pytest.mark.parametrize("words", [["remove", "--dry-run"], ["check"], ["list", "--no-scan"]],
+                         ids=lambda words: words[0])
+def test_unfit_folder_for_temporary_files_is_named_with_the_remedy(twinfs, small, words, tmp_path):
+    (tmp_path / "file").touch()
+    twinfs.ok("scan", small)
+    for folder in (tmp_path / "missing", tmp_path / "file"):
+        twinfs.environment["TMPDIR"] = str(folder)
+        result = twinfs(*words, small)
+        assert result.status == 1, result
+        [error] = [line for line in result.errors if "last scan was" not in line]
+        assert f"'{folder}'" in error and "set TMPDIR" in error
+
+
+def test_folder_for_temporary_files_of_another_user_is_named(as_user, fuse_for_users, tmp_path,
+                                                            root_only):
+    source = trees.small(tmp_path / "source")
+    (tmp_path / "private").mkdir(mode=0o755)
+    subprocess.run(["chown", "-hR", str(as_user.user.pw_uid), source], check=True)
+    with as_user.mounted(source) as view:
+        as_user.environment["TMPDIR"] = str(tmp_path / "private")
+        result = as_user("list", view.path, index=False)
+        assert result.status == 1 and result.out == b""
+        assert f"'{tmp_path / 'private'}': Permission denied; set TMPDIR" in result.errors[-1]
+
+
 def test_unknown_command_is_refused(twinfs):
     result = twinfs("frobnicate", index=False)
     assert result.status == 2, result
