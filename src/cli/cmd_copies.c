@@ -204,7 +204,7 @@ static bool is_of_name(const struct copies_query *query)
 {
 	return query->is_folder &&
 	       (query->knowledge == COPIES_CHANGED || query->knowledge == COPIES_UNREADABLE ||
-		query->knowledge == COPIES_PENDING);
+		query->knowledge == COPIES_PENDING || query->knowledge == COPIES_TOO_SMALL);
 }
 
 /* Logs what the indexes do not know of a file or folder. Returns the exit status for the file. */
@@ -215,11 +215,17 @@ static enum twinfs_exit explain(const struct copies_query *query, bool folders)
 			"is in no index; run 'twinfs scan' on a directory that contains it",
 		[COPIES_NOT_INDEXED] =
 			"is not in the index: it is new or was left out; run 'twinfs scan' again",
+		[COPIES_EXCLUDED] =
+			"is not in the index: an --exclude of the last scan matches it; run "
+			"'twinfs scan' without that --exclude",
 		[COPIES_CHANGED] = "has changed since the last scan; run 'twinfs scan' again",
 		[COPIES_UNREADABLE] =
 			"was unreadable at the last scan; make it readable and scan again",
 		[COPIES_LEFT_OUT] =
 			"has names that the index leaves out; run 'twinfs scan' with all names",
+		[COPIES_TOO_SMALL] =
+			"is smaller than --min-size of the last scan, so it was not compared; run "
+			"'twinfs scan' with a smaller --min-size",
 		[COPIES_PENDING] =
 			"is not compared yet; wait for the view, or run 'twinfs scan' again",
 	};

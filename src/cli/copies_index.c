@@ -11,6 +11,7 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "catalog/scan_settings.h"
 #include "report/copies.h"
 #include "source/source.h"
 
@@ -82,6 +83,7 @@ static int judge(struct catalog_reader *reader, const struct file_record *file,
 		 enum copies_knowledge *knowledge, struct group_record *group)
 {
 	struct content_record content;
+	uint64_t min_size;
 	bool shares;
 	int error;
 	int r;
@@ -98,9 +100,11 @@ static int judge(struct catalog_reader *reader, const struct file_record *file,
 		return content.group != 0 ? catalog_get_group(reader, content.group, group) : 0;
 	if (r != -ENOENT)
 		return r;
-	r = shares_size(reader, file, &shares);
+	r = catalog_get_min_size(reader, &min_size);
+	if (r == 0)
+		r = shares_size(reader, file, &shares);
 	if (r == 0 && shares)
-		*knowledge = COPIES_PENDING;
+		*knowledge = file->attributes.size < min_size ? COPIES_TOO_SMALL : COPIES_PENDING;
 	return r;
 }
 
@@ -360,6 +364,24 @@ static int look_up_folder(const struct lookup *lookup, uint32_t source, const ch
 
 /* ---- the query ---------------------------------------------------------------------------- */
 
+/* Finds why a name in a source is not in the index. */
+static int judge_missing(struct catalog_reader *reader, const char *relative,
+			 enum copies_knowledge *knowledge)
+{
+	CLEANUP_SCAN_SETTINGS struct scan_settings settings = {0};
+	int r = catalog_get_scan_settings(reader, &settings);
+
+	*knowledge = COPIES_NOT_INDEXED;
+	for (size_t at = 0; r == 0 && at < settings.excludes.length;) {
+		const char *glob = (const char *)settings.excludes.data + at;
+
+		if (glob_matches_within(glob, relative))
+			*knowledge = COPIES_EXCLUDED;
+		at += strlen(glob) + 1;
+	}
+	return r;
+}
+
 /* Queries the index for a file below a source. */
 static int look_up_file(const struct lookup *lookup, uint32_t source, const char *relative,
 			enum copies_knowledge *knowledge)
@@ -369,10 +391,8 @@ static int look_up_file(const struct lookup *lookup, uint32_t source, const char
 	int r;
 
 	r = find_file(lookup->reader, lookup->sources->list[source].root, relative, &file);
-	if (r == -ENOENT) {
-		*knowledge = COPIES_NOT_INDEXED;
-		return 0;
-	}
+	if (r == -ENOENT)
+		return judge_missing(lookup->reader, relative, knowledge);
 	if (r < 0)
 		return r;
 	if (!is_current(lookup, source, relative, &file)) {

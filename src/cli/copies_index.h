@@ -20,9 +20,11 @@ struct sources;
 enum copies_knowledge {
 	COPIES_NOT_COVERED, /* it is in no source */
 	COPIES_NOT_INDEXED, /* it is in a source, but was missing or left out at the last scan */
+	COPIES_EXCLUDED, /* it is in a source, and an --exclude of the last scan matches it */
 	COPIES_CHANGED, /* it has changed since the last scan */
 	COPIES_UNREADABLE, /* the last scan could not read it */
 	COPIES_LEFT_OUT, /* the index lacks names of the folder */
+	COPIES_TOO_SMALL, /* it is smaller than --min-size of the last scan: not compared */
 	COPIES_PENDING, /* it is not compared yet */
 	COPIES_KNOWN, /* its copies are known, or it has none */
 };

@@ -205,6 +205,18 @@ def test_copies_of_a_file_in_no_index_is_refused(twinfs, small, tmp_path):
     assert one_line(twinfs("copies", tmp_path / "stranger"), "stranger")
 
 
+def test_copies_of_a_file_that_was_left_out_says_why(twinfs, source):
+    trees.fill(source, {b"small": b"tiny", b"in/small": b"tiny", b"a.tmp": b"text" * 99,
+                        b"single": b"one"})
+    os.mkfifo(source / "fifo")
+    twinfs.ok("scan", "--min-size=100", "--exclude=*.tmp", source)
+    assert one_line(twinfs("copies", source / "small"), "smaller than --min-size", status=3)
+    assert one_line(twinfs("copies", source / "in"), "a name in", "smaller than", status=3)
+    assert one_line(twinfs("copies", source / "a.tmp"), "--exclude", status=3)
+    assert one_line(twinfs("copies", source / "fifo"), "no regular file", status=1)
+    assert twinfs.ok("copies", source / "single").out == b""  # no other file has its size
+
+
 def test_copies_without_an_index_is_refused(twinfs, small):
     result = twinfs("copies", trees.join(small, b"alone"))
     assert one_line(result)
