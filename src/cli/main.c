@@ -192,19 +192,17 @@ static enum twinfs_exit run(int argc, char *argv[])
 }
 
 /* Opens the standard descriptors that are closed, so that no file opened later receives the
- * messages of the program.
+ * messages of the program. Writes to a closed standard output fail (EBADF).
  */
 static int open_stdio(void)
 {
-	int fd;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		int access = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;
 
-	do {
 		/* NOLINTNEXTLINE(android-cloexec-open): child processes need them */
-		fd = open("/dev/null", O_RDWR | O_NOCTTY);
-		if (fd < 0)
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", access | O_NOCTTY) < 0)
 			return -errno;
-	} while (fd <= STDERR_FILENO);
-	(void)close(fd);
+	}
 	return 0;
 }
 

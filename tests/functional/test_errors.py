@@ -233,6 +233,27 @@ def test_help_goes_to_stdout(twinfs, command, option):
         assert name.encode() in result.out
 
 
+@pytest.mark.parametrize("output", ["&-", "/dev/full"])
+def test_output_that_cannot_be_written_is_an_error(twinfs, small, tmp_path, output):
+    copy = trees.join(small, b"alone")
+    view = tmp_path / "mount"
+    with twinfs.mounted(small, at=view):
+        twinfs.wrapped = ["sh", "-c", f'exec "$@" >{output}', "sh"]
+        for words in ([], ["path", view / "uniques/alone"], ["status"], ["status", "--json"],
+                      ["check", view], ["list", view], ["manifest", view], ["doctor"], ["help"],
+                      ["help", "scan"], ["version"], ["report", "--html=-", view],
+                      *([command, "--help"] for command in COMMANDS)):
+            words = words or ["--version"]
+            result = twinfs(*words, index=False)
+            assert result.status == 1 and "cannot" in result.errors[-1], (words, result)
+    for words in (["list", small], ["list", "--format=json", small], ["remove", "--dry-run", small],
+                  ["scan", small], ["check", small], ["manifest", small]):
+        result = twinfs(*words)
+        assert result.status == 1 and "cannot" in result.errors[-1], (words, result)
+    assert twinfs("scan", "--quiet", small).status == 0  # prints nothing
+    assert twinfs("copies", copy).status == 0
+
+
 @pytest.mark.parametrize("option", ["-V", "--version"])
 def test_version_goes_to_stdout(twinfs, option):
     result = twinfs(option, index=False)
