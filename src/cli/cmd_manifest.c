@@ -370,8 +370,8 @@ static enum twinfs_exit run(struct making *making, char *const *operands, size_t
 	const struct manifest_settings *settings = making->settings;
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 
-	if (prepare(making) < 0 || current_index_open(&index, &settings->common.index, operands,
-						      count, INDEX_MANIFEST) < 0)
+	if (prepare(making) < 0 ||
+	    current_index_open(&index, &settings->common.index, operands, count, INDEX_EXACT) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (settings->compare)
 		return compare(making, &index);

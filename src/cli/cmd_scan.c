@@ -9,6 +9,7 @@
 #include "base/size.h"
 #include "cli/command.h"
 #include "index/completeness.h"
+#include "index/current_index.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
 #include "index/indexing.h"
@@ -67,50 +68,96 @@ static int summarize(struct catalog *catalog, struct report_summary *summary)
 	return r < 0 ? r : report_summarize(reader, summary);
 }
 
+/* Prints what the index has. */
+static int print_index(struct output *output, const char *folder, const struct sources *sources,
+		       const struct report_summary *summary)
+{
+	char size[SIZE_TEXT_MAX];
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < sources->count; i++)
+		r = figure_print_path(output, i == 0 ? "sources" : "", sources->list[i].path);
+	if (r == 0)
+		r = figure_print_path(output, "index", folder);
+	figure_print(output, "on disk", "%s", size_format(size, index_folder_bytes(folder)));
+	figures_print(output, summary);
+	return r;
+}
+
+/* Writes the output. Returns 0 or -errno, logged.
+ *
+ * r	result of printing it */
+static int finish(struct output *output, int r)
+{
+	if (r == 0)
+		r = output_flush(output);
+	if (r < 0 && r != -EPIPE)
+		log_error("cannot write the summary: %s", error_text(r));
+	return r;
+}
+
+static void explain_reading(const char *folder, int result)
+{
+	log_error("cannot read the index %s: %s", quote_path(folder), error_text(result));
+}
+
 static int print_summary(const struct indexing *indexing, const struct indexing_times *times)
 {
 	CLEANUP_OUTPUT struct output output;
 	struct report_summary summary;
-	char size[SIZE_TEXT_MAX];
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
 	r = summarize(indexing->catalog, &summary);
 	catalog_judge(indexing->catalog, r);
 	if (r < 0) {
-		log_error("cannot read the index %s: %s", quote_path(indexing->folder),
-			  error_text(r));
+		explain_reading(indexing->folder, r);
 		return r;
 	}
-	for (size_t i = 0; r == 0 && i < indexing->sources.count; i++)
-		r = figure_print_path(&output, i == 0 ? "sources" : "",
-				      indexing->sources.list[i].path);
-	if (r == 0)
-		r = figure_print_path(&output, "index", indexing->folder);
-	figure_print(&output, "on disk", "%s",
-		     size_format(size, index_folder_bytes(indexing->folder)));
-	figures_print(&output, &summary);
+	r = print_index(&output, indexing->folder, &indexing->sources, &summary);
 	print_left_out(&output, &indexing->ingest.result);
 	print_work(&output, &indexing->ingest, times);
-	if (r == 0)
-		r = output_flush(&output);
-	if (r < 0 && r != -EPIPE)
-		log_error("cannot write the summary: %s", error_text(r));
-	return r;
+	return finish(&output, r);
+}
+
+/* ---- an index that a view maintains ------------------------------------------------------- */
+
+/* Returns whether a view maintains the index. */
+static bool is_of_view(const char *folder)
+{
+	AUTO_FREE char *mount_point = NULL;
+	pid_t pid = 0;
+
+	return catalog_owner(folder, &pid, &mount_point) == 0 && mount_point[0] != '\0';
+}
+
+/* Has the view update its index. */
+static enum twinfs_exit scan_by_view(const struct common_settings *settings, char *const *sources,
+				     size_t count)
+{
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	CLEANUP_OUTPUT struct output output;
+	struct report_summary summary;
+	int r = current_index_open(&index, &settings->index, sources, count, INDEX_EXACT);
+
+	output_init(&output, STDOUT_FILENO);
+	if (r < 0)
+		return TWINFS_EXIT_FAILED;
+	r = summarize(index.catalog, &summary);
+	if (r < 0)
+		explain_reading(catalog_folder(index.catalog), r);
+	if (r == 0 && !settings->quiet)
+		r = finish(&output, print_index(&output, catalog_folder(index.catalog),
+						index.sources, &summary));
+	return r < 0 ? TWINFS_EXIT_FAILED
+		     : current_index_status(&index, summary.errors, summary.pending);
 }
 
 static enum twinfs_exit scan(struct indexing *indexing, bool quiet)
 {
 	const struct ingest_result *result = &indexing->ingest.result;
 	struct indexing_times times;
-	int r;
 
-	interrupt_watch();
-	r = indexing_open(indexing);
-	if (r == INDEXING_IN_USE)
-		index_explain(indexing->folder, CATALOG_IN_USE);
-	if (r != 0)
-		return TWINFS_EXIT_FAILED;
 	if (indexing_update(indexing, &times) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (!quiet && print_summary(indexing, &times) < 0)
@@ -122,6 +169,7 @@ enum twinfs_exit cmd_scan(int argc, char *argv[])
 {
 	CLEANUP(common_settings_deinit) struct common_settings settings;
 	CLEANUP_INDEXING struct indexing indexing = {0};
+	size_t count;
 	int operands;
 	int r;
 
@@ -131,6 +179,14 @@ enum twinfs_exit cmd_scan(int argc, char *argv[])
 		r = usage_check(&scan_table, operands == argc ? "no SOURCE given" : NULL);
 	if (r != 0)
 		return options_exit(r);
-	r = indexing_locate(&indexing, &settings.index, argv + operands, (size_t)(argc - operands));
-	return r < 0 ? TWINFS_EXIT_FAILED : scan(&indexing, settings.quiet);
+	count = (size_t)(argc - operands);
+	interrupt_watch();
+	r = indexing_locate(&indexing, &settings.index, argv + operands, count);
+	if (r == 0)
+		r = indexing_open(&indexing);
+	if (r == INDEXING_IN_USE && is_of_view(indexing.folder))
+		return scan_by_view(&settings, argv + operands, count);
+	if (r == INDEXING_IN_USE)
+		index_explain(indexing.folder, CATALOG_IN_USE);
+	return r != 0 ? TWINFS_EXIT_FAILED : scan(&indexing, settings.quiet);
 }

@@ -422,8 +422,8 @@ int current_index_open(struct current_index *index, const struct index_settings 
 	int r = current_index_locate(index, settings, operands, count);
 
 	index->use = use;
-	index->indexing.wary = use == INDEX_MANIFEST || use == INDEX_PROOF;
-	index->indexing.widens = use != INDEX_MANIFEST;
+	index->indexing.wary = use == INDEX_EXACT || use == INDEX_PROOF;
+	index->indexing.widens = use != INDEX_EXACT;
 	if (r < 0)
 		return r;
 	if (settings->no_scan)

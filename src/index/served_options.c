@@ -67,8 +67,8 @@ static int check_excludes(const struct served_options *options, const struct sca
 		return 0;
 	r = scan_settings_set_excludes(&asked, options->settings->excludes.items);
 	if (r < 0 ||
-	    (options->use == INDEX_MANIFEST ? bytes_compare(&asked.excludes, &known->excludes) == 0
-					    : scan_settings_exclude_all(&asked, known)))
+	    (options->use == INDEX_EXACT ? bytes_compare(&asked.excludes, &known->excludes) == 0
+					 : scan_settings_exclude_all(&asked, known)))
 		return r;
 	r = append_globs(&asked_text, &asked.excludes);
 	if (r == 0)
@@ -124,7 +124,7 @@ static int check_min_size(const struct served_options *options, struct catalog_r
 	if (r < 0)
 		return r;
 	if (!settings->min_size_given || settings->min_size == min_size ||
-	    (settings->min_size > min_size && options->use != INDEX_MANIFEST))
+	    (settings->min_size > min_size && options->use != INDEX_EXACT))
 		return 0;
 	(void)snprintf(asked, sizeof(asked), "--min-size=%" PRIu64, settings->min_size);
 	(void)snprintf(known, sizeof(known), "--min-size=%" PRIu64, min_size);

@@ -18,7 +18,9 @@ struct catalog_reader;
 enum index_use {
 	/* prints its contents; a larger --min-size and further --exclude are filters */
 	INDEX_READ,
-	INDEX_MANIFEST, /* prints the files of uniques/ of the view; no option can be a filter */
+	/* prints the files of uniques/ of the view, or updates the index; no option can be a
+	 * filter */
+	INDEX_EXACT,
 	/* prints what the user possibly deletes next; refused if another process maintains the
 	 * index */
 	INDEX_PROOF,

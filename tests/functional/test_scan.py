@@ -9,7 +9,7 @@ import time
 import oracle
 import pytest
 import trees
-from program import until
+from program import stopped, until
 
 
 def test_small_tree_has_two_groups(twinfs, source):
@@ -275,3 +275,36 @@ def test_folder_that_cannot_be_opened_is_an_error_and_not_empty(twinfs, source, 
             assert result.json["summary"]["files"] == 6, (number, result)
     assert named >= 3
     assert sorted(len(group) for group in twinfs.groups(source)) == [3, 3]
+
+
+def test_scan_beside_a_view_waits_until_the_view_is_current(twinfs, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    with twinfs.mounted(source) as view:
+        trees.write(source / "c", b"same")
+        result = twinfs.ok("scan", source)
+        assert str(view.path) in result.errors[0]
+        assert re.search(rb"^redundant +2 files", result.out, re.MULTILINE)
+        assert len(os.listdir(next(view.dups.iterdir()))) == 3
+        assert twinfs.ok("scan", "--quiet", source).out == b""
+
+
+def test_scan_beside_a_view_refuses_other_options_and_reports_what_is_pending(twinfs, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    with twinfs.mounted(source):
+        for option in ("--min-size=100", "--exclude=*.tmp", "--cross-file-systems"):
+            result = twinfs("scan", option, source)
+            assert result.status == 1 and result.out == b""
+            assert option.split("=")[0] in result.errors[-1]
+    with open(source / "a", "r+b"), twinfs.mounted(source, options=()):
+        (source / "b").touch()
+        assert twinfs("scan", source).status == 3
+
+
+def test_second_scan_at_the_same_time_is_refused_and_names_the_first(twinfs, source):
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    with open(source / "a", "r+b"), twinfs.started("scan", source) as first:
+        assert until(lambda: (twinfs.index / "data.mdb").exists())
+        with stopped(first.pid):
+            result = twinfs("scan", source)
+            assert result.status == 1
+            assert f"process {first.pid}" in result.errors[-1]
