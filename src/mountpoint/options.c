@@ -86,6 +86,9 @@ static const struct option_rule rules[] = {
 	{"sync", MOUNT_OPTION_IGNORED, NULL},
 };
 
+/* Digits of a number of bytes that fits the 32 bits of the kernel. */
+#define BYTES_DIGITS_MAX 9
+
 static bool matches(const char *name, const char *item)
 {
 	size_t length = strlen(name);
@@ -95,9 +98,25 @@ static bool matches(const char *name, const char *item)
 	return strcmp(name, item) == 0;
 }
 
+/* Returns whether an item is max_read with a value that the kernel refuses. */
+static bool is_bad_max_read(const char *item)
+{
+	const char name[] = "max_read=";
+	const char *value = item + strlen(name);
+
+	if (strncmp(item, name, strlen(name)) != 0)
+		return false;
+	return *value == '\0' || value[strspn(value, "0123456789")] != '\0' ||
+	       strlen(value) > BYTES_DIGITS_MAX;
+}
+
 enum mount_option_kind mount_option_classify(const char *item, const char **reason)
 {
 	*reason = NULL;
+	if (is_bad_max_read(item)) {
+		*reason = "it needs a number of bytes, at most 999999999";
+		return MOUNT_OPTION_REFUSED;
+	}
 	if (strncmp(item, "x-", 2) == 0 || strncmp(item, "X-", 2) == 0)
 		return MOUNT_OPTION_IGNORED;
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {

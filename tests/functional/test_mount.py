@@ -11,7 +11,7 @@ import subprocess
 import oracle
 import pytest
 import trees
-from program import end_process, is_mounted, stopped, until, wait_ended
+from program import TIMEOUT, end_process, is_mounted, stopped, until, wait_ended
 
 
 def status_of(mount):
@@ -44,6 +44,29 @@ def test_mount_accepts_the_options_of_fstab(twinfs, small, mount):
     assert {"ro", "nosuid", "nodev"} <= set(flags)
     assert " - fuse.twinfs " in line
     unmount(mount, status["pid"])
+
+
+@pytest.mark.parametrize("size", ["4096", "5000", "999999999"])
+def test_view_with_a_limit_of_reads_has_the_right_bytes(twinfs, small, size):
+    with twinfs.mounted(small, options=("--wait", "-o", f"max_read={size}")) as view:
+        assert view.differences(small) == []
+
+
+@pytest.mark.parametrize("size", ["", "64k", "-5", "99999999999"])
+def test_wrong_limit_of_reads_is_refused_in_one_line(twinfs, small, mount, size):
+    result = twinfs("mount", small, mount, "-o", f"max_read={size}")
+    assert result.status == 2 and not is_mounted(mount)
+    [error] = result.errors
+    assert f"'max_read={size}'" in error and "number of bytes" in error
+
+
+def test_debug_prints_the_requests_in_the_foreground(twinfs, small, mount):
+    with twinfs.started("mount", "-d", small, mount) as process:
+        assert until(lambda: is_mounted(mount))
+        assert until(lambda: os.listdir(mount / "uniques"))
+        process.send_signal(signal.SIGINT)
+        process.wait(TIMEOUT)
+    assert b"opcode: INIT" in process.output[1] and b"opcode: LOOKUP" in process.output[1]
 
 
 def test_program_named_like_a_mount_helper_mounts(twinfs, small, mount, tmp_path):

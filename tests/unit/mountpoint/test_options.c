@@ -81,6 +81,16 @@ static void test_options_that_break_a_guarantee_are_refused(void **state)
 	assert_kind("remount", MOUNT_OPTION_REFUSED);
 }
 
+static void test_size_that_the_kernel_refuses_is_refused(void **state)
+{
+	(void)state;
+	assert_kind("max_read=999999999", MOUNT_OPTION_FUSE);
+	assert_kind("max_read=", MOUNT_OPTION_REFUSED);
+	assert_kind("max_read=-5", MOUNT_OPTION_REFUSED);
+	assert_kind("max_read=64k", MOUNT_OPTION_REFUSED);
+	assert_kind("max_read=4294967296", MOUNT_OPTION_REFUSED);
+}
+
 static void test_other_words_are_unknown(void **state)
 {
 	(void)state;
@@ -102,6 +112,7 @@ int main(void)
 		cmocka_unit_test(test_options_for_speed_belong_to_the_session),
 		cmocka_unit_test(test_allow_other_and_auto_unmount_belong_to_the_session),
 		cmocka_unit_test(test_options_that_break_a_guarantee_are_refused),
+		cmocka_unit_test(test_size_that_the_kernel_refuses_is_refused),
 		cmocka_unit_test(test_other_words_are_unknown),
 	};
 
