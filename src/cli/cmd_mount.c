@@ -126,8 +126,8 @@ static enum twinfs_exit mount_from_command_line(const struct option_table *table
 		r = check_prerequisites(&settings);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
-	r = indexing_locate(&indexing, &settings.common.index, settings.sources,
-			    settings.source_count);
+	r = indexing_locate(&indexing, &settings.common.index, settings.sources.items,
+			    settings.sources.count);
 	if (r < 0)
 		return TWINFS_EXIT_FAILED;
 	r = find_mount_point(&settings, &mount_point);

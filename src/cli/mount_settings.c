@@ -21,6 +21,7 @@ enum {
 	OPT_INTERVAL,
 	OPT_RESCAN_INTERVAL,
 	OPT_OPTIONS,
+	OPT_SOURCE,
 	OPT_FAKE,
 	OPT_SLOPPY,
 	OPT_IGNORED,
@@ -93,6 +94,14 @@ static const struct option_spec mount_options[] = {
 		.name = "wait",
 		.help = "return when all files are compared, instead of when the view is mounted",
 		.id = OPT_WAIT,
+	},
+	{
+		.name = "source",
+		.argument = "DIR",
+		.help = "a further source, after those before the mount point; for fstab and "
+			"units, "
+			"which name one",
+		.id = OPT_SOURCE,
 	},
 	{
 		.name = "options",
@@ -221,6 +230,8 @@ static int mount_apply(void *context, int id, const char *value)
 		return duration_parse(value, &settings->daemon.rescan_ms);
 	case OPT_OPTIONS:
 		return text_list_add(&settings->option_lists, value, strlen(value));
+	case OPT_SOURCE:
+		return text_list_add(&settings->more_sources, value, strlen(value));
 	case OPT_FAKE:
 		settings->fake = true;
 		return 0;
@@ -359,16 +370,18 @@ int mount_settings_parse(struct mount_settings *settings, const struct option_ta
 	if (argc - operands < 2)
 		return usage_check(table, argc == operands ? "no SOURCE and no MOUNTPOINT given"
 							   : "no MOUNTPOINT given");
-	settings->sources = argv + operands;
-	settings->source_count = (size_t)(argc - operands - 1);
 	settings->daemon.mount_point = argv[argc - 1];
-	return 0;
+	for (; r == 0 && operands < argc - 1; operands++)
+		r = text_list_add(&settings->sources, argv[operands], strlen(argv[operands]));
+	return r < 0 ? r : text_list_add_all(&settings->sources, settings->more_sources.items);
 }
 
 void mount_settings_deinit(struct mount_settings *settings)
 {
 	common_settings_deinit(&settings->common);
 	keep_rules_free(&settings->keep);
+	text_list_free(&settings->sources);
+	text_list_free(&settings->more_sources);
 	text_list_free(&settings->option_lists);
 	text_list_free(&settings->option_items);
 	text_list_free(&settings->daemon.fuse_options);

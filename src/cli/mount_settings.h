@@ -25,8 +25,8 @@ struct mount_settings {
 	bool sloppy; /* ignore unknown options */
 	struct text_list option_lists; /* arguments of -o, as given */
 	struct text_list option_items; /* unescaped items; other settings point into them */
-	char *const *sources; /* borrowed from argv */
-	size_t source_count;
+	struct text_list sources; /* the operands, then those of --source */
+	struct text_list more_sources; /* of --source */
 };
 
 extern const struct option_table mount_table; /* twinfs mount */

@@ -67,6 +67,23 @@ def test_line_of_fstab_is_mounted_and_unmounted_and_mounted_again(helper, twinfs
         assert not is_mounted(mount)
 
 
+def test_line_of_fstab_has_several_sources_with_odd_names(helper, twinfs, source, mount, tmp_path):
+    more = [tmp_path / name for name in ("a b", "c,d", "e:f", "-g, h")]
+    for number, folder in enumerate([source, *more]):
+        folder.mkdir(exist_ok=True)
+        trees.fill(folder, {b"same": b"same", b"own": b"%d" % number})
+    sources = ",".join("source=" + str(folder).replace(",", "\\,") for folder in more)
+    table = tmp_path / "fstab"
+    table.write_text(line_for(source, mount, f"{WORDS},{sources},wait,index={twinfs.index}"))
+    result = run(twinfs, "mount", "-T", table, mount)
+    assert (result.returncode, result.stderr) == (0, b"")
+    shown = twinfs("status", "--json", mount, index=False).json[0]["sources"]
+    assert [entry["path"] for entry in shown] == [str(folder) for folder in (source, *more)]
+    assert len(os.listdir(next((mount / "dups").iterdir()))) == 5
+    assert twinfs("unmount", *more[:1]).status == 0
+    assert not is_mounted(mount)
+
+
 def test_mount_of_all_lines_mounts_a_view_once(helper, twinfs, source, mount, tmp_path):
     trees.small(source)
     table = tmp_path / "fstab"

@@ -33,11 +33,28 @@ static void test_last_operand_is_the_mount_point(void **state)
 
 	(void)state;
 	assert_int_equal(PARSE(&settings, &mount_table, "a", "-f", "b", "m"), 0);
-	assert_int_equal(settings.source_count, 2);
-	assert_string_equal(settings.sources[0], "a");
-	assert_string_equal(settings.sources[1], "b");
+	assert_int_equal(settings.sources.count, 2);
+	assert_string_equal(settings.sources.items[0], "a");
+	assert_string_equal(settings.sources.items[1], "b");
 	assert_string_equal(settings.daemon.mount_point, "m");
 	assert_true(settings.daemon.foreground);
+	mount_settings_deinit(&settings);
+}
+
+static void test_sources_of_options_follow_the_operands(void **state)
+{
+	struct mount_settings settings;
+
+	(void)state;
+	assert_int_equal(PARSE(&settings, &mount_table, "-o", "source=/a\\,b c:d,source=e",
+			       "--source=f", "s", "m"),
+			 0);
+	assert_int_equal(settings.sources.count, 4);
+	assert_string_equal(settings.sources.items[0], "s");
+	assert_string_equal(settings.sources.items[1], "f");
+	assert_string_equal(settings.sources.items[2], "/a,b c:d");
+	assert_string_equal(settings.sources.items[3], "e");
+	assert_string_equal(settings.daemon.mount_point, "m");
 	mount_settings_deinit(&settings);
 }
 
@@ -166,6 +183,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_last_operand_is_the_mount_point),
+		cmocka_unit_test(test_sources_of_options_follow_the_operands),
 		cmocka_unit_test(test_items_of_o_are_long_options),
 		cmocka_unit_test(test_generic_words_of_fstab_are_ignored),
 		cmocka_unit_test(test_options_of_fuse_are_passed_on),
