@@ -29,6 +29,14 @@ struct item {
 };
 
 /* A report being printed. */
+/* File systems whose st_dev is remembered. Files on others are examined one by one. */
+#define SEEN_DEVICES_MAX 16
+
+struct seen_device {
+	uint32_t filesystem; /* number of the catalog */
+	dev_t device; /* its st_dev */
+};
+
 struct printing {
 	const struct report *report;
 	struct output *output;
@@ -37,6 +45,8 @@ struct printing {
 	uint64_t items; /* items printed before the current item */
 	uint64_t names; /* names of the current item printed so far */
 	struct bytes path; /* the result of format_path() */
+	struct seen_device devices[SEEN_DEVICES_MAX];
+	size_t device_count;
 };
 
 /* Functions that are NULL would print nothing. Without `pair`, the format has no pairs. */

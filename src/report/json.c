@@ -4,17 +4,20 @@
  *
  *	{"version": ..., "groups": [
  *	{"hash": ..., "size": ..., "reclaimable": ..., "copies": [
- *	{"path": ..., "inode": ..., "kept": ..., "fate": ...},
+ *	{"path": ..., "inode": ..., "dev": ..., "ino": ..., "kept": ..., "fate": ...},
  *	...]},
  *	...], "summary": {...}}
  *
- * Groups of folders also have "files", and have "folders" instead of "copies", without "inode".
+ * Groups of folders also have "files", and have "folders" instead of "copies", without "inode",
+ * "dev" and "ino".
  * Their "hash" can be null. The format jsonl has only the objects of the list, one a line. Only one
  * copy at a time is built in memory, because a group can have 100,000 copies. Paths follow the rule
  * of base/json_path.h.
  */
 
+#include <errno.h>
 #include <inttypes.h>
+#include <sys/stat.h>
 
 #include <jansson.h>
 
@@ -22,6 +25,7 @@
 #include "base/clock.h"
 #include "base/json_number.h"
 #include "base/json_path.h"
+#include "catalog/query.h"
 #include "report/format.h"
 
 static int set_summary(const struct printing *printing, json_t *object)
@@ -69,6 +73,52 @@ static int set_fate(json_t *object, const struct copy *copy, bool explain)
 	return r;
 }
 
+/* Finds the present st_dev of a file, whose path is printing->path. Looks at the disk only for the
+ * first file of each file system, and not if the sources must not be examined. Returns whether it
+ * is known. */
+static bool find_device(struct printing *printing, const struct attributes *file, dev_t *device)
+{
+	const char *path = bytes_text(&printing->path);
+	struct stat status;
+
+	for (size_t i = 0; i < printing->device_count; i++) {
+		*device = printing->devices[i].device;
+		if (printing->devices[i].filesystem == file->filesystem)
+			return true;
+	}
+	if (printing->report->last_scan.tv_sec || !path || lstat(path, &status) < 0 ||
+	    status.st_ino != file->inode)
+		return false;
+	*device = status.st_dev;
+	if (printing->device_count < SEEN_DEVICES_MAX)
+		printing->devices[printing->device_count++] =
+			(struct seen_device){file->filesystem, status.st_dev};
+	return true;
+}
+
+/* Sets the members that identify the file: its number in the index, and those of stat(2). A plan is
+ * printed without a snapshot of the index, and has only the first. */
+static int set_identity(struct printing *printing, uint64_t id, json_t *object)
+{
+	struct catalog_reader *reader = printing->report->reader;
+	struct file_record file;
+	dev_t device;
+	int r;
+
+	if (json_object_set_new(object, "inode", json_number(id)) < 0)
+		return -ENOMEM;
+	r = reader ? catalog_get_file(reader, id, &file) : 0;
+	if (r < 0 || !reader)
+		return r;
+	r = json_object_set_new(object, "dev",
+				find_device(printing, &file.attributes, &device)
+					? json_number(device)
+					: json_null());
+	if (r == 0)
+		r = json_object_set_new(object, "ino", json_number(file.attributes.inode));
+	return r == 0 ? 0 : -ENOMEM;
+}
+
 /* Sets the members of an object for one name: the fate of a copy in a group, or the size of a file
  * without a copy. */
 static int set_members(struct printing *printing, const struct item *item, const struct copy *name,
@@ -80,10 +130,11 @@ static int set_members(struct printing *printing, const struct item *item, const
 	if (r < 0)
 		return r;
 	if (!printing->report->folders)
-		r = json_object_set_new(object, "inode", json_number(name->file));
-	if (r == 0)
-		r = item->is_group ? set_fate(object, name, printing->report->explain)
-				   : json_object_set_new(object, "size", json_number(item->size));
+		r = set_identity(printing, name->file, object);
+	if (r < 0)
+		return r;
+	r = item->is_group ? set_fate(object, name, printing->report->explain)
+			   : json_object_set_new(object, "size", json_number(item->size));
 	return r == 0 ? 0 : -ENOMEM;
 }
 

@@ -151,6 +151,37 @@ def test_null_paths_are_absolute_so_that_none_is_an_option(twinfs, tmp_path):
 
 # other columns
 
+def test_json_has_the_device_and_inode_number_of_each_file(twinfs, small):
+    copies = [copy for group in twinfs.listing(small)["groups"] for copy in group["copies"]]
+    copies += twinfs.ok("list", "--singles", "--format=json", small).json["singles"]
+    for copy in copies:
+        status = os.stat(path_of(copy))
+        assert (copy["dev"], copy["ino"]) == (status.st_dev, status.st_ino)
+
+
+def test_json_without_a_scan_has_no_device(twinfs, small):
+    twinfs.ok("scan", small)
+    for group in twinfs.ok("list", "--no-scan", "--format=json", small).json["groups"]:
+        for copy in group["copies"]:
+            assert copy["dev"] is None
+            assert copy["ino"] == os.stat(path_of(copy)).st_ino
+
+
+def test_json_of_several_file_systems_has_the_device_of_each(twinfs, source, root_only):
+    (source / "other").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "other", source / "other"], check=True)
+    try:
+        trees.fill(source, {b"a": b"same", b"other/a": b"same", b"other/b": b"same"})
+        result = twinfs.ok("list", "--cross-file-systems", "--format=json", source)
+        [group] = result.json["groups"]
+        assert {copy["path"]: copy["dev"] for copy in group["copies"]} == \
+            {copy["path"]: os.stat(copy["path"]).st_dev for copy in group["copies"]}
+        assert len({copy["dev"] for copy in group["copies"]}) == 2
+    finally:
+        subprocess.run(["umount", source / "other"], check=True)
+
+
+
 def test_csv_has_the_values_of_json(twinfs, small):
     expected = [[group["hash"], str(group["reclaimable"]), copy["fate"], str(group["size"]),
                  str(copy["inode"]), copy["path"], ""]
