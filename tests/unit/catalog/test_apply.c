@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/audit.h"
-#include "catalog/handle.h"
+#include "catalog/colliding.h"
 #include "catalog/paths.h"
 
 /* ---- names --------------------------------------------------------------------------- */
@@ -22,24 +22,6 @@ static void test_odd_names_are_kept_byte_by_byte(void **state)
 				 20 + i);
 	assert_int_equal(file_at(f, id_at(f, f->roots[0], longest)).attributes.inode, 50);
 	audit_index(f->catalog);
-}
-
-struct colliding {
-	char bytes[32];
-};
-
-/* Names whose hash with the index's secret does not depend on bytes 8 to 15. XXH3 multiplies
- * these with the sum of the eight bytes before, the seed and a constant; here the sum is 0. Such
- * names cannot be made without the secret. */
-static struct name colliding_name(const struct fixture *f, unsigned int number,
-				  struct colliding *name)
-{
-	uint64_t zero = UINT64_C(0xbe4ba423396cfeb8) + f->catalog->name_seed;
-
-	memset(name, 'x', sizeof(*name));
-	memcpy(name->bytes, &zero, sizeof(zero));
-	(void)snprintf(name->bytes + 8, 8, "%07u", number);
-	return (struct name){name->bytes, sizeof(name->bytes)};
 }
 
 static void add_colliding(struct fixture *f, unsigned int number, struct colliding *name)

@@ -162,6 +162,56 @@ static void test_copy_of_a_large_index_is_complete_and_no_larger(void **state)
 	close_copy(c);
 }
 
+/* Returns the number of records in the tables up to the one of sizes. */
+static size_t records_until_sizes(struct copied *c)
+{
+	struct catalog_reader *reader = fixture_read(c->f);
+	size_t count = 0;
+	MDB_stat stat;
+
+	for (int table = 0; table <= TABLE_BYSIZE; table++) {
+		assert_int_equal(mdb_stat(reader->txn, reader->store->tables[table], &stat), 0);
+		count += stat.ms_entries;
+	}
+	catalog_read_end(reader);
+	return count;
+}
+
+struct sizes {
+	uint64_t first, end;
+};
+
+static int sizes_body(struct catalog_writer *w, void *context)
+{
+	const struct sizes *sizes = context;
+	int r = 0;
+
+	for (uint64_t i = sizes->first; r == 0 && i < sizes->end; i++) {
+		struct key key = key_quad(i, 0, 0, i);
+
+		r = store_put(&w->store, TABLE_BYSIZE, &key, encode_nothing());
+	}
+	return r;
+}
+
+static void test_copy_can_end_a_transaction_with_a_table(void **state)
+{
+	struct copied *c = *state;
+	struct sizes sizes = {0};
+
+	/* a transaction of store_copy() has 50,000 records */
+	sizes.end = 50000 - 1 - records_until_sizes(c);
+	for (int i = 0; i < 4; i++) {
+		assert_int_equal(catalog_write(c->f->catalog, sizes_body, &sizes), 0);
+		assert_int_equal(copy(c), 0);
+		open_copy(c);
+		(void)assert_same_records(c);
+		close_copy(c);
+		folder_remove(path_in(c->f, "opened"));
+		sizes.first = sizes.end++;
+	}
+}
+
 static void test_copy_replaces_an_earlier_copy(void **state)
 {
 	struct copied *c = *state;
@@ -304,6 +354,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_copy_has_the_same_records),
 		CASE(test_copy_of_a_large_index_is_complete_and_no_larger),
+		CASE(test_copy_can_end_a_transaction_with_a_table),
 		CASE(test_copy_replaces_an_earlier_copy),
 		CASE(test_copy_that_cannot_be_written_leaves_no_file),
 		CASE(test_copy_into_a_folder_that_is_missing_fails),

@@ -2,6 +2,7 @@
 
 /* The groups of equal directories. test_model.c recounts them after random changes. */
 
+#include "catalog/colliding.h"
 #include "catalog/known_folders.h"
 
 /* Two directories, "a" and "b", and the known folder groups. */
@@ -449,6 +450,75 @@ static void test_folder_without_a_record_loses_its_witness(void **state)
 	assert_true(are_equal(p, early, other));
 }
 
+/* The next witness is found after so few names that a directory without a record would get none. */
+static void test_record_gets_the_next_witness(void **state)
+{
+	struct case_state *p = *state;
+	uint64_t late = add_with_witness(p, "late", 40);
+	struct catalog_reader *reader = fixture_read(p->f);
+	uint64_t witness = catalog_name_cookie(reader, name_of("witness"));
+	char next[16];
+
+	for (int i = 0; i == 0 || catalog_name_cookie(reader, name_of(next)) < witness; i++)
+		(void)snprintf(next, sizeof(next), "next %d", i);
+	catalog_read_end(reader);
+	(void)new_file(p->f, late, next, file_of(p->inode++, 100, 0));
+	remove_and_commit(p->f, late, "witness");
+	assert_true(has_record(p, late));
+	assert_consistent(p->f);
+	remove_and_commit(p->f, late, next);
+	assert_false(are_equal(p, late, p->a));
+}
+
+/* Adds an empty file whose name has the same hash as those of other numbers. */
+static void add_colliding(struct case_state *p, uint64_t dir, unsigned int number, mode_t type)
+{
+	struct attributes attributes = file_of(p->inode++, 0, 0);
+	struct colliding text;
+
+	attributes.mode = type | 0600;
+	add_file(p->f, dir, "", attributes);
+	p->f->changes[p->f->count - 1].name = colliding_name(p->f, number, &text);
+	fixture_commit(p->f);
+}
+
+static void remove_colliding(struct case_state *p, uint64_t dir, unsigned int number)
+{
+	struct colliding text;
+
+	remove_this(p->f, dir, colliding_name(p->f, number, &text));
+	fixture_commit(p->f);
+}
+
+/* Two directories list names of one hash in different orders. */
+static void test_names_of_equal_hash_are_compared_in_any_order(void **state)
+{
+	struct case_state *p = *state;
+
+	for (unsigned int i = 0; i < 4; i++) {
+		add_colliding(p, p->a, i, S_IFREG);
+		add_colliding(p, p->b, 3 - i, S_IFREG);
+	}
+	assert_true(are_equal(p, p->a, p->b));
+	remove_colliding(p, p->b, 1);
+	assert_false(are_equal(p, p->a, p->b));
+	add_colliding(p, p->b, 4, S_IFREG);
+	assert_false(are_equal(p, p->a, p->b));
+	remove_colliding(p, p->b, 4);
+	add_colliding(p, p->b, 1, S_IFIFO);
+	assert_false(are_equal(p, p->a, p->b));
+	remove_colliding(p, p->b, 1);
+	add_colliding(p, p->b, 1, S_IFREG);
+	assert_true(are_equal(p, p->a, p->b));
+	add_copies(p, p->a, p->b, "after"); /* names that do not collide */
+	add_colliding(p, p->a, 5, S_IFREG);
+	assert_false(are_equal(p, p->a, p->b));
+	remove_colliding(p, p->a, 0);
+	remove_colliding(p, p->b, 0);
+	add_colliding(p, p->b, 5, S_IFREG);
+	assert_true(are_equal(p, p->a, p->b));
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, case_setup, case_teardown)
 
 int main(void)
@@ -475,6 +545,8 @@ int main(void)
 		CASE(test_large_folders_are_counted),
 		CASE(test_only_a_late_witness_has_a_record),
 		CASE(test_folder_without_a_record_loses_its_witness),
+		CASE(test_record_gets_the_next_witness),
+		CASE(test_names_of_equal_hash_are_compared_in_any_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
