@@ -68,8 +68,8 @@ static int continue_copy(struct copy *copy, enum table table, MDB_cursor **into)
 	int r = 0;
 
 	if (copy->records++ == TRANSACTION_RECORDS) {
-		mdb_cursor_close(*into);
-		*into = NULL;
+		if (*into)
+			mdb_cursor_close(TAKE(*into));
 		r = commit(copy);
 		if (r == 0)
 			r = begin(copy);

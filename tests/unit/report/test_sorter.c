@@ -126,7 +126,7 @@ static void test_missing_folder_for_parts_is_an_error(void **state)
 	assert_int_equal(setenv("TMPDIR", "/dev/null/missing", 1), 0);
 	assert_int_equal(sorter_new(&sorter, 1), 0);
 	assert_int_equal(sorter_add(sorter, "a", 1, 1), 0);
-	assert_int_equal(sorter_add(sorter, "b", 1, 2), -ENOTDIR);
+	assert_int_equal(sorter_add(sorter, "b", 1, 2), -EXDEV);
 	assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
