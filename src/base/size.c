@@ -55,20 +55,20 @@ int size_parse(const char *text, uint64_t *bytes)
 
 const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes)
 {
+	double value = (double)bytes / 1024;
 	size_t unit = 0;
-	double value;
+	int digits;
 
-	if (bytes < 1024) {
+	if (bytes < 1000) {
 		(void)snprintf(text, SIZE_TEXT_MAX, "%" PRIu64 " B", bytes);
 		return text;
 	}
-	value = (double)bytes / 1024;
-	/* a value that would be rounded to 1024 belongs to the next unit */
-	while (value >= 1023.5) {
+	/* a value that would be rounded to 1000 belongs to the next unit */
+	while (value >= 999.5) {
 		value /= 1024;
 		unit++;
 	}
-	(void)snprintf(text, SIZE_TEXT_MAX, value < 9.95 ? "%.1f %ciB" : "%.0f %ciB", value,
-		       prefixes[unit]);
+	digits = value < 0.995 ? 2 : value < 9.95 ? 1 : 0;
+	(void)snprintf(text, SIZE_TEXT_MAX, "%.*f %ciB", digits, value, prefixes[unit]);
 	return text;
 }

@@ -25,8 +25,9 @@
  */
 MUST_CHECK int size_parse(const char *text, uint64_t *bytes);
 
-/* Formats a size for people, with about three digits: "0 B", "1023 B", "1.5 KiB", "12 MiB". Rounds
- * to the nearest. Returns text.
+/* Formats a size for people, with at most three digits: "0 B", "999 B", "0.98 KiB", "1.5 KiB",
+ * "12 MiB". Rounds to the nearest. A number that would need four digits has the next unit. Returns
+ * text.
  */
 const char *size_format(char text[static SIZE_TEXT_MAX], uint64_t bytes);
 

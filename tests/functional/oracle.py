@@ -168,13 +168,13 @@ def place(name):
 
 
 def human(size):
-    """A size in powers of 1024 with two or three digits."""
-    if size < 1024:
+    """A size in powers of 1024 with at most three digits."""
+    if size < 1000:
         return f"{size} B"
     value, unit = size / 1024, 0
-    while value >= 1023.5:
+    while value >= 999.5:
         value, unit = value / 1024, unit + 1
-    return f"{value:.1f} {'KMGTPE'[unit]}iB" if value < 9.95 else f"{value:.0f} {'KMGTPE'[unit]}iB"
+    return f"{value:.{2 if value < 0.995 else int(value < 9.95)}f} {'KMGTPE'[unit]}iB"
 
 
 def hashes(paths):

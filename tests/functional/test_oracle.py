@@ -368,8 +368,9 @@ PLANTED = [
 def test_links_of_the_right_view_have_readable_names(fake):
     assert os.path.basename(fake.links[0]) == (
         "0001 1.jpg (3\u00a0copies, frees\u00a0137\u00a0KiB)".encode())
-    assert [oracle.human(size) for size in (0, 1023, 1024, 10188, 10189, 1048063, 1048064)] == [
-        "0 B", "1023 B", "1.0 KiB", "9.9 KiB", "10 KiB", "1023 KiB", "1.0 MiB"]
+    assert [oracle.human(size) for size in (0, 999, 1000, 1024, 10188, 10189, 1023487,
+                                            1023488)] == [
+        "0 B", "999 B", "0.98 KiB", "1.0 KiB", "9.9 KiB", "10 KiB", "999 KiB", "0.98 MiB"]
 
 
 @pytest.mark.parametrize("plant", PLANTED, ids=lambda plant: plant.__name__)

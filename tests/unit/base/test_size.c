@@ -80,25 +80,30 @@ static void assert_shown(uint64_t bytes, const char *expected)
 	assert_string_equal(size_format(text, bytes), expected);
 }
 
-static void test_sizes_are_shown_with_about_three_digits(void **state)
+static void test_sizes_are_shown_with_at_most_three_digits(void **state)
 {
 	(void)state;
 	assert_shown(0, "0 B");
-	assert_shown(1023, "1023 B");
+	assert_shown(999, "999 B");
+	assert_shown(1000, "0.98 KiB");
+	assert_shown(1018, "0.99 KiB");
+	assert_shown(1019, "1.0 KiB");
 	assert_shown(1024, "1.0 KiB");
 	assert_shown(1536, "1.5 KiB");
 	assert_shown(10188, "9.9 KiB");
 	assert_shown(10189, "10 KiB");
-	assert_shown(1047552, "1023 KiB");
+	assert_shown(UINT64_C(999) << 10, "999 KiB");
+	assert_shown(UINT64_C(1014) << 10, "0.99 MiB");
 	assert_shown(UINT64_C(12345678901), "11 GiB");
 	assert_shown(UINT64_MAX, "16 EiB");
 }
 
-static void test_size_that_rounds_up_to_1024_takes_the_next_unit(void **state)
+static void test_size_that_rounds_up_to_1000_has_the_next_unit(void **state)
 {
 	(void)state;
-	assert_shown(1048063, "1023 KiB");
-	assert_shown(1048064, "1.0 MiB");
+	assert_shown(1023487, "999 KiB");
+	assert_shown(1023488, "0.98 MiB");
+	assert_shown(1048575, "1.0 MiB");
 	assert_shown((UINT64_C(1) << 40) - 1, "1.0 TiB");
 }
 
@@ -110,7 +115,7 @@ static void test_every_magnitude_fits_the_buffer(void **state)
 			char text[SIZE_TEXT_MAX];
 
 			(void)size_format(text, (UINT64_C(1) << shift) - 1 + more);
-			assert_in_range(strlen(text), strlen("0 B"), strlen("1023 KiB"));
+			assert_in_range(strlen(text), strlen("0 B"), strlen("0.98 KiB"));
 		}
 	}
 }
@@ -154,8 +159,8 @@ int main(void)
 		cmocka_unit_test(test_units_of_1000_are_parsed),
 		cmocka_unit_test(test_invalid_size_is_refused),
 		cmocka_unit_test(test_size_that_does_not_fit_is_refused_with_erange),
-		cmocka_unit_test(test_sizes_are_shown_with_about_three_digits),
-		cmocka_unit_test(test_size_that_rounds_up_to_1024_takes_the_next_unit),
+		cmocka_unit_test(test_sizes_are_shown_with_at_most_three_digits),
+		cmocka_unit_test(test_size_that_rounds_up_to_1000_has_the_next_unit),
 		cmocka_unit_test(test_every_magnitude_fits_the_buffer),
 		cmocka_unit_test(test_sums_and_products_saturate),
 		cmocka_unit_test(test_sum_above_the_largest_number_is_exact_after_subtractions),

@@ -140,11 +140,11 @@ static void test_largest_group_is_first(void **state)
 	list("by-size", 1);
 	assert_int_equal(ranked->listing.count, 3);
 	assert_string_equal(ranked->listing.names[0].name,
-			    RANK_TEXT("0001", "2a", "2", "1002", "B"));
+			    RANK_TEXT("0001", "2a", "2", "0.98", "KiB"));
 	assert_string_equal(ranked->listing.names[2].name,
-			    RANK_TEXT("0003", "0a", "2", "1000", "B"));
-	assert_points_to(RANK_TEXT("by-size/0001", "2a", "2", "1002", "B"), "", 2);
-	assert_points_to(RANK_TEXT("by-size/0003", "0a", "2", "1000", "B"), "", 0);
+			    RANK_TEXT("0003", "0a", "2", "0.98", "KiB"));
+	assert_points_to(RANK_TEXT("by-size/0001", "2a", "2", "0.98", "KiB"), "", 2);
+	assert_points_to(RANK_TEXT("by-size/0003", "0a", "2", "0.98", "KiB"), "", 0);
 }
 
 static void test_name_with_a_wrong_part_is_missing(void **state)
@@ -153,16 +153,16 @@ static void test_name_with_a_wrong_part_is_missing(void **state)
 
 	(void)state;
 	fill(3, false);
-	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0a", "2", "1003", "B"), text), 0);
-	assert_int_equal(target_of(RANK_TEXT("by-size/0002", "0a", "2", "1003", "B"), text),
+	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0a", "2", "0.98", "KiB"), text), 0);
+	assert_int_equal(target_of(RANK_TEXT("by-size/0002", "0a", "2", "0.98", "KiB"), text),
 			 -ENOENT);
-	assert_int_equal(target_of(RANK_TEXT("by-size/001", "0a", "2", "1003", "B"), text),
+	assert_int_equal(target_of(RANK_TEXT("by-size/001", "0a", "2", "0.98", "KiB"), text),
 			 -ENOENT);
-	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0a", "3", "1003", "B"), text),
+	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0a", "3", "0.98", "KiB"), text),
 			 -ENOENT);
-	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0b", "2", "1003", "B"), text),
+	assert_int_equal(target_of(RANK_TEXT("by-size/0001", "0b", "2", "0.98", "KiB"), text),
 			 -ENOENT);
-	assert_int_equal(target_of(RANK_TEXT("by-size/0004", "0a", "2", "1003", "B"), text),
+	assert_int_equal(target_of(RANK_TEXT("by-size/0004", "0a", "2", "0.98", "KiB"), text),
 			 -ENOENT);
 	assert_int_equal(target_of("by-size/0000", text), -ENOENT);
 	assert_int_equal(target_of("by-size/00001-02000", text), -ENOENT);
@@ -170,7 +170,7 @@ static void test_name_with_a_wrong_part_is_missing(void **state)
 
 static void test_link_points_to_its_group_or_is_missing_after_ranks_change(void **state)
 {
-	const char *first = RANK_TEXT("by-size/0001", "0a", "2", "1003", "B");
+	const char *first = RANK_TEXT("by-size/0001", "0a", "2", "0.98", "KiB");
 	struct bytes target CLEANUP_BYTES = {0};
 	char text[64];
 	int64_t node;
@@ -180,11 +180,11 @@ static void test_link_points_to_its_group_or_is_missing_after_ranks_change(void 
 	node = fixture_find(&ranked->fixture, first);
 	fixture_remove(&ranked->fixture, ranked->root, "1b");
 	assert_points_to(first, "", 0);
-	assert_points_to(RANK_TEXT("by-size/0002", "2a", "2", "1001", "B"), "", 2);
+	assert_points_to(RANK_TEXT("by-size/0002", "2a", "2", "0.98", "KiB"), "", 2);
 	fixture_remove(&ranked->fixture, ranked->root, "0b");
 	assert_int_equal(target_of(first, text), -ENOENT);
 	assert_int_equal(view_readlink(&ranked->fixture.call, (uint64_t)node, &target), -ENOENT);
-	assert_points_to(RANK_TEXT("by-size/0001", "2a", "2", "1001", "B"), "", 2);
+	assert_points_to(RANK_TEXT("by-size/0001", "2a", "2", "0.98", "KiB"), "", 2);
 }
 
 static void test_many_groups_are_listed_in_folders(void **state)
