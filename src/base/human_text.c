@@ -89,3 +89,31 @@ int shell_name_append(struct bytes *text, const char *name, size_t length)
 	}
 	return r < 0 ? r : bytes_append_text(text, "'");
 }
+
+/* Returns whether a shell takes each character of a word literally. */
+static bool is_literal(const char *word, size_t length)
+{
+	static const char literal[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				      "0123456789/._-,:=+%@";
+
+	for (size_t i = 0; i < length; i++) {
+		if (word[i] == '\0' || !strchr(literal, word[i]))
+			return false;
+	}
+	return length > 0;
+}
+
+int shell_word_append(struct bytes *text, const char *word, size_t length)
+{
+	int r;
+
+	if (is_literal(word, length))
+		return bytes_append(text, word, length);
+	if (!is_plain(word, length))
+		return shell_name_append(text, word, length);
+	r = bytes_append_text(text, "'");
+	for (size_t i = 0; r == 0 && i < length; i++)
+		r = word[i] == '\'' ? bytes_append_text(text, "'\\''")
+				    : bytes_append(text, word + i, 1);
+	return r < 0 ? r : bytes_append_text(text, "'");
+}

@@ -29,4 +29,9 @@ static inline const char *plural(uint64_t number, const char *one, const char *m
  * truncates. Returns 0 or -ENOMEM. */
 MUST_CHECK int shell_name_append(struct bytes *text, const char *name, size_t length);
 
+/* Appends a word of a command for people to copy: unquoted if no shell interprets any of its
+ * characters, else in single quotes, or as shell_name_append() quotes names. Never truncates.
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int shell_word_append(struct bytes *text, const char *word, size_t length);
+
 #endif

@@ -91,6 +91,27 @@ static void test_long_names_are_never_cut(void **state)
 	assert_int_equal(text.length, strlen("$''") + 50000 * strlen("x\\n"));
 }
 
+static void check_word(const char *word, const char *expected)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+
+	assert_int_equal(shell_word_append(&text, word, strlen(word)), 0);
+	assert_string_equal(bytes_text(&text), expected);
+}
+
+static void test_words_are_quoted_if_a_shell_would_interpret_them(void **state)
+{
+	(void)state;
+	check_word("/usr/share/doc-1.0_x,y:z=a+b%c@d", "/usr/share/doc-1.0_x,y:z=a+b%c@d");
+	check_word("/My Photos", "'/My Photos'");
+	check_word("~/it's", "'~/it'\\''s'");
+	check_word("$(reboot)`x`", "$'$(reboot)`x`'");
+	check_word("/a;b&c|d*e?f[g]h\"i\\j", "'/a;b&c|d*e?f[g]h\"i\\j'");
+	check_word("/Grüße", "'/Grüße'");
+	check_word("/a\nb\xff", "$'/a\\nb\\377'");
+	check_word("", "$''");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +123,7 @@ int main(void)
 		cmocka_unit_test(test_bytes_that_are_not_utf8_are_escaped_one_by_one),
 		cmocka_unit_test(test_characters_that_mislead_are_escaped_byte_by_byte),
 		cmocka_unit_test(test_long_names_are_never_cut),
+		cmocka_unit_test(test_words_are_quoted_if_a_shell_would_interpret_them),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
