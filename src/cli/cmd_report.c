@@ -5,10 +5,12 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/replaced_file.h"
 #include "catalog/catalog.h"
+#include "catalog/query.h"
 #include "cli/command.h"
 #include "index/current_index.h"
 #include "options/common_options.h"
@@ -28,6 +30,8 @@ struct report_settings {
 	struct rule_settings rules; /* only --keep */
 	const char *file; /* "-": stdout */
 	bool without_pictures;
+	/* The options given, for the commands of the page. */
+	struct bytes scan_options, group_options;
 };
 
 static const struct option_spec report_options[] = {
@@ -48,10 +52,55 @@ static const struct option_spec report_options[] = {
 	{0},
 };
 
+static const struct option_spec *find_option(const struct option_spec *list, int id)
+{
+	for (; list->name || list->heading; list++) {
+		if (list->id == id && list->name)
+			return list;
+	}
+	return NULL;
+}
+
+/* Appends an option to those that the commands of the page repeat. */
+static int repeat_option(struct bytes *options, const struct option_spec *option, const char *value)
+{
+	int r = bytes_format(options, " --%s", option->name);
+
+	if (r < 0 || !value)
+		return r;
+	r = bytes_append_text(options, "=");
+	return r < 0 ? r : shell_word_append(options, value, strlen(value));
+}
+
+/* Notes an option that a command which acts upon the shown groups must repeat. */
+static int note_option(struct report_settings *settings, int id, const char *value)
+{
+	static const struct option_spec *const of_index[] = {scan_options, walk_options,
+							     index_option};
+	static const struct option_spec *const of_groups[] = {filter_options, keep_option};
+	const struct option_spec *option;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_index); i++) {
+		option = find_option(of_index[i], id);
+		if (option)
+			r = repeat_option(&settings->scan_options, option, value);
+	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(of_groups); i++) {
+		option = find_option(of_groups[i], id);
+		if (option)
+			r = repeat_option(&settings->group_options, option, value);
+	}
+	return r;
+}
+
 static int report_apply(void *context, int id, const char *value)
 {
 	struct report_settings *settings = context;
+	int r = note_option(settings, id, value);
 
+	if (r < 0)
+		return r;
 	switch (id) {
 	case OPT_HTML:
 		settings->file = value;
@@ -103,11 +152,23 @@ static int explain_filters(struct report_settings *settings, const struct curren
 	return r < 0 ? r : filter_settings_explain(&settings->filters, index, reader);
 }
 
+/* Sets the mount point of the view that maintains the index. */
+static int find_mount_point(const struct current_index *index, struct bytes *mount_point)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(index->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_view(reader, mount_point);
+	return r == -ENOENT ? 0 : r;
+}
+
 static int make(struct report_settings *settings, const struct current_index *index,
 		struct bytes *page, struct page_result *result)
 {
 	struct thumbnails thumbnails = {index->catalog, index->sources, 0};
-	const struct page_settings page_settings = {
+	CLEANUP_BYTES struct bytes mount_point = {0};
+	struct page_settings page_settings = {
 		.catalog = index->catalog,
 		.sources = index->sources,
 		.filter = &settings->filters.filter,
@@ -115,9 +176,15 @@ static int make(struct report_settings *settings, const struct current_index *in
 		.now = settings->common.index.no_scan ? index->last_scan : clock_now(),
 		.picture = settings->without_pictures ? NULL : thumbnail_make,
 		.context = &thumbnails,
+		.scan_options = bytes_text(&settings->scan_options),
+		.group_options = bytes_text(&settings->group_options),
 	};
 	int r = prepare(settings, index);
 
+	if (r == 0 && index->served && index->given_count == 0)
+		r = find_mount_point(index, &mount_point);
+	if (mount_point.length > 0)
+		page_settings.mount_point = bytes_text(&mount_point);
 	if (r == 0)
 		r = page_make(&page_settings, page, result);
 	return r < 0 ? r : explain_filters(settings, index);
@@ -209,5 +276,7 @@ enum twinfs_exit cmd_report(int argc, char *argv[])
 	filter_settings_deinit(&settings.filters);
 	rule_settings_deinit(&settings.rules);
 	common_settings_deinit(&settings.common);
+	bytes_free(&settings.scan_options);
+	bytes_free(&settings.group_options);
 	return status;
 }

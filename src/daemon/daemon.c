@@ -276,6 +276,7 @@ static int make_report(void *context, struct bytes *page, const struct cancellat
 		.sources = &daemon->indexing->sources,
 		.now = clock_now(),
 		.in_view = true,
+		.mount_point = daemon->mount_point,
 		.cancellation = cancellation,
 	};
 	struct page_result result;

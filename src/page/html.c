@@ -129,6 +129,11 @@ void html_name(struct html *html, const char *bytes, size_t length)
 	html_raw(html, "</bdi>");
 }
 
+void html_text(struct html *html, const char *bytes, size_t length)
+{
+	append_escaped(html, bytes, length, true);
+}
+
 void html_attribute(struct html *html, const char *bytes, size_t length)
 {
 	append_shown(html, bytes, length, false);

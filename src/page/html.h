@@ -43,6 +43,9 @@ void html_format(struct html *html, const char *format, ...) PRINTF_LIKE(2, 3);
  * in the name. */
 void html_name(struct html *html, const char *bytes, size_t length);
 
+/* Appends a text with the escapes of html_name(), at any length. */
+void html_text(struct html *html, const char *bytes, size_t length);
+
 /* Appends a name within the quotes of an attribute. The escapes are in no element. */
 void html_attribute(struct html *html, const char *bytes, size_t length);
 

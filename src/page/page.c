@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/human_text.h"
 #include "page/page_parts.h"
 #include "report/filter.h"
@@ -104,7 +105,37 @@ static void write_header(const struct page_writing *writing)
 	html_raw(html, "</header>\n");
 }
 
-/* Writes a sentence for each reason why the figures can be incomplete or inconsistent. */
+/* Writes which files and folders could not be read. */
+static void write_unreadable(const struct page_writing *writing)
+{
+	const struct unreadable_facts *unreadable = &writing->facts->unreadable;
+	uint64_t all = writing->facts->summary.errors;
+	struct html *html = writing->html;
+
+	html_raw(html, "<p>Not complete: ");
+	html_number(html, all);
+	html_format(html, " %s could not be read.</p>\n",
+		    plural(all, "file or folder", "files or folders"));
+	if (unreadable->count == 0)
+		return;
+	html_raw(html, "<ul class=\"names\">\n");
+	for (size_t i = 0; i < unreadable->count; i++) {
+		const struct bytes *path = &unreadable->list[i].path;
+
+		html_raw(html, "<li>");
+		html_name(html, (const char *)path->data, path->length);
+		html_format(html, " <small>%s</small></li>\n",
+			    error_text(unreadable->list[i].error));
+	}
+	if (all > unreadable->count) {
+		html_raw(html, "<li class=\"more\">and ");
+		html_number(html, all - unreadable->count);
+		html_raw(html, " more</li>\n");
+	}
+	html_raw(html, "</ul>\n");
+}
+
+/* Writes why the figures can be incomplete or inconsistent. */
 static void write_caveats(const struct page_writing *writing)
 {
 	const struct report_summary *summary = &writing->facts->summary;
@@ -113,12 +144,8 @@ static void write_caveats(const struct page_writing *writing)
 	if (summary->errors == 0 && summary->pending == 0 && !writing->facts->changed)
 		return;
 	html_raw(html, "<aside class=\"caveats\">\n");
-	if (summary->errors > 0) {
-		html_raw(html, "<p>Not complete: ");
-		html_number(html, summary->errors);
-		html_format(html, " %s could not be read.</p>\n",
-			    plural(summary->errors, "file or folder", "files or folders"));
-	}
+	if (summary->errors > 0)
+		write_unreadable(writing);
 	if (summary->pending > 0) {
 		html_raw(html, "<p>Not complete: ");
 		html_number(html, summary->pending);
@@ -135,12 +162,13 @@ static void write_footer(const struct page_writing *writing)
 {
 	struct html *html = writing->html;
 
-	html_raw(html,
-		 "<footer>\n<p>All copies counted here were compared byte by byte and are equal. "
-		 "Hard links of a file count as one copy. One copy of each group is kept; the "
-		 "others are redundant. ");
-	html_raw(html, "<code>twinfs remove --dry-run</code> lists the copies that would be "
-		       "removed, with the reasons; twinfs never removes the last copy.</p>\n");
+	html_raw(html, "<footer>\n");
+	if (writing->facts->summary.groups > 0)
+		html_raw(html,
+			 "<p>All copies counted here were compared byte by byte and are equal. "
+			 "Hard links of a file count as one copy. One copy of each group is kept; "
+			 "the "
+			 "others are redundant. twinfs never removes the last copy.</p>\n");
 	html_format(html, "<p>twinfs %s, generation ", TWINFS_VERSION);
 	html_number(html, writing->facts->generation);
 	html_raw(html, "</p>\n</footer>\n</body>\n</html>\n");
@@ -154,9 +182,11 @@ static void write_page(const struct page_writing *writing)
 	page_write_whole_copies(writing);
 	page_write_figures(writing);
 	write_caveats(writing);
+	page_write_next(writing);
 	page_write_equal(writing);
 	page_write_elsewhere(writing);
 	page_write_folders(writing);
+	page_write_kinds(writing);
 	page_write_ages(writing);
 	page_write_groups(writing);
 	html_raw(writing->html, "</main>\n");

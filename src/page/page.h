@@ -2,9 +2,9 @@
 #ifndef PAGE_H
 #define PAGE_H
 
-/* The report page: an HTML page with figures, equal folders, the folders and the groups with the
- * most reclaimable bytes, and the ages of files. The page is self-contained: no network and no
- * script is needed.
+/* The report page: an HTML page with figures, commands to go on with, equal folders, the folders
+ * and the groups with the most reclaimable bytes, and the extensions and ages of files. The page is
+ * self-contained: no network and no script is needed.
  *
  * The page is made from many short snapshots, so that no read transaction stays open for long.
  * Takes memory for the groups shown and for the sums of folders (page/folders.h). Linear in
@@ -42,6 +42,12 @@ struct page_settings {
 	/* The page is .twinfs/report.html of a view. The links and pictures of the page are files
 	 * of the view. */
 	bool in_view;
+	/* What the commands of the page name instead of the sources: the mount point of a view of
+	 * the index, absolute. NULL: none. */
+	const char *mount_point;
+	/* Options of these commands, each after a space and quoted for a shell: which files are in
+	 * the index, and which groups the page shows. "" or NULL: none. */
+	const char *scan_options, *group_options;
 	/* Appends a small picture (JPEG or PNG) of a file's contents. Appends nothing if the file
 	 * is no picture. Called without a snapshot. Returns 0, or -errno, which aborts the page.
 	 * NULL: the page has no pictures. */

@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 
 #include "base/cancellation.h"
+#include "base/numbers.h"
+#include "base/size.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -27,11 +29,19 @@ struct position {
 	bool grouped; /* all groups are counted */
 };
 
+/* Where a folder is in the list of shown folders. */
+struct place {
+	uint64_t dir;
+	size_t folder;
+};
+
 struct gathering {
 	const struct page_settings *settings;
 	struct page_facts *facts;
 	struct catalog_reader *reader; /* snapshot of the current portion */
 	struct folders folders;
+	struct place *places; /* of all shown folders, by dir */
+	struct place last; /* the folder of the last file, and the shown folder that has it */
 	struct equal_gathering equal;
 	struct elsewhere_gathering elsewhere;
 	struct position at;
@@ -126,6 +136,45 @@ static uint64_t least_of_folder(uint64_t all)
 	return least > 0 ? least : 1;
 }
 
+static int compare_places(const void *left, const void *right)
+{
+	const struct place *a = left;
+	const struct place *b = right;
+
+	return numbers_compare(a->dir, b->dir);
+}
+
+/* Lists the places of the shown folders. Place 0 is that of all sources. */
+static int list_places(struct gathering *g)
+{
+	const struct page_facts *facts = g->facts;
+
+	g->places = calloc(facts->folder_count, sizeof(*g->places));
+	if (!g->places)
+		return -ENOMEM;
+	for (size_t i = 0; i < facts->folder_count; i++)
+		g->places[i] = (struct place){facts->folders[i].node.dir, i};
+	qsort(g->places, facts->folder_count, sizeof(*g->places), compare_places);
+	return 0;
+}
+
+/* Finds the shown folder that has a directory: itself, or its nearest ancestor that is shown. */
+static int find_shown(struct gathering *g, uint64_t dir, size_t *folder)
+{
+	struct place sought = {.dir = dir};
+	const struct place *found = NULL;
+	int r = 0;
+
+	while (r == 0 && !found) {
+		found = bsearch(&sought, g->places, g->facts->folder_count, sizeof(sought),
+				compare_places);
+		if (!found)
+			r = parent_of(g, sought.dir, &sought.dir);
+	}
+	*folder = found ? found->folder : 0;
+	return r;
+}
+
 static int make_folders(struct gathering *g)
 {
 	const struct folders_map map = {parent_of, g};
@@ -143,12 +192,13 @@ static int make_folders(struct gathering *g)
 	if (!facts->folders)
 		return -ENOMEM;
 	facts->folder_count = count;
-	facts->folders[0] = (struct page_folder){nodes[0], "", "all sources"};
+	facts->folders[0] =
+		(struct page_folder){.node = nodes[0], .path = "", .name = "all sources"};
 	for (size_t i = 1; i < count && r == 0; i++) {
 		facts->folders[i].node = nodes[i];
 		r = name_folder(g, &facts->folders[i]);
 	}
-	return r;
+	return r < 0 ? r : list_places(g);
 }
 
 /* ---- groups ------------------------------------------------------------------------------- */
@@ -176,15 +226,32 @@ static int add_group(struct gathering *g, const struct group_record *group)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* Sets kind to the extension of the first name of a file. */
+static int find_kind(const struct gathering *g, const struct file_record *file,
+		     char kind[static KIND_NAME_MAX + 1])
+{
+	struct entry_record entry;
+	int r = catalog_entry_at(g->reader, file->dir, file->cookie, &entry);
+
+	if (r == 0)
+		kind_name(kind, entry.name.bytes, entry.name.length);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
 static int count_redundant(struct gathering *g, uint64_t id)
 {
 	const struct folders_map map = {parent_of, g};
+	char kind[KIND_NAME_MAX + 1];
 	struct file_record file;
 	uint64_t folder = 0;
 	int r = catalog_get_file(g->reader, id, &file);
 
 	if (r == 0)
 		r = find_folder(g, &file, &folder);
+	if (r == 0)
+		r = find_kind(g, &file, kind);
+	if (r == 0)
+		r = kinds_add_copy(&g->facts->kinds, kind, file.attributes.size);
 	if (r < 0)
 		return r;
 	ages_add(&g->facts->redundant, age_of(file.attributes.mtime, g->settings->now),
@@ -333,6 +400,32 @@ static int count_groups(struct gathering *g)
 
 /* ---- files -------------------------------------------------------------------------------- */
 
+/* Counts a regular file. */
+static int count_file(struct gathering *g, const struct file_record *file)
+{
+	struct page_facts *facts = g->facts;
+	uint64_t bytes = file->attributes.size;
+	char kind[KIND_NAME_MAX + 1];
+	struct page_folder *shown;
+	uint64_t dir = 0;
+	int r = find_kind(g, file, kind);
+
+	ages_add(&facts->all, age_of(file->attributes.mtime, g->settings->now), bytes);
+	if (r == 0)
+		r = kinds_add_file(&facts->kinds, kind, bytes);
+	if (r == 0)
+		r = find_folder(g, file, &dir);
+	if (r == 0 && dir != g->last.dir) {
+		r = find_shown(g, dir, &g->last.folder);
+		g->last.dir = dir;
+	}
+	if (r < 0)
+		return r;
+	shown = &facts->folders[g->last.folder];
+	shown->own_bytes = size_add(shown->own_bytes, bytes);
+	return 0;
+}
+
 /* Counts as many files as the portion permits. Returns 0, -ENOENT if all are counted, or another
  * -errno. */
 static int count_files(struct gathering *g)
@@ -343,12 +436,26 @@ static int count_files(struct gathering *g)
 
 	while (r == 0 && g->left > 0 && (r = catalog_next_file(scan, &file)) == 0) {
 		if (S_ISREG(file.attributes.mode) && file.names > 0)
-			ages_add(&g->facts->all, age_of(file.attributes.mtime, g->settings->now),
-				 file.attributes.size);
+			r = count_file(g, &file);
 		g->at.file = file.id;
 		g->left--;
 	}
 	return r;
+}
+
+/* Adds up the files of each folder with its descendants, and ranks the kinds. */
+static void finish_files(struct page_facts *facts)
+{
+	kinds_rank(&facts->kinds);
+	for (size_t i = facts->folder_count; i-- > 0;) {
+		struct page_folder *folder = &facts->folders[i];
+
+		folder->all_bytes = size_add(folder->all_bytes, folder->own_bytes);
+		if (i > 0)
+			facts->folders[folder->node.parent].all_bytes =
+				size_add(facts->folders[folder->node.parent].all_bytes,
+					 folder->all_bytes);
+	}
 }
 
 /* ---- portions ----------------------------------------------------------------------------- */
@@ -391,6 +498,11 @@ static int gather_portion(struct gathering *g, int (*step)(struct gathering *g))
 		r = step(g);
 	catalog_read_end(TAKE(g->reader));
 	return r;
+}
+
+static int list_unreadable(struct gathering *g)
+{
+	return unreadable_list(&g->facts->unreadable, g->reader, g->settings->sources);
 }
 
 /* Runs a step until it returns -ENOENT. */
@@ -437,12 +549,16 @@ static int gather_all(struct gathering *g)
 	int r = gather_portion(g, begin_gathering);
 
 	if (r == 0)
-		r = gather_portions(g, count_files);
+		r = gather_portion(g, list_unreadable);
 	while (r == 0 && !g->at.grouped)
 		r = gather_portion(g, count_groups);
 	if (r == 0)
-		r = gather_folders(g);
-	return r < 0 ? r : gather_portion(g, make_folders);
+		r = gather_portion(g, make_folders);
+	if (r == 0)
+		r = gather_portions(g, count_files);
+	if (r == 0)
+		finish_files(g->facts);
+	return r < 0 ? r : gather_folders(g);
 }
 
 int page_facts_gather(struct page_facts *facts, const struct page_settings *settings)
@@ -451,6 +567,7 @@ int page_facts_gather(struct page_facts *facts, const struct page_settings *sett
 	int r = gather_all(&g);
 
 	folders_free(&g.folders);
+	free(g.places);
 	equal_gathering_free(&g.equal);
 	elsewhere_gathering_free(&g.elsewhere);
 	for (size_t i = 0; r == 0 && settings->picture && i < facts->group_count; i++)
@@ -468,6 +585,8 @@ void page_facts_free(struct page_facts *facts)
 		bytes_free(&facts->groups[i].picture);
 	}
 	equal_facts_free(&facts->equal);
+	kinds_free(&facts->kinds);
+	unreadable_facts_free(&facts->unreadable);
 	free(facts->folders);
 	arena_free(&facts->names);
 }

@@ -15,7 +15,9 @@
 #include "page/elsewhere_facts.h"
 #include "page/equal_facts.h"
 #include "page/folders.h"
+#include "page/kinds.h"
 #include "page/page.h"
+#include "page/unreadable_facts.h"
 #include "report/copies.h"
 #include "report/summary.h"
 
@@ -41,6 +43,9 @@ struct page_folder {
 	struct folder_node node;
 	const char *path; /* relative to uniques/; "" for the root of a single source */
 	const char *name; /* the last component of path, or the path of the source; never "" */
+	/* Bytes of all regular files in the folder and in subfolders that are not shown; and with
+	 * all its descendants. */
+	uint64_t own_bytes, all_bytes;
 };
 
 struct page_facts {
@@ -49,12 +54,14 @@ struct page_facts {
 	bool changed; /* the index changed while it was read */
 	struct ages all; /* regular files */
 	struct ages redundant; /* redundant copies */
+	struct kinds kinds; /* by redundant bytes, the most first */
 	struct equal_facts equal;
 	struct elsewhere_facts elsewhere;
 	struct page_group groups[PAGE_GROUPS_MAX];
 	size_t group_count;
 	struct page_folder *folders; /* in the order of folders_tree() */
 	size_t folder_count;
+	struct unreadable_facts unreadable; /* the first of summary.errors */
 	struct arena names; /* paths of the folders */
 };
 

@@ -26,6 +26,9 @@
 #define PARTED_WIDTH 64.0
 #define PARTED_HEIGHT 48.0
 
+/* Number of shades; page_style has as many. */
+#define SHADES 5
+
 /* Highest number of rows of the table. */
 #define ROWS_MAX 20
 
@@ -238,16 +241,13 @@ static void write_hint(const struct map *map, const struct folder_sum *sum, cons
 	html_raw(html, "\"");
 }
 
-/* Returns the number of a shade. A folder with more bytes has a darker shade. */
-static int shade(const struct map *map, uint64_t bytes)
+/* Returns the number of a shade, by the redundant part of a folder's bytes. */
+static int shade(uint64_t redundant, uint64_t all)
 {
-	uint64_t all = map->folders[0].node.whole.bytes;
+	uint64_t step = all / SHADES + (all % SHADES != 0);
+	uint64_t number = step > 0 ? redundant / step : SHADES;
 
-	if (bytes >= all / 8)
-		return 4;
-	if (bytes >= all / 24)
-		return 3;
-	return bytes >= all / 72 ? 2 : 1;
+	return number < SHADES ? (int)number + 1 : SHADES;
 }
 
 /* Returns the area that encloses a box: the area of the nearest ancestor with a box. */
@@ -296,7 +296,8 @@ static void write_rest(const struct map *map, size_t folder)
 
 	if (shown->node.own.bytes == 0)
 		return;
-	html_raw(html, "<div class=\"box rest\"");
+	html_format(html, "<div class=\"box rest s%d\"",
+		    shade(shown->node.own.bytes, shown->own_bytes));
 	write_place(html, &cell->rest, cell->width, cell->height);
 	write_hint(map, &shown->node.own, rest_name(&shown->node.own));
 	html_format(html, "><b>%s</b> ", rest_name(&shown->node.own));
@@ -315,7 +316,7 @@ static void write_box(const struct map *map, size_t folder)
 	html_format(html, "<%s class=\"box %s%d\"", cell->parted ? "div" : link_tag(map),
 		    cell->parted ? "parted d" : "s",
 		    cell->parted ? (int)(shown->node.depth % 2)
-				 : shade(map, shown->node.whole.bytes));
+				 : shade(shown->node.whole.bytes, shown->all_bytes));
 	write_place(html, &cell->box, area->width, area->height);
 	if (cell->parted)
 		html_format(html, "><%s class=\"head\"", link_tag(map));
@@ -329,6 +330,15 @@ static void write_box(const struct map *map, size_t folder)
 		write_rest(map, folder);
 }
 
+static void write_legend(struct html *html)
+{
+	html_raw(html, "<p class=\"legend\"><span>Redundant part of a folder:</span>");
+	for (int i = 1; i <= SHADES; i++)
+		html_format(html, " <span><span class=\"key s%d\"></span>%d–%d&nbsp;%%</span>", i,
+			    100 * (i - 1) / SHADES, 100 * i / SHADES);
+	html_raw(html, "</p>\n");
+}
+
 static void write_boxes(const struct map *map)
 {
 	AUTO_FREE size_t *open = calloc(map->count, sizeof(*open));
@@ -339,6 +349,7 @@ static void write_boxes(const struct map *map)
 		html_fail(html, -ENOMEM);
 		return;
 	}
+	write_legend(html);
 	html_raw(html, "<div class=\"map\" role=\"img\" aria-label=\"A box for each folder, as "
 		       "large as its reclaimable bytes; the table below has the largest\">\n");
 	write_rest(map, map->top);
@@ -399,8 +410,9 @@ static void write_row(const struct map *map, size_t i)
 	write_path(map, folder);
 	html_raw(html, "</th><td>");
 	html_size(html, folder->node.whole.bytes);
-	html_raw(html, "</td><td>");
-	html_share(html, folder->node.whole.bytes, map->folders[0].node.whole.bytes);
+	html_format(html, "</td><td><span class=\"key s%d\"></span>",
+		    shade(folder->node.whole.bytes, folder->all_bytes));
+	html_share(html, folder->node.whole.bytes, folder->all_bytes);
 	html_raw(html, "</td><td>");
 	html_number(html, folder->node.whole.files);
 	html_raw(html, "</td></tr>\n");
@@ -414,9 +426,9 @@ static void write_table(struct map *map)
 
 	html_raw(html,
 		 "<div class=\"wide\"><table class=\"folders\">\n<caption>The folders with the "
-		 "most reclaimable bytes, each with all its subfolders</caption>\n"
-		 "<thead><tr><th scope=\"col\">folder</th><th scope=\"col\">reclaimable</th>"
-		 "<th scope=\"col\">share</th><th scope=\"col\">copies</th></tr>"
+		 "most redundant bytes, each with all its subfolders</caption>\n"
+		 "<thead><tr><th scope=\"col\">folder</th><th scope=\"col\">redundant</th>"
+		 "<th scope=\"col\">of the folder</th><th scope=\"col\">copies</th></tr>"
 		 "</thead>\n<tbody>\n");
 	for (size_t i = 1; i < map->count && rows < ROWS_MAX; i++) {
 		if (map->cells[i].passed || map->folders[i].node.whole.bytes < least)
@@ -440,8 +452,8 @@ void page_write_folders(const struct page_writing *writing)
 	}
 	lay_out(&map);
 	html_raw(html, "<section id=\"folders\">\n<h2>Folders</h2>\n<figure>\n<figcaption>"
-		       "Redundant copies by folder. The kept copies of the same files can be in "
-		       "other folders.</figcaption>\n");
+		       "Each box is as large as the redundant copies in the folder. The kept "
+		       "copies of the same files can be in other folders.</figcaption>\n");
 	if (map.cells[map.top].count > 0) /* without subfolders, the map would be a single box */
 		write_boxes(&map);
 	html_raw(html, "</figure>\n");

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <string.h>
-#include <strings.h>
 
 #include "base/base64.h"
 #include "base/group_name.h"
@@ -19,9 +18,6 @@
 /* Largest picture that the page loads from the view, in bytes. Larger pictures would load
  * slowly. */
 #define PICTURE_IN_VIEW_MAX (8UL << 20)
-
-/* Highest number of characters of a file name extension. Longer extensions do not name a type. */
-#define EXTENSION_MAX 5
 
 /* ---- paths -------------------------------------------------------------------------------- */
 
@@ -108,32 +104,13 @@ static void write_names(const struct page_writing *writing, const struct page_gr
 
 /* ---- pictures ----------------------------------------------------------------------------- */
 
-/* Returns the extension without its dot, or "" if the extension is long or not alphanumeric. */
-static const char *find_extension(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
-	const char *dot = strrchr(name, '.');
-	size_t length = dot && dot != name ? strlen(dot + 1) : 0;
-
-	if (length == 0 || length > EXTENSION_MAX)
-		return "";
-	for (size_t i = 0; i < length; i++) {
-		unsigned char lower = (unsigned char)dot[1 + i] | 0x20;
-
-		if (!(lower >= 'a' && lower <= 'z') && !(dot[1 + i] >= '0' && dot[1 + i] <= '9'))
-			return "";
-	}
-	return dot + 1;
-}
-
 /* Returns whether a file with this extension is a picture that browsers show. */
 static bool is_picture(const char *extension)
 {
 	static const char *const known[] = {"jpg", "jpeg", "png", "gif", "webp"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++) {
-		if (strcasecmp(extension, known[i]) == 0)
+		if (strcmp(extension, known[i]) == 0)
 			return true;
 	}
 	return false;
@@ -150,12 +127,16 @@ static void write_picture(const struct page_writing *writing, const struct page_
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	const struct copy *kept = &group->copies.list[0];
-	const char *extension = find_extension(copy_path(&group->copies, kept));
+	const char *whole = copy_path(&group->copies, kept);
+	const char *name = strrchr(whole, '/') ? strrchr(whole, '/') + 1 : whole;
+	char extension[KIND_NAME_MAX + 1];
 	struct html *html = writing->html;
 	int r = make_path(writing, group, kept, &path);
-	bool beside = has_link(writing, &path) && is_picture(extension) &&
-		      group->group.size <= PICTURE_IN_VIEW_MAX;
+	bool beside;
 
+	kind_name(extension, name, strlen(name));
+	beside = has_link(writing, &path) && is_picture(extension) &&
+		 group->group.size <= PICTURE_IN_VIEW_MAX;
 	html_raw(html, "<div class=\"picture\">");
 	if (group->picture.length > 0 || beside) {
 		html_raw(html, "<img alt=\"The contents of the file\" loading=\"lazy\" src=\"");

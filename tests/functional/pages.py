@@ -14,6 +14,9 @@ TAGS = {"html", "head", "meta", "link", "title", "style", "body", "header", "mai
         "img", "table", "caption", "thead", "tbody", "tr", "th", "td"}
 ODD = re.compile(r"\\(n|t|x[0-9a-f]{2}|u[0-9a-f]{4}|U[0-9a-f]{8})")
 MAGENTA = (255, 0, 255)
+FIGURES = {"group": "groups", "groups": "groups", "redundant copy": "redundant_files",
+           "redundant copies": "redundant_files", "file": "files", "files": "files",
+           "folder": "directories", "folders": "directories", "in all": "bytes"}
 
 
 @dataclass
@@ -103,8 +106,8 @@ class Page:
                      if part.attributes["id"] == name), None)
 
     def figures(self):
-        found = self.part("figures").first("dl").numbers()
-        return dict(zip(("groups", "redundant_files", "files", "directories", "bytes"), found))
+        found = self.part("figures").first("dl")
+        return {FIGURES[entry.first("dt").text()]: entry.numbers()[0] for entry in found.all("div")}
 
     def answer(self):
         """[reclaimable bytes, all bytes], or [] if nothing is reclaimable."""
@@ -116,16 +119,36 @@ class Page:
         return {b"".join(row.first("th").names()): tuple(row.numbers())
                 for row in part.first("tbody").all("tr")} if part else {}
 
+    def shades(self):
+        """{path: (number of the shade, percentage)} of the rows of the table of folders."""
+        return {b"".join(row.first("th").names()): (
+            int(row.first("span", "key").classes()[1][1:]), list(row.all("td"))[1].text())
+            for row in self.part("folders").first("tbody").all("tr")}
+
     def boxes(self):
         """The boxes of the map."""
         return [box for box in self.part("folders").all("div") if "box" in box.classes()] + [
             box for tag in ("a", "span") for box in self.part("folders").all(tag)
             if "box" in box.classes()]
 
-    def ages(self):
-        """{age: (bytes of all files, of redundant ones)}."""
+    def bars(self, name):
+        """{row: (bytes of all files, of redundant ones)} of a table with bars."""
+        part = self.part(name)
         return {row.first("th").text(): tuple(row.numbers())
-                for row in self.part("ages").first("tbody").all("tr")}
+                for row in part.first("tbody").all("tr")} if part else {}
+
+    def ages(self):
+        return self.bars("ages")
+
+    def kinds(self):
+        return self.bars("kinds")
+
+    def commands(self):
+        """The commands to go on with. Escapes are no part of them, as they are quoted."""
+        part = self.part("next")
+        codes = list(part.all("code", "command")) if part else []
+        assert not any(code.first("i") for code in codes)
+        return [code.text() for code in codes]
 
     def groups(self):
         """The shown groups, in order."""
@@ -158,6 +181,10 @@ class Page:
     def warning(self):
         aside = self.root.first("aside")
         return aside.text() if aside else ""
+
+    def unreadable(self):
+        """The names of unreadable files and folders."""
+        return self.root.first("aside").names()
 
 
 class Group:
