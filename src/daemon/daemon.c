@@ -44,14 +44,13 @@
 #include "daemon/follower.h"
 #include "daemon/lanes.h"
 #include "daemon/service_status.h"
+#include "daemon/view_page.h"
 #include "index/index_open.h"
 #include "ingest/recheck_file.h"
 #include "mount/mount.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
-#include "page/page.h"
 #include "report/folder_tree.h"
-#include "report/rules.h"
 #include "source/source.h"
 #include "view/view.h"
 
@@ -264,24 +263,11 @@ static void on_early_commit(const struct commit_delta *delta, void *context)
 	follower_note_commit(daemon->follower, delta);
 }
 
-_Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
-
 static int make_report(void *context, struct bytes *page, const struct cancellation *cancellation)
 {
-	const struct daemon *daemon = context;
-	const struct rules rules = {.of_index = &daemon->indexing->keep};
-	const struct page_settings settings = {
-		.rules = &rules,
-		.catalog = daemon->indexing->catalog,
-		.sources = &daemon->indexing->sources,
-		.now = clock_now(),
-		.in_view = true,
-		.mount_point = daemon->mount_point,
-		.cancellation = cancellation,
-	};
-	struct page_result result;
+	struct daemon *daemon = context;
 
-	return page_make(&settings, page, &result);
+	return view_page_make(&daemon->view, &daemon->indexing->keep, page, cancellation);
 }
 
 static int hash_tree(void *context, struct catalog_reader *reader, uint64_t dir,

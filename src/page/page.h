@@ -52,6 +52,10 @@ struct page_settings {
 	 * is no picture. Called without a snapshot. Returns 0, or -errno, which aborts the page.
 	 * NULL: the page has no pictures. */
 	int (*picture)(void *context, uint64_t file, struct bytes *picture);
+	/* Appends the path in the view of an equal folder, beside the folders that are equal to it.
+	 * Called without a snapshot. Returns 0, -ESTALE if the view has no such path, or another
+	 * -errno, which aborts the page. NULL: equal folders have no links. */
+	int (*equal_path)(void *context, uint64_t dir, struct bytes *path);
 	void *context;
 	const struct cancellation *cancellation; /* aborts the page with -EINTR; NULL: none */
 };

@@ -2,6 +2,8 @@
 
 /* Equal folders, and what of each source is elsewhere. */
 
+#include <errno.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/human_text.h"
@@ -45,6 +47,26 @@ static void write_path(const struct page_writing *writing, const struct page_equ
 	html_fail(writing->html, r);
 }
 
+/* Begins the link of a folder to its place in folders/ of the view. Returns whether it has one. */
+static bool begin_link(const struct page_writing *writing, uint64_t dir)
+{
+	const struct page_settings *settings = writing->settings;
+	CLEANUP_BYTES struct bytes path = {0};
+	struct html *html = writing->html;
+	int r;
+
+	if (!settings->equal_path || !page_has_room(writing))
+		return false;
+	r = settings->equal_path(settings->context, dir, &path);
+	if (r == -ESTALE || path.length > PAGE_LINK_MAX)
+		return false;
+	html_fail(html, r);
+	html_raw(html, "<a href=\"../");
+	html_link(html, (const char *)path.data, path.length);
+	html_raw(html, "/\">");
+	return true;
+}
+
 static void write_names(const struct page_writing *writing, const struct page_equal *group)
 {
 	struct html *html = writing->html;
@@ -52,9 +74,12 @@ static void write_names(const struct page_writing *writing, const struct page_eq
 	html_raw(html, "<ul class=\"names\">\n");
 	for (size_t i = 0; i < group->copies.count && i < NAMES_MAX; i++) {
 		bool kept = group->copies.list[i].fate == FATE_KEPT;
+		bool linked;
 
 		html_raw(html, kept ? "<li class=\"kept\">" : "<li>");
+		linked = begin_link(writing, group->copies.list[i].file);
 		write_path(writing, group, &group->copies.list[i]);
+		html_raw(html, linked ? "</a>" : "");
 		html_raw(html, kept ? " <small>kept</small></li>\n" : "</li>\n");
 	}
 	if (group->folders > NAMES_MAX) {

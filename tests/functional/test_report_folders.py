@@ -2,6 +2,7 @@
 """The folders of `twinfs report` and .twinfs/report.html: whole copies, equal folders, and what of
 each source is elsewhere."""
 import os
+import urllib.parse
 
 import pytest
 import trees
@@ -165,6 +166,26 @@ def test_view_has_the_folders_of_the_command(twinfs, disks):
         assert folders_of(shown) == folders_of(page_of(twinfs, view.path))
         assert shown.whole_copies() == [view.status()["redundant_folders"],
                                         view.status()["redundant_folder_bytes"]] == [1, 10000]
+
+
+def test_equal_folders_of_a_view_are_linked_to_their_place_in_folders(twinfs, tmp_path):
+    root = tmp_path / "odd <b> '\"#?%"
+    make(root / "one/deep <i>")
+    copy_tree(root / "one", root / os.fsdecode(b"two \xff"))
+    with twinfs.mounted(root) as view:
+        page = report_of(view)
+        check_harmless(page, "'self' data: file:")
+        [group] = page.equal()
+        links = [link.attributes["href"] for link in page.part("equal").all("a")]
+        places = [os.path.realpath(os.path.join(os.fsencode(view.path), b".twinfs",
+                                                urllib.parse.unquote_to_bytes(link)))
+                  for link in links]
+        assert [os.path.basename(place) for place in places] == group.names
+        assert len({os.path.dirname(place) for place in places}) == 1
+        for place in places:
+            assert os.path.dirname(os.path.dirname(place)) == os.fsencode(view.path / "folders")
+            assert os.path.isdir(os.path.join(place, b"deep <i>"))
+    assert page_of(twinfs, root).links() == []
 
 
 # sources
