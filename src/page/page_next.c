@@ -173,8 +173,9 @@ static void write_backup(const struct page_writing *writing, const struct words 
 	struct html *html = writing->html;
 
 	begin_step(html, "Back up each content once.");
-	html_raw(html, "In a view, uniques/ has one copy of every file. Put the folder of the "
-		       "backup for BACKUP.</p>\n<code class=\"command\">rsync -aHAXS ");
+	html_raw(html,
+		 "In a view, uniques/ has one copy of every file. Replace "
+		 "BACKUP by the folder of the backup.</p>\n<code class=\"command\">rsync -aHAXS ");
 	if (writing->settings->mount_point)
 		write_bytes(html, &words->targets);
 	else

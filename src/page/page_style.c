@@ -136,8 +136,8 @@ const char *const page_style[] = {
 	"span{height:.4rem}}\n"
 	"@media print{:root{--paper:#fff;--ink:#000;--soft:#444}body{padding:0;max-width:none;"
 	"font-size:10pt}*{print-color-adjust:exact;-webkit-print-color-adjust:exact}"
-	"section{margin-top:2rem}h2,.lead{break-after:avoid}figure,tr,.steps>li,#kinds,#ages{break-"
-	"inside:avoid}"
+	"section{margin-top:2rem}h2,.lead{break-after:avoid}"
+	"figure,tr,.lead,.steps>li,#kinds,#ages,footer{break-inside:avoid}footer{margin-top:1rem}"
 	".map{height:12cm}}\n",
 	NULL,
 };
