@@ -135,7 +135,7 @@ static void write_acts(const struct page_writing *writing, const struct words *w
 static void write_mounting(struct html *html, const struct words *words)
 {
 	html_raw(html, "Makes a folder &quot;view&quot; that shows the copies and follows every "
-		       "change, for any file manager. <code>fusermount3 -u view</code> ends it."
+		       "change, for any file manager. <code>twinfs unmount view</code> ends it."
 		       "</p>\n<code class=\"command\">mkdir -p view &amp;&amp; twinfs mount "
 		       "--wait");
 	write_bytes(html, &words->scan_options);
