@@ -263,11 +263,13 @@ static void on_early_commit(const struct commit_delta *delta, void *context)
 	follower_note_commit(daemon->follower, delta);
 }
 
-static int make_report(void *context, struct bytes *page, const struct cancellation *cancellation)
+static int make_report(void *context, const char *view_root, struct bytes *page,
+		       const struct cancellation *cancellation)
 {
 	struct daemon *daemon = context;
 
-	return view_page_make(&daemon->view, &daemon->indexing->keep, page, cancellation);
+	return view_page_make(&daemon->view, &daemon->indexing->keep, view_root, page,
+			      cancellation);
 }
 
 static int hash_tree(void *context, struct catalog_reader *reader, uint64_t dir,

@@ -19,8 +19,8 @@ static int find_equal_path(void *context, uint64_t dir, struct bytes *path)
 	return r == -ENOENT ? -ESTALE : r;
 }
 
-int view_page_make(struct view *view, const struct keep_rules *keep, struct bytes *page,
-		   const struct cancellation *cancellation)
+int view_page_make(struct view *view, const struct keep_rules *keep, const char *view_root,
+		   struct bytes *page, const struct cancellation *cancellation)
 {
 	const struct rules rules = {.of_index = keep};
 	const struct page_settings settings = {
@@ -28,7 +28,7 @@ int view_page_make(struct view *view, const struct keep_rules *keep, struct byte
 		.catalog = view->catalog,
 		.sources = view->sources,
 		.now = clock_now(),
-		.in_view = true,
+		.view_root = view_root,
 		.mount_point = view->mount_point,
 		.equal_path = find_equal_path,
 		.context = view,

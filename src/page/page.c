@@ -28,7 +28,8 @@ static void write_head(const struct page_writing *writing)
 	struct html *html = writing->html;
 
 	html_raw(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-	html_raw(html, writing->settings->in_view ? POLICY("'self' data: file:") : POLICY("data:"));
+	html_raw(html,
+		 writing->settings->view_root ? POLICY("'self' data: file:") : POLICY("data:"));
 	html_raw(html, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		       "<meta name=\"color-scheme\" content=\"light dark\">\n"
 		       "<meta name=\"referrer\" content=\"no-referrer\">\n"

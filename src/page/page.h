@@ -39,9 +39,10 @@ struct page_settings {
 	 * index. */
 	const struct rules *rules;
 	struct timespec now; /* the time that ages are relative to */
-	/* The page is .twinfs/report.html of a view. The links and pictures of the page are files
-	 * of the view. */
-	bool in_view;
+	/* The page is report.html of a view, whose root has this path from the folder of the page,
+	 * such as "../". The links and pictures of the page are files of the view. NULL: it is not
+	 * in a view. */
+	const char *view_root;
 	/* What the commands of the page name instead of the sources: the mount point of a view of
 	 * the index, absolute. NULL: none. */
 	const char *mount_point;

@@ -61,7 +61,7 @@ static bool begin_link(const struct page_writing *writing, uint64_t dir)
 	if (r == -ESTALE || path.length > PAGE_LINK_MAX)
 		return false;
 	html_fail(html, r);
-	html_raw(html, "<a href=\"../");
+	html_format(html, "<a href=\"%s", settings->view_root);
 	html_link(html, (const char *)path.data, path.length);
 	html_raw(html, "/\">");
 	return true;

@@ -203,10 +203,10 @@ static void write_link(const struct map *map, const struct page_folder *folder, 
 	size_t length = strlen(folder->path);
 	struct html *html = map->writing->html;
 
-	if (!map->writing->settings->in_view || length > PAGE_LINK_MAX ||
+	if (!map->writing->settings->view_root || length > PAGE_LINK_MAX ||
 	    !page_has_room(map->writing))
 		return;
-	html_raw(html, " href=\"../redundant/");
+	html_format(html, " href=\"%sredundant/", map->writing->settings->view_root);
 	html_link(html, folder->path, length);
 	html_raw(html, length > 0 ? "/\"" : "\"");
 	html_raw(html, of_box ? " tabindex=\"-1\"" : "");
@@ -214,7 +214,7 @@ static void write_link(const struct map *map, const struct page_folder *folder, 
 
 static const char *link_tag(const struct map *map)
 {
-	return map->writing->settings->in_view ? "a" : "span";
+	return map->writing->settings->view_root ? "a" : "span";
 }
 
 /* Writes position and size of a box, as percentages of the enclosing area. */

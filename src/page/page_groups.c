@@ -36,7 +36,7 @@ static int make_path(const struct page_writing *writing, const struct page_group
 
 static bool has_link(const struct page_writing *writing, const struct bytes *path)
 {
-	return writing->settings->in_view && path->length <= PAGE_LINK_MAX &&
+	return writing->settings->view_root && path->length <= PAGE_LINK_MAX &&
 	       page_has_room(writing);
 }
 
@@ -45,7 +45,8 @@ static void write_link(const struct page_writing *writing, const struct copy *co
 {
 	struct html *html = writing->html;
 
-	html_format(html, "../%s/", copy->fate == FATE_KEPT ? "uniques" : "redundant");
+	html_format(html, "%s%s/", writing->settings->view_root,
+		    copy->fate == FATE_KEPT ? "uniques" : "redundant");
 	html_link(html, (const char *)path->data, path->length);
 }
 
@@ -167,9 +168,9 @@ static void write_head(const struct page_writing *writing, const struct page_gro
 	html_number(html, group->group.inodes);
 	html_raw(html, " copies of ");
 	html_size(html, group->group.size);
-	if (writing->settings->in_view)
-		html_format(html, " <a class=\"hash\" href=\"../dups/%s/\">%s</a></p>\n", name,
-			    name);
+	if (writing->settings->view_root)
+		html_format(html, " <a class=\"hash\" href=\"%sdups/%s/\">%s</a></p>\n",
+			    writing->settings->view_root, name, name);
 	else
 		html_format(html, " <span class=\"hash\">%s</span></p>\n", name);
 }

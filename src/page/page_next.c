@@ -144,18 +144,28 @@ static void write_mounting(struct html *html, const struct words *words)
 	html_raw(html, " view</code></li>\n");
 }
 
+/* Writes the name of a folder in the root of the view, with a link to it. */
+static void write_folder_link(const struct page_writing *writing, const char *name)
+{
+	html_format(writing->html, "<a href=\"%s%s/\">%s</a>", writing->settings->view_root, name,
+		    name);
+}
+
 static void write_browsing(const struct page_writing *writing, const struct words *words)
 {
 	struct html *html = writing->html;
 
 	begin_step(html, "Browse the copies.");
-	if (writing->settings->in_view) {
-		html_raw(html, "This page is in a view that follows its sources: "
-			       "<a href=\"../by-size/\">by-size</a> has the groups, the largest "
-			       "first, <a href=\"../dups/\">dups</a> all groups, "
-			       "<a href=\"../folders/\">folders</a> the equal folders, "
-			       "<a href=\"../redundant/\">redundant</a> only what can go.</p>"
-			       "</li>\n");
+	if (writing->settings->view_root) {
+		html_raw(html, "This page is in a view that follows its sources: ");
+		write_folder_link(writing, "by-size");
+		html_raw(html, " has the groups, the largest first, ");
+		write_folder_link(writing, "dups");
+		html_raw(html, " all groups, ");
+		write_folder_link(writing, "folders");
+		html_raw(html, " the equal folders, ");
+		write_folder_link(writing, "redundant");
+		html_raw(html, " only what can go.</p></li>\n");
 		return;
 	}
 	if (writing->settings->mount_point) {

@@ -143,7 +143,7 @@ static int pad(struct bytes *content, size_t length)
 
 /* Generating a report takes long. The snapshot ends first, so that the index can reuse the pages of
  * the snapshot. */
-static int open_report(struct view_query *query, struct view_file *file)
+static int open_report(struct view_query *query, const char *view_root, struct view_file *file)
 {
 	struct view *view = query->view;
 	int r = -EBUSY;
@@ -152,7 +152,8 @@ static int open_report(struct view_query *query, struct view_file *file)
 	if (!view->hooks.report)
 		return -ENODATA;
 	if (atomic_fetch_add(&view->reports, 1) < VIEW_REPORTS_MAX)
-		r = view->hooks.report(view->hooks.context, &file->content, query->cancellation);
+		r = view->hooks.report(view->hooks.context, view_root, &file->content,
+				       query->cancellation);
 	atomic_fetch_sub(&view->reports, 1);
 	return r < 0 ? r : pad(&file->content, VIEW_REPORT_BYTES);
 }
@@ -175,7 +176,9 @@ static int open_own(struct view_query *query, uint64_t id, struct view_file *fil
 		atomic_store(&query->view->events.wanted, true);
 		return 0;
 	case FIXED_REPORT:
-		return open_report(query, file);
+		return open_report(query, "../", file);
+	case FIXED_ROOT_REPORT:
+		return open_report(query, "./", file);
 	case FIXED_README:
 		return bytes_append(&file->content, control_readme, strlen(control_readme));
 	default:

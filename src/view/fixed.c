@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
-/* The nodes that every view has: the root, dups/, by-size/, folders/, README.txt, .twinfs/ and,
- * with several sources, uniques/ and redundant/. */
+/* The nodes that every view has: the root with dups/, by-size/, folders/, .twinfs/, README.txt,
+ * report.html and, with several sources, uniques/ and redundant/. */
 
 #include <errno.h>
 #include <string.h>
@@ -29,6 +29,7 @@ static const struct fixed_entry fixed_entries[] = {
 	{FIXED_ROOT, FIXED_BY_SIZE, "by-size"},
 	{FIXED_ROOT, FIXED_FOLDERS, "folders"},
 	{FIXED_ROOT, FIXED_README, "README.txt"},
+	{FIXED_ROOT, FIXED_ROOT_REPORT, "report.html"},
 	{FIXED_ROOT, FIXED_TWINFS, ".twinfs"},
 	/* in .twinfs/ */
 	{FIXED_TWINFS, FIXED_STATUS, "status.json"},
@@ -87,6 +88,7 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 		stat_set_file(attributes, node, totals.changed);
 		return 0;
 	case FIXED_REPORT:
+	case FIXED_ROOT_REPORT:
 		stat_set_file(attributes, node, totals.changed);
 		attributes->st_size = VIEW_REPORT_BYTES;
 		return 0;

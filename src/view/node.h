@@ -58,7 +58,9 @@ enum fixed_node {
 	FIXED_SYNC,
 	FIXED_EVENTS,
 	FIXED_REPORT,
-	FIXED_README, /* in the root */
+	/* in the root */
+	FIXED_README,
+	FIXED_ROOT_REPORT,
 };
 
 static inline uint64_t node_make(enum node_kind kind, uint64_t id)

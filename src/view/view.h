@@ -10,6 +10,7 @@
  *	by-size/<rank> ...	links to the groups, most reclaimable bytes first
  *	folders/<rank> .../<copy>/	equal folders, with all names
  *	.twinfs/		status.json, errors, pending, metrics, sync, events, report.html
+ *	README.txt, report.html
  *
  * A node number encodes the kind of a node and its id in the catalog (view/node.h), so the view
  * needs no memory per node. The number of a file stays valid while its content stays the same.
@@ -100,9 +101,11 @@ struct view_hooks {
 	/* A program has the file open for writing, or its bytes changed while its times did not, so
 	 * its content must be compared again. Must not block. Can be called several times. */
 	void (*writer_found)(void *context, uint64_t file);
-	/* Appends the content of report.html, at most VIEW_REPORT_BYTES. Returns 0, -EINTR, or
-	 * -errno. Begins its own snapshots. Called by at most VIEW_REPORTS_MAX threads. */
-	int (*report)(void *context, struct bytes *page, const struct cancellation *cancellation);
+	/* Appends the content of report.html, at most VIEW_REPORT_BYTES. view_root is the path of
+	 * the root from the folder of the page. Returns 0, -EINTR, or -errno. Begins its own
+	 * snapshots. Called by at most VIEW_REPORTS_MAX threads. */
+	int (*report)(void *context, const char *view_root, struct bytes *page,
+		      const struct cancellation *cancellation);
 	/* Computes the tree hash of a directory (twinfs(5)). Returns 0, -ENODATA if the tree has a
 	 * file that was never read, or another -errno. Linear in the names. */
 	int (*tree_hash)(void *context, struct catalog_reader *reader, uint64_t dir,

@@ -349,6 +349,10 @@ def test_view_has_the_page_of_the_command(twinfs, mixed):
         assert made.links() == [] and shown.links() != []
         for link in shown.links():  # also those to hard links
             os.lstat(os.path.join(view.path, ".twinfs", urllib.parse.unquote(link)))
+        at_top = Page((view.path / "report.html").read_bytes())
+        assert [os.path.relpath(link, "..") for link in shown.links()] == [
+            os.path.relpath(link) for link in at_top.links()]
+        assert not any(link.startswith("../") for link in at_top.links())
         trees.fill(mixed[0], {b"new": b"1" * 9000})
         view.sync()
         assert report_of(view).answer()[0] == shown.answer()[0] + 9000
@@ -578,7 +582,7 @@ def test_browser_shows_pages_with_pictures_without_errors(
     file = tmp_path / "report.html"
     with twinfs.mounted(hostile) as view:
         twinfs.ok("report", "--html", file, view.path)
-        for page in (file, view.path / ".twinfs/report.html"):
+        for page in (file, view.path / ".twinfs/report.html", view.path / "report.html"):
             shot, console = shoot(page.as_uri(), tmp_path)
             assert console == []
             assert count_pixels(shot, MAGENTA) > 180, page

@@ -32,8 +32,8 @@ def test_view_of_every_kind_of_file_agrees_with_the_oracle(twinfs, source):
 
 
 def test_view_has_its_folders(small):
-    assert {"dups", "uniques", "redundant", "by-size", "folders", ".twinfs", "README.txt"} == set(
-        os.listdir(small.path))
+    assert {"dups", "uniques", "redundant", "by-size", "folders", ".twinfs", "README.txt",
+            "report.html"} == set(os.listdir(small.path))
     assert {"status.json", "errors"} <= set(os.listdir(small.path / ".twinfs"))
     assert all(GROUP.fullmatch(name) for name in os.listdir(small.dups))
     assert len(os.listdir(small.dups)) == 2

@@ -42,7 +42,8 @@ def test_view_without_equal_folders_has_an_empty_folder(twinfs, source):
     for number in range(2):
         with twinfs.mounted(source) as view:
             assert set(os.listdir(view.path)) == {
-                ".twinfs", "README.txt", "by-size", "dups", "folders", "redundant", "uniques"}
+                ".twinfs", "README.txt", "by-size", "dups", "folders", "redundant",
+                "report.html", "uniques"}
             assert parts(view) == []
             shown, other = os.stat(view.folders), os.stat(view.by_size)
             assert (shown.st_mode, shown.st_uid) == (other.st_mode, other.st_uid)

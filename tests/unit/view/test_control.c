@@ -65,12 +65,14 @@ struct nested_reports {
 	int refused;
 };
 
-static int make_report(void *context, struct bytes *page, const struct cancellation *cancellation)
+static int make_report(void *context, const char *view_root, struct bytes *page,
+		       const struct cancellation *cancellation)
 {
 	struct nested_reports *nested = context;
 	struct view_file file;
 	int r;
 
+	(void)view_root;
 	(void)cancellation;
 	nested->depth++;
 	r = view_open(&nested->fixture->call, FIXED_REPORT, &file);
@@ -81,7 +83,8 @@ static int make_report(void *context, struct bytes *page, const struct cancellat
 }
 
 static void set_report(struct fixture *fixture,
-		       int (*report)(void *, struct bytes *, const struct cancellation *),
+		       int (*report)(void *, const char *, struct bytes *,
+				     const struct cancellation *),
 		       void *context)
 {
 	const struct view_hooks hooks = {.report = report, .context = context};
@@ -105,9 +108,10 @@ static void test_report_beyond_the_limit_is_refused(void **state)
 	fixture_close(&fixture);
 }
 
-static int make_long_report(void *context, struct bytes *page,
+static int make_long_report(void *context, const char *view_root, struct bytes *page,
 			    const struct cancellation *cancellation)
 {
+	(void)view_root;
 	(void)cancellation;
 	(void)context;
 	return bytes_reserve(page, VIEW_REPORT_BYTES + 1) == 0
@@ -115,9 +119,10 @@ static int make_long_report(void *context, struct bytes *page,
 		       : -ENOMEM;
 }
 
-static int make_no_report(void *context, struct bytes *page,
+static int make_no_report(void *context, const char *view_root, struct bytes *page,
 			  const struct cancellation *cancellation)
 {
+	(void)view_root;
 	(void)cancellation;
 	(void)context;
 	(void)page;

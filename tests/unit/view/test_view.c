@@ -23,7 +23,8 @@ static void test_root_has_its_folders(void **state)
 	(void)state;
 	fixture_open(&fixture, one_source);
 	fixture_list(&fixture, VIEW_ROOT, 1, &listed);
-	assert_int_equal(listed.count, 7);
+	assert_int_equal(listed.count, 8);
+	assert_int_equal(fixture_count(&listed, "report.html"), 1);
 	assert_int_equal(fixture_count(&listed, "README.txt"), 1);
 	assert_int_equal(fixture_count(&listed, "dups"), 1);
 	assert_int_equal(fixture_count(&listed, "by-size"), 1);
