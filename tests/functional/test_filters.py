@@ -188,7 +188,7 @@ def test_report_counts_the_selected_groups(twinfs, photos):
 def test_report_shows_no_excluded_copy(twinfs, photos):
     twinfs.ok("scan", photos)
     page = twinfs.ok("report", "--html=-", "--exclude=DCIM", "--exclude=/2019", photos).out
-    assert b"DCIM" not in page
+    assert b"DCIM" not in page.replace(b"--exclude=DCIM", b"")  # of the commands that it shows
     assert b"Only the groups" in page
     assert b"Only the groups" not in twinfs.ok("report", "--html=-", photos).out
     empty = twinfs.ok("report", "--html=-", "--max-size=1", photos).out
