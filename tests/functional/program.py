@@ -131,10 +131,11 @@ def command_line(pid):
 
 def of_threads(pid, name):
     """{thread: content of this file in /proc} of a process, without threads that have ended."""
-    found = {}
-    for path in Path(f"/proc/{pid}/task").glob(f"*/{name}"):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
-            found[path.parent.name] = path.read_text()
+    found, folder = {}, f"/proc/{pid}/task"
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
+        for thread in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found[thread] = Path(folder, thread, name).read_text()
     return found
 
 
