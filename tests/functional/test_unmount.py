@@ -111,12 +111,17 @@ def test_view_of_a_killed_daemon_is_unmounted(program, tree):
         assert not is_mounted(view.path)
 
 
-def test_killed_view_with_a_default_index_is_found_by_its_source(program, tree, tmp_path):
+def mounted_with_a_default_index(program, tree, tmp_path):
     mount = tmp_path / "mount"
     mount.mkdir()
     if program.user:
         os.chown(mount, program.user.pw_uid, program.user.pw_gid)
     assert program("mount", "--wait", tree, mount, index=False).status == 0
+    return mount
+
+
+def test_killed_view_with_a_default_index_is_found_by_its_source(program, tree, tmp_path):
+    mount = mounted_with_a_default_index(program, tree, tmp_path)
     status = program("status", "--json", mount).json[0]
     end_process(status["pid"], signal.SIGKILL)
     assert is_mounted(mount)
@@ -135,11 +140,7 @@ def test_killed_view_with_an_index_elsewhere_is_named_for_its_source(twinfs, sou
 
 
 def test_view_of_a_stopped_daemon_is_unmounted_and_the_daemon_is_named(program, tree, tmp_path):
-    mount = tmp_path / "mount"
-    mount.mkdir()
-    if program.user:
-        os.chown(mount, program.user.pw_uid, program.user.pw_gid)
-    assert program("mount", "--wait", tree, mount, index=False).status == 0
+    mount = mounted_with_a_default_index(program, tree, tmp_path)
     pid = program("status", "--json", mount).json[0]["pid"]
     with stopped(pid):
         [error] = unmount(program, mount, status=3)

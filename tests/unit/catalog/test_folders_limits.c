@@ -158,7 +158,7 @@ static size_t wanted_count(void)
 	return counts[below(ARRAY_SIZE(counts))];
 }
 
-/* Gives the directory the first so many names, in the order of cookies or of numbers. */
+/* Adds this number of names to the directory, the first ones by cookie or by number. */
 static void fill(struct case_state *p, uint64_t dir, size_t count)
 {
 	struct entry_record entry;
