@@ -294,7 +294,7 @@ static int check_meta(struct check *c)
 
 static bool totals_agree(const struct catalog_totals *a, const struct catalog_totals *b)
 {
-	return a->directories == b->directories && a->files == b->files &&
+	return a->directories == b->directories && a->files == b->files && a->others == b->others &&
 	       size_sum_equals(&a->bytes, &b->bytes) && a->blocks == b->blocks &&
 	       a->names == b->names && a->groups == b->groups &&
 	       a->redundant_files == b->redundant_files &&

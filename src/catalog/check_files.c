@@ -81,12 +81,14 @@ static int check_named(struct check *c, const struct file_record *file,
 {
 	int r = check_links(c, file, content->group);
 
-	c->counted.files++;
 	c->counted.names += file->names;
 	c->expected[TABLE_ENTRY] += file->names;
-	if (r < 0 || !S_ISREG(file->attributes.mode))
+	if (!S_ISREG(file->attributes.mode)) {
+		c->counted.others++;
 		return r;
-	return check_candidate(c, file, content);
+	}
+	c->counted.files++;
+	return r < 0 ? r : check_candidate(c, file, content);
 }
 
 /* Checks a file. An orphan can have a content record, but is not in the list by size. The group of

@@ -32,9 +32,11 @@ static void count_file(struct catalog_writer *w, const struct attributes *attrib
 {
 	uint64_t sign = add ? 1 : UINT64_MAX;
 
-	w->totals.files += sign;
-	if (!S_ISREG(attributes->mode))
+	if (!S_ISREG(attributes->mode)) {
+		w->totals.others += sign;
 		return;
+	}
+	w->totals.files += sign;
 	(add ? size_sum_add : size_sum_subtract)(&w->totals.bytes, attributes->size);
 	w->totals.blocks += sign * attributes->blocks;
 }

@@ -541,6 +541,7 @@ struct value encode_totals(const struct catalog_totals *t)
 	value_put(&value, t->comparisons);
 	value_put(&value, t->directories);
 	value_put(&value, t->files);
+	value_put(&value, t->others);
 	put_sum(&value, &t->bytes);
 	value_put(&value, t->blocks);
 	value_put(&value, t->names);
@@ -567,9 +568,9 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 	bool decoded = span_get(&fields, &t->generation) && span_get(&fields, &t->scans) &&
 		       span_get(&fields, &t->unended) && span_get(&fields, &t->comparisons) &&
 		       span_get(&fields, &t->directories) && span_get(&fields, &t->files) &&
-		       get_sum(&fields, &t->bytes) && span_get(&fields, &t->blocks) &&
-		       span_get(&fields, &t->names) && span_get(&fields, &t->groups) &&
-		       span_get(&fields, &t->redundant_files) &&
+		       span_get(&fields, &t->others) && get_sum(&fields, &t->bytes) &&
+		       span_get(&fields, &t->blocks) && span_get(&fields, &t->names) &&
+		       span_get(&fields, &t->groups) && span_get(&fields, &t->redundant_files) &&
 		       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
 		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->choose_from) &&
 		       span_get(&fields, &t->order) && span_get(&fields, &t->folder_groups) &&

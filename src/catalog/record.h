@@ -267,7 +267,8 @@ struct catalog_totals {
 	uint64_t unended; /* number of the first scan since the last one that ended; 0: it ended */
 	uint64_t comparisons; /* how often the content of a file was recorded after reading it */
 	uint64_t directories;
-	uint64_t files; /* inodes other than directories */
+	uint64_t files; /* inodes of regular files */
+	uint64_t others; /* inodes of symbolic links and special files */
 	struct size_sum bytes; /* st_size of regular files, each inode once */
 	uint64_t blocks; /* of 512 bytes, of the same files */
 	uint64_t names; /* names of files */

@@ -108,6 +108,7 @@ static int print_text(struct output *output, const char *point, const json_t *st
 		.redundant_bytes = status_file_number(status, "redundant_bytes"),
 		.reclaimable_bytes = status_file_number(status, "reclaimable_bytes"),
 		.files = status_file_number(status, "files"),
+		.others = status_file_number(status, "others"),
 		.directories = status_file_number(status, "directories"),
 		.bytes = status_file_number(status, "bytes"),
 		.errors = status_file_number(status, "errors"),

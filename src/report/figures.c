@@ -69,6 +69,11 @@ static void print_files(struct output *output, const struct report_summary *summ
 		     number_format(second, summary->directories),
 		     plural(summary->directories, "directory", "directories"),
 		     figure_size(size, summary->bytes));
+	if (summary->others > 0)
+		figure_print(output, "others", "%s %s, which have no content to compare",
+			     number_format(first, summary->others),
+			     plural(summary->others, "symbolic link or special file",
+				    "symbolic links and special files"));
 	figure_print(output, "groups", "%s", number_format(first, summary->groups));
 }
 

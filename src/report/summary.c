@@ -78,6 +78,7 @@ size_t summary_list(const struct report_summary *summary, enum summary_of of,
 	put(&end, "bytes", summary->bytes);
 	put(&end, "errors", summary->errors);
 	put(&end, "pending", summary->pending);
+	put(&end, "others", summary->others); /* last: readers of CSV can count columns */
 	return (size_t)(end - list);
 }
 
@@ -90,6 +91,7 @@ int summary_add_index(struct report_summary *summary, struct catalog_reader *rea
 	if (r < 0)
 		return r;
 	summary->files = totals.files;
+	summary->others = totals.others;
 	summary->directories = totals.directories;
 	summary->bytes = size_sum_bytes(&totals.bytes);
 	summary->errors = totals.errors;

@@ -30,7 +30,8 @@ struct report_summary {
 	/* set only by a report of similar folders */
 	uint64_t pairs;
 	struct similar_bounds bounds;
-	uint64_t files; /* inodes that are not directories */
+	uint64_t files; /* inodes of regular files */
+	uint64_t others; /* inodes of symbolic links and special files */
 	uint64_t directories;
 	uint64_t bytes; /* sizes of regular files, each inode once */
 	uint64_t errors;
@@ -57,7 +58,7 @@ struct summary_figure {
 	uint64_t value;
 };
 
-#define SUMMARY_FIGURES_MAX 9
+#define SUMMARY_FIGURES_MAX 10
 
 /* What a summary counts besides the whole index. */
 enum summary_of {

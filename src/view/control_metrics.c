@@ -197,8 +197,10 @@ static int append_totals(struct metrics *text, const struct catalog_totals *tota
 {
 	uint64_t directories = totals->directories;
 	const struct metric metrics[] = {
-		{"twinfs_files", "gauge", "Files in the sources, hard links counted once.",
+		{"twinfs_files", "gauge", "Regular files in the sources, hard links counted once.",
 		 totals->files},
+		{"twinfs_others", "gauge", "Symbolic links and special files in the sources.",
+		 totals->others},
 		{"twinfs_directories", "gauge", "Directories in the sources.", directories},
 		{"twinfs_bytes", "gauge", "Bytes in regular files, hard links counted once.",
 		 size_sum_bytes(&totals->bytes)},

@@ -46,7 +46,7 @@ def test_json_has_the_members_of_a_group(twinfs, source):
     summary = result.json["summary"]
     assert summary == {"groups": 1, "redundant_folders": 1, "redundant_files": 3,
                        "reclaimable_bytes": 10000, "files": 6, "directories": 5, "bytes": 20000,
-                       "errors": 0, "pending": 0}
+                       "errors": 0, "pending": 0, "others": 0}
 
 
 @pytest.mark.parametrize("options", [[], ["--redundant"]], ids=["all", "redundant"])
@@ -275,7 +275,7 @@ def test_summary_is_printed_in_all_formats_with_figures(twinfs, twins):
     assert printed("fdupes") == "2 duplicate folders (in 2 sets), occupying 15000 bytes\n"
     assert printed("csv") == (
         "groups,redundant_folders,redundant_files,reclaimable_bytes,files,directories,bytes,"
-        "errors,pending\r\n2,2,4,15000,7,6,25000,0,0\r\n")
+        "errors,pending,others\r\n2,2,4,15000,7,6,25000,0,0,0\r\n")
     assert printed("json") == printed("jsonl")
     result = twinfs("list", "--folders", "--summary", "--format=null", twins)
     assert result.status == 2 and "prints only paths" in result.errors[0], result

@@ -263,8 +263,32 @@ def test_metrics_have_the_figures_of_status(view, source):
     metrics, status = view.metrics(), view.status()
     assert all(name.startswith("twinfs_") for name, _ in metrics)
     names = {"pending": "pending_files"}
-    for key in ("files", "groups", "redundant_files", "pending", "errors"):
+    for key in ("files", "others", "groups", "redundant_files", "pending", "errors"):
         assert metrics[f"twinfs_{names.get(key, key)}", frozenset()] == status[key], key
+
+
+def test_files_and_others_follow_changes(view, source):
+    """A name can also get a file of another kind."""
+    def figures():
+        view.sync()
+        status = view.status()
+        return status["files"] - before["files"], status["others"] - before["others"]
+    view.sync()
+    before = view.status()
+    os.mkfifo(source / "pipe")
+    os.symlink("nowhere", source / "link")
+    assert figures() == (0, 2)
+    os.link(source / "link", source / "second name", follow_symlinks=False)
+    assert figures() == (0, 2)
+    trees.write(source / "new", OTHER)
+    os.replace(source / "new", source / "pipe")
+    assert figures() == (1, 1)
+    os.symlink("nowhere", source / "new")
+    os.replace(source / "new", source / "pipe")
+    assert figures() == (0, 2)
+    for name in ("link", "second name", "pipe"):
+        os.unlink(source / name)
+    assert figures() == (0, 0)
 
 
 def test_parser_of_metrics_is_strict():

@@ -55,6 +55,20 @@ def test_empty_files_are_no_copies_by_default(twinfs, source):
     assert twinfs.groups(source) == set()
 
 
+def test_symlinks_and_special_files_are_counted_apart(twinfs, source):
+    trees.fill(source, {b"one": b"content", b"two": b""})
+    os.symlink("one", source / "link")
+    os.mkfifo(source / "pipe")
+    summary = twinfs.listing(source)["summary"]
+    assert (summary["files"], summary["others"], summary["bytes"]) == (2, 2, 7)
+    assert twinfs.ok("list", "--summary", source).out.splitlines()[:2] == [
+        b"files       2 in 1 directory, 7 bytes",
+        b"others      2 symbolic links and special files, which have no content to compare"]
+    os.unlink(source / "pipe")
+    assert b"others      1 symbolic link or special file" in twinfs.ok("list", "--summary",
+                                                                        source).out
+
+
 def test_hard_links_alone_are_no_group(twinfs, source):
     trees.write(source / "file", b"content")
     os.link(source / "file", source / "link")

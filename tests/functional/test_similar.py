@@ -368,7 +368,7 @@ def test_json_has_the_figures_of_the_index(twinfs, photos):
     summary = twinfs.ok("list", "--similar", "--format=json", photos).json["summary"]
     assert summary.pop("last_scan", True)
     assert summary.keys() == {"pairs", "common", "deep", "files", "directories", "bytes",
-                              "errors", "pending"}
+                              "errors", "pending", "others"}
     assert (summary["pairs"], summary["common"], summary["files"]) == (1, 0, 27)
 
 

@@ -41,7 +41,7 @@ struct audit {
 	struct catalog_reader *reader;
 	struct catalog_totals counted;
 	uint64_t counts[TABLE_COUNT];
-	uint64_t regular, redundant_links, visible, holders, places;
+	uint64_t redundant_links, visible, holders, places;
 };
 
 /* Returns whether the record exists. */
@@ -198,10 +198,11 @@ static inline void audit_file(struct audit *a, struct span key, struct span fiel
 	assert_int_equal(file.names == 0, audit_has(a, TABLE_ORPHAN, key_number(file.id)));
 	if (file.names == 0)
 		return;
-	a->counted.files++;
-	if (!S_ISREG(file.attributes.mode))
+	if (!S_ISREG(file.attributes.mode)) {
+		a->counted.others++;
 		return;
-	a->regular++;
+	}
+	a->counted.files++;
 	size_sum_add(&a->counted.bytes, file.attributes.size);
 	a->counted.blocks += file.attributes.blocks;
 	assert_true(
@@ -352,10 +353,11 @@ static inline void audit_index(struct catalog *catalog)
 	assert_int_equal(catalog_get_totals(a.reader, &totals), 0);
 	catalog_read_end(a.reader);
 	/* the checks above found each required record; equal counts exclude further records */
-	assert_int_equal(a.counts[TABLE_BYSIZE], a.regular);
+	assert_int_equal(a.counts[TABLE_BYSIZE], a.counted.files);
 	assert_int_equal(a.counts[TABLE_LINK], a.redundant_links);
 	assert_int_equal(a.counts[TABLE_PLACE], a.places);
-	assert_int_equal(a.counts[TABLE_ORPHAN], a.counts[TABLE_FILE] - a.counted.files);
+	assert_int_equal(a.counts[TABLE_FILE],
+			 a.counts[TABLE_ORPHAN] + a.counted.files + a.counted.others);
 	assert_int_equal(a.counts[TABLE_BYHASH], a.counts[TABLE_GROUP]);
 	assert_int_equal(a.counts[TABLE_RANK], a.visible);
 	assert_int_equal(a.counts[TABLE_REDUNDANT], a.holders);
@@ -363,6 +365,7 @@ static inline void audit_index(struct catalog *catalog)
 	assert_in_range(a.counts[TABLE_MEMBER], members, members + a.counts[TABLE_GROUP]);
 	assert_int_equal(totals.directories, a.counts[TABLE_DIR]);
 	assert_int_equal(totals.files, a.counted.files);
+	assert_int_equal(totals.others, a.counted.others);
 	assert_int_equal(totals.names, a.counted.names);
 	assert_true(size_sum_equals(&totals.bytes, &a.counted.bytes));
 	assert_int_equal(totals.blocks, a.counted.blocks);

@@ -417,7 +417,9 @@ static inline void model_check(struct model *m, struct catalog *catalog)
 	for (int i = 0; i < MODEL_INODES; i++) {
 		if (m->inodes[i].used)
 			model_check_inode(m, i, r);
-		expected.files += m->inodes[i].used && m->inodes[i].names > 0;
+		if (m->inodes[i].used && m->inodes[i].names > 0)
+			(*(S_ISREG(m->inodes[i].attributes.mode) ? &expected.files
+								 : &expected.others))++;
 	}
 	for (int n = 0; n < MODEL_NAMES; n++) {
 		if (m->names[n].used)
@@ -436,6 +438,7 @@ static inline void model_check(struct model *m, struct catalog *catalog)
 	}
 	assert_int_equal(catalog_get_totals(r, &totals), 0);
 	assert_int_equal(totals.files, expected.files);
+	assert_int_equal(totals.others, expected.others);
 	assert_int_equal(totals.names, expected.names);
 	assert_int_equal(totals.groups, expected.groups);
 	assert_int_equal(totals.directories, expected.directories);

@@ -21,7 +21,7 @@ static int file_without_name(struct catalog_writer *w, const struct sample *s)
 	struct file_record file = planted_file(w, s->symlink);
 
 	file.id = s->unused;
-	w->totals.files++;
+	w->totals.others++;
 	w->totals.names++;
 	assert_int_equal(plant_totals(w), 0);
 	return plant_file(w, file);

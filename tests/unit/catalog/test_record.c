@@ -250,10 +250,9 @@ static void test_contents_and_groups_are_decoded(void **state)
 
 static void test_totals_and_numbers_are_decoded(void **state)
 {
-	struct catalog_totals totals = {UINT64_MAX, 1,       15,   10,   2,  3,
-					{4, 13},    5,       6,    7,    8,  {9, 14},
-					UINT64_MAX, 11,      16,   true, 12, 17,
-					18,         {-5, 6}, true, true, 19},
+	struct catalog_totals totals = {UINT64_MAX, 1,  15, 10, 2,       3,          20,   {4, 13},
+					5,          6,  7,  8,  {9, 14}, UINT64_MAX, 11,   16,
+					true,       12, 17, 18, {-5, 6}, true,       true, 19},
 			      got;
 	struct key key = key_number(0);
 	struct value value = encode_totals(&totals);
