@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/mountinfo.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
-
-#include "base/attributes.h"
+#include <sys/stat.h>
 
 static bool is_octal(char c)
 {
@@ -29,16 +30,27 @@ void mountinfo_decode(char *word)
 	*out = '\0';
 }
 
-uint64_t mountinfo_parent(const char *file, uint64_t mount)
+uint64_t mountinfo_of(int fd)
+{
+	struct statx status;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) < 0)
+		return 0;
+	return status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
+}
+
+int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent)
 {
 	AUTO_FCLOSE FILE *lines = fopen(file, "re");
 	AUTO_FREE char *line = NULL;
-	uint64_t number, parent;
+	uint64_t number;
 	size_t size = 0;
 
-	while (lines && getline(&line, &size, lines) > 0) {
-		if (sscanf(line, "%" SCNu64 " %" SCNu64, &number, &parent) == 2 && number == mount)
-			return parent;
+	if (!lines)
+		return -errno;
+	while (getline(&line, &size, lines) > 0) {
+		if (sscanf(line, "%" SCNu64 " %" SCNu64, &number, parent) == 2 && number == mount)
+			return 0;
 	}
-	return 0;
+	return feof(lines) ? -ENOENT : -EIO;
 }

@@ -6,12 +6,18 @@
 
 #include <stdint.h>
 
+#include "base/attributes.h"
+
 /* Decodes, in place, the \ooo escapes that the kernel writes for bytes that would end a word. Other
  * text is kept. */
 void mountinfo_decode(char *word);
 
-/* Returns the number of the parent of a mount, from a file like /proc/self/mountinfo. Returns 0 if
- * the file does not list the mount, or cannot be read. */
-uint64_t mountinfo_parent(const char *file, uint64_t mount);
+/* Returns the number of the mount of a descriptor, or 0 if unknown (before Linux 5.8). Sends no
+ * request to the server of a file system. */
+uint64_t mountinfo_of(int fd);
+
+/* Sets *parent to the number of the parent of a mount, from a file like /proc/self/mountinfo.
+ * Returns 0, -ENOENT if the file does not list the mount, or -errno if it cannot be read. */
+MUST_CHECK int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent);
 
 #endif

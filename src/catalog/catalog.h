@@ -151,6 +151,11 @@ const char *catalog_folder(const struct catalog *catalog); /* as given to catalo
  * thread. Returns 0 or -errno. */
 MUST_CHECK int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number);
 
+/* Forgets which file system has a st_dev, because it was unmounted: the kernel can give the st_dev
+ * to another file system, and another one to this file system when it is mounted again. Any thread.
+ */
+void catalog_forget_device(struct catalog *catalog, dev_t device);
+
 /* ---- reading ------------------------------------------------------------------------- */
 
 /* Begins a snapshot, which should be short: LMDB cannot reuse pages of a snapshot that is open. The

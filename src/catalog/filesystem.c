@@ -272,11 +272,11 @@ int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, ui
 		return 0;
 	pthread_rwlock_rdlock(&filesystems->lock);
 	*number = find_device(filesystems, device);
-	pthread_rwlock_unlock(&filesystems->lock);
-	if (*number) {
+	if (*number)
 		note_recent(filesystems, device, *number);
+	pthread_rwlock_unlock(&filesystems->lock);
+	if (*number)
 		return 0;
-	}
 	r = read_identity(fd, device, &identity);
 	if (r < 0)
 		return r;
@@ -286,6 +286,17 @@ int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, ui
 		r = add_device(filesystems, identity, device, number);
 	pthread_rwlock_unlock(&filesystems->lock);
 	return r;
+}
+
+void filesystems_forget_device(struct filesystems *filesystems, dev_t device)
+{
+	pthread_rwlock_wrlock(&filesystems->lock);
+	for (size_t i = 0; i < filesystems->count; i++) {
+		if (filesystems->list[i].device == device)
+			filesystems->list[i].device = 0;
+	}
+	atomic_store_explicit(&filesystems->recent, 0, memory_order_relaxed);
+	pthread_rwlock_unlock(&filesystems->lock);
 }
 
 /* Returns the number of an identity; 0: none or several. */

@@ -32,7 +32,7 @@ void filesystem_uuid(int fd, struct fs_uuid *uuid);
 
 struct filesystem {
 	uint64_t identity; /* hash of the identity */
-	dev_t device; /* its present st_dev; 0: this process has not seen the file system yet */
+	dev_t device; /* its present st_dev; 0: none, or not known to this process */
 };
 
 struct filesystems {
@@ -41,7 +41,7 @@ struct filesystems {
 	size_t count, capacity;
 	size_t stored; /* number of file systems, from the first one, that the index on disk has */
 	/* st_dev in the high half, number in the low half: the last pair that was found; 0: none.
-	 * The number of a device never changes, so this needs no lock. */
+	 * Written under the lock, read without it. */
 	_Atomic uint64_t recent;
 };
 
@@ -73,5 +73,8 @@ uint64_t filesystem_lasting_identity(int fd);
  * 0 or -errno. */
 MUST_CHECK int filesystems_number(struct filesystems *filesystems, int fd, dev_t device,
 				  uint32_t *number);
+
+/* As catalog_forget_device(). */
+void filesystems_forget_device(struct filesystems *filesystems, dev_t device);
 
 #endif

@@ -54,6 +54,11 @@ int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *
 	return filesystems_number(&catalog->filesystems, fd, device, number);
 }
 
+void catalog_forget_device(struct catalog *catalog, dev_t device)
+{
+	filesystems_forget_device(&catalog->filesystems, device);
+}
+
 uint32_t catalog_filesystem_in(struct catalog *catalog, uint32_t number, struct catalog *other)
 {
 	return filesystems_find(&other->filesystems, &catalog->filesystems, number);

@@ -4,12 +4,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/eventfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/log.h"
+#include "base/mountinfo.h"
 #include "base/quote.h"
 #include "catalog/query.h"
 #include "source/source_change.h"
@@ -70,6 +72,34 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 		       : ROOT_MISSING;
 }
 
+/* Returns whether a root is on a mount that is in no mount table any more: it was unmounted lazily,
+ * and its file system is in use until the last descriptor is closed. */
+static bool is_detached(int fd)
+{
+	uint64_t mount = mountinfo_of(fd), parent;
+
+	return mount != 0 && mountinfo_parent("/proc/self/mountinfo", mount, &parent) == -ENOENT;
+}
+
+/* If the root of a missing source is on a detached mount, replaces it by a descriptor that is no
+ * directory, under the same number, so that the view does not keep its disk in use. */
+static void let_go(const struct sources *sources, unsigned int number, struct watch *watch)
+{
+	const struct source *source = &sources->list[number];
+	AUTO_CLOSE int nothing = -1;
+	struct stat root;
+
+	if (fstat(source->fd, &root) < 0 || !S_ISDIR(root.st_mode) || !is_detached(source->fd))
+		return;
+	nothing = eventfd(0, EFD_CLOEXEC);
+	if (nothing < 0 || dup3(nothing, source->fd, O_CLOEXEC) < 0)
+		return;
+	catalog_forget_device(sources->catalog, root.st_dev);
+	if (watch)
+		watch_note_unmounted(watch, number);
+	log_info("the view does not use the disk of %s any more", quote_path(source->path));
+}
+
 /* Replaces the old root by the directory fd, under the same descriptor number. Returns false if
  * that failed. */
 static bool replace(struct source *source, unsigned int number, int fd, struct watch *watch)
@@ -87,13 +117,16 @@ uint64_t source_roots_check(const struct sources *sources, struct watch *watch)
 
 	for (unsigned int i = 0; i < sources->count; i++) {
 		struct source *source = &sources->list[i];
+		struct watch *own = i < WATCH_QUEUES_MAX ? watch : NULL; /* others are polled */
 		AUTO_CLOSE int fd = -1;
 		enum root_state state = examine(sources, source, &fd);
 		bool was_missing = atomic_load(&source->missing);
 		bool missing = state == ROOT_MISSING;
 
 		if (state == ROOT_NEW)
-			missing = !replace(source, i, fd, watch);
+			missing = !replace(source, i, fd, own);
+		else if (state == ROOT_SAME && mountinfo_of(fd) != mountinfo_of(source->fd))
+			missing = dup3(fd, source->fd, O_CLOEXEC) < 0;
 		atomic_store(&source->missing, missing);
 		if (missing && !was_missing)
 			log_warning("cannot find source %s: removed, moved or unmounted, or its "
@@ -102,6 +135,8 @@ uint64_t source_roots_check(const struct sources *sources, struct watch *watch)
 				    quote_path(source->path));
 		else if (!missing && was_missing)
 			log_info("source %s is back", quote_path(source->path));
+		if (missing)
+			let_go(sources, i, own);
 		if (!missing && (was_missing || state == ROOT_NEW) && i < WATCH_QUEUES_MAX)
 			walk |= UINT64_C(1) << i;
 	}

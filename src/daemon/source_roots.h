@@ -13,7 +13,8 @@
  * another mount is marked missing, and its index entries stay unchanged. If the path leads to a new
  * directory on the same file system, this directory replaces the old root. But a new directory that
  * is empty, while the index has names in the source, counts as missing. So does a root that cannot
- * be listed because its device does not work.
+ * be listed because its device does not work. The root of a missing source whose mount was detached
+ * is closed, so that its disk is not in use any more.
  *
  * watch	NULL if all sources are polled
  *

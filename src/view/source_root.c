@@ -12,23 +12,12 @@
 #include "base/descriptor.h"
 #include "base/mountinfo.h"
 
-/* Returns the id of the mount of a descriptor, or 0 if unknown (before Linux 5.8). Sends no request
- * to the server of a file system. */
-static uint64_t mount_of(int fd)
-{
-	struct statx status;
-
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &status) < 0)
-		return 0;
-	return status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
-}
-
 int source_root_find(struct source_root *root, const struct source *source)
 {
 	*root = (struct source_root){.path = source->path};
 	if (source->missing || source->fd < 0)
 		return -EACCES;
-	root->mounts[0] = mount_of(source->fd);
+	root->mounts[0] = mountinfo_of(source->fd);
 	root->count = root->mounts[0] != 0;
 	return 0;
 }
@@ -38,9 +27,10 @@ void source_root_add_parents(struct source_root *root)
 	uint64_t mount = root->count > 0 ? root->mounts[0] : 0;
 
 	while (mount != 0 && root->count < ARRAY_SIZE(root->mounts)) {
-		mount = mountinfo_parent("/proc/self/mountinfo", mount);
-		if (mount == root->mounts[root->count - 1])
-			return; /* in some namespaces the topmost mount is its own parent */
+		/* in some namespaces the topmost mount is its own parent */
+		if (mountinfo_parent("/proc/self/mountinfo", mount, &mount) < 0 ||
+		    mount == root->mounts[root->count - 1])
+			return;
 		if (mount != 0)
 			root->mounts[root->count++] = mount;
 	}
@@ -69,8 +59,8 @@ static int open_next(const struct source_root *root, int at, const char *path, s
 	next = open_beneath(at, name, O_PATH | O_DIRECTORY, true);
 	if (next < 0)
 		return next;
-	mount = mount_of(next);
-	if (can_enter(root, mount) || mount == mount_of(at))
+	mount = mountinfo_of(next);
+	if (can_enter(root, mount) || mount == mountinfo_of(at))
 		return next;
 	(void)close(next);
 	return -EXDEV;

@@ -83,6 +83,20 @@ void queue_remove(struct queue *queue, uint64_t dir)
 		inotify_queue_remove(&queue->inotify, dir);
 }
 
+void queue_note_unmounted(struct queue *queue)
+{
+	struct inotify_queue inotify;
+
+	if (!queue_uses_fanotify(queue))
+		return; /* its watches ended with the file system */
+	if (inotify_queue_open(&inotify) < 0) {
+		queue->fanotify.group.filesystem.device = 0;
+		return;
+	}
+	fanotify_queue_close(&queue->fanotify);
+	queue->inotify = inotify;
+}
+
 size_t queue_directories(const struct queue *queue)
 {
 	return queue_uses_fanotify(queue) ? queue->fanotify.directories.count

@@ -273,6 +273,15 @@ void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir)
 	pthread_mutex_unlock(&watch->lock);
 }
 
+void watch_note_unmounted(struct watch *watch, unsigned int queue)
+{
+	assert(queue < watch->count);
+	pthread_mutex_lock(&watch->lock);
+	queue_note_unmounted(&watch->queues[queue]);
+	pthread_mutex_unlock(&watch->lock);
+	poke(watch);
+}
+
 static void read_all(struct watch *watch)
 {
 	for (unsigned int i = 0; i < watch->count; i++)

@@ -80,6 +80,12 @@ MUST_CHECK int watch_renumber(struct watch *watch, unsigned int queue, uint64_t 
  * the queue of the kernel only set has_unknown_dir. A deleted directory needs no call. */
 void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir);
 
+/* Prepares a queue for a file system that was unmounted and can be mounted again, possibly in
+ * another place: a queue with fanotify uses inotify from now on, because the mark ended with the
+ * file system and a new one needs a right that the daemon gave up. If no inotify instance can be
+ * created, directories added later are WATCH_FULL. */
+void watch_note_unmounted(struct watch *watch, unsigned int queue);
+
 /* Moves all events before this call into set. The call is a barrier: it reads the queues of the
  * kernel, and the kernel queues an event before the system call that caused the event returns. If
  * the second event of a rename is missing, waits up to 20 ms for it. Returns 0, or -ENOMEM with the

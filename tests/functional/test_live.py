@@ -303,6 +303,23 @@ def test_removed_source_is_missing_until_it_is_recreated(view, source):
     assert not view.status()["sources"][0].get("missing", False)
 
 
+def test_removed_source_without_a_queue_is_followed_once_it_is_recreated(twinfs, tmp_path):
+    """Sources after the 64th one have no queue of events, and are polled."""
+    sources = [tmp_path / f"source {number}" for number in range(66)]
+    for source in sources:
+        trees.fill(source, {b"a": b"same", b"b": b"same"})
+    with twinfs.mounted(*sources) as view:
+        for _ in range(2):
+            trees.remove(sources[-1])
+            view.sync()
+            assert view.status()["sources"][-1]["missing"] is True
+            trees.fill(sources[-1], {b"new": b"same", b"b": b"other"})
+            view.sync()
+            assert not view.status()["sources"][-1].get("missing", False)
+            assert {name.rsplit("/", 1)[1] for name in in_dups(view)
+                    if name.startswith("source 65/")} == {"new"}
+
+
 # restarts
 
 def test_files_compared_by_the_daemon_are_not_read_after_a_restart(twinfs, source, strace):

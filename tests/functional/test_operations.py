@@ -122,6 +122,52 @@ def test_source_that_is_gone_is_reported_as_missing(twinfs, root, lose):
         assert len(os.listdir(view.dups)) == 1
 
 
+def is_in_use(image):
+    """Whether a loop device has the image. A device that mount(8) made ends with its last user."""
+    return subprocess.run(["losetup", "--associated", image], check=True,
+                          capture_output=True).stdout != b""
+
+
+@pytest.mark.parametrize("watch", ["inotify", "fanotify"])
+@pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
+def test_view_lets_go_of_a_disk_that_is_unmounted_by_force(twinfs, tmp_path, root_only, kind, watch):
+    """The name of the source, and all that is known of it, stays until the disk is back."""
+    with disk(kind, tmp_path) as root:
+        image = root.with_suffix(".image")
+        trees.fill(root / "source", {b"a": b"same", b"b": b"same"})
+        with twinfs.mounted(root / "source", options=["--wait", f"--watch={watch}"]) as view:
+            assert subprocess.run(["umount", root], check=False,
+                                  capture_output=True).returncode == 32
+            for _ in range(2):
+                unmounted(root)
+                assert until(lambda: not is_in_use(image))
+                assert reports(twinfs, view, "source-missing", "source-missing")
+                assert len(os.listdir(view.dups)) == 1
+                subprocess.run(["mount", "-o", "loop", image, root], check=True)
+                assert view.differences_now(root / "source") == []
+                assert has_no_problem(twinfs, view)
+                trees.write(root / "source/c", b"same")
+                assert view.differences_now(root / "source") == []
+                (root / "source/c").unlink()
+
+
+def test_view_follows_a_disk_that_was_mounted_anew_at_once(twinfs, root):
+    """The view does not keep using the mount that is gone."""
+    source = root / "source"
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    device = subprocess.run(["findmnt", "--noheadings", "--output=SOURCE", root], check=True,
+                            capture_output=True).stdout.strip()
+    with twinfs.mounted(source) as view:
+        with stopped(view.pid):
+            unmounted(root)
+            subprocess.run(["mount", device, root], check=True)
+            assert not has_open(view.pid, source)  # a path on a mount that is gone begins there
+        assert view.differences_now(source) == []
+        assert has_open(view.pid, source)
+        trees.write(source / "c", b"same")
+        assert view.differences_now(source) == []
+
+
 def test_source_whose_disk_fails_is_reported_as_missing(twinfs, tmp_path):
     """ext4 lists a folder from its cache, and only opening a file fails."""
     with disk("xfs", tmp_path) as root:

@@ -40,17 +40,19 @@ static void test_parent_of_a_mount_is_the_mount_of_its_mount_point(void **state)
 				   "345 29 0:50 / /a\\040b rw shared:1 - tmpfs 34 rw\n"
 				   "34 345 0:51 / /a\\040b/c rw - fuse x rw\n";
 	int fd = mkostemp(file, O_CLOEXEC);
+	uint64_t parent;
 
 	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
-	assert_int_equal(mountinfo_parent(file, 34), 345);
-	assert_int_equal(mountinfo_parent(file, 345), 29);
-	assert_int_equal(mountinfo_parent(file, 29), 1);
-	assert_int_equal(mountinfo_parent(file, 1), 0);
+	for (uint64_t mount = 34; mount != 1; mount = parent) {
+		assert_int_equal(mountinfo_parent(file, mount, &parent), 0);
+		assert_int_equal(parent, mount == 34 ? 345 : mount == 345 ? 29 : 1);
+	}
+	assert_int_equal(mountinfo_parent(file, 1, &parent), -ENOENT);
 	(void)close(fd);
 	(void)unlink(file);
-	assert_int_equal(mountinfo_parent(file, 34), 0);
+	assert_int_equal(mountinfo_parent(file, 34, &parent), -ENOENT);
 }
 
 int main(void)

@@ -51,6 +51,18 @@ static void test_numbers_outlive_a_restart_in_any_order(void **state)
 	}
 }
 
+static void test_number_outlives_the_device(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t proc = number_of(f, "/proc", O_PATH), own = number_of(f, f->folder, O_PATH);
+	struct stat st;
+
+	assert_int_equal(stat(f->folder, &st), 0);
+	catalog_forget_device(f->catalog, st.st_dev);
+	assert_int_equal(number_of(f, "/proc", O_PATH), proc);
+	assert_int_equal(number_of(f, f->folder, O_PATH), own);
+}
+
 static int fail_body(struct catalog_writer *w, void *context)
 {
 	(void)w;
@@ -98,6 +110,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(test_each_file_system_has_a_number_of_its_own),
 		CASE(test_numbers_outlive_a_restart_in_any_order),
+		CASE(test_number_outlives_the_device),
 		CASE(test_number_that_a_failed_commit_did_not_store_is_stored_by_the_next),
 		CASE(test_any_kind_of_descriptor_gives_the_same_number),
 	};
