@@ -57,23 +57,26 @@ const char *features_read_mode(enum backing_choice choice)
 	return names[choice];
 }
 
+/* Only root can use passthrough. */
 static const char *advise_reading(const struct features *facts)
 {
+	if (!facts->privileged)
+		return NULL;
 	if (facts->wants_passthrough && !features_no_passthrough(facts))
 		return NULL;
 	if (!facts->library_passthrough)
 		return "build with -Dfuse=newer, for passthrough and io_uring";
 	if (!facts->kernel_passthrough)
 		return "run Linux 6.9 or later, for passthrough";
-	if (!facts->privileged)
-		return "mount as root, for passthrough";
 	return "mount with -o passthrough, if no program writes to files while the view reads them";
 }
 
 static const char *advise_transport(const struct features *facts)
 {
+	if (!facts->privileged && facts->kernel_io_uring != FEATURE_ON)
+		return NULL; /* only root can change this */
 	if (!facts->library_io_uring)
-		return facts->library_passthrough
+		return facts->library_passthrough || !facts->privileged
 			       ? "build with -Dfuse=newer and liburing, for io_uring"
 			       : NULL;
 	if (facts->kernel_io_uring == FEATURE_MISSING)

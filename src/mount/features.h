@@ -38,7 +38,8 @@ enum backing_choice features_backing(const struct features *facts);
 /* Returns the name of a choice for status.json. */
 const char *features_read_mode(enum backing_choice choice);
 
-/* Lists hints for more speed (static strings), terminated by NULL. */
+/* Lists hints for more speed (static strings), terminated by NULL. A user other than root gets no
+ * hint that only root can follow. */
 void features_advise(const struct features *facts, const char *advice[FEATURE_ADVICE_MAX]);
 
 /* Return the reason why a feature is not available, for the user (static string), or NULL. */

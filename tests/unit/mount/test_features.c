@@ -72,6 +72,7 @@ static void test_missing_feature_is_named(void **state)
 	for (int missing = 0; missing < 6; missing++) {
 		static const char *const words[] = {"-Dfuse=newer", "6.9",          "root",
 						    "6.14",         "enable_uring", "liburing"};
+		bool followed = missing != 2; /* a user cannot become root */
 		struct features facts = all_present;
 		const char *reason;
 
@@ -98,10 +99,27 @@ static void test_missing_feature_is_named(void **state)
 		assert_non_null(strstr(reason, words[missing]));
 		if (missing < 3)
 			assert_int_equal(features_backing(&facts), BACKING_NONE);
-		assert_int_equal(advise(&facts, advice), 1);
-		assert_non_null(strstr(advice[0], words[missing]));
+		assert_int_equal(advise(&facts, advice), followed);
+		assert_true(!followed || strstr(advice[0], words[missing]));
 		assert_true(facts.library_io_uring || strstr(advice[0], "-Dfuse=newer"));
 	}
+}
+
+static void test_user_gets_only_advice_that_needs_no_root(void **state)
+{
+	struct features facts = {.kernel_io_uring = FEATURE_MISSING};
+	const char *advice[FEATURE_ADVICE_MAX];
+
+	(void)state;
+	assert_int_equal(advise(&facts, advice), 0);
+	facts.kernel_io_uring = FEATURE_OFF;
+	assert_int_equal(advise(&facts, advice), 0);
+	facts.kernel_io_uring = FEATURE_ON;
+	assert_int_equal(advise(&facts, advice), 1);
+	assert_non_null(strstr(advice[0], "-Dfuse=newer"));
+	facts.library_passthrough = facts.library_io_uring = true;
+	assert_int_equal(advise(&facts, advice), 1);
+	assert_string_equal(advice[0], "mount with -o io_uring");
 }
 
 static void test_writable_file_is_not_sealed(void **state)
@@ -123,6 +141,7 @@ int main(void)
 		cmocka_unit_test(test_unrequested_passthrough_is_limited_to_sealed_files),
 		cmocka_unit_test(test_versions_of_the_kernel_are_compared_as_numbers),
 		cmocka_unit_test(test_missing_feature_is_named),
+		cmocka_unit_test(test_user_gets_only_advice_that_needs_no_root),
 		cmocka_unit_test(test_writable_file_is_not_sealed),
 	};
 
