@@ -8,6 +8,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
+#include "base/human_text.h"
 #include "base/log.h"
 #include "base/size.h"
 #include "base/terminal.h"
@@ -68,6 +69,13 @@ double progress_part(const struct progress_counts *counts)
 	return done < total ? done / total : 1;
 }
 
+int progress_percent(const struct progress_counts *counts)
+{
+	double part = progress_part(counts);
+
+	return part < 1 ? (int)(part * 100) : 99;
+}
+
 static void format_files(char *text, const struct progress_counts *counts)
 {
 	if (counts->files_total > 0)
@@ -121,6 +129,18 @@ bool progress_seconds_left(const struct progress_counts *counts, uint64_t elapse
 		return false;
 	*seconds = (uint64_t)(left_s + 0.5);
 	return true;
+}
+
+int progress_append_left(struct bytes *text, uint64_t seconds)
+{
+	uint64_t minutes = (seconds + 30) / 60;
+
+	if (minutes == 0)
+		return bytes_append_text(text, "less than a minute");
+	if (minutes < 120)
+		return bytes_format(text, "%" PRIu64 " %s", minutes,
+				    plural(minutes, "minute", "minutes"));
+	return bytes_format(text, "%" PRIu64 " hours", (minutes + 30) / 60);
 }
 
 static void format_left(char *text, const struct progress_counts *counts, uint64_t elapsed_ns)

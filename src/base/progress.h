@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/attributes.h"
+#include "base/bytes.h"
+
 enum progress_when {
 	PROGRESS_AUTO, /* show progress if stderr is a terminal */
 	PROGRESS_ALWAYS,
@@ -68,6 +71,10 @@ void progress_end(struct progress *progress, const struct progress_counts *count
  * Returns a negative number if neither total is known. Pure. */
 double progress_part(const struct progress_counts *counts);
 
+/* Returns the part that is done in percent, at most 99, as only the end of the work is 100 %.
+ * Returns a negative number if neither total is known. Pure. */
+int progress_percent(const struct progress_counts *counts);
+
 /* Estimates the time for the rest of the work at the rate so far. Returns false if it cannot be
  * estimated yet, or is 999 hours or more. Pure.
  *
@@ -75,6 +82,10 @@ double progress_part(const struct progress_counts *counts);
  */
 bool progress_seconds_left(const struct progress_counts *counts, uint64_t elapsed_ns,
 			   uint64_t *seconds);
+
+/* Appends a time for people: "less than a minute", "2 minutes", "3 hours". Returns 0 or -ENOMEM.
+ * Pure. */
+MUST_CHECK int progress_append_left(struct bytes *text, uint64_t seconds);
 
 /* Buffer size for any line, including the NUL. */
 #define PROGRESS_LINE_MAX 256

@@ -46,6 +46,7 @@
 #include "daemon/service_status.h"
 #include "daemon/view_page.h"
 #include "index/index_open.h"
+#include "index/progress_watch.h"
 #include "ingest/recheck_file.h"
 #include "mount/mount.h"
 #include "mount/mounter.h"
@@ -281,6 +282,13 @@ static int hash_tree(void *context, struct catalog_reader *reader, uint64_t dir,
 	return r == FOLDER_TREE_UNREAD ? -ENODATA : r;
 }
 
+static void count_compared(void *context, struct progress_counts *counts)
+{
+	const struct daemon *daemon = context;
+
+	*counts = progress_counts_of(&daemon->indexing->ingest, PROGRESS_CONTENTS);
+}
+
 /* ---- starting ------------------------------------------------------------------------ */
 
 static int set_view(struct catalog_writer *w, void *context)
@@ -433,6 +441,7 @@ static int start(struct daemon *daemon)
 		.writer_found = on_writer_met,
 		.report = make_report,
 		.tree_hash = hash_tree,
+		.count_compared = count_compared,
 		.context = daemon,
 	};
 	int r;

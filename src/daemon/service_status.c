@@ -35,10 +35,7 @@
 struct service_status {
 	const struct service_manager *service; /* borrowed */
 	const struct indexing *indexing; /* borrowed */
-	/* fields used only by the thread */
-	struct bytes sent; /* the last line */
-	bool was_current; /* the first comparison has ended */
-	uint64_t compares_since_ns; /* 0: the first comparison has not begun */
+	struct bytes sent; /* the last line; used only by the thread */
 
 	pthread_t thread;
 	pthread_mutex_t lock; /* guards all fields below */
@@ -50,32 +47,21 @@ struct service_status {
 
 /* ---- text ---------------------------------------------------------------------------- */
 
-static int append_left(struct bytes *text, const struct progress_counts *counts,
-		       uint64_t elapsed_ns)
-{
-	uint64_t seconds, minutes;
-
-	if (!progress_seconds_left(counts, elapsed_ns, &seconds))
-		return 0;
-	minutes = (seconds + 30) / 60;
-	if (minutes == 0)
-		return bytes_append_text(text, ", less than a minute left");
-	if (minutes < 120)
-		return bytes_format(text, ", %" PRIu64 " %s left", minutes,
-				    plural(minutes, "minute", "minutes"));
-	return bytes_format(text, ", %" PRIu64 " hours left", (minutes + 30) / 60);
-}
-
 static int append_comparing(struct bytes *text, const struct service_figures *figures)
 {
-	double part = progress_part(&figures->counts);
+	int percent = progress_percent(&figures->counts);
+	uint64_t seconds;
 	int r;
 
-	if (part < 0)
+	if (percent < 0)
 		return bytes_append_text(text, "comparing");
-	/* 100 % only when the comparison has ended */
-	r = bytes_format(text, "comparing %d %%", part < 1 ? (int)(part * 100) : 99);
-	return r < 0 ? r : append_left(text, &figures->counts, figures->elapsed_ns);
+	r = bytes_format(text, "comparing %d %%", percent);
+	if (r < 0 || !progress_seconds_left(&figures->counts, figures->elapsed_ns, &seconds))
+		return r;
+	r = bytes_append_text(text, ", ");
+	if (r == 0)
+		r = progress_append_left(text, seconds);
+	return r < 0 ? r : bytes_append_text(text, " left");
 }
 
 static int append_figures(struct bytes *text, const struct service_figures *figures)
@@ -120,24 +106,18 @@ int service_status_format(struct bytes *text, const struct service_figures *figu
 
 /* ---- sending ------------------------------------------------------------------------- */
 
-static void gather_of_view(struct service_status *status, const struct view *view,
-			   struct service_figures *figures)
+static void gather_of_view(const struct view *view, struct service_figures *figures)
 {
-	bool current = view_get_progress(view) == VIEW_CURRENT;
 	struct catalog_totals totals = {0};
 
 	figures->problem = view->problem;
 	figures->missing = view_get_state(view) == VIEW_SOURCE_MISSING;
-	status->was_current |= current;
-	if (!status->was_current) {
-		if (status->compares_since_ns == 0)
-			status->compares_since_ns = clock_monotonic_ns();
+	if (view_first_comparison(view, &figures->counts, &figures->elapsed_ns)) {
 		figures->phase = SERVICE_COMPARES;
-		figures->counts = progress_counts_of(&status->indexing->ingest, PROGRESS_CONTENTS);
-		figures->elapsed_ns = clock_monotonic_ns() - status->compares_since_ns;
 		return;
 	}
-	figures->phase = current ? SERVICE_IS_CURRENT : SERVICE_COMPARES_CHANGES;
+	figures->phase = view_get_progress(view) == VIEW_CURRENT ? SERVICE_IS_CURRENT
+								 : SERVICE_COMPARES_CHANGES;
 	if (catalog_totals_now(view->catalog, &totals) < 0)
 		return;
 	figures->groups = totals.groups;
@@ -154,7 +134,7 @@ static bool send_status(struct service_status *status, const struct view *view)
 	int r;
 
 	if (view)
-		gather_of_view(status, view, &figures);
+		gather_of_view(view, &figures);
 	else
 		figures.counts = progress_counts_of(&status->indexing->ingest, PROGRESS_NAMES);
 	if (bytes_append_text(&text, "STATUS=") < 0 || service_status_format(&text, &figures) < 0)

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/inotify_limits.h"
 #include "base/json_path.h"
+#include "base/progress.h"
 #include "base/size.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -89,6 +90,23 @@ static int set_keep_rules(json_t *status, const struct keep_rules *rules)
 	if (rules->count == 0)
 		return control_json_set_text(status, "keep", "default");
 	return json_set_path(status, "keep", (const char *)text->data, text->length);
+}
+
+/* Sets the progress of the first comparison while it runs. */
+static int set_progress(json_t *status, const struct view *view)
+{
+	struct progress_counts counts;
+	uint64_t elapsed_ns, seconds;
+	int percent, r = 0;
+
+	if (!view_first_comparison(view, &counts, &elapsed_ns))
+		return 0;
+	percent = progress_percent(&counts);
+	if (percent >= 0)
+		r = control_json_set_number(status, "percent", (uint64_t)percent);
+	if (r == 0 && progress_seconds_left(&counts, elapsed_ns, &seconds))
+		r = control_json_set_number(status, "seconds_left", seconds);
+	return r;
 }
 
 static int set_counts(json_t *status, const struct catalog_totals *totals,
@@ -189,6 +207,8 @@ static int build_status(const struct view_query *query, json_t *status)
 	r = control_json_set_text(status, "state", control_state_name(view_get_state(view)));
 	if (r == 0 && view->problem)
 		r = control_json_set_text(status, "problem", error_text(view->problem));
+	if (r == 0)
+		r = set_progress(status, view);
 	if (r == 0)
 		r = control_json_set_number(status, "generation", totals.generation);
 	if (r == 0)

@@ -94,7 +94,23 @@ void view_set_shared(struct view *view, bool shared)
 
 void view_set_state(struct view *view, enum view_state state)
 {
+	if (state == VIEW_CURRENT)
+		atomic_store(&view->first_comparison_ns, 0);
+	else if (state == VIEW_COMPARING && view_get_progress(view) == VIEW_WALKING)
+		atomic_store(&view->first_comparison_ns, clock_monotonic_ns());
 	atomic_store_explicit(&view->state, state, memory_order_release);
+}
+
+bool view_first_comparison(const struct view *view, struct progress_counts *counts,
+			   uint64_t *elapsed_ns)
+{
+	uint64_t since_ns = atomic_load(&view->first_comparison_ns);
+
+	if (since_ns == 0 || !view->hooks.count_compared)
+		return false;
+	view->hooks.count_compared(view->hooks.context, counts);
+	*elapsed_ns = clock_monotonic_ns() - since_ns;
+	return true;
 }
 
 void view_set_problem(struct view *view, int problem)

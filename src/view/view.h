@@ -53,6 +53,7 @@ struct caller;
 struct cancellation;
 struct currency;
 struct hash128;
+struct progress_counts;
 
 #define VIEW_ROOT UINT64_C(1)
 
@@ -110,6 +111,8 @@ struct view_hooks {
 	 * file that was never read, or another -errno. Linear in the names. */
 	int (*tree_hash)(void *context, struct catalog_reader *reader, uint64_t dir,
 			 struct hash128 *hash);
+	/* Counts what the first comparison has done and has to do. Must not block. */
+	void (*count_compared)(void *context, struct progress_counts *counts);
 	void *context;
 };
 
@@ -121,6 +124,9 @@ struct view {
 	const char *mount_point; /* absolute */
 	struct timespec since; /* wall clock time of view_init */
 	_Atomic(enum view_state) state;
+	/* CLOCK_MONOTONIC of the begin of the first comparison; 0 before it, and when it has
+	 * ended */
+	_Atomic uint64_t first_comparison_ns;
 	/* positive errno of what stops the daemon from updating the index, or 0 */
 	_Atomic int problem;
 	atomic_bool stale; /* see view_set_stale() */
@@ -201,6 +207,10 @@ void view_set_state(struct view *view, enum view_state state);
  * returns only the progress. */
 enum view_state view_get_state(const struct view *view);
 enum view_state view_get_progress(const struct view *view);
+
+/* Returns whether the first comparison since the mount is running, and if so, its progress. */
+bool view_first_comparison(const struct view *view, struct progress_counts *counts,
+			   uint64_t *elapsed_ns);
 
 /* Sets the positive errno of what stops the daemon from updating the index; 0 if it can
  * continue. */
