@@ -12,12 +12,19 @@
 #include "base/quote.h"
 #include "cli/command.h"
 #include "index/status_file.h"
+#include "index/status_words.h"
 #include "mountpoint/point.h"
 #include "options/common_options.h"
 #include "report/figures.h"
 
 enum {
 	OPT_JSON = OPTION_ID_OWN,
+	OPT_VERBOSE,
+};
+
+struct status_settings {
+	struct common_settings common;
+	bool verbose;
 };
 
 static const struct option_spec status_options[] = {
@@ -26,16 +33,26 @@ static const struct option_spec status_options[] = {
 		.help = "same as --format=json: an array with .twinfs/status.json of each view",
 		.id = OPT_JSON,
 	},
+	{
+		.name = "verbose",
+		.letter = 'v',
+		.help = "also print technical details: the index, the process, how files are read, "
+			"what the daemon may do, and what would be faster",
+		.id = OPT_VERBOSE,
+	},
 	{0},
 };
 
 static int status_apply(void *context, int id, const char *value)
 {
-	struct common_settings *settings = context;
+	struct status_settings *settings = context;
 
-	if (id != OPT_JSON)
-		return common_apply(settings, id, value);
-	settings->json = true;
+	if (id == OPT_JSON)
+		settings->common.json = true;
+	else if (id == OPT_VERBOSE)
+		settings->verbose = true;
+	else
+		return common_apply(&settings->common, id, value);
 	return 0;
 }
 
@@ -43,7 +60,7 @@ static const struct option_table status_table = {
 	.command = "twinfs status",
 	.usage = {"[MOUNTPOINT...]"},
 	.summary = "Prints the status of the views at the mount points, or of all mounted views: "
-		   "equal folders, progress, sources, groups, and unreadable files.",
+		   "sources, state and progress, groups, equal folders, and unreadable files.",
 	.options = {format_option, status_options, version_option},
 	.apply = status_apply,
 };
@@ -78,12 +95,50 @@ static int print_sources(struct output *output, const json_t *sources)
 	return r;
 }
 
-/* Prints how the view can be made faster. */
-static void print_advice(struct output *output, const json_t *advice)
+/* Prints what the view does, and how to solve its problem. */
+static int print_state(struct output *output, const json_t *status)
 {
-	for (size_t i = 0; i < json_array_size(advice); i++)
-		figure_print(output, i == 0 ? "faster" : "", "%s",
-			     json_string_value(json_array_get(advice, i)));
+	const char *state = status_file_text(status, "state");
+	CLEANUP_BYTES struct bytes text = {0};
+	int r = status_words_state(status, &text);
+
+	if (r < 0 || !bytes_text(&text))
+		return -ENOMEM;
+	figure_print(output, "state", "%s", bytes_text(&text));
+	if (strcmp(state, "source-missing") == 0)
+		figure_print(output, "to do", "mount the disk of the source, or unmount the view");
+	if (strcmp(state, "stuck") != 0)
+		return 0;
+	figure_print(output, "to do", "%s", status_words_stuck_remedy(status));
+	return print_path_member(output, "", status, "index");
+}
+
+/* ---- figures -------------------------------------------------------------------------- */
+
+/* Prints the groups, and what is redundant. */
+static void print_groups(struct output *output, const json_t *status)
+{
+	uint64_t groups = status_file_number(status, "groups");
+	uint64_t redundant = status_file_number(status, "redundant_files");
+	bool scanning = json_object_get(status, "percent");
+	bool complete = status_file_number(status, "errors") == 0 &&
+			status_file_number(status, "pending") == 0;
+	char number[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+
+	if (groups == 0) {
+		figure_print(output, "groups", "%s",
+			     scanning   ? "none so far"
+			     : complete ? "none: no file has a copy"
+					: "none");
+		return;
+	}
+	figure_print(output, "groups", "%s %s of equal files%s", number_format(number, groups),
+		     plural(groups, "group", "groups"), scanning ? " so far" : "");
+	figure_print(output, "redundant", "%s %s; removing %s frees %s",
+		     number_format(number, redundant), plural(redundant, "file", "files"),
+		     plural(redundant, "it", "them"),
+		     figure_size(size, status_file_number(status, "reclaimable_bytes")));
 }
 
 /* Prints how many folders are whole copies, if there are any. */
@@ -100,35 +155,62 @@ static void print_folders(struct output *output, const json_t *status)
 					 status_file_number(status, "redundant_folder_bytes")));
 }
 
-static int print_text(struct output *output, const char *point, const json_t *status)
+static void print_files(struct output *output, const json_t *status)
 {
-	const struct report_summary summary = {
-		.groups = status_file_number(status, "groups"),
-		.redundant_files = status_file_number(status, "redundant_files"),
-		.redundant_bytes = status_file_number(status, "redundant_bytes"),
-		.reclaimable_bytes = status_file_number(status, "reclaimable_bytes"),
-		.files = status_file_number(status, "files"),
-		.others = status_file_number(status, "others"),
-		.directories = status_file_number(status, "directories"),
-		.bytes = status_file_number(status, "bytes"),
-		.errors = status_file_number(status, "errors"),
-		.pending = status_file_number(status, "pending"),
-	};
-	int r;
+	uint64_t directories = status_file_number(status, "directories");
+	char first[NUMBER_TEXT_MAX], second[NUMBER_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
 
-	r = figure_print_path(output, "view", point);
-	print_folders(output, status);
-	if (r == 0)
-		r = print_sources(output, json_object_get(status, "sources"));
-	if (r == 0)
-		r = print_path_member(output, "index", status, "index");
-	if (r == 0)
-		r = print_path_member(output, "keep", status, "keep");
-	figure_print(output, "state", "%s", status_file_text(status, "state"));
-	if (json_object_get(status, "problem"))
-		figure_print(output, "problem",
-			     "cannot bring the index up to date: %s; see 'twinfs doctor'",
-			     status_file_text(status, "problem"));
+	figure_print(output, "files", "%s in %s %s, %s",
+		     number_format(first, status_file_number(status, "files")),
+		     number_format(second, directories), plural(directories, "folder", "folders"),
+		     figure_size(size, status_file_number(status, "bytes")));
+}
+
+/* Prints what the view does not know. */
+static void print_gaps(struct output *output, const json_t *status)
+{
+	uint64_t errors = status_file_number(status, "errors");
+	uint64_t pending = status_file_number(status, "pending");
+	char number[NUMBER_TEXT_MAX];
+
+	if (errors == 0)
+		figure_print(output, "unreadable", "none");
+	else
+		figure_print(output, "unreadable", "%s %s; see .twinfs/errors in the view",
+			     number_format(number, errors),
+			     plural(errors, "file or folder", "files or folders"));
+	if (pending > 0)
+		figure_print(output, "pending", "%s %s to be compared; see .twinfs/pending",
+			     number_format(number, pending),
+			     plural(pending, "file waits", "files wait"));
+}
+
+static int print_unwatched(struct output *output, const json_t *status, bool verbose)
+{
+	uint64_t unwatched = status_file_number(status, "unwatched");
+	CLEANUP_BYTES struct bytes remedy = {0};
+	char number[NUMBER_TEXT_MAX];
+
+	if (unwatched == 0)
+		return 0;
+	if (status_words_watch_remedy(status, verbose, &remedy) < 0 || !bytes_text(&remedy))
+		return -ENOMEM;
+	figure_print(output, "unwatched", "%s %s at intervals instead of watched",
+		     number_format(number, unwatched),
+		     plural(unwatched, "folder is walked", "folders are walked"));
+	if (remedy.length > 0)
+		figure_print(output, "to do", "%s", bytes_text(&remedy));
+	return 0;
+}
+
+/* ---- technical details ---------------------------------------------------------------- */
+
+static int print_details(struct output *output, const json_t *status)
+{
+	const json_t *advice = json_object_get(status, "advice");
+	int r = print_path_member(output, "index", status, "index");
+
 	figure_print(output, "since", "%s, process %" PRIu64 ", twinfs %s",
 		     status_file_text(status, "since"), status_file_number(status, "pid"),
 		     status_file_text(status, "version"));
@@ -137,21 +219,50 @@ static int print_text(struct output *output, const char *point, const json_t *st
 		     status_file_text(status, "watch"));
 	if (json_object_get(status, "confined"))
 		figure_print(output, "confined", "%s", status_file_text(status, "confined"));
-	if (json_is_true(json_object_get(status, "shared")))
-		figure_print(output, "shared",
-			     "other users see the files that they may read in the sources");
-	print_advice(output, json_object_get(status, "advice"));
-	if (status_file_number(status, "unwatched") > 0)
-		figure_print(output, "unwatched", "%" PRIu64 " directories, %s",
-			     status_file_number(status, "unwatched"),
-			     status_file_text(status, "remedy"));
-	figures_print(output, &summary);
+	for (size_t i = 0; i < json_array_size(advice); i++)
+		figure_print(output, i == 0 ? "faster" : "", "%s",
+			     json_string_value(json_array_get(advice, i)));
 	return r;
 }
 
+static int print_text(struct output *output, const char *point, const json_t *status, bool verbose)
+{
+	int r = figure_print_path(output, "view", point);
+
+	if (r == 0)
+		r = print_sources(output, json_object_get(status, "sources"));
+	if (r == 0)
+		r = print_state(output, status);
+	if (r < 0)
+		return r;
+	print_files(output, status);
+	print_groups(output, status);
+	print_folders(output, status);
+	print_gaps(output, status);
+	r = print_unwatched(output, status, verbose);
+	if (json_is_true(json_object_get(status, "shared")))
+		figure_print(output, "shared",
+			     "other users see the files that they may read in the sources");
+	if (r == 0 && (verbose || strcmp(status_file_text(status, "keep"), "default") != 0))
+		r = print_path_member(output, "keep", status, "keep");
+	return r == 0 && verbose ? print_details(output, status) : r;
+}
+
+static int print_silent(struct output *output, const char *point, const json_t *status)
+{
+	int r = figure_print_path(output, "view", point);
+
+	figure_print(output, "state", "%s: %s", status_file_text(status, "state"),
+		     status_file_text(status, "problem"));
+	return r;
+}
+
+/* ---- views ----------------------------------------------------------------------------- */
+
 /* Outcomes of print_view(). */
 enum {
-	VIEW_UNMOUNTED = 1, /* the user did not name the view, and it was unmounted meanwhile */
+	/* the user did not name the view, and it belongs to another user or was unmounted */
+	VIEW_OMITTED = 1,
 	VIEW_HAS_PROBLEM = 2, /* printed; its state is a problem (logged) */
 };
 
@@ -180,15 +291,6 @@ static int make_silent(const char *point, int error, json_t **status)
 	return 0;
 }
 
-static int print_silent(struct output *output, const char *point, const json_t *status)
-{
-	int r = figure_print_path(output, "view", point);
-
-	figure_print(output, "state", "%s", status_file_text(status, "state"));
-	figure_print(output, "problem", "%s", status_file_text(status, "problem"));
-	return r;
-}
-
 /* Logs the problem of a view that answered. Returns VIEW_HAS_PROBLEM, or 0 if it has none. */
 static int explain_problem(const char *point, const json_t *status)
 {
@@ -206,11 +308,11 @@ static int explain_problem(const char *point, const json_t *status)
 	return VIEW_HAS_PROBLEM;
 }
 
-/* Prints the status of one view. Returns 0, VIEW_UNMOUNTED, VIEW_HAS_PROBLEM, or -errno, logged.
+/* Prints the status of one view. Returns 0, VIEW_OMITTED, VIEW_HAS_PROBLEM, or -errno, logged.
  *
  * named	the user named the view
  */
-static int print_view(struct output *output, const struct common_settings *settings,
+static int print_view(struct output *output, const struct status_settings *settings,
 		      const char *point, bool named, bool first)
 {
 	json_auto_t *status = NULL;
@@ -218,18 +320,18 @@ static int print_view(struct output *output, const struct common_settings *setti
 	int error, r, outcome;
 
 	error = status_file_read(point, &status);
-	if (error < 0 && !named && is_unmounted(point))
-		return VIEW_UNMOUNTED;
+	if (!named && (error == -EACCES || (error < 0 && is_unmounted(point))))
+		return VIEW_OMITTED;
 	if (error < 0)
 		status_file_explain(point, error);
 	r = error < 0 ? make_silent(point, error, &status) : 0;
 	if (r < 0)
 		return r;
 	outcome = error < 0 ? VIEW_HAS_PROBLEM : explain_problem(point, status);
-	if (!settings->json) {
+	if (!settings->common.json) {
 		output_text(output, first ? "" : "\n");
 		r = error < 0 ? print_silent(output, point, status)
-			      : print_text(output, point, status);
+			      : print_text(output, point, status, settings->verbose);
 		return r < 0 ? r : outcome;
 	}
 	text = json_dumps(status, JSON_INDENT(2));
@@ -240,7 +342,7 @@ static int print_view(struct output *output, const struct common_settings *setti
 	return outcome;
 }
 
-static enum twinfs_exit print_views(const struct common_settings *settings,
+static enum twinfs_exit print_views(const struct status_settings *settings,
 				    const struct text_list *points, bool named)
 {
 	CLEANUP_OUTPUT struct output output;
@@ -248,16 +350,16 @@ static enum twinfs_exit print_views(const struct common_settings *settings,
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
-	output_text(&output, settings->json ? "[" : "");
+	output_text(&output, settings->common.json ? "[" : "");
 	for (size_t i = 0; i < points->count; i++) {
 		r = print_view(&output, settings, points->items[i], named, printed == 0);
 		printed += r == 0 || r == VIEW_HAS_PROBLEM;
 		problems += r == VIEW_HAS_PROBLEM;
 		failed += r < 0;
 	}
-	output_text(&output, settings->json ? "\n]\n" : "");
-	if (printed + failed == 0 && !settings->json)
-		output_text(&output, "no view is mounted\n");
+	output_text(&output, settings->common.json ? "\n]\n" : "");
+	if (printed + failed == 0 && !settings->common.json)
+		output_text(&output, "no view of this user is mounted\n");
 	r = output_flush(&output);
 	if (r < 0 && r != -EPIPE)
 		log_error("cannot write the status: %s", error_text(r));
@@ -266,7 +368,7 @@ static enum twinfs_exit print_views(const struct common_settings *settings,
 	return failed + problems > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
-static enum twinfs_exit print_all(const struct common_settings *settings)
+static enum twinfs_exit print_all(const struct status_settings *settings)
 {
 	CLEANUP_TEXT_LIST struct text_list points = {0};
 
@@ -276,7 +378,7 @@ static enum twinfs_exit print_all(const struct common_settings *settings)
 }
 
 /* Checks all operands before anything is printed. An operand can be any path in a view. */
-static enum twinfs_exit print_named(const struct common_settings *settings, char *const *named,
+static enum twinfs_exit print_named(const struct status_settings *settings, char *const *named,
 				    size_t count)
 {
 	CLEANUP_TEXT_LIST struct text_list points = {0};
@@ -301,11 +403,11 @@ static enum twinfs_exit print_named(const struct common_settings *settings, char
 
 enum twinfs_exit cmd_status(int argc, char *argv[])
 {
-	struct common_settings settings;
+	struct status_settings settings = {0};
 	int operands;
 	int r;
 
-	common_settings_init(&settings);
+	common_settings_init(&settings.common);
 	r = options_parse(&status_table, argc, argv, &settings, &operands);
 	if (r != 0)
 		return options_exit(r);

@@ -12,6 +12,7 @@
 #include "doctor/doctor.h"
 #include "index/showing_view.h"
 #include "index/status_file.h"
+#include "index/status_words.h"
 
 static void add_showing_view(struct doctor *doctor, const char *absolute)
 {
@@ -82,11 +83,7 @@ static void examine_view(struct doctor *doctor, const char *view)
 	if (json_object_get(status, "problem")) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "view",
 			     "the view cannot update its index: %s", text_of(status, "problem"));
-		findings_remedy(&doctor->findings,
-				strcmp(text_of(status, "problem"), error_text(ENOENT)) == 0
-					? "unmount the view and mount it again, as its index was "
-					  "deleted: %s"
-					: "free space on the disk of the index: %s",
+		findings_remedy(&doctor->findings, "%s %s", status_words_stuck_remedy(status),
 				text_of(status, "index"));
 	} else {
 		findings_add(&doctor->findings, VERDICT_OK, "view",

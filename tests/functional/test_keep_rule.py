@@ -226,7 +226,7 @@ def test_rules_of_a_list_replace_those_of_the_view_for_the_list(twinfs, photos):
 def test_status_and_later_mounts_say_the_rules(twinfs, photos):
     with twinfs.mounted(photos) as view:
         assert view.status()["keep"] == "default"
-        assert b"keep        default\n" in twinfs.ok("status", view.path).out
+        assert b"keep        default\n" in twinfs.ok("status", "--verbose", view.path).out
         assert view.result.errors == []
     for options in (["--keep=path:2019/", "--keep=newest"], ["-o", "keep=path:2019/\\,newest"]):
         with twinfs.mounted(photos, options=["--wait", *options]) as view:

@@ -48,7 +48,8 @@ def reports(twinfs, view, state, reason):
             result = twinfs("status", *words, *operands)
             assert result.status == 3, result
             assert any(os.fsencode(view.path).decode() in line for line in result.errors), result
-    assert re.search(rf"^state +{state}$", twinfs("status", view.path).out.decode(), re.MULTILINE)
+    text = twinfs("status", view.path).out.decode()
+    assert re.search(rf"^state +{state.replace('-', ' ')}: .*\nto do ", text, re.MULTILINE), text
     return True
 
 
@@ -209,7 +210,7 @@ def test_view_without_an_answer_is_printed_among_the_others(twinfs, source, tmp_
             assert states(result) == {str(silent.path): state}
             assert len(result.errors) == 1 and word in result.errors[0], result
             text = twinfs("status", silent.path)
-            assert text.status == 3 and b"\nstate       %s\n" % state.encode() in text.out
+            assert text.status == 3 and b"\nstate       %s: " % state.encode() in text.out
             assert status(view.path).status == 0
 
         with stopped(silent.pid):

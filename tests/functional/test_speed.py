@@ -75,7 +75,7 @@ def test_status_names_the_read_mode_and_faster_ones(twinfs, source):
         assert status["read_mode"] == "copy"
         assert status["transport"] == "device"
         assert status["advice"] and all(isinstance(text, str) for text in status["advice"])
-        text = twinfs("status", view.path).out.decode()
+        text = twinfs("status", "--verbose", view.path).out.decode()
         assert f"{status['read_mode']}; requests: device" in text
         for advice in status["advice"]:
             assert advice in text

@@ -140,7 +140,7 @@ def test_status_command_prints_the_state(small, twinfs):
     others = twinfs("status", index=False)  # other views may not answer
     for result in (twinfs.ok("status", small.path, index=False), others):
         assert os.fsencode(small.path) in result.out
-        assert b"current" in result.out
+        assert b"up to date" in result.out
 
 
 def test_status_file_can_be_read_in_pieces_and_to_its_end(small):

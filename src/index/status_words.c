@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+#include "index/status_words.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "base/progress.h"
+#include "index/status_file.h"
+
+static bool has_text(const json_t *status, const char *key, const char *text)
+{
+	return strcmp(status_file_text(status, key), text) == 0;
+}
+
+/* Returns what a view does whose files are all compared. */
+static const char *watching_words(const json_t *status)
+{
+	if (has_text(status, "watch", "none"))
+		return "up to date as of the last walk; changes are not watched";
+	if (has_text(status, "watch", "poll"))
+		return "up to date; walking the sources for changes at intervals";
+	return "up to date; watching the sources for changes";
+}
+
+/* Appends the progress of the first comparison. */
+static int append_scanning(const json_t *status, struct bytes *text)
+{
+	int r = bytes_format(text, "scanning: %" PRIu64 " %% done",
+			     status_file_number(status, "percent"));
+
+	if (r < 0 || !json_object_get(status, "seconds_left"))
+		return r;
+	r = bytes_append_text(text, ", ");
+	if (r == 0)
+		r = progress_append_left(text, status_file_number(status, "seconds_left"));
+	return r < 0 ? r : bytes_append_text(text, " left");
+}
+
+int status_words_state(const json_t *status, struct bytes *text)
+{
+	if (has_text(status, "state", "stuck"))
+		return bytes_format(text, "stuck: cannot bring the index up to date: %s",
+				    status_file_text(status, "problem"));
+	if (has_text(status, "state", "source-missing"))
+		return bytes_append_text(text, "source missing: its files cannot be read");
+	if (has_text(status, "state", "current"))
+		return bytes_append_text(text, watching_words(status));
+	if (json_object_get(status, "percent"))
+		return append_scanning(status, text);
+	return bytes_append_text(text, has_text(status, "state", "comparing")
+					       ? "comparing new and changed files"
+					       : "scanning: reading names");
+}
+
+const char *status_words_stuck_remedy(const json_t *status)
+{
+	return has_text(status, "problem", error_text(ENOENT))
+		       ? "unmount the view and mount it again, as its index was deleted:"
+		       : "free space on the disk of the index:";
+}
+
+int status_words_watch_remedy(const json_t *status, bool verbose, struct bytes *text)
+{
+	/* only root can set a limit of the kernel, and only root uses fanotify */
+	bool own = geteuid() == 0 || has_text(status, "watch", "fanotify");
+
+	if (!own && !verbose)
+		return 0;
+	return bytes_format(text, "%s%s", own ? "" : "ask the administrator: ",
+			    status_file_text(status, "remedy"));
+}
