@@ -71,7 +71,7 @@ static int check_sharing(const struct mount_settings *settings)
 	if (r < 0)
 		log_error("cannot share a view with allow_other: only root with all capabilities "
 			  "can check what other users may read, whatever /etc/fuse.conf allows; "
-			  "mount as root, or omit allow_other");
+			  "omit allow_other");
 	return r;
 }
 

@@ -180,8 +180,7 @@ static void explain_failure(const char *point, int error)
 	if (error == -EBUSY)
 		explain_busy(point);
 	else if (error == -EPERM)
-		log_error("cannot unmount %s: %s; run twinfs as the user who mounted the view, or "
-			  "as root",
+		log_error("cannot unmount %s: %s; run twinfs as the user who mounted the view",
 			  quote_path(point), error_text(error));
 	else
 		log_error("cannot unmount %s: %s", quote_path(point),

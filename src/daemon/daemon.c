@@ -31,7 +31,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/inotify_limits.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -329,8 +328,8 @@ static int begin_following(struct daemon *daemon)
 	int r = follower_new(&daemon->follower, &settings);
 
 	if (r < 0)
-		log_error("cannot watch for changes: %s; raise %s, or use --watch=poll",
-			  error_text(r), inotify_instances_max().setting);
+		log_error("cannot watch for changes: %s; use --watch=poll, or see 'twinfs doctor'",
+			  error_text(r));
 	return r;
 }
 

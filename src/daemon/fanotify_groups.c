@@ -12,7 +12,7 @@ static const char *remedy_for(int error)
 {
 	switch (error) {
 	case EPERM:
-		return "run as root, or use --watch=auto";
+		return "only root with all capabilities can do this; use --watch=auto";
 	case EINVAL:
 	case ENOSYS:
 		return "this needs Linux 5.17 or later; use --watch=auto";

@@ -313,7 +313,7 @@ static void report_state(struct follower *follower, int problem)
 	if (unwatched && !follower->reported_unwatched)
 		log_warning(
 			"cannot watch all directories: %s; walking those without a watch every %u "
-			"s; see 'twinfs status'",
+			"s; see 'twinfs status --verbose'",
 			settings->mode == FOLLOW_FANOTIFY ? "some are on other file systems"
 							  : "the limit of this user is reached",
 			(unsigned int)(settings->interval_ms / 1000));

@@ -32,10 +32,9 @@ int follower_open_watch(struct follower *follower, void (*wake)(void *follower))
 
 	if (r == 0 || follower->settings.mode != FOLLOW_AUTO)
 		return r;
-	log_warning("cannot watch for changes: %s; walking all sources every %u s; raise %s, see "
-		    "'twinfs doctor'",
-		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000),
-		    inotify_instances_max().setting);
+	log_warning("cannot watch for changes: %s; walking all sources every %u s; see 'twinfs "
+		    "doctor'",
+		    error_text(r), (unsigned int)(follower->settings.interval_ms / 1000));
 	source_states_poll_all(follower->sources, count);
 	return 0;
 }

@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <jansson.h>
 
@@ -78,19 +79,43 @@ void findings_add(struct findings *findings, enum verdict verdict, const char *c
 	findings->error = -ENOMEM;
 }
 
+/* Adds a remedy to the last finding.
+ *
+ * prefix	words before it */
+static void add_remedy(struct findings *findings, const char *prefix, const char *format,
+		       va_list args)
+{
+	struct finding *last = &findings->list[findings->count - 1];
+	AUTO_FREE char *text = NULL;
+
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
+	if (!text || asprintf(&last->remedy, "%s%s", prefix, text) < 0) {
+		last->remedy = NULL;
+		findings->error = -ENOMEM;
+	}
+}
+
 void findings_remedy(struct findings *findings, const char *format, ...)
 {
-	struct finding *last;
 	va_list args;
 
 	if (findings->error < 0)
 		return;
-	last = &findings->list[findings->count - 1];
 	va_start(args, format);
-	if (vasprintf(&last->remedy, format, args) < 0) {
-		last->remedy = NULL;
-		findings->error = -ENOMEM;
-	}
+	add_remedy(findings, "", format, args);
+	va_end(args);
+}
+
+void findings_remedy_of_root(struct findings *findings, const char *format, ...)
+{
+	va_list args;
+
+	if (findings->error < 0)
+		return;
+	va_start(args, format);
+	add_remedy(findings, geteuid() == 0 ? "as root: " : "ask the administrator: ", format,
+		   args);
 	va_end(args);
 }
 

@@ -39,6 +39,9 @@ void findings_add(struct findings *findings, enum verdict verdict, const char *c
 /* Adds a remedy to the last finding. Each note and problem must have one. */
 void findings_remedy(struct findings *findings, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* Adds a remedy like findings_remedy(): a command that only root can run, which the text says. */
+void findings_remedy_of_root(struct findings *findings, const char *format, ...) PRINTF_LIKE(2, 3);
+
 /* Prints all findings, for people or as JSON. Returns 0, or -errno, which can be
  * findings->error. */
 MUST_CHECK int findings_print(const struct findings *findings, struct output *output, bool json);

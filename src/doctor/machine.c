@@ -106,10 +106,10 @@ static void examine_open_files(struct doctor *doctor)
 			     "at most %llu in all programs that read a view together",
 			     (unsigned long long)limit.rlim_max);
 	if (verdict != VERDICT_OK)
-		findings_remedy(&doctor->findings,
-				"as root: prlimit --pid $$ --nofile=%d, or LimitNOFILE=%d in a "
-				"unit, or a line in /etc/security/limits.conf",
-				FILES_ENOUGH, FILES_ENOUGH);
+		findings_remedy_of_root(&doctor->findings,
+					"prlimit --pid $$ --nofile=%d, or LimitNOFILE=%d in a "
+					"unit, or a line in /etc/security/limits.conf",
+					FILES_ENOUGH, FILES_ENOUGH);
 }
 
 static void examine_instances(struct doctor *doctor, uint64_t used)
@@ -125,8 +125,9 @@ static void examine_instances(struct doctor *doctor, uint64_t used)
 		     number_format(first, used), number_format(second, limit.max),
 		     is_left ? "" : ", and without an instance walks the source each minute");
 	if (!is_left)
-		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu", limit.setting,
-				(unsigned long long)(limit.max < 128 ? 512 : 4 * limit.max));
+		findings_remedy_of_root(&doctor->findings, "sysctl %s=%llu", limit.setting,
+					(unsigned long long)(limit.max < 128 ? 512
+									     : 4 * limit.max));
 }
 
 static void examine_watches(struct doctor *doctor, uint64_t used)
@@ -145,10 +146,10 @@ static void examine_watches(struct doctor *doctor, uint64_t used)
 		     number_format(first, doctor->watches_left),
 		     number_format(second, doctor->watches.max));
 	if (!is_enough)
-		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu",
-				doctor->watches.setting,
-				(unsigned long long)inotify_raised(doctor->watches.max,
-								   WATCHES_ENOUGH));
+		findings_remedy_of_root(&doctor->findings, "sysctl %s=%llu",
+					doctor->watches.setting,
+					(unsigned long long)inotify_raised(doctor->watches.max,
+									   WATCHES_ENOUGH));
 }
 
 static void examine_events(struct doctor *doctor)
@@ -163,8 +164,8 @@ static void examine_events(struct doctor *doctor)
 		     "%s changes can wait in the kernel%s", number_format(number, limit.max),
 		     is_enough ? "" : "; if more occur, the source is walked again");
 	if (!is_enough)
-		findings_remedy(&doctor->findings, "as root: sysctl %s=%d", limit.setting,
-				EVENTS_ENOUGH);
+		findings_remedy_of_root(&doctor->findings, "sysctl %s=%d", limit.setting,
+					EVENTS_ENOUGH);
 }
 
 static void examine_inotify(struct doctor *doctor)
@@ -187,7 +188,7 @@ static void examine_leases(struct doctor *doctor)
 			      "writers of a file are not detected"
 			    : "enabled: writers of a file are detected");
 	if (is_off)
-		findings_remedy(&doctor->findings, "as root: sysctl fs.leases-enable=1");
+		findings_remedy_of_root(&doctor->findings, "sysctl fs.leases-enable=1");
 }
 
 /* ---- security and speed -------------------------------------------------------------- */
@@ -207,8 +208,9 @@ static void examine_confinement(struct doctor *doctor)
 	findings_add(&doctor->findings, VERDICT_NOTE, "confinement",
 		     "this kernel has no %s: a view is less confined than the manual describes",
 		     landlock > 0 ? "seccomp" : "Landlock");
-	findings_remedy(&doctor->findings,
-			"run Linux 5.13 or later with lsm=landlock,... on its command line");
+	findings_remedy_of_root(
+		&doctor->findings,
+		"run Linux 5.13 or later with lsm=landlock,... on its command line");
 }
 
 /* Units of a user need the user's instance of systemd. Units of root need the instance of the
@@ -232,7 +234,8 @@ static void examine_systemd(struct doctor *doctor)
 	}
 	findings_add(&doctor->findings, VERDICT_NOTE, "systemd",
 		     "no instance runs for this user: twinfs@.service cannot mount views");
-	findings_remedy(&doctor->findings, "log in, or as root: loginctl enable-linger %u",
+	findings_remedy(&doctor->findings,
+			"log in, or ask the administrator: loginctl enable-linger %u",
 			(unsigned int)geteuid());
 }
 

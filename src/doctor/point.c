@@ -45,6 +45,16 @@ static void add_advice(struct doctor *doctor, const json_t *advice)
 	}
 }
 
+static void add_watch_remedy(struct doctor *doctor, const json_t *status)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+
+	if (status_words_watch_remedy(status, true, &text) < 0 || !bytes_text(&text))
+		doctor->findings.error = -ENOMEM;
+	else
+		findings_remedy(&doctor->findings, "%s", bytes_text(&text));
+}
+
 static void add_counts(struct doctor *doctor, const json_t *status)
 {
 	json_int_t unwatched = json_integer_value(json_object_get(status, "unwatched"));
@@ -55,7 +65,7 @@ static void add_counts(struct doctor *doctor, const json_t *status)
 			     "%" JSON_INTEGER_FORMAT " directories could not be watched: their "
 			     "source is walked each minute",
 			     unwatched);
-		findings_remedy(&doctor->findings, "as root: %s", text_of(status, "remedy"));
+		add_watch_remedy(doctor, status);
 	}
 	if (errors > 0) {
 		findings_add(&doctor->findings, VERDICT_NOTE, "errors",

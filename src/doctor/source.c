@@ -123,11 +123,12 @@ static void examine_watches(struct doctor *doctor, const struct census *census, 
 	} else {
 		add_size(doctor, census, VERDICT_NOTE,
 			 " can be watched, so the source is also walked each minute");
-		findings_remedy(&doctor->findings, "as root: sysctl %s=%llu",
-				doctor->watches.setting,
-				(unsigned long long)inotify_raised(doctor->watches.max,
-								   census->directories -
-									   doctor->watches_left));
+		findings_remedy_of_root(&doctor->findings, "sysctl %s=%llu",
+					doctor->watches.setting,
+					(unsigned long long)
+						inotify_raised(doctor->watches.max,
+							       census->directories -
+								       doctor->watches_left));
 		doctor->watches_left = 0;
 	}
 }
@@ -150,7 +151,7 @@ static void examine_owners(struct doctor *doctor, const struct census *census)
 		"%llu of %llu files in the sample belong to other users: this user cannot "
 		"take leases on such files, so remove, move, link and dedupe refuse to act on them",
 		(unsigned long long)census->foreign, (unsigned long long)census->sampled);
-	findings_remedy(&doctor->findings, "run twinfs as the owner of the files, or as root");
+	findings_remedy(&doctor->findings, "run twinfs as the owner of the files");
 }
 
 static void examine_open(struct doctor *doctor, const char *path, int fd)

@@ -211,7 +211,7 @@ static const struct {
 		{"is not empty",
 		 "choose an empty folder, or give -o nonempty to hide its contents"},
 	[MOUNT_POINT_NOT_YOURS] = {"is not a folder that you own and may write to",
-				   "choose a folder of your own, or mount as root"},
+				   "choose a folder of your own"},
 	[MOUNT_POINT_UNREACHABLE] = {"cannot be examined", "choose another mount point"},
 };
 

@@ -132,31 +132,34 @@ enum mount_obstacle mount_obstacle_find(void)
 	"docker run --device /dev/fuse --cap-add SYS_ADMIN " \
 	"--security-opt apparmor=unconfined"
 
+#define BY_ROOT(commands) "as root: " commands, "ask the administrator: " commands
+
 static const struct {
 	const char *cause, *remedy;
+	const char *remedy_of_user; /* of another user than root; NULL: the same */
 } words[] = {
-	[MOUNT_NO_OBSTACLE] = {"there is no obstacle", "mount"},
+	[MOUNT_NO_OBSTACLE] = {"there is no obstacle", "mount", NULL},
 	[MOUNT_NO_DEVICE] = {DEVICE " does not exist",
-			     "as root: modprobe fuse; start a container with: " CONTAINER},
+			     BY_ROOT("modprobe fuse; start a container with: " CONTAINER)},
 	[MOUNT_NO_DRIVER] = {"the kernel has no FUSE behind " DEVICE,
-			     "as root: modprobe fuse; for a container, run this on the host"},
-	[MOUNT_DEVICE_REFUSED] = {"this user may not open " DEVICE,
-				  "as root: chmod 666 " DEVICE ", or mount as root"},
+			     BY_ROOT("modprobe fuse; for a container, run this on the host")},
+	[MOUNT_DEVICE_REFUSED] = {"this user may not open " DEVICE, BY_ROOT("chmod 666 " DEVICE)},
 	[MOUNT_DEVICE_FORBIDDEN] = {"no user may open " DEVICE " here",
-				    "start the container with: " CONTAINER},
+				    "start the container with: " CONTAINER, NULL},
 	[MOUNT_NOT_PERMITTED] = {"mounting is not permitted here: CAP_SYS_ADMIN was removed",
-				 "start the container with: " CONTAINER},
+				 "start the container with: " CONTAINER, NULL},
 	[MOUNT_NO_NEW_RIGHTS] = {"programs cannot gain privileges here (no_new_privs), but " PROGRAM
 				 " needs them",
 				 "start the container without --security-opt no-new-privileges, or "
-				 "set NoNewPrivileges=no in the unit; or mount as root"},
+				 "set NoNewPrivileges=no in the unit",
+				 NULL},
 	[MOUNT_NO_PROGRAM] = {PROGRAM " is missing; users other than root need it to mount",
-			      "as root: apt install fuse3"},
+			      BY_ROOT("apt install fuse3")},
 	[MOUNT_PROGRAM_WITHOUT_RIGHTS] =
 		{PROGRAM " is not set-user-ID root, or its file system ignores that",
-		 "as root: apt install --reinstall fuse3"},
+		 BY_ROOT("apt install --reinstall fuse3")},
 	[MOUNT_NO_TABLE] = {MOUNTED " is missing; without it " PROGRAM " cannot unmount",
-			    "as root: ln -s ../proc/self/mounts " MOUNTED},
+			    BY_ROOT("ln -s ../proc/self/mounts " MOUNTED)},
 };
 
 const char *mount_obstacle_cause(enum mount_obstacle obstacle)
@@ -166,5 +169,7 @@ const char *mount_obstacle_cause(enum mount_obstacle obstacle)
 
 const char *mount_obstacle_remedy(enum mount_obstacle obstacle)
 {
-	return words[obstacle].remedy;
+	const char *of_user = words[obstacle].remedy_of_user;
+
+	return of_user && geteuid() != 0 ? of_user : words[obstacle].remedy;
 }
