@@ -165,14 +165,16 @@ static int choose(struct views *views, char *operand)
 
 static void explain_busy(const char *point)
 {
-	CLEANUP_BYTES struct bytes users = {0};
+	struct mount_users users = {0};
 	const char *names = NULL;
 
-	if (mount_point_name_users(point, &users) == 0 && users.length > 0)
-		names = bytes_text(&users);
-	log_error("cannot unmount %s: it is in use by %s; close what is open there, or detach the "
-		  "view with 'fusermount3 -uz'",
-		  quote_path(point), names ? names : "a process that this user cannot examine");
+	if (mount_point_name_users(point, &users) == 0 && users.names.length > 0)
+		names = bytes_text(&users.names);
+	log_error("cannot unmount %s: it is in use by %s; %sclose what is open there, or detach "
+		  "the view with 'fusermount3 -uz'",
+		  quote_path(point), names ? names : "a process that this user cannot examine",
+		  users.inside ? "cd out of it, " : "");
+	bytes_free(&users.names);
 }
 
 static void explain_failure(const char *point, int error)
@@ -271,6 +273,9 @@ static int unmount_operands(struct views *views, char *operands[], size_t count)
 
 	for (size_t i = 0; r == 0 && i < count; i++)
 		r = choose(views, operands[i]);
+	/* the working directory of this process can be in a view, too */
+	if (r == 0 && chdir("/") < 0)
+		r = -errno;
 	/* the last mounted view first: it can be mounted on another one */
 	for (size_t i = views->count; r == 0 && i > 0; i--) {
 		if (views->list[i - 1].chosen)

@@ -129,7 +129,7 @@ static bool has_mapped_file(int process, const char *point)
 
 static bool uses(int process, const char *point)
 {
-	return leads_into(process, "cwd", point) || leads_into(process, "root", point) ||
+	return leads_into(process, "root", point) ||
 	       has_open_file(process, point) || has_mapped_file(process, point);
 }
 
@@ -147,18 +147,23 @@ static int append_process(int process, const char *pid, struct bytes *text)
 }
 
 /* Appends the process if it uses the view. Returns whether it does, or -errno. */
-static int name_user(int processes, const char *pid, const char *point, struct bytes *text)
+static int name_user(int processes, const char *pid, const char *point, struct mount_users *users)
 {
 	AUTO_CLOSE int process = openat(processes, pid, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	bool inside;
 	int r;
 
-	if (process < 0 || !uses(process, point))
+	if (process < 0)
 		return 0;
-	r = append_process(process, pid, text);
+	inside = leads_into(process, "cwd", point);
+	if (!inside && !uses(process, point))
+		return 0;
+	users->inside |= inside;
+	r = append_process(process, pid, &users->names);
 	return r < 0 ? r : 1;
 }
 
-int mount_point_name_users(const char *point, struct bytes *text)
+int mount_point_name_users(const char *point, struct mount_users *users)
 {
 	AUTO_CLOSEDIR DIR *processes = opendir("/proc");
 	const struct dirent *entry;
@@ -170,7 +175,7 @@ int mount_point_name_users(const char *point, struct bytes *text)
 	while (r >= 0 && named < NAMED_MAX && (entry = readdir(processes))) {
 		if (!isdigit((unsigned char)entry->d_name[0]))
 			continue;
-		r = name_user(dirfd(processes), entry->d_name, point, text);
+		r = name_user(dirfd(processes), entry->d_name, point, users);
 		named += r > 0;
 	}
 	return r < 0 ? r : 0;

@@ -18,9 +18,15 @@
  * no fusermount3, or another -errno. Logs nothing. */
 MUST_CHECK int mount_point_unmount(const char *point, bool detach);
 
-/* Appends the processes that keep a view from being unmounted: "'bash' (process 17), 'tail'
- * (process 19)". Finds processes that this user may examine (proc(5)), and names the first few.
- * Appends nothing if it finds none. Returns 0 or -errno. */
-MUST_CHECK int mount_point_name_users(const char *point, struct bytes *text);
+/* Processes that keep a view from being unmounted. */
+struct mount_users {
+	struct bytes names; /* "'bash' (process 17), 'tail' (process 19)"; empty: none was found */
+	bool inside; /* one of them has its working directory in the view */
+};
+
+/* Finds the processes that keep a view from being unmounted and that this user may examine
+ * (proc(5)), and names the first few. The caller frees users->names in either case. Returns 0 or
+ * -errno. */
+MUST_CHECK int mount_point_name_users(const char *point, struct mount_users *users);
 
 #endif

@@ -99,8 +99,30 @@ def test_shell_in_a_view_is_named(program, tree):
         with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
             assert shell.stdout.readline() == b"in\n"
             [error] = unmount(program, view.path, status=1)
-            assert f"'sh' (process {shell.pid})" in error
+            assert f"'sh' (process {shell.pid}); cd out of it" in error
             shell.communicate(b"\n")
+
+
+def test_unmount_in_a_shell_in_the_view_names_the_shell_alone(program, tree):
+    with program.mounted(tree) as view:
+        command = [*program.as_user(), "sh", "-c",
+                   'cd "$1" && "$0" unmount .; status=$?; cd /; read line; exit $status',
+                   program.session.binary, view.uniques]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE,
+                              env=program.environment, text=True) as shell:
+            _, error = shell.communicate("\n")
+            assert (shell.returncode, error.count("process")) == (1, 1), error
+            assert f"'sh' (process {shell.pid}); cd out of it" in error
+        assert is_mounted(view.path)
+
+
+def test_unmount_whose_working_directory_is_in_the_view_does_not_use_it(program, tree):
+    with program.mounted(tree) as view:
+        command = [*program.as_user(), "sh", "-c", 'cd "$1" && exec "$0" unmount .',
+                   program.session.binary, view.uniques]
+        run = subprocess.run(command, check=False, env=program.environment, capture_output=True)
+        assert (run.returncode, run.stderr) == (0, b"")
+        assert has_ended(view) and not is_mounted(view.path)
 
 
 def test_view_of_a_killed_daemon_is_unmounted(program, tree):
