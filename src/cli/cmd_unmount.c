@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -163,30 +164,57 @@ static int choose(struct views *views, char *operand)
 
 /* ---- unmounting ------------------------------------------------------------------------ */
 
-static void explain_busy(const char *point)
+static void explain_busy(const char *point, struct mount_users *users)
 {
-	struct mount_users users = {0};
-	const char *names = NULL;
+	const char *names = users->names.length > 0 ? bytes_text(&users->names) : NULL;
 
-	if (mount_point_name_users(point, &users) == 0 && users.names.length > 0)
-		names = bytes_text(&users.names);
 	log_error("cannot unmount %s: it is in use by %s; %sclose what is open there, or detach "
 		  "the view with 'fusermount3 -uz'",
 		  quote_path(point), names ? names : "a process that this user cannot examine",
-		  users.inside ? "cd out of it, " : "");
-	bytes_free(&users.names);
+		  users->inside ? "cd out of it, " : "");
 }
 
 static void explain_failure(const char *point, int error)
 {
-	if (error == -EBUSY)
-		explain_busy(point);
-	else if (error == -EPERM)
+	if (error == -EPERM)
 		log_error("cannot unmount %s: %s; run twinfs as the user who mounted the view",
 			  quote_path(point), error_text(error));
 	else
 		log_error("cannot unmount %s: %s", quote_path(point),
 			  error == -ENOENT ? "fusermount3 is missing" : error_text(error));
+}
+
+/* Unmounts a view that only readers of its events use: detaches it, and tells the daemon to end,
+ * which ends their reads. Returns 0 or -errno. */
+static int cut_off_readers(const struct view *view, struct mount_users *users)
+{
+	int r = mount_point_unmount(view->mount->point, true);
+
+	if (r == 0 && pidfd_send_signal(view->process, SIGTERM, NULL, 0) < 0 && errno != ESRCH)
+		r = -errno;
+	if (r == 0)
+		log_info("the events of %s have ended for %s", quote_path(view->mount->point),
+			 bytes_text(&users->names));
+	return r;
+}
+
+/* Unmounts a view that is in use, if that is possible. Returns 0, or -errno, logged. */
+static int unmount_used(const struct view *view)
+{
+	const char *point = view->mount->point;
+	struct mount_users users = {0};
+	int r = mount_point_find_users(point, &users);
+
+	if (r == 0 && users.only_events && view->process >= 0)
+		r = cut_off_readers(view, &users);
+	else if (r == 0)
+		r = -EBUSY;
+	if (r == -EBUSY)
+		explain_busy(point, &users);
+	else if (r < 0)
+		explain_failure(point, r);
+	bytes_free(&users.names);
+	return r;
 }
 
 static int unmount(struct views *views, struct view *view)
@@ -199,11 +227,13 @@ static int unmount(struct views *views, struct view *view)
 	if (view->served.pid > 0)
 		view->process = pidfd_open(view->served.pid, 0);
 	r = mount_point_unmount(view->mount->point, false);
+	if (r == -EBUSY)
+		r = unmount_used(view);
+	else if (r < 0)
+		explain_failure(view->mount->point, r);
 	view->unmounted = r == 0;
 	views->failures += r < 0;
-	if (r < 0)
-		explain_failure(view->mount->point, r);
-	else if (view->by_source)
+	if (r == 0 && view->by_source)
 		log_info("unmounted the view at %s", quote_path(view->mount->point));
 	return 0;
 }

@@ -81,31 +81,47 @@ int mount_point_unmount(const char *point, bool detach)
 
 /* ---- the processes that use a view ---------------------------------------------------- */
 
-static bool leads_into(int directory, const char *link, const char *point)
+enum use {
+	USE_NONE,
+	USE_EVENTS, /* only .twinfs/events is open */
+	USE_FILES,
+};
+
+static enum use use_of_path(const char *path, const char *point)
+{
+	size_t length = strlen(point);
+
+	if (!path_below(path, point))
+		return USE_NONE;
+	return strcmp(path + length, "/.twinfs/events") == 0 ? USE_EVENTS : USE_FILES;
+}
+
+static enum use use_of_link(int directory, const char *link, const char *point)
 {
 	char target[PATH_MAX];
 	ssize_t length = readlinkat(directory, link, target, sizeof(target) - 1);
 
 	if (length <= 0)
-		return false;
+		return USE_NONE;
 	target[length] = '\0';
-	return path_below(target, point);
+	return use_of_path(target, point);
 }
 
-static bool has_open_file(int process, const char *point)
+static enum use use_of_open_files(int process, const char *point)
 {
 	int fd = openat(process, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	AUTO_CLOSEDIR DIR *files = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *entry;
+	enum use most = USE_NONE, use;
 
 	if (!files && fd >= 0)
 		(void)close(fd);
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is used by one thread */
-	while (files && (entry = readdir(files))) {
-		if (leads_into(fd, entry->d_name, point))
-			return true;
+	while (most < USE_FILES && files && (entry = readdir(files))) {
+		use = use_of_link(fd, entry->d_name, point);
+		most = use > most ? use : most;
 	}
-	return false;
+	return most;
 }
 
 /* Returns whether a file of the view is mapped into the memory of the process. */
@@ -127,10 +143,11 @@ static bool has_mapped_file(int process, const char *point)
 	return false;
 }
 
-static bool uses(int process, const char *point)
+static enum use use_by(int process, const char *point)
 {
-	return leads_into(process, "root", point) ||
-	       has_open_file(process, point) || has_mapped_file(process, point);
+	if (use_of_link(process, "root", point) || has_mapped_file(process, point))
+		return USE_FILES;
+	return use_of_open_files(process, point);
 }
 
 /* Appends a process. */
@@ -146,37 +163,37 @@ static int append_process(int process, const char *pid, struct bytes *text)
 			    quote_path(name), pid);
 }
 
-/* Appends the process if it uses the view. Returns whether it does, or -errno. */
-static int name_user(int processes, const char *pid, const char *point, struct mount_users *users)
+/* Adds the process if it uses the view, with its name if few are named. Returns 0 or -errno. */
+static int add_user(int processes, const char *pid, const char *point, struct mount_users *users)
 {
 	AUTO_CLOSE int process = openat(processes, pid, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	enum use use;
 	bool inside;
-	int r;
 
 	if (process < 0)
 		return 0;
-	inside = leads_into(process, "cwd", point);
-	if (!inside && !uses(process, point))
+	inside = use_of_link(process, "cwd", point) != USE_NONE;
+	use = inside ? USE_FILES : use_by(process, point);
+	if (use == USE_NONE)
 		return 0;
+	users->only_events = use == USE_EVENTS && (users->count == 0 || users->only_events);
 	users->inside |= inside;
-	r = append_process(process, pid, &users->names);
-	return r < 0 ? r : 1;
+	users->count++;
+	return users->count > NAMED_MAX ? 0 : append_process(process, pid, &users->names);
 }
 
-int mount_point_name_users(const char *point, struct mount_users *users)
+int mount_point_find_users(const char *point, struct mount_users *users)
 {
 	AUTO_CLOSEDIR DIR *processes = opendir("/proc");
 	const struct dirent *entry;
-	int named = 0, r = 0;
+	int r = 0;
 
 	if (!processes)
 		return -errno;
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is used by one thread */
-	while (r >= 0 && named < NAMED_MAX && (entry = readdir(processes))) {
-		if (!isdigit((unsigned char)entry->d_name[0]))
-			continue;
-		r = name_user(dirfd(processes), entry->d_name, point, users);
-		named += r > 0;
+	while (r == 0 && (entry = readdir(processes))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			r = add_user(dirfd(processes), entry->d_name, point, users);
 	}
-	return r < 0 ? r : 0;
+	return r;
 }

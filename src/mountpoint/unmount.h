@@ -20,13 +20,15 @@ MUST_CHECK int mount_point_unmount(const char *point, bool detach);
 
 /* Processes that keep a view from being unmounted. */
 struct mount_users {
-	struct bytes names; /* "'bash' (process 17), 'tail' (process 19)"; empty: none was found */
+	size_t count;
+	struct bytes
+		names; /* of the first few: "'bash' (process 17), 'tail' (process 19)"; empty: none was found */
 	bool inside; /* one of them has its working directory in the view */
+	bool only_events; /* all of them only have .twinfs/events open */
 };
 
 /* Finds the processes that keep a view from being unmounted and that this user may examine
- * (proc(5)), and names the first few. The caller frees users->names in either case. Returns 0 or
- * -errno. */
-MUST_CHECK int mount_point_name_users(const char *point, struct mount_users *users);
+ * (proc(5)). The caller frees users->names in either case. Returns 0 or -errno. */
+MUST_CHECK int mount_point_find_users(const char *point, struct mount_users *users);
 
 #endif

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import trees
-from program import end_process, is_mounted, stopped, wait_ended
+from program import TIMEOUT, end_process, has_open, is_mounted, stopped, until, wait_ended
 
 
 @pytest.fixture(params=["as this user", "as a plain user"])
@@ -91,6 +91,31 @@ def test_view_in_use_stays_and_its_user_is_named(program, tree):
             reader.communicate(b"\n")
         assert unmount(program, view.path) == []
         assert has_ended(view)
+
+
+def test_reader_of_events_does_not_keep_the_view(program, tree):
+    with program.mounted(tree) as view:
+        command = [*program.as_user(), "tail", "-n", "0", "-f", view.path / ".twinfs/events"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as reader:
+            assert until(lambda: has_open(reader.pid, view.path / ".twinfs/events"))
+            [error] = unmount(program, view.path)
+            assert error.endswith(f"have ended for 'tail' (process {reader.pid})")
+            assert has_ended(view) and not is_mounted(view.path)
+            reader.communicate(timeout=TIMEOUT)
+
+
+def test_reader_of_events_and_files_keeps_the_view(program, tree):
+    with program.mounted(tree) as view:
+        command = [*program.as_user(), sys.executable, "-c",
+                   "import sys; files = [open(path) for path in sys.argv[1:]]; "
+                   "print('open', flush=True); input()",
+                   view.path / ".twinfs/events", view.uniques / "a"]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+            assert reader.stdout.readline() == b"open\n"
+            [error] = unmount(program, view.path, status=1)
+            assert f"(process {reader.pid})" in error
+            assert is_mounted(view.path)
+            reader.communicate(b"\n")
 
 
 def test_shell_in_a_view_is_named(program, tree):
