@@ -25,13 +25,76 @@
 /* Time limit for the end of a daemon. Its longest work is to make its index smaller. */
 #define END_TIMEOUT_MS 60000
 
+enum {
+	OPT_LAZY = OPTION_ID_OWN,
+	OPT_IGNORED,
+};
+
+static const struct option_spec helper_options[] = {
+	{
+		.name = "lazy",
+		.letter = 'l',
+		.help = "detach the view even if it is in use, and do not wait for its daemon",
+		.id = OPT_LAZY,
+	},
+	{.heading = "Accepted without effect"},
+	{.name = "force", .letter = 'f', .help = "not needed", .id = OPT_IGNORED},
+	{.name = "no-mtab", .letter = 'n', .help = "no mtab is written", .id = OPT_IGNORED},
+	{
+		.name = "read-only",
+		.letter = 'r',
+		.help = "a view is always read-only",
+		.id = OPT_IGNORED,
+	},
+	{.name = "verbose", .letter = 'v', .help = "errors are always complete", .id = OPT_IGNORED},
+	{
+		.name = "types",
+		.letter = 't',
+		.argument = "TYPE",
+		.help = "file system type given to umount(8)",
+		.id = OPT_IGNORED,
+	},
+	{
+		.name = "namespace",
+		.letter = 'N',
+		.argument = "NAMESPACE",
+		.help = "umount(8) has already entered the namespace",
+		.id = OPT_IGNORED,
+	},
+	{0},
+};
+
+struct unmount_settings {
+	struct common_settings common;
+	bool lazily;
+};
+
+static int helper_apply(void *context, int id, const char *value)
+{
+	struct unmount_settings *settings = context;
+
+	if (id == OPT_LAZY)
+		settings->lazily = true;
+	else if (id != OPT_IGNORED)
+		return common_apply(&settings->common, id, value);
+	return 0;
+}
+
+static const struct option_table unmount_helper_table = {
+	.command = "umount.fuse.twinfs",
+	.usage = {"MOUNTPOINT"},
+	.summary = "Unmounts a view on behalf of umount(8), and waits until its daemon has ended.",
+	.options = {helper_options, version_option},
+	.apply = helper_apply,
+};
+
 static const struct option_table unmount_table = {
 	.command = "twinfs unmount",
 	.usage = {"MOUNTPOINT...", "SOURCE..."},
 	.summary = "Unmounts views, and waits until their daemons have ended. A source names each "
 		   "view that has it, or a folder in it, as a source.",
 	.options = {version_option},
-	.apply = common_apply,
+	.apply = helper_apply,
 };
 
 struct view {
@@ -217,7 +280,7 @@ static int unmount_used(const struct view *view)
 	return r;
 }
 
-static int unmount(struct views *views, struct view *view)
+static int unmount(struct views *views, struct view *view, bool lazily)
 {
 	int r = learn(view);
 
@@ -226,7 +289,7 @@ static int unmount(struct views *views, struct view *view)
 	/* before the unmount: after it, another process can get the pid of the daemon */
 	if (view->served.pid > 0)
 		view->process = pidfd_open(view->served.pid, 0);
-	r = mount_point_unmount(view->mount->point, false);
+	r = mount_point_unmount(view->mount->point, lazily);
 	if (r == -EBUSY)
 		r = unmount_used(view);
 	else if (r < 0)
@@ -297,7 +360,7 @@ static int wait_for_ends(struct views *views)
 	return r;
 }
 
-static int unmount_operands(struct views *views, char *operands[], size_t count)
+static int unmount_operands(struct views *views, char *operands[], size_t count, bool lazily)
 {
 	int r = views_find(views);
 
@@ -309,25 +372,25 @@ static int unmount_operands(struct views *views, char *operands[], size_t count)
 	/* the last mounted view first: it can be mounted on another one */
 	for (size_t i = views->count; r == 0 && i > 0; i--) {
 		if (views->list[i - 1].chosen)
-			r = unmount(views, &views->list[i - 1]);
+			r = unmount(views, &views->list[i - 1], lazily);
 	}
-	return r < 0 ? r : wait_for_ends(views);
+	return r < 0 || lazily ? r : wait_for_ends(views);
 }
 
-enum twinfs_exit cmd_unmount(int argc, char *argv[])
+static enum twinfs_exit run(const struct option_table *table, int argc, char *argv[])
 {
-	struct common_settings settings;
+	struct unmount_settings settings = {0};
 	CLEANUP(views_free) struct views views = {0};
 	bool any = false;
 	int operands, r;
 
-	common_settings_init(&settings);
-	r = options_parse(&unmount_table, argc, argv, &settings, &operands);
+	common_settings_init(&settings.common);
+	r = options_parse(table, argc, argv, &settings, &operands);
 	if (r == 0)
-		r = usage_check(&unmount_table, operands == argc ? "no MOUNTPOINT given" : NULL);
+		r = usage_check(table, operands == argc ? "no MOUNTPOINT given" : NULL);
 	if (r != 0)
 		return options_exit(r);
-	r = unmount_operands(&views, argv + operands, (size_t)(argc - operands));
+	r = unmount_operands(&views, argv + operands, (size_t)(argc - operands), settings.lazily);
 	if (r < 0) {
 		log_error("cannot find the mounted views: %s", error_text(r));
 		return TWINFS_EXIT_FAILED;
@@ -337,4 +400,14 @@ enum twinfs_exit cmd_unmount(int argc, char *argv[])
 	if (views.failures > 0)
 		return any ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_FAILED;
 	return views.unended > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}
+
+enum twinfs_exit cmd_unmount(int argc, char *argv[])
+{
+	return run(&unmount_table, argc, argv);
+}
+
+enum twinfs_exit cmd_unmount_helper(int argc, char *argv[])
+{
+	return run(&unmount_helper_table, argc, argv);
 }

@@ -39,4 +39,7 @@ enum twinfs_exit cmd_restore(int argc, char *argv[]);
  */
 enum twinfs_exit cmd_mount_helper(int argc, char *argv[]);
 
+/* The program umount.fuse.twinfs, which umount(8) calls. Works like `unmount`. */
+enum twinfs_exit cmd_unmount_helper(int argc, char *argv[]);
+
 #endif

@@ -151,11 +151,12 @@ static bool is_unknown_command(const char *word)
 	return word[0] != '-' && !strchr(word, '/') && lstat(word, &status) != 0;
 }
 
-static bool is_mount_helper(const char *program)
+/* Returns whether the name of the program, without its path, has this prefix. */
+static bool is_helper(const char *program, const char *prefix)
 {
 	const char *slash = strrchr(program, '/');
 
-	return strncmp(slash ? slash + 1 : program, "mount.", strlen("mount.")) == 0;
+	return strncmp(slash ? slash + 1 : program, prefix, strlen(prefix)) == 0;
 }
 
 /* Returns whether twinfs started this process to decode a picture. */
@@ -168,8 +169,10 @@ static enum twinfs_exit run(int argc, char *argv[])
 {
 	const struct command *command;
 
-	if (is_mount_helper(argv[0]))
+	if (is_helper(argv[0], "mount."))
 		return cmd_mount_helper(argc, argv);
+	if (is_helper(argv[0], "umount."))
+		return cmd_unmount_helper(argc, argv);
 	if (is_thumbnail_process(argv[0]))
 		return thumbnail_main();
 	if (argc < 2) {

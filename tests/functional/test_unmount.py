@@ -104,6 +104,34 @@ def test_reader_of_events_does_not_keep_the_view(program, tree):
             reader.communicate(timeout=TIMEOUT)
 
 
+@pytest.fixture
+def helper(twinfs, tmp_path):
+    """The program under the name by which umount(8) runs it."""
+    path = tmp_path / "umount.fuse.twinfs"
+    path.symlink_to(twinfs.session.binary)
+    return str(path)
+
+
+def test_helper_of_umount_unmounts_and_waits(program, tree, helper):
+    with program.mounted(tree) as view:
+        assert program.ok("-n", "-v", "-t", "fuse.twinfs", view.path, binary=helper).errors == []
+        assert has_ended(view) and not is_mounted(view.path)
+
+
+def test_helper_of_umount_detaches_a_view_in_use_only_if_told(twinfs, source, helper):
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    with twinfs.mounted(source) as view, open(view.uniques / "a", "rb") as file:
+        result = twinfs(view.path, binary=helper)
+        assert result.status == 1 and "in use by" in result.errors[0]
+        assert is_mounted(view.path)
+        assert twinfs.ok("-l", view.path, binary=helper).errors == []
+        assert not is_mounted(view.path)
+        assert file.read() == b"same"
+        file.close()
+        assert wait_ended(view.pid)
+        view.pid = None
+
+
 def test_reader_of_events_and_files_keeps_the_view(program, tree):
     with program.mounted(tree) as view:
         command = [*program.as_user(), sys.executable, "-c",
