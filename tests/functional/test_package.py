@@ -141,6 +141,13 @@ def test_setup_installs_all_build_dependencies_of_the_package():
     assert wanted - got == set()
 
 
+@pytest.mark.parametrize("name", ["fuzz", "package", "test"])
+def test_script_prints_its_usage_in_another_folder(name):
+    run = subprocess.run([f"{ROOT.name}/scripts/{name}", "--help"], check=False, cwd=ROOT.parent,
+                         capture_output=True, text=True, timeout=TIMEOUT)
+    assert f"  scripts/{name} " in run.stdout + run.stderr
+
+
 def test_package_is_built_and_lintian_accepts_it(plain_build, tmp_path):
     if not all(map(shutil.which, ("dpkg-buildpackage", "dh", "lintian"))):
         pytest.skip("needs dpkg-buildpackage, debhelper and lintian")
