@@ -34,10 +34,14 @@ THUNAR = """<?xml version="1.0" encoding="UTF-8"?>
   <property name="last-window-height" type="int" value="740"/>
 </channel>
 """
+# Only rows that are in the window can be read.
 NAUTILUS = """[org/gnome/nautilus/preferences]
 default-folder-viewer='list-view'
 [org/gnome/nautilus/list-view]
 default-visible-columns=['name', 'size', 'detailed_type']
+default-zoom-level='small'
+[org/gnome/nautilus/window-state]
+initial-size=(1090, 740)
 """
 NEMO = """[org/nemo/preferences]
 default-folder-viewer='list-view'

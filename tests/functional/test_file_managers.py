@@ -20,10 +20,11 @@ SEEN_ODD = {
     "\u6708\u5149.ogg".encode(): "\u6708\u5149.ogg",
 }
 # Properties that file managers show of a copy, of a group, and of a link to the group. For the link
-# some show the size of the group.
+# some show the size of the group. Debian 13 writes "Folder" where Debian 12 writes "folder".
 PROPERTIES = {
     "thunar": (["JPEG image", r"18\.1.KiB \(18,?520 bytes\)"],
-               ["folder", r"36\.2.KiB \(37,?040 bytes\)"], [r"folder \(link to TARGET\)"]),
+               ["[Ff]older", r"36\.2.KiB \(37,?040 bytes\)"],
+               [r"[Ff]older \(link to TARGET\)"]),
     "nautilus": (["JPEG image", r"18\.5.kB.*"], [r"2 items, totalling 37\.0.kB.*"],
                  ["TARGET", r"2 items, totalling 37\.0.kB.*"]),
     "nemo": ([r"Image \(image/jpeg\)", r"18\.5.kB"],
@@ -159,9 +160,11 @@ def test_properties_of_a_row_that_is_selected_are_right(twinfs, screen, photos):
     need("pcmanfm")  # others do not let screen readers select a row
     with twinfs.mounted(photos) as view:
         rank = view.by_size / min(os.listdir(view.by_size))
-        for path, claims in ((rank, ["folder", re.escape(os.readlink(rank))]),
+        for path, claims in ((rank, [r"[Ff]older( \(inode/directory\))?",
+                                     re.escape(os.readlink(rank))]),
                              (rank.resolve() / KEPT,
-                              ["JPEG image", r"18\.1 KiB \(18,?520 bytes\)"])):
+                              [r"JPEG image( \(image/jpeg\))?",
+                               r"18\.1 KiB \(18,?520 bytes\)"])):
             with screen.opened(MANAGERS["pcmanfm"], path.parent) as window:
                 window.wait_for([path.name])
                 row = f"row:{path.name}"

@@ -29,15 +29,15 @@ def children(node):
             yield child
 
 
-def read(node, texts, above=None):
+def read(node, texts, above=()):
     """Appends the texts of a node and its children.  A node that disappears or hangs meanwhile has
-    no texts. A label that repeats the name of its node is omitted."""
+    no texts. A label that repeats the name of a node above it is omitted."""
     try:
         name = node.get_name()
-        if name and name != above:
+        if name and name not in above:
             texts.append(name)
         for child in children(node):
-            read(child, texts, name or above)
+            read(child, texts, (*above, name))
     except GLib.Error:
         pass
 
