@@ -22,7 +22,7 @@ import backups  # noqa: E402
 import changes  # noqa: E402
 import skips  # noqa: E402
 import trees  # noqa: E402
-from disks import disk  # noqa: E402
+from disks import disk, need_loop_devices  # noqa: E402
 from program import TIMEOUT, Program, Session, take_own_mounts  # noqa: E402
 from rotating import RotatingDisk, find_tool  # noqa: E402
 
@@ -297,6 +297,11 @@ def fuse_for_users(plain_user):
 def root_only():
     if os.geteuid() != 0:
         pytest.skip("needs root")
+
+
+@pytest.fixture
+def loop_devices():
+    need_loop_devices()
 
 
 @pytest.fixture

@@ -25,11 +25,15 @@ FIEMAP_HEAD, FIEMAP_EXTENT = struct.Struct("=QQLLLL"), struct.Struct("=QQQ16xL12
 EXTENTS = 500  # more than any file of the tests has
 
 
+def need_loop_devices():
+    if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
+        pytest.skip("needs root and loop devices")
+
+
 @contextlib.contextmanager
 def disk(kind, folder, size=IMAGE_BYTES):
     """Mounts an empty file system in a folder; yields its root. The image is a sparse file."""
-    if os.geteuid() != 0 or not os.path.exists("/dev/loop-control"):
-        pytest.skip("needs root and loop devices")
+    need_loop_devices()
     if not shutil.which(MAKE[kind][0]):
         pytest.skip(f"needs {MAKE[kind][0]}")
     image, root = folder / f"{kind}.image", folder / kind

@@ -174,7 +174,7 @@ def test_order_of_sources_is_part_of_the_index(twinfs, tmp_path):
 
 @pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs mksquashfs")
 def test_replaced_image_with_equal_times_and_sizes_is_verified_again(
-        twinfs, source, tmp_path, root_only):
+        twinfs, source, tmp_path, loop_devices):
     """In reproducible images all files have the same time."""
     image, root = tmp_path / "image", tmp_path / "root"
     root.mkdir()

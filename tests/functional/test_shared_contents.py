@@ -272,7 +272,7 @@ def test_files_on_a_file_system_that_hides_stores_are_read(scans, tree, root_onl
         subprocess.run(["umount", tree / "tmpfs"], check=True)
 
 
-def test_same_inode_on_another_file_system_is_read(scans, tree, root_only, tmp_path):
+def test_same_inode_on_another_file_system_is_read(scans, tree, loop_devices, tmp_path):
     """The second disk is a copy of the first one with another UUID: only that differs."""
     image, disk = tmp_path / "image", tree / "disk"
     disk.mkdir()
@@ -293,7 +293,7 @@ def test_same_inode_on_another_file_system_is_read(scans, tree, root_only, tmp_p
             subprocess.run(["umount", disk], check=True)
 
 
-def test_files_without_a_birth_time_are_read(scans, tree, root_only, tmp_path):
+def test_files_without_a_birth_time_are_read(scans, tree, loop_devices, tmp_path):
     """Their number alone does not tell them from another file, as on FUSE after the next mount."""
     image, disk = tmp_path / "image", tree / "disk"
     disk.mkdir()
@@ -307,7 +307,7 @@ def test_files_without_a_birth_time_are_read(scans, tree, root_only, tmp_path):
         subprocess.run(["umount", disk], check=True)
 
 
-def test_files_that_came_with_a_disk_image_are_not_read(scans, tree, root_only, tmp_path):
+def test_files_that_came_with_a_disk_image_are_not_read(scans, tree, loop_devices, tmp_path):
     """Makers of images leave the birth time 0. Every file that is made later has one."""
     image, disk = tmp_path / "image", tree / "disk"
     disk.mkdir()

@@ -152,7 +152,7 @@ def is_copied(view, path):
 
 
 @pytest.fixture
-def sealed(source, tmp_path, root_only):
+def sealed(source, tmp_path, loop_devices):
     """The source on a file system that can never be written to."""
     if not shutil.which("mksquashfs"):
         pytest.skip("needs mksquashfs")
