@@ -502,7 +502,7 @@ static void test_folders_near_the_limits_are_grouped(void **state)
 	for (unsigned int seed = first; seed < first + count; seed++) {
 		fixture_teardown(state);
 		fixture_setup(state);
-		print_message("seed %u\n", seed);
+		print_message("# seed %u\n", seed);
 		run(*state, seed);
 	}
 }
