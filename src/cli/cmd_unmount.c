@@ -247,8 +247,8 @@ static void explain_failure(const char *point, int error)
 			  error == -ENOENT ? "fusermount3 is missing" : error_text(error));
 }
 
-/* Unmounts a view that only readers of its events use: detaches it, and tells the daemon to end,
- * which ends their reads. Returns 0 or -errno. */
+/* Unmounts a view that only readers of its events use: detaches it, and sends SIGTERM to the
+ * daemon, which ends their reads. Returns 0 or -errno. */
 static int cut_off_readers(const struct view *view, struct mount_users *users)
 {
 	int r = mount_point_unmount(view->mount->point, true);

@@ -32,9 +32,8 @@ const char *features_no_io_uring(const struct features *facts)
 	case FEATURE_MISSING:
 		return "it needs Linux 6.14";
 	case FEATURE_OFF:
-		return facts->privileged
-			       ? "it is disabled in the kernel; run: echo Y >" SWITCH_FILE
-			       : "it is disabled in the kernel";
+		return facts->privileged ? "it is disabled in the kernel; run: echo Y >" SWITCH_FILE
+					 : "it is disabled in the kernel";
 	case FEATURE_ON:
 		break;
 	}

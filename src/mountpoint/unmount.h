@@ -21,8 +21,7 @@ MUST_CHECK int mount_point_unmount(const char *point, bool detach);
 /* Processes that keep a view from being unmounted. */
 struct mount_users {
 	size_t count;
-	struct bytes
-		names; /* of the first few: "'bash' (process 17), 'tail' (process 19)"; empty: none was found */
+	struct bytes names; /* of the first few: "'bash' (process 17), 'tail' (process 19)" */
 	bool inside; /* one of them has its working directory in the view */
 	bool only_events; /* all of them only have .twinfs/events open */
 };

@@ -131,7 +131,7 @@ def is_in_use(image):
 
 @pytest.mark.parametrize("watch", ["inotify", "fanotify"])
 @pytest.mark.parametrize("kind", ["ext4", "xfs", "btrfs"])
-def test_view_lets_go_of_a_disk_that_is_unmounted_by_force(twinfs, tmp_path, root_only, kind, watch):
+def test_view_lets_go_of_a_disk_that_is_unmounted_by_force(twinfs, tmp_path, kind, watch):
     """The name of the source, and all that is known of it, stays until the disk is back."""
     with disk(kind, tmp_path) as root:
         image = root.with_suffix(".image")
