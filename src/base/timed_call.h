@@ -21,4 +21,13 @@
 MUST_CHECK int call_with_timeout(int (*call)(void *context), void *context, int fd,
 				 unsigned int timeout_ms);
 
+/* Works like call_with_timeout(), but can take long: check decides at each interval whether the
+ * file system still answers. A signal ends the call (base/interrupt.h).
+ *
+ * check	called in this process; returns 0 to go on waiting, or a negative errno
+ *
+ * Returns also -EINTR, and the errors of check. */
+MUST_CHECK int call_while(int (*call)(void *context), int (*check)(void *context), void *context,
+			  unsigned int interval_ms);
+
 #endif

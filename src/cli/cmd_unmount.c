@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/pidfd.h>
@@ -15,6 +14,7 @@
 #include "base/path.h"
 #include "base/quote.h"
 #include "cli/command.h"
+#include "index/index_holder.h"
 #include "index/served_sources.h"
 #include "mountpoint/point.h"
 #include "mountpoint/table.h"
@@ -301,21 +301,6 @@ static int unmount(struct views *views, struct view *view, bool lazily)
 	return 0;
 }
 
-/* Returns whether the process is stopped by a signal. */
-static bool is_stopped(pid_t pid)
-{
-	AUTO_FCLOSE FILE *file = NULL;
-	char path[sizeof("/proc//stat") + 10], line[128] = "";
-	const char *name_end;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	file = fopen(path, "re");
-	if (!file || !fgets(line, sizeof(line), file))
-		return false;
-	name_end = strrchr(line, ')');
-	return name_end && strncmp(name_end, ") T", strlen(") T")) == 0;
-}
-
 /* Waits until the daemon has ended. Returns whether it has. */
 static bool has_ended(const struct view *view)
 {
@@ -325,7 +310,7 @@ static bool has_ended(const struct view *view)
 
 	if (view->process < 0)
 		return true;
-	if (is_stopped(view->served.pid) && poll(&process, 1, 0) == 0) {
+	if (index_holder_is_stopped(view->served.pid) && poll(&process, 1, 0) == 0) {
 		log_warning("the view at %s is unmounted, but its daemon is stopped and keeps its "
 			    "sources in use; continue it with 'kill -CONT %d', or end it with "
 			    "'kill -KILL %d'",

@@ -15,6 +15,7 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/completeness.h"
+#include "index/index_holder.h"
 #include "index/index_open.h"
 #include "index/source_check.h"
 #include "index/status_file.h"
@@ -30,8 +31,10 @@ enum {
 /* ---- an index that another process maintains ---------------------------------------------- */
 
 /* Logs why the index was not updated, and the remedy. If the index is only printed, this is a
- * warning; otherwise it is an error, which ends the command. */
-static void report_unfinished(const struct current_index *index, const char *mount_point,
+ * warning; otherwise it is an error, which ends the command.
+ *
+ * mount_point, pid	of the daemon that maintains the index */
+static void report_unfinished(const struct current_index *index, const char *mount_point, pid_t pid,
 			      int result)
 {
 	enum log_level level = index->use == INDEX_READ ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR;
@@ -48,6 +51,17 @@ static void report_unfinished(const struct current_index *index, const char *mou
 		       "cannot update the index: the view at %s, which maintains it, is not "
 		       "mounted; try again when it is mounted or has ended",
 		       quote_path(mount_point));
+	else if (result == -ETIMEDOUT && index_holder_is_stopped(pid))
+		log_at(level, LOG_PROGRAM,
+		       "cannot update the index: process %d, which maintains it for the view at "
+		       "%s, is stopped; continue it with 'kill -CONT %d', or end it with 'kill "
+		       "-KILL %d'",
+		       (int)pid, quote_path(mount_point), (int)pid, (int)pid);
+	else if (result == -ETIMEDOUT)
+		log_at(level, LOG_PROGRAM,
+		       "cannot update the index: process %d, which maintains it for the view at "
+		       "%s, does not answer; try again later, or end it with 'kill -KILL %d'",
+		       (int)pid, quote_path(mount_point), (int)pid);
 	else
 		log_at(level, LOG_PROGRAM,
 		       "cannot update the index: the view at %s, which maintains it, reports: %s; "
@@ -101,7 +115,7 @@ int current_index_sync(struct current_index *index)
 		return 0;
 	index->synced = true;
 	if (r < 0)
-		report_unfinished(index, mount_point, r);
+		report_unfinished(index, mount_point, pid, r);
 	else
 		log_info("process %d maintains this index for the view at %s", (int)pid,
 			 quote_path(mount_point));

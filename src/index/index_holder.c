@@ -2,6 +2,7 @@
 #include "index/index_holder.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -57,6 +58,20 @@ bool index_holder_may_end(const char *folder)
 	if (holder.pid <= 0)
 		return true;
 	return holder.mount_point[0] != '\0' && !is_mounted(folder, holder.mount_point);
+}
+
+bool index_holder_is_stopped(pid_t pid)
+{
+	AUTO_FCLOSE FILE *file = NULL;
+	char path[sizeof("/proc//stat") + 10], line[128] = "";
+	const char *name_end;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	file = fopen(path, "re");
+	if (!file || !fgets(line, sizeof(line), file))
+		return false;
+	name_end = strrchr(line, ')');
+	return name_end && strncmp(name_end, ") T", strlen(") T")) == 0;
 }
 
 void index_holder_explain(const char *folder)

@@ -5,6 +5,7 @@
 /* The process that holds the lock of an index. For a process with one thread. */
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/attributes.h"
 
@@ -14,6 +15,9 @@
  * the lock cannot be examined. Reads the status of a view at the daemon's mount point, which takes
  * at most two seconds. */
 MUST_CHECK bool index_holder_may_end(const char *folder);
+
+/* Returns whether a process is stopped by a signal. */
+bool index_holder_is_stopped(pid_t pid);
 
 /* Logs which process uses the index, and the remedy. */
 void index_holder_explain(const char *folder);

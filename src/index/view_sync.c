@@ -5,19 +5,46 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
 #include "base/bytes.h"
+#include "base/timed_call.h"
+#include "index/status_file.h"
+
+/* Interval at which the daemon is asked whether it still answers. */
+#define CHECK_MS 2000
+
+struct syncing {
+	const char *mount_point;
+	const char *path; /* of the file */
+};
+
+static int read_file(void *context)
+{
+	const struct syncing *syncing = context;
+	AUTO_CLOSE int fd = open(syncing->path, O_RDONLY | O_CLOEXEC);
+	char generation[32];
+
+	return fd < 0 || read(fd, generation, sizeof(generation)) < 0 ? -errno : 0;
+}
+
+/* Returns -ETIMEDOUT if the daemon does not answer. After any other failure, the read will fail. */
+static int check_answer(void *context)
+{
+	const struct syncing *syncing = context;
+	json_auto_t *status = NULL;
+
+	return status_file_read(syncing->mount_point, &status) == -ETIMEDOUT ? -ETIMEDOUT : 0;
+}
 
 int view_sync(const char *mount_point)
 {
 	CLEANUP_BYTES struct bytes path = {0};
-	AUTO_CLOSE int fd = -1;
-	char generation[32];
+	struct syncing syncing = {.mount_point = mount_point};
 	int r = bytes_format(&path, "%s/.twinfs/sync", mount_point);
 
-	if (r < 0 || !bytes_text(&path))
+	syncing.path = r < 0 ? NULL : bytes_text(&path);
+	if (!syncing.path)
 		return -ENOMEM;
-	fd = open(bytes_text(&path), O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, generation, sizeof(generation)) < 0)
-		return -errno;
-	return 0;
+	return call_while(read_file, check_answer, &syncing, CHECK_MS);
 }

@@ -62,9 +62,14 @@ def test_mount_without_wait_shows_all_names(twinfs, busy):
         assert sorted(os.listdir(view.uniques)) == ["a", "b"]
 
 
+def waits_for(view, pid):
+    """Whether a command, which reads by a child process, waits until the view has all changes."""
+    return any(has_open(child, view.path / ".twinfs/sync") for child in children(pid))
+
+
 def test_list_that_waits_for_a_view_can_be_interrupted(twinfs, busy):
     with twinfs.mounted(busy, options=()) as view, twinfs.started("list", busy) as process:
-        assert until(lambda: has_open(process.pid, view.path / ".twinfs/sync"))
+        assert until(lambda: waits_for(view, process.pid))
         process.send_signal(signal.SIGINT)
         assert process.wait(TIMEOUT) == -signal.SIGINT
         assert process.stdout.read() == b""
@@ -129,6 +134,46 @@ def test_view_unmounted_during_status_is_skipped(twinfs, small, tmp_path):
             out, error = process.communicate(timeout=TIMEOUT)
         assert os.fsencode(first.path) in out
         assert os.fsencode(second.path) not in out + error
+
+
+def refusal(twinfs, view, small, command, status):
+    """The only message of a command about a daemon that is stopped."""
+    result = twinfs(command, small, timeout=TIMEOUT / 2)
+    assert result.status == status, result
+    [line] = result.errors
+    assert f"process {view.pid}," in line and f"'{view.path}'" in line, line
+    return line
+
+
+@pytest.mark.parametrize(("command", "status"), [("scan", 1), ("list", 3)])
+def test_command_gives_up_if_the_daemon_of_its_index_is_stopped(twinfs, small, command, status):
+    with twinfs.mounted(small) as view:
+        with stopped(view.pid):
+            line = refusal(twinfs, view, small, command, status)
+            assert "is stopped" in line and f"'kill -CONT {view.pid}'" in line
+        assert twinfs(command, small).status == 0
+
+
+def test_scan_gives_up_if_the_daemon_is_stopped_while_it_waits(twinfs, busy):
+    with twinfs.mounted(busy, options=()) as view, twinfs.started("scan", busy) as process:
+        assert until(lambda: waits_for(view, process.pid))
+        with stopped(view.pid):
+            assert process.wait(TIMEOUT / 2) == 1
+            assert b"is stopped; continue it" in process.stderr.read()
+
+
+def test_scan_gives_up_if_the_daemon_hangs(twinfs, small, strace):
+    """Its answers are delayed for longer than the test."""
+    with twinfs.mounted(small) as view:
+        tracer = subprocess.Popen([*STRACE, "-qq", "-o", "/dev/null", "-p", str(view.pid),
+                                   "-e", "trace=writev", "-e",
+                                   f"inject=writev:delay_enter={TIMEOUT}s"])
+        try:
+            assert until(lambda: all(traced(view.pid)))
+            assert "does not answer" in refusal(twinfs, view, small, "scan", 1)
+        finally:
+            tracer.terminate()
+            tracer.wait(TIMEOUT)
 
 
 # indexes of views

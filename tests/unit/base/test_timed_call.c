@@ -82,6 +82,32 @@ static void test_child_has_only_one_descriptor(void **state)
 	(void)close(ends[1]);
 }
 
+/* ---- call_while() --------------------------------------------------------------------- */
+
+static int checks;
+
+static int wait_for_a_signal(void *context)
+{
+	(void)context;
+	return pause();
+}
+
+static int still_answers(void *context)
+{
+	(void)context;
+	checks++;
+	return checks < 3 ? 0 : -ENOTCONN;
+}
+
+static void test_call_lasts_as_long_as_its_file_system_answers(void **state)
+{
+	(void)state;
+	assert_int_equal(call_while(wait_for_a_signal, still_answers, NULL, 1), -ENOTCONN);
+	assert_int_equal(checks, 3);
+	assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+	assert_int_equal(call_while(die, still_answers, NULL, LONG_MS), -EIO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -89,6 +115,7 @@ int main(void)
 		cmocka_unit_test(test_child_that_writes_nothing_times_out),
 		cmocka_unit_test(test_child_that_is_killed_is_an_error),
 		cmocka_unit_test(test_child_has_only_one_descriptor),
+		cmocka_unit_test(test_call_lasts_as_long_as_its_file_system_answers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
