@@ -154,3 +154,31 @@ def test_commands_of_a_view_name_its_mount_point(twinfs, two):
         assert {"../by-size/", "../dups/", "../folders/", "../redundant/"} <= set(
             report_of(view).links())
         assert twinfs(*words_of(report_of(view).commands()[0])[1:]).status == 0
+
+
+def kept_and_removed(twinfs, page, root):
+    """The kept copies that the page shows, and the files that its first command would remove."""
+    out = twinfs.ok(*words_of(page.commands()[0])[1:], "--format=null").out
+    return ([name for group in page.groups() for name in group.kept],
+            [os.path.relpath(path[1:], os.fsencode(root)) for path in out.split(b"\0")
+             if path.startswith(b"-")])
+
+
+def test_commands_keep_what_the_page_shows_as_kept(twinfs, tmp_path):
+    """By the rule of a view, beside the view and without it, and by another rule of the page."""
+    root = tmp_path / "root"
+    trees.fill(root, {b"one/a": b"same" * 1000, b"two/a": b"same" * 1000})
+    one, two = b"one/a", b"two/a"
+    with twinfs.mounted(root, options=["--wait", "--keep=path:two/"]) as view:
+        pages = [report_of(view), page_of(twinfs, view.path), page_of(twinfs, root)]
+        for page in pages:
+            assert kept_and_removed(twinfs, page, root) == ([two], [one])
+        page = page_of(twinfs, "--keep=path:one/", view.path)
+        assert kept_and_removed(twinfs, page, root) == ([one], [two])
+    for page in (pages[2], page_of(twinfs, root)):
+        assert kept_and_removed(twinfs, page, root) == ([two], [one])
+    page = page_of(twinfs, "--keep=path:one/", root)
+    assert kept_and_removed(twinfs, page, root) == ([one], [two])
+    # the folder that was the mount point is not taken for a source
+    result = twinfs(*words_of(pages[0].commands()[0])[1:])
+    assert result.status == 1 and "mount point of a view" in result.errors[0], result
