@@ -20,8 +20,9 @@ from program import TIMEOUT
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / "data/desktop/twinfs-action"
 INSTALL = ROOT / "scripts/install-desktop"
-TOOLS = ("awk", "cat", "cmp", "find", "gio", "head", "iconv", "mktemp", "mv", "od", "rm",
-         "sed", "setpriv", "sh", "sort", "touch", "tr", "wc", "xargs")
+TOOLS = ("awk", "cat", "cmp", "cut", "find", "flock", "fusermount3", "gio", "grep", "head", "iconv",
+         "mkdir", "mkfifo", "mktemp", "mv", "od", "paste", "rm", "rmdir", "sed", "setpriv", "sh",
+         "sleep", "sort", "stat", "timeout", "touch", "tr", "wc", "xargs")
 STAND_IN = """#!/bin/sh
 {{
 	printf '%s\\0' {name} "$@"
@@ -55,8 +56,12 @@ class Desk:
             (self.bin / name).symlink_to(shutil.which(name))
         (self.bin / "twinfs").symlink_to(program.session.binary)
         self.action = shutil.copy(ACTION, folder)  # plain users can reach it there
+        self.run = folder / "run"
+        self.run.mkdir()
+        if program.user:
+            os.chown(self.run, program.user.pw_uid, program.user.pw_gid)
         self.environment = {**program.environment, "PATH": str(self.bin), "DISPLAY": ":none",
-                            "TMPDIR": str(folder)}
+                            "TMPDIR": str(folder), "XDG_RUNTIME_DIR": str(self.run)}
         self.environment.pop("WAYLAND_DISPLAY", None)
 
     def stand_in(self, name, status=0):
@@ -73,6 +78,11 @@ class Desk:
         assert not list(self.folder.glob("tmp.*"))
         assert run.returncode in (0, 1), run
         return [call.split(b"\0") for call in self.record.read_bytes().split(b"\n--\n")[:-1]]
+
+
+def said(call):
+    """What a dialog says, and its other arguments."""
+    return b" ".join(call)
 
 
 @pytest.fixture
@@ -143,14 +153,19 @@ def test_copies_are_listed_in_a_dialog_without_a_view(as_user, source, tmp_path)
     as_user.ok("scan", source, index=False)
     desk = Desk(as_user, tmp_path)
     desk.stand_in("zenity")
-    [[name, *_, text]] = desk.act("show-copies", source / "one")
-    assert name == b"zenity"
-    assert os.fsencode(source / "new?line") + b"\n" in text
+    [call] = desk.act("show-copies", source / "one")
+    text = said(call)
+    assert call[0] == b"zenity" and b"These files are equal to 'one':\n" in text
+    assert os.fsencode(source / "new?line") in text
     assert os.fsencode(source / "bad ") in text and b"\xff" not in text
     trees.write(source / "alone", b"alone")
     as_user.ok("scan", source, index=False)
-    [[_, *words]] = desk.act("show-copies", source / "alone")
-    assert b"--error" in words and b"no copies" in b" ".join(words)
+    [call] = desk.act("show-copies", source / "alone")
+    assert b"--error" in call and b"No other file is equal to 'alone'." in said(call)
+    [call] = desk.act("show-copies", source / "alone", source / "alone", source / "alone")
+    assert b"No other file is equal to 'alone' and 2 other files." in said(call)
+    [call] = desk.act("show-copies", tmp_path / "bin/sh")
+    assert b"--error" in call and b"It is not known which files are equal to 'sh'." in said(call)
 
 
 # show in source folder
@@ -178,7 +193,9 @@ def test_source_folder_is_opened_if_no_file_manager_can_show_the_file(desk, odd)
         calls = desk.act("show-source", view.uniques / "equal/3")
         assert calls[-1] == [b"xdg-open", os.fsencode(odd / "equal") + b"/", b""]
         [call] = desk.act("show-source", odd / "equal/3")
-        assert call[0] == b"zenity" and b"in no view" in b" ".join(call)
+        assert call[0] == b"zenity" and b"'3' is in no view" in said(call)
+        [call] = desk.act("show-source", view.path / "README.txt")
+        assert b"--error" in call and b"'README.txt' is a part of the view" in said(call)
 
 
 # move redundant copies to trash
@@ -203,10 +220,13 @@ def test_selected_copies_in_a_source_go_to_the_trash(desk, three):
     with desk.program.mounted(three):
         asked, answer = desk.act("trash", three / "a/one", trees.join(three, b"a/two\n\xff"),
                                three / "c/alone")
-        assert b"2 files" in asked[-1]
-        assert [line.split()[-1] for line in asked[-1].split(b"\n") if b"  copy  " in line] == [
-            os.fsencode(three / "a/one"), b"$'%s/a/two\\n\\377'" % os.fsencode(three)]
-        assert b"2 copies" in answer[-1]
+        assert (b"Move 'one' and 1 other copy to the trash? One copy of each file stays."
+                in said(asked))
+        place = os.fsencode(three)
+        assert said(asked).split(b"\n\n")[-2:] == [
+            b"'%s/b/one' stays. To the trash:\n    %s/a/one" % (place, place),
+            b"'%s/b/two' stays. To the trash:\n    %s/a/two? " % (place, place)]
+        assert b"Moved 'one' and 1 other copy to the trash." in said(answer)
         assert names(three) == [name for name in ALL if not name.startswith(b"a/")]
     assert [os.fsencode(name) for name in trashed(desk)] == [b"one", b"two\n\xff"]
 
@@ -240,8 +260,9 @@ def test_selection_outside_of_the_view_is_ignored(desk, three, tmp_path):
     with desk.program.mounted(three) as view:
         outside = [tmp_path / "alone", tmp_path, three / "c/one", three.parent]
         asked, answer = desk.act("trash", view.redundant / "b/two", *outside)
-        assert b" 1 file to" in asked[-1] and b"1 copy" in answer[-1]
-        assert asked[-1].count(b"This is not in ") == len(outside)
+        assert b"Move 'two' to the trash? '%s/a/two?' stays." % os.fsencode(three) in said(asked)
+        assert b"Moved 'two' to the trash." in said(answer)
+        assert said(asked).count(b"' is not in 'mount'.") == len(outside)
         assert names(three) == [name for name in ALL if name != b"b/two"]
         [call] = desk.act("trash", view.uniques / "a/one", *outside)
         assert b"--error" in call
@@ -252,7 +273,7 @@ def test_folder_whose_path_begins_like_that_of_a_view_is_no_view(desk, three, tm
     trees.fill(tmp_path, {b"half/redundant/one": b"same", b"half/two": b"same"})
     with desk.program.mounted(three, at=tmp_path / "half\nview"):
         [call] = desk.act("trash", tmp_path / "half/redundant")
-        assert b"--error" in call and b"No view" in b" ".join(call)
+        assert b"--error" in call and b"It is not known" in said(call)
         assert names(tmp_path / "half") == [b"redundant/one", b"two"]
 
 
@@ -263,7 +284,7 @@ def test_nothing_is_trashed_if_the_selection_changed_since_the_preview(desk, thr
         zenity.write(script.replace("exit", f"cat '{three}/c/alone' >'{three}/c/copy'\nexit"))
     with desk.program.mounted(three) as view:
         asked, answer = desk.act("trash", view.redundant)
-        assert b"3 files" in asked[-1] and b"changed meanwhile" in b" ".join(answer)
+        assert b"and 2 other copies" in said(asked) and b"changed meanwhile" in said(answer)
         assert names(three) == sorted([*ALL, b"c/copy"])
 
 
@@ -273,7 +294,7 @@ def test_copy_in_the_trash_does_not_count(desk, three):
     (three / "b/two").unlink()
     with desk.program.mounted(three):
         [call] = desk.act("trash", trees.join(three, b"a/two\n\xff"))
-        assert b"--error" in call and b"has a copy" in b" ".join(call)
+        assert b"--error" in call and b"No other file is equal to 'two?'" in said(call)
         assert b"a/two\n\xff" in names(three)
 
 
@@ -296,19 +317,22 @@ def test_nothing_is_trashed_if_the_user_declines(desk, three):
 
 def test_selection_that_cannot_be_trashed_is_refused_with_a_cause(desk, three, tmp_path):
     os.symlink("one", three / "a/link")
-    for selected, reason in ((three / "a/one", b"No view"), (three / "gone", b"No view")):
+    for selected, reason in ((three / "a/one", b"It is not known"),
+                             (three / "gone", b"'gone' does not exist"),
+                             (three / "gone/a", b"'a' does not exist")):
         [call] = desk.act("trash", selected)
-        assert b"--error" in call and reason in b" ".join(call)
+        assert b"--error" in call and reason in said(call)
     with desk.program.mounted(three) as view:
         for selected, reason in ((view.uniques / "a/one", b"copies that stay"),
-                                 (three / "c/alone", b"has a copy"),
-                                 (three / "a/link", b"link"), (three / "gone", b"gone"),
-                                 (tmp_path / "bin", b"folder")):
+                                 (three / "c/alone", b"No other file"),
+                                 (three / "a/link", b"is a link"), (three / "gone", b"gone"),
+                                 (tmp_path / "bin", b"It is not known")):
             [call] = desk.act("trash", selected)
-            assert b"--error" in call and reason in b" ".join(call), (selected, call)
+            assert b"--error" in call and reason in said(call), (selected, call)
         with open(three / "a/one", "ab"):
             *_, last = desk.act("trash", three / "a/one")
-            assert b"--error" in last and b"skipped" in b" ".join(last)
+            assert b"--error" in last and b"/a/one' is open for writing or was written to." \
+                in said(last)
         assert names(three) == sorted([*ALL, b"a/link"])
 
 
@@ -318,13 +342,13 @@ def test_other_dialog_programs_work(desk, three, dialog):
     desk.stand_in(dialog, status=1)
     with desk.program.mounted(three):
         [asked] = desk.act("trash", three / "a/one")
-        assert asked[0] == dialog.encode() and b" 1 file to" in b" ".join(asked)
+        assert asked[0] == dialog.encode() and b"Move 'one' to the trash?" in said(asked)
         assert names(three) == ALL
         desk.stand_in(dialog)
         assert len(desk.act("trash", three / "a/one")) == 2
         assert names(three) == [name for name in ALL if name != b"a/one"]
         [answer] = desk.act("show-copies", three / "c/alone")
-        assert answer[0] == dialog.encode() and b"no copies" in b" ".join(answer)
+        assert answer[0] == dialog.encode() and b"No other file is equal" in said(answer)
 
 
 def test_terminal_is_used_without_a_dialog_program(desk, three):
@@ -354,7 +378,8 @@ def test_control_characters_of_names_do_not_reach_a_terminal(desk, three):
         run = subprocess.run([*desk.program.as_user(), desk.action, "trash", link],
                              env=desk.environment, stdin=subprocess.DEVNULL, timeout=TIMEOUT,
                              check=False, capture_output=True)
-    assert run.returncode == 1 and run.stderr.endswith(b"/a?]0;title?31m?31m?link\n"), run
+    assert run.returncode == 1 and run.stderr == (
+        b"'a?]0;title?31m?31m?link' is a link, which has no copies.\n"), run
 
 
 # install-desktop
@@ -425,15 +450,15 @@ def test_actions_of_thunar_are_installed_once_and_removed(home, before):
         other.strip() for other in others]
     ours = actions[len(others):]
     assert [action.findtext("unique-id") for action in ours] == [
-        "twinfs-show-copies", "twinfs-show-source", "twinfs-show-equal", "twinfs-elsewhere",
-        "twinfs-trash"]
+        "twinfs-find", "twinfs-stop", "twinfs-show-copies", "twinfs-show-source",
+        "twinfs-show-equal", "twinfs-elsewhere", "twinfs-trash"]
     assert [[kind.tag for kind in action][6:] for action in ours
-            if len(action) == 7] == [["directories"]] * 2
+            if len(action) == 7] == [["directories"]] * 4
     for action in ours:
         words = shlex.split(action.findtext("command").replace("%%", "%"))
-        assert words == [str(home.data / "twinfs/twinfs-action"),
+        assert words == ["exec", str(home.data / "twinfs/twinfs-action"), "--manager", "thunar",
                          action.findtext("unique-id").removeprefix("twinfs-"), "%F"]
-        assert os.access(words[0], os.X_OK)
+        assert os.access(words[1], os.X_OK)
     assert home.uca.with_name("uca.xml.before-twinfs").read_bytes() == before
     home.install("--for=Thunar")
     assert home.uca.read_bytes() == installed
@@ -507,7 +532,7 @@ def test_files_for_every_file_manager_are_installed_and_removed(home):
         entry.optionxform = str
         entry.read_string(text.decode())
         commands += [(path, part["Exec"]) for part in map(dict, entry.values()) if "Exec" in part]
-    assert len(commands) == 15
+    assert len(commands) == 21
     for path, command in commands:
         # escapes of values, and of Exec
         command = command.replace("\\\\", "\\").replace("%%", "%")
@@ -518,14 +543,14 @@ def test_files_for_every_file_manager_are_installed_and_removed(home):
         assert words[-1] == ("%U" if path.suffix == ".nemo_action" else "%F")
         assert ("--uris" in words) == (path.suffix == ".nemo_action")
     scripts = [path for path in found if path.parent.name == "scripts"]
-    assert len(scripts) == 15 and all(os.access(path, os.X_OK) for path in scripts)
+    assert len(scripts) == 21 and all(os.access(path, os.X_OK) for path in scripts)
     menus = list(home.data.glob("kio/servicemenus/*"))
     assert len(menus) == 2 and all(os.access(path, os.X_OK) for path in menus)
     of_folders = {path.name for path, text in found.items()
                   if b"inode/directory" in text or b"Extensions=dir" in text}
-    assert of_folders == {"twinfs-folders.desktop", "twinfs-show-equal.desktop",
-                          "twinfs-elsewhere.desktop", "twinfs-show-equal.nemo_action",
-                          "twinfs-elsewhere.nemo_action"}
+    assert of_folders == {"twinfs-folders.desktop"} | {
+        f"twinfs-{name}.{kind}" for name in ("find", "stop", "show-equal", "elsewhere")
+        for kind in ("desktop", "nemo_action")}
     home.install("--remove")
     assert home.everything() == {}
 
@@ -539,11 +564,12 @@ def test_script_of_the_user_is_not_replaced_or_removed(home):
     assert path.read_text() == "#!/bin/sh\n"
 
 
-def test_installed_scripts_work_without_the_installer(desk, home, odd, tmp_path):
-    place = tmp_path / "share"
-    place.mkdir()
-    script = shutil.copy(INSTALL, place)
-    shutil.copy(ACTION, place)
+def test_installed_scripts_work_without_the_source_tree(desk, home, odd, tmp_path):
+    place = tmp_path / "tree"
+    script, action = (place / path.relative_to(ROOT) for path in (INSTALL, ACTION))
+    for path in (script, action):
+        path.parent.mkdir(parents=True)
+        shutil.copy(ROOT / path.relative_to(place), path)
     home.install(*EVERY, script=script)
     shutil.rmtree(place)
     with desk.program.mounted(odd) as view:

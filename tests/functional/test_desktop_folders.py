@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 import trees
-from test_desktop_actions import ODD, Desk
+from test_desktop_actions import ODD, Desk, said
 
 
 @pytest.fixture
@@ -46,9 +46,9 @@ def test_many_equal_folders_are_listed(as_user, source, tmp_path):
     desk.stand_in("zenity")
     desk.stand_in("xdg-open")
     assert len(desk.act("show-equal", source / "0\n", source / "1\n")) == 1
-    [[name, *_, text]] = desk.act("show-equal", source / "0\n")
-    assert name == b"zenity"
-    assert text.split(b"\n")[2:8] == [os.fsencode(f"{source}/{number}?")
+    [call] = desk.act("show-equal", source / "0\n")
+    assert call[0] == b"zenity" and b"These folders are equal to '0?':\n" in said(call)
+    assert said(call).strip().split(b"\n")[2:] == [os.fsencode(f"{source}/{number}?")
                                       for number in range(1, 7)]
     shutil.rmtree(source / "6\n")
     opened = desk.act("show-equal", source / "0\n")  # exit status 3, as one is gone
@@ -60,34 +60,43 @@ def test_selection_without_an_equal_folder_is_refused_with_a_cause(as_user, twin
     desk = Desk(as_user, tmp_path)
     desk.stand_in("zenity")
     [call] = desk.act("show-equal", twin_folders / "equal")
-    assert b"--error" in call and b"in no index" in b" ".join(call)
+    assert b"--error" in call and b"It is not known which files are equal to 'equal'." in said(call)
     as_user.ok("scan", twin_folders, index=False)
-    for selected, reason in ((twin_folders / "equal", b"No folder is equal"),
-                             (twin_folders / "equal/own", b"This is no folder"),
-                             (twin_folders / "gone", b"This is no folder")):
+    for selected, reason in ((twin_folders / "equal", b"No other folder is equal to 'equal'."),
+                             (twin_folders / "equal/own", b"'own' is not a folder"),
+                             (twin_folders / "gone", b"'gone' does not exist")):
         for action in ("show-equal", "elsewhere"):
             if action == "show-equal" or not selected.is_dir():
                 [call] = desk.act(action, selected)
-                assert b"--error" in call and reason in b" ".join(call), (selected, call)
+                assert b"--error" in call and reason in said(call), (selected, call)
 
 
 def test_answer_to_whether_all_is_elsewhere_has_what_is_only_here(as_user, twin_folders, tmp_path):
     desk = Desk(as_user, tmp_path)
     desk.stand_in("zenity")
     [call] = desk.act("elsewhere", twin_folders / "odd")
-    assert b"--error" in call and b"no index" in b" ".join(call)
+    assert b"--error" in call and b"twinfs knows no files outside of 'odd'." in said(call)
     as_user.ok("scan", twin_folders, index=False)
-    [[name, *_, text]] = desk.act("elsewhere", twin_folders / "odd")
-    assert name == b"zenity" and text.startswith(b"Yes, all of this is elsewhere, too.\n")
-    assert b"%d files are all elsewhere" % len(ODD) in text
-    [[_, *_, text]] = desk.act("elsewhere", twin_folders / "equal")
-    lines = text.split(b"\n")
-    assert lines[:3] == [b"No, these files are only here:",
-                         os.fsencode(twin_folders / "equal/own"), b""]
-    assert b"1 of %d files is only here" % (len(ODD) + 1) in text
+    [call] = desk.act("elsewhere", twin_folders / "odd")
+    assert b"--info" in call and b"All files in 'odd' are elsewhere, too." in said(call)
+    [call] = desk.act("elsewhere", twin_folders / "equal")
+    assert b"This file in 'equal' is nowhere else:\n\n" + os.fsencode(twin_folders / "equal/own") \
+        in said(call)
     unread = twin_folders / "odd/plain.jpg/file"
     unread.write_bytes(b"different")  # as long as the others: it must be read
     unread.chmod(0)
-    [[_, *_, text]] = desk.act("elsewhere", twin_folders / "odd")
-    assert text.startswith(b"It is not known whether all of this is elsewhere.\n"
-                           + os.fsencode(unread) + b"\n"), text
+    [call] = desk.act("elsewhere", twin_folders / "odd")
+    assert b"It is not known whether this file in 'odd' is elsewhere:\n\n" + os.fsencode(unread) \
+        in said(call), call
+
+
+def test_folder_of_a_mounted_view_is_searched_elsewhere(as_user, twin_folders, tmp_path):
+    """The index of the view itself is not used."""
+    desk = Desk(as_user, tmp_path)
+    desk.stand_in("zenity")
+    with as_user.mounted(twin_folders):
+        [call] = desk.act("elsewhere", twin_folders / "odd")
+        assert b"--info" in call and b"All files in 'odd' are elsewhere, too." in said(call)
+        trees.write(twin_folders / "equal/own2", b"own2")
+        [call] = desk.act("elsewhere", twin_folders / "equal", twin_folders / "odd/-rf")
+        assert b"These 4 files in 'equal' and 1 other folder are nowhere else:" in said(call), call
