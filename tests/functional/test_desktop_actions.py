@@ -20,9 +20,9 @@ from program import TIMEOUT
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / "data/desktop/twinfs-action"
 INSTALL = ROOT / "scripts/install-desktop"
-TOOLS = ("awk", "cat", "cmp", "cut", "find", "flock", "fusermount3", "gio", "grep", "head", "iconv",
-         "mkdir", "mkfifo", "mktemp", "mv", "od", "paste", "rm", "rmdir", "sed", "setpriv", "sh",
-         "sleep", "sort", "stat", "timeout", "touch", "tr", "wc", "xargs")
+TOOLS = ("awk", "cat", "cmp", "cut", "find", "flock", "fold", "fusermount3", "gio", "grep", "head",
+         "iconv", "mkdir", "mkfifo", "mktemp", "mv", "od", "paste", "rm", "rmdir", "sed", "setpriv",
+         "sh", "sleep", "sort", "stat", "timeout", "touch", "tr", "wc", "xargs")
 STAND_IN = """#!/bin/sh
 {{
 	printf '%s\\0' {name} "$@"
@@ -456,9 +456,10 @@ def test_actions_of_thunar_are_installed_once_and_removed(home, before):
             if len(action) == 7] == [["directories"]] * 4
     for action in ours:
         words = shlex.split(action.findtext("command").replace("%%", "%"))
-        assert words == ["exec", str(home.data / "twinfs/twinfs-action"), "--manager", "thunar",
+        path = str(home.data / "twinfs/twinfs-action")
+        assert words == ["test", "!", "-x", path, "||", "exec", path, "--manager", "thunar",
                          action.findtext("unique-id").removeprefix("twinfs-"), "%F"]
-        assert os.access(words[1], os.X_OK)
+        assert os.access(path, os.X_OK)
     assert home.uca.with_name("uca.xml.before-twinfs").read_bytes() == before
     home.install("--for=Thunar")
     assert home.uca.read_bytes() == installed
