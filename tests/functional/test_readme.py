@@ -25,7 +25,8 @@ REPLACED = [
     # waits until tail has the file open, and has printed the events
     (r"events &\n",
      "events >events & until readlink /proc/$!/fd/* | grep -q events$; do :; done\n"),
-    (r"new.jpg; cat view/.twinfs/sync", r"\g<0>; until grep -q redundant events; do sleep .1; done; "
+    (r"new.jpg; cat view/.twinfs/sync",
+     r"\g<0>; until grep -q redundant events; do sleep .1; done; "
      "cat events")]
 VARIABLE = [
     ("\N{NO-BREAK SPACE}", " "),
