@@ -351,6 +351,29 @@ def test_other_dialog_programs_work(desk, three, dialog):
         assert answer[0] == dialog.encode() and b"No other file is equal" in said(answer)
 
 
+@pytest.mark.parametrize("dialog", ["zenity", "kdialog", "xmessage"])
+def test_question_about_many_files_lists_all_of_them(desk, source, dialog):
+    (desk.bin / "zenity").unlink()
+    desk.stand_in(dialog, status=1)
+    trees.fill(source, {b"%03d" % number: b"same" for number in range(300)})
+    files = sorted(source.iterdir())
+    with desk.program.mounted(source):
+        asked = desk.act("trash", *files)
+        text = b"\n".join(map(said, asked))
+        assert b"Move '001' and 298 other copies to the trash?" in text
+        assert [line.strip() for line in text.split(b"\n") if line.startswith(b"    ")] == [
+            os.fsencode(file) for file in files[1:]]
+        assert b"'%s/000' stays." % os.fsencode(source) in text
+        # a window that scrolls
+        assert {"zenity": b"--text-info", "kdialog": b"--textbox", "xmessage": b"-file"
+                }[dialog] in asked[0]
+        assert names(source) == [b"%03d" % number for number in range(300)]
+        desk.stand_in(dialog)
+        answer = desk.act("trash", *files)[-1]
+        assert b"Moved '001' and 298 other copies to the trash." in said(answer)
+        assert names(source) == [b"000"]
+
+
 def test_terminal_is_used_without_a_dialog_program(desk, three):
     (desk.bin / "zenity").unlink()
     del desk.environment["DISPLAY"]

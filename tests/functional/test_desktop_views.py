@@ -113,6 +113,16 @@ def test_folders_of_one_name_have_views_of_different_names(desk, source):
     assert mounts(desk) == [] and left(desk) == [".lock"]
 
 
+def test_mount_point_below_a_symlink_is_found_again(desk, photos):
+    real = desk.run.rename(desk.run.with_name("real"))
+    desk.run.symlink_to(real)
+    view = real / "twinfs/Equal files in Photos"
+    assert desk.act(FIND, photos / "Photos") == opened(view)
+    assert desk.act(FIND, photos / "Photos") == opened(view)
+    [call] = desk.act(STOP, photos / "Photos")
+    assert b"is closed." in said(call) and left(desk) == [".lock"]
+
+
 def test_selected_folders_are_compared_with_each_other_in_one_view(desk, photos):
     view = view_named(desk, "Photos and 1 more")
     both = [photos / "Photos", photos / "Stick"]

@@ -41,7 +41,7 @@ MimeType=image/jpeg;
 INSTALL = Path(__file__).resolve().parents[2] / "scripts/install-desktop"
 ASKED = """#!/bin/sh
 for word; do
-	case $word in --filename=*) cat "${{word#--filename=}}" >{seen}.new ;; esac
+	case $word in --text=*) printf '%s\n' "$word" >{seen}.new ;; esac
 done
 mv {seen}.new {seen}
 exit 1
@@ -198,16 +198,22 @@ def test_copy_is_opened_with_the_program_for_its_type(twinfs, screen, photos, tm
         assert seen.read_bytes() == (photos / "Photos/IMG_11.jpg").read_bytes()
 
 
-def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_path):
+@pytest.fixture
+def seen(twinfs, screen, tmp_path):
+    """The file that has what the last dialog said. The actions are installed in Thunar."""
     need("thunar")
     subprocess.run([sys.executable, INSTALL, "--for=Thunar"], check=True,
                    env=screen.environment, capture_output=True)
-    programs, seen = tmp_path / "bin", tmp_path / "seen"
+    programs, said = tmp_path / "bin", tmp_path / "seen"
     programs.mkdir()
     (programs / "twinfs").symlink_to(twinfs.session.binary)
-    (programs / "zenity").write_text(ASKED.format(seen=seen))  # the user declines
+    (programs / "zenity").write_text(ASKED.format(seen=said))  # the user declines
     (programs / "zenity").chmod(0o755)
     screen.environment["PATH"] = f"{programs}:{screen.environment['PATH']}"
+    return said
+
+
+def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, seen):
     before = state(photos)
     with twinfs.mounted(photos) as view:
         group = (view.by_size / min(os.listdir(view.by_size))).resolve()
@@ -220,3 +226,18 @@ def test_thunar_offers_the_actions_and_runs_them(twinfs, screen, photos, tmp_pat
             assert until(seen.exists)
         assert "Backup 2021/old laptop/IMG_11.jpg" in seen.read_text()
         assert state(photos) == before
+
+
+def test_thunar_opens_the_view_of_a_folder_and_stops_it_in_the_view(screen, photos, seen):
+    view = Path(screen.environment["XDG_RUNTIME_DIR"]) / f"twinfs/Equal files in {photos.name}"
+    with screen.opened(MANAGERS["thunar"], photos) as window:
+        window.wait_for(["Photos"])
+        window.shown("File", "Find equal files here")
+        assert until(lambda: f"{view.name} - Thunar" in window.shown()["titles"], OPENING), \
+            window.shown()
+        window.wait_for(["README.txt", "by-size"])
+    with screen.opened(MANAGERS["thunar"], view) as window:
+        window.wait_for(["README.txt"])
+        window.shown("File", "Stop showing equal files")  # Thunar runs it in the view
+        assert until(seen.exists) and f"'{view.name}' is closed." in seen.read_text()
+    assert not view.exists()
