@@ -183,18 +183,22 @@ def test_view_is_stopped_from_any_folder_in_it_or_of_its_source(desk, photos):
     assert mounts(desk) == []
 
 
-def test_program_that_uses_the_view_is_named(desk, photos):
+def test_program_that_uses_the_view_is_named_once(desk, photos):
     desk.act(FIND, photos / "Photos")
     view = view_named(desk, "Photos")
     command = [*desk.program.as_user(), "sh", "-c", 'cd "$1" && echo && exec cat', "sh", view]
     with subprocess.Popen(command, env=desk.environment, stdin=subprocess.PIPE,
-                          stdout=subprocess.PIPE) as user:
+                          stdout=subprocess.PIPE) as user, \
+            subprocess.Popen(command, env=desk.environment, stdin=subprocess.PIPE,
+                             stdout=subprocess.PIPE) as second:
         user.stdout.readline()
+        second.stdout.readline()
         [call] = desk.act(STOP, photos / "Photos")
         assert b"--error" in call
         assert b"in Photos' cannot be closed, because it is in use by 'cat'." in said(call)
         assert mounts(desk) == [os.fsencode(view)]
         user.stdin.close()
+        second.stdin.close()
     stop(desk, photos / "Photos", "Photos")
 
 
