@@ -13,7 +13,8 @@ import pytest
 import trees
 import walk
 from program import TIMEOUT, View, end_process
-from test_desktop_actions import ACTION, EVERY, INSTALL, ODD, Desk, Home, said
+from test_desktop_actions import ACTION, INSTALL, ODD, ROOT, Desk, said
+from test_desktop_install import EVERY, Home
 
 FIND, STOP = "find", "stop"
 PROGRESS = """#!/bin/sh
@@ -303,7 +304,22 @@ def folder_of_user(desk, view):
     return os.fsencode(view / "dups") + b"/" + names[0]
 
 
-# after a removal of the package
+# after an installation, and after a removal of the package
+
+def test_installed_scripts_work_without_the_source_tree(desk, photos, tmp_path):
+    home, place = Home(tmp_path), tmp_path / "tree"
+    script, action = (place / path.relative_to(ROOT) for path in (INSTALL, ACTION))
+    for path in (script, action):
+        path.parent.mkdir(parents=True)
+        shutil.copy(ROOT / path.relative_to(place), path)
+    home.install(*EVERY, script=script)
+    shutil.rmtree(place)
+    with desk.program.mounted(photos / "Photos") as view:
+        for folder in (home.data / "nautilus", home.data / "nemo", home.config / "caja"):
+            desk.action = folder / "scripts/Show copies"
+            assert desk.act("./one", cwd=photos / "Photos") == opened(
+                os.fsdecode(folder_of_user(desk, view.path)))
+
 
 def commands_of(home):
     """The command of each installed action, as words for subprocess.run, and the program without
