@@ -321,6 +321,7 @@ def test_selection_that_cannot_be_trashed_is_refused_with_a_cause(desk, three, t
     with desk.program.mounted(three) as view:
         for selected, reason in ((view.uniques / "a/one", b"copies that stay"),
                                  (three / "c/alone", b"No other file"),
+                                 (view.path / "README.txt", b"equal to 'README.txt'"),
                                  (three / "a/link", b"is a link"), (three / "gone", b"gone"),
                                  (tmp_path / "bin", b"It is not known")):
             [call] = desk.act("trash", selected)
