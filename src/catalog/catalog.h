@@ -156,6 +156,11 @@ MUST_CHECK int catalog_filesystem(struct catalog *catalog, int fd, dev_t device,
  */
 void catalog_forget_device(struct catalog *catalog, dev_t device);
 
+/* Returns whether a directory with this st_dev is on the file system with this number. Asks the
+ * file system itself, as another one can have had the st_dev before, and notes the answer. A second
+ * copy of a file system, with a number of its own, is another one. Any thread. */
+bool catalog_confirm_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t number);
+
 /* ---- reading ------------------------------------------------------------------------- */
 
 /* Begins a snapshot, which should be short: LMDB cannot reuse pages of a snapshot that is open. The

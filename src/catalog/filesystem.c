@@ -299,6 +299,29 @@ void filesystems_forget_device(struct filesystems *filesystems, dev_t device)
 	pthread_rwlock_unlock(&filesystems->lock);
 }
 
+bool filesystems_confirm(struct filesystems *filesystems, int fd, dev_t device, uint32_t number)
+{
+	uint64_t identity = 0;
+	uint32_t noted;
+
+	if (read_identity(fd, device, &identity) < 0)
+		return false;
+	pthread_rwlock_wrlock(&filesystems->lock);
+	noted = find_device(filesystems, device);
+	if (noted && filesystems->list[noted - 1].identity != identity) {
+		filesystems->list[noted - 1].device = 0;
+		noted = 0;
+	}
+	if (!noted && number > 0 && number <= filesystems->count &&
+	    filesystems->list[number - 1].identity == identity) {
+		filesystems->list[number - 1].device = device;
+		noted = number;
+	}
+	atomic_store_explicit(&filesystems->recent, 0, memory_order_relaxed);
+	pthread_rwlock_unlock(&filesystems->lock);
+	return noted > 0 && noted == number;
+}
+
 /* Returns the number of an identity; 0: none or several. */
 static uint32_t find_identity(struct filesystems *filesystems, uint64_t identity)
 {

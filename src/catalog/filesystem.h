@@ -74,7 +74,8 @@ uint64_t filesystem_lasting_identity(int fd);
 MUST_CHECK int filesystems_number(struct filesystems *filesystems, int fd, dev_t device,
 				  uint32_t *number);
 
-/* As catalog_forget_device(). */
+/* As catalog_forget_device() and catalog_confirm_filesystem(). */
 void filesystems_forget_device(struct filesystems *filesystems, dev_t device);
+bool filesystems_confirm(struct filesystems *filesystems, int fd, dev_t device, uint32_t number);
 
 #endif

@@ -59,6 +59,11 @@ void catalog_forget_device(struct catalog *catalog, dev_t device)
 	filesystems_forget_device(&catalog->filesystems, device);
 }
 
+bool catalog_confirm_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t number)
+{
+	return filesystems_confirm(&catalog->filesystems, fd, device, number);
+}
+
 uint32_t catalog_filesystem_in(struct catalog *catalog, uint32_t number, struct catalog *other)
 {
 	return filesystems_find(&other->filesystems, &catalog->filesystems, number);

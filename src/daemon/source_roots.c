@@ -23,17 +23,16 @@ enum root_state {
 	ROOT_MISSING,
 };
 
-/* Returns whether the directory is on the file system that the index has for the source. */
-static bool is_on_filesystem_of(const struct sources *sources, const struct source *source, int fd)
+/* Returns whether the directory fd is on the file system that the index has for the source. */
+static bool is_on_filesystem_of(const struct sources *sources, const struct source *source, int fd,
+				dev_t device)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct attributes now;
 	struct dir_record root;
 
 	return catalog_read_begin(sources->catalog, &reader) == 0 &&
 	       catalog_get_dir(reader, source->root, &root) == 0 &&
-	       source_attributes(sources->catalog, fd, &now) == 0 &&
-	       now.filesystem == root.attributes.filesystem;
+	       catalog_confirm_filesystem(sources->catalog, fd, device, root.attributes.filesystem);
 }
 
 /* Returns whether the device of a directory, or the server, does not work any more. Such a device
@@ -65,9 +64,11 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 		return ROOT_MISSING;
 	if (is_same_inode(&before, &now) && before.st_nlink > 0)
 		return is_dead(*fd) ? ROOT_MISSING : ROOT_SAME;
-	/* an empty new root is possibly the mount point of an unmounted disk, or is not filled yet
-	 */
-	return is_on_filesystem_of(sources, source, *fd) && !source_is_emptied(sources, source, *fd)
+	/* While the old root is open, no other file system gets its st_dev. An empty new root is
+	 * possibly the mount point of an unmounted disk, or is not filled yet. */
+	return (before.st_dev == now.st_dev ||
+		is_on_filesystem_of(sources, source, *fd, now.st_dev)) &&
+			       !source_is_emptied(sources, source, *fd)
 		       ? ROOT_NEW
 		       : ROOT_MISSING;
 }

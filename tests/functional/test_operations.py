@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What an operations team watches: states and exit statuses of views that cannot follow their
 sources, metrics of several views, and the disk that df shows."""
+import contextlib
 import json
 import os
 import re
@@ -152,12 +153,79 @@ def test_view_lets_go_of_a_disk_that_is_unmounted_by_force(twinfs, tmp_path, kin
                 (root / "source/c").unlink()
 
 
+def file_names(folder):
+    return {os.path.relpath(os.path.join(at, name), folder)
+            for at, _, names in os.walk(folder) for name in names}
+
+
+def device_of(root):
+    return subprocess.run(["findmnt", "--noheadings", "--output=SOURCE", root], check=True,
+                          capture_output=True, text=True).stdout.strip()
+
+
+@contextlib.contextmanager
+def detached_while_read(view, root):
+    """Unmounts the disk of a source. In the block, a program has a file open that it read after the
+    view let go of the disk: the daemon then sees the old device once more."""
+    reader = os.open(view.uniques / "large", os.O_RDONLY)
+    unmounted(root)
+    assert until(lambda: not has_open(view.pid, "/source"))
+    assert os.pread(reader, 1, LARGE - 1) == b"x"
+    try:
+        yield
+    finally:
+        os.close(reader)
+    assert until(lambda: not is_in_use(root.with_suffix(".image")))
+
+
+LARGE = 1 << 20
+
+
+@pytest.mark.usefixtures("remounted")
+def test_other_disk_with_the_old_device_number_is_not_taken_for_the_source(twinfs, root, tmp_path):
+    source = root / "source"
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"large": b"x" * LARGE})
+    (tmp_path / "other").mkdir()
+    with disk("ext4", tmp_path / "other", DISK_BYTES) as other:
+        trees.fill(other / "source", {b"stranger": b"stranger"})
+        subprocess.run(["umount", other], check=True)
+        with twinfs.mounted(source) as view:
+            names, number, device = file_names(view.uniques), os.stat(root).st_dev, device_of(root)
+            with detached_while_read(view, root):
+                pass
+            subprocess.run(["losetup", device, other.with_suffix(".image")], check=True)
+            subprocess.run(["mount", device, root], check=True)
+            subprocess.run(["losetup", "--detach", device], check=True)  # at the unmount
+            assert os.stat(root).st_dev == number
+            view.sync()
+            assert reports(twinfs, view, "source-missing", "source-missing")
+            assert file_names(view.uniques) == names
+            subprocess.run(["umount", root], check=True)
+            subprocess.run(["mount", "-o", "loop", root.with_suffix(".image"), root], check=True)
+            assert view.differences_now(source) == []
+        subprocess.run(["mount", "-o", "loop", other.with_suffix(".image"), other], check=True)
+
+
+def test_disk_with_a_new_device_number_is_followed_though_the_old_one_is_in_use(twinfs, root,
+                                                                                tmp_path):
+    """As if a stick was removed while a program read from it, and plugged in again."""
+    source, copy = root / "source", tmp_path / "copy"
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"large": b"x" * LARGE})
+    with twinfs.mounted(source) as view:
+        number = os.stat(root).st_dev
+        subprocess.run(["sync", "--file-system", root], check=True)
+        with detached_while_read(view, root):
+            shutil.copy(root.with_suffix(".image"), copy)
+            subprocess.run(["mount", "-o", "loop", copy, root], check=True)
+            assert os.stat(root).st_dev != number
+        assert view.differences_now(source) == []
+
+
 def test_view_follows_a_disk_that_was_mounted_anew_at_once(twinfs, root):
     """The view does not keep using the mount that is gone."""
     source = root / "source"
     trees.fill(source, {b"a": b"same", b"b": b"same"})
-    device = subprocess.run(["findmnt", "--noheadings", "--output=SOURCE", root], check=True,
-                            capture_output=True).stdout.strip()
+    device = device_of(root)
     with twinfs.mounted(source) as view:
         with stopped(view.pid):
             unmounted(root)

@@ -63,6 +63,28 @@ static void test_number_outlives_the_device(void **state)
 	assert_int_equal(number_of(f, f->folder, O_PATH), own);
 }
 
+static void test_file_system_is_confirmed_by_its_identity(void **state)
+{
+	struct fixture *f = *state;
+	uint32_t proc = number_of(f, "/proc", O_PATH), own = number_of(f, f->folder, O_PATH);
+	int fd = open(f->folder, O_PATH | O_CLOEXEC);
+	struct stat st;
+
+	assert_true(fd >= 0);
+	assert_int_equal(stat(f->folder, &st), 0);
+	assert_true(catalog_confirm_filesystem(f->catalog, fd, st.st_dev, own));
+	assert_false(catalog_confirm_filesystem(f->catalog, fd, st.st_dev, proc));
+	assert_false(catalog_confirm_filesystem(f->catalog, fd, st.st_dev, proc + own + 1));
+	assert_int_equal(number_of(f, f->folder, O_PATH), own);
+	(void)close(fd);
+	/* the st_dev of /proc belongs to this file system now */
+	assert_int_equal(stat("/proc", &st), 0);
+	fd = open(f->folder, O_PATH | O_CLOEXEC);
+	assert_false(catalog_confirm_filesystem(f->catalog, fd, st.st_dev, proc));
+	assert_true(catalog_confirm_filesystem(f->catalog, fd, st.st_dev, own));
+	(void)close(fd);
+}
+
 static int fail_body(struct catalog_writer *w, void *context)
 {
 	(void)w;
@@ -111,6 +133,7 @@ int main(void)
 		CASE(test_each_file_system_has_a_number_of_its_own),
 		CASE(test_numbers_outlive_a_restart_in_any_order),
 		CASE(test_number_outlives_the_device),
+		CASE(test_file_system_is_confirmed_by_its_identity),
 		CASE(test_number_that_a_failed_commit_did_not_store_is_stored_by_the_next),
 		CASE(test_any_kind_of_descriptor_gives_the_same_number),
 	};
