@@ -114,8 +114,9 @@ static int note_source(struct follower *follower, size_t source)
 	return event_set_add(&follower->dirty, s->root, NULL, 0, EVENT_TREE);
 }
 
-/* Checks the source roots before a walk: a walk of a missing source would remove all its names from
- * the index. */
+/* Checks the source roots. Each round does this after it took the events, and before it rechecks
+ * names: a recheck of a missing source would remove names from the index. Below the root of a
+ * detached mount, for example, the mounts are gone that were in it. */
 static void check_roots(struct follower *follower)
 {
 	follower->dirty.overflowed |= source_roots_check(follower->ingest.sources, follower->watch);
@@ -146,10 +147,8 @@ static int take_inbox(struct follower *follower)
 	int r = recheck_inbox_take(&follower->inbox, follower->ingest.catalog, &follower->dirty,
 				   &rescan);
 
-	if (r == 0 && rescan) {
-		check_roots(follower);
+	if (r == 0 && rescan)
 		r = note_all_sources(follower);
-	}
 	if (r < 0) /* requests were lost */
 		recheck_inbox_add_rescan(&follower->inbox);
 	return r;
@@ -193,8 +192,7 @@ static int take_all(struct follower *follower)
 	r = follower->watch ? take_events(follower) : 0;
 	if (r == 0)
 		r = take_inbox(follower);
-	if (follower->dirty.overflowed)
-		check_roots(follower);
+	check_roots(follower);
 	update_trust(follower);
 	if (r == 0)
 		r = note_sources(follower, follower->dirty.overflowed);
@@ -430,8 +428,6 @@ static int note_due(struct follower *follower, bool awaited)
 	bool tick = is_due(&follower->ticked_ns, TICK_MS);
 	int r = 0;
 
-	if (tick || awaited)
-		check_roots(follower);
 	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed)
 		r = purge(follower);
 	if (r == 0 && tick)

@@ -12,7 +12,7 @@ import subprocess
 import prometheus
 import pytest
 import trees
-from disks import disk
+from disks import MAKE, disk
 from program import TIMEOUT, end_process, has_open, is_mounted, stopped, until
 from test_index_disk import grows_until_stale, shut_down
 
@@ -219,6 +219,31 @@ def test_disk_with_a_new_device_number_is_followed_though_the_old_one_is_in_use(
             subprocess.run(["mount", "-o", "loop", copy, root], check=True)
             assert os.stat(root).st_dev != number
         assert view.differences_now(source) == []
+
+
+@pytest.mark.usefixtures("remounted")
+def test_names_on_a_disk_in_a_disk_stay_if_both_are_unmounted_by_force(twinfs, root, tmp_path):
+    """The folder below the inner disk is empty, and can be reached by the root that is open."""
+    image, inner = tmp_path / "inner.image", root / "source/folder/inner"
+    inner.mkdir(parents=True)
+    with open(image, "wb") as file:
+        file.truncate(DISK_BYTES)
+    subprocess.run([*MAKE["ext4"], image], check=True)
+    subprocess.run(["mount", "-o", "loop", image, inner], check=True)
+    trees.fill(inner, {b"a": b"same", b"folder/b": b"only here"})
+    with twinfs.mounted(root / "source", options=["--wait", "--cross-file-systems"]) as view:
+        names = file_names(view.uniques)
+        unmounted(root)
+        assert until(lambda: view.status()["state"] == "source-missing")
+        view.sync()
+        assert file_names(view.uniques) == names
+        with stopped(view.pid):
+            subprocess.run(["mount", "-o", "loop", root.with_suffix(".image"), root], check=True)
+            subprocess.run(["mount", "-o", "loop", image, inner], check=True)
+        view.sync()
+        assert has_no_problem(twinfs, view)
+        assert file_names(view.uniques) == names
+    subprocess.run(["umount", inner], check=True)
 
 
 def test_view_follows_a_disk_that_was_mounted_anew_at_once(twinfs, root):
