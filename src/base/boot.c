@@ -2,6 +2,7 @@
 #include "base/boot.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "base/descriptor.h"
 
@@ -14,4 +15,11 @@ const char *boot_id(char text[static BOOT_ID_MAX])
 
 	text[length > 0 ? length : 0] = '\0';
 	return text;
+}
+
+uint64_t pid_namespace(void)
+{
+	struct stat own;
+
+	return stat("/proc/self/ns/pid", &own) < 0 ? 0 : own.st_ino;
 }

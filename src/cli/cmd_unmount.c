@@ -261,6 +261,30 @@ static int cut_off_readers(const struct view *view, struct mount_users *users)
 	return r;
 }
 
+/* Returns whether something is mounted in the view, or this cannot be found out. */
+static bool holds_mounts(const char *point)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+	const char *below;
+
+	if (mount_table_read(&table) < 0)
+		return true;
+	for (size_t i = 0; i < table.count; i++) {
+		below = path_below(table.entries[i].point, point);
+		if (below && *below)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether only readers of its events use the view, and they can be cut off. */
+static bool has_only_readers(const struct view *view, const struct mount_users *users)
+{
+	/* a pid that only the index has can belong to another process */
+	return users->only_events && !(users->unexamined && view->served.shared) &&
+	       view->served.answers && view->process >= 0 && !holds_mounts(view->mount->point);
+}
+
 /* Unmounts a view that is in use, if that is possible. Returns 0, or -errno, logged. */
 static int unmount_used(const struct view *view)
 {
@@ -268,7 +292,7 @@ static int unmount_used(const struct view *view)
 	struct mount_users users = {0};
 	int r = mount_point_find_users(point, &users);
 
-	if (r == 0 && users.only_events && view->process >= 0)
+	if (r == 0 && has_only_readers(view, &users))
 		r = cut_off_readers(view, &users);
 	else if (r == 0)
 		r = -EBUSY;

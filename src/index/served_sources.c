@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/boot.h"
 #include "base/json_path.h"
 #include "base/path.h"
 #include "index/index_folder.h"
@@ -15,7 +16,10 @@ static int read_status(struct served_sources *served, const json_t *status)
 	const json_t *sources = json_object_get(status, "sources");
 	int r = 0;
 
-	served->pid = (pid_t)status_file_number(status, "pid");
+	if (status_file_number(status, "pid_namespace") == pid_namespace())
+		served->pid = (pid_t)status_file_number(status, "pid");
+	served->answers = true;
+	served->shared = json_is_true(json_object_get(status, "shared"));
 	for (size_t i = 0; r == 0 && i < json_array_size(sources); i++) {
 		CLEANUP_BYTES struct bytes path = {0};
 

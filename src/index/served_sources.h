@@ -15,7 +15,10 @@ struct served_sources {
 	/* Absolute paths. None if the view does not answer and its index is not in the default
 	 * folder, or if the view belongs to another user. */
 	struct text_list paths;
-	pid_t pid; /* of the daemon; 0: unknown, or it was killed */
+	/* of the daemon; 0: unknown, in another pid_namespaces(7), or it was killed */
+	pid_t pid;
+	bool answers; /* the daemon itself said its pid */
+	bool shared; /* with other users */
 };
 
 /* Reads the status of the view. If the view does not answer within two seconds, reads the index in

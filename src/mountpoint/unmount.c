@@ -83,6 +83,7 @@ int mount_point_unmount(const char *point, bool detach)
 
 enum use {
 	USE_NONE,
+	USE_UNKNOWN, /* this user may not examine the process */
 	USE_EVENTS, /* only .twinfs/events is open */
 	USE_FILES,
 };
@@ -114,7 +115,9 @@ static enum use use_of_open_files(int process, const char *point)
 	const struct dirent *entry;
 	enum use most = USE_NONE, use;
 
-	if (!files && fd >= 0)
+	if (fd < 0)
+		return errno == EACCES || errno == EPERM ? USE_UNKNOWN : USE_NONE;
+	if (!files)
 		(void)close(fd);
 	/* NOLINTNEXTLINE(concurrency-mt-unsafe): the stream is used by one thread */
 	while (most < USE_FILES && files && (entry = readdir(files))) {
@@ -122,6 +125,20 @@ static enum use use_of_open_files(int process, const char *point)
 		most = use > most ? use : most;
 	}
 	return most;
+}
+
+/* Returns whether a path in /proc/PID/maps, which has "\\012" for each newline, is in the view. */
+static bool is_mapped_path_in(const char *path, const char *point)
+{
+	static const char newline[] = "\\012";
+
+	for (; *point; point++) {
+		if (*point == '\n' && strncmp(path, newline, strlen(newline)) == 0)
+			path += strlen(newline);
+		else if (*path++ != *point)
+			return false;
+	}
+	return *path == '/';
 }
 
 /* Returns whether a file of the view is mapped into the memory of the process. */
@@ -137,7 +154,7 @@ static bool has_mapped_file(int process, const char *point)
 	while (maps && getline(&line, &size, maps) > 0) {
 		const char *path = strchr(line, '/');
 
-		if (path && path_below(path, point))
+		if (path && is_mapped_path_in(path, point))
 			return true;
 	}
 	return false;
@@ -174,7 +191,8 @@ static int add_user(int processes, const char *pid, const char *point, struct mo
 		return 0;
 	inside = use_of_link(process, "cwd", point) != USE_NONE;
 	use = inside ? USE_FILES : use_by(process, point);
-	if (use == USE_NONE)
+	users->unexamined |= use == USE_UNKNOWN;
+	if (use <= USE_UNKNOWN)
 		return 0;
 	users->only_events = use == USE_EVENTS && (users->count == 0 || users->only_events);
 	users->inside |= inside;

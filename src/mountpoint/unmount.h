@@ -24,6 +24,7 @@ struct mount_users {
 	struct bytes names; /* of the first few: "'bash' (process 17), 'tail' (process 19)" */
 	bool inside; /* one of them has its working directory in the view */
 	bool only_events; /* all of them only have .twinfs/events open */
+	bool unexamined; /* other processes possibly use the view, too */
 };
 
 /* Finds the processes that keep a view from being unmounted and that this user may examine

@@ -8,6 +8,7 @@
 
 #include <jansson.h>
 
+#include "base/boot.h"
 #include "base/error.h"
 #include "base/inotify_limits.h"
 #include "base/json_path.h"
@@ -69,6 +70,8 @@ static int set_identity(json_t *status, const struct view *view)
 
 	if (r == 0)
 		r = control_json_set_number(status, "pid", (uint64_t)getpid());
+	if (r == 0)
+		r = control_json_set_number(status, "pid_namespace", pid_namespace());
 	if (r == 0)
 		r = json_set_path(status, "mountpoint", view->mount_point,
 				  strlen(view->mount_point));

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: MIT
 """The command unmount: views that answer, are in use, or whose daemon was killed or is stopped."""
+import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 
 import pytest
 import trees
+from disks import bound
 from program import TIMEOUT, end_process, has_open, is_mounted, stopped, until, wait_ended
 
 
@@ -144,6 +147,50 @@ def test_reader_of_events_and_files_keeps_the_view(program, tree):
             assert f"(process {reader.pid})" in error
             assert is_mounted(view.path)
             reader.communicate(b"\n")
+
+
+@contextlib.contextmanager
+def reading_events(view):
+    with subprocess.Popen(["tail", "-n", "0", "-f", view.events], stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as reader:
+        try:
+            assert until(lambda: has_open(reader.pid, view.events))
+            yield reader
+        finally:
+            reader.kill()
+
+
+def test_mount_in_a_view_keeps_it_beside_a_reader_of_events(twinfs, source, root_only):
+    trees.fill(source, {b"folder/a": b"same", b"b": b"same"})
+    with twinfs.mounted(source) as view, bound(source, view.uniques), reading_events(view):
+        assert "in use by 'tail'" in unmount(twinfs, view.path, status=1)[0]
+        assert is_mounted(view.path) and is_mounted(view.uniques)
+
+
+def test_running_program_keeps_a_view_with_an_odd_name(twinfs, source, tmp_path, root_only):
+    """A program has no descriptor of its own file, which is only mapped."""
+    shutil.copy(shutil.which("sleep"), source / "sleep")
+    with twinfs.mounted(source, at=tmp_path / "line\nline \\012") as view, reading_events(view):
+        with subprocess.Popen([view.uniques / "sleep", "60"]) as process:
+            assert f"'sleep' (process {process.pid})" in unmount(twinfs, view.path, status=1)[0]
+            process.kill()
+        assert unmount(twinfs, view.path) != []
+        assert has_ended(view)
+
+
+def test_daemon_in_another_pid_namespace_is_not_taken_for_a_process(twinfs, source, root_only):
+    """Its pid is 1, which means another process here: that gets no signal."""
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    inside = twinfs.with_index(twinfs.index)
+    inside.wrapped = ["unshare", "--pid", "--fork", "--kill-child"]
+    with inside.mounted_in_foreground(source) as (_, view):
+        assert view.status()["pid"] == 1
+        with reading_events(view):
+            result, trace = twinfs.traced("unmount", view.path, calls="pidfd_send_signal",
+                                          flags=["-e", "inject=pidfd_send_signal:retval=0"])
+            assert result.status == 1 and "in use by 'tail'" in result.errors[0], result
+            assert b"pidfd_send_signal(" not in trace
+        assert unmount(twinfs, view.path) == []
 
 
 def test_shell_in_a_view_is_named(program, tree):
