@@ -153,12 +153,14 @@ def test_commands_of_a_view_name_its_mount_point(twinfs, two):
             assert page.commands()[-1] == f"rsync -aHAXS {view.path}/uniques/ BACKUP/"
         assert {"../by-size/", "../dups/", "../folders/", "../redundant/"} <= set(
             report_of(view).links())
-        assert twinfs(*words_of(report_of(view).commands()[0])[1:]).status == 0
+        assert twinfs("remove", *words_of(report_of(view).commands()[0])[2:]).status == 0
 
 
 def kept_and_removed(twinfs, page, root):
     """The kept copies that the page shows, and the files that its first command would remove."""
-    out = twinfs.ok(*words_of(page.commands()[0])[1:], "--format=null").out
+    program, command, *words = words_of(page.commands()[0])
+    assert (program, command) == (b"twinfs", b"remove")
+    out = twinfs.ok("remove", *words, "--format=null").out
     return ([name for group in page.groups() for name in group.kept],
             [os.path.relpath(path[1:], os.fsencode(root)) for path in out.split(b"\0")
              if path.startswith(b"-")])
@@ -180,5 +182,5 @@ def test_commands_keep_what_the_page_shows_as_kept(twinfs, tmp_path):
     page = page_of(twinfs, "--keep=path:one/", root)
     assert kept_and_removed(twinfs, page, root) == ([one], [two])
     # the folder that was the mount point is not taken for a source
-    result = twinfs(*words_of(pages[0].commands()[0])[1:])
+    result = twinfs("remove", *words_of(pages[0].commands()[0])[2:])
     assert result.status == 1 and "mount point of a view" in result.errors[0], result
