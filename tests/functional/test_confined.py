@@ -102,7 +102,7 @@ def test_daemon_of_root_keeps_the_capabilities_to_read(twinfs, small, root_only,
     with twinfs.mounted(small, options=("--wait", "-o", options)) as view:
         assert rights(view) == (READING, READING, READING)
         assert "capabilities: dac_read_search,fowner,lease" in view.status()["confined"]
-        assert view.status()["confined"] in twinfs.ok("status", view.path).out.decode()
+        assert view.status()["confined"] in twinfs.ok("status", "--verbose", view.path).out.decode()
         assert view.differences(small) == []
 
 
@@ -112,7 +112,7 @@ def test_daemon_with_an_option_that_needs_it_keeps_sys_admin(twinfs, small, root
     with twinfs.mounted(small, options=("--wait", "-o", options)) as view:
         assert rights(view) == (kept, kept, kept)
         assert "capabilities: dac_read_search,fowner,sys_admin,lease" in view.status()["confined"]
-        assert view.status()["confined"] in twinfs.ok("status", view.path).out.decode()
+        assert view.status()["confined"] in twinfs.ok("status", "--verbose", view.path).out.decode()
         assert view.differences(small) == []
 
 

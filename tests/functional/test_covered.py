@@ -212,7 +212,8 @@ def stopping(twinfs, folder, *words):
             if process.poll() is not None:
                 return True
             for child in children(process.pid):
-                os.kill(child, signal.SIGCONT)
+                with contextlib.suppress(ProcessLookupError):  # it has ended
+                    os.kill(child, signal.SIGCONT)
             return False
 
         assert until(lambda: b"stopped by SIGSTOP" in trace.read_bytes())

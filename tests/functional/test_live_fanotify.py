@@ -304,7 +304,8 @@ def test_plain_user_is_refused_with_the_remedy(as_user, source, mount, root_only
     result = as_user("mount", *FANOTIFY, source, mount)
     assert result.status == 1
     assert result.errors == [f"twinfs: cannot watch '{source}' by fanotify: Operation not "
-                             "permitted; run as root, or use --watch=auto"]
+                             "permitted; only root with all capabilities can do this; use "
+                             "--watch=auto"]
 
 
 def test_daemon_keeps_no_right_to_administer(view, plain_build):

@@ -111,7 +111,8 @@ def test_change_during_an_open_is_not_hidden_by_cached_pages(twinfs, source, str
 
     with twinfs.mounted(source) as view:
         [group] = os.listdir(view.dups)
-        delayed = view.traced("-e", "trace=statx", "-e", "inject=statx:delay_exit=3000000:when=2+2")
+        delayed = view.traced("-P", source / "a", "-e", "trace=statx",
+                              "-e", "inject=statx:delay_exit=3000000:when=2+2")
         with delayed:
             reader = threading.Thread(target=read_copy)
             reader.start()
