@@ -292,7 +292,9 @@ def clock(twinfs, tmp_path, plain_build):
                                "NO_FAKE_STAT": "1"})
 
     def jump(seconds):
-        setting.write_text(f"{seconds:+d}\n")
+        # at once: libfaketime ends a program that reads an empty setting
+        (tmp_path / "new clock").write_text(f"{seconds:+d}\n")
+        os.replace(tmp_path / "new clock", setting)
     jump(0)
     return jump
 
