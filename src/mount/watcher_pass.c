@@ -260,7 +260,7 @@ static void update_folder(struct watcher_pass *pass)
 	struct listing listing = {.result = 0};
 	int r = list_folder(pass, &listing);
 
-	pass->missing = r == -ENOENT;
+	pass->missing = folder->missing = r == -ENOENT;
 	pass->events = 0;
 	if (r == 0 || pass->missing) {
 		if (!folder->listed ? !pass->missing
@@ -393,7 +393,9 @@ int watcher_pass_run(struct watcher_pass *pass)
 	take_recent(pass);
 	HASH_ITER(hh, watcher->watched, folder, next)
 	{
-		if (pass->failure == 0 && atomic_exchange(&folder->changed, false)) {
+		/* no change is noted for a folder that comes back in folders/ */
+		if (pass->failure == 0 &&
+		    (atomic_exchange(&folder->changed, false) || folder->missing)) {
 			pass->folder = folder;
 			update_folder(pass);
 		}

@@ -23,6 +23,7 @@ struct watched_folder {
 	uint64_t node; /* equal to the inode number, as folders have no versions */
 	atomic_bool changed; /* changed since it was listed */
 	bool listed; /* names is valid */
+	bool missing; /* not in the view at the last pass; it can come back */
 	struct watcher_names names; /* the names that the watchers of the folder know */
 	/* until this time, recent names with a number above last_recent count as unknown to the
 	 * watchers */
