@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Commands beside other commands, on a terminal, and interrupted by signals."""
+import contextlib
 import json
 import os
 import signal
@@ -90,19 +91,26 @@ def test_view_that_does_not_answer_is_reported_and_delays_no_other(twinfs, small
         assert twinfs("status", view.path).status == 0
 
 
+@contextlib.contextmanager
+def hanging(view):
+    """Delays the answers of a daemon for longer than the block."""
+    tracer = subprocess.Popen([*STRACE, "-qq", "-o", "/dev/null", "-p", str(view.pid),
+                               "-e", "trace=writev", "-e",
+                               f"inject=writev:delay_enter={TIMEOUT}s"])
+    try:
+        assert until(lambda: all(traced(view.pid)))
+        yield
+    finally:
+        tracer.terminate()
+        tracer.wait(TIMEOUT)
+
+
 def test_status_does_not_wait_for_a_view_that_hangs_in_an_answer(twinfs, small, strace):
     """The child that reads the status of a hanging view cannot be killed. It must not hold a pipe
     that its parent waits for."""
     with twinfs.mounted(small) as view:
-        tracer = subprocess.Popen([*STRACE, "-qq", "-o", "/dev/null", "-p", str(view.pid),
-                                   "-e", "trace=writev", "-e",
-                                   f"inject=writev:delay_enter={TIMEOUT}s"])
-        try:
-            assert until(lambda: all(traced(view.pid)))
+        with hanging(view):
             result = twinfs("status", view.path, timeout=TIMEOUT / 2)
-        finally:
-            tracer.terminate()
-            tracer.wait(TIMEOUT)
         assert result.status == 3
         assert len(result.errors) == 1 and "does not answer" in result.errors[0]
         # libfuse keeps an interrupt that came after the answer until the next request, and does not
@@ -163,17 +171,9 @@ def test_scan_gives_up_if_the_daemon_is_stopped_while_it_waits(twinfs, busy):
 
 
 def test_scan_gives_up_if_the_daemon_hangs(twinfs, small, strace):
-    """Its answers are delayed for longer than the test."""
     with twinfs.mounted(small) as view:
-        tracer = subprocess.Popen([*STRACE, "-qq", "-o", "/dev/null", "-p", str(view.pid),
-                                   "-e", "trace=writev", "-e",
-                                   f"inject=writev:delay_enter={TIMEOUT}s"])
-        try:
-            assert until(lambda: all(traced(view.pid)))
+        with hanging(view):
             assert "does not answer" in refusal(twinfs, view, small, "scan", 1)
-        finally:
-            tracer.terminate()
-            tracer.wait(TIMEOUT)
 
 
 # indexes of views
