@@ -90,11 +90,11 @@ enum use {
 
 static enum use use_of_path(const char *path, const char *point)
 {
-	size_t length = strlen(point);
+	const char *below = path_below(path, point);
 
-	if (!path_below(path, point))
+	if (!below)
 		return USE_NONE;
-	return strcmp(path + length, "/.twinfs/events") == 0 ? USE_EVENTS : USE_FILES;
+	return strcmp(below, ".twinfs/events") == 0 ? USE_EVENTS : USE_FILES;
 }
 
 static enum use use_of_link(int directory, const char *link, const char *point)
