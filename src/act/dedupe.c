@@ -12,9 +12,10 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 
-#include "act/extents.h"
 #include "act/one_act.h"
 #include "base/descriptor.h"
+#include "base/extents.h"
+#include "base/size.h"
 
 /* Bytes per call: the limit of btrfs. */
 #define RANGE_BYTES (UINT64_C(16) << 20)
@@ -47,11 +48,6 @@ static int64_t share(const struct one_act *act, uint64_t offset, uint64_t length
 static bool is_unsupported(int64_t result)
 {
 	return result == -EOPNOTSUPP || result == -ENOTTY || result == -ENOSYS;
-}
-
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
 }
 
 bool act_may_dedupe(struct one_act *act)
@@ -94,7 +90,7 @@ void act_dedupe(struct one_act *act)
 			return;
 		}
 	}
-	act->result->freed_bytes = own_bytes - lesser(own_bytes, extents_own_bytes(copy->fd));
+	act->result->freed_bytes = size_subtract(own_bytes, extents_own_bytes(copy->fd));
 	/* inline extents in the metadata of btrfs have no blocks to share */
 	act->result->outcome =
 		own_bytes > 0 && act->result->freed_bytes == 0 ? ACT_NEEDLESS : ACT_DONE;

@@ -16,8 +16,14 @@
 MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
 
 /* Adds a member; does nothing if the file is a member. See also catalog_reconsider_kept(). Returns
- * 0, -ENOENT if the group does not exist, or another -errno. */
-MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file);
+ * 0, -ENOENT if the group does not exist, or another -errno.
+ *
+ * maps		catalog_maps_extents() of the file */
+MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool maps);
+
+/* Sets the retained bytes of a group that maps. mapped: false if it has to be mapped again. */
+MUST_CHECK int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained,
+				  bool mapped);
 
 /* Notes in the record of a member that will leave whether it is the kept copy. The caller writes
  * the record. */

@@ -96,6 +96,9 @@ void figures_print(struct output *output, const struct report_summary *summary)
 		     number_format(number, summary->redundant_files),
 		     plural(summary->redundant_files, "file", "files"),
 		     figure_size(size, summary->redundant_bytes));
+	if (summary->reclaimable_bytes < summary->redundant_bytes)
+		figure_print(output, "frees", "%s; the rest is holes, or other files hold it",
+			     figure_size(size, summary->reclaimable_bytes));
 	print_gaps(output, summary);
 }
 

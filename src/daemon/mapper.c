@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: MIT */
+
+/* The mapper thread:
+ *
+ *	waits for		passes on
+ *	mapper_note_commit()	mapping_run() --> commits
+ *	a ticket		up to BARRIER_ROUNDS runs --> settings.barrier_reached
+ *	again_ns		another run, for files with bytes that were not on the disk
+ *	the end of a pause	(duty_cycle.h after each run, RETRY_MS after a failure)
+ */
+#include "daemon/mapper.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/stop.h"
+#include "catalog/commit_delta.h"
+#include "daemon/duty_cycle.h"
+#include "daemon/ticket_worker.h"
+#include "sharing/mapping.h"
+
+/* Pause after a failure, which is usually a full disk. */
+#define RETRY_MS 1000
+
+/* Maximum number of runs for one barrier. Groups can change all the time. */
+#define BARRIER_ROUNDS 3
+
+/* Interval of the runs while files have bytes that are not on the disk. The kernel writes bytes
+ * after 30 s (dirty_expire_centisecs in Documentation/admin-guide/sysctl/vm.rst of Linux) plus the
+ * interval of its writers. If they are still missing, the interval doubles. */
+#define AGAIN_MS_MIN 36000
+#define AGAIN_MS_MAX 3600000
+
+struct mapper {
+	struct mapper_settings settings;
+	/* used only by the mapper thread */
+	bool incomplete; /* the last run found files with bytes that were not on the disk */
+	unsigned int again_ms;
+
+	struct ticket_worker worker; /* its lock also guards all fields below */
+	bool noted; /* a group was noted since the last run began */
+	uint64_t resume_ns; /* earliest next run, unless a ticket waits */
+	uint64_t again_ns; /* time of a run without a note; UINT64_MAX: none */
+};
+
+/* ---- notes from other threads -------------------------------------------------------- */
+
+/* Returns whether the members or the kept copy of a group that maps changed. The commits of the
+ * mapper itself do not change the time. */
+static bool is_unmapped(const struct delta_group *group)
+{
+	return group->now.maps && group_is_visible(&group->now) &&
+	       !clock_equal(group->before.changed, group->now.changed);
+}
+
+void mapper_note_commit(struct mapper *mapper, const struct commit_delta *delta)
+{
+	bool unmapped = false;
+
+	for (size_t i = 0; i < delta->group_count && !unmapped; i++)
+		unmapped = is_unmapped(&delta->groups[i]);
+	if (!unmapped)
+		return;
+	pthread_mutex_lock(&mapper->worker.lock);
+	mapper->noted = true;
+	ticket_worker_wake(&mapper->worker);
+	pthread_mutex_unlock(&mapper->worker.lock);
+}
+
+void mapper_barrier(struct mapper *mapper, uint64_t ticket)
+{
+	ticket_worker_request(&mapper->worker, ticket);
+}
+
+/* ---- the thread ---------------------------------------------------------------------- */
+
+static bool is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
+{
+	const struct mapper *mapper = context;
+	uint64_t next_ns = mapper->noted ? 0 : mapper->again_ns;
+
+	*until_ns = next_ns > mapper->resume_ns ? next_ns : mapper->resume_ns;
+	return *until_ns <= now_ns;
+}
+
+/* Begins a run, which includes all groups that were noted before. Returns whether any was. */
+static bool begin_run(struct mapper *mapper)
+{
+	bool noted;
+
+	pthread_mutex_lock(&mapper->worker.lock);
+	noted = mapper->noted;
+	mapper->noted = false;
+	pthread_mutex_unlock(&mapper->worker.lock);
+	return noted;
+}
+
+static void end_run(struct mapper *mapper, uint64_t began_ns, int result)
+{
+	uint64_t again_ns = clock_monotonic_ns() + mapper->again_ms * MS_NS;
+
+	if (!mapper->incomplete)
+		mapper->again_ms = AGAIN_MS_MIN;
+	else if (mapper->again_ms < AGAIN_MS_MAX)
+		mapper->again_ms *= 2;
+	pthread_mutex_lock(&mapper->worker.lock);
+	mapper->noted |= result < 0;
+	mapper->resume_ns = duty_cycle_resume_ns(began_ns);
+	mapper->again_ns = mapper->incomplete ? again_ns : UINT64_MAX;
+	pthread_mutex_unlock(&mapper->worker.lock);
+}
+
+/* Maps the noted groups. Returns 0 or -errno. */
+static int run(struct mapper *mapper, uint64_t ticket)
+{
+	struct indexing *indexing = mapper->settings.indexing;
+	uint64_t began_ns = clock_monotonic_ns();
+	int rounds = ticket ? BARRIER_ROUNDS : 1, r = 0;
+
+	while (r == 0 && rounds-- > 0 && (begin_run(mapper) || !ticket))
+		r = mapping_run(indexing->catalog, &indexing->sources, &mapper->incomplete);
+	end_run(mapper, began_ns, r);
+	return r;
+}
+
+static void *map(void *context)
+{
+	struct mapper *mapper = context;
+	uint64_t ticket;
+	int r = 0;
+
+	while ((r == 0 || ticket_worker_pause(&mapper->worker, RETRY_MS)) &&
+	       ticket_worker_wait(&mapper->worker, is_due, mapper, &ticket)) {
+		r = run(mapper, ticket);
+		catalog_judge(mapper->settings.indexing->catalog, r);
+		if (ticket && !stop_requested()) {
+			ticket_worker_finish(&mapper->worker, ticket);
+			mapper->settings.barrier_reached(mapper->settings.context, ticket, -r);
+		}
+	}
+	return NULL;
+}
+
+/* ---- life ---------------------------------------------------------------------------- */
+
+int mapper_new(struct mapper **mapper, const struct mapper_settings *settings)
+{
+	struct mapper *made = calloc(1, sizeof(*made));
+
+	if (!made)
+		return -ENOMEM;
+	made->settings = *settings;
+	made->noted = true; /* an earlier process possibly left groups */
+	made->again_ns = UINT64_MAX;
+	made->again_ms = AGAIN_MS_MIN;
+	ticket_worker_init(&made->worker);
+	*mapper = made;
+	return 0;
+}
+
+int mapper_start(struct mapper *mapper)
+{
+	return ticket_worker_start(&mapper->worker, map, mapper);
+}
+
+void mapper_stop(struct mapper *mapper)
+{
+	if (mapper)
+		ticket_worker_stop(&mapper->worker);
+}
+
+void mapper_free(struct mapper *mapper)
+{
+	if (!mapper)
+		return;
+	ticket_worker_deinit(&mapper->worker);
+	free(mapper);
+}
