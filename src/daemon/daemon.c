@@ -227,6 +227,13 @@ static uint64_t on_sync(void *context)
 	return follower_barrier(daemon->follower);
 }
 
+static void on_remap(void *context)
+{
+	struct daemon *daemon = context;
+
+	lanes_remap(daemon->lanes);
+}
+
 static void on_hangup(void *context)
 {
 	struct daemon *daemon = context;
@@ -420,6 +427,7 @@ static struct session_settings session_settings_of(struct daemon *daemon)
 		.signals = daemon->signals,
 		.ready = answer_ready,
 		.sync = on_sync,
+		.remap = on_remap,
 		.context = daemon,
 	};
 }

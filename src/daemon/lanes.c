@@ -173,6 +173,11 @@ void lanes_barrier(struct lanes *lanes, uint64_t ticket)
 	comparer_barrier(lanes->list[LANE_SMALL].comparer, ticket);
 }
 
+void lanes_remap(struct lanes *lanes)
+{
+	mapper_remap(lanes->mapper);
+}
+
 void lanes_note_written(struct lanes *lanes, uint64_t file)
 {
 	for (size_t i = 0; i < LANES; i++)

@@ -51,6 +51,9 @@ void lanes_retry(struct lanes *lanes);
 /* For the small lane, then the large lane, then the mapper. */
 void lanes_barrier(struct lanes *lanes, uint64_t ticket);
 
+/* As mapper_remap(). */
+void lanes_remap(struct lanes *lanes);
+
 /* Notes a file of unknown size that was written to and is possibly still open, in both lanes. */
 void lanes_note_written(struct lanes *lanes, uint64_t file);
 

@@ -3,7 +3,8 @@
 /* The mapper thread:
  *
  *	waits for		passes on
- *	mapper_note_commit()	mapping_run() --> commits
+ *	mapper_note_commit(),	mapping_run() --> commits
+ *	  mapper_remap()
  *	a ticket		up to BARRIER_ROUNDS runs --> settings.barrier_reached
  *	again_ns		another run, for files with bytes that were not on the disk
  *	the end of a pause	(duty_cycle.h after each run, RETRY_MS after a failure)
@@ -41,6 +42,7 @@ struct mapper {
 
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	bool noted; /* a group was noted since the last run began */
+	bool remap; /* all groups have to be mapped again */
 	uint64_t resume_ns; /* earliest next run, unless a ticket waits */
 	uint64_t again_ns; /* time of a run without a note; UINT64_MAX: none */
 };
@@ -69,6 +71,14 @@ void mapper_note_commit(struct mapper *mapper, const struct commit_delta *delta)
 	pthread_mutex_unlock(&mapper->worker.lock);
 }
 
+void mapper_remap(struct mapper *mapper)
+{
+	pthread_mutex_lock(&mapper->worker.lock);
+	mapper->noted = mapper->remap = true;
+	ticket_worker_wake(&mapper->worker);
+	pthread_mutex_unlock(&mapper->worker.lock);
+}
+
 void mapper_barrier(struct mapper *mapper, uint64_t ticket)
 {
 	ticket_worker_request(&mapper->worker, ticket);
@@ -85,19 +95,21 @@ static bool is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 	return *until_ns <= now_ns;
 }
 
-/* Begins a run, which includes all groups that were noted before. Returns whether any was. */
-static bool begin_run(struct mapper *mapper)
+/* Begins a run, which includes all groups that were noted before. Sets *remap to whether it
+ * includes all groups. Returns whether any was noted. */
+static bool begin_run(struct mapper *mapper, bool *remap)
 {
 	bool noted;
 
 	pthread_mutex_lock(&mapper->worker.lock);
 	noted = mapper->noted;
-	mapper->noted = false;
+	*remap = mapper->remap;
+	mapper->noted = mapper->remap = false;
 	pthread_mutex_unlock(&mapper->worker.lock);
 	return noted;
 }
 
-static void end_run(struct mapper *mapper, uint64_t began_ns, int result)
+static void end_run(struct mapper *mapper, uint64_t began_ns, int result, bool remap)
 {
 	uint64_t again_ns = clock_monotonic_ns() + mapper->again_ms * MS_NS;
 
@@ -107,6 +119,7 @@ static void end_run(struct mapper *mapper, uint64_t began_ns, int result)
 		mapper->again_ms *= 2;
 	pthread_mutex_lock(&mapper->worker.lock);
 	mapper->noted |= result < 0;
+	mapper->remap |= result < 0 && remap;
 	mapper->resume_ns = duty_cycle_resume_ns(began_ns);
 	mapper->again_ns = mapper->incomplete ? again_ns : UINT64_MAX;
 	pthread_mutex_unlock(&mapper->worker.lock);
@@ -118,10 +131,15 @@ static int run(struct mapper *mapper, uint64_t ticket)
 	struct indexing *indexing = mapper->settings.indexing;
 	uint64_t began_ns = clock_monotonic_ns();
 	int rounds = ticket ? BARRIER_ROUNDS : 1, r = 0;
+	bool remap = false;
 
-	while (r == 0 && rounds-- > 0 && (begin_run(mapper) || !ticket))
-		r = mapping_run(indexing->catalog, &indexing->sources, &mapper->incomplete);
-	end_run(mapper, began_ns, r);
+	while (r == 0 && rounds-- > 0 && (begin_run(mapper, &remap) || !ticket)) {
+		if (remap)
+			r = mapping_begin_again(indexing->catalog);
+		if (r == 0)
+			r = mapping_run(indexing->catalog, &indexing->sources, &mapper->incomplete);
+	}
+	end_run(mapper, began_ns, r, remap);
 	return r;
 }
 

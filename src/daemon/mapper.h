@@ -40,6 +40,9 @@ void mapper_free(struct mapper *mapper); /* accepts NULL */
 /* Notes the groups that a commit left to be mapped. Any thread. */
 void mapper_note_commit(struct mapper *mapper, const struct commit_delta *delta);
 
+/* Notes that any file possibly shares other extents than before. Any thread. */
+void mapper_remap(struct mapper *mapper);
+
 /* Requests that all noted groups are mapped. settings.barrier_reached reports their end. Any
  * thread. */
 void mapper_barrier(struct mapper *mapper, uint64_t ticket);

@@ -13,14 +13,6 @@
 #include "base/size.h"
 #include "sharing/joint_ranges.h"
 
-/* The maximum number of bytes of content in a compressed extent of btrfs, and the minimum size of
- * any extent (BTRFS_MAX_UNCOMPRESSED in fs/btrfs/compression.h of Linux). */
-#define COMPRESSED_BYTES_MAX (UINT64_C(128) << 10)
-#define EXTENT_BYTES_MIN (UINT64_C(4) << 10)
-
-/* The space of the compressed extents of a file system differs from that of the others. */
-#define COMPRESSED_SPACE UINT64_C(1)
-
 struct mapping {
 	uint64_t size;
 	uint32_t member;
@@ -38,28 +30,28 @@ static int find_space(int fd, uint64_t *space)
 	struct stat status;
 
 	if (ioctl(fd, BTRFS_IOC_FS_INFO, &btrfs) == 0) {
-		*space = hash64(btrfs.fsid, sizeof(btrfs.fsid), 0) & ~COMPRESSED_SPACE;
+		*space = hash64(btrfs.fsid, sizeof(btrfs.fsid), 0);
 		return 0;
 	}
 	if (fstat(fd, &status) < 0)
 		return -errno;
-	*space = hash64(&status.st_dev, sizeof(status.st_dev), 0) & ~COMPRESSED_SPACE;
+	*space = hash64(&status.st_dev, sizeof(status.st_dev), 0);
 	return 0;
 }
 
-/* Returns the range of the disk that the first length bytes of the extent take.
- *
- * The position of a compressed extent is where the compressed bytes begin, and its length is that
- * of the content, which is longer. So the ranges of such extents get distance: they overlap only if
- * they are of one extent. */
+/* Returns the range of the disk that the first length bytes of the extent take. Where a range is in
+ * the compressed bytes of an extent, the kernel does not report. So each compressed extent is a
+ * space of its own, in which a range is where it is in the file: equal files that share the extent
+ * have it at the same place. */
 static struct shared_range range_of(const struct mapping *mapping,
 				    const struct fiemap_extent *extent, uint64_t length)
 {
 	struct shared_range range = {mapping->space, extent->fe_physical, length, mapping->member};
 
 	if (extent->fe_flags & FIEMAP_EXTENT_ENCODED) {
-		range.space |= COMPRESSED_SPACE;
-		range.start *= COMPRESSED_BYTES_MAX / EXTENT_BYTES_MIN;
+		range.space =
+			hash64(&extent->fe_physical, sizeof(extent->fe_physical), mapping->space);
+		range.start = extent->fe_logical;
 	}
 	return range;
 }

@@ -25,6 +25,9 @@
 #define COMMIT_FILES 16384
 #define COMMIT_NS SECOND_NS
 
+/* Groups that are added to the table unmapped in one transaction. */
+#define GROUPS_A_COMMIT 65536
+
 /* Shared ranges of one group that are compared with each other: 50 MiB with their edges. If a group
  * has more, only the bytes count that a file shares with nothing. */
 #define RANGES_MAX ((size_t)512 << 10)
@@ -239,6 +242,32 @@ static int map_all(struct mapper *mapper)
 			r = next_group(mapper);
 	}
 	return r < 0 ? r : commit(mapper);
+}
+
+/* Groups that are passed in one transaction. */
+struct passing {
+	uint64_t after;
+	uint64_t next; /* after the transaction */
+};
+
+static int pass_body(struct catalog_writer *w, void *context)
+{
+	struct passing *passing = context;
+
+	passing->next = passing->after; /* the body can run again */
+	return catalog_map_again(w, &passing->next, GROUPS_A_COMMIT);
+}
+
+int mapping_begin_again(struct catalog *catalog)
+{
+	struct passing passing = {0};
+	int r;
+
+	do {
+		r = catalog_write(catalog, pass_body, &passing);
+		passing.after = passing.next;
+	} while (r == 0 && passing.after && !stop_requested());
+	return r;
 }
 
 int mapping_run(struct catalog *catalog, const struct sources *sources, bool *incomplete)

@@ -17,6 +17,10 @@
 struct catalog;
 struct sources;
 
+/* Adds all groups that map to the table unmapped. For a program that changed which extents files
+ * share: this changes no attribute. Returns 0 or -errno. */
+MUST_CHECK int mapping_begin_again(struct catalog *catalog);
+
 /* Maps the groups of the table unmapped, each once, and commits the results step by step. Takes
  * memory for the extents of one group. Files are opened, but not read. Must not run in two threads
  * at once.

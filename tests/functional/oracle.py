@@ -36,6 +36,9 @@ class Inode:
 
     def __init__(self, entry):
         self.size = entry.stat.st_size
+        # what its removal frees, where files share no blocks; small files are not looked at
+        self.allocated = (min(self.size, entry.stat.st_blocks * 512) if self.size > 4096
+                          else self.size)
         self.names = []
         self.digest = None
         self.error = 0
@@ -471,16 +474,16 @@ class View:
             if os.path.dirname(target) != (b"../../dups" if many else b"../dups") or not group:
                 self.add("by-size: leads elsewhere, or twice:", path, target)
                 continue
-            sizes.append(group[0].size * (len(group) - 1))
-            self.check_rank(path, b"%0*d" % (digits, rank), group, unique)
+            kept = [inode for inode in group if any(name in unique for name in inode.names)]
+            sizes.append(sum(inode.allocated for inode in group if inode not in kept))
+            self.check_rank(path, b"%0*d" % (digits, rank), kept, len(group), sizes[-1])
         if sizes != sorted(sizes, reverse=True):
             self.add("by-size: not in order:", sizes)
 
-    def check_rank(self, path, rank, group, unique):
+    def check_rank(self, path, rank, kept, copies, reclaimable):
         """Compares the name of a link with its group."""
-        names = {os.path.basename(name[1]) for inode in group for name in inode.names
-                 if name in unique}
-        figures = len(group), human(group[0].size * (len(group) - 1))
+        names = {os.path.basename(name[1]) for inode in kept for name in inode.names}
+        figures = copies, human(reclaimable)
         if not rank_names.is_name(os.path.basename(path), rank, names, *figures):
             self.add("by-size: not the name of the kept copy:", path, sorted(names), *figures)
 

@@ -28,7 +28,10 @@ def test_json_agrees_with_the_oracle(twinfs, mixed):
         assert {inode.digest for inode in inodes.values()} == {
             by_path[paths[0]].digest}
         assert group["size"] == by_path[paths[0]].size
-        assert group["reclaimable"] == group["size"] * (len(inodes) - 1)
+        assert group["redundant"] == group["size"] * (len(inodes) - 1)
+        kept, = {id(by_path[path_of(copy)]) for copy in group["copies"] if copy["kept"]}
+        assert group["reclaimable"] == sum(inode.allocated for name, inode in inodes.items()
+                                           if name != kept)
         seen |= inodes.keys()
     assert seen == {id(inode) for group in groups for inode in group}
 

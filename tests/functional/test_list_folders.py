@@ -39,10 +39,10 @@ def test_json_has_the_members_of_a_group(twinfs, source):
     result = twinfs.ok("list", "--folders", "--format=json", source)
     group, = result.json["groups"]
     assert group == {
-        "hash": tree_hash(source / "a"), "files": 3, "size": 10000, "reclaimable": 10000,
-        "folders": [{"path": f"{source}/a", "kept": True, "fate": "kept"},
+        "hash": tree_hash(source / "a"), "files": 3, "size": 10000, "redundant": 10000,
+        "reclaimable": 10000, "folders": [{"path": f"{source}/a", "kept": True, "fate": "kept"},
                     {"path": f"{source}/b", "kept": False, "fate": "redundant"}]}
-    assert list(group) == ["hash", "files", "size", "reclaimable", "folders"]
+    assert list(group) == ["hash", "files", "size", "redundant", "reclaimable", "folders"]
     summary = result.json["summary"]
     assert summary == {"groups": 1, "redundant_folders": 1, "redundant_files": 3,
                        "reclaimable_bytes": 10000, "files": 6, "directories": 5, "bytes": 20000,
