@@ -15,6 +15,7 @@ MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F"],
     "ext4 of seconds": ["mkfs.ext4", "-q", "-F", "-I", "128"],  # such inodes have times in seconds
     "xfs": ["mkfs.xfs", "-q", "-f"],
+    "xfs without reflinks": ["mkfs.xfs", "-q", "-f", "-m", "reflink=0"],
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
 }
 IMAGE_BYTES = 512 << 20  # xfs needs 300 MiB
