@@ -67,6 +67,12 @@ def extents(path):
             for number in range(count)]
 
 
+def remount(root):
+    """Unmounts a disk and mounts it again, after which all freed blocks are free."""
+    subprocess.run(["umount", root], check=True)
+    subprocess.run(["mount", "-o", "loop", root.with_suffix(".image"), root], check=True)
+
+
 def rot(root, path, place):
     """Changes a byte of a file in the image of its unmounted disk, so that no time changes and no
     event is raised."""

@@ -212,7 +212,7 @@ def groups(*roots, mapped=True, block=1):
     return same
 
 
-# ---- comparison with a listing ------------------------------------------------------------
+# ---- comparison with a listing or a view --------------------------------------------------
 
 def redundant_names(listing):
     """The redundant names in the JSON of `list`."""
@@ -249,3 +249,26 @@ def checked(listing, *roots, **options):
     assert listed(listing) == wanted
     assert summary(listing) == total(wanted)
     return total(wanted)
+
+
+def shown(view):
+    """What listed() returns, by the attributes in dups/, and the set of the redundant names."""
+    found, gone = {}, set()
+    for folder in view.dups.iterdir():
+        paths = {os.getxattr(copy, "user.twinfs.path"): os.getxattr(copy, "user.twinfs.kept")
+                 for copy in folder.iterdir()}
+        found[frozenset(paths)] = Figures(*(int(os.getxattr(folder, f"user.twinfs.{name}"))
+                                            for name in ("redundant", "reclaimable")))
+        gone |= {path for path, kept in paths.items() if kept == b"no"}
+    return found, gone
+
+
+def view_differs(view, *roots):
+    """The groups of a view with other figures than the oracle has, and its totals if they are."""
+    found, gone = shown(view)
+    wanted, status = expected(gone, *roots), view.status()
+    differences = {names: (found.get(names), wanted.get(names))
+                   for names in found.keys() | wanted.keys()
+                   if found.get(names) != wanted.get(names)}
+    totals = Figures(status["redundant_bytes"], status["reclaimable_bytes"])
+    return differences or (totals != total(wanted) and totals)
