@@ -113,6 +113,19 @@ def test_small_files_are_not_mapped(twinfs, room, strace):
     assert b"FIEMAP" in twinfs.traced("scan", room.source, calls="trace=ioctl")[1]
 
 
+@pytest.mark.parametrize("is_known", [False, True])
+def test_copy_that_is_left_out_still_holds_its_blocks(twinfs, room, is_known):
+    for name in ("a", "b"):
+        (room.source / name).write_bytes(trees.content("left out", MIB))
+    clone(room.source / "a", room.source / "c")
+    write_back(room.source)
+    if is_known:
+        twinfs.ok("scan", room.source)
+    [group] = twinfs.listing("--exclude=a", room.source)["groups"]
+    assert len(group["copies"]) == 2
+    assert (group["redundant"], group["reclaimable"]) == (MIB, 0)
+
+
 # ---- parts of files -----------------------------------------------------------------------
 
 def test_holes_of_a_redundant_copy_free_nothing(twinfs, room):
