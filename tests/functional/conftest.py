@@ -24,7 +24,14 @@ import reflinks  # noqa: E402
 import skips  # noqa: E402
 import trees  # noqa: E402
 from disks import disk, need_loop_devices  # noqa: E402
-from program import TIMEOUT, Program, Session, take_own_mounts  # noqa: E402
+from program import (  # noqa: E402
+    TIMEOUT,
+    Program,
+    Session,
+    attached_loops,
+    take_own_mounts,
+    until,
+)
 from rotating import RotatingDisk, find_tool  # noqa: E402
 
 DISK_BYTES = 256 << 20
@@ -329,6 +336,7 @@ def disk_of_module(session, kind):
     folder = Path(tempfile.mkdtemp(prefix="reflinks-", dir=Path(session.base).parent))
     with disk(kind, folder, ROOM_BYTES) as root:
         yield root
+    assert until(lambda: not attached_loops(str(folder)))
 
 
 @pytest.fixture(scope="module")
