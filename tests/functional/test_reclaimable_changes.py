@@ -202,6 +202,7 @@ def test_clone_that_was_rewritten_counts_after_write_back_and_a_scan(twinfs, roo
 def test_clone_that_was_rewritten_counts_in_a_view_after_write_back(twinfs, room):
     content, copy = pair(room)
     with twinfs.mounted(room.source) as view:
+        assert list(shown(view)[0].values()) == [Figures(MIB, 0)]
         write_at(copy, 0, content, durably=False)
         view.sync()
         write_back(room.source)
