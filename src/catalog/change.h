@@ -148,9 +148,9 @@ struct file_extents {
 struct group_extents {
 	struct group_record group; /* as it was before its files were mapped */
 	uint64_t retained; /* as in struct group_record */
-	/* Bytes of a file are not on the disk yet, or the file could not be mapped: the group stays
-	 * in the table unmapped. */
-	bool incomplete;
+	/* If bytes of a file are possibly not on the disk yet, or it could not be mapped: when to
+	 * map the group again, in seconds since 1970. 0: not. */
+	uint64_t due;
 	const struct file_extents *files; /* borrowed */
 	size_t count;
 };

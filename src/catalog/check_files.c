@@ -220,10 +220,10 @@ int check_extents(struct check *c, struct span key, struct span fields)
 int check_unmapped(struct check *c, struct span key, struct span fields)
 {
 	struct group_record group = {0};
-	uint64_t id;
+	uint64_t id, due;
 	int r;
 
-	if (!key_get_number(key, &id) || fields.length != 0)
+	if (!key_get_number(key, &id) || !decode_number(fields, &due))
 		return -EUCLEAN;
 	c->expected[TABLE_UNMAPPED]++;
 	r = check_found(catalog_get_group(c->reader, id, &group));

@@ -254,7 +254,7 @@ int catalog_set_extents(struct catalog_writer *w, const struct group_extents *ex
 		return 0;
 	for (size_t i = 0; r == 0 && i < extents->count; i++)
 		r = put_extents(w, &extents->files[i], now.size);
-	return r < 0 ? r : group_set_retained(w, now.id, extents->retained, !extents->incomplete);
+	return r < 0 ? r : group_set_retained(w, now.id, extents->retained, extents->due);
 }
 
 int catalog_map_again(struct catalog_writer *w, uint64_t *after, size_t limit)
@@ -268,7 +268,7 @@ int catalog_map_again(struct catalog_writer *w, uint64_t *after, size_t limit)
 
 		*after = group.id;
 		if (group.maps && group_is_visible(&group))
-			r = store_put(&w->store, TABLE_UNMAPPED, &key, encode_nothing());
+			r = store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
 	}
 	if (r == -ENOENT)
 		*after = 0;

@@ -27,9 +27,16 @@ bool catalog_maps_extents(struct catalog *catalog, const struct attributes *attr
  * this process. Any thread. */
 bool catalog_shares_extents(struct catalog *catalog, uint32_t filesystem);
 
-/* Sets *group to the first group of the table unmapped with an id greater than after, or to 0.
- * Returns 0 or -errno. */
-MUST_CHECK int catalog_next_unmapped(struct catalog_reader *r, uint64_t after, uint64_t *group);
+/* A group whose extents have to be mapped. */
+struct unmapped_group {
+	uint64_t group; /* 0: none */
+	uint64_t due; /* time at which to map it, in seconds since 1970; 0: now */
+};
+
+/* Sets *unmapped to the first group of the table unmapped with an id greater than after. Returns 0
+ * or -errno. */
+MUST_CHECK int catalog_next_unmapped(struct catalog_reader *r, uint64_t after,
+				     struct unmapped_group *unmapped);
 
 /* Gets the record of a file in a group that maps. Returns 0, -ENOENT if it has none, or -errno. */
 MUST_CHECK int catalog_get_extents(struct catalog_reader *r, uint64_t file,

@@ -13,7 +13,6 @@
 #include "catalog/delta_builder.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"
-#include "catalog/scan.h"
 #include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
@@ -29,7 +28,8 @@ struct group_change {
 	bool judged; /* no member displaces the kept copy */
 	bool stays; /* the group is not deleted if it has no members */
 	bool members_changed; /* a file joined or left */
-	bool mapped; /* its extents were recorded, and need not be mapped again */
+	bool mapped; /* its extents were recorded */
+	uint64_t due; /* then, when to map them again; 0: not */
 	bool dropped; /* the group was deleted: a new group took its hash and ordinal */
 	UT_hash_handle hh;
 };
@@ -357,15 +357,26 @@ int group_sweep(struct catalog_writer *w, uint64_t group)
 	return r == -ENOENT ? 0 : r;
 }
 
-int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained, bool mapped)
+int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained, uint64_t due)
 {
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
 	if (r == 0) {
 		change->now.retained = retained;
-		change->mapped = mapped;
+		change->mapped = true;
+		change->due = due;
 	}
+	return r;
+}
+
+int group_keep(struct catalog_writer *w, uint64_t group, uint64_t file)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r == 0)
+		change->now.kept = file;
 	return r;
 }
 
@@ -384,6 +395,14 @@ static void count(struct catalog_totals *totals, const struct group_record *grou
 						 group_reclaimable(group));
 }
 
+/* Returns whether only the mapping of a group was renewed, with the same result. */
+static bool is_unchanged(const struct group_change *change)
+{
+	return change->mapped && !change->members_changed &&
+	       change->before.kept == change->now.kept &&
+	       change->before.retained == change->now.retained;
+}
+
 /* Adds the group to the table unmapped, or removes it. */
 static int flush_mapping(struct catalog_writer *w, struct group_change *change)
 {
@@ -392,9 +411,11 @@ static int flush_mapping(struct catalog_writer *w, struct group_change *change)
 
 	change->now.retained = maps ? change->now.retained : 0;
 	if (maps && (change->members_changed || change->before.kept != change->now.kept))
-		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_nothing());
+		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
 	if (!change->before.maps || (maps && !change->mapped))
 		return 0;
+	if (maps && change->due)
+		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(change->due));
 	return store_forget(&w->store, TABLE_UNMAPPED, &key);
 }
 
@@ -520,6 +541,8 @@ int groups_flush(struct catalog_writer *w)
 	HASH_ITER(hh, w->groups, change, next)
 	{
 		r = flush_mapping(w, change);
+		if (r == 0 && is_unchanged(change))
+			continue;
 		if (r == 0)
 			r = flush_rank(w, change);
 		if (r == 0)
@@ -540,50 +563,6 @@ void groups_choose_again(struct catalog_writer *w, bool anew)
 	w->totals.choose_from = 1;
 	w->totals.choose_anew |= anew;
 	w->store.changed = true;
-}
-
-static int choose_again(struct catalog_writer *w, struct kept_choice *choice,
-			const struct group_record *group)
-{
-	struct group_change *change;
-	uint64_t kept = group->kept;
-	int r = 0;
-
-	if (group_is_visible(group))
-		r = w->totals.choose_anew ? kept_choose(choice, group->id, &kept)
-					  : kept_judge(choice, group->id, &kept);
-	if (r < 0 || kept == group->kept)
-		return r;
-	r = touch(w, group->id, &change);
-	if (r == 0)
-		change->now.kept = kept;
-	return r;
-}
-
-int catalog_choose_kept(struct catalog_writer *w, size_t limit)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct kept_choice choice = {.reader = &w->store.reader, .rules = &w->keep};
-	struct group_record group;
-	int r = 0;
-
-	if (!w->totals.choose_from)
-		return 0;
-	r = catalog_scan_groups(&w->store.reader, w->totals.choose_from - 1, &scan);
-	w->store.changed = true;
-	while (r == 0 && limit-- > 0 && (r = catalog_next_group(scan, &group)) == 0) {
-		w->totals.choose_from = group.id + 1;
-		r = choose_again(w, &choice, &group);
-		if (r == -ENOENT)
-			r = -EUCLEAN;
-	}
-	kept_choice_deinit(&choice);
-	if (r == -ENOENT) {
-		w->totals.choose_from = 0;
-		w->totals.choose_anew = false;
-		r = 0;
-	}
-	return r;
 }
 
 void groups_discard(struct catalog_writer *w)

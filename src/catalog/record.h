@@ -30,7 +30,8 @@
  * folders   folder group id                  struct folder_group
  * folderrank 8 bytes, folder group id        -           the 8 bytes are ~folder_group.ranked
  * extent    file id                          struct extent_record, see extents.h
- * unmapped  group id                         -           groups to map, see extents.h
+ * unmapped  group id                         time (s since 1970) at which its extents have to be
+ *                                            mapped, see extents.h; 0: now
  */
 
 #include <stdbool.h>

@@ -339,12 +339,10 @@ static void print_result(const struct doing *doing)
 			     number_format(count, doing->split),
 			     plural(doing->split, "copy", "copies"));
 	if (doing->unchanged > 0)
-		figure_print(&output, "unchanged",
-			     "%s %s, %s, already %s the blocks of the kept copy",
+		figure_print(&output, "unchanged", "already shared: %s %s, %s",
 			     number_format(count, doing->unchanged),
-			     plural(doing->unchanged, "copy", "copies"),
-			     size_format(size, doing->unchanged_bytes),
-			     plural(doing->unchanged, "shares", "share"));
+			     plural(doing->unchanged, "file", "files"),
+			     size_format(size, doing->unchanged_bytes));
 	if (refused > 0)
 		figure_print(&output, "skipped", "%s %s", number_format(count, refused),
 			     acting_noun(doing->acting, refused));

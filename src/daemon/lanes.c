@@ -5,6 +5,7 @@
  *
  *	small: first comparison ended --comparer_begin--> large: first comparison
  *	small: barrier reached -------comparer_barrier--> large
+ *	large: first comparison ended --mapper_begin----> mapper --> settings.compared
  *	large: barrier reached -------mapper_barrier----> mapper --> settings.barrier_reached
  *	small, large: busy --lock--> settings.busy (any lane is busy)
  */
@@ -100,7 +101,15 @@ static void on_large_compared(void *context, int result)
 {
 	const struct lane *lane = context;
 
-	report_compared(lane->lanes, result);
+	if (result < 0)
+		report_compared(lane->lanes, result);
+	else
+		mapper_begin(lane->lanes->mapper);
+}
+
+static void on_mapped(void *context, int result)
+{
+	report_compared(context, result);
 }
 
 static void note_result(struct lanes *lanes, int error, bool moved)
@@ -221,6 +230,7 @@ static int make_mapper(struct lanes *lanes)
 	const struct mapper_settings settings = {
 		.indexing = lanes->settings.indexing,
 		.barrier_reached = on_mapper_barrier,
+		.mapped = on_mapped,
 		.context = lanes,
 	};
 

@@ -21,9 +21,9 @@ struct commit_delta;
 struct lanes;
 
 /* Creates the comparers and the mapper. Copies settings (daemon/comparer.h); range and held are
- * ignored. settings->compared is called only once, when both lanes have compared or one lane has
- * failed. One thread at a time calls settings->busy. Always the same thread calls
- * settings->barrier_reached. Returns 0 or -ENOMEM. */
+ * ignored. settings->compared is called only once, when both lanes have compared and the groups are
+ * mapped, or one of them has failed. One thread at a time calls settings->busy. Always the same
+ * thread calls settings->barrier_reached. Returns 0 or -ENOMEM. */
 MUST_CHECK int lanes_new(struct lanes **lanes, const struct comparer_settings *settings);
 
 /* Starts the threads. Returns 0 or -errno. */

@@ -6,7 +6,8 @@
  *	mapper_note_commit(),	mapping_run() --> commits
  *	  mapper_remap()
  *	a ticket		up to BARRIER_ROUNDS runs --> settings.barrier_reached
- *	again_ns		another run, for files with bytes that were not on the disk
+ *	again_ns		another run, for bytes that were not on the disk
+ *	mapper_begin()		a run --> settings.mapped
  *	the end of a pause	(duty_cycle.h after each run, RETRY_MS after a failure)
  */
 #include "daemon/mapper.h"
@@ -28,21 +29,13 @@
 /* Maximum number of runs for one barrier. Groups can change all the time. */
 #define BARRIER_ROUNDS 3
 
-/* Interval of the runs while files have bytes that are not on the disk. The kernel writes bytes
- * after 30 s (dirty_expire_centisecs in Documentation/admin-guide/sysctl/vm.rst of Linux) plus the
- * interval of its writers. If they are still missing, the interval doubles. */
-#define AGAIN_MS_MIN 36000
-#define AGAIN_MS_MAX 3600000
-
 struct mapper {
 	struct mapper_settings settings;
-	/* used only by the mapper thread */
-	bool incomplete; /* the last run found files with bytes that were not on the disk */
-	unsigned int again_ms;
-
+	uint64_t due; /* used only by the mapper thread: as set by mapping_run() */
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	bool noted; /* a group was noted since the last run began */
 	bool remap; /* all groups have to be mapped again */
+	bool reports; /* settings.mapped has to be called after a run */
 	uint64_t resume_ns; /* earliest next run, unless a ticket waits */
 	uint64_t again_ns; /* time of a run without a note; UINT64_MAX: none */
 };
@@ -67,6 +60,14 @@ void mapper_note_commit(struct mapper *mapper, const struct commit_delta *delta)
 		return;
 	pthread_mutex_lock(&mapper->worker.lock);
 	mapper->noted = true;
+	ticket_worker_wake(&mapper->worker);
+	pthread_mutex_unlock(&mapper->worker.lock);
+}
+
+void mapper_begin(struct mapper *mapper)
+{
+	pthread_mutex_lock(&mapper->worker.lock);
+	mapper->noted = mapper->reports = true;
 	ticket_worker_wake(&mapper->worker);
 	pthread_mutex_unlock(&mapper->worker.lock);
 }
@@ -109,20 +110,32 @@ static bool begin_run(struct mapper *mapper, bool *remap)
 	return noted;
 }
 
+/* Returns when the groups have to be mapped again that the last run left, as a time of
+ * clock_monotonic_ns(). */
+static uint64_t next_run_ns(const struct mapper *mapper)
+{
+	uint64_t now = (uint64_t)clock_now().tv_sec;
+
+	if (!mapper->due)
+		return UINT64_MAX;
+	return clock_monotonic_ns() + (mapper->due > now ? mapper->due - now : 1) * SECOND_NS;
+}
+
 static void end_run(struct mapper *mapper, uint64_t began_ns, int result, bool remap)
 {
-	uint64_t again_ns = clock_monotonic_ns() + mapper->again_ms * MS_NS;
+	uint64_t again_ns = next_run_ns(mapper);
+	bool reports;
 
-	if (!mapper->incomplete)
-		mapper->again_ms = AGAIN_MS_MIN;
-	else if (mapper->again_ms < AGAIN_MS_MAX)
-		mapper->again_ms *= 2;
 	pthread_mutex_lock(&mapper->worker.lock);
+	reports = mapper->reports;
+	mapper->reports = false;
 	mapper->noted |= result < 0;
 	mapper->remap |= result < 0 && remap;
 	mapper->resume_ns = duty_cycle_resume_ns(began_ns);
-	mapper->again_ns = mapper->incomplete ? again_ns : UINT64_MAX;
+	mapper->again_ns = again_ns;
 	pthread_mutex_unlock(&mapper->worker.lock);
+	if (reports && !stop_requested())
+		mapper->settings.mapped(mapper->settings.context, result);
 }
 
 /* Maps the noted groups. Returns 0 or -errno. */
@@ -137,7 +150,7 @@ static int run(struct mapper *mapper, uint64_t ticket)
 		if (remap)
 			r = mapping_begin_again(indexing->catalog);
 		if (r == 0)
-			r = mapping_run(indexing->catalog, &indexing->sources, &mapper->incomplete);
+			r = mapping_run(indexing->catalog, &indexing->sources, false, &mapper->due);
 	}
 	end_run(mapper, began_ns, r, remap);
 	return r;
@@ -172,7 +185,6 @@ int mapper_new(struct mapper **mapper, const struct mapper_settings *settings)
 	made->settings = *settings;
 	made->noted = true; /* an earlier process possibly left groups */
 	made->again_ns = UINT64_MAX;
-	made->again_ms = AGAIN_MS_MIN;
 	ticket_worker_init(&made->worker);
 	*mapper = made;
 	return 0;

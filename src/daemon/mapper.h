@@ -23,6 +23,8 @@ struct mapper_settings {
 	/* Reports that the groups noted before this ticket are mapped, except those whose files are
 	 * not on the disk yet. Runs in the mapper thread. error: 0, or a positive errno. */
 	void (*barrier_reached)(void *context, uint64_t ticket, int error);
+	/* Reports the end of the run that mapper_begin() requested: 0 or -errno. */
+	void (*mapped)(void *context, int result);
 	void *context;
 };
 
@@ -39,6 +41,9 @@ void mapper_free(struct mapper *mapper); /* accepts NULL */
 
 /* Notes the groups that a commit left to be mapped. Any thread. */
 void mapper_note_commit(struct mapper *mapper, const struct commit_delta *delta);
+
+/* Requests a run, and settings.mapped at its end. Any thread. */
+void mapper_begin(struct mapper *mapper);
 
 /* Notes that any file possibly shares other extents than before. Any thread. */
 void mapper_remap(struct mapper *mapper);

@@ -302,12 +302,12 @@ static int explain_unmatched(struct indexing *indexing)
 /* While the sources are followed, the daemon maps extents in a thread of its own. */
 static int update_contents(struct indexing *indexing)
 {
-	bool incomplete;
+	uint64_t due;
 	int r = ingest_contents(&indexing->ingest);
 
 	if (r < 0 || indexing->hooks || stop_requested())
 		return r;
-	return mapping_run(indexing->catalog, &indexing->sources, &incomplete);
+	return mapping_run(indexing->catalog, &indexing->sources, true, &due);
 }
 
 static int run_phase(struct indexing *indexing, enum progress_phase phase, enum progress_when when)

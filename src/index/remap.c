@@ -15,11 +15,10 @@
 
 static int remap_own(struct current_index *index)
 {
-	bool incomplete;
+	uint64_t due;
 	int r = index->served ? 0 : mapping_begin_again(index->catalog);
 
-	return r < 0 || index->served ? r
-				      : mapping_run(index->catalog, index->sources, &incomplete);
+	return r < 0 || index->served ? r : mapping_run(index->catalog, index->sources, true, &due);
 }
 
 /* Returns whether a source contains another one, or is the same. */

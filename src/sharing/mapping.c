@@ -17,6 +17,14 @@
 #include "sharing/joint_ranges.h"
 #include "source/source.h"
 
+/* The kernel writes bytes to the disk after 30 s (dirty_expire_centisecs in
+ * Documentation/admin-guide/sysctl/vm.rst of Linux) plus the 5 s interval of its writers. Until
+ * then, FIEMAP still shows the extents that were overwritten. */
+#define WRITTEN_AFTER_S 35
+
+/* Time until a group is mapped again of which a file could not be mapped. */
+#define RETRY_S 600
+
 /* Files that are mapped in one snapshot of the index. Pages of older states are not reused while a
  * snapshot is open. */
 #define FILES_A_SNAPSHOT 256
@@ -46,12 +54,13 @@ struct mapper {
 	struct bytes members; /* of struct member */
 	struct bytes ranges; /* of struct shared_range */
 	uint32_t kept; /* index of the kept copy */
-	bool incomplete;
+	uint64_t again_s; /* the group has to be mapped again after this time; 0: not */
 	/* mapped groups that wait for a commit */
 	struct bytes groups; /* of struct group_extents; their files follow each other in files */
 	struct bytes files; /* of struct file_extents */
 	uint64_t committed_ns;
-	bool any_incomplete;
+	bool all; /* as in mapping_run(), like the next field */
+	uint64_t due;
 };
 
 static struct member *members_of(const struct mapper *mapper, uint32_t *count)
@@ -69,6 +78,21 @@ static uint64_t allocated_bytes(const struct attributes *attributes)
 	return allocated < attributes->size ? allocated : attributes->size;
 }
 
+/* Returns whether the file changed shortly before now, so that bytes of it are possibly not on the
+ * disk. A time in the future says nothing. */
+static bool is_recent(const struct attributes *attributes, struct timespec now)
+{
+	int64_t age_s = now.tv_sec - attributes->ctime.tv_sec;
+
+	return age_s >= 0 && age_s <= WRITTEN_AFTER_S;
+}
+
+static void map_again_after(struct mapper *mapper, uint64_t seconds)
+{
+	if (!mapper->again_s || seconds < mapper->again_s)
+		mapper->again_s = seconds;
+}
+
 /* Maps one member. A file that cannot be mapped counts as if it shared nothing. */
 static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint32_t number)
 {
@@ -80,7 +104,6 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 
 	if (r < 0) {
 		/* the group changed, and is mapped again */
-		mapper->incomplete |= r == -ENOENT;
 		return r == -ENOENT ? 0 : r;
 	}
 	member->own = allocated_bytes(&file.attributes);
@@ -90,7 +113,10 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	r = fd < 0 ? fd : file_map_read(fd, file.attributes.size, number, &mapper->ranges, &map);
 	if (r == -ENOMEM || r == -EOPNOTSUPP)
 		return r == -ENOMEM ? r : 0;
-	mapper->incomplete |= r < 0 || map.incomplete;
+	if (r < 0)
+		map_again_after(mapper, RETRY_S);
+	else if (map.incomplete || is_recent(&file.attributes, clock_now()))
+		map_again_after(mapper, WRITTEN_AFTER_S + 1);
 	if (r == 0)
 		member->own = map.own;
 	return 0;
@@ -122,6 +148,37 @@ static int list_members(struct mapper *mapper, struct catalog_reader *reader)
 	return r == -ENOENT ? 0 : r;
 }
 
+static void note_due(struct mapper *mapper, uint64_t due)
+{
+	if (due && (!mapper->due || due < mapper->due))
+		mapper->due = due;
+}
+
+/* Returns whether the time of a group has come. A time that is too late was recorded before the
+ * clock was set back. */
+static bool is_due(const struct mapper *mapper, const struct unmapped_group *unmapped)
+{
+	uint64_t now = (uint64_t)clock_now().tv_sec;
+
+	return mapper->all || unmapped->due <= now || unmapped->due > now + RETRY_S;
+}
+
+/* Finds the next group that is due. */
+static int find_group(struct mapper *mapper, struct catalog_reader *reader, uint64_t after,
+		      uint64_t *group)
+{
+	struct unmapped_group unmapped;
+	int r;
+
+	while ((r = catalog_next_unmapped(reader, after, &unmapped)) == 0 && unmapped.group &&
+	       !is_due(mapper, &unmapped)) {
+		note_due(mapper, unmapped.due);
+		after = unmapped.group;
+	}
+	*group = r == 0 ? unmapped.group : 0;
+	return r;
+}
+
 /* Gets the next group and its members. Sets mapper->group.id to 0 at the end. */
 static int next_group(struct mapper *mapper)
 {
@@ -130,9 +187,9 @@ static int next_group(struct mapper *mapper)
 	int r = catalog_read_begin(mapper->catalog, &reader);
 
 	mapper->members.length = mapper->ranges.length = 0;
-	mapper->incomplete = false;
+	mapper->again_s = 0;
 	if (r == 0)
-		r = catalog_next_unmapped(reader, after, &id);
+		r = find_group(mapper, reader, after, &id);
 	mapper->group.id = 0;
 	if (r < 0 || id == 0)
 		return r;
@@ -144,7 +201,7 @@ static int next_group(struct mapper *mapper)
 static int add_result(struct mapper *mapper, const struct joint_member *joint,
 		      const struct joint_result *result)
 {
-	struct group_extents extents = {.group = mapper->group, .incomplete = mapper->incomplete};
+	struct group_extents extents = {.group = mapper->group};
 	uint64_t freed = result->outside ? 0 : result->without_kept;
 	uint32_t count;
 	const struct member *members = members_of(mapper, &count);
@@ -162,6 +219,9 @@ static int add_result(struct mapper *mapper, const struct joint_member *joint,
 			freed = size_add(freed, members[i].own);
 		r = bytes_append(&mapper->files, &file, sizeof(file));
 	}
+	if (mapper->again_s)
+		extents.due = (uint64_t)clock_now().tv_sec + mapper->again_s;
+	note_due(mapper, extents.due);
 	extents.count = count;
 	extents.retained = size_subtract(group_redundant(&mapper->group), freed);
 	return r < 0 ? r : bytes_append(&mapper->groups, &extents, sizeof(extents));
@@ -235,7 +295,6 @@ static int map_all(struct mapper *mapper)
 
 	while (r == 0 && mapper->group.id && !stop_requested()) {
 		r = map_group(mapper);
-		mapper->any_incomplete |= mapper->incomplete;
 		if (r == 0 && is_commit_due(mapper))
 			r = commit(mapper);
 		if (r == 0)
@@ -270,14 +329,15 @@ int mapping_begin_again(struct catalog *catalog)
 	return r;
 }
 
-int mapping_run(struct catalog *catalog, const struct sources *sources, bool *incomplete)
+int mapping_run(struct catalog *catalog, const struct sources *sources, bool all, uint64_t *due)
 {
 	struct mapper mapper = {.catalog = catalog,
 				.sources = sources,
+				.all = all,
 				.committed_ns = clock_monotonic_ns()};
 	int r = map_all(&mapper);
 
-	*incomplete = mapper.any_incomplete;
+	*due = mapper.due;
 	bytes_free(&mapper.members);
 	bytes_free(&mapper.ranges);
 	bytes_free(&mapper.groups);

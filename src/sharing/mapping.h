@@ -11,6 +11,7 @@
  * holds what the redundant copies share among themselves, too, so none of that counts. */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
 
@@ -21,15 +22,16 @@ struct sources;
  * share: this changes no attribute. Returns 0 or -errno. */
 MUST_CHECK int mapping_begin_again(struct catalog *catalog);
 
-/* Maps the groups of the table unmapped, each once, and commits the results step by step. Takes
- * memory for the extents of one group. Files are opened, but not read. Must not run in two threads
- * at once.
+/* Maps the groups of the table unmapped, each once, and commits the results step by step. If bytes
+ * of a file are possibly not on the disk yet, or if the file cannot be mapped, the group stays in
+ * the table with a later time. Takes memory for the extents of one group. Files are opened, but not
+ * read. Must not run in two threads at once.
  *
- * incomplete	set to whether files have bytes that are not on the disk yet, or could not be
- *		mapped: their groups stay in the table
+ * all		also maps the groups whose time is later
+ * due		set to the earliest time of the groups that stay, in seconds since 1970; 0: none
  *
  * Returns 0, also after stop_requested(), or -errno. */
-MUST_CHECK int mapping_run(struct catalog *catalog, const struct sources *sources,
-			   bool *incomplete);
+MUST_CHECK int mapping_run(struct catalog *catalog, const struct sources *sources, bool all,
+			   uint64_t *due);
 
 #endif
