@@ -424,6 +424,7 @@ struct value encode_extents(const struct extent_record *extents)
 
 	value_put(&value, extents->own);
 	value_put(&value, extents->sharing);
+	value_put(&value, extents->sharers);
 	value_put(&value, extents->joint);
 	return value;
 }
@@ -431,7 +432,8 @@ struct value encode_extents(const struct extent_record *extents)
 bool decode_extents(struct span fields, struct extent_record *extents)
 {
 	return span_get(&fields, &extents->own) && span_get(&fields, &extents->sharing) &&
-	       span_get(&fields, &extents->joint) && fields.length == 0;
+	       span_get(&fields, &extents->sharers) && span_get(&fields, &extents->joint) &&
+	       fields.length == 0;
 }
 
 enum folder_flag {

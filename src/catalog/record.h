@@ -275,6 +275,7 @@ struct extent_record {
 	/* The lowest id of the members of the group with which it shares extents, directly or
 	 * through other members, and of itself; 0: it shares none with them. */
 	uint64_t sharing;
+	uint64_t sharers; /* number of these members */
 	uint64_t joint; /* bytes that only these members hold, each range once */
 };
 

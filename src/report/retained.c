@@ -8,21 +8,11 @@
 #include "base/numbers.h"
 #include "catalog/extents.h"
 #include "catalog/query.h"
-#include "catalog/scan.h"
 
-/* A member of the group that shares extents with others. */
-struct sharer {
-	uint64_t sharing; /* as in struct extent_record */
-	uint64_t joint;
-	bool is_redundant;
-};
-
-/* The members of a group, as they are passed. */
-struct members {
-	const uint64_t *redundant; /* ids of the redundant files, ascending */
-	size_t redundant_count;
-	struct bytes sharers; /* of struct sharer */
-	uint64_t freed; /* own bytes of the redundant files */
+/* The extents of the redundant files of a group. */
+struct redundant {
+	struct bytes sharing; /* of struct extent_record: of the files that share extents */
+	uint64_t freed; /* own bytes */
 };
 
 /* Lists the redundant files, each once. */
@@ -40,58 +30,38 @@ static uint64_t *list_redundant(const struct copies *copies, size_t *count)
 	return list;
 }
 
-static int pass_member(struct members *members, struct catalog_reader *reader, uint64_t file,
-		       uint64_t size)
+static int add_file(struct redundant *redundant, struct catalog_reader *reader, uint64_t file,
+		    uint64_t size)
 {
 	struct extent_record extents = {.own = size};
-	struct sharer sharer;
 	int r = catalog_get_extents(reader, file, &extents);
 
 	if (r < 0 && r != -ENOENT)
 		return r;
-	sharer.sharing = extents.sharing;
-	sharer.joint = extents.joint;
-	sharer.is_redundant = bsearch(&file, members->redundant, members->redundant_count,
-				      sizeof(file), numbers_by_value);
-	if (sharer.is_redundant)
-		members->freed = size_add(members->freed, extents.own);
-	return extents.sharing ? bytes_append(&members->sharers, &sharer, sizeof(sharer)) : 0;
+	redundant->freed = size_add(redundant->freed, extents.own);
+	return extents.sharing ? bytes_append(&redundant->sharing, &extents, sizeof(extents)) : 0;
 }
 
 static int by_sharing(const void *a, const void *b)
 {
-	const struct sharer *x = a, *y = b;
+	const struct extent_record *x = a, *y = b;
 
 	return numbers_compare(x->sharing, y->sharing);
 }
 
 /* Adds what files hold together that are all redundant. */
-static void add_joint(struct members *members)
+static void add_joint(struct redundant *redundant)
 {
-	struct sharer *list = (void *)members->sharers.data;
-	size_t count = members->sharers.length / sizeof(*list), next;
-	bool all;
+	struct extent_record *list = (void *)redundant->sharing.data;
+	size_t count = redundant->sharing.length / sizeof(*list), next;
 
 	sort_unless_sorted(list, count, sizeof(*list), by_sharing);
 	for (size_t i = 0; i < count; i = next) {
-		all = true;
-		for (next = i; next < count && list[next].sharing == list[i].sharing; next++)
-			all &= list[next].is_redundant;
-		if (all)
-			members->freed = size_add(members->freed, list[i].joint);
+		for (next = i + 1; next < count && list[next].sharing == list[i].sharing; next++)
+			continue;
+		if (next - i == list[i].sharers)
+			redundant->freed = size_add(redundant->freed, list[i].joint);
 	}
-}
-
-static int pass_members(struct members *members, struct catalog_reader *reader,
-			const struct group_record *group)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	uint64_t file;
-	int r = catalog_scan_members(reader, group->id, 0, &scan);
-
-	while (r == 0 && (r = catalog_next_member(scan, &file)) == 0)
-		r = pass_member(members, reader, file, group->size);
-	return r == -ENOENT ? 0 : r;
 }
 
 /* Returns whether the redundant copies are those of the index. */
@@ -103,9 +73,10 @@ static bool is_choice_of_index(const struct group_record *indexed, const struct 
 int retained_find(struct catalog_reader *reader, struct group_record *group,
 		  const struct copies *copies)
 {
-	AUTO_FREE uint64_t *redundant = NULL;
-	struct members members = {0};
+	AUTO_FREE uint64_t *files = NULL;
+	struct redundant redundant = {0};
 	struct group_record indexed;
+	size_t count;
 	int r;
 
 	if (!group->maps || copies->redundant == 0)
@@ -117,14 +88,12 @@ int retained_find(struct catalog_reader *reader, struct group_record *group,
 		group->retained = indexed.retained;
 		return 0;
 	}
-	redundant = list_redundant(copies, &members.redundant_count);
-	if (!redundant)
-		return -ENOMEM;
-	members.redundant = redundant;
-	r = pass_members(&members, reader, group);
-	if (r == 0)
-		add_joint(&members);
-	group->retained = size_subtract(copies_redundant_bytes(copies, group), members.freed);
-	bytes_free(&members.sharers);
+	files = list_redundant(copies, &count);
+	r = files ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = add_file(&redundant, reader, files[i], group->size);
+	add_joint(&redundant);
+	group->retained = size_subtract(copies_redundant_bytes(copies, group), redundant.freed);
+	bytes_free(&redundant.sharing);
 	return r;
 }

@@ -20,7 +20,7 @@ struct catalog_reader;
  *
  * group	a group of files; its other fields can differ from those in the index
  *
- * Linear in the members of the group. Returns 0 or -errno. */
+ * Takes n log n steps for the copies. Returns 0 or -errno. */
 MUST_CHECK int retained_find(struct catalog_reader *reader, struct group_record *group,
 			     const struct copies *copies);
 

@@ -132,7 +132,9 @@ int joint_ranges_find(const struct shared_range *ranges, size_t count, struct jo
 			count_bytes(&sweep, edges[i].position - edges[i - 1].position);
 		pass_edge(&sweep, &edges[i]);
 	}
-	for (uint32_t i = 0; i < member_count; i++)
+	for (uint32_t i = 0; i < member_count; i++) {
 		members[i].leader = find_leader(members, i);
+		members[members[i].leader].sharers++;
+	}
 	return 0;
 }

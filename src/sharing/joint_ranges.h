@@ -26,6 +26,7 @@ struct joint_member {
 	 * directly or through others. Its own index if it shares none, or if it stands for them. */
 	uint32_t leader;
 	bool shares; /* it shares a range with another member, or has a range twice */
+	uint32_t sharers; /* of a leader: number of its members */
 	uint64_t joint; /* of a leader: bytes that two or more ranges of its members hold */
 };
 

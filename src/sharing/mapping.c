@@ -213,6 +213,7 @@ static int add_result(struct mapper *mapper, const struct joint_member *joint,
 
 		if (joint[i].shares) {
 			file.record.sharing = members[joint[i].leader].file;
+			file.record.sharers = leader->sharers;
 			file.record.joint = result->outside ? 0 : leader->joint;
 		}
 		if (i != mapper->kept)

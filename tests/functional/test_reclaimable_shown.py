@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import os
-import re
 
 import oracle
 import pytest
@@ -196,3 +195,41 @@ def test_redundant_copies_alone_are_listed_with_the_same_figures(twinfs, source)
     lines = twinfs.ok("list", "--redundant", "--format=jsonl", source).lines
     assert [Figures(group["redundant"], group["reclaimable"])
             for group in map(json.loads, lines)] == list(GROUPS.values())
+
+
+# ---- whole folders ------------------------------------------------------------------------
+
+@pytest.fixture
+def folders(room):
+    """Four equal folders: the second is a clone of the first, and the others of each other."""
+    room.source.joinpath("a").mkdir()
+    for name in ("x", "y"):
+        (room.source / "a" / name).write_bytes(trees.content(name, MIB))
+    for name, origin in (("b", "a"), ("c", None), ("d", "c")):
+        room.source.joinpath(name).mkdir()
+        for file in ("x", "y"):
+            if origin:
+                clone(room.source / origin / file, room.source / name / file)
+            else:
+                (room.source / name / file).write_bytes(trees.content(file, MIB))
+    write_back(room.source)
+    return room.source
+
+
+def folders_of(twinfs, source, *options):
+    listing = json.loads(twinfs.ok("list", "--folders", "--format=json", *options, source).out)
+    [group] = listing["groups"]
+    assert listing["summary"]["reclaimable_bytes"] == group["reclaimable"]
+    return Figures(group["redundant"], group["reclaimable"])
+
+
+def test_equal_folders_free_the_blocks_that_only_redundant_ones_hold(twinfs, folders):
+    assert folders_of(twinfs, folders) == Figures(6 * MIB, 2 * MIB)
+    assert folders_of(twinfs, folders, "--keep=path:*/c") == Figures(6 * MIB, 2 * MIB)
+
+
+def test_folder_that_stays_holds_the_blocks_of_its_clone(twinfs, folders):
+    # d stays besides the kept folder, so c frees nothing
+    assert folders_of(twinfs, folders, f"--protect={folders}/d", "--keep=path:*/d") == Figures(
+        6 * MIB, 2 * MIB)
+    assert folders_of(twinfs, folders, f"--only={folders}/c") == Figures(2 * MIB, 0)

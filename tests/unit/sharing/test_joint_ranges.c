@@ -133,8 +133,14 @@ static void check_leaders(const struct shared_range *ranges, size_t count,
 			lead(leaders, holds);
 		}
 	}
-	for (uint32_t i = 0; i < MEMBERS; i++)
+	for (uint32_t i = 0; i < MEMBERS; i++) {
+		uint32_t sharers = 0;
+
 		assert_int_equal(found->members[i].leader, leaders[i]);
+		for (uint32_t j = 0; j < MEMBERS; j++)
+			sharers += leaders[j] == i;
+		assert_true(leaders[i] != i || found->members[i].sharers == sharers);
+	}
 }
 
 static void check_bytes(const struct shared_range *ranges, size_t count, uint32_t kept,
