@@ -8,6 +8,7 @@ import os
 import oracle
 import pytest
 import trees
+from pages import Page
 from rank_names import name_of
 from reclaimable import Figures, checked, view_differs
 from reflinks import BLOCK, clone, clone_range, write_back
@@ -195,6 +196,12 @@ def test_redundant_copies_alone_are_listed_with_the_same_figures(twinfs, source)
     lines = twinfs.ok("list", "--redundant", "--format=jsonl", source).lines
     assert [Figures(group["redundant"], group["reclaimable"])
             for group in map(json.loads, lines)] == list(GROUPS.values())
+
+
+def test_page_has_both_figures(twinfs, source):
+    page = Page(twinfs.ok("report", "--html=-", source).out)
+    assert page.answer()[0] == TOTAL.reclaimable
+    assert f'The redundant copies have <data value="{TOTAL.redundant}">' in page.source
 
 
 # ---- whole folders ------------------------------------------------------------------------
