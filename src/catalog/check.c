@@ -59,6 +59,7 @@ static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_BYTREE] = check_tree,
 	[TABLE_FOLDERS] = check_folder_group,
 	[TABLE_FOLDER_RANK] = check_nothing,
+	[TABLE_BLOCKS] = check_blocks,
 };
 
 /* An iteration over all records of a table. It has its own cursor, as lookups move the reader's

@@ -29,6 +29,7 @@
  * bytree    sum (16 bytes), group, dir id    -           complete directories; group 0: none
  * folders   folder group id                  struct folder_group
  * folderrank 8 bytes, folder group id        -           the 8 bytes are ~folder_group.ranked
+ * blocks    file id, number                  hashes of the blocks of a file, see blocks.h
  */
 
 #include <stdbool.h>

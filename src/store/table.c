@@ -23,6 +23,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_BYTREE] = "bytree",
 	[TABLE_FOLDERS] = "folders",
 	[TABLE_FOLDER_RANK] = "folderrank",
+	[TABLE_BLOCKS] = "blocks",
 };
 
 const char *table_name(enum table table)
