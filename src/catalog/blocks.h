@@ -6,8 +6,8 @@
  *
  * A file has a state, and parts with the hashes of adjacent blocks. A part with zeros only is not
  * stored, so a sparse file takes space for its data only. The state is written after the last part.
- * Without a state, or if its digest is not that of the file, the parts have no meaning: the file was
- * not read to its end, or has changed since. file_delete() deletes all of them.
+ * Without a state, or if its digest is not that of the file, the parts have no meaning: the file
+ * was not read to its end, or has changed since. file_delete() deletes all of them.
  *
  * Unless noted otherwise, the functions return 0 or -errno; -EUCLEAN if a record is damaged. One
  * thread at a time for each reader or writer.

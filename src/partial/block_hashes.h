@@ -7,11 +7,11 @@
  *
  *	main thread: selects files of the index, in a snapshot
  *	   v
- *	reading threads (one if the disk rotates): open a file, take its hashes from the index if the
- *	   file is unchanged, otherwise read it; to the table, and to the index (block_store.h)
+ *	reading threads (one if the disk rotates): open a file, take its hashes from the index if
+ *	   the file is unchanged, otherwise read it; to the table, and to the index (block_store.h)
  *
- * Files that this user cannot change have the lowest numbers. So they are sources of runs, for which
- * a right to read is enough.
+ * Files that this user cannot change have the lowest numbers. So they are sources of runs, for
+ * which a right to read is enough.
  */
 
 #include "base/attributes.h"

@@ -37,8 +37,8 @@ void block_reader_deinit(struct block_reader *reader);
  * the result of take(), or another -errno. */
 MUST_CHECK int block_reader_read(struct block_reader *reader, int fd, uint64_t size);
 
-/* Adds the hash of a block, in ascending order of blocks. block_reader_flush() passes the last batch
- * to take(). block_reader_read() calls both. */
+/* Adds the hash of a block, in ascending order of blocks. block_reader_flush() passes the last
+ * batch to take(). block_reader_read() calls both. */
 MUST_CHECK int block_reader_add(struct block_reader *reader, uint64_t block, uint64_t hash);
 MUST_CHECK int block_reader_flush(struct block_reader *reader);
 

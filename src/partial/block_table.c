@@ -293,7 +293,7 @@ int block_table_classify(struct block_table *table)
 	return r;
 }
 
-const struct block_range *block_table_find(const struct block_table *table, uint32_t number)
+static const struct block_range *find_range(const struct block_table *table, uint32_t number)
 {
 	size_t low = 0, high = table->range_count;
 
@@ -306,4 +306,23 @@ const struct block_range *block_table_find(const struct block_table *table, uint
 			high = middle;
 	}
 	return &table->ranges[low];
+}
+
+struct block_place block_table_locate(const struct block_table *table, uint32_t number)
+{
+	const struct block_range *range = find_range(table, number);
+
+	return (struct block_place){
+		.file = range->file,
+		.offset = (range->first + (number - range->base)) << table->block_bits,
+	};
+}
+
+uint64_t block_table_bytes(const struct block_table *table, uint32_t number, uint32_t count)
+{
+	struct block_place place = block_table_locate(table, number);
+	uint64_t bytes = (uint64_t)count << table->block_bits;
+	uint64_t left = table->files[place.file].size - place.offset;
+
+	return bytes < left ? bytes : left;
 }

@@ -97,7 +97,17 @@ MUST_CHECK int block_table_add(struct block_table *table, uint32_t file, uint64_
  * -EOVERFLOW for more than BLOCKS_MAX blocks, -EINTR if stop_requested(), or another -errno. */
 MUST_CHECK int block_table_classify(struct block_table *table);
 
-/* Returns the range of a block with this number, which must exist. */
-const struct block_range *block_table_find(const struct block_table *table, uint32_t number);
+/* The place of a block. */
+struct block_place {
+	uint32_t file; /* index of block_table.files */
+	uint64_t offset; /* bytes */
+};
+
+/* Returns the place of a block with this number, which must exist. */
+struct block_place block_table_locate(const struct block_table *table, uint32_t number);
+
+/* Returns the bytes of count adjacent blocks: fewer than those of the blocks at the end of the
+ * file. */
+uint64_t block_table_bytes(const struct block_table *table, uint32_t number, uint32_t count);
 
 #endif

@@ -23,31 +23,12 @@ void partial_deinit(struct partial *partial)
 	block_table_deinit(&partial->table);
 }
 
-struct partial_place partial_locate(const struct partial *partial, uint32_t number)
-{
-	const struct block_range *range = block_table_find(&partial->table, number);
-
-	return (struct partial_place){
-		.file = range->file,
-		.offset = (range->first + (number - range->base)) << partial->table.block_bits,
-	};
-}
-
-uint64_t partial_run_bytes(const struct partial *partial, const struct block_run *run)
-{
-	struct partial_place place = partial_locate(partial, run->destination);
-	uint64_t bytes = (uint64_t)run->count << partial->table.block_bits;
-	uint64_t left = partial->table.files[place.file].size - place.offset;
-
-	return bytes < left ? bytes : left;
-}
-
 static uint64_t sum_bytes(const struct partial *partial, const struct run_list *runs, size_t from)
 {
 	uint64_t bytes = 0;
 
 	for (size_t i = from; i < runs->count; i++)
-		bytes += partial_run_bytes(partial, &runs->list[i]);
+		bytes += run_bytes(&partial->table, &runs->list[i]);
 	return bytes;
 }
 
@@ -71,7 +52,7 @@ static int leave_out_shared(struct partial *partial)
 			parts->count = before;
 			r = run_list_add(parts, &all.list[i]);
 		}
-		rest = partial_run_bytes(partial, &all.list[i]) - sum_bytes(partial, parts, before);
+		rest = run_bytes(&partial->table, &all.list[i]) - sum_bytes(partial, parts, before);
 		partial->already.count += rest > 0;
 		partial->already.bytes += rest;
 	}

@@ -72,14 +72,4 @@ void partial_deinit(struct partial *partial);
  * stop_requested(). */
 MUST_CHECK int partial_plan(struct partial *partial);
 
-/* Sets the file and the place of a block. */
-struct partial_place {
-	uint32_t file; /* index of table.files */
-	uint64_t offset; /* bytes */
-};
-struct partial_place partial_locate(const struct partial *partial, uint32_t number);
-
-/* Returns the bytes of a run: fewer than those of its blocks at the end of a file. */
-uint64_t partial_run_bytes(const struct partial *partial, const struct block_run *run);
-
 #endif

@@ -30,7 +30,7 @@
 /* A run that is printed. */
 struct printed_run {
 	uint64_t bytes;
-	struct partial_place place, source;
+	struct block_place place, source;
 	struct bytes path, source_path;
 };
 
@@ -159,9 +159,9 @@ static int describe(const struct partial *partial, const struct block_run *run,
 	const struct block_file *files = partial->table.files;
 	int r;
 
-	printed->bytes = partial_run_bytes(partial, run);
-	printed->place = partial_locate(partial, run->destination);
-	printed->source = partial_locate(partial, run->source);
+	printed->bytes = run_bytes(&partial->table, run);
+	printed->place = block_table_locate(&partial->table, run->destination);
+	printed->source = block_table_locate(&partial->table, run->source);
 	printed->path.length = 0;
 	printed->source_path.length = 0;
 	r = file_text_path(partial, files[printed->place.file].id, shown, &printed->path);

@@ -11,8 +11,8 @@ struct partial;
 /* Prints the runs of a plan, the longest first. For the main thread.
  *
  * format	not REPORT_FDUPES, which has no offsets
- * shown	the path of each source as the user wrote it, for the format text; other formats have
- *		absolute paths
+ * shown	the path of each source as the user wrote it, for the format text; other formats
+ *		have absolute paths
  *
  * Returns 0, -EINTR if stop_requested(), or another -errno. */
 MUST_CHECK int partial_print(const struct partial *partial, enum report_format format,

@@ -197,6 +197,11 @@ int runs_find(const struct block_table *table, uint32_t min_blocks, struct run_l
 	return r;
 }
 
+uint64_t run_bytes(const struct block_table *table, const struct block_run *run)
+{
+	return block_table_bytes(table, run->destination, run->count);
+}
+
 static int compare_runs(const void *left, const void *right)
 {
 	const struct block_run *a = left, *b = right;

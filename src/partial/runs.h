@@ -4,9 +4,9 @@
 
 /* Runs of equal blocks. Pure code, one thread.
  *
- * Each block that can share the space of an earlier block is in one run as a destination. The source
- * of a run is never the destination of another run. So the runs can be shared in any order, and at
- * the same time: no sharing takes the space away from a file that shared it before.
+ * Each block that can share the space of an earlier block is in one run as a destination. The
+ * source of a run is never the destination of another run. So the runs can be shared in any order,
+ * and at the same time: no sharing takes the space away from a file that shared it before.
  *
  *	blocks	A B C D   A B C D   x B C D
  *	runs	sources   <- 1 --   <- 2 -     both have the sources in the first range
@@ -51,6 +51,9 @@ MUST_CHECK int run_list_add(struct run_list *runs, const struct block_run *run);
  * Returns 0, -EINTR if stop_requested(), or -ENOMEM. */
 MUST_CHECK int runs_find(const struct block_table *table, uint32_t min_blocks,
 			 struct run_list *runs);
+
+/* Returns the bytes of a run. */
+uint64_t run_bytes(const struct block_table *table, const struct block_run *run);
 
 /* Sorts runs by length, the longest first, then by destination. */
 void runs_sort(struct run_list *runs);

@@ -135,10 +135,10 @@ static int split_slice(struct open_files *files, const struct block_run *run,
 {
 	CLEANUP(extent_map_free) struct extent_map a = {0}, b = {0};
 	const struct partial *partial = files->partial;
-	struct partial_place source = partial_locate(partial, run->source);
-	struct partial_place destination = partial_locate(partial, run->destination);
+	struct block_place source = block_table_locate(&partial->table, run->source);
+	struct block_place destination = block_table_locate(&partial->table, run->destination);
 	uint64_t block_bytes = UINT64_C(1) << partial->table.block_bits;
-	uint64_t bytes = partial_run_bytes(partial, run);
+	uint64_t bytes = run_bytes(&partial->table, run);
 	int source_fd = open_files_get(files, source.file);
 	int destination_fd = source_fd < 0 ? source_fd : open_files_get(files, destination.file);
 	bool known;

@@ -22,7 +22,8 @@
 struct sharing {
 	const struct partial *partial;
 	struct sharing_result *result;
-	int *failed; /* for each file: the failure with which no run can be shared with it; 0: none */
+	/* For each file: the failure of all runs to it, 1 if a run failed for another cause, or 0. */
+	int *failed;
 	pthread_mutex_t lock; /* for all members below, failed and result */
 	size_t next;
 	int ended; /* -errno of a failure that ends all threads */
@@ -98,11 +99,11 @@ static void share_run(struct sharing *sharing, struct open_files *files,
 		      const struct block_run *run, struct run_amounts *amounts)
 {
 	const struct partial *partial = sharing->partial;
-	struct partial_place source = partial_locate(partial, run->source);
-	struct partial_place destination = partial_locate(partial, run->destination);
+	struct block_place source = block_table_locate(&partial->table, run->source);
+	struct block_place destination = block_table_locate(&partial->table, run->destination);
 	struct dedupe_range range = {.source_offset = source.offset,
 				     .destination_offset = destination.offset,
-				     .length = partial_run_bytes(partial, run)};
+				     .length = run_bytes(&partial->table, run)};
 
 	pthread_mutex_lock(&sharing->lock);
 	amounts->failure = sharing->failed[destination.file];
@@ -152,7 +153,7 @@ static void note_run(struct sharing *sharing, const struct block_run *run,
 		     const struct run_amounts *amounts)
 {
 	struct sharing_result *result = sharing->result;
-	uint64_t bytes = partial_run_bytes(sharing->partial, run);
+	uint64_t bytes = run_bytes(&sharing->partial->table, run);
 
 	pthread_mutex_lock(&sharing->lock);
 	result->shared.count += amounts->shared > 0;
@@ -163,7 +164,8 @@ static void note_run(struct sharing *sharing, const struct block_run *run,
 	progress_update(&sharing->progress, &sharing->counts);
 	pthread_mutex_unlock(&sharing->lock);
 	if (amounts->failure < 0)
-		note_failure(sharing, partial_locate(sharing->partial, run->destination).file,
+		note_failure(sharing,
+			     block_table_locate(&sharing->partial->table, run->destination).file,
 			     bytes - amounts->shared - amounts->differing, amounts->failure);
 }
 

@@ -18,7 +18,7 @@
 struct volume {
 	uint8_t id[VOLUME_ID_BYTES];
 	bool can_share; /* the file system shares blocks between files */
-	bool reported; /* the user was told that it does not */
+	bool reported; /* a message says that it does not */
 };
 
 struct volumes {
