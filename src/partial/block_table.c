@@ -308,6 +308,13 @@ static const struct block_range *find_range(const struct block_table *table, uin
 	return &table->ranges[low];
 }
 
+bool block_table_has(const struct block_table *table, uint32_t number)
+{
+	const struct block_range *range = find_range(table, number);
+
+	return number < range->base + range->count;
+}
+
 struct block_place block_table_locate(const struct block_table *table, uint32_t number)
 {
 	const struct block_range *range = find_range(table, number);

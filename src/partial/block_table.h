@@ -106,6 +106,9 @@ struct block_place {
 /* Returns the place of a block with this number, which must exist. */
 struct block_place block_table_locate(const struct block_table *table, uint32_t number);
 
+/* Returns whether a number below table->end is that of a block. */
+bool block_table_has(const struct block_table *table, uint32_t number);
+
 /* Returns the bytes of count adjacent blocks: fewer than those of the blocks at the end of the
  * file. */
 uint64_t block_table_bytes(const struct block_table *table, uint32_t number, uint32_t count);

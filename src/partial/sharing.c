@@ -11,6 +11,7 @@
 #include "base/threads.h"
 #include "partial/dedupe_range.h"
 #include "partial/file_text.h"
+#include "partial/grow.h"
 #include "partial/open_files.h"
 
 /* Bytes per call: the limit of btrfs. */
@@ -22,7 +23,7 @@
 struct sharing {
 	const struct partial *partial;
 	struct sharing_result *result;
-	/* For each file: the failure of all runs to it, 1 if a run failed for another cause, or 0. */
+	/* For each file: the failure of all its runs, 1 if only a run failed, or 0. */
 	int *failed;
 	pthread_mutex_t lock; /* for all members below, failed and result */
 	size_t next;
@@ -113,10 +114,12 @@ static void share_run(struct sharing *sharing, struct open_files *files,
 	range.source = open_files_get(files, source.file);
 	range.destination =
 		range.source < 0 ? range.source : open_files_get(files, destination.file);
-	if (range.destination < 0)
+	if (range.destination < 0) {
 		amounts->failure = range.destination;
-	else
-		share_range(partial, range, amounts);
+		return;
+	}
+	run_grow(&partial->table, run, &range);
+	share_range(partial, range, amounts);
 }
 
 /* Returns whether a failure concerns all runs of the destination. */
@@ -154,6 +157,7 @@ static void note_run(struct sharing *sharing, const struct block_run *run,
 {
 	struct sharing_result *result = sharing->result;
 	uint64_t bytes = run_bytes(&sharing->partial->table, run);
+	uint64_t done = amounts->shared + amounts->differing;
 
 	pthread_mutex_lock(&sharing->lock);
 	result->shared.count += amounts->shared > 0;
@@ -166,7 +170,7 @@ static void note_run(struct sharing *sharing, const struct block_run *run,
 	if (amounts->failure < 0)
 		note_failure(sharing,
 			     block_table_locate(&sharing->partial->table, run->destination).file,
-			     bytes - amounts->shared - amounts->differing, amounts->failure);
+			     done < bytes ? bytes - done : 0, amounts->failure);
 }
 
 static const struct block_run *take_run(struct sharing *sharing)
