@@ -214,7 +214,7 @@ static void print_result(const struct partial *partial, const struct sharing_res
 	print_count(&output, "differing", &result->differing, "run", "runs");
 	print_count(&output, "skipped", &result->refused, "run", "runs");
 	print_count(&output, "read", &partial->read, "file", "files");
-	print_count(&output, "not read", &partial->known, "unchanged file", "unchanged files");
+	print_count(&output, "known", &partial->known, "unchanged file", "unchanged files");
 	r = output_flush(&output);
 	if (r < 0)
 		log_error("cannot write the result: %s", error_text(r));
@@ -265,7 +265,7 @@ static enum twinfs_exit share(const struct deduping *deduping, const struct part
 		log_error("stopped: cannot share the blocks: %s", error_text(r));
 	if (!deduping->acting.common.quiet)
 		print_result(partial, &result);
-	if (r < 0)
+	if (r < 0 || result.is_full)
 		return TWINFS_EXIT_FAILED;
 	return result.refused.count > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }

@@ -91,7 +91,10 @@ int partial_plan(struct partial *partial)
 	if (r == -EOVERFLOW)
 		log_error("cannot compare the blocks: the files have more than 2^32 blocks; give a "
 			  "larger block size with --partial=SIZE");
-	else if (r < 0 && r != -EINTR)
+	else if (r == -EINTR)
+		log_error("cannot compare the blocks: interrupted; run the command again to "
+			  "continue");
+	else if (r < 0)
 		log_error("cannot compare the blocks: %s", error_text(r));
 	return r;
 }
