@@ -30,7 +30,7 @@
 
 /* Memory of the lists that are sorted, in bytes. If more hashes exist, they are read again for each
  * further part of the hashes. */
-#define SORT_BYTES (UINT64_C(32) << 20)
+#define SORT_BYTES (UINT64_C(16) << 20)
 
 struct block_file {
 	uint64_t id; /* of the catalog */
