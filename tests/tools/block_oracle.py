@@ -78,23 +78,34 @@ def digests(folder):
             for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
-def make_images(folder, seed, count=4, blocks=100, part=0.6, longest=16):
-    """Images that share a part of their blocks, in runs of random length at other aligned offsets
-    in each image. Returns their paths."""
-    random_numbers = random.Random(seed)
-    common, left = [], int(blocks * part)
+def lay_out(seed, count=4, blocks=100, part=0.6, longest=16):
+    """The parts of images that share a part of their blocks, in runs of random length at other
+    aligned offsets in each image: for each image a list of (number of a common run or None, blocks).
+    """
+    numbers = random.Random(seed)
+    lengths, left = [], int(blocks * part)
     while left:
-        length = min(left, random_numbers.randint(1, longest))
-        common.append(os.urandom(length * BLOCK))
-        left -= length
-    paths = []
-    for number in range(count):
-        own = blocks - int(blocks * part)
-        runs = random_numbers.sample(common, len(common))
-        ends = sorted(random_numbers.randint(0, own) for _ in runs)
+        lengths.append(min(left, numbers.randint(1, longest)))
+        left -= lengths[-1]
+    images, own = [], blocks - int(blocks * part)
+    for _ in range(count):
+        order = numbers.sample(range(len(lengths)), len(lengths))
+        ends = sorted(numbers.randint(0, own) for _ in order)
+        parts = []
+        for begin, end, run in zip([0, *ends], ends, order):
+            parts += [(None, end - begin), (run, lengths[run])]
+        images.append([(run, size) for run, size in [*parts, (None, own - ends[-1])] if size])
+    return images
+
+
+def make_images(folder, seed, **shape):
+    """Writes the images of lay_out(), with other random bytes each time. Returns their paths."""
+    images, common, paths = lay_out(seed, **shape), {}, []
+    for number, parts in enumerate(images):
         paths.append(folder / f"image {number}")
         with open(paths[-1], "wb") as file:
-            for begin, end, run in zip([0, *ends], ends, runs):
-                file.write(os.urandom((end - begin) * BLOCK) + run)
-            file.write(os.urandom((own - ends[-1]) * BLOCK))
+            for run, size in parts:
+                if run is not None and run not in common:
+                    common[run] = os.urandom(size * BLOCK)
+                file.write(os.urandom(size * BLOCK) if run is None else common[run])
     return paths
