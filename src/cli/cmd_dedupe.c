@@ -174,7 +174,7 @@ static int confirm(const struct partial *partial)
 	char answer[ANSWER_SIZE] = "", count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	int r = bytes_format(&text,
 			     "%s %s of equal blocks, %s. The kernel compares them again first. "
-			     "--dry-run only prints them. share them? y: yes, n: no [y/N]",
+			     "--dry-run only prints them. Share them? y: yes, n: no [y/N]",
 			     number_format(count, partial->planned.count),
 			     plural(partial->planned.count, "run", "runs"),
 			     size_format(size, partial->planned.bytes));

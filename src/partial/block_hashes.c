@@ -22,12 +22,17 @@
 #include "catalog/scan.h"
 #include "ingest/disk_fetch.h"
 #include "ingest/disk_kind.h"
+#include "ingest/disk_seeks.h"
 #include "partial/block_reader.h"
 #include "partial/block_store.h"
 #include "partial/file_text.h"
 #include "partial/partial.h"
 #include "report/filter.h"
 #include "source/source.h"
+
+/* Maximum number of blocks that are read to find whether a disk seeks, and of those of one file. */
+#define TRIAL_BLOCKS 64U
+#define TRIAL_BLOCKS_OF_FILE 8U
 
 /* Highest number of threads that read. More do not read large files faster. */
 #define THREADS 4U
@@ -58,6 +63,7 @@ struct hashed_file {
 	uint32_t index; /* in the table */
 	uint64_t id;
 	bool stored; /* its hashes are written to the index */
+	bool first_unshareable; /* the first file of a file system that shares no blocks */
 };
 
 /* ---- selection ----------------------------------------------------------------------- */
@@ -141,37 +147,86 @@ static int select_files(struct hashing *hashing)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Returns whether files are read in the order of the disk. */
-static bool seeks(const struct partial_settings *settings)
+/* Returns 0 if the index has the hashes of the blocks of the file in its present state, -ENOENT if
+ * not, or another -errno. */
+static int find_known(struct catalog_reader *reader, const struct file_record *file,
+		      unsigned int block_bits)
 {
-	if (settings->disk != INGEST_DISK_AUTO)
-		return settings->disk == INGEST_DISK_ROTATING;
-	for (size_t i = 0; i < settings->sources->count; i++) {
-		if (disk_kind(settings->sources->list[i].fd) == DISK_ROTATING)
+	struct blocks_state state;
+	int r = catalog_get_blocks_state(reader, file->id, &state);
+
+	if (r < 0)
+		return r;
+	return state.digest == file_digest(file) && state.block_bits == block_bits ? 0 : -ENOENT;
+}
+
+/* Opens a file of the index in a snapshot of its own.
+ *
+ * unknown	only if its blocks have to be read; if not, the result is -EALREADY
+ *
+ * Returns a descriptor or -errno. */
+static int open_file(const struct partial_settings *settings, uint64_t id, bool unknown)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct file_record file;
+	int r = catalog_read_begin(settings->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_file(reader, id, &file);
+	if (r == 0 && unknown) {
+		r = find_known(reader, &file, settings->block_bits);
+		r = r == -ENOENT ? 0 : r < 0 ? r : -EALREADY;
+	}
+	return r < 0 ? r : source_open_file(settings->sources, reader, &file, 0);
+}
+
+static bool is_reported_to_rotate(const struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		if (disk_kind(sources->list[i].fd) == DISK_ROTATING)
 			return true;
 	}
 	return false;
 }
 
-/* Opens a file of the index in a snapshot of its own. Returns a descriptor or -errno. */
-static int open_file(const struct partial_settings *settings, uint64_t id, struct file_record *file)
+/* Reads blocks of a file for the trial. */
+static void try_file(const struct hashing *hashing, const struct selected *selected,
+		     struct disk_trial *trial, unsigned int *tried)
 {
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(settings->catalog, &reader);
+	AUTO_CLOSE int fd = open_file(hashing->partial->settings, selected->file.id, true);
 
-	if (r == 0)
-		r = catalog_get_file(reader, id, file);
-	return r < 0 ? r : source_open_file(settings->sources, reader, file, 0);
+	for (unsigned int i = 0; fd >= 0 && i < TRIAL_BLOCKS_OF_FILE; i++, (*tried)++) {
+		if (disk_trial_read(trial, fd, selected->file.size / TRIAL_BLOCKS_OF_FILE * i) < 0)
+			return;
+	}
+}
+
+/* Returns whether a disk seeks, as the user says or as trials prove. Virtual disks often report
+ * wrongly that they rotate. */
+static bool finds_seeks(const struct hashing *hashing)
+{
+	const struct partial_settings *settings = hashing->partial->settings;
+	struct disk_trial trial = {0};
+	unsigned int tried = 0;
+
+	if (settings->disk != INGEST_DISK_AUTO)
+		return settings->disk == INGEST_DISK_ROTATING;
+	if (!is_reported_to_rotate(settings->sources))
+		return false;
+	for (size_t i = 0; i < hashing->count && tried < TRIAL_BLOCKS; i++) {
+		if (disk_trial_is_over(&trial) || stop_requested())
+			break;
+		try_file(hashing, &hashing->list[i], &trial, &tried);
+	}
+	return disk_trial_seeks(&trial, false);
 }
 
 /* Finds the places of the files on the disk. A file that cannot be opened is reported later. */
 static void find_places(struct hashing *hashing)
 {
-	struct file_record file;
-
 	for (size_t i = 0; i < hashing->count && !stop_requested(); i++) {
 		AUTO_CLOSE int fd =
-			open_file(hashing->partial->settings, hashing->list[i].file.id, &file);
+			open_file(hashing->partial->settings, hashing->list[i].file.id, false);
 
 		if (fd >= 0)
 			hashing->list[i].place = disk_fetch_place(fd);
@@ -240,12 +295,9 @@ static int take_known(struct hashed_file *taken, struct block_reader *blocks,
 		      struct catalog_reader *reader, const struct file_record *file)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct blocks_state state;
 	struct blocks_part part;
-	int r = catalog_get_blocks_state(reader, file->id, &state);
+	int r = find_known(reader, file, blocks->block_bits);
 
-	if (r == 0 && (state.digest != file_digest(file) || state.block_bits != blocks->block_bits))
-		r = -ENOENT;
 	if (r == 0)
 		r = catalog_scan_blocks(reader, file->id, &scan);
 	if (r < 0)
@@ -279,13 +331,12 @@ static int read_blocks(struct hashed_file *read, struct block_reader *blocks, in
 	return r == 0 ? block_store_complete(&hashing->store, file->id, &state) : r;
 }
 
-/* Finds the volume of an open file. Returns 0, or -EOPNOTSUPP if the file system shares no blocks;
- * the first such file of a file system is logged. */
+/* Finds the volume of an open file. Returns 0, or -EOPNOTSUPP if the file system shares no
+ * blocks. */
 static int find_volume(struct hashed_file *found, int fd)
 {
 	struct partial *partial = found->hashing->partial;
 	struct volume *volume;
-	bool first = false;
 	long index;
 	int r;
 
@@ -295,15 +346,11 @@ static int find_volume(struct hashed_file *found, int fd)
 	if (r == 0) {
 		volume = &partial->volumes.list[index];
 		partial->table.files[found->index].volume = (uint32_t)index;
-		first = !volume->can_share && !volume->reported;
-		volume->reported |= first;
+		found->first_unshareable = !volume->can_share && !volume->reported;
+		volume->reported |= found->first_unshareable;
 		r = volume->can_share ? 0 : -EOPNOTSUPP;
 	}
 	pthread_mutex_unlock(&found->hashing->lock);
-	if (first)
-		file_text_warn(partial, found->id, "share blocks of",
-			       "its file system cannot share blocks between files; btrfs, XFS and "
-			       "bcachefs can");
 	return r;
 }
 
@@ -362,6 +409,10 @@ static void leave_out(const struct hashed_file *file, int result)
 	if (changed)
 		file_text_warn(partial, file->id, "share blocks of",
 			       "it changed meanwhile; run the command again");
+	else if (file->first_unshareable)
+		file_text_warn(partial, file->id, "share blocks of",
+			       "its file system cannot share blocks between files; btrfs, XFS and "
+			       "bcachefs can");
 	else if (result != -EOPNOTSUPP)
 		file_text_warn(partial, file->id, "read", error_text(result));
 	pthread_mutex_lock(&file->hashing->lock);
@@ -446,7 +497,8 @@ int block_hashes_read(struct partial *partial)
 	pthread_mutex_init(&hashing.lock, NULL);
 	block_store_init(&hashing.store, settings->keeps_hashes ? settings->catalog : NULL);
 	r = select_files(&hashing);
-	if (r == 0 && seeks(settings)) {
+	partial->seeks = r == 0 && finds_seeks(&hashing);
+	if (partial->seeks) {
 		find_places(&hashing);
 		threads = 1;
 	}

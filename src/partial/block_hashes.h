@@ -10,7 +10,8 @@
  *	reading threads (one if the disk rotates): open a file, take its hashes from the index if
  *	   the file is unchanged, otherwise read it; to the table, and to the index (block_store.h)
  *
- * Files that this user cannot change have the lowest numbers. So they are sources of runs, for
+ * Files have numbers in the order of the disk if it seeks. Files that this user cannot change have
+ * the lowest numbers. So they are sources of runs, for
  * which a right to read is enough.
  */
 

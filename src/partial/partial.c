@@ -76,7 +76,8 @@ static int find_runs(struct partial *partial)
 		r = runs_find(&partial->table, blocks_of(partial->settings), &partial->runs);
 	if (r == 0)
 		r = leave_out_shared(partial);
-	runs_sort(&partial->runs);
+	if (!partial->seeks)
+		runs_sort(&partial->runs);
 	partial->planned.count = partial->runs.count;
 	partial->planned.bytes = sum_bytes(partial, &partial->runs, 0);
 	return r;
@@ -88,7 +89,11 @@ int partial_plan(struct partial *partial)
 
 	if (r == 0)
 		r = find_runs(partial);
-	if (r == -EOVERFLOW)
+	if (r == -ENOSPC || r == -EDQUOT)
+		log_error("cannot write the temporary file with the hashes: %s; set TMPDIR to a "
+			  "folder on another disk",
+			  error_text(r));
+	else if (r == -EOVERFLOW)
 		log_error("cannot compare the blocks: the files have more than 2^32 blocks; give a "
 			  "larger block size with --partial=SIZE");
 	else if (r == -EINTR)

@@ -54,7 +54,10 @@ struct partial {
 	const struct partial_settings *settings;
 	struct block_table table;
 	struct volumes volumes;
-	struct run_list runs; /* to share, the longest first */
+	/* A disk seeks: one thread works in the order of the disk. Set by block_hashes_read(). */
+	bool seeks;
+	/* To share, the longest first; if a disk seeks, in the order of their destinations. */
+	struct run_list runs;
 	struct partial_count read; /* files whose blocks were read, and their sizes */
 	struct partial_count known; /* files whose hashes were in the index */
 	uint64_t failed; /* files that could not be read; each was logged */

@@ -8,7 +8,7 @@
 
 struct partial;
 
-/* Prints the runs of a plan, the longest first. For the main thread.
+/* Prints the runs of a plan in their order. For the main thread.
  *
  * format	not REPORT_FDUPES, which has no offsets
  * shown	the path of each source as the user wrote it, for the format text; other formats

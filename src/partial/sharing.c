@@ -214,7 +214,7 @@ int sharing_run(const struct partial *partial, struct sharing_result *result)
 	pthread_mutex_init(&sharing.lock, NULL);
 	sharing.counts.bytes_total = partial->planned.bytes;
 	progress_start(&sharing.progress, partial->settings->progress, "sharing");
-	r = threads_run(THREADS, share_runs, &sharing);
+	r = threads_run(partial->seeks ? 1 : THREADS, share_runs, &sharing);
 	progress_end(&sharing.progress, &sharing.counts);
 	pthread_mutex_destroy(&sharing.lock);
 	free(sharing.failed);

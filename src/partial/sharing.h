@@ -3,7 +3,7 @@
 #define PARTIAL_SHARING_H
 
 /* Shares the runs of a plan. For the main thread, which starts further threads: each takes the next
- * run, the longest first. */
+ * run. */
 
 #include <stdbool.h>
 

@@ -246,6 +246,20 @@ def test_longest_runs_are_printed_first(twinfs, source):
     assert lengths == sorted(lengths, reverse=True)
 
 
+def test_runs_are_in_the_order_of_a_rotating_disk(twinfs, source):
+    images = make_images(source, seed=4)
+    runs = twinfs.ok("dedupe", "--partial", "--dry-run", "--format=json", "--disk=rotating",
+                     source).json["runs"]
+    by_place = sorted(images, key=lambda path: extents(path)[0][1])
+    places = [(by_place.index(source / os.path.basename(run["path"])), run["offset"])
+              for run in runs]
+    assert len(places) > 10
+    assert places == sorted(places)
+    twinfs.ok(*PARTIAL, "--disk=rotating", source)
+    equal, shared = equal_and_shared(images)
+    assert shared == equal
+
+
 @pytest.mark.parametrize(("answer", "status"), [(b"y\n", 0), (b"n\n", 1)])
 def test_user_is_asked_before_blocks_are_shared(twinfs, source, answer, status):
     common = blocks(9)
