@@ -178,22 +178,28 @@ class Writer(threading.Thread):
 
 
 def test_killed_runs_beside_writers_change_no_byte(twinfs, source):
-    images = make_images(source, seed=6, count=4, blocks=60)
+    images = make_images(source, seed=6, blocks=150)
     copies = [path.read_bytes() for path in images]
     writers = [Writer(path, seed, copies) for seed, path in enumerate(images[:2])]
     chance = random.Random(7)
     for writer in writers:
         writer.start()
-    shared = 0
+    took, ended = 0.1, 0
     try:
         for number in range(ROUNDS):
+            begun = time.monotonic()
+            if number % 2 == 0:  # reads all files again
+                shutil.rmtree(twinfs.index, ignore_errors=True)
             with twinfs.started(*PARTIAL, "--quiet", source) as process:
-                if chance.random() < 0.8:
-                    if not until(lambda: process.poll() is not None, chance.uniform(0, 0.25)):
-                        process.send_signal(chance.choice([signal.SIGKILL, signal.SIGINT]))
+                try:
+                    process.wait(chance.uniform(0, took) if number % 4 else 60)
+                except subprocess.TimeoutExpired:
+                    process.send_signal(chance.choice([signal.SIGKILL, signal.SIGINT]))
                 process.wait(60)
             assert process.returncode in (0, 1, 3, -signal.SIGKILL, -signal.SIGINT), number
-            shared += process.returncode == 0
+            ended += process.returncode < 0
+            if number % 4 == 0:
+                took = time.monotonic() - begun
     finally:
         for writer in writers:
             writer.ended.set()
@@ -202,6 +208,7 @@ def test_killed_runs_beside_writers_change_no_byte(twinfs, source):
         assert writer.path.read_bytes() == writer.bytes
     for path, data in zip(images[2:], copies[2:]):
         assert path.read_bytes() == data
+    assert ended > ROUNDS // 10
     subprocess.run(["sync", "-f", source], check=True)
     assert_second_run_shares_all(twinfs, images, source)
     shutil.rmtree(source)
