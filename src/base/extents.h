@@ -14,8 +14,8 @@
 /* Extents per call of FIEMAP. */
 #define EXTENTS_AT_A_TIME 64U
 
-/* An iteration over the extents of a file. A struct that has only fd and flags is at the first
- * extent. */
+/* An iteration over the extents of a file. A struct that has only fd, flags and from is at the
+ * first extent that ends after the offset from. */
 struct extents {
 	int fd;
 	uint32_t flags; /* of the calls: 0, or FIEMAP_FLAG_SYNC to write the file back first */

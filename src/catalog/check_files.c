@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
+#include "catalog/blocks.h"
 #include "catalog/check_tables.h"
 #include "catalog/extents.h"
 #include "catalog/query.h"
@@ -144,6 +145,25 @@ int check_bykey(struct check *c, struct span key, struct span fields)
 					block.files[i]);
 	}
 	return r;
+}
+
+/* Checks hashes of blocks: they belong to a regular file. A file that was not read to its end has
+ * parts without a state. */
+int check_blocks(struct check *c, struct span key, struct span fields)
+{
+	struct blocks_state state;
+	struct blocks_part part;
+	struct file_record file;
+	uint64_t number;
+	int r;
+
+	c->expected[TABLE_BLOCKS]++;
+	if (!key_get_pair(key, &file.id, &number))
+		return -EUCLEAN;
+	if (number == 0 ? !decode_blocks_state(fields, &state) : !decode_blocks_part(fields, &part))
+		return -EUCLEAN;
+	r = check_found(catalog_get_file(c->reader, file.id, &file));
+	return r < 0 ? r : check_claim(S_ISREG(file.attributes.mode));
 }
 
 /* ---- groups -------------------------------------------------------------------------- */

@@ -73,5 +73,6 @@ check_record_fn check_target;
 check_record_fn check_folder;
 check_record_fn check_tree;
 check_record_fn check_folder_group;
+check_record_fn check_blocks;
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/copy_marks.h"
+#include "catalog/blocks.h"
 #include "catalog/change.h"
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
@@ -572,6 +573,8 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 		r = store_delete(&w->store, TABLE_CONTENT, &key);
 	if (r == 0 && S_ISLNK(file.attributes.mode))
 		r = store_forget(&w->store, TABLE_TARGET, &key);
+	else if (r == 0)
+		r = catalog_forget_blocks(w, id);
 	if (r == 0 && content.group)
 		r = group_sweep(w, content.group);
 	if (r == 0)

@@ -32,6 +32,7 @@
  * extent    file id                          struct extent_record, see extents.h
  * unmapped  group id                         time (s since 1970) at which its extents have to be
  *                                            mapped, see extents.h; 0: now
+ * blocks    file id, number                  hashes of the blocks of a file, see blocks.h
  */
 
 #include <stdbool.h>

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "catalog/blocks.h"
 #include "catalog/query.h"
 #include "store/key.h"
 #include "store/store.h"
@@ -440,4 +441,23 @@ int catalog_count_pending(struct catalog_reader *r, uint64_t *files, uint64_t *b
 	if (result < 0 || totals.none_pending)
 		return result;
 	return catalog_count_pending_again(r, files, bytes);
+}
+
+int catalog_scan_blocks(struct catalog_reader *r, uint64_t file, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_BLOCKS, key_pair(file, 1), key_number(file).length, scan);
+}
+
+int catalog_next_blocks(struct catalog_scan *scan, struct blocks_part *part)
+{
+	struct span key, fields;
+	uint64_t file, number;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	if (!key_get_pair(key, &file, &number) || !decode_blocks_part(fields, part))
+		return -EUCLEAN;
+	part->first = (number - 1) * BLOCKS_PART;
+	return 0;
 }

@@ -1,23 +1,346 @@
 /* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/interrupt.h"
+#include "base/log.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "catalog/blocks.h"
+#include "catalog/query.h"
 #include "cli/acting.h"
 #include "cli/command.h"
+#include "cli/shown_paths.h"
+#include "index/current_index.h"
+#include "index/remap.h"
 #include "options/common_options.h"
+#include "partial/partial.h"
+#include "partial/print.h"
+#include "partial/sharing.h"
+#include "plan/dialog.h"
+#include "report/figures.h"
+
+enum {
+	OPT_PARTIAL = OPTION_ID_ACT,
+	OPT_MIN_RUN,
+};
+
+/* Default of --partial: blocks of 128 KiB. */
+#define PARTIAL_BLOCK_BITS 17U
+
+/* Defaults with --partial, in bytes. */
+#define PARTIAL_MIN_SIZE (UINT64_C(1) << 20)
+#define PARTIAL_MIN_RUN (UINT64_C(1) << 17)
+
+#define BLOCK_EXPECTED "a power of two from 4k to 16M, like 128k"
+
+static const struct option_spec partial_options[] = {
+	{.heading = "Parts of files"},
+	{
+		.name = "partial",
+		.argument = "BLOCK",
+		.can_omit = true,
+		.help = "share equal parts of files that differ: aligned blocks of BLOCK bytes, a "
+			"power of two from 4k to 16M (default: 128k); of files of at least 1 MiB, "
+			"unless --min-size is given",
+		.id = OPT_PARTIAL,
+		.expects = BLOCK_EXPECTED,
+	},
+	{
+		.name = "min-run",
+		.argument = "SIZE",
+		.help = "with --partial: leave out runs of equal blocks that are shorter than "
+			"SIZE, as each run can split the files into more extents (default: 128k)",
+		.id = OPT_MIN_RUN,
+		.expects = SIZE_EXPECTED,
+	},
+	{0},
+};
+
+struct deduping {
+	struct acting acting; /* first, for acting_apply() */
+	bool is_partial;
+	struct partial_settings partial;
+	bool min_run_given;
+};
+
+/* Parses the argument of --partial, which can be omitted. */
+static int parse_block(const char *text, unsigned int *bits)
+{
+	uint64_t bytes = UINT64_C(1) << PARTIAL_BLOCK_BITS;
+	int r = text ? size_parse(text, &bytes) : 0;
+
+	if (r < 0)
+		return r;
+	if (bytes == 0 || (bytes & (bytes - 1)) != 0)
+		return -EINVAL;
+	*bits = (unsigned int)__builtin_ctzll(bytes);
+	return *bits < BLOCKS_BITS_MIN || *bits > BLOCKS_BITS_MAX ? -EINVAL : 0;
+}
+
+static int dedupe_apply(void *context, int id, const char *value)
+{
+	struct deduping *deduping = context;
+
+	switch (id) {
+	case OPT_PARTIAL:
+		deduping->is_partial = true;
+		return parse_block(value, &deduping->partial.block_bits);
+	case OPT_MIN_RUN:
+		deduping->min_run_given = true;
+		return size_parse(value, &deduping->partial.min_run);
+	default:
+		return acting_apply(&deduping->acting, id, value);
+	}
+}
 
 static const struct option_table dedupe_table = {
 	.command = "twinfs dedupe",
 	.usage = {"SOURCE|FILE...", "MOUNTPOINT"},
 	.summary = "Makes redundant copies share the blocks of the kept copy, on file systems that "
 		   "support it (btrfs, XFS, bcachefs). Every file keeps its own name, times and "
-		   "owner, and can be changed independently. The kernel compares the bytes first.",
-	.options = {acting_options, filter_options, keep_option, rule_options, scan_options,
-		    walk_options, files_option, index_option, message_options},
-	.apply = acting_apply,
+		   "owner, and can be changed independently. The kernel compares the bytes first. "
+		   "With --partial, equal parts of different files share their blocks, too.",
+	.options = {acting_options, partial_options, filter_options, keep_option, rule_options,
+		    scan_options, walk_options, files_option, index_option, message_options},
+	.apply = dedupe_apply,
 };
+
+/* ---- parts of files ------------------------------------------------------------------ */
+
+/* Returns whether options select groups or copies, which parts do not have. */
+static bool selects_groups(const struct deduping *deduping)
+{
+	const struct filter *filter = &deduping->acting.filters.filter;
+	const struct rules *rules = &deduping->acting.rules.rules;
+
+	return rules->keep || rules->protect || rules->only || rules->between_sources ||
+	       rules->include_bundles || filter_settings_by_name(&deduping->acting.filters) ||
+	       filter->has_newer || filter->has_older || deduping->acting.filters.copies_given ||
+	       filter->same_name || filter->top != UINT64_MAX;
+}
+
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_partial_fault(const struct deduping *deduping, size_t operand_count)
+{
+	const struct acting *acting = &deduping->acting;
+	const char *fault = find_operand_fault(&acting->common.index, operand_count);
+
+	if (!fault)
+		fault = filter_settings_fault(&acting->filters, &acting->common.index);
+	if (fault)
+		return fault;
+	if (acting->plan_file || acting->log || acting->act.without_leases)
+		return "--partial shares parts of files: omit --plan, --log and --without-leases";
+	if (selects_groups(deduping))
+		return "--partial has no groups and no kept copies: of the options that select, "
+		       "give only --min-size, --max-size and --exclude";
+	if (acting->format_given && !acting->dry_run)
+		return "--format needs --dry-run";
+	if (acting->format == REPORT_FDUPES)
+		return "--partial needs one of --format=text, json, jsonl, csv and null";
+	if (!acting->dry_run && !acting->yes && !isatty(STDIN_FILENO))
+		return "cannot ask for confirmation: standard input is no terminal; check with "
+		       "--dry-run, then give --yes";
+	return NULL;
+}
+
+/* Sets the filter, in a snapshot of its own. Returns 0 or -errno, logged. */
+static int prepare_filter(struct deduping *deduping, const struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct filter_settings *filters = &deduping->acting.filters;
+	int r = catalog_read_begin(index->catalog, &reader);
+
+	if (r == 0)
+		r = current_index_check_options(index, reader);
+	if (r == 0)
+		r = filter_settings_prepare(filters, index, reader, false);
+	if (!deduping->acting.common.index.min_size_given)
+		filters->filter.min_size = PARTIAL_MIN_SIZE;
+	if (r < 0 && r != -EXDEV)
+		log_error("cannot read the index %s: %s", catalog_folder(index->catalog),
+			  error_text(r));
+	return r;
+}
+
+/* Asks whether to share. Returns 1, 0 or -errno. */
+static int confirm(const struct partial *partial)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	char answer[ANSWER_SIZE] = "", count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	int r = bytes_format(&text,
+			     "%s %s of equal blocks, %s. The kernel compares them again first. "
+			     "--dry-run only prints them. Share them? y: yes, n: no [y/N]",
+			     number_format(count, partial->planned.count),
+			     plural(partial->planned.count, "run", "runs"),
+			     size_format(size, partial->planned.bytes));
+
+	if (r < 0 || !bytes_text(&text))
+		return -ENOMEM;
+	dialog_prompt(bytes_text(&text));
+	if (dialog_read(answer) < 0)
+		answer[0] = '\0';
+	if (stop_requested())
+		return -EINTR;
+	return answer[0] == 'y' || answer[0] == 'Y';
+}
+
+static void print_count(struct output *output, const char *label, const struct partial_count *count,
+			const char *noun, const char *nouns)
+{
+	char number[NUMBER_TEXT_MAX], size[FIGURE_SIZE_MAX];
+
+	if (count->count > 0)
+		figure_print(output, label, "%s %s, %s", number_format(number, count->count),
+			     plural(count->count, noun, nouns), figure_size(size, count->bytes));
+}
+
+static void print_result(const struct partial *partial, const struct sharing_result *result)
+{
+	CLEANUP_OUTPUT struct output output;
+	char number[NUMBER_TEXT_MAX], size[FIGURE_SIZE_MAX];
+	int r;
+
+	output_init(&output, STDOUT_FILENO);
+	figure_print(&output, "shared", "%s %s, %s", number_format(number, result->shared.count),
+		     plural(result->shared.count, "run", "runs"),
+		     figure_size(size, result->shared.bytes));
+	print_count(&output, "unchanged", &partial->already, "run was shared already",
+		    "runs were shared already");
+	print_count(&output, "differing", &result->differing, "run", "runs");
+	print_count(&output, "skipped", &result->refused, "run", "runs");
+	print_count(&output, "read", &partial->read, "file", "files");
+	print_count(&output, "known", &partial->known, "unchanged file", "unchanged files");
+	r = output_flush(&output);
+	if (r < 0)
+		log_error("cannot write the result: %s", error_text(r));
+}
+
+static enum twinfs_exit print_plan(const struct deduping *deduping, const struct partial *partial,
+				   const struct current_index *index)
+{
+	AUTO_FREE const char **shown =
+		shown_paths_find(index->sources, index->given, index->given_count);
+	CLEANUP_OUTPUT struct output output;
+	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	int r;
+
+	output_init(&output, STDOUT_FILENO);
+	r = shown ? partial_print(partial, deduping->acting.format, shown, &output) : -ENOMEM;
+	if (r < 0 && r != -EPIPE && r != -EINTR)
+		log_error("cannot print the runs to share: %s", error_text(r));
+	if (r == 0 && !deduping->acting.common.quiet)
+		log_info("nothing was done; without --dry-run, %s %s of %s would be compared and "
+			 "shared",
+			 number_format(count, partial->planned.count),
+			 plural(partial->planned.count, "run", "runs"),
+			 size_format(size, partial->planned.bytes));
+	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
+}
+
+static enum twinfs_exit share(const struct deduping *deduping, const struct partial *partial,
+			      struct current_index *index)
+{
+	struct sharing_result result = {.is_full = false};
+	int r = 1;
+
+	if (partial->planned.count > 0 && !deduping->acting.yes)
+		r = confirm(partial);
+	if (r == 0)
+		log_info("nothing was done");
+	if (r <= 0) {
+		log_mark_reported(); /* the refusal of the user needs no further message */
+		return TWINFS_EXIT_FAILED;
+	}
+	r = sharing_run(partial, &result);
+	if (result.is_full)
+		log_error("stopped: the disk is full; free some space there, then run the command "
+			  "again");
+	else if (r == -EINTR)
+		log_error("stopped: interrupted; run the command again to continue");
+	else if (r < 0)
+		log_error("stopped: cannot share the blocks: %s", error_text(r));
+	if (!deduping->acting.common.quiet)
+		print_result(partial, &result);
+	if (result.shared.count > 0 && index_remap(index) < 0)
+		return TWINFS_EXIT_FAILED;
+	if (r < 0 || result.is_full)
+		return TWINFS_EXIT_FAILED;
+	return result.refused.count > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+}
+
+/* Logs where the hashes of the blocks stay. */
+static void explain_view(const struct current_index *index)
+{
+	if (index->served)
+		log_info("a view maintains the index, so the hashes of the blocks of changed files "
+			 "are not kept; unmount it first if they should be");
+}
+
+static enum twinfs_exit dedupe_parts(struct deduping *deduping, struct current_index *index)
+{
+	struct partial_settings *settings = &deduping->partial;
+	CLEANUP_PARTIAL struct partial partial = {.settings = settings};
+	struct catalog_totals totals = {0};
+	enum twinfs_exit status, done;
+
+	settings->filter = &deduping->acting.filters.filter;
+	settings->progress = deduping->acting.common.quiet ? PROGRESS_NEVER
+							   : deduping->acting.common.index.progress;
+	settings->disk = deduping->acting.common.index.disk;
+	settings->catalog = index->catalog;
+	settings->sources = index->sources;
+	settings->keeps_hashes = !index->served;
+	explain_view(index);
+	if (partial_init(&partial, settings) < 0 || partial_plan(&partial) < 0 ||
+	    catalog_totals_now(index->catalog, &totals) < 0)
+		return TWINFS_EXIT_FAILED;
+	status = current_index_status(index, totals.errors, 0);
+	done = deduping->acting.dry_run ? print_plan(deduping, &partial, index)
+					: share(deduping, &partial, index);
+	if (done == TWINFS_EXIT_COMPLETE && partial.failed + partial.changed > 0)
+		return TWINFS_EXIT_INCOMPLETE;
+	return done == TWINFS_EXIT_COMPLETE ? status : done;
+}
+
+static enum twinfs_exit run_partial(struct deduping *deduping, char *const *operands, size_t count)
+{
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	struct index_settings *settings = &deduping->acting.common.index;
+
+	if (usage_check(&dedupe_table, find_partial_fault(deduping, count)) < 0)
+		return TWINFS_EXIT_USAGE;
+	interrupt_watch();
+	settings->names_only = true;
+	if (current_index_open(&index, settings, operands, count, INDEX_ACT) < 0 ||
+	    prepare_filter(deduping, &index) < 0)
+		return TWINFS_EXIT_FAILED;
+	return dedupe_parts(deduping, &index);
+}
 
 enum twinfs_exit cmd_dedupe(int argc, char *argv[])
 {
-	CLEANUP_ACTING struct acting acting;
+	struct deduping deduping = {.partial.min_run = PARTIAL_MIN_RUN};
+	enum twinfs_exit status;
+	size_t count;
+	int operands, r;
 
-	acting_init(&acting, ACT_DEDUPE, "dedupe", "deduped");
-	return acting_main(&acting, &dedupe_table, argc, argv);
+	acting_init(&deduping.acting, ACT_DEDUPE, "dedupe", "deduped");
+	r = options_parse(&dedupe_table, argc, argv, &deduping, &operands);
+	count = (size_t)(argc - operands);
+	if (r == 0 && deduping.min_run_given && !deduping.is_partial)
+		r = usage_check(&dedupe_table, "--min-run needs --partial");
+	if (r != 0)
+		status = options_exit(r);
+	else if (deduping.is_partial)
+		status = run_partial(&deduping, argv + operands, count);
+	else
+		status = acting_run(&deduping.acting, &dedupe_table, argv + operands, count);
+	acting_deinit(&deduping.acting);
+	return status;
 }

@@ -27,6 +27,7 @@ struct index_settings {
 	bool accept_changed_source;
 	/* The index is printed as it is: the sources are not examined, and can be absent. */
 	bool no_scan;
+	bool names_only; /* names are updated, but no contents are compared */
 	bool takes_files; /* operands can be files */
 	/* File with the names of the operands, as given, borrowed. NULL: the command line has
 	 * them. */

@@ -258,6 +258,7 @@ int indexing_open(struct indexing *indexing)
 	indexing->ingest_settings = (struct ingest_settings){
 		.disk = settings->disk,
 		.patience_ms = PATIENCE_MS,
+		.names_only = settings->names_only,
 		.hidden = indexing->beside ? catalog_folder(indexing->beside) : NULL,
 	};
 	r = open_sources(indexing);
@@ -393,7 +394,7 @@ static int update(struct indexing *indexing, struct indexing_times *times)
 
 	r = update_names(indexing, when);
 	times->named_ns = clock_monotonic_ns();
-	if (r == 0 && !stop_requested())
+	if (r == 0 && !stop_requested() && !indexing->settings->names_only)
 		r = run_phase(indexing, PROGRESS_CONTENTS, when);
 	return r;
 }

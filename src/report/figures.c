@@ -108,11 +108,12 @@ void figures_print_folders(struct output *output, const struct report_summary *s
 	char size[FIGURE_SIZE_MAX];
 
 	print_files(output, summary);
-	figure_print(output, "redundant", "%s %s with %s %s, %s",
+	figure_print(output, "redundant", "%s %s with %s %s; removing %s frees %s",
 		     number_format(folders, summary->redundant_folders),
 		     plural(summary->redundant_folders, "folder", "folders"),
 		     number_format(files, summary->redundant_files),
 		     plural(summary->redundant_files, "file", "files"),
+		     plural(summary->redundant_folders, "it", "them"),
 		     figure_size(size, summary->reclaimable_bytes));
 	print_gaps(output, summary);
 }

@@ -25,6 +25,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_FOLDER_RANK] = "folderrank",
 	[TABLE_EXTENT] = "extent",
 	[TABLE_UNMAPPED] = "unmapped",
+	[TABLE_BLOCKS] = "blocks",
 };
 
 const char *table_name(enum table table)

@@ -29,7 +29,7 @@ TINY = ("--rounds", "1", "--scale", "0.0004", "--peer", "jdupes", "--files", "80
 ROWS = {"warm", "share", "rescan", "memory", "index", "day", "latency-median", "latency-p99",
         "slow-down", "find-warm", "tar", "rsync", "mount", "scale"}
 READS = {"read-copy", "read-passthrough", "read-bindfs"}
-ROWS_OF_ROOT = {"cold", "disk", "find-cold"}
+ROWS_OF_ROOT = {"cold", "disk", "find-cold", "partial-left"}
 
 
 class Bench:
@@ -43,7 +43,8 @@ class Bench:
         self.binary = program.session.binary
         self.report = folder / "work/report"
         shutil.copytree(PROJECT / "tests/tools/bench", self.project / "tests/tools/bench")
-        shutil.copy(PROJECT / "tests/tools/rotating.py", self.project / "tests/tools")
+        for name in ("rotating.py", "block_oracle.py"):
+            shutil.copy(PROJECT / "tests/tools" / name, self.project / "tests/tools")
         (self.project / "scripts").mkdir()
         shutil.copy(PROJECT / "scripts/bench", self.project / "scripts")
         self.tools = self.project / "built"

@@ -81,7 +81,7 @@ def test_text_names_size_rule_and_totals(twinfs, source):
     assert lines[1:3] == [f"  kept  {source}/b", f"  copy  {source}/a"]
     assert lines[-5:] == ["files       6 in 5 directories, 20 KiB (20,000 bytes)",
                           "groups      1",
-                          "redundant   1 folder with 3 files, 9.8 KiB (10,000 bytes)",
+                          "redundant   1 folder with 3 files; removing it frees 9.8 KiB (10,000 bytes)",
                           "pending     0", "errors      0"]
 
 
@@ -270,7 +270,8 @@ def test_summary_is_printed_in_all_formats_with_figures(twinfs, twins):
         return twinfs.ok("list", "--folders", "--summary", f"--format={form}", twins).out.decode()
     assert printed("text") == ("files       7 in 6 directories, 24 KiB (25,000 bytes)\n"
                                "groups      2\n"
-                               "redundant   2 folders with 4 files, 15 KiB (15,000 bytes)\n"
+                               "redundant   2 folders with 4 files; removing them frees "
+                               "15 KiB (15,000 bytes)\n"
                                "pending     0\nerrors      0\n")
     assert printed("fdupes") == "2 duplicate folders (in 2 sets), occupying 15000 bytes\n"
     assert printed("csv") == (

@@ -11,6 +11,7 @@ import shutil
 import manual
 import pytest
 import trees
+from disks import disk
 from test_check import rotten
 
 LIST = "WHAT LIST PRINTS"
@@ -167,6 +168,18 @@ def test_page_has_every_member_that_list_prints(twinfs, tree, tmp_path):
         table = twinfs.ok("list", "--format=csv", *options, tree).out.decode(errors="replace")
         found |= set(next(csv.reader(io.StringIO(table, newline=""))))
     assert found == said
+
+
+def test_page_has_every_member_that_dedupe_prints(twinfs, tmp_path):
+    with disk("xfs", tmp_path) as root:
+        data = os.urandom(2 << 20)
+        for name in (b"one", b"\xff", b"\xfe"):
+            (root / os.fsdecode(name)).write_bytes(data)
+        words = ["dedupe", "--partial", "--dry-run"]
+        found = keys(twinfs.ok(*words, "--format=json", root).json)
+        table = twinfs.ok(*words, "--format=csv", root).out.decode()
+    found |= set(next(csv.reader(io.StringIO(table, newline=""))))
+    assert found == manual.marked(page("WHAT DEDUPE PRINTS"), "Va")
 
 
 def test_page_has_every_fate(twinfs, tree):

@@ -29,6 +29,25 @@ def leave_mounts():
 
 
 @contextlib.contextmanager
+def of_kind(kind, folder, size):
+    """Mounts an empty file system of a kind in a sparse image of `size` bytes; yields its root."""
+    leave_mounts()
+    image, root = folder / "disk.image", folder / "disk"
+    with open(image, "wb") as file:
+        file.truncate(size)
+    root.mkdir()
+    try:
+        subprocess.run([f"mkfs.{kind}", "-q", "-f", image], check=True, capture_output=True)
+        subprocess.run(["mount", "-o", "loop,noatime", image, root], check=True)
+    finally:
+        image.unlink()
+    try:
+        yield root
+    finally:
+        subprocess.run(["umount", "--lazy", root], check=True)
+
+
+@contextlib.contextmanager
 def of_small_files(folder, count):
     """Mounts an ext4 for this many files; yields its root.
 

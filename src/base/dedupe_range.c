@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/dedupe_range.h"
+
+#include <errno.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+
+/* Size of the argument of the ioctl with one destination. */
+#define ARGUMENT_BYTES (sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info))
+
+int64_t dedupe_range(const struct dedupe_range *range)
+{
+	_Alignas(struct file_dedupe_range) uint8_t room[ARGUMENT_BYTES] = {0};
+	struct file_dedupe_range *argument = (void *)room;
+
+	argument->src_offset = range->source_offset;
+	argument->src_length = range->length;
+	argument->dest_count = 1;
+	argument->info[0].dest_fd = range->destination;
+	argument->info[0].dest_offset = range->destination_offset;
+	if (ioctl(range->source, FIDEDUPERANGE, argument) < 0)
+		return -errno;
+	if (argument->info[0].status < 0)
+		return argument->info[0].status;
+	if (argument->info[0].status == FILE_DEDUPE_RANGE_DIFFERS)
+		return 0;
+	return (int64_t)argument->info[0].bytes_deduped;
+}

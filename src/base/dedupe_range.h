@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_DEDUPE_RANGE_H
+#define BASE_DEDUPE_RANGE_H
+
+/* FIDEDUPERANGE (ioctl_fideduperange(2)) for one destination. Any thread. */
+
+#include <stdint.h>
+
+#include "base/attributes.h"
+
+struct dedupe_range {
+	int source, destination; /* descriptors; may be open for reading only */
+	uint64_t source_offset, destination_offset;
+	uint64_t length;
+};
+
+/* Has the kernel compare the ranges and share their blocks, while it locks both files. Blocks until
+ * the bytes are read. Returns the number of bytes that are shared now, 0 if the ranges differ or
+ * are empty, or -errno. */
+MUST_CHECK int64_t dedupe_range(const struct dedupe_range *range);
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/blocks.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "catalog/query.h"
+#include "catalog/writer.h"
+#include "store/store.h"
+#include "store/writer.h"
+
+#define HASH_FIELD_BYTES 8U
+
+/* ---- codec --------------------------------------------------------------------------- */
+
+struct value encode_blocks_state(const struct blocks_state *state)
+{
+	struct value value = value_begin();
+
+	value_put_fixed(&value, state->digest);
+	value_put(&value, state->block_bits);
+	return value;
+}
+
+bool decode_blocks_state(struct span fields, struct blocks_state *state)
+{
+	return span_get_fixed(&fields, &state->digest) && span_get32(&fields, &state->block_bits) &&
+	       state->block_bits >= BLOCKS_BITS_MIN && state->block_bits <= BLOCKS_BITS_MAX &&
+	       fields.length == 0;
+}
+
+struct value encode_blocks_part(const struct blocks_part *part)
+{
+	struct value value = value_begin();
+
+	for (uint32_t i = 0; i < part->count; i++)
+		value_put_fixed(&value, part->hashes[i]);
+	return value;
+}
+
+bool decode_blocks_part(struct span fields, struct blocks_part *part)
+{
+	if (fields.length == 0 || fields.length % HASH_FIELD_BYTES != 0 ||
+	    fields.length / HASH_FIELD_BYTES > BLOCKS_PART)
+		return false;
+	part->count = (uint32_t)(fields.length / HASH_FIELD_BYTES);
+	for (uint32_t i = 0; i < part->count; i++) {
+		if (!span_get_fixed(&fields, &part->hashes[i]))
+			return false;
+	}
+	return true;
+}
+
+/* The state has the number 0, and the parts have the numbers from 1. */
+static struct key part_key(uint64_t file, const struct blocks_part *part)
+{
+	return key_pair(file, part->first / BLOCKS_PART + 1);
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+int catalog_get_blocks_state(struct catalog_reader *r, uint64_t file, struct blocks_state *state)
+{
+	struct key key = key_pair(file, 0);
+	struct span fields;
+	int result = store_get(r, TABLE_BLOCKS, &key, &fields);
+
+	if (result < 0)
+		return result;
+	return decode_blocks_state(fields, state) ? 0 : -EUCLEAN;
+}
+
+/* ---- writing ------------------------------------------------------------------------- */
+
+/* Finds the first record of a file. Returns -ENOENT if there is none. */
+static int find_first(struct catalog_writer *w, uint64_t file, struct key *found)
+{
+	struct catalog_reader *reader = &w->store.reader;
+	struct key from = key_number(file);
+	MDB_val k = store_key(&from), v;
+	MDB_cursor *cursor = NULL;
+	int r = store_cursor(reader, TABLE_BLOCKS, &cursor);
+
+	if (r == 0)
+		r = store_result(reader->store, mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
+	if (r < 0)
+		return r;
+	if (k.mv_size <= from.length || memcmp(k.mv_data, from.data, from.length) != 0)
+		return -ENOENT;
+	if (k.mv_size > sizeof(found->data))
+		return -EUCLEAN;
+	found->length = k.mv_size;
+	memcpy(found->data, k.mv_data, k.mv_size);
+	return 0;
+}
+
+int catalog_forget_blocks(struct catalog_writer *w, uint64_t file)
+{
+	struct key key;
+	int r;
+
+	while ((r = find_first(w, file, &key)) == 0) {
+		r = store_delete(&w->store, TABLE_BLOCKS, &key);
+		if (r < 0)
+			return r;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Stores a record of a file, if the index has the file. Readers learn nothing
+ * from the commit, so none_pending stays as it was. */
+static int put(struct catalog_writer *w, uint64_t file, struct key key, struct value value)
+{
+	struct file_record record;
+	int r = catalog_get_file_name(&w->store.reader, file, &record);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	w->none_pending = w->totals.none_pending;
+	return store_put(&w->store, TABLE_BLOCKS, &key, value);
+}
+
+int catalog_put_blocks_part(struct catalog_writer *w, uint64_t file, const struct blocks_part *part)
+{
+	return put(w, file, part_key(file, part), encode_blocks_part(part));
+}
+
+int catalog_put_blocks_state(struct catalog_writer *w, uint64_t file,
+			     const struct blocks_state *state)
+{
+	return put(w, file, key_pair(file, 0), encode_blocks_state(state));
+}

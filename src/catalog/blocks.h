@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef CATALOG_BLOCKS_H
+#define CATALOG_BLOCKS_H
+
+/* Hashes of the blocks of files (table blocks), for `dedupe --partial`.
+ *
+ * A file has a state, and parts with the hashes of adjacent blocks. A part with zeros only is not
+ * stored, so a sparse file takes space for its data only. The state is written after the last part.
+ * Without a state, or if its digest is not that of the file, the parts have no meaning: the file
+ * was not read to its end, or has changed since. file_delete() deletes all of them.
+ *
+ * Unless noted otherwise, the functions return 0 or -errno; -EUCLEAN if a record is damaged. One
+ * thread at a time for each reader or writer.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "store/key.h"
+#include "store/value.h"
+
+struct catalog_reader;
+struct catalog_scan;
+struct catalog_writer;
+
+/* Blocks of a part: as many hashes as a record has room for. */
+#define BLOCKS_PART 60U
+
+/* Powers of two that a block size can be, in bytes: 4 KiB to 16 MiB. */
+#define BLOCKS_BITS_MIN 12U
+#define BLOCKS_BITS_MAX 24U
+
+struct blocks_state {
+	uint64_t digest; /* file_digest() when the blocks were read */
+	uint32_t block_bits; /* the blocks have 2^block_bits bytes; the last one can be shorter */
+};
+
+struct blocks_part {
+	uint64_t first; /* number of the first block in the file, a multiple of BLOCKS_PART */
+	uint32_t count;
+	uint64_t hashes[BLOCKS_PART]; /* 0: a hole, or zeros only */
+};
+
+struct value encode_blocks_state(const struct blocks_state *state);
+struct value encode_blocks_part(const struct blocks_part *part);
+MUST_CHECK bool decode_blocks_state(struct span fields, struct blocks_state *state);
+MUST_CHECK bool decode_blocks_part(struct span fields, struct blocks_part *part);
+
+/* Gets the state of a file. Returns -ENOENT if it has none. */
+MUST_CHECK int catalog_get_blocks_state(struct catalog_reader *r, uint64_t file,
+					struct blocks_state *state);
+
+/* Begins an iteration over the parts of a file; catalog_next_blocks() returns -ENOENT at the end
+ * (catalog/scan.h). */
+MUST_CHECK int catalog_scan_blocks(struct catalog_reader *r, uint64_t file,
+				   struct catalog_scan **scan);
+MUST_CHECK int catalog_next_blocks(struct catalog_scan *scan, struct blocks_part *part);
+
+/* Deletes the state and the parts of a file. */
+MUST_CHECK int catalog_forget_blocks(struct catalog_writer *w, uint64_t file);
+
+/* Stores a part of a file, and the state after all its parts. Do nothing if the index does not have
+ * the file. */
+MUST_CHECK int catalog_put_blocks_part(struct catalog_writer *w, uint64_t file,
+				       const struct blocks_part *part);
+MUST_CHECK int catalog_put_blocks_state(struct catalog_writer *w, uint64_t file,
+					const struct blocks_state *state);
+
+#endif

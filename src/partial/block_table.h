@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef PARTIAL_BLOCK_TABLE_H
+#define PARTIAL_BLOCK_TABLE_H
+
+/* The blocks of all files, and the classes of blocks with equal hashes.
+ *
+ * The hashes are in an unnamed file. Blocks are numbered in the order of their files and places.
+ * Between two blocks that are not adjacent in a file, one number is unused. Holes and zeros have no
+ * number. So a run of adjacent blocks is a range of numbers without a number of class 0.
+ *
+ * Takes 4 bytes of memory for each block, 4 for each block that has an equal one, 4 for each class,
+ * 24 for each range of adjacent blocks, and SORT_BYTES. A file of 100 GB in blocks of 128 KiB has
+ * 800,000 blocks.
+ *
+ * block_table_add() may be called by any thread; the other functions by one thread.
+ */
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+
+/* Largest number of hashes that block_table_add() takes. */
+#define BLOCK_BATCH 3840U
+
+/* Highest number of a block. The table refuses more blocks. */
+#define BLOCKS_MAX UINT32_MAX
+
+/* Memory of the lists that are sorted, in bytes. If more hashes exist, they are read again for each
+ * further part of the hashes. */
+#define SORT_BYTES (UINT64_C(16) << 20)
+
+struct block_file {
+	uint64_t id; /* of the catalog */
+	uint64_t digest; /* file_digest() when its hashes were found */
+	uint64_t size;
+	/* Blocks of files with different volumes are never equal: the kernel cannot share them. */
+	uint32_t volume;
+	bool dropped; /* its hashes are not used, as it could not be read to its end */
+};
+
+/* Hashes of adjacent blocks. */
+struct block_batch {
+	uint32_t file; /* index of block_table.files */
+	uint32_t count;
+	uint64_t first; /* number of the first block in the file */
+	uint64_t spooled; /* offset in the spool */
+};
+
+/* Adjacent blocks without a hole. */
+struct block_range {
+	uint64_t first; /* number of the first block in the file */
+	uint32_t base; /* number of the first block in the table */
+	uint32_t count;
+	uint32_t file;
+};
+
+struct block_table {
+	unsigned int block_bits; /* a block has 2^block_bits bytes */
+	uint64_t sort_bytes; /* SORT_BYTES; less in tests */
+	struct block_file *files;
+	size_t file_count, file_capacity;
+	int spool;
+	uint64_t spooled; /* bytes in the spool */
+	struct block_batch *batches;
+	size_t batch_count, batch_capacity;
+	uint64_t hashed; /* blocks other than holes and zeros */
+	pthread_mutex_t lock; /* spooled, batches, hashed */
+	/* Set by block_table_classify(): */
+	struct block_range *ranges; /* in the order of their numbers */
+	size_t range_count, range_capacity;
+	uint32_t end; /* behind the highest number of a block */
+	uint32_t *class_of; /* of each block; 0: no other block is equal */
+	uint32_t *members; /* numbers of blocks by class, then in ascending order */
+	/* Class c has members[first[c - 1]] up to members[first[c] - 1]. */
+	uint32_t *first;
+	uint32_t classes;
+	size_t first_capacity;
+};
+
+/* Initializes an empty table. The caller must call block_table_deinit() in any case. Returns 0 or
+ * -errno, logged. */
+MUST_CHECK int block_table_init(struct block_table *table, unsigned int block_bits);
+void block_table_deinit(struct block_table *table);
+#define CLEANUP_BLOCK_TABLE CLEANUP(block_table_deinit)
+
+/* Adds a file. Returns its index, or -ENOMEM. */
+MUST_CHECK long block_table_add_file(struct block_table *table, const struct block_file *file);
+
+/* Adds hashes of adjacent blocks of a file; 0: a hole or zeros. Returns 0 or -errno. */
+MUST_CHECK int block_table_add(struct block_table *table, uint32_t file, uint64_t first,
+			       const uint64_t *hashes, uint32_t count);
+
+/* Numbers the blocks and finds the classes. Files with a lower index have lower numbers. Returns 0,
+ * -EOVERFLOW for more than BLOCKS_MAX blocks, -EINTR if stop_requested(), or another -errno. */
+MUST_CHECK int block_table_classify(struct block_table *table);
+
+/* The place of a block. */
+struct block_place {
+	uint32_t file; /* index of block_table.files */
+	uint64_t offset; /* bytes */
+};
+
+/* Returns the place of a block with this number, which must exist. */
+struct block_place block_table_locate(const struct block_table *table, uint32_t number);
+
+/* Returns whether a number below table->end is that of a block. */
+bool block_table_has(const struct block_table *table, uint32_t number);
+
+/* Returns the bytes of count adjacent blocks: fewer than those of the blocks at the end of the
+ * file. */
+uint64_t block_table_bytes(const struct block_table *table, uint32_t number, uint32_t count);
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: MIT */
+#include "partial/partial.h"
+
+#include <errno.h>
+
+#include "base/error.h"
+#include "base/log.h"
+#include "base/stop.h"
+#include "partial/block_hashes.h"
+#include "partial/open_files.h"
+#include "partial/shared_extents.h"
+
+int partial_init(struct partial *partial, const struct partial_settings *settings)
+{
+	*partial = (struct partial){.settings = settings};
+	return block_table_init(&partial->table, settings->block_bits);
+}
+
+void partial_deinit(struct partial *partial)
+{
+	run_list_free(&partial->runs);
+	volumes_free(&partial->volumes);
+	block_table_deinit(&partial->table);
+}
+
+static uint64_t sum_bytes(const struct partial *partial, const struct run_list *runs, size_t from)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = from; i < runs->count; i++)
+		bytes += run_bytes(&partial->table, &runs->list[i]);
+	return bytes;
+}
+
+/* Replaces the runs by their parts that are not shared yet. A run whose files changed stays, so
+ * that its failure is reported once, when it is shared. */
+static int leave_out_shared(struct partial *partial)
+{
+	CLEANUP_RUN_LIST struct run_list all = partial->runs;
+	struct run_list *parts = &partial->runs;
+	struct open_files files;
+	int r = 0;
+
+	*parts = (struct run_list){0};
+	open_files_init(&files, partial);
+	for (size_t i = 0; r == 0 && i < all.count; i++) {
+		size_t before = parts->count;
+		uint64_t rest;
+
+		r = stop_requested() ? -EINTR : shared_extents_split(&files, &all.list[i], parts);
+		if (r < 0 && r != -EINTR && r != -ENOMEM) {
+			parts->count = before;
+			r = run_list_add(parts, &all.list[i]);
+		}
+		rest = run_bytes(&partial->table, &all.list[i]) - sum_bytes(partial, parts, before);
+		partial->already.count += rest > 0;
+		partial->already.bytes += rest;
+	}
+	open_files_deinit(&files);
+	return r;
+}
+
+static uint32_t blocks_of(const struct partial_settings *settings)
+{
+	uint64_t block_bytes = UINT64_C(1) << settings->block_bits;
+	uint64_t blocks = (settings->min_run + block_bytes - 1) / block_bytes;
+
+	return blocks > BLOCKS_MAX ? BLOCKS_MAX : (uint32_t)blocks;
+}
+
+static int find_runs(struct partial *partial)
+{
+	int r = block_table_classify(&partial->table);
+
+	if (r == 0)
+		r = runs_find(&partial->table, blocks_of(partial->settings), &partial->runs);
+	if (r == 0)
+		r = leave_out_shared(partial);
+	if (!partial->seeks)
+		runs_sort(&partial->runs);
+	partial->planned.count = partial->runs.count;
+	partial->planned.bytes = sum_bytes(partial, &partial->runs, 0);
+	return r;
+}
+
+int partial_plan(struct partial *partial)
+{
+	int r = block_hashes_read(partial);
+
+	if (r == 0)
+		r = find_runs(partial);
+	if (r == -ENOSPC || r == -EDQUOT)
+		log_error("cannot write the temporary file with the hashes: %s; set TMPDIR to a "
+			  "folder on another disk",
+			  error_text(r));
+	else if (r == -EOVERFLOW)
+		log_error("cannot compare the blocks: the files have more than 2^32 blocks; give a "
+			  "larger block size with --partial=SIZE");
+	else if (r == -EINTR)
+		log_error("cannot compare the blocks: interrupted; run the command again to "
+			  "continue");
+	else if (r < 0)
+		log_error("cannot compare the blocks: %s", error_text(r));
+	return r;
+}

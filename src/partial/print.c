@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+
+/* Each run has its bytes, its destination (path and offset) and its source. One object in JSON:
+ *
+ *	{"version": ..., "runs": [
+ *	{"bytes": ..., "offset": ..., "path": ..., "source_offset": ..., "source_path": ...},
+ *	...], "summary": {"runs": ..., "bytes": ..., "shared_bytes": ..., "files": ...}}
+ *
+ * The format jsonl has only the objects of the list, one a line. Paths follow the rule of
+ * base/json_path.h.
+ */
+
+#include "partial/print.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include <jansson.h>
+
+#include "base/base64.h"
+#include "base/json_number.h"
+#include "base/json_path.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "partial/file_text.h"
+#include "partial/partial.h"
+
+#define CSV_LINE_END "\r\n"
+
+/* A run that is printed. */
+struct printed_run {
+	uint64_t bytes;
+	struct block_place place, source;
+	struct bytes path, source_path;
+};
+
+typedef int print_run_fn(struct output *output, const struct printed_run *run);
+
+static int print_text(struct output *output, const struct printed_run *run)
+{
+	char size[SIZE_TEXT_MAX];
+
+	output_format(output, "%9s  ", size_format(size, run->bytes));
+	output_name(output, run->path.data, run->path.length);
+	output_format(output, " at %" PRIu64 " like ", run->place.offset);
+	output_name(output, run->source_path.data, run->source_path.length);
+	output_format(output, " at %" PRIu64 "\n", run->source.offset);
+	return 0;
+}
+
+static int print_null(struct output *output, const struct printed_run *run)
+{
+	output_format(output, "%" PRIu64 " %" PRIu64 " %" PRIu64, run->bytes, run->place.offset,
+		      run->source.offset);
+	output_bytes(output, "", 1);
+	output_name(output, run->path.data, run->path.length);
+	output_bytes(output, "", 1);
+	output_name(output, run->source_path.data, run->source_path.length);
+	output_bytes(output, "", 1);
+	return 0;
+}
+
+/* ---- csv ----------------------------------------------------------------------------- */
+
+static void print_quoted(struct output *output, const struct bytes *text)
+{
+	output_text(output, "\"");
+	for (size_t i = 0; i < text->length; i++) {
+		if (text->data[i] == '"')
+			output_text(output, "\"");
+		output_bytes(output, text->data + i, 1);
+	}
+	output_text(output, "\"");
+}
+
+/* Prints the columns of a path: its readable form, and its bytes if they are not UTF-8. */
+static int print_csv_path(struct output *output, const struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes readable = {0}, base64 = {0};
+	bool whole = true;
+	int r = readable_path_append(&readable, (const char *)path->data, path->length, &whole);
+
+	if (r == 0 && !whole)
+		r = base64_encode(&base64, path->data, path->length);
+	if (r < 0)
+		return r;
+	print_quoted(output, &readable);
+	output_text(output, ",");
+	output_bytes(output, base64.data, base64.length);
+	return 0;
+}
+
+static int print_csv(struct output *output, const struct printed_run *run)
+{
+	int r;
+
+	output_format(output, "%" PRIu64 ",%" PRIu64 ",%" PRIu64 ",", run->bytes, run->place.offset,
+		      run->source.offset);
+	r = print_csv_path(output, &run->path);
+	output_text(output, ",");
+	if (r == 0)
+		r = print_csv_path(output, &run->source_path);
+	output_text(output, CSV_LINE_END);
+	return r;
+}
+
+/* ---- json ---------------------------------------------------------------------------- */
+
+static int print_object(struct output *output, const struct printed_run *run)
+{
+	json_t *object = json_object();
+
+	if (!object || json_object_set_new(object, "bytes", json_number(run->bytes)) < 0 ||
+	    json_object_set_new(object, "offset", json_number(run->place.offset)) < 0 ||
+	    json_set_path(object, "path", (const char *)run->path.data, run->path.length) < 0 ||
+	    json_object_set_new(object, "source_offset", json_number(run->source.offset)) < 0 ||
+	    json_set_path(object, "source_path", (const char *)run->source_path.data,
+			  run->source_path.length) < 0) {
+		json_decref(object);
+		return -ENOMEM;
+	}
+	return output_json_object(output, object);
+}
+
+static int print_jsonl(struct output *output, const struct printed_run *run)
+{
+	int r = print_object(output, run);
+
+	output_text(output, "\n");
+	return r;
+}
+
+static void begin(struct output *output, enum report_format format)
+{
+	if (format == REPORT_JSON)
+		output_text(output, "{\"version\":\"" TWINFS_VERSION "\",\"runs\":[");
+	else if (format == REPORT_CSV)
+		output_text(output, "bytes,offset,source_offset,path,path_base64,source_path,"
+				    "source_path_base64" CSV_LINE_END);
+}
+
+static void end(struct output *output, enum report_format format, const struct partial *partial)
+{
+	if (format != REPORT_JSON)
+		return;
+	output_format(output,
+		      "\n],\"summary\":{\"runs\":%" PRIu64 ",\"bytes\":%" PRIu64
+		      ",\"shared_bytes\":%" PRIu64 ",\"files\":%" PRIu64 "}}\n",
+		      partial->planned.count, partial->planned.bytes, partial->already.bytes,
+		      partial->read.count + partial->known.count);
+}
+
+/* ---- runs ---------------------------------------------------------------------------- */
+
+/* Describes a run. Returns -ENOENT if one of its files has no name any more. */
+static int describe(const struct partial *partial, const struct block_run *run,
+		    const char *const *shown, struct printed_run *printed)
+{
+	const struct block_file *files = partial->table.files;
+	int r;
+
+	printed->bytes = run_bytes(&partial->table, run);
+	printed->place = block_table_locate(&partial->table, run->destination);
+	printed->source = block_table_locate(&partial->table, run->source);
+	printed->path.length = 0;
+	printed->source_path.length = 0;
+	r = file_text_path(partial, files[printed->place.file].id, shown, &printed->path);
+	return r < 0 ? r
+		     : file_text_path(partial, files[printed->source.file].id, shown,
+				      &printed->source_path);
+}
+
+int partial_print(const struct partial *partial, enum report_format format,
+		  const char *const *shown, struct output *output)
+{
+	static print_run_fn *const prints[] = {
+		[REPORT_TEXT] = print_text,   [REPORT_JSON] = print_object,
+		[REPORT_JSONL] = print_jsonl, [REPORT_CSV] = print_csv,
+		[REPORT_NULL] = print_null,
+	};
+	struct printed_run printed = {0};
+	bool first = true;
+	int r = 0;
+
+	begin(output, format);
+	for (size_t i = 0; r == 0 && i < partial->runs.count; i++) {
+		r = stop_requested() ? -EINTR
+				     : describe(partial, &partial->runs.list[i],
+						format == REPORT_TEXT ? shown : NULL, &printed);
+		if (r == 0 && format == REPORT_JSON)
+			output_text(output, first ? "\n" : ",\n");
+		if (r == 0)
+			r = prints[format](output, &printed);
+		first &= r != 0;
+		if (r == -ENOENT)
+			r = 0;
+		if (r == 0)
+			r = output->error;
+	}
+	bytes_free(&printed.path);
+	bytes_free(&printed.source_path);
+	if (r == 0)
+		end(output, format, partial);
+	return r < 0 ? r : output_flush(output);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "partial/volumes.h"
+
+#include <errno.h>
+#include <linux/btrfs.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/dedupe_range.h"
+#include "base/filesystem_kind.h"
+
+void volumes_free(struct volumes *volumes)
+{
+	free(volumes->list);
+	*volumes = (struct volumes){0};
+}
+
+/* Returns whether btrfs stores no checksums of the file, and overwrites its blocks in place. */
+static bool is_in_place(int fd)
+{
+	int flags = 0;
+
+	return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_NOCOW_FL;
+}
+
+/* Sets the identity. The st_dev of btrfs is that of the subvolume, so its UUID is taken. */
+static int identify(int fd, uint8_t id[static VOLUME_ID_BYTES])
+{
+	struct btrfs_ioctl_fs_info_args info = {0};
+	struct stat status;
+
+	memset(id, 0, VOLUME_ID_BYTES);
+	if (filesystem_type_at(fd) == BTRFS_SUPER_MAGIC &&
+	    ioctl(fd, BTRFS_IOC_FS_INFO, &info) == 0) {
+		_Static_assert(sizeof(info.fsid) < VOLUME_ID_BYTES, "room for the flag");
+		memcpy(id, info.fsid, sizeof(info.fsid));
+		id[sizeof(info.fsid)] = is_in_place(fd) ? 2 : 1;
+		return 0;
+	}
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	memcpy(id, &status.st_dev, sizeof(status.st_dev));
+	return 0;
+}
+
+/* Returns whether the file system implements the call, which an empty range checks. */
+static bool can_share(int fd)
+{
+	const struct dedupe_range range = {.source = fd, .destination = fd};
+	int64_t shared = dedupe_range(&range);
+
+	return shared != -EOPNOTSUPP && shared != -ENOTTY && shared != -ENOSYS;
+}
+
+long volumes_find(struct volumes *volumes, int fd)
+{
+	struct volume volume = {.reported = false};
+	int r = identify(fd, volume.id);
+
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < volumes->count; i++) {
+		if (memcmp(volumes->list[i].id, volume.id, VOLUME_ID_BYTES) == 0)
+			return (long)i;
+	}
+	r = array_reserve(&volumes->list, &volumes->capacity, volumes->count + 1,
+			  sizeof(*volumes->list));
+	if (r < 0)
+		return r;
+	volume.can_share = can_share(fd);
+	volumes->list[volumes->count] = volume;
+	return (long)volumes->count++;
+}
