@@ -29,12 +29,6 @@ static int64_t share(const struct one_act *act, uint64_t offset, uint64_t length
 						   .length = length});
 }
 
-/* Returns whether the result of share() is that of a file system without shared blocks. */
-static bool is_unsupported(int64_t result)
-{
-	return result == -EOPNOTSUPP || result == -ENOTTY || result == -ENOSYS;
-}
-
 bool act_may_dedupe(struct one_act *act)
 {
 	const struct held *kept = &act->kept->held, *copy = &act->copy.held;
@@ -47,7 +41,7 @@ bool act_may_dedupe(struct one_act *act)
 	shared = share(act, 0, 0);
 	if (shared == -EXDEV)
 		return one_act_refuse(act, ACT_OTHER_FILE_SYSTEM);
-	if (is_unsupported(shared))
+	if (!dedupe_range_is_supported(copy->fd))
 		return one_act_refuse(act, ACT_CANNOT_SHARE);
 	if (shared == -EPERM || shared == -EACCES || shared == -EROFS)
 		return one_act_fail(act, (int)shared);

@@ -170,6 +170,11 @@ bool filesystem_shares_extents_at(int fd)
 	}
 }
 
+bool filesystem_lacks_reflinks_at(int fd)
+{
+	return filesystem_type_at(fd) == MAGIC_XFS && !filesystem_shares_extents_at(fd);
+}
+
 enum filesystem_kind filesystem_kind_at(int fd)
 {
 	return filesystem_kind_of(filesystem_type_at(fd));

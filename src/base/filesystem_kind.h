@@ -87,6 +87,9 @@ bool filesystem_counts_blocks(uint32_t type);
  */
 bool filesystem_shares_extents_at(int fd);
 
+/* Returns whether fd is on an XFS that was made without reflinks. */
+bool filesystem_lacks_reflinks_at(int fd);
+
 /* Returns the kind of the file system of fd; FILESYSTEM_UNKNOWN if statfs(2) fails. */
 enum filesystem_kind filesystem_kind_at(int fd);
 

@@ -173,10 +173,19 @@ static uint64_t identity_of_mount(int fd, uint64_t identity)
 	return hash64(&parts, sizeof(parts), identity);
 }
 
-/* Sets what the file system can do. ioctl(2) refuses O_PATH descriptors. */
+/* Sets what the file system can do. If fd is that of the folder above its root, the file system is
+ * taken for one that shares extents, so that it is asked for each file. ioctl(2) refuses O_PATH
+ * descriptors. */
 static void read_abilities(int fd, struct filesystem *filesystem)
 {
 	AUTO_CLOSE int readable = open_again(fd);
+	struct stat status;
+
+	if (fstat(fd, &status) < 0 || status.st_dev != filesystem->device) {
+		filesystem->shares_extents = true;
+		filesystem->counts_blocks = false;
+		return;
+	}
 
 	filesystem->counts_blocks = filesystem_counts_blocks(filesystem_type_at(fd));
 	filesystem->shares_extents = readable >= 0 && filesystem_shares_extents_at(readable);

@@ -408,6 +408,8 @@ static enum twinfs_exit do_plan(struct acting *acting, struct current_index *ind
 	doing.counts.files_total = plan->names;
 	if (records_open(acting, &records) < 0)
 		return TWINFS_EXIT_FAILED;
+	if (acting->act.kind == ACT_DEDUPE && index_remap_begin(index) < 0)
+		return TWINFS_EXIT_FAILED;
 	r = act_begin(&act, &acting->act);
 	if (r < 0) {
 		explain_begin(acting, r);

@@ -257,6 +257,8 @@ static enum twinfs_exit share(const struct deduping *deduping, const struct part
 		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;
 	}
+	if (index_remap_begin(index) < 0)
+		return TWINFS_EXIT_FAILED;
 	r = sharing_run(partial, &result);
 	if (result.is_full)
 		log_error("stopped: the disk is full; free some space there, then run the command "

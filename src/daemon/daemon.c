@@ -239,6 +239,7 @@ static void on_hangup(void *context)
 	struct daemon *daemon = context;
 
 	follower_rescan(daemon->follower);
+	lanes_remap(daemon->lanes);
 	lanes_retry(daemon->lanes);
 }
 

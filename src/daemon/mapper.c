@@ -138,21 +138,28 @@ static void end_run(struct mapper *mapper, uint64_t began_ns, int result, bool r
 		mapper->settings.mapped(mapper->settings.context, result);
 }
 
-/* Maps the noted groups. Returns 0 or -errno. */
-static int run(struct mapper *mapper, uint64_t ticket)
+/* Maps the noted groups, and those that are due. Returns 0 or -errno. */
+static int run(struct mapper *mapper, bool remap)
 {
 	struct indexing *indexing = mapper->settings.indexing;
 	uint64_t began_ns = clock_monotonic_ns();
+	int r = remap ? mapping_begin_again(indexing->catalog) : 0;
+
+	if (r == 0)
+		r = mapping_run(indexing->catalog, &indexing->sources, false, &mapper->due);
+	end_run(mapper, began_ns, r, remap);
+	return r;
+}
+
+/* Does one round of work. For a ticket, maps only what was noted, until nothing is. Returns 0 or
+ * -errno. */
+static int work(struct mapper *mapper, uint64_t ticket)
+{
 	int rounds = ticket ? BARRIER_ROUNDS : 1, r = 0;
 	bool remap = false;
 
-	while (r == 0 && rounds-- > 0 && (begin_run(mapper, &remap) || !ticket)) {
-		if (remap)
-			r = mapping_begin_again(indexing->catalog);
-		if (r == 0)
-			r = mapping_run(indexing->catalog, &indexing->sources, false, &mapper->due);
-	}
-	end_run(mapper, began_ns, r, remap);
+	while (r == 0 && rounds-- > 0 && (begin_run(mapper, &remap) || !ticket))
+		r = run(mapper, remap);
 	return r;
 }
 
@@ -164,7 +171,7 @@ static void *map(void *context)
 
 	while ((r == 0 || ticket_worker_pause(&mapper->worker, RETRY_MS)) &&
 	       ticket_worker_wait(&mapper->worker, is_due, mapper, &ticket)) {
-		r = run(mapper, ticket);
+		r = work(mapper, ticket);
 		catalog_judge(mapper->settings.indexing->catalog, r);
 		if (ticket && !stop_requested()) {
 			ticket_worker_finish(&mapper->worker, ticket);

@@ -13,12 +13,24 @@
 #include "mountpoint/table.h"
 #include "sharing/mapping.h"
 
+static int explain(const struct current_index *index, int result)
+{
+	if (result < 0)
+		log_error("cannot update in the index %s what can be freed: %s",
+			  quote_path(catalog_folder(index->catalog)), error_text(result));
+	return result;
+}
+
+int index_remap_begin(const struct current_index *index)
+{
+	return explain(index, index->served ? 0 : mapping_begin_again(index->catalog));
+}
+
 static int remap_own(struct current_index *index)
 {
 	uint64_t due;
-	int r = index->served ? 0 : mapping_begin_again(index->catalog);
 
-	return r < 0 || index->served ? r : mapping_run(index->catalog, index->sources, true, &due);
+	return index->served ? 0 : mapping_run(index->catalog, index->sources, true, &due);
 }
 
 /* Returns whether a source contains another one, or is the same. */
@@ -68,8 +80,5 @@ int index_remap(struct current_index *index)
 
 	if (r == 0)
 		r = remap_views(index);
-	if (r < 0)
-		log_error("cannot update in the index %s what can be freed: %s",
-			  quote_path(catalog_folder(index->catalog)), error_text(r));
-	return r;
+	return explain(index, r);
 }
