@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/btrfs.h>
 #include <linux/fiemap.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
@@ -158,6 +159,9 @@ static const uint32_t computing[] = {
 /* FS_IOC_GETFSUUID of Linux 6.9, which older headers lack. */
 #define IOCTL_GET_FS_UUID _IOC(_IOC_READ, 0x15, 0, 17)
 
+/* XFS_IOC_FSGEOMETRY_V1 of xfs_fs.h in Linux. */
+#define IOCTL_XFS_GEOMETRY _IOC(_IOC_READ, 'X', 100, 112)
+
 /* Allowed requests of ioctl(2): those that read, and those of /dev/fuse. Other requests can change
  * file systems even through a descriptor that is open for reading. */
 static const uint32_t requests[] = {
@@ -172,6 +176,8 @@ static const uint32_t requests[] = {
 	(uint32_t)FS_IOC_GETFLAGS,
 	(uint32_t)FS_IOC_GETVERSION,
 	(uint32_t)FS_IOC_FSGETXATTR,
+	(uint32_t)BTRFS_IOC_FS_INFO,
+	(uint32_t)IOCTL_XFS_GEOMETRY,
 	(uint32_t)TIOCGWINSZ,
 	(uint32_t)TCGETS,
 };

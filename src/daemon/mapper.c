@@ -31,7 +31,6 @@
 
 struct mapper {
 	struct mapper_settings settings;
-	uint64_t due; /* used only by the mapper thread: as set by mapping_run() */
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	bool noted; /* a group was noted since the last run began */
 	bool remap; /* all groups have to be mapped again */
@@ -97,33 +96,48 @@ static bool is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 }
 
 /* Begins a run, which includes all groups that were noted before. Sets *remap to whether it
- * includes all groups. Returns whether any was noted. */
+ * includes all groups. Returns whether any was noted, or the time of a run without a note has come.
+ */
 static bool begin_run(struct mapper *mapper, bool *remap)
 {
-	bool noted;
+	bool wanted;
 
 	pthread_mutex_lock(&mapper->worker.lock);
-	noted = mapper->noted;
+	wanted = mapper->noted || mapper->again_ns <= clock_monotonic_ns();
 	*remap = mapper->remap;
 	mapper->noted = mapper->remap = false;
 	pthread_mutex_unlock(&mapper->worker.lock);
-	return noted;
+	return wanted;
 }
 
-/* Returns when the groups have to be mapped again that the last run left, as a time of
+/* Returns when the groups have to be mapped again that a run left, as a time of
  * clock_monotonic_ns(). */
-static uint64_t next_run_ns(const struct mapper *mapper)
+static uint64_t next_run_ns(uint64_t due)
 {
 	uint64_t now = (uint64_t)clock_now().tv_sec;
 
-	if (!mapper->due)
+	if (!due)
 		return UINT64_MAX;
-	return clock_monotonic_ns() + (mapper->due > now ? mapper->due - now : 1) * SECOND_NS;
+	return clock_monotonic_ns() + (due > now ? due - now : 1) * SECOND_NS;
+}
+
+/* Maps the noted groups, or all, and sets the time of the next run. */
+static int map_noted(struct mapper *mapper, bool remap)
+{
+	struct indexing *indexing = mapper->settings.indexing;
+	uint64_t due = 0;
+	int r = remap ? mapping_begin_again(indexing->catalog) : 0;
+
+	if (r == 0)
+		r = mapping_run(indexing->catalog, &indexing->sources, false, &due);
+	pthread_mutex_lock(&mapper->worker.lock);
+	mapper->again_ns = next_run_ns(due);
+	pthread_mutex_unlock(&mapper->worker.lock);
+	return r;
 }
 
 static void end_run(struct mapper *mapper, uint64_t began_ns, int result, bool remap)
 {
-	uint64_t again_ns = next_run_ns(mapper);
 	bool reports;
 
 	pthread_mutex_lock(&mapper->worker.lock);
@@ -132,7 +146,6 @@ static void end_run(struct mapper *mapper, uint64_t began_ns, int result, bool r
 	mapper->noted |= result < 0;
 	mapper->remap |= result < 0 && remap;
 	mapper->resume_ns = duty_cycle_resume_ns(began_ns);
-	mapper->again_ns = again_ns;
 	pthread_mutex_unlock(&mapper->worker.lock);
 	if (reports && !stop_requested())
 		mapper->settings.mapped(mapper->settings.context, result);
@@ -141,17 +154,12 @@ static void end_run(struct mapper *mapper, uint64_t began_ns, int result, bool r
 /* Maps the noted groups. Returns 0 or -errno. */
 static int run(struct mapper *mapper, uint64_t ticket)
 {
-	struct indexing *indexing = mapper->settings.indexing;
 	uint64_t began_ns = clock_monotonic_ns();
 	int rounds = ticket ? BARRIER_ROUNDS : 1, r = 0;
 	bool remap = false;
 
-	while (r == 0 && rounds-- > 0 && (begin_run(mapper, &remap) || !ticket)) {
-		if (remap)
-			r = mapping_begin_again(indexing->catalog);
-		if (r == 0)
-			r = mapping_run(indexing->catalog, &indexing->sources, false, &mapper->due);
-	}
+	while (r == 0 && rounds-- > 0 && (begin_run(mapper, &remap) || !ticket))
+		r = map_noted(mapper, remap);
 	end_run(mapper, began_ns, r, remap);
 	return r;
 }
