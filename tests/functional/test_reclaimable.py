@@ -11,7 +11,7 @@ import pytest
 import reclaimable
 import trees
 from disks import disk
-from reclaimable import Figures, checked, redundant_names
+from reclaimable import Figures, checked, redundant_names, shown, view_differs
 from reflinks import (
     BLOCK,
     HOLE,
@@ -270,6 +270,16 @@ def test_snapshot_of_a_source_is_seen_as_clones(twinfs, btrfs_room, as_source):
     operands = ([made, btrfs_room.source / "snapshot"] if as_source else
                 ["--cross-file-systems", btrfs_room.source])
     assert checked(twinfs.listing(*operands), btrfs_room.source) == Figures(3 * MIB, MIB)
+
+
+def test_view_knows_that_clones_in_two_subvolumes_share_their_blocks(twinfs, btrfs_room):
+    made = subvolume_with(btrfs_room, "a")
+    for copy in (btrfs_room.source / "b", btrfs_room.source / "c", made / "d"):
+        clone(made / "a", copy)
+    write_back(made)
+    with twinfs.mounted("--cross-file-systems", btrfs_room.source) as view:
+        assert list(shown(view)[0].values()) == [Figures(3 * MIB, 0)]
+        assert not view_differs(view, btrfs_room.source)
 
 
 def test_compressed_extents_count_with_their_content(twinfs, btrfs_room):

@@ -210,6 +210,20 @@ def test_clone_that_was_rewritten_counts_in_a_view_after_write_back(twinfs, room
         assert not view_differs(view, room.source)
 
 
+def test_program_that_always_waits_for_the_view_does_not_delay_the_figures(twinfs, room):
+    content, copy = pair(room)
+
+    def follows():
+        view.sync()
+        return list(shown(view)[0].values()) == [Figures(MIB, MIB)]
+
+    with twinfs.mounted(room.source) as view:
+        write_at(copy, 0, content, durably=False)
+        view.sync()
+        write_back(room.source)
+        assert until(follows, LATER)
+
+
 # ---- rules --------------------------------------------------------------------------------
 
 RULES = [["--keep=newest"], ["--keep=path:*1"], ["--protect={1}"], ["--only={1}"],
