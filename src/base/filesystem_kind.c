@@ -154,25 +154,25 @@ bool filesystem_has_layers_at(int fd)
 	return filesystem_has_layers(filesystem_type_at(fd));
 }
 
-bool filesystem_shares_extents_at(int fd)
+bool filesystem_lacks_reflinks_at(int fd)
 {
 	struct xfs_geometry geometry = {0};
 
+	return filesystem_type_at(fd) == MAGIC_XFS && ioctl(fd, XFS_GET_GEOMETRY, &geometry) == 0 &&
+	       !(geometry.flags & XFS_HAS_REFLINKS);
+}
+
+bool filesystem_shares_extents_at(int fd)
+{
 	switch (filesystem_type_at(fd)) {
 	case BTRFS_SUPER_MAGIC:
 	case MAGIC_BCACHEFS:
 		return true;
 	case MAGIC_XFS:
-		return ioctl(fd, XFS_GET_GEOMETRY, &geometry) == 0 &&
-		       geometry.flags & XFS_HAS_REFLINKS;
+		return !filesystem_lacks_reflinks_at(fd);
 	default:
 		return false;
 	}
-}
-
-bool filesystem_lacks_reflinks_at(int fd)
-{
-	return filesystem_type_at(fd) == MAGIC_XFS && !filesystem_shares_extents_at(fd);
 }
 
 enum filesystem_kind filesystem_kind_at(int fd)

@@ -54,6 +54,7 @@ struct mapper {
 	struct bytes members; /* of struct member */
 	struct bytes ranges; /* of struct shared_range */
 	uint32_t kept; /* index of the kept copy */
+	bool misses_ranges; /* a member could not be mapped: any range can be held by it */
 	uint64_t again_s; /* the group has to be mapped again after this time; 0: not */
 	/* mapped groups that wait for a commit */
 	struct bytes groups; /* of struct group_extents; their files follow each other in files */
@@ -93,7 +94,7 @@ static void map_again_after(struct mapper *mapper, uint64_t seconds)
 		mapper->again_s = seconds;
 }
 
-/* Maps one member. A file that cannot be mapped counts as if it shared nothing. */
+/* Maps one member. Of a file that cannot be mapped nothing counts as freed. */
 static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint32_t number)
 {
 	struct member *member = (struct member *)(void *)mapper->members.data + number;
@@ -102,10 +103,8 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	AUTO_CLOSE int fd = -1;
 	int r = catalog_get_file(reader, member->file, &file);
 
-	if (r < 0) {
-		/* the group changed, and is mapped again */
-		return r == -ENOENT ? 0 : r;
-	}
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* the group changed, and is mapped again */
 	member->own = allocated_bytes(&file.attributes);
 	if (!catalog_shares_extents(mapper->catalog, file.attributes.filesystem))
 		return 0;
@@ -113,12 +112,12 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	r = fd < 0 ? fd : file_map_read(fd, file.attributes.size, number, &mapper->ranges, &map);
 	if (r == -ENOMEM || r == -EOPNOTSUPP)
 		return r == -ENOMEM ? r : 0;
+	member->own = r == 0 ? map.own : 0;
+	mapper->misses_ranges |= r < 0;
 	if (r < 0)
 		map_again_after(mapper, RETRY_S);
 	else if (map.incomplete || is_recent(&file.attributes, clock_now()))
 		map_again_after(mapper, WRITTEN_AFTER_S + 1);
-	if (r == 0)
-		member->own = map.own;
 	return 0;
 }
 
@@ -188,6 +187,7 @@ static int next_group(struct mapper *mapper)
 
 	mapper->members.length = mapper->ranges.length = 0;
 	mapper->again_s = 0;
+	mapper->misses_ranges = false;
 	if (r == 0)
 		r = find_group(mapper, reader, after, &id);
 	mapper->group.id = 0;
@@ -253,6 +253,7 @@ static int map_group(struct mapper *mapper)
 	if (ranges <= RANGES_MAX)
 		r = joint_ranges_find((const void *)mapper->ranges.data, ranges, joint, count,
 				      mapper->kept, &result);
+	result.outside |= mapper->misses_ranges;
 	return r < 0 ? r : add_result(mapper, joint, &result);
 }
 

@@ -120,7 +120,7 @@ def test_disk_without_shared_blocks_is_no_problem(
         assert found["dedupe"]["verdict"] == "ok" and found["dedupe"]["found"] == words
         assert f"  ok       dedupe        {words}\n" in twinfs.ok("doctor", source).out.decode()
         assert_refused(twinfs, source, cause=("cannot share blocks" if kind == "ext4" else
-                                              "Operation not supported"))
+                                              "its file system cannot share blocks between files"))
 
 
 def test_files_in_memory_cannot_share(twinfs, source):

@@ -81,7 +81,8 @@ def test_text_names_size_rule_and_totals(twinfs, source):
     assert lines[1:3] == [f"  kept  {source}/b", f"  copy  {source}/a"]
     assert lines[-5:] == ["files       6 in 5 directories, 20 KiB (20,000 bytes)",
                           "groups      1",
-                          "redundant   1 folder with 3 files; removing it frees 9.8 KiB (10,000 bytes)",
+                          "redundant   1 folder with 3 files; removing it frees 9.8 KiB "
+                          "(10,000 bytes)",
                           "pending     0", "errors      0"]
 
 

@@ -75,7 +75,7 @@ def test_blocks_that_the_kernel_cannot_read_are_left_alone(twinfs, source, strac
 def test_unreadable_file_is_named_and_the_others_are_shared(twinfs, source, strace):
     images = make_images(source, seed=3)
     result, _ = twinfs.traced(*PARTIAL, source, calls="trace=pread64",
-                              flags=["-P", images[1], "-e", "inject=pread64:error=EIO:when=3"])
+                              flags=["-P", images[1], "-e", "inject=pread64:error=EIO:when=1"])
     assert result.status == 3
     [line] = warnings(result, "Input/output error")
     assert f"cannot read '{images[1]}'" in line
@@ -130,7 +130,8 @@ def replace(path):
 
 
 @pytest.mark.parametrize("attack", [truncate, punch, overwrite, replace])
-def test_file_that_changes_at_any_call_keeps_its_new_bytes(twinfs, source, strace, attack, tmp_path):
+def test_file_that_changes_at_any_call_keeps_its_new_bytes(twinfs, source, strace, attack,
+                                                           tmp_path):
     shape = {"count": 3, "blocks": 40, "longest": 8}
     attacked = 0
     for number in (1, 5, 9, 13, 20, 30, 40):
