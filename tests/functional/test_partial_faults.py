@@ -130,7 +130,8 @@ def replace(path):
 
 
 @pytest.mark.parametrize("attack", [truncate, punch, overwrite, replace])
-def test_file_that_changes_at_any_call_keeps_its_new_bytes(twinfs, source, strace, attack, tmp_path):
+def test_file_that_changes_at_any_call_keeps_its_new_bytes(twinfs, source, strace, attack,
+                                                           tmp_path):
     shape = {"count": 3, "blocks": 40, "longest": 8}
     attacked = 0
     for number in (1, 5, 9, 13, 20, 30, 40):
