@@ -32,8 +32,13 @@ enum {
 /* Default of --partial: blocks of 128 KiB. */
 #define PARTIAL_BLOCK_BITS 17U
 
-/* Defaults with --partial, in bytes. */
+/* Default of --min-size with --partial, in bytes. */
 #define PARTIAL_MIN_SIZE (UINT64_C(1) << 20)
+
+/* Default of --min-run, in bytes. Measured with a file that consists of such runs in random order,
+ * read from a solid-state disk (btrfs and xfs): with runs of 128 KiB at 0.23 to 0.28 of its former
+ * speed, 64 KiB at 0.21 to 0.25, 16 KiB at 0.12 to 0.14, 4 KiB at 0.06, and 1 MiB at 0.5 or
+ * more. */
 #define PARTIAL_MIN_RUN (UINT64_C(1) << 17)
 
 #define BLOCK_EXPECTED "a power of two from 4k to 16M, like 128k"

@@ -168,7 +168,7 @@ static int find_known(struct catalog_reader *reader, const struct file_record *f
 static int open_file(const struct partial_settings *settings, uint64_t id, bool unknown)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct file_record file;
+	struct file_record file = {.id = id};
 	int r = catalog_read_begin(settings->catalog, &reader);
 
 	if (r == 0)
@@ -362,7 +362,7 @@ static int hash_file(struct hashed_file *hashed, struct block_reader *blocks)
 	struct partial_count *count = &hashed->hashing->partial->known;
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	AUTO_CLOSE int fd = -1;
-	struct file_record file;
+	struct file_record file = {.id = hashed->id};
 	int r = catalog_read_begin(settings->catalog, &reader);
 
 	if (r == 0)

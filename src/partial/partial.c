@@ -32,30 +32,43 @@ static uint64_t sum_bytes(const struct partial *partial, const struct run_list *
 	return bytes;
 }
 
-/* Replaces the runs by their parts that are not shared yet. A run whose files changed stays, so
- * that its failure is reported once, when it is shared. */
+/* Appends the parts of a run that are not shared yet. If its files changed, appends the whole run,
+ * so that its failure is reported once, when it is shared. */
+static int split_run(struct partial *partial, struct open_files *files, const struct block_run *run)
+{
+	struct run_list *parts = &partial->runs;
+	size_t before = parts->count;
+	uint64_t rest;
+	int r = stop_requested() ? -EINTR : shared_extents_split(files, run, parts);
+
+	if (r < 0 && r != -EINTR && r != -ENOMEM) {
+		parts->count = before;
+		r = run_list_add(parts, run);
+	}
+	rest = run_bytes(&partial->table, run) - sum_bytes(partial, parts, before);
+	partial->already.count += rest > 0;
+	partial->already.bytes += rest;
+	return r;
+}
+
+/* Replaces the runs by their parts that are not shared yet. */
 static int leave_out_shared(struct partial *partial)
 {
 	CLEANUP_RUN_LIST struct run_list all = partial->runs;
-	struct run_list *parts = &partial->runs;
+	struct progress_counts counts = {.bytes_total = sum_bytes(partial, &all, 0)};
+	struct progress progress;
 	struct open_files files;
 	int r = 0;
 
-	*parts = (struct run_list){0};
+	partial->runs = (struct run_list){0};
 	open_files_init(&files, partial);
+	progress_start(&progress, partial->settings->progress, "finding shared blocks");
 	for (size_t i = 0; r == 0 && i < all.count; i++) {
-		size_t before = parts->count;
-		uint64_t rest;
-
-		r = stop_requested() ? -EINTR : shared_extents_split(&files, &all.list[i], parts);
-		if (r < 0 && r != -EINTR && r != -ENOMEM) {
-			parts->count = before;
-			r = run_list_add(parts, &all.list[i]);
-		}
-		rest = run_bytes(&partial->table, &all.list[i]) - sum_bytes(partial, parts, before);
-		partial->already.count += rest > 0;
-		partial->already.bytes += rest;
+		r = split_run(partial, &files, &all.list[i]);
+		counts.bytes_done += run_bytes(&partial->table, &all.list[i]);
+		progress_update(&progress, &counts);
 	}
+	progress_end(&progress, &counts);
 	open_files_deinit(&files);
 	return r;
 }

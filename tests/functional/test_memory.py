@@ -15,6 +15,8 @@ import backups
 import oracle
 import pytest
 import trees
+from block_oracle import digests, equal_and_shared, make_images
+from disks import disk
 import walk
 from pages import Page
 from program import Result
@@ -267,6 +269,29 @@ def test_act_without_memory_loses_nothing(places, source, tmp_path, words):
         return problem
 
     places.each(act, judge)
+
+
+def test_parts_are_shared_without_a_changed_byte_or_there_is_an_error(places, tmp_path):
+    with disk("xfs", tmp_path) as root:
+        def share(program):
+            trees.remove(root / "source")
+            (root / "source").mkdir()
+            images = make_images(root / "source", seed=1, count=3, blocks=20)
+            share.before = digests(root / "source")
+            share.images = images
+            return program("dedupe", "--partial", "--yes", root / "source")
+
+        def judge(result, twinfs):
+            problem = badly_ended(result)
+            if digests(root / "source") != share.before:
+                problem = "a byte was changed"
+            twinfs.ok("dedupe", "--partial", "--yes", root / "source")
+            equal, shared = equal_and_shared(share.images)
+            if equal != shared:
+                problem = f"{equal - shared} bytes stay unshared"
+            return problem
+
+        places.each(share, judge)
 
 
 def test_restored_tree_is_right_or_there_is_an_error(places, tree, tmp_path):

@@ -203,6 +203,13 @@ def test_removed_files_lose_their_hashes(twinfs, source):
     twinfs.ok("check", source)
 
 
+def test_progress_of_each_step_is_shown(twinfs, source):
+    make_images(source, seed=7)
+    result = twinfs.ok(*PARTIAL, "--progress=always", source)
+    for step in ("hashing", "finding shared blocks", "sharing"):
+        assert [line for line in result.errors if step in line and " MiB" in line], step
+
+
 # ---- output -------------------------------------------------------------------------------
 
 def runs_of(twinfs, source, form):

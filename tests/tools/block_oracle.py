@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Counts the bytes of equal aligned blocks in files, and which of them share extents. Compares
-blocks by BLAKE2b and places by FIEMAP, and shares no code with the program."""
+"""Counts the bytes of equal aligned blocks in files, and which of them share their extents.
+Compares blocks by BLAKE2b and places by FIEMAP, and shares no code with the program."""
 import fcntl
 import hashlib
 import os
@@ -80,9 +80,8 @@ def digests(folder):
 
 def lay_out(seed, count=4, blocks=100, part=0.6, longest=16):
     """The parts of images that share a part of their blocks, in runs of random length at other
-    aligned offsets in each image: for each image a list of (number of a common run or None,
-    blocks).
-    """
+    aligned offsets in each image: for each image a list of (number of a common run or None, number
+    of blocks)."""
     numbers = random.Random(seed)
     lengths, left = [], int(blocks * part)
     while left:
