@@ -54,6 +54,7 @@ struct mapper {
 	struct bytes members; /* of struct member */
 	struct bytes ranges; /* of struct shared_range */
 	uint32_t kept; /* index of the kept copy */
+	bool unknown; /* a file could not be mapped */
 	uint64_t again_s; /* the group has to be mapped again after this time; 0: not */
 	/* mapped groups that wait for a commit */
 	struct bytes groups; /* of struct group_extents; their files follow each other in files */
@@ -93,7 +94,15 @@ static void map_again_after(struct mapper *mapper, uint64_t seconds)
 		mapper->again_s = seconds;
 }
 
-/* Maps one member. A file that cannot be mapped counts as if it shared nothing. */
+/* Notes that a member could not be mapped. It possibly shares all its bytes, with any other. */
+static void note_unknown(struct mapper *mapper, struct member *member)
+{
+	member->own = 0;
+	mapper->unknown = true;
+	map_again_after(mapper, RETRY_S);
+}
+
+/* Maps one member. */
 static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint32_t number)
 {
 	struct member *member = (struct member *)(void *)mapper->members.data + number;
@@ -114,7 +123,7 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	if (r == -ENOMEM || r == -EOPNOTSUPP)
 		return r == -ENOMEM ? r : 0;
 	if (r < 0)
-		map_again_after(mapper, RETRY_S);
+		note_unknown(mapper, member);
 	else if (map.incomplete || is_recent(&file.attributes, clock_now()))
 		map_again_after(mapper, WRITTEN_AFTER_S + 1);
 	if (r == 0)
@@ -188,6 +197,7 @@ static int next_group(struct mapper *mapper)
 
 	mapper->members.length = mapper->ranges.length = 0;
 	mapper->again_s = 0;
+	mapper->unknown = false;
 	if (r == 0)
 		r = find_group(mapper, reader, after, &id);
 	mapper->group.id = 0;
@@ -252,6 +262,7 @@ static int map_group(struct mapper *mapper)
 	if (ranges <= RANGES_MAX)
 		r = joint_ranges_find((const void *)mapper->ranges.data, ranges, joint, count,
 				      mapper->kept, &result);
+	result.outside |= mapper->unknown;
 	return r < 0 ? r : add_result(mapper, joint, &result);
 }
 

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Reclaimable bytes after changes and acts: they follow both, and `remove` frees as many."""
+import contextlib
+import fcntl
 import os
 import random
 import re
+import signal
 import subprocess
 
 import pytest
@@ -222,6 +225,33 @@ def test_program_that_always_waits_for_the_view_does_not_delay_the_figures(twinf
         view.sync()
         write_back(room.source)
         assert until(follows, LATER)
+
+
+@contextlib.contextmanager
+def leased(path):
+    """Holds a lease for writing, as a file server does, so that no other program can open the file
+    at once."""
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    with open(path, "r+b") as file:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        try:
+            yield
+        finally:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            signal.signal(signal.SIGIO, before)
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_copy_that_cannot_be_opened_is_not_promised(twinfs, room, name):
+    pair(room)
+    clone(room.source / "a", room.source / "c")
+    with twinfs.mounted(room.source) as view:
+        with leased(room.source / name):
+            view.read("remap")
+            assert list(shown(view)[0].values()) == [Figures(2 * MIB, 0)]
+        drop(room.source / "c")
+        view.sync()
+        assert list(shown(view)[0].values()) == [Figures(MIB, 0)]
 
 
 # ---- rules --------------------------------------------------------------------------------
