@@ -406,7 +406,8 @@ static enum twinfs_exit do_plan(struct acting *acting, struct current_index *ind
 	acting->act.report = report_act;
 	acting->act.context = &doing;
 	doing.counts.files_total = plan->names;
-	if (records_open(acting, &records) < 0)
+	if ((acting->act.kind == ACT_DEDUPE && index_expect_remap(index) < 0) ||
+	    records_open(acting, &records) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = act_begin(&act, &acting->act);
 	if (r < 0) {

@@ -21,6 +21,21 @@ static int remap_own(struct current_index *index)
 	return r < 0 || index->served ? r : mapping_run(index->catalog, index->sources, true, &due);
 }
 
+static void explain(const struct current_index *index, int result)
+{
+	log_error("cannot update in the index %s what can be freed: %s",
+		  quote_path(catalog_folder(index->catalog)), error_text(result));
+}
+
+int index_expect_remap(struct current_index *index)
+{
+	int r = index->served ? 0 : mapping_begin_again(index->catalog);
+
+	if (r < 0)
+		explain(index, r);
+	return r;
+}
+
 /* Returns whether a source contains another one, or is the same. */
 static bool have_common_files(const struct sources *sources, const struct served_sources *served)
 {
@@ -69,7 +84,6 @@ int index_remap(struct current_index *index)
 	if (r == 0)
 		r = remap_views(index);
 	if (r < 0)
-		log_error("cannot update in the index %s what can be freed: %s",
-			  quote_path(catalog_folder(index->catalog)), error_text(r));
+		explain(index, r);
 	return r;
 }

@@ -9,6 +9,11 @@
 
 struct current_index;
 
+/* Notes that all groups of the index have to be mapped again. To be called before files begin to
+ * share other extents: if the program is killed then, the next scan maps them. Does nothing if a
+ * view maintains the index. Returns 0 or -errno, logged. */
+MUST_CHECK int index_expect_remap(struct current_index *index);
+
 /* Maps the extents of all groups of the index again, and has the daemons of views with these
  * sources do the same in their indexes. A view that does not answer keeps its figures. Returns 0,
  * also after stop_requested(), or -errno, logged. */
