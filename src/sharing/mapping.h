@@ -8,8 +8,8 @@
  * A range of a disk is freed if only redundant copies hold it. The kernel says whether an extent
  * is shared, and the ranges of the other copies say with which of them (joint_ranges.h). If a copy
  * shares a range with nothing in its group, a snapshot probably holds it. Such a snapshot then
- * holds what the redundant copies share among themselves, too, so none of that counts. Nor does it if a copy
- * cannot be mapped, and no byte of that copy counts. */
+ * holds what the redundant copies share among themselves, too, so none of that counts.
+ * Nor does it if a copy cannot be mapped, and no byte of that copy counts. */
 
 #include <stdbool.h>
 #include <stdint.h>
