@@ -9,49 +9,24 @@
  * the copy has the same bytes and shares a part of its blocks. */
 
 #include <errno.h>
-#include <linux/fs.h>
-#include <sys/ioctl.h>
 
-#include "act/extents.h"
 #include "act/one_act.h"
+#include "base/dedupe_range.h"
 #include "base/descriptor.h"
+#include "base/extents.h"
+#include "base/size.h"
 
 /* Bytes per call: the limit of btrfs. */
 #define RANGE_BYTES (UINT64_C(16) << 20)
 
-/* Size of the argument of the ioctl with one destination. */
-#define RANGE_ROOM (sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info))
-
-/* Shares the range [offset, offset + length). Returns the number of bytes that are shared now, 0 if
- * the ranges differ, or -errno. */
+/* Shares the range [offset, offset + length). Returns the result of dedupe_range(). */
 static int64_t share(const struct one_act *act, uint64_t offset, uint64_t length)
 {
-	_Alignas(struct file_dedupe_range) uint8_t room[RANGE_ROOM] = {0};
-	struct file_dedupe_range *range = (void *)room;
-
-	range->src_offset = offset;
-	range->src_length = length;
-	range->dest_count = 1;
-	range->info[0].dest_fd = act->copy.held.fd;
-	range->info[0].dest_offset = offset;
-	if (ioctl(act->kept->held.fd, FIDEDUPERANGE, range) < 0)
-		return -errno;
-	if (range->info[0].status < 0)
-		return range->info[0].status;
-	if (range->info[0].status == FILE_DEDUPE_RANGE_DIFFERS)
-		return 0;
-	return (int64_t)range->info[0].bytes_deduped;
-}
-
-/* Returns whether the result of share() is that of a file system without shared blocks. */
-static bool is_unsupported(int64_t result)
-{
-	return result == -EOPNOTSUPP || result == -ENOTTY || result == -ENOSYS;
-}
-
-static uint64_t lesser(uint64_t a, uint64_t b)
-{
-	return a < b ? a : b;
+	return dedupe_range(&(struct dedupe_range){.source = act->kept->held.fd,
+						   .destination = act->copy.held.fd,
+						   .source_offset = offset,
+						   .destination_offset = offset,
+						   .length = length});
 }
 
 bool act_may_dedupe(struct one_act *act)
@@ -66,7 +41,7 @@ bool act_may_dedupe(struct one_act *act)
 	shared = share(act, 0, 0);
 	if (shared == -EXDEV)
 		return one_act_refuse(act, ACT_OTHER_FILE_SYSTEM);
-	if (is_unsupported(shared))
+	if (!dedupe_range_is_supported(copy->fd))
 		return one_act_refuse(act, ACT_CANNOT_SHARE);
 	if (shared == -EPERM || shared == -EACCES || shared == -EROFS)
 		return one_act_fail(act, (int)shared);
@@ -94,7 +69,7 @@ void act_dedupe(struct one_act *act)
 			return;
 		}
 	}
-	act->result->freed_bytes = own_bytes - lesser(own_bytes, extents_own_bytes(copy->fd));
+	act->result->freed_bytes = size_subtract(own_bytes, extents_own_bytes(copy->fd));
 	/* inline extents in the metadata of btrfs have no blocks to share */
 	act->result->outcome =
 		own_bytes > 0 && act->result->freed_bytes == 0 ? ACT_NEEDLESS : ACT_DONE;

@@ -5,8 +5,8 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "act/extents.h"
 #include "base/descriptor.h"
+#include "base/extents.h"
 
 /* Returns whether the name is the link of the act. A hard link that is the only name of its file
  * does not count, as removing it would lose the bytes. */

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "act/extents.h"
 #include "act/place.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/extents.h"
 #include "base/file_hash.h"
 #include "base/filesystem_kind.h"
 #include "base/size.h"

@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "act/extents.h"
 #include "act/file_copy.h"
 #include "act/recovery.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/extents.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "store/index_files.h"

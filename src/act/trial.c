@@ -8,11 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "act/extents.h"
 #include "act/folder_act.h"
 #include "act/one_act.h"
 #include "act/overlay_layer.h"
 #include "base/descriptor.h"
+#include "base/extents.h"
 
 struct act_trial {
 	const struct act_settings *settings;

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
+#include <linux/btrfs.h>
 #include <linux/fiemap.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
@@ -172,6 +173,8 @@ static const uint32_t requests[] = {
 	(uint32_t)FS_IOC_GETFLAGS,
 	(uint32_t)FS_IOC_GETVERSION,
 	(uint32_t)FS_IOC_FSGETXATTR,
+	(uint32_t)BTRFS_IOC_FS_INFO,
+	(uint32_t)_IOC(_IOC_READ, 'X', 100, 112), /* XFS_IOC_FSGEOMETRY_V1 */
 	(uint32_t)TIOCGWINSZ,
 	(uint32_t)TCGETS,
 };

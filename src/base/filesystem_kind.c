@@ -53,9 +53,27 @@ static const uint32_t reliable_types[] = {
 	F2FS_SUPER_MAGIC,
 };
 
+/* ext4, XFS and f2fs include reserved blocks (ext4_getattr(), xfs_vn_getattr() and f2fs_getattr()
+ * in Linux). */
+static const uint32_t counting_types[] = {EXT4_SUPER_MAGIC, MAGIC_XFS, F2FS_SUPER_MAGIC,
+					  TMPFS_MAGIC};
+
 static const uint32_t memory_types[] = {TMPFS_MAGIC, RAMFS_MAGIC, HUGETLBFS_MAGIC};
 
 static const uint32_t layered_types[] = {OVERLAYFS_SUPER_MAGIC, MAGIC_AUFS};
+
+/* The geometry of an XFS (XFS_IOC_FSGEOMETRY_V1 in xfs_fs.h of Linux). */
+struct xfs_geometry {
+	uint32_t sizes[8];
+	uint64_t counts[4];
+	uint8_t uuid[16];
+	uint32_t stripes[2];
+	int32_t version;
+	uint32_t flags;
+	uint32_t sectors[3];
+};
+#define XFS_GET_GEOMETRY _IOR('X', 100, struct xfs_geometry)
+#define XFS_HAS_REFLINKS (UINT32_C(1) << 20)
 
 static bool is_among(const uint32_t *types, size_t count, uint32_t type)
 {
@@ -121,6 +139,11 @@ bool filesystem_hides_stores_at(int fd)
 	return filesystem_may_hide_stores(type) && !(filesystem_has_layers(type) && is_on_disk(fd));
 }
 
+bool filesystem_counts_blocks(uint32_t type)
+{
+	return is_among(counting_types, ARRAY_SIZE(counting_types), type);
+}
+
 bool filesystem_has_layers(uint32_t type)
 {
 	return is_among(layered_types, ARRAY_SIZE(layered_types), type);
@@ -129,6 +152,27 @@ bool filesystem_has_layers(uint32_t type)
 bool filesystem_has_layers_at(int fd)
 {
 	return filesystem_has_layers(filesystem_type_at(fd));
+}
+
+bool filesystem_lacks_reflinks_at(int fd)
+{
+	struct xfs_geometry geometry = {0};
+
+	return filesystem_type_at(fd) == MAGIC_XFS && ioctl(fd, XFS_GET_GEOMETRY, &geometry) == 0 &&
+	       !(geometry.flags & XFS_HAS_REFLINKS);
+}
+
+bool filesystem_shares_extents_at(int fd)
+{
+	switch (filesystem_type_at(fd)) {
+	case BTRFS_SUPER_MAGIC:
+	case MAGIC_BCACHEFS:
+		return true;
+	case MAGIC_XFS:
+		return !filesystem_lacks_reflinks_at(fd);
+	default:
+		return false;
+	}
 }
 
 enum filesystem_kind filesystem_kind_at(int fd)

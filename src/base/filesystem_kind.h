@@ -76,6 +76,20 @@ bool filesystem_has_layers(uint32_t type);
 /* Returns whether the file system of fd has layers; false if statfs(2) fails. */
 bool filesystem_has_layers_at(int fd);
 
+/* Returns whether st_blocks has all bytes of a file that have or will have blocks, as soon as they
+ * are written. Others count blocks when they reach the disk (ZFS), or not at all (some of FUSE).
+ *
+ * type: f_type of statfs(2) */
+bool filesystem_counts_blocks(uint32_t type);
+
+/* Returns whether files on the file system of fd can share extents (reflinks). fd must be open for
+ * reading. Asks the file system where its type does not decide: XFS can be made without reflinks.
+ */
+bool filesystem_shares_extents_at(int fd);
+
+/* Returns whether fd is on an XFS that was made without reflinks. */
+bool filesystem_lacks_reflinks_at(int fd);
+
 /* Returns the kind of the file system of fd; FILESYSTEM_UNKNOWN if statfs(2) fails. */
 enum filesystem_kind filesystem_kind_at(int fd);
 

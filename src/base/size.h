@@ -39,6 +39,12 @@ static inline uint64_t size_add(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
+/* Subtracts a size. Returns 0 if b is larger. */
+static inline uint64_t size_subtract(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
 /* Multiplies a size. Returns 2^64 - 1 for a larger product. */
 static inline uint64_t size_multiply(uint64_t count, uint64_t bytes)
 {

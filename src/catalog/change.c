@@ -8,6 +8,7 @@
 #include "catalog/file.h"
 #include "catalog/folders.h"
 #include "catalog/group.h"
+#include "catalog/kept.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -125,6 +126,44 @@ int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 		if (!key_get_number((struct span){k.mv_data, k.mv_size}, &id))
 			return -EUCLEAN;
 		r = file_delete(w, id);
+	}
+	return r;
+}
+
+static int choose_again(struct catalog_writer *w, struct kept_choice *choice,
+			const struct group_record *group)
+{
+	uint64_t kept = group->kept;
+	int r = 0;
+
+	if (group_is_visible(group))
+		r = w->totals.choose_anew ? kept_choose(choice, group->id, &kept)
+					  : kept_judge(choice, group->id, &kept);
+	return r < 0 || kept == group->kept ? r : group_keep(w, group->id, kept);
+}
+
+int catalog_choose_kept(struct catalog_writer *w, size_t limit)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct kept_choice choice = {.reader = &w->store.reader, .rules = &w->keep};
+	struct group_record group;
+	int r = 0;
+
+	if (!w->totals.choose_from)
+		return 0;
+	r = catalog_scan_groups(&w->store.reader, w->totals.choose_from - 1, &scan);
+	w->store.changed = true;
+	while (r == 0 && limit-- > 0 && (r = catalog_next_group(scan, &group)) == 0) {
+		w->totals.choose_from = group.id + 1;
+		r = choose_again(w, &choice, &group);
+		if (r == -ENOENT)
+			r = -EUCLEAN;
+	}
+	kept_choice_deinit(&choice);
+	if (r == -ENOENT) {
+		w->totals.choose_from = 0;
+		w->totals.choose_anew = false;
+		r = 0;
 	}
 	return r;
 }

@@ -137,6 +137,32 @@ MUST_CHECK int catalog_set_contents(struct catalog_writer *w, const struct conte
 MUST_CHECK int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t size_bytes,
 				 uint64_t *group);
 
+/* ---- extents, see extents.h ------------------------------------------------------------- */
+
+struct file_extents {
+	uint64_t file;
+	struct extent_record record; /* own is the size and sharing is 0: no record is needed */
+};
+
+/* The mapped extents of a group. */
+struct group_extents {
+	struct group_record group; /* as it was before its files were mapped */
+	uint64_t retained; /* as in struct group_record */
+	/* If bytes of a file are possibly not on the disk yet, or it could not be mapped: when to
+	 * map the group again, in seconds since 1970. 0: not. */
+	uint64_t due;
+	const struct file_extents *files; /* borrowed */
+	size_t count;
+};
+
+/* Records the extents. Does nothing if the group has changed since it was mapped. */
+MUST_CHECK int catalog_set_extents(struct catalog_writer *w, const struct group_extents *extents);
+
+/* Adds the groups that map to the table unmapped, because a program changed which extents files
+ * share: that changes no attribute. Begins after the group *after, and passes limit groups. Sets
+ * *after to the last group, or to 0 at the end. */
+MUST_CHECK int catalog_map_again(struct catalog_writer *w, uint64_t *after, size_t limit);
+
 /* ---- deferred lists -------------------------------------------------------------------- */
 
 /* Defers the list of files by size and the members of groups. A first walk adds files in the order
@@ -170,6 +196,7 @@ struct deferred_file {
 	uint32_t first_seen; /* as in struct file_record */
 	bool copy_mark; /* as in struct file_record */
 	bool has_links; /* file_has_links() */
+	bool maps; /* catalog_maps_extents() */
 };
 
 /* Adds deferred files to the list by size, and then to the members of their groups. Each function

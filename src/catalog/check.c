@@ -59,6 +59,8 @@ static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_BYTREE] = check_tree,
 	[TABLE_FOLDERS] = check_folder_group,
 	[TABLE_FOLDER_RANK] = check_nothing,
+	[TABLE_EXTENT] = check_extents,
+	[TABLE_UNMAPPED] = check_unmapped,
 	[TABLE_BLOCKS] = check_blocks,
 };
 
@@ -300,6 +302,7 @@ static bool totals_agree(const struct catalog_totals *a, const struct catalog_to
 	       a->names == b->names && a->groups == b->groups &&
 	       a->redundant_files == b->redundant_files &&
 	       size_sum_equals(&a->redundant_bytes, &b->redundant_bytes) &&
+	       size_sum_equals(&a->reclaimable_bytes, &b->reclaimable_bytes) &&
 	       a->folder_groups == b->folder_groups && a->errors == b->errors;
 }
 

@@ -3,6 +3,7 @@
 
 #include "catalog/blocks.h"
 #include "catalog/check_tables.h"
+#include "catalog/extents.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "store/key.h"
@@ -211,6 +212,40 @@ int check_group(struct check *c, struct span key, struct span fields)
 		return r;
 	c->counted.groups++;
 	c->counted.redundant_files += group.inodes - 1;
-	size_sum_add(&c->counted.redundant_bytes, group_reclaimable(&group));
+	size_sum_add(&c->counted.redundant_bytes, group_redundant(&group));
+	size_sum_add(&c->counted.reclaimable_bytes, group_reclaimable(&group));
 	return check_expect(c, TABLE_RANK, key_rank(group_reclaimable(&group), group.id));
+}
+
+int check_extents(struct check *c, struct span key, struct span fields)
+{
+	struct extent_record extents;
+	struct content_record content = {0};
+	struct group_record group = {0};
+	uint64_t file;
+	int r;
+
+	(void)fields; /* read through the key */
+	if (!key_get_number(key, &file))
+		return -EUCLEAN;
+	c->expected[TABLE_EXTENT]++;
+	r = check_found(catalog_get_extents(c->reader, file, &extents));
+	if (r == 0)
+		r = check_found(catalog_get_content(c->reader, file, &content));
+	if (r == 0)
+		r = check_found(catalog_get_group(c->reader, content.group, &group));
+	return r < 0 ? r : check_claim(group.maps && extents.own <= group.size);
+}
+
+int check_unmapped(struct check *c, struct span key, struct span fields)
+{
+	struct group_record group = {0};
+	uint64_t id, due;
+	int r;
+
+	if (!key_get_number(key, &id) || !decode_number(fields, &due))
+		return -EUCLEAN;
+	c->expected[TABLE_UNMAPPED]++;
+	r = check_found(catalog_get_group(c->reader, id, &group));
+	return r < 0 ? r : check_claim(group.maps && group_is_visible(&group));
 }

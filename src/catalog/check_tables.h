@@ -66,6 +66,8 @@ check_record_fn check_entry;
 check_record_fn check_file;
 check_record_fn check_bykey;
 check_record_fn check_group;
+check_record_fn check_extents;
+check_record_fn check_unmapped;
 check_record_fn check_error;
 check_record_fn check_target;
 check_record_fn check_folder;

@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/numbers.h"
 #include "catalog/change.h"
+#include "catalog/extents.h"
 #include "catalog/file.h"
 #include "catalog/group.h"
 #include "catalog/link.h"
 #include "catalog/query.h"
+#include "catalog/scan.h"
 #include "catalog/writer.h"
 #include "store/key.h"
 #include "store/value.h"
@@ -25,6 +28,7 @@ struct learned {
 	struct content_record before; /* zero: unknown */
 	uint64_t size;
 	bool regular;
+	bool maps; /* catalog_maps_extents() */
 	bool linked; /* a name of the file has an id of its own (link.h) */
 	bool was_kept; /* file_was_kept() */
 	bool stale; /* nothing is written for the file */
@@ -101,6 +105,7 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 			 catalog_defers(&w->totals, file.id);
 	learned->size = file.attributes.size;
 	learned->regular = S_ISREG(file.attributes.mode);
+	learned->maps = catalog_maps_extents(w->catalog, &file.attributes);
 	learned->linked = file_has_links(&file);
 	learned->was_kept = file_was_kept(&file);
 	if (!learned->stale && learned->change.group)
@@ -180,7 +185,7 @@ static int join_all(struct catalog_writer *w, struct learned *list, size_t count
 		if (at->stale)
 			continue;
 		if (at->change.group)
-			r = group_join(w, at->change.group, at->change.file);
+			r = group_join(w, at->change.group, at->change.file, at->maps);
 		if (r == 0 && at->change.group && at->was_kept)
 			r = file_keep_again(w, at->change.file, at->change.group);
 		if (r == 0 && at->before.group && at->before.group != at->change.group)
@@ -220,6 +225,54 @@ int catalog_set_contents(struct catalog_writer *w, const struct content_change *
 	for (size_t i = 0; i < count; i++)
 		list[i].change = changes[i];
 	return set_all(w, list, count);
+}
+
+/* ---- extents ------------------------------------------------------------------------- */
+
+static bool is_same_state(const struct group_record *a, const struct group_record *b)
+{
+	return a->inodes == b->inodes && a->kept == b->kept && clock_equal(a->changed, b->changed);
+}
+
+static int put_extents(struct catalog_writer *w, const struct file_extents *file, uint64_t size)
+{
+	struct key key = key_number(file->file);
+
+	if (file->record.own == size && !file->record.sharing)
+		return store_forget(&w->store, TABLE_EXTENT, &key);
+	return store_put(&w->store, TABLE_EXTENT, &key, encode_extents(&file->record));
+}
+
+int catalog_set_extents(struct catalog_writer *w, const struct group_extents *extents)
+{
+	struct group_record now;
+	int r = catalog_get_group(&w->store.reader, extents->group.id, &now);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (!is_same_state(&now, &extents->group))
+		return 0;
+	for (size_t i = 0; r == 0 && i < extents->count; i++)
+		r = put_extents(w, &extents->files[i], now.size);
+	return r < 0 ? r : group_set_retained(w, now.id, extents->retained, extents->due);
+}
+
+int catalog_map_again(struct catalog_writer *w, uint64_t *after, size_t limit)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct group_record group;
+	int r = catalog_scan_groups(&w->store.reader, *after, &scan);
+
+	while (r == 0 && limit-- > 0 && (r = catalog_next_group(scan, &group)) == 0) {
+		struct key key = key_number(group.id);
+
+		*after = group.id;
+		if (group.maps && group_is_visible(&group))
+			r = store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
+	}
+	if (r == -ENOENT)
+		*after = 0;
+	return r == -ENOENT ? 0 : r;
 }
 
 /* ---- deferred files ------------------------------------------------------------------ */

@@ -9,6 +9,7 @@
 #include "catalog/change.h"
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
+#include "catalog/extents.h"
 #include "catalog/folders.h"
 #include "catalog/group.h"
 #include "catalog/inodes.h"
@@ -183,7 +184,7 @@ int catalog_list_deferred(struct catalog_writer *w, const struct deferred_file *
 static int join_deferred(struct catalog_writer *w, const struct deferred_file *deferred)
 {
 	struct file_record file;
-	int r = group_join(w, deferred->group, deferred->file);
+	int r = group_join(w, deferred->group, deferred->file, deferred->maps);
 
 	if (r < 0 || !deferred->has_links)
 		return r;
@@ -408,7 +409,8 @@ static int adopt_content(struct catalog_writer *w, struct file_record *file,
 	if (r == 0 && same && attributes->size >= min_size)
 		r = can_keep_content(w, file, content, &keep);
 	if (r == 0 && keep && content->group)
-		r = group_join(w, content->group, file->id);
+		r = group_join(w, content->group, file->id,
+			       catalog_maps_extents(w->catalog, attributes));
 	if (r == 0 && keep && content->group && file_was_kept(file))
 		r = group_keep_again(w, content->group, file);
 	if (r == -ENOENT || (r == 0 && !keep)) {

@@ -42,13 +42,13 @@ void filesystems_deinit(struct filesystems *filesystems)
 	free(filesystems->list);
 }
 
-static int append(struct filesystems *filesystems, uint64_t identity, dev_t device)
+static int append(struct filesystems *filesystems, struct filesystem filesystem)
 {
 	int r = array_reserve(&filesystems->list, &filesystems->capacity, filesystems->count + 1,
 			      sizeof(*filesystems->list));
 
 	if (r == 0)
-		filesystems->list[filesystems->count++] = (struct filesystem){identity, device};
+		filesystems->list[filesystems->count++] = filesystem;
 	return r;
 }
 
@@ -67,7 +67,7 @@ int filesystems_load(struct filesystems *filesystems, struct catalog_reader *r)
 		key = filesystem_key(filesystems->count + 1);
 		result = store_get_number(r, TABLE_META, &key, &identity);
 		if (result == 0)
-			result = append(filesystems, identity, 0);
+			result = append(filesystems, (struct filesystem){.identity = identity});
 	}
 	filesystems->stored = filesystems->count;
 	return result == -ENOENT ? 0 : result;
@@ -79,7 +79,7 @@ int filesystems_copy(struct filesystems *filesystems, struct filesystems *from)
 
 	pthread_rwlock_rdlock(&from->lock);
 	for (size_t i = 0; r == 0 && i < from->count; i++)
-		r = append(filesystems, from->list[i].identity, from->list[i].device);
+		r = append(filesystems, from->list[i]);
 	pthread_rwlock_unlock(&from->lock);
 	return r;
 }
@@ -173,6 +173,24 @@ static uint64_t identity_of_mount(int fd, uint64_t identity)
 	return hash64(&parts, sizeof(parts), identity);
 }
 
+/* Sets what the file system can do. If fd is that of the folder above its root, the file system is
+ * taken for one that shares extents, so that it is asked for each file. ioctl(2) refuses O_PATH
+ * descriptors. */
+static void read_abilities(int fd, struct filesystem *filesystem)
+{
+	AUTO_CLOSE int readable = open_again(fd);
+	struct stat status;
+
+	if (fstat(fd, &status) < 0 || status.st_dev != filesystem->device) {
+		filesystem->shares_extents = true;
+		filesystem->counts_blocks = false;
+		return;
+	}
+
+	filesystem->counts_blocks = filesystem_counts_blocks(filesystem_type_at(fd));
+	filesystem->shares_extents = readable >= 0 && filesystem_shares_extents_at(readable);
+}
+
 static int read_identity(int fd, dev_t device, uint64_t *identity)
 {
 	struct {
@@ -228,7 +246,7 @@ static uint32_t find_device(const struct filesystems *filesystems, dev_t device)
 	return 0;
 }
 
-static int add_device(struct filesystems *filesystems, uint64_t identity, dev_t device,
+static int add_device(struct filesystems *filesystems, const struct filesystem *found,
 		      uint32_t *number)
 {
 	int r;
@@ -236,13 +254,14 @@ static int add_device(struct filesystems *filesystems, uint64_t identity, dev_t 
 	for (size_t i = 0; i < filesystems->count; i++) {
 		/* If another device has this identity now, the file system was copied. The second
 		 * device gets its own number. */
-		if (filesystems->list[i].identity == identity && filesystems->list[i].device == 0) {
-			filesystems->list[i].device = device;
+		if (filesystems->list[i].identity == found->identity &&
+		    filesystems->list[i].device == 0) {
+			filesystems->list[i] = *found;
 			*number = (uint32_t)i + 1;
 			return 0;
 		}
 	}
-	r = append(filesystems, identity, device);
+	r = append(filesystems, *found);
 	*number = (uint32_t)filesystems->count;
 	return r;
 }
@@ -264,7 +283,7 @@ static void note_recent(struct filesystems *filesystems, dev_t device, uint32_t 
 
 int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, uint32_t *number)
 {
-	uint64_t identity = 0;
+	struct filesystem found = {.device = device};
 	int r;
 
 	*number = recent_number(filesystems, device);
@@ -277,15 +296,31 @@ int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, ui
 	pthread_rwlock_unlock(&filesystems->lock);
 	if (*number)
 		return 0;
-	r = read_identity(fd, device, &identity);
+	r = read_identity(fd, device, &found.identity);
 	if (r < 0)
 		return r;
+	read_abilities(fd, &found);
 	pthread_rwlock_wrlock(&filesystems->lock);
 	*number = find_device(filesystems, device);
 	if (!*number)
-		r = add_device(filesystems, identity, device, number);
+		r = add_device(filesystems, &found, number);
 	pthread_rwlock_unlock(&filesystems->lock);
 	return r;
+}
+
+bool filesystems_may_share(struct filesystems *filesystems, const struct attributes *attributes)
+{
+	bool may_share = true;
+
+	pthread_rwlock_rdlock(&filesystems->lock);
+	if (attributes->filesystem > 0 && attributes->filesystem <= filesystems->count) {
+		const struct filesystem *on = &filesystems->list[attributes->filesystem - 1];
+
+		may_share = !on->device || on->shares_extents ||
+			    (on->counts_blocks && attributes->blocks < attributes->size / 512);
+	}
+	pthread_rwlock_unlock(&filesystems->lock);
+	return may_share;
 }
 
 void filesystems_forget_device(struct filesystems *filesystems, dev_t device)
@@ -315,6 +350,7 @@ bool filesystems_confirm(struct filesystems *filesystems, int fd, dev_t device, 
 	if (!noted && number > 0 && number <= filesystems->count &&
 	    filesystems->list[number - 1].identity == identity) {
 		filesystems->list[number - 1].device = device;
+		read_abilities(fd, &filesystems->list[number - 1]);
 		noted = number;
 	}
 	atomic_store_explicit(&filesystems->recent, 0, memory_order_relaxed);

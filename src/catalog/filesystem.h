@@ -33,6 +33,8 @@ void filesystem_uuid(int fd, struct fs_uuid *uuid);
 struct filesystem {
 	uint64_t identity; /* hash of the identity */
 	dev_t device; /* its present st_dev; 0: none, or not known to this process */
+	/* As found with the device: files can share extents; st_blocks counts allocated blocks. */
+	bool shares_extents, counts_blocks;
 };
 
 struct filesystems {
@@ -73,6 +75,10 @@ uint64_t filesystem_lasting_identity(int fd);
  * 0 or -errno. */
 MUST_CHECK int filesystems_number(struct filesystems *filesystems, int fd, dev_t device,
 				  uint32_t *number);
+
+/* Returns whether a regular file can have holes or share extents. True if the file system is not
+ * known to this process. Any thread. */
+bool filesystems_may_share(struct filesystems *filesystems, const struct attributes *attributes);
 
 /* As catalog_forget_device() and catalog_confirm_filesystem(). */
 void filesystems_forget_device(struct filesystems *filesystems, dev_t device);

@@ -13,7 +13,6 @@
 #include "catalog/delta_builder.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"
-#include "catalog/scan.h"
 #include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
@@ -28,6 +27,9 @@ struct group_change {
 	uint64_t displaced;
 	bool judged; /* no member displaces the kept copy */
 	bool stays; /* the group is not deleted if it has no members */
+	bool members_changed; /* a file joined or left */
+	bool mapped; /* its extents were recorded */
+	uint64_t due; /* then, when to map them again; 0: not */
 	bool dropped; /* the group was deleted: a new group took its hash and ordinal */
 	UT_hash_handle hh;
 };
@@ -226,7 +228,7 @@ static int note_rival(struct catalog_writer *w, uint64_t group, uint64_t file)
 	return bytes_append(&w->rivals, &rival, sizeof(rival));
 }
 
-int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
+int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool maps)
 {
 	struct key key = key_pair(group, file);
 	struct group_change *change;
@@ -240,6 +242,8 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file)
 	if (r < 0)
 		return r;
 	change->now.inodes++;
+	change->now.maps |= maps;
+	change->members_changed = true;
 	r = reconsider_kept(w, &change->now, file);
 	if (r == 0 && change->now.kept)
 		r = note_rival(w, group, file);
@@ -322,7 +326,7 @@ int group_await(struct catalog_writer *w, uint64_t group)
 
 int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool stays)
 {
-	struct key key = key_pair(group, file);
+	struct key key = key_pair(group, file), extents = key_number(file);
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
@@ -333,6 +337,9 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	change->now.inodes--;
+	change->members_changed = true;
+	if (change->now.maps && (r = store_forget(&w->store, TABLE_EXTENT, &extents)) < 0)
+		return r;
 	if (change->now.kept == file)
 		change->now.kept = 0;
 	if (change->displaced == file)
@@ -350,6 +357,29 @@ int group_sweep(struct catalog_writer *w, uint64_t group)
 	return r == -ENOENT ? 0 : r;
 }
 
+int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained, uint64_t due)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r == 0) {
+		change->now.retained = retained;
+		change->mapped = true;
+		change->due = due;
+	}
+	return r;
+}
+
+int group_keep(struct catalog_writer *w, uint64_t group, uint64_t file)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r == 0)
+		change->now.kept = file;
+	return r;
+}
+
 /* ---- the end of the transaction ------------------------------------------------------ */
 
 static void count(struct catalog_totals *totals, const struct group_record *group, bool add)
@@ -360,8 +390,33 @@ static void count(struct catalog_totals *totals, const struct group_record *grou
 		return;
 	totals->groups += sign;
 	totals->redundant_files += sign * (group->inodes - 1);
-	(add ? size_sum_add : size_sum_subtract)(&totals->redundant_bytes,
+	(add ? size_sum_add : size_sum_subtract)(&totals->redundant_bytes, group_redundant(group));
+	(add ? size_sum_add : size_sum_subtract)(&totals->reclaimable_bytes,
 						 group_reclaimable(group));
+}
+
+/* Returns whether only the mapping of a group was renewed, with the same result. */
+static bool is_unchanged(const struct group_change *change)
+{
+	return change->mapped && !change->members_changed &&
+	       change->before.kept == change->now.kept &&
+	       change->before.retained == change->now.retained;
+}
+
+/* Adds the group to the table unmapped, or removes it. */
+static int flush_mapping(struct catalog_writer *w, struct group_change *change)
+{
+	struct key key = key_number(change->id);
+	bool maps = group_is_visible(&change->now) && change->now.maps;
+
+	change->now.retained = maps ? change->now.retained : 0;
+	if (maps && (change->members_changed || change->before.kept != change->now.kept))
+		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
+	if (!change->before.maps || (maps && !change->mapped))
+		return 0;
+	if (maps && change->due)
+		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(change->due));
+	return store_forget(&w->store, TABLE_UNMAPPED, &key);
 }
 
 static int flush_rank(struct catalog_writer *w, const struct group_change *change)
@@ -402,7 +457,8 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 		if (r < 0)
 			return r;
 	}
-	change->now.changed = clock_now();
+	if (change->members_changed || change->now.kept != change->before.kept || !change->stored)
+		change->now.changed = clock_now();
 	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&change->now));
 }
 
@@ -484,7 +540,11 @@ int groups_flush(struct catalog_writer *w)
 	HASH_SORT(w->groups, by_id); /* kept_choose() needs this order to find joined files */
 	HASH_ITER(hh, w->groups, change, next)
 	{
-		r = flush_rank(w, change);
+		r = flush_mapping(w, change);
+		if (r == 0 && is_unchanged(change))
+			continue;
+		if (r == 0)
+			r = flush_rank(w, change);
 		if (r == 0)
 			r = flush_record(w, &choice, change);
 		if (r == 0 && change->before.inodes + change->now.inodes > 0)
@@ -503,50 +563,6 @@ void groups_choose_again(struct catalog_writer *w, bool anew)
 	w->totals.choose_from = 1;
 	w->totals.choose_anew |= anew;
 	w->store.changed = true;
-}
-
-static int choose_again(struct catalog_writer *w, struct kept_choice *choice,
-			const struct group_record *group)
-{
-	struct group_change *change;
-	uint64_t kept = group->kept;
-	int r = 0;
-
-	if (group_is_visible(group))
-		r = w->totals.choose_anew ? kept_choose(choice, group->id, &kept)
-					  : kept_judge(choice, group->id, &kept);
-	if (r < 0 || kept == group->kept)
-		return r;
-	r = touch(w, group->id, &change);
-	if (r == 0)
-		change->now.kept = kept;
-	return r;
-}
-
-int catalog_choose_kept(struct catalog_writer *w, size_t limit)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct kept_choice choice = {.reader = &w->store.reader, .rules = &w->keep};
-	struct group_record group;
-	int r = 0;
-
-	if (!w->totals.choose_from)
-		return 0;
-	r = catalog_scan_groups(&w->store.reader, w->totals.choose_from - 1, &scan);
-	w->store.changed = true;
-	while (r == 0 && limit-- > 0 && (r = catalog_next_group(scan, &group)) == 0) {
-		w->totals.choose_from = group.id + 1;
-		r = choose_again(w, &choice, &group);
-		if (r == -ENOENT)
-			r = -EUCLEAN;
-	}
-	kept_choice_deinit(&choice);
-	if (r == -ENOENT) {
-		w->totals.choose_from = 0;
-		w->totals.choose_anew = false;
-		r = 0;
-	}
-	return r;
 }
 
 void groups_discard(struct catalog_writer *w)

@@ -16,8 +16,14 @@
 MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
 
 /* Adds a member; does nothing if the file is a member. See also catalog_reconsider_kept(). Returns
- * 0, -ENOENT if the group does not exist, or another -errno. */
-MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file);
+ * 0, -ENOENT if the group does not exist, or another -errno.
+ *
+ * maps		catalog_maps_extents() of the file */
+MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool maps);
+
+/* Sets the retained bytes of a group that maps. due: as in struct group_extents. */
+MUST_CHECK int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained,
+				  uint64_t due);
 
 /* Notes in the record of a member that will leave whether it is the kept copy. The caller writes
  * the record. */
@@ -36,6 +42,9 @@ MUST_CHECK int group_judge_attributes(struct catalog_writer *w, const struct fil
  * the rules prefer takes its place. */
 MUST_CHECK int group_keep_again(struct catalog_writer *w, uint64_t group,
 				const struct file_record *file);
+
+/* Makes a member the kept copy. */
+MUST_CHECK int group_keep(struct catalog_writer *w, uint64_t group, uint64_t file);
 
 /* Keeps a new group that gets its first members in a later transaction. */
 MUST_CHECK int group_await(struct catalog_writer *w, uint64_t group);

@@ -6,50 +6,6 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 
-bool attributes_same_inode(const struct attributes *a, const struct attributes *b)
-{
-	return a->inode == b->inode && a->filesystem == b->filesystem &&
-	       (a->mode & S_IFMT) == (b->mode & S_IFMT) && clock_equal(a->btime, b->btime);
-}
-
-bool attributes_same_signature(const struct attributes *a, const struct attributes *b)
-{
-	return attributes_same_inode(a, b) && a->size == b->size &&
-	       clock_equal(a->mtime, b->mtime) && clock_equal(a->ctime, b->ctime);
-}
-
-uint64_t attributes_digest(const struct attributes *a)
-{
-	uint64_t parts[] = {
-		a->filesystem,
-		a->inode,
-		a->mode & S_IFMT,
-		(uint64_t)a->btime.tv_sec,
-		(uint64_t)a->btime.tv_nsec,
-		a->size,
-		(uint64_t)a->mtime.tv_sec,
-		(uint64_t)a->mtime.tv_nsec,
-		(uint64_t)a->ctime.tv_sec,
-		(uint64_t)a->ctime.tv_nsec,
-	};
-
-	return hash64(parts, sizeof(parts), 0);
-}
-
-uint64_t file_digest(const struct file_record *file)
-{
-	uint64_t parts[] = {attributes_digest(&file->attributes), file->content_version};
-
-	return hash64(parts, sizeof(parts), 0);
-}
-
-bool attributes_equal(const struct attributes *a, const struct attributes *b)
-{
-	return attributes_same_signature(a, b) && a->mode == b->mode && a->uid == b->uid &&
-	       a->gid == b->gid && a->links == b->links && a->blocks == b->blocks &&
-	       a->rdev == b->rdev;
-}
-
 /* ---- fields -------------------------------------------------------------------------- */
 
 static void put_time(struct value *value, struct timespec time)
@@ -442,15 +398,42 @@ struct value encode_group(const struct group_record *group)
 	value_put(&value, group->inodes);
 	value_put(&value, group->kept);
 	put_time(&value, group->changed);
+	/* one byte, if the file system has no shared extents */
+	value_put(&value, group->maps ? group->retained + 1 : 0);
 	return value;
 }
 
 bool decode_group(struct span fields, struct group_record *group)
 {
-	return span_get(&fields, &group->hash.high) && span_get(&fields, &group->hash.low) &&
-	       span_get32(&fields, &group->ordinal) && span_get(&fields, &group->size) &&
-	       span_get(&fields, &group->inodes) && span_get(&fields, &group->kept) &&
-	       get_time(&fields, &group->changed) && fields.length == 0;
+	uint64_t retained = 0;
+	bool decoded = span_get(&fields, &group->hash.high) &&
+		       span_get(&fields, &group->hash.low) &&
+		       span_get32(&fields, &group->ordinal) && span_get(&fields, &group->size) &&
+		       span_get(&fields, &group->inodes) && span_get(&fields, &group->kept) &&
+		       get_time(&fields, &group->changed) && span_get(&fields, &retained) &&
+		       fields.length == 0;
+
+	group->maps = retained > 0;
+	group->retained = retained > 0 ? retained - 1 : 0;
+	return decoded;
+}
+
+struct value encode_extents(const struct extent_record *extents)
+{
+	struct value value = value_begin();
+
+	value_put(&value, extents->own);
+	value_put(&value, extents->sharing);
+	value_put(&value, extents->sharers);
+	value_put(&value, extents->joint);
+	return value;
+}
+
+bool decode_extents(struct span fields, struct extent_record *extents)
+{
+	return span_get(&fields, &extents->own) && span_get(&fields, &extents->sharing) &&
+	       span_get(&fields, &extents->sharers) && span_get(&fields, &extents->joint) &&
+	       fields.length == 0;
 }
 
 enum folder_flag {
@@ -548,6 +531,7 @@ struct value encode_totals(const struct catalog_totals *t)
 	value_put(&value, t->groups);
 	value_put(&value, t->redundant_files);
 	put_sum(&value, &t->redundant_bytes);
+	put_sum(&value, &t->reclaimable_bytes);
 	value_put(&value, t->errors);
 	value_put(&value, t->unlisted);
 	value_put(&value, t->choose_from);
@@ -571,7 +555,8 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 		       span_get(&fields, &t->others) && get_sum(&fields, &t->bytes) &&
 		       span_get(&fields, &t->blocks) && span_get(&fields, &t->names) &&
 		       span_get(&fields, &t->groups) && span_get(&fields, &t->redundant_files) &&
-		       get_sum(&fields, &t->redundant_bytes) && span_get(&fields, &t->errors) &&
+		       get_sum(&fields, &t->redundant_bytes) &&
+		       get_sum(&fields, &t->reclaimable_bytes) && span_get(&fields, &t->errors) &&
 		       span_get(&fields, &t->unlisted) && span_get(&fields, &t->choose_from) &&
 		       span_get(&fields, &t->order) && span_get(&fields, &t->folder_groups) &&
 		       span_get(&fields, &t->folder_order) && get_time(&fields, &t->changed) &&

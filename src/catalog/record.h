@@ -29,6 +29,9 @@
  * bytree    sum (16 bytes), group, dir id    -           complete directories; group 0: none
  * folders   folder group id                  struct folder_group
  * folderrank 8 bytes, folder group id        -           the 8 bytes are ~folder_group.ranked
+ * extent    file id                          struct extent_record, see extents.h
+ * unmapped  group id                         time (s since 1970) at which its extents have to be
+ *                                            mapped, see extents.h; 0: now
  * blocks    file id, number                  hashes of the blocks of a file, see blocks.h
  */
 
@@ -209,12 +212,22 @@ struct group_record {
 	uint64_t inodes;
 	uint64_t kept; /* file id of the kept copy, which uniques/ shows; 0 only if inodes is 0 */
 	struct timespec changed; /* time of the last commit that set or removed a member */
+	bool maps; /* a member possibly has holes or shares extents (extents.h) */
+	/* Bytes of the redundant copies that stay allocated, or never were, if these copies are
+	 * removed: holes, and extents that other files hold. */
+	uint64_t retained; /* below UINT64_MAX */
 };
 
-/* Returns the bytes that would be freed if only one copy remained. */
-static inline uint64_t group_reclaimable(const struct group_record *group)
+/* Returns the bytes of all redundant copies. */
+static inline uint64_t group_redundant(const struct group_record *group)
 {
 	return group->inodes < 2 ? 0 : size_multiply(group->inodes - 1, group->size);
+}
+
+/* Returns the bytes that would be freed if only the kept copy remained. */
+static inline uint64_t group_reclaimable(const struct group_record *group)
+{
+	return size_subtract(group_redundant(group), group->retained);
 }
 
 static inline bool group_is_visible(const struct group_record *group)
@@ -256,6 +269,17 @@ static inline uint64_t folder_group_reclaimable(const struct folder_group *group
 	return group->folders < 2 ? 0 : size_multiply(group->folders - 1, group->bytes);
 }
 
+/* What is known of the extents of a file in a group that maps. A file without a record shares
+ * nothing and has no holes. All bytes are bytes of content, which end at the size of the file. */
+struct extent_record {
+	uint64_t own; /* allocated bytes that no other file holds */
+	/* The lowest id of the members of the group with which it shares extents, directly or
+	 * through other members, and of itself; 0: it shares none with them. */
+	uint64_t sharing;
+	uint64_t sharers; /* number of these members */
+	uint64_t joint; /* bytes that only these members hold, each range once */
+};
+
 enum error_kind {
 	ERROR_DIR = 1,
 	ERROR_FILE = 2
@@ -276,6 +300,7 @@ struct catalog_totals {
 	uint64_t groups; /* visible ones */
 	uint64_t redundant_files;
 	struct size_sum redundant_bytes;
+	struct size_sum reclaimable_bytes;
 	uint64_t errors;
 	/* files with this id or a higher one are not in the table bysize yet; 0: all files are */
 	uint64_t unlisted;
@@ -310,6 +335,7 @@ struct value encode_content(const struct content_record *content);
 struct value encode_group(const struct group_record *group);
 struct value encode_folder(const struct folder_record *folder);
 struct value encode_folder_group(const struct folder_group *group);
+struct value encode_extents(const struct extent_record *extents);
 struct value encode_totals(const struct catalog_totals *totals);
 
 /* Each function decodes the fields of a record, without those in its key. Returns false if the
@@ -325,6 +351,7 @@ MUST_CHECK bool decode_content(struct span fields, struct content_record *conten
 MUST_CHECK bool decode_group(struct span fields, struct group_record *group);
 MUST_CHECK bool decode_folder(struct span fields, struct folder_record *folder);
 MUST_CHECK bool decode_folder_group(struct span fields, struct folder_group *group);
+MUST_CHECK bool decode_extents(struct span fields, struct extent_record *extents);
 MUST_CHECK bool decode_totals(struct span fields, struct catalog_totals *totals);
 
 /* Returns the first cookie that a name can have. Names with equal hashes get the next cookies, at

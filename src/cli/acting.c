@@ -23,6 +23,7 @@
 #include "cli/plan_sources.h"
 #include "cli/prepared.h"
 #include "index/current_index.h"
+#include "index/remap.h"
 #include "options/common_options.h"
 #include "plan/plan.h"
 #include "plan/refusals.h"
@@ -221,6 +222,7 @@ struct doing {
 	char label[16]; /* for the progress line */
 	uint64_t done;
 	uint64_t unchanged; /* copies that already share the bytes of the kept copy */
+	uint64_t unchanged_bytes;
 	struct refusals refusals;
 	bool is_full; /* stopped, as the disk of the destination is full */
 	uint64_t freed_bytes;
@@ -265,6 +267,7 @@ static bool report_act(void *context, const struct act_file *copy, const struct 
 		doing->done++;
 	} else {
 		doing->unchanged++;
+		doing->unchanged_bytes = size_add(doing->unchanged_bytes, copy->attributes->size);
 	}
 	progress_update(&doing->progress, &doing->counts);
 	return goes_on;
@@ -324,7 +327,7 @@ static void print_result(const struct doing *doing)
 	uint64_t refused = doing->refusals.count;
 	uint64_t left = doing->plan->names - doing->done - doing->unchanged - refused;
 	CLEANUP_OUTPUT struct output output;
-	char count[NUMBER_TEXT_MAX];
+	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
@@ -336,10 +339,10 @@ static void print_result(const struct doing *doing)
 			     number_format(count, doing->split),
 			     plural(doing->split, "copy", "copies"));
 	if (doing->unchanged > 0)
-		figure_print(&output, "unchanged", "%s %s the bytes of the kept copy",
+		figure_print(&output, "unchanged", "already shared: %s %s, %s",
 			     number_format(count, doing->unchanged),
-			     plural(doing->unchanged, "copy already shares",
-				    "copies already share"));
+			     plural(doing->unchanged, "file", "files"),
+			     size_format(size, doing->unchanged_bytes));
 	if (refused > 0)
 		figure_print(&output, "skipped", "%s %s", number_format(count, refused),
 			     acting_noun(doing->acting, refused));
@@ -388,7 +391,7 @@ static int records_sync(const struct acting *acting, struct act_log *records)
 	return r;
 }
 
-static enum twinfs_exit do_plan(struct acting *acting, const struct current_index *index,
+static enum twinfs_exit do_plan(struct acting *acting, struct current_index *index,
 				struct act_plan *plan)
 {
 	struct doing doing = {.acting = acting,
@@ -404,6 +407,8 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 	acting->act.context = &doing;
 	doing.counts.files_total = plan->names;
 	if (records_open(acting, &records) < 0)
+		return TWINFS_EXIT_FAILED;
+	if (acting->act.kind == ACT_DEDUPE && index_remap_begin(index) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = act_begin(&act, &acting->act);
 	if (r < 0) {
@@ -426,6 +431,8 @@ static enum twinfs_exit do_plan(struct acting *acting, const struct current_inde
 			  quote_path(acting->act.folder), error_text(r < 0 ? r : ended));
 	if (!acting->common.quiet)
 		print_result(&doing);
+	if (acting->act.kind == ACT_DEDUPE && doing.done > 0 && index_remap(index) < 0)
+		return TWINFS_EXIT_FAILED;
 	if ((r != 0 && r != ACT_STOPPED) || ended != 0 || doing.is_full || stop_requested() ||
 	    records_sync(acting, records) < 0)
 		return TWINFS_EXIT_FAILED;

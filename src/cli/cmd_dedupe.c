@@ -16,6 +16,7 @@
 #include "cli/command.h"
 #include "cli/shown_paths.h"
 #include "index/current_index.h"
+#include "index/remap.h"
 #include "options/common_options.h"
 #include "partial/partial.h"
 #include "partial/print.h"
@@ -247,7 +248,8 @@ static enum twinfs_exit print_plan(const struct deduping *deduping, const struct
 	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }
 
-static enum twinfs_exit share(const struct deduping *deduping, const struct partial *partial)
+static enum twinfs_exit share(const struct deduping *deduping, const struct partial *partial,
+			      struct current_index *index)
 {
 	struct sharing_result result = {.is_full = false};
 	int r = 1;
@@ -260,6 +262,8 @@ static enum twinfs_exit share(const struct deduping *deduping, const struct part
 		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;
 	}
+	if (index_remap_begin(index) < 0)
+		return TWINFS_EXIT_FAILED;
 	r = sharing_run(partial, &result);
 	if (result.is_full)
 		log_error("stopped: the disk is full; free some space there, then run the command "
@@ -270,6 +274,8 @@ static enum twinfs_exit share(const struct deduping *deduping, const struct part
 		log_error("stopped: cannot share the blocks: %s", error_text(r));
 	if (!deduping->acting.common.quiet)
 		print_result(partial, &result);
+	if (result.shared.count > 0 && index_remap(index) < 0)
+		return TWINFS_EXIT_FAILED;
 	if (r < 0 || result.is_full)
 		return TWINFS_EXIT_FAILED;
 	return result.refused.count > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
@@ -283,7 +289,7 @@ static void explain_view(const struct current_index *index)
 			 "are not kept; unmount it first if they should be");
 }
 
-static enum twinfs_exit dedupe_parts(struct deduping *deduping, const struct current_index *index)
+static enum twinfs_exit dedupe_parts(struct deduping *deduping, struct current_index *index)
 {
 	struct partial_settings *settings = &deduping->partial;
 	CLEANUP_PARTIAL struct partial partial = {.settings = settings};
@@ -303,7 +309,7 @@ static enum twinfs_exit dedupe_parts(struct deduping *deduping, const struct cur
 		return TWINFS_EXIT_FAILED;
 	status = current_index_status(index, totals.errors, 0);
 	done = deduping->acting.dry_run ? print_plan(deduping, &partial, index)
-					: share(deduping, &partial);
+					: share(deduping, &partial, index);
 	if (done == TWINFS_EXIT_COMPLETE && partial.failed + partial.changed > 0)
 		return TWINFS_EXIT_INCOMPLETE;
 	return done == TWINFS_EXIT_COMPLETE ? status : done;

@@ -52,8 +52,9 @@ static const struct option_table doctor_table = {
 	.command = "twinfs doctor",
 	.usage = {"[SOURCE...] [MOUNTPOINT]"},
 	.summary = "Finds what prevents a view of these sources at this mount point, or makes it "
-		   "slower, and names the remedies. Changes nothing. A missing or empty directory, "
-		   "or one with a view mounted on it, counts as a mount point.",
+		   "slower, whether dedupe can share blocks in them, and the remedies. Changes "
+		   "nothing. A missing or empty directory, or one with a view mounted on it, "
+		   "counts as a mount point.",
 	.options = {doctor_options, format_option, index_option, version_option},
 	.apply = doctor_apply,
 };

@@ -10,6 +10,7 @@
 #include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/size.h"
 #include "cli/command.h"
 #include "index/status_file.h"
 #include "index/status_words.h"
@@ -115,16 +116,30 @@ static int print_state(struct output *output, const json_t *status)
 
 /* ---- figures -------------------------------------------------------------------------- */
 
-/* Prints the groups, and what is redundant. */
+/* Prints what is redundant, and what removing it frees. Other files can hold the same blocks. */
+static void print_redundant(struct output *output, const json_t *status)
+{
+	uint64_t files = status_file_number(status, "redundant_files");
+	uint64_t bytes = status_file_number(status, "redundant_bytes");
+	uint64_t reclaimable = status_file_number(status, "reclaimable_bytes");
+	char number[NUMBER_TEXT_MAX], redundant[SIZE_TEXT_MAX];
+	char size[FIGURE_SIZE_MAX];
+	bool less = reclaimable < bytes;
+
+	figure_print(output, "redundant", "%s %s%s%s; removing %s frees %s",
+		     number_format(number, files), plural(files, "file", "files"), less ? ", " : "",
+		     less ? size_format(redundant, bytes) : "", plural(files, "it", "them"),
+		     figure_size(size, reclaimable));
+}
+
+/* Prints the groups. */
 static void print_groups(struct output *output, const json_t *status)
 {
 	uint64_t groups = status_file_number(status, "groups");
-	uint64_t redundant = status_file_number(status, "redundant_files");
 	bool scanning = json_object_get(status, "percent");
 	bool complete = status_file_number(status, "errors") == 0 &&
 			status_file_number(status, "pending") == 0;
 	char number[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
 
 	if (groups == 0) {
 		figure_print(output, "groups", "%s",
@@ -135,10 +150,7 @@ static void print_groups(struct output *output, const json_t *status)
 	}
 	figure_print(output, "groups", "%s %s of equal files%s", number_format(number, groups),
 		     plural(groups, "group", "groups"), scanning ? " so far" : "");
-	figure_print(output, "redundant", "%s %s; removing %s frees %s",
-		     number_format(number, redundant), plural(redundant, "file", "files"),
-		     plural(redundant, "it", "them"),
-		     figure_size(size, status_file_number(status, "reclaimable_bytes")));
+	print_redundant(output, status);
 }
 
 /* Prints how many folders are whole copies, if there are any. */

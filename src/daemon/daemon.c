@@ -5,6 +5,7 @@
  *	main thread	opens the index, walks the names, mounts, waits for the end
  *	follower	keeps names and attributes of the index equal to the sources (follower.h)
  *	2 comparers	read files, commit groups (lanes.h)
+ *	mapper		finds what removing the redundant copies would free (mapper.h)
  *	drain thread	moves events from the kernel's queues to memory (watch/watch.h)
  *	session		several threads answer requests, each with a snapshot of the index; the
  *			notifier thread invalidates caches of the kernel (mount/notifier.h)
@@ -15,8 +16,8 @@
  * A separate process mounts and unmounts (mount/mounter.h). The daemon drops the rights to mount,
  * and all other rights that it does not need, before it starts threads (daemon/confinement.h).
  *
- *	events -> follower -> commit --commit delta--> notifier, comparers, follower's watches
- *	sync   -> follower -> comparers -> session -> the program that waits
+ *	events -> follower -> commit --commit delta--> notifier, lanes, follower's watches
+ *	sync   -> follower -> comparers -> mapper -> session -> the program that waits
  *
  * The parts are built in order. A thread is joined before the parts that it uses are freed.
  * The session reports readiness at its first answer. With --wait, a comparer reports it instead.
@@ -226,11 +227,19 @@ static uint64_t on_sync(void *context)
 	return follower_barrier(daemon->follower);
 }
 
+static void on_remap(void *context)
+{
+	struct daemon *daemon = context;
+
+	lanes_remap(daemon->lanes);
+}
+
 static void on_hangup(void *context)
 {
 	struct daemon *daemon = context;
 
 	follower_rescan(daemon->follower);
+	lanes_remap(daemon->lanes);
 	lanes_retry(daemon->lanes);
 }
 
@@ -244,13 +253,7 @@ static void on_commit(const struct commit_delta *delta, void *context)
 	else
 		log_error("cannot invalidate cached names of the view: out of memory; unmount the "
 			  "view and mount it again");
-	for (size_t i = 0; i < delta->file_count; i++) {
-		if (delta->files[i].what & DELTA_FILE_UNREAD)
-			lanes_note_closed(daemon->lanes, delta->files[i].file,
-					  delta->files[i].size);
-		if (delta->files[i].what & DELTA_FILE_BACK)
-			lanes_note_rival(daemon->lanes, delta->files[i].size);
-	}
+	lanes_note_commit(daemon->lanes, delta);
 	follower_note_commit(daemon->follower, delta);
 	service_status_update(daemon->service_status);
 }
@@ -425,6 +428,7 @@ static struct session_settings session_settings_of(struct daemon *daemon)
 		.signals = daemon->signals,
 		.ready = answer_ready,
 		.sync = on_sync,
+		.remap = on_remap,
 		.context = daemon,
 	};
 }

@@ -4,7 +4,9 @@
  * callers:
  *
  *	small: first comparison ended --comparer_begin--> large: first comparison
- *	small: barrier reached -------comparer_barrier--> large --> settings.barrier_reached
+ *	small: barrier reached -------comparer_barrier--> large
+ *	large: first comparison ended --mapper_begin----> mapper --> settings.compared
+ *	large: barrier reached -------mapper_barrier----> mapper --> settings.barrier_reached
  *	small, large: busy --lock--> settings.busy (any lane is busy)
  */
 #include "daemon/lanes.h"
@@ -12,6 +14,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
+
+#include "catalog/commit_delta.h"
+#include "daemon/mapper.h"
 
 /* Smallest size of a large file. At 100 MB/s a disk reads two files below this size in about
  * 160 ms. */
@@ -34,8 +39,9 @@ struct lanes {
 	struct comparer_settings settings;
 	pthread_mutex_t lock; /* guards all fields below, and is held in settings.busy */
 	struct lane list[LANES];
+	struct mapper *mapper;
 	bool compared; /* settings.compared was called */
-	/* what the small lane reported for tickets that the large lane has not answered yet */
+	/* what the lanes reported for tickets that the mapper has not answered yet */
 	int error; /* positive errno, or 0 */
 	bool moved;
 };
@@ -95,29 +101,49 @@ static void on_large_compared(void *context, int result)
 {
 	const struct lane *lane = context;
 
-	report_compared(lane->lanes, result);
+	if (result < 0)
+		report_compared(lane->lanes, result);
+	else
+		mapper_begin(lane->lanes->mapper);
 }
 
-static void on_small_barrier(void *context, uint64_t ticket, int error, bool moved)
+static void on_mapped(void *context, int result)
 {
-	const struct lane *lane = context;
-	struct lanes *lanes = lane->lanes;
+	report_compared(context, result);
+}
 
+static void note_result(struct lanes *lanes, int error, bool moved)
+{
 	pthread_mutex_lock(&lanes->lock);
 	lanes->moved |= moved;
 	if (lanes->error == 0)
 		lanes->error = error;
 	pthread_mutex_unlock(&lanes->lock);
-	comparer_barrier(lanes->list[LANE_LARGE].comparer, ticket);
+}
+
+static void on_small_barrier(void *context, uint64_t ticket, int error, bool moved)
+{
+	const struct lane *lane = context;
+
+	note_result(lane->lanes, error, moved);
+	comparer_barrier(lane->lanes->list[LANE_LARGE].comparer, ticket);
 }
 
 static void on_large_barrier(void *context, uint64_t ticket, int error, bool moved)
 {
 	const struct lane *lane = context;
-	struct lanes *lanes = lane->lanes;
+
+	note_result(lane->lanes, error, moved);
+	mapper_barrier(lane->lanes->mapper, ticket);
+}
+
+static void on_mapper_barrier(void *context, uint64_t ticket, int error)
+{
+	struct lanes *lanes = context;
+	bool moved;
 
 	pthread_mutex_lock(&lanes->lock);
-	moved |= lanes->moved;
+	moved = lanes->moved;
 	if (lanes->error != 0)
 		error = lanes->error;
 	lanes->moved = false;
@@ -133,9 +159,17 @@ void lanes_note_closed(struct lanes *lanes, uint64_t file, uint64_t size)
 	comparer_note_changed(lane_of(lanes, size), file, true);
 }
 
-void lanes_note_rival(struct lanes *lanes, uint64_t size)
+void lanes_note_commit(struct lanes *lanes, const struct commit_delta *delta)
 {
-	comparer_note_rival(lane_of(lanes, size), size);
+	for (size_t i = 0; i < delta->file_count; i++) {
+		const struct delta_file *file = &delta->files[i];
+
+		if (file->what & DELTA_FILE_UNREAD)
+			lanes_note_closed(lanes, file->file, file->size);
+		if (file->what & DELTA_FILE_BACK)
+			comparer_note_rival(lane_of(lanes, file->size), file->size);
+	}
+	mapper_note_commit(lanes->mapper, delta);
 }
 
 bool lanes_have_new_rival(struct lanes *lanes, uint64_t size)
@@ -146,6 +180,11 @@ bool lanes_have_new_rival(struct lanes *lanes, uint64_t size)
 void lanes_barrier(struct lanes *lanes, uint64_t ticket)
 {
 	comparer_barrier(lanes->list[LANE_SMALL].comparer, ticket);
+}
+
+void lanes_remap(struct lanes *lanes)
+{
+	mapper_remap(lanes->mapper);
 }
 
 void lanes_note_written(struct lanes *lanes, uint64_t file)
@@ -186,15 +225,28 @@ static int make_lane(struct lanes *lanes, size_t number)
 	return comparer_new(&lane->comparer, &settings);
 }
 
+static int make_mapper(struct lanes *lanes)
+{
+	const struct mapper_settings settings = {
+		.indexing = lanes->settings.indexing,
+		.barrier_reached = on_mapper_barrier,
+		.mapped = on_mapped,
+		.context = lanes,
+	};
+
+	return mapper_new(&lanes->mapper, &settings);
+}
+
 int lanes_new(struct lanes **lanes, const struct comparer_settings *settings)
 {
 	struct lanes *made = calloc(1, sizeof(*made));
-	int r = 0;
+	int r;
 
 	if (!made)
 		return -ENOMEM;
 	made->settings = *settings;
 	pthread_mutex_init(&made->lock, NULL);
+	r = make_mapper(made);
 	for (size_t i = 0; r == 0 && i < LANES; i++)
 		r = make_lane(made, i);
 	if (r < 0)
@@ -210,13 +262,15 @@ int lanes_start(struct lanes *lanes)
 
 	for (size_t i = 0; r == 0 && i < LANES; i++)
 		r = comparer_start(lanes->list[i].comparer);
-	return r;
+	return r < 0 ? r : mapper_start(lanes->mapper);
 }
 
 void lanes_stop(struct lanes *lanes)
 {
 	for (size_t i = 0; lanes && i < LANES; i++)
 		comparer_stop(lanes->list[i].comparer);
+	if (lanes)
+		mapper_stop(lanes->mapper);
 }
 
 void lanes_free(struct lanes *lanes)
@@ -225,6 +279,7 @@ void lanes_free(struct lanes *lanes)
 		return;
 	for (size_t i = 0; i < LANES; i++)
 		comparer_free(lanes->list[i].comparer);
+	mapper_free(lanes->mapper);
 	pthread_mutex_destroy(&lanes->lock);
 	free(lanes);
 }

@@ -121,7 +121,7 @@ static void gather_of_view(const struct view *view, struct service_figures *figu
 	if (catalog_totals_now(view->catalog, &totals) < 0)
 		return;
 	figures->groups = totals.groups;
-	figures->reclaimable_bytes = size_sum_bytes(&totals.redundant_bytes);
+	figures->reclaimable_bytes = size_sum_bytes(&totals.reclaimable_bytes);
 	figures->errors = totals.errors;
 }
 

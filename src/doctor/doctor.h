@@ -3,8 +3,8 @@
 #define DOCTOR_DOCTOR_H
 
 /* Examines the machine and its user, the sources, the folder of the index, and the mount point.
- * Finds what prevents a view or makes it slow, and remedies. Changes nothing. For the main
- * thread. */
+ * Finds what prevents a view or makes it slow, or prevents acts on files, and remedies. Changes
+ * nothing. For the main thread. */
 
 #include <stdint.h>
 

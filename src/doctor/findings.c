@@ -53,6 +53,20 @@ void findings_about(struct findings *findings, const char *about, const char *pa
 	findings->path = path;
 }
 
+char *findings_path_below(struct findings *findings, const char *below)
+{
+	const char *path = strcmp(findings->path, "/") == 0 ? "" : findings->path;
+	char *joined = NULL;
+
+	if (*below == '\0')
+		joined = strdup(findings->path);
+	else if (asprintf(&joined, "%s/%s", path, below) < 0)
+		joined = NULL;
+	if (!joined)
+		findings->error = -ENOMEM;
+	return joined;
+}
+
 void findings_add(struct findings *findings, enum verdict verdict, const char *check,
 		  const char *format, ...)
 {

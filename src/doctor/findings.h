@@ -13,7 +13,7 @@
 
 enum verdict {
 	VERDICT_OK,
-	VERDICT_NOTE, /* it works, but could work better */
+	VERDICT_NOTE, /* a view works, but could work better; or acts would refuse files */
 	VERDICT_PROBLEM, /* it prevents a view */
 };
 
@@ -31,6 +31,10 @@ void findings_deinit(struct findings *findings);
 /* Sets the subject of the next findings ("machine", "source" and so on; static) and its path. The
  * path is borrowed until the next call; NULL: none. */
 void findings_about(struct findings *findings, const char *about, const char *path);
+
+/* Returns a path below that of the subject. below: "" for the subject itself. The caller frees the
+ * result. If memory is short, returns NULL and records the error. */
+char *findings_path_below(struct findings *findings, const char *below);
 
 /* Adds a finding. check: one or two words (static). */
 void findings_add(struct findings *findings, enum verdict verdict, const char *check,

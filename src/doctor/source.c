@@ -10,6 +10,7 @@
 #include "base/human_text.h"
 #include "base/path.h"
 #include "base/quote.h"
+#include "doctor/dedupe.h"
 #include "doctor/doctor.h"
 #include "ingest/census.h"
 #include "ingest/disk_kind.h"
@@ -19,8 +20,8 @@
 /* Limits up to which a source is counted. */
 static const struct census_limits limits = {.names = 2000000, .milliseconds = 2000};
 
-/* A note reports owners if more than one file in this number belongs to another user. */
-#define FOREIGN_SHARE 20
+/* A note reports owners and flags if more than one sampled file in this number is concerned. */
+#define CONCERNED_SHARE 20
 
 static void examine_filesystem(struct doctor *doctor, int fd)
 {
@@ -58,20 +59,17 @@ static void examine_disk(struct doctor *doctor, int fd)
 	findings_add(&doctor->findings, VERDICT_OK, "disk", "%s", words[disk_kind(fd)]);
 }
 
-static void examine_mounts(struct doctor *doctor, const char *path)
+static void examine_mounts(struct doctor *doctor, const char *path, const struct mount_table *table)
 {
-	CLEANUP_TABLE struct mount_table table = {0};
 	const char *first = NULL;
 	size_t count = 0;
 
-	if (mount_table_read(&table) < 0)
-		return;
-	for (size_t i = 0; i < table.count; i++) {
-		const char *rest = path_below(table.entries[i].point, path);
+	for (size_t i = 0; i < table->count; i++) {
+		const char *rest = path_below(table->entries[i].point, path);
 
-		if (!rest || *rest == '\0' || mount_entry_is_view(&table.entries[i]))
+		if (!rest || *rest == '\0' || mount_entry_is_view(&table->entries[i]))
 			continue;
-		first = first ? first : table.entries[i].point;
+		first = first ? first : table->entries[i].point;
 		count++;
 	}
 	if (count == 0)
@@ -81,6 +79,23 @@ static void examine_mounts(struct doctor *doctor, const char *path)
 		     count, plural(count, "system", "systems"), quote_path(first));
 	findings_remedy(&doctor->findings,
 			"to include them, use --cross-file-systems or name them as sources");
+}
+
+static void examine_subvolumes(struct doctor *doctor, const struct census_places *subvolumes)
+{
+	char number[NUMBER_TEXT_MAX];
+	AUTO_FREE char *first = NULL;
+
+	if (subvolumes->count == 0)
+		return;
+	first = findings_path_below(&doctor->findings, subvolumes->first);
+	if (!first)
+		return;
+	findings_add(&doctor->findings, VERDICT_NOTE, "subvolumes",
+		     "%s %s in the source, such as %s, will not be entered",
+		     number_format(number, subvolumes->count),
+		     plural(subvolumes->count, "subvolume", "subvolumes"), quote_path(first));
+	findings_remedy(&doctor->findings, "to include them, use --cross-file-systems");
 }
 
 /* Returns whether a mount by this user can watch the file system of fd as a whole. */
@@ -144,7 +159,7 @@ static void examine_owners(struct doctor *doctor, const struct census *census)
 		findings_remedy(&doctor->findings, "run twinfs as a user with permission, or "
 						   "--exclude them");
 	}
-	if (geteuid() == 0 || census->foreign * FOREIGN_SHARE <= census->sampled)
+	if (geteuid() == 0 || census->foreign * CONCERNED_SHARE <= census->sampled)
 		return;
 	findings_add(
 		&doctor->findings, VERDICT_NOTE, "owners",
@@ -154,20 +169,45 @@ static void examine_owners(struct doctor *doctor, const struct census *census)
 	findings_remedy(&doctor->findings, "run twinfs as the owner of the files");
 }
 
-static void examine_open(struct doctor *doctor, const char *path, int fd)
+static void examine_immutable(struct doctor *doctor, const struct census *census)
 {
-	struct census census;
+	if (census->immutable * CONCERNED_SHARE <= census->sampled)
+		return;
+	findings_add(&doctor->findings, VERDICT_NOTE, "immutable",
+		     "%llu of %llu files in the sample are immutable: remove, move, link and "
+		     "dedupe refuse to act on them",
+		     (unsigned long long)census->immutable, (unsigned long long)census->sampled);
+	findings_remedy_of_root(&doctor->findings, "chattr -i FILE...");
+}
 
-	examine_filesystem(doctor, fd);
-	examine_disk(doctor, fd);
-	examine_mounts(doctor, path);
+static void examine_contents(struct doctor *doctor, const char *path, int fd,
+			     const struct mount_table *table)
+{
+	CLEANUP(census_deinit) struct census census;
+
 	if (census_take(fd, &limits, &census) < 0) {
 		doctor->findings.error = -ENOMEM;
 		return;
 	}
 	doctor->files += census.files;
+	examine_subvolumes(doctor, &census.subvolumes);
 	examine_watches(doctor, &census, fd);
 	examine_owners(doctor, &census);
+	examine_immutable(doctor, &census);
+	doctor_examine_dedupe(&doctor->findings, fd, mount_table_covering(table, path), &census);
+}
+
+static void examine_open(struct doctor *doctor, const char *path, int fd)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+
+	/* without /proc, nothing is known of mounts */
+	if (mount_table_read(&table) == -ENOMEM)
+		doctor->findings.error = -ENOMEM;
+	examine_filesystem(doctor, fd);
+	examine_disk(doctor, fd);
+	examine_mounts(doctor, path, &table);
+	examine_contents(doctor, path, fd, &table);
 	if (text_list_add(&doctor->sources, path, strlen(path)) < 0)
 		doctor->findings.error = -ENOMEM;
 }

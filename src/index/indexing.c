@@ -22,6 +22,7 @@
 #include "index/index_open.h"
 #include "index/progress_watch.h"
 #include "index/source_check.h"
+#include "sharing/mapping.h"
 #include "source/source_change.h"
 
 /* Longest wait for files that are being written. This limit exceeds the guard time of remote and
@@ -299,6 +300,17 @@ static int explain_unmatched(struct indexing *indexing)
 	return r;
 }
 
+/* While the sources are followed, the daemon maps extents in a thread of its own. */
+static int update_contents(struct indexing *indexing)
+{
+	uint64_t due;
+	int r = ingest_contents(&indexing->ingest);
+
+	if (r < 0 || indexing->hooks || stop_requested())
+		return r;
+	return mapping_run(indexing->catalog, &indexing->sources, true, &due);
+}
+
 static int run_phase(struct indexing *indexing, enum progress_phase phase, enum progress_when when)
 {
 	struct progress_watch watch;
@@ -309,7 +321,7 @@ static int run_phase(struct indexing *indexing, enum progress_phase phase, enum 
 	if (phase == PROGRESS_NAMES)
 		r = ingest_names(&indexing->ingest);
 	else
-		r = ingest_contents(&indexing->ingest);
+		r = update_contents(indexing);
 	progress_watch_end(&watch);
 	catalog_judge(indexing->catalog, r);
 	if (r == 0 && phase == PROGRESS_NAMES && !stop_requested())

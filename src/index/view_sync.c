@@ -37,14 +37,24 @@ static int check_answer(void *context)
 	return status_file_read(syncing->mount_point, &status) == -ETIMEDOUT ? -ETIMEDOUT : 0;
 }
 
-int view_sync(const char *mount_point)
+static int read_control(const char *mount_point, const char *name)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	struct syncing syncing = {.mount_point = mount_point};
-	int r = bytes_format(&path, "%s/.twinfs/sync", mount_point);
+	int r = bytes_format(&path, "%s/.twinfs/%s", mount_point, name);
 
 	syncing.path = r < 0 ? NULL : bytes_text(&path);
 	if (!syncing.path)
 		return -ENOMEM;
 	return call_while(read_file, check_answer, &syncing, CHECK_MS);
+}
+
+int view_sync(const char *mount_point)
+{
+	return read_control(mount_point, "sync");
+}
+
+int view_remap(const char *mount_point)
+{
+	return read_control(mount_point, "remap");
 }

@@ -12,4 +12,8 @@
  * nothing. */
 MUST_CHECK int view_sync(const char *mount_point);
 
+/* Works like view_sync(), and before has the daemon map the extents of all groups again: reads
+ * .twinfs/remap. */
+MUST_CHECK int view_remap(const char *mount_point);
+
 #endif

@@ -2,18 +2,27 @@
 #include "ingest/census.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/directory.h"
+#include "base/filesystem_kind.h"
 
-/* Maximum number of regular files in each directory whose owner is checked. */
+/* Maximum number of regular files in each directory whose owner and flags are checked. */
 #define SAMPLES 4
 
 /* Number of names of a directory after which the clock is read. */
 #define NAMES_PER_CHECK 256
+
+/* The outcome of examine_on_btrfs() for the root of another subvolume. */
+enum {
+	IS_SUBVOLUME = 1
+};
 
 /* A stack of paths that are still to be listed, relative to the root. The walk is depth first, so
  * that few paths wait. */
@@ -21,6 +30,8 @@ struct counting {
 	struct census *census;
 	const struct census_limits *limits;
 	uint64_t end_ns;
+	bool is_btrfs;
+	dev_t device; /* of the root */
 	char **waiting;
 	size_t count, capacity;
 	/* fields of the directory that is being listed */
@@ -65,12 +76,13 @@ static bool is_late(const struct counting *counting)
 
 static void sample(struct census *census, int folder, const char *name)
 {
-	struct stat status;
+	struct statx status;
 
-	if (fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+	if (statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_UID, &status) < 0)
 		return;
 	census->sampled++;
-	census->foreign += status.st_uid != geteuid();
+	census->foreign += status.stx_uid != geteuid();
+	census->immutable += (status.stx_attributes & STATX_ATTR_IMMUTABLE) != 0;
 }
 
 /* Returns the type of a name, even if the file system does not report types in listings. */
@@ -101,7 +113,32 @@ static int count_name(void *context, int directory, const struct dirent *entry)
 	return is_over(counting) || (++counting->names % NAMES_PER_CHECK == 0 && is_late(counting));
 }
 
-/* Counts one directory. A mount point inside the tree is skipped. Returns as count_name(). */
+static int add_place(struct census_places *places, const char *path)
+{
+	if (places->count++ == 0)
+		places->first = strdup(path);
+	return places->first ? 0 : -ENOMEM;
+}
+
+/* Examines a directory of a btrfs, which is open. Returns 0, IS_SUBVOLUME, or -ENOMEM. */
+static int examine_on_btrfs(struct counting *counting, int fd, const char *path)
+{
+	struct census *census = counting->census;
+	struct stat status;
+	int flags = 0;
+	int r = 0;
+
+	if (fstat(fd, &status) == 0 && status.st_dev != counting->device) {
+		r = add_place(&census->subvolumes, path);
+		return r < 0 ? r : IS_SUBVOLUME;
+	}
+	if (ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_NOCOW_FL)
+		r = add_place(&census->nodatacow, path);
+	return r;
+}
+
+/* Counts one directory. A mount point or subvolume inside the tree is not entered. Returns as
+ * count_name(). */
 static int count_directory(struct counting *counting, int root, const char *path)
 {
 	int fd = open_beneath_for_reading(root, path, O_DIRECTORY, false);
@@ -109,6 +146,13 @@ static int count_directory(struct counting *counting, int root, const char *path
 
 	if (fd == -EXDEV)
 		return 0;
+	if (fd >= 0 && counting->is_btrfs) {
+		r = examine_on_btrfs(counting, fd, path);
+		if (r != 0) {
+			(void)close(fd);
+			return r == IS_SUBVOLUME ? 0 : r;
+		}
+	}
 	counting->census->directories++;
 	counting->path = path;
 	counting->samples_end = counting->census->sampled + SAMPLES;
@@ -127,10 +171,16 @@ int census_take(int directory, const struct census_limits *limits, struct census
 		.census = census,
 		.limits = limits,
 		.end_ns = clock_monotonic_ns() + limits->milliseconds * MS_NS,
+		.is_btrfs = filesystem_type_at(directory) == BTRFS_SUPER_MAGIC,
 	};
+	struct stat root;
 	int r;
 
 	*census = (struct census){0};
+	if (fstat(directory, &root) == 0)
+		counting.device = root.st_dev;
+	else
+		counting.is_btrfs = false;
 	r = count_directory(&counting, directory, "");
 	while (r == 0 && counting.count > 0) {
 		AUTO_FREE char *path = counting.waiting[--counting.count];
@@ -139,4 +189,10 @@ int census_take(int directory, const struct census_limits *limits, struct census
 	}
 	census->complete = r == 0;
 	return r < 0 ? r : 0;
+}
+
+void census_deinit(struct census *census)
+{
+	free(census->subvolumes.first);
+	free(census->nodatacow.first);
 }

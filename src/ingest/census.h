@@ -15,19 +15,31 @@ struct census_limits {
 	unsigned int milliseconds; /* stop after this time */
 };
 
+/* Directories with one property. */
+struct census_places {
+	uint64_t count;
+	char *first; /* path from the root of the tree, "" for the root; NULL if count is 0 */
+};
+
 struct census {
 	uint64_t directories; /* including the root of the tree and unreadable ones */
 	uint64_t files; /* everything that is not a directory */
 	uint64_t unreadable; /* directories that could not be listed */
-	/* regular files whose owner was checked: at most four in each directory */
+	/* regular files whose owner and flags were checked: at most four in each directory */
 	uint64_t sampled;
 	uint64_t foreign; /* sampled files that another user owns */
+	uint64_t immutable; /* sampled files with the flag of chattr(1) */
+	/* Found on btrfs only. Subvolumes are other file systems, which are not entered. A file
+	 * that is created in a nodatacow directory (chattr +C) is nodatacow too. */
+	struct census_places subvolumes, nodatacow;
 	bool complete; /* false: a limit was reached, so the tree is larger */
 };
 
 /* Counts the names below an open directory. Does not enter mount points or follow symlinks.
- * Blocks on the disk. Returns 0 or -ENOMEM. */
+ * Blocks on the disk. Returns 0 or -ENOMEM. In both cases, census_deinit() must be called. */
 MUST_CHECK int census_take(int directory, const struct census_limits *limits,
 			   struct census *census);
+
+void census_deinit(struct census *census);
 
 #endif

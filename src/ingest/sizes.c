@@ -9,12 +9,14 @@
 #include "base/numbers.h"
 #include "base/stop.h"
 #include "catalog/change.h"
+#include "catalog/extents.h"
 #include "catalog/kept_order.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 
 /* A range of file ids. */
 struct run {
+	struct catalog *catalog;
 	struct deferred_file *files;
 	size_t capacity;
 	size_t count;
@@ -108,7 +110,9 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 					       .birth = rank.birth,
 					       .first_seen = rank.first_seen,
 					       .copy_mark = file.copy_mark,
-					       .has_links = file_has_links(&file)};
+					       .has_links = file_has_links(&file),
+					       .maps = catalog_maps_extents(run->catalog,
+									    &file.attributes)};
 	}
 	return r == 0 || r == -ENOENT ? fill_contents(run, reader) : r;
 }
@@ -130,20 +134,20 @@ static int list_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-static int list_run(struct run *run, struct catalog *catalog, uint64_t from)
+static int list_run(struct run *run, uint64_t from)
 {
 	struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(catalog, &reader);
+	int r = catalog_read_begin(run->catalog, &reader);
 
 	if (r == 0)
 		r = fill(run, reader, from);
 	catalog_read_end(reader);
-	return r < 0 ? r : catalog_write(catalog, list_body, run);
+	return r < 0 ? r : catalog_write(run->catalog, list_body, run);
 }
 
 int ingest_list_sizes(struct catalog *catalog, size_t run_files)
 {
-	struct run run = {.capacity = run_files};
+	struct run run = {.catalog = catalog, .capacity = run_files};
 	struct catalog_totals totals = {0};
 	int r = catalog_totals_now(catalog, &totals);
 	uint64_t from = totals.unlisted;
@@ -153,7 +157,7 @@ int ingest_list_sizes(struct catalog *catalog, size_t run_files)
 		r = run.files ? 0 : -ENOMEM;
 	}
 	while (r == 0 && from && !stop_requested()) {
-		r = list_run(&run, catalog, from);
+		r = list_run(&run, from);
 		from = run.next;
 	}
 	free(run.files);

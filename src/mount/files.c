@@ -171,7 +171,7 @@ void on_read(fuse_req_t request, fuse_ino_t node, size_t size, off_t offset,
 	struct buffer buffer;
 	long length = -ENOMEM;
 
-	if (node == FIXED_SYNC) {
+	if (node == FIXED_SYNC || node == FIXED_REMAP) {
 		sync_read(session, request, handle, size, (size_t)offset);
 		return;
 	}

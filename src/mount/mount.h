@@ -47,6 +47,9 @@ struct session_settings {
 	 * called. Called by threads of the session without locks; must not block. If NULL, only the
 	 * queued invalidations are waited for. */
 	uint64_t (*sync)(void *context);
+	/* Called before sync, in the same way, when a program reads .twinfs/remap: the tickets that
+	 * follow wait until all extents were mapped again. May be NULL. */
+	void (*remap)(void *context);
 	void *context;
 };
 

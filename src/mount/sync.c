@@ -216,6 +216,8 @@ static void wait_for_sync(struct session *session, fuse_req_t request, struct ha
 	waiter->handle = handle_use(handle);
 	waiter->size = size;
 	waiter->limit_ns = UINT64_MAX;
+	if (handle->file.node == FIXED_REMAP && session->settings.remap)
+		session->settings.remap(session->settings.context);
 	start_waiting(session, waiter);
 }
 

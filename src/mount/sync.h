@@ -2,9 +2,9 @@
 #ifndef MOUNT_SYNC_H
 #define MOUNT_SYNC_H
 
-/* Programs that read .twinfs/sync. Each request waits in a list, without a thread, until the kernel
- * has processed the invalidations of all changes made before the request. An open that needs a
- * recheck or a comparison first waits in the same list, for at most OPEN_WAIT_MS.
+/* Programs that read .twinfs/sync or remap. Each request waits in a list, without a thread, until
+ * the kernel has processed the invalidations of all changes made before the request. An open that
+ * needs a recheck or a comparison first waits in the same list, for at most OPEN_WAIT_MS.
  *
  * The list is protected by the notifier's lock. libfuse holds a lock of a request while it calls
  * the interrupt callback, but takes no lock of a request for a reply. So libfuse's lock precedes
@@ -18,8 +18,8 @@
 
 struct session;
 
-/* Handles a read of .twinfs/sync. At offset 0 the reply is sent later, with the state of that time.
- * At other offsets the rest of the last such reply is sent at once. */
+/* Handles a read of .twinfs/sync or remap. At offset 0 the reply is sent later, with the state of
+ * that time. At other offsets the rest of the last such reply is sent at once. */
 void sync_read(struct session *session, fuse_req_t request, struct handle *handle, size_t size,
 	       size_t offset);
 

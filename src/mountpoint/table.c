@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/mountinfo.h"
 #include "base/path.h"
+#include "base/text_list.h"
 
 #define VIEW_TYPE "fuse.twinfs"
 
@@ -26,6 +27,7 @@ static void free_entry(struct mount_entry *entry)
 	free(entry->type);
 	free(entry->device);
 	free(entry->root);
+	free(entry->options);
 }
 
 void mount_table_free(struct mount_table *table)
@@ -47,8 +49,9 @@ static int add_entry(struct mount_table *table, const struct mount_entry *words)
 	entry = (struct mount_entry){.point = strdup(words->point),
 				     .type = strdup(words->type),
 				     .device = strdup(words->device),
-				     .root = strdup(words->root)};
-	if (!entry.point || !entry.type || !entry.device || !entry.root) {
+				     .root = strdup(words->root),
+				     .options = strdup(words->options ? words->options : "")};
+	if (!entry.point || !entry.type || !entry.device || !entry.root || !entry.options) {
 		free_entry(&entry);
 		return -ENOMEM;
 	}
@@ -71,6 +74,8 @@ int mount_table_add_line(struct mount_table *table, char *line)
 			words.point = word;
 		if (i > WORD_POINT && strcmp(word, "-") == 0) {
 			words.type = strsep(&rest, " ");
+			(void)strsep(&rest, " ");
+			words.options = strsep(&rest, " ");
 			break;
 		}
 	}
@@ -144,6 +149,18 @@ int mount_entry_locate(const struct mount_entry *entry, const char *path, struct
 	if (r == 0 && inside->length == 0)
 		r = bytes_append_text(inside, "/");
 	return r;
+}
+
+bool mount_entry_has_option(const struct mount_entry *entry, const char *option)
+{
+	for (const char *at = entry->options; *at; at += *at == ',') {
+		size_t length = list_item_length(at);
+
+		if (length == strlen(option) && strncmp(at, option, length) == 0)
+			return true;
+		at += length;
+	}
+	return false;
 }
 
 bool mount_entry_is_view(const struct mount_entry *entry)

@@ -15,6 +15,7 @@ struct mount_entry {
 	char *type; /* "ext4", "fuse.twinfs" */
 	char *device; /* "8:1", of the whole file system; st_dev of a btrfs subvolume differs */
 	char *root; /* mounted folder, as a path from the root of the file system */
+	char *options; /* of the file system, not of this mount: "rw,nodatasum,discard=async" */
 };
 
 struct mount_table {
@@ -52,6 +53,10 @@ const struct mount_entry *mount_table_view_of(const struct mount_table *table, c
  * Returns 0 or -ENOMEM. */
 MUST_CHECK int mount_entry_locate(const struct mount_entry *entry, const char *path,
 				  struct bytes *inside);
+
+/* Returns whether the file system was mounted with an option without a value, such as "nodatasum".
+ */
+bool mount_entry_has_option(const struct mount_entry *entry, const char *option);
 
 bool mount_entry_is_view(const struct mount_entry *entry);
 

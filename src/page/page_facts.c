@@ -15,6 +15,7 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "report/filter.h"
+#include "report/retained.h"
 #include "report/rules.h"
 #include "source/source.h"
 
@@ -279,7 +280,7 @@ static int count_members(struct gathering *g, const struct group_record *group)
 static int begin_group(struct gathering *g, const struct group_record *group)
 {
 	g->at.member = 0;
-	summary_add_group(&g->facts->summary, group, group->inodes - 1);
+	summary_add_group(&g->facts->summary, group);
 	return g->facts->group_count < PAGE_GROUPS_MAX ? add_group(g, group) : 0;
 }
 
@@ -310,7 +311,7 @@ static int count_copies(struct gathering *g, const struct group_record *group,
 	size_t named = 0, inodes = 0;
 	int r = 0;
 
-	summary_add_group(&g->facts->summary, group, group->inodes - 1);
+	summary_add_group(&g->facts->summary, group);
 	for (size_t i = 0; r == 0 && i < copies->count; i++) {
 		struct copy *copy = &copies->list[i];
 		bool first = i == 0 || copy->file != copies->list[i - 1].file;
@@ -348,6 +349,8 @@ static int count_selected(struct gathering *g, const struct group_record *indexe
 	group.inodes = copies_count_inodes(&copies);
 	if (g->settings->rules)
 		r = rules_apply(g->settings->rules, g->settings->sources, &group, &copies);
+	if (r == 0)
+		r = retained_find(g->reader, &group, &copies);
 	group.kept = copies.list[0].file; /* another one if the kept copy is excluded */
 	return r < 0 ? r : count_copies(g, &group, &copies);
 }

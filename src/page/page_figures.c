@@ -41,6 +41,16 @@ static void write_nothing(const struct page_writing *writing)
 					  "compared.</p>\n");
 }
 
+/* Writes why removing the redundant copies frees less than their size. */
+static void write_retained(struct html *html, const struct report_summary *summary)
+{
+	if (summary->reclaimable_bytes >= summary->redundant_bytes)
+		return;
+	html_raw(html, "<p>The redundant copies have ");
+	html_size(html, summary->redundant_bytes);
+	html_raw(html, ". The rest is holes, or other files hold its blocks.</p>\n");
+}
+
 static void write_answer(const struct page_writing *writing)
 {
 	const struct report_summary *summary = &writing->facts->summary;
@@ -60,6 +70,7 @@ static void write_answer(const struct page_writing *writing)
 		       "aria-label=\"Reclaimable bytes as a part of all bytes\">");
 	html_format(html, "<span style=\"width:%.2f%%\"></span></div>\n",
 		    percent(summary->reclaimable_bytes, summary->bytes));
+	write_retained(html, summary);
 }
 
 static void begin_figure(struct html *html, const char *name)

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/dedupe_range.h"
 #include "base/descriptor.h"
 #include "partial/block_table.h"
-#include "partial/dedupe_range.h"
 #include "partial/runs.h"
 
 /* Largest step. File systems with larger blocks are rare, and their runs do not grow. */

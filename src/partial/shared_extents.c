@@ -2,26 +2,16 @@
 #include "partial/shared_extents.h"
 
 #include <errno.h>
-#include <linux/fiemap.h>
-#include <linux/fs.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
 
 #include "base/array.h"
+#include "base/extents.h"
 #include "partial/open_files.h"
 #include "partial/partial.h"
 
-/* Extents per call of FIEMAP. */
-#define EXTENTS 64U
-
 /* Blocks whose extents are in memory at once. */
 #define SLICE_BLOCKS 1024U
-
-/* Extents without a known position. */
-#define UNPLACED                                                                      \
-	(FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE | \
-	 FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_UNWRITTEN)
 
 struct extent {
 	uint64_t logical, physical, length;
@@ -39,47 +29,33 @@ static void extent_map_free(struct extent_map *map)
 	free(map->list);
 }
 
-static int add_extents(struct extent_map *map, const struct fiemap *answer)
+static int add_extent(struct extent_map *map, const struct fiemap_extent *extent)
 {
-	int r = array_reserve(&map->list, &map->capacity, map->count + answer->fm_mapped_extents,
-			      sizeof(*map->list));
+	int r;
 
-	for (uint32_t i = 0; r == 0 && i < answer->fm_mapped_extents; i++) {
-		const struct fiemap_extent *extent = &answer->fm_extents[i];
-
-		if (!(extent->fe_flags & UNPLACED))
-			map->list[map->count++] =
-				(struct extent){extent->fe_logical, extent->fe_physical,
-						extent->fe_length};
-	}
+	if (!extent_is_placed(extent) || extent->fe_flags & FIEMAP_EXTENT_UNWRITTEN)
+		return 0;
+	r = array_reserve(&map->list, &map->capacity, map->count + 1, sizeof(*map->list));
+	if (r == 0)
+		map->list[map->count++] =
+			(struct extent){extent->fe_logical, extent->fe_physical, extent->fe_length};
 	return r;
 }
 
 /* Gets the extents of a range. Returns 0 or -errno. */
 static int load(struct extent_map *map, int fd, uint64_t offset, uint64_t length)
 {
-	_Alignas(struct fiemap)
-		uint8_t room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
-	struct fiemap *answer = (void *)room;
-	uint64_t end = offset + length;
-	const struct fiemap_extent *last;
-	int r = 0;
+	struct extents extents = {.fd = fd, .flags = FIEMAP_FLAG_SYNC, .from = offset};
+	const struct fiemap_extent *extent;
+	int r;
 
 	map->count = 0;
 	map->next = 0;
-	while (r == 0 && offset < end) {
-		*answer = (struct fiemap){.fm_start = offset,
-					  .fm_length = end - offset,
-					  .fm_flags = FIEMAP_FLAG_SYNC,
-					  .fm_extent_count = EXTENTS};
-		if (ioctl(fd, FS_IOC_FIEMAP, answer) < 0)
-			return -errno;
-		if (answer->fm_mapped_extents == 0)
-			return 0;
-		r = add_extents(map, answer);
-		last = &answer->fm_extents[answer->fm_mapped_extents - 1];
-		offset = last->fe_flags & FIEMAP_EXTENT_LAST ? end
-							     : last->fe_logical + last->fe_length;
+	while ((r = extents_next(&extents, &extent)) == 0 && extent &&
+	       extent->fe_logical < offset + length) {
+		r = add_extent(map, extent);
+		if (r < 0)
+			break;
 	}
 	return r;
 }

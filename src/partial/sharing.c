@@ -5,11 +5,11 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/dedupe_range.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/threads.h"
-#include "partial/dedupe_range.h"
 #include "partial/file_text.h"
 #include "partial/grow.h"
 #include "partial/open_files.h"

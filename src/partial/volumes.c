@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/dedupe_range.h"
 #include "base/filesystem_kind.h"
-#include "partial/dedupe_range.h"
 
 void volumes_free(struct volumes *volumes)
 {
@@ -48,15 +48,6 @@ static int identify(int fd, uint8_t id[static VOLUME_ID_BYTES])
 	return 0;
 }
 
-/* Returns whether the file system implements the call, which an empty range checks. */
-static bool can_share(int fd)
-{
-	const struct dedupe_range range = {.source = fd, .destination = fd};
-	int64_t shared = dedupe_range(&range);
-
-	return shared != -EOPNOTSUPP && shared != -ENOTTY && shared != -ENOSYS;
-}
-
 long volumes_find(struct volumes *volumes, int fd)
 {
 	struct volume volume = {.reported = false};
@@ -72,7 +63,7 @@ long volumes_find(struct volumes *volumes, int fd)
 			  sizeof(*volumes->list));
 	if (r < 0)
 		return r;
-	volume.can_share = can_share(fd);
+	volume.can_share = dedupe_range_is_supported(fd);
 	volumes->list[volumes->count] = volume;
 	return (long)volumes->count++;
 }

@@ -125,6 +125,8 @@ static void copy_group_fields(struct group_record *to, const struct group_record
 	to->inodes = from->inodes;
 	to->kept = from->kept;
 	to->changed = from->changed;
+	to->maps = from->maps;
+	to->retained = from->retained;
 }
 
 int act_plan_add(struct act_plan *plan, const struct planned_group *group)

@@ -23,6 +23,7 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "plan/number_set.h"
+#include "report/retained.h"
 #include "source/source.h"
 
 /* A file that a line names. */
@@ -421,7 +422,8 @@ static int finish_group(struct reading *reading)
 		return r;
 	planned_group_drop_spared(&reading->group);
 	reading->group.group.inodes = copies->redundant + 1;
-	return act_plan_add(reading->plan, &reading->group);
+	r = retained_find(reading->reader, &reading->group.group, copies);
+	return r < 0 ? r : act_plan_add(reading->plan, &reading->group);
 }
 
 static int read_group(struct reading *reading, size_t length)

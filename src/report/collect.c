@@ -9,6 +9,7 @@
 #include "report/filter.h"
 #include "report/folder_tree.h"
 #include "report/report.h"
+#include "report/retained.h"
 #include "report/rules.h"
 
 /* Reads the folders of a group, without those that have excluded names. */
@@ -71,7 +72,9 @@ int collect_copies(const struct report *report, struct bundle_finder *bundles,
 	if (report->folders || filter_excludes(report->filter))
 		group->inodes = copies_count_inodes(copies);
 	r = find_bundles(report, bundles, copies);
-	return r < 0 ? r : rules_apply(report->rules, report->sources, group, copies);
+	if (r == 0)
+		r = rules_apply(report->rules, report->sources, group, copies);
+	return r < 0 || report->folders ? r : retained_find(report->reader, group, copies);
 }
 
 struct group_record collect_record_of(const struct folder_group *folders)

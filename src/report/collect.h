@@ -15,8 +15,8 @@ struct group_record;
 struct report;
 
 /* Reads the copies of a group and applies the rules to them. Sets group->inodes to the number of
- * copies without excluded names. A folder group that is implied has no copies, unless
- * report->implied.
+ * copies without excluded names, and group->retained for them (retained.h). A folder group that is
+ * implied has no copies, unless report->implied.
  *
  * group	with report->folders, that of collect_record_of()
  *

@@ -41,7 +41,7 @@ static void csv_begin(struct printing *printing)
 		return;
 	}
 	if (report_has_groups(printing->report->part)) {
-		output_text(printing->output, "group,reclaimable,fate,");
+		output_text(printing->output, "group,redundant,reclaimable,fate,");
 		if (printing->report->explain)
 			output_text(printing->output, "why,");
 	}
@@ -86,8 +86,8 @@ static int append_readable(const struct output *output, struct bytes *text,
 static void print_group_columns(struct printing *printing, const struct item *item,
 				const struct copy *copy)
 {
-	output_format(printing->output, "%s,%" PRIu64 ",%s,", item->name, item->reclaimable,
-		      format_fate(copy->fate));
+	output_format(printing->output, "%s,%" PRIu64 ",%" PRIu64 ",%s,", item->name,
+		      item->redundant, item->reclaimable, format_fate(copy->fate));
 	if (printing->report->explain)
 		output_format(printing->output, "%s,", copy->why);
 }

@@ -96,6 +96,9 @@ void figures_print(struct output *output, const struct report_summary *summary)
 		     number_format(number, summary->redundant_files),
 		     plural(summary->redundant_files, "file", "files"),
 		     figure_size(size, summary->redundant_bytes));
+	if (summary->reclaimable_bytes < summary->redundant_bytes)
+		figure_print(output, "frees", "%s; the rest is holes, or other files hold it",
+			     figure_size(size, summary->reclaimable_bytes));
 	print_gaps(output, summary);
 }
 
@@ -105,11 +108,12 @@ void figures_print_folders(struct output *output, const struct report_summary *s
 	char size[FIGURE_SIZE_MAX];
 
 	print_files(output, summary);
-	figure_print(output, "redundant", "%s %s with %s %s, %s",
+	figure_print(output, "redundant", "%s %s with %s %s; removing %s frees %s",
 		     number_format(folders, summary->redundant_folders),
 		     plural(summary->redundant_folders, "folder", "folders"),
 		     number_format(files, summary->redundant_files),
 		     plural(summary->redundant_files, "file", "files"),
+		     plural(summary->redundant_folders, "it", "them"),
 		     figure_size(size, summary->reclaimable_bytes));
 	print_gaps(output, summary);
 }

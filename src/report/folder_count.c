@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/size.h"
+#include "catalog/extents.h"
 #include "catalog/query.h"
 #include "report/folder_walk.h"
 #include "report/sorter.h"
@@ -14,14 +15,33 @@
 
 int folder_count_begin(struct folder_count *count)
 {
+	int r;
+
 	*count = (struct folder_count){0};
-	return sorter_new(&count->links, LINKS_BYTES);
+	r = sorter_new(&count->links, LINKS_BYTES);
+	return r < 0 ? r : sorter_new(&count->sharers, LINKS_BYTES);
 }
 
 void folder_count_free(struct folder_count *count)
 {
 	sorter_free(count->links);
+	sorter_free(count->sharers);
 	*count = (struct folder_count){0};
+}
+
+/* Counts an inode that would be removed. */
+static int count_inode(struct folder_count *count, struct catalog_reader *reader,
+		       const struct file_record *file)
+{
+	struct extent_record extents = {.own = file->attributes.size};
+	int r = catalog_get_extents(reader, file->id, &extents);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	count->bytes = size_add(count->bytes, extents.own);
+	if (!extents.sharing)
+		return 0;
+	return sorter_add(count->sharers, &extents.sharing, sizeof(extents.sharing), file->id);
 }
 
 struct counting {
@@ -47,8 +67,7 @@ static int count_name(void *context, const struct entry_record *entry)
 	/* a directory that is mounted twice gives its files more names than links */
 	if (file.attributes.links > 1 || file.names > 1)
 		return sorter_add(count->links, "", 0, file.id);
-	count->bytes = size_add(count->bytes, file.attributes.size);
-	return 0;
+	return count_inode(count, counting->reader, &file);
 }
 
 int folder_count_add(struct folder_count *count, struct catalog_reader *reader, uint64_t dir)
@@ -66,11 +85,11 @@ static int count_links(struct folder_count *count, struct catalog_reader *reader
 	int r = catalog_get_file(reader, id, &file);
 
 	if (r == 0 && file.names == visited && file.attributes.links <= visited)
-		count->bytes = size_add(count->bytes, file.attributes.size);
+		r = count_inode(count, reader, &file);
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-int folder_count_finish(struct folder_count *count, struct catalog_reader *reader, uint64_t *bytes)
+static int finish_links(struct folder_count *count, struct catalog_reader *reader)
 {
 	uint64_t last = 0, visited = 0, id;
 	int r = sorter_finish(count->links);
@@ -83,6 +102,48 @@ int folder_count_finish(struct folder_count *count, struct catalog_reader *reade
 	}
 	if (r == -ENOENT)
 		r = visited > 0 ? count_links(count, reader, last, visited) : 0;
+	return r;
+}
+
+/* Counts what some files hold together, if all files that share it were counted.
+ *
+ * file		one of them
+ * counted	their number */
+static int count_joint(struct folder_count *count, struct catalog_reader *reader, uint64_t file,
+		       uint64_t counted)
+{
+	struct extent_record extents;
+	int r = catalog_get_extents(reader, file, &extents);
+
+	if (r == 0 && extents.sharers == counted)
+		count->bytes = size_add(count->bytes, extents.joint);
+	return r;
+}
+
+static int finish_sharers(struct folder_count *count, struct catalog_reader *reader)
+{
+	uint64_t last = 0, file = 0, counted = 0, sharing, next;
+	int r = sorter_finish(count->sharers);
+
+	while (r == 0 &&
+	       (r = sorter_next_key(count->sharers, &sharing, sizeof(sharing), &next)) == 0) {
+		if (sharing != last && counted > 0)
+			r = count_joint(count, reader, file, counted);
+		counted = sharing == last ? counted + 1 : 1;
+		last = sharing;
+		file = next;
+	}
+	if (r == -ENOENT)
+		r = counted > 0 ? count_joint(count, reader, file, counted) : 0;
+	return r;
+}
+
+int folder_count_finish(struct folder_count *count, struct catalog_reader *reader, uint64_t *bytes)
+{
+	int r = finish_links(count, reader);
+
+	if (r == 0)
+		r = finish_sharers(count, reader);
 	*bytes = count->bytes;
 	return r;
 }

@@ -20,11 +20,12 @@ struct item {
 	bool is_group; /* false: a file without a copy */
 	uint64_t size; /* bytes of each copy */
 	const struct copies *copies; /* copies of the group, or names of the file */
-	/* These belong to a group. For folders, the last three are set if the format describes
-	 * groups. */
+	/* These belong to a group. For folders, files, reclaimable and name are set if the format
+	 * describes groups. */
 	uint64_t inodes; /* number of copies, or folders */
 	uint64_t files; /* regular files in each folder; only of a group of folders */
-	uint64_t reclaimable; /* bytes, by the fates of its copies */
+	uint64_t redundant; /* bytes of the redundant copies */
+	uint64_t reclaimable; /* bytes that their removal would free */
 	char name[GROUP_NAME_SIZE]; /* the hash; "": unknown, only of a group of folders */
 };
 

@@ -165,10 +165,10 @@ static void begin_group(struct printing *printing, const struct item *item)
 	if (folders)
 		output_format(output, "\"files\":%" PRIu64 ",", item->files);
 	output_format(output,
-		      "\"size\":%" JSON_INTEGER_FORMAT ",\"reclaimable\":%" JSON_INTEGER_FORMAT
-		      ",\"%s\":[",
-		      json_number_of(item->size), json_number_of(item->reclaimable),
-		      folders ? "folders" : "copies");
+		      "\"size\":%" JSON_INTEGER_FORMAT ",\"redundant\":%" JSON_INTEGER_FORMAT
+		      ",\"reclaimable\":%" JSON_INTEGER_FORMAT ",\"%s\":[",
+		      json_number_of(item->size), json_number_of(item->redundant),
+		      json_number_of(item->reclaimable), folders ? "folders" : "copies");
 }
 
 /* ---- pairs -------------------------------------------------------------------------------- */

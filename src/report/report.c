@@ -10,6 +10,7 @@
 #include "catalog/query.h"
 #include "report/folder_tree.h"
 #include "report/format.h"
+#include "report/retained.h"
 #include "report/selection.h"
 #include "source/source.h"
 
@@ -143,7 +144,8 @@ static int print_group(struct printing *printing, const struct group_record *gro
 		.size = group->size,
 		.copies = copies,
 		.inodes = group->inodes,
-		.reclaimable = size_multiply(copies->redundant, group->size),
+		.redundant = copies_redundant_bytes(copies, group),
+		.reclaimable = copies_reclaimable_bytes(copies, group),
 	};
 
 	group_name_make(item.name, group->hash, group->ordinal);
@@ -177,6 +179,7 @@ static int print_folders(struct printing *printing, const struct group_record *g
 		.size = group->size,
 		.copies = copies,
 		.inodes = group->inodes,
+		.redundant = size_multiply(copies->redundant, group->size),
 	};
 	int r = 0;
 
@@ -213,7 +216,7 @@ static int visit_group(void *context, const struct group_record *group, const st
 
 	if (printing->report->folders)
 		return visit_folders(printing, group, copies);
-	summary_add_group(&printing->summary, group, copies->redundant);
+	summary_add_copies(&printing->summary, group, copies);
 	if (printing->report->part == REPORT_SUMMARY)
 		return check_stop(printing);
 	return print_group(printing, group, copies);
@@ -283,6 +286,7 @@ static int print_fed_folders(struct printing *printing, const struct group_recor
 		.copies = copies,
 		.inodes = group->inodes,
 		.files = folders->files,
+		.redundant = size_multiply(copies->redundant, group->size),
 		.reclaimable = folders->reclaimable,
 	};
 
@@ -298,7 +302,7 @@ static int print_fed_folders(struct printing *printing, const struct group_recor
 static int print_fed_group(struct printing *printing, const struct group_record *group,
 			   const struct copies *copies)
 {
-	summary_add_group(&printing->summary, group, copies->redundant);
+	summary_add_copies(&printing->summary, group, copies);
 	return print_group(printing, group, copies);
 }
 

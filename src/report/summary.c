@@ -6,16 +6,27 @@
 #include "base/size.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "report/retained.h"
 
-void summary_add_group(struct report_summary *summary, const struct group_record *group,
-		       uint64_t redundant)
+static void add(struct report_summary *summary, uint64_t files, uint64_t bytes,
+		uint64_t reclaimable_bytes)
 {
 	summary->groups++;
-	summary->redundant_files += redundant;
-	uint64_t bytes = size_multiply(redundant, group->size);
-
+	summary->redundant_files += files;
 	summary->redundant_bytes = size_add(summary->redundant_bytes, bytes);
-	summary->reclaimable_bytes = size_add(summary->reclaimable_bytes, bytes);
+	summary->reclaimable_bytes = size_add(summary->reclaimable_bytes, reclaimable_bytes);
+}
+
+void summary_add_group(struct report_summary *summary, const struct group_record *group)
+{
+	add(summary, group->inodes - 1, group_redundant(group), group_reclaimable(group));
+}
+
+void summary_add_copies(struct report_summary *summary, const struct group_record *group,
+			const struct copies *copies)
+{
+	add(summary, copies->redundant, copies_redundant_bytes(copies, group),
+	    copies_reclaimable_bytes(copies, group));
 }
 
 void summary_add_single(struct report_summary *summary, uint64_t size)
@@ -109,6 +120,6 @@ int report_summarize(struct catalog_reader *reader, struct report_summary *summa
 	if (r < 0)
 		return r;
 	while ((r = catalog_next_rank(scan, &group)) == 0)
-		summary_add_group(summary, &group, group.inodes - 1);
+		summary_add_group(summary, &group);
 	return r == -ENOENT ? summary_add_index(summary, reader) : r;
 }

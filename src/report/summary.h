@@ -13,6 +13,7 @@
 #include "report/similar.h"
 
 struct catalog_reader;
+struct copies;
 struct group_record;
 
 struct report_summary {
@@ -39,12 +40,12 @@ struct report_summary {
 	uint64_t pending_bytes;
 };
 
-/* Adds a group.
- *
- * redundant	number of its redundant inodes
- */
-void summary_add_group(struct report_summary *summary, const struct group_record *group,
-		       uint64_t redundant);
+/* Adds a group with the kept copy of the index. */
+void summary_add_group(struct report_summary *summary, const struct group_record *group);
+
+/* Adds a group with the fates of its copies, after retained_find(). */
+void summary_add_copies(struct report_summary *summary, const struct group_record *group,
+			const struct copies *copies);
 
 void summary_add_single(struct report_summary *summary, uint64_t size);
 

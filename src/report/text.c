@@ -33,7 +33,7 @@ static void begin_folders(struct printing *printing, const struct item *item)
 
 static void text_begin_item(struct printing *printing, const struct item *item)
 {
-	char reclaimable[SIZE_TEXT_MAX];
+	char reclaimable[SIZE_TEXT_MAX], redundant[SIZE_TEXT_MAX];
 
 	if (!item->is_group)
 		return;
@@ -41,8 +41,10 @@ static void text_begin_item(struct printing *printing, const struct item *item)
 		begin_folders(printing, item);
 	else
 		begin_files(printing, item);
-	output_format(printing->output, "%s reclaimable, kept: %s, %s\n",
-		      size_format(reclaimable, item->reclaimable), item->copies->list[0].why,
+	output_text(printing->output, size_format(reclaimable, item->reclaimable));
+	if (item->reclaimable < item->redundant)
+		output_format(printing->output, " of %s", size_format(redundant, item->redundant));
+	output_format(printing->output, " reclaimable, kept: %s, %s\n", item->copies->list[0].why,
 		      item->name[0] ? item->name : "no hash");
 }
 

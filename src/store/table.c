@@ -23,6 +23,8 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_BYTREE] = "bytree",
 	[TABLE_FOLDERS] = "folders",
 	[TABLE_FOLDER_RANK] = "folderrank",
+	[TABLE_EXTENT] = "extent",
+	[TABLE_UNMAPPED] = "unmapped",
 	[TABLE_BLOCKS] = "blocks",
 };
 

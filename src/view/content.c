@@ -158,7 +158,7 @@ static int open_report(struct view_query *query, const char *view_root, struct v
 	return r < 0 ? r : pad(&file->content, VIEW_REPORT_BYTES);
 }
 
-/* The content of .twinfs/sync is determined when a program reads it. */
+/* The content of .twinfs/sync and remap is determined when a program reads it. */
 static int open_own(struct view_query *query, uint64_t id, struct view_file *file)
 {
 	switch (id) {
@@ -171,6 +171,7 @@ static int open_own(struct view_query *query, uint64_t id, struct view_file *fil
 	case FIXED_METRICS:
 		return control_metrics(query, &file->content);
 	case FIXED_SYNC:
+	case FIXED_REMAP:
 		return 0;
 	case FIXED_EVENTS:
 		atomic_store(&query->view->events.wanted, true);

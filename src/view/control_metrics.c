@@ -212,7 +212,7 @@ static int append_totals(struct metrics *text, const struct catalog_totals *tota
 		 size_sum_bytes(&totals->redundant_bytes)},
 		{"twinfs_reclaimable_bytes", "gauge",
 		 "Bytes that removing the redundant copies would free.",
-		 size_sum_bytes(&totals->redundant_bytes)},
+		 size_sum_bytes(&totals->reclaimable_bytes)},
 		{"twinfs_errors", "gauge", "Files and directories that could not be read.",
 		 totals->errors},
 		{"twinfs_generation_total", "counter", "Commits that changed something.",

@@ -129,7 +129,7 @@ static int set_counts(json_t *status, const struct catalog_totals *totals,
 		{"groups", totals->groups},
 		{"redundant_files", totals->redundant_files},
 		{"redundant_bytes", size_sum_bytes(&totals->redundant_bytes)},
-		{"reclaimable_bytes", size_sum_bytes(&totals->redundant_bytes)},
+		{"reclaimable_bytes", size_sum_bytes(&totals->reclaimable_bytes)},
 		{"pending", pending},
 		{"errors", totals->errors},
 	};

@@ -76,6 +76,9 @@ static int append_group(struct lines *lines, const struct delta_group *delta)
 
 	if (!before && !now)
 		return 0;
+	/* only what removing the copies would free has changed */
+	if (before && now && clock_equal(delta->before.changed, delta->now.changed))
+		return 0;
 	object = begin_event(event);
 	r = object ? set_hash(object, group) : -ENOMEM;
 	if (r == 0)

@@ -37,6 +37,7 @@ static const struct fixed_entry fixed_entries[] = {
 	{FIXED_TWINFS, FIXED_PENDING, "pending"},
 	{FIXED_TWINFS, FIXED_METRICS, "metrics"},
 	{FIXED_TWINFS, FIXED_SYNC, "sync"},
+	{FIXED_TWINFS, FIXED_REMAP, "remap"},
 	{FIXED_TWINFS, FIXED_EVENTS, "events"},
 	{FIXED_TWINFS, FIXED_REPORT, "report.html"},
 };
@@ -85,6 +86,7 @@ static int fixed_getattr(const struct view_query *query, uint64_t node, struct s
 	case FIXED_PENDING:
 	case FIXED_METRICS:
 	case FIXED_SYNC:
+	case FIXED_REMAP:
 		stat_set_file(attributes, node, totals.changed);
 		return 0;
 	case FIXED_REPORT:

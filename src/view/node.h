@@ -56,6 +56,7 @@ enum fixed_node {
 	FIXED_PENDING,
 	FIXED_METRICS,
 	FIXED_SYNC,
+	FIXED_REMAP,
 	FIXED_EVENTS,
 	FIXED_REPORT,
 	/* in the root */

@@ -33,7 +33,8 @@
 
 static bool is_own(const char *name)
 {
-	static const char *const keys[] = {"path", "hash", "copies", "kept", "size", "reclaimable"};
+	static const char *const keys[] = {"path", "hash",      "copies",     "kept",
+					   "size", "redundant", "reclaimable"};
 
 	if (strncmp(name, OWN_PREFIX, strlen(OWN_PREFIX)) != 0)
 		return false;
@@ -98,6 +99,8 @@ static int group_value(const struct group_record *group, uint64_t node, const ch
 		return bytes_append_text(value, node_id(node) == group->kept ? "yes" : "no");
 	if (folder && strcmp(key, "size") == 0)
 		return bytes_format(value, "%" PRIu64, group->size);
+	if (folder && strcmp(key, "redundant") == 0)
+		return bytes_format(value, "%" PRIu64, group_redundant(group));
 	if (folder && strcmp(key, "reclaimable") == 0)
 		return bytes_format(value, "%" PRIu64, group_reclaimable(group));
 	return -ENODATA;

@@ -20,14 +20,23 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
 
 import backups  # noqa: E402
 import changes  # noqa: E402
+import reflinks  # noqa: E402
 import skips  # noqa: E402
 import trees  # noqa: E402
 from disks import disk, need_loop_devices  # noqa: E402
-from program import TIMEOUT, Program, Session, take_own_mounts  # noqa: E402
+from program import (  # noqa: E402
+    TIMEOUT,
+    Program,
+    Session,
+    attached_loops,
+    take_own_mounts,
+    until,
+)
 from rotating import RotatingDisk, find_tool  # noqa: E402
 
 DISK_BYTES = 256 << 20
 PLACE_BYTES = 32 << 30
+ROOM_BYTES = 4 << 30
 STATE = "/var/lib/twinfs"
 
 
@@ -318,6 +327,41 @@ def make_disk(root_only, tmp_path):
         return RotatingDisk(folder, tool, DISK_BYTES, **options)
 
     return make
+
+
+@contextlib.contextmanager
+def disk_of_module(session, kind):
+    """A disk for all tests of a file. It is outside of the base folder, below which each test must
+    leave no mount."""
+    folder = Path(tempfile.mkdtemp(prefix="reflinks-", dir=Path(session.base).parent))
+    with disk(kind, folder, ROOM_BYTES) as root:
+        yield root
+    assert until(lambda: not attached_loops(str(folder)))
+
+
+@pytest.fixture(scope="module")
+def btrfs(session):
+    with disk_of_module(session, "btrfs") as root:
+        yield root
+
+
+@pytest.fixture(scope="module")
+def xfs(session):
+    with disk_of_module(session, "xfs") as root:
+        yield root
+
+
+@pytest.fixture
+def btrfs_room(btrfs, tmp_path):
+    """Empty folders for a test on a btrfs."""
+    return reflinks.make_room(btrfs, "btrfs", tmp_path.name)
+
+
+@pytest.fixture(params=["btrfs", "xfs"])
+def room(request, tmp_path):
+    """Empty folders for a test on each kind of disk that has shared blocks."""
+    root = request.getfixturevalue(request.param)
+    return reflinks.make_room(root, request.param, tmp_path.name)
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F"],
     "ext4 of seconds": ["mkfs.ext4", "-q", "-F", "-I", "128"],  # such inodes have times in seconds
     "xfs": ["mkfs.xfs", "-q", "-f"],
+    "xfs without reflinks": ["mkfs.xfs", "-q", "-f", "-m", "reflink=0"],
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
 }
 IMAGE_BYTES = 512 << 20  # xfs needs 300 MiB
@@ -64,6 +65,12 @@ def extents(path):
     assert 0 < count < EXTENTS
     return [FIEMAP_EXTENT.unpack_from(answer, FIEMAP_HEAD.size + number * FIEMAP_EXTENT.size)[:3]
             for number in range(count)]
+
+
+def remount(root):
+    """Unmounts a disk and mounts it again, after which all freed blocks are free."""
+    subprocess.run(["umount", root], check=True)
+    subprocess.run(["mount", "-o", "loop", root.with_suffix(".image"), root], check=True)
 
 
 def rot(root, path, place):

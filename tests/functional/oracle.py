@@ -21,6 +21,7 @@ import original
 import rank_names
 import walk
 
+MAPPED_ABOVE = 4096  # bytes; a smaller file counts with its size
 HUGE = 1 << 28  # bytes; the holes of a larger copy are not read through the view
 SLASH = "\u2215".encode()
 FOLDER = re.compile(rb"([0-9a-f]{32})(?:~([2-9]|[1-9][0-9]+))?")
@@ -36,9 +37,16 @@ class Inode:
 
     def __init__(self, entry):
         self.size = entry.stat.st_size
+        self.allocated = entry.stat.st_blocks * 512
         self.names = []
         self.digest = None
         self.error = 0
+
+    @property
+    def freed(self):
+        """The bytes that removing the file frees, if files of its disk share no blocks. Otherwise
+        see reclaimable.py."""
+        return self.size if self.size <= MAPPED_ABOVE else min(self.size, self.allocated)
 
     def first(self, order):
         """The sort key of the inode: its first name."""
@@ -160,6 +168,12 @@ def summary(groups):
         "redundant_files": sum(len(group) - 1 for group in groups),
         "redundant_bytes": sum(group[0].size * (len(group) - 1) for group in groups),
     }
+
+
+def freed_by(group, unique):
+    """The bytes that removing the inodes frees that have no name in uniques/."""
+    return sum(inode.freed for inode in group
+               if not any(name in unique for name in inode.names))
 
 
 def place(name):
@@ -471,7 +485,7 @@ class View:
             if os.path.dirname(target) != (b"../../dups" if many else b"../dups") or not group:
                 self.add("by-size: leads elsewhere, or twice:", path, target)
                 continue
-            sizes.append(group[0].size * (len(group) - 1))
+            sizes.append(freed_by(group, unique))
             self.check_rank(path, b"%0*d" % (digits, rank), group, unique)
         if sizes != sorted(sizes, reverse=True):
             self.add("by-size: not in order:", sizes)
@@ -480,7 +494,7 @@ class View:
         """Compares the name of a link with its group."""
         names = {os.path.basename(name[1]) for inode in group for name in inode.names
                  if name in unique}
-        figures = len(group), human(group[0].size * (len(group) - 1))
+        figures = len(group), human(freed_by(group, unique))
         if not rank_names.is_name(os.path.basename(path), rank, names, *figures):
             self.add("by-size: not the name of the kept copy:", path, sorted(names), *figures)
 

@@ -92,12 +92,7 @@ class Session:
                       key=len, reverse=True)
 
     def loop_devices(self):
-        found = []
-        for path in Path("/sys/block").glob("loop*/loop/backing_file"):
-            with contextlib.suppress(OSError):
-                if path.read_text().startswith(self.base):
-                    found.append(path.parts[3])
-        return found
+        return attached_loops(self.base)
 
     def sanitizer_reports(self):
         return [path.read_text(errors="replace")
@@ -120,6 +115,16 @@ class Session:
         until(lambda: not self.loop_devices(), ENDING)
         left += [f"loop device {name}" for name in self.loop_devices()]
         return left
+
+
+def attached_loops(below):
+    """The names of the loop devices whose image has a path that begins so."""
+    found = []
+    for path in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with contextlib.suppress(OSError):
+            if path.read_text().startswith(below):
+                found.append(path.parts[3])
+    return found
 
 
 def command_line(pid):

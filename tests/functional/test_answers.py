@@ -19,7 +19,7 @@ from disks import unanswered
 from program import ENDING, TIMEOUT, of_threads, stopped, until
 
 PROCESSES = multiprocessing.get_context("fork")
-WAITING = (b"sync", b"events")  # files whose reads wait for a change
+WAITING = (b"sync", b"remap", b"events")  # files whose reads wait for a change
 PAIR = trees.content("pair", 1 << 20)
 NOWHERE = b"nowhere"
 NEW = ("new", "newer")

@@ -15,6 +15,7 @@ def test_json_agrees_with_the_oracle(twinfs, mixed):
     model = oracle.Source([mixed])
     groups = model.groups()
     figures = oracle.summary(groups)
+    assert 0 < listing["summary"]["reclaimable_bytes"] < figures["redundant_bytes"]
     assert {name: listing["summary"][name] for name in figures} == figures
     assert listing["summary"]["errors"] == 0
     assert listing["summary"]["pending"] == 0
@@ -28,7 +29,10 @@ def test_json_agrees_with_the_oracle(twinfs, mixed):
         assert {inode.digest for inode in inodes.values()} == {
             by_path[paths[0]].digest}
         assert group["size"] == by_path[paths[0]].size
-        assert group["reclaimable"] == group["size"] * (len(inodes) - 1)
+        assert group["redundant"] == group["size"] * (len(inodes) - 1)
+        assert group["reclaimable"] == sum(
+            inode.freed for inode in {by_path[path_of(copy)] for copy in group["copies"]
+                                      if not copy["kept"]})
         seen |= inodes.keys()
     assert seen == {id(inode) for group in groups for inode in group}
 

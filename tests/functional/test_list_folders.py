@@ -39,10 +39,10 @@ def test_json_has_the_members_of_a_group(twinfs, source):
     result = twinfs.ok("list", "--folders", "--format=json", source)
     group, = result.json["groups"]
     assert group == {
-        "hash": tree_hash(source / "a"), "files": 3, "size": 10000, "reclaimable": 10000,
-        "folders": [{"path": f"{source}/a", "kept": True, "fate": "kept"},
+        "hash": tree_hash(source / "a"), "files": 3, "size": 10000, "redundant": 10000,
+        "reclaimable": 10000, "folders": [{"path": f"{source}/a", "kept": True, "fate": "kept"},
                     {"path": f"{source}/b", "kept": False, "fate": "redundant"}]}
-    assert list(group) == ["hash", "files", "size", "reclaimable", "folders"]
+    assert list(group) == ["hash", "files", "size", "redundant", "reclaimable", "folders"]
     summary = result.json["summary"]
     assert summary == {"groups": 1, "redundant_folders": 1, "redundant_files": 3,
                        "reclaimable_bytes": 10000, "files": 6, "directories": 5, "bytes": 20000,
@@ -81,7 +81,8 @@ def test_text_names_size_rule_and_totals(twinfs, source):
     assert lines[1:3] == [f"  kept  {source}/b", f"  copy  {source}/a"]
     assert lines[-5:] == ["files       6 in 5 directories, 20 KiB (20,000 bytes)",
                           "groups      1",
-                          "redundant   1 folder with 3 files, 9.8 KiB (10,000 bytes)",
+                          "redundant   1 folder with 3 files; removing it frees 9.8 KiB "
+                          "(10,000 bytes)",
                           "pending     0", "errors      0"]
 
 
@@ -270,7 +271,8 @@ def test_summary_is_printed_in_all_formats_with_figures(twinfs, twins):
         return twinfs.ok("list", "--folders", "--summary", f"--format={form}", twins).out.decode()
     assert printed("text") == ("files       7 in 6 directories, 24 KiB (25,000 bytes)\n"
                                "groups      2\n"
-                               "redundant   2 folders with 4 files, 15 KiB (15,000 bytes)\n"
+                               "redundant   2 folders with 4 files; removing them frees "
+                               "15 KiB (15,000 bytes)\n"
                                "pending     0\nerrors      0\n")
     assert printed("fdupes") == "2 duplicate folders (in 2 sets), occupying 15000 bytes\n"
     assert printed("csv") == (

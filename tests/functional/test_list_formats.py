@@ -12,7 +12,8 @@ import pytest
 import trees
 from program import TIMEOUT, path_of
 
-GROUP_COLUMNS = ["group", "reclaimable", "fate", "size", "inode", "path", "path_base64"]
+GROUP_COLUMNS = ["group", "redundant", "reclaimable", "fate", "size", "inode", "path",
+                 "path_base64"]
 
 # names with special meaning in the formats, besides trees.ODD_NAMES
 HOSTILE_NAMES = [
@@ -183,7 +184,8 @@ def test_json_of_several_file_systems_has_the_device_of_each(twinfs, source, roo
 
 
 def test_csv_has_the_values_of_json(twinfs, small):
-    expected = [[group["hash"], str(group["reclaimable"]), copy["fate"], str(group["size"]),
+    expected = [[group["hash"], str(group["redundant"]), str(group["reclaimable"]),
+                 copy["fate"], str(group["size"]),
                  str(copy["inode"]), copy["path"], ""]
                 for group in twinfs.listing(small)["groups"] for copy in group["copies"]]
     assert [list(row.values()) for row in csv_rows(printed(twinfs, "csv", small))[1]] == expected
@@ -210,7 +212,7 @@ def test_explain_gives_a_reason_for_each_name_in_each_format(twinfs, small):
     assert [json.loads(line) for line in
             printed(twinfs, "jsonl", "--explain", small).splitlines()] == groups
     header, rows = csv_rows(printed(twinfs, "csv", "--explain", small))
-    assert header == [*GROUP_COLUMNS[:3], "why", *GROUP_COLUMNS[3:]]
+    assert header == [*GROUP_COLUMNS[:4], "why", *GROUP_COLUMNS[4:]]
     assert [row["why"] for row in rows] == whys
     lines = [line for line in printed(twinfs, "text", "--explain", small).decode().split("\n")
              if line.startswith("  ")]

@@ -123,7 +123,7 @@ def test_page_has_every_attribute_and_its_place(twinfs, tree):
     of_files = {"user.twinfs.path", "user.twinfs.hash", "user.twinfs.copies",
                 "user.twinfs.kept"}
     of_folders = {"user.twinfs.hash", "user.twinfs.copies", "user.twinfs.size",
-                  "user.twinfs.reclaimable"}
+                  "user.twinfs.redundant", "user.twinfs.reclaimable"}
     assert manual.marked(text, "Va") == of_files | of_folders
     with twinfs.mounted(tree) as view:
         folder, = (view.path / "dups").iterdir()

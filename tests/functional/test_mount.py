@@ -249,7 +249,8 @@ def test_view_does_not_depend_on_the_umask(twinfs, small):
 def test_moved_source_gives_errors_and_no_wrong_bytes(twinfs, small, tmp_path):
     with twinfs.mounted(small) as view:
         files = [path for path in pathlib.Path(os.fsdecode(small)).rglob("*") if path.is_file()]
-        contents = dict(zip(oracle.hashes(files), [path.read_bytes() for path in files], strict=True))
+        contents = dict(zip(oracle.hashes(files), map(pathlib.Path.read_bytes, files),
+                            strict=True))
         os.rename(small, tmp_path / "elsewhere")
         copies = [path for folder in view.dups.iterdir() for path in folder.iterdir()]
         assert len(copies) == 6

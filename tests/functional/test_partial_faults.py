@@ -75,7 +75,7 @@ def test_blocks_that_the_kernel_cannot_read_are_left_alone(twinfs, source, strac
 def test_unreadable_file_is_named_and_the_others_are_shared(twinfs, source, strace):
     images = make_images(source, seed=3)
     result, _ = twinfs.traced(*PARTIAL, source, calls="trace=pread64",
-                              flags=["-P", images[1], "-e", "inject=pread64:error=EIO:when=3"])
+                              flags=["-P", images[1], "-e", "inject=pread64:error=EIO:when=1"])
     assert result.status == 3
     [line] = warnings(result, "Input/output error")
     assert f"cannot read '{images[1]}'" in line

@@ -49,6 +49,7 @@ static void check_mount(const char *point, const char *type)
 	REQUIRE(strcmp(table.entries[0].type, type) == 0);
 	entry = mount_table_covering(&table, point);
 	REQUIRE(entry == &table.entries[0]);
+	REQUIRE(mount_entry_has_option(entry, "rw") && !mount_entry_has_option(entry, "noatime"));
 	REQUIRE(mount_entry_is_view(entry) == (strcmp(type, "fuse.twinfs") == 0));
 }
 
@@ -59,8 +60,10 @@ static void check_strange_line(char *line)
 
 	REQUIRE(r == 0 || r == -EPROTO);
 	REQUIRE(table.count == (r == 0));
-	if (r == 0)
+	if (r == 0) {
 		REQUIRE(table.entries[0].point[0] == '/' && table.entries[0].type[0] != '\0');
+		REQUIRE(!mount_entry_has_option(&table.entries[0], "a,b"));
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -270,7 +270,8 @@ static inline void audit_group(struct audit *a, struct span key, struct span fie
 		return;
 	a->visible++;
 	a->counted.redundant_files += group.inodes - 1;
-	size_sum_add(&a->counted.redundant_bytes, group_reclaimable(&group));
+	size_sum_add(&a->counted.redundant_bytes, group_redundant(&group));
+	size_sum_add(&a->counted.reclaimable_bytes, group_reclaimable(&group));
 }
 
 static inline void audit_error(struct audit *a, struct span key, struct span fields)

@@ -438,6 +438,8 @@ TOTAL_PLANT(groups)
 TOTAL_PLANT(redundant_files)
 TOTAL_MEMBER_PLANT(redundant_bytes, redundant_bytes.low)
 TOTAL_MEMBER_PLANT(redundant_bytes_above, redundant_bytes.high)
+TOTAL_MEMBER_PLANT(reclaimable_bytes, reclaimable_bytes.low)
+TOTAL_MEMBER_PLANT(reclaimable_bytes_above, reclaimable_bytes.high)
 TOTAL_PLANT(errors)
 
 static int wrong_none_pending(struct catalog_writer *w, const struct sample *s)
@@ -460,6 +462,8 @@ static void test_wrong_totals_are_detected(void **state)
 		{"redundant files", wrong_redundant_files},
 		{"redundant bytes", wrong_redundant_bytes},
 		{"redundant bytes above 2^64", wrong_redundant_bytes_above},
+		{"reclaimable bytes", wrong_reclaimable_bytes},
+		{"reclaimable bytes above 2^64", wrong_reclaimable_bytes_above},
 		{"errors", wrong_errors},
 		{"none pending", wrong_none_pending},
 	};

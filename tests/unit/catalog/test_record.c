@@ -246,13 +246,20 @@ static void test_contents_and_groups_are_decoded(void **state)
 	assert_int_equal(got.ordinal, group.ordinal);
 	assert_true(got.size == group.size && got.inodes == group.inodes && got.kept == group.kept);
 	assert_true(got.changed.tv_sec == -1 && got.changed.tv_nsec == 999999999);
+	assert_true(!got.maps && got.retained == 0);
+	group.maps = true;
+	group.retained = UINT64_MAX - 1;
+	value = encode_group(&group);
+	assert_true(decode_group(opened(&value, TABLE_GROUP, key_number(5)), &got));
+	assert_true(got.maps && got.retained == UINT64_MAX - 1);
 }
 
 static void test_totals_and_numbers_are_decoded(void **state)
 {
-	struct catalog_totals totals = {UINT64_MAX, 1,  15, 10, 2,       3,          20,   {4, 13},
-					5,          6,  7,  8,  {9, 14}, UINT64_MAX, 11,   16,
-					true,       12, 17, 18, {-5, 6}, true,       true, 19},
+	struct catalog_totals totals = {UINT64_MAX, 1,    15,   10,   2,  3,       20,
+					{4, 13},    5,    6,    7,    8,  {9, 14}, {21, 22},
+					UINT64_MAX, 11,   16,   true, 12, 17,      18,
+					{-5, 6},    true, true, 19},
 			      got;
 	struct key key = key_number(0);
 	struct value value = encode_totals(&totals);
@@ -266,6 +273,7 @@ static void test_totals_and_numbers_are_decoded(void **state)
 		    got.blocks == 5 && got.names == 6);
 	assert_true(got.groups == 7 && got.redundant_files == 8 && got.redundant_bytes.low == 9 &&
 		    got.redundant_bytes.high == 14);
+	assert_true(got.reclaimable_bytes.low == 21 && got.reclaimable_bytes.high == 22);
 	assert_true(got.errors == UINT64_MAX && got.unlisted == 11 && got.order == 12);
 	assert_true(got.choose_from == 16 && got.choose_anew);
 	assert_true(got.changed.tv_sec == -5 && got.changed.tv_nsec == 6 && got.none_pending);

@@ -13,6 +13,7 @@ static struct census census_of(int directory, const struct census_limits *limits
 	struct census census;
 
 	assert_int_equal(census_take(directory, limits, &census), 0);
+	census_deinit(&census);
 	return census;
 }
 
@@ -42,6 +43,7 @@ static void test_everything_is_counted_once(void **state)
 	assert_int_equal(census.files, 3);
 	assert_int_equal(census.sampled, 2);
 	assert_int_equal(census.foreign, 0);
+	assert_int_equal(census.immutable, 0);
 	assert_int_equal(census.unreadable, 0);
 }
 

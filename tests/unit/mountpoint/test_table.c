@@ -31,6 +31,36 @@ static void test_point_and_type_are_found_among_optional_fields(void **state)
 	assert_true(mount_entry_is_view(&table.entries[1]));
 }
 
+static void test_option_is_found_only_as_a_whole(void **state)
+{
+	struct mount_table table CLEANUP_TABLE = {0};
+	const struct mount_entry *entry;
+
+	(void)state;
+	assert_int_equal(add(&table,
+			     "1 2 0:3 / /a noatime - btrfs x rw,nodatasum,space_cache=v2\n"),
+			 0);
+	entry = &table.entries[0];
+	assert_true(mount_entry_has_option(entry, "rw"));
+	assert_true(mount_entry_has_option(entry, "nodatasum"));
+	assert_true(mount_entry_has_option(entry, "space_cache=v2"));
+	assert_false(mount_entry_has_option(entry, "nodata"));
+	assert_false(mount_entry_has_option(entry, "datasum"));
+	assert_false(mount_entry_has_option(entry, "noatime"));
+	assert_false(mount_entry_has_option(entry, ""));
+}
+
+static void test_line_may_end_after_the_type(void **state)
+{
+	struct mount_table table CLEANUP_TABLE = {0};
+
+	(void)state;
+	assert_int_equal(add(&table, "1 2 0:3 / /a rw - btrfs"), 0);
+	assert_int_equal(add(&table, "1 2 0:3 / /a rw - btrfs rw"), 0);
+	assert_false(mount_entry_has_option(&table.entries[0], "rw"));
+	assert_false(mount_entry_has_option(&table.entries[1], "rw"));
+}
+
 static void test_escaped_bytes_are_decoded(void **state)
 {
 	struct mount_table table CLEANUP_TABLE = {0};
@@ -146,6 +176,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_point_and_type_are_found_among_optional_fields),
+		cmocka_unit_test(test_option_is_found_only_as_a_whole),
+		cmocka_unit_test(test_line_may_end_after_the_type),
 		cmocka_unit_test(test_escaped_bytes_are_decoded),
 		cmocka_unit_test(test_invalid_escape_is_left_unchanged),
 		cmocka_unit_test(test_truncated_lines_are_refused),

@@ -32,6 +32,7 @@ static void test_figures_are_aligned(void **state)
 		.groups = 2,
 		.redundant_files = 1,
 		.redundant_bytes = 5,
+		.reclaimable_bytes = 5,
 		.files = 1234,
 		.directories = 1,
 		.bytes = 2048,

@@ -1,24 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "act/extents.h"
+#include "base/extents.h"
 
-#include <linux/fiemap.h>
+#include <errno.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
-/* Extents per call of FIEMAP. */
-#define EXTENTS 64U
-
-/* Iterator over the extents of a file. */
-struct extents {
-	int fd;
-	_Alignas(struct fiemap)
-		uint8_t room[sizeof(struct fiemap) + EXTENTS * sizeof(struct fiemap_extent)];
-	uint32_t next;
-	uint64_t from; /* start of the next call */
-	uint32_t flags; /* of the calls */
-	bool ended;
-};
+#include "base/size.h"
 
 static struct fiemap *map_of(struct extents *extents)
 {
@@ -30,13 +18,12 @@ static int fetch(struct extents *extents)
 	*map_of(extents) = (struct fiemap){.fm_start = extents->from,
 					   .fm_length = FIEMAP_MAX_OFFSET - extents->from,
 					   .fm_flags = extents->flags,
-					   .fm_extent_count = EXTENTS};
+					   .fm_extent_count = EXTENTS_AT_A_TIME};
 	extents->next = 0;
 	return ioctl(extents->fd, FS_IOC_FIEMAP, map_of(extents)) < 0 ? -errno : 0;
 }
 
-/* Sets *extent to the next extent, or to NULL at the end. Returns 0 or -errno. */
-static int next(struct extents *extents, const struct fiemap_extent **extent)
+int extents_next(struct extents *extents, const struct fiemap_extent **extent)
 {
 	int r;
 
@@ -69,11 +56,11 @@ static uint64_t own_bytes(int fd, uint32_t flags)
 	if (fstat(fd, &status) < 0)
 		return 0;
 	allocated = (uint64_t)status.st_blocks * 512;
-	while ((r = next(&extents, &extent)) == 0 && extent)
+	while ((r = extents_next(&extents, &extent)) == 0 && extent)
 		shared += extent->fe_flags & FIEMAP_EXTENT_SHARED ? extent->fe_length : 0;
 	if (r < 0)
 		return allocated;
-	return shared > allocated ? 0 : allocated - shared;
+	return size_subtract(allocated, shared);
 }
 
 uint64_t extents_own_bytes(int fd)
@@ -86,8 +73,7 @@ uint64_t extents_estimate_own_bytes(int fd)
 	return own_bytes(fd, 0);
 }
 
-/* Returns whether the extent has a known position on the disk, which can be compared. */
-static bool is_placed(const struct fiemap_extent *extent)
+bool extent_is_placed(const struct fiemap_extent *extent)
 {
 	return !(extent->fe_flags & (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC |
 				     FIEMAP_EXTENT_DATA_INLINE | FIEMAP_EXTENT_NOT_ALIGNED));
@@ -109,12 +95,12 @@ static bool next_piece(struct extents *extents, struct piece *piece, bool *ended
 	*ended = false;
 	if (piece->length > 0)
 		return true;
-	if (next(extents, &extent) < 0)
+	if (extents_next(extents, &extent) < 0)
 		return false;
 	*ended = !extent;
 	if (extent)
 		*piece = (struct piece){extent->fe_logical, extent->fe_physical, extent->fe_length,
-					is_placed(extent)};
+					extent_is_placed(extent)};
 	return true;
 }
 

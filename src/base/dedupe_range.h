@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef PARTIAL_DEDUPE_RANGE_H
-#define PARTIAL_DEDUPE_RANGE_H
+#ifndef BASE_DEDUPE_RANGE_H
+#define BASE_DEDUPE_RANGE_H
 
 /* FIDEDUPERANGE (ioctl_fideduperange(2)) for one destination. Any thread. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
@@ -18,5 +19,10 @@ struct dedupe_range {
  * the bytes are read. Returns the number of bytes that are shared now, 0 if the ranges differ or
  * are empty, or -errno. */
 MUST_CHECK int64_t dedupe_range(const struct dedupe_range *range);
+
+/* Returns whether the file system of an open file can share blocks, as far as it shows without
+ * doing it: an empty range checks that it implements the call, but XFS without reflinks accepts
+ * it. */
+bool dedupe_range_is_supported(int fd);
 
 #endif

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "partial/dedupe_range.h"
+#include "base/dedupe_range.h"
 
 #include <errno.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
+
+#include "base/filesystem_kind.h"
 
 /* Size of the argument of the ioctl with one destination. */
 #define ARGUMENT_BYTES (sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info))
@@ -25,4 +27,13 @@ int64_t dedupe_range(const struct dedupe_range *range)
 	if (argument->info[0].status == FILE_DEDUPE_RANGE_DIFFERS)
 		return 0;
 	return (int64_t)argument->info[0].bytes_deduped;
+}
+
+bool dedupe_range_is_supported(int fd)
+{
+	const struct dedupe_range range = {.source = fd, .destination = fd};
+	int64_t shared = dedupe_range(&range);
+
+	return shared != -EOPNOTSUPP && shared != -ENOTTY && shared != -ENOSYS &&
+	       !filesystem_lacks_reflinks_at(fd);
 }

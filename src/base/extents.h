@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_EXTENTS_H
+#define BASE_EXTENTS_H
+
+/* Extents of a file on its disk, by FIEMAP (Documentation/filesystems/fiemap.rst in Linux). Any
+ * thread. */
+
+#include <linux/fiemap.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+
+/* Extents per call of FIEMAP. */
+#define EXTENTS_AT_A_TIME 64U
+
+/* An iteration over the extents of a file. A struct that has only fd, flags and from is at the
+ * first extent that ends after the offset from. */
+struct extents {
+	int fd;
+	uint32_t flags; /* of the calls: 0, or FIEMAP_FLAG_SYNC to write the file back first */
+	_Alignas(struct fiemap) uint8_t
+		room[sizeof(struct fiemap) + EXTENTS_AT_A_TIME * sizeof(struct fiemap_extent)];
+	uint32_t next;
+	uint64_t from; /* start of the next call */
+	bool ended;
+};
+
+/* Sets *extent to the next extent, or to NULL at the end. The extent is valid until the next call.
+ * Returns 0 or -errno; -EOPNOTSUPP if the file system does not support FIEMAP. */
+MUST_CHECK int extents_next(struct extents *extents, const struct fiemap_extent **extent);
+
+/* Returns whether the extent has a known position on the disk, which can be compared. */
+bool extent_is_placed(const struct fiemap_extent *extent);
+
+/* Returns the allocated bytes that the file shares with no other file: its removal frees them. If
+ * the file system does not support FIEMAP, returns all allocated bytes. Writes the file back first,
+ * as recent bytes have no extents yet. */
+uint64_t extents_own_bytes(int fd);
+
+/* Returns about the same number without writing the file back, which can take long. */
+uint64_t extents_estimate_own_bytes(int fd);
+
+/* Returns whether two files are certain to share all their blocks. If the file system does not
+ * support FIEMAP, returns false. */
+bool extents_all_shared(int a, int b);
+
+#endif

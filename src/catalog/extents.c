@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "catalog/extents.h"
+
+#include <errno.h>
+
+#include "catalog/handle.h"
+#include "store/key.h"
+#include "store/store.h"
+#include "store/value.h"
+
+bool catalog_maps_extents(struct catalog *catalog, const struct attributes *attributes)
+{
+	return attributes->size > EXTENTS_UNMAPPED_MAX &&
+	       filesystems_may_share(&catalog->filesystems, attributes);
+}
+
+bool catalog_shares_extents(struct catalog *catalog, uint32_t filesystem)
+{
+	/* a file without holes has to be mapped only if it can share extents */
+	return filesystems_may_share(&catalog->filesystems,
+				     &(struct attributes){.filesystem = filesystem});
+}
+
+int catalog_next_unmapped(struct catalog_reader *r, uint64_t after, struct unmapped_group *unmapped)
+{
+	struct key key = key_number(after + 1);
+	MDB_val k = store_key(&key), v;
+	MDB_cursor *cursor = NULL;
+	struct span fields;
+	int result = store_cursor(r, TABLE_UNMAPPED, &cursor);
+
+	*unmapped = (struct unmapped_group){0};
+	if (result == 0)
+		result = store_result(r->store, mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
+	if (result == 0)
+		result = store_check(r->store, TABLE_UNMAPPED, &k, &v, &fields);
+	if (result < 0)
+		return result == -ENOENT ? 0 : result;
+	return key_get_number((struct span){k.mv_data, k.mv_size}, &unmapped->group) &&
+			       decode_number(fields, &unmapped->due)
+		       ? 0
+		       : -EUCLEAN;
+}
+
+int catalog_get_extents(struct catalog_reader *r, uint64_t file, struct extent_record *extents)
+{
+	struct key key = key_number(file);
+	struct span fields;
+	int result = store_get(r, TABLE_EXTENT, &key, &fields);
+
+	if (result < 0)
+		return result;
+	return decode_extents(fields, extents) ? 0 : -EUCLEAN;
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: MIT */
+#include "sharing/mapping.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/bytes.h"
+#include "base/clock.h"
+#include "base/size.h"
+#include "base/stop.h"
+#include "catalog/change.h"
+#include "catalog/extents.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "sharing/file_map.h"
+#include "sharing/joint_ranges.h"
+#include "source/source.h"
+
+/* The kernel writes bytes to the disk after 30 s (dirty_expire_centisecs in
+ * Documentation/admin-guide/sysctl/vm.rst of Linux) plus the 5 s interval of its writers. Until
+ * then, FIEMAP still shows the extents that were overwritten. */
+#define WRITTEN_AFTER_S 35
+
+/* Time until a group is mapped again of which a file could not be mapped. */
+#define RETRY_S 600
+
+/* Files that are mapped in one snapshot of the index. Pages of older states are not reused while a
+ * snapshot is open. */
+#define FILES_A_SNAPSHOT 256
+
+/* A commit is due after this number of files, or after this time. */
+#define COMMIT_FILES 16384
+#define COMMIT_NS SECOND_NS
+
+/* Groups that are added to the table unmapped in one transaction. */
+#define GROUPS_A_COMMIT 65536
+
+/* Shared ranges of one group that are compared with each other: 50 MiB with their edges. If a group
+ * has more, only the bytes count that a file shares with nothing. */
+#define RANGES_MAX ((size_t)512 << 10)
+
+/* A file of the group that is being mapped. */
+struct member {
+	uint64_t file;
+	uint64_t own; /* as in struct extent_record */
+};
+
+struct mapper {
+	struct catalog *catalog;
+	const struct sources *sources;
+	/* the group that is being mapped */
+	struct group_record group;
+	struct bytes members; /* of struct member */
+	struct bytes ranges; /* of struct shared_range */
+	uint32_t kept; /* index of the kept copy */
+	bool misses_ranges; /* a member could not be mapped: any range can be held by it */
+	uint64_t again_s; /* the group has to be mapped again after this time; 0: not */
+	/* mapped groups that wait for a commit */
+	struct bytes groups; /* of struct group_extents; their files follow each other in files */
+	struct bytes files; /* of struct file_extents */
+	uint64_t committed_ns;
+	bool all; /* as in mapping_run(), like the next field */
+	uint64_t due;
+};
+
+static struct member *members_of(const struct mapper *mapper, uint32_t *count)
+{
+	*count = (uint32_t)(mapper->members.length / sizeof(struct member));
+	return (void *)mapper->members.data;
+}
+
+/* ---- one file ------------------------------------------------------------------------ */
+
+static uint64_t allocated_bytes(const struct attributes *attributes)
+{
+	uint64_t allocated = size_multiply(attributes->blocks, 512);
+
+	return allocated < attributes->size ? allocated : attributes->size;
+}
+
+/* Returns whether the file changed shortly before now, so that bytes of it are possibly not on the
+ * disk. A time in the future says nothing. */
+static bool is_recent(const struct attributes *attributes, struct timespec now)
+{
+	int64_t age_s = now.tv_sec - attributes->ctime.tv_sec;
+
+	return age_s >= 0 && age_s <= WRITTEN_AFTER_S;
+}
+
+static void map_again_after(struct mapper *mapper, uint64_t seconds)
+{
+	if (!mapper->again_s || seconds < mapper->again_s)
+		mapper->again_s = seconds;
+}
+
+/* Maps one member. Of a file that cannot be mapped nothing counts as freed. */
+static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint32_t number)
+{
+	struct member *member = (struct member *)(void *)mapper->members.data + number;
+	struct file_map map = {0};
+	struct file_record file;
+	AUTO_CLOSE int fd = -1;
+	int r = catalog_get_file(reader, member->file, &file);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r; /* the group changed, and is mapped again */
+	member->own = allocated_bytes(&file.attributes);
+	if (!catalog_shares_extents(mapper->catalog, file.attributes.filesystem))
+		return 0;
+	fd = source_open_file(mapper->sources, reader, &file, 0);
+	r = fd < 0 ? fd : file_map_read(fd, file.attributes.size, number, &mapper->ranges, &map);
+	if (r == -ENOMEM || r == -EOPNOTSUPP)
+		return r == -ENOMEM ? r : 0;
+	member->own = r == 0 ? map.own : 0;
+	mapper->misses_ranges |= r < 0;
+	if (r < 0)
+		map_again_after(mapper, RETRY_S);
+	else if (map.incomplete || is_recent(&file.attributes, clock_now()))
+		map_again_after(mapper, WRITTEN_AFTER_S + 1);
+	return 0;
+}
+
+static int map_some(struct mapper *mapper, uint32_t first, uint32_t end)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(mapper->catalog, &reader);
+
+	for (uint32_t i = first; r == 0 && i < end; i++)
+		r = map_member(mapper, reader, i);
+	return r;
+}
+
+/* ---- one group ----------------------------------------------------------------------- */
+
+static int list_members(struct mapper *mapper, struct catalog_reader *reader)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct member member = {0};
+	int r = catalog_scan_members(reader, mapper->group.id, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_member(scan, &member.file)) == 0) {
+		if (member.file == mapper->group.kept)
+			mapper->kept = (uint32_t)(mapper->members.length / sizeof(member));
+		r = bytes_append(&mapper->members, &member, sizeof(member));
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+static void note_due(struct mapper *mapper, uint64_t due)
+{
+	if (due && (!mapper->due || due < mapper->due))
+		mapper->due = due;
+}
+
+/* Returns whether the time of a group has come. A time that is too late was recorded before the
+ * clock was set back. */
+static bool is_due(const struct mapper *mapper, const struct unmapped_group *unmapped)
+{
+	uint64_t now = (uint64_t)clock_now().tv_sec;
+
+	return mapper->all || unmapped->due <= now || unmapped->due > now + RETRY_S;
+}
+
+/* Finds the next group that is due. */
+static int find_group(struct mapper *mapper, struct catalog_reader *reader, uint64_t after,
+		      uint64_t *group)
+{
+	struct unmapped_group unmapped;
+	int r;
+
+	while ((r = catalog_next_unmapped(reader, after, &unmapped)) == 0 && unmapped.group &&
+	       !is_due(mapper, &unmapped)) {
+		note_due(mapper, unmapped.due);
+		after = unmapped.group;
+	}
+	*group = r == 0 ? unmapped.group : 0;
+	return r;
+}
+
+/* Gets the next group and its members. Sets mapper->group.id to 0 at the end. */
+static int next_group(struct mapper *mapper)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	uint64_t after = mapper->group.id, id = 0;
+	int r = catalog_read_begin(mapper->catalog, &reader);
+
+	mapper->members.length = mapper->ranges.length = 0;
+	mapper->again_s = 0;
+	mapper->misses_ranges = false;
+	if (r == 0)
+		r = find_group(mapper, reader, after, &id);
+	mapper->group.id = 0;
+	if (r < 0 || id == 0)
+		return r;
+	r = catalog_get_group(reader, id, &mapper->group);
+	return r < 0 ? r : list_members(mapper, reader);
+}
+
+/* Adds the result of a group to those that wait for a commit. */
+static int add_result(struct mapper *mapper, const struct joint_member *joint,
+		      const struct joint_result *result)
+{
+	struct group_extents extents = {.group = mapper->group};
+	uint64_t freed = result->outside ? 0 : result->without_kept;
+	uint32_t count;
+	const struct member *members = members_of(mapper, &count);
+	int r = 0;
+
+	for (uint32_t i = 0; r == 0 && i < count; i++) {
+		const struct joint_member *leader = &joint[joint[i].leader];
+		struct file_extents file = {members[i].file, {.own = members[i].own}};
+
+		if (joint[i].shares) {
+			file.record.sharing = members[joint[i].leader].file;
+			file.record.sharers = leader->sharers;
+			file.record.joint = result->outside ? 0 : leader->joint;
+		}
+		if (i != mapper->kept)
+			freed = size_add(freed, members[i].own);
+		r = bytes_append(&mapper->files, &file, sizeof(file));
+	}
+	if (mapper->again_s)
+		extents.due = (uint64_t)clock_now().tv_sec + mapper->again_s;
+	note_due(mapper, extents.due);
+	extents.count = count;
+	extents.retained = size_subtract(group_redundant(&mapper->group), freed);
+	return r < 0 ? r : bytes_append(&mapper->groups, &extents, sizeof(extents));
+}
+
+static int map_group(struct mapper *mapper)
+{
+	struct joint_result result = {0};
+	uint32_t count, step;
+	AUTO_FREE struct joint_member *joint = NULL;
+	size_t ranges;
+	int r = 0;
+
+	members_of(mapper, &count);
+	for (uint32_t first = 0; r == 0 && first < count && !stop_requested(); first += step) {
+		step = count - first < FILES_A_SNAPSHOT ? count - first : FILES_A_SNAPSHOT;
+		r = map_some(mapper, first, first + step);
+		/* too many to compare: the lists of the next files are not needed */
+		if (mapper->ranges.length > RANGES_MAX * sizeof(struct shared_range))
+			mapper->ranges.length = (RANGES_MAX + 1) * sizeof(struct shared_range);
+	}
+	if (r < 0 || stop_requested())
+		return r;
+	ranges = mapper->ranges.length / sizeof(struct shared_range);
+	joint = calloc(count ? count : 1, sizeof(*joint));
+	if (!joint)
+		return -ENOMEM;
+	if (ranges <= RANGES_MAX)
+		r = joint_ranges_find((const void *)mapper->ranges.data, ranges, joint, count,
+				      mapper->kept, &result);
+	result.outside |= mapper->misses_ranges;
+	return r < 0 ? r : add_result(mapper, joint, &result);
+}
+
+/* ---- all groups ---------------------------------------------------------------------- */
+
+static int commit_body(struct catalog_writer *w, void *context)
+{
+	const struct mapper *mapper = context;
+	const struct file_extents *files = (const void *)mapper->files.data;
+	const struct group_extents *groups = (const void *)mapper->groups.data;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < mapper->groups.length / sizeof(*groups); i++) {
+		struct group_extents group = groups[i];
+
+		group.files = files;
+		files += group.count;
+		r = catalog_set_extents(w, &group);
+	}
+	return r;
+}
+
+static int commit(struct mapper *mapper)
+{
+	int r = mapper->groups.length > 0 ? catalog_write(mapper->catalog, commit_body, mapper) : 0;
+
+	mapper->groups.length = mapper->files.length = 0;
+	mapper->committed_ns = clock_monotonic_ns();
+	return r;
+}
+
+static bool is_commit_due(const struct mapper *mapper)
+{
+	return mapper->files.length >= COMMIT_FILES * sizeof(struct file_extents) ||
+	       clock_monotonic_ns() - mapper->committed_ns >= COMMIT_NS;
+}
+
+static int map_all(struct mapper *mapper)
+{
+	int r = next_group(mapper);
+
+	while (r == 0 && mapper->group.id && !stop_requested()) {
+		r = map_group(mapper);
+		if (r == 0 && is_commit_due(mapper))
+			r = commit(mapper);
+		if (r == 0)
+			r = next_group(mapper);
+	}
+	return r < 0 ? r : commit(mapper);
+}
+
+/* Groups that are passed in one transaction. */
+struct passing {
+	uint64_t after;
+	uint64_t next; /* after the transaction */
+};
+
+static int pass_body(struct catalog_writer *w, void *context)
+{
+	struct passing *passing = context;
+
+	passing->next = passing->after; /* the body can run again */
+	return catalog_map_again(w, &passing->next, GROUPS_A_COMMIT);
+}
+
+int mapping_begin_again(struct catalog *catalog)
+{
+	struct passing passing = {0};
+	int r;
+
+	do {
+		r = catalog_write(catalog, pass_body, &passing);
+		passing.after = passing.next;
+	} while (r == 0 && passing.after && !stop_requested());
+	return r;
+}
+
+int mapping_run(struct catalog *catalog, const struct sources *sources, bool all, uint64_t *due)
+{
+	struct mapper mapper = {.catalog = catalog,
+				.sources = sources,
+				.all = all,
+				.committed_ns = clock_monotonic_ns()};
+	int r = map_all(&mapper);
+
+	*due = mapper.due;
+	bytes_free(&mapper.members);
+	bytes_free(&mapper.ranges);
+	bytes_free(&mapper.groups);
+	bytes_free(&mapper.files);
+	return r;
+}
