@@ -15,16 +15,12 @@
 
 struct mapping {
 	uint64_t size;
-	uint32_t member;
-	uint64_t space;
 	struct bytes *shared; /* of struct shared_range */
 	struct bytes own; /* of struct shared_range */
 	struct file_map *map;
 };
 
-/* Returns a number for the file system, within which positions of extents are unique. The
- * subvolumes of a btrfs have different st_dev. */
-static int find_space(int fd, uint64_t *space)
+int file_map_space(int fd, uint64_t *space)
 {
 	struct btrfs_ioctl_fs_info_args btrfs = {0};
 	struct stat status;
@@ -46,11 +42,12 @@ static int find_space(int fd, uint64_t *space)
 static struct shared_range range_of(const struct mapping *mapping,
 				    const struct fiemap_extent *extent, uint64_t length)
 {
-	struct shared_range range = {mapping->space, extent->fe_physical, length, mapping->member};
+	struct shared_range range = {mapping->map->space, extent->fe_physical, length,
+				     mapping->map->member};
 
 	if (extent->fe_flags & FIEMAP_EXTENT_ENCODED) {
-		range.space =
-			hash64(&extent->fe_physical, sizeof(extent->fe_physical), mapping->space);
+		range.space = hash64(&extent->fe_physical, sizeof(extent->fe_physical),
+				     mapping->map->space);
 		range.start = extent->fe_logical;
 	}
 	return range;
@@ -105,17 +102,20 @@ static void count_own(struct mapping *mapping)
 	}
 }
 
-int file_map_read(int fd, uint64_t size, uint32_t member, struct bytes *shared,
-		  struct file_map *map)
+int file_map_read(int fd, uint64_t size, struct bytes *shared, struct file_map *map)
 {
-	struct mapping mapping = {.size = size, .member = member, .shared = shared, .map = map};
+	struct mapping mapping = {.size = size, .shared = shared, .map = map};
 	struct extents extents = {.fd = fd};
 	const struct fiemap_extent *extent;
-	int r = find_space(fd, &mapping.space);
+	int r;
 
-	*map = (struct file_map){0};
-	while (r == 0 && (r = extents_next(&extents, &extent)) == 0 && extent)
+	map->own = 0;
+	map->incomplete = false;
+	while ((r = extents_next(&extents, &extent)) == 0 && extent) {
 		r = add_extent(&mapping, extent);
+		if (r < 0)
+			break;
+	}
 	if (r == 0)
 		count_own(&mapping);
 	bytes_free(&mapping.own);

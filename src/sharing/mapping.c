@@ -2,6 +2,7 @@
 #include "sharing/mapping.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "base/threads.h"
 #include "catalog/change.h"
 #include "catalog/extents.h"
 #include "catalog/query.h"
@@ -46,13 +48,27 @@ struct member {
 	uint64_t own; /* as in struct extent_record */
 };
 
-struct mapper {
+/* The work of all threads. */
+struct work {
 	struct catalog *catalog;
 	const struct sources *sources;
+	bool all; /* as in mapping_run() */
+	pthread_mutex_t lock; /* for all members below */
+	uint64_t after; /* the group that a thread took last */
+	bool ended; /* no group is left */
+	uint64_t due; /* as in mapping_run() */
+	int result; /* 0, or the first -errno, which ends all threads */
+};
+
+/* The state of a thread. */
+struct mapper {
+	struct work *work;
 	/* the group that is being mapped */
 	struct group_record group;
 	struct bytes members; /* of struct member */
 	struct bytes ranges; /* of struct shared_range */
+	uint32_t filesystem; /* whose space is known; 0: none */
+	uint64_t space;
 	uint32_t kept; /* index of the kept copy */
 	bool misses_ranges; /* a member could not be mapped: any range can be held by it */
 	uint64_t again_s; /* the group has to be mapped again after this time; 0: not */
@@ -60,8 +76,6 @@ struct mapper {
 	struct bytes groups; /* of struct group_extents; their files follow each other in files */
 	struct bytes files; /* of struct file_extents */
 	uint64_t committed_ns;
-	bool all; /* as in mapping_run(), like the next field */
-	uint64_t due;
 };
 
 static struct member *members_of(const struct mapper *mapper, uint32_t *count)
@@ -94,11 +108,25 @@ static void map_again_after(struct mapper *mapper, uint64_t seconds)
 		mapper->again_s = seconds;
 }
 
+/* Maps an open file. The space of its file system is asked for only if another one was mapped last.
+ */
+static int map_open(struct mapper *mapper, int fd, const struct attributes *attributes,
+		    struct file_map *map)
+{
+	int r = 0;
+
+	if (mapper->filesystem != attributes->filesystem)
+		r = file_map_space(fd, &mapper->space);
+	mapper->filesystem = r == 0 ? attributes->filesystem : 0;
+	map->space = mapper->space;
+	return r < 0 ? r : file_map_read(fd, attributes->size, &mapper->ranges, map);
+}
+
 /* Maps one member. Of a file that cannot be mapped nothing counts as freed. */
 static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint32_t number)
 {
 	struct member *member = (struct member *)(void *)mapper->members.data + number;
-	struct file_map map = {0};
+	struct file_map map = {.member = number};
 	struct file_record file;
 	AUTO_CLOSE int fd = -1;
 	int r = catalog_get_file(reader, member->file, &file);
@@ -106,10 +134,10 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* the group changed, and is mapped again */
 	member->own = allocated_bytes(&file.attributes);
-	if (!catalog_shares_extents(mapper->catalog, file.attributes.filesystem))
+	if (!catalog_shares_extents(mapper->work->catalog, file.attributes.filesystem))
 		return 0;
-	fd = source_open_file(mapper->sources, reader, &file, 0);
-	r = fd < 0 ? fd : file_map_read(fd, file.attributes.size, number, &mapper->ranges, &map);
+	fd = source_open_file(mapper->work->sources, reader, &file, 0);
+	r = fd < 0 ? fd : map_open(mapper, fd, &file.attributes, &map);
 	if (r == -ENOMEM || r == -EOPNOTSUPP)
 		return r == -ENOMEM ? r : 0;
 	member->own = r == 0 ? map.own : 0;
@@ -124,7 +152,7 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 static int map_some(struct mapper *mapper, uint32_t first, uint32_t end)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(mapper->catalog, &reader);
+	int r = catalog_read_begin(mapper->work->catalog, &reader);
 
 	for (uint32_t i = first; r == 0 && i < end; i++)
 		r = map_member(mapper, reader, i);
@@ -147,34 +175,37 @@ static int list_members(struct mapper *mapper, struct catalog_reader *reader)
 	return r == -ENOENT ? 0 : r;
 }
 
-static void note_due(struct mapper *mapper, uint64_t due)
+/* Notes when a group has to be mapped again; 0: not. The caller holds the lock. */
+static void note_due(struct work *work, uint64_t due)
 {
-	if (due && (!mapper->due || due < mapper->due))
-		mapper->due = due;
+	if (due && (!work->due || due < work->due))
+		work->due = due;
 }
 
 /* Returns whether the time of a group has come. A time that is too late was recorded before the
  * clock was set back. */
-static bool is_due(const struct mapper *mapper, const struct unmapped_group *unmapped)
+static bool is_due(const struct work *work, const struct unmapped_group *unmapped)
 {
 	uint64_t now = (uint64_t)clock_now().tv_sec;
 
-	return mapper->all || unmapped->due <= now || unmapped->due > now + RETRY_S;
+	return work->all || unmapped->due <= now || unmapped->due > now + RETRY_S;
 }
 
-/* Finds the next group that is due. */
-static int find_group(struct mapper *mapper, struct catalog_reader *reader, uint64_t after,
-		      uint64_t *group)
+/* Takes the next group that is due; *group is 0 if none is left. The caller holds the lock. */
+static int take_group(struct work *work, struct catalog_reader *reader, uint64_t *group)
 {
-	struct unmapped_group unmapped;
-	int r;
+	struct unmapped_group unmapped = {0};
+	int r = work->result;
 
-	while ((r = catalog_next_unmapped(reader, after, &unmapped)) == 0 && unmapped.group &&
-	       !is_due(mapper, &unmapped)) {
-		note_due(mapper, unmapped.due);
-		after = unmapped.group;
+	while (r == 0 && !work->ended) {
+		r = catalog_next_unmapped(reader, work->after, &unmapped);
+		work->after = unmapped.group;
+		work->ended = unmapped.group == 0;
+		if (r < 0 || work->ended || is_due(work, &unmapped))
+			break;
+		note_due(work, unmapped.due);
 	}
-	*group = r == 0 ? unmapped.group : 0;
+	*group = r == 0 && !work->ended ? unmapped.group : 0;
 	return r;
 }
 
@@ -182,15 +213,18 @@ static int find_group(struct mapper *mapper, struct catalog_reader *reader, uint
 static int next_group(struct mapper *mapper)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	uint64_t after = mapper->group.id, id = 0;
-	int r = catalog_read_begin(mapper->catalog, &reader);
+	struct work *work = mapper->work;
+	uint64_t id = 0;
+	int r = catalog_read_begin(work->catalog, &reader);
 
 	mapper->members.length = mapper->ranges.length = 0;
 	mapper->again_s = 0;
 	mapper->misses_ranges = false;
-	if (r == 0)
-		r = find_group(mapper, reader, after, &id);
 	mapper->group.id = 0;
+	pthread_mutex_lock(&work->lock);
+	if (r == 0)
+		r = take_group(work, reader, &id);
+	pthread_mutex_unlock(&work->lock);
 	if (r < 0 || id == 0)
 		return r;
 	r = catalog_get_group(reader, id, &mapper->group);
@@ -222,7 +256,9 @@ static int add_result(struct mapper *mapper, const struct joint_member *joint,
 	}
 	if (mapper->again_s)
 		extents.due = (uint64_t)clock_now().tv_sec + mapper->again_s;
-	note_due(mapper, extents.due);
+	pthread_mutex_lock(&mapper->work->lock);
+	note_due(mapper->work, extents.due);
+	pthread_mutex_unlock(&mapper->work->lock);
 	extents.count = count;
 	extents.retained = size_subtract(group_redundant(&mapper->group), freed);
 	return r < 0 ? r : bytes_append(&mapper->groups, &extents, sizeof(extents));
@@ -278,7 +314,9 @@ static int commit_body(struct catalog_writer *w, void *context)
 
 static int commit(struct mapper *mapper)
 {
-	int r = mapper->groups.length > 0 ? catalog_write(mapper->catalog, commit_body, mapper) : 0;
+	int r = mapper->groups.length > 0
+			? catalog_write(mapper->work->catalog, commit_body, mapper)
+			: 0;
 
 	mapper->groups.length = mapper->files.length = 0;
 	mapper->committed_ns = clock_monotonic_ns();
@@ -291,7 +329,7 @@ static bool is_commit_due(const struct mapper *mapper)
 	       clock_monotonic_ns() - mapper->committed_ns >= COMMIT_NS;
 }
 
-static int map_all(struct mapper *mapper)
+static int map_groups(struct mapper *mapper)
 {
 	int r = next_group(mapper);
 
@@ -303,6 +341,24 @@ static int map_all(struct mapper *mapper)
 			r = next_group(mapper);
 	}
 	return r < 0 ? r : commit(mapper);
+}
+
+/* Runs in each thread. */
+static void *map_all(void *context)
+{
+	struct work *work = context;
+	struct mapper mapper = {.work = work, .committed_ns = clock_monotonic_ns()};
+	int r = map_groups(&mapper);
+
+	pthread_mutex_lock(&work->lock);
+	if (work->result == 0)
+		work->result = r;
+	pthread_mutex_unlock(&work->lock);
+	bytes_free(&mapper.members);
+	bytes_free(&mapper.ranges);
+	bytes_free(&mapper.groups);
+	bytes_free(&mapper.files);
+	return NULL;
 }
 
 /* Groups that are passed in one transaction. */
@@ -333,16 +389,12 @@ int mapping_begin_again(struct catalog *catalog)
 
 int mapping_run(struct catalog *catalog, const struct sources *sources, bool all, uint64_t *due)
 {
-	struct mapper mapper = {.catalog = catalog,
-				.sources = sources,
-				.all = all,
-				.committed_ns = clock_monotonic_ns()};
-	int r = map_all(&mapper);
+	struct work work = {.catalog = catalog, .sources = sources, .all = all};
+	int r;
 
-	*due = mapper.due;
-	bytes_free(&mapper.members);
-	bytes_free(&mapper.ranges);
-	bytes_free(&mapper.groups);
-	bytes_free(&mapper.files);
-	return r;
+	pthread_mutex_init(&work.lock, NULL);
+	r = threads_run(all ? threads_that_compute() : 1, map_all, &work);
+	pthread_mutex_destroy(&work.lock);
+	*due = work.due;
+	return r < 0 ? r : work.result;
 }

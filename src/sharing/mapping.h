@@ -24,10 +24,10 @@ MUST_CHECK int mapping_begin_again(struct catalog *catalog);
 
 /* Maps the groups of the table unmapped, each once, and commits the results step by step. If bytes
  * of a file are possibly not on the disk yet, or if the file cannot be mapped, the group stays in
- * the table with a later time. Takes memory for the extents of one group. Files are opened, but not
- * read. Must not run in two threads at once.
+ * the table with a later time. Takes memory for the extents of one group in each thread. Files are
+ * opened, but not read. Must not run twice at once.
  *
- * all		also maps the groups whose time is later
+ * all		also maps the groups whose time is later, in a thread for each processor
  * due		set to the earliest time of the groups that stay, in seconds since 1970; 0: none
  *
  * Returns 0, also after stop_requested(), or -errno. */

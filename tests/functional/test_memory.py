@@ -15,9 +15,9 @@ import backups
 import oracle
 import pytest
 import trees
+import walk
 from block_oracle import digests, equal_and_shared, make_images
 from disks import disk
-import walk
 from pages import Page
 from program import Result
 

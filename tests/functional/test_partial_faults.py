@@ -72,6 +72,7 @@ def test_blocks_that_the_kernel_cannot_read_are_left_alone(twinfs, source, strac
     assert_second_run_shares_all(twinfs, images, source)
 
 
+@pytest.mark.parametrize("root", ["btrfs"], indirect=True)  # the kind does not matter
 def test_unreadable_file_is_named_and_the_others_are_shared(twinfs, source, strace):
     images = make_images(source, seed=3)
     result, _ = twinfs.traced(*PARTIAL, source, calls="trace=pread64",

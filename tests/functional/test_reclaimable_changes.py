@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Reclaimable bytes after changes and acts: they follow both, and `remove` frees as many."""
+import contextlib
+import fcntl
 import os
 import random
 import re
+import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 import trees
 from disks import disk, remount
-from program import until
+from program import children, until
 from reclaimable import (
     Figures,
     checked,
@@ -224,6 +228,33 @@ def test_program_that_always_waits_for_the_view_does_not_delay_the_figures(twinf
         assert until(follows, LATER)
 
 
+@contextlib.contextmanager
+def leased(path):
+    """Holds a lease for writing, as a file server does, so that no other program can open the file
+    at once."""
+    before = signal.signal(signal.SIGIO, signal.SIG_IGN)
+    with open(path, "r+b") as file:
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        try:
+            yield
+        finally:
+            fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+            signal.signal(signal.SIGIO, before)
+
+
+@pytest.mark.parametrize("name", ["a", "b"])
+def test_copy_that_cannot_be_opened_is_not_promised(twinfs, room, name):
+    pair(room)
+    clone(room.source / "a", room.source / "c")
+    with twinfs.mounted(room.source) as view:
+        with leased(room.source / name):
+            view.read("remap")
+            assert list(shown(view)[0].values()) == [Figures(2 * MIB, 0)]
+        drop(room.source / "c")
+        view.sync()
+        assert list(shown(view)[0].values()) == [Figures(MIB, 0)]
+
+
 # ---- rules --------------------------------------------------------------------------------
 
 RULES = [["--keep=newest"], ["--keep=path:*1"], ["--protect={1}"], ["--only={1}"],
@@ -312,6 +343,37 @@ def test_figures_of_a_view_are_current_after_dedupe(twinfs, room):
         view.sync()
         assert not view_differs(view, room.source)
         assert view.status()["reclaimable_bytes"] == 0
+
+
+def scan_later(twinfs, source):
+    """Scans as if it were an hour later, when all bytes are on the disk, so that no other scan
+    looks at the groups again."""
+    found = sorted(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"))
+    if not found:
+        pytest.skip("needs libfaketime")
+    before = dict(twinfs.environment)
+    twinfs.environment.update({"LD_PRELOAD": str(found[0]), "FAKETIME": "+1h",
+                               "FAKETIME_DONT_FAKE_MONOTONIC": "1", "NO_FAKE_STAT": "1"})
+    twinfs.ok("scan", source)
+    twinfs.environment = before
+
+
+def test_scan_after_a_killed_dedupe_sees_what_it_shared(twinfs, room, strace, plain_build):
+    size = 40 * MIB  # shared in steps of 16 MiB
+    for name in ("a", "b"):
+        (room.source / name).write_bytes(trees.content("killed", size))
+    write_back(room.source)
+    scan_later(twinfs, room.source)
+    trace = twinfs.folder / "trace"
+    slow = twinfs.under_strace("-e", "trace=ioctl", "-e", "inject=ioctl:delay_exit=100000",
+                               output=trace)
+    with slow.started("dedupe", "--yes", room.source) as process:
+        assert until(lambda: trace.exists() and b"bytes_deduped=16777216" in trace.read_bytes())
+        for pid in children(process.pid):
+            os.kill(pid, signal.SIGKILL)
+    write_back(room.source)
+    figures = checked(twinfs.listing(room.source), room.source)
+    assert figures.redundant == size and 0 < figures.reclaimable < size
 
 
 def test_dedupe_counts_what_is_shared_already_apart(twinfs, room, strace):
