@@ -15,8 +15,10 @@ static struct fiemap *map_of(struct extents *extents)
 
 static int fetch(struct extents *extents)
 {
+	uint64_t end = extents->to ? extents->to : FIEMAP_MAX_OFFSET;
+
 	*map_of(extents) = (struct fiemap){.fm_start = extents->from,
-					   .fm_length = FIEMAP_MAX_OFFSET - extents->from,
+					   .fm_length = end - extents->from,
 					   .fm_flags = extents->flags,
 					   .fm_extent_count = EXTENTS_AT_A_TIME};
 	extents->next = 0;
@@ -37,7 +39,8 @@ int extents_next(struct extents *extents, const struct fiemap_extent **extent)
 	}
 	*extent = &map_of(extents)->fm_extents[extents->next++];
 	extents->from = (*extent)->fe_logical + (*extent)->fe_length;
-	extents->ended = (*extent)->fe_flags & FIEMAP_EXTENT_LAST;
+	extents->ended = (*extent)->fe_flags & FIEMAP_EXTENT_LAST ||
+			 (extents->to && extents->from >= extents->to);
 	return 0;
 }
 

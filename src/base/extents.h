@@ -14,8 +14,10 @@
 /* Extents per call of FIEMAP. */
 #define EXTENTS_AT_A_TIME 64U
 
-/* An iteration over the extents of a file. A struct that has only fd, flags and from is at the
- * first extent that ends after the offset from. */
+/* An iteration over the extents of a file. A struct that has only fd, flags, from and to is at the
+ * first extent that ends after the offset from. For each extent that a call returns, btrfs searches
+ * whether it is shared. So an iteration over a small range must have its end, or it takes many
+ * times as long. */
 struct extents {
 	int fd;
 	uint32_t flags; /* of the calls: 0, or FIEMAP_FLAG_SYNC to write the file back first */
@@ -23,6 +25,7 @@ struct extents {
 		room[sizeof(struct fiemap) + EXTENTS_AT_A_TIME * sizeof(struct fiemap_extent)];
 	uint32_t next;
 	uint64_t from; /* start of the next call */
+	uint64_t to; /* no extent is returned that begins here or later; 0: all are */
 	bool ended;
 };
 

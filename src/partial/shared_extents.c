@@ -45,14 +45,16 @@ static int add_extent(struct extent_map *map, const struct fiemap_extent *extent
 /* Gets the extents of a range. Returns 0 or -errno. */
 static int load(struct extent_map *map, int fd, uint64_t offset, uint64_t length)
 {
-	struct extents extents = {.fd = fd, .flags = FIEMAP_FLAG_SYNC, .from = offset};
+	struct extents extents = {.fd = fd,
+				  .flags = FIEMAP_FLAG_SYNC,
+				  .from = offset,
+				  .to = offset + length};
 	const struct fiemap_extent *extent;
 	int r;
 
 	map->count = 0;
 	map->next = 0;
-	while ((r = extents_next(&extents, &extent)) == 0 && extent &&
-	       extent->fe_logical < offset + length) {
+	while ((r = extents_next(&extents, &extent)) == 0 && extent) {
 		r = add_extent(map, extent);
 		if (r < 0)
 			break;
