@@ -41,7 +41,7 @@ bool act_may_dedupe(struct one_act *act)
 	shared = share(act, 0, 0);
 	if (shared == -EXDEV)
 		return one_act_refuse(act, ACT_OTHER_FILE_SYSTEM);
-	if (!dedupe_range_is_supported(copy->fd))
+	if (dedupe_range_is_unsupported(copy->fd, shared))
 		return one_act_refuse(act, ACT_CANNOT_SHARE);
 	if (shared == -EPERM || shared == -EACCES || shared == -EROFS)
 		return one_act_fail(act, (int)shared);

@@ -29,11 +29,8 @@ int64_t dedupe_range(const struct dedupe_range *range)
 	return (int64_t)argument->info[0].bytes_deduped;
 }
 
-bool dedupe_range_is_supported(int fd)
+bool dedupe_range_is_unsupported(int fd, int64_t shared)
 {
-	const struct dedupe_range range = {.source = fd, .destination = fd};
-	int64_t shared = dedupe_range(&range);
-
-	return shared != -EOPNOTSUPP && shared != -ENOTTY && shared != -ENOSYS &&
-	       !filesystem_lacks_reflinks_at(fd);
+	return shared == -EOPNOTSUPP || shared == -ENOTTY || shared == -ENOSYS ||
+	       filesystem_lacks_reflinks_at(fd);
 }

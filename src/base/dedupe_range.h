@@ -20,9 +20,10 @@ struct dedupe_range {
  * are empty, or -errno. */
 MUST_CHECK int64_t dedupe_range(const struct dedupe_range *range);
 
-/* Returns whether the file system of an open file can share blocks, as far as it shows without
- * doing it: an empty range checks that it implements the call, but XFS without reflinks accepts
- * it. */
-bool dedupe_range_is_supported(int fd);
+/* Returns whether the file system of an open file cannot share blocks.
+ *
+ * shared	the result of dedupe_range() for an empty range of the file, which only checks that
+ *		the file system implements the call. XFS without reflinks accepts it. */
+bool dedupe_range_is_unsupported(int fd, int64_t shared);
 
 #endif

@@ -31,7 +31,9 @@
 
 struct mapper {
 	struct mapper_settings settings;
-	uint64_t due; /* used only by the mapper thread: as set by mapping_run() */
+	/* used only by the mapper thread */
+	uint64_t due; /* as set by mapping_run() */
+	bool maps_all; /* the first run maps also the groups whose time is later */
 	struct ticket_worker worker; /* its lock also guards all fields below */
 	bool noted; /* a group was noted since the last run began */
 	bool remap; /* all groups have to be mapped again */
@@ -92,6 +94,8 @@ static bool is_due(void *context, uint64_t now_ns, uint64_t *until_ns)
 	const struct mapper *mapper = context;
 	uint64_t next_ns = mapper->noted ? 0 : mapper->again_ns;
 
+	if (mapper->reports)
+		return true;
 	*until_ns = next_ns > mapper->resume_ns ? next_ns : mapper->resume_ns;
 	return *until_ns <= now_ns;
 }
@@ -146,7 +150,9 @@ static int run(struct mapper *mapper, bool remap)
 	int r = remap ? mapping_begin_again(indexing->catalog) : 0;
 
 	if (r == 0)
-		r = mapping_run(indexing->catalog, &indexing->sources, false, &mapper->due);
+		r = mapping_run(indexing->catalog, &indexing->sources, mapper->maps_all,
+				&mapper->due);
+	mapper->maps_all = mapper->maps_all && r < 0;
 	end_run(mapper, began_ns, r, remap);
 	return r;
 }
@@ -190,7 +196,7 @@ int mapper_new(struct mapper **mapper, const struct mapper_settings *settings)
 	if (!made)
 		return -ENOMEM;
 	made->settings = *settings;
-	made->noted = true; /* an earlier process possibly left groups */
+	made->noted = made->maps_all = true; /* an earlier process possibly left groups */
 	made->again_ns = UINT64_MAX;
 	ticket_worker_init(&made->worker);
 	*mapper = made;

@@ -50,6 +50,7 @@ static int identify(int fd, uint8_t id[static VOLUME_ID_BYTES])
 
 long volumes_find(struct volumes *volumes, int fd)
 {
+	const struct dedupe_range empty = {.source = fd, .destination = fd};
 	struct volume volume = {.reported = false};
 	int r = identify(fd, volume.id);
 
@@ -63,7 +64,7 @@ long volumes_find(struct volumes *volumes, int fd)
 			  sizeof(*volumes->list));
 	if (r < 0)
 		return r;
-	volume.can_share = dedupe_range_is_supported(fd);
+	volume.can_share = !dedupe_range_is_unsupported(fd, dedupe_range(&empty));
 	volumes->list[volumes->count] = volume;
 	return (long)volumes->count++;
 }

@@ -84,7 +84,7 @@ def test_folder_with_a_protected_file_says_so(twinfs, source):
     text = twinfs.ok("list", "--folders", "--explain", f"--protect={source}/b/one", source).out
     assert b"  kept       contains what is protected" in text
     table = twinfs.ok("list", "--folders", "--explain", "--format=csv", source).out
-    assert table.startswith(b"group,reclaimable,fate,why,files,size,path,path_base64\r\n")
+    assert table.startswith(b"group,redundant,reclaimable,fate,why,files,size,path,path_base64\r\n")
 
 
 def test_only_spares_folders_that_are_not_wholly_in_it(twinfs, source):
