@@ -26,7 +26,7 @@ int catalog_next_unmapped(struct catalog_reader *r, uint64_t after, struct unmap
 	struct key key = key_number(after + 1);
 	MDB_val k = store_key(&key), v;
 	MDB_cursor *cursor = NULL;
-	struct span fields;
+	struct span fields = {0};
 	int result = store_cursor(r, TABLE_UNMAPPED, &cursor);
 
 	*unmapped = (struct unmapped_group){0};

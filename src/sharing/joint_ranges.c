@@ -116,23 +116,23 @@ static void pass_edge(struct sweep *sweep, const struct edge *edge)
 	sweep->kept_ranges += is_kept;
 }
 
-int joint_ranges_find(const struct shared_range *ranges, size_t count, struct joint_member *members,
-		      uint32_t member_count, uint32_t kept, struct joint_result *result)
+int joint_ranges_find(const struct joint_group *group, struct joint_member *members,
+		      struct joint_result *result)
 {
-	struct sweep sweep = {.members = members, .kept = kept, .result = result};
-	AUTO_FREE struct edge *edges = list_edges(ranges, count);
+	struct sweep sweep = {.members = members, .kept = group->kept, .result = result};
+	AUTO_FREE struct edge *edges = list_edges(group->ranges, group->count);
 
 	*result = (struct joint_result){0};
 	if (!edges)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < member_count; i++)
+	for (uint32_t i = 0; i < group->member_count; i++)
 		members[i] = (struct joint_member){.leader = i};
-	for (size_t i = 0; i < 2 * count; i++) {
+	for (size_t i = 0; i < 2 * group->count; i++) {
 		if (i > 0 && edges[i].space == edges[i - 1].space)
 			count_bytes(&sweep, edges[i].position - edges[i - 1].position);
 		pass_edge(&sweep, &edges[i]);
 	}
-	for (uint32_t i = 0; i < member_count; i++) {
+	for (uint32_t i = 0; i < group->member_count; i++) {
 		members[i].leader = find_leader(members, i);
 		members[members[i].leader].sharers++;
 	}

@@ -21,6 +21,14 @@ struct shared_range {
 	uint32_t member; /* index of the file that holds the range */
 };
 
+/* The shared ranges of a group. */
+struct joint_group {
+	const struct shared_range *ranges; /* borrowed */
+	size_t count; /* of ranges */
+	uint32_t member_count;
+	uint32_t kept; /* index of the kept member */
+};
+
 struct joint_member {
 	/* Index of the member that stands for all members with which this one shares ranges,
 	 * directly or through others. Its own index if it shares none, or if it stands for them. */
@@ -35,13 +43,9 @@ struct joint_result {
 	bool outside; /* a range is shared with something outside of the group */
 };
 
-/* Sets members[] and *result.
- *
- * kept		index of the kept member
- *
- * Takes n log n steps and 24 bytes for each end of a range. Returns 0 or -ENOMEM. */
-MUST_CHECK int joint_ranges_find(const struct shared_range *ranges, size_t count,
-				 struct joint_member *members, uint32_t member_count, uint32_t kept,
+/* Sets members[], which has an element for each member of the group, and *result. Takes n log n
+ * steps and 24 bytes for each end of a range. Returns 0 or -ENOMEM. */
+MUST_CHECK int joint_ranges_find(const struct joint_group *group, struct joint_member *members,
 				 struct joint_result *result);
 
 #endif

@@ -269,7 +269,7 @@ static int map_group(struct mapper *mapper)
 	struct joint_result result = {0};
 	uint32_t count, step;
 	AUTO_FREE struct joint_member *joint = NULL;
-	size_t ranges;
+	struct joint_group group;
 	int r = 0;
 
 	members_of(mapper, &count);
@@ -282,13 +282,14 @@ static int map_group(struct mapper *mapper)
 	}
 	if (r < 0 || stop_requested())
 		return r;
-	ranges = mapper->ranges.length / sizeof(struct shared_range);
+	group = (struct joint_group){(const void *)mapper->ranges.data,
+				     mapper->ranges.length / sizeof(struct shared_range), count,
+				     mapper->kept};
 	joint = calloc(count ? count : 1, sizeof(*joint));
 	if (!joint)
 		return -ENOMEM;
-	if (ranges <= RANGES_MAX)
-		r = joint_ranges_find((const void *)mapper->ranges.data, ranges, joint, count,
-				      mapper->kept, &result);
+	if (group.count <= RANGES_MAX)
+		r = joint_ranges_find(&group, joint, &result);
 	result.outside |= mapper->misses_ranges;
 	return r < 0 ? r : add_result(mapper, joint, &result);
 }

@@ -5,8 +5,8 @@
 #include "sharing/joint_ranges.h"
 #include "unit_test.h"
 
-#define SPACES 2
-#define DISK_BYTES 64
+#define SPACES UINT64_C(2)
+#define DISK_BYTES UINT64_C(64)
 #define MEMBERS 6
 #define RANGES_MAX 12
 #define ROUNDS 20000
@@ -20,9 +20,9 @@ static struct found find(const struct shared_range *ranges, size_t count, uint32
 {
 	struct found found;
 
-	assert_int_equal(joint_ranges_find(ranges, count, found.members, MEMBERS, kept,
-					   &found.result),
-			 0);
+	const struct joint_group group = {ranges, count, MEMBERS, kept};
+
+	assert_int_equal(joint_ranges_find(&group, found.members, &found.result), 0);
 	return found;
 }
 
@@ -102,35 +102,40 @@ static void lead(uint32_t leaders[MEMBERS], const bool holds[MEMBERS])
 	}
 }
 
-/* Sets *ranges to the number of ranges that have the byte, and holds[] to their members. */
-static void count_byte(const struct shared_range *ranges, size_t count, uint64_t space,
-		       uint64_t byte, size_t *containing, bool holds[MEMBERS])
+/* The ranges that have a byte, and their members. */
+struct byte_holders {
+	size_t ranges;
+	bool holds[MEMBERS];
+};
+
+/* at: the number of the byte on all disks */
+static struct byte_holders holders_of(const struct shared_range *ranges, size_t count, uint64_t at)
 {
-	memset(holds, 0, MEMBERS * sizeof(*holds));
-	*containing = 0;
+	struct byte_holders holders = {0};
+	uint64_t byte = at % DISK_BYTES;
+
 	for (size_t i = 0; i < count; i++) {
-		if (ranges[i].space != space || byte < ranges[i].start ||
+		if (ranges[i].space != at / DISK_BYTES || byte < ranges[i].start ||
 		    byte >= ranges[i].start + ranges[i].length)
 			continue;
-		holds[ranges[i].member] = true;
-		++*containing;
+		holders.holds[ranges[i].member] = true;
+		holders.ranges++;
 	}
+	return holders;
 }
 
 static void check_leaders(const struct shared_range *ranges, size_t count,
 			  const struct found *found)
 {
 	uint32_t leaders[MEMBERS];
-	bool holds[MEMBERS];
-	size_t containing;
 
 	for (uint32_t i = 0; i < MEMBERS; i++)
 		leaders[i] = i;
 	for (int pass = 0; pass < MEMBERS; pass++) {
 		for (uint64_t at = 0; at < SPACES * DISK_BYTES; at++) {
-			count_byte(ranges, count, at / DISK_BYTES, at % DISK_BYTES, &containing,
-				   holds);
-			lead(leaders, holds);
+			struct byte_holders holders = holders_of(ranges, count, at);
+
+			lead(leaders, holders.holds);
 		}
 	}
 	for (uint32_t i = 0; i < MEMBERS; i++) {
@@ -147,17 +152,17 @@ static void check_bytes(const struct shared_range *ranges, size_t count, uint32_
 			const struct found *found)
 {
 	uint64_t joint[MEMBERS] = {0}, without_kept = 0;
-	bool holds[MEMBERS], outside = false;
-	size_t containing;
+	bool outside = false;
 
 	for (uint64_t at = 0; at < SPACES * DISK_BYTES; at++) {
-		count_byte(ranges, count, at / DISK_BYTES, at % DISK_BYTES, &containing, holds);
-		outside |= containing == 1;
-		for (uint32_t i = 0; containing > 1 && i < MEMBERS; i++) {
-			if (!holds[i])
+		struct byte_holders holders = holders_of(ranges, count, at);
+
+		outside |= holders.ranges == 1;
+		for (uint32_t i = 0; holders.ranges > 1 && i < MEMBERS; i++) {
+			if (!holders.holds[i])
 				continue;
 			joint[found->members[i].leader]++;
-			without_kept += !holds[kept];
+			without_kept += !holders.holds[kept];
 			break;
 		}
 	}
