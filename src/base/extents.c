@@ -2,11 +2,33 @@
 #include "base/extents.h"
 
 #include <errno.h>
+#include <linux/btrfs.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
+#include "base/filesystem_kind.h"
 #include "base/size.h"
+
+int extents_find_disk(int fd, struct extent_disk *disk)
+{
+	struct btrfs_ioctl_fs_info_args info = {0};
+	struct stat status;
+
+	*disk = (struct extent_disk){0};
+	if (filesystem_type_at(fd) == BTRFS_SUPER_MAGIC &&
+	    ioctl(fd, BTRFS_IOC_FS_INFO, &info) == 0) {
+		_Static_assert(sizeof(info.fsid) == sizeof(disk->id), "the UUID fits");
+		memcpy(disk->id, info.fsid, sizeof(info.fsid));
+		return 0;
+	}
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	memcpy(disk->id, &status.st_dev, sizeof(status.st_dev));
+	return 0;
+}
 
 static struct fiemap *map_of(struct extents *extents)
 {

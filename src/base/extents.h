@@ -14,6 +14,15 @@
 /* Extents per call of FIEMAP. */
 #define EXTENTS_AT_A_TIME 64U
 
+/* What identifies the file system of an extent: positions of extents are unique within it. */
+struct extent_disk {
+	uint8_t id[16];
+};
+
+/* Sets *disk to the UUID of a btrfs, whose subvolumes differ in st_dev, or else to st_dev. Returns
+ * 0 or -errno. */
+MUST_CHECK int extents_find_disk(int fd, struct extent_disk *disk);
+
 /* An iteration over the extents of a file. A struct that has only fd, flags, from and to is at the
  * first extent that ends after the offset from. For each extent that a call returns, btrfs searches
  * whether it is shared. So an iteration over a small range must have its end, or it takes many

@@ -13,7 +13,6 @@
 #include "doctor/dedupe.h"
 
 #include <stdlib.h>
-#include <string.h>
 #include <sys/statvfs.h>
 
 #include "base/filesystem_kind.h"
@@ -28,7 +27,7 @@ static void add_incapable(struct findings *findings, int fd, const struct mount_
 		findings_add(findings, VERDICT_OK, "dedupe",
 			     "files can share blocks only in the upper layer, if it is on btrfs or "
 			     "XFS");
-	else if (strcmp(type, "xfs") == 0)
+	else if (filesystem_lacks_reflinks_at(fd))
 		findings_add(findings, VERDICT_OK, "dedupe",
 			     "files cannot share blocks: this XFS was made without reflinks");
 	else

@@ -2,16 +2,15 @@
 #include "partial/volumes.h"
 
 #include <errno.h>
-#include <linux/btrfs.h>
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/dedupe_range.h"
+#include "base/extents.h"
 #include "base/filesystem_kind.h"
 
 void volumes_free(struct volumes *volumes)
@@ -28,23 +27,19 @@ static bool is_in_place(int fd)
 	return ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && flags & FS_NOCOW_FL;
 }
 
-/* Sets the identity. The st_dev of btrfs is that of the subvolume, so its UUID is taken. */
+/* Sets the identity: the disk, and on btrfs whether the file has checksums. */
 static int identify(int fd, uint8_t id[static VOLUME_ID_BYTES])
 {
-	struct btrfs_ioctl_fs_info_args info = {0};
-	struct stat status;
+	struct extent_disk disk;
+	int r = extents_find_disk(fd, &disk);
 
 	memset(id, 0, VOLUME_ID_BYTES);
-	if (filesystem_type_at(fd) == BTRFS_SUPER_MAGIC &&
-	    ioctl(fd, BTRFS_IOC_FS_INFO, &info) == 0) {
-		_Static_assert(sizeof(info.fsid) < VOLUME_ID_BYTES, "room for the flag");
-		memcpy(id, info.fsid, sizeof(info.fsid));
-		id[sizeof(info.fsid)] = is_in_place(fd) ? 2 : 1;
-		return 0;
-	}
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	memcpy(id, &status.st_dev, sizeof(status.st_dev));
+	_Static_assert(sizeof(disk.id) < VOLUME_ID_BYTES, "room for the flag");
+	if (r < 0)
+		return r;
+	memcpy(id, disk.id, sizeof(disk.id));
+	if (filesystem_type_at(fd) == BTRFS_SUPER_MAGIC)
+		id[sizeof(disk.id)] = is_in_place(fd) ? 2 : 1;
 	return 0;
 }
 

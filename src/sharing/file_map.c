@@ -2,10 +2,7 @@
 #include "sharing/file_map.h"
 
 #include <errno.h>
-#include <linux/btrfs.h>
 #include <stdlib.h>
-#include <sys/ioctl.h>
-#include <sys/stat.h>
 
 #include "base/extents.h"
 #include "base/hash.h"
@@ -22,17 +19,12 @@ struct mapping {
 
 int file_map_space(int fd, uint64_t *space)
 {
-	struct btrfs_ioctl_fs_info_args btrfs = {0};
-	struct stat status;
+	struct extent_disk disk;
+	int r = extents_find_disk(fd, &disk);
 
-	if (ioctl(fd, BTRFS_IOC_FS_INFO, &btrfs) == 0) {
-		*space = hash64(btrfs.fsid, sizeof(btrfs.fsid), 0);
-		return 0;
-	}
-	if (fstat(fd, &status) < 0)
-		return -errno;
-	*space = hash64(&status.st_dev, sizeof(status.st_dev), 0);
-	return 0;
+	if (r == 0)
+		*space = hash64(&disk, sizeof(disk), 0);
+	return r;
 }
 
 /* Returns the range of the disk that the first length bytes of the extent take. Where a range is in
