@@ -25,11 +25,6 @@ def root(request, tmp_path):
 
 
 @pytest.fixture
-def twinfs(session, tmp_path):
-    return Program(session, tmp_path)
-
-
-@pytest.fixture
 def source(root):
     folder = root / "source"
     folder.mkdir()

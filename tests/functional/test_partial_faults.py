@@ -14,7 +14,7 @@ import time
 import pytest
 from block_oracle import BLOCK, digests, equal_and_shared, make_images
 from disks import disk
-from program import Program, is_held_by_strace, until
+from program import is_held_by_strace, until
 from test_act_causes import figure, warnings
 
 ROUNDS = int(os.environ.get("TWINFS_PARTIAL_ROUNDS", "8"))
@@ -26,11 +26,6 @@ HELD_US = 400_000
 def root(request, tmp_path):
     with disk(request.param, tmp_path) as mounted:
         yield mounted
-
-
-@pytest.fixture
-def twinfs(session, tmp_path):
-    return Program(session, tmp_path)
 
 
 @pytest.fixture
