@@ -215,10 +215,10 @@ def test_unreadable_index_found_by_two_threads_is_logged_once(indexed, bad_disk,
     data = twinfs.index / "data.mdb"
     with twinfs.mounted_in_foreground(bad_disk.tree) as (process, view):
         os.sync()
-        bad_disk.spoil(*on_disk(data))
-        drop_mapped_pages(view.status()["pid"], data)
-        view.pid = process.pid
-        with view.traced("-e", "trace=write", "-e", "inject=write:delay_enter=500000:when=1"):
+        view.pid = view.status()["pid"]
+        with view.traced("-e", "trace=write", "-e", "inject=write:delay_enter=500000:when=1+"):
+            bad_disk.spoil(*on_disk(data))
+            drop_mapped_pages(view.pid, data)
             lists = [subprocess.Popen(["find", folder], stdout=subprocess.DEVNULL,
                                       stderr=subprocess.DEVNULL)
                      for folder in (view.dups, view.uniques, view.path / "redundant")]

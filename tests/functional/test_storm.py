@@ -13,6 +13,7 @@ import pytest
 import rank_names
 import soak
 import storm
+import trees
 
 SECONDS = float(os.environ.get("STORM_SECONDS", "3"))
 
@@ -67,6 +68,19 @@ def test_reader_detects_a_link_to_another_group(tmp_path):
         tmp_path / rank_names.name_of("by-size/0001", "file", 3, "2.9 KiB"))
     reader.follow_link()
     assert len(reader.wrong) == 1 and "leads to" in reader.wrong[0]
+
+
+@pytest.mark.parametrize("tail, wrong", [(b"1", 1), (b"\0", 0)])
+def test_reader_knows_that_copies_with_holes_free_less(tmp_path, tail, wrong):
+    folder = tmp_path / "dups/hash"
+    trees.write(folder / "copy", b"1" * 20_000 + tail * 50_000)
+    os.setxattr(folder, "user.twinfs.size", b"70000")
+    (tmp_path / "by-size").mkdir()
+    link = tmp_path / rank_names.name_of("by-size/0001", "copy", 2, "20 KiB")
+    link.symlink_to("../dups/hash")
+    reader = storm.Reader(tmp_path, 1)
+    reader.follow_link()
+    assert len(reader.wrong) == wrong
 
 
 def test_index_and_memory_do_not_grow_over_a_long_life(twinfs, tmp_path):
