@@ -28,6 +28,8 @@
 /* Paths of the sources, one in each line: shows other indexes of the user which ones know the same
  * files (index/shared_contents.h). */
 #define TWINFS_INDEX_SOURCES "scanned-sources"
+/* What the last `dedupe --partial` of the whole index left to share; see src/catalog/blocks.h. */
+#define TWINFS_INDEX_PARTS "equal-parts"
 /* Journal of started acts (remove, link and others); see src/act/journal.h. */
 #define TWINFS_INDEX_ACTS "acts"
 /* Records of completed acts, a JSON line for each file; see src/act/record.h. Unlike the other

@@ -2,12 +2,20 @@
 #include "catalog/blocks.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "catalog/handle.h"
 #include "catalog/query.h"
 #include "catalog/writer.h"
+#include "store/index_files.h"
 #include "store/store.h"
 #include "store/writer.h"
+#include "twinfs/format.h"
 
 #define HASH_FIELD_BYTES 8U
 
@@ -129,4 +137,47 @@ int catalog_put_blocks_state(struct catalog_writer *w, uint64_t file,
 			     const struct blocks_state *state)
 {
 	return put(w, file, key_pair(file, 0), encode_blocks_state(state));
+}
+
+/* ---- equal parts --------------------------------------------------------------------- */
+
+/* Room for five numbers. */
+#define PARTS_TEXT_BYTES 128
+
+/* A number that no earlier index in the folder has. Does not reveal the name seed. */
+static uint64_t identity_of(const struct catalog *catalog)
+{
+	return hash64("equal parts", strlen("equal parts"), catalog->name_seed);
+}
+
+void catalog_note_equal_parts(struct catalog *catalog, const struct equal_parts *parts)
+{
+	char text[PARTS_TEXT_BYTES];
+	int r;
+
+	(void)snprintf(text, sizeof(text),
+		       "%" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
+		       identity_of(catalog), (int64_t)parts->time.tv_sec, parts->block_bytes,
+		       parts->runs, parts->bytes);
+	r = index_file_write(catalog->folder_fd, TWINFS_INDEX_PARTS, text);
+	if (r < 0)
+		log_debug("cannot note the equal parts: %s", error_text(r));
+}
+
+/* A note that is torn lacks the newline. */
+int catalog_get_equal_parts(const struct catalog *catalog, struct equal_parts *parts)
+{
+	char text[PARTS_TEXT_BYTES], newline = 0;
+	uint64_t identity;
+	int64_t seconds;
+	int r = index_file_read(catalog->folder_fd, TWINFS_INDEX_PARTS, text, sizeof(text));
+
+	if (r < 0)
+		return r;
+	if (sscanf(text, "%" SCNu64 " %" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%c", &identity,
+		   &seconds, &parts->block_bytes, &parts->runs, &parts->bytes, &newline) != 6 ||
+	    newline != '\n' || identity != identity_of(catalog))
+		return -ENOENT;
+	parts->time = (struct timespec){.tv_sec = seconds};
+	return 0;
 }

@@ -2,7 +2,7 @@
 #ifndef CATALOG_BLOCKS_H
 #define CATALOG_BLOCKS_H
 
-/* Hashes of the blocks of files (table blocks), for `dedupe --partial`.
+/* Hashes of the blocks of files (table blocks), for `dedupe --partial`, and what it found.
  *
  * A file has a state, and parts with the hashes of adjacent blocks. A part with zeros only is not
  * stored, so a sparse file takes space for its data only. The state is written after the last part.
@@ -15,11 +15,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/attributes.h"
 #include "store/key.h"
 #include "store/value.h"
 
+struct catalog;
 struct catalog_reader;
 struct catalog_scan;
 struct catalog_writer;
@@ -66,5 +68,21 @@ MUST_CHECK int catalog_put_blocks_part(struct catalog_writer *w, uint64_t file,
 				       const struct blocks_part *part);
 MUST_CHECK int catalog_put_blocks_state(struct catalog_writer *w, uint64_t file,
 					const struct blocks_state *state);
+
+/* Equal parts of different files that could share their blocks, when they were last counted. */
+struct equal_parts {
+	uint64_t runs, bytes;
+	uint64_t block_bytes; /* the files were compared in blocks of this size */
+	struct timespec time;
+};
+
+/* Notes the equal parts. The note is a file in the index folder, not a record, as another process
+ * can have the index open for writing. A failure is only logged for debugging: nothing but a figure
+ * is missing then. Any thread. */
+void catalog_note_equal_parts(struct catalog *catalog, const struct equal_parts *parts);
+
+/* Reads the last note. Returns 0, -ENOENT if there is none of this index, or another -errno. Any
+ * thread. */
+MUST_CHECK int catalog_get_equal_parts(const struct catalog *catalog, struct equal_parts *parts);
 
 #endif

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -226,6 +227,23 @@ static void print_result(const struct partial *partial, const struct sharing_res
 		log_error("cannot write the result: %s", error_text(r));
 }
 
+/* Notes in the index what can be shared, unless only some of the files were compared. */
+static void note_parts(const struct deduping *deduping, const struct partial *partial,
+		       const struct current_index *index, const struct partial_count *shared)
+{
+	const struct filter *filter = &deduping->acting.filters.filter;
+	const struct equal_parts left = {
+		.runs = partial->planned.count - shared->count,
+		.bytes = partial->planned.bytes - shared->bytes,
+		.block_bytes = UINT64_C(1) << deduping->partial.block_bits,
+		.time = clock_now(),
+	};
+
+	if (filter->min_size <= PARTIAL_MIN_SIZE && filter->max_size == UINT64_MAX &&
+	    !filter_excludes(filter) && deduping->partial.min_run <= PARTIAL_MIN_RUN)
+		catalog_note_equal_parts(index->catalog, &left);
+}
+
 static enum twinfs_exit print_plan(const struct deduping *deduping, const struct partial *partial,
 				   const struct current_index *index)
 {
@@ -239,6 +257,7 @@ static enum twinfs_exit print_plan(const struct deduping *deduping, const struct
 	r = shown ? partial_print(partial, deduping->acting.format, shown, &output) : -ENOMEM;
 	if (r < 0 && r != -EPIPE && r != -EINTR)
 		log_error("cannot print the runs to share: %s", error_text(r));
+	note_parts(deduping, partial, index, &(struct partial_count){0});
 	if (r == 0 && !deduping->acting.common.quiet)
 		log_info("nothing was done; without --dry-run, %s %s of %s would be compared and "
 			 "shared",
@@ -265,6 +284,7 @@ static enum twinfs_exit share(const struct deduping *deduping, const struct part
 	if (index_remap_begin(index) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = sharing_run(partial, &result);
+	note_parts(deduping, partial, index, &result.shared);
 	if (result.is_full)
 		log_error("stopped: the disk is full; free some space there, then run the command "
 			  "again");

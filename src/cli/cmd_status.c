@@ -167,6 +167,21 @@ static void print_folders(struct output *output, const json_t *status)
 					 status_file_number(status, "redundant_folder_bytes")));
 }
 
+/* Prints what the last dry run of `dedupe --partial` found. */
+static void print_equal_parts(struct output *output, const json_t *status)
+{
+	const json_t *parts = json_object_get(status, "equal_parts");
+	uint64_t runs = status_file_number(parts, "runs");
+	char number[NUMBER_TEXT_MAX], size[FIGURE_SIZE_MAX];
+
+	if (runs > 0)
+		figure_print(output, "equal parts",
+			     "%s %s of different files, %s; found %s by 'dedupe --partial'",
+			     number_format(number, runs), plural(runs, "run", "runs"),
+			     figure_size(size, status_file_number(parts, "bytes")),
+			     status_file_text(parts, "time"));
+}
+
 static void print_files(struct output *output, const json_t *status)
 {
 	uint64_t directories = status_file_number(status, "directories");
@@ -250,6 +265,7 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	print_files(output, status);
 	print_groups(output, status);
 	print_folders(output, status);
+	print_equal_parts(output, status);
 	print_gaps(output, status);
 	r = print_unwatched(output, status, verbose);
 	if (json_is_true(json_object_get(status, "shared")))

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/human_text.h"
 #include "base/size.h"
 #include "base/utf8.h"
@@ -175,6 +176,19 @@ void html_number(struct html *html, uint64_t number)
 
 	html_format(html, "<data value=\"%" PRIu64 "\">%s</data>", number,
 		    number_format(text, number));
+}
+
+void html_time(struct html *html, struct timespec time)
+{
+	char machine[CLOCK_TEXT_MAX];
+	char month[sizeof("September")];
+	struct tm parts;
+
+	if (!gmtime_r(&time.tv_sec, &parts) || strftime(month, sizeof(month), "%B", &parts) == 0 ||
+	    clock_format_utc(machine, time) < 0)
+		return;
+	html_format(html, "<time datetime=\"%s\">%d %s %d, %02d:%02d UTC</time>", machine,
+		    parts.tm_mday, month, 1900 + parts.tm_year, parts.tm_hour, parts.tm_min);
 }
 
 void html_share(struct html *html, uint64_t part, uint64_t whole)

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
@@ -59,6 +60,9 @@ void html_size(struct html *html, uint64_t bytes);
 
 /* Appends a number as text for people, with the plain number in <data value="...">. */
 void html_number(struct html *html, uint64_t number);
+
+/* Appends a time in UTC to the minute. Appends nothing if it is out of range. */
+void html_time(struct html *html, struct timespec time);
 
 /* Appends the percentage of a part, such as "2.9 %". Appends nothing if the whole is 0. */
 void html_share(struct html *html, uint64_t part, uint64_t whole);

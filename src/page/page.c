@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/human_text.h"
 #include "page/page_parts.h"
@@ -39,19 +38,6 @@ static void write_head(const struct page_writing *writing)
 	for (const char *const *piece = page_style; *piece; piece++)
 		html_raw(html, *piece);
 	html_raw(html, "</style>\n</head>\n<body>\n");
-}
-
-static void write_time(struct html *html, struct timespec time)
-{
-	char machine[CLOCK_TEXT_MAX];
-	char month[sizeof("September")];
-	struct tm parts;
-
-	if (!gmtime_r(&time.tv_sec, &parts) || strftime(month, sizeof(month), "%B", &parts) == 0 ||
-	    clock_format_utc(machine, time) < 0)
-		return;
-	html_format(html, "<time datetime=\"%s\">%d %s %d, %02d:%02d UTC</time>", machine,
-		    parts.tm_mday, month, 1900 + parts.tm_year, parts.tm_hour, parts.tm_min);
 }
 
 static void write_sources(const struct page_writing *writing)
@@ -97,7 +83,7 @@ static void write_header(const struct page_writing *writing)
 	html_raw(html, "<header>\n<h1>Where the space went</h1>\n");
 	write_sources(writing);
 	html_raw(html, "<p class=\"made\">");
-	write_time(html, writing->settings->now);
+	html_time(html, writing->settings->now);
 	html_raw(html, "</p>\n");
 	if (writing->settings->filter && filter_is_selective(writing->settings->filter))
 		html_raw(html, "<p class=\"made\">Only the groups that the options of this report "

@@ -480,6 +480,8 @@ static int begin_gathering(struct gathering *g)
 {
 	int r = summary_add_index(&g->facts->summary, g->reader);
 
+	if (r == 0 && catalog_get_equal_parts(g->settings->catalog, &g->facts->parts) < 0)
+		g->facts->parts = (struct equal_parts){0};
 	g->filter = g->settings->filter;
 	if (g->filter)
 		return r;

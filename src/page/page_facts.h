@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/attributes.h"
+#include "catalog/blocks.h"
 #include "catalog/record.h"
 #include "page/ages.h"
 #include "page/elsewhere_facts.h"
@@ -57,6 +58,7 @@ struct page_facts {
 	struct kinds kinds; /* by redundant bytes, the most first */
 	struct equal_facts equal;
 	struct elsewhere_facts elsewhere;
+	struct equal_parts parts; /* runs is 0 if none are known */
 	struct page_group groups[PAGE_GROUPS_MAX];
 	size_t group_count;
 	struct page_folder *folders; /* in the order of folders_tree() */

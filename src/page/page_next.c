@@ -94,15 +94,25 @@ static void begin_step(struct html *html, const char *title)
 	html_format(html, "<li><p><strong>%s</strong> ", title);
 }
 
-/* Ends the sentences of a step, and writes a command of twinfs that acts upon the shown groups. */
-static void end_act(struct html *html, const struct words *words, const char *command)
+/* Ends the sentences of a step, and writes a command of twinfs.
+ *
+ * group_options	NULL: the command does not act upon the shown groups
+ */
+static void end_step(struct html *html, const struct words *words, const char *command,
+		     const struct bytes *group_options)
 {
 	html_format(html, "</p>\n<code class=\"command\">twinfs %s", command);
 	write_bytes(html, &words->scan_options);
-	write_bytes(html, &words->group_options);
+	if (group_options)
+		write_bytes(html, group_options);
 	html_raw(html, " ");
 	write_bytes(html, &words->targets);
 	html_raw(html, "</code></li>\n");
+}
+
+static void end_act(struct html *html, const struct words *words, const char *command)
+{
+	end_step(html, words, command, &words->group_options);
 }
 
 static void write_acts(const struct page_writing *writing, const struct words *words)
@@ -193,16 +203,46 @@ static void write_backup(const struct page_writing *writing, const struct words 
 	html_raw(html, "/uniques/ BACKUP/</code></li>\n");
 }
 
+/* Writes how to share equal parts of different files, if some are known. */
+static void write_parts(const struct page_writing *writing, const struct words *words)
+{
+	const struct equal_parts *parts = &writing->facts->parts;
+	struct html *html = writing->html;
+
+	if (parts->runs == 0)
+		return;
+	begin_step(html, "Share equal parts of different files.");
+	html_raw(html, "The last dry run, on ");
+	html_time(html, parts->time);
+	html_raw(html, ", found ");
+	html_size(html, parts->bytes);
+	html_raw(html, " in ");
+	html_number(html, parts->runs);
+	html_format(html, " %s of equal blocks. Every file keeps its content.",
+		    plural(parts->runs, "run", "runs"));
+	end_step(html, words, "dedupe --partial", NULL);
+}
+
+/* Returns whether a view of these sources could be mounted. A view has whole folders. */
+static bool is_mountable(const struct page_settings *settings)
+{
+	return !settings->sources->operands && !settings->mount_point;
+}
+
 static void write_steps(const struct page_writing *writing, const struct words *words)
 {
 	struct html *html = writing->html;
 
 	if (writing->facts->summary.groups == 0) {
+		write_parts(writing, words);
+		if (!is_mountable(writing->settings))
+			return;
 		begin_step(html, "See copies as soon as there are any.");
 		write_mounting(html, words);
 		return;
 	}
 	write_acts(writing, words);
+	write_parts(writing, words);
 	if (writing->settings->sources->operands) /* a view has whole folders */
 		return;
 	write_browsing(writing, words);
@@ -214,11 +254,11 @@ void page_write_next(const struct page_writing *writing)
 	CLEANUP(words_free) struct words words = {0};
 	const struct page_settings *settings = writing->settings;
 	const struct report_summary *summary = &writing->facts->summary;
-	bool mountable = !settings->sources->operands && !settings->mount_point;
 	struct html *html = writing->html;
 	int r;
 
-	if (summary->groups == 0 && (summary->files == 0 || !mountable))
+	if (summary->groups == 0 && writing->facts->parts.runs == 0 &&
+	    (summary->files == 0 || !is_mountable(settings)))
 		return;
 	r = words_init(&words, settings);
 	html_fail(html, r);

@@ -14,6 +14,7 @@
 #include "base/json_path.h"
 #include "base/progress.h"
 #include "base/size.h"
+#include "catalog/blocks.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "source/source.h"
@@ -140,6 +141,26 @@ static int set_counts(json_t *status, const struct catalog_totals *totals,
 	return r;
 }
 
+/* Sets what the last dry run of `dedupe --partial` found, if there was one. */
+static int set_equal_parts(json_t *status, const struct catalog *catalog)
+{
+	struct equal_parts parts;
+	json_t *object;
+	int r = catalog_get_equal_parts(catalog, &parts);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	object = json_object();
+	if (json_object_set_new(status, "equal_parts", object) < 0)
+		return -ENOMEM;
+	r = control_json_set_number(object, "runs", parts.runs);
+	if (r == 0)
+		r = control_json_set_number(object, "bytes", parts.bytes);
+	if (r == 0)
+		r = control_json_set_number(object, "block_bytes", parts.block_bytes);
+	return r < 0 ? r : control_json_set_time(object, "time", parts.time);
+}
+
 /* Sets the remedy for directories that could not be watched. */
 static int set_remedy(json_t *status, const char *watch, uint64_t unwatched)
 {
@@ -220,6 +241,8 @@ static int build_status(const struct view_query *query, json_t *status)
 		r = set_keep_rules(status, view->keep_rules);
 	if (r == 0)
 		r = set_counts(status, &totals, &folders, pending);
+	if (r == 0)
+		r = set_equal_parts(status, view->catalog);
 	if (r == 0)
 		r = set_reading(status, view);
 	if (r == 0)

@@ -7,13 +7,17 @@ import json
 import os
 import pty
 import re
+import shlex
 import subprocess
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from block_oracle import BLOCK, digests, equal_and_shared, extents, make_images
 from disks import disk
+from oracle import human
 from program import Program, reads_below
 from test_act_causes import figure, warnings
+from test_report import page_of, report_of
 
 PARTIAL = ("dedupe", "--partial", "--yes")
 
@@ -373,6 +377,72 @@ def test_view_keeps_the_index_and_the_hashes_are_used_once(twinfs, source):
         assert not view.differences_now(source)
     equal, shared = equal_and_shared(images)
     assert shared == equal
+
+
+# ---- what is known afterwards -------------------------------------------------------------
+
+def has_command(page, operand):
+    """Whether a page has the command that shares equal parts of the sources."""
+    words = [shlex.split(command) for command in page.commands()]
+    return [os.fspath(operand)] in [command[-1:] for command in words
+                                    if command[:3] == ["twinfs", "dedupe", "--partial"]]
+
+
+def check_parts_shown(twinfs, view, runs, size):
+    """Checks that status and report say how much could be shared."""
+    parts = view.status().get("equal_parts")
+    assert (parts["runs"], parts["bytes"], parts["block_bytes"]) == (runs, size, BLOCK)
+    made = datetime.fromisoformat(parts["time"].replace("Z", "+00:00"))
+    assert abs(datetime.now(UTC) - made) < timedelta(hours=1)
+    lines = twinfs.ok("status", view.path).out.decode().splitlines()
+    shown = [line.split(None, 2)[2] for line in lines if line.startswith("equal parts ")]
+    for page in (report_of(view), page_of(twinfs, view.path)):
+        assert has_command(page, view.path) == (runs > 0)
+        assert ("equal blocks" in page.root.text()) == (runs > 0)
+        if runs:
+            [step] = [step for step in page.part("next").all("li") if "blocks" in step.text()]
+            assert step.numbers() == [size, runs]
+    assert len(shown) == (runs > 0)
+    start = f"{runs} runs of different files, {human(size)} ("
+    assert all(line.startswith(start) for line in shown)
+
+
+def planned(result):
+    listing = json.loads(result.out)
+    return listing["summary"]["runs"], listing["summary"]["bytes"]
+
+
+def test_status_and_report_know_what_a_dry_run_found(twinfs, source):
+    make_images(source, seed=7)
+    with twinfs.mounted(source) as view:
+        assert "equal_parts" not in view.status()
+        assert "equal blocks" not in report_of(view).root.text()
+        first = planned(twinfs.ok("dedupe", "--partial", "--dry-run", "--format=json", view.path))
+        assert first[0] > 10
+        check_parts_shown(twinfs, view, *first)
+        for selective in ("--max-size=1M", "--min-size=4M", "--exclude=*0", "--min-run=1M"):
+            twinfs.ok("dedupe", "--partial", "--dry-run", selective, view.path)
+        check_parts_shown(twinfs, view, *first)
+    with twinfs.mounted(source) as view:
+        check_parts_shown(twinfs, view, *first)
+        twinfs.ok(*PARTIAL, view.path)
+        check_parts_shown(twinfs, view, 0, 0)
+
+
+def test_note_of_another_index_or_a_torn_one_is_not_shown(twinfs, source):
+    make_images(source, seed=8)
+    twinfs.ok("dedupe", "--partial", "--dry-run", source)
+    note = twinfs.index / "equal-parts"
+    whole = note.read_bytes()
+    assert has_command(page_of(twinfs, source), source)
+    for torn in (whole[:-1], whole[:-5], b"", b"1" + whole, whole[::-1], b"\xff" * 300):
+        note.write_bytes(torn)
+        assert "equal blocks" not in page_of(twinfs, source).root.text()
+    twinfs.ok("index", "--forget", twinfs.index)
+    twinfs.ok("scan", source)
+    assert not note.exists()
+    note.write_bytes(whole)
+    assert "equal blocks" not in page_of(twinfs, source).root.text()
 
 
 # ---- btrfs --------------------------------------------------------------------------------
