@@ -144,12 +144,6 @@ int catalog_put_blocks_state(struct catalog_writer *w, uint64_t file,
 /* Room for five numbers. */
 #define PARTS_TEXT_BYTES 128
 
-/* A number that no earlier index in the folder has. Does not reveal the name seed. */
-static uint64_t identity_of(const struct catalog *catalog)
-{
-	return hash64("equal parts", strlen("equal parts"), catalog->name_seed);
-}
-
 void catalog_note_equal_parts(struct catalog *catalog, const struct equal_parts *parts)
 {
 	char text[PARTS_TEXT_BYTES];
@@ -157,7 +151,7 @@ void catalog_note_equal_parts(struct catalog *catalog, const struct equal_parts 
 
 	(void)snprintf(text, sizeof(text),
 		       "%" PRIu64 " %" PRId64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\n",
-		       identity_of(catalog), (int64_t)parts->time.tv_sec, parts->block_bytes,
+		       catalog_identity(catalog), (int64_t)parts->time.tv_sec, parts->block_bytes,
 		       parts->runs, parts->bytes);
 	r = index_file_write(catalog->folder_fd, TWINFS_INDEX_PARTS, text);
 	if (r < 0)
@@ -176,7 +170,7 @@ int catalog_get_equal_parts(const struct catalog *catalog, struct equal_parts *p
 		return r;
 	if (sscanf(text, "%" SCNu64 " %" SCNd64 " %" SCNu64 " %" SCNu64 " %" SCNu64 "%c", &identity,
 		   &seconds, &parts->block_bytes, &parts->runs, &parts->bytes, &newline) != 6 ||
-	    newline != '\n' || identity != identity_of(catalog))
+	    newline != '\n' || identity != catalog_identity(catalog))
 		return -ENOENT;
 	parts->time = (struct timespec){.tv_sec = seconds};
 	return 0;

@@ -134,6 +134,10 @@ uint32_t catalog_filesystem_in(struct catalog *catalog, uint32_t number, struct 
 /* Returns a secret random number that stays the same during the life of the index. Any thread. */
 uint64_t catalog_secret(const struct catalog *catalog);
 
+/* Returns a number that differs from that of any other index, also of an earlier one in the same
+ * folder. Ids are only comparable within one index. Does not reveal the secret. Any thread. */
+uint64_t catalog_identity(const struct catalog *catalog);
+
 /* Marks the index as untrusted. catalog_close() does not seal it, and the next catalog_open()
  * checks all of it. The store marks the index in the same way if LMDB finds a damaged page, or if
  * another process writes to the data file. Any thread. */
