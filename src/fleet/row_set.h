@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FLEET_ROW_SET_H
+#define FLEET_ROW_SET_H
+
+/* Writes a set of rows, such as the inventory of a host, into a folder of its own:
+ *
+ *	FOLDER/manifest.json                            what the set is, and its parts
+ *	       generation-N/part-00001.jsonl.zst        the rows: a JSON object a line
+ *
+ * A set is written as a new generation beside the old one. When all parts are on the disk, the new
+ * manifest replaces the old one by a rename. Then the old generation is removed. So after a failure
+ * or a kill at any moment, the manifest names a whole generation, if there was one before. Parts
+ * that a killed process left are removed when the next set is written.
+ *
+ * A lock on the folder excludes a second writer. For one thread. The functions return 0, -EXDEV after
+ * a failure that they have logged, or -ENOMEM.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+
+#include "base/attributes.h"
+#include "base/bytes.h"
+#include "fleet/part_file.h"
+#include "fleet/set_folder.h"
+
+/* Members of the manifest that the writer of the rows knows. */
+struct row_set_figures {
+	uint64_t index; /* catalog_identity() of the index from which the rows are */
+	json_t *sources; /* array of objects with a path (base/json_path.h); borrowed */
+	uint64_t min_size; /* smallest size of files that are compared, in bytes */
+	uint64_t errors; /* files and folders that could not be read */
+	uint64_t pending; /* files that are not compared yet */
+};
+
+struct row_set {
+	struct row_set_settings settings;
+	struct set_folder folder;
+	bool begun; /* files of the new generation possibly exist */
+	bool committed;
+	uint64_t generation; /* the new one */
+	int generation_folder; /* -1: it is not made yet */
+	struct part_file part;
+	uint64_t part_rows; /* rows of the part that is open */
+	json_t *parts; /* array of the manifest */
+	struct bytes line;
+	uint64_t rows, bytes; /* sums of the new set */
+};
+
+/* Opens, checks and locks the folder, but writes nothing into it. A folder that is not empty must
+ * have a set of this format and host, or leftovers of a first set. The caller must call
+ * row_set_deinit() in all cases. */
+MUST_CHECK int row_set_begin(struct row_set *set, const struct row_set_settings *settings);
+
+/* Adds a row. Blocks if a part is complete, until it is on the disk.
+ *
+ * row		borrowed
+ * bytes	size of the file of the row, for the sum in the manifest
+ */
+MUST_CHECK int row_set_add(struct row_set *set, json_t *row, uint64_t bytes);
+
+/* Writes the manifest, so that the set replaces the earlier one, which is then removed. Blocks until
+ * everything is on the disk. */
+MUST_CHECK int row_set_commit(struct row_set *set, const struct row_set_figures *figures);
+
+/* Unlocks the folder. If the set was not committed, removes its parts, and the folder if
+ * row_set_begin() made it. */
+void row_set_deinit(struct row_set *set);
+#define CLEANUP_ROW_SET CLEANUP(row_set_deinit)
+
+#endif
