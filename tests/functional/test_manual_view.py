@@ -12,6 +12,7 @@ import manual
 import pytest
 import trees
 from disks import disk
+from inventories import load
 from test_check import rotten
 
 LIST = "WHAT LIST PRINTS"
@@ -212,3 +213,11 @@ def test_page_has_every_member_of_the_manifest(twinfs, tree, tmp_path):
     rare = {"device", "value_base64", "unread"}
     said = manual.marked(page("THE MANIFEST"), "Va")
     assert plain(keys(lines)) | rare == said
+
+
+def test_page_has_every_member_of_an_inventory(twinfs, tmp_path):
+    source, output = tmp_path / "source", tmp_path / "inventory"
+    trees.fill(source, {b"a": b"same", b"b": b"same", b"\xff": b"odd"})
+    (source / "c").hardlink_to(source / "a")
+    twinfs.ok("export", "--host=alpha", "--output", output, source)
+    assert plain(keys(list(load(output)))) == manual.marked(page("INVENTORIES"), "Va")

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include <errno.h>
+#include <inttypes.h>
+
+#include "base/error.h"
+#include "base/human_text.h"
+#include "base/log.h"
+#include "base/quote.h"
+#include "catalog/catalog.h"
+#include "cli/command.h"
+#include "fleet/host_name.h"
+#include "fleet/inventory.h"
+#include "fleet/row_set.h"
+#include "index/completeness.h"
+#include "index/current_index.h"
+#include "options/common_options.h"
+
+enum {
+	OPT_HOST = OPTION_ID_OWN,
+	OPT_OUTPUT,
+};
+
+struct export_settings {
+	struct common_settings common;
+	const char *host;
+	const char *output;
+};
+
+static const struct option_spec export_options[] = {
+	{.heading = "Inventory"},
+	{
+		.name = "host",
+		.argument = "NAME",
+		.help = "name of this machine in the fleet: letters, digits, dots, underscores "
+			"and hyphens",
+		.id = OPT_HOST,
+		.expects = HOST_NAME_RULE,
+	},
+	{
+		.name = "output",
+		.letter = 'o',
+		.argument = "DIR",
+		.help = "folder to write the inventory to; an earlier inventory of this host in it "
+			"is replaced when the new one is complete",
+		.id = OPT_OUTPUT,
+		.expects = "a folder",
+	},
+	{0},
+};
+
+static int export_apply(void *context, int id, const char *value)
+{
+	struct export_settings *settings = context;
+
+	switch (id) {
+	case OPT_HOST:
+		settings->host = value;
+		return host_name_is_valid(value) ? 0 : -EINVAL;
+	case OPT_OUTPUT:
+		settings->output = value;
+		return *value != '\0' ? 0 : -EINVAL;
+	default:
+		return common_apply(&settings->common, id, value);
+	}
+}
+
+static const struct option_table export_table = {
+	.command = "twinfs export",
+	.usage = {"SOURCE...", "MOUNTPOINT"},
+	.summary =
+		"Writes an inventory of this machine: the names, sizes and times of all regular "
+		"files in the sources, and which of them are equal. twinfs-fleet compares the "
+		"inventories of several machines. The index is brought up to date first; the index "
+		"of a mounted view is brought up to date by that view.",
+	.options = {export_options, scan_options, walk_options, index_option, no_scan_option,
+		    message_options},
+	.apply = export_apply,
+};
+
+/* Refuses the options of the index that contradict those of the process that maintains it. */
+static int check_options(const struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(index->catalog, &reader);
+
+	return r < 0 ? r : current_index_check_options(index, reader);
+}
+
+/* Logs why the inventory could not be made, unless the user interrupted it. */
+static enum twinfs_exit explain(int result)
+{
+	if (result == -EUCLEAN)
+		log_error("cannot export the inventory: the index is damaged; run 'twinfs scan' to "
+			  "rebuild it");
+	else if (result != -EINTR && result != -EXDEV)
+		log_error("cannot export the inventory: %s", error_text(result));
+	return TWINFS_EXIT_FAILED;
+}
+
+static enum twinfs_exit write_inventory(const struct export_settings *settings,
+					const struct current_index *index, struct row_set *set)
+{
+	const struct inventory_task task = {
+		.catalog = index->catalog,
+		.sources = index->sources,
+		.examines_disk = !settings->common.index.no_scan,
+		.progress = settings->common.index.progress,
+	};
+	struct inventory_result result;
+	char number[NUMBER_TEXT_MAX];
+	enum twinfs_exit status;
+	int r = check_options(index);
+
+	if (r == 0)
+		r = inventory_write(&task, set, &result);
+	if (!index->served)
+		catalog_judge(index->catalog, r);
+	if (r < 0)
+		return explain(r);
+	if (result.changed)
+		log_info("files changed meanwhile: each row is true at the time it was read");
+	log_info("exported %s %s to %s", number_format(number, result.rows),
+		 plural(result.rows, "file", "files"), quote_path(settings->output));
+	status = completeness_status(result.errors, result.pending);
+	return index->unfinished ? TWINFS_EXIT_INCOMPLETE : status;
+}
+
+/* The folder is checked before the index is updated, which can take long. */
+static enum twinfs_exit export(const struct export_settings *settings, char *const *operands,
+			       size_t count) {
+	CLEANUP_CURRENT_INDEX struct current_index index = {0}; CLEANUP_ROW_SET struct row_set set;
+		const struct row_set_settings set_settings =
+			{
+				.folder = settings->output,
+				.format = INVENTORY_FORMAT,
+				.noun = "inventory",
+				.host = settings->host,
+			};
+
+		if (row_set_begin(&set, &set_settings) < 0 ||
+		    current_index_open(&index, &settings->common.index, operands, count,
+				       INDEX_READ) < 0) return TWINFS_EXIT_FAILED;
+		return write_inventory(settings, &index, &set);
+}
+
+/* Returns what is wrong with the command line, or NULL. */
+static const char *find_fault(const struct export_settings *settings, size_t operand_count)
+{
+	const struct index_settings *index = &settings->common.index;
+
+	if (!settings->host)
+		return "no --host=NAME given";
+	if (!settings->output)
+		return "no --output=DIR given";
+	if (operand_count == 0 && !index->no_scan)
+		return "no SOURCE and no MOUNTPOINT given";
+	return find_source_fault(index, operand_count);
+}
+
+enum twinfs_exit cmd_export(int argc, char *argv[])
+{
+	struct export_settings settings = {.host = NULL};
+	enum twinfs_exit status;
+	int operands;
+	int r;
+
+	common_settings_init(&settings.common);
+	r = options_parse(&export_table, argc, argv, &settings, &operands);
+	if (r == 0)
+		r = usage_check(&export_table, find_fault(&settings, (size_t)(argc - operands)));
+	status = r != 0 ? options_exit(r)
+			: export(&settings, argv + operands, (size_t)(argc - operands));
+	common_settings_deinit(&settings.common);
+	return status;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/inventory.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/json_path.h"
+#include "base/stop.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "fleet/inventory_row.h"
+#include "source/source.h"
+
+/* Bounds of what is read in one snapshot, which takes some milliseconds. */
+#define PORTION_ROWS 2048
+#define PORTION_NAMES 4096
+
+/* A row that is not written yet. */
+struct made_row {
+	json_t *row;
+	uint64_t bytes;
+};
+
+struct inventory {
+	const struct inventory_task *task;
+	struct row_set *set;
+	struct inventory_result *result;
+	struct row_maker maker;
+	struct made_row rows[PORTION_ROWS];
+	size_t count;
+	uint64_t last; /* id of the last file that was examined */
+	uint64_t min_size;
+	uint64_t generation; /* of the last snapshot; 0: none */
+	struct progress progress;
+	struct progress_counts counts;
+};
+
+/* ---- portions ------------------------------------------------------------------------ */
+
+/* Makes the row of a file, unless it is no regular file or has no name. Adds the number of its names
+ * to *names. */
+static int make_row(struct inventory *inventory, const struct file_record *file, uint64_t *names)
+{
+	struct made_row *made = &inventory->rows[inventory->count];
+	int r;
+
+	inventory->last = file->id;
+	if (!S_ISREG(file->attributes.mode) || file->names == 0)
+		return 0;
+	r = row_maker_make(&inventory->maker, file, &made->row);
+	if (r < 0)
+		return r;
+	made->bytes = file->attributes.size;
+	inventory->count++;
+	*names += file->names;
+	return 0;
+}
+
+/* Notes whether the index changed since the last snapshot. */
+static int note_generation(struct inventory *inventory, struct catalog_reader *reader)
+{
+	struct catalog_totals totals;
+	int r = catalog_get_totals(reader, &totals);
+
+	if (r < 0)
+		return r;
+	if (inventory->generation != 0 && inventory->generation != totals.generation)
+		inventory->result->changed = true;
+	inventory->generation = totals.generation;
+	inventory->counts.files_total = totals.files;
+	inventory->result->errors = totals.errors;
+	return 0;
+}
+
+/* Makes rows in a snapshot of its own. Returns 0, -ENOENT after the last row, or another -errno. */
+static int make_portion(struct inventory *inventory)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct file_record file;
+	uint64_t names = 0;
+	int r = catalog_read_begin(inventory->task->catalog, &reader);
+
+	if (r == 0)
+		r = note_generation(inventory, reader);
+	if (r == 0)
+		r = catalog_scan_files(reader, inventory->last, &scan);
+	row_maker_begin(&inventory->maker, reader);
+	while (r == 0 && inventory->count < PORTION_ROWS && names < PORTION_NAMES) {
+		r = catalog_next_file(scan, &file);
+		if (r == 0)
+			r = make_row(inventory, &file, &names);
+	}
+	return r;
+}
+
+static void drop_rows(struct inventory *inventory)
+{
+	for (size_t i = 0; i < inventory->count; i++)
+		json_decref(inventory->rows[i].row);
+	inventory->count = 0;
+}
+
+static int write_portion(struct inventory *inventory)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < inventory->count; i++)
+		r = row_set_add(inventory->set, inventory->rows[i].row, inventory->rows[i].bytes);
+	inventory->counts.files_done += inventory->count;
+	progress_update(&inventory->progress, &inventory->counts);
+	drop_rows(inventory);
+	return r;
+}
+
+static int write_rows(struct inventory *inventory)
+{
+	bool ended = false;
+	int r = 0;
+
+	while (r == 0 && !ended) {
+		r = stop_requested() ? -EINTR : make_portion(inventory);
+		ended = r == -ENOENT;
+		if (r == 0 || ended)
+			r = write_portion(inventory);
+	}
+	return r;
+}
+
+/* ---- the manifest -------------------------------------------------------------------- */
+
+static int add_source(json_t *list, const char *path)
+{
+	json_t *object = json_object();
+
+	if (json_array_append_new(list, object) < 0)
+		return -ENOMEM;
+	return json_set_path(object, "path", path, strlen(path));
+}
+
+static int list_sources(const struct sources *sources, json_t *list)
+{
+	int r = list ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < sources->count; i++)
+		r = add_source(list, sources->list[i].path);
+	return r;
+}
+
+/* Gets what the manifest says of the whole index. */
+static int find_figures(struct inventory *inventory)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	uint64_t bytes;
+	int r = catalog_read_begin(inventory->task->catalog, &reader);
+
+	if (r == 0)
+		r = note_generation(inventory, reader);
+	if (r == 0)
+		r = catalog_get_min_size(reader, &inventory->min_size);
+	return r < 0 ? r : catalog_count_pending(reader, &inventory->result->pending, &bytes);
+}
+
+static int commit(struct inventory *inventory)
+{
+	struct row_set_figures figures = {
+		.index = catalog_identity(inventory->task->catalog),
+		.sources = json_array(),
+	};
+	int r = list_sources(inventory->task->sources, figures.sources);
+
+	if (r == 0)
+		r = find_figures(inventory);
+	figures.min_size = inventory->min_size;
+	figures.errors = inventory->result->errors;
+	figures.pending = inventory->result->pending;
+	if (r == 0)
+		r = stop_requested() ? -EINTR : row_set_commit(inventory->set, &figures);
+	json_decref(figures.sources);
+	return r;
+}
+
+int inventory_write(const struct inventory_task *task, struct row_set *set,
+		    struct inventory_result *result)
+{
+	struct inventory *inventory = calloc(1, sizeof(*inventory));
+	int r;
+
+	if (!inventory)
+		return -ENOMEM;
+	*result = (struct inventory_result){0};
+	inventory->task = task;
+	inventory->set = set;
+	inventory->result = result;
+	inventory->maker.sources = task->sources;
+	inventory->maker.examines_disk = task->examines_disk;
+	progress_start(&inventory->progress, task->progress, "exporting");
+	r = write_rows(inventory);
+	progress_end(&inventory->progress, &inventory->counts);
+	if (r == 0)
+		r = commit(inventory);
+	result->rows = set->rows;
+	drop_rows(inventory);
+	row_maker_deinit(&inventory->maker);
+	free(inventory);
+	return r;
+}

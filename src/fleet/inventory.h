@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FLEET_INVENTORY_H
+#define FLEET_INVENTORY_H
+
+/* The inventory of a host: what its index knows of each regular file, as a set of rows (row_set.h).
+ *
+ * The rows are read from many short snapshots, in the order of file ids, and written between them.
+ * So no read transaction waits for a disk. Each row is true at the moment of its snapshot. An inode
+ * has at most one row, and has one if it was in the index all the time. If a name got another inode
+ * meanwhile, both can have rows with this name.
+ *
+ * For one thread. Linear in files; takes memory for 2,048 rows.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/progress.h"
+#include "fleet/row_set.h"
+
+#define INVENTORY_FORMAT "twinfs-inventory"
+
+struct catalog;
+struct sources;
+
+/* All pointers are borrowed. */
+struct inventory_task {
+	struct catalog *catalog;
+	const struct sources *sources;
+	bool examines_disk; /* false: the sources can be absent */
+	enum progress_when progress;
+};
+
+struct inventory_result {
+	uint64_t rows;
+	uint64_t errors; /* files and folders that could not be read */
+	uint64_t pending; /* files that are not compared yet */
+	bool changed; /* the index changed between two snapshots */
+};
+
+/* Adds all rows to the set, and commits the set. The thread must have no reader. Blocks for the
+ * disk. Returns 0, -EINTR if stop_requested(), -EXDEV (logged), or another -errno. */
+MUST_CHECK int inventory_write(const struct inventory_task *task, struct row_set *set,
+			       struct inventory_result *result);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/inventory_row.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/group_name.h"
+#include "base/json_number.h"
+#include "base/json_path.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
+#include "source/source.h"
+
+void row_maker_begin(struct row_maker *maker, struct catalog_reader *reader)
+{
+	maker->reader = reader;
+	maker->dir = 0;
+}
+
+void row_maker_deinit(struct row_maker *maker)
+{
+	bytes_free(&maker->dir_path);
+	bytes_free(&maker->paths);
+	free(maker->devices);
+	free(maker->names);
+}
+
+/* ---- names --------------------------------------------------------------------------- */
+
+/* Finds the path of a directory. Files with adjacent ids are usually in the same one. */
+static int find_dir(struct row_maker *maker, uint64_t dir)
+{
+	int r;
+
+	if (dir == maker->dir)
+		return 0;
+	maker->dir = 0;
+	maker->dir_path.length = 0;
+	r = catalog_dir_path(maker->reader, dir, &maker->dir_path, &maker->dir_source);
+	if (r == 0 && maker->dir_source >= maker->sources->count)
+		r = -EUCLEAN;
+	if (r == 0)
+		maker->dir = dir;
+	return r;
+}
+
+static int append_path(struct row_maker *maker, const struct name *name)
+{
+	const struct bytes *folder = &maker->dir_path;
+	int r = bytes_append(&maker->paths, folder->data, folder->length);
+
+	if (r == 0 && folder->length > 0)
+		r = bytes_append(&maker->paths, "/", 1);
+	return r < 0 ? r : bytes_append(&maker->paths, name->bytes, name->length);
+}
+
+static int add_name(struct row_maker *maker, uint64_t dir, uint64_t cookie)
+{
+	struct row_name found = {.path = maker->paths.length};
+	struct entry_record entry;
+	int r = catalog_entry_at(maker->reader, dir, cookie, &entry);
+
+	if (r == 0)
+		r = find_dir(maker, dir);
+	if (r == 0)
+		r = append_path(maker, &entry.name);
+	if (r == 0)
+		r = array_reserve(&maker->names, &maker->name_capacity, maker->name_count + 1,
+				  sizeof(*maker->names));
+	if (r < 0)
+		return r;
+	found.length = maker->paths.length - found.path;
+	found.source = maker->dir_source;
+	maker->names[maker->name_count++] = found;
+	return 0;
+}
+
+/* Orders names by source, then by path. */
+static int compare_names(const void *left, const void *right, void *context)
+{
+	const struct bytes *paths = context;
+	const struct row_name *a = left, *b = right;
+	size_t shorter = a->length < b->length ? a->length : b->length;
+	int order;
+
+	if (a->source != b->source)
+		return a->source < b->source ? -1 : 1;
+	order = memcmp(paths->data + a->path, paths->data + b->path, shorter);
+	return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
+}
+
+/* Finds all names of a file. */
+static int find_names(struct row_maker *maker, const struct file_record *file)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t dir, cookie;
+	bool ended = false;
+	int r;
+
+	maker->name_count = 0;
+	maker->paths.length = 0;
+	if (file->names == 1)
+		return add_name(maker, file->dir, file->cookie);
+	r = catalog_scan_names(maker->reader, file, &scan);
+	while (r == 0 && !ended) {
+		r = catalog_next_name(scan, &dir, &cookie);
+		ended = r == -ENOENT;
+		r = ended ? 0 : r;
+		if (r == 0 && !ended)
+			r = add_name(maker, dir, cookie);
+	}
+	if (r < 0)
+		return r;
+	qsort_r(maker->names, maker->name_count, sizeof(*maker->names), compare_names,
+		&maker->paths);
+	return 0;
+}
+
+/* ---- members ------------------------------------------------------------------------- */
+
+static int set(json_t *object, const char *key, json_t *value)
+{
+	return json_object_set_new_nocheck(object, key, value) == 0 ? 0 : -ENOMEM;
+}
+
+static int set_name(const struct row_maker *maker, const struct row_name *name, json_t *object)
+{
+	int r = set(object, "source", json_integer(name->source));
+
+	return r < 0 ? r
+		     : json_set_path(object, "path", (const char *)maker->paths.data + name->path,
+				     name->length);
+}
+
+/* Sets the names after the first one. */
+static int set_links(const struct row_maker *maker, json_t *row)
+{
+	json_t *links = json_array();
+	int r = set(row, "links", links);
+
+	for (size_t i = 1; r == 0 && i < maker->name_count; i++) {
+		json_t *link = json_object();
+
+		r = json_array_append_new(links, link) == 0 ? 0 : -ENOMEM;
+		if (r == 0)
+			r = set_name(maker, &maker->names[i], link);
+	}
+	return r;
+}
+
+/* Finds the present st_dev of the file system of a file. */
+static int find_device(struct row_maker *maker, const struct file_record *file, dev_t *device)
+{
+	CLEANUP_BYTES struct bytes relative = {0}, path = {0};
+	const struct row_name *name = maker->names;
+	struct stat status;
+	int r;
+
+	for (size_t i = 0; i < maker->device_count; i++) {
+		*device = maker->devices[i].device;
+		if (maker->devices[i].filesystem == file->attributes.filesystem)
+			return 0;
+	}
+	r = bytes_append(&relative, maker->paths.data + name->path, name->length);
+	if (r < 0 || !bytes_text(&relative))
+		return -ENOMEM;
+	r = source_absolute_path(maker->sources, name->source, bytes_text(&relative), &path);
+	if (r < 0 || !bytes_text(&path))
+		return -ENOMEM;
+	if (lstat(bytes_text(&path), &status) < 0 || status.st_ino != file->attributes.inode)
+		return -ENOENT;
+	r = array_reserve(&maker->devices, &maker->device_capacity, maker->device_count + 1,
+			  sizeof(*maker->devices));
+	if (r < 0)
+		return r;
+	*device = status.st_dev;
+	maker->devices[maker->device_count++] =
+		(struct row_device){file->attributes.filesystem, status.st_dev};
+	return 0;
+}
+
+/* Sets what stat(2) says of the file. */
+static int set_attributes(struct row_maker *maker, const struct file_record *file, json_t *row)
+{
+	const struct attributes *attributes = &file->attributes;
+	dev_t device = 0;
+	int found = maker->examines_disk ? find_device(maker, file, &device) : -ENOENT;
+	int r = set(row, "size", json_number(attributes->size));
+
+	if (r == 0)
+		r = set(row, "mtime_ns", json_integer(clock_ns(attributes->mtime)));
+	if (r == 0)
+		r = set(row, "dev", found == 0 ? json_number(device) : json_null());
+	if (r == 0)
+		r = set(row, "ino", json_number(attributes->inode));
+	return found == -ENOMEM ? found : r;
+}
+
+/* Sets the name of the file's group, if the file is in a visible one. */
+static int set_group(const struct row_maker *maker, const struct file_record *file, json_t *row)
+{
+	char name[GROUP_NAME_SIZE];
+	struct content_record content;
+	struct group_record group;
+	int r = catalog_get_content(maker->reader, file->id, &content);
+
+	if (r == -ENOENT || (r == 0 && content.group == 0))
+		return 0;
+	if (r == 0)
+		r = catalog_get_group(maker->reader, content.group, &group);
+	if (r < 0 || !group_is_visible(&group))
+		return r == -ENOENT ? -EUCLEAN : r;
+	group_name_make(name, group.hash, group.ordinal);
+	return set(row, "group", json_string_nocheck(name));
+}
+
+static int set_members(struct row_maker *maker, const struct file_record *file, json_t *row)
+{
+	int r = set(row, "id", json_number(file->id));
+
+	if (r == 0)
+		r = set_name(maker, &maker->names[0], row);
+	if (r == 0)
+		r = set_attributes(maker, file, row);
+	if (r == 0)
+		r = set(row, "names", json_integer(file->names));
+	if (r == 0 && maker->name_count > 1)
+		r = set_links(maker, row);
+	return r < 0 ? r : set_group(maker, file, row);
+}
+
+int row_maker_make(struct row_maker *maker, const struct file_record *file, json_t **row)
+{
+	int r = find_names(maker, file);
+
+	if (r == -ENOENT || (r == 0 && maker->name_count == 0))
+		return -EUCLEAN; /* a name that its file or its folder lacks */
+	if (r < 0)
+		return r;
+	*row = json_object();
+	r = *row ? set_members(maker, file, *row) : -ENOMEM;
+	if (r == 0)
+		return 0;
+	json_decref(*row);
+	*row = NULL;
+	return r;
+}

@@ -1,0 +1,504 @@
+# SPDX-License-Identifier: MIT
+"""export writes an inventory: a row for each regular file, in parts with checksums, and a manifest
+that replaces the earlier one only when the new one is whole."""
+import fcntl
+import json
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import threading
+
+import pytest
+import trees
+import walk
+from conftest import preload
+from disks import disk
+from inventories import facts, load, only, walked
+from program import path_of, until
+
+CHANGING = ("write", "fsync", "mkdir", "mkdirat", "renameat", "unlinkat", "openat")
+@pytest.fixture
+def output(tmp_path):
+    return tmp_path / "inventory"
+
+
+def export(twinfs, output, *words, host="alpha", status=0):
+    result = twinfs("export", "--host", host, "--output", output, *words)
+    assert result.status == status, result
+    return result
+
+
+def tree_of(folder):
+    """{path: content} of a folder."""
+    return {path.relative_to(folder): path.read_bytes() if path.is_file() else None
+            for path in folder.rglob("*")}
+
+
+def content_name(data):
+    run = subprocess.run(["xxhsum", "-q", "-H2", "-"], input=data, check=True,
+                         stdout=subprocess.PIPE)
+    return run.stdout.split()[0].decode()
+
+
+def expected_groups(root):
+    """{inode: name of its group} of the files that have equal ones."""
+    inodes = {}
+    for entry in walk.walk(os.fsencode(root), xattrs=False):
+        if stat.S_ISREG(entry.stat.st_mode) and entry.stat.st_size > 0:
+            handle = walk.open_beneath(os.fsencode(root), entry.path, os.O_RDONLY)
+            with open(handle, "rb") as file:
+                inodes.setdefault(file.read(), set()).add(entry.stat.st_ino)
+    return {inode: content_name(data) for data, there in inodes.items() if len(there) > 1
+            for inode in there}
+
+
+# ---- rows ---------------------------------------------------------------------------------------
+
+
+def test_inventory_equals_an_independent_walk(twinfs, source, output):
+    trees.small(source / "small")
+    trees.odd_names(source / "names")
+    trees.links(source / "links")
+    trees.sizes(source / "sizes")
+    trees.special(source / "special")
+    trees.deep(source / "deep")
+    export(twinfs, output, source)
+    manifest, rows = only(output)
+    assert {facts(row) for row in rows} == walked(source)
+    assert {row["ino"]: row["group"] for row in rows if "group" in row} == expected_groups(source)
+    assert manifest["host"] == "alpha" and manifest["generation"] == 1
+    assert manifest["sources"] == [{"path": str(source)}]
+    assert (manifest["errors"], manifest["pending"], manifest["min_size"]) == (0, 0, 1)
+    assert all("sha256" not in row for row in rows)
+
+
+def test_names_of_a_file_in_two_sources_are_in_one_row(twinfs, tmp_path, output):
+    one, two = tmp_path / "one", tmp_path / os.fsdecode(b"two \xff\n")
+    trees.fill(one, {b"a/file": b"content", b"alone": b"alone"})
+    two.mkdir()
+    os.link(one / "a/file", two / os.fsdecode(b"\xfe"))
+    export(twinfs, output, one, two)
+    manifest, rows = only(output)
+    assert {facts(row) for row in rows} == walked(one, two)
+    assert [path_of(record) for record in manifest["sources"]] == [os.fsencode(one),
+                                                                  os.fsencode(two)]
+
+
+def test_inventory_of_an_empty_source_has_no_part(twinfs, source, output):
+    export(twinfs, output, source)
+    manifest, rows = only(output)
+    assert rows == [] and manifest["parts"] == []
+
+
+def test_inventory_of_a_view_is_current(twinfs, small, source, output):
+    with twinfs.mounted(source) as view:
+        trees.fill(source, {b"new": b"n", b"newer": b"n"})
+        (source / "alone").unlink()
+        export(twinfs, output, view.path)
+        _, rows = only(output)
+        assert {facts(row) for row in rows} == walked(source)
+        assert {row["ino"]: row["group"] for row in rows
+                if "group" in row} == expected_groups(source)
+
+
+def test_plain_user_exports_with_unreadable_files(as_user, tmp_path, output):
+    source = tmp_path / "source"
+    trees.fill(source, {b"a": b"same size", b"b": b"SAME SIZE", b"closed/in": b"x"})
+    for path in (source, source / "a", source / "b"):
+        os.chown(path, *(tmp_path.stat().st_uid, tmp_path.stat().st_gid))
+    (source / "closed").chmod(0)
+    try:
+        as_user.wrapped = []
+        result = export(as_user, output, source, status=0 if os.geteuid() else 3)
+    finally:
+        (source / "closed").chmod(0o755)
+    manifest, rows = only(output)
+    assert {path_of(row) for row in rows} == {b"a", b"b"}
+    assert manifest["errors"] == 1 and b"could not be read" in result.error
+    assert output.stat().st_uid == tmp_path.stat().st_uid
+
+
+def test_index_without_its_source_is_exported(twinfs, small, source, output):
+    twinfs.ok("scan", source)
+    expected = walked(source)
+    source.rename(source.with_name("away"))
+    result = export(twinfs, output, "--no-scan", source)
+    assert b"as of" in result.error or b"last" in result.error
+    _, rows = only(output)
+    assert {facts(row | {"dev": row["dev"]}) for row in rows} == {
+        (*fact[:3], None, fact[4]) for fact in expected}
+
+
+def test_files_below_the_smallest_size_have_rows_and_no_group(twinfs, source, output):
+    trees.fill(source, {b"a": b"x", b"b": b"x", b"large": b"y" * 9000, b"larger": b"y" * 9000})
+    export(twinfs, output, "--min-size=4096", source)
+    manifest, rows = only(output)
+    assert manifest["min_size"] == 4096
+    assert {path_of(row) for row in rows} == {b"a", b"b", b"large", b"larger"}
+    assert {path_of(row) for row in rows if "group" in row} == {b"large", b"larger"}
+
+
+# ---- generations --------------------------------------------------------------------------------
+
+
+def test_second_export_replaces_the_first(twinfs, small, source, output):
+    export(twinfs, output, source)
+    first, before = only(output)
+    trees.fill(source, {b"new": b"new"})
+    (source / "alone").unlink()
+    export(twinfs, output, source)
+    second, after = only(output)
+    assert (first["generation"], second["generation"]) == (1, 2)
+    assert first["index"] == second["index"]
+    assert {facts(row) for row in after} == walked(source)
+    ids = {path_of(row): row["id"] for row in before}
+    assert all(ids[path] == row["id"] for row in after if (path := path_of(row)) in ids)
+
+
+def test_new_index_has_another_identity(twinfs, small, source, output):
+    export(twinfs, output, source)
+    first, _ = only(output)
+    shutil.rmtree(twinfs.index)
+    export(twinfs, output, source)
+    second, _ = only(output)
+    assert first["index"] != second["index"] and second["generation"] == 2
+
+
+def test_output_folder_in_a_source_can_be_used_again(twinfs, small, source):
+    for generation in (1, 2, 3):
+        export(twinfs, source / "inventory", source)
+        manifest, _ = only(source / "inventory")
+        assert manifest["generation"] == generation
+
+
+# ---- refusals -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("host", ["", ".", "-a", "a/b", "../a", "a b", "a\n", "é", "a" * 65])
+def test_bad_host_name_is_wrong_usage(twinfs, small, source, output, host):
+    result = export(twinfs, output, source, host=host, status=2)
+    assert len(result.errors) == 1 and "letters, digits" in result.errors[0]
+    assert not output.exists()
+
+
+@pytest.mark.parametrize("words", [["--host=a", "x"], ["--output=d", "x"],
+                                   ["--host=a", "--output=d"], ["--host=a", "--output=", "x"]])
+def test_missing_option_or_source_is_wrong_usage(twinfs, words):
+    assert twinfs("export", *words).status == 2
+
+
+def other_file(output):
+    trees.fill(output, {b"letter.txt": b"dear"})
+
+
+def other_host(output):
+    manifest = json.loads((output / "manifest.json").read_text())
+    (output / "manifest.json").write_text(json.dumps(manifest | {"host": "beta"}))
+
+
+def other_format(output):
+    manifest = json.loads((output / "manifest.json").read_text())
+    (output / "manifest.json").write_text(json.dumps(manifest | {"format": "twinfs-digests"}))
+
+
+def newer_schema(output):
+    manifest = json.loads((output / "manifest.json").read_text())
+    (output / "manifest.json").write_text(json.dumps(manifest | {"schema": 2}))
+
+
+def damaged(output):
+    (output / "manifest.json").write_text('{"format": "twinfs-inv')
+
+
+def a_list(output):
+    (output / "manifest.json").write_text("[]")
+
+
+def linked(output):
+    (output / "manifest.json").rename(output.with_name("other"))
+    (output / "manifest.json").symlink_to(output.with_name("other"))
+
+
+def fifo(output):
+    (output / "manifest.json").unlink()
+    os.mkfifo(output / "manifest.json")
+
+
+def other_in_generation(output):
+    trees.fill(output, {b"generation-7/photo.jpg": b"dear"})
+
+
+def odd_generation(output):
+    trees.fill(output, {b"generation-07/part-00001.jsonl": b""})
+
+
+@pytest.mark.parametrize("spoil", [other_file, other_host, other_format, newer_schema, damaged,
+                                   a_list, linked, fifo, other_in_generation, odd_generation])
+def test_folder_of_something_else_is_refused_unchanged(twinfs, small, source, output, spoil):
+    export(twinfs, output, source)
+    spoil(output)
+    before = {path: path.lstat().st_mtime_ns for path in output.rglob("*")}
+    result = export(twinfs, output, source, status=1)
+    assert len(result.errors) == 1
+    assert str(output) in result.errors[0] and "give --output=DIR another" in result.errors[0]
+    assert {path: path.lstat().st_mtime_ns for path in output.rglob("*")} == before
+
+
+def test_folder_of_the_user_is_refused(twinfs, small, source):
+    before = tree_of(source)
+    result = export(twinfs, source, source, status=1)
+    assert "has other files" in result.errors[0]
+    assert tree_of(source) == before
+
+
+@pytest.mark.parametrize("kind", ["file", "missing/deeper", "dangling"])
+def test_output_that_is_no_folder_is_refused(twinfs, small, source, tmp_path, kind):
+    (tmp_path / "file").write_bytes(b"mine")
+    (tmp_path / "dangling").symlink_to("nowhere")
+    result = export(twinfs, tmp_path / kind, source, status=1)
+    assert len(result.errors) == 1 and str(tmp_path / kind) in result.errors[0]
+    assert (tmp_path / "file").read_bytes() == b"mine"
+
+
+def test_failed_scan_leaves_no_folder(twinfs, tmp_path, output):
+    result = export(twinfs, output, tmp_path / "missing", status=1)
+    assert str(tmp_path / "missing") in result.errors[0] and not output.exists()
+
+
+def test_folder_in_use_is_refused(twinfs, small, source, output):
+    export(twinfs, output, source)
+    before = tree_of(output)
+    handle = os.open(output, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        result = export(twinfs, output, source, status=1)
+    finally:
+        os.close(handle)
+    assert len(result.errors) == 1 and "another process" in result.errors[0]
+    assert tree_of(output) == before
+
+
+def test_two_exports_at_once_write_one_inventory(twinfs, small, source, output, tmp_path):
+    twinfs.ok("scan", source)
+    slow = twinfs.under_strace("-e", "trace=fsync", "-e", "inject=fsync:delay_enter=500000")
+    with slow.started("export", "--host=alpha", f"--output={output}", source) as process:
+        assert until(output.exists)
+        with twinfs.with_index(tmp_path / "other").started(
+                "export", "--host=alpha", f"--output={output}", source) as other:
+            assert other.wait() in (0, 1)
+        assert process.wait() in (0, 1)
+    assert sorted((process.returncode, other.returncode)) == [0, 1]
+    _, rows = only(output)
+    assert {facts(row) for row in rows} == walked(source)
+
+
+# ---- failures -----------------------------------------------------------------------------------
+
+
+def test_full_disk_keeps_the_old_inventory(twinfs, small, source, tmp_path):
+    many = tmp_path / "many"
+    trees.many(many, 20_000, lambda number: b"", folders=20)
+    with disk("ext4", tmp_path, 8 << 20) as root:
+        output = root / "inventory"
+        export(twinfs, output, source)
+        before = tree_of(output)
+        subprocess.run(["fallocate", "-l", str(free_bytes(root) - 100_000), root / "fill"],
+                       check=True)
+        result = export(twinfs.with_index(tmp_path / "other"), output, many, status=1)
+        assert len(result.errors) == 1 and "No space left on device" in result.errors[0]
+        assert "generation-2/part-00001" in result.errors[0]
+        assert tree_of(output) == before
+        (root / "fill").unlink()
+        export(twinfs.with_index(tmp_path / "other"), output, many)
+        assert len(only(output)[1]) == 20_000
+
+
+def free_bytes(root):
+    status = os.statvfs(root)
+    return status.f_bavail * status.f_frsize
+
+
+def test_read_only_disk_is_refused_before_the_scan(twinfs, small, source, tmp_path):
+    with disk("ext4", tmp_path, 8 << 20) as root:
+        output = root / "inventory"
+        export(twinfs, output, source)
+        before = tree_of(output)
+        subprocess.run(["mount", "-o", "remount,ro", root], check=True)
+        other = twinfs.with_index(tmp_path / "other")
+        for folder in (output, root / "second"):
+            result = export(other, folder, source, status=1)
+            assert len(result.errors) == 1 and "Read-only file system" in result.errors[0]
+        assert tree_of(output) == before and not other.index.exists()
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["first", "second"])
+def test_export_killed_at_any_call_leaves_a_whole_inventory_or_none(twinfs, small, source, output,
+                                                                    earlier, strace):
+    twinfs.ok("scan", source)
+    saved = output.with_name("saved")
+    if earlier:
+        export(twinfs, saved, source)
+        trees.fill(source, {b"new": b"new"})
+        twinfs.ok("scan", source)
+    expected = walked(source)
+    words = ["export", "--host=alpha", f"--output={output}", source]
+    points = set()
+    runs = faults(twinfs, words, "signal=KILL", CHANGING)
+    while True:
+        shutil.rmtree(output, ignore_errors=True)
+        if earlier:
+            shutil.copytree(saved, output)
+        point = next(runs, None)
+        if point is None:
+            break
+        points |= {point[0].split()[0]} if point[2] else set()
+        if (output / "manifest.json").exists():
+            manifest, rows = load(output)
+            assert manifest["generation"] in ((1, 2) if earlier else (1,)), point
+            if manifest["generation"] == 1 + earlier:
+                assert {facts(row) for row in rows} == expected, point
+        else:
+            assert not earlier, point
+        export(twinfs, output, source)
+        assert {facts(row) for row in only(output)[1]} == expected, point
+    assert points >= {"write", "fsync", "mkdirat", "renameat"}
+
+
+def faults(twinfs, words, fault, calls):
+    """Runs in which the first, second ... call of each kind is killed or fails, until a run has no
+    further call of that kind. Yields the call, the result and whether the run was hit."""
+    for call in calls:
+        for number in range(1, 200):
+            result, trace = twinfs.traced(*words, calls=f"trace={','.join(calls)}",
+                                          flags=["-e", f"inject={call}:{fault}:when={number}"])
+            hit = b"killed by SIGKILL" in trace or b"(INJECTED)" in trace
+            yield f"{call} {number}", result, hit
+            if not hit:
+                break
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["first", "second"])
+def test_export_with_a_failed_call_leaves_nothing_behind(twinfs, small, source, output, earlier,
+                                                         strace):
+    twinfs.ok("scan", source)
+    if earlier:
+        export(twinfs, output, source)
+    failed = 0
+    words = ["export", "--host=alpha", f"--output={output}", source]
+    before = tree_of(output) if earlier else None
+    for point, result, hit in faults(twinfs, words, "error=EIO",
+                                     ("fsync", "mkdir", "mkdirat", "renameat")):
+        if not hit:
+            assert result.status == 0, (point, result)
+        elif result.status == 0 or point.startswith("fsync") and (
+                output / "manifest.json").exists() and tree_of(output) != before:
+            only_or_more(output)  # a sync after the rename
+        else:
+            failed += 1
+            assert result.status == 1 and len(result.errors) == 1, (point, result)
+            assert str(output) in result.errors[0] and "Input/output error" in result.errors[0]
+            assert (tree_of(output) if output.exists() else None) == before, point
+        if not earlier:
+            shutil.rmtree(output, ignore_errors=True)
+        else:
+            before = tree_of(output)
+    assert failed >= 4
+
+
+def only_or_more(output):
+    load(output)
+
+
+@pytest.mark.parametrize("earlier", [False, True], ids=["first", "second"])
+def test_interrupted_export_leaves_nothing_behind(twinfs, small, source, output, earlier, strace):
+    twinfs.ok("scan", source)
+    if earlier:
+        export(twinfs, output, source)
+    before = tree_of(output) if earlier else None
+    for number in range(1, 100):
+        result, trace = twinfs.traced(
+            "export", "--host=alpha", f"--output={output}", source, calls="trace=openat",
+            flags=["-e", f"inject=openat:signal=INT:when={number}"])
+        if b"SIGINT" not in trace:
+            break
+        if (tree_of(output) if output.exists() else None) != before:
+            before = tree_of(output)
+            only(output)
+            assert earlier or number > 5
+        assert result.status in (-signal.SIGINT, 128 + signal.SIGINT), result
+        if not earlier:
+            shutil.rmtree(output, ignore_errors=True)
+            before = None
+    assert number > 10
+
+
+def test_failing_zstd_is_reported(twinfs, small, source, output):
+    export(twinfs, output, source)
+    if not next(output.glob("*/*")).name.endswith(".zst"):
+        pytest.skip("needs a build with libzstd")
+    before = tree_of(output)
+    preload(twinfs, "failing_zstd")
+    result = export(twinfs, output, source, status=1)
+    assert len(result.errors) == 1 and "generation-2/part-00001" in result.errors[0]
+    assert tree_of(output) == before
+
+
+def test_parts_that_cannot_be_removed_are_removed_by_the_next_export(twinfs, small, source, output,
+                                                                     strace):
+    export(twinfs, output, source)
+    result, _ = twinfs.traced("export", "--host=alpha", f"--output={output}", source,
+                              calls="trace=unlinkat",
+                              flags=["-e", "inject=unlinkat:error=EBUSY"])
+    assert result.status == 0 and "generation-1" in result.errors[0]
+    assert load(output)[0]["generation"] == 2 and (output / "generation-1").exists()
+    export(twinfs, output, source)
+    assert only(output)[0]["generation"] == 3
+
+
+# ---- changes meanwhile, and scale ---------------------------------------------------------------
+
+
+def churn(source, ended):
+    number = 0
+    while not ended.is_set():
+        number += 1
+        path = source / f"churn {number % 300}"
+        path.write_bytes(b"%d" % (number % 7))
+        if number % 3 == 0:
+            path.rename(source / f"moved {number % 50}")
+        if number % 5 == 0:
+            (source / f"moved {number % 40}").unlink(missing_ok=True)
+
+
+def test_changes_meanwhile_hide_no_other_file(twinfs, source, output):
+    trees.many(source / "stable", 6000, lambda number: b"%d" % (number // 2), folders=6)
+    stable = walked(source)
+    with twinfs.mounted(source) as view:
+        ended = threading.Event()
+        writer = threading.Thread(target=churn, args=(source, ended))
+        writer.start()
+        try:
+            for _ in range(5):
+                result = twinfs("export", "--host=alpha", f"--output={output}", view.path)
+                assert result.status in (0, 3), result
+                rows = [facts(row) for row in only(output)[1]]
+                assert len({fact[3:] for fact in rows}) >= 6000
+                assert stable <= set(rows)
+                assert all(path.startswith((b"stable/", b"churn ", b"moved "))
+                           for names, *_ in rows for _, path in names)
+        finally:
+            ended.set()
+            writer.join()
+
+
+def test_memory_does_not_grow_with_files(twinfs, source, output, plain_build):
+    """The rows of 100,000 files would need 100 MiB."""
+    trees.many(source, 100_000, lambda number: b"", folders=100)
+    twinfs.ok("scan", source)
+    twinfs.wrapped = ["prlimit", f"--data={32 << 20}", "--"]
+    export(twinfs, output, "--no-scan", source)
+    twinfs.wrapped = []
+    assert {facts(row)[0][0][1] for row in only(output)[1]} == {
+        name[1] for names, *_ in walked(source) for name in names}
