@@ -23,8 +23,8 @@ MUST_CHECK int sha256_reset(struct sha256 *state);
 /* Adds bytes. Returns 0, or -EIO if libcrypto fails. */
 MUST_CHECK int sha256_update(struct sha256 *state, const void *data, size_t length);
 
-/* Ends the digest, and writes its lower-case digits and a NUL. sha256_reset() must follow before the
- * next digest. Returns 0, or -EIO if libcrypto fails. */
+/* Ends the digest, and writes its lower-case digits and a NUL. The caller must call sha256_reset()
+ * before the next digest. Returns 0, or -EIO if libcrypto fails. */
 MUST_CHECK int sha256_finish(struct sha256 *state, char digits[SHA256_DIGITS + 1]);
 
 #endif

@@ -95,11 +95,6 @@ uint64_t catalog_secret(const struct catalog *catalog)
 	return hash64("secret", strlen("secret"), catalog->name_seed);
 }
 
-uint64_t catalog_identity(const struct catalog *catalog)
-{
-	return hash64("identity", strlen("identity"), catalog->name_seed);
-}
-
 int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader)
 {
 	int r = store_read_begin(&catalog->store, reader);

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/hash.h"
+#include "catalog/handle.h"
 #include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
@@ -182,6 +184,11 @@ static int put_format(struct catalog_writer *w)
 		return r;
 	w->store.changed = true;
 	return store_result(w->store.reader.store, mdb_cursor_put(cursor, &k, &v, 0));
+}
+
+uint64_t catalog_identity(const struct catalog *catalog)
+{
+	return hash64("identity", strlen("identity"), catalog->name_seed);
 }
 
 int meta_initialize(struct catalog_writer *w)

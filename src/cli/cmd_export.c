@@ -4,6 +4,7 @@
 
 #include "base/error.h"
 #include "base/human_text.h"
+#include "base/interrupt.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/catalog.h"
@@ -11,7 +12,6 @@
 #include "fleet/host_name.h"
 #include "fleet/inventory.h"
 #include "fleet/row_set.h"
-#include "index/completeness.h"
 #include "index/current_index.h"
 #include "options/common_options.h"
 
@@ -108,7 +108,6 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 	};
 	struct inventory_result result;
 	char number[NUMBER_TEXT_MAX];
-	enum twinfs_exit status;
 	int r = check_options(index);
 
 	if (r == 0)
@@ -118,11 +117,10 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 	if (r < 0)
 		return explain(r);
 	if (result.changed)
-		log_info("files changed meanwhile: each row is true at the time it was read");
+		log_info("the index changed meanwhile; each row is true at the time it was read");
 	log_info("exported %s %s to %s", number_format(number, result.rows),
 		 plural(result.rows, "file", "files"), quote_path(settings->output));
-	status = completeness_status(result.errors, result.pending);
-	return index->unfinished ? TWINFS_EXIT_INCOMPLETE : status;
+	return current_index_status(index, result.errors, result.pending);
 }
 
 /* The folder is checked before the index is updated, which can take long. */
@@ -137,6 +135,7 @@ static enum twinfs_exit export(const struct export_settings *settings, char *con
 				.host = settings->host,
 			};
 
+		interrupt_watch();
 		if (row_set_begin(&set, &set_settings) < 0 ||
 		    current_index_open(&index, &settings->common.index, operands, count,
 				       INDEX_READ) < 0) return TWINFS_EXIT_FAILED;

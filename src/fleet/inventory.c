@@ -38,8 +38,8 @@ struct inventory {
 
 /* ---- portions ------------------------------------------------------------------------ */
 
-/* Makes the row of a file, unless it is no regular file or has no name. Adds the number of its names
- * to *names. */
+/* Makes the row of a file, unless it is no regular file or has no name. Adds the number of names to
+ * *names. */
 static int make_row(struct inventory *inventory, const struct file_record *file, uint64_t *names)
 {
 	struct made_row *made = &inventory->rows[inventory->count];

@@ -12,8 +12,8 @@
  * or a kill at any moment, the manifest names a whole generation, if there was one before. Parts
  * that a killed process left are removed when the next set is written.
  *
- * A lock on the folder excludes a second writer. For one thread. The functions return 0, -EXDEV after
- * a failure that they have logged, or -ENOMEM.
+ * A lock on the folder excludes a second writer. For one thread. The functions return 0, -EXDEV if
+ * they failed and logged why, or -ENOMEM.
  */
 
 #include <stdbool.h>
@@ -61,8 +61,8 @@ MUST_CHECK int row_set_begin(struct row_set *set, const struct row_set_settings 
  */
 MUST_CHECK int row_set_add(struct row_set *set, json_t *row, uint64_t bytes);
 
-/* Writes the manifest, so that the set replaces the earlier one, which is then removed. Blocks until
- * everything is on the disk. */
+/* Writes the manifest, so that the set replaces the earlier one, and removes the earlier one.
+ * Blocks until everything is on the disk. */
 MUST_CHECK int row_set_commit(struct row_set *set, const struct row_set_figures *figures);
 
 /* Unlocks the folder. If the set was not committed, removes its parts, and the folder if
