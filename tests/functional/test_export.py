@@ -412,6 +412,8 @@ def test_export_with_a_failed_call_leaves_nothing_behind(twinfs, small, source, 
 @pytest.mark.parametrize("earlier", [False, True], ids=["first", "second"])
 def test_interrupted_export_leaves_nothing_behind(twinfs, small, source, output, earlier, strace):
     twinfs.ok("scan", source)
+    if earlier:
+        export(twinfs, output, source)
     before = tree_of(output) if earlier else None
     stopped = 0
     for call, result, hit in faults(twinfs, words_of(output, source), "signal=INT"):
