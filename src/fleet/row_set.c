@@ -39,14 +39,12 @@ int row_set_begin(struct row_set *set, const struct row_set_settings *settings)
 
 /* ---- parts --------------------------------------------------------------------------- */
 
-/* Logs a failure or an outcome of a part. Returns 0, -EXDEV or -ENOMEM. */
-static int explain_part(const struct row_set *set, const char *name, int result)
+/* Logs a failure of a file or folder below the folder of the set. Returns 0, -EXDEV or -ENOMEM. */
+static int explain(const struct row_set *set, const char *name, int result)
 {
-	bool by_zstd = result == PART_FILE_NOT_COMPRESSED;
-
 	if (result == 0 || result == -ENOMEM)
 		return result;
-	set_folder_complain(&set->folder, name, by_zstd ? set->part.fault : error_text(result));
+	set_folder_complain(&set->folder, name, error_text(result));
 	return -EXDEV;
 }
 
@@ -58,10 +56,10 @@ static int make_generation(struct row_set *set)
 	set_folder_remove_others(&set->folder, set->folder.current);
 	set_folder_name(name, set->generation);
 	if (mkdirat(set->folder.fd, name, S_IRWXU | S_IRWXG | S_IRWXO) < 0)
-		return explain_part(set, name, -errno);
+		return explain(set, name, -errno);
 	set->begun = true;
 	set->generation_folder = open_beneath(set->folder.fd, name, O_RDONLY | O_DIRECTORY, false);
-	return set->generation_folder < 0 ? explain_part(set, name, set->generation_folder) : 0;
+	return set->generation_folder < 0 ? explain(set, name, set->generation_folder) : 0;
 }
 
 /* Writes the name of the part that is open, or is opened next. Returns its last component. */
@@ -74,6 +72,20 @@ static const char *part_name(const struct row_set *set, char name[static PART_NA
 	return name + folder;
 }
 
+/* Logs a failure or an outcome of the part that is open. Returns 0, -EXDEV or -ENOMEM. */
+static int explain_part(const struct row_set *set, int result)
+{
+	char name[PART_NAME_MAX];
+
+	if (result == 0)
+		return 0;
+	(void)part_name(set, name);
+	if (result != PART_FILE_NOT_COMPRESSED)
+		return explain(set, name, result);
+	set_folder_complain(&set->folder, name, set->part.fault);
+	return -EXDEV;
+}
+
 static int open_part(struct row_set *set)
 {
 	char name[PART_NAME_MAX];
@@ -83,7 +95,7 @@ static int open_part(struct row_set *set)
 	if (r < 0)
 		return r;
 	set->part_rows = 0;
-	return explain_part(set, name, part_file_open(&set->part, set->generation_folder, file));
+	return explain_part(set, part_file_open(&set->part, set->generation_folder, file));
 }
 
 static int close_part(struct row_set *set)
@@ -94,7 +106,7 @@ static int close_part(struct row_set *set)
 	int r;
 
 	(void)part_name(set, name);
-	r = explain_part(set, name, part_file_close(&set->part, &facts));
+	r = explain_part(set, part_file_close(&set->part, &facts));
 	if (r < 0)
 		return r;
 	part = json_pack("{s:s, s:o, s:o, s:s}", "name", name, "rows", json_number(set->part_rows),
@@ -109,7 +121,6 @@ static int append_text(const char *text, size_t length, void *line)
 
 int row_set_add(struct row_set *set, json_t *row, uint64_t bytes)
 {
-	char name[PART_NAME_MAX];
 	int r = set->part.fd < 0 ? open_part(set) : 0;
 
 	set->line.length = 0;
@@ -118,8 +129,7 @@ int row_set_add(struct row_set *set, json_t *row, uint64_t bytes)
 		r = -ENOMEM;
 	if (r < 0)
 		return r;
-	(void)part_name(set, name);
-	r = explain_part(set, name, part_file_add(&set->part, set->line.data, set->line.length));
+	r = explain_part(set, part_file_add(&set->part, set->line.data, set->line.length));
 	set->rows++;
 	set->part_rows++;
 	set->bytes = size_add(set->bytes, bytes);
@@ -181,11 +191,11 @@ static int replace_manifest(struct row_set *set, const json_t *manifest)
 	set->begun = true;
 	r = write_manifest(set, manifest);
 	if (r < 0)
-		return explain_part(set, SET_NEW_MANIFEST, r);
+		return explain(set, SET_NEW_MANIFEST, r);
 	if (renameat(set->folder.fd, SET_NEW_MANIFEST, set->folder.fd, SET_MANIFEST) < 0)
-		return explain_part(set, SET_MANIFEST, -errno);
+		return explain(set, SET_MANIFEST, -errno);
 	set->committed = true;
-	return explain_part(set, SET_MANIFEST, sync_directory(set->folder.fd));
+	return explain(set, SET_MANIFEST, sync_directory(set->folder.fd));
 }
 
 int row_set_commit(struct row_set *set, const struct row_set_figures *figures)
