@@ -39,15 +39,6 @@ int row_set_begin(struct row_set *set, const struct row_set_settings *settings)
 
 /* ---- parts --------------------------------------------------------------------------- */
 
-/* Logs a failure of a file or folder below the folder of the set. Returns 0, -EXDEV or -ENOMEM. */
-static int explain(const struct row_set *set, const char *name, int result)
-{
-	if (result == 0 || result == -ENOMEM)
-		return result;
-	set_folder_complain(&set->folder, name, error_text(result));
-	return -EXDEV;
-}
-
 /* Makes the folder of the generation. Before that, removes leftovers, which may fill the disk. */
 static int make_generation(struct row_set *set)
 {
@@ -56,10 +47,12 @@ static int make_generation(struct row_set *set)
 	set_folder_remove_others(&set->folder, set->folder.current);
 	set_folder_name(name, set->generation);
 	if (mkdirat(set->folder.fd, name, S_IRWXU | S_IRWXG | S_IRWXO) < 0)
-		return explain(set, name, -errno);
+		return set_folder_explain(&set->folder, name, -errno);
 	set->begun = true;
 	set->generation_folder = open_beneath(set->folder.fd, name, O_RDONLY | O_DIRECTORY, false);
-	return set->generation_folder < 0 ? explain(set, name, set->generation_folder) : 0;
+	if (set->generation_folder < 0)
+		return set_folder_explain(&set->folder, name, set->generation_folder);
+	return 0;
 }
 
 /* Writes the name of the part that is open, or is opened next. Returns its last component. */
@@ -81,7 +74,7 @@ static int explain_part(const struct row_set *set, int result)
 		return 0;
 	(void)part_name(set, name);
 	if (result != PART_FILE_NOT_COMPRESSED)
-		return explain(set, name, result);
+		return set_folder_explain(&set->folder, name, result);
 	set_folder_complain(&set->folder, name, set->part.fault);
 	return -EXDEV;
 }
@@ -191,11 +184,12 @@ static int replace_manifest(struct row_set *set, const json_t *manifest)
 	set->begun = true;
 	r = write_manifest(set, manifest);
 	if (r < 0)
-		return explain(set, SET_NEW_MANIFEST, r);
+		return set_folder_explain(&set->folder, SET_NEW_MANIFEST, r);
 	if (renameat(set->folder.fd, SET_NEW_MANIFEST, set->folder.fd, SET_MANIFEST) < 0)
-		return explain(set, SET_MANIFEST, -errno);
+		return set_folder_explain(&set->folder, SET_MANIFEST, -errno);
 	set->committed = true;
-	return explain(set, SET_MANIFEST, sync_directory(set->folder.fd));
+	r = sync_directory(set->folder.fd);
+	return r < 0 ? set_folder_explain(&set->folder, SET_MANIFEST, r) : 0;
 }
 
 int row_set_commit(struct row_set *set, const struct row_set_figures *figures)

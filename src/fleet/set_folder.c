@@ -38,12 +38,36 @@ void set_folder_complain(const struct set_folder *folder, const char *name, cons
 		  cause);
 }
 
-/* Logs a failed call. Returns -EXDEV, or -ENOMEM for that error. */
-static int complain_error(const struct set_folder *folder, const char *name, int error)
+/* Returns what the user can do about an error, or NULL. */
+static const char *remedy_of(int error)
 {
-	if (error == -ENOMEM)
-		return error;
-	set_folder_complain(folder, name, error_text(error));
+	switch (-error) {
+	case ENOSPC:
+	case EDQUOT:
+		return "free space there, or give --output=DIR another folder";
+	case ENOENT:
+		return "make the folder above it first";
+	case EACCES:
+	case ENOTDIR:
+	case EPERM:
+	case EROFS:
+		return "give --output=DIR another folder";
+	default:
+		return NULL;
+	}
+}
+
+int set_folder_explain(const struct set_folder *folder, const char *name, int error)
+{
+	CLEANUP_BYTES struct bytes cause = {0};
+	const char *remedy = remedy_of(error);
+	int r = bytes_append_text(&cause, error_text(error));
+
+	if (r == 0 && remedy)
+		r = bytes_format(&cause, "; %s", remedy);
+	if (error == -ENOMEM || r < 0 || !bytes_text(&cause))
+		return -ENOMEM;
+	set_folder_complain(folder, name, bytes_text(&cause));
 	return -EXDEV;
 }
 
@@ -103,11 +127,11 @@ static int open_folder(struct set_folder *folder)
 	if (r == 0 && faccessat(folder->fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
 		r = -errno;
 	if (r < 0)
-		return complain_error(folder, "", r);
+		return set_folder_explain(folder, "", r);
 	if (flock(folder->fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno != EWOULDBLOCK)
-		return complain_error(folder, "", -errno);
+		return set_folder_explain(folder, "", -errno);
 	set_folder_complain(folder, "", "another process writes to it; wait until it has ended");
 	return -EXDEV;
 }
@@ -177,7 +201,7 @@ static int check_manifest(struct set_folder *folder)
 	else if (r == -EPROTO)
 		r = refuse(folder, "its " SET_MANIFEST " is damaged, or is of something else");
 	else if (r != -ENOENT)
-		r = complain_error(folder, SET_MANIFEST, r);
+		r = set_folder_explain(folder, SET_MANIFEST, r);
 	json_decref(manifest);
 	return r == -ENOENT ? 0 : r;
 }
@@ -232,7 +256,7 @@ int set_folder_init(struct set_folder *folder, const struct row_set_settings *se
 	r = directory_visit(folder->fd, check_entry, folder);
 	if (r == -ENOTEMPTY)
 		return refuse(folder, "the folder has other files, too");
-	return r < 0 ? complain_error(folder, "", r) : 0;
+	return r < 0 ? set_folder_explain(folder, "", r) : 0;
 }
 
 void set_folder_deinit(struct set_folder *folder)

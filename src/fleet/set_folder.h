@@ -49,10 +49,17 @@ void set_folder_remove_others(const struct set_folder *folder, uint64_t generati
 
 void set_folder_name(char name[static SET_NAME_MAX], uint64_t generation);
 
-/* Logs that a file or folder could not be written.
+/* Logs that a file or folder could not be written, with the cause and, if there is one, the remedy.
  *
  * name		below the folder; "": the folder itself
- * cause	borrowed text */
+ */
 void set_folder_complain(const struct set_folder *folder, const char *name, const char *cause);
+
+/* Logs the failure of a system call. Returns -EXDEV, or -ENOMEM without a message for that error.
+ *
+ * name		as for set_folder_complain()
+ * error	-errno
+ */
+MUST_CHECK int set_folder_explain(const struct set_folder *folder, const char *name, int error);
 
 #endif

@@ -11,6 +11,7 @@ import stat
 import subprocess
 import threading
 
+import collide
 import pytest
 import trees
 import walk
@@ -77,6 +78,18 @@ def test_inventory_equals_an_independent_walk(twinfs, source, output):
     assert manifest["sources"] == [{"path": str(source)}]
     assert (manifest["errors"], manifest["pending"], manifest["min_size"]) == (0, 0, 1)
     assert all("sha256" not in row for row in rows)
+
+
+def test_colliding_contents_have_groups_of_their_own(twinfs, source, output):
+    for number, data in enumerate(collide.short_contents()):
+        trees.fill(source, {b"%d/one" % number: data, b"%d/two" % number: data})
+    export(twinfs, output, source)
+    groups = {}
+    for row in only(output)[1]:
+        groups.setdefault(row["group"], []).append(path_of(row).partition(b"/")[0])
+    [name] = {group.partition("~")[0] for group in groups}
+    assert sorted(groups) == sorted([name, f"{name}~2", f"{name}~3", f"{name}~4"])
+    assert all(len(members) == 2 and len(set(members)) == 1 for members in groups.values())
 
 
 def test_names_of_a_file_in_two_sources_are_in_one_row(twinfs, tmp_path, output):
@@ -309,7 +322,7 @@ def test_full_disk_keeps_the_old_inventory(twinfs, small, source, tmp_path):
         fill_disk(root / "fill", 100_000)
         result = export(twinfs.with_index(tmp_path / "other"), output, many, status=1)
         assert len(result.errors) == 1 and "No space left on device" in result.errors[0]
-        assert "generation-2/part-00001" in result.errors[0]
+        assert "generation-2/part-00001" in result.errors[0] and "free space" in result.errors[0]
         assert tree_of(output) == before
         (root / "fill").unlink()
         export(twinfs.with_index(tmp_path / "other"), output, many)
@@ -491,7 +504,7 @@ def test_memory_does_not_grow_with_files(twinfs, source, output, plain_build):
     """The rows of 100,000 files would need 100 MiB."""
     trees.many(source, 100_000, lambda number: b"", folders=100)
     twinfs.ok("scan", source)
-    twinfs.wrapped = ["prlimit", f"--data={32 << 20}", "--"]
+    twinfs.wrapped = ["prlimit", f"--data={16 << 20}", "--"]
     export(twinfs, output, "--no-scan", source)
     twinfs.wrapped = []
     assert {path_of(row) for row in only(output)[1]} == {
