@@ -2,8 +2,14 @@
 #include "base/sha256.h"
 
 #include <errno.h>
+#include <openssl/crypto.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
 
 #define DIGEST_BYTES (SHA256_DIGITS / 2)
 
@@ -13,10 +19,53 @@ static EVP_MD_CTX *to_evp(struct sha256 *state)
 	return (EVP_MD_CTX *)state;
 }
 
+/* ---- memory -------------------------------------------------------------------------- */
+
+/* Ends the process if memory is short: libcrypto then crashes (seen with 3.0). */
+static void *check(void *memory, size_t size)
+{
+	if (memory || size == 0)
+		return memory;
+	log_error("out of memory");
+	_exit(EXIT_FAILURE);
+}
+
+static void *allocate(size_t size, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return check(malloc(size), size);
+}
+
+static void *resize(void *memory, size_t size, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return check(realloc(memory, size), size);
+}
+
+static void release(void *memory, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	free(memory);
+}
+
+/* libcrypto accepts the functions only before it allocates for the first time. */
+static void set_functions(void)
+{
+	(void)CRYPTO_set_mem_functions(allocate, resize, release);
+}
+
+/* ---- digests ------------------------------------------------------------------------- */
+
 struct sha256 *sha256_new(void)
 {
-	struct sha256 *state = (struct sha256 *)EVP_MD_CTX_new();
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct sha256 *state;
 
+	pthread_once(&once, set_functions);
+	state = (struct sha256 *)EVP_MD_CTX_new();
 	if (!state || sha256_reset(state) == 0)
 		return state;
 	sha256_free(state);

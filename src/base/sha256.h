@@ -2,7 +2,8 @@
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
 
-/* SHA-256 (FIPS 180-4), by libcrypto. A state is used by one thread at a time; nothing blocks. */
+/* SHA-256 (FIPS 180-4), by libcrypto. A state is used by one thread at a time; nothing blocks. If
+ * memory is short, libcrypto ends the process with an error. */
 
 #include <stddef.h>
 

@@ -18,6 +18,7 @@ import trees
 import walk
 from block_oracle import digests, equal_and_shared, make_images
 from disks import disk
+from inventories import facts, only, walked
 from pages import Page
 from program import Result
 
@@ -160,6 +161,27 @@ def test_manifest_is_complete_or_there_is_an_error(places, tree):
         return badly_ended(result)
 
     places.each(lambda program: program("manifest", tree), judge)
+
+
+@pytest.mark.parametrize("library", ["", "libzstd"])
+def test_inventory_is_whole_or_the_earlier_one_stays(places, tree, tmp_path, library):
+    expected, output = walked(tree), tmp_path / "inventory"
+
+    def export(program):
+        return program("export", "--host=alpha", "--output", output, tree)
+
+    def judge(result, twinfs):
+        manifest, rows = only(output)
+        if {facts(row) for row in rows} != expected:
+            return "another inventory"
+        if (result.status != 0) != (manifest["generation"] == judge.generation):
+            return "the result is not what is reported"
+        judge.generation = manifest["generation"]
+        return badly_ended(result)
+
+    judge.generation = 1
+    assert export(places.twinfs).status == 0
+    places.each(export, judge, library)
 
 
 def test_page_is_complete_or_there_is_an_error(places, tree):

@@ -38,6 +38,7 @@ def test_commands_that_read_use_memory_right(checked, tree):
         checked.ok("list", f"--format={form}", tree)
     checked.ok("copies", tree / "small/letters/a.txt")
     checked.ok("manifest", tree)
+    checked.ok("export", "--host=alpha", "--output", checked.folder / "inventory", tree)
 
 
 def test_view_uses_memory_right(checked, tree):
