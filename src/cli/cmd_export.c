@@ -97,14 +97,22 @@ static enum twinfs_exit explain(int result)
 	return TWINFS_EXIT_FAILED;
 }
 
+static int await_changes(void *context)
+{
+	return current_index_sync(context);
+}
+
 static enum twinfs_exit write_inventory(const struct export_settings *settings,
-					const struct current_index *index, struct row_set *set)
+					struct current_index *index, struct row_set *set)
 {
 	const struct inventory_task task = {
 		.catalog = index->catalog,
 		.sources = index->sources,
 		.examines_disk = !settings->common.index.no_scan,
 		.progress = settings->common.index.progress,
+		.await_changes =
+			index->served && !settings->common.index.no_scan ? await_changes : NULL,
+		.context = index,
 	};
 	struct inventory_result result;
 	char number[NUMBER_TEXT_MAX];

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/json_path.h"
 #include "base/stop.h"
 #include "catalog/query.h"
@@ -15,6 +16,9 @@
 /* Bounds of what is read in one snapshot, which takes some milliseconds. */
 #define PORTION_ROWS 2048
 #define PORTION_NAMES 4096
+
+/* How often files without a name are examined again. A file can be renamed again and again. */
+#define LATE_ROUNDS 5
 
 /* A row that is not written yet. */
 struct made_row {
@@ -30,6 +34,11 @@ struct inventory {
 	struct made_row rows[PORTION_ROWS];
 	size_t count;
 	uint64_t last; /* id of the last file that was examined */
+	/* ids of files that had no name when they were examined */
+	uint64_t *nameless;
+	size_t nameless_count, nameless_capacity;
+	size_t nameless_done; /* number of them that were examined again */
+	size_t nameless_end; /* number of them that are examined in this round */
 	uint64_t min_size;
 	uint64_t generation; /* of the last snapshot; 0: none */
 	struct progress progress;
@@ -38,16 +47,12 @@ struct inventory {
 
 /* ---- portions ------------------------------------------------------------------------ */
 
-/* Makes the row of a file, unless it is no regular file or has no name. Adds the number of names to
- * *names. */
+/* Makes the row of a file, and adds the number of its names to *names. */
 static int make_row(struct inventory *inventory, const struct file_record *file, uint64_t *names)
 {
 	struct made_row *made = &inventory->rows[inventory->count];
 	int r;
 
-	inventory->last = file->id;
-	if (!S_ISREG(file->attributes.mode) || file->names == 0)
-		return 0;
 	r = row_maker_make(&inventory->maker, file, &made->row);
 	if (r < 0)
 		return r;
@@ -73,24 +78,79 @@ static int note_generation(struct inventory *inventory, struct catalog_reader *r
 	return 0;
 }
 
-/* Makes rows in a snapshot of its own. Returns 0, -ENOENT after the last row, or another -errno. */
+static int note_nameless(struct inventory *inventory, uint64_t file)
+{
+	int r = array_reserve(&inventory->nameless, &inventory->nameless_capacity,
+			      inventory->nameless_count + 1, sizeof(*inventory->nameless));
+
+	if (r == 0)
+		inventory->nameless[inventory->nameless_count++] = file;
+	return r;
+}
+
+static int examine(struct inventory *inventory, const struct file_record *file, uint64_t *names)
+{
+	if (!S_ISREG(file->attributes.mode))
+		return 0;
+	return file->names == 0 ? note_nameless(inventory, file->id)
+				: make_row(inventory, file, names);
+}
+
+/* Begins the snapshot of a portion. */
+static int begin_portion(struct inventory *inventory, struct catalog_reader **reader)
+{
+	int r = catalog_read_begin(inventory->task->catalog, reader);
+
+	if (r == 0)
+		r = note_generation(inventory, *reader);
+	row_maker_begin(&inventory->maker, *reader);
+	return r;
+}
+
+static bool portion_is_full(const struct inventory *inventory, uint64_t names)
+{
+	return inventory->count == PORTION_ROWS || names >= PORTION_NAMES;
+}
+
+/* Makes rows in a snapshot of its own. Returns 0, -ENOENT after the last file, or another
+ * -errno. */
 static int make_portion(struct inventory *inventory)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
 	uint64_t names = 0;
-	int r = catalog_read_begin(inventory->task->catalog, &reader);
+	int r = begin_portion(inventory, &reader);
 
 	if (r == 0)
-		r = note_generation(inventory, reader);
-	if (r == 0)
 		r = catalog_scan_files(reader, inventory->last, &scan);
-	row_maker_begin(&inventory->maker, reader);
-	while (r == 0 && inventory->count < PORTION_ROWS && names < PORTION_NAMES) {
+	while (r == 0 && !portion_is_full(inventory, names)) {
 		r = catalog_next_file(scan, &file);
+		if (r < 0)
+			break;
+		inventory->last = file.id;
+		r = examine(inventory, &file, &names);
+	}
+	return r;
+}
+
+/* Works like make_portion(), for the files that had no name before. */
+static int make_late_portion(struct inventory *inventory)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct file_record file;
+	uint64_t names = 0;
+	int r = begin_portion(inventory, &reader);
+
+	while (r == 0 && !portion_is_full(inventory, names)) {
+		if (inventory->nameless_done == inventory->nameless_end)
+			return -ENOENT;
+		r = catalog_get_file(reader, inventory->nameless[inventory->nameless_done++],
+				     &file);
 		if (r == 0)
-			r = make_row(inventory, &file, &names);
+			r = examine(inventory, &file, &names);
+		else if (r == -ENOENT)
+			r = 0; /* the file was removed */
 	}
 	return r;
 }
@@ -114,16 +174,33 @@ static int write_portion(struct inventory *inventory)
 	return r;
 }
 
-static int write_rows(struct inventory *inventory)
+/* Writes portions until make() returns -ENOENT. */
+static int write_portions(struct inventory *inventory, int (*make)(struct inventory *inventory))
 {
 	bool ended = false;
 	int r = 0;
 
 	while (r == 0 && !ended) {
-		r = stop_requested() ? -EINTR : make_portion(inventory);
+		r = stop_requested() ? -EINTR : make(inventory);
 		ended = r == -ENOENT;
 		if (r == 0 || ended)
 			r = write_portion(inventory);
+	}
+	return r;
+}
+
+static int write_rows(struct inventory *inventory)
+{
+	const struct inventory_task *task = inventory->task;
+	int r = write_portions(inventory, make_portion);
+
+	for (int round = 0; r == 0 && task->await_changes && round < LATE_ROUNDS; round++) {
+		if (inventory->nameless_done == inventory->nameless_count)
+			break;
+		inventory->nameless_end = inventory->nameless_count;
+		r = task->await_changes(task->context);
+		if (r == 0)
+			r = write_portions(inventory, make_late_portion);
 	}
 	return r;
 }
@@ -203,6 +280,7 @@ int inventory_write(const struct inventory_task *task, struct row_set *set,
 	result->rows = set->rows;
 	drop_rows(inventory);
 	row_maker_deinit(&inventory->maker);
+	free(inventory->nameless);
 	free(inventory);
 	return r;
 }

@@ -5,11 +5,12 @@
 /* The inventory of a host: what its index knows of each regular file, as a set of rows (row_set.h).
  *
  * The rows are read from many short snapshots, in the order of file ids, and written between them.
- * So no read transaction waits for a disk. Each row is true at the moment of its snapshot. An inode
- * has at most one row, and has one if it was in the index all the time. If a name got another inode
- * meanwhile, both can have rows with this name.
+ * So no read transaction waits for a disk. Each row is true at the moment of its snapshot. A file of
+ * the index has at most one row, and has one if it was in the sources all the time, even if it was
+ * renamed. If a name got another inode meanwhile, both can have rows with this name.
  *
- * For one thread. Linear in files; takes memory for 2,048 rows.
+ * For one thread. Linear in files; takes memory for 2,048 rows, and for the ids of files that are
+ * renamed or removed meanwhile.
  */
 
 #include <stdbool.h>
@@ -30,6 +31,11 @@ struct inventory_task {
 	const struct sources *sources;
 	bool examines_disk; /* false: the sources can be absent */
 	enum progress_when progress;
+	/* Waits until all changes of the sources before the call are in the index. A file that is
+	 * renamed has no name for a moment, between two transactions of the process that maintains
+	 * the index. NULL: no process does. Returns 0 or -errno. */
+	int (*await_changes)(void *context);
+	void *context;
 };
 
 struct inventory_result {

@@ -500,6 +500,35 @@ def test_changes_meanwhile_hide_no_other_file(twinfs, source, output):
             writer.join()
 
 
+def move_about(source, ended):
+    """Renames each file between two folders, again and again."""
+    here, there = source / "here", source / "there"
+    while not ended.is_set():
+        for path in sorted(here.iterdir()):
+            path.rename(there / path.name)
+        here, there = there, here
+
+
+def test_renamed_files_are_not_missing(twinfs, source, output):
+    """A commit has at most 32,768 names. So between two commits files can have no name."""
+    (source / "there").mkdir()
+    trees.fill(source, {b"here/%d" % number: b"" for number in range(70_000)})
+    inodes = {path.stat().st_ino for path in (source / "here").iterdir()}
+    with twinfs.mounted(source) as view:
+        ended = threading.Event()
+        writer = threading.Thread(target=move_about, args=(source, ended))
+        writer.start()
+        try:
+            for _ in range(5):
+                result = twinfs(*words_of(output, view.path))
+                assert result.status in (0, 3), result
+                found = [row["ino"] for row in only(output)[1]]
+                assert len(found) == len(set(found)) and set(found) == inodes
+        finally:
+            ended.set()
+            writer.join()
+
+
 def test_memory_does_not_grow_with_files(twinfs, source, output, plain_build):
     """The rows of 100,000 files would need 100 MiB."""
     trees.many(source, 100_000, lambda number: b"", folders=100)
