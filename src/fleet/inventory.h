@@ -5,9 +5,9 @@
 /* The inventory of a host: what its index knows of each regular file, as a set of rows (row_set.h).
  *
  * The rows are read from many short snapshots, in the order of file ids, and written between them.
- * So no read transaction waits for a disk. Each row is true at the moment of its snapshot. A file of
- * the index has at most one row, and has one if it was in the sources all the time, even if it was
- * renamed. If a name got another inode meanwhile, both can have rows with this name.
+ * So no read transaction waits for a disk. Each row is true at the moment of its snapshot. A file
+ * of the index has at most one row, and has one if it was in the sources all the time, even if it
+ * was renamed. If a name got another inode meanwhile, both can have rows with this name.
  *
  * For one thread. Linear in files; takes memory for 2,048 rows, and for the ids of files that are
  * renamed or removed meanwhile.
