@@ -321,10 +321,10 @@ def make_disk(root_only, tmp_path):
         pytest.skip("needs rotating_disk, mkfs.ext4 and loop devices")
     folders = iter(range(9))
 
-    def make(**options):
+    def make(size=DISK_BYTES, **options):
         folder = tmp_path / f"disk{next(folders)}"
         folder.mkdir()
-        return RotatingDisk(folder, tool, DISK_BYTES, **options)
+        return RotatingDisk(folder, tool, size, **options)
 
     return make
 

@@ -8,8 +8,10 @@ import os
 import pty
 import re
 import shlex
+import shutil
 import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from block_oracle import BLOCK, digests, equal_and_shared, extents, make_images
@@ -345,6 +347,17 @@ def test_file_open_for_writing_is_shared(twinfs, source):
         file.write(b"new bytes")
     assert one.read_bytes() == common
     assert two.read_bytes() == b"new bytes" + common[9:]
+
+
+def test_running_program_is_shared(twinfs, source):
+    program = write(source / "program", Path(shutil.which("sleep")).read_bytes(), bytes(1 << 20))
+    copy = write(source / "copy", program.read_bytes(), b"more")
+    program.chmod(0o755)
+    with subprocess.Popen([program, "60"]) as running:
+        result = twinfs.ok(*PARTIAL, "--partial=4k", "--min-run=4k", source)
+        running.kill()
+    assert figure(result, "shared") > 0
+    assert shared_bytes(program, copy, block=4096) > 0
 
 
 def test_files_of_other_users_are_sources_only(root, as_user, plain_user):

@@ -3,6 +3,7 @@
 bytes that its writers gave it, and a second run does the rest.
 
 Each storm kills $TWINFS_PARTIAL_ROUNDS runs (8)."""
+import contextlib
 import os
 import random
 import shutil
@@ -13,9 +14,10 @@ import time
 
 import pytest
 from block_oracle import BLOCK, digests, equal_and_shared, make_images
-from disks import disk
+from disks import IMAGE_BYTES, MAKE, disk
 from program import is_held_by_strace, until
 from test_act_causes import figure, warnings
+from test_bad_blocks import spoil
 
 ROUNDS = int(os.environ.get("TWINFS_PARTIAL_ROUNDS", "8"))
 PARTIAL = ("dedupe", "--partial", "--yes")
@@ -64,6 +66,39 @@ def test_blocks_that_the_kernel_cannot_read_are_left_alone(twinfs, source, strac
     assert warnings(result, "Input/output error")
     assert figure(result, "skipped") > 0
     assert digests(source) == before
+    assert_second_run_shares_all(twinfs, images, source)
+
+
+def test_blocks_that_become_bad_after_they_were_hashed_are_left_alone(twinfs, make_disk):
+    disk = make_disk(IMAGE_BYTES, time_scale=0, make=MAKE["xfs"])
+    disk.fill(lambda root: make_images(root, seed=9))
+    with disk.served():
+        images, before = sorted(disk.root.iterdir()), digests(disk.root)
+        twinfs.ok("dedupe", "--partial", "--dry-run", disk.root)
+        spoil(disk, images[1])
+        result = twinfs(*PARTIAL, disk.root)
+        assert result.status == 3
+        assert len(warnings(result, "Input/output error")) == 1
+        assert figure(result, "skipped") > 0
+        equal, shared = equal_and_shared([image for image in images if image != images[1]])
+        assert equal == shared > 0
+        disk.spoil()
+        disk.cold()
+        assert digests(disk.root) == before
+        assert_second_run_shares_all(twinfs, images, disk.root)
+
+
+def test_runs_on_a_really_full_disk_change_no_byte(twinfs, source):
+    images = make_images(source, seed=3)
+    before = digests(source)
+    with open(source.parent / "rest", "wb", buffering=0) as rest:
+        with contextlib.suppress(OSError):
+            while rest.write(bytes(1 << 16)):
+                pass
+        result = twinfs(*PARTIAL, source)
+        assert result.status == 0 or warnings(result, "the disk is full")
+        assert digests(source) == before
+    (source.parent / "rest").unlink()
     assert_second_run_shares_all(twinfs, images, source)
 
 
