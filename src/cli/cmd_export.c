@@ -132,22 +132,23 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 }
 
 /* The folder is checked before the index is updated, which can take long. */
-static enum twinfs_exit export(const struct export_settings *settings, char *const *operands,
-			       size_t count) {
-	CLEANUP_CURRENT_INDEX struct current_index index = {0}; CLEANUP_ROW_SET struct row_set set;
-		const struct row_set_settings set_settings =
-			{
-				.folder = settings->output,
-				.format = INVENTORY_FORMAT,
-				.noun = "inventory",
-				.host = settings->host,
-			};
+static enum twinfs_exit make_inventory(const struct export_settings *settings,
+				       char *const *operands, size_t count)
+{
+	CLEANUP_CURRENT_INDEX struct current_index index = {0};
+	CLEANUP_ROW_SET struct row_set set;
+	const struct row_set_settings set_settings = {
+		.folder = settings->output,
+		.format = INVENTORY_FORMAT,
+		.noun = "inventory",
+		.host = settings->host,
+	};
 
-		interrupt_watch();
-		if (row_set_begin(&set, &set_settings) < 0 ||
-		    current_index_open(&index, &settings->common.index, operands, count,
-				       INDEX_READ) < 0) return TWINFS_EXIT_FAILED;
-		return write_inventory(settings, &index, &set);
+	interrupt_watch();
+	if (row_set_begin(&set, &set_settings) < 0 ||
+	    current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
+		return TWINFS_EXIT_FAILED;
+	return write_inventory(settings, &index, &set);
 }
 
 /* Returns what is wrong with the command line, or NULL. */
@@ -176,7 +177,7 @@ enum twinfs_exit cmd_export(int argc, char *argv[])
 	if (r == 0)
 		r = usage_check(&export_table, find_fault(&settings, (size_t)(argc - operands)));
 	status = r != 0 ? options_exit(r)
-			: export(&settings, argv + operands, (size_t)(argc - operands));
+			: make_inventory(&settings, argv + operands, (size_t)(argc - operands));
 	common_settings_deinit(&settings.common);
 	return status;
 }

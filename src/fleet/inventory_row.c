@@ -194,6 +194,8 @@ static int set_attributes(struct row_maker *maker, const struct file_record *fil
 	if (r == 0)
 		r = set(row, "mtime_ns", json_integer(clock_ns(attributes->mtime)));
 	if (r == 0)
+		r = set(row, "ctime_ns", json_integer(clock_ns(attributes->ctime)));
+	if (r == 0)
 		r = set(row, "dev", found == 0 ? json_number(device) : json_null());
 	if (r == 0)
 		r = set(row, "ino", json_number(attributes->inode));

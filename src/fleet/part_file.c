@@ -14,9 +14,6 @@
 /* Number of bytes that are written at once. */
 #define WRITE_BYTES (256UL << 10)
 
-/* The mode of a new file, as a shell would make it; reduced by the umask. */
-#define NEW_MODE (S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH)
-
 /* Writes what waits. */
 static int flush(struct part_file *part)
 {
@@ -155,7 +152,7 @@ int part_file_open(struct part_file *part, int directory, const char *name)
 		return r;
 	part->bytes = 0;
 	part->waiting.length = 0;
-	part->fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, NEW_MODE);
+	part->fd = openat(directory, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	return part->fd < 0 ? -errno : 0;
 }
 

@@ -46,7 +46,7 @@ static int make_generation(struct row_set *set)
 
 	set_folder_remove_others(&set->folder, set->folder.current);
 	set_folder_name(name, set->generation);
-	if (mkdirat(set->folder.fd, name, S_IRWXU | S_IRWXG | S_IRWXO) < 0)
+	if (mkdirat(set->folder.fd, name, 0700) < 0)
 		return set_folder_explain(&set->folder, name, -errno);
 	set->begun = true;
 	set->generation_folder = open_beneath(set->folder.fd, name, O_RDONLY | O_DIRECTORY, false);
@@ -167,8 +167,7 @@ static int write_file(int fd, const json_t *manifest)
 static int write_manifest(const struct row_set *set, const json_t *manifest)
 {
 	AUTO_CLOSE int fd = openat(set->folder.fd, SET_NEW_MANIFEST,
-				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-				   S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
+				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	int r = fd < 0 ? -errno : write_file(fd, manifest);
 
 	if (r == 0 && set->generation_folder >= 0)

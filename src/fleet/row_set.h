@@ -12,6 +12,9 @@
  * or a kill at any moment, the manifest names a whole generation, if there was one before. Parts
  * that a killed process left are removed when the next set is written.
  *
+ * Other users have no access to the files and to folders that are made here, as rows have names of
+ * private files.
+ *
  * A lock on the folder excludes a second writer. For one thread. The functions return 0, -EXDEV if
  * they failed and logged why, or -ENOMEM.
  */

@@ -104,7 +104,7 @@ static int make_folder(struct set_folder *folder)
 	AUTO_CLOSE int parent = -1;
 	int r;
 
-	if (mkdir(folder->settings->folder, S_IRWXU | S_IRWXG | S_IRWXO) < 0)
+	if (mkdir(folder->settings->folder, 0700) < 0)
 		return errno == EEXIST ? 0 : -errno;
 	folder->made = true;
 	folder->fd = open(folder->settings->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

@@ -63,7 +63,8 @@ def names_of(row):
 
 
 def facts(row):
-    return (tuple(names_of(row)), row["size"], row["mtime_ns"], row["dev"], row["ino"])
+    return (tuple(names_of(row)),
+            *(row[key] for key in ("size", "mtime_ns", "ctime_ns", "dev", "ino")))
 
 
 def walked(*roots):
@@ -75,5 +76,5 @@ def walked(*roots):
                 key = (entry.stat.st_dev, entry.stat.st_ino)
                 names, _ = found.setdefault(key, ([], entry.stat))
                 names.append((number, entry.path))
-    return {(tuple(sorted(names)), status.st_size, status.st_mtime_ns, *key)
+    return {(tuple(sorted(names)), status.st_size, status.st_mtime_ns, status.st_ctime_ns, *key)
             for key, (names, status) in found.items()}

@@ -141,7 +141,7 @@ def as_user_id(program):
 
 def test_index_without_its_source_is_exported(twinfs, small, source, output):
     twinfs.ok("scan", source)
-    expected = {(*fact[:3], None, fact[4]) for fact in walked(source)}
+    expected = {(*fact[:4], None, fact[5]) for fact in walked(source)}
     source.rename(source.with_name("away"))
     result = export(twinfs, output, "--no-scan", source)
     assert b"the last scan was at" in result.error
@@ -158,6 +158,17 @@ def test_files_below_the_smallest_size_have_rows_and_no_group(twinfs, source, ou
 
 
 # ---- generations --------------------------------------------------------------------------------
+
+
+def test_only_the_user_can_read_the_inventory(twinfs, small, source, output):
+    before = os.umask(0)
+    try:
+        export(twinfs, output, source)
+    finally:
+        os.umask(before)
+    modes = {path.stat().st_mode & 0o777 for path in (output, *output.rglob("*")) if path.is_file()}
+    assert modes == {0o600}
+    assert {path.stat().st_mode & 0o777 for path in output.parent.glob("inventory/**")} == {0o700}
 
 
 def test_second_export_replaces_the_first(twinfs, small, source, output):
