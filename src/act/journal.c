@@ -15,6 +15,7 @@
 #include "base/descriptor.h"
 #include "base/json_path.h"
 #include "base/json_read.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "store/index_files.h"
@@ -130,16 +131,11 @@ static int set_number(json_t *object, const char *key, int64_t number)
 	return json_object_set_new(object, key, json_integer(number)) < 0 ? -ENOMEM : 0;
 }
 
-static int append_part(const char *text, size_t length, void *context)
-{
-	return bytes_append(context, text, length);
-}
-
 /* Appends a whole line or nothing. */
 static int append_line(struct bytes *lines, const json_t *object)
 {
 	size_t before = lines->length;
-	int r = json_dump_callback(object, append_part, lines, JSON_COMPACT);
+	int r = json_append(lines, object, JSON_COMPACT);
 
 	if (r == 0)
 		r = bytes_append_text(lines, "\n");

@@ -14,6 +14,7 @@
 
 #include "base/json_path.h"
 #include "base/json_read.h"
+#include "base/json_text.h"
 #include "base/json_xattrs.h"
 #include "base/options.h"
 
@@ -209,17 +210,11 @@ static int fill(json_t *object, const struct record *record)
 	return r == 0 ? set_others(object, record) : r;
 }
 
-static int append_part(const char *text, size_t length, void *context)
-{
-	return bytes_append(context, text, length);
-}
-
 int record_encode(struct bytes *line, const struct record *record)
 {
 	json_auto_t *object = json_object();
 
-	if (!object || fill(object, record) != 0 ||
-	    json_dump_callback(object, append_part, line, JSON_COMPACT) != 0)
+	if (!object || fill(object, record) != 0 || json_append(line, object, JSON_COMPACT) != 0)
 		return -ENOMEM;
 	return 0;
 }

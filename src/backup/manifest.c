@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "base/json_path.h"
+#include "base/json_text.h"
 #include "base/json_xattrs.h"
 #include "catalog/query.h"
 #include "source/source.h"
@@ -118,11 +119,6 @@ uint32_t manifest_type_find(const char *word)
 
 /* ---- writing ----------------------------------------------------------------------------- */
 
-static int append_part(const char *text, size_t length, void *context)
-{
-	return bytes_append(context, text, length);
-}
-
 /* Appends an object as a line. Takes the object. If object is NULL, returns -ENOMEM. */
 static int append_object(struct bytes *line, json_t *object)
 {
@@ -130,7 +126,7 @@ static int append_object(struct bytes *line, json_t *object)
 
 	if (!object)
 		return -ENOMEM;
-	r = json_dump_callback(object, append_part, line, JSON_COMPACT);
+	r = json_append(line, object, JSON_COMPACT);
 	json_decref(object);
 	return r == 0 ? bytes_append(line, "\n", 1) : -ENOMEM;
 }

@@ -11,6 +11,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/json_number.h"
+#include "base/json_text.h"
 #include "base/size.h"
 
 /* Number of rows of a part, so that a reader can process parts one by one. */
@@ -107,19 +108,15 @@ static int close_part(struct row_set *set)
 	return json_array_append_new(set->parts, part) == 0 ? 0 : -ENOMEM;
 }
 
-static int append_text(const char *text, size_t length, void *line)
-{
-	return bytes_append(line, text, length);
-}
-
 int row_set_add(struct row_set *set, json_t *row, uint64_t bytes)
 {
 	int r = set->part.fd < 0 ? open_part(set) : 0;
 
 	set->line.length = 0;
-	if (r == 0 && (json_dump_callback(row, append_text, &set->line, JSON_COMPACT) < 0 ||
-		       bytes_append(&set->line, "\n", 1) < 0))
-		r = -ENOMEM;
+	if (r == 0)
+		r = json_append(&set->line, row, JSON_COMPACT);
+	if (r == 0)
+		r = bytes_append(&set->line, "\n", 1);
 	if (r < 0)
 		return r;
 	r = explain_part(set, part_file_add(&set->part, set->line.data, set->line.length));
@@ -153,12 +150,12 @@ static json_t *make_manifest(const struct row_set *set, const struct row_set_fig
 static int write_file(int fd, const json_t *manifest)
 {
 	CLEANUP_BYTES struct bytes text = {0};
-	int r = json_dump_callback(manifest, append_text, &text, JSON_INDENT(2));
+	int r = json_append(&text, manifest, JSON_INDENT(2));
 
 	if (r == 0)
 		r = bytes_append(&text, "\n", 1);
 	if (r < 0)
-		return -ENOMEM;
+		return r;
 	r = write_fully(fd, text.data, text.length);
 	return r == 0 && fsync(fd) < 0 ? -errno : r;
 }
