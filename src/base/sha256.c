@@ -51,10 +51,12 @@ static void release(void *memory, const char *file, int line)
 	free(memory);
 }
 
-/* libcrypto accepts the functions only before it allocates for the first time. */
-static void set_functions(void)
+/* libcrypto accepts the functions only before it allocates for the first time. It would also read a
+ * file of settings, and free its memory at the end of the process, for which it allocates. */
+static void set_up(void)
 {
 	(void)CRYPTO_set_mem_functions(allocate, resize, release);
+	(void)OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, NULL);
 }
 
 /* ---- digests ------------------------------------------------------------------------- */
@@ -64,7 +66,7 @@ struct sha256 *sha256_new(void)
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct sha256 *state;
 
-	pthread_once(&once, set_functions);
+	pthread_once(&once, set_up);
 	state = (struct sha256 *)EVP_MD_CTX_new();
 	if (!state || sha256_reset(state) == 0)
 		return state;
