@@ -114,7 +114,7 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 			index->served && !settings->common.index.no_scan ? await_changes : NULL,
 		.context = index,
 	};
-	struct inventory_result result;
+	struct inventory_result result = {0};
 	char number[NUMBER_TEXT_MAX];
 	int r = check_options(index);
 

@@ -207,7 +207,7 @@ static int set_group(const struct row_maker *maker, const struct file_record *fi
 {
 	char name[GROUP_NAME_SIZE];
 	struct content_record content;
-	struct group_record group;
+	struct group_record group = {0};
 	int r = catalog_get_content(maker->reader, file->id, &content);
 
 	if (r == -ENOENT || (r == 0 && content.group == 0))
