@@ -9,7 +9,9 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/stop.h"
 #include "ingest/disk_kind.h"
+#include "source/source.h"
 
 /* A seek takes at least 4 ms: the move of the head and half a turn of the platter. A cache answers
  * in 0.01 ms, a solid-state disk in 0.2 ms. */
@@ -32,6 +34,13 @@
 
 /* No seek takes less than this. */
 #define QUICK_NS MS_NS
+
+/* Maximum number of blocks of a trial with files, and of those of one file. */
+#define TRIAL_BLOCKS 64U
+#define TRIAL_BLOCKS_OF_FILE 8U
+
+/* Minimum distance of two blocks of a file, in bytes. */
+#define TRIAL_DISTANCE (UINT64_C(128) << 10)
 
 /* A multiple of the block size of all usual disks, which O_DIRECT needs. */
 #define BLOCK_BYTES 4096
@@ -126,4 +135,46 @@ bool disk_trial_seeks(const struct disk_trial *trial, bool before)
 	if (trial->seeks >= PAIRS_SEEKING)
 		return true;
 	return trial->quick < PAIRS_QUICK && before;
+}
+
+/* ---- files to read ---------------------------------------------------------------------- */
+
+static bool is_reported_to_rotate(const struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		if (disk_kind(sources->list[i].fd) == DISK_ROTATING)
+			return true;
+	}
+	return false;
+}
+
+/* Reads blocks of a file for the trial. */
+static void try_file(const struct disk_files *files, size_t index, struct disk_trial *trial,
+		     unsigned int *tried)
+{
+	uint64_t size = 0, step;
+	AUTO_CLOSE int fd = files->open(files->context, index, &size);
+
+	step = size / TRIAL_BLOCKS_OF_FILE;
+	if (step < TRIAL_DISTANCE)
+		step = TRIAL_DISTANCE;
+	for (unsigned int i = 0; fd >= 0 && i < TRIAL_BLOCKS_OF_FILE; i++, (*tried)++) {
+		if (step * i > size || disk_trial_read(trial, fd, step * i) < 0)
+			return;
+	}
+}
+
+bool disk_files_seek(const struct disk_files *files)
+{
+	struct disk_trial trial = {0};
+	unsigned int tried = 0;
+
+	if (!is_reported_to_rotate(files->sources))
+		return false;
+	for (size_t i = 0; i < files->count && tried < TRIAL_BLOCKS; i++) {
+		if (disk_trial_is_over(&trial) || stop_requested())
+			break;
+		try_file(files, i, &trial, &tried);
+	}
+	return disk_trial_seeks(&trial, false);
 }

@@ -18,7 +18,10 @@
  * disk_order_is_on() (disk_order.h) has the result. Not shared between threads. */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+
+struct sources;
 
 /* ---- suspicion ------------------------------------------------------------------------ */
 
@@ -62,5 +65,21 @@ bool disk_trial_is_over(const struct disk_trial *trial);
 
 /* Returns true if the disk seeks. before: the result if the pairs prove neither. */
 bool disk_trial_seeks(const struct disk_trial *trial, bool before);
+
+/* ---- files to read ---------------------------------------------------------------------- */
+
+/* Files of an index that will be read, for a trial before the first one is. */
+struct disk_files {
+	const struct sources *sources; /* borrowed */
+	size_t count;
+	/* Opens a file for reading and sets *size to its bytes. Returns a descriptor, which the
+	 * caller closes, or -errno. */
+	int (*open)(void *context, size_t index, uint64_t *size);
+	void *context;
+};
+
+/* Returns whether the disk of the files seeks, as trials prove. No file is opened unless the kernel
+ * reports that the disk of a source rotates, or after stop_requested(). Blocks on the disk. */
+bool disk_files_seek(const struct disk_files *files);
 
 #endif

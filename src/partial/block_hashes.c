@@ -21,7 +21,6 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "ingest/disk_fetch.h"
-#include "ingest/disk_kind.h"
 #include "ingest/disk_seeks.h"
 #include "partial/block_reader.h"
 #include "partial/block_store.h"
@@ -29,10 +28,6 @@
 #include "partial/partial.h"
 #include "report/filter.h"
 #include "source/source.h"
-
-/* Maximum number of blocks that are read to find whether a disk seeks, and of those of one file. */
-#define TRIAL_BLOCKS 64U
-#define TRIAL_BLOCKS_OF_FILE 8U
 
 /* Highest number of threads that read. More do not read large files faster. */
 #define THREADS 4U
@@ -180,45 +175,30 @@ static int open_file(const struct partial_settings *settings, uint64_t id, bool 
 	return r < 0 ? r : source_open_file(settings->sources, reader, &file, 0);
 }
 
-static bool is_reported_to_rotate(const struct sources *sources)
+/* Opens a selected file for disk_files_seek(). */
+static int open_for_trial(void *context, size_t index, uint64_t *size)
 {
-	for (size_t i = 0; i < sources->count; i++) {
-		if (disk_kind(sources->list[i].fd) == DISK_ROTATING)
-			return true;
-	}
-	return false;
-}
+	const struct hashing *hashing = context;
 
-/* Reads blocks of a file for the trial. */
-static void try_file(const struct hashing *hashing, const struct selected *selected,
-		     struct disk_trial *trial, unsigned int *tried)
-{
-	AUTO_CLOSE int fd = open_file(hashing->partial->settings, selected->file.id, true);
-
-	for (unsigned int i = 0; fd >= 0 && i < TRIAL_BLOCKS_OF_FILE; i++, (*tried)++) {
-		if (disk_trial_read(trial, fd, selected->file.size / TRIAL_BLOCKS_OF_FILE * i) < 0)
-			return;
-	}
+	*size = hashing->list[index].file.size;
+	return open_file(hashing->partial->settings, hashing->list[index].file.id, true);
 }
 
 /* Returns whether a disk seeks, as the user says or as trials prove. Virtual disks often report
  * wrongly that they rotate. */
-static bool finds_seeks(const struct hashing *hashing)
+static bool finds_seeks(struct hashing *hashing)
 {
 	const struct partial_settings *settings = hashing->partial->settings;
-	struct disk_trial trial = {0};
-	unsigned int tried = 0;
+	const struct disk_files files = {
+		.sources = settings->sources,
+		.count = hashing->count,
+		.open = open_for_trial,
+		.context = hashing,
+	};
 
 	if (settings->disk != INGEST_DISK_AUTO)
 		return settings->disk == INGEST_DISK_ROTATING;
-	if (!is_reported_to_rotate(settings->sources))
-		return false;
-	for (size_t i = 0; i < hashing->count && tried < TRIAL_BLOCKS; i++) {
-		if (disk_trial_is_over(&trial) || stop_requested())
-			break;
-		try_file(hashing, &hashing->list[i], &trial, &tried);
-	}
-	return disk_trial_seeks(&trial, false);
+	return disk_files_seek(&files);
 }
 
 /* Finds the places of the files on the disk. A file that cannot be opened is reported later. */
