@@ -8,7 +8,7 @@
  * refused and not changed. An index of an older format, or a damaged one, is renamed to
  * TWINFS_INDEX_DAMAGED and rebuilt.
  */
-#define TWINFS_INDEX_FORMAT 17
+#define TWINFS_INDEX_FORMAT 18
 
 #define TWINFS_INDEX_DATA "data.mdb"
 /* LMDB: table of readers. */

@@ -62,6 +62,7 @@ static check_record_fn *const record_checks[TABLE_COUNT] = {
 	[TABLE_EXTENT] = check_extents,
 	[TABLE_UNMAPPED] = check_unmapped,
 	[TABLE_BLOCKS] = check_blocks,
+	[TABLE_DIGEST] = check_digest,
 };
 
 /* An iteration over all records of a table. It has its own cursor, as lookups move the reader's

@@ -3,6 +3,7 @@
 
 #include "catalog/blocks.h"
 #include "catalog/check_tables.h"
+#include "catalog/digests.h"
 #include "catalog/extents.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -164,6 +165,25 @@ int check_blocks(struct check *c, struct span key, struct span fields)
 		return -EUCLEAN;
 	r = check_found(catalog_get_file(c->reader, file.id, &file));
 	return r < 0 ? r : check_claim(S_ISREG(file.attributes.mode));
+}
+
+/* Checks a digest: it belongs to a regular file or to a group. */
+int check_digest(struct check *c, struct span key, struct span fields)
+{
+	struct digest_record digest;
+	struct group_record group;
+	struct file_record file;
+	uint64_t id;
+	int r;
+
+	c->expected[TABLE_DIGEST]++;
+	if (!key_get_number(key, &id) || !decode_digest(fields, &digest))
+		return -EUCLEAN;
+	r = catalog_get_file(c->reader, id, &file);
+	if (r != -ENOENT)
+		return r < 0 ? r : check_claim(S_ISREG(file.attributes.mode));
+	r = check_found(catalog_get_group(c->reader, id, &group));
+	return r < 0 ? r : check_claim(digest.state == 0);
 }
 
 /* ---- groups -------------------------------------------------------------------------- */

@@ -74,5 +74,6 @@ check_record_fn check_folder;
 check_record_fn check_tree;
 check_record_fn check_folder_group;
 check_record_fn check_blocks;
+check_record_fn check_digest;
 
 #endif

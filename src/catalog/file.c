@@ -575,6 +575,8 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 		r = store_forget(&w->store, TABLE_TARGET, &key);
 	else if (r == 0)
 		r = catalog_forget_blocks(w, id);
+	if (r == 0)
+		r = store_forget(&w->store, TABLE_DIGEST, &key);
 	if (r == 0 && content.group)
 		r = group_sweep(w, content.group);
 	if (r == 0)

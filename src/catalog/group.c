@@ -103,6 +103,8 @@ static int drop(struct catalog_writer *w, uint64_t id, const struct key *byhash)
 		return r;
 	change->dropped = true;
 	r = store_delete(&w->store, TABLE_GROUP, &key);
+	if (r == 0)
+		r = store_forget(&w->store, TABLE_DIGEST, &key);
 	return r < 0 ? r : store_delete(&w->store, TABLE_BYHASH, byhash);
 }
 
@@ -450,7 +452,7 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 		r = store_forget(&w->store, TABLE_BYHASH, &byhash);
 		if (r == 0 && change->stored)
 			r = store_delete(&w->store, TABLE_GROUP, &key);
-		return r;
+		return r < 0 ? r : store_forget(&w->store, TABLE_DIGEST, &key);
 	}
 	if (change->now.inodes > 0 && change->now.kept == 0) {
 		r = kept_choose(choice, change->id, &change->now.kept);

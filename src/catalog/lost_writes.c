@@ -36,12 +36,12 @@ struct portion {
 	size_t count;
 };
 
-/* Finds the next affected files. Returns 0, -ENOENT if no files are left, or -errno. */
+/* Finds the next affected files, also those of unknown content: digests and hashes of blocks depend
+ * on the version of the content, too. Returns 0, -ENOENT if no files are left, or -errno. */
 static int find(struct catalog *catalog, struct portion *portion)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct content_record content;
 	struct file_record file;
 	int r = catalog_read_begin(catalog, &reader);
 
@@ -50,8 +50,7 @@ static int find(struct catalog *catalog, struct portion *portion)
 		r = catalog_scan_files(reader, portion->after, &scan);
 	while (r == 0 && portion->count < PORTION && (r = catalog_next_file(scan, &file)) == 0) {
 		portion->after = file.id;
-		if (file.attributes.ctime.tv_sec >= portion->since &&
-		    catalog_get_content(reader, file.id, &content) == 0)
+		if (file.attributes.ctime.tv_sec >= portion->since && S_ISREG(file.attributes.mode))
 			portion->files[portion->count++] = file.id;
 	}
 	return r;

@@ -33,6 +33,7 @@
  * unmapped  group id                         time (s since 1970) at which its extents have to be
  *                                            mapped, see extents.h; 0: now
  * blocks    file id, number                  hashes of the blocks of a file, see blocks.h
+ * digest    file id or group id              struct digest_record, see digests.h
  */
 
 #include <stdbool.h>

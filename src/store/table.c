@@ -26,6 +26,7 @@ static const char *const table_names[TABLE_COUNT] = {
 	[TABLE_EXTENT] = "extent",
 	[TABLE_UNMAPPED] = "unmapped",
 	[TABLE_BLOCKS] = "blocks",
+	[TABLE_DIGEST] = "digest",
 };
 
 const char *table_name(enum table table)
