@@ -7,11 +7,10 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/log.h"
-
-#define DIGEST_BYTES (SHA256_DIGITS / 2)
 
 /* A struct sha256 is an EVP_MD_CTX under another name. */
 static EVP_MD_CTX *to_evp(struct sha256 *state)
@@ -89,13 +88,38 @@ int sha256_update(struct sha256 *state, const void *data, size_t length)
 	return EVP_DigestUpdate(to_evp(state), data, length) == 1 ? 0 : -EIO;
 }
 
+int sha256_end(struct sha256 *state, uint8_t bytes[SHA256_BYTES])
+{
+	return EVP_DigestFinal_ex(to_evp(state), bytes, NULL) == 1 ? 0 : -EIO;
+}
+
+void sha256_format(const uint8_t bytes[SHA256_BYTES], char digits[SHA256_DIGITS + 1])
+{
+	for (size_t i = 0; i < SHA256_BYTES; i++)
+		(void)snprintf(digits + 2 * i, 3, "%02x", bytes[i]);
+}
+
+static const char hexadecimal[] = "0123456789abcdef";
+
+bool sha256_parse(const char *digits, uint8_t bytes[SHA256_BYTES])
+{
+	if (strlen(digits) != SHA256_DIGITS || strspn(digits, hexadecimal) != SHA256_DIGITS)
+		return false;
+	for (size_t i = 0; i < SHA256_BYTES; i++) {
+		long high = strchr(hexadecimal, digits[2 * i]) - hexadecimal;
+		long low = strchr(hexadecimal, digits[2 * i + 1]) - hexadecimal;
+
+		bytes[i] = (uint8_t)(high << 4 | low);
+	}
+	return true;
+}
+
 int sha256_finish(struct sha256 *state, char digits[SHA256_DIGITS + 1])
 {
-	unsigned char digest[DIGEST_BYTES];
+	uint8_t bytes[SHA256_BYTES];
+	int r = sha256_end(state, bytes);
 
-	if (EVP_DigestFinal_ex(to_evp(state), digest, NULL) != 1)
-		return -EIO;
-	for (size_t i = 0; i < DIGEST_BYTES; i++)
-		(void)snprintf(digits + 2 * i, 3, "%02x", digest[i]);
-	return 0;
+	if (r == 0)
+		sha256_format(bytes, digits);
+	return r;
 }

@@ -2,11 +2,9 @@
 #include "fleet/inventory.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "base/json_path.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -207,24 +205,6 @@ static int write_rows(struct inventory *inventory)
 
 /* ---- the manifest -------------------------------------------------------------------- */
 
-static int add_source(json_t *list, const char *path)
-{
-	json_t *object = json_object();
-
-	if (json_array_append_new(list, object) < 0)
-		return -ENOMEM;
-	return json_set_path(object, "path", path, strlen(path));
-}
-
-static int list_sources(const struct sources *sources, json_t *list)
-{
-	int r = list ? 0 : -ENOMEM;
-
-	for (size_t i = 0; r == 0 && i < sources->count; i++)
-		r = add_source(list, sources->list[i].path);
-	return r;
-}
-
 /* Gets what the manifest says of the whole index. */
 static int find_figures(struct inventory *inventory)
 {
@@ -243,9 +223,8 @@ static int commit(struct inventory *inventory)
 {
 	struct row_set_figures figures = {
 		.index = catalog_identity(inventory->task->catalog),
-		.sources = json_array(),
 	};
-	int r = list_sources(inventory->task->sources, figures.sources);
+	int r = rows_list_sources(inventory->task->sources, &figures.sources);
 
 	if (r == 0)
 		r = find_figures(inventory);

@@ -10,6 +10,7 @@
 #include "base/group_name.h"
 #include "base/json_number.h"
 #include "base/json_path.h"
+#include "base/sha256.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -220,34 +221,95 @@ static int set_group(const struct row_maker *maker, const struct file_record *fi
 	return set(row, "group", json_string_nocheck(name));
 }
 
-static int set_members(struct row_maker *maker, const struct file_record *file, json_t *row)
+/* Sets the members that all rows have. */
+static int set_identity(struct row_maker *maker, const struct file_record *file, json_t *row)
 {
 	int r = set(row, "id", json_number(file->id));
 
 	if (r == 0)
 		r = set_name(maker, &maker->names[0], row);
-	if (r == 0)
-		r = set_attributes(maker, file, row);
-	if (r == 0)
-		r = set(row, "names", json_integer(file->names));
-	if (r == 0 && maker->name_count > 1)
-		r = set_links(maker, row);
-	return r < 0 ? r : set_group(maker, file, row);
+	return r < 0 ? r : set_attributes(maker, file, row);
 }
 
-int row_maker_make(struct row_maker *maker, const struct file_record *file, json_t **row)
+/* Sets the digest of the file, if the index has a current one. */
+static int set_known_digest(const struct row_maker *maker, const struct file_record *file,
+			    json_t *row)
+{
+	uint8_t digest[DIGEST_BYTES];
+	int r = catalog_find_digest(maker->reader, file, digest);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return row_add_digest(row, digest);
+}
+
+/* Sets the members that only rows of an inventory have. */
+static int set_members(struct row_maker *maker, const struct file_record *file, json_t *row)
+{
+	int r = set(row, "names", json_integer(file->names));
+
+	if (r == 0 && maker->name_count > 1)
+		r = set_links(maker, row);
+	if (r == 0)
+		r = set_group(maker, file, row);
+	return r < 0 ? r : set_known_digest(maker, file, row);
+}
+
+int row_maker_identify(struct row_maker *maker, const struct file_record *file, json_t **row)
 {
 	int r = find_names(maker, file);
 
+	*row = NULL;
 	if (r == -ENOENT || (r == 0 && maker->name_count == 0))
 		return -EUCLEAN; /* a name that its file or its folder lacks */
 	if (r < 0)
 		return r;
 	*row = json_object();
-	r = *row ? set_members(maker, file, *row) : -ENOMEM;
+	r = *row ? set_identity(maker, file, *row) : -ENOMEM;
+	if (r < 0)
+		json_decref(TAKE(*row));
+	return r;
+}
+
+int row_maker_make(struct row_maker *maker, const struct file_record *file, json_t **row)
+{
+	int r = row_maker_identify(maker, file, row);
+
 	if (r == 0)
-		return 0;
-	json_decref(*row);
-	*row = NULL;
+		r = set_members(maker, file, *row);
+	if (r < 0)
+		json_decref(TAKE(*row));
+	return r;
+}
+
+int row_add_digest(json_t *row, const uint8_t digest[DIGEST_BYTES])
+{
+	char digits[SHA256_DIGITS + 1];
+
+	sha256_format(digest, digits);
+	return set(row, "sha256", json_string_nocheck(digits));
+}
+
+/* ---- sources ------------------------------------------------------------------------- */
+
+static int add_source(json_t *list, const char *path)
+{
+	json_t *object = json_object();
+
+	if (json_array_append_new(list, object) < 0)
+		return -ENOMEM;
+	return json_set_path(object, "path", path, strlen(path));
+}
+
+int rows_list_sources(const struct sources *sources, json_t **list)
+{
+	int r;
+
+	*list = json_array();
+	r = *list ? 0 : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < sources->count; i++)
+		r = add_source(*list, sources->list[i].path);
+	if (r < 0)
+		json_decref(TAKE(*list));
 	return r;
 }

@@ -2,8 +2,8 @@
 #ifndef FLEET_INVENTORY_ROW_H
 #define FLEET_INVENTORY_ROW_H
 
-/* Makes the rows of an inventory: JSON objects, each for a regular file with all its names. One
- * thread at a time. */
+/* Makes the rows of an inventory: JSON objects, each for a regular file with all its names. Rows of
+ * digests have some of the same members. One thread at a time. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,6 +15,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "catalog/catalog.h"
+#include "catalog/digests.h"
 
 struct sources;
 
@@ -55,6 +56,18 @@ void row_maker_begin(struct row_maker *maker, struct catalog_reader *reader);
 MUST_CHECK int row_maker_make(struct row_maker *maker, const struct file_record *file,
 			      json_t **row);
 
+/* As row_maker_make(), but the row has only the members that say which file it is: id, source,
+ * path, size, mtime_ns, dev and ino. */
+MUST_CHECK int row_maker_identify(struct row_maker *maker, const struct file_record *file,
+				  json_t **row);
+
+/* Adds the SHA-256 to a row. Returns 0 or -ENOMEM. */
+MUST_CHECK int row_add_digest(json_t *row, const uint8_t digest[DIGEST_BYTES]);
+
 void row_maker_deinit(struct row_maker *maker);
+
+/* Makes the list of the sources for a manifest. The member source of a row is a number in this
+ * list. The caller frees the list. Returns 0 or -ENOMEM. */
+MUST_CHECK int rows_list_sources(const struct sources *sources, json_t **list);
 
 #endif

@@ -56,11 +56,30 @@ static void test_digest_that_was_begun_is_dropped_by_the_next_one(void **state)
 	sha256_free(NULL);
 }
 
+static void test_digits_can_be_parsed(void **state)
+{
+	char digits[SHA256_DIGITS + 1];
+	uint8_t bytes[SHA256_BYTES];
+
+	(void)state;
+	assert_true(sha256_parse(OF_NAME, bytes));
+	assert_int_equal(bytes[0], 0x9b);
+	assert_int_equal(bytes[SHA256_BYTES - 1], 0xf7);
+	sha256_format(bytes, digits);
+	assert_string_equal(digits, OF_NAME);
+	assert_false(sha256_parse(OF_NAME + 1, bytes));
+	assert_false(sha256_parse(OF_NAME "0", bytes));
+	digits[5] = 'A';
+	assert_false(sha256_parse(digits, bytes));
+	assert_false(sha256_parse("", bytes));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_digits_are_those_of_sha256sum),
 		cmocka_unit_test(test_bytes_can_be_added_in_pieces),
+		cmocka_unit_test(test_digits_can_be_parsed),
 		cmocka_unit_test(test_digest_that_was_begun_is_dropped_by_the_next_one),
 	};
 
