@@ -49,6 +49,7 @@ static const struct command commands[] = {
 	{"manifest", "print the names that uniques/ leaves out, for restore", cmd_manifest},
 	{"restore", "rebuild the whole tree from a copy of uniques/ and its manifest", cmd_restore},
 	{"export", "write an inventory of this machine, to compare it with others", cmd_export},
+	{"digest", "compute the SHA-256 of files that other machines possibly have", cmd_digest},
 	{"help", "print the commands, or the options of a command", cmd_help},
 	{"version", "print the version", cmd_version},
 };

@@ -432,7 +432,8 @@ class Program:
 
 
 WITH_INDEX = ("mount", "scan", "list", "copies", "covered", "remove", "move", "link", "dedupe",
-              "recover", "log", "undo", "check", "manifest", "doctor", "report", "export")
+              "recover", "log", "undo", "check", "manifest", "doctor", "report", "export",
+              "digest")
 COMMANDS = (*WITH_INDEX, "unmount", "index", "path", "status", "restore", "help",
             "version")
 

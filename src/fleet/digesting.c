@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/digesting.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "base/threads.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "fleet/digest_store.h"
+#include "fleet/file_sha256.h"
+#include "fleet/wanted_files.h"
+#include "ingest/disk_fetch.h"
+#include "ingest/disk_seeks.h"
+#include "ingest/reading.h"
+
+/* Files up to this size are read under one lease (ingest/reading.h), in some milliseconds. */
+#define HELD_BYTES_MAX (UINT64_C(1) << 20)
+
+/* Files of one content, of which one has to be read. */
+struct unit {
+	size_t first, count; /* in the list of files */
+	uint64_t place; /* on the disk, if it seeks; otherwise the id of the first file */
+};
+
+/* What the reading threads share. A unit, with its files, belongs to the thread that took it. */
+struct digesting {
+	const struct digesting_task *task;
+	struct unit *units;
+	size_t count, capacity;
+	struct digest_store store;
+	pthread_mutex_t lock; /* for the members below */
+	size_t next;
+	int result;
+	bool retries; /* only units with a pending file are read */
+	struct progress progress;
+	struct progress_counts counts;
+};
+
+/* What a reading thread has. */
+struct digest_thread {
+	struct digesting *digesting;
+	struct file_opener opener;
+	struct file_sha256 reader;
+};
+
+/* ---- units --------------------------------------------------------------------------- */
+
+/* Gives the digest of one file to all files of its unit that have none. Returns whether there were
+ * such files. */
+static bool share_digest(struct wanted_files *files, const struct unit *unit,
+			 const struct wanted_file *from)
+{
+	bool any = false;
+
+	for (size_t i = unit->first; i < unit->first + unit->count; i++) {
+		struct wanted_file *to = &files->list[i];
+
+		if (wanted_has_digest(to))
+			continue;
+		to->state = WANTED_EQUAL;
+		memcpy(to->digest, from->digest, sizeof(to->digest));
+		any = true;
+	}
+	return any;
+}
+
+static const struct wanted_file *find_digest(const struct wanted_files *files,
+					     const struct unit *unit)
+{
+	for (size_t i = unit->first; i < unit->first + unit->count; i++) {
+		if (wanted_has_digest(&files->list[i]))
+			return &files->list[i];
+	}
+	return NULL;
+}
+
+static void store(struct digesting *digesting, const struct wanted_file *file)
+{
+	struct digest_record digest = {.state = file->digest_state};
+
+	memcpy(digest.bytes, file->digest, sizeof(digest.bytes));
+	digest_store_add(&digesting->store, file->id, &digest);
+}
+
+static int add_unit(struct digesting *digesting, const struct unit *unit)
+{
+	int r = array_reserve(&digesting->units, &digesting->capacity, digesting->count + 1,
+			      sizeof(*digesting->units));
+
+	if (r < 0)
+		return r;
+	digesting->units[digesting->count++] = *unit;
+	digesting->counts.bytes_total += digesting->task->files->list[unit->first].size;
+	return 0;
+}
+
+/* Lists the units to read. A digest of one file is also that of the files that joined its group
+ * later; storing it again stores it for the group. */
+static int list_units(struct digesting *digesting)
+{
+	struct wanted_files *files = digesting->task->files;
+	struct unit unit = {0};
+	int r = 0;
+
+	for (; r == 0 && unit.first < files->count; unit.first += unit.count) {
+		const struct wanted_file *known;
+
+		unit.count = wanted_files_equal(files, unit.first);
+		unit.place = files->list[unit.first].id;
+		known = find_digest(files, &unit);
+		if (!known) {
+			r = add_unit(digesting, &unit);
+			continue;
+		}
+		if (share_digest(files, &unit, known))
+			store(digesting, known);
+	}
+	digesting->counts.files_total = digesting->count;
+	return r;
+}
+
+/* ---- order --------------------------------------------------------------------------- */
+
+/* Opens the first file of a unit, for its place on the disk. Nothing is proved. Returns a
+ * descriptor or -errno. */
+static int open_unit(void *context, size_t index, uint64_t *size)
+{
+	const struct digesting *digesting = context;
+	const struct digesting_task *task = digesting->task;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct file_record file;
+	int r = catalog_read_begin(task->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_file(reader, task->files->list[digesting->units[index].first].id,
+				     &file);
+	if (r < 0)
+		return r;
+	*size = file.attributes.size;
+	return file.names > 0 ? source_open_file(task->sources, reader, &file, 0) : -ENOENT;
+}
+
+static bool seeks(struct digesting *digesting)
+{
+	const struct digesting_task *task = digesting->task;
+	const struct disk_files files = {
+		.sources = task->sources,
+		.count = digesting->count,
+		.open = open_unit,
+		.context = digesting,
+	};
+
+	if (task->disk != INGEST_DISK_AUTO)
+		return task->disk == INGEST_DISK_ROTATING;
+	return disk_files_seek(&files);
+}
+
+static int compare_units(const void *left, const void *right)
+{
+	const struct unit *a = left, *b = right;
+
+	return numbers_compare(a->place, b->place);
+}
+
+/* Sorts the units by their places. A file that cannot be opened is reported later. */
+static void sort_units(struct digesting *digesting, bool by_disk)
+{
+	uint64_t size;
+
+	for (size_t i = 0; by_disk && i < digesting->count && !stop_requested(); i++) {
+		AUTO_CLOSE int fd = open_unit(digesting, i, &size);
+
+		if (fd >= 0)
+			digesting->units[i].place = disk_fetch_place(fd);
+	}
+	sort_unless_sorted(digesting->units, digesting->count, sizeof(*digesting->units),
+			   compare_units);
+}
+
+/* ---- a file -------------------------------------------------------------------------- */
+
+static void count_bytes(void *context, uint64_t bytes)
+{
+	struct digesting *digesting = context;
+
+	pthread_mutex_lock(&digesting->lock);
+	digesting->counts.bytes_done += digesting->retries ? 0 : bytes;
+	progress_update(&digesting->progress, &digesting->counts);
+	pthread_mutex_unlock(&digesting->lock);
+}
+
+/* Opens a file in a snapshot of its own. Sets *group to its group. Returns 0, an enum
+ * reading_outcome, or -errno. */
+static int open_wanted(struct digest_thread *thread, const struct wanted_file *wanted,
+		       struct file_record *file, uint64_t *group, struct reading *reading)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct content_record content = {0};
+	int r = catalog_read_begin(thread->digesting->task->catalog, &reader);
+
+	*group = 0;
+	if (r == 0)
+		r = catalog_get_file(reader, wanted->id, file);
+	if (r == -ENOENT || (r == 0 && file->names == 0))
+		return READING_GONE;
+	if (r == 0 && file->attributes.size != wanted->size)
+		return READING_CHANGED;
+	if (r == 0)
+		r = catalog_get_content(reader, wanted->id, &content);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (r == 0)
+		*group = content.group;
+	return reading_open(reading, &thread->opener, reader, file, wanted->size <= HELD_BYTES_MAX);
+}
+
+/* Reads a file. Returns 0, an enum reading_outcome, or -errno. */
+static int read_file(struct digest_thread *thread, struct wanted_file *wanted)
+{
+	struct catalog *catalog = thread->digesting->task->catalog;
+	struct reading reading = {.fd = -1};
+	struct file_record file;
+	uint64_t group;
+	int r = open_wanted(thread, wanted, &file, &group, &reading);
+
+	if (r != 0)
+		return r;
+	r = file_sha256_read(&thread->reader, reading.fd, wanted->size,
+			     file.attributes.blocks * 512 < wanted->size, wanted->digest);
+	if (r != 0) {
+		reading_abandon(&reading);
+		return r == FILE_SHA256_CHANGED ? (int)READING_CHANGED : r;
+	}
+	r = reading_close(&reading, catalog);
+	if (r != 0)
+		return r;
+	wanted->digest_state = file_digest(&file);
+	wanted->state = WANTED_READ;
+	wanted->in_group &= group == wanted->group;
+	return 0;
+}
+
+/* Returns whether a failure concerns all files, so that no further one is read. */
+static bool ends_all(int result)
+{
+	return result == -EINTR || result == -ENOMEM || result == -EUCLEAN || result == -EMFILE ||
+	       result == -ENFILE;
+}
+
+/* Reads files of a unit until one was read. Returns 0, or -errno that concerns all files. */
+static int read_unit(struct digest_thread *thread, const struct unit *unit)
+{
+	struct digesting *digesting = thread->digesting;
+	struct wanted_files *files = digesting->task->files;
+
+	for (size_t i = unit->first; i < unit->first + unit->count; i++) {
+		struct wanted_file *file = &files->list[i];
+		int r;
+
+		if (file->state != (digesting->retries ? WANTED_PENDING : WANTED_UNREAD))
+			continue;
+		r = read_file(thread, file);
+		if (r < 0 && ends_all(r))
+			return r;
+		file->error = r < 0 ? r : 0;
+		if (r != 0)
+			file->state = r < 0 ? WANTED_UNREADABLE : WANTED_PENDING;
+		if (r == 0)
+			store(digesting, file);
+		if (r == 0 && file->in_group) {
+			(void)share_digest(files, unit, file);
+			return 0;
+		}
+	}
+	return 0;
+}
+
+/* ---- threads ------------------------------------------------------------------------- */
+
+/* Takes the next unit. Returns NULL if none is left or the threads must end. */
+static const struct unit *take_unit(struct digesting *digesting)
+{
+	const struct unit *unit = NULL;
+
+	pthread_mutex_lock(&digesting->lock);
+	if (digesting->result == 0 && digesting->next < digesting->count)
+		unit = &digesting->units[digesting->next++];
+	pthread_mutex_unlock(&digesting->lock);
+	return unit;
+}
+
+static void end_unit(struct digesting *digesting, int result)
+{
+	pthread_mutex_lock(&digesting->lock);
+	if (result < 0 && digesting->result == 0)
+		digesting->result = result;
+	digesting->counts.files_done += !digesting->retries;
+	progress_update(&digesting->progress, &digesting->counts);
+	pthread_mutex_unlock(&digesting->lock);
+}
+
+static void *read_units(void *context)
+{
+	struct digesting *digesting = context;
+	struct digest_thread thread = {
+		.digesting = digesting,
+		.opener = FILE_OPENER_INIT(digesting->task->sources),
+	};
+	const struct unit *unit;
+	int r = file_sha256_init(&thread.reader);
+
+	thread.reader.progress = count_bytes;
+	thread.reader.context = digesting;
+	if (r < 0)
+		end_unit(digesting, r);
+	while (r == 0 && (unit = take_unit(digesting))) {
+		r = stop_requested() ? -EINTR : read_unit(&thread, unit);
+		end_unit(digesting, r);
+	}
+	file_opener_deinit(&thread.opener);
+	file_sha256_deinit(&thread.reader);
+	return NULL;
+}
+
+/* Reads all units, then those once more that have a pending file. */
+static int run_threads(struct digesting *digesting, unsigned int threads)
+{
+	int r;
+
+	progress_start(&digesting->progress, digesting->task->progress, "hashing");
+	r = threads_run(threads, read_units, digesting);
+	if (r == 0 && digesting->result == 0) {
+		digesting->retries = true;
+		digesting->next = 0;
+		r = threads_run(threads, read_units, digesting);
+	}
+	progress_end(&digesting->progress, &digesting->counts);
+	return r < 0 ? r : digesting->result;
+}
+
+/* ---- messages ------------------------------------------------------------------------ */
+
+/* Appends the absolute path of a file. */
+static int find_path(const struct digesting_task *task, uint64_t id, struct bytes *path)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_BYTES struct bytes relative = {0};
+	struct file_record file;
+	uint32_t source;
+	int r = catalog_read_begin(task->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_file(reader, id, &file);
+	if (r == 0)
+		r = catalog_file_path(reader, &file, &relative, &source);
+	if (r == 0 && !bytes_text(&relative))
+		r = -ENOMEM;
+	return r < 0 ? r : source_absolute_path(task->sources, source, bytes_text(&relative), path);
+}
+
+static void warn(const struct digesting_task *task, const struct wanted_file *file)
+{
+	const char *cause = file->state == WANTED_PENDING
+				    ? "it changed meanwhile, or a program can write to it"
+				    : error_text(file->error);
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (find_path(task, file->id, &path) == 0)
+		log_warning("cannot read %s: %s", quote_bytes((const char *)path.data, path.length),
+			    cause);
+}
+
+/* Names each file that could not be read, and the first ones that changed. */
+static void name_failures(const struct digesting_task *task)
+{
+	unsigned int pending = 0;
+
+	for (size_t i = 0; i < task->files->count; i++) {
+		const struct wanted_file *file = &task->files->list[i];
+
+		if (file->state == WANTED_UNREADABLE ||
+		    (file->state == WANTED_PENDING && pending++ < WANTED_NAMED))
+			warn(task, file);
+	}
+}
+
+static void end_store(struct digesting *digesting)
+{
+	int r = digest_store_end(&digesting->store);
+
+	if (r < 0)
+		log_warning("cannot write digests to the index: %s; files whose digests it lacks "
+			    "are read again if the output is lost",
+			    error_text(r));
+}
+
+int digesting_run(const struct digesting_task *task)
+{
+	struct digesting *digesting = calloc(1, sizeof(*digesting));
+	unsigned int threads = threads_that_read();
+	bool by_disk;
+	int r;
+
+	if (!digesting)
+		return -ENOMEM;
+	digesting->task = task;
+	pthread_mutex_init(&digesting->lock, NULL);
+	digest_store_init(&digesting->store, task->keeps_digests ? task->catalog : NULL);
+	r = list_units(digesting);
+	if (r == 0 && digesting->count > 0) {
+		by_disk = seeks(digesting);
+		sort_units(digesting, by_disk);
+		r = run_threads(digesting, by_disk ? 1 : threads);
+	}
+	end_store(digesting);
+	name_failures(task);
+	pthread_mutex_destroy(&digesting->lock);
+	free(digesting->units);
+	free(digesting);
+	return r;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FLEET_DIGESTING_H
+#define FLEET_DIGESTING_H
+
+/* Reads the wanted files whose digests are not known. For the main thread, which starts further
+ * threads.
+ *
+ *	main thread: units of equal files (wanted_files.h), in the order of the disk if it seeks
+ *	   v
+ *	reading threads (one if the disk seeks): read one file of each unit, proved by
+ *	   ingest/reading.h; if that is not possible, the next one
+ *	   v
+ *	digest_store.h: to the index, unless another process holds it
+ *
+ * A file that changes while it is read has no digest. Files that a process can write to, or that
+ * changed a moment ago, are tried once more when all others were read.
+ */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "base/progress.h"
+#include "ingest/ingest.h"
+
+struct catalog;
+struct sources;
+struct wanted_files;
+
+/* All pointers are borrowed. */
+struct digesting_task {
+	struct catalog *catalog;
+	const struct sources *sources;
+	struct wanted_files *files; /* gets the digests */
+	enum progress_when progress;
+	enum ingest_disk disk;
+	bool keeps_digests; /* this process can write to the index */
+};
+
+/* Reads the files. After a failure, too, each file that was read has its digest, also in the index
+ * if it can be written. Failures of single files and of the index are logged. Returns 0, -EINTR if
+ * stop_requested(), or another -errno that concerns all files. */
+MUST_CHECK int digesting_run(const struct digesting_task *task);
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/earlier_digests.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <jansson.h>
+
+#include "base/array.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/json_read.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/quote.h"
+#include "base/sha256.h"
+#include "fleet/digest_rows.h"
+#include "fleet/line_reader.h"
+#include "fleet/set_folder.h"
+
+/* Maximum size of a manifest that is read: 50,000 parts. */
+#define MANIFEST_BYTES_MAX ((size_t)8 << 20)
+
+/* ---- a part ------------------------------------------------------------------------------ */
+
+/* Parses 16 hexadecimal digits. */
+static bool get_state(const json_t *row, uint64_t *state)
+{
+	const char *digits = json_string_value(json_object_get(row, "state"));
+
+	if (!digits || strlen(digits) != 16 || strspn(digits, "0123456789abcdef") != 16)
+		return false;
+	*state = strtoull(digits, NULL, 16);
+	return true;
+}
+
+/* Adds the digest of a row. Returns 0, -EPROTO or -ENOMEM. */
+static int add_row(struct earlier_digests *earlier, const json_t *row)
+{
+	const json_t *id = json_object_get(row, "id");
+	const char *digits = json_string_value(json_object_get(row, "sha256"));
+	struct earlier_digest digest = {0};
+	int r;
+
+	if (!json_is_integer(id) || !digits || !sha256_parse(digits, digest.digest.bytes) ||
+	    !get_state(row, &digest.digest.state))
+		return -EPROTO;
+	digest.file = (uint64_t)json_integer_value(id);
+	r = array_reserve(&earlier->list, &earlier->capacity, earlier->count + 1,
+			  sizeof(*earlier->list));
+	if (r == 0)
+		earlier->list[earlier->count++] = digest;
+	return r;
+}
+
+static int read_lines(struct earlier_digests *earlier, struct line_reader *lines)
+{
+	const char *text;
+	size_t length;
+	json_t *row;
+	int r;
+
+	while ((r = line_reader_next(lines, &text, &length)) == 0) {
+		row = json_read(text, length, JSON_REJECT_DUPLICATES);
+		r = add_row(earlier, row);
+		json_decref(row);
+		if (r < 0)
+			return r;
+	}
+	if (r == LINE_END)
+		return 0;
+	return r > 0 ? -EPROTO : r;
+}
+
+/* Returns whether the bytes that were read are those that the manifest names. */
+static bool has_sum(struct sha256 *state, const json_t *part)
+{
+	const char *digits = json_string_value(json_object_get(part, "sha256"));
+	uint8_t expected[SHA256_BYTES], found[SHA256_BYTES];
+
+	return digits && sha256_parse(digits, expected) && sha256_end(state, found) == 0 &&
+	       memcmp(expected, found, sizeof(found)) == 0;
+}
+
+static bool is_compressed(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot && strcmp(dot, ".zst") == 0;
+}
+
+static int read_part(struct earlier_digests *earlier, int folder, const json_t *part)
+{
+	const char *name = json_string_value(json_object_get(part, "name"));
+	CLEANUP_LINE_READER struct line_reader lines = {.fd = -1};
+	struct sha256 *state;
+	AUTO_CLOSE int fd = -1;
+	int r;
+
+	if (!name || *name == '/' || is_dots(name))
+		return -EPROTO;
+	fd = open_beneath_for_reading(folder, name, 0, false);
+	if (fd < 0)
+		return fd;
+	state = sha256_new();
+	r = state ? line_reader_init(&lines, fd, is_compressed(name)) : -ENOMEM;
+	lines.sha256 = state;
+	if (r == 0)
+		r = read_lines(earlier, &lines);
+	if (r == 0 && !has_sum(state, part))
+		r = -EPROTO;
+	sha256_free(state);
+	return r;
+}
+
+/* ---- the set ----------------------------------------------------------------------------- */
+
+/* Reads the manifest. Returns 0, -ENOENT if there is none, or another -errno. The caller frees
+ * *manifest. */
+static int read_manifest(int folder, json_t **manifest)
+{
+	AUTO_CLOSE int fd = open_beneath_for_reading(folder, SET_MANIFEST, 0, false);
+	AUTO_FREE char *text = NULL;
+	long got;
+
+	*manifest = NULL;
+	if (fd < 0)
+		return fd;
+	text = malloc(MANIFEST_BYTES_MAX);
+	got = text ? read_fully_at(fd, text, MANIFEST_BYTES_MAX, 0) : -ENOMEM;
+	if (got < 0)
+		return (int)got;
+	*manifest = json_read(text, (size_t)got, JSON_REJECT_DUPLICATES);
+	return json_is_object(*manifest) ? 0 : -EPROTO;
+}
+
+static bool has_text(const json_t *manifest, const char *key, const char *expected)
+{
+	const char *text = json_string_value(json_object_get(manifest, key));
+
+	return text && strcmp(text, expected) == 0;
+}
+
+/* Returns whether the rows of a set can be used. */
+static bool is_usable(const json_t *manifest, const struct earlier_set *set)
+{
+	char index[17];
+
+	(void)snprintf(index, sizeof(index), "%016" PRIx64, set->index);
+	return has_text(manifest, "format", DIGEST_ROWS_FORMAT) &&
+	       has_text(manifest, "host", set->host) && has_text(manifest, "index", index);
+}
+
+static int compare_files(const void *left, const void *right)
+{
+	const struct earlier_digest *a = left, *b = right;
+
+	return numbers_compare(a->file, b->file);
+}
+
+static int read_set(struct earlier_digests *earlier, const struct earlier_set *set)
+{
+	json_t *manifest, *part;
+	size_t i;
+	int r = read_manifest(set->fd, &manifest);
+
+	if (r == 0 && is_usable(manifest, set)) {
+		json_array_foreach(json_object_get(manifest, "parts"), i, part)
+		{
+			r = read_part(earlier, set->fd, part);
+			if (r < 0)
+				break;
+		}
+	}
+	json_decref(manifest);
+	return r == -ENOENT && earlier->count == 0 ? 0 : r;
+}
+
+int earlier_digests_load(struct earlier_digests *earlier, const struct earlier_set *set)
+{
+	int r;
+
+	*earlier = (struct earlier_digests){.count = 0};
+	r = read_set(earlier, set);
+	if (r < 0) {
+		earlier->count = 0;
+		if (r != -EINTR && r != -ENOMEM)
+			log_warning("cannot use the earlier digests in %s: %s; files that only "
+				    "they have are read again",
+				    quote_path(set->folder), error_text(r));
+	}
+	sort_unless_sorted(earlier->list, earlier->count, sizeof(*earlier->list), compare_files);
+	return r == -EINTR || r == -ENOMEM ? r : 0;
+}
+
+const uint8_t *earlier_digests_find(const struct earlier_digests *earlier, uint64_t file,
+				    uint64_t state)
+{
+	const struct earlier_digest key = {.file = file};
+	const struct earlier_digest *found =
+		earlier->count == 0 ? NULL
+				    : bsearch(&key, earlier->list, earlier->count,
+					      sizeof(*earlier->list), compare_files);
+
+	return found && found->digest.state == state ? found->digest.bytes : NULL;
+}
+
+void earlier_digests_free(struct earlier_digests *earlier)
+{
+	free(earlier->list);
+	*earlier = (struct earlier_digests){.count = 0};
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/wanted_files.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/array.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/quote.h"
+#include "base/stop.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "fleet/earlier_digests.h"
+#include "fleet/wanted.h"
+#include "source/source.h"
+
+/* Number of files that are found in one snapshot. */
+#define BATCH 4096
+
+/* The state of a search. */
+struct finding {
+	const struct wanted_search *search;
+	struct wanted_files *files;
+	uint64_t *roots; /* root directory of each source of the list */
+	struct catalog_reader *reader;
+};
+
+/* Counts a path, and keeps the first ones. */
+static int note(struct wanted_named *named, const struct finding *finding,
+		const struct wanted_row *row)
+{
+	const char *source = finding->search->wanted->sources.items[row->source];
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (named->count++ >= WANTED_NAMED)
+		return 0;
+	if (bytes_format(&path, "%s/%s", strcmp(source, "/") == 0 ? "" : source, row->path) < 0 ||
+	    !bytes_text(&path))
+		return -ENOMEM;
+	named->paths[named->count - 1] = strdup(bytes_text(&path));
+	return named->paths[named->count - 1] ? 0 : -ENOMEM;
+}
+
+/* Finds the file at a path. Returns 0, -ENOENT if there is no regular file, or -errno. */
+static int find_file(const struct finding *finding, const struct wanted_row *row,
+		     struct file_record *file)
+{
+	struct entry_record entry;
+	int r = catalog_find_path(finding->reader, finding->roots[row->source], row->path, &entry);
+
+	if (r == 0 && entry.kind != ENTRY_FILE)
+		r = -ENOENT;
+	if (r == 0)
+		r = catalog_get_file(finding->reader, entry.child, file);
+	return r == 0 && !S_ISREG(file->attributes.mode) ? -ENOENT : r;
+}
+
+/* Sets the group of a file, and its digest if it is known. */
+static int find_known(const struct finding *finding, const struct file_record *record,
+		      struct wanted_file *file)
+{
+	const uint8_t *earlier;
+	struct content_record content;
+	int r = catalog_get_content(finding->reader, file->id, &content);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	file->group = r == 0 ? content.group : 0;
+	file->in_group = file->group != 0;
+	file->digest_state = file_digest(record);
+	r = catalog_find_digest(finding->reader, record, file->digest);
+	if (r == 0)
+		file->state = WANTED_KNOWN;
+	if (r != -ENOENT)
+		return r;
+	earlier = earlier_digests_find(finding->search->earlier, file->id, file->digest_state);
+	if (earlier) {
+		memcpy(file->digest, earlier, sizeof(file->digest));
+		file->state = WANTED_KNOWN;
+	}
+	return 0;
+}
+
+static int find_row(struct finding *finding, const struct wanted_row *row)
+{
+	struct wanted_files *files = finding->files;
+	struct file_record record;
+	struct wanted_file file = {.state = WANTED_UNREAD};
+	int r = find_file(finding, row, &record);
+
+	if (r == -ENOENT)
+		return note(&files->missing, finding, row);
+	if (r < 0)
+		return r;
+	if (record.attributes.size != row->size)
+		return note(&files->changed, finding, row);
+	file.id = record.id;
+	file.size = record.attributes.size;
+	r = find_known(finding, &record, &file);
+	if (r == 0)
+		r = array_reserve(&files->list, &files->capacity, files->count + 1,
+				  sizeof(*files->list));
+	if (r == 0)
+		files->list[files->count++] = file;
+	return r;
+}
+
+/* Finds the next files, from row number first on, in a snapshot of its own. */
+static int find_batch(struct finding *finding, size_t first)
+{
+	const struct wanted *wanted = finding->search->wanted;
+	size_t end = wanted->count - first < BATCH ? wanted->count : first + BATCH;
+	int r = catalog_read_begin(finding->search->catalog, &finding->reader);
+
+	for (size_t i = first; r == 0 && i < end; i++)
+		r = find_row(finding, &wanted->rows[i]);
+	catalog_read_end(TAKE(finding->reader));
+	return r;
+}
+
+/* Finds the sources of the list among those of the index. Returns 0 or -EXDEV, logged. */
+static int find_sources(const struct finding *finding)
+{
+	const struct wanted_search *search = finding->search;
+	const struct text_list *paths = &search->wanted->sources;
+
+	for (size_t i = 0; i < paths->count; i++) {
+		size_t found = 0;
+
+		while (found < search->sources->count &&
+		       strcmp(search->sources->list[found].path, paths->items[i]) != 0)
+			found++;
+		if (found == search->sources->count) {
+			log_error("cannot use the list of wanted files %s: its source %s is not a "
+				  "source of this index; give the sources of the inventory",
+				  quote_path(search->file), quote_path(paths->items[i]));
+			return -EXDEV;
+		}
+		finding->roots[i] = search->sources->list[found].root;
+	}
+	return 0;
+}
+
+static int compare_files(const void *left, const void *right)
+{
+	const struct wanted_file *a = left, *b = right;
+	int order = numbers_compare(a->group, b->group);
+
+	return order ? order : numbers_compare(a->id, b->id);
+}
+
+/* Sorts the files. An inode with several wanted names stays once. */
+static void sort_once(struct wanted_files *files)
+{
+	size_t kept = 0;
+
+	sort_unless_sorted(files->list, files->count, sizeof(*files->list), compare_files);
+	for (size_t i = 0; i < files->count; i++) {
+		if (kept == 0 || files->list[kept - 1].id != files->list[i].id)
+			files->list[kept++] = files->list[i];
+	}
+	files->count = kept;
+}
+
+size_t wanted_files_equal(const struct wanted_files *files, size_t first)
+{
+	uint64_t group = files->list[first].group;
+	size_t count = 1;
+
+	while (group && first + count < files->count && files->list[first + count].group == group)
+		count++;
+	return count;
+}
+
+int wanted_files_find(struct wanted_files *files, const struct wanted_search *search)
+{
+	struct finding finding = {.search = search, .files = files};
+	AUTO_FREE uint64_t *roots = calloc(search->wanted->sources.count, sizeof(*roots));
+	int r;
+
+	*files = (struct wanted_files){.count = 0};
+	finding.roots = roots;
+	r = roots ? find_sources(&finding) : -ENOMEM;
+	for (size_t i = 0; r == 0 && i < search->wanted->count; i += BATCH)
+		r = stop_requested() ? -EINTR : find_batch(&finding, i);
+	sort_once(files);
+	return r;
+}
+
+static void free_named(struct wanted_named *named)
+{
+	for (size_t i = 0; i < WANTED_NAMED; i++)
+		free(named->paths[i]);
+}
+
+void wanted_files_free(struct wanted_files *files)
+{
+	free(files->list);
+	free_named(&files->missing);
+	free_named(&files->changed);
+	*files = (struct wanted_files){.count = 0};
+}

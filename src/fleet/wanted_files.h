@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef FLEET_WANTED_FILES_H
+#define FLEET_WANTED_FILES_H
+
+/* The wanted files that the index has, and what is known of their digests. Takes 80 bytes of memory
+ * for each file. One thread at a time. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/attributes.h"
+#include "catalog/digests.h"
+
+struct catalog;
+struct earlier_digests;
+struct sources;
+struct wanted;
+
+enum wanted_state {
+	WANTED_UNREAD,
+	WANTED_KNOWN, /* its digest was known */
+	WANTED_READ, /* it was read */
+	WANTED_EQUAL, /* a file of its group was read */
+	WANTED_PENDING, /* it changed while it was read, or a process can write to it */
+	WANTED_UNREADABLE,
+};
+
+struct wanted_file {
+	uint64_t id;
+	uint64_t group; /* 0: no equal file is known */
+	bool in_group; /* the digest is that of the group */
+	uint64_t size; /* bytes */
+	uint64_t digest_state; /* file_digest() to which the digest belongs */
+	enum wanted_state state;
+	int error; /* -errno, if it is unreadable */
+	uint8_t digest[DIGEST_BYTES]; /* if the state is KNOWN, READ or EQUAL */
+};
+
+/* The first paths of a kind, for messages, and the number of all. */
+#define WANTED_NAMED 3
+struct wanted_named {
+	uint64_t count;
+	char *paths[WANTED_NAMED];
+};
+
+struct wanted_files {
+	/* By group, then by id; each file once. Files without a group are first. */
+	struct wanted_file *list;
+	size_t count, capacity;
+	struct wanted_named missing; /* wanted, but the index has no such file */
+	struct wanted_named changed; /* have another size than wanted */
+};
+
+struct wanted_search {
+	struct catalog *catalog;
+	const struct sources *sources;
+	const struct wanted *wanted;
+	const char *file; /* the list, for messages */
+	const struct earlier_digests *earlier;
+};
+
+/* Finds the files of a list in the index. All pointers are borrowed. Each snapshot of the index is
+ * short. Returns 0, -EXDEV (logged) if the list is not one of this index, -EINTR if
+ * stop_requested(), or another -errno. The caller must call wanted_files_free() in all cases. */
+MUST_CHECK int wanted_files_find(struct wanted_files *files, const struct wanted_search *search);
+void wanted_files_free(struct wanted_files *files);
+#define CLEANUP_WANTED_FILES CLEANUP(wanted_files_free)
+
+/* Returns whether the digest of the file is known or was read. */
+static inline bool wanted_has_digest(const struct wanted_file *file)
+{
+	return file->state == WANTED_KNOWN || file->state == WANTED_READ ||
+	       file->state == WANTED_EQUAL;
+}
+
+/* Returns the number of files from first on that are in one group: one, if it has no group. */
+size_t wanted_files_equal(const struct wanted_files *files, size_t first);
+
+#endif
