@@ -13,7 +13,6 @@ import threading
 
 import pytest
 import trees
-from inventories import load_part
 from program import children, is_held_by_strace, until
 from test_act_causes import warnings
 from wanted_lists import Host, sha256
@@ -216,7 +215,7 @@ def test_killed_calls_leave_no_wrong_digest(host, source, strace):
                            flags=["-e", f"inject={call}:signal=KILL:"
                                         f"when={random_.randrange(1, 40)}"])
         if (host.output / "manifest.json").exists():
-            for row in load_rows(host):
+            for row in host.stored_rows():
                 path = host.path(row)
                 assert os.stat(path).st_mtime_ns != row["mtime_ns"] or \
                     sha256(path) == row["sha256"]
@@ -225,11 +224,6 @@ def test_killed_calls_leave_no_wrong_digest(host, source, strace):
     host.digest()
     assert host.digests() == host.expected(wanted)
     host.twinfs.ok("check", source)
-
-
-def load_rows(host):
-    """The rows of the digests, beside leftovers of a killed call."""
-    return [row for part in host.manifest()["parts"] for row in load_part(host.output, part)]
 
 
 def test_killed_call_keeps_the_digests_of_its_transactions(host, source, strace):

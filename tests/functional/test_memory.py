@@ -21,6 +21,7 @@ from disks import disk
 from inventories import facts, load, only, walked
 from pages import Page
 from program import Result
+from wanted_lists import Host
 
 TOOL = Path(os.environ["TWINFS"]).resolve().parents[1] / "tests/tools/failing_memory.so"
 PLACES = os.environ.get("TWINFS_MEMORY_PLACES", "10")
@@ -184,6 +185,30 @@ def test_inventory_is_whole_or_the_earlier_one_stays(places, tree, tmp_path, lib
     places.each(export, judge, library)
     assert export(places.twinfs).status == 0
     only(output)
+
+
+def test_digests_are_right_or_there_is_an_error(places, tree, tmp_path):
+    host = Host(places.twinfs, tmp_path, tree)
+    wanted = host.want()
+    expected = host.expected(wanted)
+
+    def digest(program):
+        for path in expected:
+            os.utime(path)  # so that the file is read again
+        return program(*host.words())
+
+    def judge(result, twinfs):
+        found = {host.path(row): row["sha256"] for row in host.stored_rows()}
+        if not found.items() <= expected.items():
+            return "a wrong digest"
+        if result.status == 0 and found != expected:
+            return "missing digests are not reported"
+        return badly_ended(result)
+
+    host.digest()
+    places.each(digest, judge)
+    digest(places.twinfs.ok)
+    assert host.digests() == expected
 
 
 def test_page_is_complete_or_there_is_an_error(places, tree):

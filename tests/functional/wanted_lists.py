@@ -73,14 +73,18 @@ class Host:
     def manifest(self):
         return json.loads((self.output / "manifest.json").read_text())
 
+    def stored_rows(self):
+        """The rows of the digests, which can be beside leftovers of a killed call."""
+        return [row for part in self.manifest()["parts"]
+                for row in inventories.load_part(self.output, part)]
+
     def rows(self):
         """The rows of the digests. Each file in the folder belongs to them."""
         manifest = self.manifest()
         assert list(manifest) == inventories.MEMBERS
         assert (manifest["format"], manifest["schema"]) == ("twinfs-digests", 1)
         assert manifest["host"] == self.name
-        rows = [row for part in manifest["parts"]
-                for row in inventories.load_part(self.output, part)]
+        rows = self.stored_rows()
         assert len(rows) == manifest["rows"] == len({row["id"] for row in rows})
         assert sum(row["size"] for row in rows) == manifest["bytes"]
         there = {os.fspath(path.relative_to(self.output)) for path in self.output.rglob("*")}
