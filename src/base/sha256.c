@@ -106,8 +106,8 @@ bool sha256_parse(const char *digits, uint8_t bytes[SHA256_BYTES])
 	if (strlen(digits) != SHA256_DIGITS || strspn(digits, hexadecimal) != SHA256_DIGITS)
 		return false;
 	for (size_t i = 0; i < SHA256_BYTES; i++) {
-		long high = strchr(hexadecimal, digits[2 * i]) - hexadecimal;
-		long low = strchr(hexadecimal, digits[2 * i + 1]) - hexadecimal;
+		long high = strchr(hexadecimal, *digits++) - hexadecimal;
+		long low = strchr(hexadecimal, *digits++) - hexadecimal;
 
 		bytes[i] = (uint8_t)(high << 4 | low);
 	}

@@ -14,7 +14,7 @@
 #define SHA256_BYTES 32
 
 /* Number of digits of a digest in hexadecimal form, as sha256sum(1) prints it. */
-#define SHA256_DIGITS (2 * SHA256_BYTES)
+#define SHA256_DIGITS 64
 
 struct sha256;
 

@@ -137,7 +137,7 @@ static int open_unit(void *context, size_t index, uint64_t *size)
 	const struct digesting *digesting = context;
 	const struct digesting_task *task = digesting->task;
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct file_record file;
+	struct file_record file = {.names = 0};
 	int r = catalog_read_begin(task->catalog, &reader);
 
 	if (r == 0)
@@ -228,7 +228,7 @@ static int read_file(struct digest_thread *thread, struct wanted_file *wanted)
 {
 	struct catalog *catalog = thread->digesting->task->catalog;
 	struct reading reading = {.fd = -1};
-	struct file_record file;
+	struct file_record file = {.names = 0};
 	uint64_t group;
 	int r = open_wanted(thread, wanted, &file, &group, &reading);
 
@@ -355,7 +355,7 @@ static int find_path(const struct digesting_task *task, uint64_t id, struct byte
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_BYTES struct bytes relative = {0};
 	struct file_record file;
-	uint32_t source;
+	uint32_t source = 0;
 	int r = catalog_read_begin(task->catalog, &reader);
 
 	if (r == 0)

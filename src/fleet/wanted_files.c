@@ -87,7 +87,7 @@ static int find_known(const struct finding *finding, const struct file_record *r
 static int find_row(struct finding *finding, const struct wanted_row *row)
 {
 	struct wanted_files *files = finding->files;
-	struct file_record record;
+	struct file_record record = {.names = 0};
 	struct wanted_file file = {.state = WANTED_UNREAD};
 	int r = find_file(finding, row, &record);
 
