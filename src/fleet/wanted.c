@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <jansson.h>
 
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
+#include "base/size.h"
 #include "catalog/record.h"
 #include "fleet/line_reader.h"
 #include "twinfs/format.h"
@@ -32,7 +34,8 @@ struct reading {
 	const char *file;
 	struct line_reader lines;
 	struct wanted *wanted;
-	uint64_t rows; /* number that the first line promises */
+	uint64_t rows, bytes; /* numbers that the first line promises */
+	uint64_t found_bytes; /* sizes of the rows so far */
 	struct bytes path; /* of the current line */
 };
 
@@ -147,6 +150,17 @@ static bool get_host(const json_t *object, char host[HOST_NAME_BYTES_MAX + 1])
 	return true;
 }
 
+/* Returns whether the list says when it was made. */
+static bool has_time(const json_t *object)
+{
+	const char *text = json_string_value(json_object_get(object, "created"));
+	const char *end;
+	struct tm parts;
+
+	end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
+	return end && *end == '\0';
+}
+
 static int read_header(struct reading *reading, const json_t *object)
 {
 	const char *format = json_string_value(json_object_get(object, "format"));
@@ -163,8 +177,11 @@ static int read_header(struct reading *reading, const json_t *object)
 		return complain(reading, "it has no valid host");
 	if (!get_index(object, &reading->wanted->index))
 		return complain(reading, "it has no valid index");
-	if (!get_number(object, "rows", &reading->rows))
-		return complain(reading, "it has no number of rows");
+	if (!has_time(object))
+		return complain(reading, "it has no valid time of creation");
+	if (!get_number(object, "rows", &reading->rows) ||
+	    !get_number(object, "bytes", &reading->bytes))
+		return complain(reading, "it has no number of rows or bytes");
 	return read_sources(reading, json_object_get(object, "sources"));
 }
 
@@ -189,7 +206,7 @@ static bool has_only_names(const char *path)
  * unknown. */
 static bool has_identity(const json_t *object)
 {
-	static const char *const keys[] = {"mtime_ns", "dev", "ino"};
+	static const char *const keys[] = {"mtime_ns", "ctime_ns", "dev", "ino"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const json_t *value = json_object_get(object, keys[i]);
@@ -230,12 +247,13 @@ static int read_row(struct reading *reading, const json_t *object)
 	if (!get_number(object, "size", &row.size))
 		return complain(reading, "it has no valid size");
 	if (!has_identity(object))
-		return complain(reading, "it lacks one of mtime_ns, dev and ino");
+		return complain(reading, "it lacks one of mtime_ns, ctime_ns, dev and ino");
 	r = get_path(reading, object);
 	if (r < 0)
 		return r;
 	if (!has_only_names((const char *)reading->path.data))
 		return complain(reading, "the path is not one below a source");
+	reading->found_bytes = size_add(reading->found_bytes, row.size);
 	row.source = (uint32_t)source;
 	return add_row(reading->wanted, row, &reading->path);
 }
@@ -258,6 +276,8 @@ static int read_rows(struct reading *reading)
 		return r;
 	if (wanted->count < reading->rows)
 		return complain(reading, "there are fewer rows than line 1 says");
+	if (reading->found_bytes != reading->bytes)
+		return complain_of(reading, 1, "the files have not as many bytes as it says");
 	return 0;
 }
 

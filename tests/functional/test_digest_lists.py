@@ -44,11 +44,11 @@ def listed(host, source):
 
 HEADS = {
     "format": "twinfs-inventory", "schema": 2, "host": "../alpha", "index": "12", "rows": -1,
-    "sources": [], "created": None,
+    "sources": [], "created": "yesterday", "bytes": 0,
 }
 
 
-@pytest.mark.parametrize("key", [key for key in HEADS if key != "created"])
+@pytest.mark.parametrize("key", HEADS)
 def test_list_with_a_wrong_first_line_is_refused(listed, key):
     refused(listed.host, list_text(listed.manifest, listed.rows, **{key: HEADS[key]}), 1)
 
@@ -68,7 +68,8 @@ ROWS = {
     "two paths": {"path_base64": "Yg==", "path": "a"}, "number": {"path": 5}, "id 0": {"id": 0},
     "large id": {"id": 1 << 48}, "id text": {"id": "1"}, "negative size": {"size": -1},
     "source": {"source": 1}, "negative source": {"source": -1}, "size": {"size": 1.5},
-    "no mtime": {"mtime_ns": "now"}, "ino": {"ino": []}, "too large": {"size": 1 << 70},
+    "no mtime": {"mtime_ns": "now"}, "no ctime": {"ctime_ns": 0.5}, "ino": {"ino": []},
+    "too large": {"size": 1 << 70},
 }
 
 

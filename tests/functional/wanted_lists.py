@@ -8,7 +8,8 @@ import os
 import inventories
 from program import path_of
 
-MEMBERS = ["id", "source", "path", "path_base64", "size", "mtime_ns", "dev", "ino"]
+MEMBERS = ["id", "source", "path", "path_base64", "size", "mtime_ns", "ctime_ns", "dev",
+           "ino"]
 
 
 def sha256(path):

@@ -3,13 +3,14 @@
 #include "fleet/wanted.h"
 #include "folder.h"
 
-#define HEADER(rows)                                                                  \
-	"{\"format\":\"twinfs-wanted\",\"schema\":1,\"host\":\"alpha\",\"index\":"    \
-	"\"00000000000000ff\",\"sources\":[{\"path\":\"/s\"},{\"path\":\"/\\\\xff\"," \
-	"\"path_base64\":\"L/8=\"}],\"rows\":" #rows "}\n"
-#define ROW(id, path)                                                                           \
-	"{\"id\":" #id ",\"source\":1,\"path\":\"" path "\",\"size\":7,\"mtime_ns\":-5,\"dev\"" \
-	":null,\"ino\":9}\n"
+#define HEADER(rows, bytes)                                                                    \
+	"{\"format\":\"twinfs-wanted\",\"schema\":1,\"host\":\"alpha\",\"index\":"             \
+	"\"00000000000000ff\",\"created\":\"2026-11-27T02:20:00Z\",\"sources\":"               \
+	"[{\"path\":\"/s\"},{\"path\":\"/\\\\xff\",\"path_base64\":\"L/8=\"}],\"rows\":" #rows \
+	",\"bytes\":" #bytes "}\n"
+#define ROW(id, path)                                                    \
+	"{\"id\":" #id ",\"source\":1,\"path\":\"" path "\",\"size\":7," \
+	"\"mtime_ns\":-5,\"ctime_ns\":-4,\"dev\":null,\"ino\":9}\n"
 
 /* Reads a list with this text. Returns the result; *message is what was logged. */
 static int read_text(const struct folder *folder, const char *text, struct wanted *wanted,
@@ -30,7 +31,7 @@ static int read_text(const struct folder *folder, const char *text, struct wante
 
 static void test_list_is_read_and_sorted_by_id(void **state)
 {
-	const char *text = HEADER(2) ROW(9, "a/b") ROW(3, "c");
+	const char *text = HEADER(2, 14) ROW(9, "a/b") ROW(3, "c");
 	const char *message;
 	struct wanted wanted;
 
@@ -55,13 +56,15 @@ static void test_faults_are_named_with_their_line(void **state)
 	static const struct {
 		const char *text, *message;
 	} cases[] = {
-		{HEADER(1) ROW(0, "a"), "line 2: it has no valid id"},
-		{HEADER(2) ROW(1, "a") ROW(1, "b"), "line 3: an earlier line has the same id"},
-		{HEADER(1) ROW(1, "../a"), "line 2: the path is not one below a source"},
-		{HEADER(2) ROW(1, "a"), "line 2: there are fewer rows than line 1 says"},
-		{HEADER(1) ROW(1, "a") ROW(2, "b"), "line 3: there are more rows than line 1 says"},
-		{HEADER(1) ROW(1, "a") "{", "line 3: it has no end"},
-		{HEADER(-1), "line 1: it has no number of rows"},
+		{HEADER(1, 7) ROW(0, "a"), "line 2: it has no valid id"},
+		{HEADER(2, 14) ROW(1, "a") ROW(1, "b"), "line 3: an earlier line has the same id"},
+		{HEADER(1, 7) ROW(1, "../a"), "line 2: the path is not one below a source"},
+		{HEADER(2, 14) ROW(1, "a"), "line 2: there are fewer rows than line 1 says"},
+		{HEADER(1, 7) ROW(1, "a") ROW(2, "b"),
+		 "line 3: there are more rows than line 1 says"},
+		{HEADER(1, 7) ROW(1, "a") "{", "line 3: it has no end"},
+		{HEADER(1, 8) ROW(1, "a"), "line 1: the files have not as many bytes"},
+		{HEADER(-1, 0), "line 1: it has no number of rows"},
 		{"", "line 1: the file is empty"},
 	};
 	const char *message;
