@@ -120,6 +120,7 @@ static void print_result(const struct wanted_files *files)
 	print_state(&output, files, WANTED_READ, "read");
 	print_state(&output, files, WANTED_EQUAL, "equal");
 	print_state(&output, files, WANTED_KNOWN, "known");
+	print_state(&output, files, WANTED_EARLIER, "earlier");
 	print_state(&output, files, WANTED_PENDING, "pending");
 	print_state(&output, files, WANTED_UNREADABLE, "unreadable");
 	r = output_flush(&output);

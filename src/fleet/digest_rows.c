@@ -72,6 +72,8 @@ static int make_row(struct writing *writing, struct catalog_reader *reader,
 		r = is_current(reader, file, &record, &current);
 	if (r < 0 && r != -ENOENT)
 		return r;
+	if (!current && file->state == WANTED_EARLIER)
+		return 0;
 	if (!current) {
 		*(file->state == WANTED_UNREADABLE ? &writing->result->unreadable
 						   : &writing->result->pending) += 1;

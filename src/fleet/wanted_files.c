@@ -84,6 +84,16 @@ static int find_known(const struct finding *finding, const struct file_record *r
 	return 0;
 }
 
+static int add_file(struct wanted_files *files, const struct wanted_file *file)
+{
+	int r = array_reserve(&files->list, &files->capacity, files->count + 1,
+			      sizeof(*files->list));
+
+	if (r == 0)
+		files->list[files->count++] = *file;
+	return r;
+}
+
 static int find_row(struct finding *finding, const struct wanted_row *row)
 {
 	struct wanted_files *files = finding->files;
@@ -100,24 +110,49 @@ static int find_row(struct finding *finding, const struct wanted_row *row)
 	file.id = record.id;
 	file.size = record.attributes.size;
 	r = find_known(finding, &record, &file);
-	if (r == 0)
-		r = array_reserve(&files->list, &files->capacity, files->count + 1,
-				  sizeof(*files->list));
-	if (r == 0)
-		files->list[files->count++] = file;
-	return r;
+	return r < 0 ? r : add_file(files, &file);
 }
 
-/* Finds the next files, from row number first on, in a snapshot of its own. */
-static int find_batch(struct finding *finding, size_t first)
+static int find_wanted(struct finding *finding, size_t index)
 {
-	const struct wanted *wanted = finding->search->wanted;
-	size_t end = wanted->count - first < BATCH ? wanted->count : first + BATCH;
-	int r = catalog_read_begin(finding->search->catalog, &finding->reader);
+	return find_row(finding, &finding->search->wanted->rows[index]);
+}
 
-	for (size_t i = first; r == 0 && i < end; i++)
-		r = find_row(finding, &wanted->rows[i]);
-	catalog_read_end(TAKE(finding->reader));
+/* Adds a file of the earlier output, unless its digest is not current any more. */
+static int find_earlier(struct finding *finding, size_t index)
+{
+	const struct earlier_digest *earlier = &finding->search->earlier->list[index];
+	struct wanted_file file = {.id = earlier->file};
+	struct file_record record;
+	int r = catalog_get_file(finding->reader, earlier->file, &record);
+
+	if (r == -ENOENT ||
+	    (r == 0 && (record.names == 0 || file_digest(&record) != earlier->digest.state)))
+		return 0;
+	if (r < 0)
+		return r;
+	file.size = record.attributes.size;
+	r = find_known(finding, &record, &file);
+	file.state = WANTED_EARLIER;
+	return r < 0 ? r : add_file(finding->files, &file);
+}
+
+/* Calls find for each index below count, with many short snapshots. */
+static int find_all(struct finding *finding, size_t count,
+		    int (*find)(struct finding *finding, size_t index))
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < count;) {
+		size_t end = count - i < BATCH ? count : i + BATCH;
+
+		r = stop_requested()
+			    ? -EINTR
+			    : catalog_read_begin(finding->search->catalog, &finding->reader);
+		for (; r == 0 && i < end; i++)
+			r = find(finding, i);
+		catalog_read_end(TAKE(finding->reader));
+	}
 	return r;
 }
 
@@ -149,10 +184,13 @@ static int compare_files(const void *left, const void *right)
 	const struct wanted_file *a = left, *b = right;
 	int order = numbers_compare(a->group, b->group);
 
-	return order ? order : numbers_compare(a->id, b->id);
+	if (order == 0)
+		order = numbers_compare(a->id, b->id);
+	return order ? order : (a->state > b->state) - (a->state < b->state);
 }
 
-/* Sorts the files. An inode with several wanted names stays once. */
+/* Sorts the files. An inode with several wanted names, or that was wanted earlier, too, stays
+ * once. */
 static void sort_once(struct wanted_files *files)
 {
 	size_t kept = 0;
@@ -184,8 +222,10 @@ int wanted_files_find(struct wanted_files *files, const struct wanted_search *se
 	*files = (struct wanted_files){.count = 0};
 	finding.roots = roots;
 	r = roots ? find_sources(&finding) : -ENOMEM;
-	for (size_t i = 0; r == 0 && i < search->wanted->count; i += BATCH)
-		r = stop_requested() ? -EINTR : find_batch(&finding, i);
+	if (r == 0)
+		r = find_all(&finding, search->wanted->count, find_wanted);
+	if (r == 0)
+		r = find_all(&finding, search->earlier->count, find_earlier);
 	sort_once(files);
 	return r;
 }

@@ -2,8 +2,9 @@
 #ifndef FLEET_WANTED_FILES_H
 #define FLEET_WANTED_FILES_H
 
-/* The wanted files that the index has, and what is known of their digests. Takes 80 bytes of memory
- * for each file. One thread at a time. */
+/* The wanted files that the index has, and what is known of their digests. Files of earlier lists
+ * whose digests are still current are among them: a list lacks what an earlier one had. Takes 80
+ * bytes of memory for each file. One thread at a time. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,6 +21,7 @@ struct wanted;
 enum wanted_state {
 	WANTED_UNREAD,
 	WANTED_KNOWN, /* its digest was known */
+	WANTED_EARLIER, /* the list lacks it, but its digest is in the earlier output */
 	WANTED_READ, /* it was read */
 	WANTED_EQUAL, /* a file of its group was read */
 	WANTED_PENDING, /* it changed while it was read, or a process can write to it */
@@ -70,8 +72,8 @@ void wanted_files_free(struct wanted_files *files);
 /* Returns whether the digest of the file is known or was read. */
 static inline bool wanted_has_digest(const struct wanted_file *file)
 {
-	return file->state == WANTED_KNOWN || file->state == WANTED_READ ||
-	       file->state == WANTED_EQUAL;
+	return file->state == WANTED_KNOWN || file->state == WANTED_EARLIER ||
+	       file->state == WANTED_READ || file->state == WANTED_EQUAL;
 }
 
 /* Returns the number of files from first on that are in one group: one, if it has no group. */

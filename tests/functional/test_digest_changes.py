@@ -263,6 +263,23 @@ def test_digests_beside_a_view_are_kept_in_the_output(host, source, strace):
     assert host.digests() == host.expected(wanted)
 
 
+def test_digests_of_an_earlier_list_stay_while_they_are_current(host, source, strace):
+    trees.fill(source, {f"{number}": trees.content(number, 3000 + number) for number in range(9)})
+    with host.twinfs.mounted(source) as view:
+        host.operands = [view.path]
+        host.want(lambda path: path < b"6")
+        host.digest()
+        (source / "1").write_bytes(b"other")
+        (source / "2").unlink()
+        (source / "3").rename(source / "moved")
+        assert host.want(lambda path: b"5" <= path < b"9")
+        result = host.digest()
+        assert result.lines[-1].split()[:2] == [b"earlier", b"2"]
+        found = host.digests()
+        assert sorted(map(os.path.basename, found)) == [b"0", b"4", b"5", b"6", b"7", b"8"]
+        assert found == {path: sha256(path) for path in found}
+
+
 def test_interrupted_call_beside_a_view_keeps_what_it_read(host, source, strace):
     trees.fill(source, {f"{number}": trees.content(number, 100_000 + number)
                         for number in range(60)})
