@@ -119,6 +119,14 @@ def flipped(data, at):
     return bytes(other)
 
 
+def rewrite_in_place(path, data):
+    """Writes other bytes and restores the times."""
+    status = os.stat(path)
+    with open(path, "r+b") as file:
+        file.write(data)
+    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
 def link(old, new):
     os.makedirs(os.path.dirname(new), exist_ok=True)
     os.link(old, new)
@@ -299,10 +307,7 @@ def remove_file(fleet, host):
 def rewrite_with_same_times(fleet, host):
     """Another content of the same size and the same mtime."""
     path = fleet.pick(host)
-    status = os.stat(path)
-    with open(path, "r+b") as file:
-        file.write(fleet.data(fleet.number(), status.st_size))
-    os.utime(path, ns=(status.st_atime_ns, status.st_mtime_ns))
+    rewrite_in_place(path, fleet.data(fleet.number(), os.stat(path).st_size))
 
 
 def append_byte(fleet, host):

@@ -4,6 +4,7 @@ the form of twinfs(5). No code is shared with the program or with twinfs-fleet."
 import base64
 import binascii
 import collections
+import datetime
 import hashlib
 import json
 import os
@@ -21,13 +22,15 @@ HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 INDEX = re.compile(r"[0-9a-f]{16}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 GROUP = re.compile(r"[0-9a-f]{32}(~([2-9]|[1-9][0-9]+))?")
-CREATED = re.compile(r"[0-9]{4}-[01][0-9]-[0-3][0-9]T[0-2][0-9]:[0-5][0-9]:[0-6][0-9]Z")
+CREATED = "%Y-%m-%dT%H:%M:%SZ"
 PART = re.compile(r"part-[0-9]{5}\.jsonl(\.zst)?")
 
 FILE = {"id": int, "source": int, "path": str, "size": int, "mtime_ns": int, "dev": int,
         "ino": int}
 ROWS = {INVENTORY: {**FILE, "names": int}, DIGESTS: {**FILE, "sha256": str}, WANTED: FILE}
-OPTIONAL = {INVENTORY: {"links": list, "group": str, "sha256": str}, DIGESTS: {}, WANTED: {}}
+CHANGED = {"ctime_ns": int}
+OPTIONAL = {INVENTORY: {"links": list, "group": str, "sha256": str, **CHANGED}, DIGESTS: CHANGED,
+            WANTED: CHANGED}
 HEAD = {"format": str, "schema": int, "host": str, "index": str, "created": str, "sources": list,
         "rows": int, "bytes": int}
 MANIFEST = {**HEAD, "version": str, "generation": int, "min_size": int, "errors": int,
@@ -77,7 +80,7 @@ def parse(text):
     try:
         return json.loads(text.decode(), object_pairs_hook=unique_members,
                           parse_constant=refuse_number, parse_float=refuse_number)
-    except (UnicodeDecodeError, RecursionError, json.JSONDecodeError) as error:
+    except (RecursionError, ValueError) as error:  # also of UTF-8 and of too many digits
         raise InvalidError(f"no JSON: {error}") from error
 
 
@@ -98,9 +101,8 @@ def check_members(value, required, optional=(), where=""):
     need(value.keys() <= types.keys(), where, "has unknown", value.keys() - types.keys())
     for name, member in value.items():
         need(type(member) is types[name], where, name, "is of a wrong type")
-        need(types[name] is not int or name == "mtime_ns" or 0 <= member < 1 << 64, where, name,
-             "is out of range")
-    need(-1 << 63 <= value.get("mtime_ns", 0) < 1 << 63, where, "mtime_ns is out of range")
+        least, above = (-1 << 63, 1 << 63) if name.endswith("_ns") else (0, 1 << 64)
+        need(types[name] is not int or least <= member < above, where, name, "is out of range")
 
 
 def readable(path):
@@ -217,7 +219,11 @@ def check_head(head, kind, where):
     need(head["schema"] == SCHEMA, where, "schema is", head["schema"])
     need(HOST.fullmatch(head["host"]), where, "host is no name")
     need(INDEX.fullmatch(head["index"]), where, "index is no index")
-    need(CREATED.fullmatch(head["created"]), where, "created is no time")
+    try:
+        created = datetime.datetime.strptime(head["created"], CREATED)
+    except ValueError as error:
+        raise InvalidError(f"{where} created: {error}") from error
+    need(created.strftime(CREATED) == head["created"], where, "created has another form")
 
 
 # Sets in a folder
