@@ -19,7 +19,7 @@ def names_on_disk(host, file):
 def compare_figures(row, file):
     """The differences of what all kinds of rows have."""
     pairs = {"size": (row.size, file.size), "mtime_ns": (row.mtime_ns, file.mtime_ns),
-             "inode": (row.inode, file.inode)}
+             "ctime_ns": (row.ctime_ns, file.ctime_ns), "inode": (row.inode, file.inode)}
     return [f"{what} {one}, not {other}: {file.names[0]}"
             for what, (one, other) in pairs.items() if one != other]
 

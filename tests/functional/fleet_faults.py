@@ -37,6 +37,7 @@ ROW_FAULTS = {
     "size is missing": {"size": OMIT}, "id is missing": {"id": OMIT}, "path is missing":
     {"path": OMIT}, "mtime is missing": {"mtime_ns": OMIT},
     "mtime is above 64 bits": {"mtime_ns": 1 << 63}, "mtime is a text": {"mtime_ns": "0"},
+    "ctime is missing": {"ctime_ns": OMIT}, "ctime is a fraction": {"ctime_ns": 0.5},
     "id is negative": {"id": -1}, "id is a boolean": {"id": True},
     "dev is a text": {"dev": "2049"}, "ino is a fraction": {"ino": 1.5},
     "source is too large": {"source": 7}, "source is negative": {"source": -1},

@@ -33,6 +33,10 @@ class File:
         return self.status.st_mtime_ns
 
     @property
+    def ctime_ns(self):
+        return self.status.st_ctime_ns
+
+    @property
     def inode(self):
         return self.status.st_dev, self.status.st_ino
 

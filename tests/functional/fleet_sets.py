@@ -25,12 +25,10 @@ GROUP = re.compile(r"[0-9a-f]{32}(~([2-9]|[1-9][0-9]+))?")
 CREATED = "%Y-%m-%dT%H:%M:%SZ"
 PART = re.compile(r"part-[0-9]{5}\.jsonl(\.zst)?")
 
-FILE = {"id": int, "source": int, "path": str, "size": int, "mtime_ns": int, "dev": int,
-        "ino": int}
+FILE = {"id": int, "source": int, "path": str, "size": int, "mtime_ns": int, "ctime_ns": int,
+        "dev": int, "ino": int}
 ROWS = {INVENTORY: {**FILE, "names": int}, DIGESTS: {**FILE, "sha256": str}, WANTED: FILE}
-CHANGED = {"ctime_ns": int}
-OPTIONAL = {INVENTORY: {"links": list, "group": str, "sha256": str, **CHANGED}, DIGESTS: CHANGED,
-            WANTED: CHANGED}
+OPTIONAL = {INVENTORY: {"links": list, "group": str, "sha256": str}, DIGESTS: {}, WANTED: {}}
 HEAD = {"format": str, "schema": int, "host": str, "index": str, "created": str, "sources": list,
         "rows": int, "bytes": int}
 MANIFEST = {**HEAD, "version": str, "generation": int, "min_size": int, "errors": int,

@@ -35,7 +35,7 @@ def name_members(name):
 def file_members(number, file):
     dev, ino = file.inode
     return {"id": number, **name_members(file.names[0]), "size": file.size,
-            "mtime_ns": file.mtime_ns, "dev": dev, "ino": ino}
+            "mtime_ns": file.mtime_ns, "ctime_ns": file.ctime_ns, "dev": dev, "ino": ino}
 
 
 def numbered(files):

@@ -344,6 +344,7 @@ FALSE_ROWS = {
     "a file is invented": lambda rows: [*rows, {**rows[0], "id": 1000, "path": "zz", "ino": 1}],
     "a size is another one": change_first(size=5),
     "a time is another one": change_first(mtime_ns=5),
+    "a time of change is another one": change_first(ctime_ns=5),
     "an inode is another one": change_first(ino=5),
     "a path is another one": change_first(path="zz"),
     "a source is another one": change_first(source=1),
