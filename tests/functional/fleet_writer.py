@@ -72,6 +72,10 @@ def head_members(kind, host, rows, form):
             "rows": len(rows), "bytes": sum(row["size"] for row in rows)}
 
 
+def write_lines(path, values):
+    write_file(path, b"".join(line(value) for value in values))
+
+
 def write_part(folder, name, rows, compressed):
     data = b"".join(line(row) for row in rows)
     if compressed:
@@ -115,4 +119,4 @@ def write_wanted(path, host, files, wanted, form=None):
     form = form or Form()
     rows = file_rows(files, wanted, False)
     head = {**head_members(fleet_sets.WANTED, host, rows, form), **form.head}
-    write_file(path, b"".join(line(row) for row in (head, *rows)))
+    write_lines(path, (head, *rows))
