@@ -16,6 +16,7 @@ NAMES = ("alpha", "Alpha", "b-2.example.org", "007", "x" * 64, "NULL", "2026-11-
          "delta_5", "e.", "true", "nan")
 FEW_SIZES = (1, 2, 150, 300, 300, 4096, 4097, 9000)  # sizes of other contents on other hosts
 FIRST_LONE_SIZE = 10_001  # sizes from here on are given to one content each
+DEEPEST = 3000  # bytes of a path that is used in changes
 SMALL = 100  # the --min-size of some hosts
 TIMES = (0, -1, -1_000_000_001, 1_000_000_001, 1_700_000_000_123_456_789, 4_102_444_800_987_654_321)
 FOLDERS = (b"new\nline", b"latin1-\xe9", b"-rf", b'"quoted"', b"back\\slash", b"~2", b" ",
@@ -109,7 +110,8 @@ def regular_files(host):
     found = []
     for source in host.sources:
         for folder, _, names in os.walk(source):
-            found += [os.path.join(folder, name) for name in names]
+            if len(folder) - len(source) < DEEPEST:
+                found += [os.path.join(folder, name) for name in names]
     return sorted(path for path in found if stat.S_ISREG(os.lstat(path).st_mode))
 
 

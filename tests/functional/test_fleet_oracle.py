@@ -336,6 +336,7 @@ def split_inode(rows):
     row = next(row for row in rows if row["names"] == 2)
     [link] = row.pop("links")
     row["names"] = 1
+    row.pop("path_base64", None)
     return [*rows, {**row, **link, "id": 1000, "ino": row["ino"] + (1 << 40)}]
 
 
