@@ -262,12 +262,13 @@ def check_files(folder, generation, parts):
         need(top == generation and slash and PART.fullmatch(name), part["name"], "is no part")
     names = [part["name"] for part in parts]
     need(len({name.endswith(".zst") for name in names}) <= 1, "some parts are compressed")
-    need(sorted(os.listdir(folder)) == sorted({"manifest.json", generation}), "the folder has",
-         os.listdir(folder))
-    below = os.path.join(folder, generation)
-    need(stat.S_ISDIR(os.lstat(below).st_mode), generation, "is no folder")
-    need(sorted(os.listdir(below)) == sorted(name.partition("/")[2] for name in names),
-         generation, "has", os.listdir(below))
+    expected = ["manifest.json", *([generation] if names else [])]  # an empty set has no parts
+    need(sorted(os.listdir(folder)) == sorted(expected), "the folder has", os.listdir(folder))
+    if names:
+        below = os.path.join(folder, generation)
+        need(stat.S_ISDIR(os.lstat(below).st_mode), generation, "is no folder")
+        need(sorted(os.listdir(below)) == sorted(name.partition("/")[2] for name in names),
+             generation, "has", os.listdir(below))
 
 
 def read_part(folder, part):

@@ -96,7 +96,7 @@ def write_set(folder, kind, host, rows, form=None):
     """Writes a set of rows; returns its manifest."""
     form = form or Form()
     generation = f"generation-{form.generation}"
-    os.makedirs(os.path.join(folder, generation))
+    os.makedirs(os.path.join(folder, generation) if rows else folder)
     parts = [write_part(folder, f"{generation}/part-{at // form.part_rows + 1:05d}.jsonl",
                         rows[at:at + form.part_rows], form.compressed)
              for at in range(0, len(rows), form.part_rows)]

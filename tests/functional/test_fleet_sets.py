@@ -81,6 +81,14 @@ class Fleet:
 
 
 @pytest.mark.parametrize("seed", SEEDS)
+def test_inventories_agree_with_the_disk_after_random_changes(session, tmp_path, seed):
+    fleet = Fleet(session, tmp_path, ("changes", seed))
+    for _ in range(4):
+        fleet.export()
+        fleet.made.change(40)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
 def test_sets_of_generated_hosts_agree_with_the_disk_in_each_round(session, tmp_path, strace, seed):
     fleet = Fleet(session, tmp_path, seed)
     for round_number in range(3):
