@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: MIT
+"""The engine Apache Spark: on this machine, or on a cluster."""
+import contextlib
+import os
+
+import pyspark
+from fleet.errors import FleetError
+from fleet.tables import INT, LARGE, TABLES, TEXT
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from pyspark.storagelevel import StorageLevel
+
+LOGGING = """rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = stderr
+appender.stderr.type = Console
+appender.stderr.name = stderr
+appender.stderr.target = SYSTEM_ERR
+appender.stderr.layout.type = PatternLayout
+appender.stderr.layout.pattern = spark: %p %c: %m%n
+"""
+TYPES = {INT: "BIGINT", TEXT: "STRING", LARGE: "DECIMAL(38, 0)"}
+
+
+@contextlib.contextmanager
+def failing():
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise FleetError(f"Spark: {str(error)[:2000]}") from None
+
+
+def is_local(master):
+    return master.startswith("local")
+
+
+def configuration(settings, folder):
+    """The settings of a session. Those of a cluster are left to the cluster."""
+    logging = os.path.join(folder, "log4j2.properties")
+    with open(logging, "w", encoding="ascii") as file:
+        file.write(LOGGING)
+    found = {
+        "spark.driver.memory": f"{settings.memory >> 20}m",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{logging}",
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.sources.partitionColumnTypeInference.enabled": "false",
+        "spark.sql.warehouse.dir": os.path.join(folder, "warehouse"),
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if is_local(settings.master):
+        found |= {
+            "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
+            "spark.local.dir": folder,
+            "spark.sql.shuffle.partitions": str(4 * settings.threads),
+        }
+    return found
+
+
+class SparkEngine:
+    def __init__(self, settings, folder):
+        os.environ["SPARK_HOME"] = os.path.dirname(pyspark.__file__)
+        os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = SparkSession.builder.appName("twinfs-fleet").master(settings.master)
+        for name, value in configuration(settings, folder).items():
+            builder = builder.config(name, value)
+        try:
+            self.session = builder.getOrCreate()
+        except (PySparkException, RuntimeError) as error:
+            raise FleetError(f"cannot start Spark: {error}; is Java installed, and is --master "
+                             "right?") from None
+
+    def close(self):
+        self.session.stop()
+
+    def open_tables(self, folders):
+        for table, schema in TABLES.items():
+            columns = ", ".join(f"{field.name} {TYPES[field.type]}" for field in schema)
+            frames = [self.session.read.schema(columns).parquet(f"{folder}/{table}")
+                      .select(*schema.names) for folder in folders]
+            whole = frames[0]
+            for frame in frames[1:]:
+                whole = whole.unionByName(frame)
+            whole.createOrReplaceTempView(table)
+
+    def make(self, step, sql):
+        with failing():
+            frame = self.session.sql(sql)
+            if step.stored:
+                frame = frame.persist(StorageLevel.DISK_ONLY)
+            frame.createOrReplaceTempView(step.name)
+
+    def query(self, sql):
+        """The names of the columns, and an iterator over the rows, which are not all in memory."""
+        with failing():
+            frame = self.session.sql(sql)
+            return frame.columns, self.rows(frame)
+
+    @staticmethod
+    def rows(frame):
+        with failing():
+            yield from map(tuple, frame.toLocalIterator())
