@@ -347,14 +347,14 @@ def test_foreign_manifest_is_refused_or_replaced_by_a_whole_one(served, act, dat
         assert state(output) == {output / "manifest.json": data}
 
 
-def test_output_in_a_source_is_no_part_of_the_inventory_of_itself(served, tmp_path):
-    output = os.path.join(served.source, b"inventory")
+def test_output_in_a_source_does_not_disturb_the_inventory(served):
+    """The parts of the generation before are files of the source, and are removed at the end."""
+    output = os.fsdecode(os.path.join(served.source, b"inventory"))
     for _ in range(2):
-        result = served.twinfs("export", "--host", "alpha", "--output", output, *served.sources)
-        if result.status != 0:
-            is_refused(result)
-            return
+        served.twinfs.ok("export", "--host", "alpha", "--output", output, *served.sources)
         inventory = fleet_sets.read_set(output, fleet_sets.INVENTORY)
+        inventory.rows = [row for row in inventory.rows
+                          if not row.names[0][1].startswith(b"inventory/")]
         files = [file for file in served.files() if not file.names[0][1].startswith(b"inventory/")]
         assert fleet_compare.compare_inventory(inventory, served.host, files) == []
 
