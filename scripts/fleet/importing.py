@@ -66,7 +66,7 @@ def open_inputs(paths):
 
 
 def check_hosts(inputs):
-    """Refuses two inventories of a host, and warns of digests that no inventory can use."""
+    """Refuses two inventories of a host, and warns of digests of another index."""
     found = {}
     named = [(one.host, one.index, one.folder) for one in inputs.inventories]
     named += [(host["host"], host["index"], folder.path)
@@ -78,10 +78,7 @@ def check_hosts(inputs):
         found[host] = index, path
     for digests in inputs.digests:
         index, path = found.get(digests.host, (None, None))
-        if index is None and not inputs.remote:
-            warn(f"{digests.folder} has digests of {digests.host}, but no inventory of this host "
-                 "is given")
-        elif index not in (None, digests.index):
+        if index not in (None, digests.index):
             warn(f"the digests in {digests.folder} are of another index of {digests.host} than "
                  f"{path} and are not used; run 'twinfs digest' again")
 

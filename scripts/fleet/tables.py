@@ -24,7 +24,6 @@ MANIFEST = "manifest.json"
 MANIFEST_BYTES_MAX = 64 << 20
 FILE_NAME = re.compile(r"(?P<table>[a-z]+)/host=(?P<host>[^/]+)/[a-z0-9-]+\.parquet\Z")
 
-
 INT, TEXT = pa.int64(), pa.string()
 LARGE = pa.decimal128(38, 0)  # sums of sizes, which can exceed 64 bits
 

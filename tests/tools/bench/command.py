@@ -18,7 +18,7 @@ from pathlib import Path
 
 from bench import data, peers
 from bench.floor import Floor
-from bench.modes import MODES
+from bench.modes import MODES, fleet
 from bench.runs import Failure, Machine
 from bench.table import Report
 from bench.twinfs import Twinfs
@@ -76,6 +76,13 @@ def counts(text):
     return found
 
 
+def row_counts(text):
+    found = sorted({int(word) for word in text.split(",")})
+    if any(count < fleet.HOSTS or count % fleet.HOSTS for count in found):
+        raise argparse.ArgumentTypeError(f"{text}: not multiples of {fleet.HOSTS}")
+    return found
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(prog="bench", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -104,6 +111,8 @@ def parse(arguments):
     add("--files", type=counts, default=[400_000], metavar="N[,N...]",
         help="sizes of the trees of mode scale, the first also of rescan and day (400000); more "
         "than 1000000 files are on a file system made for them (root)")
+    add("--fleet", type=row_counts, default=[500_000], metavar="N[,N...]",
+        help="rows of mode fleet (500000); 50000000 need 25 GB of disk")
     add("--copies", type=int, default=1000, help="number of latencies of mode live (1000)")
     add("--writes", type=int, default=100_000, help="files of the writer of mode live (100000)")
     settings = parser.parse_args(arguments)

@@ -53,6 +53,8 @@ TARGETS = {
     "partial-again": Target("the same with 1 % of the blocks changed, of duperemove", "partial",
                             "x", 1),
     "partial-left": Target("bytes of equal blocks that stay unshared", "partial", "%", 5),
+    "fleet": Target("twinfs-fleet, time a row, of that with the fewest rows", "fleet", "x", 1.5),
+    "fleet-memory": Target("twinfs-fleet, peak memory", "fleet", "MiB", 16 << 10),
     "latency-median": Target("copy closed until seen, beyond settling, median", "live", "ms", 20),
     "latency-p99": Target("copy closed until seen, beyond settling, p99", "live", "ms", 100),
     "slow-down": Target("writer slowed down by being watched", "live", "%", 20),

@@ -1,7 +1,19 @@
 # SPDX-License-Identifier: MIT
 """The modes of scripts/bench. A mode is a function that gets the bench and adds to its report. A
 new mode needs a module here, a line in MODES, and rows in `table.TARGETS`."""
-from bench.modes import day, disk, folders, live, partial, rescan, scale, scans, views, writers
+from bench.modes import (
+    day,
+    disk,
+    fleet,
+    folders,
+    live,
+    partial,
+    rescan,
+    scale,
+    scans,
+    views,
+    writers,
+)
 
 MODES = {
     "warm": (scans.warm, "first scans with all files in the page cache, and the floor"),
@@ -13,6 +25,7 @@ MODES = {
     "writers": (writers.run, "how often a scan holds up programs that open files for writing"),
     "folders": (folders.run, "the list of equal folders, and what it costs beside --against"),
     "partial": (partial.run, "equal parts of images on btrfs and xfs, beside duperemove (root)"),
+    "fleet": (fleet.run, "time and memory of twinfs-fleet for --fleet rows of simulated hosts"),
     "view": (views.run, "find, tar, dd and rsync over a view, its source, and bindfs"),
     "live": (live.run, "how fast a view follows its source, and the costs for a writer"),
 }
