@@ -382,8 +382,11 @@ def sizes_differ_in_group(editor):
 
 def digests_differ_in_group(editor):
     rows = [json.loads(text) for text in editor.lines()]
-    at = next(at for at, row in enumerate(rows) if "group" in row)
-    editor.edit_row({"sha256": "0" * 64}, at=at)
+    first = next(at for at, row in enumerate(rows) if "group" in row)
+    other = next(at for at, row in enumerate(rows)
+                 if row.get("group") == rows[first]["group"] and at != first)
+    editor.edit_row({"sha256": "0" * 64}, at=first)
+    editor.edit_row({"sha256": "1" * 64}, at=other)
 
 
 def sum_of_bytes_wrong(editor):
