@@ -88,7 +88,9 @@ class SparkEngine:
         with failing():
             frame = self.session.sql(sql)
             if step.stored:
-                frame = frame.persist(StorageLevel.DISK_ONLY)
+                # Without their history, since the plans of later steps would have those of all
+                # earlier ones in them, several times.
+                frame = frame.localCheckpoint(eager=True, storageLevel=StorageLevel.DISK_ONLY)
             frame.createOrReplaceTempView(step.name)
 
     def query(self, sql):
