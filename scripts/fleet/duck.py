@@ -4,6 +4,7 @@ import contextlib
 import os
 
 import duckdb
+
 from fleet.errors import FleetError
 from fleet.tables import TABLES
 

@@ -60,7 +60,7 @@ def run(settings):
     make_environment(folder)
     print(f"installing with pip into {folder}: {', '.join(wanted)}", flush=True)
     command = [python_of(folder), "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
-               *wanted]
+               "--use-pep517", *wanted]
     if subprocess.run(command, check=False).returncode != 0:
         raise FleetError(f"cannot install {', '.join(wanted)} with pip; its messages are above")
     everything = wanted + [one for one in present if one not in wanted and is_current(one)]
@@ -84,8 +84,7 @@ def make_environment(folder):
     print(f"making a Python environment in {folder}", flush=True)
     command = [sys.executable, "-m", "venv", folder]
     if subprocess.run(command, check=False).returncode != 0:
-        raise FleetError(f"cannot make a Python environment in {folder}; the messages of Python are "
-                         "above")
+        raise FleetError(f"cannot make a Python environment in {folder}; its messages are above")
 
 
 def check_java():
@@ -113,8 +112,8 @@ def enter(script, arguments, settings):
     missing = [name for name in MODULES[settings.engine] if not importlib.util.find_spec(name)]
     if missing:
         option = " --engine=spark" if settings.engine == "spark" else ""
-        raise FleetError(f"the Python package {missing[0]} is not installed; run once: twinfs-fleet "
-                         f"setup{option}{folder_option(settings)}")
+        raise FleetError(f"the Python package {missing[0]} is not installed; run once: "
+                         f"twinfs-fleet setup{option}{folder_option(settings)}")
 
 
 def folder_option(settings):

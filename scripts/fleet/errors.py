@@ -6,7 +6,7 @@ COMPLETE, FAILED, USAGE, INCOMPLETE = range(4)  # exit statuses, as in include/t
 
 
 class FleetError(Exception):
-    """A failure that ends the command. The text is for the user, with the remedy if there is one."""
+    """A failure that ends the command. The text is for the user, with the remedy if any."""
 
 
 class InvalidError(Exception):

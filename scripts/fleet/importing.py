@@ -13,8 +13,10 @@ import shutil
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
+from pyarrow.dataset import dataset
+
 from fleet import questions, row_sets, tables
-from fleet.duck import connect, quoted
+from fleet.duck import connect
 from fleet.errors import FleetError, InvalidError, warn
 from fleet.outputs import new_folder
 from fleet.rows import ancestors, digest_row, inventory_rows, parse_object
@@ -265,9 +267,11 @@ def check_sets(folder, inputs, settings):
 
 def check_set(connection, folder, found, number):
     for table in ("files", "links") if found.is_inventory else ("digests",):
-        pattern = f"{folder}/{table}/host={found.host}/set-{number:05d}-*.parquet"
-        connection.execute(f"CREATE OR REPLACE VIEW {table} AS "
-                           f"SELECT * FROM read_parquet({quoted(pattern)})")
+        # not read_parquet(), which takes a name for a pattern
+        place = os.path.join(folder, table, f"host={found.host}")
+        connection.register(table, dataset(
+            [os.path.join(place, name) for name in os.listdir(place)
+             if name.startswith(f"set-{number:05d}-")]))
     for name, problem in CHECKS[found.head["format"]].items():
         row = connection.execute(questions.statement(name)).fetchone()
         if row:

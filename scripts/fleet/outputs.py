@@ -68,7 +68,8 @@ def scratch():
     try:
         made = tempfile.mkdtemp(prefix="twinfs-fleet-", dir=parent)
     except OSError as error:
-        raise FleetError(f"cannot make a folder in {parent}: {error.strerror}; set TMPDIR") from None
+        raise FleetError(f"cannot make a folder in {parent}: {error.strerror}; set TMPDIR"
+                         ) from None
     try:
         yield made
     finally:

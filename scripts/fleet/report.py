@@ -33,13 +33,13 @@ class Report:
     def caveats(self):
         """Sentences that say why the figures are not the whole truth."""
         if self.totals["undecided_contents"]:
-            yield (f"{self.totals['undecided_inodes']:,} files are undecided: other hosts have files "
-                   "of their size, and not all of these were read. Run 'twinfs-fleet wanted', then "
+            yield (f"{self.totals['undecided_inodes']:,} files are undecided: other hosts have "
+                   "files of their size, and not all of these were read. Run 'twinfs-fleet wanted', then "
                    "'twinfs digest' on the hosts, then this report with the digests.")
         for host in self.hosts:
             if host["errors"] or host["pending"]:
-                yield (f"The inventory of {host['host']} is not complete: {host['errors']:,} files or "
-                       f"folders could not be read, {host['pending']:,} files were not compared.")
+                yield (f"The inventory of {host['host']} is not complete: {host['errors']:,} "
+                       f"files or folders could not be read, {host['pending']:,} files were not compared.")
 
 
 def plain(value):

@@ -6,6 +6,7 @@ import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from fleet.questions import BYTES, NUMBER, TEXT
 
 BATCH_ROWS = 10_000
@@ -20,7 +21,8 @@ def record(question, row):
 
 def write_json(report, file):
     """Writes one object, with an array for each table."""
-    file.write('{"format": "twinfs-fleet-report", "schema": 1, "version": "%s"' % report.version)
+    head = {"format": "twinfs-fleet-report", "schema": 1, "version": report.version}
+    file.write(json.dumps(head)[:-1])
     for question, rows in report.tables:
         texts = (json.dumps(record(question, row), ensure_ascii=False) for row in rows)
         file.write(f',\n"{question.name}": ')

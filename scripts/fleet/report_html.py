@@ -58,8 +58,8 @@ def escaped(character):
     if character in "\n\t":
         return "<i>\\n</i>" if character == "\n" else "<i>\\t</i>"
     if is_unfit(character) or is_no_character(character):
-        form = f"x{code:02x}" if code < 0x80 else f"u{code:04x}" if code <= 0xffff else f"U{code:08x}"
-        return f"<i>\\{form}</i>"
+        form = f"u{code:04x}" if code <= 0xffff else f"U{code:08x}"
+        return f"<i>\\x{code:02x}</i>" if code < 0x80 else f"<i>\\{form}</i>"
     return html.escape(character)
 
 

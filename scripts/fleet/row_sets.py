@@ -12,6 +12,7 @@ import stat
 from dataclasses import dataclass
 
 import pyarrow as pa
+
 from fleet.errors import FleetError, InvalidError, warn
 from fleet.rows import (
     HOST,
@@ -38,7 +39,8 @@ HEAD = {"format", "schema", "version", "host", "index", "generation", "created",
         "min_size", "errors", "pending", "rows", "bytes", "parts"}
 INDEX = re.compile(r"[0-9a-f]{16}\Z")
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ\Z", re.ASCII)
-PART = re.compile(r"generation-(?P<generation>[1-9]\d*)/part-(?P<number>\d{5})\.jsonl(?:\.zst)?\Z", re.ASCII)
+PART = re.compile(r"generation-(?P<generation>[1-9]\d*)/part-(?P<number>\d{5})\.jsonl(?:\.zst)?\Z",
+                  re.ASCII)
 
 
 @dataclass
@@ -79,7 +81,7 @@ def read_row_set(folder, manifest):
         check_folder(found)
     except InvalidError as error:
         raise FleetError(f"cannot use {found.manifest}: {error}") from None
-    if created(manifest) > datetime.datetime.now(datetime.timezone.utc) + CLOCK_DIFFERENCE:
+    if created(manifest) > datetime.datetime.now(datetime.UTC) + CLOCK_DIFFERENCE:
         warn(f"{found.manifest} was created at {manifest['created']}, in the future: the clocks of "
              "the hosts differ")
     return found
@@ -114,7 +116,7 @@ def created(manifest):
     try:
         return datetime.datetime.strptime(matching(manifest, "created", TIME, "a time in UTC"),
                                           "%Y-%m-%dT%H:%M:%SZ").replace(
-                                              tzinfo=datetime.timezone.utc)
+                                              tzinfo=datetime.UTC)
     except ValueError:
         raise InvalidError("'created' is not a time in UTC") from None
 

@@ -4,12 +4,13 @@ import contextlib
 import os
 
 import pyspark
-from fleet.errors import FleetError
-from fleet.tables import INT, LARGE, TABLES, TEXT
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.storagelevel import StorageLevel
+
+from fleet.errors import FleetError
+from fleet.tables import INT, LARGE, TABLES, TEXT
 
 LOGGING = """rootLogger.level = error
 rootLogger.appenderRef.stderr.ref = stderr

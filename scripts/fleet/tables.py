@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from fleet.errors import FleetError, InvalidError
 from fleet.rows import HOST, array, matching, number, parse_object, text
 

@@ -36,7 +36,8 @@ def path_text(path, path_base64):
 
 def line(row):
     _, identity, source, path, path_base64, size, mtime_ns, ctime_ns, dev, ino = row
-    return (f'{{"id": {identity}, "source": {source}, {path_text(path, path_base64)}, "size": {size}'
+    return (f'{{"id": {identity}, "source": {source}, {path_text(path, path_base64)}'
+            f', "size": {size}'
             f', "mtime_ns": {mtime_ns}, "ctime_ns": {ctime_ns}, "dev": {unsigned(dev)}'
             f', "ino": {unsigned(ino)}}}\n').encode()
 
@@ -47,7 +48,7 @@ class HostFile:
     def __init__(self, folder, host, index, sources):
         self.host, self.path = host, os.path.join(folder, f"{host}.jsonl")
         self.head = {"format": FORMAT, "schema": 1, "host": host, "index": index,
-                     "created": datetime.datetime.now(datetime.timezone.utc).strftime(
+                     "created": datetime.datetime.now(datetime.UTC).strftime(
                          "%Y-%m-%dT%H:%M:%SZ"),
                      "sources": sources}
         self.rows = self.bytes = self.skipped = 0

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Runs twinfs-fleet with the engines that scripts/setup installed, and computes from the oracle what
-its report must have."""
+"""Runs twinfs-fleet with the engines that scripts/setup installed, and computes from the oracle
+what its report must have."""
 import collections
 import json
 import os
 import subprocess
-from pathlib import Path
 
 import fleet_sets
 import fleet_writer
@@ -70,10 +69,11 @@ class Tool:
         return json.loads(self("report", "--format=json", *words).stdout)
 
 
-def start(tool, *words):
+def start(tool, *words, environment=None):
     """Starts a command and returns the process."""
     return subprocess.Popen([PROGRAM, *tool.words(*words)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, env=tool.environment)
+                            stderr=subprocess.PIPE,
+                            env={**tool.environment, **(environment or {})})
 
 
 def run_plain(*words, environment=None):
@@ -94,8 +94,8 @@ def compressed_zeros(count):
 
 
 def write_sets(folder, fleet, hosts, read=None):
-    """Writes the inventories of hosts, and digests of the files of `read` as the oracle has them (by
-    default of all wanted ones); returns the folders."""
+    """Writes the inventories of hosts, and digests of the files of `read` as the oracle has them
+    (by default of all wanted ones); returns the folders."""
     fleet.set_digested(set())
     folders = []
     for host in hosts:

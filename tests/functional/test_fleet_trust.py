@@ -55,7 +55,7 @@ def test_each_faulty_inventory_is_refused_with_one_error_and_nothing_written(mad
             assert (status, error) == (0, ""), name
             continue
         assert (status, out) == (1, ""), name
-        assert re.fullmatch(r"twinfs-fleet: error: cannot (use|read) [^\n]+\n", error), (name, error)
+        assert re.fullmatch(r"twinfs-fleet: error: cannot (use|read) [^\n]+\n", error), error
         assert str(copy) in error, name
         assert sorted(copy.parent.rglob("*")) == before[copy], name
 
@@ -95,7 +95,7 @@ def test_two_inventories_of_a_host_are_refused_by_their_names(made, tmp_path):
 
 def test_inventory_of_the_future_is_a_warning(made, tmp_path):
     inventory, tool, _, _ = made
-    tomorrow = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(days=1)
+    tomorrow = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
     [copy] = faulty_copies(inventory, tmp_path, {"late": lambda editor: editor.edit_head(
         {"created": tomorrow.strftime("%Y-%m-%dT%H:%M:%SZ")})})
     run = tool("import", "--output", tmp_path / "tables", copy)

@@ -19,6 +19,7 @@ BUILD = Path(os.environ["TWINFS"]).resolve().parents[1]
 # Paths below the prefix, with the target of each symbolic link.
 FILES = {
     "bin/twinfs": None,
+    "bin/twinfs-fleet": None,
     "lib/systemd/system/twinfs@.service": None,
     "lib/systemd/user/twinfs@.service": None,
     "sbin/mount.fuse.twinfs": "{prefix}/bin/twinfs",
@@ -26,6 +27,7 @@ FILES = {
     "share/bash-completion/completions/twinfs": None,
     "share/fish/vendor_completions.d/twinfs.fish": None,
     "share/man/man1/twinfs.1": None,
+    "share/man/man1/twinfs-fleet.1": None,
     "share/man/man5/twinfs.5": None,
     "share/man/man8/mount.fuse.twinfs.8": "../man1/twinfs.1",
     "share/man/man8/umount.fuse.twinfs.8": "../man1/twinfs.1",
@@ -34,7 +36,11 @@ FILES = {
     "share/twinfs/twinfs-action": None,
     "share/zsh/site-functions/_twinfs": None,
 }
-PROGRAMS = {"bin/twinfs", "share/twinfs/backup", "share/twinfs/install-desktop",
+# The modules, the SQL and the style of twinfs-fleet, as they are in the sources.
+FILES |= {f"share/twinfs/{path.relative_to(ROOT / 'scripts')}": None
+          for path in (ROOT / "scripts/fleet").rglob("*")
+          if path.is_file() and "__pycache__" not in path.parts}
+PROGRAMS = {"bin/twinfs", "bin/twinfs-fleet", "share/twinfs/backup", "share/twinfs/install-desktop",
             "share/twinfs/twinfs-action"}
 
 # Files that Debian has at another path, and files that only the package has.
@@ -97,6 +103,13 @@ def test_installed_program_runs(installed):
     assert run.stdout == f"twinfs {version()}\n"
 
 
+def test_installed_fleet_tool_runs(installed):
+    run = subprocess.run([installed / "bin/twinfs-fleet", "--version"], check=True,
+                         capture_output=True, text=True)
+    assert run.stdout == f"twinfs-fleet {version()}\n"
+    assert not list(installed.rglob("__pycache__"))
+
+
 def test_installed_units_run_the_installed_program(installed, prefix):
     for kind in ("system", "user"):
         unit = (installed / f"lib/systemd/{kind}/twinfs@.service").read_text()
@@ -111,7 +124,8 @@ def test_installed_manuals_can_be_formatted(installed, name):
         pytest.skip("needs mandoc")
     run = subprocess.run(["mandoc", "-Tutf8", installed / name], check=True,
                          capture_output=True, text=True)
-    assert run.stdout.startswith(f"TWINFS({5 if name.endswith('.5') else 1})")
+    page = "TWINFS-FLEET" if "fleet" in name else "TWINFS"
+    assert run.stdout.startswith(f"{page}({5 if name.endswith('.5') else 1})")
 
 
 def test_installed_files_do_not_contain_the_path_of_the_build_folder(installed, tmp_path):

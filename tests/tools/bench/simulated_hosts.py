@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Writes the inventories and digests of simulated hosts, without files: simulated_hosts.py FOLDER HOSTS
-ROWS, with ROWS a host. It runs with the Python of `twinfs-fleet setup`.
+"""Writes the inventories and digests of simulated hosts, without files: simulated_hosts.py FOLDER
+HOSTS ROWS, with ROWS a host. It runs with the Python of `twinfs-fleet setup`.
 
 The kinds of files are those of MIX, folder by folder. The hosts with a number that is a multiple of
 four have their SHA-256 in a set of digests, the others in their inventory.
@@ -20,8 +20,8 @@ LATE = 4  # each so many hosts, one has a set of digests
 SIZES = 50_000  # sizes that occur on several hosts
 FOLDER_FILES = 50
 
-# Each file with what it is. A folder has files of one kind: own ones of sizes that no other host has,
-# files of all hosts, of ten hosts, of two hosts, own ones of sizes of others, and pairs of copies.
+# Each file with what it is. A folder has files of one kind: own ones of sizes that no other host
+# has, files of all hosts, of ten hosts, of two hosts, own ones of sizes of others, and pairs of copies.
 MIX = f"""
 SELECT i, host, CASE WHEN kind < 10 THEN 'own' WHEN kind < 14 THEN 'all'
                      WHEN kind < 16 THEN 'ten' WHEN kind < 17 THEN 'two'
