@@ -209,7 +209,8 @@ def check_groups(rows):
         need(len(members) > 1, "one file in group", name)
         need(members[0].size > 0, "an empty file in group", name)
         need(len({row.size for row in members}) == 1, "several sizes in group", name)
-        need(len({row.get("sha256") for row in members}) == 1, "several SHA-256 in group", name)
+        need(len({row.get("sha256") for row in members}) == 1, "several SHA-256 in group", name,
+             [(row.names[0], row.get("sha256")) for row in members])
 
 
 def check_head(head, kind, where):
