@@ -8,7 +8,7 @@ import contextlib
 import os
 
 from fleet import questions
-from fleet.errors import FleetError
+from fleet.errors import FleetError, warn
 from fleet.importing import import_to, open_inputs
 from fleet.outputs import scratch
 
@@ -36,6 +36,7 @@ def opened(settings, steps):
     """An engine that has made these steps of all inputs of a command."""
     inputs = open_inputs(settings.inventory)
     settings.remote = bool(inputs.remote)
+    warn_of_unused(inputs)
     with scratch() as folder:
         paths = [*inputs.remote]
         if inputs.sets:
@@ -47,14 +48,34 @@ def opened(settings, steps):
                   for number, other in enumerate(inputs.folders)]
         with contextlib.closing(make_engine(settings, folder)) as engine:
             engine.open_tables(paths)
-            check_duplicates(engine)
+            check_hosts(engine)
             for step in steps:
                 engine.make(step, questions.statement(step.name))
+            check_digests(engine)
             yield engine
 
 
-def check_duplicates(engine):
-    """Refuses two inventories of a host, also of folders that only the engine can read."""
-    _, rows = engine.query(questions.statement("duplicate_hosts"))
-    for (host,) in rows:
+def warn_of_unused(inputs):
+    """Warns of digests of hosts without an inventory."""
+    known = {found.host for found in inputs.inventories} | {
+        host["host"] for folder in inputs.folders for host in folder.hosts}
+    for digests in inputs.digests:
+        if digests.host not in known and not inputs.remote:
+            warn(f"the digests in {digests.folder} are not used: there is no inventory of "
+                 f"{digests.host}")
+
+
+def check_hosts(engine):
+    """Refuses two inventories of a host, or of one host with two names, also if only the engine can
+    read them."""
+    for (host,) in engine.query(questions.statement("duplicate_hosts"))[1]:
         raise FleetError(f"two inventories of the host {host}; give one of them")
+    for index, host, other in engine.query(questions.statement("duplicate_indexes"))[1]:
+        raise FleetError(f"the inventories of {host} and {other} are of one index, {index}: one "
+                         "host with two names; give one of them")
+
+
+def check_digests(engine):
+    for sha256, size, other in engine.query(questions.statement("false_digests"))[1]:
+        raise FleetError(f"the digests are wrong: files of {size} and of {other} bytes have the "
+                         f"SHA-256 {sha256}; find the host whose digests are false")

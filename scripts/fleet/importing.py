@@ -77,6 +77,10 @@ def check_hosts(inputs):
         if host in found:
             raise FleetError(f"two inventories of the host {host}: {found[host][1]} and {path}; "
                              "give one of them, or give each host a name of its own")
+        other = next((one for one, (known, _) in found.items() if known == index), None)
+        if other is not None:
+            raise FleetError(f"the inventories in {found[other][1]} and {path} are of one index, "
+                             f"{index}: {other} and {host} are one host; give one of them")
         found[host] = index, path
     for digests in inputs.digests:
         index, path = found.get(digests.host, (None, None))

@@ -40,14 +40,17 @@ class Question:
     note     what the figures mean, or an empty text
     columns  {name: (kind, heading)} of the result; the SQL has columns of the same names, but the
              place of a file or folder, which is put together from several
+    shown    whether reports for people have it
     """
     name: str
     title: str
     note: str
     columns: dict
+    shown: bool = True
 
 
 PATH = {"path": (TEXT, "file"), "path_base64": (TEXT, None)}
+ALONE = {"host": (TEXT, "host"), "size": (BYTES, "size"), **PATH, "sha256": (TEXT, None)}
 QUESTIONS = (
     Question("totals", "The fleet",
              "Contents are counted once, however many files have them. Files of no bytes are only "
@@ -76,8 +79,9 @@ QUESTIONS = (
              "without having been read; these are counted in the last column.", {
                  "host": (TEXT, "host"), "contents": (NUMBER, "contents"),
                  "bytes": (BYTES, "bytes"), "contents_by_size": (NUMBER, "known by size")}),
-    Question("alone_largest", "The largest contents on one host only", "", {
-        "host": (TEXT, "host"), "size": (BYTES, "size"), **PATH, "sha256": (TEXT, None)}),
+    Question("alone_largest", "The largest contents on one host only",
+             "The table alone_files of --format=csv has all of them.", ALONE),
+    Question("alone_files", "All contents on one host only", "", ALONE, shown=False),
     Question("undecided", "Undecided contents",
              "Another host has files of the same size, and some of these files have no digest yet. "
              "'twinfs-fleet wanted' lists the files that 'twinfs digest' must read.", {

@@ -34,12 +34,13 @@ class Report:
         """Sentences that say why the figures are not the whole truth."""
         if self.totals["undecided_contents"]:
             yield (f"{self.totals['undecided_inodes']:,} files are undecided: other hosts have "
-                   "files of their size, and not all of these were read. Run 'twinfs-fleet wanted', then "
-                   "'twinfs digest' on the hosts, then this report with the digests.")
+                   "files of their size, and not all of these were read. Run 'twinfs-fleet "
+                   "wanted', then 'twinfs digest' on the hosts, then this report with the digests.")
         for host in self.hosts:
             if host["errors"] or host["pending"]:
                 yield (f"The inventory of {host['host']} is not complete: {host['errors']:,} "
-                       f"files or folders could not be read, {host['pending']:,} files were not compared.")
+                       f"files or folders could not be read, {host['pending']:,} files were not "
+                       "compared.")
 
 
 def plain(value):
@@ -76,8 +77,9 @@ def make_report(engine, settings):
     [totals] = records("totals")
     hosts = records("hosts")
     known = {"totals": [tuple(totals.values())], "hosts": [tuple(host.values()) for host in hosts]}
+    for_people = settings.format in ("text", "html")
     tables = ((question, known.get(question.name) or answer(engine, question))
-              for question in questions.QUESTIONS)
+              for question in questions.QUESTIONS if question.shown or not for_people)
     return Report(settings.version, totals, hosts, tables)
 
 

@@ -37,9 +37,9 @@ def write_json(report, file):
 
 
 def write_csv(question, rows, path):
-    """Writes a table as RFC 4180 says, with lines that end with a line feed only."""
+    """Writes a table as RFC 4180 says."""
     with open(path, "w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
+        writer = csv.writer(file)
         writer.writerow(question.columns)
         writer.writerows(rows)
 

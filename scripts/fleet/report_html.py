@@ -133,7 +133,7 @@ def section(question, rows):
     else:
         yield from table(question, shown)
     if more:
-        yield f'<p class="more">and {number(more)} more; --format=csv has all</p>\n'
+        yield f'<p class="more">and {number(more)} more; --format=csv has them</p>\n'
     yield "</section>\n"
 
 

@@ -70,7 +70,7 @@ def write(report, file):
             question, shown)
         file.write("\n".join(lines) + "\n")
         if more:
-            file.write(f"and {more:,} more; --format=csv has all\n")
+            file.write(f"and {more:,} more; --format=csv has them\n")
     file.write("\n")
     paragraph("Files of one host were compared byte by byte. Between hosts, equal SHA-256 count as "
               "equal contents.")

@@ -48,10 +48,8 @@ class Tool:
         return [command, "--folder", str(FOLDER), "--memory", "1G", "--threads", "2",
                 *map(str, words)]
 
-    def __call__(self, command, *words, status=0, limit_bytes=None):
-        """Runs a command; `limit_bytes` bounds the address space of its processes."""
-        limit = ["prlimit", f"--as={limit_bytes}"] if limit_bytes else []
-        run = subprocess.run([*limit, PROGRAM, *self.words(command, *words)], check=False,
+    def __call__(self, command, *words, status=0):
+        run = subprocess.run([PROGRAM, *self.words(command, *words)], check=False,
                              capture_output=True, timeout=3 * TIMEOUT, env=self.environment)
         assert run.returncode == status, run.stderr.decode()
         assert os.listdir(self.scratch) == []
@@ -85,28 +83,18 @@ def run_plain(*words, environment=None):
 # Sets of a fleet
 
 
-def compressed_zeros(count):
-    """Zeros, as zstd stores them."""
-    with subprocess.Popen(["head", "-c", str(count), "/dev/zero"],
-                          stdout=subprocess.PIPE) as zeros:
-        return subprocess.run(["zstd", "-cq"], stdin=zeros.stdout, stdout=subprocess.PIPE,
-                              check=True).stdout
-
-
 def write_sets(folder, fleet, hosts, read=None):
     """Writes the inventories of hosts, and digests of the files of `read` as the oracle has them
     (by default of all wanted ones); returns the folders."""
     fleet.set_digested(set())
     folders = []
-    for host in hosts:
-        files = fleet.files[host.name]
+    for number, host in enumerate(hosts):
+        files, form = fleet.files[host.name], fleet_writer.Form(index=f"{number:016x}")
         inventory, digests = (folder / kind / host.name for kind in ("inventory", "digests"))
-        inventory.mkdir(parents=True)
-        fleet_writer.write_inventory(inventory, host, files)
+        fleet_writer.write_inventory(inventory, host, files, form)
         wanted = [file for file in fleet.wanted(host.name)
                   if read is None or (file.host, file.inode) in read]
-        digests.mkdir(parents=True)
-        fleet_writer.write_digests(digests, host, files, wanted)
+        fleet_writer.write_digests(digests, host, files, wanted, form)
         folders += [inventory, digests]
     fleet.set_digested(read)
     return folders

@@ -286,6 +286,22 @@ def test_terminated_bench_unmounts_and_prints_its_results(bench):
     assert not list(bench.folder.glob("work/work-*")) and not bench.program.session.mounts()
 
 
+def test_fleet_mode_measures_each_step_of_simulated_hosts(bench):
+    """With the real project, which has the engines of twinfs-fleet."""
+    if not (PROJECT / "build/fleet/twinfs-fleet.json").exists():
+        pytest.skip("the engines of twinfs-fleet are not in build/fleet")
+    report = bench.folder / "fleet.json"
+    subprocess.run([sys.executable, PROJECT / "scripts/bench", "fleet", "--binary", bench.binary,
+                    "--tools", bench.tools, "--folder", bench.folder / "fleet", "--real",
+                    bench.real, "--json", report, "--fleet", "4000,8000"], check=True,
+                   capture_output=True, timeout=TIMEOUT)
+    found = json.loads(report.read_bytes())
+    assert [(row["target"], row["of"]) for row in found["rows"]] == [
+        ("fleet-memory", "4000 rows"), ("fleet-memory", "8000 rows"), ("fleet", "8000 rows")]
+    assert len(found["figures"]["fleet, report"]) == 2
+    assert os.listdir(bench.folder / "fleet") == []
+
+
 def test_missing_peers_are_named(bench):
     tools = bench.folder / "tools"
     tools.mkdir()

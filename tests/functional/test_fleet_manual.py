@@ -46,8 +46,11 @@ def questions():
     tree = ast.parse((ROOT / "scripts/fleet/questions.py").read_text())
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)
              and getattr(node.func, "id", None) == "Question"]
-    return {call.args[0].value: {key.value for key in call.args[3].keys if key}
-            for call in calls}
+    named = {node.targets[0].id: node.value for node in tree.body
+             if isinstance(node, ast.Assign) and isinstance(node.value, ast.Dict)}
+    columns = {call.args[0].value: named.get(getattr(call.args[3], "id", None), call.args[3])
+               for call in calls}
+    return {name: {key.value for key in found.keys if key} for name, found in columns.items()}
 
 
 def test_page_has_the_tables_and_their_members():

@@ -136,7 +136,7 @@ def test_page_is_strict_and_names_each_file_exactly(partly):
     page = partly.tool("report", "--format=html", *partly.sets).stdout
     root = pages.Page(page).root
     sections = {section.attributes["id"]: section for section in root.all("section")}
-    assert set(sections) == report.keys() - {"format", "schema", "version"}
+    assert set(sections) == report.keys() - {"format", "schema", "version", "alone_files"}
     assert list(report["totals"].values()) == sections["totals"].numbers()
     for table in ("alone_largest", "covered"):
         rows = list(sections[table].first("tbody").all("tr"))
@@ -147,6 +147,14 @@ def test_page_is_strict_and_names_each_file_exactly(partly):
                 shown.names()[1])
     assert b"<script" not in page and b"default-src 'none'" in page
     assert "caveats" in root.first("aside").classes()
+
+
+def test_table_of_all_contents_on_one_host_has_those_of_the_oracle(partly):
+    rows = partly.tool.report(*partly.sets)["alone_files"]
+    alone = partly.fleet.on_one_host()
+    assert len(rows) == len(alone) > TOP
+    assert sorted((row["host"], row["size"]) for row in rows) == sorted(
+        (*content.hosts, content.size) for content in alone)
 
 
 def test_text_has_the_totals_and_no_control_characters(partly):
@@ -169,7 +177,8 @@ def test_digests_that_contradict_each_other_or_are_of_another_index_prove_nothin
     assert tool.report(*sets)["replicas"] == [{"replicas": 2, "contents": 1, "bytes": 5}]
     [file], other = fleet.files["beta"], tmp_path / "other"
     true, file.sha256 = file.sha256, "0" * 64
-    fleet_writer.write_digests(other, hosts[1], [file], [file])
+    fleet_writer.write_digests(other, hosts[1], [file], [file],
+                               fleet_writer.Form(index=f"{1:016x}"))
     file.sha256 = true
     assert tool.report(*sets, other)["undecided"] == [
         {"host": name, "contents": 1, "bytes": 5, "inodes": 1} for name in ("alpha", "beta")]

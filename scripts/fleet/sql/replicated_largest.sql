@@ -1,14 +1,12 @@
--- The contents of which the most bytes are on further hosts, with the name of one file of each.
+-- The contents of which the most bytes are on further hosts, with a file of each.
 SELECT c.replicas, c.size, c.sha256, c.inodes, f.host, s.path AS source_path,
        s.path_base64 AS source_base64, f.path, f.path_base64
-FROM (SELECT c.sha256, c.size, c.replicas, c.inodes, h.host, h.id
-      FROM (SELECT content, sha256, size, replicas, inodes, host,
-                   CAST(size AS DECIMAL(19, 0)) * CAST(replicas - 1 AS DECIMAL(19, 0)) AS further
-            FROM contents
-            WHERE replicas > 1
-            ORDER BY further DESC, sha256
-            LIMIT 100) c
-      JOIN holdings h ON h.content = c.content AND h.size = c.size AND h.host = c.host) c
+FROM (SELECT sha256, size, replicas, inodes, host, id,
+             CAST(size AS DECIMAL(19, 0)) * CAST(replicas - 1 AS DECIMAL(19, 0)) AS further
+      FROM contents
+      WHERE replicas > 1
+      ORDER BY further DESC, sha256
+      LIMIT 100) c
 JOIN files f ON f.host = c.host AND f.id = c.id
 JOIN sources s ON s.host = f.host AND s.source = f.source
-ORDER BY CAST(c.size AS DECIMAL(19, 0)) * CAST(c.replicas - 1 AS DECIMAL(19, 0)) DESC, c.sha256
+ORDER BY c.further DESC, c.sha256

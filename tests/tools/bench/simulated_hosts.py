@@ -14,14 +14,14 @@ import duckdb
 import pyarrow as pa
 
 PART_ROWS = 250_000
-INDEX = "0123456789abcdef"
 CREATED = "2026-11-27T02:20:00Z"
 LATE = 4  # each so many hosts, one has a set of digests
 SIZES = 50_000  # sizes that occur on several hosts
 FOLDER_FILES = 50
 
 # Each file with what it is. A folder has files of one kind: own ones of sizes that no other host
-# has, files of all hosts, of ten hosts, of two hosts, own ones of sizes of others, and pairs of copies.
+# has, files of all hosts, of ten hosts, of two hosts, own ones of sizes of others, and pairs of
+# copies.
 MIX = f"""
 SELECT i, host, CASE WHEN kind < 10 THEN 'own' WHEN kind < 14 THEN 'all'
                      WHEN kind < 16 THEN 'ten' WHEN kind < 17 THEN 'two'
@@ -88,7 +88,8 @@ def write_set(connection, folder, kind, sql, host, rows):
         total += size
     manifest = {
         "format": kind, "schema": 1, "version": "0.1.0", "host": f"host-{host:04d}",
-        "index": INDEX, "generation": 1, "created": CREATED, "sources": [{"path": "/srv/photos"}],
+        "index": f"{host:016x}", "generation": 1, "created": CREATED,
+        "sources": [{"path": "/srv/photos"}],
         "min_size": 1, "errors": 0, "pending": 0, "rows": sum(part["rows"] for part in parts),
         "bytes": total, "parts": parts}
     with open(os.path.join(folder, "manifest.json"), "w", encoding="ascii") as file:
