@@ -14,29 +14,27 @@ import pytest
 from program import TIMEOUT, Result
 
 ROOT = Path(__file__).resolve().parents[2]
-ENGINES = Path(os.environ.get("TWINFS_FLEET_FOLDER", ROOT / "build/fleet"))
+ENGINES = ROOT / "build/fleet"
 TEXTS = {"host", "other", "path", "path_base64", "sha256", "created"}  # the rest are numbers
 MOST = 100  # rows of a table of the largest in a report for people
 
 
-def need_engine(engine):
-    """Skips a test if the engine is not set up in build/fleet."""
-    program = {"duckdb": "bin/python3", "spark": "bin/pyspark"}[engine]
-    if not (ENGINES / program).exists():
-        pytest.skip(f"needs twinfs-fleet setup --engine={engine}")
+def need_engines():
+    """Skips a test if scripts/setup did not install the engines."""
+    if not (ENGINES / "twinfs-fleet.json").exists():
+        pytest.skip("the engines of twinfs-fleet are not in build/fleet")
 
 
-def fleet(*words, timeout=TIMEOUT, **options):
+def fleet(command, *words):
     """Runs twinfs-fleet to its end."""
-    command, *rest = words
     run = subprocess.run([sys.executable, "-B", ROOT / "scripts/twinfs-fleet", command,
-                          f"--folder={ENGINES}", *rest], stdin=subprocess.DEVNULL,
-                         capture_output=True, timeout=timeout, check=False, **options)
+                          f"--folder={ENGINES}", *words], stdin=subprocess.DEVNULL,
+                         capture_output=True, timeout=3 * TIMEOUT, check=False)
     return Result(run.returncode, run.stdout, run.stderr)
 
 
-def fleet_ok(*words, **options):
-    result = fleet(*words, **options)
+def fleet_ok(command, *words):
+    result = fleet(command, *words)
     assert result.status == 0, result
     return result
 
@@ -60,6 +58,18 @@ def report_csv(output, *words):
         rows = list(csv.DictReader(io.StringIO(path.read_bytes().decode(), newline="")))
         found[path.stem] = [typed(row) for row in rows]
     return found
+
+
+def report_parquet(output, *words):
+    """{table: rows} of a report in Parquet, read with the Python of the engines."""
+    fleet_ok("report", "--format=parquet", f"--output={output}", *words)
+    script = ("import json, pathlib, sys\nimport pyarrow.parquet\n"
+              "print(json.dumps({path.stem: pyarrow.parquet.read_table(path).to_pylist()"
+              " for path in pathlib.Path(sys.argv[1]).iterdir()}, default=int))")
+    run = subprocess.run([ENGINES / "bin/python3", "-I", "-c", script, output],
+                         stdout=subprocess.PIPE, check=True)
+    return {name: [{key: value for key, value in row.items() if value is not None}
+                   for row in rows] for name, rows in json.loads(run.stdout).items()}
 
 
 def typed(row):
@@ -182,8 +192,11 @@ class Comparison:
             self.differences.append(f"{name} has {len(rows)} rows of {len(expected)}")
 
     def check_alone_largest(self):
-        self.check_largest("alone_largest", self.fleet.on_one_host(),
-                           lambda content: content.size)
+        alone = self.fleet.on_one_host()
+        self.check_largest("alone_largest", alone, lambda content: content.size)
+        contents = [self.file_at(row) for row in self.tables["alone_files"]]
+        self.same("alone_files", len(contents), len(alone))
+        self.same("contents of alone_files", set(contents), set(alone))
 
     def check_replicated_largest(self):
         several = [content for content in self.fleet.contents if content.replicas > 1]

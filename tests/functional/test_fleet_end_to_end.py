@@ -15,12 +15,12 @@ from fleet_tables import differences, fleet_ok
 
 SEEDS = range(int(os.environ.get("TWINFS_TEST_SEEDS", "2")))
 TABLES = ("totals", "hosts", "replicas", "alone", "undecided", "pairs", "covered", "redundant",
-          "alone_largest", "replicated_largest")
+          "alone_largest", "alone_files", "replicated_largest")
 
 
 @pytest.fixture(autouse=True)
-def engine():
-    fleet_tables.need_engine("duckdb")
+def engines():
+    fleet_tables.need_engines()
 
 
 class Fleet:
@@ -144,13 +144,14 @@ def test_import_answers_as_the_sets_do(session, tmp_path, strace):
 def test_formats_have_the_same_tables(session, tmp_path, strace):
     fleet = Fleet(session, tmp_path, "formats")
     fleet.round()
-    tables = fleet_tables.report_csv(tmp_path / "csv", *fleet.sets)
-    assert differences(tables, fleet.oracle, fleet.made.hosts) == []
-    assert fleet_tables.rows_as_set(tables) == fleet_tables.rows_as_set(fleet.report())
+    expected = fleet_tables.rows_as_set(fleet.report())
+    for read in (fleet_tables.report_csv, fleet_tables.report_parquet):
+        tables = read(tmp_path / read.__name__, *fleet.sets)
+        assert differences(tables, fleet.oracle, fleet.made.hosts) == []
+        assert fleet_tables.rows_as_set(tables) == expected
 
 
 def test_spark_and_duckdb_answer_alike(session, tmp_path, strace):
-    fleet_tables.need_engine("spark")
     fleet = Fleet(session, tmp_path, "engines")
     fleet.export()
     wanted = fleet.wanted()

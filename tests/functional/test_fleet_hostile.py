@@ -25,8 +25,8 @@ HUGE = (1 << 63) - 1  # the largest size of a file
 
 
 @pytest.fixture(autouse=True)
-def engine():
-    fleet_tables.need_engine("duckdb")
+def engines():
+    fleet_tables.need_engines()
 
 
 class Sets:

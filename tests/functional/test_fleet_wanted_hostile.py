@@ -230,6 +230,23 @@ def test_wanted_file_that_has_changed_is_not_called_by_its_old_content(served, k
     assert fleet_compare.compare_files(served.digests(), served.host, files) == []
 
 
+def test_digests_of_a_lost_index_are_not_taken_for_those_of_the_new_one(served):
+    """The new index gives the ids of the old one to other files."""
+    served.twinfs.ok(*served.command())
+    shutil.rmtree(served.twinfs.index)
+    for number in range(4):
+        fleet_hosts.rewrite_in_place(trees.join(served.source, b"d/%d" % number),
+                                     b"v" * (3000 + number // 2))
+    served.twinfs.ok("export", "--host", "alpha", "--output", served.folder / "inventory",
+                     *served.sources)
+    served.write_list()
+    result = served.twinfs(*served.command())
+    if result.status == 0:
+        assert fleet_compare.compare_files(served.digests(), served.host, served.files()) == []
+    else:
+        is_refused(result, "digests")
+
+
 # Output folders
 
 
@@ -260,6 +277,15 @@ def test_folder_with_other_things_is_refused_and_left_alone(served, act, content
     before = state(output)
     is_refused(served.twinfs(*command), "output")
     assert state(output) == before
+
+
+def test_output_that_is_a_link_to_a_folder_with_other_things_is_refused(served, act):
+    command, output = act
+    victim = served.folder / "victim"
+    trees.write(victim / "file", SECRET)
+    output.symlink_to(victim)
+    is_refused(served.twinfs(*command), "output")
+    assert state(victim) == {victim / "file": SECRET} and output.is_symlink()
 
 
 @pytest.mark.parametrize("kind", ["file", "dangling", "fifo"])
