@@ -293,12 +293,13 @@ def test_fleet_mode_measures_each_step_of_simulated_hosts(bench):
     report = bench.folder / "fleet.json"
     subprocess.run([sys.executable, PROJECT / "scripts/bench", "fleet", "--binary", bench.binary,
                     "--tools", bench.tools, "--folder", bench.folder / "fleet", "--real",
-                    bench.real, "--json", report, "--fleet", "4000,8000"], check=True,
+                    bench.real, "--json", report, "--fleet", "4000"], check=True,
                    capture_output=True, timeout=TIMEOUT)
     found = json.loads(report.read_bytes())
     assert [(row["target"], row["of"]) for row in found["rows"]] == [
-        ("fleet-memory", "4000 rows"), ("fleet-memory", "8000 rows"), ("fleet", "8000 rows")]
-    assert len(found["figures"]["fleet, report"]) == 2
+        ("fleet-memory", "4000 rows")]
+    assert {f"fleet, {step}" for step in ("import", "import digests", "wanted", "report")
+            } <= found["figures"].keys()
     assert os.listdir(bench.folder / "fleet") == []
 
 

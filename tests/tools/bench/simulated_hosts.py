@@ -65,27 +65,26 @@ FROM ({FILES}) WHERE content IS NOT NULL ORDER BY i
 """
 
 
-def write_part(connection, sql, folder, number, parameters):
-    """Writes a part; returns its entry in the manifest and the sum of the sizes."""
-    found = connection.execute(sql, parameters).fetch_arrow_table()
-    data = ("\n".join(found["line"].to_pylist()) + "\n").encode()
+def write_part(folder, number, lines):
+    """Writes a part; returns its entry in the manifest."""
+    data = ("\n".join(lines) + "\n").encode()
     stored = pa.compress(data, "zstd", asbytes=True)
     name = f"generation-1/part-{number:05d}.jsonl.zst"
     with open(os.path.join(folder, name), "wb") as file:
         file.write(stored)
-    entry = {"name": name, "rows": len(found), "bytes": len(stored),
-             "sha256": hashlib.sha256(stored).hexdigest()}
-    return entry, sum(found["size"].to_pylist())
+    return {"name": name, "rows": len(lines), "bytes": len(stored),
+            "sha256": hashlib.sha256(stored).hexdigest()}
 
 
 def write_set(connection, folder, kind, sql, host, rows):
     os.makedirs(os.path.join(folder, "generation-1"))
     parts, total = [], 0
-    for number, first in enumerate(range(0, rows, PART_ROWS), 1):
-        entry, size = write_part(connection, sql, folder, number, {
-            "host": host, "first": first, "last": min(rows, first + PART_ROWS)})
-        parts.append(entry)
-        total += size
+    for first in range(0, rows, PART_ROWS):
+        found = connection.execute(sql, {
+            "host": host, "first": first, "last": min(rows, first + PART_ROWS)}).fetch_arrow_table()
+        if len(found):
+            parts.append(write_part(folder, len(parts) + 1, found["line"].to_pylist()))
+            total += sum(found["size"].to_pylist())
     manifest = {
         "format": kind, "schema": 1, "version": "0.1.0", "host": f"host-{host:04d}",
         "index": f"{host:016x}", "generation": 1, "created": CREATED,
