@@ -28,18 +28,24 @@ class Machine:
         self.program = Program(session, self.folder)
         self.inventory, self.digests = self.folder / "inventory", self.folder / "digests"
 
-    def export(self):
-        """Exports the host; returns the inventory."""
+    @property
+    def operands(self):
+        """The sources as they are given to the program."""
+        return f"--min-size={self.host.min_size}", *self.host.sources
+
+    def export(self, mountpoint=None):
+        """Exports the host, or a view of it; returns the inventory."""
+        operands = [mountpoint] if mountpoint else self.operands
         self.program.ok("export", f"--host={self.host.name}", f"--output={self.inventory}",
-                        f"--min-size={self.host.min_size}", *self.host.sources)
+                        *operands)
         return fleet_sets.read_set(self.inventory, fleet_sets.INVENTORY)
 
-    def digest(self, wanted):
+    def digest(self, wanted, mountpoint=None):
         """Digests the files of a list; returns the digests and the paths that were read."""
-        root = os.path.dirname(self.host.sources[0])
+        operands = [mountpoint] if mountpoint else self.operands
         read = self.program.content_read(
-            "digest", f"--wanted={wanted}", f"--output={self.digests}",
-            f"--min-size={self.host.min_size}", *self.host.sources, below=root)
+            "digest", f"--wanted={wanted}", f"--output={self.digests}", *operands,
+            below=os.path.dirname(self.host.sources[0]))
         paths = {unescape(path) for _, path in read}
         return fleet_sets.read_set(self.digests, fleet_sets.DIGESTS), paths
 

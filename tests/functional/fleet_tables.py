@@ -136,8 +136,7 @@ class Comparison:
             expected[host,] = len(files), size, *once
             redundant[host,] = len(files) - once[0], size - once[1]
             lone = self.fleet.on_one_host(host)
-            alone[host,] = *sums(lone), sum(self.fleet.sizes[content.size] == {host}
-                                            for content in lone)
+            alone[host,] = *sums(lone), sum(content.sha256 is None for content in lone)
             open_ones = [content for content in contents if content.undecided]
             undecided[host,] = *sums(open_ones), sum(
                 file.host == host for content in open_ones for file in content.files)
