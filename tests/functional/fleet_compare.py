@@ -100,6 +100,13 @@ def compare_with_inventory(found, inventory):
     return different
 
 
+def compare_digests(found, host, wanted, files):
+    """Digests must have all wanted files, and may have others of the host: those of an earlier list
+    that are current."""
+    inodes = {file.inode for file in wanted} | {row.inode for row in found.rows}
+    return compare_files(found, host, [file for file in files if file.inode in inodes])
+
+
 def compare_files(found, host, files):
     """Rows of wanted files or digests must be exactly these files."""
     pairs, different = match(found, host, files)

@@ -78,7 +78,8 @@ class Fleet:
             host, files = machine.host, wanted[machine.host.name]
             digests, paths = machine.digest(self.lists / f"{host.name}.jsonl",
                                             self.views.get(host.name))
-            assert fleet_compare.compare_files(digests, host, files) == []
+            assert fleet_compare.compare_digests(
+                digests, host, files, self.oracle.files[host.name]) == []
             by_path = {path: file for file in self.oracle.files[host.name]
                        for path in fleet_compare.names_on_disk(host, file)}
             read = {by_path[path] for path in paths}

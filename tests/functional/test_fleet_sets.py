@@ -51,7 +51,8 @@ class Fleet:
         path = self.lists / f"{name}.jsonl"
         self.write_list(path, machine.host, wanted)
         digests, paths = machine.digest(path, mountpoint)
-        assert fleet_compare.compare_files(digests, machine.host, wanted) == []
+        assert fleet_compare.compare_digests(
+            digests, machine.host, wanted, self.oracle.files[name]) == []
         assert fleet_compare.compare_with_inventory(digests, self.inventories[name]) == []
         self.check_reads(machine.host, wanted, paths, mountpoint)
         return wanted, digests
