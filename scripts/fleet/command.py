@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import signal
 import sys
 
 from fleet import VERSION, environment
@@ -109,6 +110,8 @@ def main(script, arguments):
             environment.run(settings)
             return COMPLETE
         environment.enter(script, arguments, settings)
+        # a terminated command removes its temporary files, too
+        signal.signal(signal.SIGTERM, signal.default_int_handler)
         return run(settings)
     except FleetError as error:
         print(f"twinfs-fleet: error: {error}", file=sys.stderr)

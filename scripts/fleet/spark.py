@@ -62,7 +62,8 @@ def configuration(settings, folder):
 class SparkEngine:
     def __init__(self, settings, folder):
         os.environ["SPARK_HOME"] = os.path.dirname(pyspark.__file__)
-        os.environ["SPARK_LOCAL_IP"] = os.environ.get("SPARK_LOCAL_IP", "127.0.0.1")
+        if is_local(settings.master):  # no other machine can connect
+            os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         builder = SparkSession.builder.appName("twinfs-fleet").master(settings.master)
         for name, value in configuration(settings, folder).items():
             builder = builder.config(name, value)

@@ -84,7 +84,8 @@ def test_report_of_several_processes_is_that_of_duckdb_and_of_the_oracle(case, t
     tool, fleet, hosts, sets = case
     tables = tmp_path / "tables [1-9]{a,b}*"
     tool("import", "--output", tables, *sets[:4])
-    run = Watch(tool, "report", "--format=json", "--engine=spark", CLUSTER, tables, *sets[4:])
+    run = Watch(tool, "report", "--format=json", "--engine=spark", CLUSTER, "--threads=1",
+                tables, *sets[4:])
     check_run(tool, run)
     assert len(run.executors()) == 2
     report = tool.report(*sets)
@@ -95,7 +96,8 @@ def test_report_of_several_processes_is_that_of_duckdb_and_of_the_oracle(case, t
 
 def test_wanted_lists_of_spark_are_those_of_duckdb(case, tmp_path):
     tool, fleet, hosts, sets = case
-    run = Watch(tool, "wanted", "--engine=spark", "--output", tmp_path / "spark", *sets)
+    run = Watch(tool, "wanted", "--engine=spark", "--threads=1", "--output", tmp_path / "spark",
+                *sets)
     check_run(tool, run)
     tool("wanted", "--output", tmp_path / "duckdb", *sets)
     for host in hosts:

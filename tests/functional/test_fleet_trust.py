@@ -113,6 +113,16 @@ def test_killed_import_leaves_no_tables_under_the_name_of_the_output(made, tmp_p
     assert tool.report(output)["totals"]["hosts"] == 1
 
 
+def test_terminated_report_removes_its_temporary_files(made):
+    inventory, tool, _, _ = made
+    process = fleet_tool.start(tool, "report", inventory)
+    assert until(lambda: os.listdir(tool.scratch) or process.poll() is not None)
+    process.send_signal(signal.SIGTERM)
+    _, error = process.communicate(timeout=TIMEOUT)
+    assert (process.returncode, error) in ((1, b"twinfs-fleet: interrupted\n"), (0, b""))
+    assert os.listdir(tool.scratch) == []
+
+
 # Set-up
 
 
