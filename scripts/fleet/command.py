@@ -117,6 +117,10 @@ def main(script, arguments):
         print(f"twinfs-fleet: error: {error}", file=sys.stderr)
     except KeyboardInterrupt:
         print("twinfs-fleet: interrupted", file=sys.stderr)
+    except RuntimeError as error:  # what DuckDB makes of a KeyboardInterrupt
+        if str(error) != "Query interrupted":
+            raise
+        print("twinfs-fleet: interrupted", file=sys.stderr)
     except BrokenPipeError:  # the reader of a report ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED

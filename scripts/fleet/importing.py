@@ -5,11 +5,13 @@ The parts of all sets are read by several processes. Each holds a batch of rows,
 """
 import collections
 import contextlib
+import ctypes
 import json
 import multiprocessing
 import os
 import re
 import shutil
+import signal
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 
@@ -25,6 +27,7 @@ from fleet.tables import Writer, read_manifest, write_file
 BATCH_ROWS = 60_000
 BATCH_BYTES = 32 << 20
 FOLDERS_SEEN_MAX = 200_000
+PR_SET_PDEATHSIG = 1  # of prctl(2)
 REMOTE = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
@@ -205,13 +208,19 @@ def import_to(folder, inputs, settings, with_folders=True):
     tables.write_manifest(folder, settings.version, hosts, files)
 
 
+def end_with_parent():
+    """Ends a process of the pool when the command ends, also if it is killed."""
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def run_parts(parts, processes):
     """The result of each part, in order."""
     if processes == 1 or len(parts) < 2:
         yield from map(import_part, parts)
         return
     context = multiprocessing.get_context("fork")  # before an engine starts threads
-    with ProcessPoolExecutor(min(processes, len(parts)), context) as pool:
+    with ProcessPoolExecutor(min(processes, len(parts)), context, end_with_parent) as pool:
         try:
             yield from pool.map(import_part, parts)
         finally:
