@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The arguments of twinfs-fleet."""
 import argparse
+import multiprocessing
 import os
 import re
+import shutil
 import signal
 import sys
 
-from fleet import VERSION, environment
+from fleet import VERSION, environment, outputs
 from fleet.errors import COMPLETE, FAILED, FleetError
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
@@ -101,6 +103,17 @@ def run(settings):
     return commands[settings.command](settings) or COMPLETE
 
 
+def end(number, frame):
+    """Ends the command at a signal. It raises no exception, because one in the middle of a fork or
+    of a lock would be lost, or would leave other threads waiting."""
+    for process in multiprocessing.active_children():
+        process.kill()
+    for folder in outputs.TEMPORARY:
+        shutil.rmtree(folder, ignore_errors=True)
+    os.write(2, b"twinfs-fleet: interrupted\n")
+    os._exit(FAILED)
+
+
 def main(script, arguments):
     parser = make_parser()
     settings = parser.parse_args(arguments)
@@ -110,17 +123,11 @@ def main(script, arguments):
             environment.run(settings)
             return COMPLETE
         environment.enter(script, arguments, settings)
-        # a terminated command removes its temporary files, too
-        signal.signal(signal.SIGTERM, signal.default_int_handler)
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, end)
         return run(settings)
     except FleetError as error:
         print(f"twinfs-fleet: error: {error}", file=sys.stderr)
-    except KeyboardInterrupt:
-        print("twinfs-fleet: interrupted", file=sys.stderr)
-    except RuntimeError as error:  # what DuckDB makes of a KeyboardInterrupt
-        if str(error) != "Query interrupted":
-            raise
-        print("twinfs-fleet: interrupted", file=sys.stderr)
     except BrokenPipeError:  # the reader of a report ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED

@@ -208,10 +208,13 @@ def import_to(folder, inputs, settings, with_folders=True):
     tables.write_manifest(folder, settings.version, hosts, files)
 
 
-def end_with_parent():
+def end_with_parent(parent):
     """Ends a process of the pool when the command ends, also if it is killed."""
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before
+        os._exit(1)
 
 
 def run_parts(parts, processes):
@@ -220,7 +223,8 @@ def run_parts(parts, processes):
         yield from map(import_part, parts)
         return
     context = multiprocessing.get_context("fork")  # before an engine starts threads
-    with ProcessPoolExecutor(min(processes, len(parts)), context, end_with_parent) as pool:
+    with ProcessPoolExecutor(min(processes, len(parts)), context, end_with_parent,
+                             (os.getpid(),)) as pool:
         try:
             yield from pool.map(import_part, parts)
         finally:

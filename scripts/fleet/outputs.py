@@ -8,6 +8,8 @@ import tempfile
 
 from fleet.errors import FleetError
 
+TEMPORARY = set()  # folders to remove if the command is ended by a signal
+
 
 @contextlib.contextmanager
 def new_folder(path, is_ours):
@@ -21,6 +23,7 @@ def new_folder(path, is_ours):
         made = tempfile.mkdtemp(prefix=f".{name}-", dir=parent)
     except OSError as error:
         raise FleetError(f"cannot write {path}: {error.strerror}") from None
+    TEMPORARY.add(made)
     try:
         yield made
         os.chmod(made, 0o777 & ~current_umask())
@@ -29,6 +32,7 @@ def new_folder(path, is_ours):
         raise FleetError(f"cannot write {path}: {error.strerror or error}") from None
     finally:
         shutil.rmtree(made, ignore_errors=True)
+        TEMPORARY.discard(made)
 
 
 def check_replaceable(path, is_ours):
@@ -70,7 +74,9 @@ def scratch():
     except OSError as error:
         raise FleetError(f"cannot make a folder in {parent}: {error.strerror}; set TMPDIR"
                          ) from None
+    TEMPORARY.add(made)
     try:
         yield made
     finally:
         shutil.rmtree(made, ignore_errors=True)
+        TEMPORARY.discard(made)

@@ -174,7 +174,8 @@ def ancestors(folder):
 NAME = {"source", "path", "path_base64"}
 FILE = NAME | {"id", "size", "mtime_ns", "ctime_ns", "dev", "ino"}
 INVENTORY_FILE = FILE | {"names", "links", "group", "sha256"}
-DIGEST = FILE | {"sha256"}
+DIGEST = FILE | {"sha256", "state"}  # "state" is for `twinfs digest`
+STATE = re.compile(r"[0-9a-f]{16}\Z")
 
 
 def signed(value):
@@ -215,5 +216,6 @@ def digest_row(row, source_count, index):
     refuse_others(row, DIGEST)
     name(row, source_count)
     number(row, "dev", high=UINT64_MAX), number(row, "ino", high=UINT64_MAX)
+    matching(row, "state", STATE, "16 hexadecimal digits", required=False)
     return (number(row, "id"), index, number(row, "size"), time_ns(row, "mtime_ns"),
             time_ns(row, "ctime_ns"), matching(row, "sha256", SHA256, "a SHA-256"))

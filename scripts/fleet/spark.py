@@ -54,7 +54,7 @@ def configuration(settings, folder):
         found |= {
             "spark.driver.bindAddress": "127.0.0.1", "spark.driver.host": "127.0.0.1",
             "spark.local.dir": folder,
-            "spark.sql.shuffle.partitions": str(4 * settings.threads),
+            "spark.sql.shuffle.partitions": str(2 * settings.threads),
         }
     return found
 
