@@ -128,6 +128,8 @@ def main(script, arguments):
         return run(settings)
     except FleetError as error:
         print(f"twinfs-fleet: error: {error}", file=sys.stderr)
+    except KeyboardInterrupt:  # Spark has a handler of its own
+        print("twinfs-fleet: interrupted", file=sys.stderr)
     except BrokenPipeError:  # the reader of a report ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return FAILED
