@@ -53,9 +53,10 @@ ROW_FAULTS = {
     "exact path is not padded": {"path": "a\\xff", "path_base64": "Yf8"},
     "exact path is a number": {"path_base64": 5},
     "exact path leaves the source": exact(b"../\xff"),
-    "unknown member": {"extra": 1},
 }
+# Lists can have unknown members.
 INVENTORY_FAULTS = {
+    "unknown member": {"extra": 1},
     "sha256 is in capitals": {"sha256": "A" * 64}, "sha256 is short": {"sha256": "a" * 63},
     "sha256 is no digit": {"sha256": "g" * 64}, "sha256 is a number": {"sha256": 5},
     "group is short": {"group": "a" * 31}, "group is a path": {"group": "../" * 10 + "ab"},
@@ -85,9 +86,10 @@ HEAD_FAULTS = {
     "a source is a text": {"sources": ["/a", "/b"]},
     "rows is a boolean": {"rows": True}, "rows is negative": {"rows": -1},
     "rows is huge": {"rows": 1 << 62}, "bytes is zero": {"bytes": 0},
-    "bytes is a fraction": {"bytes": 1.5}, "unknown member of the head": {"extra": {}},
+    "bytes is a fraction": {"bytes": 1.5},
 }
 MANIFEST_FAULTS = {
+    "unknown member of the head": {"extra": {}},
     "generation is zero": {"generation": 0}, "generation is another one": {"generation": 9},
     "generation has 30 digits": {"generation": 10 ** 29}, "errors is null": {"errors": None},
     "pending is negative": {"pending": -1}, "min_size is a text": {"min_size": "1"},

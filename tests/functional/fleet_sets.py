@@ -28,7 +28,8 @@ PART = re.compile(r"part-[0-9]{5}\.jsonl(\.zst)?")
 FILE = {"id": int, "source": int, "path": str, "size": int, "mtime_ns": int, "ctime_ns": int,
         "dev": int, "ino": int}
 ROWS = {INVENTORY: {**FILE, "names": int}, DIGESTS: {**FILE, "sha256": str}, WANTED: FILE}
-OPTIONAL = {INVENTORY: {"links": list, "group": str, "sha256": str}, DIGESTS: {}, WANTED: {}}
+OPTIONAL = {INVENTORY: {"links": list, "group": str, "sha256": str}, DIGESTS: {"state": str},
+            WANTED: {}}
 HEAD = {"format": str, "schema": int, "host": str, "index": str, "created": str, "sources": list,
         "rows": int, "bytes": int}
 MANIFEST = {**HEAD, "version": str, "generation": int, "min_size": int, "errors": int,
@@ -209,7 +210,8 @@ def check_groups(rows):
         need(len(members) > 1, "one file in group", name)
         need(members[0].size > 0, "an empty file in group", name)
         need(len({row.size for row in members}) == 1, "several sizes in group", name)
-        need(len({row.get("sha256") for row in members}) == 1, "several SHA-256 in group", name,
+        hashes = {row.get("sha256") for row in members} - {None}
+        need(len(hashes) <= 1, "several SHA-256 in group", name,
              [(row.names[0], row.get("sha256")) for row in members])
 
 

@@ -181,18 +181,3 @@ def test_formats_have_the_same_tables(session, tmp_path, strace):
         tables = read(tmp_path / read.__name__, *fleet.sets)
         assert differences(tables, fleet.oracle, fleet.made.hosts) == []
         assert fleet_tables.rows_as_set(tables) == expected
-
-
-def test_spark_and_duckdb_answer_alike(session, tmp_path, strace):
-    fleet = Fleet(session, tmp_path, "engines")
-    fleet.export()
-    wanted = fleet.wanted()
-    lists, fleet.lists = fleet.lists, tmp_path / "lists-spark"
-    fleet_ok("wanted", "--engine=spark", f"--output={fleet.lists}", *fleet.sets)
-    for host in fleet.made.hosts:
-        one, other = (fleet_sets.read_wanted(folder / f"{host.name}.jsonl")
-                      for folder in (lists, fleet.lists))
-        assert [row.values for row in one.rows] == [row.values for row in other.rows]
-    fleet.digest(wanted)
-    tables = fleet.check("--engine=spark", "--master=local-cluster[2,1,1024]")
-    assert tables == fleet.report()
