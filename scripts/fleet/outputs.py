@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Folders and files of results. They are written under a temporary name and renamed, so that a
-result is never taken for a whole one before it is."""
+result is never taken for a whole one before it is. Only this user can read the folders, as names
+can be private."""
 import contextlib
 import os
 import shutil
@@ -26,7 +27,6 @@ def new_folder(path, is_ours):
     TEMPORARY.add(made)
     try:
         yield made
-        os.chmod(made, 0o777 & ~current_umask())
         replace(made, path, is_ours)
     except OSError as error:
         raise FleetError(f"cannot write {path}: {error.strerror or error}") from None
@@ -57,12 +57,6 @@ def replace(made, path, is_ours):
     os.rename(made, path)
     if old:
         shutil.rmtree(old, ignore_errors=True)
-
-
-def current_umask():
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
 
 
 @contextlib.contextmanager

@@ -94,6 +94,7 @@ def test_output_of_an_earlier_run_is_replaced_and_other_files_are_not(partly):
     output = partly.folder / "output"
     for _ in range(2):
         partly.tool("import", "--output", output, *partly.sets)
+    assert output.stat().st_mode & 0o777 == 0o700
     before = sorted(output.rglob("*"))
     for command in ("wanted", "report"):
         run = partly.tool(command, "--output", output, *partly.sets, status=1)
