@@ -490,25 +490,31 @@ def churn(source, ended):
             (source / f"moved {number % 40}").unlink(missing_ok=True)
 
 
+@contextlib.contextmanager
+def meanwhile(change, source):
+    """Runs change(source, ended) in a thread until the end of the block."""
+    ended = threading.Event()
+    writer = threading.Thread(target=change, args=(source, ended))
+    writer.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        writer.join()
+
+
 def test_changes_meanwhile_hide_no_other_file(twinfs, source, output):
     trees.many(source / "stable", 6000, lambda number: b"%d" % (number // 2), folders=6)
     stable = walked(source)
-    with twinfs.mounted(source) as view:
-        ended = threading.Event()
-        writer = threading.Thread(target=churn, args=(source, ended))
-        writer.start()
-        try:
-            for _ in range(5):
-                result = twinfs(*words_of(output, view.path))
-                assert result.status in (0, 3), result
-                rows = [facts(row) for row in only(output)[1]]
-                assert len({fact[3:] for fact in rows}) >= 6000
-                assert stable <= set(rows)
-                assert all(path.startswith((b"stable/", b"churn ", b"moved "))
-                           for names, *_ in rows for _, path in names)
-        finally:
-            ended.set()
-            writer.join()
+    with twinfs.mounted(source) as view, meanwhile(churn, source):
+        for _ in range(5):
+            result = twinfs(*words_of(output, view.path))
+            assert result.status in (0, 3), result
+            rows = [facts(row) for row in only(output)[1]]
+            assert len({fact[3:] for fact in rows}) >= 6000
+            assert stable <= set(rows)
+            assert all(path.startswith((b"stable/", b"churn ", b"moved "))
+                       for names, *_ in rows for _, path in names)
 
 
 def move_about(source, ended):
@@ -525,19 +531,12 @@ def test_renamed_files_are_not_missing(twinfs, source, output):
     (source / "there").mkdir()
     trees.fill(source, {b"here/%d" % number: b"" for number in range(70_000)})
     inodes = {path.stat().st_ino for path in (source / "here").iterdir()}
-    with twinfs.mounted(source) as view:
-        ended = threading.Event()
-        writer = threading.Thread(target=move_about, args=(source, ended))
-        writer.start()
-        try:
-            for _ in range(5):
-                result = twinfs(*words_of(output, view.path))
-                assert result.status in (0, 3), result
-                found = [row["ino"] for row in only(output)[1]]
-                assert len(found) == len(set(found)) and set(found) == inodes
-        finally:
-            ended.set()
-            writer.join()
+    with twinfs.mounted(source) as view, meanwhile(move_about, source):
+        for _ in range(5):
+            result = twinfs(*words_of(output, view.path))
+            assert result.status in (0, 3), result
+            found = [row["ino"] for row in only(output)[1]]
+            assert len(found) == len(set(found)) and set(found) == inodes
 
 
 def test_memory_does_not_grow_with_files(twinfs, source, output, plain_build):

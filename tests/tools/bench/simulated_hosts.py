@@ -15,7 +15,7 @@ import pyarrow as pa
 
 PART_ROWS = 250_000
 CREATED = "2026-11-27T02:20:00Z"
-LATE = 4  # each so many hosts, one has a set of digests
+LATE = 4  # one in this many hosts has a set of digests
 SIZES = 50_000  # sizes that occur on several hosts
 FOLDER_FILES = 50
 
