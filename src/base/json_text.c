@@ -2,6 +2,11 @@
 #include "base/json_text.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HEX64_DIGITS 16
 
 struct appending {
 	struct bytes *text;
@@ -27,4 +32,20 @@ int json_append(struct bytes *text, const json_t *value, size_t flags)
 		return 0;
 	text->length = before;
 	return -ENOMEM;
+}
+
+json_t *json_hex64(uint64_t number)
+{
+	return json_sprintf("%016" PRIx64, number);
+}
+
+bool json_get_hex64(const json_t *object, const char *key, uint64_t *number)
+{
+	const char *digits = json_string_value(json_object_get(object, key));
+
+	if (!digits || strlen(digits) != HEX64_DIGITS ||
+	    strspn(digits, "0123456789abcdef") != HEX64_DIGITS)
+		return false;
+	*number = strtoull(digits, NULL, 16);
+	return true;
 }

@@ -2,7 +2,9 @@
 #ifndef BASE_JSON_TEXT_H
 #define BASE_JSON_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <jansson.h>
 
@@ -13,5 +15,13 @@
  * was. jansson itself ignores a failure to write the name of a member (seen with 2.14), and would
  * go on with the next piece. Any thread. */
 MUST_CHECK int json_append(struct bytes *text, const json_t *value, size_t flags);
+
+/* Makes the text of a number as 16 hexadecimal digits, for identities and hashes, which do not fit
+ * a JSON number. Returns NULL if memory is short. Any thread. */
+json_t *json_hex64(uint64_t number);
+
+/* Gets the number of a member that json_hex64() made. Returns false if the member is missing or of
+ * another form. Any thread. */
+MUST_CHECK bool json_get_hex64(const json_t *object, const char *key, uint64_t *number);
 
 #endif

@@ -178,23 +178,8 @@ static int check_index(const struct digest_run *run)
 	return -EXDEV;
 }
 
-/* Refuses the options of the index that contradict those of the process that maintains it. */
-static int check_options(const struct current_index *index)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(index->catalog, &reader);
-
-	return r < 0 ? r : current_index_check_options(index, reader);
-}
-
 static int find_files(struct digest_run *run)
 {
-	const struct earlier_set set = {
-		.folder = run->settings->output,
-		.fd = run->set.folder.fd,
-		.host = run->wanted.host,
-		.index = run->wanted.index,
-	};
 	const struct wanted_search search = {
 		.catalog = run->index.catalog,
 		.sources = run->index.sources,
@@ -202,12 +187,12 @@ static int find_files(struct digest_run *run)
 		.file = run->settings->wanted,
 		.earlier = &run->earlier,
 	};
-	int r = check_options(&run->index);
+	int r = current_index_check_options_now(&run->index);
 
 	if (r == 0)
 		r = check_index(run);
 	if (r == 0)
-		r = earlier_digests_load(&run->earlier, &set);
+		r = earlier_digests_load(&run->earlier, &run->set.folder, run->wanted.index);
 	if (r == 0)
 		r = wanted_files_find(&run->files, &search);
 	wanted_free(&run->wanted); /* most of the memory */

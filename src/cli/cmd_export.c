@@ -77,15 +77,6 @@ static const struct option_table export_table = {
 	.apply = export_apply,
 };
 
-/* Refuses the options of the index that contradict those of the process that maintains it. */
-static int check_options(const struct current_index *index)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	int r = catalog_read_begin(index->catalog, &reader);
-
-	return r < 0 ? r : current_index_check_options(index, reader);
-}
-
 /* Logs why the inventory could not be made, unless the user interrupted it. */
 static enum twinfs_exit explain(int result)
 {
@@ -116,7 +107,7 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 	};
 	struct inventory_result result = {0};
 	char number[NUMBER_TEXT_MAX];
-	int r = check_options(index);
+	int r = current_index_check_options_now(index);
 
 	if (r == 0)
 		r = inventory_write(&task, set, &result);

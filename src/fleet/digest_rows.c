@@ -2,13 +2,11 @@
 #include "fleet/digest_rows.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
 
 #include <jansson.h>
 
+#include "base/json_text.h"
 #include "base/numbers.h"
 #include "catalog/query.h"
 #include "fleet/inventory_row.h"
@@ -23,11 +21,6 @@ struct writing {
 	struct row_set *set;
 	struct digest_rows_result *result;
 	struct row_maker maker;
-	struct {
-		json_t *row;
-		uint64_t bytes;
-	} rows[PORTION];
-	size_t count;
 };
 
 /* ---- a row ------------------------------------------------------------------------------- */
@@ -50,13 +43,13 @@ static int is_current(struct catalog_reader *reader, const struct wanted_file *f
 
 static int add_digest(json_t *row, const struct file_record *record, const uint8_t *digest)
 {
-	char state[sizeof("0123456789abcdef")];
 	int r = row_add_digest(row, digest);
 
-	(void)snprintf(state, sizeof(state), "%016" PRIx64, file_digest(record));
-	if (r == 0 && json_object_set_new_nocheck(row, "state", json_string_nocheck(state)) < 0)
-		r = -ENOMEM;
-	return r;
+	if (r < 0)
+		return r;
+	return json_object_set_new_nocheck(row, "state", json_hex64(file_digest(record))) == 0
+		       ? 0
+		       : -ENOMEM;
 }
 
 /* Makes the row of a file, if its digest is current. */
@@ -82,9 +75,11 @@ static int make_row(struct writing *writing, struct catalog_reader *reader,
 	r = row_maker_identify(&writing->maker, &record, &row);
 	if (r < 0)
 		return r;
-	writing->rows[writing->count].row = row;
-	writing->rows[writing->count++].bytes = file->size;
-	return add_digest(row, &record, file->digest);
+	r = add_digest(row, &record, file->digest);
+	if (r == 0)
+		return row_set_keep(writing->set, row, file->size);
+	json_decref(row);
+	return r;
 }
 
 /* ---- the set ----------------------------------------------------------------------------- */
@@ -100,24 +95,6 @@ static int make_portion(struct writing *writing, size_t first)
 	row_maker_begin(&writing->maker, reader);
 	for (size_t i = first; r == 0 && i < end; i++)
 		r = make_row(writing, reader, &files->list[i]);
-	return r;
-}
-
-static void drop_rows(struct writing *writing)
-{
-	for (size_t i = 0; i < writing->count; i++)
-		json_decref(writing->rows[i].row);
-	writing->count = 0;
-}
-
-static int write_portion(struct writing *writing)
-{
-	int r = 0;
-
-	for (size_t i = 0; r == 0 && i < writing->count; i++)
-		r = row_set_add(writing->set, writing->rows[i].row, writing->rows[i].bytes);
-	writing->result->rows += writing->count;
-	drop_rows(writing);
 	return r;
 }
 
@@ -152,28 +129,25 @@ static int commit(struct writing *writing)
 int digest_rows_write(const struct digest_rows_task *task, struct row_set *set,
 		      struct digest_rows_result *result)
 {
-	struct writing *writing = calloc(1, sizeof(*writing));
+	struct writing writing = {
+		.task = task,
+		.set = set,
+		.result = result,
+		.maker = {.sources = task->sources, .examines_disk = true},
+	};
 	struct wanted_files *files = task->files;
 	int r = 0;
 
-	if (!writing)
-		return -ENOMEM;
 	*result = (struct digest_rows_result){0};
-	writing->task = task;
-	writing->set = set;
-	writing->result = result;
-	writing->maker.sources = task->sources;
-	writing->maker.examines_disk = true;
 	sort_unless_sorted(files->list, files->count, sizeof(*files->list), compare_ids);
 	for (size_t i = 0; r == 0 && i < files->count; i += PORTION) {
-		r = make_portion(writing, i);
+		r = make_portion(&writing, i);
 		if (r == 0)
-			r = write_portion(writing);
-		drop_rows(writing);
+			r = row_set_write_waiting(set);
 	}
 	if (r == 0)
-		r = commit(writing);
-	row_maker_deinit(&writing->maker);
-	free(writing);
+		r = commit(&writing);
+	result->rows = set->rows;
+	row_maker_deinit(&writing.maker);
 	return r;
 }

@@ -2,9 +2,7 @@
 #include "fleet/earlier_digests.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,29 +12,15 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/json_read.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
 #include "base/sha256.h"
-#include "fleet/digest_rows.h"
 #include "fleet/line_reader.h"
 #include "fleet/set_folder.h"
 
-/* Maximum size of a manifest that is read: 50,000 parts. */
-#define MANIFEST_BYTES_MAX ((size_t)8 << 20)
-
 /* ---- a part ------------------------------------------------------------------------------ */
-
-/* Parses 16 hexadecimal digits. */
-static bool get_state(const json_t *row, uint64_t *state)
-{
-	const char *digits = json_string_value(json_object_get(row, "state"));
-
-	if (!digits || strlen(digits) != 16 || strspn(digits, "0123456789abcdef") != 16)
-		return false;
-	*state = strtoull(digits, NULL, 16);
-	return true;
-}
 
 /* Adds the digest of a row. Returns 0, -EPROTO or -ENOMEM. */
 static int add_row(struct earlier_digests *earlier, const json_t *row)
@@ -47,7 +31,7 @@ static int add_row(struct earlier_digests *earlier, const json_t *row)
 	int r;
 
 	if (!json_is_integer(id) || !digits || !sha256_parse(digits, digest.digest.bytes) ||
-	    !get_state(row, &digest.digest.state))
+	    !json_get_hex64(row, "state", &digest.digest.state))
 		return -EPROTO;
 	digest.file = (uint64_t)json_integer_value(id);
 	r = array_reserve(&earlier->list, &earlier->capacity, earlier->count + 1,
@@ -119,42 +103,6 @@ static int read_part(struct earlier_digests *earlier, int folder, const json_t *
 
 /* ---- the set ----------------------------------------------------------------------------- */
 
-/* Reads the manifest. Returns 0, -ENOENT if there is none, or another -errno. The caller frees
- * *manifest. */
-static int read_manifest(int folder, json_t **manifest)
-{
-	AUTO_CLOSE int fd = open_beneath_for_reading(folder, SET_MANIFEST, 0, false);
-	AUTO_FREE char *text = NULL;
-	long got;
-
-	*manifest = NULL;
-	if (fd < 0)
-		return fd;
-	text = malloc(MANIFEST_BYTES_MAX);
-	got = text ? read_fully_at(fd, text, MANIFEST_BYTES_MAX, 0) : -ENOMEM;
-	if (got < 0)
-		return (int)got;
-	*manifest = json_read(text, (size_t)got, JSON_REJECT_DUPLICATES);
-	return json_is_object(*manifest) ? 0 : -EPROTO;
-}
-
-static bool has_text(const json_t *manifest, const char *key, const char *expected)
-{
-	const char *text = json_string_value(json_object_get(manifest, key));
-
-	return text && strcmp(text, expected) == 0;
-}
-
-/* Returns whether the rows of a set can be used. */
-static bool is_usable(const json_t *manifest, const struct earlier_set *set)
-{
-	char index[17];
-
-	(void)snprintf(index, sizeof(index), "%016" PRIx64, set->index);
-	return has_text(manifest, "format", DIGEST_ROWS_FORMAT) &&
-	       has_text(manifest, "host", set->host) && has_text(manifest, "index", index);
-}
-
 static int compare_files(const void *left, const void *right)
 {
 	const struct earlier_digest *a = left, *b = right;
@@ -162,36 +110,34 @@ static int compare_files(const void *left, const void *right)
 	return numbers_compare(a->file, b->file);
 }
 
-static int read_set(struct earlier_digests *earlier, const struct earlier_set *set)
+/* The folder was checked to have digests of this host. */
+static int read_set(struct earlier_digests *earlier, const struct set_folder *folder,
+		    uint64_t index)
 {
-	json_t *manifest, *part;
-	size_t i;
-	int r = read_manifest(set->fd, &manifest);
+	const json_t *parts = json_object_get(folder->manifest, "parts");
+	uint64_t found;
+	int r = 0;
 
-	if (r == 0 && is_usable(manifest, set)) {
-		json_array_foreach(json_object_get(manifest, "parts"), i, part)
-		{
-			r = read_part(earlier, set->fd, part);
-			if (r < 0)
-				break;
-		}
-	}
-	json_decref(manifest);
-	return r == -ENOENT && earlier->count == 0 ? 0 : r;
+	if (!json_get_hex64(folder->manifest, "index", &found) || found != index)
+		return 0;
+	for (size_t i = 0; r == 0 && i < json_array_size(parts); i++)
+		r = read_part(earlier, folder->fd, json_array_get(parts, i));
+	return r;
 }
 
-int earlier_digests_load(struct earlier_digests *earlier, const struct earlier_set *set)
+int earlier_digests_load(struct earlier_digests *earlier, const struct set_folder *folder,
+			 uint64_t index)
 {
 	int r;
 
 	*earlier = (struct earlier_digests){.count = 0};
-	r = read_set(earlier, set);
+	r = read_set(earlier, folder, index);
 	if (r < 0) {
 		earlier->count = 0;
 		if (r != -EINTR && r != -ENOMEM)
 			log_warning("cannot use the earlier digests in %s: %s; files that only "
 				    "they have are read again",
-				    quote_path(set->folder), error_text(r));
+				    quote_path(folder->settings->folder), error_text(r));
 	}
 	sort_unless_sorted(earlier->list, earlier->count, sizeof(*earlier->list), compare_files);
 	return r == -EINTR || r == -ENOMEM ? r : 0;

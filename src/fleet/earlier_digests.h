@@ -17,6 +17,8 @@
 #include "base/attributes.h"
 #include "catalog/digests.h"
 
+struct set_folder;
+
 struct earlier_digest {
 	uint64_t file;
 	struct digest_record digest;
@@ -27,17 +29,16 @@ struct earlier_digests {
 	size_t count, capacity;
 };
 
-struct earlier_set {
-	const char *folder; /* as the user gave it */
-	int fd; /* of the folder */
-	const char *host;
-	uint64_t index; /* catalog_identity() */
-};
-
-/* Reads all rows of a set. A set of another host or index, or none at all, has no rows. A damaged
- * one, too, which is logged. Returns 0, -EINTR if stop_requested(), or -ENOMEM. The caller must
- * call earlier_digests_free() in all cases. */
-MUST_CHECK int earlier_digests_load(struct earlier_digests *earlier, const struct earlier_set *set);
+/* Reads all rows of the present set in a folder. A set of another index, or none at all, has no
+ * rows. A damaged one, too, which is logged.
+ *
+ * folder	of digests; from set_folder_init()
+ * index	catalog_identity()
+ *
+ * Returns 0, -EINTR if stop_requested(), or -ENOMEM. The caller must call earlier_digests_free() in
+ * all cases. */
+MUST_CHECK int earlier_digests_load(struct earlier_digests *earlier,
+				    const struct set_folder *folder, uint64_t index);
 void earlier_digests_free(struct earlier_digests *earlier);
 #define CLEANUP_EARLIER_DIGESTS CLEANUP(earlier_digests_free)
 

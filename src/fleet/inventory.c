@@ -2,6 +2,7 @@
 #include "fleet/inventory.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 #include "base/array.h"
@@ -18,19 +19,11 @@
 /* How often files without a name are examined again. A file can be renamed again and again. */
 #define LATE_ROUNDS 5
 
-/* A row that is not written yet. */
-struct made_row {
-	json_t *row;
-	uint64_t bytes;
-};
-
 struct inventory {
 	const struct inventory_task *task;
 	struct row_set *set;
 	struct inventory_result *result;
 	struct row_maker maker;
-	struct made_row rows[PORTION_ROWS];
-	size_t count;
 	uint64_t last; /* id of the last file that was examined */
 	/* ids of files that had no name when they were examined */
 	uint64_t *nameless;
@@ -48,14 +41,13 @@ struct inventory {
 /* Makes the row of a file, and adds the number of its names to *names. */
 static int make_row(struct inventory *inventory, const struct file_record *file, uint64_t *names)
 {
-	struct made_row *made = &inventory->rows[inventory->count];
-	int r;
+	json_t *row;
+	int r = row_maker_make(&inventory->maker, file, &row);
 
-	r = row_maker_make(&inventory->maker, file, &made->row);
+	if (r == 0)
+		r = row_set_keep(inventory->set, row, file->attributes.size);
 	if (r < 0)
 		return r;
-	made->bytes = file->attributes.size;
-	inventory->count++;
 	*names += file->names;
 	return 0;
 }
@@ -107,7 +99,7 @@ static int begin_portion(struct inventory *inventory, struct catalog_reader **re
 
 static bool portion_is_full(const struct inventory *inventory, uint64_t names)
 {
-	return inventory->count == PORTION_ROWS || names >= PORTION_NAMES;
+	return inventory->set->waiting_count == PORTION_ROWS || names >= PORTION_NAMES;
 }
 
 /* Makes rows in a snapshot of its own. Returns 0, -ENOENT after the last file, or another
@@ -153,22 +145,13 @@ static int make_late_portion(struct inventory *inventory)
 	return r;
 }
 
-static void drop_rows(struct inventory *inventory)
-{
-	for (size_t i = 0; i < inventory->count; i++)
-		json_decref(inventory->rows[i].row);
-	inventory->count = 0;
-}
-
 static int write_portion(struct inventory *inventory)
 {
-	int r = 0;
+	size_t count = inventory->set->waiting_count;
+	int r = row_set_write_waiting(inventory->set);
 
-	for (size_t i = 0; r == 0 && i < inventory->count; i++)
-		r = row_set_add(inventory->set, inventory->rows[i].row, inventory->rows[i].bytes);
-	inventory->counts.files_done += inventory->count;
+	inventory->counts.files_done += count;
 	progress_update(&inventory->progress, &inventory->counts);
-	drop_rows(inventory);
 	return r;
 }
 
@@ -240,26 +223,22 @@ static int commit(struct inventory *inventory)
 int inventory_write(const struct inventory_task *task, struct row_set *set,
 		    struct inventory_result *result)
 {
-	struct inventory *inventory = calloc(1, sizeof(*inventory));
+	struct inventory inventory = {
+		.task = task,
+		.set = set,
+		.result = result,
+		.maker = {.sources = task->sources, .examines_disk = task->examines_disk},
+	};
 	int r;
 
-	if (!inventory)
-		return -ENOMEM;
 	*result = (struct inventory_result){0};
-	inventory->task = task;
-	inventory->set = set;
-	inventory->result = result;
-	inventory->maker.sources = task->sources;
-	inventory->maker.examines_disk = task->examines_disk;
-	progress_start(&inventory->progress, task->progress, "exporting");
-	r = write_rows(inventory);
-	progress_end(&inventory->progress, &inventory->counts);
+	progress_start(&inventory.progress, task->progress, "exporting");
+	r = write_rows(&inventory);
+	progress_end(&inventory.progress, &inventory.counts);
 	if (r == 0)
-		r = commit(inventory);
+		r = commit(&inventory);
 	result->rows = set->rows;
-	drop_rows(inventory);
-	row_maker_deinit(&inventory->maker);
-	free(inventory->nameless);
-	free(inventory);
+	row_maker_deinit(&inventory.maker);
+	free(inventory.nameless);
 	return r;
 }

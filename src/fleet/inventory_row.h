@@ -57,7 +57,7 @@ MUST_CHECK int row_maker_make(struct row_maker *maker, const struct file_record 
 			      json_t **row);
 
 /* As row_maker_make(), but the row has only the members that say which file it is: id, source,
- * path, size, mtime_ns, dev and ino. */
+ * path, size, mtime_ns, ctime_ns, dev and ino. */
 MUST_CHECK int row_maker_identify(struct row_maker *maker, const struct file_record *file,
 				  json_t **row);
 

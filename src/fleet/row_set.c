@@ -5,8 +5,10 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -126,25 +128,53 @@ int row_set_add(struct row_set *set, json_t *row, uint64_t bytes)
 	return r == 0 && set->part_rows == PART_ROWS_MAX ? close_part(set) : r;
 }
 
+static void drop_waiting(struct row_set *set)
+{
+	for (size_t i = 0; i < set->waiting_count; i++)
+		json_decref(set->waiting[i].row);
+	set->waiting_count = 0;
+}
+
+int row_set_keep(struct row_set *set, json_t *row, uint64_t bytes)
+{
+	int r = array_reserve(&set->waiting, &set->waiting_capacity, set->waiting_count + 1,
+			      sizeof(*set->waiting));
+
+	if (r < 0) {
+		json_decref(row);
+		return r;
+	}
+	set->waiting[set->waiting_count++] = (struct waiting_row){row, bytes};
+	return 0;
+}
+
+int row_set_write_waiting(struct row_set *set)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < set->waiting_count; i++)
+		r = row_set_add(set, set->waiting[i].row, set->waiting[i].bytes);
+	drop_waiting(set);
+	return r;
+}
+
 /* ---- the manifest -------------------------------------------------------------------- */
 
 /* Makes the manifest. Returns NULL if memory is short. */
 static json_t *make_manifest(const struct row_set *set, const struct row_set_figures *figures)
 {
-	char index[sizeof("0123456789abcdef")];
 	char created[CLOCK_TEXT_MAX];
 
-	(void)snprintf(index, sizeof(index), "%016" PRIx64, figures->index);
 	if (clock_format_utc(created, clock_now()) < 0)
 		return NULL;
-	return json_pack("{s:s, s:i, s:s, s:s, s:s, s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:O}",
+	return json_pack("{s:s, s:i, s:s, s:s, s:o, s:o, s:s, s:O, s:o, s:o, s:o, s:o, s:o, s:O}",
 			 "format", set->settings.format, "schema", SET_SCHEMA, "version",
-			 TWINFS_VERSION, "host", set->settings.host, "index", index, "generation",
-			 json_number(set->generation), "created", created, "sources",
-			 figures->sources, "min_size", json_number(figures->min_size), "errors",
-			 json_number(figures->errors), "pending", json_number(figures->pending),
-			 "rows", json_number(set->rows), "bytes", json_number(set->bytes), "parts",
-			 set->parts);
+			 TWINFS_VERSION, "host", set->settings.host, "index",
+			 json_hex64(figures->index), "generation", json_number(set->generation),
+			 "created", created, "sources", figures->sources, "min_size",
+			 json_number(figures->min_size), "errors", json_number(figures->errors),
+			 "pending", json_number(figures->pending), "rows", json_number(set->rows),
+			 "bytes", json_number(set->bytes), "parts", set->parts);
 }
 
 static int write_file(int fd, const json_t *manifest)
@@ -212,6 +242,8 @@ void row_set_deinit(struct row_set *set)
 	if (set->folder.made && !set->committed)
 		(void)rmdir(set->settings.folder);
 	set_folder_deinit(&set->folder);
+	drop_waiting(set);
+	free(set->waiting);
 	bytes_free(&set->line);
 	json_decref(set->parts);
 	*set = (struct row_set){.folder = {.fd = -1}, .generation_folder = -1, .part.fd = -1};

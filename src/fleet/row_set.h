@@ -38,6 +38,12 @@ struct row_set_figures {
 	uint64_t pending; /* files that are not compared yet */
 };
 
+/* A row that is not written yet. */
+struct waiting_row {
+	json_t *row;
+	uint64_t bytes;
+};
+
 struct row_set {
 	struct row_set_settings settings;
 	struct set_folder folder;
@@ -50,6 +56,8 @@ struct row_set {
 	json_t *parts; /* array of the manifest */
 	struct bytes line;
 	uint64_t rows, bytes; /* sums of the new set */
+	struct waiting_row *waiting;
+	size_t waiting_count, waiting_capacity;
 };
 
 /* Opens, checks and locks the folder, but writes nothing into it. A folder that is not empty must
@@ -63,6 +71,13 @@ MUST_CHECK int row_set_begin(struct row_set *set, const struct row_set_settings 
  * bytes	size of the file of the row, for the sum in the manifest
  */
 MUST_CHECK int row_set_add(struct row_set *set, json_t *row, uint64_t bytes);
+
+/* Keeps a row until row_set_write_waiting(), without any I/O: for a caller with an open snapshot of
+ * the index. Takes over the row, in all cases. Returns 0 or -ENOMEM. */
+MUST_CHECK int row_set_keep(struct row_set *set, json_t *row, uint64_t bytes);
+
+/* Adds the rows that wait, as row_set_add() does. */
+MUST_CHECK int row_set_write_waiting(struct row_set *set);
 
 /* Writes the manifest, so that the set replaces the earlier one, and removes the earlier one.
  * Blocks until everything is on the disk. */

@@ -8,8 +8,6 @@
 #include <sys/file.h>
 #include <sys/stat.h>
 
-#include <jansson.h>
-
 #include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/directory.h"
@@ -193,16 +191,14 @@ static int judge_manifest(struct set_folder *folder, const json_t *manifest)
 
 static int check_manifest(struct set_folder *folder)
 {
-	json_t *manifest;
-	int r = read_manifest(folder, &manifest);
+	int r = read_manifest(folder, &folder->manifest);
 
 	if (r == 0)
-		r = judge_manifest(folder, manifest);
+		r = judge_manifest(folder, folder->manifest);
 	else if (r == -EPROTO)
 		r = refuse(folder, "its " SET_MANIFEST " is damaged, or is of something else");
 	else if (r != -ENOENT)
 		r = set_folder_explain(folder, SET_MANIFEST, r);
-	json_decref(manifest);
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -262,7 +258,8 @@ int set_folder_init(struct set_folder *folder, const struct row_set_settings *se
 void set_folder_deinit(struct set_folder *folder)
 {
 	cleanup_close(&folder->fd);
-	folder->fd = -1;
+	json_decref(folder->manifest);
+	*folder = (struct set_folder){.fd = -1};
 }
 
 /* ---- removing ------------------------------------------------------------------------ */

@@ -8,6 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <jansson.h>
+
 #include "base/attributes.h"
 
 #define SET_MANIFEST "manifest.json"
@@ -30,6 +32,7 @@ struct set_folder {
 	const struct row_set_settings *settings; /* borrowed */
 	int fd; /* locked; -1: none */
 	bool made; /* this process made the folder */
+	json_t *manifest; /* of the present set; NULL: there is none */
 	uint64_t current; /* generation of the manifest; 0: there is no manifest */
 	uint64_t highest; /* highest generation of the manifest and of all parts; 0: none */
 };

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/json_path.h"
 #include "base/json_read.h"
+#include "base/json_text.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
@@ -25,9 +26,6 @@
 
 #define WANTED_FORMAT "twinfs-wanted"
 #define WANTED_SCHEMA 1
-
-/* Number of digits of the member index. */
-#define INDEX_DIGITS 16
 
 /* The state of reading. */
 struct reading {
@@ -129,17 +127,6 @@ static int read_sources(struct reading *reading, const json_t *list)
 	return r;
 }
 
-static bool get_index(const json_t *object, uint64_t *index)
-{
-	const char *digits = json_string_value(json_object_get(object, "index"));
-
-	if (!digits || strlen(digits) != INDEX_DIGITS ||
-	    strspn(digits, "0123456789abcdef") != INDEX_DIGITS)
-		return false;
-	*index = strtoull(digits, NULL, 16);
-	return true;
-}
-
 static bool get_host(const json_t *object, char host[HOST_NAME_BYTES_MAX + 1])
 {
 	const char *name = json_string_value(json_object_get(object, "host"));
@@ -175,7 +162,7 @@ static int read_header(struct reading *reading, const json_t *object)
 					 "can read, which is 1");
 	if (!get_host(object, reading->wanted->host))
 		return complain(reading, "it has no valid host");
-	if (!get_index(object, &reading->wanted->index))
+	if (!json_get_hex64(object, "index", &reading->wanted->index))
 		return complain(reading, "it has no valid index");
 	if (!has_time(object))
 		return complain(reading, "it has no valid time of creation");

@@ -198,6 +198,14 @@ int current_index_check_options(const struct current_index *index, struct catalo
 	return index->served ? served_options_check(&options, reader) : 0;
 }
 
+int current_index_check_options_now(const struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(index->catalog, &reader);
+
+	return r < 0 ? r : current_index_check_options(index, reader);
+}
+
 int current_index_check_sources(const struct current_index *index)
 {
 	enum source_check_use use = index->abandoned ? SOURCE_CHECK_OWN : SOURCE_CHECK_SERVED;

@@ -59,6 +59,9 @@ MUST_CHECK bool current_index_is_view(const char *operand);
 MUST_CHECK int current_index_check_options(const struct current_index *index,
 					   struct catalog_reader *reader);
 
+/* The same in a snapshot of its own. */
+MUST_CHECK int current_index_check_options_now(const struct current_index *index);
+
 /* The steps of current_index_open(), for commands that read an index without updating it. */
 
 /* Finds the folder of the index (index->indexing.folder). Returns 0 or -errno, logged. */

@@ -33,11 +33,48 @@ static void test_value_that_is_no_document_appends_nothing(void **state)
 	json_decref(number);
 }
 
+static void test_number_of_64_bits_returns(void **state)
+{
+	static const uint64_t numbers[] = {0, 0xff, UINT64_MAX};
+	uint64_t found;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+		json_t *object = json_pack("{s:o}", "a", json_hex64(numbers[i]));
+
+		assert_true(json_get_hex64(object, "a", &found));
+		assert_int_equal(found, numbers[i]);
+		assert_false(json_get_hex64(object, "b", &found));
+		json_decref(object);
+	}
+}
+
+static void test_other_forms_of_a_number_of_64_bits_are_refused(void **state)
+{
+	static const char *const texts[] = {"",
+					    "ff",
+					    "00000000000000FF",
+					    "0x000000000000ff",
+					    "00000000000000ff0",
+					    " 0000000000000ff"};
+	uint64_t found;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+		json_t *object = json_pack("{s:s}", "a", texts[i]);
+
+		assert_false(json_get_hex64(object, "a", &found));
+		json_decref(object);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_text_is_appended),
 		cmocka_unit_test(test_value_that_is_no_document_appends_nothing),
+		cmocka_unit_test(test_number_of_64_bits_returns),
+		cmocka_unit_test(test_other_forms_of_a_number_of_64_bits_are_refused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
