@@ -165,6 +165,11 @@ int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t i
 	return 0;
 }
 
+int catalog_count_orphans(struct catalog_reader *r, uint64_t *count)
+{
+	return store_count(r, TABLE_ORPHAN, count);
+}
+
 int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t id, int *error)
 {
 	struct key key = key_pair((uint64_t)kind, id);

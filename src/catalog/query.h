@@ -45,6 +45,9 @@ MUST_CHECK int catalog_entry_at(struct catalog_reader *r, uint64_t dir, uint64_t
 MUST_CHECK int catalog_find_inode(struct catalog_reader *r, uint32_t filesystem, uint64_t inode,
 				  uint64_t *id);
 
+/* Counts the files that have no name: they were removed, or renamed at this moment. */
+MUST_CHECK int catalog_count_orphans(struct catalog_reader *r, uint64_t *count);
+
 /* Gets the error recorded for a directory or file. *error is 0 if no error is recorded. */
 MUST_CHECK int catalog_get_error(struct catalog_reader *r, enum error_kind kind, uint64_t id,
 				 int *error);

@@ -3,7 +3,7 @@
 /* The follower thread:
  *
  *	events, recheck_inbox --wake--> rechecks --> commits; written files --> lanes
- *	every TICK_MS ----------------> source roots, purge, retries, walks that are due
+ *	every TICK_MS ----------------> purge, retries, walks that are due
  *	a ticket ---------------------> all of this, walks for missed changes --> barrier_reached
  *
  * The thread pauses after each round (duty_cycle.h) and after a failure. */
@@ -154,17 +154,6 @@ static int take_inbox(struct follower *follower)
 	return r;
 }
 
-/* Sets how far renames are trusted in the next round of rechecks. */
-static void update_trust(struct follower *follower)
-{
-	size_t count = follower->ingest.sources->count;
-
-	if (rename_trust_update(&follower->trust, &follower->dirty, !follower->purge))
-		source_states_require_walk_all(follower->sources, count);
-	if (source_states_need_walk(follower->sources, count))
-		rename_trust_lower(&follower->trust.level, RENAME_NEEDS_WALK);
-}
-
 /* Takes the events, and requests rechecks of files that were changed by links outside. */
 static int take_events(struct follower *follower)
 {
@@ -193,7 +182,7 @@ static int take_all(struct follower *follower)
 	if (r == 0)
 		r = take_inbox(follower);
 	check_roots(follower);
-	update_trust(follower);
+	follower_update_trust(follower);
 	if (r == 0)
 		r = note_sources(follower, follower->dirty.overflowed);
 	if (r == 0)
@@ -268,6 +257,8 @@ static int catch_up(struct follower *follower)
 	for (unsigned int round = 0; r == 0 && round < ROUNDS_MAX && !stop_requested(); round++) {
 		before = after;
 		r = take_all(follower);
+		if (r == 0)
+			r = follower_purge_if_due(follower);
 		if (r < 0 || follower->dirty.count == 0)
 			break;
 		if (follower->watch)
@@ -415,12 +406,6 @@ static int note_failed(struct follower *follower)
 	return r;
 }
 
-static int purge(struct follower *follower)
-{
-	follower->purge = false;
-	return ingest_purge(follower->ingest.catalog);
-}
-
 /* Requests periodic work that is due. awaited: a ticket waits */
 static int note_due(struct follower *follower, bool awaited)
 {
@@ -428,9 +413,8 @@ static int note_due(struct follower *follower, bool awaited)
 	bool tick = is_due(&follower->ticked_ns, TICK_MS);
 	int r = 0;
 
-	if (tick && follower->purge && follower->dirty.count == 0 && !follower->dirty.overflowed)
-		r = purge(follower);
-	if (r == 0 && tick)
+	follower->purge_due |= tick && follower->purge;
+	if (tick)
 		r = note_failed(follower);
 	if (r == 0 && is_due(&follower->rescanned_ns, settings->rescan_ms))
 		r = note_all_sources(follower);
@@ -479,14 +463,14 @@ static int walk_for_missed(struct follower *follower)
 	return r;
 }
 
-/* If renames are untrusted, purges and rechecks once more. If no event arrived meanwhile, renames
- * are trusted again. */
-static int regain_trust(struct follower *follower)
+/* Rechecks once more. If no event of a name arrived meanwhile, files without a name are deleted
+ * from the index, and renames are trusted again. */
+static int recheck_once_more(struct follower *follower)
 {
-	bool trusted = follower->trust.level == RENAME_TRUSTED;
-	int r = trusted ? 0 : purge(follower);
-
-	return r == 0 && !trusted ? catch_up(follower) : r;
+	if (!follower->purge && follower->trust.level == RENAME_TRUSTED)
+		return 0;
+	follower->purge_due = true;
+	return catch_up(follower);
 }
 
 /* Does one round of work. awaited: a ticket waits, so the round includes walks for changes that
@@ -500,7 +484,7 @@ static int follow_once(struct follower *follower, bool awaited)
 	if (r == 0 && (awaited || clock_monotonic_ns() >= follower->next_walk_ns))
 		r = walk_for_missed(follower);
 	if (r == 0 && awaited)
-		r = regain_trust(follower);
+		r = recheck_once_more(follower);
 	if (r == 0)
 		follower_note_applied(follower);
 	return r < 0 ? r : ingest_choose_kept(follower->ingest.catalog);

@@ -2,7 +2,7 @@
 #ifndef DAEMON_FOLLOWER_INTERNAL_H
 #define DAEMON_FOLLOWER_INTERNAL_H
 
-/* Declarations shared by follower.c, follower_hooks.c and follower_watch.c. */
+/* Declarations shared by follower.c, follower_hooks.c, follower_trust.c and follower_watch.c. */
 
 #include "base/currency.h"
 #include "daemon/backoff.h"
@@ -31,6 +31,7 @@ struct follower {
 	uint64_t next_tick_ns; /* latest start of the next round */
 	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
 	bool purge; /* files have possibly lost their last name */
+	bool purge_due; /* as soon as that is possible, the index forgets these files */
 	int problem; /* last reported problem: positive errno, or 0 */
 	struct currency currency; /* written by several threads */
 	uint64_t reported_unwatched; /* last reported number of directories without a watch */
@@ -43,6 +44,14 @@ struct follower {
 
 /* Returns the hooks, with the follower as context. The caller sets recheck_file. */
 struct ingest_hooks follower_hooks(struct follower *follower);
+
+/* Sets how far renames are trusted in the next round of rechecks. */
+void follower_update_trust(struct follower *follower);
+
+/* If a purge is due, deletes the files without a name from the index. Must be called after events
+ * were taken and before they are applied. Does nothing if such a file possibly still exists, unless
+ * the index has very many of them. Returns 0 or -errno. */
+MUST_CHECK int follower_purge_if_due(struct follower *follower);
 
 /* Notes that all names were rechecked: events are applied, and requested walks have ended. */
 void follower_note_applied(struct follower *follower);

@@ -14,7 +14,7 @@
 #include "ingest/walk.h"
 #include "source/patterns.h"
 
-/* Maximum number of orphans deleted in one transaction. */
+/* Maximum number of orphans deleted in one transaction, and number from which orphans are many. */
 #define PURGE_FILES 65536
 
 /* Maximum number of groups whose kept copy is checked in one transaction. */
@@ -60,6 +60,21 @@ int ingest_purge(struct catalog *catalog)
 
 	while (r == 0 && left)
 		r = catalog_write(catalog, purge_body, &left);
+	return r;
+}
+
+int ingest_has_many_orphans(struct catalog *catalog, bool *many)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct catalog_totals totals;
+	uint64_t orphans;
+	int r = catalog_read_begin(catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_totals(reader, &totals);
+	if (r == 0)
+		r = catalog_count_orphans(reader, &orphans);
+	*many = r == 0 && orphans > PURGE_FILES && orphans > totals.files + totals.others;
 	return r;
 }
 

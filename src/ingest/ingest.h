@@ -209,8 +209,13 @@ MUST_CHECK int ingest_contents(struct ingest *ingest);
 MUST_CHECK int ingest_recheck(struct ingest *ingest, const struct recheck *rechecks, size_t count);
 
 /* Deletes files without a name from the index. Must not run during a recheck, as the recheck can
- * find a new name of such a file. Returns 0 or -errno. */
+ * find a new name of such a file. A file that is deleted too early gets a new id later. Returns 0
+ * or -errno. */
 MUST_CHECK int ingest_purge(struct catalog *catalog);
+
+/* Sets *many to whether the index has more files without a name than with one, and very many of
+ * them. If so, they must be deleted, as they make the index large. Returns 0 or -errno. */
+MUST_CHECK int ingest_has_many_orphans(struct catalog *catalog, bool *many);
 
 /* Lets another copy be kept where a move of a directory put the kept copy into a trash. Other
  * changes do that in their own transactions. Returns 0 or -errno. */

@@ -483,6 +483,15 @@ int store_grow(struct store *store)
 
 /* ---- records ------------------------------------------------------------------------- */
 
+int store_count(struct catalog_reader *r, enum table table, uint64_t *count)
+{
+	MDB_stat stat = {0};
+	int code = mdb_stat(r->txn, r->store->tables[table], &stat);
+
+	*count = stat.ms_entries;
+	return code ? store_result(r->store, code) : 0;
+}
+
 int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor)
 {
 	int code = 0;

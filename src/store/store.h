@@ -141,6 +141,9 @@ MUST_CHECK int store_get(struct catalog_reader *r, enum table table, const struc
 MUST_CHECK int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
 				uint64_t *number);
 
+/* Counts the records of a table. Returns 0 or -errno. */
+MUST_CHECK int store_count(struct catalog_reader *r, enum table table, uint64_t *count);
+
 /* Gets the cursor of a table in the transaction of the reader. The reader owns the cursor. Returns
  * 0 or -errno. */
 MUST_CHECK int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor);

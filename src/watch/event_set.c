@@ -176,6 +176,18 @@ void event_set_note_replaced(struct event_set *set, const struct event_set *earl
 	}
 }
 
+bool event_set_has_names(const struct event_set *set)
+{
+	const uint32_t others = EVENT_WRITTEN | EVENT_CLOSED | EVENT_ATTRIBUTES;
+	const struct event_set_entry *entry;
+
+	for (entry = set->table; entry; entry = entry->hh.next) {
+		if (entry->name->events & ~others)
+			return true;
+	}
+	return false;
+}
+
 static int compare_names(const void *left, const void *right)
 {
 	const struct name_events *a = *(const struct name_events *const *)left;

@@ -18,7 +18,7 @@ import walk
 from conftest import preload
 from disks import disk
 from inventories import facts, load, only, walked
-from program import path_of, until
+from program import is_delayed, path_of, until
 
 CHANGING = ("write", "fsync", "mkdir", "mkdirat", "renameat", "unlinkat")
 @pytest.fixture
@@ -537,6 +537,26 @@ def test_renamed_files_are_not_missing(twinfs, source, output):
             assert result.status in (0, 3), result
             found = [row["ino"] for row in only(output)[1]]
             assert len(found) == len(set(found)) and set(found) == inodes
+
+
+def test_file_renamed_during_its_recheck_stays_the_same_file(twinfs, source, output, strace):
+    """The daemon finds no file in one folder, and is held until the file has left the other. So its
+    index has no name of the file until the next recheck."""
+    trees.fill(source, {b"one/file": b"x"})
+    one, two = source / "one/file", source / "two/file"
+    with twinfs.mounted(source) as view:
+        two.parent.mkdir()  # after the other folder, so that it is rechecked after that one
+        export(twinfs, output, view.path)
+        [before] = only(output)[1]
+        with view.traced("-P", two.parent, "-e", "trace=statx", "-e",
+                         "inject=statx:delay_enter=2500000:when=1"):
+            one.rename(two)
+            assert until(lambda: is_delayed(view.pid))
+            two.rename(one)
+            view.sync()
+        export(twinfs, output, view.path)
+        [after] = only(output)[1]
+        assert (after["id"], after["path"]) == (before["id"], "one/file")
 
 
 def test_memory_does_not_grow_with_files(twinfs, source, output, plain_build):

@@ -260,6 +260,28 @@ static void test_merged_sets_equal_the_events_in_that_order(void **state)
 	assert_int_equal(set.count, 2);
 }
 
+static void test_writes_do_not_concern_names(void **state)
+{
+	const uint32_t names[] = {EVENT_NAME,    EVENT_MOVED_IN, EVENT_MOVED_HERE, EVENT_CREATED,
+				  EVENT_REMOVED, EVENT_NEW_DIR,  EVENT_LISTING,    EVENT_TREE};
+	struct event_set set CLEANUP(event_set_reset) = {0};
+
+	(void)state;
+	assert_false(event_set_has_names(&set));
+	note(&set, 1, "a", EVENT_WRITTEN);
+	note(&set, 1, "b", EVENT_WRITTEN | EVENT_CLOSED);
+	note(&set, 2, "a", EVENT_ATTRIBUTES);
+	assert_false(event_set_has_names(&set));
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		struct event_set one CLEANUP(event_set_reset) = {0};
+
+		note(&one, 1, "a", names[i] | EVENT_WRITTEN);
+		assert_true(event_set_has_names(&one));
+	}
+	note(&set, 1, "b", EVENT_REMOVED);
+	assert_true(event_set_has_names(&set));
+}
+
 static void test_many_names_are_added_and_reset(void **state)
 {
 	struct event_set set CLEANUP(event_set_reset) = {0};
@@ -298,6 +320,7 @@ int main(void)
 		cmocka_unit_test(test_list_has_each_directory_before_its_names),
 		cmocka_unit_test(test_names_of_any_bytes_and_length_are_kept),
 		cmocka_unit_test(test_merged_sets_equal_the_events_in_that_order),
+		cmocka_unit_test(test_writes_do_not_concern_names),
 		cmocka_unit_test(test_many_names_are_added_and_reset),
 	};
 
