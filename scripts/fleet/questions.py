@@ -64,7 +64,7 @@ QUESTIONS = (
                  "empty_files": (NUMBER, "files of no bytes")}),
     Question("hosts", "Hosts",
              "Errors are files and folders that the export could not read. Pending files were not "
-             "compared yet.", {
+             "compared yet, or not found because they were renamed again and again.", {
                  "host": (TEXT, "host"), "created": (TEXT, "exported"),
                  "inodes": (NUMBER, "files"), "bytes": (BYTES, "bytes"),
                  "contents": (NUMBER, "contents"), "content_bytes": (BYTES, "of contents"),

@@ -40,7 +40,7 @@ class Report:
             if host["errors"] or host["pending"]:
                 yield (f"The inventory of {host['host']} is not complete: {host['errors']:,} "
                        f"files or folders could not be read, {host['pending']:,} files were not "
-                       "compared.")
+                       "compared or not found.")
 
 
 def plain(value):

@@ -90,7 +90,18 @@ static enum twinfs_exit explain(int result)
 
 static int await_changes(void *context)
 {
-	return current_index_sync(context);
+	struct current_index *index = context;
+	int r = current_index_sync(index);
+
+	return r == 0 && index->unfinished ? INVENTORY_NOT_AWAITED : r;
+}
+
+static enum twinfs_exit explain_missed(uint64_t missed)
+{
+	log_warning("the result is incomplete: %" PRIu64 " %s renamed or removed meanwhile, again "
+		    "and again; run the command again when fewer files change",
+		    missed, plural(missed, "file was", "files were"));
+	return TWINFS_EXIT_INCOMPLETE;
 }
 
 static enum twinfs_exit write_inventory(const struct export_settings *settings,
@@ -100,6 +111,7 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 		.catalog = index->catalog,
 		.sources = index->sources,
 		.examines_disk = !settings->common.index.no_scan,
+		.outdated = index->unfinished,
 		.progress = settings->common.index.progress,
 		.await_changes =
 			index->served && !settings->common.index.no_scan ? await_changes : NULL,
@@ -107,6 +119,7 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 	};
 	struct inventory_result result = {0};
 	char number[NUMBER_TEXT_MAX];
+	enum twinfs_exit status;
 	int r = current_index_check_options_now(index);
 
 	if (r == 0)
@@ -119,7 +132,8 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 		log_info("the index changed meanwhile; each row is true at the time it was read");
 	log_info("exported %s %s to %s", number_format(number, result.rows),
 		 plural(result.rows, "file", "files"), quote_path(settings->output));
-	return current_index_status(index, result.errors, result.pending);
+	status = current_index_status(index, result.errors, result.pending);
+	return result.missed > 0 ? explain_missed(result.missed) : status;
 }
 
 /* The folder is checked before the index is updated, which can take long. */

@@ -17,7 +17,14 @@
 #define PORTION_NAMES 4096
 
 /* How often files without a name are examined again. A file can be renamed again and again. */
-#define LATE_ROUNDS 5
+#define LATE_ROUNDS 8
+
+/* A file that had no name when it was examined. */
+struct nameless {
+	uint64_t id;
+	uint64_t inode;
+	uint32_t filesystem;
+};
 
 struct inventory {
 	const struct inventory_task *task;
@@ -25,8 +32,7 @@ struct inventory {
 	struct inventory_result *result;
 	struct row_maker maker;
 	uint64_t last; /* id of the last file that was examined */
-	/* ids of files that had no name when they were examined */
-	uint64_t *nameless;
+	struct nameless *nameless;
 	size_t nameless_count, nameless_capacity;
 	size_t nameless_done; /* number of them that were examined again */
 	size_t nameless_end; /* number of them that are examined in this round */
@@ -68,13 +74,15 @@ static int note_generation(struct inventory *inventory, struct catalog_reader *r
 	return 0;
 }
 
-static int note_nameless(struct inventory *inventory, uint64_t file)
+static int note_nameless(struct inventory *inventory, const struct file_record *file)
 {
 	int r = array_reserve(&inventory->nameless, &inventory->nameless_capacity,
 			      inventory->nameless_count + 1, sizeof(*inventory->nameless));
 
 	if (r == 0)
-		inventory->nameless[inventory->nameless_count++] = file;
+		inventory->nameless[inventory->nameless_count++] =
+			(struct nameless){file->id, file->attributes.inode,
+					  file->attributes.filesystem};
 	return r;
 }
 
@@ -82,8 +90,28 @@ static int examine(struct inventory *inventory, const struct file_record *file, 
 {
 	if (!S_ISREG(file->attributes.mode))
 		return 0;
-	return file->names == 0 ? note_nameless(inventory, file->id)
-				: make_row(inventory, file, names);
+	return file->names == 0 ? note_nameless(inventory, file) : make_row(inventory, file, names);
+}
+
+/* Examines a file again that had no name. A file that the index forgot, as if it was removed, and
+ * found again, has a new id. If this id is among the examined ones, so is the file. */
+static int examine_again(struct inventory *inventory, struct catalog_reader *reader,
+			 struct nameless nameless, uint64_t *names)
+{
+	struct file_record file;
+	uint64_t id;
+	int r = catalog_get_file(reader, nameless.id, &file);
+
+	if (r == 0)
+		return examine(inventory, &file, names);
+	if (r == -ENOENT)
+		r = catalog_find_inode(reader, nameless.filesystem, nameless.inode, &id);
+	if (r < 0 || id <= inventory->last)
+		return r;
+	r = catalog_get_file(reader, id, &file);
+	if (r == 0)
+		return examine(inventory, &file, names);
+	return r == -ENOENT ? -EUCLEAN : r;
 }
 
 /* Begins the snapshot of a portion. */
@@ -128,19 +156,14 @@ static int make_portion(struct inventory *inventory)
 static int make_late_portion(struct inventory *inventory)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct file_record file;
 	uint64_t names = 0;
 	int r = begin_portion(inventory, &reader);
 
 	while (r == 0 && !portion_is_full(inventory, names)) {
 		if (inventory->nameless_done == inventory->nameless_end)
 			return -ENOENT;
-		r = catalog_get_file(reader, inventory->nameless[inventory->nameless_done++],
-				     &file);
-		if (r == 0)
-			r = examine(inventory, &file, &names);
-		else if (r == -ENOENT)
-			r = 0; /* the file was removed */
+		r = examine_again(inventory, reader,
+				  inventory->nameless[inventory->nameless_done++], &names);
 	}
 	return r;
 }
@@ -170,12 +193,13 @@ static int write_portions(struct inventory *inventory, int (*make)(struct invent
 	return r;
 }
 
-static int write_rows(struct inventory *inventory)
+/* Writes the rows of files that had no name, as soon as they have one. */
+static int write_late_rows(struct inventory *inventory)
 {
 	const struct inventory_task *task = inventory->task;
-	int r = write_portions(inventory, make_portion);
+	int r = 0;
 
-	for (int round = 0; r == 0 && task->await_changes && round < LATE_ROUNDS; round++) {
+	for (int round = 0; r == 0 && round < LATE_ROUNDS; round++) {
 		if (inventory->nameless_done == inventory->nameless_count)
 			break;
 		inventory->nameless_end = inventory->nameless_count;
@@ -183,7 +207,15 @@ static int write_rows(struct inventory *inventory)
 		if (r == 0)
 			r = write_portions(inventory, make_late_portion);
 	}
-	return r;
+	inventory->result->missed = inventory->nameless_count - inventory->nameless_done;
+	return r == INVENTORY_NOT_AWAITED ? 0 : r;
+}
+
+static int write_rows(struct inventory *inventory)
+{
+	int r = write_portions(inventory, make_portion);
+
+	return r == 0 && inventory->task->await_changes ? write_late_rows(inventory) : r;
 }
 
 /* ---- the manifest -------------------------------------------------------------------- */
@@ -212,8 +244,8 @@ static int commit(struct inventory *inventory)
 	if (r == 0)
 		r = find_figures(inventory);
 	figures.min_size = inventory->min_size;
-	figures.errors = inventory->result->errors;
-	figures.pending = inventory->result->pending;
+	figures.errors = inventory->result->errors + inventory->task->outdated;
+	figures.pending = inventory->result->pending + inventory->result->missed;
 	if (r == 0)
 		r = stop_requested() ? -EINTR : row_set_commit(inventory->set, &figures);
 	json_decref(figures.sources);

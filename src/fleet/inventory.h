@@ -7,7 +7,8 @@
  * The rows are read from many short snapshots, in the order of file ids, and written between them.
  * So no read transaction waits for a disk. Each row is true at the moment of its snapshot. A file
  * of the index has at most one row, and has one if it was in the sources all the time, even if it
- * was renamed. If a name got another inode meanwhile, both can have rows with this name.
+ * was renamed; the result has the number of exceptions. If a name got another inode meanwhile, both
+ * can have rows with this name.
  *
  * For one thread. Linear in files; takes memory for 2,048 rows, and for the ids of files that are
  * renamed or removed meanwhile.
@@ -25,15 +26,21 @@
 struct catalog;
 struct sources;
 
+/* Outcome of await_changes() below: the index cannot be brought up to date. */
+enum {
+	INVENTORY_NOT_AWAITED = 1
+};
+
 /* All pointers are borrowed. */
 struct inventory_task {
 	struct catalog *catalog;
 	const struct sources *sources;
 	bool examines_disk; /* false: the sources can be absent */
+	bool outdated; /* the index lacks changes; the manifest then has one error more */
 	enum progress_when progress;
 	/* Waits until all changes of the sources before the call are in the index. A file that is
 	 * renamed has no name for a moment, between two transactions of the process that maintains
-	 * the index. NULL: no process does. Returns 0 or -errno. */
+	 * the index. NULL: no process does. Returns 0, INVENTORY_NOT_AWAITED or -errno. */
 	int (*await_changes)(void *context);
 	void *context;
 };
@@ -42,6 +49,9 @@ struct inventory_result {
 	uint64_t rows;
 	uint64_t errors; /* files and folders that could not be read */
 	uint64_t pending; /* files that are not compared yet */
+	/* Files without a row, as they had no name whenever they were examined. The manifest adds
+	 * them to the pending ones. */
+	uint64_t missed;
 	bool changed; /* the index changed between two snapshots */
 };
 
