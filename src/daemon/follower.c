@@ -535,6 +535,7 @@ int follower_new(struct follower **follower, const struct follower_settings *set
 	made->settings = *settings;
 	made->hooks = follower_hooks(made);
 	made->hooks.recheck_file = recheck_file;
+	made->purge = true; /* by the first walk */
 	made->next_walk_ns = clock_monotonic_ns() + NEEDED_WALK_MS_MIN * MS_NS;
 	made->polled_ns = made->rescanned_ns = made->ticked_ns = clock_monotonic_ns();
 	ticket_worker_init(&made->worker);
