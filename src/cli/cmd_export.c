@@ -12,6 +12,7 @@
 #include "fleet/host_name.h"
 #include "fleet/inventory.h"
 #include "fleet/row_set.h"
+#include "index/completeness.h"
 #include "index/current_index.h"
 #include "options/common_options.h"
 
@@ -96,14 +97,6 @@ static int await_changes(void *context)
 	return r == 0 && index->unfinished ? INVENTORY_NOT_AWAITED : r;
 }
 
-static enum twinfs_exit explain_missed(uint64_t missed)
-{
-	log_warning("the result is incomplete: %" PRIu64 " %s renamed or removed meanwhile, again "
-		    "and again; run the command again when fewer files change",
-		    missed, plural(missed, "file was", "files were"));
-	return TWINFS_EXIT_INCOMPLETE;
-}
-
 static enum twinfs_exit write_inventory(const struct export_settings *settings,
 					struct current_index *index, struct row_set *set)
 {
@@ -119,7 +112,6 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 	};
 	struct inventory_result result = {0};
 	char number[NUMBER_TEXT_MAX];
-	enum twinfs_exit status;
 	int r = current_index_check_options_now(index);
 
 	if (r == 0)
@@ -132,8 +124,10 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 		log_info("the index changed meanwhile; each row is true at the time it was read");
 	log_info("exported %s %s to %s", number_format(number, result.rows),
 		 plural(result.rows, "file", "files"), quote_path(settings->output));
-	status = current_index_status(index, result.errors, result.pending);
-	return result.missed > 0 ? explain_missed(result.missed) : status;
+	index->lacks_files = result.missed > 0;
+	if (index->lacks_files)
+		completeness_name_missed(result.missed);
+	return current_index_status(index, result.errors, result.pending);
 }
 
 /* The folder is checked before the index is updated, which can take long. */

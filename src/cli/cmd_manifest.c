@@ -158,7 +158,7 @@ static int print_manifest(void *context, const struct current_index *index,
 	explain_figures(&figures);
 	if (figures.left_out > 0 || figures.unproved > 0)
 		*status = TWINFS_EXIT_INCOMPLETE;
-	making->lacks_names = figures.left_out > 0 || index->unfinished;
+	making->lacks_names = figures.left_out > 0 || current_index_is_incomplete(index);
 	return 0;
 }
 
@@ -234,12 +234,13 @@ static int read_hashes(struct making *making, const struct current_index *index)
 	return r;
 }
 
-static enum twinfs_exit compare(struct making *making, const struct current_index *index)
+static enum twinfs_exit compare(struct making *making, struct current_index *index)
 {
 	const struct index_printer printer = {
 		.noun = "comparison",
 		.print = print_comparison,
 		.context = making,
+		.whole = true,
 	};
 
 	if (read_hashes(making, index) < 0)
@@ -247,12 +248,13 @@ static enum twinfs_exit compare(struct making *making, const struct current_inde
 	return index_print(&printer, index);
 }
 
-static enum twinfs_exit make_to(struct making *making, const struct current_index *index, int fd)
+static enum twinfs_exit make_to(struct making *making, struct current_index *index, int fd)
 {
 	const struct index_printer printer = {
 		.noun = "manifest",
 		.print = print_manifest,
 		.context = making,
+		.whole = true,
 	};
 
 	if (read_hashes(making, index) < 0)
@@ -304,7 +306,7 @@ static int keep_replaced(const struct making *making, const char *path)
 }
 
 /* Replaces a file by the manifest. If names are missing, the file stays as it is. */
-static enum twinfs_exit make_file(struct making *making, const struct current_index *index)
+static enum twinfs_exit make_file(struct making *making, struct current_index *index)
 {
 	const char *path = making->settings->output;
 	CLEANUP_REPLACED_FILE struct replaced_file file;

@@ -150,7 +150,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		return r;
 	*status = completeness_status(summary.errors, summary.pending);
 	if (*status == TWINFS_EXIT_COMPLETE)
-		*status = index->unfinished ? TWINFS_EXIT_INCOMPLETE : left_out;
+		*status = current_index_is_incomplete(index) ? TWINFS_EXIT_INCOMPLETE : left_out;
 	if (report.part == REPORT_MISSING)
 		explain_missing(request, &summary, *status);
 	if (report.part == REPORT_SIMILAR)
@@ -158,7 +158,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 	return 0;
 }
 
-enum twinfs_exit list_print(const struct list_request *request, const struct current_index *index)
+enum twinfs_exit list_print(const struct list_request *request, struct current_index *index)
 {
 	CLEANUP_BUNDLE_TALLY struct bundle_tally tally = {0};
 	struct list_request printed = *request;
@@ -166,6 +166,7 @@ enum twinfs_exit list_print(const struct list_request *request, const struct cur
 		.noun = "list",
 		.print = print,
 		.context = &printed,
+		.whole = true,
 	};
 	enum twinfs_exit status;
 

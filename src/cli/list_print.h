@@ -34,6 +34,6 @@ MUST_CHECK int list_prepare(const struct list_request *request, const struct cur
 void list_explain_bundles(const struct bundle_tally *tally);
 
 /* Prints the list. Returns the exit status. Failures are logged. */
-enum twinfs_exit list_print(const struct list_request *request, const struct current_index *index);
+enum twinfs_exit list_print(const struct list_request *request, struct current_index *index);
 
 #endif

@@ -25,6 +25,13 @@ enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending)
 	return errors > 0 || pending > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 
+void completeness_name_missed(uint64_t missed)
+{
+	log_warning("the result is incomplete: %" PRIu64 " %s renamed or removed meanwhile, again "
+		    "and again; run the command again when fewer files change",
+		    missed, plural(missed, "file was", "files were"));
+}
+
 /* Appends the path of an unreadable file or directory, relative to its source. */
 static int error_path(struct catalog_reader *reader, const struct error_entry *entry,
 		      struct bytes *path, uint32_t *source)

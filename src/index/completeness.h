@@ -16,6 +16,10 @@ struct sources;
  * yet. Logs a warning for each number above 0. */
 enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending);
 
+/* Logs that files are missing in the result, because they had no name whenever the index was read.
+ */
+void completeness_name_missed(uint64_t missed);
+
 /* Logs each file and directory that could not be read, as a warning. Returns 0 or -errno. */
 MUST_CHECK int completeness_name_errors(struct catalog_reader *reader,
 					const struct sources *sources);

@@ -23,6 +23,9 @@
 #include "mountpoint/point.h"
 #include "source/source.h"
 
+/* Maximum number of updates that a result waits for while files have no name. */
+#define NAMING_UPDATES 3
+
 /* Outcome: no other process maintains the index any more, so this process can update it. */
 enum {
 	CURRENT_INDEX_ABANDONED = 1
@@ -120,6 +123,34 @@ int current_index_sync(struct current_index *index)
 		log_info("process %d maintains this index for the view at %s", (int)pid,
 			 quote_path(mount_point));
 	return 0;
+}
+
+static int begin_and_count(const struct current_index *index, struct catalog_reader **reader,
+			   uint64_t *nameless)
+{
+	int r = catalog_read_begin(index->catalog, reader);
+
+	*nameless = 0;
+	return r == 0 && index->served && !index->indexing.settings->no_scan
+		       ? catalog_count_orphans(*reader, nameless)
+		       : r;
+}
+
+int current_index_begin_whole(struct current_index *index, struct catalog_reader **reader)
+{
+	uint64_t nameless;
+	int r = begin_and_count(index, reader, &nameless);
+
+	for (int i = 0; i < NAMING_UPDATES && r == 0 && nameless > 0 && !index->unfinished; i++) {
+		catalog_read_end(TAKE(*reader));
+		r = current_index_sync(index);
+		if (r == 0)
+			r = begin_and_count(index, reader, &nameless);
+	}
+	index->lacks_files = r == 0 && nameless > 0;
+	if (index->lacks_files)
+		completeness_name_missed(nameless);
+	return r;
 }
 
 static void report_unreadable(const char *folder, int result)
@@ -467,5 +498,5 @@ enum twinfs_exit current_index_status(const struct current_index *index, uint64_
 {
 	enum twinfs_exit status = completeness_status(errors, pending);
 
-	return index->unfinished ? TWINFS_EXIT_INCOMPLETE : status;
+	return current_index_is_incomplete(index) ? TWINFS_EXIT_INCOMPLETE : status;
 }

@@ -29,6 +29,7 @@ struct current_index {
 	/* The update failed, so the index can lack the latest changes. Or an operand was not
 	 * found. */
 	bool unfinished;
+	bool lacks_files; /* files had no name in the snapshot of the result */
 	struct timespec last_scan; /* with --no-scan: from catalog_last_scan() */
 	struct indexing indexing; /* if this process updates it */
 	struct sources served_sources; /* if another process maintains it */
@@ -76,6 +77,19 @@ MUST_CHECK int current_index_attach(struct current_index *index);
  * abandoned if there is no such process, and unfinished after a failure; the first call logs a
  * failure. Returns 0, or -EINTR. */
 MUST_CHECK int current_index_sync(struct current_index *index);
+
+/* Begins the snapshot for a result that must have all files. A file that a program renames has no
+ * name for a moment, between two transactions of the process that maintains the index. If there is
+ * such a file, requests an update and begins another snapshot, some times. If files without a name
+ * are left, logs their number and sets lacks_files. Returns 0, -EINTR or another -errno. */
+MUST_CHECK int current_index_begin_whole(struct current_index *index,
+					 struct catalog_reader **reader);
+
+/* Returns whether a result from the index is incomplete for a reason that was logged. */
+static inline bool current_index_is_incomplete(const struct current_index *index)
+{
+	return index->unfinished || index->lacks_files;
+}
 
 /* Refuses sources that changed since they were indexed (source_check.h). Must be called after
  * current_index_attach() and current_index_sync(). Returns 0 or -errno, logged. */

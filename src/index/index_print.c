@@ -14,7 +14,7 @@ struct destination {
 };
 
 /* Prints to a file, or to a spool for it. */
-static int print_to(const struct index_printer *printer, const struct current_index *index,
+static int print_to(const struct index_printer *printer, struct current_index *index,
 		    struct destination to, enum twinfs_exit *status)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -23,7 +23,8 @@ static int print_to(const struct index_printer *printer, const struct current_in
 
 	output_init(&output, to.spool >= 0 ? to.spool : to.fd);
 	output.terminal = isatty(to.fd) == 1;
-	r = catalog_read_begin(index->catalog, &reader);
+	r = printer->whole ? current_index_begin_whole(index, &reader)
+			   : catalog_read_begin(index->catalog, &reader);
 	if (r == 0)
 		r = printer->print(printer->context, index, reader, &output, status);
 	return r < 0 ? r : output_flush(&output);
@@ -31,8 +32,8 @@ static int print_to(const struct index_printer *printer, const struct current_in
 
 /* Prints into a temporary file first. Without the file, a snapshot of the daemon's index would stay
  * open for as long as a pager shows the output. */
-static int print_through_spool(const struct index_printer *printer,
-			       const struct current_index *index, enum twinfs_exit *status)
+static int print_through_spool(const struct index_printer *printer, struct current_index *index,
+			       enum twinfs_exit *status)
 {
 	AUTO_CLOSE int spool = spool_open();
 	int r;
@@ -56,13 +57,13 @@ static void explain(const struct index_printer *printer, int result)
 		log_error("cannot print the %s: %s", printer->noun, error_text(result));
 }
 
-enum twinfs_exit index_print(const struct index_printer *printer, const struct current_index *index)
+enum twinfs_exit index_print(const struct index_printer *printer, struct current_index *index)
 {
 	return index_print_to(printer, index, STDOUT_FILENO);
 }
 
-enum twinfs_exit index_print_to(const struct index_printer *printer,
-				const struct current_index *index, int fd)
+enum twinfs_exit index_print_to(const struct index_printer *printer, struct current_index *index,
+				int fd)
 {
 	enum twinfs_exit status = TWINFS_EXIT_COMPLETE;
 	int r;
@@ -77,5 +78,5 @@ enum twinfs_exit index_print_to(const struct index_printer *printer,
 		explain(printer, r);
 		return TWINFS_EXIT_FAILED;
 	}
-	return index->unfinished ? TWINFS_EXIT_INCOMPLETE : status;
+	return current_index_is_incomplete(index) ? TWINFS_EXIT_INCOMPLETE : status;
 }

@@ -19,14 +19,14 @@ struct index_printer {
 		     struct catalog_reader *reader, struct output *output,
 		     enum twinfs_exit *status);
 	void *context;
+	bool whole; /* the result must have all files: current_index_begin_whole() */
 };
 
 /* Prints to stdout. Returns the exit status. Failures are logged, except -EPIPE and -EINTR. */
-enum twinfs_exit index_print(const struct index_printer *printer,
-			     const struct current_index *index);
+enum twinfs_exit index_print(const struct index_printer *printer, struct current_index *index);
 
 /* Prints to an open file, like index_print(). */
-enum twinfs_exit index_print_to(const struct index_printer *printer,
-				const struct current_index *index, int fd);
+enum twinfs_exit index_print_to(const struct index_printer *printer, struct current_index *index,
+				int fd);
 
 #endif
