@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -193,6 +194,37 @@ static int write_portions(struct inventory *inventory, int (*make)(struct invent
 	return r;
 }
 
+static int compare_inodes(const struct nameless *a, const struct nameless *b)
+{
+	int order = numbers_compare(a->filesystem, b->filesystem);
+
+	return order ? order : numbers_compare(a->inode, b->inode);
+}
+
+static int by_inode(const void *left, const void *right)
+{
+	const struct nameless *a = left, *b = right;
+	int order = compare_inodes(a, b);
+
+	return order ? order : numbers_compare(a->id, b->id);
+}
+
+/* Drops files whose inode number belongs to another file now, or that have a new id. Of all files
+ * with one number, only the youngest is left. */
+static void drop_replaced(struct inventory *inventory)
+{
+	struct nameless *list = inventory->nameless;
+	size_t left = inventory->nameless_done;
+
+	qsort(list + left, inventory->nameless_count - left, sizeof(*list), by_inode);
+	for (size_t i = left; i < inventory->nameless_count; i++) {
+		if (i + 1 == inventory->nameless_count ||
+		    compare_inodes(&list[i], &list[i + 1]) != 0)
+			list[left++] = list[i];
+	}
+	inventory->nameless_count = left;
+}
+
 /* Writes the rows of files that had no name, as soon as they have one. */
 static int write_late_rows(struct inventory *inventory)
 {
@@ -202,6 +234,7 @@ static int write_late_rows(struct inventory *inventory)
 	for (int round = 0; r == 0 && round < LATE_ROUNDS; round++) {
 		if (inventory->nameless_done == inventory->nameless_count)
 			break;
+		drop_replaced(inventory);
 		inventory->nameless_end = inventory->nameless_count;
 		r = task->await_changes(task->context);
 		if (r == 0)

@@ -9,6 +9,7 @@
 struct maintainer {
 	struct fixture *f;
 	void (*acts)(struct fixture *f);
+	bool repeats; /* the inode number of the lost file was used for another one before */
 	int result;
 	int calls;
 };
@@ -44,6 +45,13 @@ static json_t *inventory_of(struct maintainer *maintainer, bool outdated,
 	struct row_set set;
 	json_t *manifest;
 
+	if (maintainer->repeats) {
+		struct attributes earlier = file_of(10, 1, 0);
+
+		earlier.btime.tv_sec--;
+		(void)new_file(f, f->roots[0], "lost", earlier);
+		remove_and_commit(f, f->roots[0], "lost");
+	}
 	(void)new_file(f, f->roots[0], "lost", file_of(10, 1, 0));
 	(void)new_file(f, f->roots[0], "stays", file_of(11, 2, 0));
 	remove_and_commit(f, f->roots[0], "lost");
@@ -114,6 +122,22 @@ static void test_renamed_file_with_a_new_id_has_a_row(void **state)
 	assert_figures(&maintainer, 2, 0);
 }
 
+static void test_renamed_file_with_a_used_inode_number_has_one_row(void **state)
+{
+	struct maintainer maintainer = {.f = *state,
+					.acts = forget_and_find_again,
+					.repeats = true};
+
+	assert_figures(&maintainer, 2, 0);
+}
+
+static void test_file_with_a_used_inode_number_is_counted_once(void **state)
+{
+	struct maintainer maintainer = {.f = *state, .repeats = true};
+
+	assert_figures(&maintainer, 1, 1);
+}
+
 static void forget_and_find_another(struct fixture *f)
 {
 	forget(f);
@@ -162,6 +186,8 @@ int main(void)
 		CASE(test_renamed_file_has_a_row),
 		CASE(test_removed_file_has_no_row),
 		CASE(test_renamed_file_with_a_new_id_has_a_row),
+		CASE(test_renamed_file_with_a_used_inode_number_has_one_row),
+		CASE(test_file_with_a_used_inode_number_is_counted_once),
 		CASE(test_file_that_is_new_meanwhile_has_no_row),
 		CASE(test_file_that_stays_without_a_name_is_counted),
 		CASE(test_file_is_counted_if_changes_cannot_be_awaited),
