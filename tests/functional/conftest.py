@@ -22,6 +22,7 @@ import backups  # noqa: E402
 import changes  # noqa: E402
 import reflinks  # noqa: E402
 import skips  # noqa: E402
+import summaries  # noqa: E402
 import trees  # noqa: E402
 from disks import disk, need_loop_devices  # noqa: E402
 from program import (  # noqa: E402
@@ -47,6 +48,7 @@ def pytest_configure(config):
     if not os.access(binary, os.X_OK):
         raise pytest.UsageError(f"TWINFS is not a program: {binary}")
     skips.register(config)
+    summaries.register(config)
 
 
 def let_programs_be_interrupted():

@@ -93,15 +93,21 @@ class Skips:
         if os.environ.get("CI") and self.refused() and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_terminal_summary(self, terminalreporter):
+        """The reasons come before the summary of pytest, and those that fail the run after it."""
+        self.print_counts(terminalreporter)
+        yield
+        if os.environ.get("CI"):
+            for reason in self.refused():
+                terminalreporter.line(f"ERROR: not allowed in CI by skips.py: {reason}", red=True)
+
+    def print_counts(self, terminalreporter):
         if not self.counts:
             return
         terminalreporter.section("skipped tests by reason")
         for reason, count in self.counts.most_common():
             terminalreporter.line(f"{count:5}  {reason}")
-        if os.environ.get("CI"):
-            for reason in self.refused():
-                terminalreporter.line(f"ERROR: not allowed in CI by skips.py: {reason}", red=True)
 
 
 def register(config):
