@@ -72,18 +72,8 @@ class Session:
     def processes(self, mark=None):
         """Ids of the live processes that have the mark of the session, or another given mark."""
         wanted = (mark or f"{MARK}={self.mark}").encode()
-        found = []
-        for name in os.listdir("/proc"):
-            if not name.isdigit() or int(name) == os.getpid():
-                continue
-            try:
-                environment = Path("/proc", name, "environ").read_bytes()
-                state = Path("/proc", name, "stat").read_bytes().rsplit(b")", 1)[1].split()[0]
-            except OSError:
-                continue
-            if wanted in environment.split(b"\0") and state not in (b"Z", b"X"):
-                found.append(int(name))
-        return found
+        return [int(name) for name in os.listdir("/proc")
+                if name.isdigit() and int(name) != os.getpid() and is_alive_with(name, wanted)]
 
     def mounts(self):
         """Mount points below the base folder, deepest first."""
@@ -104,17 +94,29 @@ class Session:
 
     def clean_up(self):
         """Ends and unmounts leftovers; returns what they were."""
+        left = []
         # the mounter of a killed daemon ends a moment after it
-        until(lambda: not self.processes(), ENDING)
-        left = [f"process {pid}: {command_line(pid)}" for pid in self.processes()]
-        self.kill_all()
+        if not until(lambda: not self.processes(), ENDING):
+            left += [f"process {pid}: {command_line(pid)}" for pid in self.processes()]
+            self.kill_all()
         for path in self.mounts():
             left.append(f"mount {path!r}")
             detach(path)
         # umount(8) may return before the kernel detaches the loop device
-        until(lambda: not self.loop_devices(), ENDING)
-        left += [f"loop device {name}" for name in self.loop_devices()]
+        if not until(lambda: not self.loop_devices(), ENDING):
+            left += [f"loop device {name}" for name in self.loop_devices()]
         return left
+
+
+def is_alive_with(process, variable):
+    """Whether a process is alive and its environment has this variable with its value."""
+    with contextlib.suppress(OSError):
+        with open(f"/proc/{process}/environ", "rb", buffering=0) as file:
+            if variable not in file.read().split(b"\0"):
+                return False
+        with open(f"/proc/{process}/stat", "rb", buffering=0) as file:
+            return file.read().rsplit(b")", 1)[1].split()[0] not in (b"Z", b"X")
+    return False
 
 
 def attached_loops(below):
