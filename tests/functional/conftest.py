@@ -17,6 +17,8 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+if "TWINFS_BYTECODE" in os.environ:  # a folder for it: most of the start of a worker is compiling
+    sys.pycache_prefix, sys.dont_write_bytecode = os.environ["TWINFS_BYTECODE"], False
 
 import backups  # noqa: E402
 import changes  # noqa: E402
@@ -24,7 +26,7 @@ import reflinks  # noqa: E402
 import skips  # noqa: E402
 import summaries  # noqa: E402
 import trees  # noqa: E402
-from disks import disk, need_loop_devices  # noqa: E402
+from disks import disk, free_memory, need_loop_devices  # noqa: E402
 from program import (  # noqa: E402
     TIMEOUT,
     Program,
@@ -38,6 +40,7 @@ from rotating import RotatingDisk, find_tool  # noqa: E402
 DISK_BYTES = 256 << 20
 PLACE_BYTES = 32 << 30
 ROOM_BYTES = 4 << 30
+MEMORY_BYTES = 2 << 30  # twice what a worker needs for its trees at most
 STATE = "/var/lib/twinfs"
 
 
@@ -59,6 +62,22 @@ def let_programs_be_interrupted():
 
 
 @contextlib.contextmanager
+def room_for_images(folder):
+    """Yields a folder for images of disks: a tmpfs if there is enough memory for all workers. Acts
+    and indexes sync very often, and then nothing waits for the disk of this machine."""
+    workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    room = make_folder(folder / "images")
+    if os.geteuid() != 0 or free_memory() < workers * MEMORY_BYTES or subprocess.run(
+            ["mount", "-t", "tmpfs", "tmpfs", room], check=False).returncode != 0:
+        yield room
+        return
+    try:
+        yield room
+    finally:
+        subprocess.run(["umount", "-l", room], check=True)  # a loop device may detach later
+
+
+@contextlib.contextmanager
 def place():
     """A folder for the trees of a session, on a disk of its own if possible. Removing the disk is
     faster than removing its files. Some machines have an ext4 without a journal, which searches all
@@ -67,8 +86,11 @@ def place():
         folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-")))
         ending.callback(trees.remove, folder)
         folder.chmod(0o755)
+        images = ending.enter_context(room_for_images(folder))
         with contextlib.suppress(pytest.skip.Exception):
-            folder = ending.enter_context(disk("ext4", folder, PLACE_BYTES))
+            # discard: the image becomes smaller when files are removed
+            folder = ending.enter_context(
+                disk("ext4", folder, PLACE_BYTES, "loop,discard", images))
         base = folder / "session"
         base.mkdir(mode=0o755)
         yield str(base)

@@ -5,9 +5,11 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import re
 import shutil
 import struct
 import subprocess
+from pathlib import Path
 
 import pytest
 
@@ -24,6 +26,25 @@ MS_NOSUID, MS_NODEV = 2, 4  # linux/mount.h
 FIEMAP, FIEMAP_SYNC = 0xC020660B, 1
 FIEMAP_HEAD, FIEMAP_EXTENT = struct.Struct("=QQLLLL"), struct.Struct("=QQQ16xL12x")
 EXTENTS = 500  # more than any file of the tests has
+# {controllers in /proc/self/cgroup: names of the limit and of the used bytes} (cgroups(7))
+MEMORY_FILES = {"": ("memory.max", "memory.current"),
+                "memory": ("memory.limit_in_bytes", "memory.usage_in_bytes")}
+
+
+def free_memory():
+    """The bytes that this machine and the control group of this process have left, at least."""
+    text = Path("/proc/meminfo").read_text(encoding="ascii")
+    free = [int(re.search(r"^MemAvailable: +(\d+) kB$", text, re.MULTILINE)[1]) << 10]
+    for line in Path("/proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+        _, controllers, own = line.split(":", 2)
+        if controllers not in MEMORY_FILES:
+            continue
+        limit, used = MEMORY_FILES[controllers]
+        for folder in {f"/sys/fs/cgroup/{controllers}{path}" for path in (own, "/")}:
+            with contextlib.suppress(OSError, ValueError):  # ValueError: the limit is "max"
+                free.append(int(Path(folder, limit).read_text(encoding="ascii")) -
+                            int(Path(folder, used).read_text(encoding="ascii")))
+    return min(free)
 
 
 def need_loop_devices():
@@ -32,17 +53,18 @@ def need_loop_devices():
 
 
 @contextlib.contextmanager
-def disk(kind, folder, size=IMAGE_BYTES):
-    """Mounts an empty file system in a folder; yields its root. The image is a sparse file."""
+def disk(kind, folder, size=IMAGE_BYTES, options="loop", images=None):
+    """Mounts an empty file system in a folder; yields its root. The image is a sparse file in this
+    or in another folder."""
     need_loop_devices()
     if not shutil.which(MAKE[kind][0]):
         pytest.skip(f"needs {MAKE[kind][0]}")
-    image, root = folder / f"{kind}.image", folder / kind
+    image, root = (images or folder) / f"{kind}.image", folder / kind
     with open(image, "wb") as file:
         file.truncate(size)
     subprocess.run([*MAKE[kind], image], check=True, capture_output=True)
     root.mkdir()
-    mounted = subprocess.run(["mount", "-o", "loop", image, root], check=False)
+    mounted = subprocess.run(["mount", "-o", options, image, root], check=False)
     if mounted.returncode != 0:
         pytest.skip(f"the kernel does not mount {kind}")
     try:
