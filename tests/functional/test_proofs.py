@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
-[KINDS] = re.findall(r"scripts/test (lint\|[a-z|]+)$", (TESTS.parent / "scripts/test").read_text(),
-                     re.MULTILINE)
+SCRIPT = (TESTS.parent / "scripts/test").read_text()
+[KINDS] = re.findall(r"scripts/test (lint\|[a-z|]+)$", SCRIPT, re.MULTILINE)
 TEST = {".py": r"^ *def test_", ".c": r"^static void test_\w+\("}
 WITHOUT_CASES = {"fuzz/driver.c", "tools/use_package"}  # run whole
 
@@ -57,3 +57,14 @@ def test_each_test_file_and_each_folder_of_unit_tests_is_named():
                                   "unit/catalog/audit.h", "scripts/test nothing"])
 def test_name_without_tests_is_refused(name):
     assert not has_tests(name)
+
+
+def test_script_names_only_files_and_tests_that_exist():
+    lists = re.findall(r"tests/functional/test_%s\.py ' \\\n([^)]*)\)", SCRIPT)
+    assert len(lists) == 2
+    for name in " ".join(lists).replace("\\", "").split():
+        assert (TESTS / f"functional/test_{name}.py").is_file(), name
+    [names] = re.findall(r"^names_without_asan='not (.*)'$", SCRIPT, re.MULTILINE)
+    tests = "".join(path.read_text() for path in (TESTS / "functional").glob("test_*.py"))
+    for name in names.split(" and not "):
+        assert re.search(rf"^def test_\w*{name}", tests, re.MULTILINE), name
