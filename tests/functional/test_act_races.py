@@ -3,7 +3,7 @@
 attack can happen at every moment. The bytes of the attacker and the original bytes must all exist
 afterwards.
 
-Each race acts on $TWINFS_RACE_ROUNDS copies (100).
+Each race acts on $TWINFS_RACE_ROUNDS copies (50).
 """
 import contextlib
 import ctypes
@@ -21,7 +21,7 @@ import trees
 from disks import disk
 from program import Program
 
-ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "100"))
+ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "50"))
 SIZE = 8 << 10
 ACTING = "renameat2,linkat,symlinkat,fcntl,ioctl"
 DELAY_US = 1500

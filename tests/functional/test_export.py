@@ -540,7 +540,7 @@ def test_renamed_files_are_not_missing(twinfs, source, output):
     """A commit has at most 32,768 names. So between two commits files can have no name. The
     manifest counts the files that are renamed too often."""
     (source / "there").mkdir()
-    trees.fill(source, {b"here/%d" % number: b"" for number in range(70_000)})
+    trees.fill(source, {b"here/%d" % number: b"" for number in range(40_000)})
     inodes = {path.stat().st_ino for path in (source / "here").iterdir()}
     with twinfs.mounted(source) as view, meanwhile(move_about, source):
         for _ in range(5):

@@ -165,9 +165,9 @@ def compressed(make, *words):
 
 
 BOMBS = {
-    "2 GiB of zeros": lambda: compressed("head", "-c", "2G", "/dev/zero"),
-    "2 GiB in a text": lambda: compressed(
-        "sh", "-c", "printf '{\"id\":1,\"path\":\"'; head -c 2G /dev/zero | tr '\\0' x"),
+    "1.2 GiB of zeros": lambda: compressed("head", "-c", "1200M", "/dev/zero"),
+    "1.2 GiB in a text": lambda: compressed(
+        "sh", "-c", "printf '{\"id\":1,\"path\":\"'; head -c 1200M /dev/zero | tr '\\0' x"),
     "500 million lines": lambda: compressed("sh", "-c", "yes | head -c 1G"),
 }
 

@@ -10,14 +10,17 @@ import fleet_oracle
 import fleet_sets
 import fleet_tool
 import pytest
+import trees
 from fleet_tool import Tool
 from program import TIMEOUT, until
 
 # Two workers, each with a process of its own, with one processor and 1 GiB.
 CLUSTER = "--master=local-cluster[2,1,1024]"
 EXECUTOR = b"CoarseGrainedExecutorBackend"
-# The programs of tests are short: better machine code would not pay.
+# The programs of tests are short: better machine code would not pay, nor would code of Java that
+# Spark writes and compiles for each question.
 QUICK = {"JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+SETTINGS = "spark.sql.codegen.wholeStage false\nspark.sql.codegen.factoryMode NO_CODEGEN\n"
 
 
 def processes_below(parent):
@@ -41,7 +44,10 @@ class Watch:
     """A run of Spark: what it printed, and which processes it had."""
 
     def __init__(self, tool, *words):
-        process = fleet_tool.start(tool, *words, environment=QUICK)
+        settings = tool.scratch.with_name("spark settings")
+        trees.write(settings / "spark-defaults.conf", SETTINGS.encode())
+        process = fleet_tool.start(tool, *words,
+                                   environment=QUICK | {"SPARK_CONF_DIR": os.fspath(settings)})
         self.processes, self.ended = {}, threading.Event()
         watcher = threading.Thread(target=self._watch, args=(process.pid,))
         watcher.start()
@@ -54,7 +60,7 @@ class Watch:
         self.status = process.returncode
 
     def _watch(self, parent):
-        while not self.ended.wait(0.1):
+        while not self.ended.wait(0.5):
             # a process that has ended and is not waited for has an empty command line
             self.processes |= {pid: line for pid, line in processes_below(parent).items() if line}
 
