@@ -6,7 +6,7 @@ static const struct hash128 hash = {1, 2};
 /* Adds files of 100 bytes with the names "0", "1" ... */
 static void add_files(struct fixture *f, uint64_t *ids, size_t count)
 {
-	char name[16];
+	char name[24];
 
 	for (size_t i = 0; i < count; i++) {
 		(void)snprintf(name, sizeof(name), "%zu", i);

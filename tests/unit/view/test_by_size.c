@@ -12,7 +12,7 @@ struct ranked_groups {
 	struct attributes files[6 * RANKS_PER_FOLDER];
 	uint64_t groups[3 * RANKS_PER_FOLDER];
 	struct name_change changes[6 * RANKS_PER_FOLDER];
-	char names[6 * RANKS_PER_FOLDER][16];
+	char names[6 * RANKS_PER_FOLDER][24];
 	struct fixture_listing listing;
 };
 
