@@ -53,7 +53,7 @@ static int find_group(struct catalog_reader *r, uint64_t file, uint64_t *group)
 }
 
 int catalog_find_digest(struct catalog_reader *r, const struct file_record *file,
-			uint8_t bytes[DIGEST_BYTES])
+			uint8_t bytes[SHA256_BYTES])
 {
 	struct digest_record digest;
 	uint64_t group;

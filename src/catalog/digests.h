@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/sha256.h"
 #include "store/key.h"
 #include "store/value.h"
 
@@ -23,11 +24,9 @@ struct catalog_reader;
 struct catalog_writer;
 struct file_record;
 
-#define DIGEST_BYTES 32U
-
 struct digest_record {
 	uint64_t state; /* file_digest() of the file when it was read; 0: the digest of a group */
-	uint8_t bytes[DIGEST_BYTES];
+	uint8_t bytes[SHA256_BYTES];
 };
 
 struct value encode_digest(const struct digest_record *digest);
@@ -35,7 +34,7 @@ MUST_CHECK bool decode_digest(struct span fields, struct digest_record *digest);
 
 /* Gets the current digest of a file, or that of its group. Returns -ENOENT if there is none. */
 MUST_CHECK int catalog_find_digest(struct catalog_reader *r, const struct file_record *file,
-				   uint8_t bytes[DIGEST_BYTES]);
+				   uint8_t bytes[SHA256_BYTES]);
 
 /* Stores the digest of a file, and that of its group. Does nothing if the index does not have the
  * file, or if the file is in another state than digest->state. */

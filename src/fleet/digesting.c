@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/file_sha256.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
@@ -16,7 +17,6 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "fleet/digest_store.h"
-#include "fleet/file_sha256.h"
 #include "fleet/wanted_files.h"
 #include "ingest/disk_fetch.h"
 #include "ingest/disk_seeks.h"
@@ -188,7 +188,7 @@ static void sort_units(struct digesting *digesting, bool by_disk)
 
 /* ---- a file -------------------------------------------------------------------------- */
 
-static void count_bytes(void *context, uint64_t bytes)
+static int count_bytes(void *context, uint64_t bytes)
 {
 	struct digesting *digesting = context;
 
@@ -196,6 +196,7 @@ static void count_bytes(void *context, uint64_t bytes)
 	digesting->counts.bytes_done += digesting->retries ? 0 : bytes;
 	progress_update(&digesting->progress, &digesting->counts);
 	pthread_mutex_unlock(&digesting->lock);
+	return 0;
 }
 
 /* Opens a file in a snapshot of its own. Sets *group to its group. Returns 0, an enum

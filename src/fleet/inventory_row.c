@@ -235,7 +235,7 @@ static int set_identity(struct row_maker *maker, const struct file_record *file,
 static int set_known_digest(const struct row_maker *maker, const struct file_record *file,
 			    json_t *row)
 {
-	uint8_t digest[DIGEST_BYTES];
+	uint8_t digest[SHA256_BYTES];
 	int r = catalog_find_digest(maker->reader, file, digest);
 
 	if (r < 0)
@@ -282,7 +282,7 @@ int row_maker_make(struct row_maker *maker, const struct file_record *file, json
 	return r;
 }
 
-int row_add_digest(json_t *row, const uint8_t digest[DIGEST_BYTES])
+int row_add_digest(json_t *row, const uint8_t digest[SHA256_BYTES])
 {
 	char digits[SHA256_DIGITS + 1];
 

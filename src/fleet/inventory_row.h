@@ -62,7 +62,7 @@ MUST_CHECK int row_maker_identify(struct row_maker *maker, const struct file_rec
 				  json_t **row);
 
 /* Adds the SHA-256 to a row. Returns 0 or -ENOMEM. */
-MUST_CHECK int row_add_digest(json_t *row, const uint8_t digest[DIGEST_BYTES]);
+MUST_CHECK int row_add_digest(json_t *row, const uint8_t digest[SHA256_BYTES]);
 
 void row_maker_deinit(struct row_maker *maker);
 

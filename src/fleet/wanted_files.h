@@ -36,7 +36,7 @@ struct wanted_file {
 	uint64_t digest_state; /* file_digest() to which the digest belongs */
 	enum wanted_state state;
 	int error; /* -errno, if it is unreadable */
-	uint8_t digest[DIGEST_BYTES]; /* if the state is KNOWN, READ or EQUAL */
+	uint8_t digest[SHA256_BYTES]; /* if the state is KNOWN, READ or EQUAL */
 };
 
 /* The first paths of a kind, for messages, and the number of all. */

@@ -25,7 +25,7 @@ static void put(struct fixture *f, uint64_t file, uint8_t first)
 	struct stored stored = {.file = file, .digest = {.state = file_digest(&record)}};
 
 	stored.digest.bytes[0] = first;
-	stored.digest.bytes[DIGEST_BYTES - 1] = 7;
+	stored.digest.bytes[SHA256_BYTES - 1] = 7;
 	assert_int_equal(catalog_write(f->catalog, put_body, &stored), 0);
 	audit_index(f->catalog);
 }
@@ -35,12 +35,12 @@ static uint8_t find(struct fixture *f, uint64_t file)
 {
 	struct file_record record = file_at(f, file);
 	CLEANUP_READER struct catalog_reader *reader = fixture_read(f);
-	uint8_t bytes[DIGEST_BYTES] = {0};
+	uint8_t bytes[SHA256_BYTES] = {0};
 	int r = catalog_find_digest(reader, &record, bytes);
 
 	assert_int_equal(check_catalog(reader), 0);
 	assert_true(r == 0 || r == -ENOENT);
-	assert_int_equal(bytes[DIGEST_BYTES - 1], r == 0 ? 7 : 0);
+	assert_int_equal(bytes[SHA256_BYTES - 1], r == 0 ? 7 : 0);
 	return bytes[0];
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FLEET_FILE_SHA256_H
-#define FLEET_FILE_SHA256_H
+#ifndef BASE_FILE_SHA256_H
+#define BASE_FILE_SHA256_H
 
 /* Computes the SHA-256 of open files. Holes are not read, and count as zeros. Blocks on the disk;
  * one thread at a time for each reader. */
@@ -9,20 +9,19 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "catalog/digests.h"
+#include "base/sha256.h"
 
 /* Outcome: the file has fewer bytes than were expected. */
 enum {
 	FILE_SHA256_CHANGED = 1
 };
 
-struct sha256;
-
 struct file_sha256 {
 	struct sha256 *state;
 	uint8_t *buffer;
-	/* Called regularly, with the number of bytes since the last call; holes count. */
-	void (*progress)(void *context, uint64_t bytes);
+	/* Called regularly, with the number of bytes since the last call; holes count. NULL: not
+	 * called. Returns 0, or -errno to stop. */
+	int (*progress)(void *context, uint64_t bytes);
 	void *context;
 };
 
@@ -34,8 +33,9 @@ void file_sha256_deinit(struct file_sha256 *reader);
  *
  * has_holes	whether it can have holes
  *
- * Returns 0, FILE_SHA256_CHANGED, -EINTR if stop_requested(), or another -errno. */
+ * Returns 0, FILE_SHA256_CHANGED, -EINTR if stop_requested(), the failure of progress(), or another
+ * -errno. */
 MUST_CHECK int file_sha256_read(struct file_sha256 *reader, int fd, uint64_t size, bool has_holes,
-				uint8_t digest[DIGEST_BYTES]);
+				uint8_t digest[SHA256_BYTES]);
 
 #endif

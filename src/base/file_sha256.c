@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/file_sha256.h"
+#include "base/file_sha256.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,6 @@
 
 #include "base/descriptor.h"
 #include "base/memory.h"
-#include "base/sha256.h"
 #include "base/stop.h"
 
 /* Bytes of a read. */
@@ -28,6 +27,11 @@ void file_sha256_deinit(struct file_sha256 *reader)
 	free(reader->buffer);
 }
 
+static int report_progress(const struct file_sha256 *reader, uint64_t bytes)
+{
+	return reader->progress ? reader->progress(reader->context, bytes) : 0;
+}
+
 static int read_data(const struct file_sha256 *reader, int fd, uint64_t from, uint64_t to)
 {
 	while (from < to) {
@@ -41,9 +45,10 @@ static int read_data(const struct file_sha256 *reader, int fd, uint64_t from, ui
 		if ((size_t)got < wanted)
 			return FILE_SHA256_CHANGED;
 		r = sha256_update(reader->state, reader->buffer, wanted);
+		if (r == 0)
+			r = report_progress(reader, wanted);
 		if (r < 0)
 			return r;
-		reader->progress(reader->context, wanted);
 		from += wanted;
 	}
 	return 0;
@@ -55,9 +60,10 @@ static int add_hole(const struct file_sha256 *reader, uint64_t from, uint64_t to
 		size_t count = to - from < sizeof(zeros) ? (size_t)(to - from) : sizeof(zeros);
 		int r = stop_requested() ? -EINTR : sha256_update(reader->state, zeros, count);
 
+		if (r == 0)
+			r = report_progress(reader, count);
 		if (r < 0)
 			return r;
-		reader->progress(reader->context, count);
 		from += count;
 	}
 	return 0;
@@ -105,7 +111,7 @@ static int read_ranges(const struct file_sha256 *reader, int fd, uint64_t size, 
 }
 
 int file_sha256_read(struct file_sha256 *reader, int fd, uint64_t size, bool has_holes,
-		     uint8_t digest[DIGEST_BYTES])
+		     uint8_t digest[SHA256_BYTES])
 {
 	int r = sha256_reset(reader->state);
 

@@ -2,18 +2,19 @@
 #include <sys/mman.h>
 
 #include "base/descriptor.h"
+#include "base/file_sha256.h"
 #include "base/sha256.h"
-#include "fleet/file_sha256.h"
 #include "unit_test.h"
 
 /* Three times the size of a read, and some bytes. */
 #define SIZE ((3U << 18) + 77U)
 
-static void count(void *context, uint64_t bytes)
+static int count(void *context, uint64_t bytes)
 {
 	uint64_t *sum = context;
 
 	*sum += bytes;
+	return 0;
 }
 
 /* Makes a file with holes around a block at this offset. Returns its descriptor. */
