@@ -27,7 +27,8 @@
 
 /* A copy in the current batch. Its texts are in the arena. */
 struct waiting {
-	struct act_file kept, copy;
+	struct act_file kept, copy; /* kept.path is NULL if other hosts keep the content */
+	struct act_attested attested;
 	struct attributes kept_attributes, copy_attributes;
 	struct intent intent;
 	struct record record;
@@ -53,64 +54,6 @@ struct act {
 	struct recording recording;
 	bool is_stopped; /* by act_settings.report */
 };
-
-const char *act_outcome_text(enum act_outcome outcome)
-{
-	static const char *const texts[] = {
-		[ACT_DONE] = "done",
-		[ACT_NEEDLESS] = "already shares its bytes with the kept file",
-		[ACT_MISSING] = "is no longer at its path",
-		[ACT_CHANGED] = "was replaced by another file",
-		[ACT_DIFFERS] = "is no longer equal to the kept file",
-		[ACT_BUSY] = "is open for writing or was written to",
-		[ACT_KEPT_MISSING] = "the kept file is no longer at its path",
-		[ACT_KEPT_CHANGED] = "the kept file was replaced by another file",
-		[ACT_NOT_INDEXED] =
-			"is no longer at its path, or the options of the scan leave it out",
-		[ACT_KEPT_NOT_INDEXED] = ("the kept file is no longer at its path, or the options "
-					  "of the scan leave it out"),
-		[ACT_KEPT_TRASHED] = "the kept file is in the trash",
-		[ACT_KEPT_BUSY] = "the kept file is open for writing or was written to",
-		[ACT_KEPT_ITSELF] =
-			("the kept file changed together with it: both may be one file that an "
-			 "overlay or a stacked file system shows twice"),
-		[ACT_NO_LEASE] =
-			("writes to it cannot be detected: it belongs to another user, or its file "
-			 "system has no leases; use --without-leases to act anyway"),
-		[ACT_IMMUTABLE] =
-			("it or its folder is immutable or append-only, or the folder is another "
-			 "user's sticky folder; see chattr(1) and chmod(1)"),
-		[ACT_OTHER_FILE_SYSTEM] = "is on another file system than the kept file",
-		[ACT_CANNOT_SHARE] =
-			("its file system cannot share blocks between files; btrfs, XFS and "
-			 "bcachefs can"),
-		[ACT_OTHER_METADATA] =
-			("its owner, mode or extended attributes differ from those of the kept "
-			 "file; use --force-metadata to link it anyway"),
-		[ACT_OTHER_REACH] =
-			("some users who can reach it possibly have no access to a folder of the "
-			 "kept file; use --force-metadata to link it anyway"),
-		[ACT_EXISTS] = "its path in the destination folder exists already",
-		[ACT_LOWER_LINK] =
-			("has other hard links in a lower layer of its overlay and would become a "
-			 "separate file; change it in that layer"),
-		[ACT_NO_TRASH] =
-			("no trash folder exists on its file system and none can be created; "
-			 "remove it without --trash, or move it"),
-		[ACT_FAILED] = "failed",
-		[ACT_LEFTOVER] = "its name could not be restored",
-		[ACT_NOT_IN_KEPT] = "is not in the kept folder",
-		[ACT_OTHER_TYPE] = "has another type in the kept folder",
-		[ACT_MOUNT_INSIDE] = "is a mount point; unmount it first",
-		[ACT_SAME_FOLDER] = "the kept folder is the same folder, reached by another path",
-		[ACT_NESTED] = "one of the folders contains the other",
-		[ACT_HAS_SOURCE] = "is a source or the index of twinfs, or contains one",
-		[ACT_ACROSS] = ("the destination is on another file system, and a folder is moved "
-				"by a rename; choose a destination on its file system"),
-	};
-
-	return texts[outcome];
-}
 
 /* ---- session ------------------------------------------------------------------------- */
 
@@ -269,7 +212,7 @@ static int update_record(struct one_act *one_act, struct waiting *waiting)
 {
 	const struct attributes *planned[] = {&waiting->copy_attributes, &waiting->kept_attributes};
 	int r = recording_update(&waiting->record, &waiting->xattrs, &one_act->copy.held,
-				 &one_act->kept->held, planned);
+				 one_act->kept ? &one_act->kept->held : NULL, planned);
 
 	return r == RECORDING_CHANGED ? one_act_amend(one_act, &waiting->intent, &waiting->record)
 				      : r;
@@ -304,6 +247,13 @@ static int note_end(struct act *act, const struct one_act *one_act, const struct
 		       : journal_note_done(act->journal, waiting->intent.number);
 }
 
+/* Acts without a kept file. */
+static void use_attested(struct one_act *one_act, const struct waiting *waiting)
+{
+	one_act->kept = NULL;
+	one_act->attested = &waiting->attested;
+}
+
 static int act_on(struct act *act, struct waiting *waiting)
 {
 	struct act_result result = {0};
@@ -321,8 +271,12 @@ static int act_on(struct act *act, struct waiting *waiting)
 				  .record = &waiting->record,
 				  .result = &result,
 				  .leftover = &leftover};
-	int r = open_kept(act, waiting, &result);
+	int r = 0;
 
+	if (waiting->kept.path)
+		r = open_kept(act, waiting, &result);
+	else
+		use_attested(&one_act, waiting);
 	if (r == ACT_CANNOT_SYNC)
 		return r;
 	if (r == 0 && subject_open(&one_act.copy, &act->settings, false, &result) == 0)
@@ -447,6 +401,25 @@ static int note_mount(struct act *act, struct waiting *waiting, const struct pla
 	return 0;
 }
 
+/* Notes in the record which file or which hosts keep the content. Returns 0 or -ENOMEM. */
+static int note_keeper(struct act *act, struct waiting *waiting)
+{
+	const struct attributes *kept = &waiting->kept_attributes;
+	struct record *record = &waiting->record;
+
+	if (!waiting->kept.path) {
+		memcpy(record->sha256, waiting->attested.sha256, sizeof(record->sha256));
+		record->kept_by = waiting->attested.hosts;
+		return 0;
+	}
+	record->kept_source = act->settings.sources->list[waiting->kept.source].path;
+	record->kept = absolute_path(act, &waiting->kept);
+	record->kept_inode = kept->inode;
+	record->kept_born_ns = clock_ns(kept->btime);
+	record->kept_changed_ns = clock_ns(kept->ctime);
+	return record->kept ? 0 : -ENOMEM;
+}
+
 /* Makes the record of an act and stores it in the intent. */
 static int plan_record(struct act *act, struct waiting *waiting, const struct place *place)
 {
@@ -457,18 +430,13 @@ static int plan_record(struct act *act, struct waiting *waiting, const struct pl
 
 	*record = (struct record){.source = sources->list[waiting->copy.source].path,
 				  .path = absolute_path(act, &waiting->copy),
-				  .kept_source = sources->list[waiting->kept.source].path,
-				  .kept = absolute_path(act, &waiting->kept),
-				  .kept_inode = waiting->kept.attributes->inode,
-				  .kept_born_ns = clock_ns(waiting->kept.attributes->btime),
-				  .kept_changed_ns = clock_ns(waiting->kept.attributes->ctime),
 				  .root = waiting->intent.root,
 				  .size = waiting->copy.attributes->size,
 				  .to = waiting->intent.to,
 				  .target = waiting->target};
-	if (!record->path || !record->kept)
-		return -ENOMEM;
-	r = note_mount(act, waiting, place);
+	r = record->path ? note_keeper(act, waiting) : -ENOMEM;
+	if (r == 0)
+		r = note_mount(act, waiting, place);
 	if (r == 0)
 		r = recording_plan(&act->recording, record, place, &waiting->copy,
 				   &waiting->xattrs);
@@ -511,7 +479,7 @@ static int add_intent(struct act *act, struct waiting *waiting)
 					  .path = waiting->copy.path,
 					  .other = waiting->other,
 					  .inode = attributes->inode,
-					  .kept_inode = waiting->kept.attributes->inode,
+					  .kept_inode = waiting->kept_attributes.inode,
 					  .target = waiting->target,
 					  .born_ns = clock_ns(attributes->btime)};
 	waiting->intent.root = place_identify_root(source->fd);
@@ -525,14 +493,13 @@ static int add_intent(struct act *act, struct waiting *waiting)
 	return r < 0 ? r : journal_intend(act->journal, &waiting->intent);
 }
 
-int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy)
+/* Adds the next copy of the batch, whose kept file or hosts are set. */
+static int add(struct act *act, struct waiting *waiting, const struct act_file *copy)
 {
-	struct waiting *waiting = &act->list[act->count];
 	int r;
 
 	waiting->target = NULL;
-	if (!store_file(act, &waiting->kept, &waiting->kept_attributes, kept) ||
-	    !store_file(act, &waiting->copy, &waiting->copy_attributes, copy))
+	if (!store_file(act, &waiting->copy, &waiting->copy_attributes, copy))
 		return -ENOMEM;
 	if (act->settings.kind == ACT_SYMLINK) {
 		waiting->target = link_target(act, waiting);
@@ -544,6 +511,28 @@ int act_add(struct act *act, const struct act_file *kept, const struct act_file 
 		return r;
 	act->count++;
 	return act->count == BATCH_ACTS ? act_flush(act) : 0;
+}
+
+int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy)
+{
+	struct waiting *waiting = &act->list[act->count];
+
+	if (!store_file(act, &waiting->kept, &waiting->kept_attributes, kept))
+		return -ENOMEM;
+	return add(act, waiting, copy);
+}
+
+int act_add_attested(struct act *act, const struct act_file *copy,
+		     const struct act_attested *attested)
+{
+	struct waiting *waiting = &act->list[act->count];
+
+	waiting->kept = (struct act_file){.path = NULL};
+	waiting->kept_attributes = (struct attributes){.inode = 0};
+	waiting->attested = *attested;
+	waiting->attested.hosts =
+		arena_copy(&act->memory, attested->hosts, strlen(attested->hosts));
+	return waiting->attested.hosts ? add(act, waiting, copy) : -ENOMEM;
 }
 
 int act_add_folder(struct act *act, const struct act_file *kept, const struct act_file *copy)

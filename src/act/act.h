@@ -44,6 +44,7 @@
 
 #include "base/attributes.h"
 #include "base/hash.h"
+#include "base/sha256.h"
 #include "source/source.h"
 
 enum act_kind {
@@ -73,6 +74,11 @@ enum act_outcome {
 	ACT_NOT_INDEXED,
 	ACT_KEPT_NOT_INDEXED,
 	ACT_KEPT_TRASHED,
+	/* Only of act_add_attested() and before it: */
+	ACT_OTHER_CONTENT, /* the SHA-256 of the copy is not that of the attested content */
+	ACT_NOT_ATTESTED, /* too few hosts attested that they keep the content */
+	ACT_PROMISED, /* this host attested that it keeps the content */
+	ACT_OTHER_HOST, /* on a network file system: possibly the file of a host that keeps it */
 	ACT_KEPT_BUSY, /* a program has the kept file open, is opening it, or wrote to it */
 	/* The kept file's ctime changed during the act. Both files may be one file that an overlay
 	 * or FUSE shows twice. */
@@ -121,6 +127,12 @@ struct act_folder {
 	uint64_t bytes; /* their sizes */
 	uint64_t linked; /* of these, hard links to their partner in the kept folder */
 	struct act_differences differences;
+};
+
+/* A content that other hosts keep, so that no file with it has to stay on this one. */
+struct act_attested {
+	uint8_t sha256[SHA256_BYTES];
+	const char *hosts; /* for the record: "alpha, gamma"; borrowed */
 };
 
 struct act_result {
@@ -175,6 +187,12 @@ MUST_CHECK int act_begin(struct act **act, const struct act_settings *settings);
  * Returns 0, ACT_CANNOT_SYNC, ACT_STOPPED, or -errno of the journal. After another result than 0
  * the caller may only call act_count_split() and act_end(). */
 MUST_CHECK int act_add(struct act *act, const struct act_file *kept, const struct act_file *copy);
+
+/* Adds a copy that ACT_REMOVE or ACT_TRASH removes without a kept file. The copy is held as any
+ * other one, and its SHA-256 takes the place of the comparison. The caller knows that enough hosts
+ * keep the content. Returns the same values as act_add(). */
+MUST_CHECK int act_add_attested(struct act *act, const struct act_file *copy,
+				const struct act_attested *attested);
 
 /* Acts on a folder at once, by ACT_REMOVE, ACT_TRASH or ACT_MOVE: the whole of it goes, or nothing.
  * kept is an equal folder. The path "." is the root of a source. The steps are in

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/file_sha256.h"
 #include "base/filesystem_kind.h"
 #include "base/memory.h"
 #include "base/numbers.h"
@@ -233,4 +234,39 @@ int held_same_bytes(const struct held *a, const struct held *b)
 	if (a->status.st_size != b->status.st_size)
 		return 0;
 	return compare_blocks(a, b, memory, a->status.st_size);
+}
+
+/* What the reader of a held file knows about its lease. */
+struct lease_check {
+	const struct held *held;
+	uint64_t unchecked; /* bytes that were read since the last check */
+};
+
+static int check_lease(void *context, uint64_t bytes)
+{
+	struct lease_check *check = context;
+
+	check->unchecked += bytes;
+	if (check->unchecked < CHECK_BYTES)
+		return 0;
+	check->unchecked = 0;
+	return held_is_unbroken(check->held) ? 0 : -EBUSY;
+}
+
+int held_same_sha256(const struct held *held, const uint8_t sha256[SHA256_BYTES])
+{
+	struct lease_check check = {.held = held};
+	struct file_sha256 reader;
+	uint8_t found[SHA256_BYTES];
+	int r = file_sha256_init(&reader);
+
+	reader.progress = check_lease;
+	reader.context = &check;
+	if (r == 0)
+		r = file_sha256_read(&reader, held->fd, (uint64_t)held->status.st_size,
+				     has_holes(held), found);
+	file_sha256_deinit(&reader);
+	if (r < 0)
+		return r;
+	return r == 0 && memcmp(found, sha256, sizeof(found)) == 0;
 }

@@ -113,36 +113,49 @@ static bool is_in_its_folder(const struct one_act *act, const struct subject *su
 	return place_is_at(&subject->place, act->settings->sources, file->source, file->path);
 }
 
-bool one_act_still_holds(struct one_act *act)
+/* Returns whether the kept file is as it must be. If not, fills in the outcome. */
+static bool kept_still_holds(struct one_act *act)
 {
 	const struct subject *kept = act->kept;
 
+	if (!kept)
+		return true;
 	if (held_is_itself(&kept->held, &act->copy.held))
 		return one_act_refuse(act, ACT_KEPT_ITSELF);
 	if (!place_leads_to(&kept->place, kept->place.name, &kept->held.status) ||
 	    !is_in_its_folder(act, kept))
 		return one_act_refuse(act, ACT_KEPT_MISSING);
-	if (!held_is_unbroken(&kept->held))
-		return one_act_refuse(act, ACT_KEPT_BUSY);
-	if (!held_is_unbroken(&act->copy.held))
-		return one_act_refuse(act, ACT_BUSY);
-	return true;
+	return held_is_unbroken(&kept->held) || one_act_refuse(act, ACT_KEPT_BUSY);
+}
+
+bool one_act_still_holds(struct one_act *act)
+{
+	if (!kept_still_holds(act))
+		return false;
+	return held_is_unbroken(&act->copy.held) || one_act_refuse(act, ACT_BUSY);
+}
+
+/* Reads the files. Returns 1 if the copy has the bytes that it must have, 0 if not, or -errno. */
+static int has_right_bytes(const struct one_act *act)
+{
+	return act->kept ? held_same_bytes(&act->kept->held, &act->copy.held)
+			 : held_same_sha256(&act->copy.held, act->attested->sha256);
 }
 
 bool one_act_verify(struct one_act *act)
 {
-	const struct held *kept = &act->kept->held, *copy = &act->copy.held;
+	const struct held *copy = &act->copy.held;
 	int r;
 
-	if (is_same_inode(&kept->status, &copy->status))
+	if (act->kept && is_same_inode(&act->kept->held.status, &copy->status))
 		return one_act_refuse(act, ACT_NEEDLESS);
-	r = held_same_bytes(kept, copy);
+	r = has_right_bytes(act);
 	if (r == -EBUSY && !one_act_still_holds(act))
 		return false;
 	if (r < 0)
 		return one_act_fail(act, r);
 	if (r == 0)
-		return one_act_refuse(act, ACT_DIFFERS);
+		return one_act_refuse(act, act->kept ? ACT_DIFFERS : ACT_OTHER_CONTENT);
 	act->verified_ns = clock_monotonic_ns();
 	return one_act_still_holds(act);
 }
@@ -151,7 +164,7 @@ bool one_act_verify(struct one_act *act)
  * to the file after its last sync, even the same bytes. */
 static bool sync_kept(struct one_act *act)
 {
-	return fsync(act->kept->held.fd) == 0 || one_act_fail(act, -errno);
+	return !act->kept || fsync(act->kept->held.fd) == 0 || one_act_fail(act, -errno);
 }
 
 bool one_act_is_still_verified(struct one_act *act)
@@ -162,7 +175,7 @@ bool one_act_is_still_verified(struct one_act *act)
 		return one_act_refuse(act, ACT_CHANGED);
 	if (!is_in_its_folder(act, &act->copy))
 		return one_act_refuse(act, ACT_MISSING);
-	if (!copy->leased || !act->kept->held.leased)
+	if (!copy->leased || (act->kept && !act->kept->held.leased))
 		return one_act_verify(act) && sync_kept(act);
 	return one_act_still_holds(act);
 }

@@ -34,7 +34,8 @@ struct subject {
 /* One act. */
 struct one_act {
 	const struct act_settings *settings;
-	struct subject *kept;
+	struct subject *kept; /* NULL: other hosts keep the content */
+	const struct act_attested *attested; /* the content, if kept is NULL */
 	struct subject copy;
 	const char *other; /* quarantine name of the copy, or of its link */
 	const char *to; /* ACT_MOVE: absolute path of the copy after the move */
@@ -108,12 +109,14 @@ void act_replace(struct one_act *act); /* ACT_LINK, ACT_SYMLINK */
 void act_dedupe(struct one_act *act);
 void act_trash(struct one_act *act);
 
-/* Compares both files. Returns true if they are two inodes with equal bytes and
- * one_act_still_holds() returns true. If not, fills in the outcome and returns false. */
+/* Compares both files, or the SHA-256 of the copy if there is no kept file. Returns true if they are
+ * two inodes with equal bytes and one_act_still_holds() returns true. If not, fills in the outcome
+ * and returns false. */
 MUST_CHECK bool one_act_verify(struct one_act *act);
 
-/* Returns true if the kept file still has its name, both leases are unbroken, and the copy is not
- * the kept file itself (ACT_KEPT_ITSELF). If not, fills in the outcome and returns false. */
+/* Returns true if the kept file, if there is one, still has its name, the leases are unbroken, and
+ * the copy is not the kept file itself (ACT_KEPT_ITSELF). If not, fills in the outcome and returns
+ * false. */
 MUST_CHECK bool one_act_still_holds(struct one_act *act);
 
 /* Checks that the quarantine name leads to the compared inode, that the copy's folder is still at

@@ -49,6 +49,7 @@ static const struct text_field {
 	{"source", offsetof(struct record, source)},
 	{"kept", offsetof(struct record, kept)},
 	{"kept_source", offsetof(struct record, kept_source)},
+	{"kept_by", offsetof(struct record, kept_by)},
 	{"to", offsetof(struct record, to)},
 	{"info", offsetof(struct record, info)},
 	{"target", offsetof(struct record, target)},
@@ -165,6 +166,16 @@ static int set_folder(json_t *object, const struct record *record)
 	       json_object_set_new(object, "folder_gid", json_integer(record->folder_gid));
 }
 
+static int set_sha256(json_t *object, const struct record *record)
+{
+	char digits[SHA256_DIGITS + 1];
+
+	if (!record->kept_by)
+		return 0;
+	sha256_format(record->sha256, digits);
+	return json_object_set_new(object, "sha256", json_string(digits));
+}
+
 /* Sets the members that need a format of their own. */
 static int set_others(json_t *object, const struct record *record)
 {
@@ -177,8 +188,8 @@ static int set_others(json_t *object, const struct record *record)
 	for (size_t i = 0; i < ARRAY_SIZE(filesystem_fields); i++)
 		r |= set_filesystem(object, &filesystem_fields[i], record);
 	return r | json_object_set_new(object, "hash", json_string(digits)) |
-	       set_type(object, record->type) | set_mode(object, "mode", record->mode) |
-	       set_folder(object, record) |
+	       set_sha256(object, record) | set_type(object, record->type) |
+	       set_mode(object, "mode", record->mode) | set_folder(object, record) |
 	       json_object_set_new(object, "uid", json_integer(record->uid)) |
 	       json_object_set_new(object, "gid", json_integer(record->gid)) |
 	       json_object_set_new(object, "mtime", json_integer(record->mtime.tv_sec)) |
@@ -317,6 +328,15 @@ static void get_folder(const json_t *object, struct record *record)
 	record->folder_gid = get_count(object, "folder_gid");
 }
 
+static int get_sha256(const json_t *object, struct record *record)
+{
+	const char *digits = json_string_value(json_object_get(object, "sha256"));
+
+	if (!record->kept_by)
+		return 0;
+	return digits && sha256_parse(digits, record->sha256) ? 0 : -EPROTO;
+}
+
 static int get_metadata(const json_t *object, struct decoded_record *decoded)
 {
 	struct record *record = &decoded->record;
@@ -338,6 +358,8 @@ static int get_metadata(const json_t *object, struct decoded_record *decoded)
 	record->mtime.tv_nsec = json_integer_value(json_object_get(object, "mtime_ns"));
 	record->xattrs = &decoded->xattrs;
 	r = get_type(object, record);
+	if (r == 0)
+		r = get_sha256(object, record);
 	return r < 0 ? r : json_get_xattrs(object, &decoded->xattrs);
 }
 

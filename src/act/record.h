@@ -18,6 +18,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/hash.h"
+#include "base/sha256.h"
 #include "base/xattrs.h"
 
 /* Size of the id of an act: 8 hexadecimal digits and a NUL. */
@@ -51,6 +52,7 @@ struct record {
 	struct timespec time;
 	const char *source, *path; /* of the copy, absolute */
 	const char *kept_source, *kept; /* of the kept file, absolute */
+	const char *kept_by; /* names of the hosts that keep the content; kept is NULL then */
 	const char *to; /* absolute path of a moved or trashed file */
 	const char *info; /* absolute path of the info file in the trash */
 	const char *target; /* of a symbolic link */
@@ -58,6 +60,7 @@ struct record {
 	uint64_t undone_file; /* RECORD_UNDO: number of the file in that act */
 	uint64_t size;
 	struct hash128 hash;
+	uint8_t sha256[SHA256_BYTES]; /* if kept_by is not NULL */
 	/* of the copy before the act */
 	uint32_t type; /* S_IFREG, S_IFDIR, ...; 0 is S_IFREG */
 	uint64_t device; /* st_rdev of a device */
@@ -86,7 +89,7 @@ struct record {
 MUST_CHECK int record_encode(struct bytes *line, const struct record *record);
 
 /* The texts of a struct record. */
-#define RECORD_TEXTS 10
+#define RECORD_TEXTS 11
 
 /* A decoded record and the memory that it points to. All zeros is empty. */
 struct decoded_record {

@@ -142,10 +142,11 @@ int recording_update(struct record *record, struct xattrs *xattrs, const struct 
 	int r = read_metadata(&now, &found, copy->fd);
 	bool is_known;
 
-	now.kept_changed_ns = clock_ns(kept->status.st_ctim);
+	if (kept)
+		now.kept_changed_ns = clock_ns(kept->status.st_ctim);
 	/* the act goes on only if the bytes of both files are equal */
 	is_known = !hash128_is_zero(now.hash) &&
-		   (is_as_planned(copy, planned[0]) || is_as_planned(kept, planned[1]));
+		   (is_as_planned(copy, planned[0]) || (kept && is_as_planned(kept, planned[1])));
 	if (r == 0 && !is_known)
 		r = file_hash(copy->fd, NULL, &now.hash);
 	if (r < 0 || (record->xattrs && is_same(record, &now)))

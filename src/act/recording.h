@@ -52,6 +52,7 @@ enum {
 /* Updates the metadata of the record from the copy that is held now, and the hash if the index has
  * none or possibly another one. Returns 0, RECORDING_CHANGED, or -errno.
  *
+ * kept		NULL: other hosts keep the content
  * planned	attributes of copy and kept file in the index
  */
 MUST_CHECK int recording_update(struct record *record, struct xattrs *xattrs,

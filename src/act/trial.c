@@ -105,16 +105,16 @@ static bool frees_bytes(const struct one_act *act)
 	return true;
 }
 
-/* Checks a copy that is held together with its kept file. Returns true if the act would be done. */
+/* Checks a copy that is held, and its kept file if it has one. Returns true if the act would be done. */
 static bool may_be_done(struct one_act *act)
 {
-	const struct stat *kept = &act->kept->held.status, *copy = &act->copy.held.status;
+	const struct stat *copy = &act->copy.held.status;
 
 	if (one_act_is_lower_link(act))
 		return one_act_refuse(act, ACT_LOWER_LINK);
-	if (is_same_inode(kept, copy))
+	if (act->kept && is_same_inode(&act->kept->held.status, copy))
 		return one_act_refuse(act, ACT_NEEDLESS);
-	if (kept->st_size != copy->st_size)
+	if (act->kept && act->kept->held.status.st_size != copy->st_size)
 		return one_act_refuse(act, ACT_DIFFERS);
 	switch (act->settings->kind) {
 	case ACT_DEDUPE:
@@ -137,7 +137,7 @@ void act_try(struct act_trial *trial, const struct act_file *kept, const struct 
 {
 	CLEANUP_BYTES struct bytes to = {0}, leftover = {0};
 	struct one_act act = {.settings = trial->settings,
-			      .kept = &trial->kept,
+			      .kept = kept ? &trial->kept : NULL,
 			      .copy = {.file = copy},
 			      .destination = trial->destination,
 			      .result = result,
@@ -145,7 +145,7 @@ void act_try(struct act_trial *trial, const struct act_file *kept, const struct 
 	int r;
 
 	*result = (struct act_result){.outcome = ACT_DONE};
-	if (!open_kept(trial, kept, result) ||
+	if ((kept && !open_kept(trial, kept, result)) ||
 	    subject_open(&act.copy, trial->settings, false, result) != 0)
 		return;
 	r = one_act_destination_path(trial->settings, copy, &to);

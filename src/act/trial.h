@@ -8,6 +8,8 @@
  * refuse. It compares no bytes, and cannot foresee what other programs do before the act. A full
  * disk is not foreseen either.
  *
+ * Without a kept file (act_add_attested()), only the copy is checked.
+ *
  * act_trial_new() makes the process ignore SIGIO, as act_begin() does. */
 
 #include "act/act.h"
@@ -27,6 +29,8 @@ static inline void act_trial_freep(struct act_trial **trial)
 
 /* Sets result to the outcome of the act. Its freed_bytes are those that the copy has on the disk,
  * shares with no other file, and would free together with all its names. Blocks on the files.
+ *
+ * kept		NULL: other hosts keep the content
  */
 void act_try(struct act_trial *trial, const struct act_file *kept, const struct act_file *copy,
 	     struct act_result *result);

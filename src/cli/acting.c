@@ -18,6 +18,7 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/query.h"
+#include "cli/act_run.h"
 #include "cli/list_print.h"
 #include "cli/move_destination.h"
 #include "cli/plan_sources.h"
@@ -213,76 +214,6 @@ static void explain_selected(const struct acting *acting)
 
 /* ---- acting -------------------------------------------------------------------------------- */
 
-struct doing {
-	const struct acting *acting;
-	const struct current_index *index;
-	const struct act_plan *plan;
-	struct progress progress;
-	struct progress_counts counts;
-	char label[16]; /* for the progress line */
-	uint64_t done;
-	uint64_t unchanged; /* copies that already share the bytes of the kept copy */
-	uint64_t unchanged_bytes;
-	struct refusals refusals;
-	bool is_full; /* stopped, as the disk of the destination is full */
-	uint64_t freed_bytes;
-	uint64_t split; /* moved copies that were split from a hard link */
-	uint64_t freed_unknown; /* copies for which the freed bytes are unknown */
-};
-
-static bool is_disk_full(const struct act_result *result)
-{
-	return result->outcome == ACT_FAILED &&
-	       (result->error == ENOSPC || result->error == EDQUOT);
-}
-
-/* Stops the act if all remaining copies would be refused for the same cause. Returns false then. */
-static bool is_worth_continuing(struct doing *doing, const struct act_result *result)
-{
-	if (doing->acting->act.kind == ACT_MOVE && is_disk_full(result)) {
-		doing->is_full = true;
-		return false;
-	}
-	if (!refusals_concern_all(&doing->refusals, result))
-		return true;
-	refusals_add_rest(&doing->refusals, result, doing->plan->names - doing->counts.files_done);
-	return false;
-}
-
-static bool report_act(void *context, const struct act_file *copy, const struct act_result *result)
-{
-	struct doing *doing = context;
-	bool goes_on = true;
-
-	doing->counts.files_done++;
-	doing->counts.bytes_done =
-		size_add(doing->counts.bytes_done,
-			 doing->acting->folders ? result->folder.bytes : copy->attributes->size);
-	doing->freed_bytes = size_add(doing->freed_bytes, result->freed_bytes);
-	doing->freed_unknown += result->freed_is_unknown;
-	if (act_is_refused(result->outcome)) {
-		refusals_add(&doing->refusals, copy, result);
-		goes_on = is_worth_continuing(doing, result);
-	} else if (result->outcome == ACT_DONE) {
-		doing->done++;
-	} else {
-		doing->unchanged++;
-		doing->unchanged_bytes = size_add(doing->unchanged_bytes, copy->attributes->size);
-	}
-	progress_update(&doing->progress, &doing->counts);
-	return goes_on;
-}
-
-/* Makes "removing" from "remove". */
-static void name_activity(char *label, size_t size, const char *verb)
-{
-	size_t length = strlen(verb);
-
-	if (verb[length - 1] == 'e')
-		length--;
-	(void)snprintf(label, size, "%.*sing", (int)length, verb);
-}
-
 static int act_on_group(struct act *act, const struct planned_group *group)
 {
 	const struct act_file kept = planned_file(group, 0);
@@ -298,165 +229,22 @@ static int act_on_group(struct act *act, const struct planned_group *group)
 	return r;
 }
 
-static int act_on_all(struct act *act, struct act_plan *plan)
+static int act_on_all(void *context, struct act *act)
 {
+	struct act_plan *plan = context;
 	CLEANUP_PLANNED_GROUP struct planned_group group = {0};
 	int r = 0;
 
 	while (r == 0 && !stop_requested() && (r = act_plan_next(plan, &group)) == 0)
 		r = act_on_group(act, &group);
-	return r == 0 || r == -ENOENT ? act_flush(act) : r;
-}
-
-static void print_freed(struct output *output, const struct doing *doing)
-{
-	char count[NUMBER_TEXT_MAX];
-	char size[FIGURE_SIZE_MAX];
-
-	if (doing->freed_unknown == 0)
-		figure_print(output, "freed", "%s", figure_size(size, doing->freed_bytes));
-	else
-		figure_print(output, "freed", "%s, and unknown bytes of %s %s on an overlay",
-			     figure_size(size, doing->freed_bytes),
-			     number_format(count, doing->freed_unknown),
-			     plural(doing->freed_unknown, "copy", "copies"));
-}
-
-static void print_result(const struct doing *doing)
-{
-	uint64_t refused = doing->refusals.count;
-	uint64_t left = doing->plan->names - doing->done - doing->unchanged - refused;
-	CLEANUP_OUTPUT struct output output;
-	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
-	int r;
-
-	output_init(&output, STDOUT_FILENO);
-	figure_print(&output, doing->acting->done, "%s %s", number_format(count, doing->done),
-		     acting_noun(doing->acting, doing->done));
-	print_freed(&output, doing);
-	if (doing->split > 0)
-		figure_print(&output, "split", "%s %s: hard links became separate files",
-			     number_format(count, doing->split),
-			     plural(doing->split, "copy", "copies"));
-	if (doing->unchanged > 0)
-		figure_print(&output, "unchanged", "already shared: %s %s, %s",
-			     number_format(count, doing->unchanged),
-			     plural(doing->unchanged, "file", "files"),
-			     size_format(size, doing->unchanged_bytes));
-	if (refused > 0)
-		figure_print(&output, "skipped", "%s %s", number_format(count, refused),
-			     acting_noun(doing->acting, refused));
-	if (left > 0)
-		figure_print(&output, "not started", "%s %s", number_format(count, left),
-			     acting_noun(doing->acting, left));
-	r = output_flush(&output);
-	if (r < 0)
-		log_error("cannot write the result: %s", error_text(r));
-}
-
-static void explain_begin(const struct acting *acting, int result)
-{
-	if (result == -EWOULDBLOCK)
-		log_error("another process acts upon the copies of this index; try again when it "
-			  "has finished");
-	else
-		log_error("cannot %s: cannot open the journal in %s: %s", acting->verb,
-			  quote_path(acting->act.folder), error_text(result));
-}
-
-/* Opens the file of --log. Returns 0 or -errno, logged. */
-static int records_open(struct acting *acting, struct act_log **records)
-{
-	int r = acting->log ? act_log_open_file(records, acting->log) : 0;
-
-	if (r < 0)
-		log_error("cannot open %s: %s", quote_path(acting->log), error_text(r));
-	acting->act.records = *records;
-	return r;
-}
-
-static void close_records(struct act_log **records)
-{
-	act_log_close(*records);
-}
-
-/* Ensures that all records are in the file of --log. Returns 0 or -errno, logged. */
-static int records_sync(const struct acting *acting, struct act_log *records)
-{
-	int r = records ? act_log_sync(records) : 0;
-
-	if (r < 0)
-		log_error("cannot write records to %s: %s; 'twinfs log' prints them",
-			  quote_path(acting->log), error_text(r));
-	return r;
-}
-
-static enum twinfs_exit do_plan(struct acting *acting, struct current_index *index,
-				struct act_plan *plan)
-{
-	struct doing doing = {.acting = acting,
-			      .index = index,
-			      .plan = plan,
-			      .refusals = {.verb = acting->verb, .sources = index->sources}};
-	CLEANUP(close_records) struct act_log *records = NULL;
-	struct act *act = NULL;
-	int r, ended;
-
-	acting->act.folder = catalog_folder(index->catalog);
-	acting->act.report = report_act;
-	acting->act.context = &doing;
-	doing.counts.files_total = plan->names;
-	if (records_open(acting, &records) < 0)
-		return TWINFS_EXIT_FAILED;
-	if (acting->act.kind == ACT_DEDUPE && index_remap_begin(index) < 0)
-		return TWINFS_EXIT_FAILED;
-	r = act_begin(&act, &acting->act);
-	if (r < 0) {
-		explain_begin(acting, r);
-		return TWINFS_EXIT_FAILED;
-	}
-	name_activity(doing.label, sizeof(doing.label), acting->verb);
-	progress_start(&doing.progress, prepared_progress(acting), doing.label);
-	r = act_on_all(act, plan);
-	doing.split = act_count_split(act);
-	ended = act_end(act);
-	progress_end(&doing.progress, &doing.counts);
-	refusals_end(&doing.refusals);
-	if (doing.is_full)
-		log_error("stopped: the disk of %s is full; free some space there, then run the "
-			  "command again",
-			  quote_path(acting->act.destination));
-	if (r < 0 || ended < 0)
-		log_error("stopped: cannot read the plan or write the journal in %s: %s",
-			  quote_path(acting->act.folder), error_text(r < 0 ? r : ended));
-	if (!acting->common.quiet)
-		print_result(&doing);
-	if (acting->act.kind == ACT_DEDUPE && doing.done > 0 && index_remap(index) < 0)
-		return TWINFS_EXIT_FAILED;
-	if ((r != 0 && r != ACT_STOPPED) || ended != 0 || doing.is_full || stop_requested() ||
-	    records_sync(acting, records) < 0)
-		return TWINFS_EXIT_FAILED;
-	return doing.refusals.count > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
-}
-
-/* Updates the index if the act has emptied a source. Without the update, the next scan would refuse
- * the empty source. A mounted view updates its index itself.
- */
-static int update_emptied_source(struct current_index *index)
-{
-	const struct sources *sources = index->sources;
-
-	for (size_t i = 0; !index->served && i < sources->count; i++) {
-		if (source_is_emptied(sources, &sources->list[i], sources->list[i].fd))
-			return indexing_names(&index->indexing, PROGRESS_NEVER);
-	}
-	return 0;
+	return r == -ENOENT ? 0 : r;
 }
 
 /* Asks, and acts upon a plan. */
 static enum twinfs_exit carry_out(struct acting *acting, struct current_index *index,
 				  struct prepared *prepared)
 {
+	struct act_work work = {.add_all = act_on_all, .context = &prepared->plan};
 	enum twinfs_exit done;
 	int r;
 
@@ -472,8 +260,9 @@ static enum twinfs_exit carry_out(struct acting *acting, struct current_index *i
 		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;
 	}
-	done = do_plan(acting, index, &prepared->plan);
-	return update_emptied_source(index) < 0 ? TWINFS_EXIT_FAILED : done;
+	work.names = prepared->plan.names;
+	done = act_run(acting, index, &work);
+	return act_run_update_emptied(index) < 0 ? TWINFS_EXIT_FAILED : done;
 }
 
 static enum twinfs_exit act_upon(struct acting *acting, const struct list_request *request,

@@ -161,11 +161,24 @@ static void print_detail(struct output *output, const char *label, const char *p
 	output_text(output, "\n");
 }
 
+/* Prints which hosts keep the content, and by which SHA-256 a user finds it there. */
+static void print_keepers(struct output *output, const struct record *record)
+{
+	char digits[SHA256_DIGITS + 1];
+
+	if (!record->kept_by)
+		return;
+	sha256_format(record->sha256, digits);
+	print_detail(output, "kept by", record->kept_by);
+	print_detail(output, "sha256", digits);
+}
+
 static void print_file_text(struct output *output, const struct record *record)
 {
 	output_name(output, record->path, strlen(record->path));
 	output_text(output, record->state == RECORD_INTERRUPTED ? "  (interrupted)\n" : "\n");
 	print_detail(output, "kept", record->kept);
+	print_keepers(output, record);
 	print_detail(output, "to", record->to);
 }
 

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/act.h"
+
+static const char *const texts[] = {
+	[ACT_DONE] = "done",
+	[ACT_NEEDLESS] = "already shares its bytes with the kept file",
+	[ACT_MISSING] = "is no longer at its path",
+	[ACT_CHANGED] = "was replaced by another file",
+	[ACT_DIFFERS] = "is no longer equal to the kept file",
+	[ACT_BUSY] = "is open for writing or was written to",
+	[ACT_KEPT_MISSING] = "the kept file is no longer at its path",
+	[ACT_KEPT_CHANGED] = "the kept file was replaced by another file",
+	[ACT_NOT_INDEXED] = "is no longer at its path, or the options of the scan leave it out",
+	[ACT_KEPT_NOT_INDEXED] = ("the kept file is no longer at its path, or the options "
+				  "of the scan leave it out"),
+	[ACT_KEPT_TRASHED] = "the kept file is in the trash",
+	[ACT_OTHER_CONTENT] = "its SHA-256 is no longer that of the plan",
+	[ACT_NOT_ATTESTED] = "too few hosts attested lately that they keep its content",
+	[ACT_PROMISED] = ("this host attested lately that it keeps the content, so that other "
+			  "hosts possibly rely on it"),
+	[ACT_OTHER_HOST] = ("it is on a network or FUSE file system, and can be the file of a host "
+			    "that keeps the content"),
+	[ACT_KEPT_BUSY] = "the kept file is open for writing or was written to",
+	[ACT_KEPT_ITSELF] = ("the kept file changed together with it: both may be one file that an "
+			     "overlay or a stacked file system shows twice"),
+	[ACT_NO_LEASE] =
+		("writes to it cannot be detected: it belongs to another user, or its file "
+		 "system has no leases; use --without-leases to act anyway"),
+	[ACT_IMMUTABLE] = ("it or its folder is immutable or append-only, or the folder is another "
+			   "user's sticky folder; see chattr(1) and chmod(1)"),
+	[ACT_OTHER_FILE_SYSTEM] = "is on another file system than the kept file",
+	[ACT_CANNOT_SHARE] = ("its file system cannot share blocks between files; btrfs, XFS and "
+			      "bcachefs can"),
+	[ACT_OTHER_METADATA] =
+		("its owner, mode or extended attributes differ from those of the kept "
+		 "file; use --force-metadata to link it anyway"),
+	[ACT_OTHER_REACH] =
+		("some users who can reach it possibly have no access to a folder of the "
+		 "kept file; use --force-metadata to link it anyway"),
+	[ACT_EXISTS] = "its path in the destination folder exists already",
+	[ACT_LOWER_LINK] =
+		("has other hard links in a lower layer of its overlay and would become a "
+		 "separate file; change it in that layer"),
+	[ACT_NO_TRASH] = ("no trash folder exists on its file system and none can be created; "
+			  "remove it without --trash, or move it"),
+	[ACT_FAILED] = "failed",
+	[ACT_LEFTOVER] = "its name could not be restored",
+	[ACT_NOT_IN_KEPT] = "is not in the kept folder",
+	[ACT_OTHER_TYPE] = "has another type in the kept folder",
+	[ACT_MOUNT_INSIDE] = "is a mount point; unmount it first",
+	[ACT_SAME_FOLDER] = "the kept folder is the same folder, reached by another path",
+	[ACT_NESTED] = "one of the folders contains the other",
+	[ACT_HAS_SOURCE] = "is a source or the index of twinfs, or contains one",
+	[ACT_ACROSS] = ("the destination is on another file system, and a folder is moved "
+			"by a rename; choose a destination on its file system"),
+};
+
+const char *act_outcome_text(enum act_outcome outcome)
+{
+	return texts[outcome];
+}
