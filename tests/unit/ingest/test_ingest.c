@@ -372,7 +372,7 @@ static const char *any_path(char path[64])
 	return path;
 }
 
-static void write_anything(const struct tree *t, const char *path)
+static void write_anything(struct tree *t, const char *path)
 {
 	static const size_t lengths[] = {0, 1, 300, 300, 300, 16384, 20000, 20000};
 	struct stat st;
@@ -390,7 +390,7 @@ static void write_anything(const struct tree *t, const char *path)
 }
 
 /* Impossible changes are skipped. */
-static void change_anything(const struct tree *t)
+static void change_anything(struct tree *t)
 {
 	char one[64], other[64];
 

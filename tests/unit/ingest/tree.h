@@ -5,6 +5,7 @@
 /* An existing source folder with an index beside it. Paths are relative to the source. A failed
  * helper ends the test. */
 
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
@@ -22,6 +23,10 @@ struct tree {
 	struct ingest_result result; /* of the last scan */
 	uint64_t candidates; /* of the last scan: number of files with the size of another file */
 	int fd; /* the source */
+	/* the last file that was made, for create_last() */
+	char last_folder[128];
+	ino_t last_inode;
+	unsigned int moved; /* files that create_last() moved out of the source */
 };
 
 static inline void tree_open(struct tree *t)
@@ -83,23 +88,58 @@ static inline void make_dir(const struct tree *t, const char *path)
 	assert_int_equal(mkdirat(t->fd, path, 0755), 0);
 }
 
-static inline void write_bytes(const struct tree *t, const char *path, const void *data,
-			       size_t length)
+static inline ino_t inode_of(int fd)
 {
-	int fd = openat(t->fd, path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	struct stat st;
 
+	assert_int_equal(fstat(fd, &st), 0);
+	return st.st_ino;
+}
+
+/* Makes an empty file whose inode number is greater than that of the last one in its folder, so
+ * that a walk reads the files in the order of their creation. If another process removed a file,
+ * its number goes to a new one: such a file is moved out of the source. Returns a descriptor. */
+static inline int create_last(struct tree *t, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	char folder[sizeof(t->last_folder)], away[32];
+	int fd;
+
+	(void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
+	if (strcmp(folder, t->last_folder) != 0)
+		t->last_inode = 0;
+	strcpy(t->last_folder, folder);
+	for (;;) {
+		fd = openat(t->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+		assert_true(fd >= 0);
+		if (inode_of(fd) > t->last_inode)
+			break;
+		assert_int_equal(close(fd), 0);
+		(void)snprintf(away, sizeof(away), "../moved %u", t->moved++);
+		assert_int_equal(renameat(t->fd, path, t->fd, away), 0);
+	}
+	t->last_inode = inode_of(fd);
+	return fd;
+}
+
+static inline void write_bytes(struct tree *t, const char *path, const void *data, size_t length)
+{
+	int fd = openat(t->fd, path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+
+	if (fd < 0 && errno == ENOENT)
+		fd = create_last(t, path);
 	assert_true(fd >= 0);
 	assert_int_equal(write_fully(fd, data, length), 0);
 	assert_int_equal(close(fd), 0);
 }
 
-static inline void write_text(const struct tree *t, const char *path, const char *text)
+static inline void write_text(struct tree *t, const char *path, const char *text)
 {
 	write_bytes(t, path, text, strlen(text));
 }
 
 /* Writes a file of this length. Up to four of its bytes depend on content. */
-static inline void write_content(const struct tree *t, const char *path, size_t length,
+static inline void write_content(struct tree *t, const char *path, size_t length,
 				 unsigned int content)
 {
 	uint8_t *data = malloc(length ? length : 1);
@@ -112,14 +152,6 @@ static inline void write_content(const struct tree *t, const char *path, size_t 
 	}
 	write_bytes(t, path, data, length);
 	free(data);
-}
-
-static inline ino_t inode_of(int fd)
-{
-	struct stat st;
-
-	assert_int_equal(fstat(fd, &st), 0);
-	return st.st_ino;
 }
 
 /* ---- the index ----------------------------------------------------------------------- */
