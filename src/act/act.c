@@ -201,7 +201,9 @@ static void perform(struct one_act *one_act)
 		[ACT_SYMLINK] = act_replace,       [ACT_DEDUPE] = act_dedupe,
 	};
 
-	if (one_act_is_lower_link(one_act))
+	if (one_act_is_of_other_host(one_act))
+		(void)one_act_refuse(one_act, ACT_OTHER_HOST);
+	else if (one_act_is_lower_link(one_act))
 		(void)one_act_refuse(one_act, ACT_LOWER_LINK);
 	else
 		acts[one_act->settings->kind](one_act);

@@ -79,6 +79,7 @@ enum act_outcome {
 	ACT_NOT_ATTESTED, /* too few hosts attested that they keep the content */
 	ACT_PROMISED, /* this host attested that it keeps the content */
 	ACT_OTHER_HOST, /* on a network file system: possibly the file of a host that keeps it */
+	ACT_ATTESTED_ITSELF, /* possibly the file that another host attested, on a shared disk */
 	ACT_KEPT_BUSY, /* a program has the kept file open, is opening it, or wrote to it */
 	/* The kept file's ctime changed during the act. Both files may be one file that an overlay
 	 * or FUSE shows twice. */

@@ -91,7 +91,7 @@ void held_close(struct held *held);
 MUST_CHECK int held_same_bytes(const struct held *a, const struct held *b);
 
 /* Compares the SHA-256 of a held file. Checks the lease regularly. Returns 1 if it is equal, 0 if
- * not, -EBUSY if the lease was found broken, -EINTR if stop_requested(), or another -errno. */
+ * not, -EBUSY if the lease was found broken, or another -errno. */
 MUST_CHECK int held_same_sha256(const struct held *held, const uint8_t sha256[SHA256_BYTES]);
 
 #endif

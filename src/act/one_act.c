@@ -22,6 +22,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/extents.h"
+#include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "store/index_files.h"
@@ -50,6 +51,11 @@ void subject_close(struct subject *subject)
 {
 	held_close(&subject->held);
 	place_close(&subject->place);
+}
+
+bool one_act_is_of_other_host(const struct one_act *act)
+{
+	return !act->kept && !filesystem_is_of_this_host(act->copy.held.fd);
 }
 
 bool one_act_is_lower_link(const struct one_act *act)

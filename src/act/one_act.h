@@ -71,6 +71,10 @@ MUST_CHECK int one_act_open_destination(const struct act_settings *settings, int
 MUST_CHECK int one_act_destination_path(const struct act_settings *settings,
 					const struct act_file *copy, struct bytes *path);
 
+/* Returns whether other hosts keep the content, and the copy can be the file of one of them: a host
+ * other than this one can serve or write to its file system. */
+bool one_act_is_of_other_host(const struct one_act *act);
+
 /* Returns whether a rename would copy the file to the upper layer of an overlay. The new file would
  * not have the other names of the copy, and the rename could not be undone. */
 bool one_act_is_lower_link(const struct one_act *act);
@@ -109,9 +113,9 @@ void act_replace(struct one_act *act); /* ACT_LINK, ACT_SYMLINK */
 void act_dedupe(struct one_act *act);
 void act_trash(struct one_act *act);
 
-/* Compares both files, or the SHA-256 of the copy if there is no kept file. Returns true if they are
- * two inodes with equal bytes and one_act_still_holds() returns true. If not, fills in the outcome
- * and returns false. */
+/* Compares both files, or the SHA-256 of the copy if there is no kept file. Returns true if they
+ * are two inodes with equal bytes and one_act_still_holds() returns true. If not, fills in the
+ * outcome and returns false. */
 MUST_CHECK bool one_act_verify(struct one_act *act);
 
 /* Returns true if the kept file, if there is one, still has its name, the leases are unbroken, and

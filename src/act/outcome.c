@@ -20,6 +20,9 @@ static const char *const texts[] = {
 			  "hosts possibly rely on it"),
 	[ACT_OTHER_HOST] = ("it is on a network or FUSE file system, and can be the file of a host "
 			    "that keeps the content"),
+	[ACT_ATTESTED_ITSELF] =
+		("it can be the file that another host attested: both have one inode number and "
+		 "time of birth, as on a disk that two hosts share"),
 	[ACT_KEPT_BUSY] = "the kept file is open for writing or was written to",
 	[ACT_KEPT_ITSELF] = ("the kept file changed together with it: both may be one file that an "
 			     "overlay or a stacked file system shows twice"),

@@ -105,11 +105,14 @@ static bool frees_bytes(const struct one_act *act)
 	return true;
 }
 
-/* Checks a copy that is held, and its kept file if it has one. Returns true if the act would be done. */
+/* Checks a copy that is held, and its kept file if it has one. Returns whether the act would be
+ * done. */
 static bool may_be_done(struct one_act *act)
 {
 	const struct stat *copy = &act->copy.held.status;
 
+	if (one_act_is_of_other_host(act))
+		return one_act_refuse(act, ACT_OTHER_HOST);
 	if (one_act_is_lower_link(act))
 		return one_act_refuse(act, ACT_LOWER_LINK);
 	if (act->kept && is_same_inode(&act->kept->held.status, copy))

@@ -8,7 +8,6 @@
 
 #include "base/descriptor.h"
 #include "base/memory.h"
-#include "base/stop.h"
 
 /* Bytes of a read. */
 #define READ_BYTES ((size_t)256 << 10)
@@ -36,8 +35,7 @@ static int read_data(const struct file_sha256 *reader, int fd, uint64_t from, ui
 {
 	while (from < to) {
 		size_t wanted = to - from < READ_BYTES ? (size_t)(to - from) : READ_BYTES;
-		long got = stop_requested() ? -EINTR
-					    : read_fully_at(fd, reader->buffer, wanted, (long)from);
+		long got = read_fully_at(fd, reader->buffer, wanted, (long)from);
 		int r;
 
 		if (got < 0)
@@ -58,7 +56,7 @@ static int add_hole(const struct file_sha256 *reader, uint64_t from, uint64_t to
 {
 	while (from < to) {
 		size_t count = to - from < sizeof(zeros) ? (size_t)(to - from) : sizeof(zeros);
-		int r = stop_requested() ? -EINTR : sha256_update(reader->state, zeros, count);
+		int r = sha256_update(reader->state, zeros, count);
 
 		if (r == 0)
 			r = report_progress(reader, count);

@@ -33,8 +33,7 @@ void file_sha256_deinit(struct file_sha256 *reader);
  *
  * has_holes	whether it can have holes
  *
- * Returns 0, FILE_SHA256_CHANGED, -EINTR if stop_requested(), the failure of progress(), or another
- * -errno. */
+ * Returns 0, FILE_SHA256_CHANGED, the failure of progress(), or another -errno. */
 MUST_CHECK int file_sha256_read(struct file_sha256 *reader, int fd, uint64_t size, bool has_holes,
 				uint8_t digest[SHA256_BYTES]);
 

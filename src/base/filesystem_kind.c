@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <stddef.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
@@ -16,11 +17,13 @@
 #define MAGIC_AUFS 0x61756673
 #define MAGIC_BCACHEFS 0xca451a4e
 #define MAGIC_CEPH 0x00c36400
+#define MAGIC_ECRYPTFS 0xf15f
 #define MAGIC_FUSE 0x65735546
 #define MAGIC_GFS2 0x01161970
 #define MAGIC_OCFS2 0x7461636f
 #define MAGIC_ROMFS 0x7275
 #define MAGIC_SMB2 0xfe534d42
+#define MAGIC_UBIFS 0x24051905
 #define MAGIC_CIFS 0xff534d42
 #define MAGIC_VBOX 0x786f4256
 #define MAGIC_XFS 0x58465342
@@ -59,6 +62,15 @@ static const uint32_t counting_types[] = {EXT4_SUPER_MAGIC, MAGIC_XFS, F2FS_SUPE
 					  TMPFS_MAGIC};
 
 static const uint32_t memory_types[] = {TMPFS_MAGIC, RAMFS_MAGIC, HUGETLBFS_MAGIC};
+
+/* Several hosts can write to a disk with one of these. */
+static const uint32_t cluster_types[] = {MAGIC_GFS2, MAGIC_OCFS2};
+
+/* File systems without a block device in st_dev that no other host can serve. */
+static const uint32_t local_types[] = {
+	BTRFS_SUPER_MAGIC,     MAGIC_BCACHEFS, MAGIC_ZFS,   TMPFS_MAGIC,    RAMFS_MAGIC,
+	OVERLAYFS_SUPER_MAGIC, MAGIC_AUFS,     MAGIC_UBIFS, MAGIC_ECRYPTFS,
+};
 
 static const uint32_t layered_types[] = {OVERLAYFS_SUPER_MAGIC, MAGIC_AUFS};
 
@@ -105,6 +117,21 @@ bool filesystem_leases_are_reliable(uint32_t type, dev_t device)
 	       (type == MAGIC_FUSE && major(device) != 0);
 }
 
+bool filesystem_type_is_of_this_host(uint32_t type, dev_t device)
+{
+	if (major(device) != 0)
+		return !is_among(cluster_types, ARRAY_SIZE(cluster_types), type);
+	return is_among(local_types, ARRAY_SIZE(local_types), type);
+}
+
+bool filesystem_is_of_this_host(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 &&
+	       filesystem_type_is_of_this_host(filesystem_type_at(fd), status.st_dev);
+}
+
 bool filesystem_is_image(uint32_t type)
 {
 	return is_among(image_types, ARRAY_SIZE(image_types), type);
@@ -137,6 +164,11 @@ bool filesystem_hides_stores_at(int fd)
 	uint32_t type = filesystem_type_at(fd);
 
 	return filesystem_may_hide_stores(type) && !(filesystem_has_layers(type) && is_on_disk(fd));
+}
+
+bool filesystem_is_in_memory_at(int fd)
+{
+	return is_among(memory_types, ARRAY_SIZE(memory_types), filesystem_type_at(fd));
 }
 
 bool filesystem_counts_blocks(uint32_t type)

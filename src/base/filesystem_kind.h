@@ -93,6 +93,19 @@ bool filesystem_lacks_reflinks_at(int fd);
 /* Returns the kind of the file system of fd; FILESYSTEM_UNKNOWN if statfs(2) fails. */
 enum filesystem_kind filesystem_kind_at(int fd);
 
+/* Returns whether the open file is surely on a file system that no other host can write to or
+ * serve: one with a block device, or of a type that has none but is local. Disks that several hosts
+ * write to (GFS2, OCFS2), network file systems, FUSE without a block device, and unknown types
+ * without one are not of this host. */
+bool filesystem_is_of_this_host(int fd);
+
+/* The same for a type, f_type of statfs(2), and a device, st_dev of the file. */
+bool filesystem_type_is_of_this_host(uint32_t type, dev_t device);
+
+/* Returns whether the file system of fd keeps its files in memory, so that they are lost when the
+ * machine stops; false if statfs(2) fails. */
+bool filesystem_is_in_memory_at(int fd);
+
 static inline bool is_remote_filesystem(int fd)
 {
 	return filesystem_kind_at(fd) == FILESYSTEM_REMOTE;

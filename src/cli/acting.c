@@ -300,7 +300,7 @@ static bool selects_copies(const struct acting *acting)
 	const struct rules *rules = &acting->rules.rules;
 
 	return rules->keep || rules->protect || rules->only || rules->between_sources ||
-	       rules->include_bundles ||
+	       (rules->include_bundles && !acting->attested) ||
 	       filter_settings_given(&acting->filters, &acting->common.index);
 }
 
@@ -316,9 +316,7 @@ static const char *find_folders_fault(const struct acting *acting)
 		       : NULL;
 }
 
-/* Returns what is wrong with the command line, or NULL. */
-static const char *find_fault(const struct acting *acting, char *const *operands,
-			      size_t operand_count)
+const char *acting_fault(const struct acting *acting, char *const *operands, size_t operand_count)
 {
 	const char *fault = filter_settings_fault(&acting->filters, &acting->common.index);
 
@@ -354,7 +352,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	request.report.folders = acting->folders;
 	if (acting->folders)
 		acting->common.index.takes_files = false;
-	if (usage_check(table, find_fault(acting, operands, count)) < 0)
+	if (usage_check(table, acting_fault(acting, operands, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
 	if (count == 0 && !acting->common.index.names_from) {

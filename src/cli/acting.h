@@ -29,6 +29,7 @@ struct acting {
 	bool folders; /* of folders_option: act upon whole folders */
 	bool yes;
 	const char *log; /* --log; NULL: none */
+	bool attested; /* the plan is a list of what other hosts keep (cli/attested_removal.h) */
 	const char *plan_file; /* of --plan, borrowed; NULL: the rules select the copies */
 	/* The verb for messages, and its past participle: "remove", "removed". */
 	const char *verb;
@@ -53,6 +54,9 @@ static inline const char *acting_noun(const struct acting *acting, uint64_t coun
 	return acting->folders ? plural(count, "folder", "folders")
 			       : plural(count, "copy", "copies");
 }
+
+/* Returns what is wrong with the command line, or NULL. */
+const char *acting_fault(const struct acting *acting, char *const *operands, size_t operand_count);
 
 /* Runs the command for its operands, SOURCE... or MOUNTPOINT. Returns the exit status. */
 enum twinfs_exit acting_run(struct acting *acting, const struct option_table *table,

@@ -13,8 +13,9 @@
 #include "fleet/digest_rows.h"
 #include "fleet/digesting.h"
 #include "fleet/earlier_digests.h"
+#include "fleet/file_list.h"
+#include "fleet/listed_sources.h"
 #include "fleet/row_set.h"
-#include "fleet/wanted.h"
 #include "fleet/wanted_files.h"
 #include "index/current_index.h"
 #include "options/common_options.h"
@@ -85,7 +86,7 @@ static const struct option_table digest_table = {
 /* What the command works on. */
 struct digest_run {
 	const struct digest_settings *settings;
-	struct wanted wanted;
+	struct file_list wanted;
 	struct row_set set;
 	struct current_index index;
 	struct earlier_digests earlier;
@@ -167,17 +168,6 @@ static enum twinfs_exit explain_rows(const struct digest_run *run,
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-/* Refuses a list of another index, whose ids mean other files. */
-static int check_index(const struct digest_run *run)
-{
-	if (catalog_identity(run->index.catalog) == run->wanted.index)
-		return 0;
-	log_error("cannot use the list of wanted files %s: it was made for another index of these "
-		  "sources; run 'twinfs export' and 'twinfs-fleet wanted' again",
-		  quote_path(run->settings->wanted));
-	return -EXDEV;
-}
-
 static int find_files(struct digest_run *run)
 {
 	const struct wanted_search search = {
@@ -190,12 +180,13 @@ static int find_files(struct digest_run *run)
 	int r = current_index_check_options_now(&run->index);
 
 	if (r == 0)
-		r = check_index(run);
+		r = listed_sources_check_index(&run->wanted, run->settings->wanted,
+					       run->index.catalog);
 	if (r == 0)
 		r = earlier_digests_load(&run->earlier, &run->set.folder, run->wanted.index);
 	if (r == 0)
 		r = wanted_files_find(&run->files, &search);
-	wanted_free(&run->wanted); /* most of the memory */
+	file_list_free(&run->wanted); /* most of the memory */
 	earlier_digests_free(&run->earlier);
 	return r;
 }
@@ -284,14 +275,14 @@ static enum twinfs_exit digest(struct digest_settings *settings, char *const *op
 
 	interrupt_watch();
 	settings->common.index.names_only = true;
-	if (wanted_read(&run.wanted, settings->wanted) == 0) {
+	if (file_list_read(&run.wanted, FILE_LIST_WANTED, settings->wanted) == 0) {
 		if (row_set_begin(&run.set, &set) == 0)
 			status = update_and_compute(&run, operands, count);
 		row_set_deinit(&run.set);
 	}
 	wanted_files_free(&run.files);
 	earlier_digests_free(&run.earlier);
-	wanted_free(&run.wanted);
+	file_list_free(&run.wanted);
 	return status;
 }
 

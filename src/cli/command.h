@@ -35,6 +35,7 @@ enum twinfs_exit cmd_manifest(int argc, char *argv[]);
 enum twinfs_exit cmd_restore(int argc, char *argv[]);
 enum twinfs_exit cmd_export(int argc, char *argv[]);
 enum twinfs_exit cmd_digest(int argc, char *argv[]);
+enum twinfs_exit cmd_attest(int argc, char *argv[]);
 
 /* The program mount.fuse.twinfs, which mount(8) calls. Takes the options of mount(8) and, with -o,
  * those of `mount`.

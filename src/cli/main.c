@@ -50,6 +50,8 @@ static const struct command commands[] = {
 	{"restore", "rebuild the whole tree from a copy of uniques/ and its manifest", cmd_restore},
 	{"export", "write an inventory of this machine, to compare it with others", cmd_export},
 	{"digest", "compute the SHA-256 of files that other machines possibly have", cmd_digest},
+	{"attest", "read the files that this machine keeps for others, and attest them",
+	 cmd_attest},
 	{"help", "print the commands, or the options of a command", cmd_help},
 	{"version", "print the version", cmd_version},
 };

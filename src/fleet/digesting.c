@@ -2,24 +2,18 @@
 #include "fleet/digesting.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/file_sha256.h"
 #include "base/log.h"
-#include "base/numbers.h"
 #include "base/quote.h"
-#include "base/stop.h"
-#include "base/threads.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "fleet/digest_store.h"
+#include "fleet/reading_pool.h"
 #include "fleet/wanted_files.h"
-#include "ingest/disk_fetch.h"
-#include "ingest/disk_seeks.h"
 #include "ingest/reading.h"
 
 /* Files up to this size are read under one lease (ingest/reading.h), in some milliseconds. */
@@ -28,7 +22,6 @@
 /* Files of one content, of which one has to be read. */
 struct unit {
 	size_t first, count; /* in the list of files */
-	uint64_t place; /* on the disk, if it seeks; otherwise the id of the first file */
 };
 
 /* What the reading threads share. A unit, with its files, belongs to the thread that took it. */
@@ -36,20 +29,8 @@ struct digesting {
 	const struct digesting_task *task;
 	struct unit *units;
 	size_t count, capacity;
+	uint64_t bytes; /* of the first files of the units */
 	struct digest_store store;
-	pthread_mutex_t lock; /* for the members below */
-	size_t next;
-	int result;
-	bool retries; /* only units with a pending file are read */
-	struct progress progress;
-	struct progress_counts counts;
-};
-
-/* What a reading thread has. */
-struct digest_thread {
-	struct digesting *digesting;
-	struct file_opener opener;
-	struct file_sha256 reader;
 };
 
 /* ---- units --------------------------------------------------------------------------- */
@@ -99,7 +80,7 @@ static int add_unit(struct digesting *digesting, const struct unit *unit)
 	if (r < 0)
 		return r;
 	digesting->units[digesting->count++] = *unit;
-	digesting->counts.bytes_total += digesting->task->files->list[unit->first].size;
+	digesting->bytes += digesting->task->files->list[unit->first].size;
 	return 0;
 }
 
@@ -115,7 +96,6 @@ static int list_units(struct digesting *digesting)
 		const struct wanted_file *known;
 
 		unit.count = wanted_files_equal(files, unit.first);
-		unit.place = files->list[unit.first].id;
 		known = find_digest(files, &unit);
 		if (!known) {
 			r = add_unit(digesting, &unit);
@@ -124,7 +104,6 @@ static int list_units(struct digesting *digesting)
 		if (share_digest(files, &unit, known))
 			store(digesting, known);
 	}
-	digesting->counts.files_total = digesting->count;
 	return r;
 }
 
@@ -149,64 +128,23 @@ static int open_unit(void *context, size_t index, uint64_t *size)
 	return file.names > 0 ? source_open_file(task->sources, reader, &file, 0) : -ENOENT;
 }
 
-static bool seeks(struct digesting *digesting)
+static uint64_t unit_place(const void *context, size_t index)
 {
-	const struct digesting_task *task = digesting->task;
-	const struct disk_files files = {
-		.sources = task->sources,
-		.count = digesting->count,
-		.open = open_unit,
-		.context = digesting,
-	};
+	const struct digesting *digesting = context;
 
-	if (task->disk != INGEST_DISK_AUTO)
-		return task->disk == INGEST_DISK_ROTATING;
-	return disk_files_seek(&files);
-}
-
-static int compare_units(const void *left, const void *right)
-{
-	const struct unit *a = left, *b = right;
-
-	return numbers_compare(a->place, b->place);
-}
-
-/* Sorts the units by their places. A file that cannot be opened is reported later. */
-static void sort_units(struct digesting *digesting, bool by_disk)
-{
-	uint64_t size;
-
-	for (size_t i = 0; by_disk && i < digesting->count && !stop_requested(); i++) {
-		AUTO_CLOSE int fd = open_unit(digesting, i, &size);
-
-		if (fd >= 0)
-			digesting->units[i].place = disk_fetch_place(fd);
-	}
-	sort_unless_sorted(digesting->units, digesting->count, sizeof(*digesting->units),
-			   compare_units);
+	return digesting->task->files->list[digesting->units[index].first].id;
 }
 
 /* ---- a file -------------------------------------------------------------------------- */
 
-static int count_bytes(void *context, uint64_t bytes)
-{
-	struct digesting *digesting = context;
-
-	pthread_mutex_lock(&digesting->lock);
-	digesting->counts.bytes_done += digesting->retries ? 0 : bytes;
-	progress_update(&digesting->progress, &digesting->counts);
-	pthread_mutex_unlock(&digesting->lock);
-	return 0;
-}
-
 /* Opens a file in a snapshot of its own. Sets *group to its group. Returns 0, an enum
  * reading_outcome, or -errno. */
-static int open_wanted(struct digest_thread *thread, const struct wanted_file *wanted,
+static int open_wanted(struct pool_thread *thread, const struct wanted_file *wanted,
 		       struct file_record *file, uint64_t *group, struct reading *reading)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct content_record content = {0};
-	int r = catalog_read_begin(thread->digesting->task->catalog, &reader);
+	int r = catalog_read_begin(thread->opener.sources->catalog, &reader);
 
 	*group = 0;
 	if (r == 0)
@@ -225,9 +163,8 @@ static int open_wanted(struct digest_thread *thread, const struct wanted_file *w
 }
 
 /* Reads a file. Returns 0, an enum reading_outcome, or -errno. */
-static int read_file(struct digest_thread *thread, struct wanted_file *wanted)
+static int read_file(struct pool_thread *thread, struct wanted_file *wanted)
 {
-	struct catalog *catalog = thread->digesting->task->catalog;
 	struct reading reading = {.fd = -1};
 	struct file_record file = {.names = 0};
 	uint64_t group;
@@ -241,7 +178,7 @@ static int read_file(struct digest_thread *thread, struct wanted_file *wanted)
 		reading_abandon(&reading);
 		return r == FILE_SHA256_CHANGED ? (int)READING_CHANGED : r;
 	}
-	r = reading_close(&reading, catalog);
+	r = reading_close(&reading, thread->opener.sources->catalog);
 	if (r != 0)
 		return r;
 	wanted->digest_state = file_digest(&file);
@@ -250,27 +187,21 @@ static int read_file(struct digest_thread *thread, struct wanted_file *wanted)
 	return 0;
 }
 
-/* Returns whether a failure concerns all files, so that no further one is read. */
-static bool ends_all(int result)
-{
-	return result == -EINTR || result == -ENOMEM || result == -EUCLEAN || result == -EMFILE ||
-	       result == -ENFILE;
-}
-
 /* Reads files of a unit until one was read. Returns 0, or -errno that concerns all files. */
-static int read_unit(struct digest_thread *thread, const struct unit *unit)
+static int read_unit(void *context, struct pool_thread *thread, size_t index)
 {
-	struct digesting *digesting = thread->digesting;
+	struct digesting *digesting = context;
+	const struct unit *unit = &digesting->units[index];
 	struct wanted_files *files = digesting->task->files;
 
 	for (size_t i = unit->first; i < unit->first + unit->count; i++) {
 		struct wanted_file *file = &files->list[i];
 		int r;
 
-		if (file->state != (digesting->retries ? WANTED_PENDING : WANTED_UNREAD))
+		if (file->state != (thread->again ? WANTED_PENDING : WANTED_UNREAD))
 			continue;
 		r = read_file(thread, file);
-		if (r < 0 && ends_all(r))
+		if (r < 0 && reading_pool_ends(r))
 			return r;
 		file->error = r < 0 ? r : 0;
 		if (r != 0)
@@ -283,69 +214,6 @@ static int read_unit(struct digest_thread *thread, const struct unit *unit)
 		}
 	}
 	return 0;
-}
-
-/* ---- threads ------------------------------------------------------------------------- */
-
-/* Takes the next unit. Returns NULL if none is left or the threads must end. */
-static const struct unit *take_unit(struct digesting *digesting)
-{
-	const struct unit *unit = NULL;
-
-	pthread_mutex_lock(&digesting->lock);
-	if (digesting->result == 0 && digesting->next < digesting->count)
-		unit = &digesting->units[digesting->next++];
-	pthread_mutex_unlock(&digesting->lock);
-	return unit;
-}
-
-static void end_unit(struct digesting *digesting, int result)
-{
-	pthread_mutex_lock(&digesting->lock);
-	if (result < 0 && digesting->result == 0)
-		digesting->result = result;
-	digesting->counts.files_done += !digesting->retries;
-	progress_update(&digesting->progress, &digesting->counts);
-	pthread_mutex_unlock(&digesting->lock);
-}
-
-static void *read_units(void *context)
-{
-	struct digesting *digesting = context;
-	struct digest_thread thread = {
-		.digesting = digesting,
-		.opener = FILE_OPENER_INIT(digesting->task->sources),
-	};
-	const struct unit *unit;
-	int r = file_sha256_init(&thread.reader);
-
-	thread.reader.progress = count_bytes;
-	thread.reader.context = digesting;
-	if (r < 0)
-		end_unit(digesting, r);
-	while (r == 0 && (unit = take_unit(digesting))) {
-		r = stop_requested() ? -EINTR : read_unit(&thread, unit);
-		end_unit(digesting, r);
-	}
-	file_opener_deinit(&thread.opener);
-	file_sha256_deinit(&thread.reader);
-	return NULL;
-}
-
-/* Reads all units, then those once more that have a pending file. */
-static int run_threads(struct digesting *digesting, unsigned int threads)
-{
-	int r;
-
-	progress_start(&digesting->progress, digesting->task->progress, "hashing");
-	r = threads_run(threads, read_units, digesting);
-	if (r == 0 && digesting->result == 0) {
-		digesting->retries = true;
-		digesting->next = 0;
-		r = threads_run(threads, read_units, digesting);
-	}
-	progress_end(&digesting->progress, &digesting->counts);
-	return r < 0 ? r : digesting->result;
 }
 
 /* ---- messages ------------------------------------------------------------------------ */
@@ -404,28 +272,36 @@ static void end_store(struct digesting *digesting)
 			    error_text(r));
 }
 
+static int read_units(struct digesting *digesting)
+{
+	const struct digesting_task *task = digesting->task;
+	const struct reading_pool_task pool = {
+		.sources = task->sources,
+		.count = digesting->count,
+		.bytes = digesting->bytes,
+		.label = "hashing",
+		.progress = task->progress,
+		.disk = task->disk,
+		.open = open_unit,
+		.place = unit_place,
+		.read = read_unit,
+		.context = digesting,
+	};
+
+	return reading_pool_run(&pool);
+}
+
 int digesting_run(const struct digesting_task *task)
 {
-	struct digesting *digesting = calloc(1, sizeof(*digesting));
-	unsigned int threads = threads_that_read();
-	bool by_disk;
+	struct digesting digesting = {.task = task};
 	int r;
 
-	if (!digesting)
-		return -ENOMEM;
-	digesting->task = task;
-	pthread_mutex_init(&digesting->lock, NULL);
-	digest_store_init(&digesting->store, task->keeps_digests ? task->catalog : NULL);
-	r = list_units(digesting);
-	if (r == 0 && digesting->count > 0) {
-		by_disk = seeks(digesting);
-		sort_units(digesting, by_disk);
-		r = run_threads(digesting, by_disk ? 1 : threads);
-	}
-	end_store(digesting);
+	digest_store_init(&digesting.store, task->keeps_digests ? task->catalog : NULL);
+	r = list_units(&digesting);
+	if (r == 0)
+		r = read_units(&digesting);
+	end_store(&digesting);
 	name_failures(task);
-	pthread_mutex_destroy(&digesting->lock);
-	free(digesting->units);
-	free(digesting);
+	free(digesting.units);
 	return r;
 }

@@ -5,10 +5,10 @@
 /* Reads the wanted files whose digests are not known. For the main thread, which starts further
  * threads.
  *
- *	main thread: units of equal files (wanted_files.h), in the order of the disk if it seeks
+ *	main thread: units of equal files (wanted_files.h)
  *	   v
- *	reading threads (one if the disk seeks): read one file of each unit, proved by
- *	   ingest/reading.h; if that is not possible, the next one
+ *	reading threads (reading_pool.h): read one file of each unit, proved by ingest/reading.h; if
+ *	   that is not possible, the next one
  *	   v
  *	digest_store.h: to the index, unless another process holds it
  *

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
+#include "fleet/output_folder.h"
 
 /* Bound of the size of a manifest: 400,000 parts, which are 10^11 rows. */
 #define MANIFEST_BYTES_MAX (64UL << 20)
@@ -36,29 +37,10 @@ void set_folder_complain(const struct set_folder *folder, const char *name, cons
 		  cause);
 }
 
-/* Returns what the user can do about an error, or NULL. */
-static const char *remedy_of(int error)
-{
-	switch (-error) {
-	case ENOSPC:
-	case EDQUOT:
-		return "free space there, or give --output=DIR another folder";
-	case ENOENT:
-		return "make the folder above it first";
-	case EACCES:
-	case ENOTDIR:
-	case EPERM:
-	case EROFS:
-		return "give --output=DIR another folder";
-	default:
-		return NULL;
-	}
-}
-
 int set_folder_explain(const struct set_folder *folder, const char *name, int error)
 {
 	CLEANUP_BYTES struct bytes cause = {0};
-	const char *remedy = remedy_of(error);
+	const char *remedy = output_folder_remedy(error);
 	int r = bytes_append_text(&cause, error_text(error));
 
 	if (r == 0 && remedy)
@@ -96,36 +78,11 @@ static bool parse_generation(const char *name, uint64_t *generation)
 
 /* ---- the folder ---------------------------------------------------------------------- */
 
-/* Makes the folder if it is missing. The new name is on the disk before a manifest is in it. */
-static int make_folder(struct set_folder *folder)
-{
-	AUTO_CLOSE int parent = -1;
-	int r;
-
-	if (mkdir(folder->settings->folder, 0700) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	folder->made = true;
-	folder->fd = open(folder->settings->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (folder->fd < 0)
-		return -errno;
-	parent = openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	r = parent < 0 ? -errno : sync_directory(parent);
-	/* a parent that only can be searched and written to cannot be synced */
-	return r == -EACCES ? 0 : r;
-}
-
 static int open_folder(struct set_folder *folder)
 {
-	int r = make_folder(folder);
-
-	if (r == 0 && folder->fd < 0)
-		folder->fd = open(folder->settings->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (r == 0 && folder->fd < 0)
-		r = -errno;
-	if (r == 0 && faccessat(folder->fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
-		r = -errno;
-	if (r < 0)
-		return set_folder_explain(folder, "", r);
+	folder->fd = output_folder_open(folder->settings->folder, &folder->made);
+	if (folder->fd < 0)
+		return set_folder_explain(folder, "", folder->fd);
 	if (flock(folder->fd, LOCK_EX | LOCK_NB) == 0)
 		return 0;
 	if (errno != EWOULDBLOCK)

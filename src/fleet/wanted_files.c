@@ -14,7 +14,8 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "fleet/earlier_digests.h"
-#include "fleet/wanted.h"
+#include "fleet/file_list.h"
+#include "fleet/listed_sources.h"
 #include "source/source.h"
 
 /* Number of files that are found in one snapshot. */
@@ -30,7 +31,7 @@ struct finding {
 
 /* Counts a path, and keeps the first ones. */
 static int note(struct wanted_named *named, const struct finding *finding,
-		const struct wanted_row *row)
+		const struct listed_file *row)
 {
 	const char *source = finding->search->wanted->sources.items[row->source];
 	CLEANUP_BYTES struct bytes path = {0};
@@ -45,7 +46,7 @@ static int note(struct wanted_named *named, const struct finding *finding,
 }
 
 /* Finds the file at a path. Returns 0, -ENOENT if there is no regular file, or -errno. */
-static int find_file(const struct finding *finding, const struct wanted_row *row,
+static int find_file(const struct finding *finding, const struct listed_file *row,
 		     struct file_record *file)
 {
 	struct entry_record entry;
@@ -94,7 +95,7 @@ static int add_file(struct wanted_files *files, const struct wanted_file *file)
 	return r;
 }
 
-static int find_row(struct finding *finding, const struct wanted_row *row)
+static int find_row(struct finding *finding, const struct listed_file *row)
 {
 	struct wanted_files *files = finding->files;
 	struct file_record record = {.names = 0};
@@ -156,27 +157,19 @@ static int find_all(struct finding *finding, size_t count,
 	return r;
 }
 
-/* Finds the sources of the list among those of the index. Returns 0 or -EXDEV, logged. */
-static int find_sources(const struct finding *finding)
+/* Finds the root directories of the sources of the list. */
+static int find_roots(const struct finding *finding)
 {
 	const struct wanted_search *search = finding->search;
-	const struct text_list *paths = &search->wanted->sources;
+	size_t count = search->wanted->sources.count;
+	AUTO_FREE size_t *numbers = calloc(count, sizeof(*numbers));
+	int r = numbers ? listed_sources_find(search->wanted, search->file, search->sources,
+					      numbers)
+			: -ENOMEM;
 
-	for (size_t i = 0; i < paths->count; i++) {
-		size_t found = 0;
-
-		while (found < search->sources->count &&
-		       strcmp(search->sources->list[found].path, paths->items[i]) != 0)
-			found++;
-		if (found == search->sources->count) {
-			log_error("cannot use the list of wanted files %s: its source %s is not a "
-				  "source of this index; give the sources of the inventory",
-				  quote_path(search->file), quote_path(paths->items[i]));
-			return -EXDEV;
-		}
-		finding->roots[i] = search->sources->list[found].root;
-	}
-	return 0;
+	for (size_t i = 0; r == 0 && i < count; i++)
+		finding->roots[i] = search->sources->list[numbers[i]].root;
+	return r;
 }
 
 static int compare_files(const void *left, const void *right)
@@ -221,7 +214,7 @@ int wanted_files_find(struct wanted_files *files, const struct wanted_search *se
 
 	*files = (struct wanted_files){.count = 0};
 	finding.roots = roots;
-	r = roots ? find_sources(&finding) : -ENOMEM;
+	r = roots ? find_roots(&finding) : -ENOMEM;
 	if (r == 0)
 		r = find_all(&finding, search->wanted->count, find_wanted);
 	if (r == 0)

@@ -16,7 +16,7 @@
 struct catalog;
 struct earlier_digests;
 struct sources;
-struct wanted;
+struct file_list;
 
 enum wanted_state {
 	WANTED_UNREAD,
@@ -57,7 +57,7 @@ struct wanted_files {
 struct wanted_search {
 	struct catalog *catalog;
 	const struct sources *sources;
-	const struct wanted *wanted;
+	const struct file_list *wanted;
 	const char *file; /* the list, for messages */
 	const struct earlier_digests *earlier;
 };

@@ -182,6 +182,20 @@ static enum filesystem_kind kind_of(const struct file_opener *opener, const stru
 								 : filesystem_kind_at(reading->fd);
 }
 
+/* Without leases, dirty pages are written before the file is examined. Afterwards a store through
+ * an existing mapping causes a page fault, which sets the times. With a lease the pages are not
+ * written: no writable mapping exists, and the first store through a new mapping causes a page
+ * fault. Writing the pages would halve the speed of a program that writes many files (measured). */
+static int examine(struct reading *reading, struct catalog *catalog, enum filesystem_kind kind)
+{
+	int r;
+
+	if (reading->lease_refused)
+		(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
+	r = source_attributes(catalog, reading->fd, &reading->attributes);
+	return r == 0 ? await_guard(reading, catalog, kind) : r;
+}
+
 static int check_open(struct reading *reading, const struct file_opener *opener,
 		      const struct file_record *file, bool hold)
 {
@@ -198,16 +212,7 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		reading->attributes = file->attributes;
 		return 0;
 	}
-	/* Without leases, dirty pages are written first. Afterwards a store through an existing
-	 * mapping causes a page fault, which sets the times. With a lease the pages are not
-	 * written: no writable mapping exists, and the first store through a new mapping causes a
-	 * page fault. Writing the pages would halve the speed of a program that writes many files
-	 * (measured). */
-	if (reading->lease_refused)
-		(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
-	r = source_attributes(opener->sources->catalog, reading->fd, &reading->attributes);
-	if (r == 0)
-		r = await_guard(reading, opener->sources->catalog, kind);
+	r = examine(reading, opener->sources->catalog, kind);
 	if (r)
 		return r;
 	if (!attributes_same_inode(&reading->attributes, &file->attributes))
@@ -237,6 +242,24 @@ int reading_open(struct reading *reading, struct file_opener *opener, struct cat
 	return r;
 }
 
+int reading_take(struct reading *reading, struct catalog *catalog, int fd)
+{
+	int r;
+
+	*reading = (struct reading){.fd = fd};
+	r = take_lease(reading);
+	if (r == 0)
+		r = examine(reading, catalog, filesystem_kind_at(fd));
+	if (r)
+		reading_abandon(reading);
+	return r;
+}
+
+bool reading_is_unbroken(const struct reading *reading)
+{
+	return !reading->leased || fcntl(reading->fd, F_GETLEASE) == F_RDLCK;
+}
+
 int reading_close(struct reading *reading, struct catalog *catalog)
 {
 	int r = examine_again(reading, catalog);
@@ -244,7 +267,7 @@ int reading_close(struct reading *reading, struct catalog *catalog)
 	if (r == 0 && reading->unexamined)
 		r = await_guard(reading, catalog, FILESYSTEM_FINE);
 	if (r == 0 && reading->leased)
-		r = fcntl(reading->fd, F_GETLEASE) == F_RDLCK ? 0 : READING_BUSY;
+		r = reading_is_unbroken(reading) ? 0 : READING_BUSY;
 	else if (r == 0)
 		r = take_lease(reading);
 	reading_abandon(reading);

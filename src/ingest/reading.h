@@ -89,9 +89,19 @@ MUST_CHECK int reading_open(struct reading *reading, struct file_opener *opener,
 			    struct catalog_reader *reader, const struct file_record *file,
 			    bool hold);
 
+/* Takes over an open file that the index need not have, and closes it in the end. Checks that its
+ * bytes can be proved now, and keeps the lease until reading_close(). A writer has to wait while
+ * the lease is held, so the caller must check reading_is_unbroken() regularly. Returns 0, an enum
+ * reading_outcome, or -errno. If the result is not 0, the file is closed. Can wait for the guard
+ * time (20 ms). */
+MUST_CHECK int reading_take(struct reading *reading, struct catalog *catalog, int fd);
+
+/* Returns whether no program waits to write the file, as far as a lease shows it. */
+bool reading_is_unbroken(const struct reading *reading);
+
 /* Closes the file. Returns 0 if all bytes read since reading_open() are proved to belong to the
- * signature in the index. If they are not, returns an enum reading_outcome or -errno. Can wait for
- * the guard time (20 ms). */
+ * signature in the index, or since reading_take() to the signature then. If they are not, returns
+ * an enum reading_outcome or -errno. Can wait for the guard time (20 ms). */
 MUST_CHECK int reading_close(struct reading *reading, struct catalog *catalog);
 
 /* Closes the file without a check. Does nothing if it is not open. */

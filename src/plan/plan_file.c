@@ -101,6 +101,14 @@ static int next_line(struct reading *reading, size_t *length)
 	return 0;
 }
 
+/* Returns whether a line is the first one of a list of what other hosts keep. */
+static bool is_of_fleet(const json_t *object)
+{
+	const char *format = json_string_value(json_object_get(object, "format"));
+
+	return format && strcmp(format, "twinfs-remove") == 0;
+}
+
 /* Parses the current line. Returns its list of copies, a member of *object, which the caller frees;
  * or NULL (logged). */
 static json_t *parse_line(const struct reading *reading, size_t length, json_t **object)
@@ -110,7 +118,10 @@ static json_t *parse_line(const struct reading *reading, size_t length, json_t *
 	*object = json_read(reading->text, length, JSON_REJECT_DUPLICATES);
 	copies = json_object_get(*object, "copies");
 	if (!json_is_array(copies)) {
-		(void)complain(reading, "it is no group of --dry-run --format=jsonl");
+		(void)complain(reading, is_of_fleet(*object)
+						? "it is a list of 'twinfs-fleet plan', for "
+						  "'twinfs remove --attested'"
+						: "it is no group of --dry-run --format=jsonl");
 		return NULL;
 	}
 	return copies;

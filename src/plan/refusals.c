@@ -13,14 +13,18 @@
 #include "base/quote.h"
 #include "source/source.h"
 
-/* Returns whether other copies on the same file system have the same cause. */
-static bool is_of_file_system(const struct act_result *result)
+/* Returns whether many copies, such as those on the same file system, have the same cause. */
+static bool is_of_many(const struct act_result *result)
 {
 	switch ((int)result->outcome) {
 	case ACT_OTHER_FILE_SYSTEM:
 	case ACT_CANNOT_SHARE:
 	case ACT_NO_LEASE:
 	case ACT_NO_TRASH:
+	case ACT_NOT_ATTESTED:
+	case ACT_PROMISED:
+	case ACT_OTHER_HOST:
+	case ACT_ATTESTED_ITSELF:
 		return true;
 	case ACT_FAILED:
 		return result->error == ENOSPC || result->error == EDQUOT || result->error == EROFS;
@@ -84,7 +88,7 @@ void refusals_add(struct refusals *refusals, const struct act_file *copy,
 	if (source_absolute_path(refusals->sources, copy->source, copy->path, &path) < 0 ||
 	    !bytes_text(&path))
 		return;
-	if (!is_of_file_system(result)) {
+	if (!is_of_many(result)) {
 		explain(refusals, result, bytes_text(&path), 1);
 		return;
 	}

@@ -3,8 +3,8 @@
 #define PLAN_REFUSALS_H
 
 /* The copies that an act leaves alone, and the messages about them. A cause that concerns a single
- * file is logged at once, with its path. Causes that a whole file system has, such as a full disk,
- * are counted and logged once. One thread. */
+ * file is logged at once, with its path. Causes that many files have, such as a full disk, are
+ * counted and logged once. One thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,8 @@
 #include "act/act.h"
 #include "base/attributes.h"
 
-/* Number of causes that are counted; see is_of_file_system() in refusals.c. */
-#define REFUSALS_COUNTED_MAX 7
+/* Number of causes that are counted; see is_of_many() in refusals.c. */
+#define REFUSALS_COUNTED_MAX 11
 
 struct refusal {
 	enum act_outcome outcome;

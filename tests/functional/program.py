@@ -435,7 +435,7 @@ class Program:
 
 WITH_INDEX = ("mount", "scan", "list", "copies", "covered", "remove", "move", "link", "dedupe",
               "recover", "log", "undo", "check", "manifest", "doctor", "report", "export",
-              "digest")
+              "digest", "attest")
 COMMANDS = (*WITH_INDEX, "unmount", "index", "path", "status", "restore", "help",
             "version")
 

@@ -99,6 +99,44 @@ static void test_leases_are_reliable_where_all_writers_are_local(void **state)
 						    disk)); /* OCFS2: a disk of several hosts */
 }
 
+static void test_file_systems_of_other_hosts_are_not_of_this_host(void **state)
+{
+	static const uint32_t served[] = {0x7461636f, 0x01161970}; /* OCFS2, GFS2 */
+	const dev_t disk = makedev(8, 1), none = makedev(0, 40);
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
+		assert_false(filesystem_type_is_of_this_host(remote[i], none));
+	for (size_t i = 0; i < ARRAY_SIZE(served); i++)
+		assert_false(filesystem_type_is_of_this_host(served[i], disk));
+	assert_false(filesystem_type_is_of_this_host(0x0bd00bd0, none)); /* Lustre, as unknown */
+	assert_false(filesystem_type_is_of_this_host(0, none));
+	assert_false(filesystem_is_of_this_host(-1));
+}
+
+static void test_file_systems_on_a_disk_or_of_local_types_are_of_this_host(void **state)
+{
+	static const uint32_t local[] = {
+		0x9123683e, /* Btrfs */
+		0xca451a4e, /* bcachefs */
+		0x2fc12fc1, /* ZFS */
+		0x01021994, /* tmpfs */
+		0x794c7630, /* overlayfs */
+	};
+	static const uint32_t on_disks[] = {
+		0x0000ef53, /* ext2, ext3, ext4 */
+		0x00004d44, /* FAT */
+		0x65735546, /* FUSE, which NTFS-3G uses */
+		0xffffffff, /* unknown */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(local); i++)
+		assert_true(filesystem_type_is_of_this_host(local[i], makedev(0, 40)));
+	for (size_t i = 0; i < ARRAY_SIZE(on_disks); i++)
+		assert_true(filesystem_type_is_of_this_host(on_disks[i], makedev(8, 1)));
+}
+
 static void test_only_overlays_have_layers(void **state)
 {
 	(void)state;
@@ -164,6 +202,8 @@ int main(void)
 		cmocka_unit_test(test_every_other_file_system_is_unknown),
 		cmocka_unit_test(test_path_on_no_known_file_system_is_unknown_and_not_remote),
 		cmocka_unit_test(test_leases_are_reliable_where_all_writers_are_local),
+		cmocka_unit_test(test_file_systems_of_other_hosts_are_not_of_this_host),
+		cmocka_unit_test(test_file_systems_on_a_disk_or_of_local_types_are_of_this_host),
 		cmocka_unit_test(test_only_overlays_have_layers),
 		cmocka_unit_test(test_times_are_reliable_on_known_file_systems_only),
 		cmocka_unit_test(test_only_memory_and_layers_never_report_stores),

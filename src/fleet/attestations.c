@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/attestations.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/directory.h"
+#include "base/error.h"
+#include "base/hash.h"
+#include "base/json_text.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/quote.h"
+#include "fleet/file_list.h"
+#include "fleet/json_lines.h"
+
+#define SCHEMA 1
+
+/* The clocks of two hosts can differ by this much. */
+#define SKEW_SECONDS 300
+
+/* A content of the remove list. */
+struct content {
+	const uint8_t *sha256; /* borrowed */
+	uint64_t size;
+};
+
+/* A content that a keeper has attested. */
+struct kept {
+	size_t content; /* number in struct attestations */
+	uint64_t file; /* hash_file() */
+	uint16_t keeper;
+};
+
+struct attestations {
+	const struct file_list *list; /* borrowed */
+	struct content *contents; /* sorted, each once */
+	size_t count;
+	struct kept *kept; /* sorted by content, then by keeper */
+	size_t kept_count, kept_capacity;
+	uint64_t *files; /* those of kept, sorted */
+};
+
+/* Why the attestation of a keeper does not count. */
+enum refusal {
+	REFUSED_MISSING,
+	REFUSED_OTHER_PLAN,
+	REFUSED_OTHER_LIST,
+	REFUSED_OLD,
+	REFUSED_FUTURE,
+	ACCEPTED,
+};
+
+/* The state of reading a folder. */
+struct reading {
+	struct attestations *found;
+	const char *folder;
+	uint64_t max_age_s;
+	int64_t now; /* seconds since 1970 */
+	enum refusal *refusals; /* of each keeper */
+	uint8_t *seen; /* a bit for each content: the current file has a row of it */
+	struct json_lines lines; /* of the current file */
+	int file_result; /* of the current file; failures are logged */
+};
+
+static const struct json_lines_words words = {
+	"the attestation",
+	"nothing was removed; copy the file from its host again, or remove it",
+};
+
+static int complain(const struct reading *reading, const char *fault)
+{
+	return json_lines_complain(&reading->lines, fault);
+}
+
+/* ---- contents ---------------------------------------------------------------------------- */
+
+static bool get_bit(const uint8_t *bits, size_t number)
+{
+	return bits[number / 8] >> number % 8 & 1;
+}
+
+static void set_bit(uint8_t *bits, size_t number)
+{
+	bits[number / 8] |= (uint8_t)(1U << number % 8);
+}
+
+static int compare_contents(const void *left, const void *right)
+{
+	const struct content *a = left, *b = right;
+	int order = memcmp(a->sha256, b->sha256, SHA256_BYTES);
+
+	return order ? order : numbers_compare(a->size, b->size);
+}
+
+/* Lists the contents of the rows, each once. */
+static int list_contents(struct attestations *found)
+{
+	const struct file_list *list = found->list;
+	size_t once = 0;
+
+	found->contents = calloc(list->count + 1, sizeof(*found->contents));
+	if (!found->contents)
+		return -ENOMEM;
+	for (size_t i = 0; i < list->count; i++)
+		found->contents[i] = (struct content){list->rows[i].sha256, list->rows[i].size};
+	sort_unless_sorted(found->contents, list->count, sizeof(*found->contents),
+			   compare_contents);
+	for (size_t i = 0; i < list->count; i++) {
+		const struct content *content = &found->contents[i];
+
+		if (once == 0 || compare_contents(&found->contents[once - 1], content) != 0)
+			found->contents[once++] = *content;
+	}
+	found->count = once;
+	return 0;
+}
+
+/* Finds a content. Returns false if the list does not have it. */
+static bool find_content(const struct attestations *found, const uint8_t *sha256, uint64_t size,
+			 size_t *number)
+{
+	const struct content wanted = {sha256, size};
+	const struct content *content =
+		bsearch(&wanted, found->contents, found->count, sizeof(wanted), compare_contents);
+
+	*number = content ? (size_t)(content - found->contents) : 0;
+	return content;
+}
+
+/* ---- kept files -------------------------------------------------------------------------- */
+
+static uint64_t hash_file(uint64_t inode, uint64_t born)
+{
+	const uint64_t file[] = {inode, born};
+
+	return hash64(file, sizeof(file), 0);
+}
+
+static int add_kept(struct attestations *found, const struct kept *kept)
+{
+	int r = array_reserve(&found->kept, &found->kept_capacity, found->kept_count + 1,
+			      sizeof(*found->kept));
+
+	if (r == 0)
+		found->kept[found->kept_count++] = *kept;
+	return r;
+}
+
+static int compare_kept(const void *left, const void *right)
+{
+	const struct kept *a = left, *b = right;
+	int order = numbers_compare(a->content, b->content);
+
+	return order ? order : numbers_compare(a->keeper, b->keeper);
+}
+
+/* Returns what a keeper has attested about a content, or NULL. */
+static const struct kept *find_kept(const struct attestations *found, size_t content,
+				    uint16_t keeper)
+{
+	const struct kept wanted = {.content = content, .keeper = keeper};
+
+	return found->kept_count > 0 ? bsearch(&wanted, found->kept, found->kept_count,
+					       sizeof(wanted), compare_kept)
+				     : NULL;
+}
+
+static int compare_files(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return numbers_compare(*a, *b);
+}
+
+bool attestations_have_file(const struct attestations *attestations, uint64_t inode,
+			    int64_t born_ns)
+{
+	const uint64_t wanted = hash_file(inode, (uint64_t)born_ns);
+
+	return attestations->kept_count > 0 &&
+	       bsearch(&wanted, attestations->files, attestations->kept_count, sizeof(wanted),
+		       compare_files);
+}
+
+/* Sorts what was read. */
+static int sort_kept(struct attestations *found)
+{
+	sort_unless_sorted(found->kept, found->kept_count, sizeof(*found->kept), compare_kept);
+	found->files = calloc(found->kept_count + 1, sizeof(*found->files));
+	if (!found->files)
+		return -ENOMEM;
+	for (size_t i = 0; i < found->kept_count; i++)
+		found->files[i] = found->kept[i].file;
+	sort_unless_sorted(found->files, found->kept_count, sizeof(*found->files), compare_files);
+	return 0;
+}
+
+/* ---- a file ------------------------------------------------------------------------------ */
+
+static int read_row(struct reading *reading, size_t keeper, const json_t *object)
+{
+	struct attestations *found = reading->found;
+	const json_t *kept = json_object_get(object, "kept");
+	uint8_t sha256[SHA256_BYTES];
+	uint64_t size, inode = 0, born = 0;
+	size_t number;
+
+	if (!json_get_sha256(object, "sha256", sha256))
+		return complain(reading, "it has no valid sha256");
+	if (!json_get_count(object, "size", &size) || size == 0)
+		return complain(reading, "it has no valid size");
+	if (!json_is_boolean(kept))
+		return complain(reading, "it does not say whether the content is kept");
+	if (json_is_false(kept) && !json_is_string(json_object_get(object, "reason")))
+		return complain(reading, "it has no reason");
+	if (json_is_true(kept) &&
+	    (!json_get_hex64(object, "inode", &inode) || !json_get_hex64(object, "born", &born)))
+		return complain(reading, "it does not say which file is kept");
+	if (!find_content(found, sha256, size, &number))
+		return 0;
+	if (get_bit(reading->seen, number))
+		return complain(reading, "an earlier line has the same content");
+	set_bit(reading->seen, number);
+	if (json_is_false(kept))
+		return 0;
+	return add_kept(found, &(struct kept){number, hash_file(inode, born), (uint16_t)keeper});
+}
+
+static int read_rows(struct reading *reading, size_t keeper, uint64_t rows)
+{
+	json_t *object;
+	uint64_t count = 0;
+	int r = 0;
+
+	memset(reading->seen, 0, reading->found->count / 8 + 1);
+	while (r == 0) {
+		r = json_lines_next(&reading->lines, &object);
+		if (r == 0 && count++ == rows)
+			r = complain(reading, "there are more rows than line 1 says");
+		if (r == 0)
+			r = read_row(reading, keeper, object);
+		json_decref(object);
+	}
+	if (r == LINE_END)
+		r = count < rows ? complain(reading, "there are fewer rows than line 1 says") : 0;
+	return r;
+}
+
+/* The first line of an attestation. */
+struct head {
+	char host[HOST_NAME_BYTES_MAX + 1];
+	char plan[PLAN_DIGITS + 1];
+	uint8_t list[SHA256_BYTES];
+	int64_t begun;
+	uint64_t rows;
+};
+
+static int read_head(const struct reading *reading, const json_t *object, struct head *head)
+{
+	uint64_t schema;
+	int64_t created;
+
+	if (!json_has_text(object, "format", "twinfs-attestation"))
+		return complain(reading, "it does not begin an attestation");
+	if (!json_get_count(object, "schema", &schema))
+		return complain(reading, "it has no schema");
+	if (schema != SCHEMA)
+		return complain(reading, "the attestation has another schema than this version of "
+					 "twinfs can read, which is 1");
+	if (!json_get_plan(object, head->plan))
+		return complain(reading, "it has no valid plan");
+	if (!json_get_host(object, "host", head->host))
+		return complain(reading, "it has no valid host");
+	if (!json_get_sha256(object, "list", head->list))
+		return complain(reading, "it does not name its keep list");
+	if (!json_get_time(object, "begun", &head->begun) ||
+	    !json_get_time(object, "created", &created))
+		return complain(reading, "it has no valid times");
+	if (!json_get_count(object, "rows", &head->rows))
+		return complain(reading, "it has no number of rows");
+	return 0;
+}
+
+/* Finds the number of a keeper. Returns false if the list does not name the host. */
+static bool find_keeper(const struct file_list *list, const char *host, size_t *keeper)
+{
+	for (*keeper = 0; *keeper < list->keeper_count; ++*keeper) {
+		if (strcmp(list->keepers[*keeper].host, host) == 0)
+			return true;
+	}
+	return false;
+}
+
+static enum refusal judge(const struct reading *reading, const struct head *head, size_t keeper)
+{
+	const struct file_list *list = reading->found->list;
+
+	if (strcmp(head->plan, list->plan) != 0)
+		return REFUSED_OTHER_PLAN;
+	if (memcmp(head->list, list->keepers[keeper].list, SHA256_BYTES) != 0)
+		return REFUSED_OTHER_LIST;
+	if (head->begun > reading->now + SKEW_SECONDS)
+		return REFUSED_FUTURE;
+	return head->begun < reading->now &&
+			       (uint64_t)(reading->now - head->begun) > reading->max_age_s
+		       ? REFUSED_OLD
+		       : ACCEPTED;
+}
+
+/* The name of a file, attested-HOST.jsonl. */
+#define PREFIX "attested-"
+#define SUFFIX ".jsonl"
+
+static bool is_attestation(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length >= strlen(PREFIX SUFFIX) && strncmp(name, PREFIX, strlen(PREFIX)) == 0 &&
+	       strcmp(name + length - strlen(SUFFIX), SUFFIX) == 0;
+}
+
+/* Checks that the file is named for the host that wrote it. So a host has one attestation. */
+static int check_name(const struct reading *reading, const char *name, const char *host)
+{
+	const char *begin = name + strlen(PREFIX);
+
+	if (strlen(begin) == strlen(host) + strlen(SUFFIX) &&
+	    strncmp(begin, host, strlen(host)) == 0)
+		return 0;
+	return complain(reading, "it is of another host than the name of the file says");
+}
+
+static int read_lines(struct reading *reading, const char *name)
+{
+	struct head head;
+	json_t *object;
+	size_t keeper;
+	int r = json_lines_next(&reading->lines, &object);
+
+	if (r == LINE_END)
+		r = json_lines_complain_of(&reading->lines, 1, "the file is empty");
+	if (r == 0)
+		r = read_head(reading, object, &head);
+	json_decref(object);
+	if (r == 0)
+		r = check_name(reading, name, head.host);
+	if (r < 0 || !find_keeper(reading->found->list, head.host, &keeper))
+		return r;
+	reading->refusals[keeper] = judge(reading, &head, keeper);
+	return reading->refusals[keeper] == ACCEPTED ? read_rows(reading, keeper, head.rows) : 0;
+}
+
+/* Opens a file. Never blocks on a FIFO. */
+static int open_file(int directory, const char *name, const char *path)
+{
+	int fd = open_beneath_for_reading(directory, name, 0, true);
+	struct stat status;
+
+	if (fd < 0 && fd != -ELOOP) {
+		log_error("cannot open %s: %s; nothing was removed", quote_path(path),
+			  error_text(fd));
+		return fd;
+	}
+	if (fd >= 0 && fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	log_error("cannot use %s %s: it is no regular file; %s", words.noun, quote_path(path),
+		  words.remedy);
+	return -EPROTO;
+}
+
+static int read_file(struct reading *reading, int directory, const char *name)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	AUTO_CLOSE int fd = -1;
+	int r = bytes_format(&path, "%s/%s", reading->folder, name);
+
+	if (r < 0 || !bytes_text(&path))
+		return -ENOMEM;
+	fd = open_file(directory, name, bytes_text(&path));
+	if (fd < 0)
+		return fd;
+	r = json_lines_init(&reading->lines, fd, bytes_text(&path), &words);
+	if (r == 0)
+		r = read_lines(reading, name);
+	json_lines_deinit(&reading->lines);
+	return r;
+}
+
+static int read_entry(void *context, int directory, const struct dirent *entry)
+{
+	struct reading *reading = context;
+
+	if (is_attestation(entry->d_name))
+		reading->file_result = read_file(reading, directory, entry->d_name);
+	return reading->file_result;
+}
+
+/* ---- the folder -------------------------------------------------------------------------- */
+
+/* Names the keepers whose attestations do not count. */
+static void explain(const struct reading *reading)
+{
+	static const char *const reasons[] = {
+		[REFUSED_MISSING] = "it is missing",
+		[REFUSED_OTHER_PLAN] = "it is of another plan",
+		[REFUSED_OTHER_LIST] = "it is of another keep list than the remove list names",
+		[REFUSED_OLD] = "it is older than --max-age allows",
+		[REFUSED_FUTURE] = "it was begun in the future; check the clocks of both hosts",
+	};
+	const struct file_list *list = reading->found->list;
+
+	for (size_t i = 0; i < list->keeper_count; i++) {
+		if (reading->refusals[i] != ACCEPTED)
+			log_warning("the attestation of %s in %s does not count: %s; run 'twinfs "
+				    "attest' there, and copy its output",
+				    list->keepers[i].host, quote_path(reading->folder),
+				    reasons[reading->refusals[i]]);
+	}
+}
+
+static int read_folder(struct reading *reading)
+{
+	AUTO_CLOSE int fd = open(reading->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = fd < 0 ? -errno : 0;
+
+	if (r < 0) {
+		log_error("cannot open the folder of attestations %s: %s",
+			  quote_path(reading->folder), error_text(r));
+		return r;
+	}
+	r = directory_visit(fd, read_entry, reading);
+	if (r < 0 && r != reading->file_result)
+		log_error("cannot read the folder of attestations %s: %s",
+			  quote_path(reading->folder), error_text(r));
+	return r;
+}
+
+int attestations_read(struct attestations **attestations, const struct file_list *list,
+		      const char *folder, uint64_t max_age_s)
+{
+	struct attestations *found = calloc(1, sizeof(*found));
+	struct reading reading = {
+		.found = found,
+		.folder = folder,
+		.max_age_s = max_age_s,
+		.now = clock_now().tv_sec,
+		.refusals = calloc(list->keeper_count + 1, sizeof(*reading.refusals)),
+	};
+	int r = found && reading.refusals ? 0 : -ENOMEM;
+
+	*attestations = NULL;
+	if (r == 0) {
+		found->list = list;
+		r = list_contents(found);
+	}
+	if (r == 0)
+		reading.seen = malloc(found->count / 8 + 1);
+	if (r == 0)
+		r = reading.seen ? read_folder(&reading) : -ENOMEM;
+	if (r == 0)
+		r = sort_kept(found);
+	if (r == 0) {
+		explain(&reading);
+		*attestations = TAKE(found);
+	}
+	free(reading.seen);
+	free(reading.refusals);
+	attestations_free(found);
+	return r;
+}
+
+void attestations_free(struct attestations *attestations)
+{
+	if (!attestations)
+		return;
+	free(attestations->contents);
+	free(attestations->kept);
+	free(attestations->files);
+	free(attestations);
+}
+
+/* ---- queries ----------------------------------------------------------------------------- */
+
+/* Returns what the keeper at a place in a row has attested, or NULL. */
+static const struct kept *find_place(const struct attestations *attestations,
+				     const struct listed_file *row, uint16_t place)
+{
+	size_t number;
+
+	return find_content(attestations, row->sha256, row->size, &number)
+		       ? find_kept(attestations, number, row->keepers[place])
+		       : NULL;
+}
+
+/* Returns whether an earlier keeper of the row has attested the same file, on a disk that both
+ * see. */
+static bool is_seen_twice(const struct attestations *attestations, const struct listed_file *row,
+			  uint16_t place, uint64_t file)
+{
+	for (uint16_t i = 0; i < place; i++) {
+		const struct kept *kept = find_place(attestations, row, i);
+
+		if (kept && kept->file == file)
+			return true;
+	}
+	return false;
+}
+
+size_t attestations_count(const struct attestations *attestations, const struct listed_file *row)
+{
+	size_t count = 0;
+
+	for (uint16_t i = 0; i < row->keeper_count; i++) {
+		const struct kept *kept = find_place(attestations, row, i);
+
+		count += kept && !is_seen_twice(attestations, row, i, kept->file);
+	}
+	return count;
+}
+
+int attestations_hosts(const struct attestations *attestations, const struct listed_file *row,
+		       struct bytes *text)
+{
+	bool any = false;
+	int r = 0;
+
+	for (uint16_t i = 0; r == 0 && i < row->keeper_count; i++) {
+		if (!find_place(attestations, row, i))
+			continue;
+		r = bytes_format(text, "%s%s", any ? ", " : "",
+				 attestations->list->keepers[row->keepers[i]].host);
+		any = true;
+	}
+	return r;
+}

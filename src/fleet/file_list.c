@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/file_list.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "base/array.h"
+#include "base/error.h"
+#include "base/json_path.h"
+#include "base/json_text.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/quote.h"
+#include "base/size.h"
+#include "catalog/record.h"
+#include "twinfs/format.h"
+
+#define LIST_SCHEMA 1
+
+static const struct {
+	const char *format;
+	const char *maker; /* the command that makes the list */
+	const char *other; /* what a command says that needs another kind */
+	struct json_lines_words words;
+} kinds[] = {
+	[FILE_LIST_WANTED] =
+		{
+			.format = "twinfs-wanted",
+			.maker = "twinfs-fleet wanted",
+			.other = "it is a list of wanted files, which 'twinfs digest' reads",
+			.words = {"the list of wanted files",
+				  "nothing was read; make the list again with 'twinfs-fleet "
+				  "wanted'"},
+		},
+	[FILE_LIST_KEEP] =
+		{
+			.format = "twinfs-keep",
+			.maker = "twinfs-fleet plan",
+			.other = "it is a keep list, which 'twinfs attest' reads",
+			.words = {"the keep list", "nothing was read; make the lists again with "
+						   "'twinfs-fleet plan'"},
+		},
+	[FILE_LIST_REMOVE] =
+		{
+			.format = "twinfs-remove",
+			.maker = "twinfs-fleet plan",
+			.other = "it is a remove list, which 'twinfs remove --plan' reads",
+			.words = {"the remove list", "nothing was removed; make the lists again "
+						     "with 'twinfs-fleet plan'"},
+		},
+};
+
+/* The state of reading. */
+struct reading {
+	enum file_list_kind kind;
+	struct json_lines lines;
+	struct file_list *list;
+	uint64_t rows; /* number that the first line promises */
+	uint64_t found_bytes; /* sizes of the rows so far */
+	struct bytes path; /* of the current line */
+	const uint8_t *sha256; /* of the last row */
+};
+
+static int complain(const struct reading *reading, const char *fault)
+{
+	return json_lines_complain(&reading->lines, fault);
+}
+
+/* Gets a path without NUL into reading->path, with a NUL behind it. Returns 0, -EPROTO (logged) or
+ * -ENOMEM. */
+static int get_path(struct reading *reading, const json_t *object)
+{
+	struct bytes *path = &reading->path;
+	int r;
+
+	path->length = 0;
+	r = json_get_path(object, "path", path);
+	if (r == -ENOMEM)
+		return r;
+	if (r == -EPROTO && json_object_get(object, "path") &&
+	    json_object_get(object, "path_base64"))
+		return complain(reading, "path and path_base64 do not agree");
+	if (r < 0 || path->length == 0 || memchr(path->data, '\0', path->length))
+		return complain(reading, "it has no path");
+	return bytes_text(path) ? 0 : -ENOMEM;
+}
+
+/* ---- first line -------------------------------------------------------------------------- */
+
+static int read_source(struct reading *reading, const json_t *object)
+{
+	int r = get_path(reading, object);
+
+	if (r < 0)
+		return r;
+	if (reading->path.data[0] != '/')
+		return complain(reading, "a source has no absolute path");
+	return text_list_add(&reading->list->sources, (const char *)reading->path.data,
+			     reading->path.length);
+}
+
+static int read_sources(struct reading *reading, const json_t *list)
+{
+	size_t count = json_array_size(list);
+	int r = 0;
+
+	if (count == 0)
+		return complain(reading, "it names no sources");
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = read_source(reading, json_array_get(list, i));
+	return r;
+}
+
+/* Refuses the host of the list itself, and a host that is named twice. */
+static int check_keeper(const struct reading *reading, const struct file_list_keeper *keeper)
+{
+	const struct file_list *list = reading->list;
+
+	if (strcmp(keeper->host, list->host) == 0)
+		return complain(reading, "the host of the list is one of its keepers");
+	for (const struct file_list_keeper *other = list->keepers; other < keeper; other++) {
+		if (strcmp(keeper->host, other->host) == 0)
+			return complain(reading, "it has two keepers of one name");
+	}
+	return 0;
+}
+
+static int read_keepers(struct reading *reading, const json_t *keepers)
+{
+	struct file_list *list = reading->list;
+	size_t count = json_array_size(keepers);
+	int r = 0;
+
+	if (count == 0 || count > UINT16_MAX)
+		return complain(reading, "it has no valid keepers");
+	list->keepers = arena_take(&list->memory, count * sizeof(*list->keepers));
+	if (!list->keepers)
+		return -ENOMEM;
+	for (; r == 0 && list->keeper_count < count; list->keeper_count++) {
+		const json_t *object = json_array_get(keepers, list->keeper_count);
+		struct file_list_keeper *keeper = &list->keepers[list->keeper_count];
+
+		if (!json_get_host(object, "host", keeper->host) ||
+		    !json_get_sha256(object, "list", keeper->list))
+			return complain(reading, "it has no valid keepers");
+		r = check_keeper(reading, keeper);
+	}
+	return r;
+}
+
+/* Reads what the lists of a plan have in addition. */
+static int read_plan(struct reading *reading, const json_t *object)
+{
+	struct file_list *list = reading->list;
+
+	if (!json_get_plan(object, list->plan))
+		return complain(reading, "it has no valid plan");
+	if (!json_get_count(object, "keep_replicas", &list->keep_replicas) ||
+	    list->keep_replicas == 0)
+		return complain(reading, "it has no valid number keep_replicas");
+	return reading->kind == FILE_LIST_REMOVE
+		       ? read_keepers(reading, json_object_get(object, "keepers"))
+		       : 0;
+}
+
+static int check_format(const struct reading *reading, const json_t *object)
+{
+	uint64_t schema;
+
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		if (i != reading->kind && json_has_text(object, "format", kinds[i].format))
+			return complain(reading, kinds[i].other);
+	}
+	if (!json_has_text(object, "format", kinds[reading->kind].format))
+		return complain(reading, "it does not begin such a list");
+	if (!json_get_count(object, "schema", &schema))
+		return complain(reading, "it has no schema");
+	if (schema != LIST_SCHEMA)
+		return complain(reading, "the list has another schema than this version of twinfs "
+					 "can read, which is 1");
+	return 0;
+}
+
+static int read_header(struct reading *reading, const json_t *object)
+{
+	struct file_list *list = reading->list;
+	int64_t created;
+	int r = check_format(reading, object);
+
+	if (r < 0)
+		return r;
+	if (!json_get_host(object, "host", list->host))
+		return complain(reading, "it has no valid host");
+	if (!json_get_hex64(object, "index", &list->index))
+		return complain(reading, "it has no valid index");
+	if (!json_get_time(object, "created", &created))
+		return complain(reading, "it has no valid time of creation");
+	if (!json_get_count(object, "rows", &reading->rows) ||
+	    !json_get_count(object, "bytes", &list->bytes))
+		return complain(reading, "it has no number of rows or bytes");
+	if (reading->kind != FILE_LIST_WANTED)
+		r = read_plan(reading, object);
+	return r == 0 ? read_sources(reading, json_object_get(object, "sources")) : r;
+}
+
+/* ---- rows -------------------------------------------------------------------------------- */
+
+/* Returns whether a path has names only: no empty or overlong one, no "." and no "..". */
+static bool has_only_names(const char *path)
+{
+	for (;;) {
+		size_t length = strcspn(path, "/");
+
+		if (length == 0 || length > NAME_BYTES_MAX ||
+		    (length <= 2 && strncmp(path, "..", length) == 0))
+			return false;
+		if (!path[length])
+			return true;
+		path += length + 1;
+	}
+}
+
+/* Returns whether the members exist that other programs use. A number can be null if it is
+ * unknown. */
+static bool has_identity(const json_t *object)
+{
+	static const char *const keys[] = {"mtime_ns", "ctime_ns", "dev", "ino"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		const json_t *value = json_object_get(object, keys[i]);
+
+		if (!json_is_integer(value) && !json_is_null(value))
+			return false;
+	}
+	return true;
+}
+
+/* Gets the digest of a row. The names of one file follow each other in a remove list, so that
+ * digests are stored once. */
+static int get_digest(struct reading *reading, const json_t *object, struct listed_file *row)
+{
+	uint8_t sha256[SHA256_BYTES];
+
+	if (!json_get_sha256(object, "sha256", sha256))
+		return complain(reading, "it has no valid sha256");
+	if (!reading->sha256 || memcmp(reading->sha256, sha256, sizeof(sha256)) != 0) {
+		uint8_t *copy = arena_take(&reading->list->memory, sizeof(sha256));
+
+		if (!copy)
+			return -ENOMEM;
+		memcpy(copy, sha256, sizeof(sha256));
+		reading->sha256 = copy;
+	}
+	row->sha256 = reading->sha256;
+	return 0;
+}
+
+static int get_keepers(struct reading *reading, const json_t *numbers, struct listed_file *row)
+{
+	struct file_list *list = reading->list;
+	size_t count = json_array_size(numbers);
+	uint16_t *keepers;
+
+	if (count < list->keep_replicas || count > list->keeper_count)
+		return complain(reading, "it has not as many keepers as keep_replicas says");
+	keepers = arena_take(&list->memory, count * sizeof(*keepers));
+	if (!keepers)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		const json_t *number = json_array_get(numbers, i);
+		json_int_t value = json_integer_value(number);
+
+		if (!json_is_integer(number) || value < 0 ||
+		    value >= (json_int_t)list->keeper_count)
+			return complain(reading, "it has a keeper that line 1 lacks");
+		keepers[i] = (uint16_t)value;
+		if (i > 0 && keepers[i] <= keepers[i - 1])
+			return complain(reading, "the numbers of its keepers do not ascend");
+	}
+	row->keepers = keepers;
+	row->keeper_count = (uint16_t)count;
+	return 0;
+}
+
+/* Gets what the rows of a plan have in addition. */
+static int get_content(struct reading *reading, const json_t *object, struct listed_file *row)
+{
+	int r;
+
+	if (row->size == 0)
+		return complain(reading, "it has no valid size");
+	r = get_digest(reading, object, row);
+	if (r == 0 && reading->kind == FILE_LIST_REMOVE)
+		r = get_keepers(reading, json_object_get(object, "keepers"), row);
+	return r;
+}
+
+static int add_row(struct file_list *list, struct listed_file row, const struct bytes *path)
+{
+	int r = array_reserve(&list->rows, &list->capacity, list->count + 1, sizeof(*list->rows));
+
+	if (r < 0)
+		return r;
+	row.path = arena_copy(&list->memory, path->data, path->length);
+	if (!row.path)
+		return -ENOMEM;
+	list->rows[list->count++] = row;
+	return 0;
+}
+
+static int read_row(struct reading *reading, const json_t *object)
+{
+	uint64_t line = reading->lines.lines.line, source;
+	struct listed_file row = {.line = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX};
+	int r;
+
+	if (!json_get_count(object, "id", &row.id) || row.id == 0 || row.id > TWINFS_ID_MAX)
+		return complain(reading, "it has no valid id");
+	if (!json_get_count(object, "source", &source) || source >= reading->list->sources.count)
+		return complain(reading, "it has no source of line 1");
+	if (!json_get_count(object, "size", &row.size))
+		return complain(reading, "it has no valid size");
+	if (!has_identity(object))
+		return complain(reading, "it lacks one of mtime_ns, ctime_ns, dev and ino");
+	r = get_path(reading, object);
+	if (r < 0)
+		return r;
+	if (!has_only_names((const char *)reading->path.data))
+		return complain(reading, "the path is not one below a source");
+	if (reading->kind != FILE_LIST_WANTED)
+		r = get_content(reading, object, &row);
+	if (r < 0)
+		return r;
+	reading->found_bytes = size_add(reading->found_bytes, row.size);
+	row.source = (uint32_t)source;
+	return add_row(reading->list, row, &reading->path);
+}
+
+static int read_rows(struct reading *reading)
+{
+	const struct file_list *list = reading->list;
+	json_t *object;
+	int r = 0;
+
+	while (r == 0) {
+		r = json_lines_next(&reading->lines, &object);
+		if (r == 0 && list->count == reading->rows)
+			r = complain(reading, "there are more rows than line 1 says");
+		if (r == 0)
+			r = read_row(reading, object);
+		json_decref(object);
+	}
+	if (r != LINE_END)
+		return r;
+	if (list->count < reading->rows)
+		return complain(reading, "there are fewer rows than line 1 says");
+	if (reading->found_bytes != list->bytes)
+		return json_lines_complain_of(&reading->lines, 1,
+					      "the files have not as many bytes as it says");
+	return 0;
+}
+
+/* ---- contradictions ---------------------------------------------------------------------- */
+
+static int compare_lines(const void *left, const void *right)
+{
+	const struct listed_file *a = left, *b = right;
+
+	return numbers_compare(a->line, b->line);
+}
+
+static int compare_ids(const void *left, const void *right)
+{
+	const struct listed_file *a = left, *b = right;
+	int order = numbers_compare(a->id, b->id);
+
+	return order ? order : compare_lines(left, right);
+}
+
+static int compare_names(const void *left, const void *right)
+{
+	const struct listed_file *a = left, *b = right;
+	int order = numbers_compare(a->id, b->id);
+
+	if (order == 0)
+		order = numbers_compare(a->source, b->source);
+	if (order == 0)
+		order = strcmp(a->path, b->path);
+	return order ? order : compare_lines(left, right);
+}
+
+static int compare_contents(const void *left, const void *right)
+{
+	const struct listed_file *a = left, *b = right;
+	int order = memcmp(a->sha256, b->sha256, SHA256_BYTES);
+
+	if (order == 0)
+		order = numbers_compare(a->size, b->size);
+	return order ? order : compare_lines(left, right);
+}
+
+static bool is_of_one_content(const struct listed_file *a, const struct listed_file *b)
+{
+	return a->size == b->size && memcmp(a->sha256, b->sha256, SHA256_BYTES) == 0;
+}
+
+/* Sorts the rows, and refuses two rows that follow each other and contradict each other. */
+static int sort_rows(struct reading *reading, int (*order)(const void *, const void *),
+		     const char *(*find_fault)(const struct listed_file *,
+					       const struct listed_file *))
+{
+	struct file_list *list = reading->list;
+
+	sort_unless_sorted(list->rows, list->count, sizeof(*list->rows), order);
+	for (size_t i = 1; i < list->count; i++) {
+		const struct listed_file *row = &list->rows[i];
+		const char *fault = find_fault(row - 1, row);
+
+		if (fault)
+			return json_lines_complain_of(&reading->lines, row->line, fault);
+	}
+	return 0;
+}
+
+static const char *find_same_id(const struct listed_file *a, const struct listed_file *b)
+{
+	return a->id == b->id ? "an earlier line has the same id" : NULL;
+}
+
+static const char *find_same_content(const struct listed_file *a, const struct listed_file *b)
+{
+	return is_of_one_content(a, b) ? "an earlier line has the same content" : NULL;
+}
+
+static const char *find_same_name(const struct listed_file *a, const struct listed_file *b)
+{
+	if (a->id != b->id)
+		return NULL;
+	if (a->source == b->source && strcmp(a->path, b->path) == 0)
+		return "an earlier line has the same name";
+	return is_of_one_content(a, b) ? NULL
+				       : "an earlier line has the same id, but another content";
+}
+
+static int check_rows(struct reading *reading)
+{
+	struct file_list *list = reading->list;
+	int r;
+
+	if (reading->kind == FILE_LIST_REMOVE)
+		return sort_rows(reading, compare_names, find_same_name);
+	r = sort_rows(reading, compare_ids, find_same_id);
+	if (r < 0 || reading->kind == FILE_LIST_WANTED)
+		return r;
+	r = sort_rows(reading, compare_contents, find_same_content);
+	sort_unless_sorted(list->rows, list->count, sizeof(*list->rows), compare_lines);
+	return r;
+}
+
+/* ---- the file ---------------------------------------------------------------------------- */
+
+static int read_all(struct reading *reading)
+{
+	json_t *object;
+	int r = json_lines_next(&reading->lines, &object);
+
+	if (r == LINE_END)
+		r = json_lines_complain_of(&reading->lines, 1, "the file is empty");
+	if (r == 0)
+		r = read_header(reading, object);
+	json_decref(object);
+	if (r == 0)
+		r = read_rows(reading);
+	return r == 0 ? check_rows(reading) : r;
+}
+
+/* Reads all, and computes the SHA-256 of the file. */
+static int read_hashed(struct reading *reading)
+{
+	struct sha256 *sha256 = sha256_new();
+	int r = sha256 ? 0 : -ENOMEM;
+
+	reading->lines.lines.sha256 = sha256;
+	if (r == 0)
+		r = read_all(reading);
+	if (r == 0)
+		r = sha256_end(sha256, reading->list->sha256);
+	sha256_free(sha256);
+	return r;
+}
+
+/* Opens the file. A list of wanted files can be a pipe. The lists of a plan are files, and opening
+ * them does not block. */
+static int open_list(enum file_list_kind kind, const char *file)
+{
+	int flags = kind == FILE_LIST_WANTED ? 0 : O_NONBLOCK;
+	int fd = open(file, O_RDONLY | O_CLOEXEC | O_NOCTTY | flags);
+	int r = fd < 0 ? -errno : 0;
+	struct stat status;
+
+	if (r < 0 && r != -EINTR)
+		log_error("cannot open %s: %s", quote_path(file), error_text(r));
+	if (r < 0 || kind == FILE_LIST_WANTED)
+		return r < 0 ? r : fd;
+	if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode))
+		return fd;
+	(void)close(fd);
+	log_error("cannot use %s %s: it is no regular file; give the file that 'twinfs-fleet plan' "
+		  "made",
+		  kinds[kind].words.noun, quote_path(file));
+	return -EPROTO;
+}
+
+int file_list_read(struct file_list *list, enum file_list_kind kind, const char *file)
+{
+	struct reading reading = {.kind = kind, .list = list};
+	AUTO_CLOSE int fd = open_list(kind, file);
+	int r;
+
+	*list = (struct file_list){.kind = kind};
+	if (fd < 0)
+		return fd;
+	r = json_lines_init(&reading.lines, fd, file, &kinds[kind].words);
+	if (r == 0)
+		r = read_hashed(&reading);
+	json_lines_deinit(&reading.lines);
+	bytes_free(&reading.path);
+	return r;
+}
+
+void file_list_free(struct file_list *list)
+{
+	free(list->rows);
+	arena_free(&list->memory);
+	text_list_free(&list->sources);
+	list->rows = NULL;
+	list->keepers = NULL;
+	list->count = list->capacity = list->keeper_count = 0;
+}
+
+const char *file_list_noun(enum file_list_kind kind)
+{
+	return kinds[kind].words.noun;
+}
+
+const char *file_list_maker(enum file_list_kind kind)
+{
+	return kinds[kind].maker;
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/new_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/descriptor.h"
+
+/* Number of bytes that are written at once. */
+#define WRITE_BYTES (256UL << 10)
+
+int new_file_begin(struct new_file *file, int directory, const char *temporary)
+{
+	*file = (struct new_file){.directory = directory, .fd = -1};
+	if (unlinkat(directory, temporary, 0) < 0 && errno != ENOENT)
+		return -errno;
+	file->fd = openat(directory, temporary,
+			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (file->fd < 0)
+		return -errno;
+	file->temporary = temporary;
+	/* the umask can have taken rights of the owner */
+	return fchmod(file->fd, 0600) < 0 ? -errno : 0;
+}
+
+static int flush(struct new_file *file)
+{
+	int r = write_fully(file->fd, file->waiting.data, file->waiting.length);
+
+	file->waiting.length = 0;
+	return r;
+}
+
+int new_file_append(struct new_file *file, const void *data, size_t length)
+{
+	int r = bytes_append(&file->waiting, data, length);
+
+	return r == 0 && file->waiting.length >= WRITE_BYTES ? flush(file) : r;
+}
+
+int new_file_commit(struct new_file *file, const char *name)
+{
+	int r = flush(file);
+
+	if (r == 0 && fsync(file->fd) < 0)
+		r = -errno;
+	if (r == 0 && close(file->fd) < 0)
+		r = -errno;
+	file->fd = r == 0 ? -1 : file->fd;
+	if (r == 0 && renameat(file->directory, file->temporary, file->directory, name) < 0)
+		r = -errno;
+	if (r < 0)
+		return r;
+	file->temporary = NULL;
+	return sync_directory(file->directory);
+}
+
+void new_file_deinit(struct new_file *file)
+{
+	if (file->temporary)
+		(void)unlinkat(file->directory, file->temporary, 0);
+	cleanup_close(&file->fd);
+	bytes_free(&file->waiting);
+	*file = (struct new_file){.fd = -1};
+}

@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: MIT */
+#include "fleet/promises.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+
+#include <jansson.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/quote.h"
+#include "fleet/file_list.h"
+#include "fleet/json_lines.h"
+#include "fleet/new_file.h"
+#include "store/index_files.h"
+
+#define FORMAT "twinfs-promises"
+#define SCHEMA 1
+
+/* Name of the file in its folder. */
+#define NAME "promises"
+
+/* Room for a line of the file. */
+#define LINE_SIZE 256
+
+struct promise {
+	uint8_t sha256[SHA256_BYTES];
+	uint64_t size; /* bytes */
+	int64_t until; /* seconds since 1970 */
+};
+
+/* The promises of one owner. */
+struct promise_file {
+	int folder; /* locked; -1: not open */
+	char *path; /* of the file, for messages */
+	struct promise *list; /* sorted, each content once */
+	size_t count, capacity;
+};
+
+/* Promises are noted twice, because a host can get another index, and an index another host
+ * name. */
+enum owner {
+	OWNER_HOST,
+	OWNER_INDEX,
+	OWNERS,
+};
+
+struct promises {
+	struct promise_file files[OWNERS];
+};
+
+static const struct json_lines_words words = {
+	"the promises",
+	"nothing was read or removed; move the file away when the last 'twinfs attest' of this "
+	"host was more than 14 days ago",
+};
+
+/* ---- order ------------------------------------------------------------------------------- */
+
+static int compare_contents(const void *left, const void *right)
+{
+	const struct promise *a = left, *b = right;
+	int order = memcmp(a->sha256, b->sha256, SHA256_BYTES);
+
+	return order ? order : numbers_compare(a->size, b->size);
+}
+
+/* Orders promises of one content from the longest to the shortest. */
+static int compare_promises(const void *left, const void *right)
+{
+	const struct promise *a = left, *b = right;
+	int order = compare_contents(left, right);
+
+	return order ? order : (a->until < b->until) - (a->until > b->until);
+}
+
+/* Sorts the promises. The longest one of each content stays. */
+static void sort_once(struct promise_file *file)
+{
+	size_t once = 0;
+
+	sort_unless_sorted(file->list, file->count, sizeof(*file->list), compare_promises);
+	for (size_t i = 0; i < file->count; i++) {
+		const struct promise *promise = &file->list[i];
+
+		if (once == 0 || compare_contents(&file->list[once - 1], promise) != 0)
+			file->list[once++] = *promise;
+	}
+	file->count = once;
+}
+
+static int add(struct promise_file *file, const uint8_t *sha256, uint64_t size, int64_t until)
+{
+	struct promise *promise;
+	int r = array_reserve(&file->list, &file->capacity, file->count + 1, sizeof(*file->list));
+
+	if (r < 0)
+		return r;
+	promise = &file->list[file->count++];
+	memcpy(promise->sha256, sha256, SHA256_BYTES);
+	promise->size = size;
+	promise->until = until;
+	return 0;
+}
+
+/* ---- lines ------------------------------------------------------------------------------- */
+
+/* Formats a promise. Returns the length of the line. */
+static size_t format_promise(char line[static LINE_SIZE], const struct promise *promise)
+{
+	char sha256[SHA256_DIGITS + 1], until[CLOCK_TEXT_MAX] = "";
+
+	sha256_format(promise->sha256, sha256);
+	/* a time that was read, or of now, can be formatted */
+	(void)!clock_format_utc(until, (struct timespec){.tv_sec = promise->until});
+	return (size_t)snprintf(line, LINE_SIZE,
+				"{\"sha256\":\"%s\",\"size\":%" PRIu64 ",\"until\":\"%s\"}\n",
+				sha256, promise->size, until);
+}
+
+/* Adds a promise to the SHA-256 of all. */
+static int hash_promise(struct sha256 *sha256, const struct promise *promise)
+{
+	char line[LINE_SIZE];
+	size_t length = format_promise(line, promise);
+
+	return sha256_update(sha256, line, length);
+}
+
+/* Computes the SHA-256 of the lines of all promises. */
+static int hash_all(const struct promise_file *file, char digits[SHA256_DIGITS + 1])
+{
+	struct sha256 *sha256 = sha256_new();
+	int r = sha256 ? 0 : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < file->count; i++)
+		r = hash_promise(sha256, &file->list[i]);
+	if (r == 0)
+		r = sha256_finish(sha256, digits);
+	sha256_free(sha256);
+	return r;
+}
+
+/* ---- reading ----------------------------------------------------------------------------- */
+
+/* The state of reading. */
+struct reading {
+	struct promise_file *file;
+	struct json_lines lines;
+	uint64_t rows; /* number that the first line says */
+	uint8_t sha256[SHA256_BYTES]; /* of the other lines, as the first line says */
+};
+
+static int complain(const struct reading *reading, const char *fault)
+{
+	return json_lines_complain(&reading->lines, fault);
+}
+
+static int read_head(struct reading *reading, const json_t *object)
+{
+	uint64_t schema;
+
+	if (!json_has_text(object, "format", FORMAT))
+		return complain(reading, "it does not begin a file of promises");
+	if (!json_get_count(object, "schema", &schema) || schema != SCHEMA)
+		return complain(reading, "it has another schema than this version of twinfs can "
+					 "read, which is 1");
+	if (!json_get_count(object, "rows", &reading->rows) ||
+	    !json_get_sha256(object, "sha256", reading->sha256))
+		return complain(reading, "it has no number of rows, or no SHA-256 of them");
+	return 0;
+}
+
+static int read_row(struct reading *reading, const json_t *object)
+{
+	uint8_t sha256[SHA256_BYTES];
+	uint64_t size;
+	int64_t until;
+
+	if (!json_get_sha256(object, "sha256", sha256) || !json_get_count(object, "size", &size) ||
+	    !json_get_time(object, "until", &until))
+		return complain(reading, "it is no promise");
+	return add(reading->file, sha256, size, until);
+}
+
+static int read_rows(struct reading *reading)
+{
+	json_t *object;
+	int r = 0;
+
+	while (r == 0) {
+		r = json_lines_next(&reading->lines, &object);
+		if (r == 0 && reading->file->count == reading->rows)
+			r = complain(reading, "there are more rows than line 1 says");
+		if (r == 0)
+			r = read_row(reading, object);
+		json_decref(object);
+	}
+	if (r == LINE_END)
+		r = reading->file->count < reading->rows
+			    ? complain(reading, "there are fewer rows than line 1 says")
+			    : 0;
+	return r;
+}
+
+/* Checks that no digit of the file has changed. */
+static int check_rows(struct reading *reading)
+{
+	char digits[SHA256_DIGITS + 1];
+	uint8_t sha256[SHA256_BYTES];
+	int r = hash_all(reading->file, digits);
+
+	if (r < 0)
+		return r;
+	if (sha256_parse(digits, sha256) && memcmp(sha256, reading->sha256, SHA256_BYTES) == 0)
+		return 0;
+	return json_lines_complain_of(&reading->lines, 1, "the promises do not have this SHA-256");
+}
+
+static int read_lines(struct reading *reading)
+{
+	json_t *object;
+	int r = json_lines_next(&reading->lines, &object);
+
+	if (r == LINE_END)
+		r = json_lines_complain_of(&reading->lines, 1, "the file is empty");
+	if (r == 0)
+		r = read_head(reading, object);
+	json_decref(object);
+	if (r == 0)
+		r = read_rows(reading);
+	return r == 0 ? check_rows(reading) : r;
+}
+
+/* Logs the failure of a system call. Returns it. */
+static int explain(const struct promise_file *file, const char *verb, int error)
+{
+	if (error != -ENOMEM && error != -EINTR)
+		log_error("cannot %s the promises %s: %s", verb, quote_path(file->path),
+			  error_text(error));
+	return error;
+}
+
+static int read_file(struct promise_file *file)
+{
+	AUTO_CLOSE int fd = open_beneath_for_reading(file->folder, NAME, 0, true);
+	struct reading reading = {.file = file};
+	struct stat status;
+	int r;
+
+	if (fd == -ENOENT)
+		return 0;
+	if (fd < 0)
+		return explain(file, "open", fd);
+	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
+		return explain(file, "read", -EPROTO);
+	r = json_lines_init(&reading.lines, fd, file->path, &words);
+	if (r == 0)
+		r = read_lines(&reading);
+	json_lines_deinit(&reading.lines);
+	return r;
+}
+
+/* ---- opening ----------------------------------------------------------------------------- */
+
+/* The lock is that of the folder, as the file is replaced when it is written. */
+static int lock(const struct promise_file *file, const char *host)
+{
+	if (flock(file->folder, LOCK_EX | LOCK_NB) == 0)
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return explain(file, "lock", -errno);
+	log_error("cannot use the promises of %s: another 'twinfs attest' or 'twinfs remove "
+		  "--attested' of this host uses them; wait until it has ended",
+		  host);
+	return -EWOULDBLOCK;
+}
+
+static int open_folder(struct promise_file *file, const char *folder)
+{
+	int r = asprintf(&file->path, "%s/" NAME, folder);
+
+	if (r < 0) {
+		file->path = NULL;
+		return -ENOMEM;
+	}
+	r = index_folder_make(folder);
+	if (r == 0)
+		r = index_folder_open(folder, &file->folder);
+	return r < 0 ? explain(file, "open", r) : 0;
+}
+
+/* Opens, locks and reads the promises of an owner. Returns 0 or -errno, logged except -ENOMEM.
+ *
+ * owner	name of the folder
+ * host		for messages
+ */
+static int open_file(struct promise_file *file, const char *indexes, const char *owner,
+		     const char *host)
+{
+	AUTO_FREE char *folder = NULL;
+	int r;
+
+	if (asprintf(&folder, "%s/.promises/%s", indexes, owner) < 0)
+		return -ENOMEM;
+	r = open_folder(file, folder);
+	if (r == 0)
+		r = lock(file, host);
+	if (r == 0)
+		r = read_file(file);
+	sort_once(file);
+	return r;
+}
+
+int promises_open(struct promises **promises, const char *indexes, const struct file_list *list)
+{
+	struct promises *opened = calloc(1, sizeof(*opened));
+	char index[sizeof("+") + 16];
+	int r;
+
+	*promises = NULL;
+	if (!opened)
+		return -ENOMEM;
+	for (size_t i = 0; i < OWNERS; i++)
+		opened->files[i].folder = -1;
+	/* no host has such a name */
+	(void)snprintf(index, sizeof(index), "+%016" PRIx64, list->index);
+	r = open_file(&opened->files[OWNER_HOST], indexes, list->host, list->host);
+	if (r == 0)
+		r = open_file(&opened->files[OWNER_INDEX], indexes, index, list->host);
+	if (r < 0)
+		promises_close(opened);
+	else
+		*promises = opened;
+	return r;
+}
+
+void promises_close(struct promises *promises)
+{
+	for (size_t i = 0; promises && i < OWNERS; i++) {
+		struct promise_file *file = &promises->files[i];
+
+		cleanup_close(&file->folder);
+		free(file->list);
+		free(file->path);
+	}
+	free(promises);
+}
+
+static int64_t find(const struct promise_file *file, const struct promise *wanted)
+{
+	const struct promise *found = file->count > 0 ? bsearch(wanted, file->list, file->count,
+								sizeof(*wanted), compare_contents)
+						      : NULL;
+
+	return found && found->until > clock_now().tv_sec ? found->until : 0;
+}
+
+int64_t promises_until(const struct promises *promises, const uint8_t *sha256, uint64_t size)
+{
+	struct promise wanted = {.size = size};
+	int64_t until = 0;
+
+	memcpy(wanted.sha256, sha256, SHA256_BYTES);
+	for (size_t i = 0; until == 0 && i < OWNERS; i++)
+		until = find(&promises->files[i], &wanted);
+	return until;
+}
+
+/* ---- adding ------------------------------------------------------------------------------ */
+
+static void drop_expired(struct promise_file *file, int64_t now)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < file->count; i++) {
+		if (file->list[i].until > now)
+			file->list[kept++] = file->list[i];
+	}
+	file->count = kept;
+}
+
+static int write_head(const struct promise_file *file, struct new_file *new)
+{
+	char sha256[SHA256_DIGITS + 1], line[LINE_SIZE];
+	int length, r = hash_all(file, sha256);
+
+	if (r < 0)
+		return r;
+	length = snprintf(line, sizeof(line),
+			  "{\"format\":\"" FORMAT
+			  "\",\"schema\":%d,\"rows\":%zu,\"sha256\":\"%s\"}\n",
+			  SCHEMA, file->count, sha256);
+	return new_file_append(new, line, (size_t)length);
+}
+
+static int write_file(const struct promise_file *file)
+{
+	CLEANUP_NEW_FILE struct new_file new;
+	char line[LINE_SIZE];
+	int r = new_file_begin(&new, file->folder, NAME ".new");
+
+	if (r == 0)
+		r = write_head(file, &new);
+	for (size_t i = 0; r == 0 && i < file->count; i++)
+		r = new_file_append(&new, line, format_promise(line, &file->list[i]));
+	return r == 0 ? new_file_commit(&new, NAME) : r;
+}
+
+static int add_all(struct promise_file *file, const struct file_list *list)
+{
+	int64_t now = clock_now().tv_sec;
+	int r = 0;
+
+	drop_expired(file, now);
+	for (size_t i = 0; r == 0 && i < list->count; i++)
+		r = add(file, list->rows[i].sha256, list->rows[i].size, now + PROMISE_SECONDS);
+	sort_once(file);
+	if (r == 0)
+		r = write_file(file);
+	return r < 0 ? explain(file, "write", r) : 0;
+}
+
+int promises_add(struct promises *promises, const struct file_list *list)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < OWNERS; i++)
+		r = add_all(&promises->files[i], list);
+	return r;
+}
