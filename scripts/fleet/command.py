@@ -10,6 +10,7 @@ import sys
 
 from fleet import VERSION, environment, outputs
 from fleet.errors import COMPLETE, FAILED, FleetError
+from fleet.rows import HOST
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
 FORMATS = ("text", "json", "csv", "parquet", "html")
@@ -27,6 +28,24 @@ def count(text):
     if not re.fullmatch(r"[1-9]\d{0,3}", text, re.ASCII):
         raise argparse.ArgumentTypeError(f"{text}: not a number from 1 to 9999")
     return int(text)
+
+
+def hosts(text):
+    """Names of hosts with commas between them."""
+    found = text.split(",")
+    if not all(map(HOST.match, found)) or len(set(found)) < len(found):
+        raise argparse.ArgumentTypeError(f"{text}: not different names of hosts, such as "
+                                         "alpha,beta")
+    return found
+
+
+def protection(text):
+    """(host, pattern of an absolute path)."""
+    host, _, pattern = text.partition(":")
+    if not HOST.match(host) or not re.match(r"[/*?]", pattern):
+        raise argparse.ArgumentTypeError(f"{text}: not a host and a pattern of an absolute path, "
+                                         "such as 'alpha:/srv/photos/*'")
+    return host, pattern
 
 
 def half_of_memory():
@@ -71,6 +90,19 @@ def make_parser():
     wanted.add_argument("--output", metavar="DIR", required=True,
                         help="a folder for a file HOST.jsonl for each host")
     add_common(wanted)
+    plan = command("plan", "Plans what may be removed, so that enough hosts keep each content.")
+    plan.add_argument("--output", metavar="DIR", required=True,
+                      help="a folder for the lists keep-HOST.jsonl and remove-HOST.jsonl")
+    plan.add_argument("--keep-replicas", metavar="N", type=count, required=True,
+                      help="hosts that keep each content, at least")
+    plan.add_argument("--prefer", metavar="HOST,...", type=hosts, default=[],
+                      help="hosts that keep contents rather than others, the first one most (by "
+                           "name)")
+    plan.add_argument("--protect", metavar="HOST:GLOB", type=protection, default=[],
+                      action="append",
+                      help="a host keeps each content that has a matching path there; can be "
+                           "given several times")
+    add_common(plan)
     report = command("report", "Reports what the hosts have.")
     report.add_argument("--output", metavar="DIR", default="-",
                         help="a folder for the report, or - for the standard output (-)")
@@ -98,8 +130,9 @@ def check(parser, settings):
 def run(settings):
     """Runs a command with the packages of its engine; returns the exit status."""
     # these modules import the packages
-    from fleet import importing, report, wanted
-    commands = {"import": importing.run, "wanted": wanted.run, "report": report.run}
+    from fleet import importing, plan, report, wanted
+    commands = {"import": importing.run, "wanted": wanted.run, "plan": plan.run,
+                "report": report.run}
     return commands[settings.command](settings) or COMPLETE
 
 

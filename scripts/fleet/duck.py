@@ -45,6 +45,9 @@ class DuckEngine:
             self.run(f"CREATE VIEW {table} AS SELECT {columns} FROM read_parquet([{paths}], "
                      "hive_partitioning = false)")
 
+    def add_table(self, name, table):
+        self.connection.register(name, table)
+
     def make(self, step, sql):
         self.run(f"CREATE {'TABLE' if step.stored else 'VIEW'} {step.name} AS {sql}")
 

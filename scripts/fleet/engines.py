@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """An engine with the tables of the inputs of a command.
 
-An engine has open_tables(folders), make(step, sql), query(sql), which returns the names of the
-columns and yields rows as tuples, and close().
+An engine has open_tables(folders), add_table(name, Arrow table), make(step, sql), query(sql), which
+returns the names of the columns and yields rows as tuples, and close().
 """
 import contextlib
 import os
@@ -32,8 +32,9 @@ def plain_name(path, folder, number):
 
 
 @contextlib.contextmanager
-def opened(settings, steps):
-    """An engine that has made these steps of all inputs of a command."""
+def opened(settings, steps, prepare=None):
+    """An engine that has made these steps of all inputs of a command. `prepare`, called with the
+    engine and the settings, adds tables that the steps need."""
     inputs = open_inputs(settings.inventory)
     settings.remote = bool(inputs.remote)
     warn_of_unused(inputs)
@@ -49,6 +50,8 @@ def opened(settings, steps):
         with contextlib.closing(make_engine(settings, folder)) as engine:
             engine.open_tables(paths)
             check_hosts(engine)
+            if prepare:
+                prepare(engine, settings)
             for step in steps:
                 engine.make(step, questions.statement(step.name))
             check_digests(engine)

@@ -30,6 +30,9 @@ REPORT_STEPS = (*CONTENT_STEPS, Step("holdings"), Step("unread"), Step("contents
                 Step("names", stored=False), Step("folder_states"), Step("uncovered_folders"),
                 Step("covered_folders"))
 WANTED_STEPS = (*CONTENT_STEPS, Step("wanted_files"))
+PLAN_STEPS = (*CONTENT_STEPS, Step("holdings"), Step("replicated"), Step("replicated_files"),
+              Step("replicated_names", stored=False), Step("seen_twice"), Step("too_long"),
+              Step("protections"), Step("keeping"), Step("keepers"))
 
 
 @dataclass(frozen=True)

@@ -86,6 +86,10 @@ class SparkEngine:
                 whole = whole.unionByName(frame)
             whole.createOrReplaceTempView(table)
 
+    def add_table(self, name, table):
+        with failing():
+            self.session.createDataFrame(table).createOrReplaceTempView(name)
+
     def make(self, step, sql):
         with failing():
             frame = self.session.sql(sql)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Reads sets of rows and lists of wanted files of a fleet, and refuses each that has not exactly
-the form of twinfs(5). No code is shared with the program or with twinfs-fleet."""
+"""Reads sets of rows and lists of files of a fleet, and refuses each that has not exactly the form
+of twinfs(5). No code is shared with the program or with twinfs-fleet."""
 import base64
 import binascii
 import collections
@@ -14,26 +14,33 @@ import subprocess
 from dataclasses import dataclass
 
 INVENTORY, DIGESTS, WANTED = "twinfs-inventory", "twinfs-digests", "twinfs-wanted"
+KEEP, REMOVE = "twinfs-keep", "twinfs-remove"
 SCHEMA = 1
 ROWS_MAX = 250_000  # in a part
-LINE_MAX = 65_536  # bytes of a line of a list of wanted files
+LINE_MAX = 65_536  # bytes of a line of a list
 
 HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 INDEX = re.compile(r"[0-9a-f]{16}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 GROUP = re.compile(r"[0-9a-f]{32}(~([2-9]|[1-9][0-9]+))?")
+PLAN = re.compile(r"[0-9a-f]{32}")
 CREATED = "%Y-%m-%dT%H:%M:%SZ"
 PART = re.compile(r"part-[0-9]{5}\.jsonl(\.zst)?")
 
 FILE = {"id": int, "source": int, "path": str, "size": int, "mtime_ns": int, "ctime_ns": int,
         "dev": int, "ino": int}
-ROWS = {INVENTORY: {**FILE, "names": int}, DIGESTS: {**FILE, "sha256": str}, WANTED: FILE}
+ROWS = {INVENTORY: {**FILE, "names": int}, DIGESTS: {**FILE, "sha256": str}, WANTED: FILE,
+        KEEP: {**FILE, "sha256": str}, REMOVE: {**FILE, "sha256": str, "keepers": list}}
 OPTIONAL = {INVENTORY: {"links": list, "group": str, "sha256": str}, DIGESTS: {"state": str},
-            WANTED: {}}
+            WANTED: {}, KEEP: {}, REMOVE: {}}
 HEAD = {"format": str, "schema": int, "host": str, "index": str, "created": str, "sources": list,
         "rows": int, "bytes": int}
 MANIFEST = {**HEAD, "version": str, "generation": int, "min_size": int, "errors": int,
             "pending": int, "parts": list}
+PLANNED = {**HEAD, "plan": str, "keep_replicas": int}
+# {kind of list: (beginning of the name of the file, members of the first line)}
+LISTS = {WANTED: ("", HEAD), KEEP: ("keep-", PLANNED),
+         REMOVE: ("remove-", {**PLANNED, "keepers": list})}
 PART_MEMBERS = {"name": str, "rows": int, "bytes": int, "sha256": str}
 
 
@@ -192,13 +199,30 @@ def check_rows(found, kind):
     need(len(rows) == head["rows"], "rows:", len(rows), "not", head["rows"])
     total = sum(row.size for row in rows)
     need(total == head["bytes"], "bytes:", total, "not", head["bytes"])
-    for what, values in (("id", [row.id for row in rows]),
-                         ("inode", [row.inode for row in rows]),
+    files = rows
+    if kind == REMOVE:  # has a row for each name
+        files = check_names_of_files(rows)
+    for what, values in (("id", [row.id for row in files]),
+                         ("inode", [row.inode for row in files]),
                          ("name", [name for row in rows for name in row.names])):
         twice = [value for value, count in collections.Counter(values).items() if count > 1]
         need(not twice, "more than one row with this", what, twice[:1])
     if kind == INVENTORY:
         check_groups(rows)
+
+
+def check_names_of_files(rows):
+    """Checks that rows of one id are of one file; returns one of them for each id."""
+    files = {}
+    for row in rows:
+        first, other = (with_only(one, ROWS[REMOVE].keys() - {"path", "source"})
+                        for one in (files.setdefault(row.id, row), row))
+        need(first == other, "two files have the id", row.id)
+    return files.values()
+
+
+def with_only(row, members):
+    return {name: row.get(name) for name in members}
 
 
 def check_groups(rows):
@@ -295,21 +319,52 @@ def split_lines(data, where):
     return data.split(b"\n")[:-1]
 
 
-# Lists of wanted files
+# Lists of files
 
 
 def read_wanted(path):
     """Reads the list of wanted files of a host and returns Rows, or raises InvalidError."""
-    lines = split_lines(read_file(path), "wanted:")
-    need(lines, "wanted: is empty")
-    need(max(map(len, lines)) < LINE_MAX, "wanted: a line is too long")
+    return read_list(path, WANTED)
+
+
+def read_list(path, kind):
+    """Reads a list of this kind and returns Rows, or raises InvalidError."""
+    where = f"{os.path.basename(os.fspath(path))}:"
+    lines = split_lines(read_file(path), where)
+    need(lines, where, "is empty")
+    need(max(map(len, lines)) < LINE_MAX, where, "a line is too long")
+    prefix, members = LISTS[kind]
     head = parse(lines[0])
-    check_members(head, HEAD, where="wanted:")
-    check_head(head, WANTED, "wanted:")
-    need(os.path.basename(os.fspath(path)) == head["host"] + ".jsonl", "wanted: another host")
-    sources = read_sources(head["sources"], "wanted:")
-    rows = [read_row(line, WANTED, sources, f"wanted:{at}:")
-            for at, line in enumerate(lines[1:], 2)]
+    check_members(head, members, where=where)
+    check_head(head, kind, where)
+    need(os.path.basename(os.fspath(path)) == f"{prefix}{head['host']}.jsonl", where,
+         "another host")
+    sources = read_sources(head["sources"], where)
+    rows = [read_row(line, kind, sources, f"{where}{at}:") for at, line in enumerate(lines[1:], 2)]
     found = Rows(head, sources, rows)
-    check_rows(found, WANTED)
+    check_rows(found, kind)
+    if kind != WANTED:
+        check_planned(found, where)
     return found
+
+
+def check_planned(found, where):
+    """Checks what only lists of a plan have."""
+    head = found.head
+    need(PLAN.fullmatch(head["plan"]), where, "plan is no number of a plan")
+    need(head["keep_replicas"] > 0 and found.rows, where, "keeps no replicas, or has no rows")
+    need(all(row.size > 0 for row in found.rows), where, "has a file of no bytes")
+    if head["format"] == KEEP:
+        hashes = [row.sha256 for row in found.rows]
+        need(len(hashes) == len(set(hashes)), where, "a content has two rows")
+        return
+    for keeper in head["keepers"]:
+        check_members(keeper, {"host": str, "list": str}, where=where)
+        need(SHA256.fullmatch(keeper["list"]), where, "list is no SHA-256")
+    hosts = [keeper["host"] for keeper in head["keepers"]]
+    need(hosts == sorted(set(hosts) - {head["host"]}), where, "keepers are", hosts)
+    for row in found.rows:
+        need(all(type(number) is int for number in row.keepers)
+             and row.keepers == sorted(set(row.keepers) & set(range(len(hosts))))
+             and len(row.keepers) >= head["keep_replicas"], where, "keepers of a row are",
+             row.keepers)

@@ -25,10 +25,11 @@ sys.path.insert(0, {str(ROOT / "scripts")!r})
 from fleet.command import main
 found = []
 for words in json.load(sys.stdin):
-    out, error = io.StringIO(), io.StringIO()
+    out, error = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
         status = main({str(PROGRAM)!r}, words)
-    found.append((status, out.getvalue(), error.getvalue()))
+    out.seek(0)
+    found.append((status, out.read(), error.getvalue()))
 json.dump(found, sys.stdout)
 """
 

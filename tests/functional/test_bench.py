@@ -298,7 +298,7 @@ def test_fleet_mode_measures_each_step_of_simulated_hosts(bench):
     found = json.loads(report.read_bytes())
     assert [(row["target"], row["of"]) for row in found["rows"]] == [
         ("fleet-memory", "4000 rows")]
-    assert {f"fleet, {step}" for step in ("import", "import digests", "wanted", "report")
+    assert {f"fleet, {step}" for step in ("import", "import digests", "wanted", "plan", "report")
             } <= found["figures"].keys()
     assert os.listdir(bench.folder / "fleet") == []
 

@@ -10,7 +10,7 @@ import pytest
 from manual import ROOT, item, marked, sections
 
 PAGE = ROOT / "man/twinfs-fleet.1"
-COMMANDS = ("setup", "import", "wanted", "report")
+COMMANDS = ("setup", "import", "wanted", "plan", "report")
 
 
 def help_of(*words):
@@ -19,9 +19,10 @@ def help_of(*words):
 
 def options(text):
     """{option: its argument or choices} of a --help."""
-    found = re.findall(r"^  (?:-h, )?--([a-z]+)(?: ([A-Z]+|\{[a-z,]+\}))?(?= |$)", text,
-                       re.MULTILINE)
-    return {name: value.strip("{}").replace(",", "|") for name, value in found}
+    argument = r"[A-Z:]+(?:,\.\.\.)?|\{[a-z,]+\}"
+    found = re.findall(rf"^  (?:-h, )?--([a-z-]+)(?: ({argument}))?(?= |$)", text, re.MULTILINE)
+    return {name: value.strip("{}").replace(",", "|") if "{" in value else value
+            for name, value in found}
 
 
 def test_page_has_the_options_of_all_commands():
@@ -29,7 +30,7 @@ def test_page_has_the_options_of_all_commands():
     for command in COMMANDS:
         offered |= options(help_of(command))
     described = dict(re.findall(
-        r"^\.It (?:Fl h , )?Fl -([a-z]+)(?: Ns = Ns (?:Ar|Cm) (\S+))?$",
+        r"^\.It (?:Fl h , )?Fl -([a-z-]+)(?: Ns = Ns (?:Ar|Cm) (\S+))?$",
         sections(PAGE)["OPTIONS"], re.MULTILINE))
     assert "format" in offered and offered["engine"] == "duckdb|spark"
     assert described == offered

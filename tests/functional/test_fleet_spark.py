@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: MIT
 """twinfs-fleet with Apache Spark in several processes: its tables and lists of wanted files are
-those of DuckDB and of the oracle. Spark is started twice, as this takes the most time."""
+those of DuckDB and of the oracle, and so are plans. Each test starts Spark once, as this takes the
+most time."""
 import os
 import threading
 from pathlib import Path
 
 import fleet_hosts
 import fleet_oracle
+import fleet_plan
 import fleet_sets
 import fleet_tool
 import pytest
@@ -111,3 +113,23 @@ def test_wanted_lists_of_spark_are_those_of_duckdb(case, tmp_path):
                         for engine in ("spark", "duckdb"))
         assert found.rows == other.rows and found.sources == other.sources
     assert any(fleet.wanted(host.name) for host in hosts)
+
+
+def test_plan_of_spark_is_that_of_duckdb_and_of_the_oracle(case, tmp_path):
+    tool, fleet, hosts, sets = case
+    patterns = (b"*/back\\slash/*", b"*/%2?/*", b"*/copies/1??/*", b"*\xff\n/copies/*")
+    names = sorted(host.name for host in hosts)
+    wishes = fleet_plan.Wishes(2, names[-1:], [(name, glob) for name in names[1:]
+                                               for glob in patterns])
+    run = Watch(tool, "plan", "--engine=spark", "--threads=1", "--output", tmp_path / "spark",
+                *wishes.words, *sets)
+    check_run(tool, run)
+    tool("plan", "--output", tmp_path / "duckdb", *wishes.words, *sets)
+    found, other = (fleet_plan.read_plan(tmp_path / engine) for engine in ("spark", "duckdb"))
+    expected = fleet_plan.expected(fleet, hosts, wishes)
+    assert found.differences(expected) == other.differences(expected) == []
+    unprotected = fleet_plan.expected(fleet, hosts, fleet_plan.Wishes(2, names[-1:]))
+    assert len(unprotected.removable) > len(expected.removable) > 0
+    for path in (tmp_path / "spark").iterdir():
+        lines = path.read_bytes().splitlines()
+        assert (tmp_path / "duckdb" / path.name).read_bytes().splitlines()[1:] == lines[1:]

@@ -49,7 +49,7 @@ FROM ({CONTENTS})
 MEMBERS = f"""
 '{{"id":' || i || ',"source":0,"path":"' || 'folder-' || i // {FOLDER_FILES * 20} || '/part-'
 || i // {FOLDER_FILES} % 20 || '/picture ' || i || '.jpg","size":' || size || ',"mtime_ns":'
-|| 1700000000000000000 + i * 1000 || ',"ctime_ns":' || 1700000000000000000 + i * 1000
+|| 1700000000000000000 + i * 1000 || ',"ctime_ns":' || 1700000000000000000 + i * 1000 + host
 || ',"dev":2049,"ino":' || 1000 + i
 """
 SHA256 = """',"sha256":"' || sha256(content) || '"'"""

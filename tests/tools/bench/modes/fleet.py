@@ -10,7 +10,7 @@ from bench.table import MIB
 ROOT = Path(__file__).resolve().parents[4]
 HOSTS = 200
 MEMORY = "8G"  # of DuckDB, half of the 16 GiB of the target
-STEPS = ("import", "import digests", "wanted", "report")
+STEPS = ("import", "import digests", "wanted", "plan", "report")
 
 
 def run(bench):
@@ -45,6 +45,8 @@ def measure(bench, program, folder, rows):
         "import": ["--output", work / "tables", *sorted(sets.glob("inventory-*"))],
         "import digests": ["--output", work / "digests", *sorted(sets.glob("digests-*"))],
         "wanted": ["--output", work / "wanted", work / "tables"],
+        "plan": ["--keep-replicas", "2", "--protect", "host-0003:*/part-1?/*",
+                 "--output", work / "plan", work / "tables", work / "digests"],
         "report": ["--output", work / "report", work / "tables", work / "digests"],
     }
     total = peak = 0

@@ -1,0 +1,4 @@
+-- All hosts.
+SELECT host, index_id
+FROM hosts
+ORDER BY host
