@@ -10,11 +10,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import trees
 from disks import disk
 from program import TIMEOUT
 
 ROOT = Path(__file__).resolve().parents[2]
 README, BACKUP = ROOT / "README.md", ROOT / "data/backup/backup"
+FLEET = ROOT / "build/fleet"
 DAY = 86400
 DISK_BYTES = 1 << 30
 MARK = "== command"
@@ -69,6 +71,21 @@ def photos(folder):
         copy(f"2019/IMG_{number}.jpg", f"Old laptop/2019/IMG_{number}.jpg", 17900 + number)
 
 
+def machines(folder):
+    """Folders that stand for machines: most photos of a laptop are in an archive, too, and so are
+    some scans of an office."""
+    rng = random.Random("machines")
+    pictures = [rng.randbytes(rng.randrange(2_000_000, 4_000_000)) for _ in range(12)]
+    trees.fill(folder / "laptop", {
+        "letter.odt": rng.randbytes(40_000),
+        **{f"Photos/IMG_{number}.jpg": pictures[number] for number in range(8)}})
+    trees.fill(folder / "nas", {
+        f"archive/2019/{number}.jpg": pictures[number] for number in range(10)})
+    trees.fill(folder / "office", {
+        "plan.pdf": rng.randbytes(90_000), "plan old.pdf": rng.randbytes(90_000),
+        **{f"scans/{number}.jpg": pictures[number] for number in range(4, 12)}})
+
+
 def examples():
     """(command, lines that it prints) of each example with a prompt, in their order."""
     found = []
@@ -100,11 +117,18 @@ def agrees(shown, printed):
 
 @pytest.fixture
 def home(as_user, fuse_for_users, tmp_path):
-    """A home on a disk whose file system shares blocks, with the folder Photos."""
+    """A home on a disk whose file system shares blocks, with the folder Photos, and folders that
+    stand for machines."""
+    if not (FLEET / "twinfs-fleet.json").exists():
+        pytest.skip("the engines of twinfs-fleet are not in build/fleet")
     with disk("xfs", tmp_path, DISK_BYTES) as root:
         home = root / "home"
         photos(home / "Photos")
+        machines(home)
         (home / "bin").mkdir()
+        (home / "bin/twinfs-fleet").symlink_to(ROOT / "scripts/twinfs-fleet")
+        (home / ".local/share").mkdir(parents=True)
+        (home / ".local/share/twinfs-fleet").symlink_to(FLEET)
         (home / "bin/twinfs").symlink_to(as_user.session.binary)
         subprocess.run(["chown", "-hR", f"{as_user.user.pw_uid}:{as_user.user.pw_gid}", home],
                        check=True)
