@@ -109,7 +109,7 @@ static int find_file(const struct removal *removal, struct catalog_reader *reade
 {
 	const struct listed_file *row = candidate->row;
 	struct entry_record entry;
-	struct file_record file;
+	struct file_record file = {.names = 0};
 	int r = catalog_find_path(reader, removal->index.sources->list[candidate->source].root,
 				  row->path, &entry);
 

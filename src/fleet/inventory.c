@@ -100,7 +100,7 @@ static int examine_again(struct inventory *inventory, struct catalog_reader *rea
 			 struct nameless nameless, uint64_t *names)
 {
 	struct file_record file;
-	uint64_t id;
+	uint64_t id = 0;
 	int r = catalog_get_file(reader, nameless.id, &file);
 
 	if (r == 0)

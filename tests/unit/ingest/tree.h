@@ -108,7 +108,7 @@ static inline int create_last(struct tree *t, const char *path)
 	(void)snprintf(folder, sizeof(folder), "%.*s", slash ? (int)(slash - path) : 0, path);
 	if (strcmp(folder, t->last_folder) != 0)
 		t->last_inode = 0;
-	strcpy(t->last_folder, folder);
+	memcpy(t->last_folder, folder, sizeof(folder));
 	for (;;) {
 		fd = openat(t->fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
 		assert_true(fd >= 0);
