@@ -493,24 +493,15 @@ void attestations_free(struct attestations *attestations)
 
 /* ---- queries ----------------------------------------------------------------------------- */
 
-/* Returns what the keeper at a place in a row has attested, or NULL. */
-static const struct kept *find_place(const struct attestations *attestations,
-				     const struct listed_file *row, uint16_t place)
+/* Returns whether an earlier keeper of the row has attested the same file of a content, on a disk
+ * that both see. */
+static bool is_seen_twice(const struct attestations *attestations, size_t content,
+			  const struct listed_file *row, uint16_t place)
 {
-	size_t number;
+	uint64_t file = find_kept(attestations, content, row->keepers[place])->file;
 
-	return find_content(attestations, row->sha256, row->size, &number)
-		       ? find_kept(attestations, number, row->keepers[place])
-		       : NULL;
-}
-
-/* Returns whether an earlier keeper of the row has attested the same file, on a disk that both
- * see. */
-static bool is_seen_twice(const struct attestations *attestations, const struct listed_file *row,
-			  uint16_t place, uint64_t file)
-{
 	for (uint16_t i = 0; i < place; i++) {
-		const struct kept *kept = find_place(attestations, row, i);
+		const struct kept *kept = find_kept(attestations, content, row->keepers[i]);
 
 		if (kept && kept->file == file)
 			return true;
@@ -520,24 +511,27 @@ static bool is_seen_twice(const struct attestations *attestations, const struct 
 
 size_t attestations_count(const struct attestations *attestations, const struct listed_file *row)
 {
-	size_t count = 0;
+	size_t content, count = 0;
 
-	for (uint16_t i = 0; i < row->keeper_count; i++) {
-		const struct kept *kept = find_place(attestations, row, i);
-
-		count += kept && !is_seen_twice(attestations, row, i, kept->file);
-	}
+	if (!find_content(attestations, row->sha256, row->size, &content))
+		return 0;
+	for (uint16_t i = 0; i < row->keeper_count; i++)
+		count += find_kept(attestations, content, row->keepers[i]) &&
+			 !is_seen_twice(attestations, content, row, i);
 	return count;
 }
 
 int attestations_hosts(const struct attestations *attestations, const struct listed_file *row,
 		       struct bytes *text)
 {
+	size_t content;
 	bool any = false;
 	int r = 0;
 
+	if (!find_content(attestations, row->sha256, row->size, &content))
+		return 0;
 	for (uint16_t i = 0; r == 0 && i < row->keeper_count; i++) {
-		if (!find_place(attestations, row, i))
+		if (!find_kept(attestations, content, row->keepers[i]))
 			continue;
 		r = bytes_format(text, "%s%s", any ? ", " : "",
 				 attestations->list->keepers[row->keepers[i]].host);
