@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "act/trial.h"
@@ -20,7 +19,6 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/catalog.h"
-#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "cli/act_run.h"
 #include "cli/list_print.h"
@@ -107,24 +105,13 @@ static struct act_file file_of(const struct candidate *candidate)
 static int find_file(const struct removal *removal, struct catalog_reader *reader,
 		     struct candidate *candidate, uint64_t *dir)
 {
-	const struct listed_file *row = candidate->row;
-	struct entry_record entry;
+	uint64_t root = removal->index.sources->list[candidate->source].root;
 	struct file_record file = {.names = 0};
-	int r = catalog_find_path(reader, removal->index.sources->list[candidate->source].root,
-				  row->path, &entry);
+	int r = listed_file_find(reader, root, candidate->row, &file, dir);
 
-	if (r == 0 && entry.kind != ENTRY_FILE)
-		r = -ENOENT;
-	if (r == 0)
-		r = catalog_get_file(reader, entry.child, &file);
-	if (r == 0 && !S_ISREG(file.attributes.mode))
-		r = -ENOENT;
-	if (r < 0)
-		return r;
 	candidate->file = file.id;
 	candidate->attributes = file.attributes;
-	*dir = entry.dir;
-	return 0;
+	return r;
 }
 
 /* Returns what attestations and promises say about the content of a row. */

@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
 #include "source/source.h"
 
 int listed_sources_check_index(const struct file_list *list, const char *file,
@@ -38,4 +41,20 @@ int listed_sources_find(const struct file_list *list, const char *file,
 		numbers[i] = found;
 	}
 	return 0;
+}
+
+int listed_file_find(struct catalog_reader *reader, uint64_t root, const struct listed_file *row,
+		     struct file_record *file, uint64_t *dir)
+{
+	struct entry_record entry;
+	int r = catalog_find_path(reader, root, row->path, &entry);
+
+	if (r == 0 && entry.kind != ENTRY_FILE)
+		r = -ENOENT;
+	if (r == 0)
+		r = catalog_get_file(reader, entry.child, file);
+	if (r < 0)
+		return r;
+	*dir = entry.dir;
+	return S_ISREG(file->attributes.mode) ? 0 : -ENOENT;
 }

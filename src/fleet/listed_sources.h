@@ -2,14 +2,17 @@
 #ifndef FLEET_LISTED_SOURCES_H
 #define FLEET_LISTED_SOURCES_H
 
-/* The sources of a list of files among those of an index. For one thread. */
+/* The sources and files of a list in an index. For one thread. */
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
 #include "fleet/file_list.h"
 
 struct catalog;
+struct catalog_reader;
+struct file_record;
 struct sources;
 
 /* Refuses a list of another index, whose ids mean other files. file is the path of the list, for
@@ -21,5 +24,14 @@ MUST_CHECK int listed_sources_check_index(const struct file_list *list, const ch
  * Returns 0 or -EXDEV, logged. */
 MUST_CHECK int listed_sources_find(const struct file_list *list, const char *file,
 				   const struct sources *sources, size_t *numbers);
+
+/* Finds the regular file that the index has at the path of a row. Sets *dir to its directory.
+ * Returns 0, -ENOENT if there is none, or another -errno. Logs nothing.
+ *
+ * root		directory of the source in the index
+ */
+MUST_CHECK int listed_file_find(struct catalog_reader *reader, uint64_t root,
+				const struct listed_file *row, struct file_record *file,
+				uint64_t *dir);
 
 #endif

@@ -4,14 +4,12 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/array.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
 #include "base/stop.h"
-#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "fleet/earlier_digests.h"
 #include "fleet/file_list.h"
@@ -43,20 +41,6 @@ static int note(struct wanted_named *named, const struct finding *finding,
 		return -ENOMEM;
 	named->paths[named->count - 1] = strdup(bytes_text(&path));
 	return named->paths[named->count - 1] ? 0 : -ENOMEM;
-}
-
-/* Finds the file at a path. Returns 0, -ENOENT if there is no regular file, or -errno. */
-static int find_file(const struct finding *finding, const struct listed_file *row,
-		     struct file_record *file)
-{
-	struct entry_record entry;
-	int r = catalog_find_path(finding->reader, finding->roots[row->source], row->path, &entry);
-
-	if (r == 0 && entry.kind != ENTRY_FILE)
-		r = -ENOENT;
-	if (r == 0)
-		r = catalog_get_file(finding->reader, entry.child, file);
-	return r == 0 && !S_ISREG(file->attributes.mode) ? -ENOENT : r;
 }
 
 /* Sets the group of a file, and its digest if it is known. */
@@ -100,7 +84,8 @@ static int find_row(struct finding *finding, const struct listed_file *row)
 	struct wanted_files *files = finding->files;
 	struct file_record record = {.names = 0};
 	struct wanted_file file = {.state = WANTED_UNREAD};
-	int r = find_file(finding, row, &record);
+	uint64_t dir;
+	int r = listed_file_find(finding->reader, finding->roots[row->source], row, &record, &dir);
 
 	if (r == -ENOENT)
 		return note(&files->missing, finding, row);
