@@ -229,12 +229,12 @@ static void print_result(const struct partial *partial, const struct sharing_res
 
 /* Notes in the index what can be shared, unless only some of the files were compared. */
 static void note_parts(const struct deduping *deduping, const struct partial *partial,
-		       const struct current_index *index, const struct partial_count *shared)
+		       const struct current_index *index)
 {
 	const struct filter *filter = &deduping->acting.filters.filter;
 	const struct equal_parts left = {
-		.runs = partial->planned.count - shared->count,
-		.bytes = partial->planned.bytes - shared->bytes,
+		.runs = partial->planned.count,
+		.bytes = partial->planned.bytes,
 		.block_bytes = UINT64_C(1) << deduping->partial.block_bits,
 		.time = clock_now(),
 	};
@@ -257,7 +257,7 @@ static enum twinfs_exit print_plan(const struct deduping *deduping, const struct
 	r = shown ? partial_print(partial, deduping->acting.format, shown, &output) : -ENOMEM;
 	if (r < 0 && r != -EPIPE && r != -EINTR)
 		log_error("cannot print the runs to share: %s", error_text(r));
-	note_parts(deduping, partial, index, &(struct partial_count){0});
+	note_parts(deduping, partial, index);
 	if (r == 0 && !deduping->acting.common.quiet)
 		log_info("nothing was done; without --dry-run, %s %s of %s would be compared and "
 			 "shared",
@@ -267,7 +267,7 @@ static enum twinfs_exit print_plan(const struct deduping *deduping, const struct
 	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }
 
-static enum twinfs_exit share(const struct deduping *deduping, const struct partial *partial,
+static enum twinfs_exit share(const struct deduping *deduping, struct partial *partial,
 			      struct current_index *index)
 {
 	struct sharing_result result = {.is_full = false};
@@ -284,7 +284,7 @@ static enum twinfs_exit share(const struct deduping *deduping, const struct part
 	if (index_remap_begin(index) < 0)
 		return TWINFS_EXIT_FAILED;
 	r = sharing_run(partial, &result);
-	note_parts(deduping, partial, index, &result.shared);
+	note_parts(deduping, partial, index);
 	if (result.is_full)
 		log_error("stopped: the disk is full; free some space there, then run the command "
 			  "again");

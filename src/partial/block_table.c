@@ -36,16 +36,27 @@ int block_table_init(struct block_table *table, unsigned int block_bits)
 	return table->spool < 0 ? table->spool : 0;
 }
 
+static void forget_classes(struct block_table *table)
+{
+	free(table->class_of);
+	free(table->members);
+	free(table->first);
+	table->class_of = NULL;
+	table->members = NULL;
+	table->first = NULL;
+	table->classes = 0;
+	table->end = 0;
+	table->range_count = 0;
+}
+
 void block_table_deinit(struct block_table *table)
 {
 	if (table->spool >= 0)
 		(void)close(table->spool);
+	forget_classes(table);
 	free(table->files);
 	free(table->batches);
 	free(table->ranges);
-	free(table->class_of);
-	free(table->members);
-	free(table->first);
 	pthread_mutex_destroy(&table->lock);
 }
 
@@ -276,6 +287,7 @@ int block_table_classify(struct block_table *table)
 	struct pass pass = {.passes = 1 + table->hashed * sizeof(struct entry) / table->sort_bytes};
 	int r;
 
+	forget_classes(table);
 	if (table->batch_count > 1)
 		qsort(table->batches, table->batch_count, sizeof(*table->batches), compare_batches);
 	r = for_each_hash(table, number_one, NULL);

@@ -38,7 +38,7 @@ struct block_file {
 	uint64_t size;
 	/* Blocks of files with different volumes are never equal: the kernel cannot share them. */
 	uint32_t volume;
-	bool dropped; /* its hashes are not used, as it could not be read to its end */
+	bool dropped; /* block_table_classify() leaves it out, as it cannot be read to its end */
 };
 
 /* Hashes of adjacent blocks. */
@@ -93,8 +93,9 @@ MUST_CHECK long block_table_add_file(struct block_table *table, const struct blo
 MUST_CHECK int block_table_add(struct block_table *table, uint32_t file, uint64_t first,
 			       const uint64_t *hashes, uint32_t count);
 
-/* Numbers the blocks and finds the classes. Files with a lower index have lower numbers. Returns 0,
- * -EOVERFLOW for more than BLOCKS_MAX blocks, -EINTR if stop_requested(), or another -errno. */
+/* Numbers the blocks and finds the classes. Files with a lower index have lower numbers. A second
+ * call forgets the numbers of the first one. Returns 0, -EOVERFLOW for more than BLOCKS_MAX blocks,
+ * -EINTR if stop_requested(), or another -errno. */
 MUST_CHECK int block_table_classify(struct block_table *table);
 
 /* The place of a block. */

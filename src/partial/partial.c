@@ -85,6 +85,7 @@ static int find_runs(struct partial *partial)
 {
 	int r = block_table_classify(&partial->table);
 
+	run_list_free(&partial->runs);
 	if (r == 0)
 		r = runs_find(&partial->table, blocks_of(partial->settings), &partial->runs);
 	if (r == 0)
@@ -93,6 +94,15 @@ static int find_runs(struct partial *partial)
 		runs_sort(&partial->runs);
 	partial->planned.count = partial->runs.count;
 	partial->planned.bytes = sum_bytes(partial, &partial->runs, 0);
+	return r;
+}
+
+int partial_plan_again(struct partial *partial)
+{
+	struct partial_count already = partial->already;
+	int r = find_runs(partial);
+
+	partial->already = already; /* without what was shared since */
 	return r;
 }
 

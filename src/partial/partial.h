@@ -62,7 +62,7 @@ struct partial {
 	struct partial_count known; /* files whose hashes were in the index */
 	uint64_t failed; /* files that could not be read; each was logged */
 	uint64_t changed; /* files that changed while they were read; each was logged */
-	struct partial_count planned; /* runs */
+	struct partial_count planned; /* runs that are not shared yet */
 	struct partial_count already; /* runs, or parts of them, that share their blocks already */
 };
 
@@ -74,5 +74,9 @@ void partial_deinit(struct partial *partial);
 /* Reads the files, and finds the runs to share. Returns 0, or -errno, logged; -EINTR if
  * stop_requested(). */
 MUST_CHECK int partial_plan(struct partial *partial);
+
+/* Finds the runs to share again, without the files of the table that were dropped since. Returns as
+ * partial_plan(), but logs nothing. */
+MUST_CHECK int partial_plan_again(struct partial *partial);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/dedupe_range.h"
+#include "base/descriptor.h"
 #include "base/error.h"
 #include "base/progress.h"
 #include "base/stop.h"
@@ -20,13 +21,21 @@
 /* Threads that share. Each call of the kernel locks two files and mostly computes. */
 #define THREADS 2U
 
+/* Highest number of plans. Each further one goes without the sources that turned out to be bad. */
+#define ROUNDS_MAX 16U
+
+/* Bytes that are read at once to find the file that cannot be read. */
+#define READ_BYTES (UINT64_C(64) << 10)
+
 struct sharing {
-	const struct partial *partial;
+	struct partial *partial;
 	struct sharing_result *result;
 	/* For each file: the failure of all its runs, 1 if only a run failed, or 0. */
 	int *failed;
-	pthread_mutex_t lock; /* for all members below, failed and result */
+	/* For all members below, failed and result, and those of partial that change. */
+	pthread_mutex_t lock;
 	size_t next;
+	uint64_t dropped; /* sources, in this round */
 	int ended; /* -errno of a failure that ends all threads */
 	struct progress progress;
 	struct progress_counts counts;
@@ -36,6 +45,7 @@ struct sharing {
 struct run_amounts {
 	uint64_t shared, differing;
 	int failure; /* 0: none */
+	bool is_of_source; /* the failure */
 };
 
 static bool is_full(int failure)
@@ -66,60 +76,34 @@ static void share_blocks(const struct partial *partial, const struct dedupe_rang
 	}
 }
 
-/* Shares a range in calls of CALL_BYTES. */
-static void share_range(const struct partial *partial, struct dedupe_range range,
+/* Shares a range in calls of CALL_BYTES. After a failure, *range is that of the failed call. */
+static void share_range(const struct partial *partial, struct dedupe_range *range,
 			struct run_amounts *amounts)
 {
 	uint64_t block_bytes = UINT64_C(1) << partial->table.block_bits;
-	uint64_t left = range.length;
-	int64_t shared;
+	uint64_t left = range->length;
 
-	while (left > 0 && amounts->failure == 0 && !stop_requested()) {
-		range.length = left < CALL_BYTES ? left : CALL_BYTES;
-		shared = dedupe_range(&range);
-		if (shared < 0) {
+	while (left > 0 && !stop_requested()) {
+		int64_t shared;
+
+		range->length = left < CALL_BYTES ? left : CALL_BYTES;
+		shared = dedupe_range(range);
+		if (shared < 0)
 			amounts->failure = (int)shared;
-			return;
-		}
-		if (shared > 0) {
+		else if (shared > 0)
 			amounts->shared += (uint64_t)shared;
-		} else if (range.length > block_bytes) {
-			share_blocks(partial, &range, amounts);
-			shared = (int64_t)range.length;
-		} else {
-			amounts->differing += range.length;
-			shared = (int64_t)range.length;
-		}
-		range.source_offset += (uint64_t)shared;
-		range.destination_offset += (uint64_t)shared;
+		else if (range->length > block_bytes)
+			share_blocks(partial, range, amounts);
+		else
+			amounts->differing += range->length;
+		if (amounts->failure < 0)
+			return;
+		if (shared == 0)
+			shared = (int64_t)range->length;
+		range->source_offset += (uint64_t)shared;
+		range->destination_offset += (uint64_t)shared;
 		left -= (uint64_t)shared;
 	}
-}
-
-static void share_run(struct sharing *sharing, struct open_files *files,
-		      const struct block_run *run, struct run_amounts *amounts)
-{
-	const struct partial *partial = sharing->partial;
-	struct block_place source = block_table_locate(&partial->table, run->source);
-	struct block_place destination = block_table_locate(&partial->table, run->destination);
-	struct dedupe_range range = {.source_offset = source.offset,
-				     .destination_offset = destination.offset,
-				     .length = run_bytes(&partial->table, run)};
-
-	pthread_mutex_lock(&sharing->lock);
-	amounts->failure = sharing->failed[destination.file];
-	pthread_mutex_unlock(&sharing->lock);
-	if (amounts->failure < 0)
-		return;
-	range.source = open_files_get(files, source.file);
-	range.destination =
-		range.source < 0 ? range.source : open_files_get(files, destination.file);
-	if (range.destination < 0) {
-		amounts->failure = range.destination;
-		return;
-	}
-	run_grow(&partial->table, run, &range);
-	share_range(partial, range, amounts);
 }
 
 /* Returns whether a failure concerns all runs of the destination. */
@@ -129,19 +113,81 @@ static bool concerns_file(int failure)
 	       failure == -ETXTBSY || failure == -EXDEV || failure == -EOPNOTSUPP;
 }
 
-/* Counts a failure, and logs it if it is the first one of the file. */
-static void note_failure(struct sharing *sharing, uint32_t file, uint64_t bytes, int failure)
+/* Returns whether the source of a failed call cannot be read. */
+static bool is_source_bad(const struct dedupe_range *range, int failure)
 {
-	struct sharing_result *result = sharing->result;
+	uint8_t buffer[READ_BYTES];
+	long got = 1;
+
+	if (concerns_file(failure) || is_full(failure) || failure == -ENOMEM)
+		return false;
+	for (uint64_t at = 0; got > 0 && at < range->length; at += READ_BYTES)
+		got = read_fully_at(range->source, buffer, READ_BYTES,
+				    (long)(range->source_offset + at));
+	return got < 0;
+}
+
+/* Leaves a source out of further plans: no other file can share its blocks. */
+static void drop_source(struct sharing *sharing, uint32_t file, int failure)
+{
+	struct partial *partial = sharing->partial;
+	struct block_file *source = &partial->table.files[file];
+	bool changed = failure == -ESTALE || failure == -ENOENT, is_first;
+
+	pthread_mutex_lock(&sharing->lock);
+	is_first = !source->dropped;
+	source->dropped = true;
+	sharing->dropped += is_first;
+	*(changed ? &partial->changed : &partial->failed) += is_first;
+	pthread_mutex_unlock(&sharing->lock);
+	if (is_first)
+		file_text_warn(partial, source->id, changed ? "share blocks of" : "read",
+			       changed ? "it changed meanwhile; run the command again"
+				       : error_text(failure));
+}
+
+static void share_run(struct sharing *sharing, struct open_files *files,
+		      const struct block_run *run, struct run_amounts *amounts)
+{
+	struct partial *partial = sharing->partial;
+	struct block_place source = block_table_locate(&partial->table, run->source);
+	struct block_place destination = block_table_locate(&partial->table, run->destination);
+	struct dedupe_range range = {.source_offset = source.offset,
+				     .destination_offset = destination.offset,
+				     .length = run_bytes(&partial->table, run)};
+
+	pthread_mutex_lock(&sharing->lock);
+	amounts->failure = sharing->failed[destination.file];
+	amounts->is_of_source = partial->table.files[source.file].dropped;
+	pthread_mutex_unlock(&sharing->lock);
+	if (amounts->failure < 0 || amounts->is_of_source)
+		return;
+	range.source = open_files_get(files, source.file);
+	range.destination =
+		range.source < 0 ? range.source : open_files_get(files, destination.file);
+	if (range.destination < 0) {
+		amounts->failure = range.destination;
+		amounts->is_of_source = range.source < 0;
+	} else {
+		run_grow(&partial->table, run, &range);
+		share_range(partial, &range, amounts);
+		amounts->is_of_source =
+			amounts->failure < 0 && is_source_bad(&range, amounts->failure);
+	}
+	if (amounts->is_of_source)
+		drop_source(sharing, source.file, amounts->failure);
+}
+
+/* Notes a failure of a destination, and logs it if it is the first one of the file. */
+static void note_failure(struct sharing *sharing, uint32_t file, int failure)
+{
 	int before;
 
 	pthread_mutex_lock(&sharing->lock);
 	before = sharing->failed[file];
-	result->refused.count++;
-	result->refused.bytes += bytes;
 	if (before == 0)
 		sharing->failed[file] = concerns_file(failure) ? failure : 1;
-	result->is_full |= is_full(failure);
+	sharing->result->is_full |= is_full(failure);
 	if (is_full(failure) || failure == -ENOMEM)
 		sharing->ended = failure;
 	pthread_mutex_unlock(&sharing->lock);
@@ -156,21 +202,29 @@ static void note_run(struct sharing *sharing, const struct block_run *run,
 		     const struct run_amounts *amounts)
 {
 	struct sharing_result *result = sharing->result;
+	struct partial_count *planned = &sharing->partial->planned;
 	uint64_t bytes = run_bytes(&sharing->partial->table, run);
 	uint64_t done = amounts->shared + amounts->differing;
 
 	pthread_mutex_lock(&sharing->lock);
+	/* a run that grew has more shared bytes than were planned */
+	planned->count -= amounts->shared > 0;
+	planned->bytes -= amounts->shared < bytes ? amounts->shared : bytes;
 	result->shared.count += amounts->shared > 0;
 	result->shared.bytes += amounts->shared;
 	result->differing.count += amounts->differing > 0;
 	result->differing.bytes += amounts->differing;
+	if (amounts->failure < 0 || amounts->is_of_source) {
+		result->refused.count++;
+		result->refused.bytes += done < bytes ? bytes - done : 0;
+	}
 	sharing->counts.bytes_done += bytes;
 	progress_update(&sharing->progress, &sharing->counts);
 	pthread_mutex_unlock(&sharing->lock);
-	if (amounts->failure < 0)
+	if (amounts->failure < 0 && !amounts->is_of_source)
 		note_failure(sharing,
 			     block_table_locate(&sharing->partial->table, run->destination).file,
-			     done < bytes ? bytes - done : 0, amounts->failure);
+			     amounts->failure);
 }
 
 static const struct block_run *take_run(struct sharing *sharing)
@@ -202,7 +256,26 @@ static void *share_runs(void *context)
 	return NULL;
 }
 
-int sharing_run(const struct partial *partial, struct sharing_result *result)
+/* Shares the runs of the present plan. */
+static int share_plan(struct sharing *sharing)
+{
+	struct partial *partial = sharing->partial;
+	int r;
+
+	sharing->next = 0;
+	sharing->dropped = 0;
+	sharing->result->differing = (struct partial_count){0};
+	sharing->result->refused = (struct partial_count){0};
+	sharing->counts = (struct progress_counts){.bytes_total = partial->planned.bytes};
+	progress_start(&sharing->progress, partial->settings->progress, "sharing");
+	r = threads_run(partial->seeks ? 1 : THREADS, share_runs, sharing);
+	progress_end(&sharing->progress, &sharing->counts);
+	if (r == 0 && stop_requested())
+		r = -EINTR;
+	return r == 0 && !sharing->result->is_full ? sharing->ended : r;
+}
+
+int sharing_run(struct partial *partial, struct sharing_result *result)
 {
 	struct sharing sharing = {.partial = partial, .result = result};
 	int r;
@@ -212,13 +285,13 @@ int sharing_run(const struct partial *partial, struct sharing_result *result)
 	if (!sharing.failed)
 		return -ENOMEM;
 	pthread_mutex_init(&sharing.lock, NULL);
-	sharing.counts.bytes_total = partial->planned.bytes;
-	progress_start(&sharing.progress, partial->settings->progress, "sharing");
-	r = threads_run(partial->seeks ? 1 : THREADS, share_runs, &sharing);
-	progress_end(&sharing.progress, &sharing.counts);
+	r = share_plan(&sharing);
+	for (unsigned int round = 1; round < ROUNDS_MAX && r == 0 && sharing.dropped > 0; round++) {
+		r = partial_plan_again(partial);
+		if (r == 0)
+			r = share_plan(&sharing);
+	}
 	pthread_mutex_destroy(&sharing.lock);
 	free(sharing.failed);
-	if (r == 0 && stop_requested())
-		r = -EINTR;
-	return r == 0 && !result->is_full ? sharing.ended : r;
+	return r;
 }
