@@ -157,7 +157,8 @@ static void share_run(struct sharing *sharing, struct open_files *files,
 				     .length = run_bytes(&partial->table, run)};
 
 	pthread_mutex_lock(&sharing->lock);
-	amounts->failure = sharing->failed[destination.file];
+	if (sharing->failed[destination.file] < 0)
+		amounts->failure = sharing->failed[destination.file];
 	amounts->is_of_source = partial->table.files[source.file].dropped;
 	pthread_mutex_unlock(&sharing->lock);
 	if (amounts->failure < 0 || amounts->is_of_source)

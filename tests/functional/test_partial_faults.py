@@ -80,9 +80,14 @@ def test_blocks_that_the_kernel_cannot_read_are_left_alone(twinfs, source, strac
     assert_second_run_shares_all(twinfs, images, source)
 
 
-def sources_of_runs(twinfs, folder):
+def planned_runs(twinfs, folder):
+    """(run, path of the source, path of the destination) of each run to share."""
     runs = twinfs.ok("dedupe", "--partial", "--dry-run", "--format=json", folder).json["runs"]
-    return {folder / run["source_path"] for run in runs}
+    return [(run, folder / run["source_path"], folder / run["path"]) for run in runs]
+
+
+def sources_of_runs(twinfs, folder):
+    return {source for _, source, _ in planned_runs(twinfs, folder)}
 
 
 @pytest.mark.parametrize("role", ["source", "destination"])
@@ -105,6 +110,28 @@ def test_blocks_that_become_bad_after_they_were_hashed_are_left_alone(twinfs, ma
         disk.cold()
         assert digests(disk.root) == before
         assert_second_run_shares_all(twinfs, images, disk.root)
+
+
+def test_bad_block_costs_only_its_run(twinfs, make_disk):
+    disk = make_disk(IMAGE_BYTES, time_scale=0, make=MAKE["xfs"])
+    disk.fill(lambda root: make_images(root, seed=11))
+    with disk.served():
+        images = sorted(disk.root.iterdir())
+        runs = planned_runs(twinfs, disk.root)
+        sources = {source for _, source, _ in runs}
+        bad = next(path for _, _, path in runs if path not in sources)
+        # the longest run of the file is shared first
+        run = max((run for run, _, path in runs if path == bad), key=lambda run: run["bytes"])
+        spoil(disk, bad, run["offset"] + run["bytes"] // 2, 4096)
+        result = twinfs(*PARTIAL, disk.root)
+        assert result.status == 3
+        assert len(warnings(result, "Input/output error")) == 1
+        assert figure(result, "skipped") == 1
+        assert figure(result, "shared") == len(runs) - 1
+        disk.spoil()
+        disk.cold()
+        equal, shared = equal_and_shared(images)
+        assert equal - shared == run["bytes"]
 
 
 @contextlib.contextmanager
