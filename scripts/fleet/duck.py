@@ -75,4 +75,5 @@ class DuckEngine:
             raise FleetError(f"DuckDB has too little memory or room for temporary files: {error}; "
                              "use --memory, or set TMPDIR to a larger disk") from None
         except duckdb.Error as error:
-            raise FleetError(f"DuckDB: {error}") from None
+            cause = str(error).partition("\n\nLINE ")[0]  # without our statement
+            raise FleetError(f"DuckDB: {cause}") from None

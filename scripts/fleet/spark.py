@@ -2,6 +2,7 @@
 """The engine Apache Spark: on this machine, or on a cluster."""
 import contextlib
 import os
+import re
 
 import pyspark
 from py4j.protocol import Py4JError
@@ -18,17 +19,37 @@ appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = spark: %p %c: %m%n
+appender.stderr.layout.pattern = spark: %m%n
 """
+# What Java writes before the message of an exception.
+CLASSES = re.compile(r'(Exception in thread "[^"]*" )?([\w.$]+: )*')
 TYPES = {INT: "BIGINT", TEXT: "STRING", LARGE: "DECIMAL(38, 0)"}
 
 
 @contextlib.contextmanager
-def failing():
+def stderr_in(path):
+    """Sends the stderr of the programs that start in this block to a file: Java and Spark have
+    messages there even if all is well."""
+    own = os.dup(2)
+    with open(path, "wb") as file:
+        os.dup2(file.fileno(), 2)
     try:
         yield
-    except (PySparkException, Py4JError) as error:
-        raise FleetError(f"Spark: {str(error)[:2000]}") from None
+    finally:
+        os.dup2(own, 2)
+        os.close(own)
+
+
+def cause_of(error, messages):
+    """The first line of an exception, without the stack of Java, and the last error in a file of
+    messages, which tells more if Spark or Java ended."""
+    text = str(error)
+    java = re.search("^: (.*)", text, re.MULTILINE)
+    causes = [java[1] if java else text.partition("\n")[0]]
+    with open(messages, encoding="utf-8", errors="replace") as file:
+        causes += [line for line in file if re.match(r"spark: |\S.*(Error|Exception)", line)][-1:]
+    plain = (cause[CLASSES.match(cause).end():].strip().rstrip(".") for cause in causes)
+    return "; ".join(dict.fromkeys(plain))
 
 
 def is_local(master):
@@ -67,11 +88,20 @@ class SparkEngine:
         builder = SparkSession.builder.appName("twinfs-fleet").master(settings.master)
         for name, value in configuration(settings, folder).items():
             builder = builder.config(name, value)
+        self.messages = os.path.join(folder, "messages")
         try:
-            self.session = builder.getOrCreate()
-        except (PySparkException, RuntimeError) as error:
-            raise FleetError(f"cannot start Spark: {error}; is Java installed, and is --master "
-                             "right?") from None
+            with stderr_in(self.messages):
+                self.session = builder.getOrCreate()
+        except (PySparkException, Py4JError, RuntimeError) as error:
+            raise FleetError(f"cannot start Spark: {cause_of(error, self.messages)}; is Java "
+                             "installed, and is --master right?") from None
+
+    @contextlib.contextmanager
+    def failing(self):
+        try:
+            yield
+        except (PySparkException, Py4JError) as error:
+            raise FleetError(f"Spark: {cause_of(error, self.messages)}") from None
 
     def close(self):
         self.session.stop()
@@ -79,19 +109,20 @@ class SparkEngine:
     def open_tables(self, folders):
         for table, schema in TABLES.items():
             columns = ", ".join(f"{field.name} {TYPES[field.type]}" for field in schema)
-            frames = [self.session.read.schema(columns).parquet(f"{folder}/{table}")
-                      .select(*schema.names) for folder in folders]
-            whole = frames[0]
-            for frame in frames[1:]:
-                whole = whole.unionByName(frame)
-            whole.createOrReplaceTempView(table)
+            with self.failing():
+                frames = [self.session.read.schema(columns).parquet(f"{folder}/{table}")
+                          .select(*schema.names) for folder in folders]
+                whole = frames[0]
+                for frame in frames[1:]:
+                    whole = whole.unionByName(frame)
+                whole.createOrReplaceTempView(table)
 
     def add_table(self, name, table):
-        with failing():
+        with self.failing():
             self.session.createDataFrame(table).createOrReplaceTempView(name)
 
     def make(self, step, sql):
-        with failing():
+        with self.failing():
             frame = self.session.sql(sql)
             if step.stored:
                 # Without their history, since the plans of later steps would have those of all
@@ -101,11 +132,10 @@ class SparkEngine:
 
     def query(self, sql):
         """The names of the columns, and an iterator over the rows, which are not all in memory."""
-        with failing():
+        with self.failing():
             frame = self.session.sql(sql)
             return frame.columns, self.rows(frame)
 
-    @staticmethod
-    def rows(frame):
-        with failing():
+    def rows(self, frame):
+        with self.failing():
             yield from map(tuple, frame.toLocalIterator())

@@ -83,6 +83,7 @@ def case(scratch):
 
 def check_run(tool, run):
     assert run.status == 0, run.error.decode()
+    assert all(line.startswith(b"twinfs-fleet: warning: ") for line in run.error.splitlines())
     assert until(lambda: not [pid for pid in run.processes if Path(f"/proc/{pid}").exists()])
     assert os.listdir(tool.scratch) == []
 
@@ -133,3 +134,18 @@ def test_plan_of_spark_is_that_of_duckdb_and_of_the_oracle(case, tmp_path):
     for path in (tmp_path / "spark").iterdir():
         lines = path.read_bytes().splitlines()
         assert (tmp_path / "duckdb" / path.name).read_bytes().splitlines()[1:] == lines[1:]
+
+
+@pytest.mark.parametrize(("master", "inventory", "cause"), [
+    ("wrong", None, "Master must either be"),
+    ("local", "hdfs://127.0.0.1:9/tables", "Connection refused"),
+], ids=["wrong master", "no server"])
+def test_failure_is_one_line_with_its_cause(case, tmp_path, master, inventory, cause):
+    """Port 9 is that of the service discard, which nobody runs."""
+    tool, _, _, sets = case
+    run = Watch(tool, "report", "--engine=spark", "--master", master, "--output", tmp_path / "out",
+                inventory or sets[0])
+    assert run.status == 1
+    [line] = run.error.decode().splitlines()
+    assert line.startswith("twinfs-fleet: error: ") and cause in line
+    assert os.listdir(tmp_path) == os.listdir(tool.scratch) == []
