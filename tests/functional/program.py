@@ -229,13 +229,16 @@ def is_refused(mount):
 
 
 def until(claim, timeout=TIMEOUT):
-    """Calls claim() until it is true; returns false after the timeout."""
+    """Calls claim() until it is true; returns false after the timeout. A claim about a file that
+    vanishes meanwhile is not true."""
     end = time.monotonic() + timeout
-    while not claim():
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            if claim():
+                return True
         if time.monotonic() > end:
             return False
         time.sleep(0.01)
-    return True
 
 
 @dataclass

@@ -13,7 +13,7 @@ import threading
 
 import pytest
 import trees
-from program import children, is_held_by_strace, until
+from program import children, has_open, is_held_by_strace, until
 from test_act_causes import warnings
 from wanted_lists import Host, sha256
 
@@ -185,11 +185,14 @@ def many(host, source, count=60):
 
 def interrupt(host, wanted):
     """Interrupts the command while its threads read their first files."""
-    paths = [word for row in wanted for word in ("-P", host.path(row))]
-    held = host.twinfs.under_strace(*paths, "-e", "trace=pread64", "-e",
+    paths = [os.fsdecode(host.path(row)) for row in wanted]
+    held = host.twinfs.under_strace(*(word for path in paths for word in ("-P", path)),
+                                    "-e", "trace=pread64", "-e",
                                     f"inject=pread64:delay_enter={HELD_US}")
     with held.started(*host.words("--disk=solid")) as process:
-        assert until(lambda: process.poll() is not None or is_held_by_strace(process.pid))
+        assert until(lambda: process.poll() is not None or (
+            is_held_by_strace(process.pid) and
+            any(has_open(*children(process.pid), path) for path in paths)))
         [pid] = children(process.pid)
         os.kill(pid, signal.SIGINT)
         assert process.wait(300) != 0
