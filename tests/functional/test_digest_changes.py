@@ -184,11 +184,11 @@ def many(host, source, count=60):
 
 
 def interrupt(host, wanted):
-    """Interrupts the command while its threads read their first files."""
+    """Interrupts the command when a thread has read eight files."""
     paths = [os.fsdecode(host.path(row)) for row in wanted]
     held = host.twinfs.under_strace(*(word for path in paths for word in ("-P", path)),
                                     "-e", "trace=pread64", "-e",
-                                    f"inject=pread64:delay_enter={HELD_US}")
+                                    f"inject=pread64:delay_enter={HELD_US}:when=9+")
     with held.started(*host.words("--disk=solid")) as process:
         assert until(lambda: process.poll() is not None or (
             is_held_by_strace(process.pid) and
