@@ -7,7 +7,7 @@ import platform
 import threading
 from dataclasses import dataclass
 
-from program import TIMEOUT
+from processes import TIMEOUT
 
 PROCESSES = multiprocessing.get_context("fork")
 # Numbers of the system calls setgroups, setresgid and setresuid, which change one thread. The

@@ -27,14 +27,8 @@ import skips  # noqa: E402
 import summaries  # noqa: E402
 import trees  # noqa: E402
 from disks import disk, free_memory, need_loop_devices  # noqa: E402
-from program import (  # noqa: E402
-    TIMEOUT,
-    Program,
-    Session,
-    attached_loops,
-    take_own_mounts,
-    until,
-)
+from processes import TIMEOUT, until  # noqa: E402
+from program import Program, Session, attached_loops, take_own_mounts  # noqa: E402
 from rotating import RotatingDisk, find_tool  # noqa: E402
 
 DISK_BYTES = 256 << 20

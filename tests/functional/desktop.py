@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from program import ENDING, TIMEOUT, end_process, until
+from processes import TIMEOUT, end_process, until
+from program import ENDING
 
 MARK = "TWINFS_TEST_DESKTOP"
 SHOWN = Path(__file__).resolve().parent.parent / "tools/shown.py"

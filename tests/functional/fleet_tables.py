@@ -11,7 +11,8 @@ from pathlib import Path
 
 import fleet_sets
 import pytest
-from program import TIMEOUT, Result
+from processes import TIMEOUT
+from program import Result
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINES = ROOT / "build/fleet"

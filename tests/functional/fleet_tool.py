@@ -10,7 +10,7 @@ import fleet_sets
 import fleet_writer
 import pytest
 from manual import ROOT
-from program import TIMEOUT
+from processes import TIMEOUT
 
 PROGRAM = ROOT / "scripts/twinfs-fleet"
 FOLDER = ROOT / "build/fleet"

@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import trees
 from equal_folders import copy_tree
-from program import is_held_by_strace, until
+from processes import is_held_by_strace, until
 
 OTHER = ".twinfs~"
 ACTS = {"remove": ["remove"], "trash": ["remove", "--trash"], "move": ["move"]}

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import fleet_sets
 from fleet_tool import FOLDER
 from manual import ROOT
-from program import STRACE, TIMEOUT, Program, path_of
+from processes import TIMEOUT
+from program import STRACE, Program, path_of
 from round_model import Run
 
 # Answers one call a line.

@@ -9,7 +9,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from program import TIMEOUT
+from processes import TIMEOUT
 
 COMPLETIONS = Path(__file__).resolve().parents[2] / "data/completions"
 PROMPT = "ready> "

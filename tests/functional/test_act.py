@@ -9,7 +9,8 @@ import subprocess
 
 import pytest
 from disks import disk, rot
-from program import Program, until
+from processes import until
+from program import Program
 
 BEFORE = 10**9  # 2001
 

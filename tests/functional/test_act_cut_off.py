@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 from disks import bound, disk
-from program import children, until
+from processes import children, until
 from test_act import copies, everything
 
 CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from disks import disk
-from program import is_held_by_strace, until
+from processes import is_held_by_strace, until
 from test_act import copies, everything, refusal
 
 

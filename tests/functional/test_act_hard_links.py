@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from disks import bound, disk
-from program import until
+from processes import until
 from test_act import copies, everything, freed
 from test_act_cut_off import kill_points
 

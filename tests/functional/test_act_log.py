@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import trees
-from program import is_held_by_strace, until
+from processes import is_held_by_strace, until
 from test_act import copies
 from test_act_cut_off import kill_points
 

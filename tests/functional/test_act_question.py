@@ -12,7 +12,8 @@ import subprocess
 import pytest
 import trees
 from disks import disk
-from program import TIMEOUT, path_of
+from processes import TIMEOUT
+from program import path_of
 from terminal import Terminal, screen
 from test_act import copies, everything, freed, planned
 

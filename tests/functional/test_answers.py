@@ -16,7 +16,8 @@ import pytest
 import trees
 import walk
 from disks import unanswered
-from program import ENDING, TIMEOUT, of_threads, stopped, until
+from processes import TIMEOUT, of_threads, stopped, until
+from program import ENDING
 
 PROCESSES = multiprocessing.get_context("fork")
 WAITING = (b"sync", b"remap", b"events")  # files whose reads wait for a change

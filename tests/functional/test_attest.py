@@ -15,7 +15,7 @@ import trees
 from disks import bound, disk, extents, in_memory
 from inventories import load
 from keep_lists import DAYS, Keeper, contents, keep_text
-from program import children, has_open, is_held_by_strace, until
+from processes import children, has_open, is_held_by_strace, until
 from test_act_causes import figure, warnings
 from test_digest_changes import ATTACKS, overwrite_and_set_times
 from wanted_lists import sha256

@@ -18,7 +18,7 @@ from disks import bound, disk
 from fleet_faults import FAULTS_OF_LISTS, ListEditor
 from inventories import load
 from keep_lists import Keeper, contents, keep_text
-from program import children, is_held_by_strace, until
+from processes import children, is_held_by_strace, until
 from test_act_causes import warnings
 from test_digest_lists import fill_disk
 from wanted_lists import list_text

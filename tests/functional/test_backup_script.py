@@ -9,7 +9,8 @@ import backups
 import pytest
 import trees
 from manual import ROOT
-from program import TIMEOUT, is_mounted
+from processes import TIMEOUT
+from program import is_mounted
 
 SCRIPT = ROOT / "data/backup/backup"
 WITHOUT = ROOT / "scripts/restore-without-twinfs"

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import TIMEOUT, until
+from processes import TIMEOUT, until
 
 PROJECT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(PROJECT / "tests/tools"))

@@ -10,7 +10,7 @@ import oracle
 import pytest
 import trees
 from disks import disk
-from program import until
+from processes import until
 
 ACCEPT = "--accept-changed-source"
 DISK_BYTES = 32 << 20

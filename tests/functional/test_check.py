@@ -11,7 +11,8 @@ import threading
 import pytest
 import trees
 from disks import disk, rot
-from program import path_of, until
+from processes import until
+from program import path_of
 from test_index import CHILD_MAY_CRASH
 
 

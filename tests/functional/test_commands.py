@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import STRACE, TIMEOUT, children, has_open, is_mounted, path_of, stopped, traced, until
+from processes import TIMEOUT, children, has_open, stopped, traced, until
+from program import STRACE, is_mounted, path_of
 from terminal import Terminal
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import puppet
 import pytest
 import trees
-from program import end_process, is_mounted, until
+from processes import end_process, until
+from program import is_mounted
 
 # linux/capability.h
 DAC_READ_SEARCH, FOWNER, LEASE, SYS_ADMIN = (1 << bit for bit in (2, 3, 28, 21))

@@ -12,7 +12,8 @@ import subprocess
 
 import pytest
 import trees
-from program import children, path_of, until
+from processes import children, until
+from program import path_of
 
 COMPLETE, FAILED, USAGE, INCOMPLETE, UNCOVERED = range(5)
 

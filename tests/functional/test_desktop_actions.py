@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote_to_bytes
 
 import pytest
 import trees
-from program import TIMEOUT
+from processes import TIMEOUT
 
 ROOT = Path(__file__).resolve().parents[2]
 ACTION = ROOT / "data/desktop/twinfs-action"

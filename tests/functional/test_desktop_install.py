@@ -8,7 +8,7 @@ import sys
 from xml.etree import ElementTree
 
 import pytest
-from program import TIMEOUT
+from processes import TIMEOUT
 from test_desktop_actions import INSTALL
 
 TERMINAL = b"""<?xml version="1.0" encoding="UTF-8"?>

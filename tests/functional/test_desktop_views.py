@@ -12,7 +12,8 @@ from xml.etree import ElementTree
 import pytest
 import trees
 import walk
-from program import TIMEOUT, View, end_process
+from processes import TIMEOUT, end_process
+from program import View
 from test_desktop_actions import ACTION, INSTALL, ODD, ROOT, Desk, said
 from test_desktop_install import EVERY, Home
 

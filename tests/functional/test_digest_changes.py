@@ -13,7 +13,7 @@ import threading
 
 import pytest
 import trees
-from program import children, has_open, is_held_by_strace, until
+from processes import children, has_open, is_held_by_strace, until
 from test_act_causes import warnings
 from wanted_lists import Host, sha256
 

@@ -12,7 +12,8 @@ import sys
 
 import pytest
 import trees
-from program import Program, as_user_words, end_process, stopped
+from processes import end_process, stopped
+from program import Program, as_user_words
 
 NFS, UNKNOWN = 0x6969, 0x12345678  # file system types
 

@@ -18,7 +18,8 @@ import walk
 from conftest import preload
 from disks import disk
 from inventories import facts, load, only, walked
-from program import is_delayed, path_of, until
+from processes import is_delayed, until
+from program import path_of
 
 CHANGING = ("write", "fsync", "mkdir", "mkdirat", "renameat", "unlinkat")
 @pytest.fixture

@@ -13,7 +13,7 @@ import subprocess
 import oracle
 import pytest
 import trees
-from program import until
+from processes import until
 
 READING = ["openat2", "openat", "statx", "newfstatat", "fstat", "getdents64", "pread64", "read",
            "lseek", "fcntl", "sync_file_range", "fstatfs", "readlinkat", "name_to_handle_at"]

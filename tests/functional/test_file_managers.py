@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import trees
 from desktop import MANAGERS, OPENING, desktop, need
-from program import until
+from processes import until
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x10JFIF\x00\x01\x01\x00\x00\x01\x00\x01\x00\x00"
 SEEN_ODD = {

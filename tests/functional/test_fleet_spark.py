@@ -14,7 +14,7 @@ import fleet_tool
 import pytest
 import trees
 from fleet_tool import Tool
-from program import TIMEOUT, until
+from processes import TIMEOUT, until
 
 # Two workers, each with a process of its own, with one processor and 1 GiB.
 CLUSTER = "--master=local-cluster[2,1,1024]"

@@ -16,7 +16,7 @@ import pytest
 from fleet_faults import SetEditor
 from fleet_tool import Tool
 from manual import ROOT
-from program import TIMEOUT, until
+from processes import TIMEOUT, until
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,8 @@ import fleet_writer
 import pytest
 import trees
 from fleet_faults import FAULTS_OF_LISTS, ListEditor, exact
-from program import TIMEOUT, Program
+from processes import TIMEOUT
+from program import Program
 
 SECRET = b"secret " * 100
 

@@ -17,7 +17,7 @@ from folder_acts import (
     snapshot,
     thrown_away,
 )
-from program import until
+from processes import until
 from test_act_faults import each_fault
 
 CHANGING = ("renameat2", "unlinkat", "write", "fdatasync", "fsync", "syncfs", "ftruncate",

@@ -28,7 +28,8 @@ from folder_acts import (
     snapshot,
     thrown_away,
 )
-from program import Program, is_held_by_strace, until
+from processes import is_held_by_strace, until
+from program import Program
 
 ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "20"))
 NEW = b"written by another program"

@@ -18,7 +18,8 @@ import trees
 from callers import Caller, call_as
 from folder_oracle import Folders
 from folder_trees import Forest, make_socket
-from program import end_process, path_of, stopped
+from processes import end_process, stopped
+from program import path_of
 from test_index import MUTATING, kill_points
 
 TREES = range(int(os.environ.get("TWINFS_TEST_SEEDS", "20")))

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import TIMEOUT, is_mounted
+from processes import TIMEOUT
+from program import is_mounted
 
 WORDS = ("noauto,user,nofail,_netdev,x-systemd.automount,x-systemd.requires=/srv,"
          "x-systemd.idle-timeout=1min,x-gvfs-show,x-gvfs-name=Equal%20files,comment=of mine")

@@ -14,7 +14,7 @@ import pytest
 import trees
 from changes import move_ctime
 from disks import disk
-from program import until
+from processes import until
 
 DATA = trees.content("gate", 50_000)
 SECOND_NS = 1_000_000_000

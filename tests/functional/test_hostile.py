@@ -9,7 +9,8 @@ import oracle
 import pytest
 import trees
 from changes import exchange
-from program import end_process, is_mounted
+from processes import end_process
+from program import is_mounted
 
 
 def test_every_odd_name_is_in_the_view_unaltered(twinfs, source):

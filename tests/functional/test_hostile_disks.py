@@ -11,7 +11,7 @@ import oracle
 import pytest
 import trees
 from disks import bound, disk, unanswered
-from program import TIMEOUT
+from processes import TIMEOUT
 from test_hostile import meanwhile
 
 CROSS = "--cross-file-systems"

@@ -17,7 +17,8 @@ import newer_index
 import oracle
 import pytest
 import trees
-from program import Program, until, wait_ended
+from processes import until, wait_ended
+from program import Program
 
 MUTATING = ["write", "pwrite64", "writev", "pwritev", "fdatasync", "fsync", "msync", "ftruncate",
             "mkdir", "mkdirat", "rename", "renameat", "renameat2", "unlink", "unlinkat", "fchmod",

@@ -17,7 +17,7 @@ import oracle
 import pytest
 import trees
 from disks import disk
-from program import until
+from processes import until
 from test_index import CHILD_MAY_CRASH, DAMAGES, copy_a_page, flip_many_bits, zero_a_page
 
 SHUTDOWN = 0x8004587D  # _IOR('X', 125, __u32), of ext4 and xfs

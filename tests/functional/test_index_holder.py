@@ -8,7 +8,7 @@ import subprocess
 
 import newer_index
 import pytest
-from program import end_process, stopped, until
+from processes import end_process, stopped, until
 
 
 @contextlib.contextmanager

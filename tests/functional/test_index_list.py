@@ -6,7 +6,8 @@ import subprocess
 
 import pytest
 import trees
-from program import is_held_by_strace, path_of, until
+from processes import is_held_by_strace, until
+from program import path_of
 
 pytestmark = pytest.mark.usefixtures("private_state")
 

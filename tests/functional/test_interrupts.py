@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trees
 from changes import move_ctime
-from program import children, until
+from processes import children, until
 
 GROUPS = 100
 FACCESSAT2 = 439  # on all architectures

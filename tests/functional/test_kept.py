@@ -5,7 +5,7 @@ import signal
 
 import pytest
 import trees
-from program import until
+from processes import until
 
 LARGE = b"x" * (3 << 20)
 OLD_NS = 10**18  # before every test

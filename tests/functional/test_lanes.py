@@ -6,7 +6,7 @@ import os
 
 import pytest
 import trees
-from program import until
+from processes import until
 
 LARGE = 8 << 20  # files of this size and above are in the lane of large files
 ENDLESS = 4 << 40  # the largest hole that is hashed, which takes a minute or more

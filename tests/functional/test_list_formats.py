@@ -10,7 +10,8 @@ import subprocess
 import oracle
 import pytest
 import trees
-from program import TIMEOUT, path_of
+from processes import TIMEOUT
+from program import path_of
 
 GROUP_COLUMNS = ["group", "redundant", "reclaimable", "fate", "size", "inode", "path",
                  "path_base64"]

@@ -12,7 +12,7 @@ import oracle
 import pytest
 import trees
 from changes import DATA, OTHER
-from program import end_process, stopped, until
+from processes import end_process, stopped, until
 
 
 def shown(view, name):

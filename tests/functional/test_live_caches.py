@@ -12,7 +12,7 @@ import oracle
 import pytest
 import trees
 from changes import DATA, OTHER
-from program import stopped
+from processes import stopped
 
 LARGE = trees.content("large", 3_000_000)
 LARGER = trees.content("larger", 3_000_000)

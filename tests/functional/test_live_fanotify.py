@@ -12,7 +12,7 @@ import storm
 import trees
 from changes import OTHER
 from disks import disk, overlay
-from program import stopped, until
+from processes import stopped, until
 
 FANOTIFY = ("--wait", "--watch=fanotify")
 FOLDERS = 60

@@ -17,7 +17,8 @@ import prometheus
 import pytest
 import trees
 from changes import DATA, OTHER
-from program import TIMEOUT, has_open, path_of, stopped, until, wait_ended
+from processes import TIMEOUT, has_open, stopped, until, wait_ended
+from program import path_of
 
 READERS = 50
 ENDED = (0, errno.ECANCELED, errno.ENOTCONN, errno.ECONNABORTED)  # of a read of sync

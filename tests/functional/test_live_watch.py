@@ -12,7 +12,8 @@ import pytest
 import storm
 import trees
 from changes import DATA, OTHER
-from program import TIMEOUT, Program, View, stopped, until
+from processes import TIMEOUT, stopped, until
+from program import Program, View
 
 FEW = 20  # watches
 FOLDERS = 60

@@ -12,7 +12,8 @@ import subprocess
 import oracle
 import pytest
 import trees
-from program import TIMEOUT, end_process, is_mounted, stopped, until, wait_ended
+from processes import TIMEOUT, end_process, stopped, until, wait_ended
+from program import is_mounted
 
 
 def status_of(mount):

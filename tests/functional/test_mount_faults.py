@@ -18,7 +18,8 @@ import pytest
 import trees
 from changes import DATA, OTHER
 from disks import disk
-from program import TIMEOUT, children, end_process, is_mounted, stopped, until, wait_ended
+from processes import TIMEOUT, children, end_process, stopped, until, wait_ended
+from program import is_mounted
 from test_index_disk import shut_down
 
 READERS = 8

@@ -16,7 +16,8 @@ from pathlib import Path
 import pytest
 import trees
 from operands import Names, fill, group, groups_of
-from program import path_of, until
+from processes import until
+from program import path_of
 
 pytestmark = pytest.mark.usefixtures("private_state")
 

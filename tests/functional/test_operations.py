@@ -13,7 +13,8 @@ import prometheus
 import pytest
 import trees
 from disks import MAKE, disk
-from program import TIMEOUT, end_process, has_open, is_mounted, stopped, until
+from processes import TIMEOUT, end_process, has_open, stopped, until
+from program import is_mounted
 from test_index_disk import grows_until_stale, shut_down
 
 DISK_BYTES = 32 << 20

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trees
 from manual import ROOT
-from program import TIMEOUT
+from processes import TIMEOUT
 
 BUILD = Path(os.environ["TWINFS"]).resolve().parents[1]
 

@@ -15,7 +15,7 @@ import time
 import pytest
 from block_oracle import BLOCK, digests, equal_and_shared, make_images
 from disks import IMAGE_BYTES, MAKE, disk
-from program import is_held_by_strace, until
+from processes import is_held_by_strace, until
 from terminal import Terminal
 from test_act_causes import figure, warnings
 from test_bad_blocks import spoil

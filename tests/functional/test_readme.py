@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trees
 from disks import disk
-from program import TIMEOUT
+from processes import TIMEOUT
 
 ROOT = Path(__file__).resolve().parents[2]
 README, BACKUP = ROOT / "README.md", ROOT / "data/backup/backup"

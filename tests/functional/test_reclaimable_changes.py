@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import trees
 from disks import disk, remount
-from program import children, stopped, until
+from processes import children, stopped, until
 from reclaimable import (
     Figures,
     checked,

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import oracle
 import pytest
-from program import TIMEOUT, children, is_mounted, of_threads, stopped, traced, until, wait_ended
+from processes import TIMEOUT, children, of_threads, stopped, traced, until, wait_ended
+from program import is_mounted
 
 # Tries each way to change something; prints each attempt that did not fail with EROFS.
 ATTEMPTS = r"""

@@ -9,7 +9,8 @@ import threading
 import pytest
 import trees
 from inventories import only
-from program import of_threads, path_of
+from processes import of_threads
+from program import path_of
 
 DELAY = "inject=statx:delay_enter=200000"
 LACKS = b"1 file was renamed or removed meanwhile, again and again"

@@ -19,7 +19,7 @@ import pytest
 import trees
 from conftest import preload
 from pages import MAGENTA, TAGS, Element, Page, count_pixels, jpeg, png
-from program import TIMEOUT, children, stopped, until
+from processes import TIMEOUT, children, stopped, until
 
 DAY = 86400
 EVIL = [b"<script>alert(1)", b'"><img src=x onerror=alert(1)>', b"' onmouseover='alert(1)", b"<!--",

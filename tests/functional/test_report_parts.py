@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import TIMEOUT
+from processes import TIMEOUT
 from test_report import EVIL, check_harmless, page_of, report_of
 
 UNREADABLE = 20

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import is_delayed, of_threads, until
+from processes import is_delayed, of_threads, until
 
 FOLDERS, FILES = 4, 300  # more files than one reply has room for
 REQUESTS = 400

@@ -15,7 +15,7 @@ import oracle
 import pytest
 import trees
 from changes import DATA
-from program import end_process, until
+from processes import end_process, until
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import time
 import oracle
 import pytest
 import trees
-from program import stopped, until
+from processes import stopped, until
 
 
 def test_small_tree_has_two_groups(twinfs, source):

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import newer_index
 import pytest
-from program import is_mounted, stopped, until
+from processes import stopped, until
+from program import is_mounted
 
 READERS = ["list", "list --redundant", "report", "check"]
 ACTS = ["remove", "move", "link", "dedupe"]

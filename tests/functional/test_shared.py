@@ -15,7 +15,7 @@ import oracle
 import pytest
 import trees
 from callers import PROCESSES, Call, Caller, call_as
-from program import TIMEOUT, of_threads, stopped, until
+from processes import TIMEOUT, of_threads, stopped, until
 
 SHARED = ("--wait", "-o", "allow_other")
 OTHER_USER = Caller("another user", 61001, 62001)

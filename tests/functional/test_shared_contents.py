@@ -14,7 +14,7 @@ import newer_index
 import oracle
 import pytest
 import trees
-from program import until
+from processes import until
 
 pytestmark = pytest.mark.usefixtures("private_state")
 

@@ -14,7 +14,7 @@ import oracle
 import pytest
 import trees
 from disks import disk
-from program import has_open, until
+from processes import has_open, until
 from test_gate import in_dups, open_fails
 
 DATA = trees.content("silent", 50_000)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import has_open, until
+from processes import has_open, until
 
 LARGE = trees.content("large", 3_000_000)
 OTHER = trees.content("other", 3_000_000)

@@ -6,7 +6,7 @@ import re
 
 import pytest
 import trees
-from program import until
+from processes import until
 from test_lanes import endless  # noqa: F401
 
 WIDTH = 80

@@ -10,7 +10,8 @@ from contextlib import contextmanager
 
 import pytest
 import trees
-from program import TIMEOUT, Program, is_mounted, until
+from processes import TIMEOUT, until
+from program import Program, is_mounted
 from terminal import CLEAR_REST, Terminal, screen
 
 BAR = re.compile(r"(walking|comparing) .*")

@@ -12,7 +12,8 @@ from urllib.parse import unquote_to_bytes
 import pytest
 import trees
 from disks import disk
-from program import Program, is_held_by_strace, until
+from processes import is_held_by_strace, until
+from program import Program
 from test_act import copies
 
 

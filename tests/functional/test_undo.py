@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import trees
 from disks import bound, disk, in_memory
-from program import is_held_by_strace, until
+from processes import is_held_by_strace, until
 from test_act import copies
 from test_act_cut_off import CHANGING
 from test_act_log import EACH_KIND, KINDS, act_words, acts, records

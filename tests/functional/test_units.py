@@ -13,7 +13,8 @@ from pathlib import Path
 
 import pytest
 import trees
-from program import TIMEOUT, end_process, is_mounted, until
+from processes import TIMEOUT, end_process, until
+from program import is_mounted
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
 

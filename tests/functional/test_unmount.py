@@ -10,7 +10,8 @@ import sys
 import pytest
 import trees
 from disks import bound
-from program import TIMEOUT, end_process, has_open, is_mounted, stopped, until, wait_ended
+from processes import TIMEOUT, end_process, has_open, stopped, until, wait_ended
+from program import is_mounted
 
 
 @pytest.fixture(params=["as this user", "as a plain user"])

@@ -9,7 +9,8 @@ from pathlib import Path
 import changes
 import pytest
 from changes import OTHER
-from program import ONLY_TRACED, STRACE, TIMEOUT, Program, TracedView, is_mounted, until, wait_ended
+from processes import TIMEOUT, until, wait_ended
+from program import ONLY_TRACED, STRACE, Program, TracedView, is_mounted
 
 OPENED = b'"/proc/self/mountinfo"'
 

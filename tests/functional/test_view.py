@@ -12,7 +12,7 @@ import subprocess
 import oracle
 import pytest
 import trees
-from program import until
+from processes import until
 
 GROUP = re.compile(r"[0-9a-f]{32}(~[0-9]+)?")
 

@@ -15,7 +15,7 @@ import storm
 import trees
 from equal_folders import copy_tree
 from folder_trees import retarget
-from program import TIMEOUT
+from processes import TIMEOUT
 from test_folder_groups import BYTES, SECONDS, FolderWriter, plant
 from view_folders import Seen, differences, entries, groups, own, shown_as
 

@@ -18,7 +18,7 @@ import trees
 from backups import rsync
 from callers import call_as
 from equal_folders import copy_tree, make
-from program import until
+from processes import until
 from test_access import STRANGE
 from test_folder_groups import plant
 from test_live_caches import group

@@ -41,7 +41,8 @@ import oracle  # noqa: E402
 import rank_names  # noqa: E402
 import trees  # noqa: E402
 import walk  # noqa: E402
-from program import Program, Session, end_process, stopped, until  # noqa: E402
+from processes import end_process, stopped, until  # noqa: E402
+from program import Program, Session
 
 KINDS = ("plain", "overflow", "killed", "readers", "moments")
 WRITERS = 8

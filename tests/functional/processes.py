@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Processes: their threads and children, waiting for what they do, and ending them."""
+import contextlib
+import os
+import select
+import signal
+import time
+from pathlib import Path
+
+TIMEOUT = 300  # seconds after which a test counts as hanging; no test measures time by it
+
+
+def until(claim, timeout=TIMEOUT):
+    """Calls claim() until it is true; returns false after the timeout. A claim about a file that
+    vanishes meanwhile is not true."""
+    end = time.monotonic() + timeout
+    while True:
+        with contextlib.suppress(FileNotFoundError):
+            if claim():
+                return True
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+
+
+def command_line(pid):
+    with contextlib.suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(
+            errors="replace")
+    return "?"
+
+
+def of_threads(pid, name):
+    """{thread: content of this file in /proc} of a process, without threads that have ended."""
+    found, folder = {}, f"/proc/{pid}/task"
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
+        for thread in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                found[thread] = Path(folder, thread, name).read_text()
+    return found
+
+
+@contextlib.contextmanager
+def stopped(pid):
+    """Stops all threads of a process for the duration of the block."""
+    os.kill(pid, signal.SIGSTOP)
+    assert until(lambda: all(text.split("State:\t")[1][0] in "Tt"
+                             for text in of_threads(pid, "status").values()))
+    try:
+        yield
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
+def end_process(pid, number, timeout=TIMEOUT):
+    """Sends a signal to a process, which need not be a child, and waits until it has ended."""
+    try:
+        handle = os.pidfd_open(pid)
+    except ProcessLookupError:
+        return True
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(handle, number)
+        return bool(select.select([handle], [], [], timeout)[0])
+    finally:
+        os.close(handle)
+
+
+def wait_ended(pid, timeout=TIMEOUT):
+    return end_process(pid, 0, timeout)
+
+
+def children(pid):
+    """Ids of the live children of a process."""
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def traced(pid):
+    """A list that has for each thread of a process whether it is traced."""
+    return ["TracerPid:\t0\n" not in text for text in of_threads(pid, "status").values()]
+
+
+def is_held_by_strace(pid):
+    """Whether strace holds its child in a delayed system call. Other stops are much shorter, so the
+    child is checked twice."""
+    return any(map(is_delayed, children(pid))) and any(map(is_delayed, children(pid)))
+
+
+def is_delayed(pid):
+    def stopped():
+        return any("State:\tt" in text for text in of_threads(pid, "status").values())
+
+    return stopped() and not until(lambda: not stopped(), 0.1)
+
+
+def has_open(pid, path):
+    folder = f"/proc/{pid}/fd"
+    with contextlib.suppress(OSError):
+        return os.fspath(path) in [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
+    return False
