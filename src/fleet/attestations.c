@@ -69,6 +69,7 @@ struct reading {
 	enum refusal *refusals; /* of each keeper */
 	uint8_t *seen; /* a bit for each content: the current file has a row of it */
 	struct json_lines lines; /* of the current file */
+	size_t keeper; /* whose file it is */
 	int file_result; /* of the current file; failures are logged */
 };
 
@@ -207,8 +208,9 @@ static int sort_kept(struct attestations *found)
 
 /* ---- a file ------------------------------------------------------------------------------ */
 
-static int read_row(struct reading *reading, size_t keeper, const json_t *object)
+static int read_row(void *context, const json_t *object)
 {
+	struct reading *reading = context;
 	struct attestations *found = reading->found;
 	const json_t *kept = json_object_get(object, "kept");
 	uint8_t sha256[SHA256_BYTES];
@@ -233,27 +235,8 @@ static int read_row(struct reading *reading, size_t keeper, const json_t *object
 	set_bit(reading->seen, number);
 	if (json_is_false(kept))
 		return 0;
-	return add_kept(found, &(struct kept){number, hash_file(inode, born), (uint16_t)keeper});
-}
-
-static int read_rows(struct reading *reading, size_t keeper, uint64_t rows)
-{
-	json_t *object;
-	uint64_t count = 0;
-	int r = 0;
-
-	memset(reading->seen, 0, reading->found->count / 8 + 1);
-	while (r == 0) {
-		r = json_lines_next(&reading->lines, &object);
-		if (r == 0 && count++ == rows)
-			r = complain(reading, "there are more rows than line 1 says");
-		if (r == 0)
-			r = read_row(reading, keeper, object);
-		json_decref(object);
-	}
-	if (r == LINE_END)
-		r = count < rows ? complain(reading, "there are fewer rows than line 1 says") : 0;
-	return r;
+	return add_kept(found,
+			&(struct kept){number, hash_file(inode, born), (uint16_t)reading->keeper});
 }
 
 /* The first line of an attestation. */
@@ -343,21 +326,23 @@ static int check_name(const struct reading *reading, const char *name, const cha
 static int read_lines(struct reading *reading, const char *name)
 {
 	struct head head;
+	enum refusal refusal;
 	json_t *object;
-	size_t keeper;
-	int r = json_lines_next(&reading->lines, &object);
+	int r = json_lines_head(&reading->lines, &object);
 
-	if (r == LINE_END)
-		r = json_lines_complain_of(&reading->lines, 1, "the file is empty");
 	if (r == 0)
 		r = read_head(reading, object, &head);
 	json_decref(object);
 	if (r == 0)
 		r = check_name(reading, name, head.host);
-	if (r < 0 || !find_keeper(reading->found->list, head.host, &keeper))
+	if (r < 0 || !find_keeper(reading->found->list, head.host, &reading->keeper))
 		return r;
-	reading->refusals[keeper] = judge(reading, &head, keeper);
-	return reading->refusals[keeper] == ACCEPTED ? read_rows(reading, keeper, head.rows) : 0;
+	refusal = judge(reading, &head, reading->keeper);
+	reading->refusals[reading->keeper] = refusal;
+	if (refusal != ACCEPTED)
+		return 0;
+	memset(reading->seen, 0, reading->found->count / 8 + 1);
+	return json_lines_rows(&reading->lines, head.rows, read_row, reading);
 }
 
 /* Opens a file. Never blocks on a FIFO. */

@@ -314,8 +314,9 @@ static int add_row(struct file_list *list, struct listed_file row, const struct 
 	return 0;
 }
 
-static int read_row(struct reading *reading, const json_t *object)
+static int read_row(void *context, const json_t *object)
 {
+	struct reading *reading = context;
 	uint64_t line = reading->lines.lines.line, source;
 	struct listed_file row = {.line = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX};
 	int r;
@@ -344,26 +345,12 @@ static int read_row(struct reading *reading, const json_t *object)
 
 static int read_rows(struct reading *reading)
 {
-	const struct file_list *list = reading->list;
-	json_t *object;
-	int r = 0;
+	int r = json_lines_rows(&reading->lines, reading->rows, read_row, reading);
 
-	while (r == 0) {
-		r = json_lines_next(&reading->lines, &object);
-		if (r == 0 && list->count == reading->rows)
-			r = complain(reading, "there are more rows than line 1 says");
-		if (r == 0)
-			r = read_row(reading, object);
-		json_decref(object);
-	}
-	if (r != LINE_END)
-		return r;
-	if (list->count < reading->rows)
-		return complain(reading, "there are fewer rows than line 1 says");
-	if (reading->found_bytes != list->bytes)
-		return json_lines_complain_of(&reading->lines, 1,
-					      "the files have not as many bytes as it says");
-	return 0;
+	if (r == 0 && reading->found_bytes != reading->list->bytes)
+		r = json_lines_complain_of(&reading->lines, 1,
+					   "the files have not as many bytes as it says");
+	return r;
 }
 
 /* ---- contradictions ---------------------------------------------------------------------- */
@@ -468,10 +455,8 @@ static int check_rows(struct reading *reading)
 static int read_all(struct reading *reading)
 {
 	json_t *object;
-	int r = json_lines_next(&reading->lines, &object);
+	int r = json_lines_head(&reading->lines, &object);
 
-	if (r == LINE_END)
-		r = json_lines_complain_of(&reading->lines, 1, "the file is empty");
 	if (r == 0)
 		r = read_header(reading, object);
 	json_decref(object);

@@ -59,6 +59,34 @@ int json_lines_next(struct json_lines *lines, json_t **object)
 	return json_lines_complain(lines, "it is no JSON object");
 }
 
+int json_lines_head(struct json_lines *lines, json_t **object)
+{
+	int r = json_lines_next(lines, object);
+
+	return r == LINE_END ? json_lines_complain_of(lines, 1, "the file is empty") : r;
+}
+
+int json_lines_rows(struct json_lines *lines, uint64_t rows, json_row_fn *read, void *context)
+{
+	json_t *row;
+	uint64_t count = 0;
+	int r = 0;
+
+	while (r == 0) {
+		r = json_lines_next(lines, &row);
+		if (r == 0 && count++ == rows)
+			r = json_lines_complain(lines, "there are more rows than line 1 says");
+		if (r == 0)
+			r = read(context, row);
+		json_decref(row);
+	}
+	if (r == LINE_END)
+		r = count < rows
+			    ? json_lines_complain(lines, "there are fewer rows than line 1 says")
+			    : 0;
+	return r;
+}
+
 bool json_get_count(const json_t *object, const char *key, uint64_t *number)
 {
 	const json_t *value = json_object_get(object, key);

@@ -42,6 +42,17 @@ void json_lines_deinit(struct json_lines *lines);
  * result is not 0, *object is NULL. */
 MUST_CHECK int json_lines_next(struct json_lines *lines, json_t **object);
 
+/* Reads the first line. Returns as json_lines_next(), but a file without lines is -EPROTO, too. */
+MUST_CHECK int json_lines_head(struct json_lines *lines, json_t **object);
+
+/* Reads one row, which is borrowed. Returns 0, or a failure that ends the reading. */
+typedef int json_row_fn(void *context, const json_t *row);
+
+/* Reads the lines to the end, of which line 1 said how many there are. Returns 0; -EPROTO, logged;
+ * the first failure of read(); or another failure as json_lines_next(). */
+MUST_CHECK int json_lines_rows(struct json_lines *lines, uint64_t rows, json_row_fn *read,
+			       void *context);
+
 /* Logs what is wrong with a line, or with the line that was read last. Returns -EPROTO. */
 int json_lines_complain_of(const struct json_lines *lines, uint64_t line, const char *fault);
 int json_lines_complain(const struct json_lines *lines, const char *fault);

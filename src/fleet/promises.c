@@ -180,8 +180,9 @@ static int read_head(struct reading *reading, const json_t *object)
 	return 0;
 }
 
-static int read_row(struct reading *reading, const json_t *object)
+static int read_row(void *context, const json_t *object)
 {
+	const struct reading *reading = context;
 	uint8_t sha256[SHA256_BYTES];
 	uint64_t size;
 	int64_t until;
@@ -190,26 +191,6 @@ static int read_row(struct reading *reading, const json_t *object)
 	    !json_get_time(object, "until", &until))
 		return complain(reading, "it is no promise");
 	return add(reading->file, sha256, size, until);
-}
-
-static int read_rows(struct reading *reading)
-{
-	json_t *object;
-	int r = 0;
-
-	while (r == 0) {
-		r = json_lines_next(&reading->lines, &object);
-		if (r == 0 && reading->file->count == reading->rows)
-			r = complain(reading, "there are more rows than line 1 says");
-		if (r == 0)
-			r = read_row(reading, object);
-		json_decref(object);
-	}
-	if (r == LINE_END)
-		r = reading->file->count < reading->rows
-			    ? complain(reading, "there are fewer rows than line 1 says")
-			    : 0;
-	return r;
 }
 
 /* Checks that no digit of the file has changed. */
@@ -229,15 +210,13 @@ static int check_rows(struct reading *reading)
 static int read_lines(struct reading *reading)
 {
 	json_t *object;
-	int r = json_lines_next(&reading->lines, &object);
+	int r = json_lines_head(&reading->lines, &object);
 
-	if (r == LINE_END)
-		r = json_lines_complain_of(&reading->lines, 1, "the file is empty");
 	if (r == 0)
 		r = read_head(reading, object);
 	json_decref(object);
 	if (r == 0)
-		r = read_rows(reading);
+		r = json_lines_rows(&reading->lines, reading->rows, read_row, reading);
 	return r == 0 ? check_rows(reading) : r;
 }
 
