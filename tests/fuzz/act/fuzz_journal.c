@@ -5,14 +5,12 @@
  * temporary name. An input has a byte with a bit for each intent that cannot be undone, the inode
  * number of a copy in 8 bytes, then the journal. */
 
-#include <fcntl.h>
 #include <stdbool.h>
-#include <unistd.h>
 
 #include "act/journal.h"
-#include "base/descriptor.h"
 #include "base/hash.h"
 #include "fuzz.h"
+#include "fuzz_folder.h"
 #include "twinfs/format.h"
 
 #define HANDLED_MAX 64
@@ -23,34 +21,6 @@ struct handled {
 	size_t count;
 	uint64_t leave; /* bit i is set if intent i stays */
 };
-
-static char folder[64];
-static char path[sizeof(folder) + sizeof(TWINFS_INDEX_ACTS)];
-
-static void remove_folder(void)
-{
-	(void)unlink(path);
-	(void)rmdir(folder);
-}
-
-static void make_folder(void)
-{
-	if (path[0] != '\0')
-		return;
-	/* a sync of tmpfs takes no time */
-	(void)snprintf(folder, sizeof(folder), "%s/twinfs-fuzz-XXXXXX",
-		       access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	REQUIRE(mkdtemp(folder) != NULL);
-	(void)snprintf(path, sizeof(path), "%s/%s", folder, TWINFS_INDEX_ACTS);
-	REQUIRE(atexit(remove_folder) == 0);
-}
-
-static void put_journal(const void *data, size_t length)
-{
-	AUTO_CLOSE int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-
-	REQUIRE(fd >= 0 && write_fully(fd, data, length) == 0);
-}
 
 static uint64_t digest_of(const struct intent *intent)
 {
@@ -95,7 +65,7 @@ static struct journal *open_journal(void)
 {
 	struct journal *journal;
 
-	REQUIRE(journal_open(&journal, folder) == 0);
+	REQUIRE(journal_open(&journal, fuzz_folder) == 0);
 	return journal;
 }
 
@@ -159,20 +129,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct handled first, second, third;
 	uint64_t intended;
 
-	make_folder();
-	put_journal(input.at, input.left);
+	fuzz_folder_make(TWINFS_INDEX_ACTS);
+	fuzz_folder_put(input.at, input.left);
 	first = resolve_all(leave);
 	if (first.count > HANDLED_MAX)
 		return 0;
 	second = resolve_all(UINT64_MAX);
 	REQUIRE(are_those_that_stayed(&first, &second));
-	REQUIRE(journal_has_intents(folder) || second.count == 0);
+	REQUIRE(journal_has_intents(fuzz_folder) || second.count == 0);
 
 	intended = intend(inode);
 	third = resolve_all(0);
 	REQUIRE(third.count == second.count + (intended != 0));
 	REQUIRE(intended == 0 || third.digests[0] == intended);
-	REQUIRE(!journal_has_intents(folder));
+	REQUIRE(!journal_has_intents(fuzz_folder));
 	REQUIRE(resolve_all(0).count == 0);
 	return 0;
 }
