@@ -195,7 +195,7 @@ enum twinfs_exit act_run(struct acting *acting, struct current_index *index,
 		return TWINFS_EXIT_FAILED;
 	}
 	name_activity(doing.label, sizeof(doing.label), acting->verb);
-	progress_start(&doing.progress, prepared_progress(acting), doing.label);
+	progress_start(&doing.progress, common_progress(&acting->common), doing.label);
 	r = work->add_all(work->context, act);
 	if (r == 0)
 		r = act_flush(act);

@@ -22,7 +22,6 @@
 #include "catalog/query.h"
 #include "cli/act_run.h"
 #include "cli/list_print.h"
-#include "cli/prepared.h"
 #include "fleet/attestations.h"
 #include "fleet/file_list.h"
 #include "fleet/listed_sources.h"
@@ -269,7 +268,7 @@ static int prepare(struct removal *removal)
 	removal->refusals =
 		(struct refusals){.verb = acting->verb, .sources = removal->index.sources};
 	removal->counts.files_total = removal->list.count;
-	progress_start(&removal->progress, prepared_progress(acting), "checking");
+	progress_start(&removal->progress, common_progress(&acting->common), "checking");
 	if (r == 0)
 		r = choose_all(removal);
 	progress_end(&removal->progress, &removal->counts);

@@ -237,7 +237,7 @@ static int promise_and_read(struct attest_run *run)
 		.list = &run->list,
 		.numbers = run->numbers,
 		.results = run->results,
-		.progress = common->quiet ? PROGRESS_NEVER : common->index.progress,
+		.progress = common_progress(common),
 		.disk = common->index.disk,
 	};
 	struct timespec begun = clock_now();

@@ -317,8 +317,7 @@ static enum twinfs_exit dedupe_parts(struct deduping *deduping, struct current_i
 	enum twinfs_exit status, done;
 
 	settings->filter = &deduping->acting.filters.filter;
-	settings->progress = deduping->acting.common.quiet ? PROGRESS_NEVER
-							   : deduping->acting.common.index.progress;
+	settings->progress = common_progress(&deduping->acting.common);
 	settings->disk = deduping->acting.common.index.disk;
 	settings->catalog = index->catalog;
 	settings->sources = index->sources;

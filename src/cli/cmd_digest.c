@@ -197,8 +197,7 @@ static int read_files(struct digest_run *run)
 		.catalog = run->index.catalog,
 		.sources = run->index.sources,
 		.files = &run->files,
-		.progress = run->settings->common.quiet ? PROGRESS_NEVER
-							: run->settings->common.index.progress,
+		.progress = common_progress(&run->settings->common),
 		.disk = run->settings->common.index.disk,
 		.keeps_digests = !run->index.served,
 	};

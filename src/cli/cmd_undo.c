@@ -220,9 +220,7 @@ static enum twinfs_exit undo(const struct undo_request *request, const struct lo
 	int r;
 
 	interrupt_watch();
-	progress_start(&undoing.progress,
-		       request->common.quiet ? PROGRESS_NEVER : request->common.index.progress,
-		       "bringing back");
+	progress_start(&undoing.progress, common_progress(&request->common), "bringing back");
 	r = undo_act(&settings);
 	progress_end(&undoing.progress, &undoing.counts);
 	content_search_deinit(&undoing.search);

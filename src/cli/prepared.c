@@ -21,11 +21,6 @@ void prepared_free(struct prepared *prepared)
 	act_plan_free(&prepared->plan);
 }
 
-enum progress_when prepared_progress(const struct acting *acting)
-{
-	return acting->common.quiet ? PROGRESS_NEVER : acting->common.index.progress;
-}
-
 /* Reads the plan of --plan. Returns 0 or -EXDEV, logged, or -EINTR. */
 static int read_plan_file(struct prepared *prepared, const struct acting *acting,
 			  struct catalog_reader *reader)
@@ -99,7 +94,8 @@ int prepared_try(struct prepared *prepared, const struct acting *acting)
 	r = act_plan_open(&possible, acting->act.kind);
 	possible.folders = acting->folders;
 	if (r == 0)
-		r = act_plan_try(&prepared->plan, &possible, &trial, prepared_progress(acting));
+		r = act_plan_try(&prepared->plan, &possible, &trial,
+				 common_progress(&acting->common));
 	refusals_end(&trial.refusals);
 	if (r < 0 && r != -EINTR)
 		log_error("cannot check the copies to %s: %s", acting->verb, error_text(r));

@@ -24,9 +24,6 @@ struct prepared {
 void prepared_free(struct prepared *prepared);
 #define CLEANUP_PREPARED CLEANUP(prepared_free)
 
-/* Returns whether the act shows its progress. */
-enum progress_when prepared_progress(const struct acting *acting);
-
 /* Outcome: a path of --protect or --only, or a glob of --exclude, matches nothing. */
 enum {
 	PREPARED_MISSPELLED = 1,

@@ -185,6 +185,11 @@ void common_settings_deinit(struct common_settings *settings)
 	index_settings_deinit(&settings->index);
 }
 
+enum progress_when common_progress(const struct common_settings *settings)
+{
+	return settings->quiet ? PROGRESS_NEVER : settings->index.progress;
+}
+
 static int parse_progress(const char *word, enum progress_when *when)
 {
 	static const char *const words[] = {

@@ -38,6 +38,9 @@ extern const struct option_spec version_option[]; /* --version */
 void common_settings_init(struct common_settings *settings);
 void common_settings_deinit(struct common_settings *settings);
 
+/* Returns when a command shows its progress: never with --quiet. */
+enum progress_when common_progress(const struct common_settings *settings);
+
 /* Applies one of these options. The results are those of the apply function of struct
  * option_table. The context is a struct common_settings. */
 MUST_CHECK int common_apply(void *context, int id, const char *value);
