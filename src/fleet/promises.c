@@ -42,6 +42,7 @@ struct promise {
 struct promise_file {
 	int folder; /* locked; -1: not open */
 	char *path; /* of the file, for messages */
+	int64_t written; /* when the file was written last, in seconds since 1970 */
 	struct promise *list; /* sorted, each content once */
 	size_t count, capacity;
 };
@@ -242,6 +243,7 @@ static int read_file(struct promise_file *file)
 		return explain(file, "open", fd);
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return explain(file, "read", -EPROTO);
+	file->written = status.st_mtim.tv_sec;
 	r = json_lines_init(&reading.lines, fd, file->path, &words);
 	if (r == 0)
 		r = read_lines(&reading);
@@ -357,12 +359,14 @@ int64_t promises_until(const struct promises *promises, const uint8_t *sha256, u
 
 /* ---- adding ------------------------------------------------------------------------------ */
 
+/* Drops the promises that had expired when the file was written last, too. So a clock that is far
+ * ahead once drops none. */
 static void drop_expired(struct promise_file *file, int64_t now)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < file->count; i++) {
-		if (file->list[i].until > now)
+		if (file->list[i].until > now || file->list[i].until > file->written)
 			file->list[kept++] = file->list[i];
 	}
 	file->count = kept;

@@ -41,8 +41,8 @@ void promises_close(struct promises *promises); /* releases the lock; accepts NU
 int64_t promises_until(const struct promises *promises, const uint8_t *sha256, uint64_t size);
 
 /* Promises the contents of a list of FILE_LIST_KEEP for PROMISE_SECONDS, and drops the promises
- * that have expired. The file is synced: after a failure or a crash it has the earlier promises, or
- * all. Returns 0 or -errno, logged. */
+ * that had expired when the file was written last. The file is synced: after a failure or a crash
+ * it has the earlier promises, or all. Returns 0 or -errno, logged. */
 MUST_CHECK int promises_add(struct promises *promises, const struct file_list *list);
 
 #endif

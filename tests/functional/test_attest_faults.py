@@ -170,6 +170,23 @@ def test_promises_of_all_lists_stay_until_they_expire(listed, source):
     assert promises[content_of(lines[1])] > time.time() + (19 * 24 * 3600)
 
 
+def test_clock_that_is_wrong_once_drops_no_promise(listed):
+    """As if a clock years ahead had written the times of now."""
+    host = listed.host
+    host.attest()
+    first = host.promises()
+    head, *lines = host.promises_file.read_bytes().splitlines(keepends=True)
+    old = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 10))
+    write_promises(host, [promise(json.loads(lines[0]), old), *lines[1:]])
+    os.utime(host.promises_file, (0, time.time() - 60))
+    host.list.write_bytes(keep_text(listed.manifest, [row for row in listed.rows if (
+        row["sha256"], row["size"]) != content_of(lines[0])]))
+    host.attest()
+    assert set(host.promises()) == set(first)
+    host.attest()  # the file was last written after the promise had expired
+    assert set(host.promises()) == set(first) - {content_of(lines[0])}
+
+
 def content_of(line):
     row = json.loads(line)
     return row["sha256"], row["size"]
