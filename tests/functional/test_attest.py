@@ -9,13 +9,14 @@ import socket
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 import pytest
 import trees
 from disks import bound, disk, extents, in_memory
 from inventories import load
 from keep_lists import DAYS, Keeper, contents, keep_text
-from processes import children, has_open, is_held_by_strace, until
+from processes import children, has_open, is_held_by_strace, stopped, until
 from test_act_causes import figure, warnings
 from test_digest_changes import ATTACKS, overwrite_and_set_times
 from wanted_lists import sha256
@@ -386,6 +387,10 @@ HOLDS = {"small": (100_000, "fadvise64:delay_exit", 1),
          "middle": (8 * MIB, "pread64:delay_enter", 20)}
 
 
+def waits_for_lease(thread):
+    return "lease" in Path(f"/proc/self/task/{thread.native_id}/wchan").read_text()
+
+
 def held_while_reading(host, path, hold, attack):
     """Runs the command, and attacks the file while it is read. A writer waits while the lease is
     held, so it has a thread."""
@@ -397,7 +402,9 @@ def held_while_reading(host, path, hold, attack):
             is_held_by_strace(process.pid) and has_open(*children(process.pid), path)))
         assert process.poll() is None
         writer = threading.Thread(target=attack, args=(path,))
-        writer.start()
+        with stopped(*children(process.pid)):
+            writer.start()
+            assert until(lambda: not writer.is_alive() or waits_for_lease(writer))
         assert process.wait(300) == 3
         writer.join()
 

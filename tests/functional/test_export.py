@@ -179,7 +179,8 @@ def test_only_the_user_can_read_the_inventory(twinfs, small, source, output):
         os.umask(before)
     modes = {path.stat().st_mode & 0o777 for path in (output, *output.rglob("*")) if path.is_file()}
     assert modes == {0o600}
-    assert {path.stat().st_mode & 0o777 for path in output.parent.glob("inventory/**")} == {0o700}
+    folders = {path for path in (output, *output.rglob("*")) if path.is_dir()}
+    assert {path.stat().st_mode & 0o777 for path in folders} == {0o700}
 
 
 def test_second_export_replaces_the_first(twinfs, small, source, output):
