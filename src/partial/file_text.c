@@ -48,7 +48,10 @@ int file_text_path(const struct partial *partial, uint64_t id, const char *const
 void file_text_warn(const struct partial *partial, uint64_t id, const char *verb, const char *cause)
 {
 	CLEANUP_BYTES struct bytes path = {0};
+	int r = file_text_path(partial, id, NULL, &path);
 
-	if (file_text_path(partial, id, NULL, &path) == 0 && bytes_text(&path))
+	if (r == 0 && bytes_text(&path))
 		log_warning("cannot %s %s: %s", verb, quote_path(bytes_text(&path)), cause);
+	else if (r == -ENOENT)
+		log_warning("cannot %s a file that has no name any more: %s", verb, cause);
 }

@@ -19,7 +19,7 @@ struct partial;
 MUST_CHECK int file_text_path(const struct partial *partial, uint64_t id, const char *const *shown,
 			      struct bytes *path);
 
-/* Logs a warning: "cannot VERB PATH: CAUSE". */
+/* Logs a warning: "cannot VERB PATH: CAUSE". A file without a name is called so. */
 void file_text_warn(const struct partial *partial, uint64_t id, const char *verb,
 		    const char *cause);
 

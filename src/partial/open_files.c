@@ -61,3 +61,14 @@ int open_files_get(struct open_files *files, uint32_t file)
 	files->slots[oldest].used = ++files->uses;
 	return fd;
 }
+
+int open_files_get_again(struct open_files *files, uint32_t file)
+{
+	for (size_t i = 0; i < OPEN_FILES_MAX; i++) {
+		if (files->slots[i].fd >= 0 && files->slots[i].file == file) {
+			(void)close(files->slots[i].fd);
+			files->slots[i].fd = -1;
+		}
+	}
+	return open_files_get(files, file);
+}

@@ -31,4 +31,8 @@ void open_files_deinit(struct open_files *files);
  * -ESTALE if the file has changed, or another -errno. */
 MUST_CHECK int open_files_get(struct open_files *files, uint32_t file);
 
+/* Works like open_files_get(), but also checks a file that is open: closes it, and opens it again.
+ */
+MUST_CHECK int open_files_get_again(struct open_files *files, uint32_t file);
+
 #endif

@@ -90,11 +90,13 @@ static int find_runs(struct partial *partial)
 		r = runs_find(&partial->table, blocks_of(partial->settings), &partial->runs);
 	if (r == 0)
 		r = leave_out_shared(partial);
+	if (r < 0)
+		return r;
 	if (!partial->seeks)
 		runs_sort(&partial->runs);
 	partial->planned.count = partial->runs.count;
 	partial->planned.bytes = sum_bytes(partial, &partial->runs, 0);
-	return r;
+	return 0;
 }
 
 int partial_plan_again(struct partial *partial)

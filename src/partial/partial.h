@@ -76,7 +76,7 @@ void partial_deinit(struct partial *partial);
 MUST_CHECK int partial_plan(struct partial *partial);
 
 /* Finds the runs to share again, without the files of the table that were dropped since. Returns as
- * partial_plan(), but logs nothing. */
+ * partial_plan(), but logs nothing. On failure, partial->planned stays. */
 MUST_CHECK int partial_plan_again(struct partial *partial);
 
 #endif

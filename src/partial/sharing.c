@@ -21,21 +21,23 @@
 /* Threads that share. Each call of the kernel locks two files and mostly computes. */
 #define THREADS 2U
 
-/* Highest number of plans. Each further one goes without the sources that turned out to be bad. */
-#define ROUNDS_MAX 16U
-
-/* Bytes that are read at once to find the file that cannot be read. */
+/* Bytes that are read at once to find a file that cannot be read. */
 #define READ_BYTES (UINT64_C(64) << 10)
+
+/* What is known of a file of the table. */
+struct file_state {
+	int failure; /* of all runs of this destination; 0: none */
+	bool named; /* a message has named the file */
+};
 
 struct sharing {
 	struct partial *partial;
 	struct sharing_result *result;
-	/* For each file: the failure of all its runs, 1 if only a run failed, or 0. */
-	int *failed;
-	/* For all members below, failed and result, and those of partial that change. */
+	struct file_state *states;
+	/* For all members below, states and result, and those of partial that change. */
 	pthread_mutex_t lock;
 	size_t next;
-	uint64_t dropped; /* sources, in this round */
+	uint64_t dropped; /* files, since the present plan was made */
 	int ended; /* -errno of a failure that ends all threads */
 	struct progress progress;
 	struct progress_counts counts;
@@ -44,8 +46,8 @@ struct sharing {
 /* The amounts of one run. */
 struct run_amounts {
 	uint64_t shared, differing;
-	int failure; /* 0: none */
-	bool is_of_source; /* the failure */
+	int failure; /* of the destination; 0: none */
+	bool is_left_out; /* a file of the run was dropped */
 };
 
 static bool is_full(int failure)
@@ -113,90 +115,165 @@ static bool concerns_file(int failure)
 	       failure == -ETXTBSY || failure == -EXDEV || failure == -EOPNOTSUPP;
 }
 
-/* Returns whether the source of a failed call cannot be read. */
-static bool is_source_bad(const struct dedupe_range *range, int failure)
+/* Returns whether a failure ends the whole command. */
+static bool ends_all(int failure)
 {
-	uint8_t buffer[READ_BYTES];
-	long got = 1;
-
-	if (concerns_file(failure) || is_full(failure) || failure == -ENOMEM)
-		return false;
-	for (uint64_t at = 0; got > 0 && at < range->length; at += READ_BYTES)
-		got = read_fully_at(range->source, buffer, READ_BYTES,
-				    (long)(range->source_offset + at));
-	return got < 0;
+	return is_full(failure) || failure == -ENOMEM || failure == -EMFILE || failure == -ENFILE;
 }
 
-/* Leaves a source out of further plans: no other file can share its blocks. */
-static void drop_source(struct sharing *sharing, uint32_t file, int failure)
+/* Logs the failure of a file, unless a message has named it. */
+static void name_file(struct sharing *sharing, uint32_t file, const char *verb, int failure)
 {
-	struct partial *partial = sharing->partial;
-	struct block_file *source = &partial->table.files[file];
 	bool changed = failure == -ESTALE || failure == -ENOENT, is_first;
 
 	pthread_mutex_lock(&sharing->lock);
-	is_first = !source->dropped;
-	source->dropped = true;
+	is_first = !sharing->states[file].named;
+	sharing->states[file].named = true;
+	pthread_mutex_unlock(&sharing->lock);
+	if (is_first)
+		file_text_warn(sharing->partial, sharing->partial->table.files[file].id,
+			       changed ? "share blocks of" : verb,
+			       changed ? "it changed meanwhile; run the command again"
+				       : error_text(failure));
+}
+
+/* Leaves a file out of further plans. */
+static void drop_file(struct sharing *sharing, uint32_t file, int failure)
+{
+	struct partial *partial = sharing->partial;
+	bool changed = failure == -ESTALE || failure == -ENOENT, is_first;
+
+	pthread_mutex_lock(&sharing->lock);
+	is_first = !partial->table.files[file].dropped;
+	partial->table.files[file].dropped = true;
 	sharing->dropped += is_first;
 	*(changed ? &partial->changed : &partial->failed) += is_first;
 	pthread_mutex_unlock(&sharing->lock);
-	if (is_first)
-		file_text_warn(partial, source->id, changed ? "share blocks of" : "read",
-			       changed ? "it changed meanwhile; run the command again"
-				       : error_text(failure));
+	name_file(sharing, file, "read", failure);
+}
+
+/* Checks that a file still has the signature of the index, and that a range of it can be read.
+ * Returns 0 or -errno. */
+static int check_file(struct open_files *files, struct block_place place, uint64_t length)
+{
+	int fd = open_files_get_again(files, place.file);
+	uint8_t buffer[READ_BYTES];
+	long got = 1;
+
+	for (uint64_t at = 0; fd >= 0 && got > 0 && at < length; at += READ_BYTES) {
+		size_t wanted = length - at < READ_BYTES ? (size_t)(length - at) : READ_BYTES;
+
+		got = read_fully_at(fd, buffer, wanted, (long)(place.offset + at));
+	}
+	if (fd < 0)
+		return fd;
+	return got < 0 ? (int)got : 0;
+}
+
+/* Finds out which file is to blame for a range that was not shared. A source that is bad or has
+ * changed is dropped. A destination that has changed gets this as its failure. */
+static void blame(struct sharing *sharing, struct open_files *files, const struct block_run *run,
+		  const struct dedupe_range *range, struct run_amounts *amounts)
+{
+	const struct block_table *table = &sharing->partial->table;
+	struct block_place source = block_table_locate(table, run->source);
+	struct block_place destination = block_table_locate(table, run->destination);
+	uint64_t length = amounts->failure < 0 ? range->length : 0;
+	int r;
+
+	source.offset = range->source_offset;
+	r = check_file(files, source, length);
+	if (r < 0 && !ends_all(r)) {
+		drop_file(sharing, source.file, r);
+		amounts->failure = 0;
+		amounts->is_left_out = true;
+	} else if (r == 0) {
+		r = check_file(files, destination, 0);
+	}
+	if (r < 0)
+		amounts->differing = 0;
+	if (r < 0 && !amounts->is_left_out)
+		amounts->failure = r;
+}
+
+/* Opens the files of a run. Returns 0, or -errno, which is noted in *amounts. */
+static int open_run(struct sharing *sharing, struct open_files *files, const struct block_run *run,
+		    struct dedupe_range *range, struct run_amounts *amounts)
+{
+	const struct block_table *table = &sharing->partial->table;
+	struct block_place source = block_table_locate(table, run->source);
+	struct block_place destination = block_table_locate(table, run->destination);
+
+	*range = (struct dedupe_range){.source_offset = source.offset,
+				       .destination_offset = destination.offset,
+				       .length = run_bytes(table, run)};
+	range->source = open_files_get(files, source.file);
+	if (range->source < 0 && !ends_all(range->source)) {
+		drop_file(sharing, source.file, range->source);
+		amounts->is_left_out = true;
+		return range->source;
+	}
+	range->destination =
+		range->source < 0 ? range->source : open_files_get(files, destination.file);
+	if (range->destination < 0)
+		amounts->failure = range->destination;
+	return amounts->failure;
+}
+
+/* Looks for reasons not to try a run. If only its source was dropped, the destination is possibly
+ * the source of the next plan, so a bad one is dropped now. */
+static void check_run(struct sharing *sharing, struct open_files *files,
+		      const struct block_run *run, struct run_amounts *amounts)
+{
+	const struct block_table *table = &sharing->partial->table;
+	struct block_place source = block_table_locate(table, run->source);
+	struct block_place destination = block_table_locate(table, run->destination);
+	bool is_checked;
+	int r;
+
+	pthread_mutex_lock(&sharing->lock);
+	amounts->failure = sharing->states[destination.file].failure;
+	is_checked = table->files[destination.file].dropped || amounts->failure < 0;
+	amounts->is_left_out =
+		table->files[source.file].dropped || table->files[destination.file].dropped;
+	pthread_mutex_unlock(&sharing->lock);
+	if (!amounts->is_left_out || is_checked)
+		return;
+	r = check_file(files, destination, run_bytes(table, run));
+	if (r < 0 && ends_all(r))
+		amounts->failure = r;
+	else if (r < 0)
+		drop_file(sharing, destination.file, r);
 }
 
 static void share_run(struct sharing *sharing, struct open_files *files,
 		      const struct block_run *run, struct run_amounts *amounts)
 {
 	struct partial *partial = sharing->partial;
-	struct block_place source = block_table_locate(&partial->table, run->source);
-	struct block_place destination = block_table_locate(&partial->table, run->destination);
-	struct dedupe_range range = {.source_offset = source.offset,
-				     .destination_offset = destination.offset,
-				     .length = run_bytes(&partial->table, run)};
+	struct dedupe_range range;
 
-	pthread_mutex_lock(&sharing->lock);
-	if (sharing->failed[destination.file] < 0)
-		amounts->failure = sharing->failed[destination.file];
-	amounts->is_of_source = partial->table.files[source.file].dropped;
-	pthread_mutex_unlock(&sharing->lock);
-	if (amounts->failure < 0 || amounts->is_of_source)
+	check_run(sharing, files, run, amounts);
+	if (amounts->failure < 0 || amounts->is_left_out ||
+	    open_run(sharing, files, run, &range, amounts) < 0)
 		return;
-	range.source = open_files_get(files, source.file);
-	range.destination =
-		range.source < 0 ? range.source : open_files_get(files, destination.file);
-	if (range.destination < 0) {
-		amounts->failure = range.destination;
-		amounts->is_of_source = range.source < 0;
-	} else {
-		run_grow(&partial->table, run, &range);
-		share_range(partial, &range, amounts);
-		amounts->is_of_source =
-			amounts->failure < 0 && is_source_bad(&range, amounts->failure);
-	}
-	if (amounts->is_of_source)
-		drop_source(sharing, source.file, amounts->failure);
+	run_grow(&partial->table, run, &range);
+	share_range(partial, &range, amounts);
+	if (amounts->differing > 0 || (amounts->failure < 0 && !concerns_file(amounts->failure) &&
+				       !ends_all(amounts->failure)))
+		blame(sharing, files, run, &range, amounts);
 }
 
-/* Notes a failure of a destination, and logs it if it is the first one of the file. */
+/* Notes a failure of a destination. */
 static void note_failure(struct sharing *sharing, uint32_t file, int failure)
 {
-	int before;
-
 	pthread_mutex_lock(&sharing->lock);
-	before = sharing->failed[file];
-	if (before == 0)
-		sharing->failed[file] = concerns_file(failure) ? failure : 1;
+	if (concerns_file(failure))
+		sharing->states[file].failure = failure;
 	sharing->result->is_full |= is_full(failure);
-	if (is_full(failure) || failure == -ENOMEM)
+	if (ends_all(failure))
 		sharing->ended = failure;
 	pthread_mutex_unlock(&sharing->lock);
-	if (before == 0)
-		file_text_warn(sharing->partial, sharing->partial->table.files[file].id,
-			       "share blocks of",
-			       failure == -ESTALE ? "it changed meanwhile; run the command again"
-						  : error_text(failure));
+	name_file(sharing, file, "share blocks of", failure);
 }
 
 static void note_run(struct sharing *sharing, const struct block_run *run,
@@ -209,20 +286,20 @@ static void note_run(struct sharing *sharing, const struct block_run *run,
 
 	pthread_mutex_lock(&sharing->lock);
 	/* a run that grew has more shared bytes than were planned */
-	planned->count -= amounts->shared > 0;
+	planned->count -= amounts->shared >= bytes;
 	planned->bytes -= amounts->shared < bytes ? amounts->shared : bytes;
 	result->shared.count += amounts->shared > 0;
 	result->shared.bytes += amounts->shared;
 	result->differing.count += amounts->differing > 0;
 	result->differing.bytes += amounts->differing;
-	if (amounts->failure < 0 || amounts->is_of_source) {
+	if (amounts->failure < 0 || amounts->is_left_out) {
 		result->refused.count++;
 		result->refused.bytes += done < bytes ? bytes - done : 0;
 	}
 	sharing->counts.bytes_done += bytes;
 	progress_update(&sharing->progress, &sharing->counts);
 	pthread_mutex_unlock(&sharing->lock);
-	if (amounts->failure < 0 && !amounts->is_of_source)
+	if (amounts->failure < 0)
 		note_failure(sharing,
 			     block_table_locate(&sharing->partial->table, run->destination).file,
 			     amounts->failure);
@@ -282,17 +359,17 @@ int sharing_run(struct partial *partial, struct sharing_result *result)
 	int r;
 
 	*result = (struct sharing_result){0};
-	sharing.failed = calloc(partial->table.file_count + 1, sizeof(*sharing.failed));
-	if (!sharing.failed)
+	sharing.states = calloc(partial->table.file_count + 1, sizeof(*sharing.states));
+	if (!sharing.states)
 		return -ENOMEM;
 	pthread_mutex_init(&sharing.lock, NULL);
 	r = share_plan(&sharing);
-	for (unsigned int round = 1; round < ROUNDS_MAX && r == 0 && sharing.dropped > 0; round++) {
+	while (r == 0 && sharing.dropped > 0 && !result->is_full) {
 		r = partial_plan_again(partial);
 		if (r == 0)
 			r = share_plan(&sharing);
 	}
 	pthread_mutex_destroy(&sharing.lock);
-	free(sharing.failed);
+	free(sharing.states);
 	return r;
 }

@@ -14,11 +14,9 @@ import time
 
 import pytest
 from block_oracle import BLOCK, digests, equal_and_shared, make_images
-from disks import IMAGE_BYTES, MAKE, disk
+from disks import disk
 from processes import is_held_by_strace, until
-from terminal import Terminal
 from test_act_causes import figure, warnings
-from test_bad_blocks import spoil
 
 ROUNDS = int(os.environ.get("TWINFS_PARTIAL_ROUNDS", "8"))
 PARTIAL = ("dedupe", "--partial", "--yes")
@@ -45,16 +43,6 @@ def assert_second_run_shares_all(twinfs, images, source):
     twinfs.ok("check", source)
 
 
-def truncate_and_write(path):
-    path.write_bytes(b"edited")
-
-
-def replace(path):
-    other = path.with_name("other")
-    other.write_bytes(b"edited")
-    other.rename(path)
-
-
 # ---- failing calls ------------------------------------------------------------------------
 
 def test_full_disk_stops_the_run(twinfs, source, strace):
@@ -78,93 +66,6 @@ def test_blocks_that_the_kernel_cannot_read_are_left_alone(twinfs, source, strac
     assert figure(result, "skipped") > 0
     assert digests(source) == before
     assert_second_run_shares_all(twinfs, images, source)
-
-
-def planned_runs(twinfs, folder):
-    """(run, path of the source, path of the destination) of each run to share."""
-    runs = twinfs.ok("dedupe", "--partial", "--dry-run", "--format=json", folder).json["runs"]
-    return [(run, folder / run["source_path"], folder / run["path"]) for run in runs]
-
-
-def sources_of_runs(twinfs, folder):
-    return {source for _, source, _ in planned_runs(twinfs, folder)}
-
-
-@pytest.mark.parametrize("role", ["source", "destination"])
-def test_blocks_that_become_bad_after_they_were_hashed_are_left_alone(twinfs, make_disk, role):
-    """The runs of a bad source get another source."""
-    disk = make_disk(IMAGE_BYTES, time_scale=0, make=MAKE["xfs"])
-    disk.fill(lambda root: make_images(root, seed=9))
-    with disk.served():
-        images, before = sorted(disk.root.iterdir()), digests(disk.root)
-        sources = sources_of_runs(twinfs, disk.root)
-        bad = min(sources if role == "source" else set(images) - sources)
-        spoil(disk, bad)
-        result = twinfs(*PARTIAL, disk.root)
-        assert result.status == 3
-        [line] = warnings(result, "Input/output error")
-        assert f"'{bad}'" in line
-        equal, shared = equal_and_shared([image for image in images if image != bad])
-        assert equal == shared > 0
-        disk.spoil()
-        disk.cold()
-        assert digests(disk.root) == before
-        assert_second_run_shares_all(twinfs, images, disk.root)
-
-
-def test_bad_block_costs_only_its_run(twinfs, make_disk):
-    disk = make_disk(IMAGE_BYTES, time_scale=0, make=MAKE["xfs"])
-    disk.fill(lambda root: make_images(root, seed=11))
-    with disk.served():
-        images = sorted(disk.root.iterdir())
-        runs = planned_runs(twinfs, disk.root)
-        sources = {source for _, source, _ in runs}
-        bad = next(path for _, _, path in runs if path not in sources)
-        # the longest run of the file is shared first
-        run = max((run for run, _, path in runs if path == bad), key=lambda run: run["bytes"])
-        spoil(disk, bad, run["offset"] + run["bytes"] // 2, 4096)
-        result = twinfs(*PARTIAL, disk.root)
-        assert result.status == 3
-        assert len(warnings(result, "Input/output error")) == 1
-        assert figure(result, "skipped") == 1
-        assert figure(result, "shared") == len(runs) - 1
-        disk.spoil()
-        disk.cold()
-        equal, shared = equal_and_shared(images)
-        assert equal - shared == run["bytes"]
-
-
-@contextlib.contextmanager
-def asked_to_share(twinfs, folder):
-    """Answers the question of dedupe --partial with yes at the end of the block. Yields a list that
-    gets the exit status and the text."""
-    with contextlib.closing(Terminal(200)) as seen:
-        process = seen.run(twinfs.command("dedupe", "--partial", folder), twinfs.environment,
-                           stdin=seen.theirs)
-        with process:
-            assert until(lambda: "Share them?" in seen.written)
-            result = []
-            yield result
-            os.write(seen.ours, b"y\n")
-            status = process.wait()
-    result.extend((status, seen.written))
-
-
-@pytest.mark.parametrize("change", [truncate_and_write, replace], ids=["written", "replaced"])
-def test_runs_of_a_source_that_changed_get_another_source(twinfs, source, change):
-    images = make_images(source, seed=10)
-    changed = min(sources_of_runs(twinfs, source))
-    rest = [image for image in images if image != changed]
-    with asked_to_share(twinfs, source) as result:
-        change(changed)
-        before = digests(source)
-    status, text = result
-    assert status == 3
-    assert text.count("warning") == 1
-    assert f"'{changed}': it changed meanwhile" in text
-    equal, shared = equal_and_shared(rest)
-    assert equal == shared > 0
-    assert digests(source) == before
 
 
 def test_runs_on_a_really_full_disk_change_no_byte(twinfs, source):
