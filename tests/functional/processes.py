@@ -11,11 +11,11 @@ TIMEOUT = 300  # seconds after which a test counts as hanging; no test measures 
 
 
 def until(claim, timeout=TIMEOUT):
-    """Calls claim() until it is true; returns false after the timeout. A claim about a file that
-    vanishes meanwhile is not true."""
+    """Calls claim() until it is true; returns false after the timeout. A claim about a file or
+    process that vanishes meanwhile is not true."""
     end = time.monotonic() + timeout
     while True:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             if claim():
                 return True
         if time.monotonic() > end:
