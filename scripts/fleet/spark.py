@@ -22,7 +22,7 @@ appender.stderr.layout.type = PatternLayout
 appender.stderr.layout.pattern = spark: %m%n
 """
 # What Java writes before the message of an exception.
-CLASSES = re.compile(r'(Exception in thread "[^"]*" )?([\w.$]+: )*')
+CLASSES = re.compile(r'(Exception in thread "[^"]*" |Caused by: )?((spark|[\w$]+(\.[\w$]+)+): )*')
 TYPES = {INT: "BIGINT", TEXT: "STRING", LARGE: "DECIMAL(38, 0)"}
 
 

@@ -137,7 +137,7 @@ def test_plan_of_spark_is_that_of_duckdb_and_of_the_oracle(case, tmp_path):
 
 
 @pytest.mark.parametrize(("master", "inventory", "cause"), [
-    ("wrong", None, "Master must either be"),
+    ("local-wrong", None, "Could not parse Master URL"),
     ("local", "hdfs://127.0.0.1:9/tables", "Connection refused"),
 ], ids=["wrong master", "no server"])
 def test_failure_is_one_line_with_its_cause(case, tmp_path, master, inventory, cause):
