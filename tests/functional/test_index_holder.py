@@ -8,7 +8,7 @@ import subprocess
 
 import newer_index
 import pytest
-from processes import end_process, stopped, until
+from processes import children, end_process, stopped, until
 
 
 @contextlib.contextmanager
@@ -32,9 +32,9 @@ def refusals(trace):
 
 
 def has_mounted(started, mount):
-    dups = mount / "dups"  # Path.exists would raise for a dead mount
-    return until(lambda: os.path.exists(dups) or started.poll() is not None) and \
-        os.path.exists(dups)
+    """Waits until the command has ended; its daemon and strace go on."""
+    return until(lambda: started.poll() is not None or not children(started.pid)) and \
+        os.path.exists(mount / "dups")  # Path.exists would raise for a dead mount
 
 
 CONTENTS = {
