@@ -387,8 +387,7 @@ static void leave_out(const struct hashed_file *file, int result)
 	bool changed = result == BLOCK_READER_CHANGED || result == -ESTALE || result == -ENOENT;
 
 	if (changed)
-		file_text_warn(partial, file->id, "share blocks of",
-			       "it changed meanwhile; run the command again");
+		file_text_warn_changed(partial, file->id);
 	else if (file->first_unshareable)
 		file_text_warn(partial, file->id, "share blocks of",
 			       "its file system cannot share blocks between files; btrfs, XFS and "

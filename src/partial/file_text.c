@@ -55,3 +55,9 @@ void file_text_warn(const struct partial *partial, uint64_t id, const char *verb
 	else if (r == -ENOENT)
 		log_warning("cannot %s a file that has no name any more: %s", verb, cause);
 }
+
+void file_text_warn_changed(const struct partial *partial, uint64_t id)
+{
+	file_text_warn(partial, id, "share blocks of",
+		       "it changed meanwhile; run the command again");
+}

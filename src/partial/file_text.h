@@ -23,4 +23,7 @@ MUST_CHECK int file_text_path(const struct partial *partial, uint64_t id, const 
 void file_text_warn(const struct partial *partial, uint64_t id, const char *verb,
 		    const char *cause);
 
+/* Logs a warning that a file has changed since it was selected. */
+void file_text_warn_changed(const struct partial *partial, uint64_t id);
+
 #endif

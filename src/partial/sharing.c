@@ -121,33 +121,39 @@ static bool ends_all(int failure)
 	return is_full(failure) || failure == -ENOMEM || failure == -EMFILE || failure == -ENFILE;
 }
 
+/* Returns whether a file could not be opened because it is not the one that was hashed. */
+static bool is_change(int failure)
+{
+	return failure == -ESTALE || failure == -ENOENT;
+}
+
 /* Logs the failure of a file, unless a message has named it. */
 static void name_file(struct sharing *sharing, uint32_t file, const char *verb, int failure)
 {
-	bool changed = failure == -ESTALE || failure == -ENOENT, is_first;
+	uint64_t id = sharing->partial->table.files[file].id;
+	bool is_first;
 
 	pthread_mutex_lock(&sharing->lock);
 	is_first = !sharing->states[file].named;
 	sharing->states[file].named = true;
 	pthread_mutex_unlock(&sharing->lock);
-	if (is_first)
-		file_text_warn(sharing->partial, sharing->partial->table.files[file].id,
-			       changed ? "share blocks of" : verb,
-			       changed ? "it changed meanwhile; run the command again"
-				       : error_text(failure));
+	if (is_first && is_change(failure))
+		file_text_warn_changed(sharing->partial, id);
+	else if (is_first)
+		file_text_warn(sharing->partial, id, verb, error_text(failure));
 }
 
 /* Leaves a file out of further plans. */
 static void drop_file(struct sharing *sharing, uint32_t file, int failure)
 {
 	struct partial *partial = sharing->partial;
-	bool changed = failure == -ESTALE || failure == -ENOENT, is_first;
+	bool is_first;
 
 	pthread_mutex_lock(&sharing->lock);
 	is_first = !partial->table.files[file].dropped;
 	partial->table.files[file].dropped = true;
 	sharing->dropped += is_first;
-	*(changed ? &partial->changed : &partial->failed) += is_first;
+	*(is_change(failure) ? &partial->changed : &partial->failed) += is_first;
 	pthread_mutex_unlock(&sharing->lock);
 	name_file(sharing, file, "read", failure);
 }

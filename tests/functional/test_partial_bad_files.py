@@ -13,8 +13,8 @@ from processes import children, until
 from terminal import Terminal
 from test_act_causes import figure, warnings
 from test_bad_blocks import on_disk, spoil
+from test_partial import PARTIAL
 
-PARTIAL = ("dedupe", "--partial", "--yes")
 HELD_US = 100_000
 
 
@@ -65,6 +65,15 @@ def assert_rest_is_shared(folder, left_out):
     assert equal == shared > 0
 
 
+def assert_only_bad_is_left_out(twinfs, folder, bad):
+    """Shares what is equal, while one file cannot be read."""
+    result = twinfs(*PARTIAL, folder)
+    assert result.status == 3
+    [line] = warnings(result, "Input/output error")
+    assert f"'{bad}'" in line
+    assert_rest_is_shared(folder, [bad])
+
+
 # ---- bad blocks ---------------------------------------------------------------------------
 
 @pytest.mark.parametrize("role", ["source", "destination"])
@@ -75,11 +84,7 @@ def test_bad_file_is_named_and_the_others_are_shared(twinfs, bad_disk, role):
         sources = sources_of_runs(twinfs, disk.root)
         bad = min(sources if role == "source" else set(images) - sources)
         spoil(disk, bad)
-        result = twinfs(*PARTIAL, disk.root)
-        assert result.status == 3
-        [line] = warnings(result, "Input/output error")
-        assert f"'{bad}'" in line
-        assert_rest_is_shared(disk.root, [bad])
+        assert_only_bad_is_left_out(twinfs, disk.root, bad)
         disk.spoil()
         disk.cold()
         assert digests(disk.root) == before
@@ -129,11 +134,7 @@ def test_bad_file_that_is_source_and_destination_is_named_once(twinfs, bad_disk)
     with disk.served():
         bad = both_of_ring(twinfs, disk.root)
         spoil(disk, bad)
-        result = twinfs(*PARTIAL, disk.root)
-        assert result.status == 3
-        [line] = warnings(result, "Input/output error")
-        assert f"'{bad}'" in line
-        assert_rest_is_shared(disk.root, [bad])
+        assert_only_bad_is_left_out(twinfs, disk.root, bad)
 
 
 def test_blocks_beside_a_run_are_not_to_blame(twinfs, bad_disk):

@@ -17,9 +17,9 @@ from block_oracle import BLOCK, digests, equal_and_shared, make_images
 from disks import disk
 from processes import is_held_by_strace, until
 from test_act_causes import figure, warnings
+from test_partial import PARTIAL
 
 ROUNDS = int(os.environ.get("TWINFS_PARTIAL_ROUNDS", "8"))
-PARTIAL = ("dedupe", "--partial", "--yes")
 HELD_US = 400_000
 
 
