@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 import trees
 from equal_folders import copy_tree
-from processes import is_held_by_strace, until
+from processes import release
 
 OTHER = ".twinfs~"
 ACTS = {"remove": ["remove"], "trash": ["remove", "--trash"], "move": ["move"]}
@@ -82,13 +82,13 @@ def act_words(act, source, moved, *options):
             *([moved] if act == "move" else [])]
 
 
-def act_while(twinfs, words, change, calls="renameat2", when=1, delay="delay_enter", flags=()):
-    """Calls change() while the act is held at a system call. Returns (status, error)."""
-    traced = twinfs.under_strace(*flags, "-e", f"trace={calls}",
-                                 "-e", f"inject={calls}:{delay}=700000:when={when}")
-    with traced.started(*words) as process:
-        assert until(lambda: is_held_by_strace(process.pid))
+def act_while(twinfs, words, change, **where):
+    """Calls change() while the act is held at a system call, by default the first renameat2().
+    Returns (status, error)."""
+    with twinfs.held(*words, **{"call": "renameat2"} | where) as process:
+        assert process.poll() is None, process.communicate()
         change()
+        release(process)
         _, error = process.communicate(timeout=60)
     return process.returncode, error.decode()
 
@@ -103,4 +103,4 @@ def act_after(twinfs, words, change):
     error)."""
     journal = twinfs.index / "acts"
     journal.touch(0o600)
-    return act_while(twinfs, words, change, "flock", flags=("-P", str(journal)))
+    return act_while(twinfs, words, change, call="flock", flags=("-P", str(journal)))

@@ -2,6 +2,7 @@
 """Processes: their threads and children, waiting for what they do, and ending them."""
 import contextlib
 import os
+import re
 import select
 import signal
 import time
@@ -81,17 +82,34 @@ def traced(pid):
     return ["TracerPid:\t0\n" not in text for text in of_threads(pid, "status").values()]
 
 
-def is_held_by_strace(pid):
-    """Whether strace holds its child in a delayed system call. Other stops are much shorter, so the
-    child is checked twice."""
-    return any(map(is_delayed, children(pid))) and any(map(is_delayed, children(pid)))
+def tracer_of(pid):
+    """The id of the process that traces this one; 0 if none does."""
+    return int(re.search(r"^TracerPid:\t(\d+)", Path(f"/proc/{pid}/status").read_text(), re.M)[1])
 
 
-def is_delayed(pid):
-    def stopped():
-        return any("State:\tt" in text for text in of_threads(pid, "status").values())
+def is_held(pid):
+    """Whether strace holds a thread of the process in a delayed system call. Other stops of a
+    thread wake strace. They are much shorter, so the process is looked at for some time."""
+    def waits():
+        tracer = tracer_of(pid)
+        return tracer and "State:\tS" in Path(f"/proc/{tracer}/status").read_text() and any(
+            "State:\tt" in text for text in of_threads(pid, "status").values())
 
-    return stopped() and not until(lambda: not stopped(), 0.1)
+    return waits() and not until(lambda: not waits(), 0.05)
+
+
+def interrupt_when_held(strace):
+    """Interrupts the child of strace when strace delays one of its system calls. The signal can
+    reach another thread, so strace must delay the later calls, too."""
+    assert until(lambda: any(map(is_held, children(strace.pid))))
+    os.kill(*children(strace.pid), signal.SIGINT)
+
+
+def release(process):
+    """Ends the hold of Program.held(): the process goes on without a tracer."""
+    tracer = tracer_of(process.pid)
+    assert tracer, "nothing holds the process"
+    os.kill(tracer, signal.SIGKILL)
 
 
 def has_open(pid, path):
@@ -99,3 +117,8 @@ def has_open(pid, path):
     with contextlib.suppress(OSError):
         return os.fspath(path) in [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
     return False
+
+
+def waits_for_lease(thread):
+    """Whether a thread of this process waits until another process ends its lease on a file."""
+    return "break_lease" in Path(f"/proc/self/task/{thread.native_id}/wchan").read_text()

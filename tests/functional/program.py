@@ -21,12 +21,22 @@ from pathlib import Path
 import oracle
 import prometheus
 import walk
-from processes import TIMEOUT, command_line, end_process, traced, until, wait_ended
+from processes import (
+    TIMEOUT,
+    command_line,
+    end_process,
+    is_held,
+    release,
+    traced,
+    until,
+    wait_ended,
+)
 
 CLONE_NEWNS = 0x00020000  # linux/sched.h
 ENDING = 5  # seconds in which idle processes end and unmounted loop devices detach
 MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
+HOLD_S = 86_400  # longer than any test
 READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
 # strace stops at traced calls only, which is faster. It cannot inject signals then.
 ONLY_TRACED = "--seccomp-bpf"
@@ -294,6 +304,22 @@ class Program:
             if process.poll() is None:
                 process.kill()
             process.output = process.communicate()
+
+    @contextlib.contextmanager
+    def held(self, *arguments, call, when=1, after=False, flags=()):
+        """Starts a child process, as started(), and waits until strace holds it before or after
+        this call of a system call, or the process has ended. Only release() ends the hold, so a
+        change during the hold is never late. The process is itself the child, not strace."""
+        side = "exit" if after else "enter"
+        traced = self.under_strace("-D", *flags, "-e",
+                                   f"inject={call}:delay_{side}={HOLD_S}s:when={when}")
+        with traced.started(*arguments) as process:
+            try:
+                assert until(lambda: process.poll() is not None or is_held(process.pid))
+                yield process
+            finally:
+                if process.poll() is None and is_held(process.pid):
+                    release(process)  # strace would hold a killed process, too
 
     @contextlib.contextmanager
     def mounted_in_foreground(self, *sources, options=("--wait",)):

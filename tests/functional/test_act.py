@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 from disks import disk, rot
-from processes import until
+from processes import release
 from program import Program
 
 BEFORE = 10**9  # 2001
@@ -202,11 +202,11 @@ def test_symbolic_links_do_not_point_to_the_old_path_of_the_kept_file(twinfs, so
     folder = source / "0"
     folder.mkdir()
     kept.rename(folder / "kept")
-    traced = twinfs.under_strace("-e", "trace=renameat2", "-e",
-                                 "inject=renameat2:delay_exit=300000")
-    with traced.started("link", "--symbolic", "--yes", source) as process:
-        assert until(lambda: any(path.is_symlink() for path in gone))
+    with twinfs.held("link", "--symbolic", "--yes", source, call="renameat2",
+                     after=True) as process:
+        assert any(path.is_symlink() for path in gone)
         folder.rename(source / "elsewhere")
+        release(process)
         _, error = process.communicate(timeout=60)
     assert process.returncode == 3
     assert b"the kept file is no longer at its path" in error

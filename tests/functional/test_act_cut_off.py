@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 from disks import bound, disk
-from processes import children, until
+from processes import children, release, until
 from test_act import copies, everything
 
 CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat",
@@ -309,18 +309,19 @@ def is_unlinking(pid):
     return False
 
 
-def is_being_removed(process, source):
+def is_being_removed(pid, source):
     """Whether the copy is renamed and the act waits in the call that removes it."""
-    return list(source.glob(".twinfs~*")) and any(map(is_unlinking, children(process.pid)))
+    return list(source.glob(".twinfs~*")) and is_unlinking(pid)
 
 
-def replace_kept_during_removal(process, source, kept):
-    """Replaces the kept file while the process removes the copy. Returns its messages."""
-    assert until(lambda: is_being_removed(process, source))
-    new = source / "new"
+def is_child_removing(strace, source):
+    return any(is_being_removed(child, source) for child in children(strace))
+
+
+def replace(path):
+    new = path.with_name("new")
     new.touch()
-    new.rename(kept)
-    return process.communicate(timeout=60)[1]
+    new.rename(path)
 
 
 def assert_recovered(twinfs, copy, data):
@@ -340,14 +341,12 @@ def test_copy_that_became_the_last_one_is_saved(as_user, source, hindrance):
     if hindrance == "group":
         os.chown(copy, -1, 0)
     as_user.ok("scan", source)
-    traced = as_user.under_strace("-e", "trace=unlinkat", "-e",
-                                  "inject=unlinkat:delay_enter=500000")
-    with traced.started("remove", "--yes", source) as process:
-        assert until(lambda: is_being_removed(process, source))
+    with as_user.held("remove", "--yes", source, call="unlinkat") as process:
+        assert is_being_removed(process.pid, source)
         kept.unlink()
         if hindrance == "interrupt":
-            [pid] = [pid for pid in as_user.session.processes() if pid != process.pid]
-            os.kill(pid, signal.SIGINT)
+            process.send_signal(signal.SIGINT)
+        release(process)
         process.communicate(timeout=60)
     assert copy.read_bytes() == content
 
@@ -367,10 +366,11 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
             while True:
                 file.write(bytes(4096))
         os.truncate(full / "rest", (full / "rest").stat().st_size - (1 << 20))
-        traced = twinfs.under_strace("-e", "trace=unlinkat", "-e",
-                                     "inject=unlinkat:delay_enter=500000")
-        with traced.started("remove", "--yes", source) as process:
-            error = replace_kept_during_removal(process, source, kept)
+        with twinfs.held("remove", "--yes", source, call="unlinkat") as process:
+            assert is_being_removed(process.pid, source)
+            replace(kept)
+            release(process)
+            _, error = process.communicate(timeout=60)
         assert b"saved the bytes in" in error
         assert_recovered(twinfs, copy, data)
 
@@ -386,10 +386,12 @@ def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs
     data = copy.read_bytes()
     twinfs.ok("scan", source)
     traced = twinfs.under_strace("-e", "trace=unlinkat,linkat",
-                                 "-e", "inject=unlinkat:delay_enter=500000",
+                                 "-e", "inject=unlinkat:delay_enter=3s:when=1",
                                  "-e", f"inject=linkat:error=EIO:when=1..{failures}")
     with traced.started("remove", "--yes", source) as process:
-        error = replace_kept_during_removal(process, source, kept)
+        assert until(lambda: is_child_removing(process.pid, source))
+        replace(kept)
+        _, error = process.communicate(timeout=60)
     assert b"Input/output error; saved the bytes in" in error
     assert b"the kept file is no longer at its path" in error
     assert b"no space" not in error.lower()
@@ -456,7 +458,7 @@ def test_copy_is_saved_although_the_act_is_killed_meanwhile(twinfs, source, stra
         "-e", "trace=unlinkat,write", "-e", "inject=unlinkat:delay_enter=1000000",
         "-e", "inject=write:delay_enter=300000")
     with traced.started("remove", "--yes", source) as process:
-        assert until(lambda: is_being_removed(process, source))
+        assert until(lambda: is_child_removing(process.pid, source))
         [act] = children(process.pid)
         kept.unlink()
         assert until(lambda: children(act) or any(

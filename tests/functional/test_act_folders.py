@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from disks import disk
-from processes import is_held_by_strace, until
+from processes import release, until
 from test_act import copies, everything, refusal
 
 
@@ -149,15 +149,15 @@ def apart(source):
     return source
 
 
-def act_while(twinfs, source, words, change, calls="renameat2,linkat,symlinkat", flags=(),
-              delay="delay_enter", status=3):
-    """Calls change() when the act is about to make the first of these calls."""
-    traced = twinfs.under_strace(*flags, "-e", f"trace={calls}",
-                                 "-e", f"inject={calls}:{delay}=700000:when=1")
+def act_while(twinfs, source, words, change, status=3, **where):
+    """Calls change() when the act is about to make the first call that changes a folder, or
+    elsewhere."""
     twinfs.ok("scan", source)
-    with traced.started(*words, "--yes", source) as process:
-        assert until(lambda: is_held_by_strace(process.pid))
+    with twinfs.held(*words, "--yes", source,
+                     **{"call": "renameat2,linkat,symlinkat"} | where) as process:
+        assert process.poll() is None, process.communicate()
         change()
+        release(process)
         _, error = process.communicate(timeout=60)
     assert process.returncode == status, error
     return error
@@ -190,7 +190,8 @@ def test_link_is_refused_if_metadata_changed_during_the_comparison(twinfs, apart
                                                                    change):
     kept, copy = apart / "a/file", apart / "b/file"
     before = kept.stat().st_mode, os.listxattr(kept)
-    error = act_while(twinfs, apart, ACTS[act], lambda: change(copy), "pread64", ("-P", copy))
+    error = act_while(twinfs, apart, ACTS[act], lambda: change(copy), call="pread64",
+                      flags=("-P", copy))
     assert copy.is_file() and not copy.is_symlink() and copy.stat().st_nlink == 1
     assert (copy.stat().st_mode, os.listxattr(copy)) != before
     assert (kept.stat().st_mode, os.listxattr(kept)) == before
@@ -219,7 +220,7 @@ def test_edit_during_a_link_is_at_the_path_that_was_opened(twinfs, apart, strace
         writers.append(subprocess.Popen(["sh", "-c", script]))
         assert until(lambda: is_waited_for(kept))
 
-    act_while(twinfs, apart, ACTS[act], write, "renameat2", delay="delay_exit", status=0)
+    act_while(twinfs, apart, ACTS[act], write, status=0, call="renameat2", after=True)
     assert writers[0].wait() == 0
     assert copy.samefile(kept) and copy.is_symlink() == (act == "link -s")
     assert copy.read_bytes().endswith(b"edit")
@@ -237,7 +238,7 @@ def test_link_is_undone_if_the_copy_was_opened_for_writing(twinfs, apart, strace
         writers.append(subprocess.Popen(["sh", "-c", f'printf edit >>"{copy}"']))
         assert until(lambda: is_waited_for(copy))
 
-    act_while(twinfs, apart, ACTS[act], write, "linkat,symlinkat")
+    act_while(twinfs, apart, ACTS[act], write, call="linkat,symlinkat")
     assert writers[0].wait() == 0
     assert (kept.read_bytes(), copy.read_bytes()) == (before, before + b"edit")
     assert (twinfs.index / "acts").stat().st_size == 0

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 from disks import bound, disk
-from processes import until
+from processes import release
 from test_act import copies, everything, freed
 from test_act_cut_off import kill_points
 
@@ -131,13 +131,13 @@ def pair(source):
 
 def move_with_change(twinfs, source, moved, change, rename):
     """Moves the two names, and changes the moved first one after the given rename."""
-    traced = twinfs.under_strace(
-        "-e", "trace=renameat2", "-e", f"inject=renameat2:delay_exit=1000000:when={rename}")
     twinfs.ok("scan", source)
-    with traced.started("move", "--yes", source, moved) as process:
-        assert until(lambda: (moved / "name 1").exists() and (
-            (source / "name 2").exists() == (rename == FIRST_HAS_ARRIVED)))
+    with twinfs.held("move", "--yes", source, moved, call="renameat2", when=rename,
+                     after=True) as process:
+        assert (moved / "name 1").exists()
+        assert (source / "name 2").exists() == (rename == FIRST_HAS_ARRIVED)
         change(moved / "name 1")
+        release(process)
         out, error = process.communicate(timeout=60)
     assert process.returncode == 0, error
     return out

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 import trees
-from processes import is_held_by_strace, until
+from processes import release
 from test_act import copies
 from test_act_cut_off import kill_points
 
@@ -150,14 +150,12 @@ def test_hash_of_a_record_is_that_of_the_bytes_and_not_of_a_stale_index(twinfs, 
     twinfs.ok("scan", source)
     new = os.urandom(5000)
     # the second lock is that of the journal, which the act takes when its plan is made
-    traced = twinfs.under_strace("-e", "trace=flock", "-e",
-                                 "inject=flock:delay_enter=3000000:when=2")
-    with traced.started("remove", "--yes", source) as process:
-        assert until(lambda: is_held_by_strace(process.pid))
+    with twinfs.held("remove", "--yes", source, call="flock", when=2) as process:
         assert copy.exists() and acts(twinfs) == []
         for path in (kept, copy):
             with path.open("r+b") as file:
                 file.write(new)
+        release(process)
         process.wait(timeout=60)
     assert process.returncode == 0, process.output
     assert not copy.exists() and kept.read_bytes() == new

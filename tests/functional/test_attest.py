@@ -9,20 +9,18 @@ import socket
 import subprocess
 import threading
 import time
-from pathlib import Path
 
 import pytest
 import trees
 from disks import bound, disk, extents, in_memory
 from inventories import load
 from keep_lists import DAYS, Keeper, contents, keep_text
-from processes import children, has_open, is_held_by_strace, stopped, until
+from processes import has_open, release, until, waits_for_lease
 from test_act_causes import figure, warnings
 from test_digest_changes import ATTACKS, overwrite_and_set_times
 from wanted_lists import sha256
 
 MIB = 1 << 20
-HELD_US = 1_000_000
 OCFS2 = 0x7461636F
 
 
@@ -382,29 +380,22 @@ def test_file_that_a_program_can_write_to_is_busy(host, source, size, mapped):
 
 # The beginning of a file that is read from the disk, and a read in the middle of a large one.
 # Before that, up to 16 reads find out whether the disk seeks.
-HOLDS = {"small": (100_000, "fadvise64:delay_exit", 1),
-         "large": (3 * MIB, "fadvise64:delay_exit", 1),
-         "middle": (8 * MIB, "pread64:delay_enter", 20)}
-
-
-def waits_for_lease(thread):
-    return "lease" in Path(f"/proc/self/task/{thread.native_id}/wchan").read_text()
+HOLDS = {"small": (100_000, "fadvise64", 1),
+         "large": (3 * MIB, "fadvise64", 1),
+         "middle": (8 * MIB, "pread64", 20)}
 
 
 def held_while_reading(host, path, hold, attack):
     """Runs the command, and attacks the file while it is read. A writer waits while the lease is
     held, so it has a thread."""
     _, call, when = HOLDS[hold]
-    held = host.twinfs.under_strace("-P", path, "-e", f"trace={call.partition(':')[0]}", "-e",
-                                    f"inject={call}={HELD_US}:when={when}")
-    with held.started(*host.words()) as process:
-        assert until(lambda: process.poll() is not None or (
-            is_held_by_strace(process.pid) and has_open(*children(process.pid), path)))
-        assert process.poll() is None
+    with host.twinfs.held(*host.words(), call=call, when=when, after=True,
+                          flags=("-P", path)) as process:
+        assert has_open(process.pid, path)
         writer = threading.Thread(target=attack, args=(path,))
-        with stopped(*children(process.pid)):
-            writer.start()
-            assert until(lambda: not writer.is_alive() or waits_for_lease(writer))
+        writer.start()
+        assert until(lambda: not writer.is_alive() or waits_for_lease(writer))
+        release(process)
         assert process.wait(300) == 3
         writer.join()
 

@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import random
-import signal
 import time
 from types import SimpleNamespace
 
@@ -18,12 +17,11 @@ from disks import bound, disk
 from fleet_faults import FAULTS_OF_LISTS, ListEditor
 from inventories import load
 from keep_lists import Keeper, contents, keep_text
-from processes import children, is_held_by_strace, until
+from processes import interrupt_when_held, release
 from test_act_causes import warnings
 from test_digest_lists import fill_disk
 from wanted_lists import list_text
 
-HELD_US = 1_000_000
 ROUNDS = int(os.environ.get("TWINFS_ATTEST_ROUNDS", "18"))
 
 
@@ -274,15 +272,13 @@ def test_promises_are_those_of_a_host_in_all_its_indexes(listed, twinfs, tmp_pat
 
 def test_second_call_of_a_host_is_refused_while_the_first_reads(listed, strace):
     host = listed.host
-    held = host.twinfs.under_strace("-e", "trace=fadvise64", "-e",
-                                    f"inject=fadvise64:delay_exit={HELD_US}:when=1")
-    with held.started(*host.words()) as process:
-        assert until(lambda: is_held_by_strace(process.pid))
+    with host.twinfs.held(*host.words(), call="fadvise64", after=True) as process:
         assert set(host.promises()) == contents(listed.rows)
         result = host.attest(status=1)
         assert len(result.errors) == 1
         assert "another 'twinfs attest' or 'twinfs remove --attested' of this host uses them; " \
             "wait until it has ended" in result.errors[0]
+        release(process)
         assert process.wait(300) == 0
     assert len(host.attestation()[1]) == 3
 
@@ -405,12 +401,9 @@ def test_full_disk_of_the_promises_attests_nothing(twinfs, tmp_path, source, loo
 
 def test_interrupted_call_attests_nothing_and_keeps_its_promise(listed, strace):
     host = listed.host
-    held = host.twinfs.under_strace("-e", "trace=fadvise64", "-e",
-                                    f"inject=fadvise64:delay_exit={HELD_US}")
-    with held.started(*host.words()) as process:
-        assert until(lambda: is_held_by_strace(process.pid))
-        [pid] = children(process.pid)
-        os.kill(pid, signal.SIGINT)
+    slow = host.twinfs.under_strace("-e", "inject=fadvise64:delay_exit=2s")
+    with slow.started(*host.words()) as process:
+        interrupt_when_held(process)
         assert process.wait(300) != 0
     assert b"stopped: interrupted; nothing was attested" in process.output[1]
     assert host.left() == []

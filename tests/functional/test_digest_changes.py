@@ -7,18 +7,16 @@ import json
 import mmap
 import os
 import random
-import signal
 import subprocess
 import threading
 
 import pytest
 import trees
-from processes import children, has_open, is_held_by_strace, until
+from processes import interrupt_when_held, release, until, waits_for_lease
 from test_act_causes import warnings
 from wanted_lists import Host, sha256
 
 MIB = 1 << 20
-HELD_US = 400_000
 ROUNDS = int(os.environ.get("TWINFS_DIGEST_ROUNDS", "12"))
 
 
@@ -75,16 +73,16 @@ ATTACKS = [overwrite, overwrite_and_set_times, truncate, append, punch, replace,
 def attacked_at(host, path, number, attack):
     """Runs the command, and attacks when it makes this read of the file, or is about to. Returns
     whether it was reached. A writer waits while a lease is held, so it has a thread."""
-    held = host.twinfs.under_strace("-P", path, "-e", "trace=pread64", "-e",
-                                    f"inject=pread64:delay_enter={HELD_US}:when={number}")
-    with held.started(*host.words()) as process:
-        reached = until(lambda: process.poll() is not None or is_held_by_strace(process.pid)) and \
-            process.poll() is None
-        writer = threading.Thread(target=attack, args=(path,)) if reached else None
-        if writer:
+    with host.twinfs.held(*host.words(), call="pread64", when=number,
+                          flags=("-P", path)) as process:
+        reached = process.poll() is None
+        if reached:
+            writer = threading.Thread(target=attack, args=(path,))
             writer.start()
+            assert until(lambda: not writer.is_alive() or waits_for_lease(writer))
+            release(process)
         assert process.wait(300) in (0, 3)
-        if writer:
+        if reached:
             writer.join()
     return reached
 
@@ -186,15 +184,10 @@ def many(host, source, count=60):
 def interrupt(host, wanted):
     """Interrupts the command when a thread has read eight files."""
     paths = [os.fsdecode(host.path(row)) for row in wanted]
-    held = host.twinfs.under_strace(*(word for path in paths for word in ("-P", path)),
-                                    "-e", "trace=pread64", "-e",
-                                    f"inject=pread64:delay_enter={HELD_US}:when=9+")
-    with held.started(*host.words("--disk=solid")) as process:
-        assert until(lambda: process.poll() is not None or (
-            is_held_by_strace(process.pid) and
-            any(has_open(*children(process.pid), path) for path in paths)))
-        [pid] = children(process.pid)
-        os.kill(pid, signal.SIGINT)
+    slow = host.twinfs.under_strace(*(word for path in paths for word in ("-P", path)),
+                                    "-e", "inject=pread64:delay_enter=400ms:when=9+")
+    with slow.started(*host.words("--disk=solid")) as process:
+        interrupt_when_held(process)
         assert process.wait(300) != 0
     assert b"stopped: interrupted; run the command again to continue" in process.output[1]
 

@@ -18,8 +18,8 @@ import walk
 from conftest import preload
 from disks import disk
 from inventories import facts, load, only, walked
-from processes import is_delayed, until
-from program import path_of
+from processes import is_held, release, until
+from program import HOLD_S, path_of
 
 CHANGING = ("write", "fsync", "mkdir", "mkdirat", "renameat", "unlinkat")
 @pytest.fixture
@@ -322,11 +322,10 @@ def test_folder_in_use_is_refused(twinfs, small, source, output):
 
 def test_second_export_at_once_is_refused(twinfs, small, source, output, tmp_path, strace):
     twinfs.ok("scan", source)
-    slow = twinfs.under_strace("-e", "trace=fsync", "-e",
-                               "inject=fsync:delay_enter=3000000:when=2")
-    with slow.started(*words_of(output, source)) as process:
-        assert until(lambda: any(output.glob("generation-1/*")))
+    with twinfs.held(*words_of(output, source), call="fsync", when=2) as process:
+        assert any(output.glob("generation-1/*"))
         result = export(twinfs.with_index(tmp_path / "other"), output, source, status=1)
+        release(process)
         assert process.wait() == 0
     assert len(result.errors) == 1 and "another process" in result.errors[0]
     assert {facts(row) for row in only(output)[1]} == walked(source)
@@ -566,11 +565,11 @@ def test_file_renamed_during_its_recheck_stays_the_same_file(twinfs, source, out
         export(twinfs, output, view.path)
         [before] = only(output)[1]
         with view.traced("-P", two.parent, "-e", "trace=statx", "-e",
-                         "inject=statx:delay_enter=2500000:when=1"):
+                         f"inject=statx:delay_enter={HOLD_S}s:when=1"):
             one.rename(two)
-            assert until(lambda: is_delayed(view.pid))
+            assert until(lambda: is_held(view.pid))
             two.rename(one)
-            view.sync()
+        view.sync()
         export(twinfs, output, view.path)
         [after] = only(output)[1]
         assert (after["id"], after["path"]) == (before["id"], "one/file")

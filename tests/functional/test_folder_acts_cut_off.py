@@ -133,7 +133,7 @@ def test_removal_killed_while_it_copies_files_back_is_reported(twinfs, source, s
     whole = contents(snapshot(copy))
     words = act_words("remove", source, None)
     traced = twinfs.under_strace("-e", "trace=unlinkat,mkdirat",
-                                 "-e", "inject=unlinkat:delay_enter=700000:when=7",
+                                 "-e", "inject=unlinkat:delay_enter=5s:when=7",
                                  "-e", "inject=mkdirat:signal=KILL")
     twinfs.ok("scan", source)
     with traced.started(*words) as process:

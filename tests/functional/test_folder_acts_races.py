@@ -28,7 +28,7 @@ from folder_acts import (
     snapshot,
     thrown_away,
 )
-from processes import is_held_by_strace, until
+from processes import children, is_held, release, until
 from program import Program
 
 ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "20"))
@@ -147,7 +147,7 @@ def test_change_after_the_rename_returns_the_whole_folder(twinfs, pair, source, 
 
     try:
         status, error = act_while(twinfs, act_words(act, source, moved),
-                                  lambda: change(open_below), delay="delay_exit")
+                                  lambda: change(open_below), after=True)
     finally:
         os.close(folder)
     assert status == 3, error
@@ -168,7 +168,7 @@ def test_new_folder_at_the_old_path_keeps_both(twinfs, pair, source, moved, stra
         trees.write(copy / "mine", NEW)
         overwrite(kept / "one")
 
-    status, error = act_while(twinfs, act_words(act, source, moved), attack, delay="delay_exit")
+    status, error = act_while(twinfs, act_words(act, source, moved), attack, after=True)
     assert status == 3 and "b.kept-1" in error, error
     assert os.listdir(copy) == ["mine"]
     assert contents(snapshot(source / "b.kept-1")) == whole
@@ -179,7 +179,7 @@ def test_new_folder_at_the_old_path_stays_if_the_act_is_done(twinfs, pair, sourc
     kept, copy = pair
     before = snapshot(kept)
     status, error = act_while(twinfs, act_words("remove", source, moved),
-                              lambda: trees.write(copy / "mine", NEW), delay="delay_exit")
+                              lambda: trees.write(copy / "mine", NEW), after=True)
     assert status == 0, error
     assert os.listdir(copy) == ["mine"] and snapshot(kept) == before
     is_settled(twinfs, source)
@@ -213,7 +213,7 @@ def test_change_while_the_folder_is_emptied_brings_all_back(twinfs, pair, source
 
     try:
         status, error = act_while(twinfs, act_words("remove", source, moved), attack,
-                                  "unlinkat", when=1 + removal)
+                                  call="unlinkat", when=1 + removal)
     finally:
         os.close(folder)
     found = snapshot(copy)
@@ -244,9 +244,9 @@ def test_file_that_comes_back_after_the_check_has_its_own_record(twinfs, pair, s
                                  "-e", "inject=fsync:delay_enter=150000")
     try:
         with traced.started(*act_words("remove", source, None)) as process:
-            assert until(lambda: is_held_by_strace(process.pid))
+            assert until(lambda: any(map(is_held, children(process.pid))))
             os.rename(copy / "none", tmp_path / "none")
-            assert until(lambda: private_names(source) and is_held_by_strace(process.pid))
+            assert until(lambda: private_names(source) and any(map(is_held, children(process.pid))))
             os.rename(tmp_path / "none", "none", dst_dir_fd=folder)
             _, error = process.communicate(timeout=60)
     finally:
@@ -258,21 +258,20 @@ def test_file_that_comes_back_after_the_check_has_its_own_record(twinfs, pair, s
 
 def test_folder_that_is_brought_back_frees_nothing(twinfs, pair, source, strace):
     kept, _ = pair
-    traced = twinfs.under_strace("-e", "trace=unlinkat",
-                                 "-e", "inject=unlinkat:delay_enter=700000:when=7")
-    with traced.started(*act_words("remove", source, None)) as process:
-        assert until(lambda: is_being_emptied(source, "sub"))
+    with twinfs.held(*act_words("remove", source, None), call="unlinkat", when=7) as process:
+        assert is_being_emptied(source, "sub")
         (kept / "none").rename(source / "away")
+        release(process)
         out, error = process.communicate(timeout=60)
     assert process.returncode == 3, error
     assert b"freed       0 bytes" in out, out
 
 
-@pytest.mark.parametrize("delay", ["delay_enter", "delay_exit"])
+@pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("call, name", [(2, "sub/deep/three"), (3, "sub/link"), (5, "sub/two"),
                                         (8, "one")])
 def test_file_that_replaces_another_while_the_folder_is_emptied_stays(
-        twinfs, pair, source, moved, strace, call, name, delay):
+        twinfs, pair, source, moved, strace, call, name, after):
     """A program with this working directory saves a file by a rename. The act gives each file a
     private name before it removes it."""
     _, copy = pair
@@ -286,7 +285,7 @@ def test_file_that_replaces_another_while_the_folder_is_emptied_stays(
 
     try:
         status, error = act_while(twinfs, act_words("remove", source, moved), save, when=call,
-                                  delay=delay)
+                                  after=after)
     finally:
         os.close(folder)
     assert status == 3, error
@@ -301,7 +300,7 @@ def test_kept_folder_that_is_renamed_while_the_copy_is_emptied_loses_nothing(
     away = source / "away"
     before = trees.every_content(source)
     status, error = act_while(twinfs, act_words("remove", source, moved), lambda: kept.rename(away),
-                              "unlinkat", when=4)
+                              call="unlinkat", when=4)
     assert status == 3 and "twinfs undo" in error, error
     assert copy.exists() and trees.every_content(source) == before
     is_settled(twinfs, source)

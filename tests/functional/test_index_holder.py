@@ -68,7 +68,7 @@ def test_lock_released_before_the_owner_is_checked_is_taken(twinfs, small, mount
     """The daemon ends between the failed attempt of the new one and its check of the owner."""
     twinfs.ok("scan", "--quiet", small)
     trace = tmp_path / "trace"
-    late = ["-e", "inject=flock:delay_enter=1500000:when=2"]
+    late = ["-e", "inject=flock:delay_enter=5s:when=2"]
     with contextlib.ExitStack() as stack:
         with newer_index.lock_held(twinfs.index):
             started = stack.enter_context(traced_mount(twinfs, trace, small, mount, late))

@@ -2,11 +2,10 @@
 """The command index prints the indexes of a user and removes those that the user names."""
 import fcntl
 import os
-import subprocess
 
 import pytest
 import trees
-from processes import is_held_by_strace, until
+from processes import release
 from program import path_of
 
 pytestmark = pytest.mark.usefixtures("private_state")
@@ -118,13 +117,11 @@ def test_index_of_an_undo_stays(twinfs, two):
 def test_index_that_is_forgotten_while_its_lock_is_taken_is_not_opened(twinfs, two, strace, words):
     """A process that opened the lock file before it was removed would share the new index."""
     twinfs.ok("remove", "--yes", two[0])  # its log keeps the folder
-    traced = twinfs.under_strace("-e", "trace=flock", "-e",
-                                 "inject=flock:delay_enter=1500000:when=1")
-    command = traced.command(*words, two[0] if words == ["scan"] else twinfs.index)
-    with subprocess.Popen(command, env=traced.environment, stderr=subprocess.PIPE) as late:
-        assert until(lambda: is_held_by_strace(late.pid))
+    operand = two[0] if words == ["scan"] else twinfs.index
+    with twinfs.held(*words, operand, call="flock") as late:
         twinfs.ok("index", "--forget", twinfs.index)
         with twinfs.mounted(two[1]) as view:
+            release(late)
             _, error = late.communicate(timeout=60)
             expected = b"other sources" if words == ["scan"] else b"cannot find an index"
             assert late.returncode == 1 and expected in error, error

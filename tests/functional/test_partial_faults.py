@@ -15,12 +15,11 @@ import time
 import pytest
 from block_oracle import BLOCK, digests, equal_and_shared, make_images
 from disks import disk
-from processes import is_held_by_strace, until
+from processes import interrupt_when_held, release
 from test_act_causes import figure, warnings
 from test_partial import PARTIAL
 
 ROUNDS = int(os.environ.get("TWINFS_PARTIAL_ROUNDS", "8"))
-HELD_US = 400_000
 
 
 @pytest.fixture(params=["btrfs", "xfs"])
@@ -155,13 +154,11 @@ def test_file_that_changes_at_any_call_keeps_its_new_bytes(twinfs, source, strac
     for number in (1, 5, 9, 13, 20, 30, 40):
         images = make_images(source, seed=5, **shape)
         other = twinfs.with_index(tmp_path / f"index {number}")
-        held = other.under_strace("-f", "-e", "trace=ioctl", "-e",
-                                  f"inject=ioctl:delay_enter={HELD_US}:when={number}")
-        with held.started(*PARTIAL, source) as process:
-            if until(lambda: process.poll() is not None or is_held_by_strace(process.pid)) and \
-                    process.poll() is None:
+        with other.held(*PARTIAL, source, call="ioctl", when=number) as process:
+            if process.poll() is None:
                 attack(images[1])
                 attacked += 1
+                release(process)
             expected = digests(source)
             process.wait(60)
         assert digests(source) == expected
@@ -236,13 +233,9 @@ def test_killed_runs_beside_writers_change_no_byte(twinfs, source):
 def test_interrupted_run_is_continued(twinfs, source, strace):
     images = make_images(source, seed=8)
     before = digests(source)
-    held = twinfs.under_strace("-f", "-e", "trace=ioctl", "-e",
-                               f"inject=ioctl:delay_enter={HELD_US}:when=40")
-    with held.started(*PARTIAL, source) as process:
-        assert until(lambda: process.poll() is not None or is_held_by_strace(process.pid))
-        for pid in map(int, subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)],
-                                           capture_output=True, check=True).stdout.split()):
-            os.kill(pid, signal.SIGINT)
+    slow = twinfs.under_strace("-e", "inject=ioctl:delay_enter=400ms:when=40+")
+    with slow.started(*PARTIAL, source) as process:
+        interrupt_when_held(process)
         process.wait(60)
     assert b"interrupted; run the command again" in process.output[1]
     assert digests(source) == before

@@ -12,7 +12,7 @@ from inventories import only
 from processes import of_threads
 from program import path_of
 
-DELAY = "inject=statx:delay_enter=200000"
+DELAY = "inject=statx:delay_enter=300ms"
 LACKS = b"1 file was renamed or removed meanwhile, again and again"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from processes import is_delayed, of_threads, until
+from processes import is_held, of_threads, until
 
 FOLDERS, FILES = 4, 300  # more files than one reply has room for
 REQUESTS = 400
@@ -117,7 +117,7 @@ def test_change_during_an_open_is_not_hidden_by_cached_pages(twinfs, source, str
             reader = threading.Thread(target=read_copy)
             reader.start()
             # the file is open earlier: then its change would come before the check
-            assert until(lambda: has_open_file(view.pid, source / "a") and is_delayed(view.pid))
+            assert until(lambda: has_open_file(view.pid, source / "a") and is_held(view.pid))
             (source / "a").write_bytes(b"new bytes")
             assert until(lambda: not os.path.exists(view.dups / group))
             reader.join()

@@ -12,7 +12,7 @@ from urllib.parse import unquote_to_bytes
 import pytest
 import trees
 from disks import disk
-from processes import is_held_by_strace, until
+from processes import release
 from program import Program
 from test_act import copies
 
@@ -248,13 +248,11 @@ def test_folder_swapped_for_a_symlink_causes_no_other_file_to_be_trashed(session
     (outside / "name").write_bytes(b"precious")
     program = Program(session, tmp_path)
     program.ok("scan", source)
-    traced = program.under_strace("-e", "trace=renameat2", "-e",
-                                  "inject=renameat2:delay_enter=500000")
-    with traced.started("remove", "--trash", "--yes", source) as process:
-        assert until(lambda: list((source / "b").glob(".twinfs~*")))
-        assert until(lambda: is_held_by_strace(process.pid))
+    with program.held("remove", "--trash", "--yes", source, call="renameat2", when=2) as process:
+        assert list((source / "b").glob(".twinfs~*"))
         os.rename(source / "b", tmp_path / "moved")
         os.symlink(outside, source / "b")
+        release(process)
         process.communicate(timeout=60)
     assert (outside / "name").read_bytes() == b"precious"
     assert not list((tmp_path / "moved").iterdir())

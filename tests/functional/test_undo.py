@@ -8,7 +8,7 @@ import subprocess
 import pytest
 import trees
 from disks import bound, disk, in_memory
-from processes import is_held_by_strace, until
+from processes import release
 from test_act import copies
 from test_act_cut_off import CHANGING
 from test_act_log import EACH_KIND, KINDS, act_words, acts, records
@@ -134,20 +134,19 @@ def test_moved_file_with_the_only_metadata_stays(twinfs, source, aside, how):
     assert tree_of(aside) == before
 
 
-@pytest.mark.parametrize("call", ["renameat2", "unlinkat"])
+@pytest.mark.parametrize("call, when", [("renameat2", 2), ("unlinkat", 1)])
 def test_file_that_replaces_the_moved_one_in_the_last_moment_stays(twinfs, source, tmp_path,
-                                                                   strace, call):
+                                                                   strace, call, when):
     with disk("ext4", tmp_path) as there:
         _, copy = copies(source, 2)
         content = copy.read_bytes()
         twinfs.ok("move", "--yes", "--keep=path:copy 0", source, there)
         [moved] = [path for path in there.iterdir() if path.is_file()]
         (there / "new").write_bytes(b"new")
-        traced = twinfs.under_strace("-e", f"trace={call}", "-e",
-                                     f"inject={call}:delay_enter=3000000")
-        with traced.started("undo", "--yes") as process:
-            assert until(lambda: copy.exists() and is_held_by_strace(process.pid))
+        with twinfs.held("undo", "--yes", call=call, when=when) as process:
+            assert copy.exists()
             (there / "new").rename(moved)
+            release(process)
             process.wait(timeout=60)
         assert moved.read_bytes() == b"new"
         assert copy.read_bytes() == content
