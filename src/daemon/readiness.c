@@ -83,7 +83,9 @@ static enum twinfs_exit child_status(const struct readiness *readiness)
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
 		return (enum twinfs_exit)WEXITSTATUS(status);
-	if (WIFSIGNALED(status))
+	if (WIFEXITED(status))
+		log_error("the view was unmounted before it was ready");
+	else if (WIFSIGNALED(status))
 		log_error("the background process was killed by signal %d", WTERMSIG(status));
 	return TWINFS_EXIT_FAILED;
 }

@@ -88,14 +88,17 @@ def tracer_of(pid):
 
 
 def is_held(pid):
-    """Whether strace holds a thread of the process in a delayed system call. Other stops of a
-    thread wake strace. They are much shorter, so the process is looked at for some time."""
-    def waits():
-        tracer = tracer_of(pid)
-        return tracer and "State:\tS" in Path(f"/proc/{tracer}/status").read_text() and any(
-            "State:\tt" in text for text in of_threads(pid, "status").values())
+    """Whether strace holds a thread of the process in a delayed system call: the thread stays in
+    one stop, and strace sleeps meanwhile, which any other stop would end."""
+    before, tracer = tracing_stops(pid), tracer_of(pid)
+    sleeps = tracer and "State:\tS" in Path(f"/proc/{tracer}/status").read_text()
+    return bool(sleeps and before.items() & tracing_stops(pid).items())
 
-    return waits() and not until(lambda: not waits(), 0.05)
+
+def tracing_stops(pid):
+    """{thread: how often it has waited} of the threads of a process that their tracer stopped."""
+    return {thread: text[text.index("voluntary_ctxt_switches"):]
+            for thread, text in of_threads(pid, "status").items() if "State:\tt" in text}
 
 
 def interrupt_when_held(strace):

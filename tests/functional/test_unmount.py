@@ -10,8 +10,19 @@ import sys
 import pytest
 import trees
 from disks import bound
-from processes import TIMEOUT, end_process, has_open, stopped, until, wait_ended
-from program import is_mounted
+from processes import (
+    TIMEOUT,
+    children,
+    end_process,
+    has_open,
+    is_held,
+    of_threads,
+    release,
+    stopped,
+    until,
+    wait_ended,
+)
+from program import HOLD_S, is_mounted
 
 
 @pytest.fixture(params=["as this user", "as a plain user"])
@@ -47,6 +58,23 @@ def test_view_is_unmounted_and_its_daemon_has_ended(program, tree):
     with program.mounted(tree) as view:
         assert unmount(program, view.path) == []
         assert has_ended(view) and not is_mounted(view.path)
+
+
+def test_mount_that_waits_for_a_view_that_is_unmounted_says_so(twinfs, source, mount, strace,
+                                                               root_only):
+    trees.fill(source, {name: trees.content("equal", 1 << 20) for name in (b"a", b"b")})
+    # another thread reads the prefix before, with one read
+    traced = twinfs.under_strace("-D", "-P", source / "a", "-e",
+                                 f"inject=pread64:delay_enter={HOLD_S}s:when=3")
+    with traced.started("mount", "--wait", "--disk=solid", source, mount) as process:
+        assert until(lambda: process.poll() is not None or any(map(is_held, children(process.pid))))
+        [daemon] = children(process.pid)
+        threads = len(of_threads(daemon, "comm"))
+        subprocess.run(["fusermount3", "-u", "-z", mount], check=True)
+        assert until(lambda: len(of_threads(daemon, "comm")) < threads)
+        release(process)
+        assert process.wait() == 1
+    assert process.output[1] == b"twinfs: the view was unmounted before it was ready\n"
 
 
 def test_views_of_a_source_are_unmounted_and_named(program, tree, tmp_path):
