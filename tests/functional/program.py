@@ -38,6 +38,8 @@ MARK = "TWINFS_TEST_SESSION"
 STRACE = ("strace", "-f")
 HOLD_S = 86_400  # longer than any test
 READS = "read,readv,pread64,preadv,preadv2,splice,sendfile,copy_file_range,readahead"
+# LeakSanitizer stops all threads of a process that ends, and says this if a test kills it then.
+KILLED_AT_ITS_END = re.compile(r"(==\d+==Unable to get registers from thread \d+\.\n)+")
 # strace stops at traced calls only, which is faster. It cannot inject signals then.
 ONLY_TRACED = "--seccomp-bpf"
 NUMBERS = {os.strerror(number): number for number in errno.errorcode}  # of errors, by their texts
@@ -93,8 +95,9 @@ class Session:
         return attached_loops(self.base)
 
     def sanitizer_reports(self):
-        return [path.read_text(errors="replace")
-                for path in sorted(Path(self.base, "sanitizer").glob("report*"))]
+        texts = [path.read_text(errors="replace")
+                 for path in sorted(Path(self.base, "sanitizer").glob("report*"))]
+        return [text for text in texts if not KILLED_AT_ITS_END.fullmatch(text)]
 
     def kill_all(self):
         for pid in self.processes():
