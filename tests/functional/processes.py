@@ -77,6 +77,10 @@ def children(pid):
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def with_children(pid):
+    return [pid, *children(pid)]
+
+
 def traced(pid):
     """A list that has for each thread of a process whether it is traced."""
     return ["TracerPid:\t0\n" not in text for text in of_threads(pid, "status").values()]
@@ -88,8 +92,13 @@ def tracer_of(pid):
 
 
 def is_held(pid):
-    """Whether strace holds a thread of the process in a delayed system call: the thread stays in
-    one stop, and strace sleeps meanwhile, which any other stop would end."""
+    """Whether strace holds a thread of the process, or of a child, in a delayed system call."""
+    return any(map(stays_stopped, with_children(pid)))
+
+
+def stays_stopped(pid):
+    """Whether a thread of the process stays in one stop of its tracer, which sleeps meanwhile. Any
+    other stop would wake the tracer."""
     before, tracer = tracing_stops(pid), tracer_of(pid)
     sleeps = tracer and "State:\tS" in Path(f"/proc/{tracer}/status").read_text()
     return bool(sleeps and before.items() & tracing_stops(pid).items())
@@ -104,12 +113,12 @@ def tracing_stops(pid):
 def interrupt_when_held(strace):
     """Interrupts the child of strace when strace delays one of its system calls. The signal can
     reach another thread, so strace must delay the later calls, too."""
-    assert until(lambda: any(map(is_held, children(strace.pid))))
+    assert until(lambda: is_held(strace.pid))
     os.kill(*children(strace.pid), signal.SIGINT)
 
 
 def release(process):
-    """Ends the hold of Program.held(): the process goes on without a tracer."""
+    """Ends the hold of Program.held(): the process and its children go on without a tracer."""
     tracer = tracer_of(process.pid)
     assert tracer, "nothing holds the process"
     os.kill(tracer, signal.SIGKILL)

@@ -310,13 +310,14 @@ class Program:
 
     @contextlib.contextmanager
     def held(self, *arguments, call, when=1, after=False, flags=()):
-        """Starts a child process, as started(), and waits until strace holds it before or after
-        this call of a system call, or the process has ended. Only release() ends the hold, so a
-        change during the hold is never late. The process is itself the child, not strace."""
+        """Starts a child process, as started(), and waits until strace holds it, or a child of it,
+        before or after this call of a system call, or the process has ended. Only release() ends
+        the hold, so a change during the hold is never late. The process is itself the child, not
+        strace."""
         side = "exit" if after else "enter"
-        traced = self.under_strace("-D", *flags, "-e",
-                                   f"inject={call}:delay_{side}={HOLD_S}s:when={when}")
-        with traced.started(*arguments) as process:
+        other = self.under_strace("-D", *flags, "-e",
+                                  f"inject={call}:delay_{side}={HOLD_S}s:when={when}")
+        with other.started(*arguments) as process:
             try:
                 assert until(lambda: process.poll() is not None or is_held(process.pid))
                 yield process

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 import pytest
 from disks import bound, disk
-from processes import children, release, until
+from processes import children, release, until, with_children
 from test_act import copies, everything
 
 CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftruncate", "mkdirat",
@@ -309,13 +309,10 @@ def is_unlinking(pid):
     return False
 
 
-def is_being_removed(pid, source):
-    """Whether the copy is renamed and the act waits in the call that removes it."""
-    return list(source.glob(".twinfs~*")) and is_unlinking(pid)
-
-
-def is_child_removing(strace, source):
-    return any(is_being_removed(child, source) for child in children(strace))
+def is_being_removed(process, source):
+    """Whether the copy is renamed, and the process or its child waits in the call that removes
+    it."""
+    return list(source.glob(".twinfs~*")) and any(map(is_unlinking, with_children(process.pid)))
 
 
 def replace(path):
@@ -342,7 +339,7 @@ def test_copy_that_became_the_last_one_is_saved(as_user, source, hindrance):
         os.chown(copy, -1, 0)
     as_user.ok("scan", source)
     with as_user.held("remove", "--yes", source, call="unlinkat") as process:
-        assert is_being_removed(process.pid, source)
+        assert is_being_removed(process, source)
         kept.unlink()
         if hindrance == "interrupt":
             process.send_signal(signal.SIGINT)
@@ -367,7 +364,7 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
                 file.write(bytes(4096))
         os.truncate(full / "rest", (full / "rest").stat().st_size - (1 << 20))
         with twinfs.held("remove", "--yes", source, call="unlinkat") as process:
-            assert is_being_removed(process.pid, source)
+            assert is_being_removed(process, source)
             replace(kept)
             release(process)
             _, error = process.communicate(timeout=60)
@@ -389,7 +386,7 @@ def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs
                                  "-e", "inject=unlinkat:delay_enter=3s:when=1",
                                  "-e", f"inject=linkat:error=EIO:when=1..{failures}")
     with traced.started("remove", "--yes", source) as process:
-        assert until(lambda: is_child_removing(process.pid, source))
+        assert until(lambda: is_being_removed(process, source))
         replace(kept)
         _, error = process.communicate(timeout=60)
     assert b"Input/output error; saved the bytes in" in error
@@ -458,7 +455,7 @@ def test_copy_is_saved_although_the_act_is_killed_meanwhile(twinfs, source, stra
         "-e", "trace=unlinkat,write", "-e", "inject=unlinkat:delay_enter=1000000",
         "-e", "inject=write:delay_enter=300000")
     with traced.started("remove", "--yes", source) as process:
-        assert until(lambda: is_child_removing(process.pid, source))
+        assert until(lambda: is_being_removed(process, source))
         [act] = children(process.pid)
         kept.unlink()
         assert until(lambda: children(act) or any(

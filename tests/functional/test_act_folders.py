@@ -6,9 +6,10 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import folder_acts
 import pytest
 from disks import disk
-from processes import release, until
+from processes import until
 from test_act import copies, everything, refusal
 
 
@@ -153,13 +154,9 @@ def act_while(twinfs, source, words, change, status=3, **where):
     """Calls change() when the act is about to make the first call that changes a folder, or
     elsewhere."""
     twinfs.ok("scan", source)
-    with twinfs.held(*words, "--yes", source,
-                     **{"call": "renameat2,linkat,symlinkat"} | where) as process:
-        assert process.poll() is None, process.communicate()
-        change()
-        release(process)
-        _, error = process.communicate(timeout=60)
-    assert process.returncode == status, error
+    ended, error = folder_acts.act_while(twinfs, [*words, "--yes", source], change,
+                                         **{"call": "renameat2,linkat,symlinkat"} | where)
+    assert ended == status, error
     return error
 
 
@@ -195,7 +192,7 @@ def test_link_is_refused_if_metadata_changed_during_the_comparison(twinfs, apart
     assert copy.is_file() and not copy.is_symlink() and copy.stat().st_nlink == 1
     assert (copy.stat().st_mode, os.listxattr(copy)) != before
     assert (kept.stat().st_mode, os.listxattr(kept)) == before
-    assert b"--force-metadata" in error
+    assert "--force-metadata" in error
     assert (twinfs.index / "acts").stat().st_size == 0
 
 

@@ -28,7 +28,7 @@ from folder_acts import (
     snapshot,
     thrown_away,
 )
-from processes import children, is_held, release, until
+from processes import is_held, release, until
 from program import Program
 
 ROUNDS = int(os.environ.get("TWINFS_RACE_ROUNDS", "20"))
@@ -244,9 +244,9 @@ def test_file_that_comes_back_after_the_check_has_its_own_record(twinfs, pair, s
                                  "-e", "inject=fsync:delay_enter=150000")
     try:
         with traced.started(*act_words("remove", source, None)) as process:
-            assert until(lambda: any(map(is_held, children(process.pid))))
+            assert until(lambda: is_held(process.pid))
             os.rename(copy / "none", tmp_path / "none")
-            assert until(lambda: private_names(source) and any(map(is_held, children(process.pid))))
+            assert until(lambda: private_names(source) and is_held(process.pid))
             os.rename(tmp_path / "none", "none", dst_dir_fd=folder)
             _, error = process.communicate(timeout=60)
     finally:

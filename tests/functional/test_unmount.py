@@ -15,14 +15,13 @@ from processes import (
     children,
     end_process,
     has_open,
-    is_held,
     of_threads,
     release,
     stopped,
     until,
     wait_ended,
 )
-from program import HOLD_S, is_mounted
+from program import is_mounted
 
 
 @pytest.fixture(params=["as this user", "as a plain user"])
@@ -64,10 +63,8 @@ def test_mount_that_waits_for_a_view_that_is_unmounted_says_so(twinfs, source, m
                                                                root_only):
     trees.fill(source, {name: trees.content("equal", 1 << 20) for name in (b"a", b"b")})
     # another thread reads the prefix before, with one read
-    traced = twinfs.under_strace("-D", "-P", source / "a", "-e",
-                                 f"inject=pread64:delay_enter={HOLD_S}s:when=3")
-    with traced.started("mount", "--wait", "--disk=solid", source, mount) as process:
-        assert until(lambda: process.poll() is not None or any(map(is_held, children(process.pid))))
+    with twinfs.held("mount", "--wait", "--disk=solid", source, mount, call="pread64", when=3,
+                     flags=("-P", source / "a")) as process:
         [daemon] = children(process.pid)
         threads = len(of_threads(daemon, "comm"))
         subprocess.run(["fusermount3", "-u", "-z", mount], check=True)
