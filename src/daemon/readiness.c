@@ -83,7 +83,8 @@ static enum twinfs_exit child_status(const struct readiness *readiness)
 	}
 	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
 		return (enum twinfs_exit)WEXITSTATUS(status);
-	if (WIFEXITED(status))
+	/* a child to which a signal was passed on unmounts its view, too */
+	if (WIFEXITED(status) && interrupt_signal() == 0)
 		log_error("the view was unmounted before it was ready");
 	else if (WIFSIGNALED(status))
 		log_error("the background process was killed by signal %d", WTERMSIG(status));

@@ -59,19 +59,41 @@ def test_view_is_unmounted_and_its_daemon_has_ended(program, tree):
         assert has_ended(view) and not is_mounted(view.path)
 
 
-def test_mount_that_waits_for_a_view_that_is_unmounted_says_so(twinfs, source, mount, strace,
-                                                               root_only):
-    trees.fill(source, {name: trees.content("equal", 1 << 20) for name in (b"a", b"b")})
+def ends_its_view(daemon):
+    """Whether the daemon no longer answers signals, as it is ending its other threads."""
+    return not any("sigtimedwait" in text for text in of_threads(daemon, "wchan").values())
+
+
+@contextlib.contextmanager
+def waiting_mount(twinfs, source, mount):
+    """Yields a `mount --wait` whose view is mounted and compares files. Lets it go on when the
+    daemon is ending, long before all is compared."""
+    trees.fill(source, {name: trees.content("equal", 32 << 20) for name in (b"a", b"b")})
     # another thread reads the prefix before, with one read
     with twinfs.held("mount", "--wait", "--disk=solid", source, mount, call="pread64", when=3,
                      flags=("-P", source / "a")) as process:
         [daemon] = children(process.pid)
-        threads = len(of_threads(daemon, "comm"))
-        subprocess.run(["fusermount3", "-u", "-z", mount], check=True)
-        assert until(lambda: len(of_threads(daemon, "comm")) < threads)
+        assert until(lambda: not ends_its_view(daemon))
+        yield process
+        assert until(lambda: ends_its_view(daemon))
         release(process)
-        assert process.wait() == 1
+        process.wait(TIMEOUT)
+
+
+def test_mount_that_waits_for_a_view_that_is_unmounted_says_so(twinfs, source, mount, strace,
+                                                               root_only):
+    with waiting_mount(twinfs, source, mount) as process:
+        subprocess.run(["fusermount3", "-u", "-z", mount], check=True)
+    assert process.returncode == 1
     assert process.output[1] == b"twinfs: the view was unmounted before it was ready\n"
+
+
+def test_mount_that_is_interrupted_while_it_waits_does_not_speak_of_an_unmount(
+        twinfs, source, mount, strace, root_only):
+    with waiting_mount(twinfs, source, mount) as process:
+        process.send_signal(signal.SIGINT)
+    assert process.returncode == -signal.SIGINT
+    assert process.output[1] == b"" and not is_mounted(mount)
 
 
 def test_views_of_a_source_are_unmounted_and_named(program, tree, tmp_path):
