@@ -380,17 +380,16 @@ def test_file_that_a_program_can_write_to_is_busy(host, source, size, mapped):
 
 # The beginning of a file that is read from the disk, and a read in the middle of a large one.
 # Before that, up to 16 reads find out whether the disk seeks.
-HOLDS = {"small": (100_000, "fadvise64", 1),
-         "large": (3 * MIB, "fadvise64", 1),
-         "middle": (8 * MIB, "pread64", 20)}
+HOLDS = {"small": (100_000, {"call": "fadvise64", "after": True}),
+         "large": (3 * MIB, {"call": "fadvise64", "after": True}),
+         "middle": (8 * MIB, {"call": "pread64", "when": 20})}
 
 
 def held_while_reading(host, path, hold, attack):
     """Runs the command, and attacks the file while it is read. A writer waits while the lease is
     held, so it has a thread."""
-    _, call, when = HOLDS[hold]
-    with host.twinfs.held(*host.words(), call=call, when=when, after=True,
-                          flags=("-P", path)) as process:
+    _, where = HOLDS[hold]
+    with host.twinfs.held(*host.words(), flags=("-P", path), **where) as process:
         assert has_open(process.pid, path)
         writer = threading.Thread(target=attack, args=(path,))
         writer.start()
