@@ -10,7 +10,7 @@
 #include "base/path.h"
 #include "base/quote.h"
 #include "index/current_index.h"
-#include "mountpoint/point.h"
+#include "index/source_check.h"
 #include "mountpoint/table.h"
 #include "source/source.h"
 
@@ -20,22 +20,6 @@ void missing_from_free(struct missing_from *missing)
 	text_list_free(&missing->operands);
 	text_list_free(&missing->of);
 	text_list_free(&missing->in);
-}
-
-/* Refuses a path in a view, which shows files of its sources: they would seem to be elsewhere. */
-static int refuse_view(const char *path)
-{
-	AUTO_FREE char *point = NULL;
-	int r = mount_point_of(path, &point);
-
-	if (r < 0)
-		log_error("cannot find %s: %s", quote_path(path), error_text(r));
-	if (r < 0 || !point)
-		return r;
-	log_error("cannot compare %s: it is in the view at %s, which shows files of its sources; "
-		  "give folders of the sources",
-		  quote_path(path), quote_path(point));
-	return -EINVAL;
 }
 
 /* Adds paths, with their symlinks resolved. */
@@ -50,7 +34,7 @@ static int add_resolved(struct text_list *list, char *const *paths, size_t count
 		if (!found)
 			log_error("cannot find %s: %s", quote_path(paths[i]), error_text(r));
 		if (r == 0)
-			r = refuse_view(found);
+			r = source_check_no_view(found);
 	}
 	return r;
 }

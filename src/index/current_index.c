@@ -20,7 +20,7 @@
 #include "index/source_check.h"
 #include "index/status_file.h"
 #include "index/view_sync.h"
-#include "mountpoint/point.h"
+#include "mountpoint/table.h"
 #include "source/source.h"
 
 /* Maximum number of updates that a result waits for while files have no name. */
@@ -414,25 +414,25 @@ static int open_own(struct current_index *index)
 
 /* ---- choice of the index ------------------------------------------------------------------ */
 
-/* Sets *point to the operand's path if it is the mount point of a view, else to NULL. The caller
- * frees it. */
+/* Sets *point to the operand's path if it is the mount point of a view, else to NULL. A bind mount
+ * of a folder of a view is none. The caller frees it. */
 static int find_mount_point(const char *operand, char **point)
 {
 	AUTO_FREE char *absolute = realpath(operand, NULL);
-	CLEANUP_TEXT_LIST struct text_list points = {0};
+	CLEANUP_TABLE struct mount_table table = {0};
+	const struct mount_entry *entry;
 	int r;
 
 	*point = NULL;
 	if (!absolute)
 		return 0;
-	r = mount_points_list(&points);
-	for (size_t i = 0; r == 0 && i < points.count && !*point; i++) {
-		if (strcmp(points.items[i], absolute) == 0) {
-			*point = strdup(absolute);
-			r = *point ? 0 : -ENOMEM;
-		}
-	}
-	return r;
+	r = mount_table_read(&table);
+	entry = r == 0 ? mount_table_covering(&table, absolute) : NULL;
+	if (!entry || !mount_entry_is_view(entry) || strcmp(entry->root, "/") != 0 ||
+	    strcmp(entry->point, absolute) != 0)
+		return r;
+	*point = strdup(absolute);
+	return *point ? 0 : -ENOMEM;
 }
 
 bool current_index_is_view(const char *operand)

@@ -87,6 +87,8 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 		r = source_paths_recall(given, count, &indexing->paths);
 	else
 		r = source_paths_resolve(given, count, &indexing->paths);
+	for (size_t i = 0; r == 0 && !settings->no_scan && i < indexing->paths.count; i++)
+		r = source_check_no_view(indexing->paths.items[i]);
 	if (r == 0 && !settings->no_scan)
 		r = source_check_mount_points(indexing->paths.items, settings);
 	if (r < 0)

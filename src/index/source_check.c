@@ -14,6 +14,7 @@
 #include "catalog/query.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
+#include "mountpoint/point.h"
 #include "source/source_change.h"
 
 static const char *change_text(enum source_change_kind kind)
@@ -79,6 +80,23 @@ int source_check(const struct sources *sources, const struct index_settings *set
 	if (kind == SOURCE_SAME || (settings->accept_changed_source && use != SOURCE_CHECK_SERVED))
 		return 0;
 	return refuse(&sources->list[which], kind, use);
+}
+
+/* ---- views ---------------------------------------------------------------------------------- */
+
+int source_check_no_view(const char *path)
+{
+	AUTO_FREE char *point = NULL;
+	int r = mount_point_of(path, &point);
+
+	if (r < 0)
+		log_error("cannot find %s: %s", quote_path(path), error_text(r));
+	if (r < 0 || !point)
+		return r;
+	log_error("cannot use %s: it is in the view at %s, which shows files of its sources; "
+		  "give folders of the sources",
+		  quote_path(path), quote_path(point));
+	return -EINVAL;
 }
 
 /* ---- mount points whose view is not mounted ----------------------------------------------- */

@@ -237,6 +237,60 @@ def test_folder_that_is_no_backup_is_never_changed(script, source, tmp_path):
     assert not (tmp_path / "nowhere").exists()
 
 
+@pytest.mark.parametrize("way", ["path", "symlink", "bind mount"])
+def test_backup_in_the_source_is_refused(script, source, tmp_path, way):
+    trees.small(source)
+    script.folder.rmdir()
+    inside = source / "deep/er"
+    inside.mkdir(parents=True)
+    if way == "path":
+        script.folder = inside
+    elif way == "symlink":
+        script.folder.symlink_to(inside)
+    elif os.geteuid() != 0:
+        pytest.skip("needs root")
+    else:
+        script.folder.mkdir()
+        subprocess.run(["mount", "--bind", inside, script.folder], check=True)
+    before = sorted(source.rglob("*"))
+    run = script("--new", source, script.folder, status=2)
+    if way == "bind mount":
+        subprocess.run(["umount", script.folder], check=True)
+    [line] = run.stderr.splitlines()
+    assert b"it is in a source, as uniques/deep/er/" in line
+    assert sorted(source.rglob("*")) == before
+
+
+def test_backup_on_a_disk_that_is_mounted_in_the_source_is_made(script, source):
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    trees.small(source)
+    inside = source / "disk"
+    inside.mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", inside], check=True)
+    try:
+        script("--new", source, inside)
+        assert (inside / "files/pictures/1.jpg").exists()
+    finally:
+        subprocess.run(["umount", inside], check=True)
+
+
+def test_source_in_the_backup_is_refused(script, source):
+    trees.small(source)
+    script("--new", source, script.folder)
+    before = backups.regular_files(script.backup.copy)
+    run = script(script.backup.copy / "pictures", script.folder, status=2)
+    assert b"it is in the backup" in run.stderr
+    assert backups.regular_files(script.backup.copy) == before
+
+
+def test_source_in_a_view_is_refused(twinfs, script, source):
+    trees.small(source)
+    with twinfs.mounted(source) as view:
+        run = script("--new", view.uniques, script.folder, status=1)
+    assert b"is in the view at" in run.stderr
+
+
 def test_unmounted_source_does_not_empty_the_backup(script, source):
     trees.small(source)
     script("--new", source, script.folder)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A source whose disk is not mounted, or which lost all its files, is refused. So is the mount
 point of a view that is not mounted."""
+import contextlib
 import os
 import shutil
 import signal
@@ -305,3 +306,25 @@ def test_recreated_root_below_a_view_is_followed_once_it_has_files(twinfs, sourc
             path.rename(source / path.name)
         assert view.differences_now(source) == []
         assert not view.status()["sources"][0].get("missing", False)
+
+
+# views as sources
+
+
+def test_folder_of_a_view_is_no_source(twinfs, source, tmp_path, target):
+    """A walk lists no directory of a view, so it would be an empty source."""
+    trees.small(source)
+    bound = tmp_path / "bound"
+    bound.mkdir()
+    target.mkdir()
+    with twinfs.mounted(source) as view, contextlib.ExitStack() as ending:
+        folders = [view.uniques]
+        if os.geteuid() == 0:
+            ending.enter_context(Hidden(bound, view.uniques))
+            folders.append(bound)
+        for folder in folders:
+            for command in [*COMMANDS, "covered"]:
+                result = run(twinfs, command, folder, target, "--index", tmp_path / "other")
+                assert result.status == 1 and "is in the view at" in result.errors[0], result
+                assert not (tmp_path / "other").exists()
+        assert "is in the view at" in twinfs("scan", view.path, index=False).errors[0]
