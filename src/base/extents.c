@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <linux/btrfs.h>
 #include <linux/fs.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -18,8 +17,7 @@ int extents_find_disk(int fd, struct extent_disk *disk)
 	struct stat status;
 
 	*disk = (struct extent_disk){0};
-	if (filesystem_type_at(fd) == BTRFS_SUPER_MAGIC &&
-	    ioctl(fd, BTRFS_IOC_FS_INFO, &info) == 0) {
+	if (filesystem_has_subvolumes_at(fd) && ioctl(fd, BTRFS_IOC_FS_INFO, &info) == 0) {
 		_Static_assert(sizeof(info.fsid) == sizeof(disk->id), "the UUID fits");
 		memcpy(disk->id, info.fsid, sizeof(info.fsid));
 		return 0;

@@ -2,7 +2,7 @@
 #ifndef BASE_FILESYSTEM_KIND_H
 #define BASE_FILESYSTEM_KIND_H
 
-/* Properties of file systems, by type. Any thread. */
+/* Properties of file systems, by type (base/filesystem_table.h). Any thread. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -89,6 +89,16 @@ bool filesystem_shares_extents_at(int fd);
 
 /* Returns whether fd is on an XFS that was made without reflinks. */
 bool filesystem_lacks_reflinks_at(int fd);
+
+/* Returns whether a file system like that of fd can have subvolumes, as btrfs has; false if
+ * statfs(2) fails. */
+bool filesystem_has_subvolumes_at(int fd);
+
+/* Returns whether f_fsid of statfs(2) is made from the UUID, or from the device number.
+ *
+ * type: f_type of statfs(2) */
+bool filesystem_fsid_is_of_uuid(uint32_t type);
+bool filesystem_fsid_is_of_device(uint32_t type);
 
 /* Returns the kind of the file system of fd; FILESYSTEM_UNKNOWN if statfs(2) fails. */
 enum filesystem_kind filesystem_kind_at(int fd);

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <linux/magic.h>
 #include <linux/msdos_fs.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,10 +22,6 @@
 #include "store/store.h"
 #include "store/value.h"
 #include "store/writer.h"
-
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
 
 #define IOCTL_GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
 
@@ -146,12 +141,6 @@ void filesystem_uuid(int fd, struct fs_uuid *uuid)
 		(void)ask_uuid(readable, uuid);
 }
 
-/* Returns true if f_fsid is derived from the device number. */
-static bool is_fsid_of_device(uint32_t type)
-{
-	return type == XFS_SUPER_MAGIC || type == MSDOS_SUPER_MAGIC;
-}
-
 /* Returns the identity of a mounted image (squashfs, ISO and similar). Each mount of an image
  * counts as a file system of its own. Kernels before Linux 6.8 do not identify mounts, so an image
  * counts as a new file system in each run of twinfs. */
@@ -207,7 +196,7 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 	parts.type = (uint64_t)fs.f_type;
 	filesystem_uuid(fd, &parts.uuid);
 	/* an f_fsid that is derived from the device counts only if the UUID is missing */
-	if (!parts.uuid.length || !is_fsid_of_device((uint32_t)fs.f_type))
+	if (!parts.uuid.length || !filesystem_fsid_is_of_device((uint32_t)fs.f_type))
 		parts.fsid = fs.f_fsid;
 	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
 		parts.device = device;
@@ -215,12 +204,6 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 	if (filesystem_is_image((uint32_t)parts.type))
 		*identity = identity_of_mount(fd, *identity);
 	return 0;
-}
-
-/* Returns true if f_fsid is derived from the UUID. */
-static bool is_fsid_lasting(uint32_t type)
-{
-	return type == EXT4_SUPER_MAGIC || type == BTRFS_SUPER_MAGIC;
 }
 
 uint64_t filesystem_lasting_identity(int fd)
@@ -231,7 +214,7 @@ uint64_t filesystem_lasting_identity(int fd)
 	filesystem_uuid(fd, &uuid);
 	if (uuid.length > 0)
 		return hash64(&uuid, sizeof(uuid), 0);
-	if (fstatfs(fd, &fs) < 0 || !is_fsid_lasting((uint32_t)fs.f_type))
+	if (fstatfs(fd, &fs) < 0 || !filesystem_fsid_is_of_uuid((uint32_t)fs.f_type))
 		return 0;
 	return hash64(&fs.f_fsid, sizeof(fs.f_fsid), 0);
 }

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 
@@ -171,7 +170,7 @@ int census_take(int directory, const struct census_limits *limits, struct census
 		.census = census,
 		.limits = limits,
 		.end_ns = clock_monotonic_ns() + limits->milliseconds * MS_NS,
-		.is_btrfs = filesystem_type_at(directory) == BTRFS_SUPER_MAGIC,
+		.is_btrfs = filesystem_has_subvolumes_at(directory),
 	};
 	struct stat root;
 	int r;

@@ -4,16 +4,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
 #include <uthash.h>
 
-/* missing in some versions of linux/magic.h */
-#ifndef EROFS_SUPER_MAGIC_V1
-#define EROFS_SUPER_MAGIC_V1 0xE0F5E1E2
-#endif
+#include "base/filesystem_kind.h"
 
 struct backing {
 	uint64_t node;
@@ -47,22 +42,10 @@ void backings_deinit(struct backings *backings)
 bool backing_is_sealed(int fd)
 {
 	struct statx status;
-	struct statfs filesystem;
 
-	if (statx(fd, "", AT_EMPTY_PATH, 0, &status) == 0 &&
-	    status.stx_attributes & STATX_ATTR_VERITY)
-		return true;
-	if (fstatfs(fd, &filesystem) != 0)
-		return false;
-	switch ((unsigned long)filesystem.f_type) {
-	case EROFS_SUPER_MAGIC_V1:
-	case SQUASHFS_MAGIC:
-	case ISOFS_SUPER_MAGIC:
-	case CRAMFS_MAGIC:
-		return true;
-	default:
-		return false;
-	}
+	return (statx(fd, "", AT_EMPTY_PATH, 0, &status) == 0 &&
+		status.stx_attributes & STATX_ATTR_VERITY) ||
+	       filesystem_is_image(filesystem_type_at(fd));
 }
 
 static int open_backing(fuse_req_t request, int fd)

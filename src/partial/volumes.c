@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/fs.h>
-#include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -38,7 +37,7 @@ static int identify(int fd, uint8_t id[static VOLUME_ID_BYTES])
 	if (r < 0)
 		return r;
 	memcpy(id, disk.id, sizeof(disk.id));
-	if (filesystem_type_at(fd) == BTRFS_SUPER_MAGIC)
+	if (filesystem_has_subvolumes_at(fd))
 		id[sizeof(disk.id)] = is_in_place(fd) ? 2 : 1;
 	return 0;
 }

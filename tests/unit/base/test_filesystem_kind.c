@@ -5,6 +5,7 @@
 
 #include "base/attributes.h"
 #include "base/filesystem_kind.h"
+#include "base/filesystem_table.h"
 #include "unit_test.h"
 
 /* statfs(2) and the sources of Linux have the numbers. */
@@ -194,6 +195,47 @@ static void test_only_memory_and_layers_never_report_stores(void **state)
 		assert_false(filesystem_may_hide_stores(remote[i]));
 }
 
+static void assert_row_is_consistent(uint32_t type)
+{
+	const struct filesystem_facts *facts = filesystem_facts_of(type, NULL);
+
+	assert_int_equal(facts->keeps & facts->lacks, 0);
+	assert_ptr_equal(filesystem_facts_of(type, "no such name"), facts);
+	assert_ptr_equal(filesystem_facts_of(type, facts->name), facts);
+}
+
+static void test_no_promise_is_kept_and_lacked(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
+		assert_row_is_consistent(remote[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(fine); i++)
+		assert_row_is_consistent(fine[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++)
+		assert_row_is_consistent(others[i]);
+}
+
+static void test_name_of_the_mount_decides_between_rows_of_a_type(void **state)
+{
+	const struct filesystem_facts *any = filesystem_facts_of(0x65735546, "fuse.other");
+	const struct filesystem_facts *sshfs = filesystem_facts_of(0x65735546, "fuse.sshfs");
+
+	(void)state;
+	assert_string_equal(any->name, "fuse");
+	assert_int_equal((any->keeps | any->lacks) & PROMISE_CTIME, 0);
+	assert_true(sshfs->lacks & PROMISE_CTIME);
+}
+
+static void test_type_that_the_table_lacks_promises_nothing(void **state)
+{
+	const struct filesystem_facts *facts = filesystem_facts_of(0xffffffff, NULL);
+
+	(void)state;
+	assert_false(filesystem_facts_are_known(facts));
+	assert_int_equal(facts->keeps | facts->lacks | facts->traits, 0);
+	assert_true(filesystem_facts_are_known(filesystem_facts_of(0xef53, NULL)));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -207,6 +249,9 @@ int main(void)
 		cmocka_unit_test(test_only_overlays_have_layers),
 		cmocka_unit_test(test_times_are_reliable_on_known_file_systems_only),
 		cmocka_unit_test(test_only_memory_and_layers_never_report_stores),
+		cmocka_unit_test(test_no_promise_is_kept_and_lacked),
+		cmocka_unit_test(test_name_of_the_mount_decides_between_rows_of_a_type),
+		cmocka_unit_test(test_type_that_the_table_lacks_promises_nothing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

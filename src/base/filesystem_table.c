@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+#include "base/filesystem_table.h"
+
+#include <linux/magic.h>
+#include <string.h>
+
+#include "base/attributes.h"
+
+/* Types of statfs(2) that are missing in linux/magic.h of 2022. */
+#define MAGIC_9P 0x01021997
+#define MAGIC_AUFS 0x61756673
+#define MAGIC_BCACHEFS 0xca451a4e
+#define MAGIC_CEPH 0x00c36400
+#define MAGIC_CIFS 0xff534d42
+#define MAGIC_ECRYPTFS 0xf15f
+#define MAGIC_EXFAT 0x2011bab0
+#define MAGIC_GFS2 0x01161970
+#define MAGIC_HFS 0x4244
+#define MAGIC_HFS_PLUS 0x482b
+#define MAGIC_JFS 0x3153464a
+#define MAGIC_NTFS3 0x7366746e
+#define MAGIC_OCFS2 0x7461636f
+#define MAGIC_ROMFS 0x7275
+#define MAGIC_SMB2 0xfe534d42
+#define MAGIC_UBIFS 0x24051905
+#define MAGIC_UDF 0x15013346
+#define MAGIC_VBOX 0x786f4256
+#define MAGIC_ZFS 0x2fc12fc1
+
+/* The flags of renameat2(2) that have no effect on the layout of a file system. */
+#define RENAMES (PROMISE_NOREPLACE | PROMISE_EXCHANGE)
+
+/* What the kernel does for each file system that it writes to itself: fs/locks.c, fs/notify. */
+#define KERNEL (PROMISE_EVENTS | PROMISE_LEASES)
+
+/* Other hosts, or the program that serves the file system, write without the kernel. */
+#define NOT_SEEN (PROMISE_EVENTS | PROMISE_LEASES | PROMISE_STORES | PROMISE_BLOCKS)
+
+/* Files that no program can write to keep what depends on writers. */
+#define READ_ONLY (KERNEL | PROMISE_CTIME | PROMISE_STORES | PROMISE_FOLDER_SYNC | PROMISE_INODES)
+
+/* The sources are those of Linux 6.12, unless a comment names another one. */
+static const struct filesystem_facts rows[] = {
+	/* Tested with ext2 and ext4 (tests/functional/test_silent_stores.py). Inodes of 128 bytes
+	 * have no room for nanoseconds and birth times (EXT4_FITS_IN_INODE in fs/ext4/ext4.h).
+	 * ext4_rename2() accepts both flags. st_blocks includes reserved blocks (ext4_getattr()).
+	 * f_fsid is made from s_uuid (ext4_statfs()). */
+	{EXT4_SUPER_MAGIC, "ext4",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_STORES | PROMISE_FINE_TIMES |
+		 PROMISE_FOLDER_SYNC | PROMISE_INODES | PROMISE_HOLES | PROMISE_BLOCKS,
+	 PROMISE_EXTENTS, TRAIT_FSID_OF_UUID},
+	/* The driver of ext2 accepts only RENAME_NOREPLACE (ext2_rename()). */
+	{EXT4_SUPER_MAGIC, "ext2",
+	 KERNEL | PROMISE_NOREPLACE | PROMISE_CTIME | PROMISE_STORES | PROMISE_FINE_TIMES |
+		 PROMISE_FOLDER_SYNC | PROMISE_INODES | PROMISE_HOLES | PROMISE_BLOCKS,
+	 PROMISE_EXTENTS | PROMISE_EXCHANGE | PROMISE_BIRTH_TIMES, TRAIT_FSID_OF_UUID},
+	/* Tested with reflinks and without. Version 4 has no birth times (xfs_vn_getattr()). f_fsid
+	 * is made from the device (xfs_fs_statfs()). */
+	{FILESYSTEM_TYPE_XFS, "xfs",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_STORES | PROMISE_FINE_TIMES |
+		 PROMISE_FOLDER_SYNC | PROMISE_INODES | PROMISE_HOLES | PROMISE_BLOCKS,
+	 0, TRAIT_FSID_OF_DEVICE},
+	/* Tested. f_fsid is made from the UUID and the subvolume (btrfs_statfs()). */
+	{BTRFS_SUPER_MAGIC, "btrfs",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_STORES | PROMISE_FINE_TIMES |
+		 PROMISE_FOLDER_SYNC | PROMISE_BIRTH_TIMES | PROMISE_INODES | PROMISE_EXTENTS |
+		 PROMISE_HOLES,
+	 0, TRAIT_LOCAL | TRAIT_SUBVOLUMES | TRAIT_FSID_OF_UUID},
+	/* f2fs_vm_page_mkwrite() updates the ctime. st_blocks includes reserved blocks
+	 * (f2fs_getattr()). Birth times need a feature (F2FS_FITS_IN_INODE). */
+	{F2FS_SUPER_MAGIC, "f2fs",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_STORES | PROMISE_FINE_TIMES |
+		 PROMISE_FOLDER_SYNC | PROMISE_INODES | PROMISE_HOLES | PROMISE_BLOCKS,
+	 PROMISE_EXTENTS, 0},
+	/* bch2_rename2(), bch2_getattr() and bch2_remap_file_range(). */
+	{MAGIC_BCACHEFS, "bcachefs",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_FINE_TIMES | PROMISE_FOLDER_SYNC |
+		 PROMISE_BIRTH_TIMES | PROMISE_INODES | PROMISE_EXTENTS | PROMISE_HOLES,
+	 0, TRAIT_LOCAL},
+	/* OpenZFS 2.2 (module/os/linux/zfs): zpl_rename2() accepts both flags, older ones none. Its
+	 * shared blocks cannot be listed (no FIEMAP). Blocks are counted when they reach the disk.
+	 */
+	{MAGIC_ZFS, "zfs",
+	 KERNEL | PROMISE_CTIME | PROMISE_FINE_TIMES | PROMISE_FOLDER_SYNC | PROMISE_INODES |
+		 PROMISE_HOLES,
+	 PROMISE_BLOCKS, TRAIT_LOCAL},
+	/* ReiserFS, JFS, UDF and HFS+ store the time of a change: sd_ctime in reiserfs.h, di_ctime
+	 * in fs/jfs/jfs_dinode.h, attrTime in fs/udf/ecma_167.h, attribute_mod_date in
+	 * fs/hfsplus/hfsplus_raw.h. Most of their times are in seconds. */
+	{REISERFS_SUPER_MAGIC, "reiserfs",
+	 KERNEL | PROMISE_NOREPLACE | PROMISE_CTIME | PROMISE_FOLDER_SYNC | PROMISE_INODES |
+		 PROMISE_HOLES,
+	 PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES | PROMISE_BIRTH_TIMES, 0},
+	{MAGIC_JFS, "jfs",
+	 KERNEL | PROMISE_NOREPLACE | PROMISE_CTIME | PROMISE_FOLDER_SYNC | PROMISE_INODES |
+		 PROMISE_HOLES,
+	 PROMISE_EXCHANGE | PROMISE_EXTENTS, 0},
+	{NILFS_SUPER_MAGIC, "nilfs2",
+	 KERNEL | PROMISE_NOREPLACE | PROMISE_CTIME | PROMISE_FOLDER_SYNC | PROMISE_INODES |
+		 PROMISE_HOLES,
+	 PROMISE_EXCHANGE | PROMISE_EXTENTS, 0},
+	{MAGIC_UDF, "udf",
+	 KERNEL | PROMISE_NOREPLACE | PROMISE_CTIME | PROMISE_INODES | PROMISE_HOLES,
+	 PROMISE_EXCHANGE | PROMISE_EXTENTS, 0},
+	{MAGIC_HFS_PLUS, "hfsplus",
+	 KERNEL | PROMISE_NOREPLACE | PROMISE_CTIME | PROMISE_FOLDER_SYNC | PROMISE_INODES,
+	 PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES | PROMISE_HOLES, 0},
+	/* hfs_read_inode() copies the mtime to the ctime. */
+	{MAGIC_HFS, "hfs", KERNEL | PROMISE_NOREPLACE | PROMISE_INODES,
+	 PROMISE_CTIME | PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES | PROMISE_HOLES,
+	 0},
+	/* The ctime is the mtime (fat_truncate_time(), exfat_fill_inode()). Inode numbers are those
+	 * of iunique(). The times of FAT are in steps of two seconds, those of exFAT of 10 ms. */
+	{MSDOS_SUPER_MAGIC, "vfat", KERNEL | PROMISE_NOREPLACE | PROMISE_FOLDER_SYNC,
+	 PROMISE_CTIME | PROMISE_INODES | PROMISE_EXTENTS | PROMISE_FINE_TIMES | PROMISE_HOLES,
+	 TRAIT_FSID_OF_DEVICE},
+	{MAGIC_EXFAT, "exfat", KERNEL | PROMISE_NOREPLACE | PROMISE_FOLDER_SYNC,
+	 PROMISE_CTIME | PROMISE_INODES | PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES |
+		 PROMISE_HOLES,
+	 0},
+	/* std5->c_time in fs/ntfs3; ntfs_rename(). */
+	{MAGIC_NTFS3, "ntfs3",
+	 KERNEL | PROMISE_NOREPLACE | PROMISE_CTIME | PROMISE_BIRTH_TIMES | PROMISE_INODES |
+		 PROMISE_HOLES,
+	 PROMISE_EXCHANGE | PROMISE_EXTENTS, 0},
+	/* Minix stores one time (struct minix2_inode has more). */
+	{MINIX_SUPER_MAGIC, "minix", KERNEL | PROMISE_NOREPLACE | PROMISE_INODES,
+	 PROMISE_CTIME | PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES, 0},
+	{MINIX_SUPER_MAGIC2, "minix", KERNEL | PROMISE_NOREPLACE | PROMISE_INODES,
+	 PROMISE_CTIME | PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES, 0},
+	{MAGIC_UBIFS, "ubifs",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_FOLDER_SYNC | PROMISE_INODES, PROMISE_EXTENTS,
+	 TRAIT_LOCAL},
+
+	/* Pages of memory are mapped writable at a read fault, and nothing protects them again
+	 * (noop_dirty_folio() in mm/shmem.c). simple_rename() and shmem_rename2() accept both
+	 * flags. shmem_getattr() gives birth times since Linux 5.18. */
+	{TMPFS_MAGIC, "tmpfs",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_FINE_TIMES | PROMISE_BIRTH_TIMES |
+		 PROMISE_HOLES | PROMISE_BLOCKS,
+	 PROMISE_STORES | PROMISE_EXTENTS | PROMISE_FOLDER_SYNC | PROMISE_INODES,
+	 TRAIT_MEMORY | TRAIT_LOCAL},
+	{RAMFS_MAGIC, "ramfs",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_FINE_TIMES | PROMISE_HOLES,
+	 PROMISE_STORES | PROMISE_EXTENTS | PROMISE_FOLDER_SYNC | PROMISE_INODES,
+	 TRAIT_MEMORY | TRAIT_LOCAL},
+	{HUGETLBFS_MAGIC, "hugetlbfs", KERNEL | RENAMES | PROMISE_CTIME | PROMISE_HOLES,
+	 PROMISE_STORES | PROMISE_EXTENTS | PROMISE_FOLDER_SYNC | PROMISE_INODES, TRAIT_MEMORY},
+
+	/* overlayfs has the times of its layers. A layer must support extended attributes. Of the
+	 * file systems with coarse times, only ext supports these. statfs(2) does not show the
+	 * types of the layers, of which one can hide stores. ovl_rename() accepts both flags. */
+	{OVERLAYFS_SUPER_MAGIC, "overlay",
+	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_FINE_TIMES | PROMISE_FOLDER_SYNC |
+		 PROMISE_HOLES,
+	 PROMISE_STORES, TRAIT_LAYERED | TRAIT_LOCAL},
+	{MAGIC_AUFS, "aufs", KERNEL, PROMISE_STORES, TRAIT_LAYERED | TRAIT_LOCAL},
+	/* ecryptfs_rename() accepts no flags. The times are those of the file system below. */
+	{MAGIC_ECRYPTFS, "ecryptfs", KERNEL, RENAMES | PROMISE_EXTENTS, TRAIT_LOCAL},
+
+	{SQUASHFS_MAGIC, "squashfs", READ_ONLY | PROMISE_FINE_TIMES, RENAMES | PROMISE_EXTENTS,
+	 TRAIT_IMAGE},
+	{EROFS_SUPER_MAGIC_V1, "erofs", READ_ONLY | PROMISE_FINE_TIMES, RENAMES | PROMISE_EXTENTS,
+	 TRAIT_IMAGE},
+	{ISOFS_SUPER_MAGIC, "iso9660", READ_ONLY | PROMISE_FINE_TIMES, RENAMES | PROMISE_EXTENTS,
+	 TRAIT_IMAGE},
+	{CRAMFS_MAGIC, "cramfs", READ_ONLY, RENAMES | PROMISE_EXTENTS, TRAIT_IMAGE},
+	{MAGIC_ROMFS, "romfs", READ_ONLY, RENAMES | PROMISE_EXTENTS, TRAIT_IMAGE},
+
+	/* The ctime is that of the file system of the server. nfs_rename(), afs_rename(),
+	 * coda_rename(), v9fs_vfs_rename(), ceph_rename() and vboxsf_dir_rename() accept no flag,
+	 * cifs_rename2() only RENAME_NOREPLACE. */
+	{NFS_SUPER_MAGIC, "nfs", 0, NOT_SEEN | RENAMES, 0},
+	{SMB_SUPER_MAGIC, "smbfs", 0, NOT_SEEN | RENAMES, 0},
+	{MAGIC_CIFS, "cifs", PROMISE_NOREPLACE, NOT_SEEN | PROMISE_EXCHANGE, 0},
+	{MAGIC_SMB2, "cifs", PROMISE_NOREPLACE, NOT_SEEN | PROMISE_EXCHANGE, 0},
+	{AFS_SUPER_MAGIC, "afs", 0, NOT_SEEN | RENAMES, 0},
+	{CODA_SUPER_MAGIC, "coda", 0, NOT_SEEN | RENAMES, 0},
+	{MAGIC_9P, "9p", 0, NOT_SEEN | RENAMES, 0},
+	{MAGIC_CEPH, "ceph", PROMISE_CTIME | PROMISE_INODES, NOT_SEEN | RENAMES, 0},
+	{MAGIC_VBOX, "vboxsf", 0, NOT_SEEN | RENAMES, 0},
+	/* gfs2_rename2() accepts both flags, ocfs2_rename() none. */
+	{MAGIC_GFS2, "gfs2", RENAMES | PROMISE_CTIME | PROMISE_INODES, NOT_SEEN, TRAIT_CLUSTER},
+	{MAGIC_OCFS2, "ocfs2", PROMISE_CTIME | PROMISE_INODES, NOT_SEEN | RENAMES, TRAIT_CLUSTER},
+
+	/* The program that serves a FUSE file system decides. fuseblk also serves exfat-fuse 1.3,
+	 * whose ctime is the mtime, and NTFS-3G, which stores a ctime: mountinfo shows both as
+	 * "fuseblk". fuse_rename2() passes flags only to programs that know them. */
+	{FILESYSTEM_TYPE_FUSE, "fuse", 0, NOT_SEEN, 0},
+	/* SFTP version 3 has no ctime and no flags of a rename (tried with sshfs 3.7.3). */
+	{FILESYSTEM_TYPE_FUSE, "fuse.sshfs", 0,
+	 NOT_SEEN | RENAMES | PROMISE_CTIME | PROMISE_BIRTH_TIMES | PROMISE_INODES, 0},
+};
+
+static const struct filesystem_facts unknown = {.name = "unknown"};
+
+const struct filesystem_facts *filesystem_facts_of(uint32_t type, const char *name)
+{
+	const struct filesystem_facts *first = NULL;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		if (rows[i].type != type)
+			continue;
+		if (!name || strcmp(rows[i].name, name) == 0)
+			return &rows[i];
+		first = first ? first : &rows[i];
+	}
+	return first ? first : &unknown;
+}
+
+bool filesystem_facts_are_known(const struct filesystem_facts *facts)
+{
+	return facts != &unknown;
+}
