@@ -20,6 +20,13 @@ struct dedupe_range {
  * are empty, or -errno. */
 MUST_CHECK int64_t dedupe_range(const struct dedupe_range *range);
 
+/* Moves the start of a range to the next byte with data of its destination, and its end to the next
+ * hole. Unwritten extents count as holes. If a hole of the destination shared the blocks of the
+ * source, the destination would get larger. If no data follows, the length becomes 0. Without
+ * support for holes, all bytes are data. Moves the position of the destination. Returns the bytes
+ * by which the start moved. */
+uint64_t dedupe_range_skip_hole(struct dedupe_range *range);
+
 /* Returns whether the file system of an open file cannot share blocks.
  *
  * shared	the result of dedupe_range() for an empty range of the file, which only checks that

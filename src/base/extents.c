@@ -109,6 +109,12 @@ struct piece {
 	bool placed;
 };
 
+static struct piece piece_of(const struct fiemap_extent *extent)
+{
+	return (struct piece){extent->fe_logical, extent->fe_physical, extent->fe_length,
+			      extent_is_placed(extent)};
+}
+
 /* If the current piece is used up, fetches the next piece. Sets *ended after the last piece.
  * Returns false if the extents cannot be read. */
 static bool next_piece(struct extents *extents, struct piece *piece, bool *ended)
@@ -122,8 +128,7 @@ static bool next_piece(struct extents *extents, struct piece *piece, bool *ended
 		return false;
 	*ended = !extent;
 	if (extent)
-		*piece = (struct piece){extent->fe_logical, extent->fe_physical, extent->fe_length,
-					extent_is_placed(extent)};
+		*piece = piece_of(extent);
 	return true;
 }
 
@@ -157,4 +162,47 @@ bool extents_all_shared(int a, int b)
 		use_up(&y, length);
 	}
 	return false;
+}
+
+/* As next_piece(), without unwritten extents. */
+static bool next_written(struct extents *extents, struct piece *piece, bool *ended)
+{
+	const struct fiemap_extent *extent;
+
+	do {
+		*ended = false;
+		if (piece->length > 0)
+			return true;
+		if (extents_next(extents, &extent) < 0)
+			return false;
+		*ended = !extent;
+		if (extent && !(extent->fe_flags & FIEMAP_EXTENT_UNWRITTEN))
+			*piece = piece_of(extent);
+	} while (!*ended);
+	return true;
+}
+
+bool extents_cover(int a, int b)
+{
+	struct extents p = {.fd = a, .flags = FIEMAP_FLAG_SYNC};
+	struct extents q = {.fd = b, .flags = FIEMAP_FLAG_SYNC};
+	struct piece x = {0}, y = {0};
+	bool p_ended, q_ended;
+	uint64_t length;
+
+	while (next_written(&q, &y, &q_ended) && !q_ended && next_piece(&p, &x, &p_ended)) {
+		if (p_ended || x.logical > y.logical)
+			return false;
+		if (x.logical < y.logical) { /* a has more here */
+			length = y.logical - x.logical;
+			use_up(&x, length < x.length ? length : x.length);
+			continue;
+		}
+		if (!is_same_place(&x, &y))
+			return false;
+		length = x.length < y.length ? x.length : y.length;
+		use_up(&x, length);
+		use_up(&y, length);
+	}
+	return q_ended;
 }

@@ -57,4 +57,9 @@ uint64_t extents_estimate_own_bytes(int fd);
  * support FIEMAP, returns false. */
 bool extents_all_shared(int a, int b);
 
+/* Returns whether each written block of b is certain to be that of a at the same offset. Holes and
+ * unwritten extents of b do not matter. If the file system does not support FIEMAP, returns false.
+ */
+bool extents_cover(int a, int b);
+
 #endif

@@ -15,9 +15,10 @@
 
 struct extent {
 	uint64_t logical, physical, length;
+	bool placed; /* its position is known */
 };
 
-/* The extents of a range of a file with a known position, in the order of the file. */
+/* The written extents of a range of a file, in the order of the file. */
 struct extent_map {
 	struct extent *list;
 	size_t count, capacity;
@@ -33,12 +34,13 @@ static int add_extent(struct extent_map *map, const struct fiemap_extent *extent
 {
 	int r;
 
-	if (!extent_is_placed(extent) || extent->fe_flags & FIEMAP_EXTENT_UNWRITTEN)
+	if (extent->fe_flags & FIEMAP_EXTENT_UNWRITTEN)
 		return 0;
 	r = array_reserve(&map->list, &map->capacity, map->count + 1, sizeof(*map->list));
 	if (r == 0)
 		map->list[map->count++] =
-			(struct extent){extent->fe_logical, extent->fe_physical, extent->fe_length};
+			(struct extent){extent->fe_logical, extent->fe_physical, extent->fe_length,
+					extent_is_placed(extent)};
 	return r;
 }
 
@@ -62,34 +64,45 @@ static int load(struct extent_map *map, int fd, uint64_t offset, uint64_t length
 	return r;
 }
 
-/* Sets the position on the disk of an offset, and the bytes to the end of the extent. Offsets must
- * ascend. Returns false for a hole or an unknown position. */
-static bool find(struct extent_map *map, uint64_t offset, uint64_t *physical, uint64_t *bytes)
+/* Returns the first extent that ends behind the offset, or NULL. Offsets must ascend. */
+static const struct extent *seek(struct extent_map *map, uint64_t offset)
 {
-	const struct extent *extent;
-
 	while (map->next < map->count &&
 	       map->list[map->next].logical + map->list[map->next].length <= offset)
 		map->next++;
-	if (map->next == map->count || map->list[map->next].logical > offset)
-		return false;
-	extent = &map->list[map->next];
-	*physical = extent->physical + (offset - extent->logical);
-	*bytes = extent->length - (offset - extent->logical);
-	return true;
+	return map->next < map->count ? &map->list[map->next] : NULL;
 }
 
-/* Returns whether two ranges have the same extents. */
+/* Returns the bytes at an offset of b that need no sharing: those of a hole, or of an extent that a
+ * has, too. 0: the first byte has to be shared. */
+static uint64_t shared_bytes(struct extent_map *a, uint64_t a_offset, struct extent_map *b,
+			     uint64_t b_offset)
+{
+	const struct extent *x = seek(a, a_offset), *y = seek(b, b_offset);
+	uint64_t x_bytes, y_bytes;
+
+	if (!y)
+		return UINT64_MAX;
+	if (y->logical > b_offset)
+		return y->logical - b_offset;
+	if (!x || x->logical > a_offset || !x->placed || !y->placed ||
+	    x->physical + (a_offset - x->logical) != y->physical + (b_offset - y->logical))
+		return 0;
+	x_bytes = x->logical + x->length - a_offset;
+	y_bytes = y->logical + y->length - b_offset;
+	return x_bytes < y_bytes ? x_bytes : y_bytes;
+}
+
+/* Returns whether the range of b has no data but that of a. */
 static bool is_shared(struct extent_map *a, uint64_t a_offset, struct extent_map *b,
 		      uint64_t b_offset, uint64_t length)
 {
-	uint64_t a_place, b_place, a_bytes, b_bytes, step;
-
-	for (uint64_t at = 0; at < length; at += step) {
-		if (!find(a, a_offset + at, &a_place, &a_bytes) ||
-		    !find(b, b_offset + at, &b_place, &b_bytes) || a_place != b_place)
+	for (uint64_t at = 0, step; at < length; at += step) {
+		step = shared_bytes(a, a_offset + at, b, b_offset + at);
+		if (step == 0)
 			return false;
-		step = a_bytes < b_bytes ? a_bytes : b_bytes;
+		if (step > length - at)
+			step = length - at;
 	}
 	return true;
 }

@@ -46,6 +46,7 @@ struct sharing {
 /* The amounts of one run. */
 struct run_amounts {
 	uint64_t shared, differing;
+	uint64_t holes; /* of the destination, which stay */
 	int failure; /* of the destination; 0: none */
 	bool is_left_out; /* a file of the run was dropped */
 };
@@ -78,7 +79,8 @@ static void share_blocks(const struct partial *partial, const struct dedupe_rang
 	}
 }
 
-/* Shares a range in calls of CALL_BYTES. After a failure, *range is that of the failed call. */
+/* Shares a range in calls of CALL_BYTES, without the holes of the destination. After a failure,
+ * *range is that of the failed call. */
 static void share_range(const struct partial *partial, struct dedupe_range *range,
 			struct run_amounts *amounts)
 {
@@ -87,8 +89,14 @@ static void share_range(const struct partial *partial, struct dedupe_range *rang
 
 	while (left > 0 && !stop_requested()) {
 		int64_t shared;
+		uint64_t hole;
 
 		range->length = left < CALL_BYTES ? left : CALL_BYTES;
+		hole = dedupe_range_skip_hole(range);
+		amounts->holes += hole;
+		left -= hole;
+		if (range->length == 0)
+			continue;
 		shared = dedupe_range(range);
 		if (shared < 0)
 			amounts->failure = (int)shared;
@@ -288,12 +296,13 @@ static void note_run(struct sharing *sharing, const struct block_run *run,
 	struct sharing_result *result = sharing->result;
 	struct partial_count *planned = &sharing->partial->planned;
 	uint64_t bytes = run_bytes(&sharing->partial->table, run);
-	uint64_t done = amounts->shared + amounts->differing;
+	uint64_t finished = amounts->shared + amounts->holes;
+	uint64_t done = finished + amounts->differing;
 
 	pthread_mutex_lock(&sharing->lock);
 	/* a run that grew has more shared bytes than were planned */
-	planned->count -= amounts->shared >= bytes;
-	planned->bytes -= amounts->shared < bytes ? amounts->shared : bytes;
+	planned->count -= finished >= bytes;
+	planned->bytes -= finished < bytes ? finished : bytes;
 	result->shared.count += amounts->shared > 0;
 	result->shared.bytes += amounts->shared;
 	result->differing.count += amounts->differing > 0;

@@ -3,6 +3,7 @@
 changes."""
 import csv
 import io
+import itertools
 import json
 import os
 import pty
@@ -503,3 +504,41 @@ def test_files_of_two_subvolumes_are_shared(twinfs, btrfs):
     paths = [write(btrfs / name / "image", common, blocks(1)) for name in ("one", "two")]
     twinfs.ok(*PARTIAL, "--cross-file-systems", btrfs)
     assert shared_bytes(*paths) == len(common)
+
+
+# ---- holes --------------------------------------------------------------------------------
+
+def make_with_zeros(path, kind, ends, zeros):
+    """Writes a file with zeros between two equal parts: as a hole, unwritten, or written."""
+    with open(path, "wb") as file:
+        file.write(ends)
+        file.flush()
+        if kind == "unwritten":
+            os.posix_fallocate(file.fileno(), len(ends), zeros)
+        if kind == "written":
+            file.write(bytes(zeros))
+        file.seek(len(ends) + zeros)
+        file.write(ends)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@pytest.mark.parametrize("command", [PARTIAL, ("dedupe", "--yes")], ids=["partial", "whole"])
+def test_dedupe_of_files_with_holes_makes_no_file_larger(twinfs, source, command):
+    kinds = ("written", "hole", "unwritten")
+    for number, (first, second) in enumerate(itertools.permutations(kinds, 2)):
+        ends = blocks(2)
+        for age, kind in enumerate((first, second)):
+            path = source / f"{number}.{age} {kind}"
+            # the parts begin and end within blocks of dedupe --partial
+            make_with_zeros(path, kind, ends[:-5000], 1 << 20)
+            os.utime(path, (age, age))
+    before = digests(source)
+    used = {path: path.stat().st_blocks for path in source.iterdir()}
+    result = twinfs.ok(*command, source)
+    subprocess.run(["sync", "-f", source], check=True)
+    assert digests(source) == before
+    assert figure(result, "shared" if command == PARTIAL else "deduped") > 0
+    assert not [path for path, were in used.items() if path.stat().st_blocks > were]
+    again = twinfs.ok(*command, source)
+    assert figure(again, "shared" if command == PARTIAL else "deduped") == 0
