@@ -61,7 +61,7 @@ bool one_act_is_of_other_host(const struct one_act *act)
 bool one_act_is_lower_link(const struct one_act *act)
 {
 	return act->settings->kind != ACT_DEDUPE && act->copy.held.status.st_nlink > 1 &&
-	       layer_of(act->copy.held.fd) == LAYER_LOWER;
+	       layer_of(act->copy.held.fd) == LAYER_LOWER && !layer_is_copied_up(act->copy.held.fd);
 }
 
 /* ---- the destination of a move ------------------------------------------------------- */

@@ -19,10 +19,10 @@
 #include "act/arrived.h"
 #include "act/held.h"
 #include "act/journal.h"
-#include "act/overlay_layer.h"
 #include "act/place.h"
 #include "act/record.h"
 #include "base/bytes.h"
+#include "base/overlay_layer.h"
 
 /* The copy or the kept file of an act. */
 struct subject {

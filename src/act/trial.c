@@ -10,9 +10,9 @@
 
 #include "act/folder_act.h"
 #include "act/one_act.h"
-#include "act/overlay_layer.h"
 #include "base/descriptor.h"
 #include "base/extents.h"
+#include "base/overlay_layer.h"
 
 struct act_trial {
 	const struct act_settings *settings;

@@ -103,6 +103,26 @@ def test_hard_links_in_a_lower_layer_are_left_as_they_are(twinfs, tmp_path):
         assert freed(result) == 8192
 
 
+@pytest.mark.parametrize("act", [["remove"], ["link"], ["link", "--symbolic"], ["move"]])
+def test_hard_links_in_the_upper_layer_of_a_lower_file_are_acted_upon(twinfs, tmp_path, act):
+    """Making the link copied the file up, so a rename separates no names."""
+    (tmp_path / "lower").mkdir()
+    to = tmp_path / "to"
+    to.mkdir()
+    kept, copy = (path.name for path in copies(tmp_path / "lower", 2))
+    with overlay(tmp_path) as shown:
+        os.link(shown / copy, shown / "link")
+        twinfs.ok(*act, "--yes", shown, *([to] if act == ["move"] else []))
+        assert (shown / kept).stat().st_nlink == (3 if act == ["link"] else 1)
+        assert [path.is_symlink() for path in (shown / copy, shown / "link")] == 2 * [
+            "--symbolic" in act]
+        twinfs.ok("undo", "--yes")
+        contents_now = {path.name: path.read_bytes() for path in shown.iterdir()}
+        assert contents_now == dict.fromkeys((kept, copy, "link"), (shown / kept).read_bytes())
+        assert not any(path.is_symlink() for path in shown.iterdir())
+    assert sorted(os.listdir(tmp_path / "lower")) == [kept, copy]
+
+
 def test_act_that_removes_no_name_does_not_mention_the_overlay(twinfs, tmp_path):
     (tmp_path / "lower").mkdir()
     copies(tmp_path / "lower", 2)
