@@ -155,6 +155,10 @@ const char *catalog_folder(const struct catalog *catalog); /* as given to catalo
  * thread. Returns 0 or -errno. */
 MUST_CHECK int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number);
 
+/* Sets *number to the catalog's number for the file system that has this st_dev, or to 0 if this
+ * process has not met it. Returns whether it is known. Any thread. */
+bool catalog_knows_filesystem(struct catalog *catalog, dev_t device, uint32_t *number);
+
 /* Forgets which file system has a st_dev, because it was unmounted: the kernel can give the st_dev
  * to another file system, and another one to this file system when it is mounted again. Any thread.
  */

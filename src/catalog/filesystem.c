@@ -17,6 +17,7 @@
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 #include "base/hash.h"
+#include "base/overlay_layer.h"
 #include "catalog/meta.h"
 #include "store/key.h"
 #include "store/store.h"
@@ -162,19 +163,10 @@ static uint64_t identity_of_mount(int fd, uint64_t identity)
 	return hash64(&parts, sizeof(parts), identity);
 }
 
-/* Sets what the file system can do. If fd is that of the folder above its root, the file system is
- * taken for one that shares extents, so that it is asked for each file. ioctl(2) refuses O_PATH
- * descriptors. */
+/* Sets what the file system can do. ioctl(2) refuses O_PATH descriptors. */
 static void read_abilities(int fd, struct filesystem *filesystem)
 {
 	AUTO_CLOSE int readable = open_again(fd);
-	struct stat status;
-
-	if (fstat(fd, &status) < 0 || status.st_dev != filesystem->device) {
-		filesystem->shares_extents = true;
-		filesystem->counts_blocks = false;
-		return;
-	}
 
 	filesystem->counts_blocks = filesystem_counts_blocks(filesystem_type_at(fd));
 	filesystem->shares_extents = readable >= 0 && filesystem_shares_extents_at(readable);
@@ -200,7 +192,7 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 		parts.fsid = fs.f_fsid;
 	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
 		parts.device = device;
-	*identity = hash64(&parts, sizeof(parts), 0);
+	*identity = hash64(&parts, sizeof(parts), layer_number(fd));
 	if (filesystem_is_image((uint32_t)parts.type))
 		*identity = identity_of_mount(fd, *identity);
 	return 0;
@@ -264,20 +256,25 @@ static void note_recent(struct filesystems *filesystems, dev_t device, uint32_t 
 				      memory_order_relaxed);
 }
 
-int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, uint32_t *number)
+bool filesystems_know(struct filesystems *filesystems, dev_t device, uint32_t *number)
 {
-	struct filesystem found = {.device = device};
-	int r;
-
 	*number = recent_number(filesystems, device);
 	if (*number)
-		return 0;
+		return true;
 	pthread_rwlock_rdlock(&filesystems->lock);
 	*number = find_device(filesystems, device);
 	if (*number)
 		note_recent(filesystems, device, *number);
 	pthread_rwlock_unlock(&filesystems->lock);
-	if (*number)
+	return *number > 0;
+}
+
+int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, uint32_t *number)
+{
+	struct filesystem found = {.device = device};
+	int r;
+
+	if (filesystems_know(filesystems, device, number))
 		return 0;
 	r = read_identity(fd, device, &found.identity);
 	if (r < 0)

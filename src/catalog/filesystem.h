@@ -76,6 +76,9 @@ uint64_t filesystem_lasting_identity(int fd);
 MUST_CHECK int filesystems_number(struct filesystems *filesystems, int fd, dev_t device,
 				  uint32_t *number);
 
+/* As catalog_knows_filesystem(). */
+bool filesystems_know(struct filesystems *filesystems, dev_t device, uint32_t *number);
+
 /* Returns whether a regular file can have holes or share extents. True if the file system is not
  * known to this process. Any thread. */
 bool filesystems_may_share(struct filesystems *filesystems, const struct attributes *attributes);

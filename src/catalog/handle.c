@@ -54,6 +54,11 @@ int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *
 	return filesystems_number(&catalog->filesystems, fd, device, number);
 }
 
+bool catalog_knows_filesystem(struct catalog *catalog, dev_t device, uint32_t *number)
+{
+	return filesystems_know(&catalog->filesystems, device, number);
+}
+
 void catalog_forget_device(struct catalog *catalog, dev_t device)
 {
 	filesystems_forget_device(&catalog->filesystems, device);

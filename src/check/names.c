@@ -55,19 +55,22 @@ static struct disk_state read_disk(const struct sources *sources, uint32_t sourc
 	AUTO_FREE char *parent = strndup(path, slash ? (size_t)(slash - path) : 0);
 	struct disk_state disk_state = {.exists = false};
 	AUTO_CLOSE int fd = -1;
+	unsigned int flags;
 
 	if (parent)
 		fd = open_beneath(sources->list[source].fd, parent, O_PATH | O_DIRECTORY,
 				  sources->cross_mounts);
 	if (fd < 0)
 		return disk_state;
+	flags = (is_remote_filesystem(fd) ? SOURCE_REMOTE : 0) |
+		(sources->cross_mounts ? SOURCE_ENTERS_MOUNTS : 0);
 	if (path[0] == '\0')
 		disk_state.exists =
 			source_attributes(sources->catalog, fd, &disk_state.attributes) == 0;
 	else
 		disk_state.exists =
-			source_attributes_at(sources->catalog, fd, slash ? slash + 1 : path,
-					     is_remote_filesystem(fd), &disk_state.attributes) >= 0;
+			source_attributes_at(sources->catalog, fd, slash ? slash + 1 : path, flags,
+					     &disk_state.attributes) >= 0;
 	if (disk_state.exists ||
 	    source_attributes(sources->catalog, fd, &disk_state.attributes) == 0)
 		disk_state.digest = attributes_digest(&disk_state.attributes);

@@ -198,8 +198,8 @@ static int check_name(struct folder_check *check, int dir_fd, const struct entry
 	if (r < 0)
 		return r;
 	if (entry->kind == ENTRY_FILE) {
-		bool same = source_attributes_at(lookup->catalog, dir_fd, bytes_text(&name), true,
-						 &attributes) == 0 &&
+		bool same = source_attributes_at(lookup->catalog, dir_fd, bytes_text(&name),
+						 SOURCE_REMOTE, &attributes) == 0 &&
 			    attributes_same_signature(&attributes, &file.attributes);
 
 		knowledge = same ? COPIES_KNOWN : COPIES_CHANGED;

@@ -203,7 +203,7 @@ static int read_target(struct diff *diff, const struct diff_dir *dir, const stru
 		return 0;
 	length = readlinkat(dir->fd, listed->name.bytes, target, sizeof(target));
 	if (length <= 0 || length > TARGET_BYTES_MAX ||
-	    source_attributes_at(dir->catalog, dir->fd, listed->name.bytes, false, &now) < 0 ||
+	    source_attributes_at(dir->catalog, dir->fd, listed->name.bytes, 0, &now) < 0 ||
 	    !attributes_same_inode(&now, &listed->attributes))
 		return 0;
 	change->target =

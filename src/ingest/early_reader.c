@@ -199,8 +199,9 @@ static bool wants_read(struct early_reader *reader, struct listed *listed)
 
 static int examine_name(struct early_reader *reader, struct listed *listed)
 {
+	unsigned int flags = reader->ingest->sources->cross_mounts ? SOURCE_ENTERS_MOUNTS : 0;
 	int r = source_attributes_at(reader->ingest->catalog, reader->dir, listed->name.bytes,
-				     false, &listed->attributes);
+				     flags, &listed->attributes);
 
 	if (r == 0 && !reader->in_vain && is_readable(reader, &listed->attributes) &&
 	    wants_read(reader, listed))

@@ -128,33 +128,36 @@ static void set_inode_key(const void *record, struct sort_key *key)
 
 static const struct sort_order inode_order = {set_inode_key, by_inode};
 
-static void examine_name(struct catalog *catalog, const struct listed_dir *dir, bool remote,
+static void examine_name(struct catalog *catalog, const struct listed_dir *dir, unsigned int flags,
 			 struct early_reader *early, struct listed *listed)
 {
 	int r = early ? early_reader_examine(early, listed)
-		      : source_attributes_at(catalog, dir->fd, listed->name.bytes, remote,
+		      : source_attributes_at(catalog, dir->fd, listed->name.bytes, flags,
 					     &listed->attributes);
 
 	listed->error = r < 0 ? -r : 0;
 	listed->mount_root = r == SOURCE_MOUNT_ROOT;
 }
 
-static bool is_remote(const struct listing *listing)
+/* Returns flags of source_attributes_at(). */
+static unsigned int flags_for(const struct listing *listing, const struct listed_dir *dir)
 {
-	return filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
+	bool remote = filesystem_kind_of(listing->filesystem_type) == FILESYSTEM_REMOTE;
+
+	return (remote ? SOURCE_REMOTE : 0) | (dir->enters_mounts ? SOURCE_ENTERS_MOUNTS : 0);
 }
 
 static void examine_names(struct listing *listing, struct catalog *catalog,
 			  const struct listed_dir *dir)
 {
-	bool remote = is_remote(listing);
+	unsigned int flags = flags_for(listing, dir);
 	bool early = listing->early && dir->is_new &&
 		     early_reader_enter(listing->early, dir->fd, listing->filesystem,
 					listing->filesystem_type);
 
 	key_sort(listing->entries, listing->count, sizeof(struct listed *), &inode_order);
 	for (size_t i = 0; i < listing->count; i++)
-		examine_name(catalog, dir, remote, early ? listing->early : NULL,
+		examine_name(catalog, dir, flags, early ? listing->early : NULL,
 			     listing->entries[i]);
 }
 
@@ -237,7 +240,7 @@ static int read_entries(struct listing *listing, const struct listed_dir *dir,
 static int list_again(struct listing *listing, struct catalog *catalog,
 		      const struct listed_dir *dir)
 {
-	bool remote = is_remote(listing);
+	unsigned int flags = flags_for(listing, dir);
 	struct listed *listed;
 	int r;
 
@@ -249,7 +252,7 @@ static int list_again(struct listing *listing, struct catalog *catalog,
 	for (size_t i = 0; i < listing->count; i++) {
 		listed = listing->entries[i];
 		if (listed->error == ENOENT)
-			examine_name(catalog, dir, remote, NULL, listed);
+			examine_name(catalog, dir, flags, NULL, listed);
 	}
 	return r;
 }

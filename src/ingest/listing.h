@@ -36,6 +36,7 @@ struct listed_dir {
 	int fd;
 	uint32_t filesystem; /* the catalog's number */
 	bool is_new; /* the index has no name in it, so listing->early may read its files */
+	bool enters_mounts; /* mounts in it are entered */
 	const char *path; /* relative to its source; used for excludes with a slash */
 	char *const *excludes; /* globs of names to leave out, see exclude.h */
 	const struct patterns *patterns; /* of excludes, which records matches; NULL: none does */

@@ -116,14 +116,14 @@ static bool is_in_view(struct walker *walker, uint32_t filesystem)
 static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_t filesystem)
 {
 	const struct ingest *ingest = walker->walk->ingest;
-	const struct operands *operands = ingest->sources->operands;
+	const struct ingest_settings *settings = ingest->settings;
 	struct listed_dir listed = {.fd = walker->fd,
 				    .filesystem = filesystem,
 				    .is_new = dir->is_new,
+				    .enters_mounts = settings->cross_mounts || dir->is_on_way,
 				    .path = "",
-				    .excludes =
-					    patterns_of(ingest->settings->excludes, dir->source),
-				    .patterns = ingest->settings->excludes};
+				    .excludes = patterns_of(settings->excludes, dir->source),
+				    .patterns = settings->excludes};
 	int r = 0;
 
 	if (is_in_view(walker, filesystem)) {
@@ -137,8 +137,8 @@ static int list_names(struct walker *walker, const struct walk_dir *dir, uint32_
 		listed.path = bytes_text(&walker->path);
 	}
 	if (dir->is_on_way)
-		return listing_read_operands(&walker->listing, ingest->catalog, &listed, operands,
-					     dir->operands);
+		return listing_read_operands(&walker->listing, ingest->catalog, &listed,
+					     ingest->sources->operands, dir->operands);
 	if (dir->scope == RECHECK_NAMES)
 		return listing_recheck(&walker->listing, ingest->catalog, &listed, dir->recheck);
 	return listing_read(&walker->listing, ingest->catalog, &listed);

@@ -5,7 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/sysmacros.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
@@ -18,75 +18,6 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "source/operands.h"
-
-/* ---- attributes ---------------------------------------------------------------------- */
-
-#define STATX_WANTED (STATX_BASIC_STATS | STATX_BTIME)
-
-static struct timespec to_timespec(struct statx_timestamp time)
-{
-	return (struct timespec){.tv_sec = time.tv_sec, .tv_nsec = time.tv_nsec};
-}
-
-static void from_statx(const struct statx *stx, struct attributes *a)
-{
-	*a = (struct attributes){
-		.inode = stx->stx_ino,
-		.size = stx->stx_size,
-		.blocks = stx->stx_blocks,
-		.rdev = makedev(stx->stx_rdev_major, stx->stx_rdev_minor),
-		.mode = stx->stx_mode,
-		.uid = stx->stx_uid,
-		.gid = stx->stx_gid,
-		.links = stx->stx_nlink,
-		.mtime = to_timespec(stx->stx_mtime),
-		.ctime = to_timespec(stx->stx_ctime),
-		.atime = to_timespec(stx->stx_atime),
-	};
-	if (stx->stx_mask & STATX_BTIME)
-		a->btime = to_timespec(stx->stx_btime);
-}
-
-static int examine(int fd, const char *name, int flags, struct statx *stx)
-{
-	/* AT_EMPTY_PATH is faster without AT_SYMLINK_NOFOLLOW: with both, the kernel looks up a
-	 * name
-	 */
-	if (!(flags & AT_EMPTY_PATH))
-		flags |= AT_SYMLINK_NOFOLLOW;
-	flags |= AT_NO_AUTOMOUNT;
-	return statx(fd, name, flags, STATX_WANTED, stx) < 0 ? -errno : 0;
-}
-
-static int set_attributes(struct catalog *catalog, int fd, const struct statx *stx,
-			  struct attributes *attributes)
-{
-	from_statx(stx, attributes);
-	return catalog_filesystem(catalog, fd, makedev(stx->stx_dev_major, stx->stx_dev_minor),
-				  &attributes->filesystem);
-}
-
-int source_attributes(struct catalog *catalog, int fd, struct attributes *attributes)
-{
-	struct statx stx;
-	int r = examine(fd, "", AT_EMPTY_PATH, &stx);
-
-	return r < 0 ? r : set_attributes(catalog, fd, &stx, attributes);
-}
-
-int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name, bool remote,
-			 struct attributes *attributes)
-{
-	struct statx stx;
-	int r = examine(dir_fd, name, AT_STATX_DONT_SYNC, &stx);
-	bool mount_root = r == 0 && stx.stx_attributes & STATX_ATTR_MOUNT_ROOT;
-
-	if (r == 0 && remote && !mount_root)
-		r = examine(dir_fd, name, AT_STATX_SYNC_AS_STAT, &stx);
-	if (r == 0)
-		r = set_attributes(catalog, dir_fd, &stx, attributes);
-	return r == 0 && mount_root ? SOURCE_MOUNT_ROOT : r;
-}
 
 /* ---- paths --------------------------------------------------------------------------- */
 

@@ -87,16 +87,27 @@ enum {
 	SOURCE_MOUNT_ROOT = 1
 };
 
-/* Gets the attributes of a name in an open directory. Never follows a symlink, triggers an
- * automount, or sends a request to the server of another mount, which possibly does not respond.
+/* Flags of source_attributes_at(). */
+enum {
+	/* the directory is on a network or FUSE file system: do not use attributes cached by the
+	 * kernel */
+	SOURCE_REMOTE = 1,
+	/* the caller enters other mounts */
+	SOURCE_ENTERS_MOUNTS = 2,
+};
+
+/* Gets the attributes of a name in an open directory. Never follows a symlink or triggers an
+ * automount.
  *
- * remote	the directory is on a network or FUSE file system: do not use attributes cached by
- *		the kernel
+ * Without SOURCE_ENTERS_MOUNTS, sends no request to the server of another mount, which possibly
+ * does not respond. The number of a file system that was not entered before is 0 then. With the
+ * flag, waits for at most a second for an answer, once for each such file system; without an answer
+ * the number is 0.
  *
  * Returns 0, SOURCE_MOUNT_ROOT with the cached attributes, or -errno.
  */
 MUST_CHECK int source_attributes_at(struct catalog *catalog, int dir_fd, const char *name,
-				    bool remote, struct attributes *attributes);
+				    unsigned int flags, struct attributes *attributes);
 
 /* Opens a directory of the index with O_PATH. Returns a descriptor or -errno. */
 MUST_CHECK int source_open_dir(const struct sources *sources, struct catalog_reader *reader,

@@ -8,7 +8,7 @@ import shutil
 import subprocess
 
 import pytest
-from disks import disk, rot
+from disks import bound, disk, in_memory, overlay, rot
 from processes import release
 from program import Program
 
@@ -522,6 +522,59 @@ def test_view_follows_acts_on_its_source(twinfs, source):
         twinfs.ok("link", "--yes", source)
         assert not view.differences_now(source)
         assert os.path.samefile(kept, gone[0])
+
+
+@contextlib.contextmanager
+def with_another_file_system(kind, folder):
+    """A source and a folder in it that is on another file system."""
+    with contextlib.ExitStack() as stack:
+        source = folder / "source"
+        source.mkdir()
+        nested = source / "nested"
+        if kind == "btrfs subvolume":
+            source = stack.enter_context(disk("btrfs", folder))
+            nested = source / "nested"
+            subprocess.run(["btrfs", "-q", "subvolume", "create", nested], check=True,
+                           stdout=subprocess.DEVNULL)
+        elif kind == "ramfs":
+            nested.mkdir()
+            stack.enter_context(in_memory(nested))
+        else:
+            stack.enter_context(bound(stack.enter_context(disk(kind, folder)), nested))
+        yield source, nested
+
+
+@pytest.mark.parametrize("kind", ["ext4", "ramfs", "btrfs subvolume"])
+def test_file_system_in_the_source_is_the_same_beside_a_view(twinfs, tmp_path, kind):
+    """Each process finds by itself which file system a file is on."""
+    across = "--cross-file-systems"
+    with with_another_file_system(kind, tmp_path) as (source, nested):
+        kept, *gone = copies(nested)
+        outer, *_ = copies(source, 1, name="outer")
+        with twinfs.mounted(across, source) as view:
+            assert planned(twinfs, "remove", "--without-leases", across, source) == {
+                os.fsencode(path) for path in gone}
+            assert b'"lines":2' in twinfs.ok("manifest", across, source).lines[-1]
+            twinfs.ok("check", across, source)
+            twinfs.ok("remove", "--yes", "--without-leases", across, source)
+            view.sync()
+            assert view.copies() == {}
+        assert kept.exists() and outer.exists() and not any(path.exists() for path in gone)
+
+
+def test_layers_of_an_overlay_are_told_apart_beside_a_view(twinfs, tmp_path):
+    """A file that is only in the upper layer is found first in one process, one of the lower layer
+    in another."""
+    (tmp_path / "lower").mkdir()
+    (tmp_path / "upper").mkdir()
+    with in_memory(tmp_path / "lower"):
+        kept, *gone = copies(tmp_path / "lower", 2)
+        with overlay(tmp_path) as shown:
+            new = shown / "a copy"
+            shutil.copy(shown / kept.name, new)
+            with twinfs.mounted(shown):
+                assert planned(twinfs, "remove", "--without-leases", shown) == {
+                    os.fsencode(shown / path.name) for path in (*gone, new)}
 
 
 def test_dedupe_distinguishes_two_disks(twinfs, tmp_path):
