@@ -84,6 +84,18 @@ static void act_free(struct act *act)
 	free(act);
 }
 
+/* Takes the number of the act. Without one, the act is possible, but a later undo possibly does not
+ * know which act was the last one. */
+static void take_order(struct act *act)
+{
+	const char *folder = act->settings.folder;
+	int r = act_order_take(folder, act->settings.is_default_folder, &act->recording.order);
+
+	if (r < 0)
+		log_warning("cannot write the order of acts beside %s: %s", quote_path(folder),
+			    error_text(r));
+}
+
 int act_begin(struct act **act, const struct act_settings *settings)
 {
 	struct act *made = calloc(1, sizeof(*made));
@@ -101,9 +113,11 @@ int act_begin(struct act **act, const struct act_settings *settings)
 	if (r == 0)
 		r = journal_open(&made->journal, settings->folder);
 	if (r == 0)
-		r = recovery_run(made->journal, &undone);
-	if (r == 0)
+		r = recovery_run(made->journal, NULL, &undone);
+	if (r == 0) {
 		journal_copy_records(made->journal, settings->records);
+		take_order(made);
+	}
 	/* the kernel sends SIGIO when a writer has to wait for a lease of this process */
 	(void)signal(SIGIO, SIG_IGN);
 	if (r < 0)
@@ -123,6 +137,7 @@ static void close_kept(struct act *act)
 /* Syncs the changed folders, then resolves the journal, which undoes the intents without an end. */
 static int resolve_journal(struct act *act)
 {
+	const struct recovery_wish wish = {.is_ending = true};
 	struct recovery undone;
 	int r = durable_sync_changed(&act->durable);
 
@@ -133,7 +148,7 @@ static int resolve_journal(struct act *act)
 			  error_text(r), quote_path(act->settings.folder));
 		return ACT_CANNOT_SYNC;
 	}
-	return recovery_run(act->journal, &undone);
+	return recovery_run(act->journal, &wish, &undone);
 }
 
 int act_end(struct act *act)

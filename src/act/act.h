@@ -155,6 +155,8 @@ struct act_settings {
 	enum act_kind kind;
 	const struct sources *sources;
 	const char *folder; /* index folder, which contains the journal */
+	/* The folder is one of all indexes of the user, so its acts get an order among all. */
+	bool is_default_folder;
 	const char *destination; /* ACT_MOVE: absolute path of a directory outside all sources */
 	bool relative; /* ACT_SYMLINK: the target is relative */
 	bool without_leases; /* if a file has no reliable lease, check size and mtime instead */

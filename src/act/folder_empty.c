@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "act/file_copy.h"
 #include "act/folder_check.h"
 #include "base/descriptor.h"
+#include "base/file_copy.h"
 #include "base/path.h"
 
 /* Removes a directory whose names were removed. */

@@ -67,6 +67,7 @@ struct intent {
 	const char *info; /* absolute path of the info file in a trash folder; NULL: none */
 	/* absolute path of the copy's bytes in a rescue folder; NULL: none */
 	const char *saved;
+	struct mount_identity saved_mount; /* of the rescue folder; path NULL: unknown */
 	/* for the log, if the act is done: act/record.h as JSON; NULL: the act has no record */
 	const char *record;
 	struct root_identity root; /* of the source */

@@ -16,12 +16,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "act/file_copy.h"
 #include "act/recovery.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/extents.h"
+#include "base/file_copy.h"
 #include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -275,7 +275,7 @@ static void drop_rescue(const struct one_act *act, const char *rescue)
  */
 static int save_to(struct one_act *act, const char *rescue, int cause)
 {
-	CLEANUP_BYTES struct bytes path = {0}, original = {0};
+	CLEANUP_BYTES struct bytes path = {0}, original = {0}, mount = {0};
 	struct intent intent = *act->intent;
 	AUTO_CLOSE int folder = -1;
 	int r = open_rescue(act, rescue, &path, &folder), noted;
@@ -283,6 +283,8 @@ static int save_to(struct one_act *act, const char *rescue, int cause)
 	intent.saved = bytes_text(&path);
 	if (r < 0 || !intent.saved)
 		return r < 0 ? r : -ENOMEM;
+	if (place_find_mount(folder, &mount, &intent.saved_mount.root) == 0)
+		intent.saved_mount.path = bytes_text(&mount);
 	noted = one_act_amend(act, &intent, act->record);
 	if (noted == 0)
 		noted = journal_sync(act->journal);

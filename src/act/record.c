@@ -27,6 +27,8 @@ static const char *const command_words[] = {
 static const char *const states[] = {
 	[RECORD_DONE] = "done",
 	[RECORD_INTERRUPTED] = "interrupted",
+	[RECORD_RETURNED] = "returned",
+	[RECORD_WAITING] = "waiting",
 };
 
 /* The types of files that are no regular ones. */
@@ -61,6 +63,7 @@ static const struct number_field {
 	const char *key;
 	size_t offset;
 } number_fields[] = {
+	{"order", offsetof(struct record, order.number)},
 	{"undone_file", offsetof(struct record, undone_file)},
 	{"size", offsetof(struct record, size)},
 	{"inode", offsetof(struct record, inode)},
@@ -78,8 +81,9 @@ static const struct number_field {
 	{"made_born", offsetof(struct record, made_born_ns)},
 };
 
-/* Identities of file systems, with 16 hexadecimal digits. */
-static const struct number_field filesystem_fields[] = {
+/* Random numbers and identities of file systems, with 16 hexadecimal digits. */
+static const struct number_field identity_fields[] = {
+	{"series", offsetof(struct record, order.series)},
 	{"file_system", offsetof(struct record, filesystem)},
 	{"made_file_system", offsetof(struct record, made_filesystem)},
 };
@@ -128,8 +132,8 @@ static int set_time(json_t *object, struct timespec time)
 	return json_object_set_new(object, "time", json_string(text));
 }
 
-static int set_filesystem(json_t *object, const struct number_field *field,
-			  const struct record *record)
+static int set_identity(json_t *object, const struct number_field *field,
+			const struct record *record)
 {
 	const void *identity = (const char *)record + field->offset;
 	char digits[20];
@@ -180,16 +184,13 @@ static int set_sha256(json_t *object, const struct record *record)
 static int set_others(json_t *object, const struct record *record)
 {
 	char digits[HASH128_DIGITS + 1];
-	int r = 0;
 
 	if (record->command == RECORD_UNDO)
 		return 0;
 	hash128_format(record->hash, digits);
-	for (size_t i = 0; i < ARRAY_SIZE(filesystem_fields); i++)
-		r |= set_filesystem(object, &filesystem_fields[i], record);
-	return r | json_object_set_new(object, "hash", json_string(digits)) |
-	       set_sha256(object, record) | set_type(object, record->type) |
-	       set_mode(object, "mode", record->mode) | set_folder(object, record) |
+	return json_object_set_new(object, "hash", json_string(digits)) |
+	       set_sha256(object, record) | set_mode(object, "mode", record->mode) |
+	       set_folder(object, record) |
 	       json_object_set_new(object, "uid", json_integer(record->uid)) |
 	       json_object_set_new(object, "gid", json_integer(record->gid)) |
 	       json_object_set_new(object, "mtime", json_integer(record->mtime.tv_sec)) |
@@ -218,6 +219,10 @@ static int fill(json_t *object, const struct record *record)
 
 		r = set_number(object, number_fields[i].key, *(const int64_t *)number);
 	}
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(identity_fields); i++)
+		r = set_identity(object, &identity_fields[i], record);
+	if (r == 0)
+		r = set_type(object, record->type);
 	return r == 0 ? set_others(object, record) : r;
 }
 
@@ -290,8 +295,8 @@ static int get_text(const json_t *object, const char *key, struct bytes *text, c
 	return strlen(*found) < text->length ? -EPROTO : 0;
 }
 
-static void get_filesystem(const json_t *object, const struct number_field *field,
-			   struct record *record)
+static void get_identity(const json_t *object, const struct number_field *field,
+			 struct record *record)
 {
 	const char *digits = json_string_value(json_object_get(object, field->key));
 	void *identity = (char *)record + field->offset;
@@ -349,17 +354,13 @@ static int get_metadata(const json_t *object, struct decoded_record *decoded)
 	if (!hash || !hash128_parse(hash, &record->hash) || !mode)
 		return -EPROTO;
 	record->mode = (uint32_t)strtoul(mode, NULL, 8);
-	for (size_t i = 0; i < ARRAY_SIZE(filesystem_fields); i++)
-		get_filesystem(object, &filesystem_fields[i], record);
 	record->uid = get_count(object, "uid");
 	record->gid = get_count(object, "gid");
 	get_folder(object, record);
 	record->mtime.tv_sec = json_integer_value(json_object_get(object, "mtime"));
 	record->mtime.tv_nsec = json_integer_value(json_object_get(object, "mtime_ns"));
 	record->xattrs = &decoded->xattrs;
-	r = get_type(object, record);
-	if (r == 0)
-		r = get_sha256(object, record);
+	r = get_sha256(object, record);
 	return r < 0 ? r : json_get_xattrs(object, &decoded->xattrs);
 }
 
@@ -371,6 +372,8 @@ static int decode(const json_t *object, struct decoded_record *decoded)
 
 	if (r == 0)
 		r = get_time(object, record);
+	if (r == 0)
+		r = get_type(object, record);
 	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(text_fields); i++) {
 		void *text = base + text_fields[i].offset;
 
@@ -382,6 +385,8 @@ static int decode(const json_t *object, struct decoded_record *decoded)
 		*(int64_t *)number =
 			json_integer_value(json_object_get(object, number_fields[i].key));
 	}
+	for (size_t i = 0; i < ARRAY_SIZE(identity_fields); i++)
+		get_identity(object, &identity_fields[i], record);
 	record->file = (uint64_t)json_integer_value(json_object_get(object, "file"));
 	if (r == 0 && (!record->act || !record->path || !record->source || record->file == 0))
 		r = -EPROTO;

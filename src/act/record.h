@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <time.h>
 
+#include "act/act_order.h"
 #include "act/place.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
@@ -41,6 +42,11 @@ enum record_state {
 	/* A kill or a power failure interrupted the act, and the file is not at its path. Another
 	 * program possibly moved the file before the act began. */
 	RECORD_INTERRUPTED,
+	/* A kill or a power failure interrupted the act, and this file is as it was before. At most
+	 * one such record is made for an act. It shows that the act was interrupted. */
+	RECORD_RETURNED,
+	/* The interrupted act waits in the journal for a disk that is absent. Not in a log. */
+	RECORD_WAITING,
 };
 
 struct record {
@@ -50,6 +56,7 @@ struct record {
 	enum record_command command;
 	enum record_state state;
 	struct timespec time;
+	struct act_order order; /* of the act */
 	const char *source, *path; /* of the copy, absolute */
 	const char *kept_source, *kept; /* of the kept file, absolute */
 	const char *kept_by; /* names of the hosts that keep the content; kept is NULL then */

@@ -109,6 +109,7 @@ int recording_plan(struct recording *recording, struct record *record, const str
 	record->file = ++recording->files;
 	record->command = (enum record_command)recording->kind;
 	record->time = clock_now();
+	record->order = recording->order;
 	record->hash = copy->hash;
 	if (fd < 0)
 		return 0; /* the act will be refused */

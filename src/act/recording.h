@@ -15,6 +15,7 @@
 
 struct recording {
 	char id[ACT_ID_SIZE];
+	struct act_order order;
 	enum act_kind kind;
 	uint64_t files; /* records so far */
 	/* the last file system and mount, which take several system calls to find */

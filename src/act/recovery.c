@@ -9,12 +9,13 @@
 #include <unistd.h>
 
 #include "act/examine.h"
-#include "act/file_copy.h"
 #include "act/folder_check.h"
 #include "act/held.h"
+#include "act/rescue.h"
 #include "act/trash_entry.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/file_copy.h"
 #include "base/log.h"
 #include "base/quote.h"
 
@@ -26,6 +27,7 @@ static int remove_other(const struct place *place, const char *other)
 }
 
 struct undoing {
+	const struct recovery_wish *wish;
 	struct recovery *undone;
 	struct act_log *log;
 	struct bytes leftover;
@@ -33,6 +35,7 @@ struct undoing {
 	bool is_edited; /* the link stays, as a program wrote to the linked file since the act */
 	bool is_partial; /* the folder has its name back, but not all names in it */
 	struct bytes reported; /* mount points in log messages, each with its NUL */
+	char returned[ACT_ID_SIZE]; /* the act that got its record of RECORD_RETURNED */
 };
 
 /* Outcome of compare_link(): the bytes are no longer equal. */
@@ -231,23 +234,15 @@ enum {
 	BYTES_ARE_ELSEWHERE = 2, /* the directory is missing, but a rescue folder has the bytes */
 	BYTES_ARE_MISSING = 3, /* the rescue folder does not have the bytes */
 	KEPT_IS_ABSENT = 4, /* the kept folder of one that is being emptied is not at its path */
+	BYTES_ARE_ABSENT = 5, /* the disk of the rescue folder is not mounted */
 };
-
-/* Returns whether a rescue folder has the bytes. If it cannot be examined, returns true. */
-static bool has_saved_bytes(const struct intent *intent)
-{
-	struct stat status;
-
-	if (!intent->saved)
-		return false;
-	return lstat(intent->saved, &status) < 0 ? errno != ENOENT : S_ISREG(status.st_mode);
-}
 
 static void report(struct undoing *undoing, const struct intent *intent, int result)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 
-	if (bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+	if ((undoing->wish->is_quiet && result != 0 && result != FOLDER_IS_MISSING) ||
+	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
 	if (result == FOLDER_IS_MISSING)
 		log_warning("cannot undo an interrupted act on %s: its folder no longer exists; if "
@@ -258,10 +253,14 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 			    "run 'twinfs recover', or move its bytes from %s",
 			    quote_path(bytes_text(&path)), quote_path(intent->saved));
 	else if (result == BYTES_ARE_MISSING)
-		log_warning(
-			"cannot restore %s: its saved bytes in %s are missing; if their disk is "
-			"not mounted, mount it and move them back",
-			quote_path(bytes_text(&path)), quote_path(intent->saved));
+		log_warning("cannot restore %s: its saved bytes in %s are missing; move them back "
+			    "there and run 'twinfs recover', or 'twinfs recover --give-up'",
+			    quote_path(bytes_text(&path)), quote_path(intent->saved));
+	else if (result == BYTES_ARE_ABSENT)
+		log_warning("cannot restore %s: its bytes are in %s, and the disk of this folder "
+			    "is not mounted at %s; mount it and run 'twinfs recover'",
+			    quote_path(bytes_text(&path)), quote_path(intent->saved),
+			    quote_path(intent->saved_mount.path));
 	else if (result == KEPT_IS_ABSENT)
 		log_warning("cannot complete the interrupted removal of folder %s: the kept folder "
 			    "is not at its path; if its disk is not mounted, mount it and run "
@@ -297,60 +296,18 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 		log_info("%s: interrupted act undone", quote_path(bytes_text(&path)));
 }
 
-/* Removes the leftover of an interrupted file_copy_save() with this name. */
-static void forget_part(int directory, const char *name)
+/* Restores a copy whose bytes are in a rescue folder. Returns 0, an outcome or -errno. */
+static int restore_saved(struct undoing *undoing, const struct place *place,
+			 const struct intent *intent)
 {
-	AUTO_FREE char *part = NULL;
+	int r = rescue_restore(intent, place, &undoing->leftover);
 
-	if (asprintf(&part, "%s" FILE_COPY_PART, name) < 0)
-		part = NULL;
-	else
-		(void)unlinkat(directory, part, 0);
-}
-
-/* Removes the bytes in a rescue folder, and the private folder if one was made for them. */
-static void forget_saved(const struct intent *intent)
-{
-	const char *slash = strrchr(intent->saved, '/');
-	AUTO_FREE char *folder =
-		slash ? strndup(intent->saved, (size_t)(slash - intent->saved)) : NULL;
-	const char *name = folder ? strrchr(folder, '/') : NULL;
-
-	(void)unlink(intent->saved);
-	forget_part(AT_FDCWD, intent->saved);
-	if (name && strcmp(name + 1, intent->other) == 0)
-		(void)rmdir(folder);
-}
-
-/* Restores the copy from a rescue folder, syncs it, and removes the bytes in the rescue folder. If
- * the rescue folder has only an incomplete file, removes this file. */
-static int undo_saved(struct undoing *undoing, const struct place *place,
-		      const struct intent *intent)
-{
-	AUTO_CLOSE int saved = open(intent->saved, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-	struct stat status;
-	int r;
-
-	if (saved < 0 && errno != ENOENT)
-		return -errno;
-	if (saved < 0) {
-		if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
-			report(undoing, intent, BYTES_ARE_MISSING);
-		forget_saved(intent);
-		return 0;
-	}
-	if (fstat(saved, &status) < 0 || !S_ISREG(status.st_mode))
-		return -EINVAL;
-	r = file_copy_save(saved, place->directory, intent->other);
-	if (r == 0)
-		r = place_restore(place, intent->other, &undoing->leftover);
-	if (r == 0)
-		r = sync_directory(place->directory);
-	if (r < 0)
-		return r;
-	forget_saved(intent);
-	undoing->undone->files++;
-	return 0;
+	undoing->undone->files += r == RESCUE_RESTORED;
+	if (r == RESCUE_ABSENT)
+		return BYTES_ARE_ABSENT;
+	if (r == RESCUE_MISSING)
+		return BYTES_ARE_MISSING;
+	return r < 0 ? r : 0;
 }
 
 /* Completes the removal of a folder that was being emptied, or gives a folder its own name back. */
@@ -367,10 +324,8 @@ static int undo_folder(struct undoing *undoing, const struct place *place,
 	if (r == 0)
 		r = folder_complete(place, intent, &decoded.record, &result);
 	undoing->is_completed = r == 0;
-	if (r == FOLDER_KEPT_ABSENT) {
-		report(undoing, intent, KEPT_IS_ABSENT);
+	if (r == FOLDER_KEPT_ABSENT)
 		return KEPT_IS_ABSENT;
-	}
 	if (r == 0 || r == -ENOMEM || r == -EINTR)
 		return r;
 	undoing->is_partial = intent->is_emptied;
@@ -396,7 +351,7 @@ static int undo_one(struct undoing *undoing, const struct place *place, const st
 	int r = examine_name(place, intent->other, intent, &found);
 
 	if (r == 0 && found == FOUND_NOTHING && intent->saved)
-		return undo_saved(undoing, place, intent);
+		return restore_saved(undoing, place, intent);
 	if (r == 0 && found == FOUND_NOTHING && intent->is_emptied)
 		return examine_returned(undoing, place, intent);
 	if (r < 0 || found == FOUND_NOTHING)
@@ -433,7 +388,7 @@ static void report_absent(struct undoing *undoing, const struct intent *intent, 
 {
 	CLEANUP_BYTES struct bytes path = {0};
 
-	if (is_reported(undoing, mount) ||
+	if (undoing->wish->is_quiet || is_reported(undoing, mount) ||
 	    bytes_append(&undoing->reported, mount, strlen(mount) + 1) < 0 ||
 	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
@@ -442,30 +397,50 @@ static void report_absent(struct undoing *undoing, const struct intent *intent, 
 		    quote_path(bytes_text(&path)), quote_path(mount));
 }
 
-/* Adds the record of an interrupted act to the log, if the act was done. A record that is in the
- * log already was written before the interruption. */
-static int record_deed(const struct undoing *undoing, const struct place *place,
-		       const struct intent *intent)
+/* Adds a record to the log with this state. A record that is in the log already was written before
+ * the interruption. */
+static int add_record(const struct undoing *undoing, struct record *record, enum record_state state)
+{
+	CLEANUP_BYTES struct bytes line = {0};
+	int r = act_log_contains(undoing->log, record->act, record->file);
+
+	if (r != 0)
+		return r < 0 ? r : 0;
+	record->state = state;
+	r = record_encode(&line, record);
+	if (r == 0)
+		r = bytes_text(&line) ? act_log_append(undoing->log, bytes_text(&line)) : -ENOMEM;
+	return r;
+}
+
+/* Notes that an act was interrupted, with its first file that is as it was before. */
+static int add_returned(struct undoing *undoing, struct record *record)
+{
+	if (undoing->wish->is_ending || strcmp(undoing->returned, record->act) == 0)
+		return 0;
+	(void)snprintf(undoing->returned, sizeof(undoing->returned), "%s", record->act);
+	return add_record(undoing, record, RECORD_RETURNED);
+}
+
+/* Adds the record of an interrupted act to the log.
+ *
+ * is_undone	the file has its name again */
+static int record_deed(struct undoing *undoing, const struct place *place,
+		       const struct intent *intent, bool is_undone)
 {
 	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
-	CLEANUP_BYTES struct bytes line = {0};
 	enum deed deed;
 	int r = record_decode(intent->record, strlen(intent->record), &decoded);
 
 	if (r < 0)
 		return r == -EPROTO ? 0 : r;
-	deed = undoing->is_completed ? DEED_DONE : examine_deed(place, intent, &decoded.record);
+	deed = is_undone               ? DEED_NONE
+	       : undoing->is_completed ? DEED_DONE
+				       : examine_deed(place, intent, &decoded.record);
 	if (deed == DEED_NONE)
-		return 0;
-	r = act_log_contains(undoing->log, decoded.record.act, decoded.record.file);
-	if (r != 0)
-		return r < 0 ? r : 0;
-	if (deed == DEED_UNCERTAIN)
-		decoded.record.state = RECORD_INTERRUPTED;
-	r = record_encode(&line, &decoded.record);
-	if (r == 0)
-		r = bytes_text(&line) ? act_log_append(undoing->log, bytes_text(&line)) : -ENOMEM;
-	return r;
+		return add_returned(undoing, &decoded.record);
+	return add_record(undoing, &decoded.record,
+			  deed == DEED_DONE ? RECORD_DONE : RECORD_INTERRUPTED);
 }
 
 /* Undoes an act in the directory of the copy, and removes its leftovers elsewhere. */
@@ -478,14 +453,15 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 	undoing->leftover.length = 0;
 	undoing->is_edited = undoing->is_completed = undoing->is_partial = false;
 	if (r == -ENOENT) {
-		r = has_saved_bytes(intent) ? BYTES_ARE_ELSEWHERE : 0;
-		report(undoing, intent, r ? r : FOLDER_IS_MISSING);
+		r = rescue_has_bytes(intent) ? BYTES_ARE_ELSEWHERE : 0;
+		if (r == 0)
+			report(undoing, intent, FOLDER_IS_MISSING);
 		if (r == 0 && intent->saved)
-			forget_saved(intent);
+			rescue_forget(intent);
 	} else if (r == 0) {
 		r = undo_one(undoing, &place, intent);
 		if (r == 0)
-			forget_part(place.directory, intent->other);
+			rescue_forget_part(place.directory, intent->other);
 	}
 	if (r == 0 && place.directory >= 0)
 		r = sync_directory(place.directory);
@@ -493,10 +469,10 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 		remove_partial(&place, intent);
 	if (r == 0)
 		forget_info(intent);
-	if (r == 0 && intent->record && undoing->undone->files == before)
-		r = record_deed(undoing, &place, intent);
+	if (r == 0 && intent->record)
+		r = record_deed(undoing, &place, intent, undoing->undone->files > before);
 	place_close(&place);
-	if (r < 0 || undoing->is_completed || undoing->undone->files > before)
+	if (r != 0 || undoing->is_completed || undoing->undone->files > before)
 		report(undoing, intent, r);
 	return r;
 }
@@ -505,6 +481,55 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 static bool is_absent(int result)
 {
 	return result == -ENOENT || result == -ENOTDIR || result == -ENODEV || result == -ELOOP;
+}
+
+/* Ends an intent that cannot be undone, as of an interrupted act. If the copy possibly has its
+ * quarantine name, notes that name in the record: there the undo of the act looks first. */
+static int record_given_up(struct undoing *undoing, const struct intent *intent)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	struct record *record = &decoded.record;
+	AUTO_FREE char *other = NULL;
+	int r = intent->record ? record_decode(intent->record, strlen(intent->record), &decoded)
+			       : -EPROTO;
+
+	if (r < 0)
+		return r == -EPROTO ? 0 : r;
+	if (!record->to && intent->kind != INTENT_SHARE) {
+		other = recovery_other_path(intent);
+		if (!other)
+			return -ENOMEM;
+		record->to = other;
+	}
+	return add_record(undoing, record, intent->did ? RECORD_DONE : RECORD_INTERRUPTED);
+}
+
+char *recovery_other_path(const struct intent *intent)
+{
+	const char *slash = strrchr(intent->path, '/');
+	char *path;
+
+	if (asprintf(&path, "%s%s%.*s%s", intent->source, intent->source[1] ? "/" : "",
+		     slash ? (int)(slash + 1 - intent->path) : 0, intent->path, intent->other) < 0)
+		return NULL;
+	return path;
+}
+
+/* Handles an intent that cannot be undone now. A dedupe changed no name and no content, so it need
+ * not wait. Returns whether the intent ends. */
+static bool leave(struct undoing *undoing, const struct intent *intent)
+{
+	const struct recovery_wish *wish = undoing->wish;
+	bool ends = intent->kind == INTENT_SHARE;
+
+	if (!ends && wish->give_up && wish->give_up(wish->context, intent)) {
+		undoing->undone->given_up++;
+		ends = true;
+	}
+	if (ends && record_given_up(undoing, intent) == 0)
+		return true;
+	undoing->undone->left++;
+	return false;
 }
 
 static bool undo_intent(void *context, const struct intent *intent)
@@ -525,15 +550,17 @@ static bool undo_intent(void *context, const struct intent *intent)
 	/* the copy has its name, but a partial file at the destination could not be removed */
 	if (r == 0 && !absent && !place_is_mounted(&intent->to_mount))
 		absent = intent->to_mount.path;
-	if (absent)
+	if (absent && intent->kind != INTENT_SHARE)
 		report_absent(undoing, intent, absent);
-	undoing->undone->left += absent || r != 0;
-	return !absent && r == 0;
+	return absent || r != 0 ? leave(undoing, intent) : true;
 }
 
-int recovery_run(struct journal *journal, struct recovery *undone)
+int recovery_run(struct journal *journal, const struct recovery_wish *wish, struct recovery *undone)
 {
-	struct undoing undoing = {.undone = undone, .log = journal_log(journal)};
+	static const struct recovery_wish none = {.is_quiet = false};
+	struct undoing undoing = {.wish = wish ? wish : &none,
+				  .undone = undone,
+				  .log = journal_log(journal)};
 	int r;
 
 	*undone = (struct recovery){0};
@@ -543,7 +570,7 @@ int recovery_run(struct journal *journal, struct recovery *undone)
 	return r;
 }
 
-int recovery_run_of(const char *folder, struct recovery *undone)
+int recovery_run_of(const char *folder, const struct recovery_wish *wish, struct recovery *undone)
 {
 	struct journal *journal;
 	int r;
@@ -555,7 +582,7 @@ int recovery_run_of(const char *folder, struct recovery *undone)
 	r = journal_open(&journal, folder);
 	if (r < 0)
 		return r;
-	r = recovery_run(journal, undone);
+	r = recovery_run(journal, wish, undone);
 	journal_close(journal);
 	return r;
 }

@@ -21,10 +21,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/file_copy.h"
 #include "act/one_act.h"
 #include "base/copier.h"
 #include "base/descriptor.h"
+#include "base/file_copy.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
 #include "catalog/filesystem.h"

@@ -23,6 +23,7 @@
 struct undo_pass {
 	struct undo undo;
 	char id[ACT_ID_SIZE]; /* of this undo, which is an act itself */
+	struct act_order order;
 	uint64_t recorded; /* files that this undo brought back */
 	size_t waiting; /* of these, not synced yet */
 	/* numbers of the files of the act that an earlier undo brought back, ascending */
@@ -106,6 +107,8 @@ static bool is_undone(const struct undo_pass *pass, uint64_t file)
  * another act, the intent of that act stays open until all is back. */
 static int flush(struct undo_pass *pass)
 {
+	/* what waits for a disk was named before the undo began */
+	const struct recovery_wish wish = {.is_quiet = true};
 	struct recovery recovery;
 	int r = durable_sync_changed(&pass->undo.durable);
 
@@ -113,7 +116,7 @@ static int flush(struct undo_pass *pass)
 	if (r < 0)
 		return r;
 	return pass->below ? journal_sync_records(pass->undo.journal)
-			   : recovery_run(pass->undo.journal, &recovery);
+			   : recovery_run(pass->undo.journal, &wish, &recovery);
 }
 
 /* Adds the record that a file was brought back. */
@@ -124,10 +127,12 @@ static int add_record(struct undo_pass *pass, const struct record *undone)
 				      .file = ++pass->recorded,
 				      .command = RECORD_UNDO,
 				      .time = clock_now(),
+				      .order = pass->order,
 				      .source = undone->source,
 				      .path = undone->path,
 				      .undone = undone->act,
 				      .undone_file = undone->file,
+				      .type = undone->type,
 				      .size = undone->size};
 	int r = record_encode(&line, &record);
 
@@ -151,7 +156,7 @@ static bool is_removed_folder(const struct record *record)
 
 static bool is_wanted(const struct undo_pass *pass, const struct record *record)
 {
-	return !is_undone(pass, record->file) &&
+	return record->state != RECORD_RETURNED && !is_undone(pass, record->file) &&
 	       (!pass->below || path_below(record->path, pass->below));
 }
 
@@ -336,7 +341,11 @@ int undo_act(const struct undo_settings *settings)
 		return r;
 	(void)signal(SIGIO, SIG_IGN);
 	record_make_id(pass.id);
-	r = recovery_run(pass.undo.journal, &recovery);
+	r = recovery_run(pass.undo.journal, NULL, &recovery);
+	/* without a number, the undo follows its act in 'twinfs log' */
+	if (r == 0 &&
+	    act_order_take(settings->folder, settings->is_default_folder, &pass.order) < 0)
+		pass.order = (struct act_order){0};
 	if (r == 0)
 		r = undo_all(&pass);
 	undo_pass_deinit(&pass);

@@ -58,6 +58,7 @@ struct undo_result {
 /* All pointers are borrowed. */
 struct undo_settings {
 	const char *folder; /* index folder, with the log and the journal */
+	bool is_default_folder; /* as in struct act_settings */
 	const char *act; /* id of the act to undo */
 
 	/* Looks for further files that possibly have the content. Calls try with the absolute path

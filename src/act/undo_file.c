@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "act/file_copy.h"
 #include "act/held.h"
 #include "act/recovery.h"
 #include "act/undo_place.h"
 #include "base/descriptor.h"
+#include "base/file_copy.h"
 #include "base/log.h"
 #include "base/metadata.h"
 #include "base/quote.h"

@@ -3,11 +3,14 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "act/act_log.h"
 #include "base/array.h"
 #include "base/bytes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/log.h"
@@ -26,6 +29,37 @@ int act_logs_folders(const struct common_settings *settings, struct text_list *f
 	r = index_folder_given(settings->index.folder, &given);
 	return r < 0 ? r : text_list_add(folders, given, strlen(given));
 }
+
+/* ---- numbers of names ------------------------------------------------------------------- */
+
+void name_counts_add(struct name_counts *counts, uint32_t type)
+{
+	counts->files += S_ISREG(type) || type == 0;
+	counts->folders += S_ISDIR(type);
+	counts->others += !S_ISREG(type) && !S_ISDIR(type) && type != 0;
+}
+
+uint64_t name_counts_sum(const struct name_counts *counts)
+{
+	return counts->files + counts->folders + counts->others;
+}
+
+int name_counts_format(const struct name_counts *counts, struct bytes *text)
+{
+	char number[NUMBER_TEXT_MAX];
+	int r = bytes_format(text, "%s %s", number_format(number, counts->files),
+			     plural(counts->files, "file", "files"));
+
+	if (r == 0 && counts->folders > 0)
+		r = bytes_format(text, ", %s %s", number_format(number, counts->folders),
+				 plural(counts->folders, "folder", "folders"));
+	if (r == 0 && counts->others > 0)
+		r = bytes_format(text, ", %s %s", number_format(number, counts->others),
+				 plural(counts->others, "other name", "other names"));
+	return r;
+}
+
+/* ---- one index -------------------------------------------------------------------------- */
 
 /* A pass over the log of one index. */
 struct summing {
@@ -56,7 +90,8 @@ static struct logged_act *add_act(const struct summing *summing, const struct re
 	*act = (struct logged_act){.folder = summing->folder,
 				   .command = record->command,
 				   .time = record->time,
-				   .order = logs->count++};
+				   .order = record->order,
+				   .place = logs->count++};
 	(void)snprintf(act->id, sizeof(act->id), "%s", record->act);
 	if (record->undone)
 		(void)snprintf(act->undone_act, sizeof(act->undone_act), "%s", record->undone);
@@ -73,12 +108,16 @@ static int sum_record(void *context, const struct record *record, const char *li
 		act = add_act(summing, record);
 	if (!act)
 		return -ENOMEM;
-	act->files++;
+	act->is_interrupted |= record->state != RECORD_DONE;
+	act->waiting += record->state == RECORD_WAITING;
+	if (record->state == RECORD_RETURNED || record->state == RECORD_WAITING)
+		return 0;
+	name_counts_add(&act->names, record->type);
 	act->bytes = size_add(act->bytes, record->size);
 	act->interrupted += record->state == RECORD_INTERRUPTED;
 	undone = record->undone ? find(summing, record->undone) : NULL;
 	if (undone)
-		undone->undone++;
+		name_counts_add(&undone->undone, record->type);
 	return 0;
 }
 
@@ -100,31 +139,231 @@ static void explain_corrupt(const char *folder, const struct act_log_pass *pass)
 		    named < pass->corrupt ? " and others" : "");
 }
 
-static int read_one(struct act_logs *logs, const char *folder)
+static int read_log(const struct summing *summing)
 {
-	struct summing summing = {logs, folder, logs->count};
-	struct act_log_pass pass = {.record = sum_record, .context = &summing};
-	int r = act_log_read(folder, &pass);
+	struct act_logs *logs = summing->logs;
+	struct act_log_pass pass = {.record = sum_record, .context = (void *)summing};
+	int r = act_log_read(summing->folder, &pass);
 
 	if (r == -ENOMEM)
 		return r;
 	if (r == -EPERM)
-		index_explain(folder, r);
+		index_explain(summing->folder, r);
 	else if (r < 0)
-		log_error("cannot read the log in %s: %s", quote_path(folder), error_text(r));
+		log_error("cannot read the log in %s: %s", quote_path(summing->folder),
+			  error_text(r));
+	if (r < 0)
+		logs->unsettled = summing->folder;
 	if (pass.corrupt > 0)
-		explain_corrupt(folder, &pass);
+		explain_corrupt(summing->folder, &pass);
 	logs->incomplete |= r < 0 || pass.corrupt > 0;
 	return 0;
 }
 
-static int compare_times(const void *a, const void *b)
+/* ---- interrupted acts ------------------------------------------------------------------- */
+
+int act_logs_recover(const char *folder, const struct recovery_wish *wish, struct recovery *undone)
+{
+	int r = recovery_run_of(folder, wish, undone);
+
+	if (r == -EWOULDBLOCK)
+		log_warning("skipped the index %s: a process is acting upon its copies",
+			    quote_path(folder));
+	else if (r == -EPERM)
+		index_explain(folder, r);
+	else if (r < 0)
+		log_error("cannot undo the interrupted acts of the index %s: %s",
+			  quote_path(folder), error_text(r));
+	return r;
+}
+
+/* Notes the record of an act that waits. */
+static bool note_waiting(void *context, const struct intent *intent)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	CLEANUP_BYTES struct bytes line = {0};
+	struct act_logs *logs = context;
+
+	if (!intent->record || record_decode(intent->record, strlen(intent->record), &decoded) < 0)
+		return false;
+	decoded.record.state = RECORD_WAITING;
+	if (record_encode(&line, &decoded.record) < 0 || !bytes_text(&line) ||
+	    text_list_add(&logs->waiting, bytes_text(&line), line.length) < 0)
+		logs->incomplete = true;
+	return false;
+}
+
+/* Adds the waiting records from this one on to the acts of their index. */
+static int sum_waiting(struct summing *summing, size_t from)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	const struct text_list *waiting = &summing->logs->waiting;
+	int r = 0;
+
+	for (size_t i = from; r == 0 && i < waiting->count; i++) {
+		const char *line = waiting->items[i];
+
+		r = record_decode(line, strlen(line), &decoded);
+		if (r == 0)
+			r = sum_record(summing, &decoded.record, line);
+	}
+	return r == -EPROTO ? 0 : r;
+}
+
+/* ---- their order ------------------------------------------------------------------------ */
+
+/* Notes which acts of an index are before acts of the current series, and sets their places. */
+static void place_acts(struct act_logs *logs, size_t first)
+{
+	uint64_t number = 0, before = 0;
+	int64_t seconds = INT64_MIN;
+
+	for (size_t i = logs->count; i > first; i--) {
+		struct logged_act *act = &logs->acts[i - 1];
+
+		for (size_t j = 0; !before && j < logs->series.before.count; j++) {
+			const char *line = logs->series.before.items[j];
+
+			if (strncmp(line, act->id, strlen(act->id)) == 0)
+				before = strtoull(line + strlen(act->id), NULL, 10);
+		}
+		act->before = before;
+	}
+	for (size_t i = first; i < logs->count; i++) {
+		struct logged_act *act = &logs->acts[i];
+
+		if (!logs->series.id)
+			logs->series.id = act->order.series;
+		if (act->order.series && act->order.series == logs->series.id)
+			act->number = act->order.number;
+		else
+			act->number = number;
+		number = act->number > number ? act->number : number;
+		seconds = act->time.tv_sec > seconds ? act->time.tv_sec : seconds;
+		act->seconds = seconds;
+	}
+}
+
+static int compare_places(const void *a, const void *b)
 {
 	const struct logged_act *one = a, *other = b;
 
-	if (one->time.tv_sec != other->time.tv_sec)
-		return one->time.tv_sec < other->time.tv_sec ? -1 : 1;
-	return one->order < other->order ? -1 : 1;
+	if (one->number != other->number)
+		return one->number < other->number ? -1 : 1;
+	if (one->seconds != other->seconds)
+		return one->seconds < other->seconds ? -1 : 1;
+	return one->place < other->place ? -1 : 1;
+}
+
+/* Returns whether it is certain that an act is after an act of another index. */
+static bool is_after(const struct act_logs *logs, const struct logged_act *act,
+		     const struct logged_act *other)
+{
+	if (act->order.series && act->order.series == other->order.series)
+		return act->order.number > other->order.number;
+	return other->before && act->order.series == logs->series.id &&
+	       act->order.number >= other->before;
+}
+
+/* Returns the last act of an index that is no undo, or NULL. */
+static const struct logged_act *last_of(const struct act_logs *logs, const char *folder)
+{
+	for (size_t i = logs->count; i > 0; i--) {
+		const struct logged_act *act = &logs->acts[i - 1];
+
+		if (act->folder == folder && act->command != RECORD_UNDO)
+			return act;
+	}
+	return NULL;
+}
+
+/* Returns whether an act is certainly after those of all other indexes. */
+static bool is_last(const struct act_logs *logs, const struct logged_act *act)
+{
+	for (size_t i = 0; i < logs->folders.count; i++) {
+		const struct logged_act *other = last_of(logs, logs->folders.items[i]);
+
+		if (other && other != act && !is_after(logs, act, other))
+			return false;
+	}
+	return true;
+}
+
+/* Logs which acts are possibly the last one. */
+static void explain_candidates(const struct act_logs *logs)
+{
+	log_error("cannot know which act was the last one: these have no common order; give the "
+		  "act");
+	for (size_t i = 0; i < logs->folders.count; i++) {
+		const struct logged_act *act = last_of(logs, logs->folders.items[i]);
+		bool is_earlier = false;
+		char time[CLOCK_TEXT_MAX];
+
+		for (size_t j = 0; act && !is_earlier && j < logs->folders.count; j++) {
+			const struct logged_act *other = last_of(logs, logs->folders.items[j]);
+
+			is_earlier = other && other != act && is_after(logs, other, act);
+		}
+		if (act && !is_earlier)
+			log_info("'twinfs undo %s': %s of %s, index %s", act->id,
+				 record_command_text(act->command),
+				 clock_format_local(time, act->time), quote_path(act->folder));
+	}
+}
+
+int act_logs_last(const struct act_logs *logs, const struct logged_act **act)
+{
+	bool is_empty = true;
+
+	for (size_t i = 0; i < logs->folders.count; i++) {
+		*act = last_of(logs, logs->folders.items[i]);
+		is_empty &= !*act;
+		if (*act && is_last(logs, *act))
+			return 0;
+	}
+	if (is_empty)
+		return ACT_LOGS_EMPTY;
+	explain_candidates(logs);
+	return ACT_LOGS_AMBIGUOUS;
+}
+
+/* ---- all -------------------------------------------------------------------------------- */
+
+static int read_one(struct act_logs *logs, const char *folder)
+{
+	struct summing summing = {logs, folder, logs->count};
+	const struct recovery_wish wish = {.give_up = note_waiting, .context = logs};
+	size_t waiting = logs->waiting.count;
+	struct recovery undone;
+	int r = act_logs_recover(folder, &wish, &undone);
+
+	if (r == -EPERM || r == -ENOMEM) {
+		logs->incomplete = true;
+		return r == -ENOMEM ? r : 0;
+	}
+	if (r < 0)
+		logs->unsettled = folder;
+	logs->incomplete |= r < 0 || undone.left > 0;
+	r = read_log(&summing);
+	if (r == 0)
+		r = sum_waiting(&summing, waiting);
+	place_acts(logs, summing.first);
+	return r;
+}
+
+/* Reads the order of acts in the default folder. */
+static int read_order(struct act_logs *logs)
+{
+	AUTO_FREE char *indexes = NULL;
+	int r = index_folders_parent(&indexes);
+
+	if (r < 0)
+		return r;
+	r = act_order_read(indexes, &logs->series);
+	if (r < 0 && r != -ENOMEM)
+		log_warning("cannot read the order of acts in %s: %s", quote_path(indexes),
+			    error_text(r));
+	return r == -ENOMEM ? r : 0;
 }
 
 int act_logs_read(struct act_logs *logs, const struct common_settings *settings)
@@ -133,10 +372,12 @@ int act_logs_read(struct act_logs *logs, const struct common_settings *settings)
 
 	*logs = (struct act_logs){.count = 0};
 	r = act_logs_folders(settings, &logs->folders);
+	if (r == 0 && !settings->index.folder)
+		r = read_order(logs);
 	for (size_t i = 0; r == 0 && i < logs->folders.count; i++)
 		r = read_one(logs, logs->folders.items[i]);
 	if (r == 0 && logs->count > 0)
-		qsort(logs->acts, logs->count, sizeof(*logs->acts), compare_times);
+		qsort(logs->acts, logs->count, sizeof(*logs->acts), compare_places);
 	return r;
 }
 
@@ -144,6 +385,8 @@ void act_logs_free(struct act_logs *logs)
 {
 	free(logs->acts);
 	text_list_free(&logs->folders);
+	text_list_free(&logs->waiting);
+	act_order_series_free(&logs->series);
 }
 
 const struct logged_act *act_logs_find(const struct act_logs *logs, const char *id)

@@ -182,6 +182,7 @@ enum twinfs_exit act_run(struct acting *acting, struct current_index *index,
 	int r, ended;
 
 	acting->act.folder = catalog_folder(index->catalog);
+	acting->act.is_default_folder = !acting->common.index.folder;
 	acting->act.report = report_act;
 	acting->act.context = &doing;
 	doing.counts.files_total = work->names;

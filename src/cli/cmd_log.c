@@ -81,21 +81,36 @@ static const char *time_text(char text[static 32], struct timespec time)
 	return text;
 }
 
+static void print_count(struct output *output, uint64_t count, const char *what)
+{
+	char text[NUMBER_TEXT_MAX];
+
+	if (count > 0)
+		output_format(output, "  %s %s", number_format(text, count), what);
+}
+
 static void print_act_text(struct output *output, const struct logged_act *act)
 {
-	char time[32], files[NUMBER_TEXT_MAX], count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	char time[32], files[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	uint64_t undone = name_counts_sum(&act->undone);
 	char command[40];
 
 	(void)snprintf(command, sizeof(command), "%s%s%s", record_command_text(act->command),
 		       act->undone_act[0] ? " " : "", act->undone_act);
 	output_format(output, "%s  %s  %-15s  %10s %-5s  %10s", act->id, time_text(time, act->time),
-		      command, number_format(files, act->files),
-		      plural(act->files, "file", "files"), size_format(size, act->bytes));
-	if (act->interrupted > 0)
-		output_format(output, "  %s interrupted", number_format(count, act->interrupted));
-	if (act->undone > 0 && act->undone < act->files)
-		output_format(output, "  %s undone", number_format(count, act->undone));
-	else if (act->undone > 0)
+		      command, number_format(files, act->names.files),
+		      plural(act->names.files, "file", "files"), size_format(size, act->bytes));
+	print_count(output, act->names.folders, plural(act->names.folders, "folder", "folders"));
+	print_count(output, act->names.others,
+		    plural(act->names.others, "other name", "other names"));
+	if (act->is_interrupted && act->interrupted == 0)
+		output_text(output, "  interrupted");
+	print_count(output, act->interrupted, "interrupted");
+	print_count(output, act->waiting,
+		    plural(act->waiting, "waits for its disk", "wait for their disk"));
+	if (undone < name_counts_sum(&act->names))
+		print_count(output, undone, "undone");
+	else if (undone > 0)
 		output_text(output, "  undone");
 	output_text(output, "\n");
 }
@@ -108,10 +123,14 @@ static json_t *act_object(const struct logged_act *act)
 
 	if (gmtime_r(&act->time.tv_sec, &parts))
 		(void)strftime(time, sizeof(time), "%Y-%m-%dT%H:%M:%SZ", &parts);
-	object = json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o}", "act", act->id, "time", time,
-			   "command", record_command_word(act->command), "files",
-			   json_number(act->files), "bytes", json_number(act->bytes), "interrupted",
-			   json_number(act->interrupted), "undone", json_number(act->undone));
+	object =
+		json_pack("{s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b}", "act", act->id,
+			  "time", time, "command", record_command_word(act->command), "files",
+			  json_number(act->names.files), "folders", json_number(act->names.folders),
+			  "others", json_number(act->names.others), "bytes",
+			  json_number(act->bytes), "interrupted", json_number(act->interrupted),
+			  "waiting", json_number(act->waiting), "undone",
+			  json_number(act->undone.files), "cut_off", (int)act->is_interrupted);
 	if (object &&
 	    ((act->undone_act[0] &&
 	      json_object_set_new(object, "undone_act", json_string(act->undone_act)) < 0) ||
@@ -175,8 +194,15 @@ static void print_keepers(struct output *output, const struct record *record)
 
 static void print_file_text(struct output *output, const struct record *record)
 {
+	static const char *const ends[] = {
+		[RECORD_DONE] = "\n",
+		[RECORD_INTERRUPTED] = "  (interrupted)\n",
+		[RECORD_RETURNED] = "  (interrupted; it is as it was)\n",
+		[RECORD_WAITING] = "  (interrupted; waits for its disk)\n",
+	};
+
 	output_name(output, record->path, strlen(record->path));
-	output_text(output, record->state == RECORD_INTERRUPTED ? "  (interrupted)\n" : "\n");
+	output_text(output, ends[record->state]);
 	print_detail(output, "kept", record->kept);
 	print_keepers(output, record);
 	print_detail(output, "to", record->to);
@@ -199,7 +225,25 @@ static int print_file(void *context, const struct record *record, const char *li
 	return 0;
 }
 
-static int print_files(struct output *output, const struct logged_act *act, enum log_format format)
+/* Prints the files of an act that wait for a disk. */
+static int print_waiting(struct printing_files *printing, const struct act_logs *logs,
+			 const struct logged_act *act)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < logs->waiting.count; i++) {
+		const char *line = logs->waiting.items[i];
+
+		r = record_decode(line, strlen(line), &decoded);
+		if (r == 0 && strcmp(decoded.record.act, act->id) == 0)
+			r = print_file(printing, &decoded.record, line);
+	}
+	return r;
+}
+
+static int print_files(struct output *output, const struct act_logs *logs,
+		       const struct logged_act *act, enum log_format format)
 {
 	struct printing_files printing = {output, format, 0};
 	struct act_log_pass pass = {.record = print_file, .context = &printing, .act = act->id};
@@ -208,6 +252,8 @@ static int print_files(struct output *output, const struct logged_act *act, enum
 	if (format == LOG_JSON)
 		output_text(output, "{\"version\":\"" TWINFS_VERSION "\",\"files\":[");
 	r = act_log_read(act->folder, &pass);
+	if (r == 0)
+		r = print_waiting(&printing, logs, act);
 	if (format == LOG_JSON)
 		output_text(output, "]}\n");
 	return r;
@@ -223,7 +269,7 @@ static enum twinfs_exit print(const struct act_logs *logs, const struct logged_a
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
-	r = act ? print_files(&output, act, format) : print_acts(&output, logs, format);
+	r = act ? print_files(&output, logs, act, format) : print_acts(&output, logs, format);
 	if (r == 0)
 		r = output_flush(&output);
 	if (r == -EPIPE)

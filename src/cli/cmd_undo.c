@@ -64,9 +64,9 @@ struct undoing {
 	struct content_search search;
 	struct progress progress;
 	struct progress_counts counts;
-	uint64_t done;
-	uint64_t already;
-	uint64_t refused;
+	struct name_counts done;
+	struct name_counts already;
+	struct name_counts refused;
 	uint64_t changed; /* brought back without all metadata, or in a private folder */
 };
 
@@ -101,34 +101,35 @@ static void report_file(void *context, const struct record *record,
 
 	undoing->counts.files_done++;
 	undoing->counts.bytes_done = size_add(undoing->counts.bytes_done, record->size);
-	undoing->done += result->outcome == UNDO_DONE;
-	undoing->already += result->outcome == UNDO_ALREADY;
-	undoing->refused += result->outcome > UNDO_ALREADY;
+	if (result->outcome != UNDO_NEEDLESS)
+		name_counts_add(result->outcome == UNDO_DONE      ? &undoing->done
+				: result->outcome == UNDO_ALREADY ? &undoing->already
+								  : &undoing->refused,
+				record->type);
 	undoing->changed += result->other_owner || result->fewer_xattrs || result->private_folder;
 	explain(record, result);
 	progress_update(&undoing->progress, &undoing->counts);
 }
 
-static void print_count(struct output *output, const char *label, uint64_t count)
+static void print_counts(struct output *output, const char *label, const struct name_counts *counts)
 {
-	char text[NUMBER_TEXT_MAX];
+	CLEANUP_BYTES struct bytes text = {0};
 
-	if (count > 0)
-		figure_print(output, label, "%s %s", number_format(text, count),
-			     plural(count, "file", "files"));
+	if (name_counts_format(counts, &text) == 0 && bytes_text(&text))
+		figure_print(output, label, "%s", bytes_text(&text));
 }
 
 static void print_result(const struct undoing *undoing)
 {
 	CLEANUP_OUTPUT struct output output;
-	char text[NUMBER_TEXT_MAX];
 	int r;
 
 	output_init(&output, STDOUT_FILENO);
-	figure_print(&output, "brought back", "%s %s", number_format(text, undoing->done),
-		     plural(undoing->done, "file", "files"));
-	print_count(&output, "there already", undoing->already);
-	print_count(&output, "not back", undoing->refused);
+	print_counts(&output, "brought back", &undoing->done);
+	if (name_counts_sum(&undoing->already) > 0)
+		print_counts(&output, "there already", &undoing->already);
+	if (name_counts_sum(&undoing->refused) > 0)
+		print_counts(&output, "not back", &undoing->refused);
 	r = output_flush(&output);
 	if (r < 0)
 		log_error("cannot write the result: %s", error_text(r));
@@ -149,19 +150,23 @@ static const struct logged_act *choose_act(const struct act_logs *logs, const ch
 					   enum twinfs_exit *status)
 {
 	const struct logged_act *act = NULL;
+	int r;
 
 	*status = TWINFS_EXIT_FAILED;
 	if (id)
 		return act_logs_find(logs, id);
-	for (size_t i = logs->count; !act && i > 0; i--) {
-		if (logs->acts[i - 1].command != RECORD_UNDO)
-			act = &logs->acts[i - 1];
+	if (logs->unsettled) {
+		log_error("cannot know which act was the last one, because of the index %s; mend "
+			  "the cause named above, or give an act that 'twinfs log' lists",
+			  quote_path(logs->unsettled));
+		return NULL;
 	}
-	if (!act) {
+	r = act_logs_last(logs, &act);
+	if (r == ACT_LOGS_EMPTY) {
 		*status = logs->incomplete ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 		log_info("no act is recorded");
 	}
-	return act;
+	return r == 0 ? act : NULL;
 }
 
 /* Returns whether there is something to undo. If not, logs the reason. */
@@ -174,7 +179,15 @@ static bool can_undo(const struct logged_act *act, enum twinfs_exit *status)
 		*status = TWINFS_EXIT_FAILED;
 	} else if (act->command == RECORD_DEDUPE) {
 		log_info("nothing to undo: act %s, a dedupe, changed no content", act->id);
-	} else if (act->undone >= act->files) {
+	} else if (name_counts_sum(&act->names) == 0 && act->waiting > 0) {
+		log_info("nothing to undo yet: act %s was interrupted; its files wait until their "
+			 "disk is mounted",
+			 act->id);
+		*status = TWINFS_EXIT_INCOMPLETE;
+	} else if (name_counts_sum(&act->names) == 0) {
+		log_info("nothing to undo: act %s was interrupted, and its files are as they were",
+			 act->id);
+	} else if (name_counts_sum(&act->undone) >= name_counts_sum(&act->names)) {
 		log_info("nothing to undo: act %s was undone already", act->id);
 	} else {
 		return true;
@@ -182,17 +195,33 @@ static bool can_undo(const struct logged_act *act, enum twinfs_exit *status)
 	return false;
 }
 
+static uint64_t less(uint64_t all, uint64_t some)
+{
+	return all > some ? all - some : 0;
+}
+
+/* Returns the names that no undo has brought back. */
+static struct name_counts left_of(const struct logged_act *act)
+{
+	return (struct name_counts){less(act->names.files, act->undone.files),
+				    less(act->names.folders, act->undone.folders),
+				    less(act->names.others, act->undone.others)};
+}
+
 static bool confirm(const struct undo_request *request, const struct logged_act *act)
 {
-	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	const struct name_counts left = left_of(act);
+	CLEANUP_BYTES struct bytes counts = {0};
+	char size[SIZE_TEXT_MAX];
 	char answer[8] = "";
-	uint64_t files = act->files - act->undone;
 
 	if (request->yes)
 		return true;
-	(void)fprintf(stderr, "Act %s, %s: bring back %s %s, %s? [y/N] ", act->id,
-		      record_command_text(act->command), number_format(count, files),
-		      plural(files, "file", "files"), size_format(size, act->bytes));
+	if (name_counts_format(&left, &counts) < 0 || !bytes_text(&counts))
+		return false;
+	(void)fprintf(stderr, "Act %s, %s: bring back %s, %s? [y/N] ", act->id,
+		      record_command_text(act->command), bytes_text(&counts),
+		      size_format(size, act->bytes));
 	if (!fgets(answer, sizeof(answer), stdin))
 		(void)fputc('\n', stderr);
 	return answer[0] == 'y' || answer[0] == 'Y';
@@ -210,9 +239,11 @@ static void explain_failure(const struct logged_act *act, int result)
 
 static enum twinfs_exit undo(const struct undo_request *request, const struct logged_act *act)
 {
+	const struct name_counts left = left_of(act);
 	struct undoing undoing = {.search = {.folder = act->folder},
-				  .counts = {.files_total = act->files - act->undone}};
+				  .counts = {.files_total = name_counts_sum(&left)}};
 	const struct undo_settings settings = {.folder = act->folder,
+					       .is_default_folder = !request->common.index.folder,
 					       .act = act->id,
 					       .find = find_content,
 					       .report = report_file,
@@ -230,8 +261,9 @@ static enum twinfs_exit undo(const struct undo_request *request, const struct lo
 		print_result(&undoing);
 	if (r < 0 || stop_requested())
 		return TWINFS_EXIT_FAILED;
-	return undoing.refused + undoing.changed > 0 ? TWINFS_EXIT_INCOMPLETE
-						     : TWINFS_EXIT_COMPLETE;
+	return name_counts_sum(&undoing.refused) + undoing.changed + act->waiting > 0
+		       ? TWINFS_EXIT_INCOMPLETE
+		       : TWINFS_EXIT_COMPLETE;
 }
 
 /* Returns the exit status. A line of the log that cannot be read is possibly a file of the act. */

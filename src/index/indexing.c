@@ -106,7 +106,7 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 static void undo_interrupted_acts(const char *folder)
 {
 	struct recovery undone;
-	int r = recovery_run_of(folder, &undone);
+	int r = recovery_run_of(folder, NULL, &undone);
 
 	if (r < 0 && r != -EWOULDBLOCK)
 		log_warning("cannot undo interrupted acts in the journal in %s: %s; run 'twinfs "

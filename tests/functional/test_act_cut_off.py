@@ -393,6 +393,11 @@ def test_copy_that_cannot_be_written_back_is_saved_and_the_cause_is_named(twinfs
     assert b"the kept file is no longer at its path" in error
     assert b"no space" not in error.lower()
     assert set(Path("/var/tmp").glob(".twinfs~*")) == before
+    saved = [json.loads(line) for line in (twinfs.index / "acts").read_text().splitlines()
+             if '"saved"' in line][-1]
+    assert Path(saved["saved mount"]) in Path(saved["saved"]).parents
+    assert os.path.ismount(saved["saved mount"])
+    assert saved["saved mount inode"] == os.stat(saved["saved mount"]).st_ino
     assert_recovered(twinfs, copy, data)
 
 
@@ -414,7 +419,12 @@ def test_recover_names_saved_bytes_that_it_cannot_put_back(twinfs, source, tmp_p
     acts.write_text(json.dumps(intent | {"saved": str(saved)}) + "\n")
     if folder == "there":
         other.unlink()
-        assert os.fsencode(saved) in twinfs.ok("recover").error
+        for _ in range(2):
+            result = twinfs("recover")
+            assert result.status == 3 and os.fsencode(saved) in result.error
+        saved.write_bytes(b"content")
+        twinfs.ok("recover")
+        assert copy.read_bytes() == b"content" and not saved.exists()
         return
     saved.write_bytes(b"content")
     copy.parent.rename(tmp_path / "elsewhere")
@@ -424,6 +434,98 @@ def test_recover_names_saved_bytes_that_it_cannot_put_back(twinfs, source, tmp_p
     copy.parent.mkdir()
     twinfs.ok("recover")
     assert copy.read_bytes() == b"content" and not saved.exists()
+
+
+def test_saved_bytes_on_an_absent_disk_wait_for_it(twinfs, source, tmp_path):
+    """The disk of the rescue folder is not mounted."""
+    _, copy = copies(source, 2)
+    data = copy.read_bytes()
+    other = cut_off(twinfs, source)
+    with disk("ext4", tmp_path) as root:
+        rescue = tmp_path / "rescue"
+        acts = twinfs.index / "acts"
+        with bound(root, rescue):
+            (rescue / "saved").write_bytes(data)
+            intent = json.loads(acts.read_text())
+            acts.write_text(json.dumps(intent | {
+                "saved": str(rescue / "saved"), "saved mount": str(rescue),
+                "saved mount inode": rescue.stat().st_ino}) + "\n")
+            other.unlink()
+        for command in ("recover", "log", "recover"):
+            result = twinfs(command)
+            assert result.status == 3 and b"is not mounted" in result.error
+            assert os.fsencode(rescue / "saved") in result.error
+        with bound(root, rescue):
+            twinfs.ok("recover")
+            assert copy.read_bytes() == data and not (rescue / "saved").exists()
+    assert "no act was interrupted" in twinfs.ok("recover").error.decode()
+
+
+@contextlib.contextmanager
+def disk_that_comes_and_goes(source, tmp_path, kind="ext4"):
+    """Yields a function that mounts a disk in the source."""
+    inner = source / "disk"
+    with disk(kind, tmp_path) as root:
+        inner.mkdir()
+        yield lambda: bound(root, inner)
+
+
+def test_act_whose_disk_never_returns_can_be_given_up(twinfs, source, tmp_path):
+    folder = source / "disk" / "folder"
+    with disk_that_comes_and_goes(source, tmp_path) as mounted:
+        with mounted():
+            folder.mkdir()
+            _, copy = copies(folder, 2)
+            inode = copy.stat().st_ino
+            other = cut_off(twinfs, source, "remove", "--cross-file-systems", folder=folder)
+        assert twinfs("recover").status == 3
+        assert twinfs("recover", "--give-up").status == 2  # nobody can be asked
+        assert twinfs("index", "--forget", twinfs.index).status == 1
+        result = twinfs.ok("recover", "--give-up", "--yes")
+        assert os.fsencode(copy) in result.error and os.fsencode(other) in result.error
+        assert b"no act was interrupted" in twinfs.ok("recover").error
+        [line] = twinfs.ok("log", "--format=jsonl").lines
+        act = json.loads(line)
+        assert (act["files"], act["interrupted"], act["waiting"]) == (1, 1, 0)
+        assert os.fsencode(other) in twinfs.ok("log", act["act"]).out
+        twinfs.ok("index", "--forget", twinfs.index)
+        with mounted():
+            assert other.exists()
+            twinfs.ok("undo", "--yes")
+            assert copy.stat().st_ino == inode and not other.exists()
+
+
+def test_nothing_is_given_up_without_an_answer(twinfs, source, tmp_path):
+    folder = source / "disk"
+    with disk_that_comes_and_goes(source, tmp_path) as mounted:
+        with mounted():
+            _, copy = copies(folder, 2)
+            cut_off(twinfs, source, "remove", "--cross-file-systems", folder=folder)
+        answer = subprocess.run(["script", "-qec", " ".join(map(str, twinfs.command(
+            "recover", "--give-up"))), "/dev/null"], env=twinfs.environment, input=b"n\n",
+            capture_output=True, check=False)
+        assert b"[y/N]" in answer.stdout and b"nothing was given up" in answer.stdout
+        with mounted():
+            twinfs.ok("recover")
+            assert copy.exists()
+
+
+def test_killed_dedupe_whose_disk_never_returns_blocks_nothing(twinfs, source, tmp_path, strace):
+    folder = source / "disk"
+    with disk_that_comes_and_goes(source, tmp_path, "btrfs") as mounted:
+        with mounted():
+            copies(folder, 2, size=1 << 20)
+            twinfs.ok("scan", "--cross-file-systems", source)
+            twinfs.traced("dedupe", "--yes", "--cross-file-systems", source,
+                          calls="trace=fdatasync", flags=[
+                              "-P", twinfs.index / "acts", "-e",
+                              "inject=fdatasync:signal=KILL:when=2"])
+            assert (twinfs.index / "acts").stat().st_size > 0
+        twinfs.ok("recover")
+        [line] = twinfs.ok("log", "--format=jsonl").lines
+        assert json.loads(line)["interrupted"] == 1
+        assert b"changed no content" in twinfs.ok("undo", "--yes").error
+        twinfs.ok("index", "--forget", twinfs.index)
 
 
 def test_interrupted_act_finishes_the_current_file(twinfs, source):

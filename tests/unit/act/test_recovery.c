@@ -15,7 +15,7 @@ static struct recovery undo_intent(const struct folder *folder, struct intent *i
 	assert_int_equal(journal_intend(journal, intent), 0);
 	assert_int_equal(journal_sync(journal), 0);
 	journal_close(journal);
-	assert_int_equal(recovery_run_of(folder->path, &undone), 0);
+	assert_int_equal(recovery_run_of(folder->path, NULL, &undone), 0);
 	assert_int_equal(journal_has_intents(folder->path), undone.left > 0);
 	return undone;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "act/file_copy.h"
+#include "base/file_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+#include "act/act_order.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "act/record.h"
+#include "base/bytes.h"
+#include "base/descriptor.h"
+#include "base/directory.h"
+#include "store/index_files.h"
+#include "twinfs/format.h"
+
+/* Length of the first line, which is always overwritten as a whole. */
+#define HEADER_LENGTH (sizeof("series 0123456789abcdef last 00000000000000000012\n") - 1)
+/* Prefix of the further lines. */
+#define BEFORE "before "
+/* Bounds the memory for the last line of a log: a record with many attributes is long. */
+#define TAIL_BYTES_MAX (1U << 20)
+#define TAIL_BYTES_MIN (1U << 12)
+
+/* ---- the last record of a log -------------------------------------------------------------- */
+
+/* Reads the last complete line of a file, without its end. Returns 0, -ENOENT if there is none or
+ * it is too long, or another -errno. */
+static int read_last_line(int fd, struct bytes *line)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	for (size_t room = TAIL_BYTES_MIN; room <= TAIL_BYTES_MAX; room *= 4) {
+		size_t length = (size_t)status.st_size < room ? (size_t)status.st_size : room;
+		off_t at = status.st_size - (off_t)length;
+		const char *text, *end, *start;
+		int r = bytes_reserve(line, length + 1);
+		long got = r < 0 ? r : read_fully_at(fd, line->data, length, at);
+
+		if (got < 0)
+			return (int)got;
+		text = (const char *)line->data;
+		end = memrchr(text, '\n', (size_t)got);
+		start = end ? memrchr(text, '\n', (size_t)(end - text)) : NULL;
+		if (start || (end && at == 0)) {
+			start = start ? start + 1 : text;
+			line->length = (size_t)(end - start);
+			memmove(line->data, start, line->length);
+			return 0;
+		}
+		if (at == 0)
+			break;
+	}
+	return -ENOENT;
+}
+
+/* A pass over the logs of all indexes. */
+struct log_tails {
+	uint64_t series;
+	uint64_t number; /* the highest one of this series */
+	struct text_list last; /* ids of the last act of each log */
+};
+
+/* Takes the last record of a log into account. Returns 0 or -ENOMEM. */
+static int take_tail(struct log_tails *tails, int log)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	CLEANUP_BYTES struct bytes line = {0};
+	const struct record *record = &decoded.record;
+	int r = read_last_line(log, &line);
+
+	if (r == 0)
+		r = record_decode((const char *)line.data, line.length, &decoded);
+	if (r != 0)
+		return r == -ENOMEM ? r : 0;
+	if (tails->series == 0)
+		tails->series = record->order.series;
+	if (record->order.series == tails->series && record->order.number > tails->number)
+		tails->number = record->order.number;
+	return text_list_add(&tails->last, record->act, strlen(record->act));
+}
+
+static int visit_index(void *context, int directory, const struct dirent *entry)
+{
+	AUTO_CLOSE int index = -1;
+	AUTO_CLOSE int log = -1;
+
+	if (entry->d_name[0] == '.')
+		return 0;
+	index = openat(directory, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (index >= 0)
+		log = openat(index, TWINFS_INDEX_LOG,
+			     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return log < 0 ? 0 : take_tail(context, log);
+}
+
+/* ---- the file ------------------------------------------------------------------------------ */
+
+static int format_header(struct bytes *text, const struct act_order *last)
+{
+	return bytes_format(text, "series %016" PRIx64 " last %020" PRIu64 "\n", last->series,
+			    last->number);
+}
+
+/* Sets *last to the first line, or to zeros if that is corrupt. Returns 0 or -errno. */
+static int read_header(int fd, struct act_order *last)
+{
+	CLEANUP_BYTES struct bytes again = {0};
+	char text[HEADER_LENGTH + 1] = "";
+	long got = read_fully_at(fd, text, HEADER_LENGTH, 0);
+	char *end;
+	int r;
+
+	*last = (struct act_order){0};
+	if (got < 0)
+		return (int)got;
+	if (got < (long)HEADER_LENGTH)
+		return 0;
+	last->series = strtoull(text + strlen("series "), &end, 16);
+	last->number = strtoull(end + strlen(" last "), NULL, 10);
+	r = format_header(&again, last);
+	if (r == 0 &&
+	    (again.length != HEADER_LENGTH || memcmp(again.data, text, again.length) != 0))
+		*last = (struct act_order){0};
+	return r;
+}
+
+static uint64_t make_series(void)
+{
+	uint64_t id = 0;
+
+	if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id) || id == 0)
+		id = (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
+	return id;
+}
+
+/* Writes the first line of a series that goes on, or the whole file of a new one. */
+static int write_file(int fd, const struct act_order *order, const struct log_tails *tails,
+		      bool is_new)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	int r = format_header(&text, order);
+
+	for (size_t i = 0; r == 0 && is_new && i < tails->last.count; i++)
+		r = bytes_format(&text, BEFORE "%s %" PRIu64 "\n", tails->last.items[i],
+				 order->number);
+	if (r < 0)
+		return r;
+	if (is_new && ftruncate(fd, 0) < 0)
+		return -errno;
+	if (lseek(fd, 0, SEEK_SET) < 0)
+		return -errno;
+	r = write_fully(fd, text.data, text.length);
+	return r == 0 && fdatasync(fd) < 0 ? -errno : r;
+}
+
+static int take_next(int fd, int indexes, struct act_order *order)
+{
+	struct log_tails tails = {0};
+	struct act_order last;
+	int r = read_header(fd, &last);
+	bool is_new = last.series == 0;
+
+	if (r < 0)
+		return r;
+	tails.series = last.series;
+	tails.number = last.number;
+	/* the file is possibly an older one than the logs, if it was restored */
+	r = directory_visit(indexes, visit_index, &tails);
+	if (tails.series == 0)
+		tails.series = make_series();
+	*order = (struct act_order){tails.series, tails.number + 1};
+	if (r == 0)
+		r = write_file(fd, order, &tails, is_new);
+	text_list_free(&tails.last);
+	return r;
+}
+
+/* Waits for the lock of the file. */
+static int lock_file(int fd, int lock)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0)
+		return -errno;
+	if (!S_ISREG(status.st_mode) || status.st_uid != geteuid())
+		return -EPERM;
+	while (flock(fd, lock) < 0) {
+		if (errno != EINTR)
+			return -errno;
+	}
+	return 0;
+}
+
+/* Opens the file in the folder with the indexes, and locks it. Returns a descriptor or -errno. */
+static int open_locked(int indexes, int flags, int lock)
+{
+	int fd = openat(indexes, TWINFS_ACT_ORDER,
+			flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	int r = fd < 0 ? -errno : lock_file(fd, lock);
+
+	if (r == 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return r;
+}
+
+int act_order_take(const char *folder, bool may_make, struct act_order *order)
+{
+	AUTO_CLOSE int index = -1;
+	AUTO_CLOSE int indexes = -1;
+	AUTO_CLOSE int fd = -1;
+	int r = index_folder_open(folder, &index);
+
+	*order = (struct act_order){0};
+	if (r < 0)
+		return r;
+	indexes = openat(index, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (indexes < 0)
+		return -errno;
+	fd = open_locked(indexes, O_RDWR | (may_make ? O_CREAT : 0), LOCK_EX);
+	if (fd < 0)
+		return fd == -ENOENT && !may_make ? 0 : fd;
+	r = take_next(fd, indexes, order);
+	if (r < 0)
+		*order = (struct act_order){0};
+	return r;
+}
+
+static int read_before(int fd, struct text_list *before)
+{
+	AUTO_FREE char *line = NULL;
+	AUTO_FCLOSE FILE *stream = fdopen(fd, "r");
+	size_t room = 0;
+	int r = 0;
+
+	if (!stream) {
+		close(fd);
+		return -ENOMEM;
+	}
+	while (r == 0 && getline(&line, &room, stream) > 0) {
+		const char *id = line + strlen(BEFORE);
+
+		if (strncmp(line, BEFORE, strlen(BEFORE)) == 0 && strchr(id, '\n'))
+			r = text_list_add(before, id, strcspn(id, "\n"));
+	}
+	return r;
+}
+
+int act_order_read(const char *indexes, struct act_order_series *series)
+{
+	AUTO_CLOSE int directory = open(indexes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct act_order last;
+	int fd, r;
+
+	*series = (struct act_order_series){.id = 0};
+	if (directory < 0)
+		return errno == ENOENT ? 0 : -errno;
+	fd = open_locked(directory, O_RDONLY, LOCK_SH);
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	r = read_header(fd, &last);
+	if (r < 0) {
+		close(fd);
+		return r;
+	}
+	series->id = last.series;
+	return read_before(fd, &series->before);
+}
+
+void act_order_series_free(struct act_order_series *series)
+{
+	text_list_free(&series->before);
+}
