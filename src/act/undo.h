@@ -52,6 +52,7 @@ struct undo_result {
 	bool other_owner; /* the owner could not be restored */
 	bool private_folder; /* a folder that was made is private; this was logged */
 	bool fewer_xattrs; /* not all extended attributes could be restored */
+	bool other_time; /* the file system cannot store the time */
 	bool other_metadata; /* UNDO_ALREADY: with another mode, owner or time, which stay */
 };
 

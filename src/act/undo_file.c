@@ -158,6 +158,7 @@ static int restore_metadata(struct bringing *bringing, const struct held *held)
 		r = -errno;
 	bringing->result->other_owner = refused.owners > 0;
 	bringing->result->fewer_xattrs = refused.xattrs > 0;
+	bringing->result->other_time = refused.times > 0;
 	return r;
 }
 

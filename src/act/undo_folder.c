@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/metadata.h"
+#include "base/stored_time.h"
 
 /* ---- a folder that was moved as a whole -------------------------------------------------- */
 
@@ -99,6 +100,7 @@ static void make(struct bringing *bringing)
 	}
 	bringing->result->other_owner = refused.owners > 0;
 	bringing->result->fewer_xattrs = refused.xattrs > 0;
+	bringing->result->other_time = refused.times > 0;
 	undo_end(bringing, UNDO_DONE);
 }
 
@@ -117,6 +119,26 @@ static bool is_back(const struct bringing *bringing, const struct stat *status)
 	return record->type == S_IFDIR || status->st_rdev == record->device;
 }
 
+/* Returns whether an existing name has another owner or mode than the removed one. The time of a
+ * folder is set later. */
+static bool is_altered(const struct stat *status, const struct record *record)
+{
+	return status->st_uid != record->uid || status->st_gid != record->gid ||
+	       (record->type != S_IFLNK && (status->st_mode & ALLPERMS) != record->mode) ||
+	       (record->type != S_IFDIR && !stored_time_equals(record->mtime, status));
+}
+
+static void examine_existing(struct bringing *bringing, const struct stat *status)
+{
+	if (!is_back(bringing, status)) {
+		undo_end(bringing, UNDO_EXISTS);
+		return;
+	}
+	undo_end(bringing, UNDO_ALREADY);
+	bringing->result->other_metadata =
+		!bringing->record->to && is_altered(status, bringing->record);
+}
+
 void undo_special(struct bringing *bringing)
 {
 	const struct record *record = bringing->record;
@@ -124,7 +146,7 @@ void undo_special(struct bringing *bringing)
 	struct stat status;
 
 	if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) == 0)
-		undo_end(bringing, is_back(bringing, &status) ? UNDO_ALREADY : UNDO_EXISTS);
+		examine_existing(bringing, &status);
 	else if (errno != ENOENT)
 		undo_fail(bringing, -errno);
 	else if (record->to)

@@ -212,6 +212,7 @@ int undo_make_as(struct bringing *bringing, const struct held *from, const char 
 	r = file_copy_restore(from->fd, bringing->place.directory, name, part, &wish);
 	bringing->result->other_owner = r == 0 && wish.refused.owners > 0;
 	bringing->result->fewer_xattrs = r == 0 && wish.refused.xattrs > 0;
+	bringing->result->other_time = r == 0 && wish.refused.times > 0;
 	return r;
 }
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "backup/manifest_reader.h"
-#include "backup/stored_time.h"
 #include "backup/tree_walk.h"
 #include "base/copier.h"
 #include "base/descriptor.h"
@@ -18,6 +17,7 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "base/stored_time.h"
 
 struct checking {
 	const struct backup_check *check;
@@ -142,21 +142,19 @@ static int seek(struct checking *checking, const struct bytes *path, bool *found
 
 /* ---- names in the backup ----------------------------------------------------------------- */
 
-/* Returns whether the time is right. rsync compares times in seconds, except those of regular
- * files. A file without a hash was being written to. */
+/* Returns whether the time is right. A file without a hash was being written to, and a folder that
+ * could not be listed is not compared. */
 static bool is_time_right(const struct manifest_name *name, const struct stat *status)
 {
-	if (S_ISDIR(name->type) || (S_ISREG(name->type) && !name->hashed))
-		return true;
-	if (!S_ISREG(name->type) && name->mtime.tv_sec == status->st_mtim.tv_sec)
-		return true;
-	return stored_time_equals(name->mtime, status->st_mtim);
+	return name->unread || (S_ISREG(name->type) && !name->hashed) ||
+	       stored_time_equals(name->mtime, status);
 }
 
-static int check_metadata(struct checking *checking, const struct stat *status, int fd)
+/* Compares the metadata of a name, or of the root. fd: O_PATH or more. */
+static int check_metadata(struct checking *checking, const struct manifest_name *name,
+			  const struct stat *status, int fd)
 {
 	struct backup_metadata *metadata = &checking->figures->metadata;
-	const struct manifest_name *name = &checking->reader.name;
 	bool mode = !S_ISLNK(status->st_mode) && (status->st_mode & ALLPERMS) != name->mode;
 	bool owner = status->st_uid != name->uid || status->st_gid != name->gid;
 	bool time = !is_time_right(name, status);
@@ -212,7 +210,7 @@ static int check_present(struct checking *checking, int directory, const char *b
 	}
 	if ((status.st_mode & S_IFMT) != name->type)
 		return report(checking, &name->path, BACKUP_DAMAGED, 0);
-	r = check_metadata(checking, &status, fd);
+	r = check_metadata(checking, name, &status, fd);
 	if (r == 0 && name->unread)
 		return report(checking, &name->path, BACKUP_UNLISTED, 0);
 	if (r < 0 || S_ISDIR(name->type))
@@ -296,6 +294,19 @@ static int failed(void *context, const char *path, int error)
 	return r < 0 ? r : report(checking, &checking->path, BACKUP_UNREADABLE, error);
 }
 
+/* Compares the metadata of the root, if the manifest has it. */
+static int check_root(struct checking *checking)
+{
+	const struct manifest_name *root = &checking->reader.root;
+	struct stat status;
+
+	if (root->path.length == 0)
+		return 0;
+	if (fstat(checking->backup, &status) < 0)
+		return -errno;
+	return check_metadata(checking, root, &status, checking->backup);
+}
+
 static int check_all(struct checking *checking)
 {
 	const struct tree_visitor visitor = {
@@ -304,8 +315,10 @@ static int check_all(struct checking *checking)
 		.failed = failed,
 		.context = checking,
 	};
-	int r = advance(checking);
+	int r = check_root(checking);
 
+	if (r == 0)
+		r = advance(checking);
 	if (r == 0)
 		r = tree_walk(checking->backup, &visitor);
 	while (r == 0 && !checking->at_end) {

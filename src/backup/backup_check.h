@@ -26,7 +26,7 @@ enum backup_fault {
 #define BACKUP_FAULTS (BACKUP_UNLISTED + 1)
 
 /* Metadata of a name in the backup that differs from the manifest. A restore gives it this
- * metadata. */
+ * metadata. The root is the name ".". */
 struct backup_metadata {
 	uint64_t modes, owners, times, links, xattrs; /* numbers of names */
 	struct bytes first; /* path of the first such name */
@@ -47,7 +47,7 @@ struct backup_check {
 struct backup_figures {
 	uint64_t names; /* of the manifest */
 	uint64_t faults[BACKUP_FAULTS];
-	struct backup_metadata metadata; /* times of directories are not compared */
+	struct backup_metadata metadata;
 };
 
 void backup_figures_deinit(struct backup_figures *figures);

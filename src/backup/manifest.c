@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "base/inode_flags.h"
 #include "base/json_path.h"
 #include "base/json_text.h"
 #include "base/json_xattrs.h"
@@ -150,8 +151,39 @@ static json_t *source_object(const struct source *source)
 	return object;
 }
 
+/* Sets the members for what chmod(2), chown(2) and the like set. */
+static int set_metadata(json_t *object, const struct manifest_name *name)
+{
+	char flags[INODE_FLAGS_TEXT_MAX];
+	char mode[16];
+	int r = 0;
+
+	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, name->mode);
+	if (name->flags != 0)
+		r = json_object_set_new(object, "flags",
+					json_string(inode_flags_text(name->flags, flags)));
+	return r | json_object_set_new(object, "mode", json_string(mode)) |
+	       json_object_set_new(object, "uid", json_integer(name->uid)) |
+	       json_object_set_new(object, "gid", json_integer(name->gid)) |
+	       json_object_set_new(object, "mtime", json_integer(name->mtime.tv_sec)) |
+	       json_object_set_new(object, "mtime_ns", json_integer(name->mtime.tv_nsec));
+}
+
+static json_t *root_object(const struct manifest_name *root)
+{
+	json_t *object = json_object();
+
+	if (object &&
+	    (set_metadata(object, root) < 0 || json_set_xattrs(object, &root->xattrs) < 0)) {
+		json_decref(object);
+		return NULL;
+	}
+	return object;
+}
+
 int manifest_header_encode(struct bytes *line, enum manifest_format format,
-			   struct catalog_reader *reader, const struct sources *sources)
+			   struct catalog_reader *reader, const struct sources *sources,
+			   const struct manifest_name *root)
 {
 	struct catalog_totals totals;
 	json_t *list;
@@ -166,9 +198,10 @@ int manifest_header_encode(struct bytes *line, enum manifest_format format,
 		json_decref(list);
 		return -ENOMEM;
 	}
-	return append_object(line, json_pack("{s:i, s:s, s:I, s:o}", "twinfs_manifest", (int)format,
-					     "version", TWINFS_VERSION, "generation",
-					     (json_int_t)totals.generation, "sources", list));
+	return append_object(line, json_pack("{s:i, s:s, s:I, s:o, s:o*}", "twinfs_manifest",
+					     (int)format, "version", TWINFS_VERSION, "generation",
+					     (json_int_t)totals.generation, "sources", list, "root",
+					     root->path.length > 0 ? root_object(root) : NULL));
 }
 
 static int set_links(json_t *object, const struct manifest_name *name)
@@ -218,21 +251,14 @@ static int set_special(json_t *object, const struct manifest_name *name)
 
 static int set_fields(json_t *object, const struct manifest_name *name)
 {
-	char mode[16];
 	int r = set_path(object, "path", &name->path);
 
-	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, name->mode);
 	if (r == 0 && name->content.length > 0)
 		r = set_path(object, "content", &name->content);
 	if (r < 0)
 		return r;
 	r = S_ISREG(name->type) ? set_hash(object, name) : set_special(object, name);
-	return r | json_object_set_new(object, "mode", json_string(mode)) |
-	       json_object_set_new(object, "uid", json_integer(name->uid)) |
-	       json_object_set_new(object, "gid", json_integer(name->gid)) |
-	       json_object_set_new(object, "mtime", json_integer(name->mtime.tv_sec)) |
-	       json_object_set_new(object, "mtime_ns", json_integer(name->mtime.tv_nsec)) |
-	       set_links(object, name) | set_read(object, name) |
+	return r | set_metadata(object, name) | set_links(object, name) | set_read(object, name) |
 	       json_set_xattrs(object, &name->xattrs);
 }
 

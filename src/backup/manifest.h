@@ -73,6 +73,7 @@ struct manifest_name {
 	uint64_t inode; /* equal for all names of an inode; 0 if links is 1 */
 	uint64_t links; /* number of names that the inode has in the sources */
 	uint64_t file, digest; /* "read": file id and file_digest() in the index; 0: none */
+	uint32_t flags; /* enum inode_flag (base/inode_flags.h) */
 	struct xattrs xattrs;
 };
 
@@ -88,14 +89,17 @@ struct manifest_end {
 	struct hash128 hash; /* hash of all bytes before the last line */
 };
 
-/* Each function appends a line with its newline. Returns 0, -EOVERFLOW if the line of a name would
+/* Each function appends a line with its newline. root: of uniques/; its path is empty if it is not
+ * that of a source. Returns 0, -EOVERFLOW if the line of a name would
  * be longer than MANIFEST_LINE_MAX, or another -errno. */
 MUST_CHECK int manifest_header_encode(struct bytes *line, enum manifest_format format,
-				      struct catalog_reader *reader, const struct sources *sources);
+				      struct catalog_reader *reader, const struct sources *sources,
+				      const struct manifest_name *root);
 MUST_CHECK int manifest_name_encode(struct bytes *line, const struct manifest_name *name);
 MUST_CHECK int manifest_end_encode(struct bytes *line, const struct manifest_end *end);
 
-/* Each function decodes a line, given without its newline. manifest_header_decode() sets *format.
+/* Each function decodes a line, given without its newline. manifest_header_decode() sets *format,
+ * and *root with the path ".", or with an empty path if the manifest lacks it.
  * manifest_line_decode() sets *name; for a last line it sets *end and returns MANIFEST_END.
  *
  * format	of the manifest: which members a line must have
@@ -106,7 +110,7 @@ enum {
 	MANIFEST_END = 1
 };
 MUST_CHECK int manifest_header_decode(const char *line, size_t length, enum manifest_format *format,
-				      const char **why);
+				      struct manifest_name *root, const char **why);
 
 /* The result of manifest_line_decode(). */
 struct manifest_line {

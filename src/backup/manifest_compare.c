@@ -26,11 +26,12 @@ static bool same_content(const struct manifest_name *a, const struct manifest_na
 	       bytes_compare(&a->target, &b->target) == 0;
 }
 
+/* The time of a directory changes with each new name, which affects no name of the manifest. */
 static bool same_metadata(const struct manifest_name *a, const struct manifest_name *b)
 {
 	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
 	       (S_ISDIR(a->type) || clock_equal(a->mtime, b->mtime)) && a->links == b->links &&
-	       xattrs_equal(&a->xattrs, &b->xattrs);
+	       a->flags == b->flags && xattrs_equal(&a->xattrs, &b->xattrs);
 }
 
 static enum manifest_difference find_difference(const struct manifest_name *before,
@@ -95,6 +96,23 @@ static int compare_name(void *context, const struct manifest_name *name)
 	return r < 0 ? r : advance(comparing);
 }
 
+/* Compares the root, if the manifest has its metadata. */
+static int compare_root(struct comparing *comparing, const struct manifest_names *names)
+{
+	CLEANUP_MANIFEST_NAME struct manifest_name now = {0};
+	const struct manifest_name *before = &comparing->reader.root;
+	int r;
+
+	if (before->path.length == 0)
+		return 0;
+	manifest_name_clear(&now);
+	r = manifest_names_root(names, &now);
+	if (r < 0)
+		return r;
+	return report(comparing, &before->path,
+		      same_metadata(before, &now) ? MANIFEST_SAME : MANIFEST_METADATA);
+}
+
 static int compare_all(struct comparing *comparing)
 {
 	const struct manifest_comparison *comparison = comparing->comparison;
@@ -108,8 +126,10 @@ static int compare_all(struct comparing *comparing)
 		.context = comparing,
 	};
 	struct manifest_figures figures;
-	int r = advance(comparing);
+	int r = compare_root(comparing, &names);
 
+	if (r == 0)
+		r = advance(comparing);
 	if (r == 0)
 		r = manifest_names_visit(&names, &figures);
 	while (r == 0 && !comparing->at_end) {

@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "backup/manifest.h"
+#include "base/inode_flags.h"
 #include "base/json_path.h"
 #include "base/json_read.h"
 #include "base/json_xattrs.h"
@@ -136,6 +137,31 @@ static int get_xattrs(const json_t *object, struct xattrs *xattrs, const char **
 	return r == -EPROTO ? wrong(why, "'xattrs' has an invalid or repeated attribute") : r;
 }
 
+static int get_flags(const json_t *object, struct manifest_name *name, const char **why)
+{
+	const json_t *value = json_object_get(object, "flags");
+
+	if (!value)
+		return 0;
+	return json_is_string(value) && inode_flags_parse(json_string_value(value), &name->flags)
+		       ? 0
+		       : wrong(why, "'flags' has an unknown letter");
+}
+
+/* Reads what chmod(2), chown(2) and the like set. */
+static int get_metadata(const json_t *object, struct manifest_name *name, const char **why)
+{
+	int r = get_mode(object, &name->mode, why);
+
+	if (r == 0)
+		r = get_owner(object, name, why);
+	if (r == 0)
+		r = get_time(object, name, why);
+	if (r == 0)
+		r = get_flags(object, name, why);
+	return r == 0 ? get_xattrs(object, &name->xattrs, why) : r;
+}
+
 static int get_content(const json_t *object, struct manifest_name *name, const char **why)
 {
 	int r = get_path(object, "content", &name->content, why);
@@ -228,16 +254,24 @@ static int get_name(const json_t *object, enum manifest_format format, struct ma
 	else if (r == 0)
 		r = get_bytes(object, format, name, why);
 	if (r == 0)
-		r = get_mode(object, &name->mode, why);
-	if (r == 0)
-		r = get_owner(object, name, why);
-	if (r == 0)
-		r = get_time(object, name, why);
-	if (r == 0)
-		r = get_links(object, name, why);
-	if (r == 0)
-		r = get_xattrs(object, &name->xattrs, why);
-	return r;
+		r = get_metadata(object, name, why);
+	return r == 0 ? get_links(object, name, why) : r;
+}
+
+/* Reads the metadata of the root, which older manifests and those of several sources lack. */
+static int get_root(const json_t *header, struct manifest_name *root, const char **why)
+{
+	const json_t *object = json_object_get(header, "root");
+	int r;
+
+	manifest_name_clear(root);
+	if (!object)
+		return 0;
+	if (!json_is_object(object))
+		return wrong(why, "'root' is not an object");
+	root->type = S_IFDIR;
+	r = get_metadata(object, root, why);
+	return r == 0 ? bytes_append_text(&root->path, ".") : r;
 }
 
 static int get_end(const json_t *object, struct manifest_end *end, const char **why)
@@ -253,7 +287,7 @@ static int get_end(const json_t *object, struct manifest_end *end, const char **
 }
 
 int manifest_header_decode(const char *line, size_t length, enum manifest_format *format,
-			   const char **why)
+			   struct manifest_name *root, const char **why)
 {
 	json_auto_t *object = NULL;
 	json_int_t number;
@@ -267,7 +301,7 @@ int manifest_header_decode(const char *line, size_t length, enum manifest_format
 	if (number != MANIFEST_REDUNDANT && number != MANIFEST_ALL)
 		return wrong(why, "the manifest has the format of another version of twinfs");
 	*format = (enum manifest_format)number;
-	return 0;
+	return get_root(object, root, why);
 }
 
 int manifest_line_decode(const char *line, size_t length, enum manifest_format format,

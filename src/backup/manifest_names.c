@@ -12,6 +12,7 @@
 #include "backup/content_hash.h"
 #include "base/array.h"
 #include "base/error.h"
+#include "base/inode_flags.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
@@ -275,8 +276,17 @@ static int read_target(struct manifest_name *name, int fd)
 	return 0;
 }
 
-/* Reads from the file itself what is not in the index: the extended attributes, and the target of a
- * symlink. Returns 0, -ESTALE if the file differs from the indexed one, or another -errno. */
+/* Reads the extended attributes and the flags. */
+static int read_attributes(struct manifest_name *name, int fd)
+{
+	int r = xattrs_read(&name->xattrs, fd);
+
+	return r < 0 ? r : inode_flags_read(fd, &name->flags);
+}
+
+/* Reads from the file itself what is not in the index: the extended attributes, the flags, and the
+ * target of a symlink. Returns 0, -ESTALE if the file differs from the indexed one, or another
+ * -errno. */
 static int read_rest(struct walk *walk, const struct file_record *file)
 {
 	const struct manifest_names *task = walk->task;
@@ -286,7 +296,7 @@ static int read_rest(struct walk *walk, const struct file_record *file)
 
 	if (fd < 0)
 		return fd;
-	r = xattrs_read(&walk->name.xattrs, fd);
+	r = read_attributes(&walk->name, fd);
 	if (r == 0 && S_ISLNK(walk->name.type))
 		r = read_target(&walk->name, fd);
 	if (r == 0)
@@ -369,24 +379,47 @@ static int visit_file(struct walk *walk, const struct child *child)
 	return r < 0 ? r : pass_on(walk, child, read_rest(walk, &file));
 }
 
-/* Visits a directory itself. That of another file system is empty in uniques/ and has no extended
- * attributes. */
-static int visit_dir(struct walk *walk, const struct child *child)
+/* Sets the metadata of a directory. That of another file system is empty in uniques/ and has no
+ * extended attributes. Sets *result to 0, or -errno if the directory cannot be opened or read. */
+static int set_dir(const struct manifest_names *task, uint64_t id, struct manifest_name *name,
+		   int *result)
 {
-	const struct manifest_names *task = walk->task;
 	struct dir_record dir;
 	AUTO_CLOSE int fd = -1;
-	int r = catalog_get_dir(task->reader, child->id, &dir);
+	int r = catalog_get_dir(task->reader, id, &dir);
 
+	*result = 0;
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	set_attributes(&walk->name, &dir.attributes);
-	walk->name.unread = is_unread(&dir);
-	if ((dir.flags & DIR_NOT_ENTERED) == 0) {
-		fd = source_open_dir(task->sources, task->reader, child->id);
-		r = fd < 0 ? fd : xattrs_read(&walk->name.xattrs, fd);
-	}
-	return pass_on(walk, child, r);
+	set_attributes(name, &dir.attributes);
+	name->unread = is_unread(&dir);
+	if (dir.flags & DIR_NOT_ENTERED)
+		return 0;
+	fd = source_open_dir(task->sources, task->reader, id);
+	*result = fd < 0 ? fd : read_attributes(name, fd);
+	return 0;
+}
+
+/* Visits a directory itself. */
+static int visit_dir(struct walk *walk, const struct child *child)
+{
+	int result;
+	int r = set_dir(walk->task, child->id, &walk->name, &result);
+
+	return r < 0 ? r : pass_on(walk, child, result);
+}
+
+int manifest_names_root(const struct manifest_names *task, struct manifest_name *root)
+{
+	int result;
+	int r;
+
+	if (task->sources->count != 1)
+		return 0;
+	r = set_dir(task, task->sources->list[0].root, root, &result);
+	if (r == 0)
+		r = result;
+	return r < 0 ? r : bytes_append_text(&root->path, ".");
 }
 
 /* ---- the walk ---------------------------------------------------------------------------- */

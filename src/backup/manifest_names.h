@@ -47,4 +47,8 @@ struct manifest_figures {
 MUST_CHECK int manifest_names_visit(const struct manifest_names *task,
 				    struct manifest_figures *figures);
 
+/* Sets the metadata of the root of uniques/, with the path ".", if it is the root of the only
+ * source. If there are several sources, the name stays empty. Returns 0 or -errno. */
+MUST_CHECK int manifest_names_root(const struct manifest_names *task, struct manifest_name *root);
+
 #endif

@@ -133,7 +133,7 @@ int manifest_reader_init(struct manifest_reader *reader, int fd, const char *pat
 		return complain_of_end(reader, "is empty");
 	if (r < 0)
 		return r;
-	r = manifest_header_decode(line, length, &reader->format, &why);
+	r = manifest_header_decode(line, length, &reader->format, &reader->root, &why);
 	if (r == -EPROTO)
 		return complain(reader, why);
 	hash_state_update(reader->hash, line, length + 1);
@@ -145,6 +145,7 @@ void manifest_reader_deinit(struct manifest_reader *reader)
 	hash_state_free(reader->hash);
 	bytes_free(&reader->read);
 	bytes_free(&reader->before);
+	manifest_name_free(&reader->root);
 	manifest_name_free(&reader->name);
 }
 
@@ -211,6 +212,7 @@ int manifest_reader_next(struct manifest_reader *reader)
 		return r;
 	hash_state_update(reader->hash, line, length + 1);
 	reader->names++;
+	reader->flagged += reader->name.flags != 0;
 	if (reader->name.content.length > 0)
 		reader->bytes = size_add(reader->bytes, reader->name.size);
 	return 0;

@@ -16,6 +16,7 @@
 struct manifest_reader {
 	const char *path; /* for messages, borrowed */
 	enum manifest_format format;
+	struct manifest_name root; /* its path is empty if the manifest lacks it */
 	int fd; /* borrowed; read by pread(2) from offset 0 on */
 	long offset; /* of the next read */
 	struct bytes read; /* bytes read from the file */
@@ -23,6 +24,7 @@ struct manifest_reader {
 	bool at_end; /* the file was read to its end */
 	uint64_t line; /* number of the last line read, from 1 */
 	uint64_t names; /* read so far */
+	uint64_t flagged; /* of them, those with flags */
 	uint64_t bytes; /* sum of the sizes of those that uniques/ leaves out */
 	struct hash_state *hash; /* of all lines so far */
 	struct bytes before; /* path of the previous name */

@@ -26,6 +26,21 @@ static int write_name(void *context, const struct manifest_name *name)
 	return r < 0 ? r : write_line(writing);
 }
 
+static int write_header(struct writing *writing, const struct manifest_names *names)
+{
+	CLEANUP_MANIFEST_NAME struct manifest_name root = {0};
+	const struct manifest_task *task = writing->task;
+	int r = 0;
+
+	manifest_name_clear(&root);
+	if (task->format == MANIFEST_ALL)
+		r = manifest_names_root(names, &root);
+	if (r == 0)
+		r = manifest_header_encode(&writing->line, task->format, task->reader,
+					   task->sources, &root);
+	return r < 0 ? r : write_line(writing);
+}
+
 static int write_all(struct writing *writing, struct manifest_figures *figures)
 {
 	const struct manifest_task *task = writing->task;
@@ -40,11 +55,8 @@ static int write_all(struct writing *writing, struct manifest_figures *figures)
 		.context = writing,
 	};
 	struct manifest_end end;
-	int r;
+	int r = write_header(writing, &names);
 
-	r = manifest_header_encode(&writing->line, task->format, task->reader, task->sources);
-	if (r == 0)
-		r = write_line(writing);
 	if (r == 0)
 		r = manifest_names_visit(&names, figures);
 	if (r < 0)

@@ -304,7 +304,7 @@ static int make_names(struct restoring *restoring, struct manifest_reader *check
  *
  * If the metadata cannot be set, the staging folder or its mark stays, so that the same command can
  * be repeated. */
-static int end(struct restoring *restoring)
+static int end(struct restoring *restoring, struct manifest_reader *checked)
 {
 	struct restore_result *result = restoring->result;
 	struct metadata_refused refused = result->refused;
@@ -319,15 +319,19 @@ static int end(struct restoring *restoring)
 			  result->folder, quote_path(restoring->settings->target), error_text(r));
 		return r;
 	}
-	r = restore_root(restoring, 0);
-	if (r == 0 && result->failed == 0)
-		staging_unmark(&restoring->staging);
-	return r;
+	r = restore_flags(restoring, checked);
+	if (r == 0)
+		r = restore_root(restoring, 0);
+	if (r < 0 || result->failed > 0)
+		return r;
+	staging_unmark(&restoring->staging);
+	restore_root_flags(restoring, checked);
+	return 0;
 }
 
 /* Sets the metadata of directories and flushes the target. If a name could not be restored, the
  * staging folder stays, so that the same command can be repeated. */
-static int finish(struct restoring *restoring)
+static int finish(struct restoring *restoring, struct manifest_reader *checked)
 {
 	int r = restore_directories(restoring);
 
@@ -339,7 +343,8 @@ static int finish(struct restoring *restoring)
 			  quote_path(restoring->settings->target), error_text(r));
 		return r;
 	}
-	return restoring->result->failed == 0 ? end(restoring) : restore_root(restoring, 0);
+	return restoring->result->failed == 0 ? end(restoring, checked)
+					      : restore_root(restoring, 0);
 }
 
 /* Denies other users access to the target until its metadata is set, as restored files can be more
@@ -361,12 +366,12 @@ static int work(struct restoring *restoring, struct manifest_reader *checked)
 	if (r == 0)
 		r = open_staging(restoring, &checked->end);
 	if (r == STAGING_ENDING)
-		return end(restoring);
+		return end(restoring, checked);
 	if (r != 0)
 		return r;
 	protect_target(restoring);
 	r = make_names(restoring, checked);
-	return r < 0 ? r : finish(restoring);
+	return r < 0 ? r : finish(restoring, checked);
 }
 
 int restore_run(const struct restore_settings *settings, struct restore_result *result)

@@ -10,7 +10,7 @@
  *    checked.
  * 4. Directories get their metadata, the deepest first.
  * 5. The target is flushed to disk.
- * 6. If no name failed, the staging folder is removed.
+ * 6. If no name failed, the staging folder is removed, and flags such as "immutable" are set.
  *
  * Each copied file is made in the staging folder (backup/staging.h), so that an interrupted restore
  * can be resumed. Symlinks in the backup and in the target are not followed. */
@@ -50,7 +50,10 @@ struct restore_result {
 	uint64_t bytes; /* copied by this run */
 	uint64_t failed; /* names and directories that were not restored; each is logged */
 	uint64_t split; /* hard links restored as separate files: the file system refused them */
-	struct metadata_refused refused; /* owners and attributes that this user may not set */
+	/* what this user may not set, or the target cannot store; each time is logged */
+	struct metadata_refused refused;
+	uint64_t
+		flags; /* names whose flags (base/inode_flags.h) could not be set; each is logged */
 	char folder[RESTORE_FOLDER_SIZE]; /* the staging folder; it stays if a name failed */
 };
 

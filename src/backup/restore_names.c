@@ -269,6 +269,7 @@ static int restore_name(struct names *names, struct manifest_name *name)
 	bool own = name->content.length == 0;
 	int r = own ? check_there(names, name) : make_name(names, name);
 
+	restoring_note_time(names->restoring, (const char *)name->path.data, name->path.length);
 	if (r != 0)
 		return fail(names, r);
 	names->restoring->result->copies += !own;

@@ -159,6 +159,7 @@ static int leave(void *context, const struct tree_dir *dir)
 	metadata = metadata_of(&dir->status, &restoring->xattrs);
 	if (r == 0)
 		r = metadata_apply(&metadata, fd, &restoring->result->refused);
+	restoring_note_time(restoring, dir->path, strlen(dir->path));
 	return r < 0 ? restoring_fail(restoring, dir->path, strlen(dir->path), r) : 0;
 }
 
@@ -274,6 +275,7 @@ static int item(void *context, const struct tree_dir *dir, const char *name,
 	r = open_directory(tree, dir->path);
 	if (r == 0)
 		r = make_item(tree, dir, name, status, hash);
+	restoring_note_time(restoring, (const char *)tree->path.data, tree->path.length);
 	restoring_count(restoring);
 	if (r == 0 || r == RESTORING_DIFFERS)
 		restoring->result->files++;
@@ -335,5 +337,7 @@ int restore_root(struct restoring *restoring, mode_t more)
 	metadata.mode |= more;
 	if (r == 0)
 		r = metadata_apply(&metadata, restoring->target, &restoring->result->refused);
+	if (more == 0)
+		restoring_note_time(restoring, ".", 1);
 	return r < 0 ? restoring_fail(restoring, ".", 1, r) : 0;
 }

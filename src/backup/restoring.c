@@ -8,13 +8,14 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-#include "backup/stored_time.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "base/stored_time.h"
 
 /* ---- files of an interrupted restore ----------------------------------------------------- */
 
@@ -101,6 +102,32 @@ static int check_key(const struct restoring *restoring, const struct target_file
 	return 0;
 }
 
+/* Sets *is to whether a found time is the wanted one as the target stores it. A new file shows what
+ * the target makes of a time that it cannot store. */
+static int is_time_of(struct restoring *restoring, struct timespec wanted, const struct stat *found,
+		      bool *is)
+{
+	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, wanted};
+	int folder = restoring->staging.folder;
+	AUTO_CLOSE int fd = -1;
+	struct stat stored = {0};
+	int r = 0;
+
+	*is = stored_time_equals(wanted, found);
+	if (*is)
+		return 0;
+	fd = openat(folder, STAGING_FILE, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+		    S_IRUSR | S_IWUSR);
+	if (fd < 0)
+		return -errno;
+	if (futimens(fd, times) < 0 || fstat(fd, &stored) < 0)
+		r = -errno;
+	staging_drop(&restoring->staging);
+	*is = r == 0 && clock_equal(stored.st_mtim, found->st_mtim);
+	restoring->result->refused.times += *is;
+	return r;
+}
+
 /* Sets *there to whether an interrupted restore has made the file. Only complete files get their
  * name, so comparing type, size and time suffices. If the files are untrusted, the bytes are
  * compared as well. */
@@ -120,8 +147,9 @@ static int is_restored(struct restoring *restoring, const struct target_file *fi
 		return 0;
 	}
 	*there = ((wanted->st_mode ^ found.st_mode) & S_IFMT) == 0 &&
-		 wanted->st_rdev == found.st_rdev &&
-		 stored_time_equals(file->metadata->mtime, found.st_mtim);
+		 wanted->st_rdev == found.st_rdev;
+	if (*there)
+		r = is_time_of(restoring, file->metadata->mtime, &found, there);
 	if (*there && S_ISREG(found.st_mode))
 		*there = wanted->st_size == found.st_size;
 	if (*there && S_ISLNK(found.st_mode))
@@ -343,6 +371,17 @@ int restoring_fail(struct restoring *restoring, const char *path, size_t length,
 	log_warning("cannot restore %s: %s", quoted, restoring_reason(restoring, result));
 	restoring->result->failed++;
 	return 0;
+}
+
+void restoring_note_time(struct restoring *restoring, const char *path, size_t length)
+{
+	uint64_t times = restoring->result->refused.times;
+
+	if (times > restoring->times_noted)
+		log_warning("restored %s with another time: the file system of the target cannot "
+			    "store its time",
+			    quote_bytes(path, length));
+	restoring->times_noted = times;
 }
 
 int restoring_distrust(const struct restoring *restoring)

@@ -27,6 +27,7 @@ struct restoring {
 	struct staging staging;
 	struct copier copier;
 	struct xattrs xattrs; /* of the current file of the backup */
+	uint64_t times_noted; /* of result->refused.times */
 	struct progress progress;
 	struct progress_counts counts;
 };
@@ -71,6 +72,9 @@ bool restoring_is_fatal(int result);
 MUST_CHECK int restoring_fail(struct restoring *restoring, const char *path, size_t length,
 			      int result);
 
+/* If the time of the path could not be stored, logs that. Must be called after each path. */
+void restoring_note_time(struct restoring *restoring, const char *path, size_t length);
+
 /* Marks the files in the target as untrusted, because a file of the backup is damaged: the restored
  * file is damaged as well, although its size and time are right. Returns 0 or -errno (logged). */
 MUST_CHECK int restoring_distrust(const struct restoring *restoring);
@@ -96,6 +100,13 @@ MUST_CHECK int restore_directories(struct restoring *restoring);
  * more		bits that are added to the mode
  */
 MUST_CHECK int restore_root(struct restoring *restoring, mode_t more);
+
+/* Sets the flags of the names of a manifest, the last thing that can be done with some of them. A
+ * name whose flags cannot be set is logged and counted. Returns 0, -EINTR or another -errno. */
+MUST_CHECK int restore_flags(struct restoring *restoring, struct manifest_reader *checked);
+
+/* Sets the flags of the root, after which the target possibly cannot be changed. */
+void restore_root_flags(struct restoring *restoring, const struct manifest_reader *checked);
 
 /* Restores all names of a manifest whose header was just read. Returns 0, or -errno if the restore
  * must be aborted. */

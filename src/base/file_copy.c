@@ -48,6 +48,8 @@ static int copy_metadata(int from, int to)
 	r = metadata_apply(&metadata, to, &refused);
 	if (r == 0 && refused.owners + refused.xattrs > 0)
 		r = -ENOTSUP;
+	if (r == 0 && refused.times > 0)
+		r = -EOVERFLOW;
 	return r;
 }
 
@@ -59,7 +61,7 @@ static int fill(int from, int to, bool save)
 
 	if (r == 0)
 		r = copy_metadata(from, to);
-	if (save && r == -ENOTSUP)
+	if (save && (r == -ENOTSUP || r == -EOVERFLOW))
 		r = 0;
 	return r == 0 && fsync(to) < 0 ? -errno : r;
 }

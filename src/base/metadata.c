@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/stored_time.h"
 
 struct metadata metadata_of(const struct stat *status, const struct xattrs *xattrs)
 {
@@ -45,11 +46,23 @@ static int apply_owner(const struct metadata *metadata, int fd, const struct sta
 	return 0;
 }
 
+/* Sets the mtime. The kernel silently replaces a time that the file system cannot store by the
+ * nearest one, so the result is read back. */
+static int apply_time(const struct metadata *metadata, int fd, struct metadata_refused *refused)
+{
+	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, metadata->mtime};
+	struct stat now;
+
+	if (utimensat(AT_FDCWD, fd_path(fd).text, times, 0) < 0 || fstat(fd, &now) < 0)
+		return -errno;
+	refused->times += !stored_time_equals(metadata->mtime, &now);
+	return 0;
+}
+
 /* The order matters: a change of the owner clears set-ID bits and capabilities. An unprivileged
  * user cannot set attributes of a file that is not writable. */
 int metadata_apply(const struct metadata *metadata, int fd, struct metadata_refused *refused)
 {
-	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, metadata->mtime};
 	struct fd_path path = fd_path(fd);
 	struct stat now;
 	mode_t mode = metadata->mode;
@@ -70,5 +83,5 @@ int metadata_apply(const struct metadata *metadata, int fd, struct metadata_refu
 	mode = xattrs_safe_mode(metadata->xattrs, fd, mode);
 	if (!S_ISLNK(now.st_mode) && chmod(path.text, mode) < 0)
 		return -errno;
-	return utimensat(AT_FDCWD, path.text, times, 0) < 0 ? -errno : 0;
+	return apply_time(metadata, fd, refused);
 }

@@ -19,11 +19,12 @@ struct metadata {
 	const struct xattrs *xattrs; /* borrowed */
 };
 
-/* Numbers of owners and attributes that could not be set: this user may not set them, or the file
- * system cannot store them. */
+/* Numbers of owners, attributes and times that could not be set: this user may not set them, or the
+ * file system cannot store them. A time that is only rounded is not counted. */
 struct metadata_refused {
 	uint64_t owners;
 	uint64_t xattrs;
+	uint64_t times;
 };
 
 /* Returns the metadata of a file from the results of stat(2) and xattrs_read(), which are

@@ -119,6 +119,19 @@ static void explain_refused(const struct metadata_refused *refused)
 			    plural(refused->xattrs, "attribute was", "attributes were"));
 }
 
+static void explain_times_and_flags(const struct restore_result *result)
+{
+	char count[NUMBER_TEXT_MAX];
+
+	if (result->refused.times > 0)
+		log_warning("%s %s another time than in the backup",
+			    number_format(count, result->refused.times),
+			    plural(result->refused.times, "name has", "names have"));
+	if (result->flags > 0)
+		log_warning("%s %s attributes of chattr", number_format(count, result->flags),
+			    plural(result->flags, "name lacks", "names lack"));
+}
+
 static void explain_split(uint64_t split)
 {
 	char count[NUMBER_TEXT_MAX];
@@ -143,6 +156,7 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 		 number_format(copies, result->copies), plural(result->copies, "name", "names"),
 		 size_format(size, result->bytes), quote_path(settings->target));
 	explain_refused(&result->refused);
+	explain_times_and_flags(result);
 	explain_split(result->split);
 	if (result->failed > 0)
 		log_warning("%" PRIu64
@@ -152,8 +166,9 @@ static enum twinfs_exit report(const struct restore_settings *settings,
 			    plural(result->failed, "name or directory is",
 				   "names or directories are"),
 			    result->folder);
-	return result->failed > 0 || result->split > 0 || result->refused.owners > 0 ||
-			       result->refused.xattrs > 0
+	return result->failed + result->split + result->refused.owners + result->refused.xattrs +
+				       result->refused.times + result->flags >
+			       0
 		       ? TWINFS_EXIT_INCOMPLETE
 		       : TWINFS_EXIT_COMPLETE;
 }

@@ -92,6 +92,10 @@ static void explain(const struct record *record, const struct undo_result *resul
 	else if (result->fewer_xattrs)
 		log_warning("brought back %s without all of its extended attributes and ACLs",
 			    quote_path(record->path));
+	else if (result->other_time)
+		log_warning("brought back %s with another time: its file system cannot store its "
+			    "time",
+			    quote_path(record->path));
 }
 
 static void report_file(void *context, const struct record *record,
@@ -106,7 +110,8 @@ static void report_file(void *context, const struct record *record,
 				: result->outcome == UNDO_ALREADY ? &undoing->already
 								  : &undoing->refused,
 				record->type);
-	undoing->changed += result->other_owner || result->fewer_xattrs || result->private_folder;
+	undoing->changed += result->other_owner || result->fewer_xattrs || result->other_time ||
+			    result->private_folder;
 	explain(record, result);
 	progress_update(&undoing->progress, &undoing->counts);
 }

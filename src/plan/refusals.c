@@ -27,10 +27,21 @@ static bool is_of_many(const struct act_result *result)
 	case ACT_ATTESTED_ITSELF:
 		return true;
 	case ACT_FAILED:
-		return result->error == ENOSPC || result->error == EDQUOT || result->error == EROFS;
+		return result->error == ENOSPC || result->error == EDQUOT ||
+		       result->error == EROFS || result->error == EMLINK ||
+		       result->error == EOVERFLOW;
 	default:
 		return false;
 	}
+}
+
+static const char *failure_text(int error)
+{
+	if (error == EMLINK)
+		return "the kept file has as many hard links as its file system allows";
+	if (error == EOVERFLOW) /* see file_copy() */
+		return "the file system of the destination cannot store the time of the file";
+	return error_text(error);
 }
 
 /* Logs a cause for count copies, of which the first has this path. */
@@ -48,9 +59,10 @@ static void explain(const struct refusals *refusals, const struct act_result *re
 		return;
 	if (result->outcome == ACT_FAILED && result->inside)
 		log_warning("cannot %s %s: %s in it: %s", refusals->verb, copies,
-			    quote_path(result->inside), error_text(result->error));
+			    quote_path(result->inside), failure_text(result->error));
 	else if (result->outcome == ACT_FAILED)
-		log_warning("cannot %s %s: %s", refusals->verb, copies, error_text(result->error));
+		log_warning("cannot %s %s: %s", refusals->verb, copies,
+			    failure_text(result->error));
 	else if (result->outcome == ACT_LEFTOVER)
 		log_warning("cannot rename %s back; the file is now %s in the same folder", copies,
 			    quote_path(result->leftover));

@@ -12,8 +12,7 @@ import trees
 import walk
 from program import path_of
 
-RSYNC = ["rsync", "-aHAX", "--numeric-ids"]
-TIME = 10**18 + 123_456_789
+RSYNC = ["rsync", "-aHAX", "--numeric-ids", "--modify-window=-1"]
 STATE = ".twinfs-restore"  # the folder of an unfinished restore in its target
 
 
@@ -23,15 +22,6 @@ def rsync(source, backup, *options, user=()):
                          check=False, capture_output=True)
     assert run.returncode == 0, run.stderr
     return run.stdout
-
-
-def set_times(root):
-    """Sets one time for everything but files. rsync compares these times in seconds only."""
-    for folder, folders, files in os.walk(os.fsencode(root)):
-        for path in (trees.join(folder, name) for name in folders + files):
-            if not stat.S_ISREG(os.lstat(path).st_mode):
-                os.utime(path, ns=(0, TIME), follow_symlinks=False)
-    os.utime(root, ns=(0, TIME))
 
 
 def everything(root):
@@ -48,7 +38,6 @@ def everything(root):
     trees.sparse(root / "sparse", huge=1 << 22)
     for name in ("1 GiB one", "1 GiB two"):
         os.unlink(root / "sparse" / name)
-    set_times(root)
     return root
 
 

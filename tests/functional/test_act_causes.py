@@ -55,6 +55,31 @@ def test_link_across_disks_warns_once(twinfs, source, tmp_path, root_only):
     assert figure(result, "skipped") == COUNT
 
 
+def test_link_at_the_limit_of_links_warns_once(twinfs, source, strace):
+    pairs(source / "a", source / "b", 20)
+    result, _ = twinfs.traced("link", "--yes", source, calls="trace=linkat",
+                              flags=["-e", "inject=linkat:error=EMLINK"])
+    assert result.status == 3
+    [line] = warnings(result, "as many hard links")
+    assert "cannot link 20 copies" in line
+    assert len(everything(source)) == 40
+
+
+def test_move_of_a_time_that_the_disk_cannot_store_is_refused(twinfs, source, tmp_path):
+    late = 8 * 10**18  # in 2223; ext4 with small inodes ends in 2038
+    pairs(source / "a", source / "b", 3)
+    for path in (source / "b").iterdir():
+        os.utime(path, ns=(late, late))
+    with disk("ext4 of seconds", tmp_path, size=8 << 20) as small:
+        result = twinfs("move", "--yes", source, small)
+        assert result.status == 3
+        [line] = warnings(result, "cannot store the time")
+        assert "cannot move 3 copies" in line
+        assert {path.stat().st_mtime_ns for path in (source / "b").iterdir()} == {late}
+        assert len(list((source / "b").iterdir())) == 3
+        assert not [path for path in small.rglob("*") if path.is_file()]
+
+
 def test_cause_of_one_file_is_named_for_each_file(twinfs, source):
     kept, *others = copies(source, 4)
     for path in others:

@@ -8,6 +8,7 @@ import subprocess
 import backups
 import pytest
 import trees
+from disks import disk
 from manual import ROOT
 from processes import TIMEOUT
 from program import is_mounted
@@ -72,7 +73,6 @@ def test_backup_is_made_proved_and_updated(twinfs, script, everything, target):
     shutil.rmtree(everything / "sizes")
     os.rename(everything / "small/backup", everything / "small/new place")
     trees.write(everything / "added", b"new content")
-    backups.set_times(everything)
     script("--", everything, script.folder)
     restore_and_compare(twinfs, script.backup, everything, target)
 
@@ -82,7 +82,6 @@ def test_several_sources_and_hostile_names_are_backed_up(twinfs, script, tmp_pat
     for root in roots:
         trees.small(root)
         trees.odd_names(root / "names")
-        backups.set_times(root)
     script("--new", "--", *roots, script.folder)
     backups.restore(twinfs, script.backup, target)
     for root in roots:
@@ -96,6 +95,51 @@ def test_view_that_is_mounted_is_used_and_stays(twinfs, script, source):
         assert is_mounted(view.path)
     names = {"pictures/1.jpg"}
     assert names <= {os.fsdecode(path) for path in backups.regular_files(script.backup.copy)}
+
+
+def test_times_and_the_root_are_copied_as_they_are(twinfs, script, source, target):
+    """rsync compares times in seconds, unless it is told otherwise."""
+    trees.fill(source, {b"folder/file": b"content"})
+    os.symlink("file", source / "folder/link")
+    os.mkfifo(source / "folder/fifo")
+    script("--new", source, script.folder)
+    for path in (*source.rglob("*"), source):
+        second = path.lstat().st_mtime_ns // 10**9
+        os.utime(path, ns=(0, second * 10**9 + 7), follow_symlinks=False)
+    source.chmod(0o711)
+    os.setxattr(source, "user.root", b"value")
+    (source / "folder/file").write_bytes(b"CONTENT")
+    os.utime(source / "folder/file", ns=(0, (source / "folder").stat().st_mtime_ns))
+    script(source, script.folder)
+    restore_and_compare(twinfs, script.backup, source, target)
+
+
+def test_folder_that_changes_during_the_copy_is_copied_again(twinfs, script, source, target):
+    """The name that it gets for a moment changes its time, which is right in no copy before."""
+    trees.fill(source, {b"a/1": b"same", b"b/2": b"same", b"c/3": b"other"})
+    script.replace_tool("rsync", f"""
+        test -e {source.parent}/tried || touch {source}/c/new
+        for path; do
+            case $path in
+            */uniques/) cat "${{path%uniques/}}.twinfs/sync" >/dev/null ;;
+            esac
+        done
+        test -e {source.parent}/tried || rm {source}/c/new
+        touch {source.parent}/tried
+        "$program" "$@" """)
+    run = script("--new", source, script.folder)
+    assert b"trying again (2 of 3)" in run.stderr
+    restore_and_compare(twinfs, script.backup, source, target)
+
+
+def test_disk_of_the_backup_that_rounds_times_is_used(script, source, tmp_path, loop_devices):
+    trees.small(source)
+    with disk("ext4 of seconds", tmp_path, size=8 << 20) as rounding:
+        script.folder = rounding
+        script("--new", source, rounding)
+        before = backups.regular_files(script.backup.copy)
+        script(source, rounding)
+        assert backups.regular_files(script.backup.copy) == before
 
 
 def test_user_makes_a_backup(as_user, fuse_for_users, tmp_path, source):

@@ -500,6 +500,19 @@ def test_undo_replaces_nothing(twinfs, source):
     assert snapshot(copy).keys() == whole.keys()
 
 
+def test_undo_names_what_is_there_already_with_other_metadata(twinfs, source):
+    _, copy = make_pair(source)
+    twinfs.ok("remove", "--folders", "--yes", source)
+    (copy / "sub").mkdir(parents=True, mode=0o701)
+    (copy / "empty").mkdir()
+    os.mkfifo(copy / "fifo", mode=0o602)
+    result = twinfs.ok("undo", "--yes")
+    named = [line for line in result.errors if "is there already, with another" in line]
+    assert [name for name in ("sub", "fifo", "empty")
+            if any(f"'{copy}/{name}'" in line for line in named)] == ["sub", "fifo"]
+    assert len(named) == 2 and (copy / "sub").stat().st_mode & 0o777 == 0o701
+
+
 @pytest.mark.parametrize("act", ["trash", "move"])
 def test_undo_of_a_moved_folder_that_is_gone_says_so(twinfs, source, moved, act):
     kept, copy = make_pair(source)

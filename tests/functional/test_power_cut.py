@@ -423,7 +423,6 @@ def test_restore_can_be_resumed_after_a_power_cut(twinfs, disk, work, tmp_path):
     for number in range(FILES):
         trees.write(source / f"{number % 5}/{number}", data(number % CONTENTS))
     os.link(source / "0/0", source / "4/link")
-    backups.set_times(source)
     backup = backups.make(twinfs, tmp_path, source)
     cuts = PowerCuts(disk.image)
     with disk.served():

@@ -57,7 +57,6 @@ def test_updated_backup_gives_the_changed_source(twinfs, everything, tmp_path, t
     shutil.rmtree(everything / "sizes")
     os.rename(everything / "small/backup", everything / "small/new place")
     trees.write(everything / "small/letters/b.txt", trees.content("a", 3000))
-    backups.set_times(everything)
     with twinfs.mounted(everything) as view:
         backup.manifest.write_bytes(twinfs.ok("manifest", view.path).out)
         backups.rsync(view.uniques, backup.copy, "--delete", "-S")
@@ -67,7 +66,6 @@ def test_updated_backup_gives_the_changed_source(twinfs, everything, tmp_path, t
 
 def test_restore_of_a_manifest_without_names_copies(twinfs, source, tmp_path, target):
     trees.fill(source, {b"a": b"one", b"b/c": b"another"})
-    backups.set_times(source)
     restore(twinfs, backups.make(twinfs, tmp_path, source), target)
     check_same(source, target)
 
@@ -79,7 +77,6 @@ def test_attributes_with_names_like_those_of_a_view_are_in_a_backup(twinfs, sour
     for path in ("alone", "pair", "twin", "folder", "."):
         os.setxattr(source / path, "user.twinfs.mine", os.fsencode(path))
         os.setxattr(source / path, "user.twinfs.path2", b"")
-    backups.set_times(source)
     restore(twinfs, backups.make(twinfs, tmp_path, source), target)
     check_same(source, target)
     assert os.getxattr(target / "twin", "user.twinfs.mine") == b"twin"
@@ -492,7 +489,6 @@ def test_source_with_the_own_names_of_restore_is_restored(twinfs, source, tmp_pa
     shutil.rmtree(one.copy)
     trees.fill(source, {f"{STATE}~2/x".encode(): b"bytes", f"{STATE}~4".encode(): b"bytes",
                         f"{STATE}~04".encode(): b"bytes", f"{STATE}/y".encode(): b"bytes"})
-    backups.set_times(source)
     backup = backups.make(twinfs, tmp_path, source)
     result, _ = twinfs.traced("restore", backup.manifest, backup.copy, target,
                               calls="trace=renameat2",

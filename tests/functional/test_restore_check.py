@@ -11,6 +11,7 @@ import backups
 import pytest
 import trees
 import walk
+from disks import disk
 
 
 def make(twinfs, folder, *sources, copy=backups.copy_plainly):
@@ -39,6 +40,7 @@ def backup(twinfs, source, tmp_path):
                         b"empty": b"", b"deep/er/x": b"content"})
     os.symlink("alone", source / "link")
     os.mkdir(source / "nothing")
+    os.mkfifo(source / "fifo")
     return make(twinfs, tmp_path, source)
 
 
@@ -132,6 +134,7 @@ def test_fault_is_printed(twinfs, backup, name, spoil, printed):
 
 def test_right_copy_of_a_redundant_name_is_no_fault(twinfs, source, backup):
     shutil.copy2(source / "other/b", backup.copy / "other/b")
+    shutil.copystat(source / "other", backup.copy / "other")
     assert check(twinfs, backup, 0)[1] == set()
 
 
@@ -189,7 +192,7 @@ def test_other_metadata_is_counted_once(twinfs, backup):
     os.utime(backup.copy / "nothing", ns=(0, 7))
     result, found = check(twinfs, backup)
     assert found == set()
-    assert any("mode (2), owner or group (0), time (1), hard links (0) and extended attributes (1)"
+    assert any("mode (2), owner or group (0), time (2), hard links (0) and extended attributes (1)"
                in line and "'alone'" in line for line in result.errors), result
 
 
@@ -200,8 +203,10 @@ def test_lost_hard_links_are_counted(twinfs, source, tmp_path):
     linked = next(path for path, line in backup.names.items() if line.get("links", 1) > 1
                   and "content" not in line and "type" not in line)
     path = backup.copy / os.fsdecode(linked)
+    folder = path.parent.stat()
     shutil.copy2(path, tmp_path / "copy")
     os.replace(tmp_path / "copy", path)
+    os.utime(path.parent, ns=(0, folder.st_mtime_ns))
     result, found = check(twinfs, backup)
     assert found == set() and b"hard links (0)" not in result.error
     assert b"mode (0), owner or group (0), time (0)" in result.error
@@ -224,12 +229,41 @@ def test_backup_is_written_to_the_disk_before_it_is_read(twinfs, backup, strace)
     assert result.status == 1 and b"cannot write the disk" in result.error
 
 
-def test_time_that_a_file_system_rounds_is_no_difference(twinfs, backup):
-    for path in backup.copy.rglob("*"):
-        if path.is_file() and not path.is_symlink():
-            second = path.stat().st_mtime_ns // 10**9
-            os.utime(path, ns=(0, second // 2 * 2 * 10**9))
-    assert check(twinfs, backup, 0)[1] == set()
+def test_time_that_a_file_system_rounds_is_no_difference(twinfs, backup, tmp_path):
+    with disk("ext4 of seconds", tmp_path, size=8 << 20) as rounding:
+        backups.copy_plainly(backup.copy, rounding)
+        os.rmdir(rounding / "lost+found")
+        shutil.copystat(backup.copy, rounding)
+        assert check(twinfs, backups.Backup(backup.manifest, rounding), 0)[1] == set()
+
+
+def changed_time(path):
+    """Removes the nanoseconds of the time, which is what many programs keep."""
+    second = path.lstat().st_mtime_ns // 10**9
+    os.utime(path, ns=(0, second * 10**9), follow_symlinks=False)
+
+
+METADATA = {
+    # name: (the name in the backup, what happens to it, how the difference is called)
+    "time of a folder": ("deep", changed_time, "time (1)"),
+    "time of a file": ("alone", changed_time, "time (1)"),
+    "time of a symlink": ("link", changed_time, "time (1)"),
+    "time of a fifo": ("fifo", changed_time, "time (1)"),
+    "time of the root": ("", changed_time, "time (1)"),
+    "mode of the root": ("", lambda path: path.chmod(0o711), "mode (1)"),
+    "attribute of the root": ("", lambda path: os.setxattr(path, "user.a", b"b"),
+                              "extended attributes (1)"),
+    "attribute of a folder": ("deep", lambda path: os.setxattr(path, "user.a", b"b"),
+                              "extended attributes (1)"),
+}
+
+
+@pytest.mark.parametrize("name, change, called", METADATA.values(), ids=METADATA)
+def test_metadata_of_any_name_is_compared(twinfs, backup, name, change, called):
+    change(backup.copy / name)
+    result, found = check(twinfs, backup)
+    assert found == set() and called.encode() in result.error
+    assert os.fsencode(name or ".") in result.error
 
 
 def test_name_without_a_hash_is_printed_and_not_proved(twinfs, source, tmp_path):

@@ -84,8 +84,9 @@ static void check_line(const uint8_t *data, size_t size, enum manifest_format fo
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	enum manifest_format format;
+	struct manifest_name root CLEANUP_MANIFEST_NAME = {0};
 	const char *why = NULL;
-	int r = manifest_header_decode((const char *)data, size, &format, &why);
+	int r = manifest_header_decode((const char *)data, size, &format, &root, &why);
 
 	REQUIRE(r == 0 || r == -EPROTO);
 	REQUIRE((r == -EPROTO) == (why != NULL));

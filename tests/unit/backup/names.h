@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backup/manifest.h"
+#include "base/inode_flags.h"
 #include "unit_test.h"
 
 static inline void set_bytes(struct bytes *bytes, const char *data, size_t length)
@@ -35,6 +36,7 @@ static inline void make_name(struct manifest_name *name, const char *path)
 	name->mtime = (struct timespec){.tv_sec = -5, .tv_nsec = 999999999};
 	name->inode = 77;
 	name->links = 3;
+	name->flags = INODE_APPEND | INODE_NODUMP;
 	assert_int_equal(xattrs_add(&name->xattrs, "user.note", "any \0 bytes \xff", 13), 0);
 	assert_int_equal(xattrs_add(&name->xattrs, "user.empty", "", 0), 0);
 }
@@ -53,7 +55,8 @@ static inline bool names_equal(const struct manifest_name *a, const struct manif
 	       a->file == b->file && a->digest == b->digest && hash128_equal(a->hash, b->hash) &&
 	       a->size == b->size && a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
 	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec &&
-	       a->inode == b->inode && a->links == b->links && xattrs_equal(&a->xattrs, &b->xattrs);
+	       a->inode == b->inode && a->links == b->links && a->flags == b->flags &&
+	       xattrs_equal(&a->xattrs, &b->xattrs);
 }
 
 #endif

@@ -391,6 +391,7 @@ static void test_short_memory_is_no_fault_of_the_line(void **state)
 static void test_header_of_another_format_is_refused(void **state)
 {
 	static const char other[] = "{\"twinfs_manifest\":3}";
+	struct manifest_name root CLEANUP_MANIFEST_NAME = {0};
 	enum manifest_format format;
 	const char *why = NULL;
 
@@ -400,13 +401,53 @@ static void test_header_of_another_format_is_refused(void **state)
 
 		assert_int_equal(bytes_format(&right, "{\"twinfs_manifest\":%d}", number), 0);
 		assert_int_equal(manifest_header_decode(bytes_text(&right), right.length, &format,
-							&why),
+							&root, &why),
 				 0);
 		assert_int_equal(format, number);
+		assert_int_equal(root.path.length, 0);
 	}
-	assert_int_equal(manifest_header_decode(other, strlen(other), &format, &why), -EPROTO);
+	assert_int_equal(manifest_header_decode(other, strlen(other), &format, &root, &why),
+			 -EPROTO);
 	assert_non_null(strstr(why, "another version"));
-	assert_int_equal(manifest_header_decode("{}", 2, &format, &why), -EPROTO);
+	assert_int_equal(manifest_header_decode("{}", 2, &format, &root, &why), -EPROTO);
+}
+
+static void test_root_is_read_and_an_invalid_one_is_refused(void **state)
+{
+	static const char start[] = "{\"twinfs_manifest\":2,\"root\":";
+	static const char *const invalid[] = {
+		"7}",
+		"{}}",
+		"{\"mode\":\"0751\",\"uid\":1,\"gid\":2,\"mtime\":3,\"mtime_ns\":4,\"flags\":\"x\"}"
+		"}",
+		"{\"mode\":\"0751\",\"uid\":1,\"gid\":2,\"mtime\":3,\"mtime_ns\":4,\"flags\":7}}",
+	};
+	struct manifest_name root CLEANUP_MANIFEST_NAME = {0};
+	struct bytes line CLEANUP_BYTES = {0};
+	enum manifest_format format;
+	const char *why = NULL;
+
+	(void)state;
+	assert_int_equal(bytes_format(&line,
+				      "%s{\"mode\":\"0751\",\"uid\":1,\"gid\":2,\"mtime\":3,"
+				      "\"mtime_ns\":4,\"flags\":\"ai\"}}",
+				      start),
+			 0);
+	assert_int_equal(manifest_header_decode(bytes_text(&line), line.length, &format, &root,
+						&why),
+			 0);
+	assert_string_equal(bytes_text(&root.path), ".");
+	assert_true(S_ISDIR(root.type) && root.mode == 0751 && root.uid == 1 && root.gid == 2);
+	assert_int_equal(root.flags, INODE_APPEND | INODE_IMMUTABLE);
+	for (size_t i = 0; i < ARRAY_SIZE(invalid); i++) {
+		line.length = 0;
+		why = NULL;
+		assert_int_equal(bytes_format(&line, "%s%s", start, invalid[i]), 0);
+		assert_int_equal(manifest_header_decode(bytes_text(&line), line.length, &format,
+							&root, &why),
+				 -EPROTO);
+		assert_non_null(why);
+	}
 }
 
 static void test_end_is_read_back(void **state)
@@ -493,6 +534,7 @@ int main(void)
 		cmocka_unit_test(test_deep_nesting_is_refused),
 		cmocka_unit_test(test_short_memory_is_no_fault_of_the_line),
 		cmocka_unit_test(test_header_of_another_format_is_refused),
+		cmocka_unit_test(test_root_is_read_and_an_invalid_one_is_refused),
 		cmocka_unit_test(test_end_is_read_back),
 		cmocka_unit_test(test_damaged_line_is_refused_or_valid),
 	};

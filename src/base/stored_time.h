@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_STORED_TIME_H
+#define BASE_STORED_TIME_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <time.h>
+
+/* Returns whether the mtime of a file is the wanted time as its file system stores it. File systems
+ * round down: to 100 ns (NTFS), 10 ms (exFAT), one or two seconds (FAT). They round the ctime as
+ * well, so a time is not rounded if the ctime has more digits. Pure. */
+bool stored_time_equals(struct timespec wanted, const struct stat *found);
+
+#endif
