@@ -196,7 +196,7 @@ struct deferred_file {
 	uint32_t first_seen; /* as in struct file_record */
 	bool copy_mark; /* as in struct file_record */
 	bool has_links; /* file_has_links() */
-	bool maps; /* catalog_maps_extents() */
+	bool maps; /* catalog_maps_file() */
 };
 
 /* Adds deferred files to the list by size, and then to the members of their groups. Each function

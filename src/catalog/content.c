@@ -28,7 +28,7 @@ struct learned {
 	struct content_record before; /* zero: unknown */
 	uint64_t size;
 	bool regular;
-	bool maps; /* catalog_maps_extents() */
+	bool maps; /* catalog_maps_file() */
 	bool linked; /* a name of the file has an id of its own (link.h) */
 	bool was_kept; /* file_was_kept() */
 	bool stale; /* nothing is written for the file */
@@ -105,7 +105,7 @@ static int look_up(struct catalog_writer *w, struct learned *learned)
 			 catalog_defers(&w->totals, file.id);
 	learned->size = file.attributes.size;
 	learned->regular = S_ISREG(file.attributes.mode);
-	learned->maps = catalog_maps_extents(w->catalog, &file.attributes);
+	learned->maps = catalog_maps_file(w->catalog, &file);
 	learned->linked = file_has_links(&file);
 	learned->was_kept = file_was_kept(&file);
 	if (!learned->stale && learned->change.group)

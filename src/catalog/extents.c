@@ -14,6 +14,11 @@ bool catalog_maps_extents(struct catalog *catalog, const struct attributes *attr
 	       filesystems_may_share(&catalog->filesystems, attributes);
 }
 
+bool catalog_maps_file(struct catalog *catalog, const struct file_record *file)
+{
+	return file_is_held_outside(file) || catalog_maps_extents(catalog, &file->attributes);
+}
+
 bool catalog_shares_extents(struct catalog *catalog, uint32_t filesystem)
 {
 	/* a file without holes has to be mapped only if it can share extents */

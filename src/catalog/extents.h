@@ -5,7 +5,9 @@
 /* What is known of the extents of the files in a group: how many bytes the removal of its redundant
  * copies would free.
  *
- * A group maps if one of its files can share extents or has holes. All other groups have no records
+ * A group maps if one of its files can share extents, has holes, or has hard links that the index
+ * does not know. Removing the known names of such a file frees nothing, so its record has no own
+ * bytes, and it counts as the kept copy if no rule prevents this. All other groups have no records
  * here, and all bytes of their redundant copies are reclaimable. If the members or the kept copy of
  * a group that maps change, the same transaction adds the group to the table unmapped. The layer
  * sharing then reads the extents of its files (FIEMAP) and records the result. Until then the group
@@ -22,6 +24,9 @@
 /* Returns whether the extents of a regular file with these attributes have to be mapped if it is in
  * a group. Any thread. */
 bool catalog_maps_extents(struct catalog *catalog, const struct attributes *attributes);
+
+/* Returns whether the group of a file has to be mapped. Any thread. */
+bool catalog_maps_file(struct catalog *catalog, const struct file_record *file);
 
 /* Returns whether files on a file system can share extents. True if the file system is not known to
  * this process. Any thread. */

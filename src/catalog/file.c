@@ -330,10 +330,14 @@ int file_update(struct catalog_writer *w, const struct name_change *change)
 {
 	struct file_record file;
 	int r = catalog_get_file(&w->store.reader, change->id, &file);
+	bool was_held;
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* the file was removed meanwhile */
+	was_held = file_is_held_outside(&file);
 	r = change_file(w, &file, &change->attributes, change->flags, file.names);
+	if (r == 0)
+		r = links_note_held(w, &file, was_held);
 	return r < 0 ? r : put_file(w, &file);
 }
 
@@ -444,16 +448,6 @@ static int adopt(struct catalog_writer *w, struct file_record *file,
 	return delta_add_file(w, file->id, attributes->size, what);
 }
 
-static int add_link(struct catalog_writer *w, const struct file_name *name)
-{
-	struct content_record content;
-	int r = get_content(w, name->file, &content);
-
-	if (r == 0 && content.group)
-		r = group_judge(w, content.group, name->file);
-	return r < 0 ? r : link_add(w, name, content.group);
-}
-
 int file_add_name(struct catalog_writer *w, const struct name_change *change,
 		  const struct name_run *run)
 {
@@ -462,6 +456,7 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 				       .cookie = change->cookie};
 	struct file_record file;
 	int r = catalog_get_file(&w->store.reader, run->file, &file);
+	bool was_held = r == 0 && file_is_held_outside(&file);
 
 	if (r == 0 && file.names == 0)
 		r = adopt(w, &file, &change->attributes, run);
@@ -478,11 +473,12 @@ int file_add_name(struct catalog_writer *w, const struct name_change *change,
 		file.cookie = change->cookie;
 		file.copy_mark = has_copy_mark(change->name.bytes, change->name.length);
 	} else {
-		if (r == 0)
-			r = add_link(w, &name);
+		r = r == 0 ? links_add(w, &name) : r;
 		if (r == 0)
 			r = delta_add_file(w, file.id, file.attributes.size, DELTA_FILE_NAMES);
 	}
+	if (r == 0)
+		r = links_note_held(w, &file, was_held);
 	return r < 0 ? r : put_file(w, &file);
 }
 
@@ -530,9 +526,11 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 {
 	struct file_record file;
 	int r = catalog_get_file(&w->store.reader, id, &file);
+	bool was_held;
 
 	if (r < 0)
 		return r;
+	was_held = file_is_held_outside(&file);
 	r = file.names > 1 ? remove_one_of_several(w, &file, dir, cookie) : make_orphan(w, &file);
 	if (r == 0)
 		r = redundant_note_name(w, &file, dir, false);
@@ -543,9 +541,11 @@ int file_remove_name(struct catalog_writer *w, uint64_t id, uint64_t dir, uint64
 	if (--file.names == 0) {
 		file.name = 0;
 		file.copy_mark = false;
+	} else {
+		r = links_note_held(w, &file, was_held);
 	}
 	w->totals.names--;
-	return put_file(w, &file);
+	return r < 0 ? r : put_file(w, &file);
 }
 
 int file_keep_again(struct catalog_writer *w, uint64_t id, uint64_t group)

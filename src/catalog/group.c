@@ -28,6 +28,8 @@ struct group_change {
 	bool judged; /* no member displaces the kept copy */
 	bool stays; /* the group is not deleted if it has no members */
 	bool members_changed; /* a file joined or left */
+	bool relinked; /* file_is_held_outside() changed for a member */
+	int64_t held; /* how many more members it is true for */
 	bool mapped; /* its extents were recorded */
 	uint64_t due; /* then, when to map them again; 0: not */
 	bool dropped; /* the group was deleted: a new group took its hash and ordinal */
@@ -359,6 +361,18 @@ int group_sweep(struct catalog_writer *w, uint64_t group)
 	return r == -ENOENT ? 0 : r;
 }
 
+int group_note_held(struct catalog_writer *w, uint64_t group, bool held)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	change->relinked = true;
+	change->held += held ? 1 : -1;
+	return 0;
+}
+
 int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained, uint64_t due)
 {
 	struct group_change *change;
@@ -400,7 +414,7 @@ static void count(struct catalog_totals *totals, const struct group_record *grou
 /* Returns whether only the mapping of a group was renewed, with the same result. */
 static bool is_unchanged(const struct group_change *change)
 {
-	return change->mapped && !change->members_changed &&
+	return change->mapped && !change->members_changed && !change->relinked &&
 	       change->before.kept == change->now.kept &&
 	       change->before.retained == change->now.retained;
 }
@@ -409,10 +423,13 @@ static bool is_unchanged(const struct group_change *change)
 static int flush_mapping(struct catalog_writer *w, struct group_change *change)
 {
 	struct key key = key_number(change->id);
-	bool maps = group_is_visible(&change->now) && change->now.maps;
+	bool maps;
 
+	change->now.maps |= change->held > 0;
+	maps = group_is_visible(&change->now) && change->now.maps;
 	change->now.retained = maps ? change->now.retained : 0;
-	if (maps && (change->members_changed || change->before.kept != change->now.kept))
+	if (maps && (change->members_changed || change->relinked ||
+		     change->before.kept != change->now.kept))
 		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
 	if (!change->before.maps || (maps && !change->mapped))
 		return 0;
@@ -459,7 +476,8 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 		if (r < 0)
 			return r;
 	}
-	if (change->members_changed || change->now.kept != change->before.kept || !change->stored)
+	if (change->members_changed || change->relinked ||
+	    change->now.kept != change->before.kept || !change->stored)
 		change->now.changed = clock_now();
 	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&change->now));
 }

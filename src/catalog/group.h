@@ -18,8 +18,12 @@ MUST_CHECK int group_find(struct catalog_writer *w, uint64_t group);
 /* Adds a member; does nothing if the file is a member. See also catalog_reconsider_kept(). Returns
  * 0, -ENOENT if the group does not exist, or another -errno.
  *
- * maps		catalog_maps_extents() of the file */
+ * maps		catalog_maps_file() */
 MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool maps);
+
+/* Notes that file_is_held_outside() changed for a member, to held. Does nothing if the group is
+ * missing. */
+MUST_CHECK int group_note_held(struct catalog_writer *w, uint64_t group, bool held);
 
 /* Sets the retained bytes of a group that maps. due: as in struct group_extents. */
 MUST_CHECK int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained,

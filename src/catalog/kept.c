@@ -354,6 +354,21 @@ int catalog_find_displacing(struct catalog_reader *reader, const struct group_re
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
+int catalog_may_keep(struct catalog_reader *reader, const struct group_record *group, uint64_t file,
+		     bool *may)
+{
+	CLEANUP_KEEP_RULES struct keep_rules rules = {0};
+	struct kept_choice choice = {.reader = reader, .rules = &rules};
+	bool displaced = false;
+	int r = catalog_get_keep_rules(reader, &rules);
+
+	if (r == 0 && group->kept && group->kept != file)
+		r = kept_is_displaced(&choice, file, group->kept, &displaced);
+	kept_choice_deinit(&choice);
+	*may = r == 0 && !displaced;
+	return r;
+}
+
 int kept_get_trash(struct catalog_reader *reader, uint64_t dir, uint32_t *trash)
 {
 	/* the directory itself can be a trash, or the one that has a trash for each user */

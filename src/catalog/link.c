@@ -5,6 +5,7 @@
 
 #include "base/copy_marks.h"
 #include "catalog/catalog.h"
+#include "catalog/group.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "store/key.h"
@@ -37,6 +38,38 @@ int link_add(struct catalog_writer *w, const struct file_name *name, uint64_t gr
 		return -errno;
 	r = store_put(&w->store, TABLE_LINK, &key, encode_number(added.id));
 	return r < 0 ? r : put_place(w, &added, group);
+}
+
+/* Gets the group of a file; 0: none, or the file is deferred and no member yet. */
+static int get_group(struct catalog_writer *w, uint64_t file, uint64_t *group)
+{
+	struct content_record content = {0};
+	int r = catalog_get_content(&w->store.reader, file, &content);
+
+	*group = catalog_defers(&w->totals, file) ? 0 : content.group;
+	return r == -ENOENT ? 0 : r;
+}
+
+int links_add(struct catalog_writer *w, const struct file_name *name)
+{
+	uint64_t group;
+	int r = get_group(w, name->file, &group);
+
+	if (r == 0 && group)
+		r = group_judge(w, group, name->file);
+	return r < 0 ? r : link_add(w, name, group);
+}
+
+int links_note_held(struct catalog_writer *w, const struct file_record *file, bool was_held)
+{
+	bool is_held = file_is_held_outside(file);
+	uint64_t group;
+	int r;
+
+	if (is_held == was_held)
+		return 0;
+	r = get_group(w, file->id, &group);
+	return r < 0 || !group ? r : group_note_held(w, group, is_held);
 }
 
 int link_remove(struct catalog_writer *w, const struct file_name *name, uint64_t group)

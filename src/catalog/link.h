@@ -18,6 +18,13 @@
 MUST_CHECK int link_add(struct catalog_writer *w, const struct file_name *name, uint64_t group);
 MUST_CHECK int link_remove(struct catalog_writer *w, const struct file_name *name, uint64_t group);
 
+/* As link_add(), but finds the group, and notes that the kept copy of it has to be judged again. */
+MUST_CHECK int links_add(struct catalog_writer *w, const struct file_name *name);
+
+/* Has the group of a file mapped again if file_is_held_outside() is not what it was. */
+MUST_CHECK int links_note_held(struct catalog_writer *w, const struct file_record *file,
+			       bool was_held);
+
 /* Replaces the first name in *file by another name. The caller must write *file. */
 MUST_CHECK int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t group);
 

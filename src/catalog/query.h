@@ -99,6 +99,12 @@ MUST_CHECK int catalog_get_keep_rules(struct catalog_reader *r, struct keep_rule
 MUST_CHECK int catalog_find_displacing(struct catalog_reader *r, const struct group_record *group,
 				       uint64_t *file);
 
+/* Sets *may to whether a member of a group can be the kept copy of an act: the trash and the keep
+ * rules do not prefer the recorded kept copy. Returns 0, -ENOENT if a file has no name, or another
+ * -errno. */
+MUST_CHECK int catalog_may_keep(struct catalog_reader *r, const struct group_record *group,
+				uint64_t file, bool *may);
+
 /* ---- windows of files ----------------------------------------------------------------- */
 
 /* The records of files whose ids are near each other, as those of one directory usually are.

@@ -138,6 +138,13 @@ static inline bool file_was_kept(const struct file_record *file)
 	return file->kept_hash.high != 0 || file->kept_hash.low != 0;
 }
 
+/* Returns true if the file has a hard link that the index does not know, such as one outside of the
+ * sources. Then removing its known names frees nothing. */
+static inline bool file_is_held_outside(const struct file_record *file)
+{
+	return file->names > 0 && file->attributes.links > file->names;
+}
+
 /* Returns true if a name of the file has its own id. */
 static inline bool file_has_links(const struct file_record *file)
 {
@@ -212,10 +219,14 @@ struct group_record {
 	uint64_t size; /* of one copy, bytes */
 	uint64_t inodes;
 	uint64_t kept; /* file id of the kept copy, which uniques/ shows; 0 only if inodes is 0 */
-	struct timespec changed; /* time of the last commit that set or removed a member */
-	bool maps; /* a member possibly has holes or shares extents (extents.h) */
+	/* time of the last commit that set or removed a member, or changed whether a member has
+	 * unknown hard links */
+	struct timespec changed;
+	/* A member possibly has holes, shares extents, or has hard links that the index does not
+	 * know (extents.h). */
+	bool maps;
 	/* Bytes of the redundant copies that stay allocated, or never were, if these copies are
-	 * removed: holes, and extents that other files hold. */
+	 * removed: holes, and extents or whole files that are in use elsewhere. */
 	uint64_t retained; /* below UINT64_MAX */
 };
 

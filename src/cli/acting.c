@@ -29,6 +29,7 @@
 #include "plan/plan.h"
 #include "plan/refusals.h"
 #include "report/figures.h"
+#include "report/left.h"
 #include "source/source.h"
 #include "source/source_change.h"
 
@@ -270,15 +271,18 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 {
 	CLEANUP_PREPARED struct prepared prepared = {.refused = 0};
 	CLEANUP_BUNDLE_TALLY struct bundle_tally bundles = {0};
+	struct left_tally left = {0};
 	struct list_request counted = *request;
 	enum twinfs_exit status, done;
 	int r;
 
 	counted.report.bundles = &bundles;
+	counted.report.left = &left;
 	r = prepared_make(&prepared, acting, &counted, index);
 	if (r != 0)
 		return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_USAGE;
 	list_explain_bundles(&bundles);
+	list_explain_left(&left);
 	status = current_index_status(index, prepared.summary.errors, prepared.summary.pending);
 	/* the trial also explains how folders differ from the kept ones */
 	if ((acting->dry_run || !acting->yes || acting->folders) &&
@@ -352,6 +356,8 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	request.report.folders = acting->folders;
 	if (acting->folders)
 		acting->common.index.takes_files = false;
+	acting->rules.rules.spare_held =
+		acting->act.kind == ACT_LINK || acting->act.kind == ACT_SYMLINK;
 	if (usage_check(table, acting_fault(acting, operands, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();

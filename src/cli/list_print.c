@@ -13,6 +13,7 @@
 #include "index/current_index.h"
 #include "index/index_print.h"
 #include "report/figures.h"
+#include "report/left.h"
 #include "report/similar.h"
 
 int list_parse_format(const char *word, enum report_format *format)
@@ -65,6 +66,16 @@ void list_explain_bundles(const struct bundle_tally *tally)
 		log_info("skipped %s more %s in other folders that stay whole",
 			 number_format(number, tally->others),
 			 plural(tally->others, "copy", "copies"));
+}
+
+void list_explain_left(const struct left_tally *tally)
+{
+	char number[NUMBER_TEXT_MAX];
+
+	if (tally->held > 0)
+		log_info("skipped %s %s with hard links elsewhere: linking %s would free nothing",
+			 number_format(number, tally->held), plural(tally->held, "copy", "copies"),
+			 plural(tally->held, "it", "them"));
 }
 
 /* Logs the result in a sentence: a list without an entry must not look like a failure, and an

@@ -17,7 +17,8 @@ struct list_request {
 	struct rule_settings *rules;
 	struct filter_settings *filters;
 	/* The requested report. The caller leaves reader, sources, rules, filter and shown empty,
-	 * and bundles for REPORT_REDUNDANT: list_prepare() and list_print() set them in a copy. */
+	 * bundles and left for REPORT_REDUNDANT: list_prepare() and list_print() set them in a
+	 * copy. */
 	struct report report;
 };
 
@@ -32,6 +33,9 @@ MUST_CHECK int list_prepare(const struct list_request *request, const struct cur
 
 /* Logs how many copies were skipped for each bundle. */
 void list_explain_bundles(const struct bundle_tally *tally);
+
+/* Logs which other copies were skipped, and why. */
+void list_explain_left(const struct left_tally *tally);
 
 /* Prints the list. Returns the exit status. Failures are logged. */
 enum twinfs_exit list_print(const struct list_request *request, struct current_index *index);

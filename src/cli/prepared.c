@@ -23,11 +23,10 @@ void prepared_free(struct prepared *prepared)
 
 /* Reads the plan of --plan. Returns 0 or -EXDEV, logged, or -EINTR. */
 static int read_plan_file(struct prepared *prepared, const struct acting *acting,
-			  struct catalog_reader *reader)
+			  const struct report *report)
 {
-	const struct sources *sources = acting->act.sources;
-	struct refusals refusals = {.verb = acting->verb, .sources = sources};
-	int r = plan_file_read(acting->plan_file, reader, sources, &prepared->plan, &refusals);
+	struct refusals refusals = {.verb = acting->verb, .sources = report->sources};
+	int r = plan_file_read(acting->plan_file, report, &prepared->plan, &refusals);
 
 	refusals_end(&refusals);
 	prepared->refused += refusals.count;
@@ -64,7 +63,7 @@ int prepared_make(struct prepared *prepared, const struct acting *acting,
 	if (r == 0)
 		r = summary_add_index(&prepared->summary, reader);
 	if (r == 0)
-		r = acting->plan_file ? read_plan_file(prepared, acting, reader)
+		r = acting->plan_file ? read_plan_file(prepared, acting, &report)
 		    : acting->folders ? act_plan_select_folders(&prepared->plan, &report)
 				      : act_plan_select(&prepared->plan, &report);
 	if (r == 0)

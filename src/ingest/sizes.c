@@ -111,8 +111,7 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 					       .first_seen = rank.first_seen,
 					       .copy_mark = file.copy_mark,
 					       .has_links = file_has_links(&file),
-					       .maps = catalog_maps_extents(run->catalog,
-									    &file.attributes)};
+					       .maps = catalog_maps_file(run->catalog, &file)};
 	}
 	return r == 0 || r == -ENOENT ? fill_contents(run, reader) : r;
 }

@@ -23,7 +23,10 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "plan/number_set.h"
+#include "report/left.h"
+#include "report/report.h"
 #include "report/retained.h"
+#include "report/rules.h"
 #include "source/source.h"
 
 /* A file that a line names. */
@@ -42,6 +45,7 @@ struct reading {
 	size_t capacity;
 	struct catalog_reader *reader;
 	const struct sources *sources;
+	const struct report *report;
 	struct act_plan *plan;
 	struct refusals *refusals;
 	struct planned_group group;
@@ -381,6 +385,7 @@ static int complete_name(struct reading *reading, size_t index)
 	if (id != 0)
 		r = catalog_get_file(reading->reader, id, &file);
 	name->attributes = file.attributes;
+	reading->group.copies.list[index].links = file.attributes.links;
 	if (r == 0)
 		r = find_content(reading, id, &group, &name->hash);
 	if (r < 0)
@@ -408,6 +413,24 @@ static int complete_group(struct reading *reading)
 	return 0;
 }
 
+/* Spares the copies that an act leaves, although the plan names them. */
+static void leave_copies(struct reading *reading)
+{
+	struct copies *copies = &reading->group.copies;
+
+	for (size_t i = 0, end; i < copies->count; i = end) {
+		end = copies_inode_end(copies, i);
+		if (!reading->report->rules->spare_held || copies->list[i].fate != FATE_REDUNDANT ||
+		    !copies_are_held_outside(copies, i, end))
+			continue;
+		copies->list[i].stays_for_links = true;
+		for (size_t j = i; j < end; j++)
+			copies->list[j].fate = FATE_SPARED;
+	}
+	if (reading->report->left)
+		left_tally_add(reading->report->left, copies);
+}
+
 /* Drops all kept names but the first one and its hard links, sorts the names by inode, and drops
  * those that the plan cannot act upon. */
 static int finish_group(struct reading *reading)
@@ -431,6 +454,7 @@ static int finish_group(struct reading *reading)
 	}
 	if (r < 0)
 		return r;
+	leave_copies(reading);
 	planned_group_drop_spared(&reading->group);
 	reading->group.group.inodes = copies->redundant + 1;
 	r = retained_find(reading->reader, &reading->group.group, copies);
@@ -491,13 +515,14 @@ static int check_mentions(const struct reading *reading)
 	return 0;
 }
 
-int plan_file_read(const char *path, struct catalog_reader *reader, const struct sources *sources,
-		   struct act_plan *plan, struct refusals *refusals)
+int plan_file_read(const char *path, const struct report *report, struct act_plan *plan,
+		   struct refusals *refusals)
 {
 	CLEANUP(reading_free)
 	struct reading reading = {.path = path,
-				  .reader = reader,
-				  .sources = sources,
+				  .reader = report->reader,
+				  .sources = report->sources,
+				  .report = report,
 				  .plan = plan,
 				  .refusals = refusals};
 	size_t length = 0;

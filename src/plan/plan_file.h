@@ -9,8 +9,7 @@
 #include "plan/plan.h"
 #include "plan/refusals.h"
 
-struct catalog_reader;
-struct sources;
+struct report;
 
 /* Reads a plan file. Each line is an object with a list "copies", of which each member has a path
  * and a fate. The copies with the fate "redundant" are to be acted upon, and the first one with the
@@ -23,12 +22,12 @@ struct sources;
  *
  * Adds the groups to the plan, and rewinds it. Skips and counts in refusals the copies that the
  * index does not have at their paths, that it knows to differ from their kept copy, or whose kept
- * copy is in a trash although they are not. The acts compare all bytes, as they always do. Takes
- * memory for one line, and 32 bytes for each name.
+ * copy is in a trash although they are not. Leaves copies by rules.spare_held of the report, and
+ * counts them in its tally. Its other rules do not apply. The acts compare all bytes, as they
+ * always do. Takes memory for one line, and 32 bytes for each name.
  *
  * Returns 0 or -errno. Failures are logged, except -EINTR if stop_requested(). */
-MUST_CHECK int plan_file_read(const char *path, struct catalog_reader *reader,
-			      const struct sources *sources, struct act_plan *plan,
+MUST_CHECK int plan_file_read(const char *path, const struct report *report, struct act_plan *plan,
 			      struct refusals *refusals);
 
 /* Appends the first path of a plan file. Returns 0, -ENODATA if the file has no group, or another

@@ -159,8 +159,7 @@ void copies_sort(struct copies *copies)
 		qsort_r(copies->list, copies->count, sizeof(*copies->list), compare_copies, copies);
 }
 
-/* Returns the end of the inode whose names begin at first. */
-static size_t inode_end(const struct copies *copies, size_t first)
+size_t copies_inode_end(const struct copies *copies, size_t first)
 {
 	size_t end = first + 1;
 
@@ -173,7 +172,7 @@ size_t copies_count_inodes(const struct copies *copies)
 {
 	size_t inodes = 0;
 
-	for (size_t i = 0; i < copies->count; i = inode_end(copies, i))
+	for (size_t i = 0; i < copies->count; i = copies_inode_end(copies, i))
 		inodes++;
 	return inodes;
 }
@@ -194,7 +193,7 @@ void copies_remove(struct copies *copies,
 	copies->count = left;
 	copies->redundant = 0;
 	for (size_t i = 0, end; i < left; i = end) {
-		end = inode_end(copies, i);
+		end = copies_inode_end(copies, i);
 		choose_lead(copies, i, end);
 		copies->redundant += copies->list[i].fate == FATE_REDUNDANT;
 	}

@@ -34,6 +34,7 @@ struct copy {
 	 * before rules_apply(). */
 	uint64_t bundle;
 	bool stays_for_bundle; /* the copy would be redundant outside of a bundle */
+	bool stays_for_links; /* as in rules.spare_held; of the first name of an inode */
 	/* Why the copy must stay, apart from the rules: as `why`. Set before rules_apply(). */
 	const char *must_stay;
 	uint32_t source;
@@ -97,6 +98,16 @@ void copies_remove(struct copies *copies,
 		   bool (*removes)(void *context, const struct copies *copies,
 				   const struct copy *copy),
 		   void *context);
+
+/* Returns the end of the names of the inode whose names begin at first. */
+size_t copies_inode_end(const struct copies *copies, size_t first);
+
+/* Returns whether the inode of these names has hard links that are not among them, such as links
+ * outside of the sources: removing the names frees nothing. */
+static inline bool copies_are_held_outside(const struct copies *copies, size_t first, size_t end)
+{
+	return !copies->folders && copies->list[first].links > end - first;
+}
 
 /* Returns the number of inodes. */
 size_t copies_count_inodes(const struct copies *copies);

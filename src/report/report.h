@@ -15,6 +15,7 @@
 #include "report/summary.h"
 
 struct bundle_tally;
+struct left_tally;
 struct missing_folders;
 struct catalog_reader;
 struct copies;
@@ -74,6 +75,7 @@ struct report {
 	unsigned int similar_percent; /* of REPORT_SIMILAR: from 1 to 100, see similar.h */
 	struct timespec last_scan; /* printed by JSON formats; 0: not known */
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
+	struct left_tally *left; /* counts other copies that stay (left.h); NULL: not counted */
 };
 
 /* Returns whether the part consists of groups. If not, it consists of files or folders. */

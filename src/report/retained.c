@@ -15,18 +15,31 @@ struct redundant {
 	uint64_t freed; /* own bytes */
 };
 
-/* Lists the redundant files, each once. */
+/* Returns whether a redundant file has hard links that are not among the copies. */
+static bool any_is_held_outside(const struct copies *copies)
+{
+	bool any = false;
+
+	for (size_t i = 0, end; !any && i < copies->count; i = end) {
+		end = copies_inode_end(copies, i);
+		any = copies->list[i].fate == FATE_REDUNDANT &&
+		      copies_are_held_outside(copies, i, end);
+	}
+	return any;
+}
+
+/* Lists the redundant files whose removal can free bytes, each once. */
 static uint64_t *list_redundant(const struct copies *copies, size_t *count)
 {
 	uint64_t *list = calloc(copies->count ? copies->count : 1, sizeof(*list));
 
 	*count = 0;
-	for (size_t i = 0; list && i < copies->count; i++) {
-		if (copies->list[i].fate == FATE_REDUNDANT)
+	for (size_t i = 0, end; list && i < copies->count; i = end) {
+		end = copies_inode_end(copies, i);
+		if (copies->list[i].fate == FATE_REDUNDANT &&
+		    !copies_are_held_outside(copies, i, end))
 			list[(*count)++] = copies->list[i].file;
 	}
-	if (list)
-		*count = numbers_sort_once(list, *count);
 	return list;
 }
 
@@ -76,15 +89,16 @@ int retained_find(struct catalog_reader *reader, struct group_record *group,
 	AUTO_FREE uint64_t *files = NULL;
 	struct redundant redundant = {0};
 	struct group_record indexed;
+	bool held = any_is_held_outside(copies);
 	size_t count;
 	int r;
 
-	if (!group->maps || copies->redundant == 0)
+	if (copies->redundant == 0 || (!group->maps && !held))
 		return 0;
 	r = catalog_get_group(reader, group->id, &indexed);
 	if (r < 0)
 		return r;
-	if (is_choice_of_index(&indexed, copies)) {
+	if (!held && is_choice_of_index(&indexed, copies)) {
 		group->retained = indexed.retained;
 		return 0;
 	}

@@ -2,7 +2,8 @@
 #ifndef REPORT_RETAINED_H
 #define REPORT_RETAINED_H
 
-/* The bytes that stay allocated, or never were, if the redundant copies of a group are removed. */
+/* The bytes that stay allocated, or never were, if the redundant copies of a group are removed.
+ * Copies with hard links that are not among the copies stay whole. */
 
 #include <stdint.h>
 

@@ -20,6 +20,7 @@ struct candidate {
 	size_t count;
 	struct kept_rank rank; /* that of its preferred name */
 	bool bundled; /* any of its names is in a bundle */
+	bool held; /* it has hard links that are not among its names */
 	const char *stays; /* why the inode stays even if it is not kept; NULL: no reason found */
 	const char *lost; /* why the inode is not kept; NULL: it is still eligible */
 };
@@ -150,6 +151,12 @@ static int gather(struct decision *decision)
 		name->why = why_name_stays(decision, name);
 		if (!candidate->stays)
 			candidate->stays = name->why;
+	}
+	for (size_t i = 0; i < decision->count; i++) {
+		size_t first = (size_t)(decision->list[i].names - decision->copies->list);
+
+		decision->list[i].held = copies_are_held_outside(decision->copies, first,
+								 first + decision->list[i].count);
 	}
 	decision->left = decision->count;
 	set_ranks(decision, decision->keep);
@@ -283,19 +290,38 @@ static void prefer_first_operands(struct decision *decision)
 		keep_preferred(decision, by_operand, 0, &words);
 }
 
+static int by_bundle(const struct decision *decision, size_t rule, const struct candidate *a,
+		     const struct candidate *b)
+{
+	(void)decision;
+	(void)rule;
+	return (int)a->bundled - (int)b->bundled;
+}
+
 /* Prefers copies outside of bundles. A program manages the files in a bundle, and these files are
  * seldom originals. For example, .svn has a copy of each working file. */
 static void prefer_outside_bundles(struct decision *decision)
 {
 	static const struct words words = {"not in a bundle", "in a bundle"};
-	bool any = false;
 
-	for (size_t i = 0; i < decision->count; i++)
-		any = any || (!decision->list[i].lost && !decision->list[i].bundled);
-	for (size_t i = 0; any && i < decision->count; i++) {
-		if (!decision->list[i].lost && decision->list[i].bundled)
-			drop(decision, &decision->list[i], &words);
-	}
+	keep_preferred(decision, by_bundle, 0, &words);
+}
+
+static int by_links_outside(const struct decision *decision, size_t rule, const struct candidate *a,
+			    const struct candidate *b)
+{
+	(void)decision;
+	(void)rule;
+	return (int)b->held - (int)a->held;
+}
+
+/* Prefers copies whose removal would free nothing. */
+static void prefer_held_outside(struct decision *decision)
+{
+	static const struct words words = {"has hard links elsewhere",
+					   "has no hard links elsewhere"};
+
+	keep_preferred(decision, by_links_outside, 0, &words);
 }
 
 /* ---- the choice of the view --------------------------------------------------------------- */
@@ -464,6 +490,10 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 			spare(candidate);
 		} else if (candidate->bundled) {
 			spare_for_bundle(candidate);
+		} else if (candidate->held && decision->rules->spare_held) {
+			candidate->stays = "has hard links elsewhere, so a link frees nothing";
+			candidate->names->stays_for_links = true;
+			spare(candidate);
 		} else {
 			set_fate(candidate, FATE_REDUNDANT, candidate->lost);
 			decision->copies->redundant++;
@@ -496,6 +526,7 @@ int rules_apply(const struct rules *rules, const struct sources *sources,
 		keep_preferred(&decision, by_rule, i, words_of(decision.keep->list[i].by));
 	prefer_outside_bundles(&decision);
 	prefer_first_operands(&decision);
+	prefer_held_outside(&decision);
 	if (decision.keep != decision.of_index)
 		set_ranks(&decision, decision.of_index);
 	kept = choose(&decision, group->kept);

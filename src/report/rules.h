@@ -18,7 +18,9 @@
  *    the rules prefer.
  * 3. Among equal inodes, those without a name in a bundle (report/bundle.h) are preferred.
  * 4. If the user named single files (source/operands.h), those named first are preferred.
- * 5. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
+ * 5. Inodes with hard links that are not among the names of the group are preferred, because their
+ *    removal would free nothing.
+ * 6. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
  *    order decides (catalog/kept_order.h).
  *
  * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept.
@@ -40,7 +42,7 @@
 struct catalog_reader;
 struct sources;
 
-/* All pointers are borrowed. If all fields are zero, only the steps 0 and 3 to 5 apply. */
+/* All pointers are borrowed. If all fields are zero, only the steps 0 and 3 to 6 apply. */
 struct rules {
 	const struct keep_rules *keep; /* of the command; NULL or no rule: those of the index */
 	const struct keep_rules *of_index; /* NULL: none */
@@ -49,6 +51,8 @@ struct rules {
 	char *const *only; /* nothing outside of these paths is removed */
 	bool between_sources;
 	bool include_bundles; /* copies in bundles are treated like others */
+	/* Copies with hard links that are not among the names of the group stay. */
+	bool spare_held;
 };
 
 /* Sets the fate of each name of a group and the reason of the fate. Puts the kept inode first. The

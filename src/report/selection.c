@@ -10,6 +10,7 @@
 #include "report/collect.h"
 #include "report/filter.h"
 #include "report/folder_tree.h"
+#include "report/left.h"
 #include "report/missing.h"
 #include "report/rules.h"
 #include "report/sorter.h"
@@ -67,11 +68,15 @@ static bool group_is_wanted(const struct selection *selection)
 	return !report->rules->between_sources || !is_in_one_source(copies);
 }
 
-static int count_bundled(const struct selection *selection)
+/* Counts the copies that stay without a rule of the user. */
+static int count_left(const struct selection *selection)
 {
 	const struct report *report = selection->report;
 	const struct copies *copies = &selection->copies;
 	int r = 0;
+
+	if (report->left)
+		left_tally_add(report->left, copies);
 
 	for (size_t i = 0; r == 0 && report->bundles && i < copies->count; i++) {
 		if (copies->list[i].stays_for_bundle)
@@ -102,7 +107,7 @@ static int select_group(struct selection *selection, struct group_record *group,
 		r = filter_selects_group(report->filter, report->sources, &selection->copies,
 					 selected);
 	if (r == 0 && *selected)
-		r = count_bundled(selection);
+		r = count_left(selection);
 	*selected = r == 0 && *selected && group_is_wanted(selection);
 	return r;
 }

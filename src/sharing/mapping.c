@@ -70,7 +70,11 @@ struct mapper {
 	uint32_t filesystem; /* whose space is known; 0: none */
 	uint64_t space;
 	uint32_t kept; /* index of the kept copy */
-	bool misses_ranges; /* a member could not be mapped: any range can be held by it */
+	/* The kept copy, or the member that an act would keep: its removal frees nothing, as it has
+	 * hard links that the index does not know. */
+	uint64_t stays;
+	/* A member could not be mapped, or has unknown hard links: any range can be held by it. */
+	bool misses_ranges;
 	uint64_t again_s; /* the group has to be mapped again after this time; 0: not */
 	/* mapped groups that wait for a commit */
 	struct bytes groups; /* of struct group_extents; their files follow each other in files */
@@ -122,6 +126,22 @@ static int map_open(struct mapper *mapper, int fd, const struct attributes *attr
 	return r < 0 ? r : file_map_read(fd, attributes->size, &mapper->ranges, map);
 }
 
+/* Notes a member that stays allocated, whatever is removed. */
+static int note_held(struct mapper *mapper, struct catalog_reader *reader, struct member *member)
+{
+	const struct group_record *group = &mapper->group;
+	bool may = member->file == group->kept;
+	int r = 0;
+
+	member->own = 0;
+	mapper->misses_ranges = true;
+	if (!may && mapper->stays == group->kept)
+		r = catalog_may_keep(reader, group, member->file, &may);
+	if (r == 0 && may)
+		mapper->stays = member->file;
+	return r == -ENOENT ? 0 : r;
+}
+
 /* Maps one member. Of a file that cannot be mapped nothing counts as freed. */
 static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint32_t number)
 {
@@ -134,6 +154,8 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* the group changed, and is mapped again */
 	member->own = allocated_bytes(&file.attributes);
+	if (file_is_held_outside(&file))
+		return note_held(mapper, reader, member);
 	if (!catalog_shares_extents(mapper->work->catalog, file.attributes.filesystem))
 		return 0;
 	fd = source_open_file(mapper->work->sources, reader, &file, 0);
@@ -228,6 +250,7 @@ static int next_group(struct mapper *mapper)
 	if (r < 0 || id == 0)
 		return r;
 	r = catalog_get_group(reader, id, &mapper->group);
+	mapper->stays = mapper->group.kept;
 	return r < 0 ? r : list_members(mapper, reader);
 }
 
@@ -250,7 +273,7 @@ static int add_result(struct mapper *mapper, const struct joint_member *joint,
 			file.record.sharers = leader->sharers;
 			file.record.joint = result->outside ? 0 : leader->joint;
 		}
-		if (i != mapper->kept)
+		if (members[i].file != mapper->stays)
 			freed = size_add(freed, members[i].own);
 		r = bytes_append(&mapper->files, &file, sizeof(file));
 	}

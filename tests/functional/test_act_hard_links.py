@@ -82,8 +82,8 @@ def test_copy_with_a_name_outside_the_sources_is_reported_as_split(twinfs, sourc
     link(copy, "copy 1 too")
     os.link(copy, tmp_path / "elsewhere")
     content = copy.read_bytes()
-    planned = twinfs.ok("move", "--dry-run", source, moved)
-    result = twinfs.ok("move", "--yes", source, moved)
+    planned = twinfs.ok("move", "--dry-run", "--keep=oldest", source, moved)
+    result = twinfs.ok("move", "--yes", "--keep=oldest", source, moved)
     for said in planned, result:
         assert "1 copy has hard links that are not moved" in said.error.decode()
     assert b"split       1 copy: " in result.out
@@ -97,7 +97,7 @@ def test_move_on_one_disk_does_not_split_hard_links(twinfs, source, tmp_path):
     _, copy = copies(source, 2)
     os.link(copy, tmp_path / "elsewhere")
     (tmp_path / "moved").mkdir()
-    result = twinfs.ok("move", "--yes", source, tmp_path / "moved")
+    result = twinfs.ok("move", "--yes", "--keep=oldest", source, tmp_path / "moved")
     assert b"split" not in result.out
     assert b"hard links" not in result.error
     assert os.path.samefile(tmp_path / "moved" / copy.name, tmp_path / "elsewhere")
