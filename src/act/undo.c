@@ -263,6 +263,27 @@ static int restore_times(const struct undo_pass *pass)
 	return r;
 }
 
+/* ---- hard links -------------------------------------------------------------------------- */
+
+static int recall(void *context, const struct record *record, const char *line)
+{
+	struct undo_pass *pass = context;
+
+	(void)line;
+	if (record->links > 1 && is_undone(pass, record->file))
+		undo_recall(&pass->undo, record);
+	return 0;
+}
+
+/* Remembers the files that an earlier undo brought back and that had several names. */
+static int recall_all(struct undo_pass *pass)
+{
+	const struct undo_settings *settings = pass->undo.settings;
+	struct act_log_pass records = {.record = recall, .context = pass, .act = settings->act};
+
+	return pass->count > 0 ? act_log_read(settings->folder, &records) : 0;
+}
+
 /* ---- all ----------------------------------------------------------------------------------- */
 
 static int undo_all(struct undo_pass *pass)
@@ -272,12 +293,16 @@ static int undo_all(struct undo_pass *pass)
 	int r = read_undone(pass), flushed;
 
 	if (r == 0)
+		r = recall_all(pass);
+	if (r == 0)
 		r = make_folders(pass);
 	if (r == 0)
 		r = act_log_read(settings->folder, &records);
 	if (r == 0)
 		r = restore_times(pass);
 	flushed = flush(pass);
+	if (r >= 0 && flushed == 0)
+		undo_report_split(&pass->undo);
 	if (r == STOPPED)
 		r = 0;
 	return r < 0 ? r : flushed;
@@ -285,7 +310,7 @@ static int undo_all(struct undo_pass *pass)
 
 static void undo_pass_deinit(struct undo_pass *pass)
 {
-	undo_forget_last(&pass->undo);
+	undo_forget(&pass->undo);
 	durable_deinit(&pass->undo.durable);
 	free(pass->files);
 	free(pass->folder_list);

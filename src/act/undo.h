@@ -7,7 +7,7 @@
  *
  *	removal		The content is copied from the kept file, or from another file that has it,
  *			to a new file with the metadata of the copy. Names that were hard links of
- *			one copy become hard links again.
+ *			one copy become hard links again, also of a name that the act left alone.
  *	move, trash	The file is renamed back, or copied back from another file system. If it is
  *			gone or was changed, its content is copied as after a removal.
  *	link		The path gets a file of its own again: the file is made under a private
@@ -70,6 +70,9 @@ struct undo_settings {
 	/* Receives the result of each file. */
 	void (*report)(void *context, const struct record *record,
 		       const struct undo_result *result);
+	/* Receives each file that has fewer names than the copy had, at the end: the others are not
+	 * known, or could not be brought back. NULL: nothing is reported. */
+	void (*split)(void *context, const char *path, uint64_t missing);
 	void *context;
 };
 

@@ -10,6 +10,7 @@
 #include "act/recovery.h"
 #include "act/undo_place.h"
 #include "base/descriptor.h"
+#include "base/error.h"
 #include "base/file_copy.h"
 #include "base/log.h"
 #include "base/metadata.h"
@@ -92,7 +93,7 @@ static void search(struct bringing *bringing,
 /* Makes a missing file anew. */
 static void make_anew(struct bringing *bringing)
 {
-	int r = undo_link_to_last(bringing, bringing->place.name);
+	int r = undo_join(bringing, bringing->place.name);
 
 	if (r == 0 || r == -EEXIST)
 		undo_end(bringing, r == 0 ? UNDO_DONE : UNDO_EXISTS);
@@ -186,7 +187,7 @@ static int part_from(struct bringing *bringing, const struct held *from)
 	if (r == 0)
 		r = journal_sync(journal);
 	if (r == 0)
-		r = undo_link_to_last(bringing, other);
+		r = undo_join(bringing, other);
 	if (r == -ENOENT)
 		r = undo_make_as(bringing, from, other, part);
 	if (r == 0)
@@ -301,8 +302,27 @@ void undo_file(struct undo *undo, const struct record *record, struct undo_resul
 		if (fstat(bringing.place.directory, &status) == 0)
 			durable_note_directory(&undo->durable, bringing.place.directory,
 					       status.st_dev);
-		if (S_ISREG(record->type))
-			undo_remember(&bringing);
+		if (S_ISREG(record->type) && undo_remember(&bringing) < 0)
+			log_debug("further names of %s become files of their own: %s",
+				  quote_path(record->path), error_text(-ENOMEM));
 	}
+	place_close(&bringing.place);
+}
+
+void undo_recall(struct undo *undo, const struct record *record)
+{
+	struct undo_result result = {.outcome = UNDO_ALREADY};
+	struct bringing bringing = {.undo = undo,
+				    .record = record,
+				    .result = &result,
+				    .is_made = true};
+	struct held held = {.fd = -1};
+
+	if (!S_ISREG(record->type) || undo_place_open_path(&bringing.place, record->path) < 0)
+		return;
+	if (undo_hold(&held, &bringing.place, record) == 0 && undo_remember(&bringing) < 0)
+		log_debug("further names of %s become files of their own: %s",
+			  quote_path(record->path), error_text(-ENOMEM));
+	held_close(&held);
 	place_close(&bringing.place);
 }

@@ -10,6 +10,9 @@
  * recovery_run(). Changed names are noted in undo->durable, and not synced. */
 void undo_file(struct undo *undo, const struct record *record, struct undo_result *result);
 
+/* Remembers a file that an earlier undo brought back, for undo_join(). */
+void undo_recall(struct undo *undo, const struct record *record);
+
 /* Brings back the moved or trashed file itself (undo_moved.c). Returns whether the outcome is
  * filled in. */
 MUST_CHECK bool undo_return_moved(struct bringing *bringing);

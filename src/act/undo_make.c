@@ -3,15 +3,18 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/undo_place.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/file_copy.h"
 #include "base/file_hash.h"
 #include "base/filesystem_kind.h"
+#include "base/hash.h"
 #include "base/path.h"
 
 void undo_end(struct bringing *bringing, enum undo_outcome outcome)
@@ -41,50 +44,226 @@ bool undo_is_inode(int fd, uint64_t inode, int64_t born_ns)
 
 /* ---- hard links of one copy -------------------------------------------------------------- */
 
-void undo_forget_last(struct undo *undo)
-{
-	if (undo->last.inode)
-		close(undo->last.fd);
-	undo->last = (struct brought_back){.inode = 0};
-}
-
 bool undo_is_brought_back(const struct stat *file, const struct record *record)
 {
 	return (file->st_mode & ALLPERMS) == record->mode &&
 	       clock_equal(file->st_mtim, record->mtime);
 }
 
-void undo_remember(const struct bringing *bringing)
+/* Returns whether an entry is of the copy of a record. */
+static bool is_of_copy(const struct brought_back *known, const struct record *record)
+{
+	return known->inode == record->inode && known->born_ns == record->born_ns &&
+	       known->filesystem == record->filesystem && hash128_equal(known->hash, record->hash);
+}
+
+/* Returns the slot of the copy of a record, or the free slot where it belongs. */
+static struct brought_back *find_slot(const struct brought_back_table *table,
+				      const struct record *record)
+{
+	size_t at = hash64(&record->inode, sizeof(record->inode), 0) & (table->room - 1);
+
+	while (table->slots[at].path && !is_of_copy(&table->slots[at], record))
+		at = (at + 1) & (table->room - 1);
+	return &table->slots[at];
+}
+
+/* Makes room for one more entry. */
+static int grow(struct brought_back_table *table)
+{
+	struct brought_back_table larger = {.count = table->count,
+					    .room = table->room ? table->room * 2 : 64};
+
+	if (table->count * 2 < table->room)
+		return 0;
+	larger.slots = calloc(larger.room, sizeof(*larger.slots));
+	if (!larger.slots)
+		return -ENOMEM;
+	for (size_t i = 0; i < table->room; i++) {
+		const struct brought_back *old = &table->slots[i];
+		const struct record record = {.inode = old->inode,
+					      .born_ns = old->born_ns,
+					      .filesystem = old->filesystem,
+					      .hash = old->hash};
+
+		if (old->path)
+			*find_slot(&larger, &record) = *old;
+	}
+	free(table->slots);
+	*table = larger;
+	return 0;
+}
+
+/* Returns whether the file at the path can be the copy, and sets what it is now. */
+static bool identify(const struct bringing *bringing, struct brought_back *now)
 {
 	const struct record *record = bringing->record;
 	const struct place *place = &bringing->place;
-	struct stat status;
-	int fd =
-		record->links < 2 ? -1 : open_beneath(place->directory, place->name, O_PATH, false);
+	AUTO_CLOSE int fd = open_beneath(place->directory, place->name, O_PATH, false);
+	struct statx status;
+	struct stat file;
 
-	if (fd < 0 || fstat(fd, &status) < 0 ||
-	    (status.st_uid != record->uid && status.st_uid != geteuid()) ||
-	    (bringing->result->outcome == UNDO_ALREADY && !undo_is_brought_back(&status, record))) {
-		cleanup_close(&fd);
-		return;
-	}
-	undo_forget_last(bringing->undo);
-	bringing->undo->last = (struct brought_back){record->inode, record->born_ns,
-						     record->filesystem, record->hash, fd};
+	if (fd < 0 || fstat(fd, &file) < 0 ||
+	    statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &status) < 0)
+		return false;
+	now->inode_now = status.stx_ino;
+	now->born_now_ns = place_born_ns(&status);
+	return (file.st_uid == record->uid || file.st_uid == geteuid()) &&
+	       (bringing->result->outcome != UNDO_ALREADY || undo_is_brought_back(&file, record));
 }
 
-int undo_link_to_last(const struct bringing *bringing, const char *name)
+int undo_remember(const struct bringing *bringing)
 {
 	const struct record *record = bringing->record;
-	const struct brought_back *last = &bringing->undo->last;
+	struct brought_back_table *table = &bringing->undo->linked;
+	struct brought_back now = {.inode = record->inode,
+				   .born_ns = record->born_ns,
+				   .filesystem = record->filesystem,
+				   .hash = record->hash,
+				   .links = record->links,
+				   .is_made = bringing->is_made};
+	struct brought_back *slot;
+	int r;
 
-	if (!last->inode || last->inode != record->inode || last->born_ns != record->born_ns ||
-	    last->filesystem != record->filesystem || !hash128_equal(last->hash, record->hash))
-		return -ENOENT;
-	if (linkat(AT_FDCWD, fd_path(last->fd).text, bringing->place.directory, name,
+	if (record->links < 2 || !record->inode || !identify(bringing, &now))
+		return 0;
+	r = grow(table);
+	if (r < 0)
+		return r;
+	slot = find_slot(table, record);
+	if (slot->path) {
+		slot->links = slot->links > now.links ? slot->links : now.links;
+		slot->is_made |= now.is_made;
+		return 0;
+	}
+	now.path = strdup(record->path);
+	if (!now.path)
+		return -ENOMEM;
+	*slot = now;
+	table->count++;
+	return 0;
+}
+
+/* Opens a file that was brought back, O_PATH. Returns a descriptor, or -1 if it is not there. */
+static int open_brought_back(const struct brought_back *known)
+{
+	struct place place;
+	int fd;
+
+	if (undo_place_open_path(&place, known->path) < 0)
+		return -1;
+	fd = open_beneath(place.directory, place.name, O_PATH, false);
+	place_close(&place);
+	if (fd >= 0 && undo_is_inode(fd, known->inode_now, known->born_now_ns))
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return -1;
+}
+
+void undo_report_split(const struct undo *undo)
+{
+	const struct undo_settings *settings = undo->settings;
+
+	for (size_t i = 0; settings->split && i < undo->linked.room; i++) {
+		const struct brought_back *known = &undo->linked.slots[i];
+		AUTO_CLOSE int fd = known->path && known->is_made ? open_brought_back(known) : -1;
+		struct stat now;
+
+		if (fd >= 0 && fstat(fd, &now) == 0 && now.st_nlink < known->links)
+			settings->split(settings->context, known->path,
+					known->links - now.st_nlink);
+	}
+}
+
+void undo_forget(struct undo *undo)
+{
+	for (size_t i = 0; i < undo->linked.room; i++)
+		free(undo->linked.slots[i].path);
+	free(undo->linked.slots);
+	undo->linked = (struct brought_back_table){.count = 0};
+}
+
+/* Makes a hard link to an open file, which may be O_PATH. Returns 0, -EEXIST, or -ENOENT if no link
+ * is possible. */
+static int link_to(int fd, const struct bringing *bringing, const char *name)
+{
+	if (linkat(AT_FDCWD, fd_path(fd).text, bringing->place.directory, name,
 		   AT_SYMLINK_FOLLOW) == 0)
 		return 0;
 	return errno == EEXIST ? -EEXIST : -ENOENT;
+}
+
+/* A search for a name of the copy that the act left alone. */
+struct joining {
+	struct bringing *bringing;
+	const char *name; /* of the link to make */
+};
+
+/* Outcome of try_join(): the link was made. */
+enum {
+	JOINED = 1,
+};
+
+/* Returns whether a held file is the copy of the record. If its time of birth is unknown, the inode
+ * number possibly is that of a later file. */
+static bool is_copy(const struct held *held, const struct bringing *bringing)
+{
+	const struct record *record = bringing->record;
+	struct stat here;
+
+	return fstat(bringing->place.directory, &here) == 0 && held->status.st_dev == here.st_dev &&
+	       undo_is_inode(held->fd, record->inode, record->born_ns) &&
+	       (record->born_ns ||
+		(undo_is_brought_back(&held->status, record) && undo_is_certain(held, record)));
+}
+
+/* Makes a link to the file at a path, if that is the copy. Returns 0, JOINED or -errno. */
+static int try_join(void *context, const char *path)
+{
+	const struct joining *joining = context;
+	const struct record *record = joining->bringing->record;
+	struct held held = {.fd = -1};
+	struct place place;
+	int fd, r = undo_place_open_path(&place, path);
+
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	fd = open_beneath(place.directory, place.name, O_PATH, false);
+	r = fd >= 0 && undo_is_inode(fd, record->inode, record->born_ns)
+		    ? undo_hold(&held, &place, record)
+		    : UNDO_DIFFERS;
+	cleanup_close(&fd);
+	place_close(&place);
+	if (r != 0)
+		return r == -ENOMEM || r == -EINTR ? r : 0;
+	r = is_copy(&held, joining->bringing) ? link_to(held.fd, joining->bringing, joining->name)
+					      : -ENOENT;
+	held_close(&held);
+	if (r == 0)
+		return JOINED;
+	return r == -ENOENT ? 0 : r;
+}
+
+int undo_join(struct bringing *bringing, const char *name)
+{
+	const struct undo_settings *settings = bringing->undo->settings;
+	const struct record *record = bringing->record;
+	const struct brought_back_table *table = &bringing->undo->linked;
+	const struct brought_back *known =
+		record->inode && table->count > 0 ? find_slot(table, record) : NULL;
+	AUTO_CLOSE int fd = known && known->path ? open_brought_back(known) : -1;
+	struct joining joining = {bringing, name};
+	int r;
+
+	if (fd >= 0)
+		return link_to(fd, bringing, name);
+	if (record->links < 2 || !record->inode)
+		return -ENOENT;
+	r = record->kept ? try_join(&joining, record->kept) : 0;
+	if (r == 0)
+		r = settings->find(settings->context, record, try_join, &joining);
+	return r == JOINED ? 0 : r == 0 ? -ENOENT : r;
 }
 
 /* ---- content ----------------------------------------------------------------------------- */
@@ -210,6 +389,7 @@ int undo_make_as(struct bringing *bringing, const struct held *from, const char 
 	if (!undo_is_certain(from, record))
 		return UNDO_FORGEABLE;
 	r = file_copy_restore(from->fd, bringing->place.directory, name, part, &wish);
+	bringing->is_made = r == 0;
 	bringing->result->other_owner = r == 0 && wish.refused.owners > 0;
 	bringing->result->fewer_xattrs = r == 0 && wish.refused.xattrs > 0;
 	bringing->result->other_time = r == 0 && wish.refused.times > 0;

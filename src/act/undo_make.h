@@ -12,21 +12,33 @@
 #include "act/undo.h"
 #include "base/metadata.h"
 
-/* The file that was brought back last. If further names of the same copy follow, they become hard
- * links of it. */
+/* A copy with several names, of which one was brought back. Its further names become hard links of
+ * that file. */
 struct brought_back {
-	uint64_t inode; /* of the copy; 0: none */
+	/* of the copy */
+	uint64_t inode;
 	int64_t born_ns;
 	uint64_t filesystem;
 	struct hash128 hash;
-	int fd; /* of the file now, O_PATH */
+	uint64_t links;
+	/* of the file now */
+	uint64_t inode_now;
+	int64_t born_now_ns;
+	char *path;
+	bool is_made; /* it is another file than the copy */
+};
+
+/* These copies, in a hash table with linear probing. */
+struct brought_back_table {
+	struct brought_back *slots; /* path NULL: free */
+	size_t count, room;
 };
 
 struct undo {
 	const struct undo_settings *settings; /* borrowed */
 	struct journal *journal;
 	struct durable durable;
-	struct brought_back last;
+	struct brought_back_table linked;
 };
 
 /* One file that is being brought back. */
@@ -39,6 +51,7 @@ struct bringing {
 	bool is_busy; /* a file that possibly has the content is open for writing */
 	/* A file has the hash, but its content is not certain: see undo_is_certain(). */
 	bool is_uncertain;
+	bool is_made; /* the file was made anew, and is not another name of the copy */
 };
 
 /* Fills in the outcome, or that of a failed call: error is an -errno. */
@@ -46,15 +59,19 @@ void undo_end(struct bringing *bringing, enum undo_outcome outcome);
 void undo_fail(struct bringing *bringing, int error);
 
 /* Remembers the file at the path, if the copy had further names. A file of another user is not the
- * copy, even if it has the hash. */
-void undo_remember(const struct bringing *bringing);
+ * copy, even if it has the hash. Returns 0 or -ENOMEM. */
+MUST_CHECK int undo_remember(const struct bringing *bringing);
 
-/* Closes the file that was brought back last. */
-void undo_forget_last(struct undo *undo);
+/* Calls settings->split for each file that was made anew and has fewer names than the copy had. */
+void undo_report_split(const struct undo *undo);
 
-/* Makes a hard link to the file that was brought back last, if that was another name of the same
- * copy. Returns 0, -ENOENT if it was not, or another -errno. */
-MUST_CHECK int undo_link_to_last(const struct bringing *bringing, const char *name);
+/* Frees what undo_remember() remembered. */
+void undo_forget(struct undo *undo);
+
+/* Makes a hard link to another name of the same copy: one that was brought back, or one that the
+ * act left alone. The latter has the same inode, and must have the content of the record. Returns
+ * 0, -ENOENT if there is none, or another -errno. */
+MUST_CHECK int undo_join(struct bringing *bringing, const char *name);
 
 /* Returns whether an open file, which may be O_PATH, is a certain inode. An unknown time of birth
  * is not compared. */

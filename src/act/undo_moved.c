@@ -167,7 +167,7 @@ static void remove_moved(const struct bringing *bringing, const struct place *th
 /* Copies a moved file back from another file system, and removes it there. */
 static int copy_back(struct bringing *bringing, const struct place *there, struct held *moved)
 {
-	int r = undo_link_to_last(bringing, bringing->place.name);
+	int r = undo_join(bringing, bringing->place.name);
 
 	if (r == -ENOENT)
 		r = undo_make(bringing, moved);

@@ -116,6 +116,17 @@ static void report_file(void *context, const struct record *record,
 	progress_update(&undoing->progress, &undoing->counts);
 }
 
+static void report_split(void *context, const char *path, uint64_t missing)
+{
+	struct undoing *undoing = context;
+	char count[NUMBER_TEXT_MAX];
+
+	undoing->changed++;
+	log_warning("brought back %s as another file than %s of its hard links, which %s not known "
+		    "or not back",
+		    quote_path(path), number_format(count, missing), plural(missing, "is", "are"));
+}
+
 static void print_counts(struct output *output, const char *label, const struct name_counts *counts)
 {
 	CLEANUP_BYTES struct bytes text = {0};
@@ -252,6 +263,7 @@ static enum twinfs_exit undo(const struct undo_request *request, const struct lo
 					       .act = act->id,
 					       .find = find_content,
 					       .report = report_file,
+					       .split = report_split,
 					       .context = &undoing};
 	int r;
 

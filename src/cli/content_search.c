@@ -45,17 +45,15 @@ static int add_path(struct content_search *search, const char *path)
 
 /* ---- by the index ------------------------------------------------------------------------ */
 
-/* Adds the path of a file. */
-static int add_file(struct content_search *search, struct catalog_reader *reader, uint64_t id)
+/* Adds the path of a name of a file. */
+static int add_name(struct content_search *search, struct catalog_reader *reader, uint64_t dir,
+		    uint64_t cookie)
 {
 	CLEANUP_BYTES struct bytes path = {0}, relative = {0};
-	struct file_record file;
 	uint32_t source = 0;
 	uint64_t root;
-	int r = catalog_get_file(reader, id, &file);
+	int r = catalog_entry_path(reader, dir, cookie, &relative, &source);
 
-	if (r == 0)
-		r = catalog_file_path(reader, &file, &relative, &source);
 	if (r == 0)
 		r = catalog_get_source(reader, source, &path, &root);
 	if (r == 0)
@@ -63,6 +61,28 @@ static int add_file(struct content_search *search, struct catalog_reader *reader
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	return bytes_text(&path) ? add_path(search, bytes_text(&path)) : -ENOMEM;
+}
+
+/* Adds the path of a file, or all its paths if it is the copy. The act removed some of them. */
+static int add_file(struct content_search *search, struct catalog_reader *reader, uint64_t id)
+{
+	struct catalog_scan *names = NULL;
+	struct file_record file;
+	uint64_t dir, cookie;
+	int r = catalog_get_file(reader, id, &file);
+	bool is_copy;
+
+	if (r < 0)
+		return 0;
+	is_copy = search->inode && file.attributes.inode == search->inode;
+	r = catalog_scan_names(reader, &file, &names);
+	while (r == 0 && (r = catalog_next_name(names, &dir, &cookie)) == 0) {
+		r = add_name(search, reader, dir, cookie);
+		if (!is_copy)
+			break;
+	}
+	catalog_scan_end(names);
+	return r == -ENOMEM ? r : 0;
 }
 
 /* What the index knows about a file of the size. */
@@ -159,6 +179,7 @@ static int list_paths(struct content_search *search, const struct record *record
 	text_list_free(&search->paths);
 	search->paths = (struct text_list){.count = 0};
 	search->hash = record->hash;
+	search->inode = record->links > 1 ? record->inode : 0;
 	search->is_limited = search->is_explained = false;
 	begin_reading(search, &reader);
 	r = reader ? add_sizes(search, reader, record, CONTENT_SAME) : 0;
@@ -188,7 +209,8 @@ int content_search_find(struct content_search *search, const struct record *reco
 {
 	int r = 0;
 
-	if (!hash128_equal(search->hash, record->hash))
+	if (!hash128_equal(search->hash, record->hash) ||
+	    (record->links > 1 && search->inode != record->inode))
 		r = list_paths(search, record);
 	for (size_t i = 0; r == 0 && i < search->paths.count; i++)
 		r = try(trying, search->paths.items[i]);

@@ -18,6 +18,7 @@ struct content_search {
 	struct catalog *catalog; /* NULL: not opened, or the index cannot be opened */
 	bool is_opened;
 	struct hash128 hash; /* of the last search */
+	uint64_t inode; /* of the last search for a copy with several names, which all are listed */
 	struct text_list paths; /* its result, absolute */
 	size_t limit; /* number of paths with which the current kind of files ends */
 	bool is_limited; /* more files would be possible */

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""move to another file system: hard links of a file are hard links of one file there."""
+"""Hard links of a file are hard links of one file after a move to another file system, and after
+an undo."""
 import contextlib
 import os
 import shutil
 
 import pytest
+import trees
 from disks import bound, disk
 from processes import release
 from test_act import copies, everything, freed
 from test_act_cut_off import kill_points
+from test_act_log import act_words
+from test_undo import metadata, undone
 
 NAMES = 3
 
@@ -256,3 +260,95 @@ def test_move_of_hard_links_killed_or_failing_at_any_call_loses_no_name(twinfs, 
             twinfs.ok("move", "--yes", source, moved)
             assert len(everything(source)) == len(content), point
     assert points > 20
+
+
+# ---- their undo ----
+
+
+def one_of_two_names_gone(twinfs, source, kind="remove"):
+    """Kills an act between two hard links of a copy. Returns the path of each; the name of the
+    first one is gone, or leads elsewhere."""
+    kept, copy = copies(source, 2)
+    other = source / "copy 1 too"
+    os.link(copy, other)
+    inode = copy.stat().st_ino
+    twinfs.ok("scan", source)
+    twinfs.traced(*act_words(kind, source, source), "--yes", "--keep=path:copy 0",
+                  calls="trace=unlinkat",
+                  flags=["-e", "inject=unlinkat:signal=KILL:error=EIO:when=2"])
+    twinfs.ok("recover")
+    left, gone = sorted((copy, other),
+                        key=lambda path: path.exists() and path.lstat().st_ino != inode
+                        or not path.exists())
+    assert left.stat().st_nlink == 1 and left.stat().st_ino == inode
+    return gone, left, kept
+
+
+@pytest.mark.parametrize("scan", [False, True])
+@pytest.mark.parametrize("kind", ["remove", "link", "symlink"])
+def test_name_that_the_act_left_alone_is_joined_again(twinfs, source, strace, kind, scan):
+    gone, left, kept = one_of_two_names_gone(twinfs, source, kind)
+    before = metadata(left)
+    if scan:
+        twinfs.ok("scan", source)
+    assert undone(twinfs.ok("undo", "--yes")) == 1
+    assert gone.samefile(left) and not gone.samefile(kept)
+    assert metadata(gone) == before
+
+
+@pytest.mark.parametrize("kind", ["remove", "link", "symlink"])
+def test_name_that_no_source_has_is_said_to_be_apart(twinfs, source, aside, kind):
+    _, copy = copies(source, 2)
+    os.link(copy, aside / "name")
+    twinfs.ok(*act_words(kind, source, aside), "--yes", "--keep=path:copy 0")
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and undone(result) == 1
+    [line] = [line for line in result.error.splitlines() if b"hard link" in line]
+    assert os.fsencode(copy) in line and b" 1 " in line
+    assert copy.stat().st_nlink == 1
+
+
+def test_name_left_alone_that_was_edited_is_not_joined(twinfs, source, strace):
+    gone, left, kept = one_of_two_names_gone(twinfs, source)
+    left.write_bytes(b"edit")
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and b"hard link" in result.error
+    assert gone.read_bytes() == kept.read_bytes() and left.read_bytes() == b"edit"
+
+
+@pytest.mark.parametrize("names", [["a", "a/b", "z"], ["z", "a", "m"]])
+def test_hard_links_of_a_removed_folder_are_linked_again(twinfs, source, names):
+    """Other files are between the names of the copy, and the kept folder has one of them."""
+    for folder in ("one", "two"):
+        for name in ("b", "c", "k", "x"):
+            trees.write(source / folder / name, name.encode())
+    for number, name in enumerate(names):
+        path = source / "two" / name.replace("/", " ")
+        if number == 0:
+            trees.write(path, b"linked")
+        else:
+            os.link(source / "two" / names[0], path)
+        shutil.copy(path, source / "one" / path.name)
+    os.link(source / "one" / "b", source / "one" / "shared")
+    os.link(source / "one" / "b", source / "two" / "shared")
+    before = {path: path.stat().st_nlink for path in (source / "two").iterdir()}
+    twinfs.ok("remove", "--folders", "--yes", source)
+    assert not (source / "two").exists()
+    twinfs.ok("undo", "--yes")
+    assert {path: path.stat().st_nlink for path in (source / "two").iterdir()} == before
+    assert (source / "two" / "shared").samefile(source / "one" / "b")
+
+
+def test_undo_that_was_interrupted_between_two_names_joins_them(twinfs, source, strace):
+    """The first names are in the log as brought back, and the last one is not."""
+    for number in range(200):
+        copies(source, 2, name=f"pair {number:03}", size=100)
+    _, copy = copies(source, 2, name="linked")
+    for number in range(200):
+        os.link(copy, source / f"linked 1 {number}")
+    twinfs.ok("remove", "--yes", "--keep=oldest", source)
+    _, trace = twinfs.traced("undo", "--yes", calls="trace=linkat", flags=[
+        "-e", "inject=linkat:signal=KILL:when=350"])
+    assert b"SIGKILL" in trace
+    twinfs.ok("undo", "--yes")
+    assert copy.stat().st_nlink == 201

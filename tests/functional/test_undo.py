@@ -90,6 +90,21 @@ def test_hard_links_of_a_copy_are_linked_again(twinfs, source, aside, kind):
     assert copy.stat().st_nlink == 2
 
 
+def test_figures_of_a_folder_are_those_of_its_files(twinfs, source):
+    for folder in ("one", "two"):
+        for name in ("a", "b/c"):
+            trees.write(source / folder / name, name.encode())
+        os.symlink("a", source / folder / "link")
+        os.mkfifo(source / folder / "fifo")
+    twinfs.ok("remove", "--folders", "--yes", source)
+    assert [acts(twinfs)[0][key] for key in ("files", "folders", "others")] == [2, 2, 2]
+    assert b"2 files" in twinfs.ok("log").out and b"2 folders" in twinfs.ok("log").out
+    result = twinfs.ok("undo", "--yes")
+    assert b"2 files, 2 folders, 2 other names" in result.out
+    assert acts(twinfs)[0]["undone"] == acts(twinfs)[1]["files"] == 2
+    assert b"undone already" in twinfs.ok("undo", "--yes").error
+
+
 def test_file_with_the_content_alone_gets_no_further_names(twinfs, source):
     """A user made a file with the content at the path of the first name."""
     kept, copy = copies(source, 2)
@@ -99,7 +114,8 @@ def test_file_with_the_content_alone_gets_no_further_names(twinfs, source):
     twinfs.ok("remove", "--yes", "--keep=path:copy 0", source)
     shutil.copyfile(kept, copy)
     copy.chmod(0o600)
-    twinfs.ok("undo", "--yes")
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and b"hard link" in result.error
     assert metadata(other) == before and not other.samefile(copy)
     assert copy.stat().st_mode & 0o777 == 0o600
 
