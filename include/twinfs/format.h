@@ -40,6 +40,9 @@
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
 /* A copy of TWINFS_INDEX_DATA that replaces it when it is complete. */
 #define TWINFS_INDEX_COPY "checked.mdb"
+/* The identity of the folder, which a copy of the folder does not have; see
+ * src/store/index_files.h. Each folder of the promises has this file, too. */
+#define TWINFS_OWN_MARK ".twinfs-own"
 
 /* Bounds the ids of directories, files and groups, so that a FUSE node id (kind and id) is below
  * 2^53. Some programs store inode numbers in a double, which is exact up to 2^53. */

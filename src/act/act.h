@@ -96,6 +96,7 @@ enum act_outcome {
 	/* The copy is in a lower layer of an overlay and has several names. A rename would make it
 	 * a separate file. */
 	ACT_LOWER_LINK,
+	ACT_OWN, /* a file of twinfs itself, or the quarantine name of another act */
 	ACT_NO_TRASH, /* no trash folder can take the copy by a rename */
 	ACT_FAILED, /* a call failed with act_result.error */
 	ACT_LEFTOVER, /* the copy could not get its name back, and is act_result.leftover now */

@@ -116,13 +116,14 @@ static bool is_outside(struct folder_act *act, int directory, enum act_outcome o
 	return !inside || one_act_refuse(&act->one, outcome);
 }
 
-/* Checks that neither folder contains the other, and that the copy contains no source and not the
- * index. Paths do not show this, as a folder can be mounted a second time. */
+/* Checks that neither folder contains the other, and that the copy contains no source, no index and
+ * not the default folder of indexes. Paths do not show this, as a folder can be mounted a second
+ * time. */
 static bool is_apart(struct folder_act *act)
 {
 	const struct act_settings *settings = act->one.settings;
 	const struct sources *sources = settings->sources;
-	AUTO_CLOSE int index = -1;
+	AUTO_CLOSE int index = -1, state = -1;
 	bool inside;
 	int r;
 
@@ -136,6 +137,13 @@ static bool is_apart(struct folder_act *act)
 	index = open(catalog_folder(sources->catalog), O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (index >= 0 && !is_outside(act, index, ACT_HAS_SOURCE))
 		return false;
+	state = own_open_state_folder();
+	if (state >= 0 && !is_outside(act, state, ACT_HAS_SOURCE))
+		return false;
+	if (own_is_private_path(act->one.copy.file->path) ||
+	    own_has_directory(&sources->own, sources->catalog, act->one.copy.held.fd) ||
+	    own_has_directory(&sources->own, sources->catalog, act->kept.held.fd))
+		return one_act_refuse(&act->one, ACT_OWN);
 	if (!is_outside(act, act->kept.held.fd, ACT_NESTED))
 		return false;
 	r = find_above(act->one.copy.held.fd, &act->kept.held.status, &inside);

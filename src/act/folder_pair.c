@@ -161,6 +161,8 @@ static int visit_name(struct folder_pair *pair, struct folder_name *name, struct
 	bool is_dir;
 	int r = examine_both(pair, name);
 
+	if (r == 0 && !walking->is_back && own_is_quarantine(name->name, strlen(name->name)))
+		r = folder_refuse(pair, name->name, ACT_OWN);
 	if (r != 0)
 		return r;
 	is_dir = S_ISDIR(name->of_copy.stx_mode);
@@ -217,6 +219,8 @@ static int visit_dir(struct folder_pair *pair, size_t index, struct walking *wal
 		return folder_fail(pair, "", -errno);
 	if (is_same_inode(&of_kept, &of_copy))
 		return folder_refuse(pair, "", ACT_SAME_FOLDER);
+	if (own_is_marked(copy) || own_is_marked(kept))
+		return folder_refuse(pair, "", ACT_OWN);
 	name.kept = kept;
 	name.copy = copy;
 	return visit_names(pair, &name, walking);

@@ -33,10 +33,11 @@
 #include "act/act_log.h"
 #include "act/place.h"
 #include "base/attributes.h"
+#include "source/own.h"
 
-/* Prefix of a quarantine name: the name of a file in its directory during an act. */
-#define OTHER_NAME_PREFIX ".twinfs~"
-#define OTHER_NAME_SIZE (sizeof(OTHER_NAME_PREFIX) + 16)
+/* A quarantine name: the name of a file in its directory during an act. */
+#define OTHER_NAME_PREFIX QUARANTINE_PREFIX
+#define OTHER_NAME_SIZE QUARANTINE_NAME_SIZE
 
 enum intent_kind {
 	/* the copy is renamed to other, then removed or moved to another folder */

@@ -29,6 +29,19 @@
 
 /* ---- the two files ------------------------------------------------------------------- */
 
+/* Returns whether a file belongs to twinfs, or has the private name of another act. An index can
+ * know such a file: it was made by an earlier version, or the file is newer. */
+static bool is_own(const struct sources *sources, const struct place *place, const char *path)
+{
+	struct attributes attributes;
+
+	return own_is_private_path(path) ||
+	       own_has_directory(&sources->own, sources->catalog, place->directory) ||
+	       (source_attributes_at(sources->catalog, place->directory, place->name, 0,
+				     &attributes) >= 0 &&
+		own_has(&sources->own, &attributes));
+}
+
 int subject_open(struct subject *subject, const struct act_settings *settings, bool kept,
 		 struct act_result *result)
 {
@@ -36,6 +49,11 @@ int subject_open(struct subject *subject, const struct act_settings *settings, b
 	int r = place_open(&subject->place, settings->sources, file->source, file->path);
 
 	subject->held.fd = -1;
+	if (r == 0 && is_own(settings->sources, &subject->place, file->path)) {
+		place_close(&subject->place);
+		result->outcome = ACT_OWN;
+		return 1;
+	}
 	if (r == 0)
 		r = held_open(&subject->held, &subject->place, settings->sources, file->attributes,
 			      settings->without_leases);

@@ -44,6 +44,9 @@ static const char *const texts[] = {
 	[ACT_LOWER_LINK] =
 		("has other hard links in a lower layer of its overlay and would become a "
 		 "separate file; change it in that layer"),
+	[ACT_OWN] = ("it, the kept file, or a file in it belongs to twinfs: to an index, to "
+		     "promises, or "
+		     "to an act that runs or was interrupted; see 'twinfs recover'"),
 	[ACT_NO_TRASH] = ("no trash folder exists on its file system and none can be created; "
 			  "remove it without --trash, or move it"),
 	[ACT_FAILED] = "failed",

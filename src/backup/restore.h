@@ -20,12 +20,13 @@
 #include "base/attributes.h"
 #include "base/metadata.h"
 #include "base/progress.h"
+#include "source/own.h"
 
 struct restore_only;
 
 /* Name of the staging folder in the target (backup/staging.h). A number is appended if the name is
  * in use (backup/restore_folder.h). */
-#define RESTORE_FOLDER ".twinfs-restore"
+#define RESTORE_FOLDER STAGING_NAME
 #define RESTORE_FOLDER_SIZE (sizeof(RESTORE_FOLDER) + 8)
 
 enum restore_way {

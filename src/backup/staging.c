@@ -15,10 +15,11 @@
 #include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/hash.h"
+#include "source/own.h"
 
-#define STATE "state"
+#define STATE STAGING_STATE
 #define NEW_STATE "state.new"
-#define LINKS "links"
+#define LINKS STAGING_LINKS
 #define STATE_BYTES_MAX 4096
 #define SINCE "since "
 #define MARK "user.twinfs.restore"

@@ -95,6 +95,7 @@ static int take_lock(struct catalog *catalog)
 		close(fd);
 		return r;
 	}
+	index_folder_mark(catalog->folder_fd);
 	catalog->was_killed = status.st_size > 0;
 	catalog->lock_fd = fd;
 	return write_owner(catalog->lock_fd, "");

@@ -10,6 +10,7 @@
 #include "base/text_list.h"
 #include "mountpoint/table.h"
 #include "source/operands.h"
+#include "source/own.h"
 
 /* Finds the folders that the user named. Returns 0 or -errno. */
 static int list_folders(const struct sources *sources, struct text_list *folders)
@@ -45,6 +46,12 @@ int move_destination_check(const char *destination, const struct sources *source
 			log_error("cannot move copies to %s: it overlaps with the source %s; "
 				  "choose a folder outside of all sources",
 				  quote_path(destination), quote_path(folders.items[i]));
+	}
+	if (r == 0 && destination && own_is_in_state(destination)) {
+		log_error("cannot move copies to %s: it belongs to twinfs, so their files would be "
+			  "left out of each view; choose another folder",
+			  quote_path(destination));
+		return -EINVAL;
 	}
 	if (r < 0)
 		log_error("cannot find the mount of %s: %s", quote_path(destination),

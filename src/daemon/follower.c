@@ -365,8 +365,9 @@ static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
 }
 
 /* Requests a retry of a directory that could not be read. For BACKOFF_ALL, requests a walk of all
- * sources. If the directory was read meanwhile, its wait ends. If not, its backoff grows now, as
- * the retry does not report a success. */
+ * sources. If the directory was read meanwhile, its wait ends, after one more listing for
+ * quarantine names that a recheck of single names left out. If not, its backoff grows now, as the
+ * retry does not report a success. */
 static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir)
 {
 	uint64_t now_ns = clock_monotonic_ns();
@@ -381,7 +382,7 @@ static int retry_dir(struct follower *follower, struct catalog_reader *reader, u
 	else
 		backoff_done(&follower->failing, dir, now_ns);
 	pthread_mutex_unlock(&follower->worker.lock);
-	if (r < 0 || !fails)
+	if (r < 0 || (!fails && dir == BACKOFF_ALL))
 		return r;
 	return dir == BACKOFF_ALL ? note_all_sources(follower)
 				  : event_set_add(&follower->dirty, dir, NULL, 0, EVENT_LISTING);

@@ -34,7 +34,7 @@ static int add_resolved(struct text_list *list, char *const *paths, size_t count
 		if (!found)
 			log_error("cannot find %s: %s", quote_path(paths[i]), error_text(r));
 		if (r == 0)
-			r = source_check_no_view(found);
+			r = source_check_content(found);
 	}
 	return r;
 }

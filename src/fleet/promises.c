@@ -297,6 +297,8 @@ static int open_file(struct promise_file *file, const char *indexes, const char 
 	if (r == 0)
 		r = lock(file, host);
 	if (r == 0)
+		index_folder_mark(file->folder);
+	if (r == 0)
 		r = read_file(file);
 	sort_once(file);
 	return r;

@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,12 +19,9 @@
 #include "base/text_list.h"
 #include "catalog/catalog.h"
 #include "source/operands.h"
+#include "source/own.h"
 #include "source/source.h"
 #include "twinfs/format.h"
-
-#define ROOT_STATE_FOLDER "/var/lib"
-#define HOME_STATE_FOLDER "/.local/state"
-#define INDEXES_FOLDER "/twinfs"
 
 /* Prefix of the names of index folders for operands. */
 #define OPERANDS_PREFIX "files-"
@@ -33,61 +29,15 @@
 /* Longest part of a source's name in the name of its index folder. */
 #define SHOWN_NAME_MAX 32
 
-/* Gets the user's home folder: $HOME, or else that in the user database. The caller frees it. */
-static int home_folder(char **home)
+int index_folders_parent(char **folder)
 {
-	/* NOLINTBEGIN(concurrency-mt-unsafe): called before threads are started */
-	const char *path = getenv("HOME");
+	int r = own_state_folder(folder);
 
-	if (!path || path[0] != '/') {
-		const struct passwd *user = getpwuid(geteuid());
-
-		path = user ? user->pw_dir : NULL;
-	}
-	/* NOLINTEND(concurrency-mt-unsafe) */
-	if (!path || path[0] != '/')
-		return -ENOENT;
-	*home = strdup(path);
-	return *home ? 0 : -ENOMEM;
-}
-
-/* Gets the folder for the state of programs (XDG Base Directory Specification 0.8, which requires
- * that relative paths are ignored). The caller frees it. */
-static int state_folder(char **folder)
-{
-	AUTO_FREE char *home = NULL;
-	const char *state;
-	int r;
-
-	if (geteuid() == 0) {
-		*folder = strdup(ROOT_STATE_FOLDER);
-		return *folder ? 0 : -ENOMEM;
-	}
-	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
-	state = getenv("XDG_STATE_HOME");
-	if (state && state[0] == '/') {
-		*folder = strdup(state);
-		return *folder ? 0 : -ENOMEM;
-	}
-	r = home_folder(&home);
-	if (r < 0) {
+	if (r < 0 && r != -ENOMEM)
 		log_error("cannot find your home folder: %s; set HOME, or choose a folder with "
 			  "--index",
 			  error_text(r));
-		return r;
-	}
-	return asprintf(folder, "%s" HOME_STATE_FOLDER, home) < 0 ? -ENOMEM : 0;
-}
-
-int index_folders_parent(char **folder)
-{
-	AUTO_FREE char *state = NULL;
-	int r;
-
-	r = state_folder(&state);
-	if (r < 0)
-		return r;
-	return asprintf(folder, "%s" INDEXES_FOLDER, state) < 0 ? -ENOMEM : 0;
+	return r;
 }
 
 /* Copies at most SHOWN_NAME_MAX bytes of the last part of a path. Replaces all characters but

@@ -88,7 +88,7 @@ int indexing_locate(struct indexing *indexing, const struct index_settings *sett
 	else
 		r = source_paths_resolve(given, count, &indexing->paths);
 	for (size_t i = 0; r == 0 && !settings->no_scan && i < indexing->paths.count; i++)
-		r = source_check_no_view(indexing->paths.items[i]);
+		r = source_check_content(indexing->paths.items[i]);
 	if (r == 0 && !settings->no_scan)
 		r = source_check_mount_points(indexing->paths.items, settings);
 	if (r < 0)
@@ -171,6 +171,10 @@ static int open_sources(struct indexing *indexing)
 	else
 		r = sources_open(&indexing->sources, indexing->catalog, indexing->paths.items,
 				 scope->cross_mounts);
+	/* the folder of the other index has that of this one */
+	if (r == 0 && indexing->beside)
+		r = own_add(&indexing->sources.own, indexing->catalog,
+			    catalog_folder(indexing->beside));
 	/* the operands exist, so it does not matter what else changed in their folder */
 	if (r == 0 && !indexing->has_operands)
 		r = source_check(&indexing->sources, settings,
@@ -261,7 +265,6 @@ int indexing_open(struct indexing *indexing)
 		.disk = settings->disk,
 		.patience_ms = PATIENCE_MS,
 		.names_only = settings->names_only,
-		.hidden = indexing->beside ? catalog_folder(indexing->beside) : NULL,
 	};
 	r = open_sources(indexing);
 	if (r == 0)

@@ -15,6 +15,7 @@
 #include "index/index_folder.h"
 #include "index/index_open.h"
 #include "mountpoint/point.h"
+#include "source/own.h"
 #include "source/source_change.h"
 
 static const char *change_text(enum source_change_kind kind)
@@ -84,11 +85,17 @@ int source_check(const struct sources *sources, const struct index_settings *set
 
 /* ---- views ---------------------------------------------------------------------------------- */
 
-int source_check_no_view(const char *path)
+int source_check_content(const char *path)
 {
 	AUTO_FREE char *point = NULL;
 	int r = mount_point_of(path, &point);
 
+	if (r == 0 && !point && own_is_in_state(path)) {
+		log_error("cannot use %s: it belongs to twinfs, which keeps its indexes there; "
+			  "give another folder",
+			  quote_path(path));
+		return -EINVAL;
+	}
 	if (r < 0)
 		log_error("cannot find %s: %s", quote_path(path), error_text(r));
 	if (r < 0 || !point)

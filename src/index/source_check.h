@@ -24,10 +24,10 @@ enum source_check_use {
 MUST_CHECK int source_check(const struct sources *sources, const struct index_settings *settings,
 			    enum source_check_use use);
 
-/* Refuses a path in a view, also through a bind mount of the view. A walk lists no directory of a
- * view, and each file in it would seem to be a copy of itself. Returns 0, -EINVAL if the path is in
- * a view, or another -errno; all logged. */
-MUST_CHECK int source_check_no_view(const char *path);
+/* Refuses a path in a view or in a folder of twinfs (source/own.h), also through a bind mount. A
+ * walk leaves both out, and each file in a view would seem to be a copy of itself. Returns 0,
+ * -EINVAL if the path is refused, or another -errno; all logged. */
+MUST_CHECK int source_check_content(const char *path);
 
 /* Refuses empty directories that were the last mount point of a view. These mount points are read
  * from the index of --index and from all indexes of the default folder.

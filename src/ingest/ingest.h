@@ -67,9 +67,6 @@ struct ingest_settings {
 	/* ingest_names() repeats the walk of a scan that has just ended: it does not log errors
 	 * that the index has, and trusts contents on file systems that hide stores. */
 	bool repeats;
-	/* A folder that contains the index folder and is left out as a whole. NULL: only the index
-	 * folder is left out. Borrowed. */
-	const char *hidden;
 	/* Maximum time that ingest_contents() waits for files that were written a moment ago or are
 	 * open for writing. After this time they stay unread. */
 	unsigned int patience_ms;

@@ -16,7 +16,9 @@
 #include "ingest/early_reader.h"
 #include "ingest/exclude.h"
 #include "source/operands.h"
+#include "source/own.h"
 #include "source/patterns.h"
+#include "source/source.h"
 
 /* Size of the buffer for getdents64: a large directory takes few calls. */
 #define BUFFER_BYTES ((size_t)64 << 10)
@@ -38,6 +40,7 @@ void listing_clear(struct listing *listing)
 	arena_reset(&listing->memory);
 	listing->count = 0;
 	listing->partial = false;
+	listing->quarantined = false;
 }
 
 static struct listed *add_bytes(struct listing *listing, const char *name, size_t length)
@@ -131,12 +134,15 @@ static const struct sort_order inode_order = {set_inode_key, by_inode};
 static void examine_name(struct catalog *catalog, const struct listed_dir *dir, unsigned int flags,
 			 struct early_reader *early, struct listed *listed)
 {
-	int r = early ? early_reader_examine(early, listed)
+	bool reads = early && !own_is_quarantine(listed->name.bytes, listed->name.length);
+	int r = reads ? early_reader_examine(early, listed)
 		      : source_attributes_at(catalog, dir->fd, listed->name.bytes, flags,
 					     &listed->attributes);
 
 	listed->error = r < 0 ? -r : 0;
 	listed->mount_root = r == SOURCE_MOUNT_ROOT;
+	if (r >= 0 && own_is_quarantine(listed->name.bytes, listed->name.length))
+		listed->error = EBUSY;
 }
 
 /* Returns flags of source_attributes_at(). */
@@ -295,6 +301,21 @@ static bool may_exist(const struct listed_dir *dir, const char *name)
 	       errno != ENOENT;
 }
 
+static void drop_quarantined(struct listing *listing)
+{
+	size_t left = 0;
+
+	for (size_t i = 0; i < listing->count; i++) {
+		const struct name *name = &listing->entries[i]->name;
+
+		if (own_is_quarantine(name->bytes, name->length))
+			listing->quarantined = listing->partial = true;
+		else
+			listing->entries[left++] = listing->entries[i];
+	}
+	listing->count = left;
+}
+
 int listing_recheck(struct listing *listing, struct catalog *catalog, const struct listed_dir *dir,
 		    const struct recheck *recheck)
 {
@@ -323,6 +344,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	}
 	examine_names(listing, catalog, dir);
 	drop_missing(listing);
+	drop_quarantined(listing);
 	return 0;
 }
 
@@ -366,16 +388,58 @@ int listing_read_operands(struct listing *listing, struct catalog *catalog,
 	return 0;
 }
 
-void listing_hide(struct listing *listing, const struct attributes *hidden)
+/* ---- what is twinfs's own ---------------------------------------------------------------- */
+
+/* What has to be found out about a directory at most once. */
+struct own_dir {
+	const struct own *own;
+	int fd;
+	int is_live; /* own_is_marked(); -1: not found out yet */
+};
+
+static bool is_own_file(struct own_dir *dir, const struct name *name)
 {
+	if (!own_is_file_name(name->bytes, name->length))
+		return false;
+	if (dir->is_live < 0)
+		dir->is_live = own_is_marked(dir->fd);
+	return dir->is_live;
+}
+
+/* Only a directory, a hard link and a mount point can be found outside of the folders of twinfs. */
+static bool is_own(struct own_dir *dir, const struct listed *listed)
+{
+	const struct attributes *attributes = &listed->attributes;
+
+	if (listed->error)
+		return is_own_file(dir, &listed->name);
+	if ((S_ISDIR(attributes->mode) || attributes->links > 1 || listed->mount_root) &&
+	    own_has(dir->own, attributes))
+		return true;
+	if (S_ISDIR(attributes->mode))
+		return own_is_staging(dir->fd, listed->name.bytes, listed->name.bytes);
+	return is_own_file(dir, &listed->name);
+}
+
+void listing_hide(struct listing *listing, const struct own *own, int dir, const char *name,
+		  const struct attributes *attributes)
+{
+	struct own_dir own_dir = {.own = own, .fd = dir, .is_live = -1};
+	const char *slash = strrchr(name, '/');
 	size_t left = 0;
 
+	if (dir < 0)
+		return;
+	/* an earlier version indexed it, or it is one since it was indexed */
+	if (own_has(own, attributes) || own_is_staging(dir, slash ? slash + 1 : name, ".")) {
+		listing_clear(listing);
+		listing->partial = true;
+	}
 	for (size_t i = 0; i < listing->count; i++) {
-		if (listing->entries[i]->error ||
-		    !attributes_same_inode(&listing->entries[i]->attributes, hidden))
-			listing->entries[left++] = listing->entries[i];
-		else
+		if (is_own(&own_dir, listing->entries[i]))
 			listing->partial = true;
+		else
+			listing->entries[left++] = listing->entries[i];
 	}
 	listing->count = left;
 }

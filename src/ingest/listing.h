@@ -45,6 +45,7 @@ struct listed_dir {
 struct early_reader;
 struct operand_range;
 struct operands;
+struct own;
 struct patterns;
 
 struct listing {
@@ -54,6 +55,8 @@ struct listing {
 	size_t count;
 	size_t capacity;
 	bool partial; /* names of the directory were left out */
+	/* listing_recheck() left out a quarantine name (source/own.h) that exists */
+	bool quarantined;
 	uint64_t excluded; /* names that listing_read() excluded, in all directories so far */
 	uint32_t filesystem; /* the catalog's number; 0: none yet */
 	uint32_t filesystem_type; /* f_type of statfs(2), 0 if that failed */
@@ -65,12 +68,13 @@ void listing_free(struct listing *listing);
 /* Reads the names in dir and their attributes. Attributes are read in the order of inode numbers,
  * which on ext4 is the order on the disk. Names that are excluded, or are deleted meanwhile, are
  * left out. A broken file system can list a name and deny that it exists: such a name has the error
- * ENOENT. Returns 0 or -errno. */
+ * ENOENT. A quarantine name has the error EBUSY: an act is running, or was interrupted. Returns 0
+ * or -errno. */
 MUST_CHECK int listing_read(struct listing *listing, struct catalog *catalog,
 			    const struct listed_dir *dir);
 
 /* Reads the attributes of the names in recheck->names only. Names that are excluded or do not exist
- * are left out. Returns 0 or -ENOMEM. */
+ * are left out, and so are quarantine names: most acts end in a moment. Returns 0 or -ENOMEM. */
 MUST_CHECK int listing_recheck(struct listing *listing, struct catalog *catalog,
 			       const struct listed_dir *dir, const struct recheck *recheck);
 
@@ -82,8 +86,12 @@ MUST_CHECK int listing_read_operands(struct listing *listing, struct catalog *ca
 				     const struct listed_dir *dir, const struct operands *operands,
 				     struct operand_range range);
 
-/* Leaves out the name of the directory that has these attributes. */
-void listing_hide(struct listing *listing, const struct attributes *hidden);
+/* Leaves out the names in dir that are twinfs's own (source/own.h).
+ *
+ * name		of the directory, or a path that ends with it
+ * attributes	of the directory */
+void listing_hide(struct listing *listing, const struct own *own, int dir, const char *name,
+		  const struct attributes *attributes);
 
 /* Removes all names. */
 void listing_clear(struct listing *listing);

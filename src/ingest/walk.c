@@ -40,7 +40,6 @@ struct walk {
 	struct ingest *ingest;
 	struct batch_writer *writer;
 	struct early_tables *early; /* NULL: no file is read */
-	struct attributes index_folder;
 	struct view_mounts views;
 	bool marks_new_dirs; /* see struct diff_dir: the folder groups are known */
 	struct walk_dir_budget budget;
@@ -60,6 +59,11 @@ struct walk {
 /* A directory that has to be read from a disk has at least one wait for this number of names. ext4
  * reads 512 inodes ahead. */
 #define NAMES_A_WAIT 512
+
+/* Cause and remedy for a quarantine name that a walk finds. */
+#define PRIVATE_NAME                                                                           \
+	"an act runs, or was interrupted; run 'twinfs recover' with its index, or rename the " \
+	"file if it is a copy of yours"
 
 /* State of one thread. */
 struct walker {
@@ -227,7 +231,8 @@ static int read_dir(struct walker *walker, struct walk_dir *dir, struct attribut
 	r = enter_dir(walker, dir, attributes);
 	if (r == 0)
 		r = list_names(walker, dir, attributes->filesystem);
-	listing_hide(&walker->listing, &walker->walk->index_folder);
+	listing_hide(&walker->listing, &walker->walk->ingest->sources->own, walker->fd, dir->name,
+		     attributes);
 	if (hooks && is_no_answer(r))
 		return DIR_AGAIN;
 	if (r >= 0 || r == -ENOMEM || (r == -ENOENT && !is_denied(walker, dir)))
@@ -252,6 +257,7 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 	const struct sources *sources = walker->walk->ingest->sources;
 	CLEANUP_BYTES struct bytes absolute = {0};
 	const struct listed *first = NULL;
+	bool private;
 	size_t count = 0;
 
 	for (size_t i = 0; i < walker->listing.count; i++) {
@@ -262,14 +268,16 @@ static int report_unsearched(struct walker *walker, const struct walk_dir *dir)
 	}
 	if (!first)
 		return 0;
+	private = own_is_quarantine(first->name.bytes, first->name.length);
 	atomic_fetch_add(&walker->walk->errors, 1);
 	if (!is_noted(walker, dir, first->error) && walk_dir_path(dir, &walker->path) == 0 &&
 	    source_absolute_path(sources, dir->source, bytes_text(&walker->path), &absolute) == 0 &&
 	    bytes_format(&absolute, "%s%s", absolute.data[absolute.length - 1] == '/' ? "" : "/",
 			 first->name.bytes) == 0)
-		log_warning("cannot stat %s%s: %s; skipped", quote_path(bytes_text(&absolute)),
+		log_warning("cannot %s %s%s: %s; skipped", private ? "use" : "stat",
+			    quote_path(bytes_text(&absolute)),
 			    count > 1 ? " and other names in its directory" : "",
-			    error_text(first->error));
+			    private ? PRIVATE_NAME : error_text(first->error));
 	return first->error;
 }
 
@@ -432,7 +440,7 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 		now.flags = (now.error ? DIR_NOT_SEARCHED : 0U) |
 			    (walker->listing.partial ? DIR_PARTIAL : 0U);
 	}
-	if (ingest->hooks && ingest_error_is_temporary(now.error))
+	if (ingest->hooks && (walker->listing.quarantined || ingest_error_is_temporary(now.error)))
 		ingest->hooks->failed(ingest->hooks->context, dir->id);
 	atomic_fetch_add(&ingest->progress.names, walker->listing.count);
 	return hand_over(walker, dir, recheck, &now);
@@ -536,16 +544,6 @@ static int push_rechecks(struct walk *walk, const struct recheck *rechecks, size
 	return r;
 }
 
-static int examine_index_folder(struct walk *walk)
-{
-	struct catalog *catalog = walk->ingest->catalog;
-	const char *hidden = walk->ingest->settings->hidden;
-	AUTO_CLOSE int fd =
-		open(hidden ? hidden : catalog_folder(catalog), O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : source_attributes(catalog, fd, &walk->index_folder);
-}
-
 static bool has_tree(const struct recheck *rechecks, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -582,9 +580,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 	walk_queue_init(&walk.queue, workers_for(ingest));
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
-	r = examine_index_folder(&walk);
-	if (r == 0)
-		r = catalog_totals_now(ingest->catalog, &totals);
+	r = catalog_totals_now(ingest->catalog, &totals);
 	walk.marks_new_dirs = totals.folders_known;
 	if (r == 0)
 		r = push_rechecks(&walk, rechecks, count);

@@ -350,6 +350,8 @@ static int open_all(struct sources *sources, char *const *paths)
 	}
 	if (r == 0)
 		r = name_trees(sources);
+	if (r == 0)
+		r = own_load(&sources->own, sources->catalog);
 	if (r < 0)
 		sources_close(sources);
 	return r;
@@ -389,6 +391,7 @@ void sources_close(struct sources *sources)
 			close(sources->list[i].fd);
 	}
 	free(sources->list);
+	own_free(&sources->own);
 	*sources = (struct sources){0};
 }
 

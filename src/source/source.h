@@ -16,6 +16,7 @@
 #include "base/attributes.h"
 #include "base/text_list.h"
 #include "catalog/catalog.h"
+#include "source/own.h"
 
 struct source {
 	char *path; /* absolute, without symlinks */
@@ -34,6 +35,7 @@ struct sources {
 	struct catalog *catalog; /* borrowed */
 	struct source *list;
 	size_t count, capacity;
+	struct own own; /* folders that are no content of a source */
 	bool cross_mounts; /* whether to enter other file systems */
 	/* What the user named in the only source, borrowed. NULL: all of each source. */
 	const struct operands *operands;

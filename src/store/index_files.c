@@ -3,10 +3,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -20,6 +23,15 @@ static const char *const file_names[] = {
 	TWINFS_INDEX_IDS,     TWINFS_INDEX_BOOT,    TWINFS_INDEX_ACTS, TWINFS_INDEX_DAMAGED,
 	TWINFS_INDEX_SCANNED, TWINFS_INDEX_SOURCES, TWINFS_INDEX_COPY, TWINFS_INDEX_PARTS,
 };
+
+/* The other files that twinfs makes in folders of its own. */
+static const char *const further_names[] = {TWINFS_INDEX_LOG, TWINFS_OWN_MARK, "promises"};
+
+/* Suffix of the new version of a file, until it replaces the file. */
+#define NEW_SUFFIX ".new"
+
+/* Room for the text of a mark. */
+#define MARK_TEXT_BYTES 80
 
 enum {
 	FOUND_OTHER = 1, /* outcome that ends the visit of a folder */
@@ -86,6 +98,56 @@ static int make_one_folder(const char *path)
 	return chmod(path, 0700) < 0 ? -errno : 0;
 }
 
+/* Returns f_fsid of statfs(2) if that stays the same after a remount, else 0. It differs between a
+ * btrfs subvolume and its snapshot, in which inode numbers and birth times are the same. */
+static uint64_t lasting_fsid(int fd)
+{
+	struct statfs fs;
+	uint64_t id;
+
+	_Static_assert(sizeof(id) == sizeof(fs.f_fsid), "f_fsid has 64 bits");
+	if (fstatfs(fd, &fs) < 0 ||
+	    (fs.f_type != EXT4_SUPER_MAGIC && (uint32_t)fs.f_type != BTRFS_SUPER_MAGIC))
+		return 0;
+	memcpy(&id, &fs.f_fsid, sizeof(id));
+	return id;
+}
+
+/* Makes the text of the mark that the folder must have. Returns 0 or -errno. */
+static int make_mark(int folder_fd, char text[static MARK_TEXT_BYTES])
+{
+	struct statx folder;
+
+	if (statx(folder_fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &folder) < 0)
+		return -errno;
+	if (!(folder.stx_mask & STATX_BTIME))
+		folder.stx_btime = (struct statx_timestamp){.tv_sec = 0};
+	(void)snprintf(text, MARK_TEXT_BYTES, "%llu %lld.%09u %016llx\n",
+		       (unsigned long long)folder.stx_ino, (long long)folder.stx_btime.tv_sec,
+		       folder.stx_btime.tv_nsec, (unsigned long long)lasting_fsid(folder_fd));
+	return 0;
+}
+
+bool index_folder_is_live(int folder_fd)
+{
+	char text[MARK_TEXT_BYTES], found[MARK_TEXT_BYTES];
+	struct stat folder, mark;
+
+	return fstatat(folder_fd, TWINFS_OWN_MARK, &mark, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(mark.st_mode) && fstat(folder_fd, &folder) == 0 &&
+	       mark.st_uid == folder.st_uid && !(folder.st_mode & (S_IWGRP | S_IWOTH)) &&
+	       index_file_read(folder_fd, TWINFS_OWN_MARK, found, sizeof(found)) == 0 &&
+	       make_mark(folder_fd, text) == 0 && strcmp(found, text) == 0;
+}
+
+void index_folder_mark(int folder_fd)
+{
+	char text[MARK_TEXT_BYTES];
+
+	if (!index_folder_is_live(folder_fd) && make_mark(folder_fd, text) == 0)
+		(void)!index_file_write(folder_fd, TWINFS_OWN_MARK, text);
+}
+
 int index_folder_make(const char *folder)
 {
 	AUTO_FREE char *path = strdup(folder);
@@ -97,6 +159,26 @@ int index_folder_make(const char *folder)
 		*slash = '/';
 	}
 	return r == 0 ? make_one_folder(path) : r;
+}
+
+static bool has_name(const char *const *names, size_t count, const char *name, size_t length)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (names[i][0] == name[0] && strlen(names[i]) == length &&
+		    memcmp(names[i], name, length) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool index_file_is_own(const char *name, size_t length)
+{
+	size_t suffix = strlen(NEW_SUFFIX);
+
+	if (length > suffix && memcmp(name + length - suffix, NEW_SUFFIX, suffix) == 0)
+		length -= suffix;
+	return has_name(file_names, ARRAY_SIZE(file_names), name, length) ||
+	       has_name(further_names, ARRAY_SIZE(further_names), name, length);
 }
 
 int index_folder_open_any(const char *folder, int *fd)
@@ -132,7 +214,8 @@ static int take_other_name(void *context, int directory, const struct dirent *en
 
 	(void)directory;
 	if (strcmp(entry->d_name, "lost+found") == 0 ||
-	    strcmp(entry->d_name, TWINFS_INDEX_LOG) == 0)
+	    strcmp(entry->d_name, TWINFS_INDEX_LOG) == 0 ||
+	    strcmp(entry->d_name, TWINFS_OWN_MARK) == 0)
 		return 0;
 	*other = strdup(entry->d_name);
 	return *other ? FOUND_OTHER : -ENOMEM;
@@ -159,7 +242,7 @@ static int remove_file(int folder_fd, const char *name)
 {
 	char temporary[64];
 
-	(void)snprintf(temporary, sizeof(temporary), "%s.new", name);
+	(void)snprintf(temporary, sizeof(temporary), "%s" NEW_SUFFIX, name);
 	(void)unlinkat(folder_fd, temporary, 0);
 	return unlinkat(folder_fd, name, 0) < 0 && errno != ENOENT ? -errno : 0;
 }
@@ -172,6 +255,8 @@ int index_files_remove(int folder_fd)
 		if (strcmp(file_names[i], TWINFS_INDEX_LOCK) != 0)
 			r = remove_file(folder_fd, file_names[i]);
 	}
+	if (r == 0 && faccessat(folder_fd, TWINFS_INDEX_LOG, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		r = remove_file(folder_fd, TWINFS_OWN_MARK);
 	return r < 0 ? r : remove_file(folder_fd, TWINFS_INDEX_LOCK);
 }
 
@@ -218,7 +303,7 @@ int index_file_replace(int folder_fd, const char *name, const char *text)
 	char temporary[64];
 	int fd, r;
 
-	snprintf(temporary, sizeof(temporary), "%s.new", name);
+	snprintf(temporary, sizeof(temporary), "%s" NEW_SUFFIX, name);
 	fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
 		    0600);
 	if (fd < 0)

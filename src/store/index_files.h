@@ -36,12 +36,25 @@ MUST_CHECK int index_folder_open_private(const char *folder, int *fd);
 /* Creates the folder and its parents with mode 0700, if they are missing. Returns 0 or -errno. */
 MUST_CHECK int index_folder_make(const char *folder);
 
+/* Returns whether this is the name of a file that twinfs makes in a folder of its own: a file of an
+ * index, the log of acts, promises, the mark of the folder, or the new version of one of them. */
+bool index_file_is_own(const char *name, size_t length);
+
+/* Marks a folder of this user as one of twinfs, unless it has its mark. A mark that cannot be
+ * written is left out. */
+void index_folder_mark(int folder_fd);
+
+/* Returns whether the folder has a valid mark: index_folder_mark() made it, and it is no copy. A
+ * file in it with index_file_is_own() is then used by twinfs. Other users can make a mark in a
+ * folder of theirs, which hides no other names. folder_fd can be O_PATH. Any thread. */
+bool index_folder_is_live(int folder_fd);
+
 /* Finds what a folder has. A missing folder has nothing.
  *
  * is_index	set to whether it has a file of an index
  * other	set to the name of another file if it has no file of an index, else to NULL; the
  *		caller frees it. The folder lost+found of a file system is ignored, and so is the
- *		log of acts, which can be left of an earlier index.
+ *		log of acts, which can be left of an earlier index, and so is the mark.
  *
  * Returns 0 or -errno. */
 MUST_CHECK int index_folder_examine(const char *folder, bool *is_index, char **other);

@@ -259,7 +259,7 @@ def test_what_is_not_possible_with_files_is_refused_with_the_remedy(names, sourc
 
 # ---- only the operands --------------------------------------------------------------------------
 
-def test_nothing_but_the_operands_is_opened(names, source, strace, plain_build):
+def test_nothing_but_the_operands_is_opened(names, source, strace, plain_build, private_state):
     fill(source, {"way/in/a": b"x" * 9000, "way/in/b": b"x" * 9000, "way/in/other": b"x" * 9000,
                   "way/beside": b"x" * 9000, "whole/deep/c": b"x" * 9000, "top": b"x" * 9000,
                   "apart/d": b"x" * 9000})

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include <fcntl.h>
+
 #include "catalog/audit.h"
 #include "ingest/diff.h"
+#include "source/own.h"
 
 #define LISTED_MAX 64
 
@@ -274,14 +277,17 @@ static void test_directory_under_a_mount_loses_its_names(void **state)
 static void test_hidden_folder_is_omitted(void **state)
 {
 	struct case_state *p = *state;
-	struct attributes hidden = dir_of(10);
+	struct attributes folder = dir_of(12);
+	struct own_inode hidden = {folder.filesystem, 10};
+	struct own own = {.list = &hidden, .count = 1};
+	AUTO_CLOSE int fd = open("/", O_PATH | O_CLOEXEC);
 
 	list(p, "index", dir_of(10));
 	list(p, "other", dir_of(11));
 	make_diff(p);
 	apply_diff(p);
 	assert_false(p->listing.partial);
-	listing_hide(&p->listing, &hidden);
+	listing_hide(&p->listing, &own, fd, "folder", &folder);
 	assert_true(p->listing.partial);
 	make_diff(p);
 	assert_int_equal(p->diff.count, 1);

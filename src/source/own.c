@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+#include "source/own.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/descriptor.h"
+#include "base/directory.h"
+#include "base/numbers.h"
+#include "catalog/catalog.h"
+#include "source/source.h"
+#include "store/index_files.h"
+
+#define ROOT_STATE_FOLDER "/var/lib"
+#define HOME_STATE_FOLDER "/.local/state"
+#define INDEXES_FOLDER "/twinfs"
+
+/* Levels of folders in the default folder: .promises and the folders in it. */
+#define LEVELS 3
+
+/* Number of hexadecimal digits of a quarantine name. */
+#define QUARANTINE_DIGITS 16
+
+/* Suffix of a quarantine name whose file is not complete. */
+#define PART_SUFFIX ".part"
+
+/* ---- the default folder ------------------------------------------------------------------ */
+
+/* Gets the user's home folder: $HOME, or else that in the user database. The caller frees it. */
+static int home_folder(char **home)
+{
+	/* NOLINTBEGIN(concurrency-mt-unsafe): called before threads are started */
+	const char *path = getenv("HOME");
+
+	if (!path || path[0] != '/') {
+		const struct passwd *user = getpwuid(geteuid());
+
+		path = user ? user->pw_dir : NULL;
+	}
+	/* NOLINTEND(concurrency-mt-unsafe) */
+	if (!path || path[0] != '/')
+		return -ENOENT;
+	*home = strdup(path);
+	return *home ? 0 : -ENOMEM;
+}
+
+/* The folder for the state of programs is that of the XDG Base Directory Specification 0.8, which
+ * requires that relative paths are ignored. */
+int own_state_folder(char **folder)
+{
+	AUTO_FREE char *home = NULL;
+	/* NOLINTNEXTLINE(concurrency-mt-unsafe): called before threads are started */
+	const char *state = geteuid() == 0 ? ROOT_STATE_FOLDER : getenv("XDG_STATE_HOME");
+	int r;
+
+	if (state && state[0] == '/')
+		return asprintf(folder, "%s" INDEXES_FOLDER, state) < 0 ? -ENOMEM : 0;
+	r = home_folder(&home);
+	if (r < 0)
+		return r;
+	return asprintf(folder, "%s" HOME_STATE_FOLDER INDEXES_FOLDER, home) < 0 ? -ENOMEM : 0;
+}
+
+int own_open_state_folder(void)
+{
+	AUTO_FREE char *folder = NULL;
+	int r = own_state_folder(&folder), fd;
+
+	if (r < 0)
+		return r;
+	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+bool own_is_in_state(const char *folder)
+{
+	AUTO_CLOSE int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int state = own_open_state_folder();
+	struct stat at, wanted;
+
+	if (fd < 0 || index_folder_is_live(fd))
+		return fd >= 0;
+	if (state < 0 || fstat(state, &wanted) < 0)
+		return false;
+	do {
+		if (fstat(fd, &at) == 0 && is_same_inode(&at, &wanted))
+			return true;
+	} while (ascend(&fd) > 0);
+	return false;
+}
+
+/* ---- inodes ------------------------------------------------------------------------------ */
+
+static int compare_inodes(const void *left, const void *right)
+{
+	const struct own_inode *a = left, *b = right;
+	int order = numbers_compare(a->inode, b->inode);
+
+	return order ? order : numbers_compare(a->filesystem, b->filesystem);
+}
+
+static int add_inode(struct own *own, const struct attributes *attributes)
+{
+	int r = array_reserve(&own->list, &own->capacity, own->count + 1, sizeof(*own->list));
+
+	if (r == 0)
+		own->list[own->count++] =
+			(struct own_inode){attributes->filesystem, attributes->inode};
+	return r;
+}
+
+/* A folder that is being added. */
+struct adding {
+	struct own *own;
+	struct catalog *catalog;
+	unsigned int levels; /* of folders below it */
+};
+
+static int add_entry(void *context, int directory, const struct dirent *entry)
+{
+	const struct adding *adding = context;
+	struct adding below = {adding->own, adding->catalog, adding->levels - 1};
+	AUTO_CLOSE int fd = -1;
+	struct attributes attributes;
+	int r;
+
+	/* a file can vanish meanwhile, and a symlink leads elsewhere */
+	if (source_attributes_at(adding->catalog, directory, entry->d_name, 0, &attributes) < 0 ||
+	    S_ISLNK(attributes.mode))
+		return 0;
+	r = add_inode(adding->own, &attributes);
+	if (r < 0 || !S_ISDIR(attributes.mode) || below.levels == 0)
+		return r;
+	fd = openat(directory, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && directory_visit(fd, add_entry, &below) == -ENOMEM ? -ENOMEM : 0;
+}
+
+int own_add(struct own *own, struct catalog *catalog, const char *folder)
+{
+	AUTO_CLOSE int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct adding adding = {own, catalog, LEVELS};
+	struct attributes attributes;
+	int r;
+
+	if (fd < 0 || source_attributes(catalog, fd, &attributes) < 0)
+		return 0;
+	r = add_inode(own, &attributes);
+	if (r == 0)
+		r = directory_visit(fd, add_entry, &adding);
+	sort_unless_sorted(own->list, own->count, sizeof(*own->list), compare_inodes);
+	return r == -ENOMEM ? r : 0;
+}
+
+int own_load(struct own *own, struct catalog *catalog)
+{
+	AUTO_FREE char *state = NULL;
+	int r = own_state_folder(&state);
+
+	*own = (struct own){.list = NULL};
+	r = r == 0 ? own_add(own, catalog, state) : r == -ENOMEM ? r : 0;
+	return r == 0 ? own_add(own, catalog, catalog_folder(catalog)) : r;
+}
+
+void own_free(struct own *own)
+{
+	free(own->list);
+	*own = (struct own){.list = NULL};
+}
+
+bool own_has(const struct own *own, const struct attributes *attributes)
+{
+	const struct own_inode wanted = {attributes->filesystem, attributes->inode};
+
+	return own->count > 0 &&
+	       bsearch(&wanted, own->list, own->count, sizeof(wanted), compare_inodes);
+}
+
+bool own_has_directory(const struct own *own, struct catalog *catalog, int directory)
+{
+	struct attributes attributes;
+
+	return index_folder_is_live(directory) ||
+	       (source_attributes(catalog, directory, &attributes) == 0 &&
+		own_has(own, &attributes));
+}
+
+bool own_is_file_name(const char *name, size_t length)
+{
+	return index_file_is_own(name, length);
+}
+
+bool own_is_marked(int directory)
+{
+	return index_folder_is_live(directory);
+}
+
+/* ---- private names ----------------------------------------------------------------------- */
+
+bool own_is_quarantine(const char *name, size_t length)
+{
+	size_t prefix = strlen(QUARANTINE_PREFIX), part = strlen(PART_SUFFIX);
+
+	if (length > part && memcmp(name + length - part, PART_SUFFIX, part) == 0)
+		length -= part;
+	return length == prefix + QUARANTINE_DIGITS &&
+	       memcmp(name, QUARANTINE_PREFIX, prefix) == 0 &&
+	       strspn(name + prefix, "0123456789abcdef") >= QUARANTINE_DIGITS;
+}
+
+static bool is_staging_name(const char *name, size_t length)
+{
+	size_t staging = strlen(STAGING_NAME);
+
+	return length >= staging && memcmp(name, STAGING_NAME, staging) == 0 &&
+	       (length == staging || name[staging] == '~');
+}
+
+bool own_is_staging(int directory, const char *name, const char *path)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (!is_staging_name(name, strlen(name)))
+		return false;
+	fd = openat(directory, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd >= 0 && faccessat(fd, STAGING_STATE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       faccessat(fd, STAGING_LINKS, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+bool own_is_private_path(const char *path)
+{
+	size_t length;
+
+	for (; *path; path += length + (path[length] == '/')) {
+		length = strcspn(path, "/");
+		if (own_is_quarantine(path, length) || is_staging_name(path, length))
+			return true;
+	}
+	return false;
+}
