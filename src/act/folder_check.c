@@ -16,6 +16,7 @@
 #include "base/filesystem_kind.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "base/system_call.h"
 #include "base/xattrs.h"
 
 /* A file that changed later than this before a check can change again without another ctime. It is
@@ -91,7 +92,7 @@ static int check_removable(struct folder_pair *pair, const struct folder_name *n
 	if (place_has_permanent_names(&place, name->of_copy.stx_uid))
 		return folder_refuse(pair, name->name, ACT_IMMUTABLE);
 	if (S_ISDIR(name->of_copy.stx_mode) &&
-	    faccessat(name->copy, name->name, W_OK | X_OK, AT_EACCESS) < 0)
+	    access_effective(name->copy, name->name, W_OK | X_OK) < 0)
 		return folder_fail(pair, name->name, -errno);
 	return 0;
 }
@@ -348,7 +349,7 @@ int folder_check_run(struct folder_check *check, struct folder_pair *pair)
 	check->own_bytes = 0;
 	if (check->depth == FOLDER_LOOK)
 		r = compare_roots(check, pair);
-	if (r == 0 && check->is_emptied && faccessat(pair->copy, ".", W_OK | X_OK, AT_EACCESS) < 0)
+	if (r == 0 && check->is_emptied && access_effective(pair->copy, ".", W_OK | X_OK) < 0)
 		r = -errno;
 	if (r == 0)
 		r = folder_pair_walk(pair, check_name, check);

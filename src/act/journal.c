@@ -7,7 +7,6 @@
 #include <stddef.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <jansson.h>
@@ -18,6 +17,7 @@
 #include "base/json_text.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/system_call.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 
@@ -114,7 +114,7 @@ void journal_other_name(char name[static OTHER_NAME_SIZE])
 	uint64_t number = 0;
 
 	/* If getrandom(2) fails, a name can repeat. That is harmless: no rename replaces a file. */
-	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+	if (random_fill(&number, sizeof(number)) < 0)
 		number = (uint64_t)getpid();
 	(void)snprintf(name, OTHER_NAME_SIZE, OTHER_NAME_PREFIX "%016" PRIx64, number);
 }

@@ -25,6 +25,7 @@
 #include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/system_call.h"
 #include "store/index_files.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
@@ -210,7 +211,7 @@ bool one_act_name_can_go(struct one_act *act)
 
 	if (place_is_immutable(place))
 		return one_act_refuse(act, ACT_IMMUTABLE);
-	if (faccessat(place->directory, ".", W_OK | X_OK, AT_EACCESS) < 0)
+	if (access_effective(place->directory, ".", W_OK | X_OK) < 0)
 		return one_act_fail(act, -errno);
 	/* a sticky folder */
 	return !place_has_permanent_names(place, act->copy.held.status.st_uid) ||

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/limits.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -40,9 +41,12 @@ static int read_acl(int fd, struct bytes *acl)
 {
 	static const char name[] = "system.posix_acl_access";
 	struct fd_path path = fd_path(fd);
-	char value[XATTR_SIZE_MAX];
-	ssize_t size = getxattr(path.text, name, value, sizeof(value));
+	AUTO_FREE char *value = malloc(XATTR_SIZE_MAX);
+	ssize_t size;
 
+	if (!value)
+		return -ENOMEM;
+	size = getxattr(path.text, name, value, XATTR_SIZE_MAX);
 	if (size < 0)
 		return errno == ENODATA || errno == EOPNOTSUPP ? 0 : -errno;
 	return bytes_append(acl, value, (size_t)size);

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -17,6 +16,7 @@
 #include "base/json_text.h"
 #include "base/json_xattrs.h"
 #include "base/options.h"
+#include "base/system_call.h"
 
 static const char *const command_words[] = {
 	[RECORD_REMOVE] = "remove", [RECORD_MOVE] = "move",       [RECORD_TRASH] = "trash",
@@ -104,7 +104,7 @@ void record_make_id(char id[static ACT_ID_SIZE])
 {
 	uint32_t number = 0;
 
-	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+	if (random_fill(&number, sizeof(number)) < 0)
 		number = (uint32_t)time(NULL) ^ (uint32_t)getpid() << 16;
 	(void)snprintf(id, ACT_ID_SIZE, "%08" PRIx32, number);
 }

@@ -26,6 +26,7 @@
 #include "base/descriptor.h"
 #include "base/file_copy.h"
 #include "base/metadata.h"
+#include "base/system_call.h"
 #include "base/xattrs.h"
 #include "catalog/filesystem.h"
 #include "source/source.h"
@@ -242,13 +243,13 @@ bool act_may_move(struct one_act *act)
 	int r = place_open_below(&parent, act->destination, path, true);
 
 	if (r == -ENOENT) /* the act makes the folder */
-		return faccessat(act->destination, ".", W_OK | X_OK, AT_EACCESS) == 0 ||
+		return access_effective(act->destination, ".", W_OK | X_OK) == 0 ||
 		       one_act_fail(act, -errno);
 	if (r < 0)
 		return one_act_fail(act, r);
 	if (fstatat(parent.directory, parent.name, &status, AT_SYMLINK_NOFOLLOW) == 0)
 		r = -EEXIST;
-	else if (faccessat(parent.directory, ".", W_OK | X_OK, AT_EACCESS) < 0)
+	else if (access_effective(parent.directory, ".", W_OK | X_OK) < 0)
 		r = -errno;
 	place_close(&parent);
 	if (r == -EEXIST)

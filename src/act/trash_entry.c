@@ -139,7 +139,7 @@ int trash_entry_write_info(struct trash_folder *trash, const char *name, const c
 	if (r < 0)
 		return r;
 	/* most names in use are found here, without a write */
-	if (faccessat(trash->info, bytes_text(&info), F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+	if (name_exists(trash->info, bytes_text(&info)))
 		return -EEXIST;
 	r = write_new(trash->info, other, &text);
 	return r < 0 ? r : name_info(trash->info, other, bytes_text(&info));
@@ -207,8 +207,7 @@ static bool has_file(int info, const char *name)
 	AUTO_CLOSE int files = openat(info, "../files", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	AUTO_FREE char *entry = strndup(name, strlen(name) - strlen(INFO_SUFFIX));
 
-	return files < 0 || !entry || faccessat(files, entry, F_OK, AT_SYMLINK_NOFOLLOW) == 0 ||
-	       errno != ENOENT;
+	return files < 0 || !entry || name_exists(files, entry) || errno != ENOENT;
 }
 
 void trash_entry_forget(const char *info, const char *other, const char *original)

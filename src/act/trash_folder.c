@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/system_call.h"
 
 static bool is_own(int fd)
 {
@@ -50,7 +51,7 @@ static int open_parent(int parent, const char *name)
 
 	if (fd < 0)
 		return path ? -errno : -ENOMEM;
-	if (faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0)
+	if (access_effective(fd, ".", W_OK | X_OK) == 0)
 		return fd;
 	close(fd);
 	return -EACCES;

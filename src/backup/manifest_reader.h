@@ -18,7 +18,7 @@ struct manifest_reader {
 	enum manifest_format format;
 	struct manifest_name root; /* its path is empty if the manifest lacks it */
 	int fd; /* borrowed; read by pread(2) from offset 0 on */
-	long offset; /* of the next read */
+	off_t offset; /* of the next read */
 	struct bytes read; /* bytes read from the file */
 	size_t at; /* offset in read of the next line */
 	bool at_end; /* the file was read to its end */

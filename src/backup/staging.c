@@ -189,7 +189,7 @@ int staging_init(struct staging *staging, int target, const char *name, const ch
 		.task = hash64(task, strlen(task), 0),
 		.folder = -1,
 		.links = -1,
-		.since = (long)(strlen(task) + strlen(SINCE)),
+		.since = (off_t)(strlen(task) + strlen(SINCE)),
 	};
 	r = take_folder(staging, task);
 	if (r != 0)

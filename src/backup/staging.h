@@ -36,7 +36,7 @@ struct staging {
 	int links; /* open; -1: none */
 	bool resumed; /* files of an interrupted restore possibly exist */
 	uint64_t task; /* hash of the text of the task */
-	long since; /* offset of boot and mount in the state file */
+	off_t since; /* offset of boot and mount in the state file */
 	/* if resumed: the existing files are complete, as boot and mount are the same and
 	 * staging_distrust() was not called */
 	bool trusted;

@@ -13,8 +13,24 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/system_call.h"
+
 /* Set if the kernel or a sandbox does not support openat2. */
 static atomic_bool openat2_missing;
+
+/* Set if openat2 failed with EPERM although no filter forbids it. Without the right to use
+ * O_NOATIME, each open fails so. */
+static atomic_bool openat2_unfiltered;
+
+static bool openat2_is_filtered(void)
+{
+	if (atomic_load_explicit(&openat2_unfiltered, memory_order_relaxed))
+		return false;
+	if (system_call_is_filtered(SYS_openat2))
+		return true;
+	atomic_store(&openat2_unfiltered, true);
+	return false;
+}
 
 /* Returns true if a walk of the path can leave the directory. The kernel then checks each step
  * under locks of all mounts, which a single name does not need. */
@@ -41,6 +57,8 @@ static int open_by_openat2(int directory, const char *path, int flags, bool cros
 	while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++attempts < 100)));
 	if (fd >= 0)
 		return (int)fd;
+	if (errno == EPERM && openat2_is_filtered())
+		errno = ENOSYS;
 	if (errno == ENOSYS)
 		atomic_store(&openat2_missing, true);
 	return -errno;
@@ -88,6 +106,13 @@ bool is_symlink(int directory, const char *name)
 	struct stat st;
 
 	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+}
+
+bool name_exists(int directory, const char *name)
+{
+	struct stat st;
+
+	return fstatat(directory, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
 }
 
 /* Opens one component without openat2. */
@@ -202,22 +227,22 @@ int sync_directory(int directory)
 	return fsync(fd) < 0 ? -errno : 0;
 }
 
-long read_fully_at(int fd, void *buffer, unsigned long length, long offset)
+ssize_t read_fully_at(int fd, void *buffer, size_t length, off_t offset)
 {
-	unsigned long done = 0;
+	size_t done = 0;
 	ssize_t got;
 
 	while (done < length) {
-		got = pread(fd, (char *)buffer + done, length - done, offset + (long)done);
+		got = pread(fd, (char *)buffer + done, length - done, offset + (off_t)done);
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
 			return -errno;
 		if (got == 0)
 			break;
-		done += (unsigned long)got;
+		done += (size_t)got;
 	}
-	return (long)done;
+	return (ssize_t)done;
 }
 
 int write_fully(int fd, const void *data, unsigned long length)

@@ -62,6 +62,10 @@ static inline bool is_same_inode(const struct stat *a, const struct stat *b)
 /* Returns whether a name in a directory exists and is a symlink. */
 bool is_symlink(int directory, const char *name);
 
+/* Returns whether a name exists in a directory, also as a dangling symlink. If not, errno has the
+ * reason. */
+bool name_exists(int directory, const char *name);
+
 /* Returns whether the name is "." or "..". */
 static inline bool is_dots(const char *name)
 {
@@ -71,7 +75,7 @@ static inline bool is_dots(const char *name)
 /* Reads length bytes at offset, or fewer at the end of the file. Returns the number of bytes read,
  * or -errno.
  */
-MUST_CHECK long read_fully_at(int fd, void *buffer, unsigned long length, long offset);
+MUST_CHECK ssize_t read_fully_at(int fd, void *buffer, size_t length, off_t offset);
 
 /* Writes all bytes. Returns 0 or -errno. */
 MUST_CHECK int write_fully(int fd, const void *data, unsigned long length);

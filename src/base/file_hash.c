@@ -16,7 +16,7 @@ int file_hash(int fd, const struct cancellation *cancellation, struct hash128 *h
 	struct hash_state *state = hash_state_new();
 	long got = block && state ? 1 : -ENOMEM;
 
-	for (long at = 0; got > 0; at += got) {
+	for (off_t at = 0; got > 0; at += got) {
 		got = stop_requested() || cancellation_is_requested(cancellation)
 			      ? -EINTR
 			      : read_fully_at(fd, block, BLOCK_BYTES, at);

@@ -35,7 +35,7 @@ static int read_data(const struct file_sha256 *reader, int fd, uint64_t from, ui
 {
 	while (from < to) {
 		size_t wanted = to - from < READ_BYTES ? (size_t)(to - from) : READ_BYTES;
-		long got = read_fully_at(fd, reader->buffer, wanted, (long)from);
+		long got = read_fully_at(fd, reader->buffer, wanted, (off_t)from);
 		int r;
 
 		if (got < 0)

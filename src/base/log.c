@@ -82,29 +82,24 @@ static size_t finish_line(char *text, size_t length, size_t size)
 	return length;
 }
 
-static void write_to_stderr(enum log_level level, const char *program, const char *message)
+/* Begins a line for stderr: a priority for the journal or a sequence for the terminal, the program
+ * and the level. Returns the length, which is below size. */
+static size_t begin_line(char *line, size_t size, enum log_level level, const char *program)
 {
 	const char *separator = ": ";
-	char line[LINE_SIZE];
 	size_t start = 0;
-	int length;
 
 	pthread_once(&journal_once, find_journal);
 	if (journal)
-		start = (size_t)snprintf(line, sizeof(line), "<%d>", levels[level].syslog_priority);
+		start = (size_t)snprintf(line, size, "<%d>", levels[level].syslog_priority);
 	else if (atomic_load(&bar_shown))
-		start = (size_t)snprintf(line, sizeof(line), "\r" TERMINAL_CLEAR_REST);
+		start = (size_t)snprintf(line, size, "\r" TERMINAL_CLEAR_REST);
 
 	/* the journal shows the name of the program itself */
 	if (journal && strcmp(program, LOG_PROGRAM) == 0)
 		program = separator = "";
-	length = snprintf(line + start, sizeof(line) - start, "%s%s%s%s", program, separator,
-			  levels[level].word, message);
-	if (length < 0)
-		return;
-	length = (int)finish_line(line + start, (size_t)length, sizeof(line) - start);
-	/* a failure cannot be reported anywhere */
-	(void)!write_fully(STDERR_FILENO, line, start + (size_t)length);
+	return start + (size_t)snprintf(line + start, size - start, "%s%s%s", program, separator,
+					levels[level].word);
 }
 
 void log_mark_reported(void)
@@ -120,7 +115,8 @@ bool log_has_reported(void)
 void log_at(enum log_level level, const char *program, const char *format, ...)
 {
 	int saved = errno;
-	char message[LINE_SIZE];
+	char line[LINE_SIZE];
+	size_t start = 0;
 	va_list args;
 	int length;
 
@@ -128,15 +124,20 @@ void log_at(enum log_level level, const char *program, const char *format, ...)
 		log_mark_reported();
 	if ((int)level > atomic_load(&max_level))
 		return;
+	if (!atomic_load(&use_syslog))
+		start = begin_line(line, sizeof(line), level, program);
 	va_start(args, format);
-	length = vsnprintf(message, sizeof(message), format, args);
+	length = vsnprintf(line + start, sizeof(line) - start, format, args);
 	va_end(args);
 	if (length < 0)
 		return;
-	if (atomic_load(&use_syslog))
-		syslog(levels[level].syslog_priority, "%s", message);
-	else
-		write_to_stderr(level, program, message);
+	if (atomic_load(&use_syslog)) {
+		syslog(levels[level].syslog_priority, "%s", line);
+	} else {
+		start += finish_line(line + start, (size_t)length, sizeof(line) - start);
+		/* a failure cannot be reported anywhere */
+		(void)!write_fully(STDERR_FILENO, line, start);
+	}
 	errno = saved;
 }
 

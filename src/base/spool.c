@@ -69,7 +69,7 @@ int spool_open_stream(FILE **stream)
 int spool_copy(int spool, int to)
 {
 	AUTO_FREE char *block = malloc(BLOCK_BYTES);
-	long offset = 0;
+	off_t offset = 0;
 
 	if (!block)
 		return -ENOMEM;

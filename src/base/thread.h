@@ -8,8 +8,8 @@
 
 #include "base/attributes.h"
 
-/* Starts a thread like pthread_create(3), with all signals blocked except those of its own faults.
- * Returns 0 or -errno. */
+/* Starts a thread like pthread_create(3), with all signals blocked except those of its own faults,
+ * and with a stack of a fixed size. Returns 0 or -errno. */
 MUST_CHECK int thread_start(pthread_t *thread, void *(*run)(void *context), void *context);
 
 #endif

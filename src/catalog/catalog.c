@@ -345,7 +345,7 @@ int catalog_recall_sources(const char *folder, char *text, size_t size)
 		return r;
 	if (fstatat(fd, TWINFS_INDEX_LOCK, &status, AT_SYMLINK_NOFOLLOW) < 0)
 		return -errno;
-	if (status.st_size > 0 || faccessat(fd, TWINFS_INDEX_SEAL, F_OK, 0) < 0)
+	if (status.st_size > 0 || !name_exists(fd, TWINFS_INDEX_SEAL))
 		return CATALOG_UNSEALED;
 	return 0;
 }
@@ -379,7 +379,7 @@ static int refusal(int state)
  * writes the index. Returns 0, another enum catalog_open_outcome, or -errno. */
 static int check_folder(int folder_fd, bool distrusted)
 {
-	if (faccessat(folder_fd, TWINFS_INDEX_DATA, F_OK, 0) < 0)
+	if (!name_exists(folder_fd, TWINFS_INDEX_DATA))
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
 	if (!distrusted && is_written(folder_fd))
 		return 0;
@@ -563,7 +563,7 @@ static int remove_files(int folder_fd)
 	struct stat status = {0};
 	int r;
 
-	if (lock_fd < 0 || faccessat(folder_fd, TWINFS_INDEX_IDS, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	if (lock_fd < 0 || !name_exists(folder_fd, TWINFS_INDEX_IDS))
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
 	r = lock_file(lock_fd, &status);
 	if (r == LOCK_REMOVED)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +42,8 @@ static int make_seal_of(int fd, char text[SEAL_TEXT_BYTES])
 	struct hash_state *state = hash_state_new();
 	AUTO_FREE void *block = memory_pages(READ_BYTES);
 	char digits[HASH128_DIGITS + 1];
-	long got = 0, at = 0;
+	ssize_t got = 0;
+	off_t at = 0;
 
 	if (!state || !block) {
 		hash_state_free(state);
@@ -53,7 +55,7 @@ static int make_seal_of(int fd, char text[SEAL_TEXT_BYTES])
 	}
 	hash128_format(hash_state_digest(state), digits);
 	hash_state_free(state);
-	snprintf(text, SEAL_TEXT_BYTES, "%ld %s\n", at, digits);
+	snprintf(text, SEAL_TEXT_BYTES, "%jd %s\n", (intmax_t)at, digits);
 	return got < 0 ? (int)got : 0;
 }
 
@@ -225,7 +227,7 @@ int index_adopt_copy(int folder_fd)
 {
 	int r;
 
-	if (faccessat(folder_fd, TWINFS_INDEX_COPY, F_OK, 0) < 0)
+	if (!name_exists(folder_fd, TWINFS_INDEX_COPY))
 		return errno == ENOENT ? INDEX_SOUND : -errno;
 	r = drop_lock_file(folder_fd);
 	if (r < 0)

@@ -32,7 +32,7 @@ struct portion {
 	int64_t since; /* files that changed at or after this time are affected */
 	bool since_is_stored;
 	uint64_t after; /* id of the last file that was examined */
-	uint64_t files[PORTION];
+	uint64_t *files; /* PORTION numbers */
 	size_t count;
 };
 
@@ -91,8 +91,12 @@ static int find_since(struct catalog *catalog, const char *boot_text, struct por
 
 static int forget(struct catalog *catalog, int folder_fd, struct portion *portion)
 {
+	AUTO_FREE uint64_t *files = malloc(PORTION * sizeof(*files));
 	int found, r;
 
+	if (!files)
+		return -ENOMEM;
+	portion->files = files;
 	do {
 		found = find(catalog, portion);
 		r = found < 0 && found != -ENOENT ? found : 0;

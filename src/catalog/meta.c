@@ -5,9 +5,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/hash.h"
+#include "base/system_call.h"
 #include "catalog/handle.h"
 #include "store/key.h"
 #include "store/store.h"
@@ -196,7 +196,7 @@ int meta_initialize(struct catalog_writer *w)
 	uint64_t seed;
 	int r;
 
-	if (getrandom(&seed, sizeof(seed), 0) != (ssize_t)sizeof(seed))
+	if (random_fill(&seed, sizeof(seed)) < 0)
 		return -errno;
 	r = put_format(w);
 	if (r == 0)

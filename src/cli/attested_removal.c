@@ -34,7 +34,7 @@
 #include "source/source.h"
 
 /* Rows that are looked up in one snapshot. */
-#define BATCH 128
+#define BATCH 64
 
 /* A row that can be acted upon. */
 struct candidate {

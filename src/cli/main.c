@@ -13,6 +13,7 @@
 #include "base/memory.h"
 #include "base/memory_limit.h"
 #include "base/quote.h"
+#include "base/system_call.h"
 #include "cli/command.h"
 #include "options/common_options.h"
 #include "page/thumbnail.h"
@@ -169,6 +170,18 @@ static bool is_thumbnail_process(const char *program)
 	return strcmp(program, THUMBNAIL_PROGRAM) == 0;
 }
 
+/* Returns whether a filter forbids a system call without which no command works; logged. */
+static bool is_forbidden(void)
+{
+	const char *call = system_call_needed_and_filtered();
+
+	if (call)
+		log_error("cannot run: a filter for system calls forbids %s(2), which twinfs "
+			  "needs; %s",
+			  call, system_call_remedy());
+	return call;
+}
+
 static enum twinfs_exit run(int argc, char *argv[])
 {
 	const struct command *command;
@@ -183,6 +196,8 @@ static enum twinfs_exit run(int argc, char *argv[])
 		log_error("no command and no SOURCE given; see twinfs --help");
 		return TWINFS_EXIT_USAGE;
 	}
+	if (is_forbidden())
+		return TWINFS_EXIT_FAILED;
 	command = find_command(argv[1]);
 	if (command)
 		return command->run(argc - 1, argv + 1);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
@@ -13,9 +14,12 @@
 
 static int append_xattr(const char *path, struct bytes *text)
 {
-	char value[XATTR_SIZE_MAX];
-	ssize_t length = getxattr(path, XATTR_PATH, value, sizeof(value));
+	AUTO_FREE char *value = malloc(XATTR_SIZE_MAX);
+	ssize_t length;
 
+	if (!value)
+		return -ENOMEM;
+	length = getxattr(path, XATTR_PATH, value, XATTR_SIZE_MAX);
 	return length < 0 ? -errno : bytes_append(text, value, (size_t)length);
 }
 

@@ -9,6 +9,7 @@
 #include "base/filesystem_kind.h"
 #include "base/quote.h"
 #include "base/size.h"
+#include "base/system_call.h"
 #include "doctor/doctor.h"
 #include "index/index_folder.h"
 #include "source/source.h"
@@ -52,7 +53,7 @@ static void examine_rights(struct doctor *doctor, int fd, const char *nearest)
 {
 	struct stat status;
 
-	if (faccessat(AT_FDCWD, nearest, W_OK | X_OK, AT_EACCESS) != 0) {
+	if (access_effective(AT_FDCWD, nearest, W_OK | X_OK) != 0) {
 		findings_add(&doctor->findings, VERDICT_PROBLEM, "rights",
 			     "no permission to write to %s", quote_path(nearest));
 		findings_remedy(&doctor->findings, "name a folder of your own: --index=DIR");

@@ -9,6 +9,7 @@
 #include "base/caller.h"
 #include "base/confine.h"
 #include "base/human_text.h"
+#include "base/system_call.h"
 #include "doctor/doctor.h"
 #include "mount/features.h"
 #include "mount/mount.h"
@@ -191,6 +192,20 @@ static void examine_leases(struct doctor *doctor)
 		findings_remedy_of_root(&doctor->findings, "sysctl fs.leases-enable=1");
 }
 
+/* ---- container ------------------------------------------------------------------------ */
+
+static void examine_system_calls(struct doctor *doctor)
+{
+	size_t next = 0;
+	const char *call;
+
+	while ((call = system_call_next_filtered(&next))) {
+		findings_add(&doctor->findings, VERDICT_NOTE, "system calls",
+			     "a filter forbids %s(2); twinfs uses a slower substitute", call);
+		findings_remedy(&doctor->findings, "%s", system_call_remedy());
+	}
+}
+
 /* ---- security and speed -------------------------------------------------------------- */
 
 static void examine_confinement(struct doctor *doctor)
@@ -261,6 +276,7 @@ void doctor_examine_machine(struct doctor *doctor)
 	if (uname(&system) == 0)
 		findings_add(&doctor->findings, VERDICT_OK, "kernel", "%s %s", system.sysname,
 			     system.release);
+	examine_system_calls(doctor);
 	examine_fuse(doctor);
 	examine_sharing(doctor);
 	examine_open_files(doctor);

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/clock.h"
 #include "base/directory.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/system_call.h"
 #include "fleet/new_file.h"
 #include "fleet/output_folder.h"
 
@@ -124,7 +124,7 @@ int attestation_file_write(const struct attestation_file *file, const struct att
 	uint64_t number;
 	int r;
 
-	if (getrandom(&number, sizeof(number), 0) != (ssize_t)sizeof(number))
+	if (random_fill(&number, sizeof(number)) < 0)
 		return explain(file, -EIO);
 	(void)snprintf(name, sizeof(name), "attested-%s.jsonl", list->host);
 	(void)snprintf(temporary, sizeof(temporary), "attested-%s-%016" PRIx64 TEMPORARY_SUFFIX,

@@ -293,15 +293,18 @@ static int read_units(struct digesting *digesting)
 
 int digesting_run(const struct digesting_task *task)
 {
-	struct digesting digesting = {.task = task};
+	AUTO_FREE struct digesting *digesting = calloc(1, sizeof(*digesting));
 	int r;
 
-	digest_store_init(&digesting.store, task->keeps_digests ? task->catalog : NULL);
-	r = list_units(&digesting);
+	if (!digesting)
+		return -ENOMEM;
+	digesting->task = task;
+	digest_store_init(&digesting->store, task->keeps_digests ? task->catalog : NULL);
+	r = list_units(digesting);
 	if (r == 0)
-		r = read_units(&digesting);
-	end_store(&digesting);
+		r = read_units(digesting);
+	end_store(digesting);
 	name_failures(task);
-	free(digesting.units);
+	free(digesting->units);
 	return r;
 }

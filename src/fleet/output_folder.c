@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/descriptor.h"
+#include "base/system_call.h"
 
 /* Syncs the name of a new folder. */
 static int sync_name(int folder)
@@ -29,7 +30,7 @@ int output_folder_open(const char *path, bool *made)
 		return -errno;
 	if (*made)
 		r = sync_name(fd);
-	if (r == 0 && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) < 0)
+	if (r == 0 && access_effective(fd, ".", W_OK | X_OK) < 0)
 		r = -errno;
 	if (r == 0)
 		return fd;

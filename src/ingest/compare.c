@@ -198,7 +198,7 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 	if (r)
 		return r;
 	fetch_turn(c, compared, offset, length);
-	got = read_fully_at(compared->reading.fd, block, length, (long)offset);
+	got = read_fully_at(compared->reading.fd, block, length, (off_t)offset);
 	if (got != (long)length) {
 		note_problem(c, compared, got < 0 ? (int)got : READING_BUSY);
 		abandon(c, strand);

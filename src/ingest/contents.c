@@ -2,13 +2,13 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/memory_limit.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "base/system_call.h"
 #include "base/threads.h"
 #include "catalog/scan.h"
 #include "ingest/compare.h"
@@ -312,7 +312,7 @@ static void contents_init(struct contents *contents, struct ingest *ingest, bool
 							   (size_t)memory_at_most(CACHED_BYTES,
 										  CACHED_PART)}};
 	set_threads(contents);
-	if (getrandom(&contents->seed, sizeof(contents->seed), 0) < 0)
+	if (random_fill(&contents->seed, sizeof(contents->seed)) < 0)
 		contents->seed = clock_monotonic_ns();
 	contents->prefixes.seed = contents->seed;
 	/* The kernel sends SIGIO to this process if a writer has to wait for one of its leases. */

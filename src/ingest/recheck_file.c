@@ -137,7 +137,7 @@ static int open_both(struct file_recheck *recheck, struct catalog_reader *reader
 
 /* Reads the next block of both files. Returns its length, 0 at the end or at a difference, or
  * -errno. */
-static long read_both(const struct file_recheck *recheck, char *block, char *other, long offset)
+static long read_both(const struct file_recheck *recheck, char *block, char *other, off_t offset)
 {
 	long length, same;
 
@@ -167,7 +167,7 @@ static int compare_bytes(struct file_recheck *recheck)
 	long length = -ENOMEM;
 
 	if (blocks && hash) {
-		while ((length = read_both(recheck, blocks, blocks + BLOCK_BYTES, (long)offset)) >
+		while ((length = read_both(recheck, blocks, blocks + BLOCK_BYTES, (off_t)offset)) >
 		       0) {
 			hash_state_update(hash, blocks, (size_t)length);
 			offset += (uint64_t)length;

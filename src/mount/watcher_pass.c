@@ -218,7 +218,6 @@ static void take_recent(struct watcher_pass *pass)
 static int assume_known_names(struct watcher_pass *pass, const struct watcher_names *now)
 {
 	struct watched_folder *folder = pass->folder;
-	const char *texts[RECENT_NAMES_MAX];
 	size_t count = 0;
 	int r = 0;
 
@@ -230,11 +229,11 @@ static int assume_known_names(struct watcher_pass *pass, const struct watcher_na
 		const struct recent_name *recent = &pass->recent[i];
 
 		if (recent->folder == folder->node && recent->number > folder->last_recent)
-			texts[count++] = recent->text;
+			pass->unknown[count++] = recent->text;
 	}
 	if (pass->recent_count)
 		folder->last_recent = pass->recent[pass->recent_count - 1].number;
-	return r < 0 ? r : watcher_names_mark_changed(&folder->names, now, texts, count);
+	return r < 0 ? r : watcher_names_mark_changed(&folder->names, now, pass->unknown, count);
 }
 
 /* Reports the differences from what the watchers know. Differences that cannot be reported now are

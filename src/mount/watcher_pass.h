@@ -43,6 +43,7 @@ struct watcher_pass {
 	/* Recent names at the time when the watches were known. The texts are in the arena of the
 	 * watcher thread, or in recent_memory after a search of all processes. */
 	struct recent_name recent[RECENT_NAMES_MAX];
+	const char *unknown[RECENT_NAMES_MAX]; /* texts of recent names in one folder */
 	size_t recent_count;
 	struct arena recent_memory;
 

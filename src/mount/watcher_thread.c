@@ -2,6 +2,7 @@
 #include "mount/watcher_thread.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
@@ -214,22 +215,27 @@ static void *run_watcher(void *context)
 {
 	struct session *session = context;
 	struct watcher_thread *watcher = &session->watcher;
-	struct watcher_pass pass = {.session = session, .watcher = watcher};
+	AUTO_FREE struct watcher_pass *pass = calloc(1, sizeof(*pass));
 	struct times times = {0};
-	int r = 0;
+	int r = pass ? 0 : -ENOMEM;
 
-	while (r == 0 && wait_for_pass(watcher, &times, &pass)) {
+	if (pass) {
+		pass->session = session;
+		pass->watcher = watcher;
+	}
+	while (r == 0 && wait_for_pass(watcher, &times, pass)) {
 		uint64_t begin = clock_monotonic_ns();
 
-		r = watcher_pass_run(&pass);
-		if (pass.unfinished)
+		r = watcher_pass_run(pass);
+		if (pass->unfinished)
 			watcher_thread_wake(watcher);
-		note_times(&times, &pass, begin);
+		note_times(&times, pass, begin);
 	}
 	if (r < 0 && r != -ECANCELED)
 		log_warning("programs that watch folders of the view get no inotify events: %s",
 			    error_text(r));
-	arena_free(&pass.recent_memory);
+	if (pass)
+		arena_free(&pass->recent_memory);
 	pthread_mutex_lock(&watcher->lock);
 	watcher->running = false;
 	pthread_cond_broadcast(&watcher->changed);

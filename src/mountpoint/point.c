@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "base/system_call.h"
 #include "base/timed_call.h"
 #include "mountpoint/prerequisites.h"
 #include "mountpoint/table.h"
@@ -133,7 +134,7 @@ static bool may_mount_on(const char *absolute)
 
 	if (mount_is_privileged())
 		return true;
-	if (faccessat(AT_FDCWD, absolute, W_OK, AT_EACCESS) < 0 || stat(absolute, &status) < 0)
+	if (access_effective(AT_FDCWD, absolute, W_OK) < 0 || stat(absolute, &status) < 0)
 		return false;
 	return !(status.st_mode & S_ISVTX) || status.st_uid == geteuid();
 }

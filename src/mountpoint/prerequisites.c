@@ -15,6 +15,7 @@
 
 #include "base/attributes.h"
 #include "base/confine.h"
+#include "base/system_call.h"
 
 #define DEVICE "/dev/fuse"
 #define PROGRAM "fusermount3"
@@ -57,7 +58,7 @@ static bool is_program(const char *path)
 	struct stat status;
 
 	return stat(path, &status) == 0 && S_ISREG(status.st_mode) &&
-	       faccessat(AT_FDCWD, path, X_OK, AT_EACCESS) == 0;
+	       access_effective(AT_FDCWD, path, X_OK) == 0;
 }
 
 /* Finds fusermount3 in a list of folders like PATH, in which an empty item is the current

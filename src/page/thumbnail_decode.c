@@ -126,7 +126,7 @@ static bool feed(const struct library *library, GdkPixbufLoader *loader)
 	long length = block ? 1 : 0;
 
 	while (length > 0 && offset < FILE_BYTES_MAX) {
-		length = read_fully_at(STDIN_FILENO, block, BLOCK_BYTES, (long)offset);
+		length = read_fully_at(STDIN_FILENO, block, BLOCK_BYTES, (off_t)offset);
 		if (length > 0 &&
 		    !library->gdk_pixbuf_loader_write_(loader, block, (size_t)length, NULL))
 			return false;

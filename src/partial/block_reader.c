@@ -100,7 +100,7 @@ static int read_range(struct block_reader *reader, int fd, uint64_t from, uint64
 
 		if (wanted > to - at)
 			wanted = (size_t)(to - at);
-		got = read_fully_at(fd, reader->buffer, wanted, (long)at);
+		got = read_fully_at(fd, reader->buffer, wanted, (off_t)at);
 		if (got < 0)
 			return (int)got;
 		if ((size_t)got < wanted)

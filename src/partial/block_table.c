@@ -172,7 +172,7 @@ static int for_each_hash(struct block_table *table, hash_fn *call, void *context
 
 		if (table->files[batch->file].dropped)
 			continue;
-		got = read_fully_at(table->spool, hashes, bytes, (long)batch->spooled);
+		got = read_fully_at(table->spool, hashes, bytes, (off_t)batch->spooled);
 		if (got != (long)bytes)
 			return got < 0 ? (int)got : -EIO;
 		for (uint32_t j = 0; r == 0 && j < batch->count; j++)

@@ -36,8 +36,8 @@ static bool is_equal(const struct dedupe_range *range, uint64_t source, uint64_t
 {
 	uint8_t a[STEP_MAX], b[STEP_MAX];
 
-	return read_fully_at(range->source, a, STEP_MAX, (long)source) == STEP_MAX &&
-	       read_fully_at(range->destination, b, STEP_MAX, (long)destination) == STEP_MAX &&
+	return read_fully_at(range->source, a, STEP_MAX, (off_t)source) == STEP_MAX &&
+	       read_fully_at(range->destination, b, STEP_MAX, (off_t)destination) == STEP_MAX &&
 	       memcmp(a, b, STEP_MAX) == 0;
 }
 

@@ -8,6 +8,7 @@
 #include "base/dedupe_range.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/threads.h"
@@ -171,13 +172,13 @@ static void drop_file(struct sharing *sharing, uint32_t file, int failure)
 static int check_file(struct open_files *files, struct block_place place, uint64_t length)
 {
 	int fd = open_files_get_again(files, place.file);
-	uint8_t buffer[READ_BYTES];
-	long got = 1;
+	AUTO_FREE uint8_t *buffer = memory_pages(READ_BYTES);
+	ssize_t got = buffer ? 1 : -ENOMEM;
 
 	for (uint64_t at = 0; fd >= 0 && got > 0 && at < length; at += READ_BYTES) {
 		size_t wanted = length - at < READ_BYTES ? (size_t)(length - at) : READ_BYTES;
 
-		got = read_fully_at(fd, buffer, wanted, (long)(place.offset + at));
+		got = read_fully_at(fd, buffer, wanted, (off_t)(place.offset + at));
 	}
 	if (fd < 0)
 		return fd;

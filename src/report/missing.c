@@ -308,18 +308,19 @@ int missing_count_not_entered(const struct missing_folders *folders, struct cata
 			      const struct sources *sources, uint64_t *count)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	const struct missing_finder finder = {.folders = folders,
-					      .reader = reader,
-					      .sources = sources};
+	AUTO_FREE struct missing_finder *finder = calloc(1, sizeof(*finder));
 	struct dir_record dir;
 	enum area area;
-	int r = catalog_scan_dirs(reader, &scan);
+	int r = finder ? catalog_scan_dirs(reader, &scan) : -ENOMEM;
 
 	*count = 0;
+	if (r < 0)
+		return r;
+	*finder = (struct missing_finder){.folders = folders, .reader = reader, .sources = sources};
 	while (r == 0 && (r = catalog_next_dir(scan, &dir)) == 0) {
 		if (!(dir.flags & DIR_NOT_ENTERED))
 			continue;
-		r = read_area(&finder, dir.id, &area);
+		r = read_area(finder, dir.id, &area);
 		*count += r == 0 && area == AREA_OF;
 	}
 	return r == -ENOENT ? 0 : r;

@@ -25,8 +25,8 @@ struct record_header {
 
 /* A sorted part of the file. */
 struct run {
-	long at; /* offset in the file of the first byte that is not read yet */
-	long end;
+	off_t at; /* offset in the file of the first byte that is not read yet */
+	off_t end;
 	struct bytes block; /* bytes that are read */
 	size_t position; /* position in block of the next record */
 };
@@ -39,7 +39,7 @@ struct sorter {
 	size_t capacity;
 	size_t next; /* index in order of the next record that sorter_next() returns */
 	int spool; /* -1: all records are in memory */
-	long end; /* size of the file */
+	off_t end; /* size of the file */
 	struct run *runs;
 	size_t run_count, run_capacity;
 	/* binary heap of runs that have a next record, the lowest record first */
@@ -145,9 +145,9 @@ static int spill(struct sorter *sorter)
 		return r;
 	sorter->runs[sorter->run_count++] = (struct run){
 		.at = sorter->end,
-		.end = sorter->end + (long)sorter->records.length,
+		.end = sorter->end + (off_t)sorter->records.length,
 	};
-	sorter->end += (long)sorter->records.length;
+	sorter->end += (off_t)sorter->records.length;
 	sorter->records.length = 0;
 	sorter->count = 0;
 	return 0;

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/descriptor.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 
@@ -31,8 +32,7 @@ uint64_t index_reserved_ids(int folder_fd)
 		/* a reservation can end above TWINFS_ID_MAX; no id is left after it */
 		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX)
 			return number;
-	} else if (index_is_empty(folder_fd) &&
-		   faccessat(folder_fd, TWINFS_INDEX_DAMAGED, F_OK, 0) < 0) {
+	} else if (index_is_empty(folder_fd) && !name_exists(folder_fd, TWINFS_INDEX_DAMAGED)) {
 		return 1;
 	}
 	return (now > LOST_IDS_EPOCH ? (uint64_t)(now - LOST_IDS_EPOCH) : 1) << LOST_IDS_SHIFT;

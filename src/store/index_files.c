@@ -231,7 +231,7 @@ int index_folder_examine(const char *folder, bool *is_index, char **other)
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
 	for (size_t i = 0; i < ARRAY_SIZE(file_names); i++)
-		*is_index |= faccessat(fd, file_names[i], F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+		*is_index |= name_exists(fd, file_names[i]);
 	if (*is_index)
 		return 0;
 	r = directory_visit(fd, take_other_name, other);

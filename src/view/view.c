@@ -3,10 +3,10 @@
 
 #include <errno.h>
 #include <string.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/system_call.h"
 #include "source/source_space.h"
 #include "view/access.h"
 #include "view/node.h"
@@ -34,7 +34,7 @@ void view_init(struct view *view, struct catalog *catalog, const struct sources 
 	event_log_init(&view->events);
 	/* once the kernel's generator is initialised, getrandom(2) returns so few bytes without a
 	 * delay */
-	if (getrandom(&view->cookie_secret, sizeof(view->cookie_secret), 0) < 0)
+	if (random_fill(&view->cookie_secret, sizeof(view->cookie_secret)) < 0)
 		view->cookie_secret = (uint64_t)view->since.tv_nsec;
 	view->inode_secret = catalog_secret(catalog);
 	listing_times_init(&view->times);

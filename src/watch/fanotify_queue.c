@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/fanotify.h>
 #include <sys/ioctl.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/name_event.h"
+#include "base/system_call.h"
 #include "watch/fanotify_event.h"
 #include "watch/watch.h"
 
@@ -22,7 +22,7 @@ void fanotify_queue_open(struct fanotify_queue *queue, struct fanotify_group *gr
 	*queue = (struct fanotify_queue){.group = *group, .pending = pending};
 	group->fd = -1;
 	/* without random bytes, the seed stays 0 */
-	(void)!getrandom(&queue->seed, sizeof(queue->seed), GRND_NONBLOCK);
+	(void)!random_fill(&queue->seed, sizeof(queue->seed));
 }
 
 void fanotify_queue_close(struct fanotify_queue *queue)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_SYSTEM_CALL_H
+#define BASE_SYSTEM_CALL_H
+
+/* System calls that are newer than some container runtimes. Such a runtime does not know the call,
+ * and its seccomp filter lets it fail with EPERM (Docker before 20.10, libseccomp before 2.5). A
+ * kernel that does not know a call answers ENOSYS instead. Any thread; no function blocks. */
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/attributes.h"
+
+/* Returns whether a filter lets the system call fail with EPERM whatever its arguments are. Makes
+ * the call with arguments with which it fails, or does nothing, before the kernel checks any right.
+ *
+ * number: SYS_* of a call in the table of system_call.c */
+bool system_call_is_filtered(long number);
+
+/* Returns what a user can do if system_call_is_filtered(): a sentence without a full stop. */
+const char *system_call_remedy(void);
+
+/* Returns the name of a filtered call that has no substitute, or NULL if there is none. */
+const char *system_call_needed_and_filtered(void);
+
+/* Returns the name of the next filtered call, or NULL. *next: 0 before the first call. */
+const char *system_call_next_filtered(size_t *next);
+
+/* Checks the rights of the effective user as faccessat(2) does with AT_EACCESS. Follows symbolic
+ * links. Returns 0, or -1 with errno. */
+MUST_CHECK int access_effective(int directory, const char *path, int mode);
+
+/* Fills memory with at most 256 random bytes, from getrandom(2) or /dev/urandom. Returns 0 or
+ * -errno. */
+MUST_CHECK int random_fill(void *bytes, size_t length);
+
+#endif
