@@ -51,8 +51,11 @@ def parse_object(line):
 
 
 def number(row, name, low=0, high=INT64_MAX):
-    """A member that must be an integer in a range."""
+    """A member that must be an integer in a range. An integer above 2^63 - 1 is written as a
+    string of its digits, because many readers of JSON know no larger ones."""
     value = row.get(name)
+    if high > INT64_MAX and type(value) is str and LARGE.match(value):
+        value = int(value)
     if type(value) is not int:
         raise InvalidError(f"'{name}' is {missing_or(value, 'not an integer')}")
     if not low <= value <= high:
@@ -175,6 +178,7 @@ NAME = {"source", "path", "path_base64"}
 FILE = NAME | {"id", "size", "mtime_ns", "ctime_ns", "dev", "ino"}
 INVENTORY_FILE = FILE | {"names", "links", "group", "sha256"}
 DIGEST = FILE | {"sha256", "state"}  # "state" is for `twinfs digest`
+LARGE = re.compile(r"[1-9][0-9]{18,19}\Z")
 STATE = re.compile(r"[0-9a-f]{16}\Z")
 
 
@@ -184,7 +188,9 @@ def signed(value):
 
 
 def unsigned(value):
-    return value & UINT64_MAX
+    """The text in JSON of a number that signed() made."""
+    number = value & UINT64_MAX
+    return str(number) if number <= INT64_MAX else f'"{number}"'
 
 
 def time_ns(row, name):

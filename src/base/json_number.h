@@ -2,21 +2,25 @@
 #ifndef BASE_JSON_NUMBER_H
 #define BASE_JSON_NUMBER_H
 
+/* Numbers without a sign in JSON. jansson and other readers accept integers up to 2^63 - 1. Only
+ * inode and device numbers can be larger: some file systems make them from a hash. Any thread. */
+
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
 
-/* Returns the JSON number for a count or a size. A number above 2^63 - 1 becomes 2^63 - 1, the
- * largest integer that jansson and other readers accept. */
+/* Returns the JSON integer for a count or a size, at most 2^63 - 1. */
 static inline json_int_t json_number_of(uint64_t number)
 {
 	return number > INT64_MAX ? INT64_MAX : (json_int_t)number;
 }
 
-/* Makes the JSON number for a count or a size. Returns NULL if memory is short. Any thread. */
-static inline json_t *json_number(uint64_t number)
-{
-	return json_integer(json_number_of(number));
-}
+/* Makes the JSON value of a number: an integer, or the decimal digits as a string above 2^63 - 1.
+ * Returns NULL if memory is short. */
+json_t *json_number(uint64_t number);
+
+/* Returns whether the value is one that json_number() makes. */
+bool is_json_number(const json_t *value);
 
 #endif

@@ -105,12 +105,13 @@ static void format_bytes(char *text, const struct progress_counts *counts)
 
 static void format_rate(char *text, const struct progress_counts *counts, double elapsed_s)
 {
+	static const double fastest = 1e18; /* any uint64_t can hold it */
+	double rate = (double)counts->bytes_done / elapsed_s;
 	char size[SIZE_TEXT_MAX];
 
 	if (counts->bytes_done > 0)
 		(void)snprintf(text, FIELD_SIZE, "%s/s",
-			       size_format(size,
-					   (uint64_t)((double)counts->bytes_done / elapsed_s)));
+			       size_format(size, (uint64_t)(rate < fastest ? rate : fastest)));
 	else if (counts->bytes_total == 0)
 		(void)snprintf(text, FIELD_SIZE, "%.0f files/s",
 			       (double)counts->files_done / elapsed_s);

@@ -269,8 +269,10 @@ int main(int argc, char *argv[])
 		log_error("cannot open /dev/null: %s", error_text(r));
 		return TWINFS_EXIT_FAILED;
 	}
-	/* writes to a closed pipe fail with EPIPE instead; a broken lease raises SIGIO */
+	/* writes to a closed pipe fail with EPIPE instead, and above a limit of sizes with EFBIG; a
+	 * broken lease raises SIGIO */
 	(void)signal(SIGPIPE, SIG_IGN);
+	(void)signal(SIGXFSZ, SIG_IGN);
 	(void)signal(SIGIO, SIG_IGN);
 	catch_bus_errors();
 

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/error.h"
+#include "base/json_number.h"
 #include "base/json_path.h"
 #include "base/json_text.h"
 #include "base/log.h"
@@ -235,7 +236,7 @@ static bool has_identity(const json_t *object)
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const json_t *value = json_object_get(object, keys[i]);
 
-		if (!json_is_integer(value) && !json_is_null(value))
+		if (!is_json_number(value) && !json_is_null(value))
 			return false;
 	}
 	return true;

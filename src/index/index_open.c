@@ -74,6 +74,11 @@ void index_explain(const char *folder, int outcome)
 	case -EPERM:
 		explain_foreign(folder);
 		break;
+	case -EFBIG:
+		log_error("cannot use the index %s: %s; raise the limit with 'ulimit -f "
+			  "unlimited', or use another disk with --index",
+			  quote_path(folder), error_text(outcome));
+		break;
 	case -EMFILE:
 		log_error("cannot use the index %s: the limit of open files is too low; "
 			  "raise the limit with 'ulimit -n 1024', see 'twinfs doctor'",

@@ -339,6 +339,11 @@ static int explain_failure(const struct indexing *indexing, int result)
 	if (result == -EUCLEAN)
 		log_error("cannot update the index %s: it is damaged; the next start rebuilds it",
 			  quote_path(indexing->folder));
+	else if (result == -EFBIG)
+		log_error("cannot update the index %s: %s; raise the limit with 'ulimit -f "
+			  "unlimited', "
+			  "or use another disk with --index",
+			  quote_path(indexing->folder), error_text(result));
 	else if (result < 0)
 		log_error("cannot update the index %s: %s", quote_path(indexing->folder),
 			  error_text(result));

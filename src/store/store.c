@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "base/clock.h"
@@ -18,10 +19,20 @@
 #define MAP_BYTES_MIN (UINT64_C(16) << 20)
 #define READERS_MAX 254
 
+/* Returns whether the kernel refuses to extend files beyond a size (ulimit -f). */
+static bool file_sizes_are_limited(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY;
+}
+
 int store_error(int mdb_code)
 {
 	if (mdb_code == MDB_SUCCESS)
 		return 0;
+	if (mdb_code == EIO && file_sizes_are_limited())
+		return -EFBIG; /* LMDB reports a short write so */
 	if (mdb_code > 0)
 		return -mdb_code;
 	switch (mdb_code) {

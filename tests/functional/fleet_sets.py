@@ -19,6 +19,8 @@ SCHEMA = 1
 ROWS_MAX = 250_000  # in a part
 LINE_MAX = 65_536  # bytes of a line of a list
 
+# A number above 2^63 - 1 is written as a string of its digits.
+LARGE = re.compile(r"[1-9][0-9]{18,19}")
 HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 INDEX = re.compile(r"[0-9a-f]{16}")
 SHA256 = re.compile(r"[0-9a-f]{64}")
@@ -70,7 +72,7 @@ class Row:
 
     @property
     def inode(self):
-        return self.values["dev"], self.values["ino"]
+        return large_number(self.values["dev"]), large_number(self.values["ino"])
 
 
 def need(claim, *what):
@@ -106,9 +108,17 @@ def check_members(value, required, optional=(), where=""):
     need(required.keys() <= value.keys(), where, "lacks", required.keys() - value.keys())
     need(value.keys() <= types.keys(), where, "has unknown", value.keys() - types.keys())
     for name, member in value.items():
+        if name in ("dev", "ino"):
+            member = large_number(member)
         need(type(member) is types[name], where, name, "is of a wrong type")
         least, above = (-1 << 63, 1 << 63) if name.endswith("_ns") else (0, 1 << 64)
         need(types[name] is not int or least <= member < above, where, name, "is out of range")
+
+
+def large_number(value):
+    """The number that a string of digits says; a number up to 2^63 - 1 must not be a string."""
+    is_large = isinstance(value, str) and LARGE.fullmatch(value) and int(value) >= 1 << 63
+    return int(value) if is_large else value
 
 
 def readable(path):

@@ -77,3 +77,15 @@ def test_stack_is_small_view_and_acts_work(twinfs, source):
         assert names(view.path / "redundant") == ["b", "below/c", "d"]
     twinfs.ok("remove", "--yes", source)
     assert names(source) == ["a", "single"]
+
+
+@pytest.mark.parametrize("blocks", [1, 100])
+def test_file_sizes_are_limited_cause_and_remedy_are_named(twinfs, source, blocks):
+    for number in range(2000):
+        (source / str(number)).write_bytes(b"%d" % number)
+    twinfs.wrapped = ["prlimit", f"--fsize={blocks << 10}"]
+    result = twinfs("scan", source)
+    assert result.status == 1, result
+    assert b"File too large; raise the limit with 'ulimit -f unlimited'" in result.error
+    twinfs.wrapped = []
+    assert len(twinfs.groups(source)) == 1

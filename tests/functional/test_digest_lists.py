@@ -69,6 +69,7 @@ ROWS = {
     "large id": {"id": 1 << 48}, "id text": {"id": "1"}, "negative size": {"size": -1},
     "source": {"source": 1}, "negative source": {"source": -1}, "size": {"size": 1.5},
     "no mtime": {"mtime_ns": "now"}, "no ctime": {"ctime_ns": 0.5}, "ino": {"ino": []},
+    "small ino as text": {"ino": "77"}, "ino above 64 bits": {"ino": "18446744073709551616"},
     "too large": {"size": 1 << 70},
 }
 
@@ -78,6 +79,12 @@ def test_list_with_a_wrong_row_is_refused(listed, name):
     rows = [dict(row) for row in listed.rows]
     rows[1].update(ROWS[name])
     refused(listed.host, list_text(listed.manifest, rows, bytes=0), 3)
+
+
+def test_inode_number_above_63_bits_is_a_string(listed):
+    rows = [dict(row, ino=str((1 << 63) + row["id"])) for row in listed.rows]
+    listed.host.wanted.write_bytes(list_text(listed.manifest, rows))
+    listed.host.digest()
 
 
 @pytest.mark.parametrize("text", [

@@ -81,6 +81,18 @@ def test_inventory_equals_an_independent_walk(twinfs, source, output):
     assert all("sha256" not in row for row in rows)
 
 
+def test_inode_numbers_above_63_bits_are_exact(twinfs, source, output):
+    trees.fill(source, {b"a": b"equal", b"b": b"equal", b"c": b"single"})
+    preload(twinfs, "large_inodes")
+    numbers = {os.fsencode(entry.name): str(entry.inode() | 1 << 63)
+               for entry in os.scandir(source)}
+    export(twinfs, output, source)
+    assert {path_of(row): row["ino"] for row in only(output)[1]} == numbers
+    [group] = twinfs.listing(source)["groups"]
+    assert {os.path.basename(path_of(copy)): copy["ino"] for copy in group["copies"]} == {
+        name: number for name, number in numbers.items() if name != b"c"}
+
+
 def test_colliding_contents_have_groups_of_their_own(twinfs, source, output):
     for number, data in enumerate(collide.short_contents()):
         trees.fill(source, {b"%d/one" % number: data, b"%d/two" % number: data})
