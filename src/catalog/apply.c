@@ -262,7 +262,7 @@ static int add_dir(struct catalog_writer *w, const struct name_change *change)
 	int r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
 
 	if (r == 0)
-		r = catalog_set_error(w, ERROR_DIR, dir.id, dir.error);
+		r = catalog_note_dir(w, &dir);
 	w->totals.directories++;
 	return r;
 }
@@ -479,7 +479,7 @@ static int set_findings(struct catalog_writer *w, struct dir_record *dir,
 		r = folders_note_dir(w, dir->id);
 	dir->flags = change->flags;
 	dir->error = change->error;
-	return r < 0 ? r : catalog_set_error(w, ERROR_DIR, dir->id, dir->error);
+	return r < 0 ? r : catalog_note_dir(w, dir);
 }
 
 static int update_dir(struct catalog_writer *w, const struct name_change *change)

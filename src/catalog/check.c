@@ -273,6 +273,18 @@ static int check_keep_rules(struct check *c)
 	return r;
 }
 
+static int check_left_out(struct check *c)
+{
+	CLEANUP_LEFT_OUT struct left_out list = {0};
+	CLEANUP_BYTES struct bytes stored = {0};
+	int r = catalog_get_left_out(c->reader, &list);
+
+	if (r == 0)
+		r = meta_get_text(c->reader, META_LEFT_OUT, &stored);
+	c->expected[TABLE_META] += meta_text_records(stored.length);
+	return r;
+}
+
 static int check_meta(struct check *c)
 {
 	uint64_t min_size;
@@ -291,6 +303,8 @@ static int check_meta(struct check *c)
 		r = check_operands(c);
 	if (r == 0)
 		r = check_keep_rules(c);
+	if (r == 0)
+		r = check_left_out(c);
 	if (r == 0)
 		r = check_sources(c);
 	return r < 0 ? check_found(r) : check_filesystems(c);

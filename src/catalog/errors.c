@@ -5,6 +5,7 @@
 
 #include "catalog/delta_builder.h"
 #include "catalog/query.h"
+#include "catalog/scan_settings.h"
 #include "catalog/writer.h"
 #include "store/key.h"
 #include "store/value.h"
@@ -41,4 +42,11 @@ int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t i
 	w->totals.errors += !before;
 	w->totals.errors -= !error;
 	return delta_add_error(w, kind, id, error);
+}
+
+int catalog_note_dir(struct catalog_writer *w, const struct dir_record *dir)
+{
+	int r = catalog_set_error(w, ERROR_DIR, dir->id, dir->error);
+
+	return r == 0 && dir->flags & DIR_NOT_ENTERED ? catalog_note_left_out(w, dir->id) : r;
 }

@@ -13,4 +13,8 @@
 MUST_CHECK int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
 				 int error);
 
+/* Records the error of a directory, and whether walks do not enter it (DIR_NOT_ENTERED). Its record
+ * exists. Returns 0 or -errno. */
+MUST_CHECK int catalog_note_dir(struct catalog_writer *w, const struct dir_record *dir);
+
 #endif

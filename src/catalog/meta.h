@@ -33,6 +33,7 @@
 #define META_VIEW "view"
 #define META_OPERANDS "operands"
 #define META_KEEP "keep"
+#define META_LEFT_OUT "left out"
 
 /* Maximum bytes of a text in one record. */
 #define META_PART_BYTES 256

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "catalog/meta.h"
+#include "catalog/query.h"
 #include "catalog/writer.h"
 
 void scan_settings_free(struct scan_settings *settings)
@@ -117,4 +119,69 @@ int catalog_set_scan_settings(struct catalog_writer *w, const struct scan_settin
 	int r = encode(settings, &encoded);
 
 	return r < 0 ? r : meta_put_text(w, META_SCAN_SETTINGS, encoded.data, encoded.length);
+}
+
+/* ---- what was left out ------------------------------------------------------------------- */
+
+void left_out_free(struct left_out *list)
+{
+	free(list->ids);
+	*list = (struct left_out){0};
+}
+
+bool left_out_has(const struct left_out *list, uint64_t id)
+{
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->ids[i] == id)
+			return true;
+	}
+	return false;
+}
+
+/* Adds an id if its directory is still not entered. */
+static int add_present(struct catalog_reader *r, struct left_out *list, uint64_t id)
+{
+	struct dir_record dir;
+	int result = catalog_get_dir(r, id, &dir);
+
+	if (result == -ENOENT || (result == 0 && !(dir.flags & DIR_NOT_ENTERED)))
+		return 0;
+	if (result == 0)
+		result = array_reserve(&list->ids, &list->capacity, list->count + 1,
+				       sizeof(*list->ids));
+	if (result == 0)
+		list->ids[list->count++] = id;
+	return result;
+}
+
+int catalog_get_left_out(struct catalog_reader *r, struct left_out *list)
+{
+	CLEANUP_BYTES struct bytes encoded = {0};
+	const uint8_t *at, *end;
+	uint64_t id;
+	int result = meta_get_text(r, META_LEFT_OUT, &encoded);
+
+	at = encoded.data;
+	end = at + encoded.length;
+	while (result == 0 && at < end)
+		result = varint_get(&at, end, &id) ? add_present(r, list, id) : -EUCLEAN;
+	return result;
+}
+
+int catalog_note_left_out(struct catalog_writer *w, uint64_t id)
+{
+	CLEANUP_LEFT_OUT struct left_out list = {0};
+	CLEANUP_BYTES struct bytes encoded = {0};
+	int r = catalog_get_left_out(&w->store.reader, &list);
+
+	if (r < 0 || left_out_has(&list, id))
+		return r;
+	r = add_present(&w->store.reader, &list, id);
+	for (size_t i = 0; r == 0 && i < list.count; i++) {
+		uint8_t number[VARINT_MAX_BYTES];
+
+		r = bytes_append(&encoded, number,
+				 (size_t)(varint_put(number, list.ids[i]) - number));
+	}
+	return r < 0 ? r : meta_put_text(w, META_LEFT_OUT, encoded.data, encoded.length);
 }

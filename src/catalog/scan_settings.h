@@ -44,4 +44,26 @@ MUST_CHECK int catalog_get_scan_settings(struct catalog_reader *r, struct scan_s
 MUST_CHECK int catalog_set_scan_settings(struct catalog_writer *w,
 					 const struct scan_settings *settings);
 
+/* The directories of other file systems that walks do not enter (DIR_NOT_ENTERED), so that a
+ * command names them without reading every directory. An index that an older version made lacks
+ * them until its next walk. */
+
+/* Ids of such directories. All zeros is empty. */
+struct left_out {
+	uint64_t *ids;
+	size_t count, capacity;
+};
+
+void left_out_free(struct left_out *list);
+#define CLEANUP_LEFT_OUT CLEANUP(left_out_free)
+
+/* Reads the list. Each of its directories is in the index and not entered. Returns 0 or -errno. */
+MUST_CHECK int catalog_get_left_out(struct catalog_reader *r, struct left_out *list);
+
+bool left_out_has(const struct left_out *list, uint64_t id);
+
+/* Adds a directory, unless the list has it. Directories that are gone leave the list here, so that
+ * the removal of a directory costs nothing. Returns 0 or -errno. */
+MUST_CHECK int catalog_note_left_out(struct catalog_writer *w, uint64_t id);
+
 #endif

@@ -197,6 +197,7 @@ static void print_files(struct output *output, const json_t *status)
 /* Prints what the view does not know. */
 static void print_gaps(struct output *output, const json_t *status)
 {
+	uint64_t left_out = status_file_number(status, "left_out_file_systems");
 	uint64_t errors = status_file_number(status, "errors");
 	uint64_t pending = status_file_number(status, "pending");
 	char number[NUMBER_TEXT_MAX];
@@ -207,6 +208,13 @@ static void print_gaps(struct output *output, const json_t *status)
 		figure_print(output, "unreadable", "%s %s; see .twinfs/errors in the view",
 			     number_format(number, errors),
 			     plural(errors, "file or folder", "files or folders"));
+	if (left_out > 0)
+		figure_print(output, "left out",
+			     "%s %s below the sources; 'twinfs list --summary' names %s, and "
+			     "--cross-file-systems of mount includes %s",
+			     number_format(number, left_out),
+			     plural(left_out, "file system", "file systems"),
+			     plural(left_out, "it", "them"), plural(left_out, "it", "them"));
 	if (pending > 0)
 		figure_print(output, "pending", "%s %s to be compared; see .twinfs/pending",
 			     number_format(number, pending),

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "base/bytes.h"
 #include "base/error.h"
@@ -12,6 +14,8 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "index/index_settings.h"
+#include "source/left_out.h"
 #include "source/source.h"
 
 enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending)
@@ -30,6 +34,39 @@ void completeness_name_missed(uint64_t missed)
 	log_warning("the result is incomplete: %" PRIu64 " %s renamed or removed meanwhile, again "
 		    "and again; run the command again when fewer files change",
 		    missed, plural(missed, "file was", "files were"));
+}
+
+static int compare_paths(const void *left, const void *right)
+{
+	return strcmp(*(const char *const *)left, *(const char *const *)right);
+}
+
+/* Number of file systems that are named, as there can be hundreds. */
+#define NAMED_MAX 8
+
+int completeness_name_left_out(struct catalog *catalog, const struct sources *sources,
+			       const struct index_settings *settings)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_TEXT_LIST struct text_list paths = {0};
+	CLEANUP_BYTES struct bytes text = {0};
+	int r = settings->file_systems_given ? 0 : catalog_read_begin(catalog, &reader);
+
+	if (r == 0 && reader)
+		r = left_out_list(reader, sources, &paths);
+	if (r == 0 && paths.count > 1)
+		qsort(paths.items, paths.count, sizeof(*paths.items), compare_paths);
+	for (size_t i = 0; r == 0 && i < paths.count && i < NAMED_MAX; i++)
+		r = bytes_format(&text, "%s%s", i > 0 ? ", " : "", quote_path(paths.items[i]));
+	if (r == 0 && paths.count > NAMED_MAX)
+		r = bytes_append_text(&text, ", ...");
+	if (r == 0 && paths.count > 0)
+		log_warning("%zu %s below the sources %s left out: %s; give --cross-file-systems, "
+			    "or --one-file-system to leave %s out",
+			    paths.count, plural(paths.count, "file system", "file systems"),
+			    plural(paths.count, "is", "are"), bytes_text(&text),
+			    plural(paths.count, "it", "them"));
+	return r;
 }
 
 /* Appends the path of an unreadable file or directory, relative to its source. */

@@ -9,7 +9,9 @@
 #include "base/attributes.h"
 #include "twinfs/exit.h"
 
+struct catalog;
 struct catalog_reader;
+struct index_settings;
 struct sources;
 
 /* Returns the exit status for this number of unreadable files and of files that are not compared
@@ -23,5 +25,10 @@ void completeness_name_missed(uint64_t missed);
 /* Logs each file and directory that could not be read, as a warning. Returns 0 or -errno. */
 MUST_CHECK int completeness_name_errors(struct catalog_reader *reader,
 					const struct sources *sources);
+
+/* Logs which file systems below the sources are left out, unless the user gave an option that says
+ * so, as one warning. Returns 0 or -errno. */
+MUST_CHECK int completeness_name_left_out(struct catalog *catalog, const struct sources *sources,
+					  const struct index_settings *settings);
 
 #endif

@@ -477,11 +477,16 @@ int current_index_open(struct current_index *index, const struct index_settings 
 	index->use = use;
 	index->indexing.wary = use == INDEX_EXACT || use == INDEX_PROOF;
 	index->indexing.widens = use != INDEX_EXACT;
+	index->indexing.left_out_named = use == INDEX_ACT;
 	if (r < 0)
 		return r;
 	if (settings->no_scan)
-		return open_unscanned(index);
-	return index->served ? open_served(index) : open_own(index);
+		r = open_unscanned(index);
+	else
+		r = index->served ? open_served(index) : open_own(index);
+	if (r < 0 || index->indexing.left_out_named)
+		return r;
+	return completeness_name_left_out(index->catalog, index->sources, settings);
 }
 
 void current_index_close(struct current_index *index)

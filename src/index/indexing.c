@@ -17,6 +17,7 @@
 #include "catalog/change.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
+#include "index/completeness.h"
 #include "index/index_folder.h"
 #include "index/index_holder.h"
 #include "index/index_open.h"
@@ -384,6 +385,11 @@ static int update_names(struct indexing *indexing, enum progress_when when)
 		r = shared_contents_take(&indexing->shared, &indexing->sources,
 					 indexing->scope.min_size);
 	shared_contents_close(&indexing->shared);
+	if (r == 0 && !indexing->left_out_named) {
+		indexing->left_out_named = true;
+		r = completeness_name_left_out(indexing->catalog, &indexing->sources,
+					       indexing->settings);
+	}
 	return r;
 }
 

@@ -40,6 +40,7 @@ struct indexing {
 	/* The keep rules to store in the index, without the form for each source; NULL: those that
 	 * the index has stay. Borrowed. */
 	struct keep_rules *given_keep;
+	bool left_out_named; /* file systems that are left out were named, or must not be */
 	struct keep_rules keep; /* those of the index, set by indexing_open() */
 	bool widens; /* a query: the scan includes at least what the last one included */
 	bool wary; /* refuse an empty source that was never scanned */

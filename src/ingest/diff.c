@@ -16,6 +16,7 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "catalog/scan_settings.h"
 #include "source/source.h"
 
 /* A name that the index has in the directory. */
@@ -265,6 +266,23 @@ static int update_subdir(struct diff *diff, const struct dir_record *record,
 						    .attributes = listed->attributes});
 }
 
+/* Updates a directory that is not entered, also if the index of an older version does not list it
+ * as one (catalog/scan_settings.h). */
+static int update_left_out(struct diff *diff, const struct diff_dir *dir,
+			   const struct dir_record *record, const struct listed *listed)
+{
+	CLEANUP_LEFT_OUT struct left_out list = {0};
+	int r = catalog_get_left_out(dir->reader, &list);
+
+	if (r < 0 || left_out_has(&list, record->id))
+		return r < 0 ? r : update_subdir(diff, record, listed);
+	return diff_add(diff, &(struct name_change){.kind = NAME_UPDATE_DIR,
+						    .id = record->id,
+						    .flags = record->flags,
+						    .error = record->error,
+						    .attributes = listed->attributes});
+}
+
 static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const struct known *known,
 			  const struct listed *listed)
 {
@@ -285,7 +303,7 @@ static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const s
 		return replace_name(diff, dir, known, listed);
 	if (not_entered) {
 		note_not_entered(diff, dir, listed);
-		return update_subdir(diff, &record, listed);
+		return update_left_out(diff, dir, &record, listed);
 	}
 	note_bind_mount(dir, listed);
 	found.recorded = !record.error && !record.flags &&

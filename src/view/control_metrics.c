@@ -12,6 +12,7 @@
 #include "base/utf8.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "source/left_out.h"
 #include "source/source.h"
 #include "view/control.h"
 
@@ -192,6 +193,17 @@ static int append_folders(struct metrics *text, const struct folder_figures *fol
 	return append_list(text, metrics, ARRAY_SIZE(metrics));
 }
 
+static int append_left_out(struct metrics *metrics, const struct view_query *query)
+{
+	CLEANUP_TEXT_LIST struct text_list paths = {0};
+	int r = left_out_list(query->reader, query->view->sources, &paths);
+	const struct metric metric = {"twinfs_left_out_file_systems", "gauge",
+				      "File systems below the sources that the index leaves out.",
+				      paths.count};
+
+	return r < 0 ? r : append_list(metrics, &metric, 1);
+}
+
 static int append_totals(struct metrics *text, const struct catalog_totals *totals,
 			 uint64_t pending, uint64_t pending_bytes, uint64_t unwatched)
 {
@@ -266,6 +278,8 @@ int control_metrics(const struct view_query *query, struct bytes *content)
 				  count_unwatched(query->view, totals.directories));
 	if (r == 0)
 		r = append_folders(&metrics, &folders);
+	if (r == 0)
+		r = append_left_out(&metrics, query);
 	return r < 0 ? r : append_daemon(&metrics, query->view);
 }
 

@@ -17,6 +17,7 @@
 #include "catalog/blocks.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "source/left_out.h"
 #include "source/source.h"
 #include "view/control.h"
 #include "view/control_json.h"
@@ -214,6 +215,15 @@ static int set_reading(json_t *status, const struct view *view)
 	return json_object_set_new(status, "advice", array) == 0 ? 0 : -ENOMEM;
 }
 
+/* Counts the file systems below the sources that the index leaves out. */
+static int set_left_out(const struct view_query *query, json_t *status)
+{
+	CLEANUP_TEXT_LIST struct text_list paths = {0};
+	int r = left_out_list(query->reader, query->view->sources, &paths);
+
+	return r < 0 ? r : control_json_set_number(status, "left_out_file_systems", paths.count);
+}
+
 static int build_status(const struct view_query *query, json_t *status)
 {
 	struct view *view = query->view;
@@ -241,6 +251,8 @@ static int build_status(const struct view_query *query, json_t *status)
 		r = set_keep_rules(status, view->keep_rules);
 	if (r == 0)
 		r = set_counts(status, &totals, &folders, pending);
+	if (r == 0)
+		r = set_left_out(query, status);
 	if (r == 0)
 		r = set_equal_parts(status, view->catalog);
 	if (r == 0)
