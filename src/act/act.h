@@ -104,6 +104,7 @@ enum act_outcome {
 	ACT_NOT_IN_KEPT, /* the name is in the copy, and not in the kept folder */
 	ACT_OTHER_TYPE, /* the name has another type in the kept folder */
 	ACT_MOUNT_INSIDE, /* a mount point is in one of the folders */
+	ACT_SUBVOLUME, /* the folder is a subvolume; undo could not make it again */
 	ACT_NESTED, /* one of the folders contains the other */
 	ACT_SAME_FOLDER, /* both paths lead to one folder */
 	ACT_HAS_SOURCE, /* the copy contains a source or the index, or is a source */

@@ -6,6 +6,8 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "act/place.h"
 #include "base/array.h"
@@ -86,15 +88,38 @@ static int compare_metadata(struct folder_check *check, struct folder_pair *pair
 static int check_removable(struct folder_pair *pair, const struct folder_name *name)
 {
 	const struct place place = {.directory = name->copy, .name = name->name};
+	struct stat above;
 
 	if (name->of_copy.stx_attributes & (STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND))
 		return folder_refuse(pair, name->name, ACT_IMMUTABLE);
 	if (place_has_permanent_names(&place, name->of_copy.stx_uid))
 		return folder_refuse(pair, name->name, ACT_IMMUTABLE);
-	if (S_ISDIR(name->of_copy.stx_mode) &&
-	    access_effective(name->copy, name->name, W_OK | X_OK) < 0)
+	if (!S_ISDIR(name->of_copy.stx_mode))
+		return 0;
+	if (fstat(name->copy, &above) < 0)
+		return folder_fail(pair, name->name, -errno);
+	/* rmdir(2) removes an empty subvolume */
+	if (above.st_dev != makedev(name->of_copy.stx_dev_major, name->of_copy.stx_dev_minor))
+		return folder_refuse(pair, name->name, ACT_SUBVOLUME);
+	if (access_effective(name->copy, name->name, W_OK | X_OK) < 0)
 		return folder_fail(pair, name->name, -errno);
 	return 0;
+}
+
+/* Refuses a folder that cannot be removed or made again. */
+static int check_root(struct folder_pair *pair)
+{
+	struct stat above, copy;
+
+	if (access_effective(pair->copy, ".", W_OK | X_OK) < 0)
+		return -errno;
+	if (fstat(pair->copy, &copy) < 0 || fstatat(pair->copy, "..", &above, 0) < 0)
+		return -errno;
+	if (above.st_dev == copy.st_dev)
+		return 0;
+	pair->result->outcome = ACT_SUBVOLUME;
+	pair->result->inside = NULL;
+	return FOLDER_REFUSED;
 }
 
 /* ---- regular files -------------------------------------------------------------------- */
@@ -349,8 +374,8 @@ int folder_check_run(struct folder_check *check, struct folder_pair *pair)
 	check->own_bytes = 0;
 	if (check->depth == FOLDER_LOOK)
 		r = compare_roots(check, pair);
-	if (r == 0 && check->is_emptied && access_effective(pair->copy, ".", W_OK | X_OK) < 0)
-		r = -errno;
+	if (r == 0 && check->is_emptied)
+		r = check_root(pair);
 	if (r == 0)
 		r = folder_pair_walk(pair, check_name, check);
 	count_links(check);

@@ -54,6 +54,7 @@ static const char *const texts[] = {
 	[ACT_NOT_IN_KEPT] = "is not in the kept folder",
 	[ACT_OTHER_TYPE] = "has another type in the kept folder",
 	[ACT_MOUNT_INSIDE] = "is a mount point; unmount it first",
+	[ACT_SUBVOLUME] = "is a subvolume, which undo cannot make again; remove it yourself",
 	[ACT_SAME_FOLDER] = "the kept folder is the same folder, reached by another path",
 	[ACT_NESTED] = "one of the folders contains the other",
 	[ACT_HAS_SOURCE] = "is a source or the index of twinfs, or contains one",

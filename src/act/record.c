@@ -180,6 +180,16 @@ static int set_sha256(json_t *object, const struct record *record)
 	return json_object_set_new(object, "sha256", json_string(digits));
 }
 
+static int set_flags(json_t *object, const struct record *record)
+{
+	char digits[16];
+
+	if (!record->has_flags)
+		return 0;
+	(void)snprintf(digits, sizeof(digits), "%" PRIx32, record->flags);
+	return json_object_set_new(object, "flags", json_string(digits));
+}
+
 /* Sets the members that need a format of their own. */
 static int set_others(json_t *object, const struct record *record)
 {
@@ -189,8 +199,8 @@ static int set_others(json_t *object, const struct record *record)
 		return 0;
 	hash128_format(record->hash, digits);
 	return json_object_set_new(object, "hash", json_string(digits)) |
-	       set_sha256(object, record) | set_mode(object, "mode", record->mode) |
-	       set_folder(object, record) |
+	       set_sha256(object, record) | set_flags(object, record) |
+	       set_mode(object, "mode", record->mode) | set_folder(object, record) |
 	       json_object_set_new(object, "uid", json_integer(record->uid)) |
 	       json_object_set_new(object, "gid", json_integer(record->gid)) |
 	       json_object_set_new(object, "mtime", json_integer(record->mtime.tv_sec)) |
@@ -323,6 +333,14 @@ static int get_type(const json_t *object, struct record *record)
 	return word ? -EPROTO : 0;
 }
 
+static void get_flags(const json_t *object, struct record *record)
+{
+	const char *digits = json_string_value(json_object_get(object, "flags"));
+
+	record->has_flags = digits;
+	record->flags = digits ? (uint32_t)strtoul(digits, NULL, 16) : 0;
+}
+
 static void get_folder(const json_t *object, struct record *record)
 {
 	const char *mode = json_string_value(json_object_get(object, "folder_mode"));
@@ -357,6 +375,7 @@ static int get_metadata(const json_t *object, struct decoded_record *decoded)
 	record->uid = get_count(object, "uid");
 	record->gid = get_count(object, "gid");
 	get_folder(object, record);
+	get_flags(object, record);
 	record->mtime.tv_sec = json_integer_value(json_object_get(object, "mtime"));
 	record->mtime.tv_nsec = json_integer_value(json_object_get(object, "mtime_ns"));
 	record->xattrs = &decoded->xattrs;

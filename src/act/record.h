@@ -78,6 +78,8 @@ struct record {
 	int64_t born_ns; /* time of birth; 0: unknown */
 	uint64_t links;
 	uint64_t filesystem; /* filesystem_lasting_identity() of its directory; 0: unknown */
+	bool has_flags;
+	uint32_t flags; /* inode_flag_bits_read() */
 	/* of its directory */
 	bool folder_known; /* false also if the directory has ACLs */
 	uint32_t folder_mode, folder_uid, folder_gid;

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/file_hash.h"
+#include "base/inode_flags.h"
 #include "catalog/filesystem.h"
 
 void recording_begin(struct recording *recording, enum act_kind kind)
@@ -94,6 +95,7 @@ static int read_metadata(struct record *record, struct xattrs *xattrs, int fd)
 	record->born_ns = place_born_ns(&status);
 	if (record->links == 0)
 		record->links = status.stx_nlink;
+	record->has_flags = inode_flag_bits_read(fd, &record->flags);
 	record->xattrs = xattrs;
 	return xattrs_read(xattrs, fd);
 }
@@ -130,8 +132,9 @@ static bool is_same(const struct record *a, const struct record *b)
 {
 	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid && a->size == b->size &&
 	       clock_equal(a->mtime, b->mtime) && hash128_equal(a->hash, b->hash) &&
-	       a->inode == b->inode && a->born_ns == b->born_ns &&
-	       a->kept_changed_ns == b->kept_changed_ns && xattrs_equal(a->xattrs, b->xattrs);
+	       a->has_flags == b->has_flags && a->flags == b->flags && a->inode == b->inode &&
+	       a->born_ns == b->born_ns && a->kept_changed_ns == b->kept_changed_ns &&
+	       xattrs_equal(a->xattrs, b->xattrs);
 }
 
 int recording_update(struct record *record, struct xattrs *xattrs, const struct held *copy,

@@ -52,6 +52,7 @@ struct undo_result {
 	bool other_owner; /* the owner could not be restored */
 	bool private_folder; /* a folder that was made is private; this was logged */
 	bool fewer_xattrs; /* not all extended attributes could be restored */
+	bool fewer_flags; /* not all inode flags could be restored */
 	bool other_time; /* the file system cannot store the time */
 	bool other_metadata; /* UNDO_ALREADY: with another mode, owner or time, which stay */
 };
@@ -60,6 +61,9 @@ struct undo_result {
 struct undo_settings {
 	const char *folder; /* index folder, with the log and the journal */
 	bool is_default_folder; /* as in struct act_settings */
+	/* Files return to their paths also if another file system is there than at the time of the
+	 * act. */
+	bool any_filesystem;
 	const char *act; /* id of the act to undo */
 
 	/* Looks for further files that possibly have the content. Calls try with the absolute path

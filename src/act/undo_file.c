@@ -12,6 +12,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/file_copy.h"
+#include "base/inode_flags.h"
 #include "base/log.h"
 #include "base/metadata.h"
 #include "base/quote.h"
@@ -157,9 +158,9 @@ static int restore_metadata(struct bringing *bringing, const struct held *held)
 	r = metadata_apply(&metadata, held->fd, &refused);
 	if (r == 0 && fsync(held->fd) < 0)
 		r = -errno;
-	bringing->result->other_owner = refused.owners > 0;
-	bringing->result->fewer_xattrs = refused.xattrs > 0;
-	bringing->result->other_time = refused.times > 0;
+	undo_note_refused(bringing, &refused);
+	bringing->result->fewer_flags =
+		record->has_flags && !inode_flag_bits_set(held->fd, record->flags);
 	return r;
 }
 
@@ -288,7 +289,8 @@ void undo_file(struct undo *undo, const struct record *record, struct undo_resul
 	*result = (struct undo_result){.outcome = UNDO_NEEDLESS};
 	if (record->command == RECORD_DEDUPE)
 		return;
-	r = undo_place_open(&bringing.place, record, &result->absent);
+	r = undo_place_open(&bringing.place, record, undo->settings->any_filesystem,
+			    &result->absent);
 	if (r < 0) {
 		undo_fail(&bringing, r);
 		return;

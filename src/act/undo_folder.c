@@ -12,6 +12,7 @@
 #include "act/undo_place.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/inode_flags.h"
 #include "base/metadata.h"
 #include "base/stored_time.h"
 
@@ -98,9 +99,9 @@ static void make(struct bringing *bringing)
 		undo_fail(bringing, r);
 		return;
 	}
-	bringing->result->other_owner = refused.owners > 0;
-	bringing->result->fewer_xattrs = refused.xattrs > 0;
-	bringing->result->other_time = refused.times > 0;
+	undo_note_refused(bringing, &refused);
+	bringing->result->fewer_flags =
+		record->has_flags && !inode_flag_bits_set(fd, record->flags);
 	undo_end(bringing, UNDO_DONE);
 }
 

@@ -375,6 +375,13 @@ struct metadata undo_metadata_of(const struct record *record)
 				 .xattrs = record->xattrs};
 }
 
+void undo_note_refused(struct bringing *bringing, const struct metadata_refused *refused)
+{
+	bringing->result->other_owner = refused->owners > 0;
+	bringing->result->fewer_xattrs = refused->xattrs > 0;
+	bringing->result->other_time = refused->times > 0;
+}
+
 int undo_make_as(struct bringing *bringing, const struct held *from, const char *name,
 		 const char *part)
 {
@@ -382,6 +389,8 @@ int undo_make_as(struct bringing *bringing, const struct held *from, const char 
 	struct making making = {from, record};
 	struct file_copy_wish wish = {.metadata = undo_metadata_of(record),
 				      .hash = record->hash,
+				      .has_flags = record->has_flags,
+				      .flags = record->flags,
 				      .is_valid = is_still_certain,
 				      .context = &making};
 	int r;
@@ -390,9 +399,10 @@ int undo_make_as(struct bringing *bringing, const struct held *from, const char 
 		return UNDO_FORGEABLE;
 	r = file_copy_restore(from->fd, bringing->place.directory, name, part, &wish);
 	bringing->is_made = r == 0;
-	bringing->result->other_owner = r == 0 && wish.refused.owners > 0;
-	bringing->result->fewer_xattrs = r == 0 && wish.refused.xattrs > 0;
-	bringing->result->other_time = r == 0 && wish.refused.times > 0;
+	if (r == 0) {
+		undo_note_refused(bringing, &wish.refused);
+		bringing->result->fewer_flags = wish.fewer_flags;
+	}
 	return r;
 }
 

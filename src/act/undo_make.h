@@ -101,6 +101,9 @@ bool undo_is_certain(const struct held *held, const struct record *record);
 /* Returns the metadata that a record has; the xattrs are borrowed. */
 struct metadata undo_metadata_of(const struct record *record);
 
+/* Notes in the result what metadata_apply() could not set. */
+void undo_note_refused(struct bringing *bringing, const struct metadata_refused *refused);
+
 /* Compares the content of a held file with that of the record. Returns 0, UNDO_DIFFERS, -EBUSY or
  * another -errno. */
 MUST_CHECK int undo_check_content(const struct held *held, const struct record *record);

@@ -24,6 +24,7 @@ enum {
 struct undo_root {
 	const struct record *record;
 	int fd;
+	bool any_filesystem;
 };
 
 /* Returns whether a directory is on the mount that the record names. */
@@ -59,6 +60,8 @@ static bool is_on_its_filesystem(const struct undo_root *root, int directory)
 	const struct record *record = root->record;
 	uint64_t now = record->filesystem ? filesystem_lasting_identity(directory) : 0;
 
+	if (root->any_filesystem)
+		return true;
 	if (now && now != record->filesystem)
 		return false;
 	return !record->mount.path || is_on_its_mount(record, directory) ||
@@ -206,7 +209,8 @@ static int refuse_unmounted(const struct undo_root *root)
 	bool found = false;
 	int r;
 
-	if (record->mount.path || (record->filesystem && filesystem_lasting_identity(root->fd)))
+	if (root->any_filesystem || record->mount.path ||
+	    (record->filesystem && filesystem_lasting_identity(root->fd)))
 		return 0;
 	fd = openat(root->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd < 0)
@@ -234,11 +238,12 @@ static int open_or_make(struct place *place, const struct undo_root *root, const
 	return r < 0 ? r : made;
 }
 
-int undo_place_open(struct place *place, const struct record *record, const char **absent)
+int undo_place_open(struct place *place, const struct record *record, bool any_filesystem,
+		    const char **absent)
 {
 	const struct root_identity any = {0};
 	AUTO_CLOSE int fd = place_open_root(record->source, &any);
-	const struct undo_root root = {record, fd};
+	const struct undo_root root = {record, fd, any_filesystem};
 	const char *path = path_below(record->path, record->source);
 	int r;
 

@@ -22,9 +22,10 @@ enum {
  * probably not mounted. Returns 0, UNDO_PLACE_PRIVATE, -ENODEV if the source or the file system is
  * absent, or another -errno.
  *
- * absent	set for -ENODEV: the source or mount point, borrowed from the record */
+ * any_filesystem	any file system is used, except that the source must exist
+ * absent		set for -ENODEV: the source or mount point, borrowed from the record */
 MUST_CHECK int undo_place_open(struct place *place, const struct record *record,
-			       const char **absent);
+			       bool any_filesystem, const char **absent);
 
 /* Returns whether the directory is certainly on the file system of the time of the act. */
 bool undo_place_is_certain(const struct place *place, const struct record *record);

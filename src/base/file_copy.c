@@ -13,6 +13,7 @@
 #include "base/copier.h"
 #include "base/descriptor.h"
 #include "base/file_hash.h"
+#include "base/inode_flags.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
 
@@ -126,8 +127,11 @@ static int make_renamed(int from, int directory, const char *name)
 static int fill_as_wished(int from, int to, struct file_copy_wish *wish)
 {
 	struct hash128 hash = {0};
-	int r = ioctl(to, FICLONE, from) == 0 ? 0 : copy_all_bytes(from, to, false);
+	int r;
 
+	if (wish->has_flags)
+		inode_flag_bits_set_early(to, wish->flags);
+	r = ioctl(to, FICLONE, from) == 0 ? 0 : copy_all_bytes(from, to, false);
 	if (r == 0)
 		r = file_hash(to, NULL, &hash);
 	if (r < 0)
@@ -136,6 +140,7 @@ static int fill_as_wished(int from, int to, struct file_copy_wish *wish)
 		return FILE_COPY_DIFFERS;
 	wish->refused = (struct metadata_refused){0};
 	r = metadata_apply(&wish->metadata, to, &wish->refused);
+	wish->fewer_flags = r == 0 && wish->has_flags && !inode_flag_bits_set(to, wish->flags);
 	if (r == 0 && fsync(to) < 0)
 		r = -errno;
 	return r < 0 || wish->is_valid(wish->context) ? r : FILE_COPY_DIFFERS;

@@ -29,11 +29,14 @@ MUST_CHECK int file_copy_save(int from, int directory, const char *name);
 struct file_copy_wish {
 	struct metadata metadata;
 	struct hash128 hash;
+	bool has_flags; /* the inode flags are known */
+	uint32_t flags; /* inode_flag_bits_read() */
 	/* Called when the new file is complete and has no name yet. Returns whether the content is
 	 * still that of the open file as it was wished. */
 	bool (*is_valid)(void *context);
 	void *context;
 	struct metadata_refused refused; /* set: what could not be set */
+	bool fewer_flags; /* set: not all flags could be set */
 };
 
 /* Outcome: the file does not have the wished content. */

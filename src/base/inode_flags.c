@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/descriptor.h"
 
 static const struct {
 	enum inode_flag flag;
@@ -47,6 +50,64 @@ int inode_flags_add(int fd, uint32_t flags)
 			now |= known[i].set;
 	}
 	return ioctl(fd, FS_IOC_SETFLAGS, &now) < 0 ? -errno : 0;
+}
+
+/* Bits that a copy must have before its content. */
+#define EARLY (FS_NOCOW_FL | FS_COMPR_FL | FS_NOCOMP_FL)
+
+/* Bits that are read and set. The others describe how the file system stores the file. */
+#define SETTABLE                                                                                \
+	(EARLY | FS_SECRM_FL | FS_UNRM_FL | FS_SYNC_FL | FS_NODUMP_FL | FS_NOATIME_FL |         \
+	 FS_JOURNAL_DATA_FL | FS_NOTAIL_FL | FS_DIRSYNC_FL | FS_TOPDIR_FL | FS_PROJINHERIT_FL | \
+	 FS_DAX_FL)
+
+/* Opens a file that is possibly open with O_PATH. Other types have no bits, and an open could
+ * block. */
+static int open_again(int fd)
+{
+	struct stat status;
+
+	if (fstat(fd, &status) < 0 || (!S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)))
+		return -1;
+	return open(fd_path(fd).text, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
+bool inode_flag_bits_read(int fd, uint32_t *bits)
+{
+	AUTO_CLOSE int file = open_again(fd);
+	int all = 0;
+
+	*bits = 0;
+	if (file < 0 || ioctl(file, FS_IOC_GETFLAGS, &all) < 0)
+		return false;
+	*bits = (uint32_t)all & SETTABLE;
+	return true;
+}
+
+static bool set_bits(int fd, uint32_t bits, uint32_t among)
+{
+	int all = 0, wanted;
+
+	if (ioctl(fd, FS_IOC_GETFLAGS, &all) < 0)
+		return bits == 0;
+	wanted = (int)(((uint32_t)all & ~among) | (bits & among));
+	if (wanted == all)
+		return true;
+	if (ioctl(fd, FS_IOC_SETFLAGS, &wanted) < 0 || ioctl(fd, FS_IOC_GETFLAGS, &all) < 0)
+		return false;
+	return ((uint32_t)all & among) == (bits & among);
+}
+
+void inode_flag_bits_set_early(int fd, uint32_t bits)
+{
+	(void)set_bits(fd, bits, EARLY);
+}
+
+bool inode_flag_bits_set(int fd, uint32_t bits)
+{
+	AUTO_CLOSE int file = open_again(fd);
+
+	return file < 0 ? bits == 0 : set_bits(file, bits, SETTABLE);
 }
 
 const char *inode_flags_text(uint32_t flags, char text[static INODE_FLAGS_TEXT_MAX])

@@ -19,11 +19,13 @@
 
 enum {
 	OPT_YES = OPTION_ID_OWN,
+	OPT_ANY_FILE_SYSTEM,
 };
 
 struct undo_request {
 	struct common_settings common;
 	bool yes;
+	bool any_filesystem;
 };
 
 static const struct option_spec undo_options[] = {
@@ -34,6 +36,12 @@ static const struct option_spec undo_options[] = {
 		.help = "do not ask for confirmation; required if standard input is no terminal",
 		.id = OPT_YES,
 	},
+	{
+		.name = "any-file-system",
+		.help = "bring the files back to their paths even if another file system is there "
+			"than at the time of the act; for one that will not return",
+		.id = OPT_ANY_FILE_SYSTEM,
+	},
 	{0},
 };
 
@@ -41,9 +49,12 @@ static int undo_apply(void *context, int id, const char *value)
 {
 	struct undo_request *request = context;
 
-	if (id != OPT_YES)
+	if (id == OPT_YES)
+		request->yes = true;
+	else if (id == OPT_ANY_FILE_SYSTEM)
+		request->any_filesystem = true;
+	else
 		return common_apply(&request->common, id, value);
-	request->yes = true;
 	return 0;
 }
 
@@ -78,7 +89,7 @@ static void explain(const struct record *record, const struct undo_result *resul
 	else if (result->outcome == UNDO_ABSENT)
 		log_warning("cannot bring back %s: %s is not mounted, or is another folder or file "
 			    "system than at the time of the act; mount the former one and run "
-			    "'twinfs undo' again",
+			    "'twinfs undo' again, or use --any-file-system",
 			    quote_path(record->path), quote_path(result->absent));
 	else if (result->outcome > UNDO_ALREADY)
 		log_warning("cannot bring back %s: %s", quote_path(record->path),
@@ -88,6 +99,9 @@ static void explain(const struct record *record, const struct undo_result *resul
 			 quote_path(record->path));
 	else if (result->other_owner)
 		log_warning("brought back %s with another owner: only root can restore its owner",
+			    quote_path(record->path));
+	else if (result->fewer_flags)
+		log_warning("brought back %s without all of its inode flags; compare lsattr(1)",
 			    quote_path(record->path));
 	else if (result->fewer_xattrs)
 		log_warning("brought back %s without all of its extended attributes and ACLs",
@@ -110,8 +124,8 @@ static void report_file(void *context, const struct record *record,
 				: result->outcome == UNDO_ALREADY ? &undoing->already
 								  : &undoing->refused,
 				record->type);
-	undoing->changed += result->other_owner || result->fewer_xattrs || result->other_time ||
-			    result->private_folder;
+	undoing->changed += result->other_owner || result->fewer_xattrs || result->fewer_flags ||
+			    result->other_time || result->private_folder;
 	explain(record, result);
 	progress_update(&undoing->progress, &undoing->counts);
 }
@@ -260,6 +274,7 @@ static enum twinfs_exit undo(const struct undo_request *request, const struct lo
 				  .counts = {.files_total = name_counts_sum(&left)}};
 	const struct undo_settings settings = {.folder = act->folder,
 					       .is_default_folder = !request->common.index.folder,
+					       .any_filesystem = request->any_filesystem,
 					       .act = act->id,
 					       .find = find_content,
 					       .report = report_file,
