@@ -64,6 +64,19 @@ static int open_by_openat2(int directory, const char *path, int flags, bool cros
 	return -errno;
 }
 
+int open_followed(int directory, const char *name)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+	long fd = -1;
+
+	errno = ENOSYS;
+	if (!atomic_load(&openat2_missing))
+		fd = syscall(SYS_openat2, directory, name, &how, sizeof(how));
+	if (fd < 0 && errno == ENOSYS)
+		fd = openat(directory, name, O_PATH | O_CLOEXEC);
+	return fd < 0 ? -errno : (int)fd;
+}
+
 /* Compares mount numbers, if the kernel reports them: on an overlay the device of a file differs
  * from that of its directory. */
 static bool same_mount(int a, int b)

@@ -33,6 +33,10 @@ MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cro
 MUST_CHECK int open_beneath_for_reading(int directory, const char *path, int flags,
 					bool cross_mounts);
 
+/* Opens what a name in a directory leads to, with O_PATH. Follows symlinks, but no magic links of
+ * /proc. Opens no FIFO or device, and mounts nothing. Returns a descriptor or -errno. */
+MUST_CHECK int open_followed(int directory, const char *name);
+
 /* A path in /proc that leads to the inode of a descriptor, even if the inode is a symlink. Calls
  * that take only paths, like getxattr(2) and chmod(2), can use it for an O_PATH descriptor. */
 struct fd_path {

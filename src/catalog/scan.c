@@ -218,6 +218,22 @@ int catalog_next_content(struct catalog_scan *scan, uint64_t *file, struct conte
 	return key_get_number(key, file) && decode_content(fields, content) ? 0 : -EUCLEAN;
 }
 
+int catalog_scan_targets(struct catalog_reader *r, struct catalog_scan **scan)
+{
+	return scan_begin(r, TABLE_TARGET, key_number(1), 0, scan);
+}
+
+int catalog_next_target(struct catalog_scan *scan, uint64_t *file, struct name *target)
+{
+	struct span key, fields;
+	int r = scan_next(scan, &key, &fields);
+
+	if (r < 0)
+		return r;
+	*target = (struct name){(const char *)fields.data, (uint32_t)fields.length};
+	return key_get_number(key, file) ? 0 : -EUCLEAN;
+}
+
 static int scan_ranks(struct catalog_reader *r, enum table table, const struct rank_entry *from,
 		      struct catalog_scan **scan)
 {

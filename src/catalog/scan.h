@@ -56,6 +56,10 @@ MUST_CHECK int catalog_scan_contents(struct catalog_reader *r, uint64_t after,
 MUST_CHECK int catalog_next_content(struct catalog_scan *scan, uint64_t *file,
 				    struct content_record *content);
 
+/* Symlinks with a known target, by file id. The target is borrowed until the next call. */
+MUST_CHECK int catalog_scan_targets(struct catalog_reader *r, struct catalog_scan **scan);
+MUST_CHECK int catalog_next_target(struct catalog_scan *scan, uint64_t *file, struct name *target);
+
 /* Groups with an id greater than after, visible or not. */
 MUST_CHECK int catalog_scan_groups(struct catalog_reader *r, uint64_t after,
 				   struct catalog_scan **scan);

@@ -271,7 +271,7 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 {
 	CLEANUP_PREPARED struct prepared prepared = {.refused = 0};
 	CLEANUP_BUNDLE_TALLY struct bundle_tally bundles = {0};
-	struct left_tally left = {0};
+	CLEANUP_LEFT_TALLY struct left_tally left = {0};
 	struct list_request counted = *request;
 	enum twinfs_exit status, done;
 	int r;
@@ -358,6 +358,10 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 		acting->common.index.takes_files = false;
 	acting->rules.rules.spare_held =
 		acting->act.kind == ACT_LINK || acting->act.kind == ACT_SYMLINK;
+	request.report.breaks_symlinks =
+		!acting->rules.rules.spare_held && acting->act.kind != ACT_DEDUPE;
+	/* if no name goes, no symlink breaks */
+	acting->rules.rules.break_symlinks |= !request.report.breaks_symlinks;
 	if (usage_check(table, acting_fault(acting, operands, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();

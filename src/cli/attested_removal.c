@@ -31,6 +31,8 @@
 #include "plan/dialog.h"
 #include "plan/refusals.h"
 #include "report/bundle.h"
+#include "report/left.h"
+#include "report/symlinks.h"
 #include "source/source.h"
 
 /* Rows that are looked up in one snapshot. */
@@ -43,7 +45,7 @@ struct candidate {
 	struct attributes attributes;
 	uint32_t source; /* number in the sources of the index */
 	enum act_outcome outcome; /* ACT_DONE: nothing is against the removal so far */
-	bool bundled; /* it is in a bundle, which stays whole */
+	bool stays; /* in a bundle, which stays whole, or symlinks lead to it */
 };
 
 /* What the command works on. */
@@ -56,6 +58,8 @@ struct removal {
 	size_t *sources; /* number in the index of each source of the list */
 	struct bundle_finder bundles;
 	struct bundle_tally tally;
+	struct left_tally left;
+	struct symlinks *symlinks; /* NULL: not read yet */
 	struct act_trial *trial; /* NULL: the act itself finds what is against it */
 	struct refusals refusals; /* before the act */
 	struct progress progress;
@@ -71,6 +75,8 @@ static void removal_free(struct removal *removal)
 {
 	act_trial_free(removal->trial);
 	bundle_tally_free(&removal->tally);
+	left_tally_free(&removal->left);
+	symlinks_free(removal->symlinks);
 	promises_close(removal->promises);
 	current_index_close(&removal->index);
 	attestations_free(removal->attestations);
@@ -138,6 +144,30 @@ static int check_bundle(struct removal *removal, struct catalog_reader *reader, 
 		       : r;
 }
 
+/* Finds out whether symlinks lead to a file, and counts them then. */
+static int check_symlinks(struct removal *removal, struct catalog_reader *reader,
+			  struct candidate *candidate)
+{
+	struct copies copies = {.folders = false};
+	int r = 0;
+
+	if (removal->symlinks)
+		symlinks_continue(removal->symlinks, reader);
+	else
+		r = symlinks_new(&removal->symlinks, reader, removal->index.sources, false);
+	if (r == 0)
+		r = copies_add_file(&copies, reader, candidate->file, FATE_REDUNDANT);
+	if (r == 0)
+		r = symlinks_find(removal->symlinks, &copies);
+	if (r == 0 && copies.count > 0 && copies.list[0].symlinks > 0) {
+		candidate->stays = !removal->acting->rules.rules.break_symlinks;
+		copies.list[0].stays_for_symlinks = candidate->stays;
+		r = left_tally_add(&removal->left, &copies, !candidate->stays);
+	}
+	copies_free(&copies);
+	return r;
+}
+
 /* Examines a row in a snapshot. Sets the outcome of the candidate. Returns 0 or -errno. */
 static int examine(struct removal *removal, struct catalog_reader *reader,
 		   struct candidate *candidate)
@@ -164,7 +194,8 @@ static int examine(struct removal *removal, struct catalog_reader *reader,
 		candidate->outcome = ACT_ATTESTED_ITSELF;
 		return 0;
 	}
-	return check_bundle(removal, reader, dir, &candidate->bundled);
+	r = check_bundle(removal, reader, dir, &candidate->stays);
+	return r < 0 || candidate->stays ? r : check_symlinks(removal, reader, candidate);
 }
 
 /* Examines up to BATCH rows in one snapshot. */
@@ -223,7 +254,7 @@ static int choose(struct removal *removal, const struct candidate *candidate)
 
 	removal->counts.files_done++;
 	progress_update(&removal->progress, &removal->counts);
-	if (candidate->bundled)
+	if (candidate->stays)
 		return 0;
 	if (candidate->outcome != ACT_DONE) {
 		refuse(removal, candidate, &result);
@@ -274,6 +305,7 @@ static int prepare(struct removal *removal)
 	progress_end(&removal->progress, &removal->counts);
 	refusals_end(&removal->refusals);
 	list_explain_bundles(&removal->tally);
+	list_explain_left(&removal->left);
 	if (r == -EUCLEAN && !removal->index.served)
 		catalog_judge(removal->index.catalog, r);
 	if (r == -EINTR)
@@ -316,7 +348,7 @@ static int add_all(void *context, struct act *act)
 
 			if (result.outcome != ACT_DONE)
 				refuse(removal, &candidates[k], &result);
-			else if (!candidates[k].bundled)
+			else if (!candidates[k].stays)
 				r = add_row(removal, act, &candidates[k]);
 		}
 		i += count;

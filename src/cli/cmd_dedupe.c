@@ -125,9 +125,10 @@ static bool selects_groups(const struct deduping *deduping)
 	const struct rules *rules = &deduping->acting.rules.rules;
 
 	return rules->keep || rules->protect || rules->only || rules->between_sources ||
-	       rules->include_bundles || filter_settings_by_name(&deduping->acting.filters) ||
-	       filter->has_newer || filter->has_older || deduping->acting.filters.copies_given ||
-	       filter->same_name || filter->top != UINT64_MAX;
+	       rules->include_bundles || rules->break_symlinks ||
+	       filter_settings_by_name(&deduping->acting.filters) || filter->has_newer ||
+	       filter->has_older || deduping->acting.filters.copies_given || filter->same_name ||
+	       filter->top != UINT64_MAX;
 }
 
 /* Returns what is wrong with the command line, or NULL. */

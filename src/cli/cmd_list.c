@@ -218,7 +218,8 @@ static const char *find_folders_fault(const struct list_settings *settings)
 /* Returns whether a rule is given that says which copies are kept. */
 static bool has_kept_rules(const struct rules *rules)
 {
-	return rules->keep || rules->protect || rules->only || rules->include_bundles;
+	return rules->keep || rules->protect || rules->only || rules->include_bundles ||
+	       rules->break_symlinks;
 }
 
 /* Returns what is wrong with options beside --similar, or NULL. */

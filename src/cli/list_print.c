@@ -70,12 +70,23 @@ void list_explain_bundles(const struct bundle_tally *tally)
 
 void list_explain_left(const struct left_tally *tally)
 {
+	const char *path = (const char *)tally->links.data;
 	char number[NUMBER_TEXT_MAX];
 
 	if (tally->held > 0)
 		log_info("skipped %s %s with hard links elsewhere: linking %s would free nothing",
 			 number_format(number, tally->held), plural(tally->held, "copy", "copies"),
 			 plural(tally->held, "it", "them"));
+	if (tally->led > 0)
+		log_info("skipped %s %s that symbolic links lead to; --break-symlinks includes %s",
+			 number_format(number, tally->led), plural(tally->led, "copy", "copies"),
+			 plural(tally->led, "it", "them"));
+	if (tally->broken > 0)
+		log_warning("%s symbolic %s to these copies would lead nowhere",
+			    number_format(number, tally->broken),
+			    plural(tally->broken, "link", "links"));
+	for (size_t i = 0; i < tally->link_count; i++, path += strlen(path) + 1)
+		log_info("symbolic link: %s", quote_path(path));
 }
 
 /* Logs the result in a sentence: a list without an entry must not look like a failure, and an
@@ -172,6 +183,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 enum twinfs_exit list_print(const struct list_request *request, struct current_index *index)
 {
 	CLEANUP_BUNDLE_TALLY struct bundle_tally tally = {0};
+	CLEANUP_LEFT_TALLY struct left_tally left = {0};
 	struct list_request printed = *request;
 	const struct index_printer printer = {
 		.noun = "list",
@@ -181,9 +193,12 @@ enum twinfs_exit list_print(const struct list_request *request, struct current_i
 	};
 	enum twinfs_exit status;
 
-	if (request->report.part == REPORT_REDUNDANT)
+	if (request->report.part == REPORT_REDUNDANT) {
 		printed.report.bundles = &tally;
+		printed.report.left = &left;
+	}
 	status = index_print(&printer, index);
 	list_explain_bundles(&tally);
+	list_explain_left(&left);
 	return status;
 }

@@ -20,6 +20,7 @@ enum {
 	OPT_ONLY,
 	OPT_BETWEEN_SOURCES,
 	OPT_INCLUDE_BUNDLES,
+	OPT_BREAK_SYMLINKS,
 };
 
 const struct option_spec keep_option[] = {
@@ -65,6 +66,12 @@ const struct option_spec rule_options[] = {
 		.help = "act also upon copies in folders that must stay whole (.git, *.app, photo "
 			"libraries, maildirs, virtual environments ...)",
 		.id = OPT_INCLUDE_BUNDLES,
+	},
+	{
+		.name = "break-symlinks",
+		.help = "act also upon copies that symbolic links in the sources lead to; without "
+			"the copies, these lead nowhere",
+		.id = OPT_BREAK_SYMLINKS,
 	},
 	{0},
 };
@@ -168,6 +175,9 @@ int rule_apply(struct rule_settings *settings, int id, const char *value)
 		return 0;
 	case OPT_INCLUDE_BUNDLES:
 		settings->rules.include_bundles = true;
+		return 0;
+	case OPT_BREAK_SYMLINKS:
+		settings->rules.break_symlinks = true;
 		return 0;
 	default:
 		return -EINVAL;

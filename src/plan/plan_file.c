@@ -27,6 +27,7 @@
 #include "report/report.h"
 #include "report/retained.h"
 #include "report/rules.h"
+#include "report/symlinks.h"
 #include "source/source.h"
 
 /* A file that a line names. */
@@ -46,6 +47,7 @@ struct reading {
 	struct catalog_reader *reader;
 	const struct sources *sources;
 	const struct report *report;
+	struct symlinks *symlinks; /* NULL: not read yet */
 	struct act_plan *plan;
 	struct refusals *refusals;
 	struct planned_group group;
@@ -63,6 +65,7 @@ static void reading_free(struct reading *reading)
 	free(reading->text);
 	free(reading->mentions);
 	number_set_free(&reading->names);
+	symlinks_free(reading->symlinks);
 	planned_group_free(&reading->group);
 }
 
@@ -414,21 +417,34 @@ static int complete_group(struct reading *reading)
 }
 
 /* Spares the copies that an act leaves, although the plan names them. */
-static void leave_copies(struct reading *reading)
+static int leave_copies(struct reading *reading)
 {
+	const struct report *report = reading->report;
+	const struct rules *rules = report->rules;
 	struct copies *copies = &reading->group.copies;
+	int r = 0;
 
-	for (size_t i = 0, end; i < copies->count; i = end) {
+	if (!reading->symlinks)
+		r = symlinks_new(&reading->symlinks, report->reader, report->sources, false);
+	if (r == 0)
+		r = symlinks_find(reading->symlinks, copies);
+	for (size_t i = 0, end; r == 0 && i < copies->count; i = end) {
+		struct copy *copy = &copies->list[i];
+
 		end = copies_inode_end(copies, i);
-		if (!reading->report->rules->spare_held || copies->list[i].fate != FATE_REDUNDANT ||
-		    !copies_are_held_outside(copies, i, end))
+		if (copy->fate != FATE_REDUNDANT)
 			continue;
-		copies->list[i].stays_for_links = true;
+		copy->stays_for_links =
+			rules->spare_held && copies_are_held_outside(copies, i, end);
+		copy->stays_for_symlinks = !rules->break_symlinks && copy->symlinks > 0;
+		if (!copy->stays_for_links && !copy->stays_for_symlinks)
+			continue;
 		for (size_t j = i; j < end; j++)
 			copies->list[j].fate = FATE_SPARED;
 	}
-	if (reading->report->left)
-		left_tally_add(reading->report->left, copies);
+	return r < 0 || !report->left
+		       ? r
+		       : left_tally_add(report->left, copies, report->breaks_symlinks);
 }
 
 /* Drops all kept names but the first one and its hard links, sorts the names by inode, and drops
@@ -454,7 +470,9 @@ static int finish_group(struct reading *reading)
 	}
 	if (r < 0)
 		return r;
-	leave_copies(reading);
+	r = leave_copies(reading);
+	if (r < 0)
+		return r;
 	planned_group_drop_spared(&reading->group);
 	reading->group.group.inodes = copies->redundant + 1;
 	r = retained_find(reading->reader, &reading->group.group, copies);

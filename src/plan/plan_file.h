@@ -22,9 +22,10 @@ struct report;
  *
  * Adds the groups to the plan, and rewinds it. Skips and counts in refusals the copies that the
  * index does not have at their paths, that it knows to differ from their kept copy, or whose kept
- * copy is in a trash although they are not. Leaves copies by rules.spare_held of the report, and
- * counts them in its tally. Its other rules do not apply. The acts compare all bytes, as they
- * always do. Takes memory for one line, and 32 bytes for each name.
+ * copy is in a trash although they are not. Leaves copies by rules.spare_held and
+ * rules.break_symlinks of the report, and counts them in its tally. Its other rules do not apply.
+ * The acts compare all bytes, as they always do. Takes memory for one line, and 32 bytes for each
+ * name.
  *
  * Returns 0 or -errno. Failures are logged, except -EINTR if stop_requested(). */
 MUST_CHECK int plan_file_read(const char *path, const struct report *report, struct act_plan *plan,

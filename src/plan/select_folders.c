@@ -27,7 +27,7 @@ struct selected {
 struct planning {
 	struct act_plan *plan;
 	const struct report *report;
-	struct bundle_finder bundles;
+	struct collector collector;
 	struct planned_group group; /* the current one */
 	struct selected *list;
 	size_t count, capacity;
@@ -38,7 +38,7 @@ struct planning {
 
 static void planning_free(struct planning *planning)
 {
-	bundle_finder_free(&planning->bundles);
+	collector_free(&planning->collector);
 	planned_group_free(&planning->group);
 	free(planning->list);
 	number_set_free(&planning->going);
@@ -144,7 +144,7 @@ static int decide(struct planning *planning, struct group_record *group)
 {
 	const struct report *report = planning->report;
 	struct copies *copies = &planning->group.copies;
-	int r = collect_copies(report, &planning->bundles, group, copies);
+	int r = collect_copies(report, &planning->collector, group, copies);
 
 	if (r < 0)
 		return r;

@@ -11,6 +11,7 @@
 #include "report/report.h"
 #include "report/retained.h"
 #include "report/rules.h"
+#include "report/symlinks.h"
 
 /* Reads the folders of a group, without those that have excluded names. */
 static int read_folders(const struct report *report, uint64_t group, struct copies *copies)
@@ -61,7 +62,25 @@ static int find_bundles(const struct report *report, struct bundle_finder *bundl
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-int collect_copies(const struct report *report, struct bundle_finder *bundles,
+void collector_free(struct collector *collector)
+{
+	bundle_finder_free(&collector->bundles);
+	symlinks_free(collector->symlinks);
+	*collector = (struct collector){.symlinks = NULL};
+}
+
+static int find_symlinks(const struct report *report, struct collector *collector,
+			 struct copies *copies)
+{
+	int r = 0;
+
+	if (!collector->symlinks)
+		r = symlinks_new(&collector->symlinks, report->reader, report->sources,
+				 report->folders);
+	return r < 0 ? r : symlinks_find(collector->symlinks, copies);
+}
+
+int collect_copies(const struct report *report, struct collector *collector,
 		   struct group_record *group, struct copies *copies)
 {
 	int r = report->folders ? collect_folders(report, group->id, copies)
@@ -71,7 +90,9 @@ int collect_copies(const struct report *report, struct bundle_finder *bundles,
 		return r;
 	if (report->folders || filter_excludes(report->filter))
 		group->inodes = copies_count_inodes(copies);
-	r = find_bundles(report, bundles, copies);
+	r = find_bundles(report, collector ? &collector->bundles : NULL, copies);
+	if (r == 0 && collector)
+		r = find_symlinks(report, collector, copies);
 	if (r == 0)
 		r = rules_apply(report->rules, report->sources, group, copies);
 	return r < 0 || report->folders ? r : retained_find(report->reader, group, copies);

@@ -34,6 +34,10 @@ struct copy {
 	 * before rules_apply(). */
 	uint64_t bundle;
 	bool stays_for_bundle; /* the copy would be redundant outside of a bundle */
+	/* Number of symlinks that lead to the copy (symlinks.h), and the offset of their absolute
+	 * paths in struct copies.paths. Each ends with a NUL. Of the first name of an inode. */
+	size_t symlinks, symlink_paths;
+	bool stays_for_symlinks; /* it stays as symlinks lead to it; as the next field */
 	bool stays_for_links; /* as in rules.spare_held; of the first name of an inode */
 	/* Why the copy must stay, apart from the rules: as `why`. Set before rules_apply(). */
 	const char *must_stay;

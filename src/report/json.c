@@ -119,6 +119,23 @@ static int set_identity(struct printing *printing, uint64_t id, json_t *object)
 	return r == 0 ? 0 : -ENOMEM;
 }
 
+/* Sets a list of the symlinks that lead to a copy. */
+static int set_symlinks(const struct copies *copies, const struct copy *copy, json_t *object)
+{
+	const char *path = (const char *)copies->paths.data + copy->symlink_paths;
+	json_t *list = json_array();
+	int r = list ? json_object_set_new(object, "symlinks", list) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < copy->symlinks; i++, path += strlen(path) + 1) {
+		json_t *link = json_object();
+
+		r = link ? json_array_append_new(list, link) : -ENOMEM;
+		if (r == 0)
+			r = json_set_path(link, "path", path, strlen(path));
+	}
+	return r == 0 ? 0 : -ENOMEM;
+}
+
 /* Sets the members of an object for one name: the fate of a copy in a group, or the size of a file
  * without a copy. */
 static int set_members(struct printing *printing, const struct item *item, const struct copy *name,
@@ -131,6 +148,10 @@ static int set_members(struct printing *printing, const struct item *item, const
 		return r;
 	if (!printing->report->folders)
 		r = set_identity(printing, name->file, object);
+	if (r < 0)
+		return r;
+	if (name->symlinks > 0)
+		r = set_symlinks(item->copies, name, object);
 	if (r < 0)
 		return r;
 	r = item->is_group ? set_fate(object, name, printing->report->explain)

@@ -76,6 +76,7 @@ struct report {
 	struct timespec last_scan; /* printed by JSON formats; 0: not known */
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
 	struct left_tally *left; /* counts other copies that stay (left.h); NULL: not counted */
+	bool breaks_symlinks; /* an act removes the names of redundant copies */
 };
 
 /* Returns whether the part consists of groups. If not, it consists of files or folders. */

@@ -9,7 +9,6 @@
 #include "base/numbers.h"
 #include "base/path.h"
 #include "catalog/kept_order.h"
-#include "catalog/paths.h"
 #include "catalog/query.h"
 #include "source/operands.h"
 #include "source/source.h"
@@ -21,6 +20,7 @@ struct candidate {
 	struct kept_rank rank; /* that of its preferred name */
 	bool bundled; /* any of its names is in a bundle */
 	bool held; /* it has hard links that are not among its names */
+	bool led; /* symlinks lead to it */
 	const char *stays; /* why the inode stays even if it is not kept; NULL: no reason found */
 	const char *lost; /* why the inode is not kept; NULL: it is still eligible */
 };
@@ -157,6 +157,7 @@ static int gather(struct decision *decision)
 
 		decision->list[i].held = copies_are_held_outside(decision->copies, first,
 								 first + decision->list[i].count);
+		decision->list[i].led = decision->list[i].names->symlinks > 0;
 	}
 	decision->left = decision->count;
 	set_ranks(decision, decision->keep);
@@ -322,6 +323,23 @@ static void prefer_held_outside(struct decision *decision)
 					   "has no hard links elsewhere"};
 
 	keep_preferred(decision, by_links_outside, 0, &words);
+}
+
+static int by_symlinks(const struct decision *decision, size_t rule, const struct candidate *a,
+		       const struct candidate *b)
+{
+	(void)decision;
+	(void)rule;
+	return (int)b->led - (int)a->led;
+}
+
+/* Prefers copies without which a symlink would lead nowhere. */
+static void prefer_led(struct decision *decision)
+{
+	static const struct words words = {"a symbolic link leads to it",
+					   "no symbolic link leads to it"};
+
+	keep_preferred(decision, by_symlinks, 0, &words);
 }
 
 /* ---- the choice of the view --------------------------------------------------------------- */
@@ -494,6 +512,10 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 			candidate->stays = "has hard links elsewhere, so a link frees nothing";
 			candidate->names->stays_for_links = true;
 			spare(candidate);
+		} else if (candidate->led && !decision->rules->break_symlinks) {
+			candidate->stays = "a symbolic link leads to it";
+			candidate->names->stays_for_symlinks = true;
+			spare(candidate);
 		} else {
 			set_fate(candidate, FATE_REDUNDANT, candidate->lost);
 			decision->copies->redundant++;
@@ -527,6 +549,7 @@ int rules_apply(const struct rules *rules, const struct sources *sources,
 	prefer_outside_bundles(&decision);
 	prefer_first_operands(&decision);
 	prefer_held_outside(&decision);
+	prefer_led(&decision);
 	if (decision.keep != decision.of_index)
 		set_ranks(&decision, decision.of_index);
 	kept = choose(&decision, group->kept);
@@ -539,51 +562,4 @@ int rules_apply(const struct rules *rules, const struct sources *sources,
 	if (copies->list[0].fate != FATE_KEPT)
 		copies_sort(copies);
 	return 0;
-}
-
-/* ---- paths without effect ----------------------------------------------------------------- */
-
-/* Sets *does to whether the path has an effect: it is the source, is above the source, or is
- * indexed in the source. */
-static int concerns(const char *path, const struct source *source, struct catalog_reader *reader,
-		    bool *does)
-{
-	const char *rest = path_below(path, source->path);
-	struct entry_record entry;
-	int r;
-
-	*does = path_below(source->path, path);
-	if (*does || !rest)
-		return 0;
-	r = catalog_find_path(reader, source->root, rest, &entry);
-	*does = r == 0 && (entry.kind == ENTRY_DIR || entry.kind == ENTRY_FILE);
-	return r == -ENOENT ? 0 : r;
-}
-
-static int find_unmatched(char *const *paths, struct catalog_reader *reader,
-			  const struct sources *sources, const char **unmatched)
-{
-	for (; paths && *paths; paths++) {
-		bool does = false;
-
-		for (size_t i = 0; !does && i < sources->count; i++) {
-			int r = concerns(*paths, &sources->list[i], reader, &does);
-
-			if (r < 0)
-				return r;
-		}
-		if (!does) {
-			*unmatched = *paths;
-			return RULES_UNMATCHED;
-		}
-	}
-	return 0;
-}
-
-int rules_find_unmatched(const struct rules *rules, struct catalog_reader *reader,
-			 const struct sources *sources, const char **unmatched)
-{
-	int r = find_unmatched(rules->protect, reader, sources, unmatched);
-
-	return r != 0 ? r : find_unmatched(rules->only, reader, sources, unmatched);
 }

@@ -20,9 +20,11 @@
  * 4. If the user named single files (source/operands.h), those named first are preferred.
  * 5. Inodes with hard links that are not among the names of the group are preferred, because their
  *    removal would free nothing.
- * 6. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
+ * 6. Inodes to which symlinks lead (symlinks.h) are preferred.
+ * 7. If the inode that the view keeps is among the equal inodes, it is kept. If not, the view's
  *    order decides (catalog/kept_order.h).
  *
+ * Unless break_symlinks is set, an inode to which a symlink leads stays even if it is not kept.
  * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept.
  *
  * With between_sources, an inode is redundant only if it has no name in a source in which the kept
@@ -42,7 +44,7 @@
 struct catalog_reader;
 struct sources;
 
-/* All pointers are borrowed. If all fields are zero, only the steps 0 and 3 to 6 apply. */
+/* All pointers are borrowed. If all fields are zero, only the steps 0 and 3 to 7 apply. */
 struct rules {
 	const struct keep_rules *keep; /* of the command; NULL or no rule: those of the index */
 	const struct keep_rules *of_index; /* NULL: none */
@@ -51,6 +53,7 @@ struct rules {
 	char *const *only; /* nothing outside of these paths is removed */
 	bool between_sources;
 	bool include_bundles; /* copies in bundles are treated like others */
+	bool break_symlinks; /* copies to which symlinks lead are treated like others */
 	/* Copies with hard links that are not among the names of the group stay. */
 	bool spare_held;
 };

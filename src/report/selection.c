@@ -28,7 +28,7 @@ struct selection {
 	const struct report *report;
 	const struct visitor *visitor;
 	struct copies copies; /* copies of the current group, or names of the current file */
-	struct bundle_finder bundles;
+	struct collector collector;
 	struct missing_finder *missing; /* of a report of missing files */
 	struct missing_tally *tally; /* of the same */
 	uint64_t found;
@@ -41,7 +41,7 @@ struct selection {
 static void selection_free(struct selection *selection)
 {
 	copies_free(&selection->copies);
-	bundle_finder_free(&selection->bundles);
+	collector_free(&selection->collector);
 	missing_finder_free(selection->missing);
 	sorter_free(selection->sorter);
 	bytes_free(&selection->key);
@@ -76,7 +76,7 @@ static int count_left(const struct selection *selection)
 	int r = 0;
 
 	if (report->left)
-		left_tally_add(report->left, copies);
+		r = left_tally_add(report->left, copies, report->breaks_symlinks);
 
 	for (size_t i = 0; r == 0 && report->bundles && i < copies->count; i++) {
 		if (copies->list[i].stays_for_bundle)
@@ -88,7 +88,7 @@ static int count_left(const struct selection *selection)
 
 static int collect(struct selection *selection, struct group_record *group)
 {
-	return collect_copies(selection->report, &selection->bundles, group, &selection->copies);
+	return collect_copies(selection->report, &selection->collector, group, &selection->copies);
 }
 
 static int count_one(struct selection *selection)

@@ -269,6 +269,20 @@ def test_bundles_stay_whole(beta, source):
     assert not left(source)
 
 
+def test_file_that_a_symlink_leads_to_stays(beta, source):
+    trees.fill(source, {b"file": b"content", b"other": b"2"})
+    (source / "link").symlink_to(source / "file")
+    beta.plan(lambda path: path != b"link")
+    beta.attest("alpha")
+    result = beta.remove()
+    assert "skipped 1 copy that symbolic links lead to" in said(result)
+    assert f"symbolic link: '{source / 'link'}'" in said(result)
+    assert (source / "link").read_bytes() == b"content" and not (source / "other").exists()
+    result = beta.remove("--break-symlinks", status=3)  # a name of the list is gone
+    assert "1 symbolic link to these copies would lead nowhere" in said(result)
+    assert not (source / "file").exists()
+
+
 # ---- the act ----------------------------------------------------------------------------
 
 

@@ -98,7 +98,7 @@ def test_existing_entries_of_the_trash_are_not_replaced(twinfs, source):
 def test_hard_links_of_a_trashed_copy_stay(twinfs, source, tmp_path):
     kept, copy = copies(source, 2)
     os.link(copy, tmp_path / "outside")
-    twinfs.ok("remove", "--trash", "--yes", source)
+    twinfs.ok("remove", "--trash", "--yes", "--keep=oldest", source)
     [thrown] = entries(home_trash(twinfs)).values()
     assert thrown.samefile(tmp_path / "outside")
     assert kept.read_bytes() == thrown.read_bytes()
