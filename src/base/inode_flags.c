@@ -74,11 +74,16 @@ static int open_again(int fd)
 
 bool inode_flag_bits_read(int fd, uint32_t *bits)
 {
-	AUTO_CLOSE int file = open_again(fd);
+	AUTO_CLOSE int file = -1;
 	int all = 0;
+	int r = ioctl(fd, FS_IOC_GETFLAGS, &all);
 
 	*bits = 0;
-	if (file < 0 || ioctl(file, FS_IOC_GETFLAGS, &all) < 0)
+	if (r < 0 && errno == EBADF) { /* O_PATH */
+		file = open_again(fd);
+		r = file < 0 ? -1 : ioctl(file, FS_IOC_GETFLAGS, &all);
+	}
+	if (r < 0)
 		return false;
 	*bits = (uint32_t)all & SETTABLE;
 	return true;

@@ -25,6 +25,14 @@ CALLS = ["renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "fsync", "
 SHIFTS = [0, 0, -7200, 3600, -86400, 5]  # of the clock, in seconds
 
 
+def has_open_intents(journal):
+    """Whether an act began for which the journal has no end."""
+    lines = [json.loads(line) for line in journal.read_bytes().splitlines(keepends=True)
+             if line.endswith(b"\n")]
+    ended = {line.get("done") for line in lines}
+    return any("intent" in line and line["intent"] not in ended for line in lines)
+
+
 class History:
     """Three sources, whose indexes overlap, and a folder for moves."""
 
@@ -127,8 +135,7 @@ class History:
         content = self.contents_of(before)
         kill = self.maybe_kill(0.4, 13)
         self.run(*words, kill=kill)
-        begun = kill and any(path.stat().st_size > 0
-                             for path in self.state().glob("*/acts"))
+        begun = kill and any(has_open_intents(path) for path in self.state().glob("*/acts"))
         acts, now = self.acts(), self.snapshot()
         new = [act for act in acts if act["act"] not in known]
         assert content <= self.contents_of(now)
