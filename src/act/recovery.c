@@ -393,7 +393,8 @@ static void report_absent(struct undoing *undoing, const struct intent *intent, 
 	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
 	log_warning("cannot undo an interrupted act on %s completely: %s is not mounted or is "
-		    "another folder; mount it, then run 'twinfs recover'",
+		    "another folder; mount it, then run 'twinfs recover', or 'twinfs recover "
+		    "--give-up' if it will not return",
 		    quote_path(bytes_text(&path)), quote_path(mount));
 }
 

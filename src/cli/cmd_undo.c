@@ -79,18 +79,30 @@ struct undoing {
 	struct name_counts already;
 	struct name_counts refused;
 	uint64_t changed; /* brought back without all metadata, or in a private folder */
+	bool any_filesystem;
 };
 
-static void explain(const struct record *record, const struct undo_result *result)
+static void explain_absent(const struct undoing *undoing, const char *path, const char *absent)
+{
+	if (undoing->any_filesystem)
+		log_warning("cannot bring back %s: %s is no folder now; create it and run 'twinfs "
+			    "undo' again",
+			    quote_path(path), quote_path(absent));
+	else
+		log_warning("cannot bring back %s: %s is not mounted, or is another folder or file "
+			    "system than at the time of the act; mount the former one and run "
+			    "'twinfs undo' again, or use --any-file-system",
+			    quote_path(path), quote_path(absent));
+}
+
+static void explain(const struct undoing *undoing, const struct record *record,
+		    const struct undo_result *result)
 {
 	if (result->outcome == UNDO_FAILED)
 		log_warning("cannot bring back %s: %s", quote_path(record->path),
 			    error_text(result->error));
 	else if (result->outcome == UNDO_ABSENT)
-		log_warning("cannot bring back %s: %s is not mounted, or is another folder or file "
-			    "system than at the time of the act; mount the former one and run "
-			    "'twinfs undo' again, or use --any-file-system",
-			    quote_path(record->path), quote_path(result->absent));
+		explain_absent(undoing, record->path, result->absent);
 	else if (result->outcome > UNDO_ALREADY)
 		log_warning("cannot bring back %s: %s", quote_path(record->path),
 			    undo_outcome_text(result->outcome));
@@ -126,7 +138,7 @@ static void report_file(void *context, const struct record *record,
 				record->type);
 	undoing->changed += result->other_owner || result->fewer_xattrs || result->fewer_flags ||
 			    result->other_time || result->private_folder;
-	explain(record, result);
+	explain(undoing, record, result);
 	progress_update(&undoing->progress, &undoing->counts);
 }
 
@@ -271,7 +283,8 @@ static enum twinfs_exit undo(const struct undo_request *request, const struct lo
 {
 	const struct name_counts left = left_of(act);
 	struct undoing undoing = {.search = {.folder = act->folder},
-				  .counts = {.files_total = name_counts_sum(&left)}};
+				  .counts = {.files_total = name_counts_sum(&left)},
+				  .any_filesystem = request->any_filesystem};
 	const struct undo_settings settings = {.folder = act->folder,
 					       .is_default_folder = !request->common.index.folder,
 					       .any_filesystem = request->any_filesystem,
