@@ -226,6 +226,7 @@ int copies_collect(struct copies *copies, struct catalog_reader *reader,
 static int add_folder(struct copies *copies, struct catalog_reader *reader, uint64_t id)
 {
 	size_t path = copies->paths.length;
+	struct copy *copy;
 	struct dir_record dir;
 	struct kept_rank rank;
 	uint32_t source;
@@ -243,17 +244,15 @@ static int add_folder(struct copies *copies, struct catalog_reader *reader, uint
 	if (r < 0)
 		return r;
 	kept_rank_set_inode(&rank, 0, &dir.attributes);
-	copies->list[copies->count++] = (struct copy){
-		.file = id,
-		.dir = dir.parent ? dir.parent : id,
-		.source = source,
-		.mtime = rank.mtime,
-		.birth = rank.birth,
-		.fate = FATE_REDUNDANT,
-		.path = path,
-		.lead = path,
-		.lead_source = source,
-	};
+	copy = &copies->list[copies->count++];
+	memset(copy, 0, sizeof(*copy)); /* clears the padding as well: plans write it to a file */
+	copy->file = id;
+	copy->dir = dir.parent ? dir.parent : id;
+	copy->source = copy->lead_source = source;
+	copy->mtime = rank.mtime;
+	copy->birth = rank.birth;
+	copy->fate = FATE_REDUNDANT;
+	copy->path = copy->lead = path;
 	copies->redundant++;
 	return 0;
 }
