@@ -172,8 +172,10 @@ static int plan_folder(struct planning *planning, size_t index)
 {
 	const struct copy *copy = &planning->group.copies.list[index];
 	struct dir_record dir;
-	int r = catalog_get_dir(planning->report->reader, copy->file, &dir);
+	int r;
 
+	memset(&dir, 0, sizeof(dir)); /* clears the padding as well */
+	r = catalog_get_dir(planning->report->reader, copy->file, &dir);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	planning->group.names[index].attributes = dir.attributes;

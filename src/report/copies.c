@@ -229,7 +229,7 @@ static int add_folder(struct copies *copies, struct catalog_reader *reader, uint
 	struct copy *copy;
 	struct dir_record dir;
 	struct kept_rank rank;
-	uint32_t source;
+	uint32_t source = 0;
 	int r = catalog_get_dir(reader, id, &dir);
 
 	if (r == 0)
