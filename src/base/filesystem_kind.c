@@ -78,6 +78,15 @@ bool filesystem_times_are_reliable(uint32_t type)
 	return keeps(type, PROMISE_STORES);
 }
 
+enum filesystem_ctime filesystem_ctime_of(uint32_t type)
+{
+	const struct filesystem_facts *facts = filesystem_facts_of(type, NULL);
+
+	if (facts->keeps & PROMISE_CTIME)
+		return CTIME_KEPT;
+	return facts->lacks & PROMISE_CTIME ? CTIME_ABSENT : CTIME_UNKNOWN;
+}
+
 bool filesystem_may_hide_stores(uint32_t type)
 {
 	return has_trait(type, TRAIT_MEMORY | TRAIT_LAYERED);

@@ -53,6 +53,18 @@ bool filesystem_leases_are_reliable(uint32_t type, dev_t device);
  * type: f_type of statfs(2) */
 bool filesystem_times_are_reliable(uint32_t type);
 
+/* Whether the ctime of a file is the time of its last change, which no program can choose. */
+enum filesystem_ctime {
+	CTIME_KEPT,
+	/* The ctime is a copy of the mtime, which programs set to any value: the bytes of a file
+	 * can change while its signature stays the same. */
+	CTIME_ABSENT,
+	CTIME_UNKNOWN, /* absent, until a file has a ctime that is not its mtime */
+};
+
+/* type: f_type of statfs(2) */
+enum filesystem_ctime filesystem_ctime_of(uint32_t type);
+
 /* Returns whether the bytes of a file can change while its times stay the same for ever. This is
  * true of file systems in memory, and of file systems with layers (filesystem_has_layers). On all
  * other file systems, the times change at the latest when the store is written to the disk or to

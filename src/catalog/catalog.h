@@ -164,6 +164,17 @@ bool catalog_knows_filesystem(struct catalog *catalog, dev_t device, uint32_t *n
  */
 void catalog_forget_device(struct catalog *catalog, dev_t device);
 
+/* Notes that a file on the file system with this number has a ctime that is not its mtime. */
+void catalog_note_ctime(struct catalog *catalog, uint32_t number);
+
+/* Returns whether a program can write to a file and leave its signature the same, because the ctime
+ * is a copy of the mtime. True until catalog_note_ctime() if the type of the file system does not
+ * decide (filesystem_ctime_of()). Any thread.
+ *
+ * type		f_type of statfs(2)
+ * number	of the file system; 0: none */
+bool catalog_lacks_ctime(struct catalog *catalog, uint32_t type, uint32_t number);
+
 /* Returns whether a directory with this st_dev is on the file system with this number. Asks the
  * file system itself, as another one can have had the st_dev before, and notes the answer. A second
  * copy of a file system, with a number of its own, is another one. Any thread. */

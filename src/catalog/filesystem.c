@@ -303,12 +303,36 @@ bool filesystems_may_share(struct filesystems *filesystems, const struct attribu
 	return may_share;
 }
 
+void filesystems_note_ctime(struct filesystems *filesystems, uint32_t number)
+{
+	pthread_rwlock_wrlock(&filesystems->lock);
+	if (number > 0 && number <= filesystems->count)
+		filesystems->list[number - 1].has_ctime = true;
+	pthread_rwlock_unlock(&filesystems->lock);
+}
+
+bool filesystems_lack_ctime(struct filesystems *filesystems, uint32_t type, uint32_t number)
+{
+	enum filesystem_ctime ctime = filesystem_ctime_of(type);
+	bool has = ctime == CTIME_KEPT;
+
+	if (ctime != CTIME_UNKNOWN)
+		return !has;
+	pthread_rwlock_rdlock(&filesystems->lock);
+	if (number > 0 && number <= filesystems->count)
+		has = filesystems->list[number - 1].has_ctime;
+	pthread_rwlock_unlock(&filesystems->lock);
+	return !has;
+}
+
 void filesystems_forget_device(struct filesystems *filesystems, dev_t device)
 {
 	pthread_rwlock_wrlock(&filesystems->lock);
 	for (size_t i = 0; i < filesystems->count; i++) {
-		if (filesystems->list[i].device == device)
-			filesystems->list[i].device = 0;
+		if (filesystems->list[i].device != device)
+			continue;
+		filesystems->list[i].device = 0;
+		filesystems->list[i].has_ctime = false;
 	}
 	atomic_store_explicit(&filesystems->recent, 0, memory_order_relaxed);
 	pthread_rwlock_unlock(&filesystems->lock);

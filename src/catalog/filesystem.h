@@ -35,6 +35,7 @@ struct filesystem {
 	dev_t device; /* its present st_dev; 0: none, or not known to this process */
 	/* As found with the device: files can share extents; st_blocks counts allocated blocks. */
 	bool shares_extents, counts_blocks;
+	bool has_ctime; /* a file was seen whose ctime is not its mtime */
 };
 
 struct filesystems {
@@ -82,6 +83,10 @@ bool filesystems_know(struct filesystems *filesystems, dev_t device, uint32_t *n
 /* Returns whether a regular file can have holes or share extents. True if the file system is not
  * known to this process. Any thread. */
 bool filesystems_may_share(struct filesystems *filesystems, const struct attributes *attributes);
+
+/* As catalog_note_ctime() and catalog_lacks_ctime(). */
+void filesystems_note_ctime(struct filesystems *filesystems, uint32_t number);
+bool filesystems_lack_ctime(struct filesystems *filesystems, uint32_t type, uint32_t number);
 
 /* As catalog_forget_device() and catalog_confirm_filesystem(). */
 void filesystems_forget_device(struct filesystems *filesystems, dev_t device);

@@ -64,6 +64,16 @@ void catalog_forget_device(struct catalog *catalog, dev_t device)
 	filesystems_forget_device(&catalog->filesystems, device);
 }
 
+void catalog_note_ctime(struct catalog *catalog, uint32_t number)
+{
+	filesystems_note_ctime(&catalog->filesystems, number);
+}
+
+bool catalog_lacks_ctime(struct catalog *catalog, uint32_t type, uint32_t number)
+{
+	return filesystems_lack_ctime(&catalog->filesystems, type, number);
+}
+
 bool catalog_confirm_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t number)
 {
 	return filesystems_confirm(&catalog->filesystems, fd, device, number);

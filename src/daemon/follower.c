@@ -147,6 +147,8 @@ static int take_inbox(struct follower *follower)
 	int r = recheck_inbox_take(&follower->inbox, follower->ingest.catalog, &follower->dirty,
 				   &rescan);
 
+	if (rescan)
+		follower->ingest.trusts_signatures = false;
 	if (r == 0 && rescan)
 		r = note_all_sources(follower);
 	if (r < 0) /* requests were lost */
@@ -183,6 +185,8 @@ static int take_all(struct follower *follower)
 		r = take_inbox(follower);
 	check_roots(follower);
 	follower_update_trust(follower);
+	if (follower->dirty.overflowed)
+		follower->ingest.trusts_signatures = false;
 	if (r == 0)
 		r = note_sources(follower, follower->dirty.overflowed);
 	if (r == 0)
@@ -412,16 +416,20 @@ static int note_due(struct follower *follower, bool awaited)
 {
 	const struct follower_settings *settings = &follower->settings;
 	bool tick = is_due(&follower->ticked_ns, TICK_MS);
+	bool rescan, poll;
 	int r = 0;
 
 	follower->purge_due |= tick && follower->purge;
 	if (tick)
 		r = note_failed(follower);
-	if (r == 0 && is_due(&follower->rescanned_ns, settings->rescan_ms))
+	rescan = is_due(&follower->rescanned_ns, settings->rescan_ms);
+	if (r == 0 && rescan)
 		r = note_all_sources(follower);
-	if (r == 0 && (awaited || (settings->mode != FOLLOW_NONE &&
-				   is_due(&follower->polled_ns, settings->interval_ms))))
+	poll = settings->mode != FOLLOW_NONE && is_due(&follower->polled_ns, settings->interval_ms);
+	if (r == 0 && (awaited || poll))
 		r = note_unwatched(follower);
+	/* A walk that reads all contents again would have no end if one followed the other. */
+	follower->ingest.trusts_signatures = poll && !awaited && !rescan;
 	return r;
 }
 
@@ -456,6 +464,7 @@ static int walk_for_missed(struct follower *follower)
 
 	if (r < 0 || follower->dirty.count == 0)
 		return r;
+	follower->ingest.trusts_signatures = false;
 	r = catch_up(follower);
 	pause_ns = NEEDED_WALK_WALKS * (clock_monotonic_ns() - began_ns);
 	if (pause_ns < NEEDED_WALK_MS_MIN * MS_NS)

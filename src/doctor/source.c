@@ -12,6 +12,7 @@
 #include "base/quote.h"
 #include "doctor/dedupe.h"
 #include "doctor/doctor.h"
+#include "doctor/promises.h"
 #include "ingest/census.h"
 #include "ingest/disk_kind.h"
 #include "mountpoint/table.h"
@@ -194,6 +195,7 @@ static void examine_contents(struct doctor *doctor, const char *path, int fd,
 	examine_watches(doctor, &census, fd);
 	examine_owners(doctor, &census);
 	examine_immutable(doctor, &census);
+	doctor_examine_promises(&doctor->findings, fd, mount_table_covering(table, path), &census);
 	doctor_examine_dedupe(&doctor->findings, fd, mount_table_covering(table, path), &census);
 }
 

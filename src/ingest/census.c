@@ -77,10 +77,12 @@ static void sample(struct census *census, int folder, const char *name)
 {
 	struct statx status;
 
-	if (statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_UID, &status) < 0)
+	if (statx(folder, name, AT_SYMLINK_NOFOLLOW, STATX_UID | STATX_CTIME | STATX_MTIME,
+		  &status) < 0)
 		return;
 	census->sampled++;
 	census->foreign += status.stx_uid != geteuid();
+	census->own_ctimes += status.stx_ctime.tv_sec != status.stx_mtime.tv_sec;
 	census->immutable += (status.stx_attributes & STATX_ATTR_IMMUTABLE) != 0;
 }
 

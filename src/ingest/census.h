@@ -29,6 +29,7 @@ struct census {
 	uint64_t sampled;
 	uint64_t foreign; /* sampled files that another user owns */
 	uint64_t immutable; /* sampled files with the flag of chattr(1) */
+	uint64_t own_ctimes; /* sampled files whose ctime is not their mtime */
 	/* Found on btrfs only. Subvolumes are other file systems, which are not entered. A file
 	 * that is created in a nodatacow directory (chattr +C) is nodatacow too. */
 	struct census_places subvolumes, nodatacow;

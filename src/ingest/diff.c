@@ -96,6 +96,19 @@ static bool may_have_hidden_stores(const struct diff_dir *dir)
 	       filesystem_may_hide_stores(dir->filesystem_type);
 }
 
+/* Returns true if the file was possibly written while its signature stayed the same, because ctime
+ * is absent. The events of a name exclude that, unless the file was elsewhere meanwhile. */
+static bool may_be_rewritten(const struct diff *diff, const struct diff_dir *dir,
+			     const struct listed *listed)
+{
+	if (!diff->lacks_ctime || !S_ISREG(listed->attributes.mode))
+		return false;
+	if (dir->recheck->scope == RECHECK_NAMES)
+		return listed->events & (EVENTS_ARRIVED | EVENT_REPLACED) &&
+		       !name_events_are_rename(listed->events);
+	return !dir->repeats && !dir->trusts_signatures;
+}
+
 /* Sets *is to whether the index has the directory with this id and it is the listed directory.
  * Returns 0 or -errno. */
 static int is_in_index(const struct diff_dir *dir, uint64_t id, const struct listed *listed,
@@ -230,7 +243,8 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	change.kind = NAME_ADD_FILE;
 	change.context = listed->mark;
 	change.flags = file_flags(listed);
-	if (may_have_hidden_stores(dir) || is_possibly_another(dir, &listed->attributes))
+	if (may_have_hidden_stores(dir) || may_be_rewritten(diff, dir, listed) ||
+	    is_possibly_another(dir, &listed->attributes))
 		change.flags |= FILE_UNTRUSTED;
 	r = read_target(diff, dir, listed, &change);
 	return r < 0 ? r : diff_add(diff, &change);
@@ -332,17 +346,17 @@ static int update_file(struct diff *diff, const struct diff_dir *dir, uint64_t i
 	return r < 0 ? r : diff_add(diff, &change);
 }
 
-/* Sets *is to whether the file is in a group but was possibly changed by a store that left no event
- * and no new time. Returns 0 or -errno. */
-static int is_untrusted(const struct diff_dir *dir, const struct listed *listed, uint64_t id,
-			bool *is)
+/* Sets *is to whether the file was possibly changed by a write that left no event and no new time.
+ * Files in no group can have no hidden stores. Returns 0 or -errno. */
+static int is_untrusted(const struct diff *diff, const struct diff_dir *dir,
+			const struct listed *listed, uint64_t id, bool *is)
 {
 	struct content_record content;
 	AUTO_CLOSE int fd = -1;
 	int r;
 
-	*is = false;
-	if (!S_ISREG(listed->attributes.mode) || !may_have_hidden_stores(dir))
+	*is = may_be_rewritten(diff, dir, listed);
+	if (*is || !S_ISREG(listed->attributes.mode) || !may_have_hidden_stores(dir))
 		return 0;
 	r = catalog_get_content(dir->reader, id, &content);
 	if (r < 0 || !content.group)
@@ -396,7 +410,7 @@ static int compare_name(struct diff *diff, const struct diff_dir *dir, const str
 		return r == -ENOENT ? -EUCLEAN : r;
 	if (!attributes_same_inode(&file.attributes, &listed->attributes))
 		return replace_name(diff, dir, known, listed);
-	r = is_untrusted(dir, listed, known->child, &untrusted);
+	r = is_untrusted(diff, dir, listed, known->child, &untrusted);
 	if (r == 0)
 		r = has_other_target(diff, dir, listed, known->child, &retargeted);
 	if (r < 0)
@@ -570,6 +584,8 @@ int diff_make(struct diff *diff, const struct diff_dir *dir, struct listing *lis
 
 	diff->count = diff->dir_count = diff->known_count = diff->files.count = 0;
 	arena_reset(&diff->targets);
+	diff->lacks_ctime =
+		catalog_lacks_ctime(dir->catalog, dir->filesystem_type, dir->filesystem);
 	if (dir->known) {
 		sort_listing(dir, listing);
 		r = load_known(diff, dir, listing);

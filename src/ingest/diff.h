@@ -41,6 +41,7 @@ struct diff {
 	size_t known_count;
 	size_t known_capacity;
 	struct file_window files; /* those of the names */
+	bool lacks_ctime; /* of the directory that is compared: catalog_lacks_ctime() */
 	struct arena targets; /* of symlinks */
 };
 
@@ -54,6 +55,7 @@ struct diff_dir {
 	bool cross_mounts;
 	/* New directories are DIR_PARTIAL until they are listed. */
 	bool marks_new_dirs;
+	bool trusts_signatures; /* see struct ingest */
 	bool repeats; /* contents were compared a moment ago, in the scan that the walk repeats */
 	/* an exclude glob has a slash, so the path decides which names are excluded */
 	bool by_path;

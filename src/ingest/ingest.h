@@ -178,6 +178,9 @@ struct ingest {
 	struct ingest_range range; /* sizes that ingest_contents() compares; all zero: every size */
 	struct ingest_progress progress;
 	struct ingest_result result;
+	/* ingest_recheck() walks because time has passed: where ctime is absent, a file with the
+	 * same signature keeps its content. Other walks make the content unknown. */
+	bool trusts_signatures;
 	/* the last walk waited for a disk that can seek (disk_seeks.h), or the settings say so */
 	_Atomic bool may_seek;
 };

@@ -153,6 +153,26 @@ static unsigned int flags_for(const struct listing *listing, const struct listed
 	return (remote ? SOURCE_REMOTE : 0) | (dir->enters_mounts ? SOURCE_ENTERS_MOUNTS : 0);
 }
 
+/* Notes a file whose ctime is not its mtime, if only that shows whether the file system has a ctime
+ * of its own. Some file systems round the two times differently. */
+static void observe_ctime(const struct listing *listing, struct catalog *catalog)
+{
+	const struct attributes *attributes;
+
+	if (filesystem_ctime_of(listing->filesystem_type) != CTIME_UNKNOWN ||
+	    !catalog_lacks_ctime(catalog, listing->filesystem_type, listing->filesystem))
+		return;
+	for (size_t i = 0; i < listing->count; i++) {
+		attributes = &listing->entries[i]->attributes;
+		if (listing->entries[i]->error || !S_ISREG(attributes->mode) ||
+		    attributes->filesystem != listing->filesystem ||
+		    attributes->ctime.tv_sec == attributes->mtime.tv_sec)
+			continue;
+		catalog_note_ctime(catalog, listing->filesystem);
+		return;
+	}
+}
+
 static void examine_names(struct listing *listing, struct catalog *catalog,
 			  const struct listed_dir *dir)
 {
@@ -165,6 +185,7 @@ static void examine_names(struct listing *listing, struct catalog *catalog,
 	for (size_t i = 0; i < listing->count; i++)
 		examine_name(catalog, dir, flags, early ? listing->early : NULL,
 			     listing->entries[i]);
+	observe_ctime(listing, catalog);
 }
 
 /* Removes the names that do not exist, except those that are listed again. */

@@ -14,9 +14,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/threads.h"
-#include "catalog/paths.h"
 #include "catalog/query.h"
-#include "catalog/scan.h"
 #include "ingest/diff.h"
 #include "ingest/disk_seeks.h"
 #include "ingest/early_reader.h"
@@ -352,6 +350,7 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 				    .source = dir->source,
 				    .filesystem = now->attributes.filesystem,
 				    .filesystem_type = walker->listing.filesystem_type,
+				    .trusts_signatures = walk->ingest->trusts_signatures,
 				    .known = dir->known,
 				    .marks_new_dirs = walk->marks_new_dirs,
 				    .cross_mounts =
@@ -480,62 +479,13 @@ static void *walk_thread(void *context)
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
-/* Sets *has to whether the index has no name in the directory. Returns 0 or -errno. */
-static int has_no_name(struct catalog_reader *reader, uint64_t dir, bool *has)
-{
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct entry_record entry;
-	int r = catalog_scan_entries(reader, dir, 0, &scan);
-
-	if (r == 0)
-		r = catalog_next_entry(scan, &entry);
-	*has = r == -ENOENT;
-	return *has ? 0 : r;
-}
-
-/* Finds the directory where a recheck begins. Returns 0, -ENOENT if the index no longer has the
- * directory, or another -errno. */
-static int find_beginning(struct walk *walk, const struct recheck *recheck, struct walk_dir **dir)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	CLEANUP_BYTES struct bytes path = {0};
-	struct dir_record record;
-	uint32_t source;
-	bool is_new = false;
-	int r = catalog_read_begin(walk->ingest->catalog, &reader);
-
-	if (r == 0)
-		r = catalog_get_dir(reader, recheck->dir, &record);
-	if (r == 0)
-		r = catalog_dir_path(reader, recheck->dir, &path, &source);
-	if (r == 0)
-		r = has_no_name(reader, recheck->dir, &is_new);
-	if (r != 0)
-		return r;
-	if (!bytes_text(&path))
-		return -ENOMEM;
-	*dir = walk_dir_new(NULL, (struct name){bytes_text(&path), (uint32_t)path.length});
-	if (!*dir)
-		return -ENOMEM;
-	(*dir)->source = source;
-	(*dir)->id = recheck->dir;
-	(*dir)->known = true;
-	(*dir)->is_new = is_new;
-	(*dir)->scope = recheck->scope;
-	(*dir)->recheck = recheck;
-	(*dir)->attributes = record.attributes;
-	(*dir)->expected = record.parent != 0; /* the root of a source can be another inode */
-	walk_dir_set_operands(*dir, walk->ingest->sources->operands);
-	return 0;
-}
-
 static int push_rechecks(struct walk *walk, const struct recheck *rechecks, size_t count)
 {
 	struct walk_dir *dir;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
-		r = find_beginning(walk, &rechecks[i], &dir);
+		r = walk_dir_begin(&dir, walk->ingest->sources, &rechecks[i]);
 		if (r == 0)
 			walk_queue_push(&walk->queue, dir, dir, 1, WALK_LAST);
 		else if (r == -ENOENT)

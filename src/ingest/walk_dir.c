@@ -10,6 +10,9 @@
 
 #include "base/descriptor.h"
 #include "base/timed_call.h"
+#include "catalog/paths.h"
+#include "catalog/query.h"
+#include "catalog/scan.h"
 
 /* Maximum number of directories that keep a descriptor to open their subdirectories. A tenth of the
  * process's limit of descriptors is used instead if it is lower. */
@@ -55,6 +58,54 @@ void walk_dir_set_operands(struct walk_dir *dir, const struct operands *operands
 		parent ? operands_below(operands, parent->operands, dir->name, dir->name_length)
 		       : operands_all(operands);
 	dir->is_on_way = !operands_end_at(operands, dir->operands);
+}
+
+/* Sets *has to whether the index has no name in the directory. Returns 0 or -errno. */
+static int has_no_name(struct catalog_reader *reader, uint64_t dir, bool *has)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(reader, dir, 0, &scan);
+
+	if (r == 0)
+		r = catalog_next_entry(scan, &entry);
+	*has = r == -ENOENT;
+	return *has ? 0 : r;
+}
+
+int walk_dir_begin(struct walk_dir **dir, const struct sources *sources,
+		   const struct recheck *recheck)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_BYTES struct bytes path = {0};
+	struct dir_record record;
+	uint32_t source;
+	bool is_new = false;
+	int r = catalog_read_begin(sources->catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_dir(reader, recheck->dir, &record);
+	if (r == 0)
+		r = catalog_dir_path(reader, recheck->dir, &path, &source);
+	if (r == 0)
+		r = has_no_name(reader, recheck->dir, &is_new);
+	if (r != 0)
+		return r;
+	if (!bytes_text(&path))
+		return -ENOMEM;
+	*dir = walk_dir_new(NULL, (struct name){bytes_text(&path), (uint32_t)path.length});
+	if (!*dir)
+		return -ENOMEM;
+	(*dir)->source = source;
+	(*dir)->id = recheck->dir;
+	(*dir)->known = true;
+	(*dir)->is_new = is_new;
+	(*dir)->scope = recheck->scope;
+	(*dir)->recheck = recheck;
+	(*dir)->attributes = record.attributes;
+	(*dir)->expected = record.parent != 0; /* the root of a source can be another inode */
+	walk_dir_set_operands(*dir, sources->operands);
+	return 0;
 }
 
 void walk_dir_release(struct walk_dir *dir)

@@ -62,6 +62,11 @@ struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name);
  * directory that is an operand, all names are indexed. operands can be NULL. */
 void walk_dir_set_operands(struct walk_dir *dir, const struct operands *operands);
 
+/* Creates the directory where a recheck begins. Returns 0, -ENOENT if the index no longer has the
+ * directory, or another -errno. */
+MUST_CHECK int walk_dir_begin(struct walk_dir **dir, const struct sources *sources,
+			      const struct recheck *recheck);
+
 /* Drops a reference. With the last one, closes and frees the directory. Accepts NULL. */
 void walk_dir_release(struct walk_dir *dir);
 void walk_dir_release_list(struct walk_dir *list); /* of each directory in the list */

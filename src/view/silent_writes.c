@@ -59,6 +59,15 @@ static void report_writer(const struct view *view, uint64_t file)
 		view->hooks.writer_found(view->hooks.context, file);
 }
 
+/* Returns whether the bytes can change while the signature stays the same. */
+static bool can_change_unseen(const struct view *view, const struct view_file *file,
+			      const struct file_record *record)
+{
+	return filesystem_hides_stores_at(file->fd) ||
+	       catalog_lacks_ctime(view->catalog, filesystem_type_at(file->fd),
+				   record->attributes.filesystem);
+}
+
 int silent_writes_verify(struct view_query *query, const struct view_file *file,
 			 const struct file_record *record)
 {
@@ -67,7 +76,7 @@ int silent_writes_verify(struct view_query *query, const struct view_file *file,
 	int r;
 
 	if (!file->times_unreliable || record->attributes.size > VIEW_VERIFIED_MAX ||
-	    !filesystem_hides_stores_at(file->fd))
+	    !can_change_unseen(query->view, file, record))
 		return 0;
 	r = find_group(query, record->id, &group);
 	query_end(query);

@@ -16,8 +16,8 @@ struct file_record;
 void silent_writes_classify(struct view_file *file);
 
 /* Verifies that an open file was not written to since its comparison. If a write can leave the
- * times unchanged and cause no event, reads the file and compares its hash with that of its group.
- * Before that, ends the snapshot of the query. Blocks on the source.
+ * signature unchanged and cause no event, reads the file and compares its hash with that of its
+ * group. Before that, ends the snapshot of the query. Blocks on the source.
  *
  * Three kinds of files are not read: files in no group, files larger than VIEW_VERIFIED_MAX, and
  * files whose times change in the end after every write.

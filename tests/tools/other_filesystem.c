@@ -2,8 +2,9 @@
 
 /* Preloaded into twinfs, changes the type of every file system (f_type of statfs(2)) to the
  * hexadecimal number OTHER_FILESYSTEM. If OTHER_FILESYSTEM_OF_FILES is set, only the type for
- * regular files changes; folders, such as that of the index, keep their type. It is built with the
- * same size of off_t as twinfs, so that it defines the functions that twinfs calls. */
+ * regular files changes; folders, such as that of the index, keep their type. If OTHER_CTIME is set,
+ * the ctime of a file is its mtime and as many seconds, 0 as on sshfs and exfat-fuse. It is built
+ * with the same size of off_t as twinfs, so that it defines the functions that twinfs calls. */
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -27,5 +28,18 @@ int fstatfs(int fd, struct statfs *answer)
 
 	if (r == 0 && type && is_meant(fd))
 		answer->f_type = (__fsword_t)strtoul(type, NULL, 16);
+	return r;
+}
+
+int statx(int dir, const char *restrict path, int flags, unsigned int mask,
+	  struct statx *restrict answer)
+{
+	const char *seconds = getenv("OTHER_CTIME");
+	int r = (int)syscall(SYS_statx, dir, path, flags, mask, answer);
+
+	if (r == 0 && seconds) {
+		answer->stx_ctime = answer->stx_mtime;
+		answer->stx_ctime.tv_sec += atoi(seconds);
+	}
 	return r;
 }

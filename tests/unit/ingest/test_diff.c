@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include <fcntl.h>
+#include <linux/magic.h>
 
 #include "catalog/audit.h"
 #include "ingest/diff.h"
@@ -30,6 +31,7 @@ static int setup_play(void **state)
 				   .filesystem = 1,
 				   .known = true,
 				   .recheck = &p->recheck,
+				   .filesystem_type = EXT4_SUPER_MAGIC,
 				   .catalog = p->f->catalog};
 	*state = p;
 	return 0;
