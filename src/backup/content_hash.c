@@ -199,7 +199,7 @@ int content_hash_read_all(const struct hashing *hashing)
 	progress_start(&state.progress, hashing->progress, "hashing");
 	if (r == 0)
 		r = read_round(&state);
-	state.retry = true;
+	state.retry = state.opener.patient = true;
 	if (r == 0)
 		r = read_round(&state);
 	progress_end(&state.progress, &state.counts);

@@ -312,6 +312,7 @@ static int compare_due(struct comparer *comparer, bool all, bool *nothing)
 	if (r < 0 || due.files.count == 0)
 		return r;
 	begin_comparison(comparer);
+	ingest->patient = all;
 	r = find_sizes(ingest->catalog, comparer->settings.range, &due);
 	sizes.list = due.sizes;
 	sizes.count = due.size_count;

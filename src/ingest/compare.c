@@ -539,6 +539,7 @@ void *compare_run(void *context)
 	size_t budget = share < BLOCKS_BYTES_MIN ? BLOCKS_BYTES_MIN : share;
 	AUTO_FREE void *memory = memory_pages(budget);
 
+	c.opener.patient = contents->ingest->patient;
 	if (!memory) {
 		contents_fail(contents, -ENOMEM);
 		return NULL;

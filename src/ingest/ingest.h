@@ -181,6 +181,9 @@ struct ingest {
 	/* ingest_recheck() walks because time has passed: where ctime is absent, a file with the
 	 * same signature keeps its content. Other walks make the content unknown. */
 	bool trusts_signatures;
+	/* Comparisons wait until files that were written a moment ago can be read, some seconds
+	 * where times are coarse. Otherwise such files stay unread. */
+	bool patient;
 	/* the last walk waited for a disk that can seek (disk_seeks.h), or the settings say so */
 	_Atomic bool may_seek;
 };

@@ -135,6 +135,7 @@ void *read_prefixes_run(void *context)
 					 .opener = FILE_OPENER_INIT(contents->ingest->sources)};
 	AUTO_FREE uint8_t *memory = memory_pages(SMALL_BYTES * READ_FILES);
 
+	prefixes.opener.patient = contents->ingest->patient;
 	if (!memory) {
 		contents_fail(contents, -ENOMEM);
 		return NULL;

@@ -159,19 +159,27 @@ static int examine_again(struct reading *reading, struct catalog *catalog)
 								    : READING_GONE;
 }
 
-/* If a short guard time has not passed, waits for its end and examines the file again. Returns 0,
- * an enum reading_outcome or -errno; READING_BUSY: a long guard time has not passed. */
-static int await_guard(struct reading *reading, struct catalog *catalog, enum filesystem_kind kind)
+/* If a short guard time has not passed, waits for its end and examines the file again. patient:
+ * also if it is long. No lease is held during a long wait, as it would stop a writer. Returns 0, an
+ * enum reading_outcome or -errno; READING_BUSY: a long guard time has not passed. */
+static int await_guard(struct reading *reading, struct catalog *catalog, enum filesystem_kind kind,
+		       bool patient)
 {
 	bool coarse = has_coarse_times(kind, &reading->attributes);
 	int64_t left_ns = guard_left_ns(&reading->attributes, coarse);
+	bool leased = reading->leased;
+	int r = 0;
 
 	if (left_ns == 0)
 		return 0;
-	if (coarse)
+	if (coarse && !patient)
 		return READING_BUSY;
+	if (coarse)
+		release_lease(reading);
 	wait_for_guard(left_ns);
-	return examine_again(reading, catalog);
+	if (coarse && leased)
+		r = take_lease(reading);
+	return r ? r : examine_again(reading, catalog);
 }
 
 /* Returns the kind of the open file's file system. A file can be a mount point. */
@@ -186,14 +194,15 @@ static enum filesystem_kind kind_of(const struct file_opener *opener, const stru
  * an existing mapping causes a page fault, which sets the times. With a lease the pages are not
  * written: no writable mapping exists, and the first store through a new mapping causes a page
  * fault. Writing the pages would halve the speed of a program that writes many files (measured). */
-static int examine(struct reading *reading, struct catalog *catalog, enum filesystem_kind kind)
+static int examine(struct reading *reading, struct catalog *catalog, enum filesystem_kind kind,
+		   bool patient)
 {
 	int r;
 
 	if (reading->lease_refused)
 		(void)sync_file_range(reading->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 	r = source_attributes(catalog, reading->fd, &reading->attributes);
-	return r == 0 ? await_guard(reading, catalog, kind) : r;
+	return r == 0 ? await_guard(reading, catalog, kind, patient) : r;
 }
 
 static int check_open(struct reading *reading, const struct file_opener *opener,
@@ -206,13 +215,15 @@ static int check_open(struct reading *reading, const struct file_opener *opener,
 		return r;
 	if (!hold)
 		release_lease(reading);
-	/* With a lease one check at the end is enough, unless other hosts can ignore the lease. */
-	if (reading->leased && kind == FILESYSTEM_FINE) {
+	/* With a lease one check at the end is enough, unless other hosts can ignore the lease, or
+	 * the end is too late to wait without a lease. */
+	if (reading->leased && kind == FILESYSTEM_FINE &&
+	    !(opener->patient && has_coarse_times(kind, &file->attributes))) {
 		reading->unexamined = true;
 		reading->attributes = file->attributes;
 		return 0;
 	}
-	r = examine(reading, opener->sources->catalog, kind);
+	r = examine(reading, opener->sources->catalog, kind, opener->patient);
 	if (r)
 		return r;
 	if (!attributes_same_inode(&reading->attributes, &file->attributes))
@@ -249,7 +260,7 @@ int reading_take(struct reading *reading, struct catalog *catalog, int fd)
 	*reading = (struct reading){.fd = fd};
 	r = take_lease(reading);
 	if (r == 0)
-		r = examine(reading, catalog, filesystem_kind_at(fd));
+		r = examine(reading, catalog, filesystem_kind_at(fd), false);
 	if (r)
 		reading_abandon(reading);
 	return r;
@@ -265,7 +276,7 @@ int reading_close(struct reading *reading, struct catalog *catalog)
 	int r = examine_again(reading, catalog);
 
 	if (r == 0 && reading->unexamined)
-		r = await_guard(reading, catalog, FILESYSTEM_FINE);
+		r = await_guard(reading, catalog, FILESYSTEM_FINE, false);
 	if (r == 0 && reading->leased)
 		r = reading_is_unbroken(reading) ? 0 : READING_BUSY;
 	else if (r == 0)

@@ -50,6 +50,7 @@ struct file_opener {
 	int fd; /* of dir; -1: none is open */
 	uint32_t filesystem; /* of dir, as in struct attributes */
 	enum filesystem_kind kind; /* of that file system */
+	bool patient; /* reading_open() waits for the end of a long guard time, too */
 };
 
 /* Returns whether the guard time of a file has passed. Its file system must have fine times. */
