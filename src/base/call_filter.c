@@ -7,6 +7,7 @@
 #include <linux/fiemap.h>
 #include <linux/filter.h>
 #include <linux/fs.h>
+#include <linux/fscrypt.h>
 #include <linux/msdos_fs.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -172,6 +173,8 @@ static const uint32_t requests[] = {
 	(uint32_t)FAT_IOCTL_GET_VOLUME_ID,
 	(uint32_t)FS_IOC_GETFLAGS,
 	(uint32_t)FS_IOC_GETVERSION,
+	(uint32_t)FS_IOC_GET_ENCRYPTION_POLICY_EX,
+	(uint32_t)FS_IOC_GET_ENCRYPTION_KEY_STATUS,
 	(uint32_t)FS_IOC_FSGETXATTR,
 	(uint32_t)BTRFS_IOC_FS_INFO,
 	(uint32_t)_IOC(_IOC_READ, 'X', 100, 112), /* XFS_IOC_FSGEOMETRY_V1 */

@@ -62,6 +62,7 @@ struct attributes {
 	uint32_t uid;
 	uint32_t gid;
 	uint32_t links;
+	bool encrypted; /* not recorded: by the kernel (base/encryption.h) */
 	struct timespec mtime;
 	struct timespec ctime;
 	/* as of the last change of another attribute; later accesses are not recorded */

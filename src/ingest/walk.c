@@ -10,6 +10,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/encryption.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
@@ -198,8 +199,10 @@ static int enter_dir(struct walker *walker, struct walk_dir *dir, struct attribu
 		return hooks && is_no_answer(r) ? DIR_AGAIN : r;
 	if (hooks && dir->expected && !attributes_same_inode(&dir->attributes, attributes))
 		return DIR_AGAIN;
-	if (!hooks || dir->scope == RECHECK_NAMES)
-		return 0;
+	/* without the key, the names are ciphertext */
+	r = attributes->encrypted && !dir->is_on_way ? encryption_check_key(walker->fd) : 0;
+	if (r < 0 || !hooks || dir->scope == RECHECK_NAMES)
+		return r;
 	watch_dir(walker, dir);
 	/* Changes before the watch was added raise no event, so the attributes are read again. */
 	return source_attributes(sources->catalog, walker->fd, attributes);

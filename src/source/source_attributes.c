@@ -29,6 +29,7 @@ static void from_statx(const struct statx *stx, struct attributes *a)
 		.uid = stx->stx_uid,
 		.gid = stx->stx_gid,
 		.links = stx->stx_nlink,
+		.encrypted = (stx->stx_attributes & STATX_ATTR_ENCRYPTED) != 0,
 		.mtime = to_timespec(stx->stx_mtime),
 		.ctime = to_timespec(stx->stx_ctime),
 		.atime = to_timespec(stx->stx_atime),

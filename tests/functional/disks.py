@@ -16,6 +16,7 @@ import pytest
 MAKE = {
     "ext4": ["mkfs.ext4", "-q", "-F"],
     "ext4 of seconds": ["mkfs.ext4", "-q", "-F", "-I", "128"],  # such inodes have times in seconds
+    "ext4 with encryption": ["mkfs.ext4", "-q", "-F", "-O", "encrypt"],
     "xfs": ["mkfs.xfs", "-q", "-f"],
     "xfs without reflinks": ["mkfs.xfs", "-q", "-f", "-m", "reflink=0"],
     "btrfs": ["mkfs.btrfs", "-q", "-f"],
@@ -175,3 +176,37 @@ def unanswered(at):
         finally:
             ending.close()  # so that waiting calls fail
             subprocess.run(["umount", "-l", at], check=True)
+
+
+class EncryptedFolder:
+    """An empty folder on an ext4 with encryption, whose names and files need a key."""
+    ADD, REMOVE, SET = 0xC0506617, 0xC0406618, 0x800C6613  # linux/fscrypt.h
+    KEY = b"k" * 64
+
+    def __init__(self, root, path):
+        self.path, self.root = path, root
+        path.mkdir()
+        try:
+            self.unlock()
+        except OSError:
+            pytest.skip("this kernel encrypts no folders")
+        policy = struct.pack("<BBBBB3x16s", 2, 1, 4, 0, 0, self.key)
+        self.control(path, self.SET, policy)
+
+    @staticmethod
+    def control(path, request, argument):
+        handle = os.open(path, os.O_RDONLY)
+        try:
+            return fcntl.ioctl(handle, request, argument)
+        finally:
+            os.close(handle)
+
+    def unlock(self):
+        argument = bytearray(struct.pack("<II32xII32x", 2, 0, len(self.KEY), 0) + self.KEY)
+        self.control(self.root, self.ADD, argument)
+        self.key = bytes(argument[8:24])
+
+    def lock(self):
+        os.sync()
+        self.control(self.root, self.REMOVE,
+                     bytearray(struct.pack("<II16s16xI20x", 2, 0, self.key, 0)))

@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""File systems that promise little: a ctime that is a copy of the mtime."""
+"""File systems that promise little: a ctime that is a copy of the mtime, a listing that is not the
+folder."""
+import errno
 import json
 import os
 
 import pytest
 import trees
+from disks import EncryptedFolder, disk
 from processes import until
 from program import path_of
 from test_gate import in_dups
@@ -114,3 +117,43 @@ def test_doctor_names_what_the_file_system_promises(twinfs, source, no_ctime, se
     found = {check["check"]: check for check in checks if check["about"] == "source"}
     assert word in found["promises"]["found"]
     assert ("ctime" in found) == (seconds == 0)
+
+
+# ---- folders without their key ------------------------------------------------------------------
+
+@pytest.fixture
+def private(root_only, tmp_path):
+    """An encrypted folder in a source, with a file, a copy of a file outside, and a folder."""
+    with disk("ext4 with encryption", tmp_path, size=16 << 20) as root:
+        (root / "src").mkdir()
+        folder = EncryptedFolder(root, root / "src/priv")
+        trees.fill(root / "src", {b"priv/precious": b"lone" * 999, b"priv/in/a": DATA, b"b": DATA})
+        yield folder
+
+
+def test_folder_without_its_key_fails_as_an_unreadable_one(twinfs, private, tmp_path):
+    source, manifest = private.path.parent, tmp_path / "manifest"
+    twinfs.ok("manifest", "--all", "--output", manifest, source)
+    before = manifest.read_bytes()
+    private.lock()
+    assert len(os.listdir(private.path)) == 2 and not (private.path / "precious").exists()
+    result = twinfs("scan", source)
+    assert result.status == 3 and b"Required key not available" in result.error
+    assert twinfs.groups(source, status=3) == set()
+    assert twinfs("manifest", "--all", "--output", manifest, source).status == 3
+    assert manifest.read_bytes() == before
+    private.unlock()
+    assert len(twinfs.groups(source)) == 1
+
+
+def test_view_of_a_folder_without_its_key_fails_until_it_has_the_key(twinfs, private):
+    source = private.path.parent
+    twinfs.ok("scan", source)
+    private.lock()
+    with twinfs.mounted(source, status=3) as view:
+        with pytest.raises(OSError) as caught:
+            os.listdir(view.uniques / "priv")
+        assert caught.value.errno == errno.ENOKEY
+        private.unlock()
+        private.path.chmod(0o700)  # an event; without one, the folder is tried again later
+        assert view.differences_now(source) == []
