@@ -19,6 +19,13 @@ const char *path_below(const char *path, const char *folder)
 	return path[length] == '/' ? path + length + 1 : NULL;
 }
 
+const char *path_base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 /* Returns whether an odd number of backslashes is before this place. */
 static bool is_escaped(const char *glob, size_t at)
 {

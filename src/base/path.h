@@ -11,6 +11,10 @@
  * relative to the same folder and not empty. The result points into path. */
 const char *path_below(const char *path, const char *folder);
 
+/* Returns the last component of a path, which does not end with a slash. The result points into
+ * path. */
+const char *path_base_name(const char *path);
+
 /* Maximum length of a glob: that of a path. */
 #define GLOB_BYTES_MAX 4095
 
