@@ -216,10 +216,14 @@ static void perform(struct one_act *one_act)
 		[ACT_SYMLINK] = act_replace,       [ACT_DEDUPE] = act_dedupe,
 	};
 
+	enum act_outcome store = one_act_examine_store(one_act);
+
 	if (one_act_is_of_other_host(one_act))
 		(void)one_act_refuse(one_act, ACT_OTHER_HOST);
 	else if (one_act_is_lower_link(one_act))
 		(void)one_act_refuse(one_act, ACT_LOWER_LINK);
+	else if (store != ACT_DONE)
+		(void)one_act_refuse(one_act, store);
 	else
 		acts[one_act->settings->kind](one_act);
 }

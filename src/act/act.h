@@ -97,6 +97,10 @@ enum act_outcome {
 	 * a separate file. */
 	ACT_LOWER_LINK,
 	ACT_OWN, /* a file of twinfs itself, or the quarantine name of another act */
+	/* The copy and files beside it are one store (source/managed.h), or it is in a store that
+	 * a plan file ignores. */
+	ACT_MANAGED,
+	ACT_WRITTEN_IN_PLACE, /* a link would make a program write to both files */
 	ACT_NO_TRASH, /* no trash folder can take the copy by a rename */
 	ACT_FAILED, /* a call failed with act_result.error */
 	ACT_LEFTOVER, /* the copy could not get its name back, and is act_result.leftover now */
@@ -109,6 +113,7 @@ enum act_outcome {
 	ACT_SAME_FOLDER, /* both paths lead to one folder */
 	ACT_HAS_SOURCE, /* the copy contains a source or the index, or is a source */
 	ACT_ACROSS, /* ACT_MOVE: the destination is on another file system */
+	ACT_IN_USE, /* the name shows that a program uses the store that contains it */
 };
 
 /* One name of a file or folder and its attributes in the index. */

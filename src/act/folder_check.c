@@ -20,6 +20,7 @@
 #include "base/stop.h"
 #include "base/system_call.h"
 #include "base/xattrs.h"
+#include "source/managed.h"
 
 /* A file that changed later than this before a check can change again without another ctime. It is
  * the coarsest resolution of time stamps. */
@@ -346,6 +347,8 @@ static int check_name(void *context, struct folder_pair *pair, const struct fold
 	struct folder_check *check = context;
 	int r = check->is_emptied ? check_removable(pair, name) : 0;
 
+	if (r == 0 && !check->is_begun && managed_is_used_mark(name->copy, name->name))
+		r = folder_refuse(pair, name->name, ACT_IN_USE);
 	if (r == 0 && check->depth == FOLDER_LOOK)
 		r = compare_metadata(check, pair, name);
 	if (r != 0 || S_ISDIR(name->of_copy.stx_mode))

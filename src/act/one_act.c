@@ -26,6 +26,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/system_call.h"
+#include "source/managed.h"
 #include "store/index_files.h"
 
 /* ---- the two files ------------------------------------------------------------------- */
@@ -81,6 +82,22 @@ bool one_act_is_lower_link(const struct one_act *act)
 {
 	return act->settings->kind != ACT_DEDUPE && act->copy.held.status.st_nlink > 1 &&
 	       layer_of(act->copy.held.fd) == LAYER_LOWER && !layer_is_copied_up(act->copy.held.fd);
+}
+
+enum act_outcome one_act_examine_store(const struct one_act *act)
+{
+	const struct place *place = &act->copy.place;
+	bool links = act->settings->kind == ACT_LINK || act->settings->kind == ACT_SYMLINK;
+	struct managed_file file;
+
+	if (act->settings->kind == ACT_DEDUPE ||
+	    (!managed_name_is_possible(place->name) &&
+	     !managed_size_is_possible((uint64_t)act->copy.held.status.st_size, links)))
+		return ACT_DONE;
+	file = managed_file_find(place->directory, place->name);
+	if (file.in_set)
+		return ACT_MANAGED;
+	return file.kind && links ? ACT_WRITTEN_IN_PLACE : ACT_DONE;
 }
 
 /* ---- the destination of a move ------------------------------------------------------- */

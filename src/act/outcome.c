@@ -47,6 +47,10 @@ static const char *const texts[] = {
 	[ACT_OWN] = ("it, the kept file, or a file in it belongs to twinfs: to an index, to "
 		     "promises, or "
 		     "to an act that runs or was interrupted; see 'twinfs recover'"),
+	[ACT_MANAGED] = ("a program manages it together with other files, such as those of a "
+			 "database; remove or move the whole folder instead"),
+	[ACT_WRITTEN_IN_PLACE] =
+		("a program writes it or the kept file in place, and a link would change both"),
 	[ACT_NO_TRASH] = ("no trash folder exists on its file system and none can be created; "
 			  "remove it without --trash, or move it"),
 	[ACT_FAILED] = "failed",
@@ -60,6 +64,8 @@ static const char *const texts[] = {
 	[ACT_HAS_SOURCE] = "is a source or the index of twinfs, or contains one",
 	[ACT_ACROSS] = ("the destination is on another file system, and a folder is moved "
 			"by a rename; choose a destination on its file system"),
+	[ACT_IN_USE] = ("shows that a program uses the database; stop the program, or remove this "
+			"file if none runs"),
 };
 
 const char *act_outcome_text(enum act_outcome outcome)

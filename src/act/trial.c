@@ -110,11 +110,14 @@ static bool frees_bytes(const struct one_act *act)
 static bool may_be_done(struct one_act *act)
 {
 	const struct stat *copy = &act->copy.held.status;
+	enum act_outcome store = one_act_examine_store(act);
 
 	if (one_act_is_of_other_host(act))
 		return one_act_refuse(act, ACT_OTHER_HOST);
 	if (one_act_is_lower_link(act))
 		return one_act_refuse(act, ACT_LOWER_LINK);
+	if (store != ACT_DONE)
+		return one_act_refuse(act, store);
 	if (act->kept && is_same_inode(&act->kept->held.status, copy))
 		return one_act_refuse(act, ACT_NEEDLESS);
 	if (act->kept && act->kept->held.status.st_size != copy->st_size)

@@ -352,6 +352,8 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
 	struct list_request request = {.rules = &acting->rules, .filters = &acting->filters};
 
+	acting->rules.rules.links = acting->act.kind == ACT_LINK || acting->act.kind == ACT_SYMLINK;
+	acting->rules.rules.shares_blocks = acting->act.kind == ACT_DEDUPE;
 	request.report.part = REPORT_REDUNDANT;
 	request.report.folders = acting->folders;
 	if (acting->folders)

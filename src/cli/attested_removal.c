@@ -45,7 +45,7 @@ struct candidate {
 	struct attributes attributes;
 	uint32_t source; /* number in the sources of the index */
 	enum act_outcome outcome; /* ACT_DONE: nothing is against the removal so far */
-	bool stays; /* in a bundle, which stays whole, or symlinks lead to it */
+	bool stays; /* in a bundle or store, which stays whole, or symlinks lead to it */
 };
 
 /* What the command works on. */
@@ -128,19 +128,20 @@ static enum act_outcome judge_content(const struct removal *removal, const struc
 									     : ACT_DONE;
 }
 
-/* Finds out whether a directory is in a bundle, and counts the name then. */
+/* Finds out whether a row is in a bundle or store, and counts the name then. The act refuses files
+ * of a set. */
 static int check_bundle(struct removal *removal, struct catalog_reader *reader, uint64_t dir,
-			bool *bundled)
+			struct candidate *candidate)
 {
-	uint64_t bundle = 0;
-	int r;
+	const struct sources *sources = removal->index.sources;
+	struct bundle_stay stay = {.source = candidate->source, .path = candidate->row->path};
+	int r = bundle_find(&removal->bundles, reader, sources, dir, &stay.place);
 
 	if (removal->acting->rules.rules.include_bundles)
-		return 0;
-	r = bundle_find(&removal->bundles, reader, removal->index.sources, dir, &bundle);
-	*bundled = bundle != 0;
-	return r == 0 && bundle != 0
-		       ? bundle_tally_add(&removal->tally, reader, removal->index.sources, bundle)
+		stay.place.bundle = 0;
+	candidate->stays = stay.place.kind || stay.place.bundle != 0;
+	return r == 0 && candidate->stays
+		       ? bundle_tally_add(&removal->tally, reader, sources, &stay)
 		       : r;
 }
 
@@ -194,7 +195,7 @@ static int examine(struct removal *removal, struct catalog_reader *reader,
 		candidate->outcome = ACT_ATTESTED_ITSELF;
 		return 0;
 	}
-	r = check_bundle(removal, reader, dir, &candidate->stays);
+	r = check_bundle(removal, reader, dir, candidate);
 	return r < 0 || candidate->stays ? r : check_symlinks(removal, reader, candidate);
 }
 

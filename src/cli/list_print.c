@@ -15,6 +15,7 @@
 #include "report/figures.h"
 #include "report/left.h"
 #include "report/similar.h"
+#include "source/managed.h"
 
 int list_parse_format(const char *word, enum report_format *format)
 {
@@ -50,18 +51,35 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	return r < 0 ? r : rule_settings_prepare(request->rules, reader, index->sources);
 }
 
+static void explain_bundle(const struct bundle_count *count)
+{
+	char number[NUMBER_TEXT_MAX];
+	const char *path = quote_path(count->path);
+	const char *copies = plural(count->copies, "copy", "copies");
+
+	number_format(number, count->copies);
+	if (!count->kind && count->dir)
+		log_info("skipped %s %s in %s, which stays whole; --include-bundles includes %s",
+			 number, copies, path, plural(count->copies, "it", "them"));
+	else if (count->kind && count->dir)
+		log_info("skipped %s %s in %s, %s, which stays whole", number, copies, path,
+			 count->kind->name);
+	else if (count->kind)
+		log_info("skipped %s %s of %s that has other files beside it, which stays whole; "
+			 "the first is %s",
+			 number, copies, count->kind->name, path);
+	else
+		log_info("skipped %s %s: a program writes it or the kept copy in place, which "
+			 "would change both; the first is %s",
+			 number, copies, path);
+}
+
 void list_explain_bundles(const struct bundle_tally *tally)
 {
 	char number[NUMBER_TEXT_MAX];
 
-	for (size_t i = 0; i < tally->count; i++) {
-		const struct bundle_count *count = &tally->list[i];
-
-		log_info("skipped %s %s in %s, which stays whole; --include-bundles includes %s",
-			 number_format(number, count->copies),
-			 plural(count->copies, "copy", "copies"), quote_path(count->path),
-			 plural(count->copies, "it", "them"));
-	}
+	for (size_t i = 0; i < tally->count; i++)
+		explain_bundle(&tally->list[i]);
 	if (tally->others > 0)
 		log_info("skipped %s more %s in other folders that stay whole",
 			 number_format(number, tally->others),

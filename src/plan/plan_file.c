@@ -23,6 +23,7 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "plan/number_set.h"
+#include "report/bundle.h"
 #include "report/left.h"
 #include "report/report.h"
 #include "report/retained.h"
@@ -50,6 +51,7 @@ struct reading {
 	struct symlinks *symlinks; /* NULL: not read yet */
 	struct act_plan *plan;
 	struct refusals *refusals;
+	struct bundle_finder bundles;
 	struct planned_group group;
 	struct mention *mentions;
 	size_t mention_count, mention_capacity;
@@ -67,6 +69,7 @@ static void reading_free(struct reading *reading)
 	number_set_free(&reading->names);
 	symlinks_free(reading->symlinks);
 	planned_group_free(&reading->group);
+	bundle_finder_free(&reading->bundles);
 }
 
 /* Logs what is wrong with the current line. Returns -EPROTO. */
@@ -332,6 +335,23 @@ static int known_to_differ(struct reading *reading, const struct copy *kept,
 	return r == -ENOENT ? 0 : r;
 }
 
+/* Spares a name in a store, or one that a link would join with a file in a store. */
+static int check_stores(struct reading *reading, size_t index)
+{
+	const struct rules *rules = reading->report->rules;
+	const struct copies *copies = &reading->group.copies;
+	struct bundle_place kept = {.kind = NULL}, copy = {.kind = NULL};
+	int r = 0;
+
+	if (!rules->shares_blocks)
+		r = bundle_find_name(&reading->bundles, reading->report, copies, index, &copy);
+	if (r == 0 && rules->links)
+		r = bundle_find_name(&reading->bundles, reading->report, copies, 0, &kept);
+	if (r == 0 && (copy.kind || kept.kind))
+		refuse(reading, index, copy.kind ? ACT_MANAGED : ACT_WRITTEN_IN_PLACE);
+	return r;
+}
+
 /* Spares a name if the plan cannot act upon it. */
 static int check_name(struct reading *reading, size_t index)
 {
@@ -351,6 +371,8 @@ static int check_name(struct reading *reading, size_t index)
 		r = known_to_differ(reading, kept, copy, &differ);
 		if (differ)
 			refuse(reading, index, ACT_DIFFERS);
+		else if (r == 0)
+			r = check_stores(reading, index);
 	}
 	return r;
 }

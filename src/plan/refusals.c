@@ -20,6 +20,8 @@ static bool is_of_many(const struct act_result *result)
 	case ACT_OTHER_FILE_SYSTEM:
 	case ACT_CANNOT_SHARE:
 	case ACT_NO_LEASE:
+	case ACT_MANAGED:
+	case ACT_WRITTEN_IN_PLACE:
 	case ACT_NO_TRASH:
 	case ACT_NOT_ATTESTED:
 	case ACT_PROMISED:

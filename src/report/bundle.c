@@ -7,10 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
+#include "base/path.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "report/copies.h"
+#include "report/report.h"
+#include "report/rules.h"
+#include "source/managed.h"
 #include "source/source.h"
 
 /* ---- the table ----------------------------------------------------------------------------- */
@@ -25,16 +29,6 @@ static const char *const endings[] = {
 	".aplibrary",    ".lrlibrary", ".lrdata",       ".imovielibrary", ".fcpbundle",
 	".musiclibrary", ".tvlibrary", ".sparsebundle", ".logicx",        ".band",
 	".rtfd",         ".xcodeproj", ".git",
-};
-
-#define MARKER_NAMES_MAX 3
-
-/* Sets of names. A folder that contains all names of a set is a bundle. */
-static const char *const markers[][MARKER_NAMES_MAX] = {
-	{"pyvenv.cfg"}, /* a virtual environment of Python */
-	{"conda-meta"}, /* an environment of conda */
-	{"cur", "new", "tmp"}, /* a maildir */
-	{"HEAD", "objects", "refs"}, /* a bare repository of Git */
 };
 
 static bool has_bundle_name(const char *name, size_t length)
@@ -52,112 +46,107 @@ static bool has_bundle_name(const char *name, size_t length)
 	return false;
 }
 
-/* A folder that is searched for markers. */
-struct folder {
+/* A folder of the index. */
+struct indexed {
 	struct catalog_reader *reader;
-	uint64_t dir; /* 0: not in the index */
-	int fd; /* O_PATH; -errno if the folder could not be opened */
+	const struct sources *sources;
+	uint64_t dir;
+	int error; /* of a lookup: 0 or -errno */
 };
 
-/* Returns whether an error means that the file is missing or that access is denied. After any other
- * error the file can exist. */
-static bool is_absent(int error)
+static bool has_entry(void *context, const char *name)
 {
-	return error == -ENOENT || error == -ENOTDIR || error == -ELOOP || error == -EXDEV ||
-	       error == -EACCES || error == -ENODEV;
-}
-
-/* Returns whether the name exists on the disk. statx does not follow a symlink, and does not wait
- * for a mount that does not answer. */
-static bool is_on_disk(const struct folder *folder, const char *name)
-{
-	const int flags = AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | AT_STATX_DONT_SYNC;
-	struct statx status;
-
-	if (folder->fd < 0)
-		return !is_absent(folder->fd);
-	return statx(folder->fd, name, flags, 0, &status) == 0 || !is_absent(-errno);
-}
-
-static int has_name(const struct folder *folder, const char *name, bool *has)
-{
+	struct indexed *indexed = context;
 	struct entry_record entry;
-	int r = -ENOENT;
+	int r = catalog_find_entry(indexed->reader, indexed->dir,
+				   (struct name){name, (uint32_t)strlen(name)}, &entry);
 
-	if (folder->dir != 0)
-		r = catalog_find_entry(folder->reader, folder->dir,
-				       (struct name){name, (uint32_t)strlen(name)}, &entry);
-	*has = r == 0 || (r == -ENOENT && is_on_disk(folder, name));
-	return r == -ENOENT ? 0 : r;
+	if (r < 0 && r != -ENOENT)
+		indexed->error = r;
+	return r == 0;
 }
 
-static int has_marker(const struct folder *folder, const char *const *marker, bool *has)
+static int open_indexed(void *context)
 {
-	int r = 0;
+	const struct indexed *indexed = context;
 
-	*has = true;
-	for (size_t i = 0; r == 0 && *has && i < MARKER_NAMES_MAX && marker[i]; i++)
-		r = has_name(folder, marker[i], has);
-	return r;
+	return source_open_dir(indexed->sources, indexed->reader, indexed->dir);
 }
 
-static int has_any_marker(const struct folder *folder, bool *has)
+static int open_outside(void *context)
 {
-	int r = 0;
+	int fd = open(context, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-	for (size_t i = 0; r == 0 && !*has && i < ARRAY_SIZE(markers); i++)
-		r = has_marker(folder, markers[i], has);
-	return r;
+	return fd < 0 ? -errno : fd;
 }
 
-/* Returns whether a folder above a source is a bundle because it contains the names of a marker. */
-static int is_marked_outside(const char *path, size_t length, bool *is)
+static void add(struct managed_folder *found, const struct managed_query *query)
 {
-	AUTO_FREE char *folder = strndup(path, length);
-	AUTO_CLOSE int fd = -1;
+	struct managed_folder folder = managed_folder_find(query);
 
-	if (!folder)
+	found->is_bundle |= folder.is_bundle;
+	if (!found->kind)
+		found->kind = folder.kind;
+}
+
+/* Adds what a folder above a source is by what it contains.
+ *
+ * name		position of its name in the path
+ * length	of the name
+ */
+static int add_outside(struct managed_folder *found, const char *source, size_t name, size_t length)
+{
+	AUTO_FREE char *path = name + length > 0 ? strndup(source, name + length) : strdup("/");
+
+	if (!path)
 		return -ENOMEM;
-	fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return has_any_marker(&(struct folder){.fd = fd < 0 ? -errno : fd}, is);
+	add(found, &(struct managed_query){.name = source + name,
+					   .length = length,
+					   .open = open_outside,
+					   .context = path});
+	return 0;
 }
 
-/* Returns whether a source is in a bundle, or is a bundle by its own name. */
-static int is_in_bundle(const char *source, bool *does)
+/* Adds what the folders above a source are, and what the source is by its own name. */
+static int add_above(struct managed_folder *found, const char *source)
 {
 	const char *at = source;
 	int r = 0;
 
-	while (r == 0 && !*does && *at != '\0') {
+	while (r == 0 && *at != '\0') {
 		size_t length = strcspn(at, "/");
 
-		*does = has_bundle_name(at, length);
-		at += length;
-		if (*at == '/' && !*does)
-			r = is_marked_outside(source, (size_t)(at - source) + (at == source), does);
-		at += *at == '/';
+		found->is_bundle |= has_bundle_name(at, length);
+		if (at[length] == '/')
+			r = add_outside(found, source, (size_t)(at - source), length);
+		at += length + (at[length] == '/');
 	}
 	return r;
 }
 
-static int is_marked(struct catalog_reader *reader, const struct sources *sources,
-		     const struct dir_record *dir, bool *is)
+/* Adds what a folder of the index is. */
+static int add_dir(struct managed_folder *found, struct catalog_reader *reader,
+		   const struct sources *sources, const struct dir_record *dir)
 {
-	AUTO_CLOSE int fd = source_open_dir(sources, reader, dir->id);
-
-	return has_any_marker(&(struct folder){.reader = reader, .dir = dir->id, .fd = fd}, is);
-}
-
-static int is_bundle(struct catalog_reader *reader, const struct sources *sources,
-		     const struct dir_record *dir, bool *is)
-{
+	const uint32_t lacks_names = DIR_NOT_ENTERED | DIR_NOT_SEARCHED | DIR_PARTIAL;
+	struct indexed indexed = {reader, sources, dir->id, 0};
+	struct managed_query query = {.name = dir->name.bytes,
+				      .length = dir->name.length,
+				      .has = has_entry,
+				      .is_complete = dir->error == 0 && !(dir->flags & lacks_names),
+				      .open = open_indexed,
+				      .context = &indexed};
 	int r = 0;
 
-	if (dir->parent != 0)
-		*is = has_bundle_name(dir->name.bytes, dir->name.length);
-	else if (dir->source < sources->count)
-		r = is_in_bundle(sources->list[dir->source].path, is);
-	return r < 0 || *is ? r : is_marked(reader, sources, dir, is);
+	if (dir->parent != 0) {
+		found->is_bundle |= has_bundle_name(query.name, query.length);
+	} else if (dir->source < sources->count) {
+		query.name = path_base_name(sources->list[dir->source].path);
+		query.length = strlen(query.name);
+		r = add_above(found, sources->list[dir->source].path);
+	}
+	add(found, &query);
+	return r < 0 ? r : indexed.error;
 }
 
 /* ---- finding ------------------------------------------------------------------------------- */
@@ -175,20 +164,20 @@ static struct bundle_memo *memo_of(const struct bundle_finder *finder, uint64_t 
 }
 
 /* Fills the chain with ids from dir upwards, until the root or a directory that has a memo. Sets
- * *bundle to the bundle of that memo, or to 0 at the root. */
+ * *place to that of the memo, or to nothing at the root. */
 static int climb(struct bundle_finder *finder, struct catalog_reader *reader, uint64_t dir,
-		 uint64_t *bundle)
+		 struct bundle_place *place)
 {
 	struct dir_record record = {.parent = dir};
 	int r = 0;
 
-	*bundle = 0;
+	*place = (struct bundle_place){.bundle = 0};
 	finder->chain.length = 0;
 	while (r == 0 && record.parent != 0) {
 		const struct bundle_memo *memo = memo_of(finder, record.parent);
 
 		if (memo->dir == record.parent) {
-			*bundle = memo->bundle;
+			*place = memo->place;
 			return 0;
 		}
 		r = bytes_append(&finder->chain, &record.parent, sizeof(record.parent));
@@ -198,33 +187,98 @@ static int climb(struct bundle_finder *finder, struct catalog_reader *reader, ui
 	return r;
 }
 
+/* Adds what a directory is to the place of the directory that contains it. */
+static int descend(struct catalog_reader *reader, const struct sources *sources, uint64_t dir,
+		   struct bundle_place *place)
+{
+	struct managed_folder found = {.is_bundle = place->bundle != 0, .kind = place->kind};
+	struct dir_record record;
+	int r = catalog_get_dir(reader, dir, &record);
+
+	if (r == 0)
+		r = add_dir(&found, reader, sources, &record);
+	if (r < 0)
+		return r;
+	if (found.is_bundle && place->bundle == 0)
+		place->bundle = dir;
+	if (found.kind && !place->kind) {
+		place->store = dir;
+		place->kind = found.kind;
+	}
+	return 0;
+}
+
 int bundle_find(struct bundle_finder *finder, struct catalog_reader *reader,
-		const struct sources *sources, uint64_t dir, uint64_t *bundle)
+		const struct sources *sources, uint64_t dir, struct bundle_place *place)
 {
 	const uint64_t *chain;
-	struct dir_record record;
-	bool is;
 	int r;
 
 	if (!finder->memos)
 		finder->memos = calloc(BUNDLE_MEMOS, sizeof(*finder->memos));
 	if (!finder->memos)
 		return -ENOMEM;
-	r = climb(finder, reader, dir, bundle);
+	r = climb(finder, reader, dir, place);
 	chain = (const void *)finder->chain.data;
 	for (size_t i = finder->chain.length / sizeof(*chain); r == 0 && i > 0; i--) {
-		is = false;
-		if (*bundle == 0)
-			r = catalog_get_dir(reader, chain[i - 1], &record);
-		if (r == 0 && *bundle == 0)
-			r = is_bundle(reader, sources, &record, &is);
-		if (is)
-			*bundle = chain[i - 1];
+		if (!place->kind)
+			r = descend(reader, sources, chain[i - 1], place);
 		if (r == 0)
-			*memo_of(finder, chain[i - 1]) =
-				(struct bundle_memo){chain[i - 1], *bundle};
+			*memo_of(finder, chain[i - 1]) = (struct bundle_memo){chain[i - 1], *place};
 	}
 	return r;
+}
+
+/* Finds out whether a file is in a set or written in place. Sets *plain if its content shows that
+ * no file of the group is recognized by its content. */
+static void examine_file(const struct report *report, struct copies *copies, struct copy *copy,
+			 bool *plain)
+{
+	AUTO_CLOSE int fd = source_open_dir(report->sources, report->reader, copy->dir);
+	struct managed_file file = {.kind = NULL};
+
+	if (fd >= 0)
+		file = managed_file_find(fd, path_base_name(copy_path(copies, copy)));
+	if (file.in_set && !copy->place.kind)
+		copy->place.kind = file.kind;
+	if (file.kind)
+		copies->written_in_place = true;
+	*plain |= file.was_read && !file.kind;
+}
+
+int bundle_find_copies(struct bundle_finder *finder, const struct report *report,
+		       struct copies *copies, uint64_t size)
+{
+	bool plain = copies->folders || !managed_size_is_possible(size, report->rules->links);
+	int r = 0;
+
+	copies->written_in_place = false;
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		struct copy *copy = &copies->list[i];
+
+		r = bundle_find(finder, report->reader, report->sources, copy->dir, &copy->place);
+		if (r == 0 && !copies->folders &&
+		    (!plain || managed_name_is_possible(copy_path(copies, copy))))
+			examine_file(report, copies, copy, &plain);
+	}
+	return r;
+}
+
+int bundle_find_name(struct bundle_finder *finder, const struct report *report,
+		     const struct copies *copies, size_t index, struct bundle_place *place)
+{
+	const struct copy *copy = &copies->list[index];
+	const char *path = copy_path(copies, copy);
+	size_t above = (size_t)(path_base_name(path) - path);
+	AUTO_FREE char *folder = strndup(path, above ? above - 1 : 0);
+	struct entry_record entry = {.child = report->sources->list[copy->source].root};
+	int r = folder ? 0 : -ENOMEM;
+
+	if (r == 0 && above > 0)
+		r = catalog_find_path(report->reader, entry.child, folder, &entry);
+	if (r == 0)
+		r = bundle_find(finder, report->reader, report->sources, entry.child, place);
+	return r == -ENOENT ? -EUCLEAN : r;
 }
 
 /* ---- counting ------------------------------------------------------------------------------ */
@@ -236,13 +290,15 @@ void bundle_tally_free(struct bundle_tally *tally)
 	*tally = (struct bundle_tally){0};
 }
 
-static int name_bundle(struct catalog_reader *reader, const struct sources *sources,
-		       uint64_t bundle, char **path)
+/* Sets *path to that of the directory, or of the copy itself if dir is 0. */
+static int name_place(struct catalog_reader *reader, const struct sources *sources, uint64_t dir,
+		      const struct bundle_stay *stay, char **path)
 {
 	CLEANUP_BYTES struct bytes relative = {0};
 	CLEANUP_BYTES struct bytes absolute = {0};
-	uint32_t source;
-	int r = catalog_dir_path(reader, bundle, &relative, &source);
+	uint32_t source = stay->source;
+	int r = dir ? catalog_dir_path(reader, dir, &relative, &source)
+		    : bytes_append_text(&relative, stay->path);
 
 	if (r == 0 && !bytes_text(&relative))
 		r = -ENOMEM;
@@ -255,13 +311,16 @@ static int name_bundle(struct catalog_reader *reader, const struct sources *sour
 }
 
 int bundle_tally_add(struct bundle_tally *tally, struct catalog_reader *reader,
-		     const struct sources *sources, uint64_t bundle)
+		     const struct sources *sources, const struct bundle_stay *stay)
 {
-	struct bundle_count *count;
+	const struct bundle_place *place = &stay->place;
+	struct bundle_count new = {.dir = place->kind ? place->store : place->bundle,
+				   .kind = place->kind,
+				   .copies = 1};
 	int r;
 
 	for (size_t i = 0; i < tally->count; i++) {
-		if (tally->list[i].bundle == bundle) {
+		if (tally->list[i].dir == new.dir && tally->list[i].kind == new.kind) {
 			tally->list[i].copies++;
 			return 0;
 		}
@@ -270,10 +329,8 @@ int bundle_tally_add(struct bundle_tally *tally, struct catalog_reader *reader,
 		tally->others++;
 		return 0;
 	}
-	count = &tally->list[tally->count];
-	*count = (struct bundle_count){.bundle = bundle, .copies = 1};
-	r = name_bundle(reader, sources, bundle, &count->path);
+	r = name_place(reader, sources, new.dir, stay, &new.path);
 	if (r == 0)
-		tally->count++;
+		tally->list[tally->count++] = new;
 	return r;
 }

@@ -6,9 +6,13 @@
  * or a virtual environment. Removing a file in a bundle breaks the bundle. A folder is a bundle by
  * its name or by the names that it contains. These names are searched in the index and on the disk.
  * Options such as --exclude keep names out of the index, and folders above a source are not
- * indexed. One thread at a time.
+ * indexed.
+ *
+ * Stores (source/managed.h) are like bundles, but stricter: include_bundles does not include them.
+ * One thread at a time.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -16,15 +20,25 @@
 #include "base/bytes.h"
 
 struct catalog_reader;
+struct copies;
+struct managed_kind;
+struct report;
 struct sources;
 
 /* Highest number of folders whose bundle is remembered. For any other folder the bundle is searched
  * again. */
 #define BUNDLE_MEMOS 4096
 
+/* What contains a directory, or is the directory itself. */
+struct bundle_place {
+	uint64_t bundle; /* id of the outermost bundle; 0: none */
+	uint64_t store; /* id of the outermost store; 0: none */
+	const struct managed_kind *kind; /* of the store; NULL: none */
+};
+
 struct bundle_memo {
 	uint64_t dir; /* 0: unused */
-	uint64_t bundle; /* 0: dir is in no bundle */
+	struct bundle_place place;
 };
 
 /* The bundles of folders in one snapshot. All zero is empty and valid. */
@@ -35,13 +49,27 @@ struct bundle_finder {
 
 void bundle_finder_free(struct bundle_finder *finder);
 
-/* Finds the outermost bundle that contains the directory or is the directory itself. Sets *bundle
- * to the id of that bundle, or to 0 if there is none. If the source itself is a bundle or is in
- * one, *bundle is the id of the source's root. A directory that cannot be opened counts as a
- * bundle, unless it is missing or this process has no access. Each directory without a memo costs a
- * few lookups and system calls. Returns 0 or -errno. */
+/* Finds the outermost bundle and the outermost store that contain the directory or are the
+ * directory itself. If the source itself is one or is in one, the id is that of the source's root.
+ * Each directory without a memo costs a few lookups, and system calls if it can have names that the
+ * index lacks. Returns 0 or -errno. */
 MUST_CHECK int bundle_find(struct bundle_finder *finder, struct catalog_reader *reader,
-			   const struct sources *sources, uint64_t dir, uint64_t *bundle);
+			   const struct sources *sources, uint64_t dir, struct bundle_place *place);
+
+/* Finds the places of all copies of a group of files or folders. Files of a set (source/managed.h)
+ * have a kind, but no store.
+ *
+ * report	its rules->links: also sets copies->written_in_place
+ * size		bytes of a file
+ *
+ * Opens files whose name or size shows that they can be in a set. Returns 0 or -errno. */
+MUST_CHECK int bundle_find_copies(struct bundle_finder *finder, const struct report *report,
+				  struct copies *copies, uint64_t size);
+
+/* As bundle_find(), for a copy that has no dir. */
+MUST_CHECK int bundle_find_name(struct bundle_finder *finder, const struct report *report,
+				const struct copies *copies, size_t index,
+				struct bundle_place *place);
 
 /* ---- copies that stay because they are in a bundle ------------------------------------------ */
 
@@ -50,9 +78,10 @@ MUST_CHECK int bundle_find(struct bundle_finder *finder, struct catalog_reader *
 #define BUNDLE_TALLY_MAX 64
 
 struct bundle_count {
-	uint64_t bundle;
+	uint64_t dir; /* the bundle or store; 0: the copies are in none */
+	const struct managed_kind *kind; /* of a store or set; NULL: none */
 	uint64_t copies;
-	char *path; /* absolute */
+	char *path; /* of the bundle or store, or of the first copy; absolute */
 };
 
 /* All zero is empty. */
@@ -65,8 +94,15 @@ struct bundle_tally {
 void bundle_tally_free(struct bundle_tally *tally);
 #define CLEANUP_BUNDLE_TALLY CLEANUP(bundle_tally_free)
 
-/* Counts a copy in the bundle. Returns 0 or -errno. */
+/* A copy that stays for its bundle, store or set, or because a program writes it in place. */
+struct bundle_stay {
+	struct bundle_place place;
+	uint32_t source;
+	const char *path; /* relative to the source, borrowed */
+};
+
+/* Counts a copy. Returns 0 or -errno. */
 MUST_CHECK int bundle_tally_add(struct bundle_tally *tally, struct catalog_reader *reader,
-				const struct sources *sources, uint64_t bundle);
+				const struct sources *sources, const struct bundle_stay *stay);
 
 #endif

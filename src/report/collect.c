@@ -52,13 +52,10 @@ static int collect_files(const struct report *report, const struct group_record 
 }
 
 static int find_bundles(const struct report *report, struct bundle_finder *bundles,
-			struct copies *copies)
+			const struct group_record *group, struct copies *copies)
 {
-	int r = 0;
+	int r = bundles ? bundle_find_copies(bundles, report, copies, group->size) : 0;
 
-	for (size_t i = 0; r == 0 && !report->rules->include_bundles && i < copies->count; i++)
-		r = bundle_find(bundles, report->reader, report->sources, copies->list[i].dir,
-				&copies->list[i].bundle);
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
@@ -90,7 +87,7 @@ int collect_copies(const struct report *report, struct collector *collector,
 		return r;
 	if (report->folders || filter_excludes(report->filter))
 		group->inodes = copies_count_inodes(copies);
-	r = find_bundles(report, collector ? &collector->bundles : NULL, copies);
+	r = find_bundles(report, collector ? &collector->bundles : NULL, group, copies);
 	if (r == 0 && collector)
 		r = find_symlinks(report, collector, copies);
 	if (r == 0)

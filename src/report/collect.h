@@ -27,7 +27,7 @@ void collector_free(struct collector *collector);
  * copies without excluded names, and group->retained for them (retained.h). A folder group that is
  * implied has no copies, unless report->implied.
  *
- * collector	NULL: without bundles and symlinks
+ * collector	NULL: without bundles, stores and symlinks
  * group	with report->folders, that of collect_record_of()
  *
  * Linear in the names of the group; for folders, in the names of their trees. Returns 0, -EINTR if

@@ -14,6 +14,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "catalog/record.h"
+#include "report/bundle.h"
 
 struct catalog_reader;
 
@@ -30,10 +31,12 @@ struct copy {
 	uint64_t file; /* or the id of the directory */
 	/* the directory that contains the name; the root of a source is its own */
 	uint64_t dir;
-	/* The outermost bundle that contains the name (bundle.h), 0: none. Set by bundle_find()
+	/* The bundle and the store that contain the name (bundle.h). Set by bundle_find_copies()
 	 * before rules_apply(). */
-	uint64_t bundle;
-	bool stays_for_bundle; /* the copy would be redundant outside of a bundle */
+	struct bundle_place place;
+	/* the copy would be redundant outside of a bundle or store, or if no program wrote it in
+	 * place */
+	bool stays_for_bundle;
 	/* Number of symlinks that lead to the copy (symlinks.h), and the offset of their absolute
 	 * paths in struct copies.paths. Each ends with a NUL. Of the first name of an inode. */
 	size_t symlinks, symlink_paths;
@@ -68,6 +71,9 @@ struct copies {
 	size_t count;
 	size_t capacity;
 	size_t redundant; /* inodes that may be removed */
+	/* A program writes such files in place (source/managed.h), so they must not become one by
+	 * a link. Set by bundle_find_copies(). */
+	bool written_in_place;
 	/* The kept inode must stay even if another one is kept: it is protected, outside of "only"
 	 * or in a bundle. Set by rules_apply(). */
 	bool kept_must_stay;

@@ -27,6 +27,7 @@
 #include "base/json_path.h"
 #include "catalog/query.h"
 #include "report/format.h"
+#include "source/managed.h"
 
 static int set_summary(const struct printing *printing, json_t *object)
 {
@@ -70,6 +71,8 @@ static int set_fate(json_t *object, const struct copy *copy, bool explain)
 		r = json_object_set_new(object, "fate", json_string(format_fate(copy->fate)));
 	if (r == 0 && explain)
 		r = json_object_set_new(object, "why", json_string(copy->why));
+	if (r == 0 && copy->place.kind)
+		r = json_object_set_new(object, "store", json_string(copy->place.kind->name));
 	return r;
 }
 

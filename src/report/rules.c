@@ -10,6 +10,7 @@
 #include "base/path.h"
 #include "catalog/kept_order.h"
 #include "catalog/query.h"
+#include "source/managed.h"
 #include "source/operands.h"
 #include "source/source.h"
 
@@ -18,7 +19,8 @@ struct candidate {
 	struct copy *names; /* names of the inode, in the list of copies */
 	size_t count;
 	struct kept_rank rank; /* that of its preferred name */
-	bool bundled; /* any of its names is in a bundle */
+	bool bundled; /* any of its names is in a bundle or store */
+	bool stored; /* any of its names is in a store */
 	bool held; /* it has hard links that are not among its names */
 	bool led; /* symlinks lead to it */
 	const char *stays; /* why the inode stays even if it is not kept; NULL: no reason found */
@@ -131,6 +133,14 @@ static void set_ranks(struct decision *decision, const struct keep_rules *rules)
 	}
 }
 
+/* Returns whether the name is in a bundle or store that stays whole. */
+static bool is_bundled(const struct rules *rules, const struct copy *name)
+{
+	if (name->place.kind && !rules->shares_blocks)
+		return true;
+	return (name->place.kind || name->place.bundle != 0) && !rules->include_bundles;
+}
+
 /* Makes the list of inodes. The names of an inode are adjacent. */
 static int gather(struct decision *decision)
 {
@@ -147,7 +157,8 @@ static int gather(struct decision *decision)
 			candidate->names = name;
 		}
 		candidate->count++;
-		candidate->bundled |= name->bundle != 0 && !decision->rules->include_bundles;
+		candidate->bundled |= is_bundled(decision->rules, name);
+		candidate->stored |= !!name->place.kind;
 		name->why = why_name_stays(decision, name);
 		if (!candidate->stays)
 			candidate->stays = name->why;
@@ -478,15 +489,27 @@ static void spare(struct candidate *candidate)
 	}
 }
 
-static void spare_for_bundle(struct candidate *candidate)
+static void spare_for_bundle(const struct decision *decision, struct candidate *candidate)
 {
 	candidate->stays = "in a bundle, which stays whole";
 	for (size_t i = 0; i < candidate->count; i++) {
 		struct copy *name = &candidate->names[i];
 
-		if (name->bundle != 0)
-			name->why = candidate->stays;
-		name->stays_for_bundle = name->bundle != 0;
+		if (!is_bundled(decision->rules, name))
+			continue;
+		name->why = name->place.kind ? name->place.kind->why : candidate->stays;
+		name->stays_for_bundle = true;
+	}
+	spare(candidate);
+}
+
+/* Spares an inode that a program writes in place, or whose kept inode is one. */
+static void spare_from_links(struct candidate *candidate)
+{
+	candidate->stays = "a program writes it or the kept copy in place";
+	for (size_t i = 0; i < candidate->count; i++) {
+		candidate->names[i].place = (struct bundle_place){.bundle = 0};
+		candidate->names[i].stays_for_bundle = true;
 	}
 	spare(candidate);
 }
@@ -494,6 +517,8 @@ static void spare_for_bundle(struct candidate *candidate)
 static void set_fates(struct decision *decision, struct candidate *kept)
 {
 	const char *why = decision->won;
+	bool unlinked =
+		decision->rules->links && (decision->copies->written_in_place || kept->stored);
 
 	if (!why)
 		why = kept->stays ? kept->stays : "the only copy";
@@ -507,7 +532,9 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 		} else if (candidate->stays) {
 			spare(candidate);
 		} else if (candidate->bundled) {
-			spare_for_bundle(candidate);
+			spare_for_bundle(decision, candidate);
+		} else if (unlinked) {
+			spare_from_links(candidate);
 		} else if (candidate->held && decision->rules->spare_held) {
 			candidate->stays = "has hard links elsewhere, so a link frees nothing";
 			candidate->names->stays_for_links = true;

@@ -25,7 +25,10 @@
  *    order decides (catalog/kept_order.h).
  *
  * Unless break_symlinks is set, an inode to which a symlink leads stays even if it is not kept.
- * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept.
+ * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept. An
+ * inode with a name in a store (source/managed.h) always stays, unless the act only shares blocks.
+ * If the act links, all inodes stay that a program possibly writes in place, and those whose kept
+ * inode is in a store.
  *
  * With between_sources, an inode is redundant only if it has no name in a source in which the kept
  * inode has a name. Example: two sources have several copies each. All copies in the source of the
@@ -54,6 +57,10 @@ struct rules {
 	bool between_sources;
 	bool include_bundles; /* copies in bundles are treated like others */
 	bool break_symlinks; /* copies to which symlinks lead are treated like others */
+	bool links; /* the act replaces copies by links to the kept copy */
+	/* The act shares blocks, which a write separates again: with include_bundles, copies in
+	 * stores are treated like others. */
+	bool shares_blocks;
 	/* Copies with hard links that are not among the names of the group stay. */
 	bool spare_held;
 };

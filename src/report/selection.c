@@ -79,9 +79,12 @@ static int count_left(const struct selection *selection)
 		r = left_tally_add(report->left, copies, report->breaks_symlinks);
 
 	for (size_t i = 0; r == 0 && report->bundles && i < copies->count; i++) {
-		if (copies->list[i].stays_for_bundle)
+		const struct copy *copy = &copies->list[i];
+
+		if (copy->stays_for_bundle)
 			r = bundle_tally_add(report->bundles, report->reader, report->sources,
-					     copies->list[i].bundle);
+					     &(struct bundle_stay){copy->place, copy->source,
+								   copy_path(copies, copy)});
 	}
 	return r;
 }

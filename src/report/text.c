@@ -7,6 +7,7 @@
 #include "base/size.h"
 #include "report/figures.h"
 #include "report/format.h"
+#include "source/managed.h"
 
 /* Highest number of bytes of the text before a path, with the NUL. */
 #define MARK_SIZE 64
@@ -83,6 +84,8 @@ static int text_name(struct printing *printing, const struct item *item, const s
 		format_mark(mark, printing, name);
 	output_text(printing->output, mark);
 	output_bytes(printing->output, shown.data, shown.length);
+	if (name->place.kind && !printing->report->explain)
+		output_format(printing->output, "  [%s]", name->place.kind->where);
 	output_text(printing->output, "\n");
 	return 0;
 }
