@@ -22,6 +22,7 @@
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "plan/known_content.h"
 #include "plan/number_set.h"
 #include "report/bundle.h"
 #include "report/left.h"
@@ -319,22 +320,6 @@ static void refuse(struct reading *reading, size_t index, enum act_outcome outco
 	refusals_add(reading->refusals, &file, &result);
 }
 
-/* Sets *differ to whether the index knows that two files have different bytes. */
-static int known_to_differ(struct reading *reading, const struct copy *kept,
-			   const struct copy *copy, bool *differ)
-{
-	struct content_record a, b;
-	int r = catalog_get_content(reading->reader, kept->file, &a);
-
-	*differ = false;
-	if (r == 0)
-		r = catalog_get_content(reading->reader, copy->file, &b);
-	if (r == 0)
-		*differ = a.prefix != b.prefix ||
-			  (a.group != 0 && b.group != 0 && a.group != b.group);
-	return r == -ENOENT ? 0 : r;
-}
-
 /* Spares a name in a store, or one that a link would join with a file in a store. */
 static int check_stores(struct reading *reading, size_t index)
 {
@@ -368,31 +353,13 @@ static int check_name(struct reading *reading, size_t index)
 		   !planned_is_trashed(&reading->group, reading->sources, index)) {
 		refuse(reading, index, ACT_KEPT_TRASHED);
 	} else {
-		r = known_to_differ(reading, kept, copy, &differ);
+		r = known_content_differs(reading->reader, kept->file, copy->file, &differ);
 		if (differ)
 			refuse(reading, index, ACT_DIFFERS);
 		else if (r == 0)
 			r = check_stores(reading, index);
 	}
 	return r;
-}
-
-/* Finds the group and the hash of a file. What the index does not know is zero. */
-static int find_content(const struct reading *reading, uint64_t file, struct group_record *group,
-			struct hash128 *hash)
-{
-	struct content_record content;
-	int r = catalog_get_content(reading->reader, file, &content);
-
-	memset(group, 0, sizeof(*group));
-	memset(hash, 0, sizeof(*hash));
-	if (r == 0)
-		*hash = content.hash;
-	if (r == 0 && content.group != 0) {
-		r = catalog_get_group(reading->reader, content.group, group);
-		*hash = group->hash;
-	}
-	return r == -ENOENT ? 0 : r;
 }
 
 /* Fills in the records of a name. The hash of a copy is that of the kept file or unknown: only so
@@ -412,7 +379,7 @@ static int complete_name(struct reading *reading, size_t index)
 	name->attributes = file.attributes;
 	reading->group.copies.list[index].links = file.attributes.links;
 	if (r == 0)
-		r = find_content(reading, id, &group, &name->hash);
+		r = known_content_find(reading->reader, id, &group, &name->hash);
 	if (r < 0)
 		return r;
 	if (index == 0)

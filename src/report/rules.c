@@ -9,7 +9,6 @@
 #include "base/numbers.h"
 #include "base/path.h"
 #include "catalog/kept_order.h"
-#include "catalog/query.h"
 #include "source/managed.h"
 #include "source/operands.h"
 #include "source/source.h"
