@@ -157,12 +157,14 @@ static enum twinfs_exit scan(struct indexing *indexing, bool quiet)
 {
 	const struct ingest_result *result = &indexing->ingest.result;
 	struct indexing_times times;
+	enum twinfs_exit status;
 
 	if (indexing_update(indexing, &times) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (!quiet && print_summary(indexing, &times) < 0)
 		return TWINFS_EXIT_FAILED;
-	return completeness_status(result->errors, result->pending);
+	status = completeness_status(result->errors, result->pending);
+	return result->moved ? TWINFS_EXIT_INCOMPLETE : status;
 }
 
 enum twinfs_exit cmd_scan(int argc, char *argv[])

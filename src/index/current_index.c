@@ -408,7 +408,8 @@ static int open_own(struct current_index *index)
 	if (r == 0 && indexing->wary)
 		r = confirm(index);
 	index->catalog = indexing->catalog; /* a damaged index was replaced */
-	index->unfinished |= indexing->operands.unfound > 0;
+	index->unfinished |= indexing->operands.unfound > 0 ||
+			     (!indexing->wary && indexing->ingest.result.moved);
 	return r;
 }
 

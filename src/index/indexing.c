@@ -425,23 +425,6 @@ static int explain_end(const struct indexing *indexing, int result)
 	return explain_failure(indexing, result);
 }
 
-int indexing_update(struct indexing *indexing, struct indexing_times *times)
-{
-	struct indexing_times found = {.begin_ns = clock_monotonic_ns()};
-	int r;
-
-	r = update(indexing, &found);
-	if (r == -EUCLEAN && !stop_requested()) {
-		r = rebuild(indexing);
-		if (r == 0)
-			r = update(indexing, &found);
-	}
-	found.end_ns = clock_monotonic_ns();
-	if (times)
-		*times = found;
-	return explain_end(indexing, r);
-}
-
 /* Walks the sources without comparing contents. Sets *changed to whether the index changed. */
 static int walk_again(struct indexing *indexing, bool *changed)
 {
@@ -458,6 +441,62 @@ static int walk_again(struct indexing *indexing, bool *changed)
 		r = catalog_totals_now(indexing->catalog, &after);
 	*changed = r == 0 && before.generation != after.generation;
 	return r;
+}
+
+/* Waits until the clock of file systems advances, at most 20 ms. Else a change before the next walk
+ * has the time at which that walk begins. */
+static void await_next_time(void)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct timespec before = {0}, now = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &before);
+	for (int i = 0; i < 20; i++) {
+		(void)nanosleep(&pause, NULL);
+		(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+		if (!clock_equal(before, now))
+			return;
+	}
+}
+
+/* Walks again as long as names were possibly moved during a walk. A file that is moved from a
+ * directory not yet listed to one already listed is in no listing of the walk. */
+static int follow_moves(struct indexing *indexing)
+{
+	bool changed = false;
+	int r = 0;
+
+	for (int i = 0;
+	     i < CONFIRMING_WALKS && r == 0 && indexing->ingest.result.moved && !stop_requested();
+	     i++) {
+		await_next_time();
+		r = walk_again(indexing, &changed);
+		if (r == 0 && changed && !stop_requested() && !indexing->settings->names_only)
+			r = run_phase(indexing, PROGRESS_CONTENTS, indexing->settings->progress);
+	}
+	if (r == 0 && indexing->ingest.result.moved)
+		log_warning("the result is possibly incomplete: folders changed during each of "
+			    "several walks, and a file that was moved between them can be missing");
+	return r;
+}
+
+int indexing_update(struct indexing *indexing, struct indexing_times *times)
+{
+	struct indexing_times found = {.begin_ns = clock_monotonic_ns()};
+	int r;
+
+	r = update(indexing, &found);
+	if (r == -EUCLEAN && !stop_requested()) {
+		r = rebuild(indexing);
+		if (r == 0)
+			r = update(indexing, &found);
+	}
+	if (r == 0 && !indexing->wary)
+		r = follow_moves(indexing);
+	found.end_ns = clock_monotonic_ns();
+	if (times)
+		*times = found;
+	return explain_end(indexing, r);
 }
 
 int indexing_confirm(struct indexing *indexing, bool *steady)

@@ -105,6 +105,7 @@ struct ingest_result {
 	uint64_t pending; /* files left unread, mostly because they are being written */
 	uint64_t not_entered; /* directories on other mounts, which the settings exclude */
 	uint64_t excluded; /* names that match an exclude glob */
+	bool moved; /* names were possibly moved past the walk, which then lacks them */
 	bool stopped; /* stop_requested() ended the work */
 };
 

@@ -44,6 +44,7 @@ struct walk {
 	struct walk_dir_budget budget;
 	struct walk_queue queue;
 	_Atomic uint64_t errors, not_entered, excluded;
+	struct walk_moves moves;
 };
 
 /* If no recheck is of a tree, the calling thread works alone until open_dirs exceeds this number.
@@ -72,9 +73,8 @@ struct walker {
 	struct bytes path; /* of the current directory, if the path is needed */
 	int fd; /* of the current directory, or -1 */
 	struct disk_waits waits;
-	/* the file system of the last directory (0: none), and whether it is a view */
-	uint32_t filesystem;
-	bool is_view;
+	uint32_t filesystem; /* of the last directory; 0: none */
+	bool is_view; /* that file system is a view */
 	uint64_t begun_ns; /* when the read of the current directory began, without the hooks */
 	long waits_before; /* as count_waits() returned it after the hooks */
 	bool waited; /* that read probably had to wait for the disk */
@@ -349,15 +349,15 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 	char *const *excludes = patterns_of(walk->ingest->settings->excludes, dir->source);
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct diff_dir compared = {.id = dir->id,
-				    .repeats = walker->walk->ingest->settings->repeats,
+				    .repeats = walk->ingest->settings->repeats,
 				    .source = dir->source,
 				    .filesystem = now->attributes.filesystem,
 				    .filesystem_type = walker->listing.filesystem_type,
 				    .trusts_signatures = walk->ingest->trusts_signatures,
 				    .known = dir->known,
 				    .marks_new_dirs = walk->marks_new_dirs,
-				    .cross_mounts =
-					    walk->ingest->settings->cross_mounts || dir->is_on_way,
+				    .cross_mounts = walker->walk->ingest->settings->cross_mounts ||
+						    dir->is_on_way,
 				    .by_path = exclude_has_paths(excludes),
 				    .recheck = recheck,
 				    .hooks = walk->ingest->hooks,
@@ -378,6 +378,8 @@ static int hand_over(struct walker *walker, struct walk_dir *dir, const struct r
 {
 	int r = compare(walker, dir, recheck, now);
 
+	if (walker->diff.count > 0 || dir->is_new)
+		walk_moves_note_now(&walker->walk->moves, walker->fd);
 	if (r == 0 && walker->diff.count > 0)
 		r = batch_writer_put(walker->walk->writer, walker->diff.changes,
 				     walker->diff.count);
@@ -425,14 +427,14 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	walker->waits_before = count_waits();
 	r = read_dir(walker, dir, &now.attributes, &now.error);
 	note_time(walker);
+	walk_moves_note(&walker->walk->moves, r, now.attributes.ctime);
 	if (r == DIR_AGAIN)
 		ingest->hooks->retry(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&
 	    (r == DIR_AGAIN || may_have_missed(ingest->hooks, &now.attributes)))
 		ingest->hooks->needs_walk(ingest->hooks->context, dir->source, WALK_FOR_NEW_DIR);
 	if (r == DIR_AGAIN || (r == -ENOENT && dir->parent))
-		/* the next listing of the parent reports the change */
-		return 0;
+		return 0; /* the next listing of the parent reports the change */
 	if (r < 0)
 		return r;
 	if (r == DIR_UNEXAMINED)
@@ -530,6 +532,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 	int r;
 
 	walk_dir_budget_init(&walk.budget);
+	walk_moves_begin(&walk.moves);
 	walk_queue_init(&walk.queue, workers_for(ingest));
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
@@ -543,6 +546,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 		r = threads_run(threads_for(ingest, tree), walk_thread, &walk);
 	ingest->result.errors += walk.errors;
 	ingest->result.not_entered = walk.not_entered;
+	ingest->result.moved = walk.moves.possible;
 	ingest->result.excluded = walk.excluded;
 	walk_queue_deinit(&walk.queue);
 	return r < 0 ? r : walk.queue.error;

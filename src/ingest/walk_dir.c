@@ -8,6 +8,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/timed_call.h"
 #include "catalog/paths.h"
@@ -170,6 +171,39 @@ static size_t path_length(const struct walk_dir *dir)
 			length += up->name_length + (length > 0);
 	}
 	return length;
+}
+
+void walk_moves_begin(struct walk_moves *moves)
+{
+	struct timespec now = {0};
+
+	/* the clock of the kernel's time stamps */
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	moves->since_ns = clock_ns(now);
+	atomic_init(&moves->possible, false);
+}
+
+void walk_moves_note(struct walk_moves *moves, int result, struct timespec ctime)
+{
+	struct timespec now;
+
+	if (result == -ENOENT) {
+		atomic_store(&moves->possible, true);
+		return;
+	}
+	if (result != 0 || clock_ns(ctime) < moves->since_ns)
+		return;
+	/* a ctime in the future is of a clock that was wrong */
+	if (clock_gettime(CLOCK_REALTIME, &now) == 0 && clock_ns(ctime) <= clock_ns(now))
+		atomic_store(&moves->possible, true);
+}
+
+void walk_moves_note_now(struct walk_moves *moves, int fd)
+{
+	struct stat status;
+
+	if (fd >= 0 && fstat(fd, &status) == 0)
+		walk_moves_note(moves, 0, status.st_ctim);
 }
 
 int walk_dir_path(const struct walk_dir *dir, struct bytes *path)

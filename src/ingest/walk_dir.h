@@ -46,6 +46,23 @@ struct walk_dir {
 	char name[]; /* of a directory where the walk began: its path in the source */
 };
 
+/* Whether names were possibly moved during a walk, so that it missed them: from a directory that
+ * was not listed yet to one that was listed. The first of them then changed after the walk began,
+ * or is gone. */
+struct walk_moves {
+	int64_t since_ns; /* when the walk began, by the clock of file systems */
+	atomic_bool possible;
+};
+
+void walk_moves_begin(struct walk_moves *moves);
+
+/* Notes the result of listing a directory, which is 0 or -ENOENT, and its ctime before that. */
+void walk_moves_note(struct walk_moves *moves, int result, struct timespec ctime);
+
+/* Notes a directory whose listing differs from the index: a name can have been moved after its
+ * ctime was read and before it was listed. fd: -1: none */
+void walk_moves_note_now(struct walk_moves *moves, int fd);
+
 /* Number of further descriptors that the directories of a walk may keep open. */
 struct walk_dir_budget {
 	atomic_int left;

@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: MIT
+"""A file that is moved during a walk, from a folder that is not listed yet to one that is, is in no
+listing of that walk. Another walk finds it, or the status is 3."""
+import os
+from pathlib import Path
+
+import pytest
+import trees
+from processes import release, until
+
+COMMANDS = {"scan": [], "list": ["--singles"], "export": ["--host=name", "--output=OUTPUT"],
+            "manifest": ["--all"]}
+
+
+def all_wait(pid):
+    """Whether no thread runs. The one that is held is in a tracing stop."""
+    states = [(task / "stat").read_text().rpartition(")")[2].split()[0]
+              for task in Path(f"/proc/{pid}/task").iterdir()]
+    return all(state in "Stt" for state in states)
+
+
+def found(twinfs, source):
+    """The names of the regular files that the index has."""
+    listed = twinfs.ok("list", "--singles", "--no-scan", "--format=null", source).out
+    return {os.path.relpath(os.fsdecode(path), source) for path in listed.split(b"\0") if path}
+
+
+@pytest.mark.parametrize("known", [False, True], ids=["new index", "known index"])
+@pytest.mark.parametrize("removed", [False, True], ids=["folder stays", "folder goes"])
+@pytest.mark.parametrize("command", COMMANDS)
+def test_file_that_is_moved_past_a_walk_is_found(twinfs, source, tmp_path, strace, command, known,
+                                                 removed):
+    trees.fill(source, {b"listed/1": b"first", b"waits/2": b"second"})
+    if known:
+        twinfs.ok("scan", source)
+    words = [command, *(word.replace("OUTPUT", os.fspath(tmp_path / "inventory"))
+                        for word in COMMANDS[command])]
+    with twinfs.held(*words, source, call="getdents64", flags=["-P", source / "waits"]) as process:
+        assert process.poll() is None and until(lambda: all_wait(process.pid))
+        os.rename(source / "waits/2", source / "listed/2")
+        if removed:
+            os.rmdir(source / "waits")
+        release(process)
+        assert process.wait() == 0
+    assert found(twinfs, source) == {"listed/1", "listed/2"}
+
+
+def test_quiet_source_is_walked_once(twinfs, source, strace):
+    trees.fill(source, {b"a/1": b"first"})
+    twinfs.ok("scan", source)
+    _, trace = twinfs.traced("scan", source, calls="trace=getdents64",
+                             flags=["-P", source / "a"])
+    assert trace.count(b"getdents64") == 2
