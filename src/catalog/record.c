@@ -170,6 +170,7 @@ static bool get_attributes(struct span *fields, uint32_t optional, struct attrib
 	a->rdev = 0;
 	a->gid = a->uid;
 	a->links = 1;
+	a->encrypted = false;
 	return get_optional(fields, optional, FIELD_BLOCKS, &a->blocks) &&
 	       get_optional(fields, optional, FIELD_RDEV, &a->rdev) &&
 	       get_optional32(fields, optional, FIELD_GID, &a->gid) &&
