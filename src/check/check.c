@@ -457,6 +457,7 @@ static enum twinfs_exit check(struct checking *checking)
 	enum twinfs_exit status;
 
 	interrupt_watch();
+	interrupt_guard(true);
 	checking->structure = catalog_check(folder);
 	checking->figures.folder = folder;
 	checking->figures.structure = "sound";

@@ -367,6 +367,7 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	if (usage_check(table, acting_fault(acting, operands, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
+	interrupt_guard(false);
 	if (count == 0 && !acting->common.index.names_from) {
 		if (plan_sources_find(acting->plan_file, &acting->common.index, &found) < 0)
 			return TWINFS_EXIT_FAILED;

@@ -510,6 +510,7 @@ enum twinfs_exit attested_removal(struct acting *acting, const struct attested_s
 	AUTO_FREE char *indexes = NULL;
 
 	interrupt_watch();
+	interrupt_guard(false);
 	if (read_all(&removal, settings) < 0)
 		return TWINFS_EXIT_FAILED;
 	if (count == 0) {

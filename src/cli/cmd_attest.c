@@ -275,6 +275,7 @@ static enum twinfs_exit attest_and_close(const struct attest_settings *settings,
 	int r;
 
 	interrupt_watch();
+	interrupt_guard(true);
 	r = attest(&run, sources, count);
 	if (r == 0)
 		status = conclude(&run);

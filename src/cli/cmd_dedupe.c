@@ -343,6 +343,7 @@ static enum twinfs_exit run_partial(struct deduping *deduping, char *const *oper
 	if (usage_check(&dedupe_table, find_partial_fault(deduping, count)) < 0)
 		return TWINFS_EXIT_USAGE;
 	interrupt_watch();
+	interrupt_guard(false);
 	settings->names_only = true;
 	if (current_index_open(&index, settings, operands, count, INDEX_ACT) < 0 ||
 	    prepare_filter(deduping, &index) < 0)

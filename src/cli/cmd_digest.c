@@ -273,6 +273,7 @@ static enum twinfs_exit digest(struct digest_settings *settings, char *const *op
 	};
 
 	interrupt_watch();
+	interrupt_guard(true);
 	settings->common.index.names_only = true;
 	if (file_list_read(&run.wanted, FILE_LIST_WANTED, settings->wanted) == 0) {
 		if (row_set_begin(&run.set, &set) == 0)

@@ -144,6 +144,7 @@ static enum twinfs_exit make_inventory(const struct export_settings *settings,
 	};
 
 	interrupt_watch();
+	interrupt_guard(true);
 	if (row_set_begin(&set, &set_settings) < 0 ||
 	    current_index_open(&index, &settings->common.index, operands, count, INDEX_READ) < 0)
 		return TWINFS_EXIT_FAILED;

@@ -300,8 +300,10 @@ enum twinfs_exit cmd_restore(int argc, char *argv[])
 	r = options_parse(&restore_table, argc, argv, &settings, &operands);
 	if (r == 0)
 		r = usage_check(&restore_table, find_fault(&settings, argc - operands));
-	if (r == 0)
+	if (r == 0) {
 		interrupt_watch();
+		interrupt_guard(false);
+	}
 	if (r != 0)
 		status = options_exit(r);
 	else if (settings.check)

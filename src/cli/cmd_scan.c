@@ -183,6 +183,7 @@ enum twinfs_exit cmd_scan(int argc, char *argv[])
 		return options_exit(r);
 	count = (size_t)(argc - operands);
 	interrupt_watch();
+	interrupt_guard(true);
 	r = indexing_locate(&indexing, &settings.index, argv + operands, count);
 	if (r == 0)
 		r = indexing_open(&indexing);

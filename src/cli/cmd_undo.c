@@ -296,6 +296,7 @@ static enum twinfs_exit undo(const struct undo_request *request, const struct lo
 	int r;
 
 	interrupt_watch();
+	interrupt_guard(false);
 	progress_start(&undoing.progress, common_progress(&request->common), "bringing back");
 	r = undo_act(&settings);
 	progress_end(&undoing.progress, &undoing.counts);

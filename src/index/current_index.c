@@ -389,6 +389,7 @@ static int open_own(struct current_index *index)
 	int r;
 
 	interrupt_watch();
+	interrupt_guard(index->use != INDEX_ACT);
 	while ((r = indexing_open(indexing)) == INDEXING_IN_USE) {
 		if (indexing->has_operands) { /* the other process has operands of its own */
 			index_explain(indexing->folder, CATALOG_IN_USE);

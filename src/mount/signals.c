@@ -7,8 +7,13 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
+#include "base/interrupt.h"
 #include "base/stop.h"
 #include "base/thread.h"
+
+/* How long a daemon may take to end. It possibly waits for a source that does not
+ * answer. A service manager kills it after 90 s. */
+#define GRACE_S 60
 
 struct signal_watch {
 	pthread_t thread;
@@ -42,12 +47,28 @@ static void call_hangup(struct signal_watch *watch)
 	pthread_mutex_unlock(&watch->lock);
 }
 
+/* Waits for the next signal. After one that ends the daemon, ends the process if nothing else does.
+ * Returns the signal, or 0 after a failure. */
+static int await_signal(struct signal_watch *watch)
+{
+	static const struct timespec grace = {.tv_sec = GRACE_S};
+	bool stopped = atomic_load(&watch->number) != 0;
+	int number;
+
+	do
+		number = sigtimedwait(&watch->signals, NULL, stopped ? &grace : NULL);
+	while (number < 0 && errno == EINTR);
+	if (number < 0 && errno == EAGAIN)
+		interrupt_raise(atomic_load(&watch->number));
+	return number < 0 ? 0 : number;
+}
+
 static void *watch_signals(void *context)
 {
 	struct signal_watch *watch = context;
 	int signal;
 
-	while (sigwait(&watch->signals, &signal) == 0 && !atomic_load(&watch->ending)) {
+	while ((signal = await_signal(watch)) != 0 && !atomic_load(&watch->ending)) {
 		if (signal == SIGHUP && !watch->hangup_ends) {
 			call_hangup(watch);
 			continue;

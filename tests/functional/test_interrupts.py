@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import trees
 from changes import move_ctime
+from disks import unanswered
 from processes import children, until
 
 GROUPS = 100
@@ -107,3 +108,23 @@ def test_scan_that_reads_uncached_files_can_be_interrupted(twinfs, source, strac
         os.kill(pid, signal.SIGINT)
         process.wait(300)
     assert count_reads() < 500
+
+
+def signals_of(process, kind):
+    """A set of signals of a process: those that wait for it or that it handles (proc(5))."""
+    status = Path(f"/proc/{process.pid}/status").read_text()
+    return int(status.partition(f"\n{kind}:\t")[2].split()[0], 16)
+
+
+@pytest.mark.parametrize("words", [("scan",), ("remove", "--dry-run")],
+                         ids=lambda words: words[0])
+def test_command_whose_source_never_answers_is_ended_by_the_second_signal(
+        twinfs, tmp_path, words):
+    with unanswered(tmp_path / "source"), \
+            twinfs.started(*words, tmp_path / "source") as process:
+        handled = 1 << (signal.SIGTERM - 1)
+        assert until(lambda: signals_of(process, "SigCgt") & handled)
+        process.send_signal(signal.SIGTERM)
+        assert until(lambda: not signals_of(process, "ShdPnd"))
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE_S) == -signal.SIGTERM
