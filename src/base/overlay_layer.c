@@ -78,8 +78,9 @@ uint64_t layer_number(int fd)
 	union overlay_handle overlay;
 	struct stat status;
 
-	if (fstat(fd, &status) < 0 || S_ISDIR(status.st_mode) || !filesystem_has_layers_at(fd) ||
-	    !read_handle(fd, &overlay))
+	if (fstat(fd, &status) < 0 || S_ISDIR(status.st_mode) || !filesystem_has_layers_at(fd))
 		return 0;
+	if (!read_handle(fd, &overlay))
+		return hash64(&status.st_dev, sizeof(status.st_dev), 0) | 1;
 	return hash64(&overlay.handle.f_handle[UUID_AT], UUID_BYTES, is_upper(&overlay)) | 1;
 }

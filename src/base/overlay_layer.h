@@ -25,8 +25,8 @@ bool layer_is_copied_up(int fd);
 
 /* Files of different layers have different st_dev in an overlay, unless all layers are on one file
  * system. Returns a number that is the same for all regular files of an overlay with one st_dev,
- * and another one for each st_dev; 0 for directories, on other file systems, and if that is
- * unknown. */
+ * and another one for each st_dev; 0 for directories and on other file systems. If the kernel does
+ * not show the layer, the number is another one after a remount. */
 uint64_t layer_number(int fd);
 
 #endif
