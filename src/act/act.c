@@ -35,6 +35,9 @@ struct waiting {
 	struct xattrs xattrs; /* of the copy */
 	char other[OTHER_NAME_SIZE];
 	const char *target; /* ACT_SYMLINK */
+	/* Nothing can change in the copy's folder, so the act has no intent: its first step fails.
+	 */
+	bool is_read_only;
 };
 
 struct act {
@@ -275,6 +278,14 @@ static void use_attested(struct one_act *one_act, const struct waiting *waiting)
 	one_act->attested = &waiting->attested;
 }
 
+static int refuse_read_only(struct act *act, const struct waiting *waiting)
+{
+	const struct act_result result = {.outcome = ACT_FAILED, .error = EROFS};
+
+	act->is_stopped = !act->settings.report(act->settings.context, &waiting->copy, &result);
+	return 0;
+}
+
 static int act_on(struct act *act, struct waiting *waiting)
 {
 	struct act_result result = {0};
@@ -294,6 +305,8 @@ static int act_on(struct act *act, struct waiting *waiting)
 				  .leftover = &leftover};
 	int r = 0;
 
+	if (waiting->is_read_only)
+		return refuse_read_only(act, waiting);
 	if (waiting->kept.path)
 		r = open_kept(act, waiting, &result);
 	else
@@ -306,6 +319,12 @@ static int act_on(struct act *act, struct waiting *waiting)
 	if (act_is_refused(result.outcome))
 		close_kept(act); /* the next act must check the kept file anew */
 	return note_end(act, &one_act, waiting);
+}
+
+/* Notes that an act did not begin. */
+static int note_done(struct act *act, const struct waiting *waiting)
+{
+	return waiting->is_read_only ? 0 : journal_note_done(act->journal, waiting->intent.number);
 }
 
 uint64_t act_count_split(const struct act *act)
@@ -322,7 +341,7 @@ int act_flush(struct act *act)
 		r = act_on(act, &act->list[done]);
 	/* the acts that did not begin; an act that failed to sync the kept file did not either */
 	for (size_t i = r == ACT_CANNOT_SYNC ? done - 1 : done; r >= 0 && i < act->count; i++)
-		r = journal_note_done(act->journal, act->list[i].intent.number) < 0 ? -ENOMEM : r;
+		r = note_done(act, &act->list[i]) < 0 ? -ENOMEM : r;
 	close_kept(act); /* act->kept points into the list */
 	act->count = 0;
 	arena_reset(&act->memory);
@@ -467,6 +486,11 @@ static int plan_record(struct act *act, struct waiting *waiting, const struct pl
 	return r < 0 || waiting->intent.record ? r : -ENOMEM;
 }
 
+static bool is_read_only(int directory)
+{
+	return faccessat(directory, ".", W_OK, AT_EACCESS) < 0 && errno == EROFS;
+}
+
 /* Opens the directory of the copy, and notes in the intent what is found there. If the directory is
  * missing, the act will be refused. */
 static int examine_copy(struct act *act, struct waiting *waiting)
@@ -477,6 +501,8 @@ static int examine_copy(struct act *act, struct waiting *waiting)
 	if (place_open(&place, act->settings.sources, waiting->copy.source, waiting->copy.path) < 0)
 		place.directory = -1;
 	r = plan_record(act, waiting, &place);
+	waiting->is_read_only = act->settings.kind != ACT_DEDUPE && place.directory >= 0 &&
+				is_read_only(place.directory);
 	place_close(&place);
 	return r;
 }
@@ -511,7 +537,7 @@ static int add_intent(struct act *act, struct waiting *waiting)
 		waiting->intent.to_mount = act->to_mount;
 	}
 	r = examine_copy(act, waiting);
-	return r < 0 ? r : journal_intend(act->journal, &waiting->intent);
+	return r < 0 || waiting->is_read_only ? r : journal_intend(act->journal, &waiting->intent);
 }
 
 /* Adds the next copy of the batch, whose kept file or hosts are set. */

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -231,13 +232,22 @@ struct fd_path fd_path(int fd)
 	return path;
 }
 
+/* Returns whether fsync(2) failed as the file system is only read, as squashfs and erofs are. */
+static bool has_nothing_to_sync(int fd, int error)
+{
+	struct statvfs status;
+
+	return error == EROFS ||
+	       (error == EINVAL && fstatvfs(fd, &status) == 0 && status.f_flag & ST_RDONLY);
+}
+
 int sync_directory(int directory)
 {
 	AUTO_CLOSE int fd = open_beneath(directory, "", O_RDONLY | O_DIRECTORY, true);
 
 	if (fd < 0)
 		return fd;
-	return fsync(fd) < 0 ? -errno : 0;
+	return fsync(fd) < 0 && !has_nothing_to_sync(fd, errno) ? -errno : 0;
 }
 
 ssize_t read_fully_at(int fd, void *buffer, size_t length, off_t offset)

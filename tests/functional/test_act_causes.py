@@ -2,6 +2,8 @@
 """Causes that all copies on a file system share: an act names each of them once, with the number of
 copies, and stops where no further copy can succeed."""
 import os
+import shutil
+import subprocess
 
 import pytest
 from disks import disk
@@ -78,6 +80,31 @@ def test_move_of_a_time_that_the_disk_cannot_store_is_refused(twinfs, source, tm
         assert {path.stat().st_mtime_ns for path in (source / "b").iterdir()} == {late}
         assert len(list((source / "b").iterdir())) == 3
         assert not [path for path in small.rglob("*") if path.is_file()]
+
+
+@pytest.mark.skipif(not shutil.which("mksquashfs"), reason="needs mksquashfs")
+@pytest.mark.parametrize("flags", [[], ["-e", "inject=faccessat,faccessat2:retval=0"]],
+                         ids=["foreseen", "tried"])
+def test_act_on_an_image_leaves_no_intent(twinfs, source, tmp_path, strace, loop_devices, flags):
+    """An image has nothing to sync. The second act does not foresee that it is only read."""
+    copies(source, 3)
+    image, root = tmp_path / "image", tmp_path / "root"
+    root.mkdir()
+    subprocess.run(["mksquashfs", source, image, "-quiet", "-no-progress"], check=True,
+                   capture_output=True)
+    if subprocess.run(["mount", "-o", "loop,ro", image, root], check=False).returncode != 0:
+        pytest.skip("this kernel mounts no SquashFS")
+    try:
+        for act in ["remove"], ["link"], ["link", "--symbolic"]:
+            result, trace = twinfs.traced(*act, "--yes", root, flags=flags,
+                                          calls="trace=renameat2,faccessat,faccessat2")
+            assert result.status == 3
+            [line] = warnings(result, "Read-only file system")
+            assert "2 copies" in line and len(result.errors) == 1
+            assert (b"renameat2" in trace) == (bool(flags) and act == ["remove"])
+            assert "no act was interrupted" in twinfs.ok("recover").error.decode()
+    finally:
+        subprocess.run(["umount", root], check=True)
 
 
 def test_cause_of_one_file_is_named_for_each_file(twinfs, source):
