@@ -101,6 +101,9 @@ enum act_outcome {
 	 * a plan file ignores. */
 	ACT_MANAGED,
 	ACT_WRITTEN_IN_PLACE, /* a link would make a program write to both files */
+	/* The file system can neither rename without the risk to replace a file nor make hard
+	 * links that have the inode number of their file. */
+	ACT_NO_LINKS,
 	ACT_NO_TRASH, /* no trash folder can take the copy by a rename */
 	ACT_FAILED, /* a call failed with act_result.error */
 	ACT_LEFTOVER, /* the copy could not get its name back, and is act_result.leftover now */

@@ -31,12 +31,15 @@ void arrived_expect(struct arrived *arrived, const struct held *copy)
 		arrived_deinit(arrived);
 }
 
-/* If the copy has no further name, or fstat(2) fails, closes the file that the copy became. This
+/* The copy knows how many names it has left: a FUSE server can hide a removed name and count it. If
+ * the copy has no further name, or fstat(2) fails, closes the file that the copy became. This
  * ends the lease on that file, so that writers can continue. */
 void arrived_note_link(struct arrived *arrived, const struct held *copy)
 {
 	if (fstat(copy->fd, &arrived->original) < 0)
 		arrived->original = (struct stat){0};
+	if (arrived->original.st_nlink > copy->status.st_nlink)
+		arrived->original.st_nlink = copy->status.st_nlink;
 	if (arrived->original.st_nlink == 0)
 		held_close(&arrived->file);
 }

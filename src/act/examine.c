@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/descriptor.h"
@@ -76,4 +77,23 @@ enum deed examine_deed(const struct place *place, const struct intent *intent,
 	    is_at(record->to, intent->made_inode, intent->made_born_ns))
 		return DEED_DONE;
 	return DEED_UNCERTAIN;
+}
+
+bool examine_second_name(const struct place *other, const struct intent *intent)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	struct stat status;
+	struct place there;
+	bool has;
+
+	if (!intent->record ||
+	    record_decode(intent->record, strlen(intent->record), &decoded) < 0 ||
+	    !decoded.record.to ||
+	    fstatat(other->directory, other->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    status.st_nlink <= decoded.record.links ||
+	    place_open_parent(&there, decoded.record.to) < 0)
+		return false;
+	has = place_are_one_file(other, &there) && sync_directory(there.directory) == 0;
+	place_close(&there);
+	return has;
 }

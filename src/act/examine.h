@@ -4,6 +4,8 @@
 
 /* Finds on the disk how far an interrupted act went. Any thread. */
 
+#include <stdbool.h>
+
 #include "act/journal.h"
 #include "act/place.h"
 #include "act/record.h"
@@ -20,6 +22,14 @@ enum found {
 /* Sets *found to which file has the name. Returns 0 or -errno. */
 MUST_CHECK int examine_name(const struct place *place, const char *name,
 			    const struct intent *intent, enum found *found);
+
+/* Returns whether the act gave the copy its name at the destination or in the trash, by a hard link
+ * besides the quarantine name (act/place.h), and syncs the directory of that name. The user
+ * can have made such a link before the act, so the copy must have more names than then.
+ *
+ * other	the quarantine name
+ */
+bool examine_second_name(const struct place *other, const struct intent *intent);
 
 /* Whether an act was done. */
 enum deed {

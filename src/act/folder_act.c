@@ -287,7 +287,7 @@ static bool is_still_equal(struct folder_act *act)
 static bool quarantine(struct folder_act *act)
 {
 	struct one_act *one = &act->one;
-	int r = place_rename(&one->copy.place, one->copy.place.name, one->other, RENAME_NOREPLACE);
+	int r = place_hide(&one->copy.place, one->other, PLACE_STAYS);
 
 	if (r == -ENOENT)
 		return one_act_refuse(one, ACT_MISSING);
@@ -304,12 +304,12 @@ static bool quarantine(struct folder_act *act)
 static void move_away(struct folder_act *act)
 {
 	struct one_act *one = &act->one;
+	const struct place hidden = {.directory = one->copy.place.directory, .name = one->other};
 	struct place parent = {.directory = -1, .name = ""};
 	int r = one_act_open_parent(one, &parent);
 
-	if (r == 0 && renameat2(one->copy.place.directory, one->other, parent.directory,
-				parent.name, RENAME_NOREPLACE) < 0)
-		r = -errno;
+	if (r == 0)
+		r = place_move(&hidden, &parent);
 	place_close(&parent);
 	if (r == 0)
 		return;
@@ -416,7 +416,8 @@ int folder_act_run(const struct folder_session *session, const struct act_file *
 	int r = 0;
 
 	folder_act_init(&act, session, kept, copy, &result);
-	if (open_folders(&act) && check_all(&act, FOLDER_COMPARE)) {
+	if (open_folders(&act) && one_act_name_can_go(&act.one) &&
+	    check_all(&act, FOLDER_COMPARE)) {
 		r = sync_kept(&act);
 		if (r == 0)
 			r = perform(&act);

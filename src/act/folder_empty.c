@@ -41,7 +41,7 @@ static int hide_name(const struct folder_emptying *emptying, struct folder_pair 
 	int r;
 
 	folder_private_name(other, name->name, emptying->other);
-	r = place_rename(&place, name->name, other, RENAME_NOREPLACE);
+	r = place_hide(&place, other, PLACE_STAYS);
 	return r < 0 ? folder_fail(pair, name->name, r) : 0;
 }
 

@@ -250,13 +250,31 @@ void one_act_put_back(struct one_act *act)
 	one_act_note_undone(act, place_restore(&act->copy.place, act->other, act->leftover));
 }
 
+static enum place_next what_follows(const struct one_act *act)
+{
+	switch (act->settings->kind) {
+	case ACT_TRASH:
+		return PLACE_MOVES_AS_INODE;
+	case ACT_MOVE:
+		return can_rename_between(act->destination, act->copy.place.directory)
+			       ? PLACE_MOVES
+			       : PLACE_STAYS;
+	case ACT_REMOVE:
+	case ACT_LINK:
+	case ACT_SYMLINK:
+	case ACT_DEDUPE:
+		break;
+	}
+	return PLACE_STAYS;
+}
+
 bool one_act_quarantine(struct one_act *act)
 {
 	const struct place *place = &act->copy.place;
-	int r = place_rename(place, place->name, act->other, RENAME_NOREPLACE);
+	int r = place_hide(place, act->other, what_follows(act));
 
-	if (r == -ENOENT)
-		return one_act_refuse(act, ACT_MISSING);
+	if (r == -ENOENT || r == -EOPNOTSUPP)
+		return one_act_refuse(act, r == -ENOENT ? ACT_MISSING : ACT_NO_LINKS);
 	if (r < 0)
 		return one_act_fail(act, r);
 	if (one_act_is_still_verified(act))
@@ -401,17 +419,33 @@ void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
 	act->result->freed_bytes = act->result->freed_is_unknown ? 0 : bytes;
 }
 
-int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act))
+/* Returns how many names a file has after one of them was removed. FUSE servers and NFS clients
+ * give an open file whose last name is removed another one (.fuse_hidden..., .nfs...), which goes
+ * when the file is closed. Such a name does not count.
+ *
+ * before	number of names before the removal
+ */
+static nlink_t count_names_left(int fd, nlink_t before)
 {
-	const struct held *held = &act->copy.held;
-	uint64_t own_bytes = extents_own_bytes(held->fd);
-	enum layer layer = layer_of(held->fd);
 	struct stat now;
 
-	if (unlinkat(act->copy.place.directory, act->other, 0) < 0)
+	if (fstat(fd, &now) < 0 || (now.st_nlink >= before && is_remote_filesystem(fd)))
+		return before - 1;
+	return now.st_nlink;
+}
+
+int one_act_remove_other(struct one_act *act, bool (*is_valid)(struct one_act *act))
+{
+	struct held *held = &act->copy.held;
+	uint64_t own_bytes = extents_own_bytes(held->fd);
+	enum layer layer = layer_of(held->fd);
+	struct stat before;
+
+	if (fstat(held->fd, &before) < 0 || unlinkat(act->copy.place.directory, act->other, 0) < 0)
 		return -errno;
 	act->result->outcome = ACT_DONE;
-	if (fstat(held->fd, &now) < 0 || now.st_nlink > 0)
+	held->status.st_nlink = count_names_left(held->fd, before.st_nlink);
+	if (held->status.st_nlink > 0)
 		return 0;
 	if (is_valid(act)) {
 		act->result->outcome = ACT_DONE;

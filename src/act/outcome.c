@@ -51,6 +51,8 @@ static const char *const texts[] = {
 			 "database; remove or move the whole folder instead"),
 	[ACT_WRITTEN_IN_PLACE] =
 		("a program writes it or the kept file in place, and a link would change both"),
+	[ACT_NO_LINKS] = ("on its file system this needs hard links that have the inode number of "
+			  "their file, and it has none"),
 	[ACT_NO_TRASH] = ("no trash folder exists on its file system and none can be created; "
 			  "remove it without --trash, or move it"),
 	[ACT_FAILED] = "failed",

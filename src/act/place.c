@@ -13,9 +13,6 @@
 #include "base/descriptor.h"
 #include "catalog/filesystem.h"
 
-/* Highest number of names NAME.kept-N that are tried for a file. */
-#define LEFTOVER_NAMES_MAX 1000
-
 int place_open_below(struct place *place, int root, const char *path, bool cross_mounts)
 {
 	const char *slash = strrchr(path, '/');
@@ -37,6 +34,18 @@ int place_open(struct place *place, const struct sources *sources, uint32_t sour
 	    sources->list[source].fd < 0)
 		return -ENODEV;
 	return place_open_below(place, sources->list[source].fd, path, sources->cross_mounts);
+}
+
+int place_open_parent(struct place *there, const char *to)
+{
+	const char *slash = to ? strrchr(to, '/') : NULL;
+	AUTO_FREE char *folder = slash ? strndup(to, (size_t)(slash - to)) : NULL;
+
+	*there = (struct place){.directory = -1, .name = slash ? slash + 1 : ""};
+	if (!folder)
+		return slash ? -ENOMEM : -ENOENT;
+	there->directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return there->directory < 0 ? -errno : 0;
 }
 
 static bool is_same_directory(int a, int b)
@@ -189,35 +198,4 @@ bool place_has_permanent_names(const struct place *place, uid_t owner)
 		return true;
 	return user != owner && fstat(place->directory, &status) == 0 && status.st_mode & S_ISVTX &&
 	       user != status.st_uid && !confine_has_capability(CAP_FOWNER);
-}
-
-int place_rename(const struct place *place, const char *from, const char *to, unsigned int flags)
-{
-	return renameat2(place->directory, from, place->directory, to, flags) == 0 ? 0 : -errno;
-}
-
-/* Makes the name <name>.kept-<n>, cut to the length limit of a name. */
-static int leftover_name(struct bytes *leftover, const char *name, int number)
-{
-	size_t length = strlen(name);
-
-	leftover->length = 0;
-	if (length > NAME_BYTES_MAX - sizeof(".kept-1000"))
-		length = NAME_BYTES_MAX - sizeof(".kept-1000");
-	return bytes_format(leftover, "%.*s.kept-%d", (int)length, name, number);
-}
-
-int place_restore(const struct place *place, const char *other, struct bytes *leftover)
-{
-	int r = place_rename(place, other, place->name, RENAME_NOREPLACE);
-
-	leftover->length = 0;
-	for (int i = 1; r == -EEXIST && i <= LEFTOVER_NAMES_MAX; i++) {
-		r = leftover_name(leftover, place->name, i);
-		if (r == 0)
-			r = bytes_text(leftover) ? place_rename(place, other, bytes_text(leftover),
-								RENAME_NOREPLACE)
-						 : -ENOMEM;
-	}
-	return r;
 }

@@ -27,6 +27,10 @@ MUST_CHECK int place_open(struct place *place, const struct sources *sources, ui
  * cross_mounts	false: a mount point in the path is -EXDEV
  */
 MUST_CHECK int place_open_below(struct place *place, int root, const char *path, bool cross_mounts);
+
+/* Opens the directory of an absolute path. Returns 0, -ENOENT if path is NULL, or another -errno.
+ * name is borrowed from the path. */
+MUST_CHECK int place_open_parent(struct place *place, const char *path);
 void place_close(struct place *place);
 
 /* Returns whether the directory of this path in a source is still the open directory, and the
@@ -83,12 +87,66 @@ bool place_is_immutable(const struct place *place);
  */
 bool place_has_permanent_names(const struct place *place, uid_t owner);
 
-/* Renames within the directory by renameat2(2). Returns 0 or -errno. */
-MUST_CHECK int place_rename(const struct place *place, const char *from, const char *to,
-			    unsigned int flags);
+/* ---- renames that replace no file (place_move.c) ----------------------------------------- */
 
-/* Renames a file from its quarantine name to its own name. If another file has its own name, uses
- * the name NAME.kept-N and sets leftover to it. If not, leftover is empty. Returns 0 or -errno. */
+/* RENAME_NOREPLACE and RENAME_EXCHANGE (renameat2(2)) do each of these in one call. NFS, 9p, Ceph
+ * and most FUSE file systems refuse both with EINVAL. There:
+ *
+ *	to a private name	rename(2). The name is random: no other program has it.
+ *	of a folder		rename(2), which replaces at most an empty folder.
+ *	to another name		link(2), which fails if the name exists, then unlink(2) of the old
+ *				name. A process that is killed in between leaves both names.
+ *	without hard links	place_restore() copies the file; the others return
+ *				-EOPNOTSUPP.
+ *	an exchange		Three renames, the first to the private name with PLACE_SWAP. The
+ *				name leads to no file for a moment. place_end_exchange() ends an
+ *				interrupted exchange.
+ *
+ * Any thread. */
+
+/* Suffix of the private name that place_exchange() uses. */
+#define PLACE_SWAP ".swap"
+
+/* What follows place_hide(). */
+enum place_next {
+	PLACE_STAYS, /* the file is removed or restored */
+	PLACE_MOVES, /* place_move() moves it to another name than its own */
+	PLACE_MOVES_AS_INODE, /* the same, and its inode number must show that it arrived */
+};
+
+/* Renames a file or folder within its directory to a random name that only this process knows.
+ * Returns 0, -EOPNOTSUPP if what follows is not possible with a regular file here, or another
+ * -errno. */
+MUST_CHECK int place_hide(const struct place *place, const char *other, enum place_next next);
+
+/* Renames a file or folder to another place on its file system. Returns 0, -EEXIST if the name
+ * exists, -EXDEV if the place is on another file system, -EOPNOTSUPP if the file system can rename
+ * the file only if that can replace another one, or another -errno. */
+MUST_CHECK int place_move(const struct place *from, const struct place *to);
+
+/* Returns whether both names lead to one regular file, or are symlinks with one target. Removing
+ * one of the names then loses no content. */
+bool place_are_one_file(const struct place *a, const struct place *b);
+
+/* Exchanges the file with the name of the place and the one with the private name other. If another
+ * program makes a file with the name of the place meanwhile, that file stays, the file that had the
+ * name gets the name NAME.kept-N, and leftover is set to it. Returns 0, -EEXIST in this case, or
+ * another -errno. */
+MUST_CHECK int place_exchange(const struct place *place, const char *other, struct bytes *leftover);
+
+/* Outcome of place_end_exchange(): the name leads to the file again that it led to before. */
+enum {
+	PLACE_RESTORED = 1,
+};
+
+/* Ends an exchange that was interrupted: completes it, or undoes it. Returns 0, PLACE_RESTORED or
+ * -errno. */
+MUST_CHECK int place_end_exchange(const struct place *place, const char *other,
+				  struct bytes *leftover);
+
+/* Renames a file from its private name to its own name. If another file has its own name, uses the
+ * name NAME.kept-N and sets leftover to it. If not, leftover is empty. Returns 0 or -errno; -EBUSY
+ * if the file has to be copied and a program has it open for writing. */
 MUST_CHECK int place_restore(const struct place *place, const char *other, struct bytes *leftover);
 
 #endif

@@ -68,13 +68,14 @@ static int compare_link(const struct place *place, const char *other, struct hel
 
 /* Exchanges the names of link and copy. If a program opens the linked file for writing meanwhile,
  * exchanges the names once more: the writes must be found at the path that the program opened. */
-static int exchange_back(const struct place *place, const char *other, const struct held *linked)
+static int exchange_back(const struct place *place, const char *other, const struct held *linked,
+			 struct bytes *leftover)
 {
-	int r = place_rename(place, other, place->name, RENAME_EXCHANGE);
+	int r = place_exchange(place, other, leftover);
 
 	if (r < 0 || linked->fd < 0 || held_is_unbroken(linked))
 		return r;
-	r = place_rename(place, other, place->name, RENAME_EXCHANGE);
+	r = place_exchange(place, other, leftover);
 	return r < 0 ? r : -EBUSY;
 }
 
@@ -107,7 +108,7 @@ static int undo_replace(struct undoing *undoing, const struct place *place,
 		r = compare_link(place, intent->other, &linked);
 	undoing->is_edited = r == LINK_IS_EDITED;
 	if (r == 0)
-		r = exchange_back(place, intent->other, &linked);
+		r = exchange_back(place, intent->other, &linked, &undoing->leftover);
 	held_close(&linked);
 	if (r == -ENOENT || undoing->is_edited) /* ENOENT: the link was removed */
 		return place_restore(place, intent->other, &undoing->leftover);
@@ -123,19 +124,6 @@ int recovery_part(const struct place *place, const struct intent *intent, bool *
 	*leftover = undoing.leftover;
 	*is_edited = undoing.is_edited;
 	return r;
-}
-
-/* Opens the destination of a move. */
-static int open_destination(struct place *there, const struct intent *intent)
-{
-	const char *slash = intent->to ? strrchr(intent->to, '/') : NULL;
-	AUTO_FREE char *folder = slash ? strndup(intent->to, (size_t)(slash - intent->to)) : NULL;
-
-	*there = (struct place){.directory = -1, .name = slash ? slash + 1 : ""};
-	if (!folder)
-		return slash ? -ENOMEM : -ENOENT;
-	there->directory = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return there->directory < 0 ? -errno : 0;
 }
 
 /* Returns whether the file at the destination is the one that the act made. */
@@ -159,7 +147,7 @@ static bool has_arrived(const struct held *copy, const struct intent *intent)
 	struct place there;
 	struct held arrived = {.fd = -1};
 	bool is_there =
-		place_is_mounted(&intent->to_mount) && open_destination(&there, intent) == 0;
+		place_is_mounted(&intent->to_mount) && place_open_parent(&there, intent->to) == 0;
 
 	if (!is_there)
 		return false;
@@ -192,11 +180,19 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 {
 	const struct place other = {.directory = place->directory, .name = intent->other};
 	struct held copy = {.fd = -1};
-	bool is_held = intent->to && held_open_any(&copy, &other) == 0;
-	int r = is_held && has_arrived(&copy, intent) && held_is_unbroken(&copy)
-			? recovery_remove(place, intent->other, &copy, &undoing->leftover,
-					  &undoing->is_completed)
-			: place_restore(place, intent->other, &undoing->leftover);
+	bool is_held;
+	int r;
+
+	if (examine_second_name(&other, intent)) {
+		r = remove_other(place, intent->other);
+		undoing->is_completed = r == 0;
+		return r;
+	}
+	is_held = intent->to && held_open_any(&copy, &other) == 0;
+	r = is_held && has_arrived(&copy, intent) && held_is_unbroken(&copy)
+		    ? recovery_remove(place, intent->other, &copy, &undoing->leftover,
+				      &undoing->is_completed)
+		    : place_restore(place, intent->other, &undoing->leftover);
 
 	held_close(&copy);
 	return r;
@@ -210,7 +206,7 @@ static void remove_partial(const struct place *place, const struct intent *inten
 	struct place there;
 	struct stat status, own;
 
-	if (open_destination(&there, intent) == 0 &&
+	if (place_open_parent(&there, intent->to) == 0 &&
 	    fstatat(there.directory, intent->other, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
 	    (status.st_ino != intent->inode ||
 	     (fstat(place->directory, &own) == 0 && status.st_dev != own.st_dev)))
@@ -345,17 +341,32 @@ static int examine_returned(struct undoing *undoing, const struct place *place,
 	return r;
 }
 
+/* Ends the exchange of link and copy that the act did in several steps. */
+static int end_exchange(struct undoing *undoing, const struct place *place,
+			const struct intent *intent)
+{
+	int r = intent->kind == INTENT_LINK || intent->kind == INTENT_SYMLINK
+			? place_end_exchange(place, intent->other, &undoing->leftover)
+			: 0;
+
+	undoing->undone->files += r == PLACE_RESTORED;
+	return r < 0 ? r : 0;
+}
+
 static int undo_one(struct undoing *undoing, const struct place *place, const struct intent *intent)
 {
 	enum found found;
-	int r = examine_name(place, intent->other, intent, &found);
+	int r = end_exchange(undoing, place, intent);
 
-	if (r == 0 && found == FOUND_NOTHING && intent->saved)
-		return restore_saved(undoing, place, intent);
-	if (r == 0 && found == FOUND_NOTHING && intent->is_emptied)
-		return examine_returned(undoing, place, intent);
-	if (r < 0 || found == FOUND_NOTHING)
+	r = r < 0 ? r : examine_name(place, intent->other, intent, &found);
+	if (r < 0)
 		return r;
+	if (found == FOUND_NOTHING && intent->saved)
+		return restore_saved(undoing, place, intent);
+	if (found == FOUND_NOTHING && intent->is_emptied)
+		return examine_returned(undoing, place, intent);
+	if (found == FOUND_NOTHING)
+		return 0;
 	if (found == FOUND_LINK)
 		return remove_other(place, intent->other);
 	if (intent->kind == INTENT_FOLDER)

@@ -183,6 +183,7 @@ static int note_made(struct one_act *act, int directory, const char *name)
  * there: file_copy() fails, and the copy stays. Returns 0, COPY_REFUSED or -errno. */
 static int copy_to(struct one_act *act, const struct place *parent, struct stat *arrived)
 {
+	const struct place arriving = {.directory = parent->directory, .name = act->other};
 	int r = place_has_permanent_names(parent, geteuid())
 			? -EPERM
 			: file_copy(act->copy.held.fd, parent->directory, act->other);
@@ -191,9 +192,7 @@ static int copy_to(struct one_act *act, const struct place *parent, struct stat 
 		return r;
 	r = note_made(act, parent->directory, act->other);
 	if (r == 0)
-		r = one_act_still_holds(act)
-			    ? place_rename(parent, act->other, parent->name, RENAME_NOREPLACE)
-			    : COPY_REFUSED;
+		r = one_act_still_holds(act) ? place_move(&arriving, parent) : COPY_REFUSED;
 	if (r == 0)
 		return sync_arrived(parent, arrived);
 	(void)unlinkat(parent->directory, act->other, 0);
@@ -259,12 +258,12 @@ bool act_may_move(struct one_act *act)
 
 static void move_other(struct one_act *act)
 {
+	const struct place hidden = {.directory = act->copy.place.directory, .name = act->other};
 	struct place parent = {.directory = -1, .name = ""};
 	int r = one_act_open_parent(act, &parent);
 
-	if (r == 0 && renameat2(act->copy.place.directory, act->other, parent.directory,
-				parent.name, RENAME_NOREPLACE) < 0)
-		r = -errno;
+	if (r == 0)
+		r = place_move(&hidden, &parent);
 	if (r == 0)
 		act->result->outcome = ACT_DONE;
 	if (r == -EXDEV)

@@ -5,7 +5,8 @@
  *	comparison	one_act_verify() compares all bytes.
  *	link		The link is made under the quarantine name, beside the copy.
  *	exchange	Link and copy exchange their names in one system call (RENAME_EXCHANGE), so
- *			the path leads to the same bytes at every moment.
+ *			the path leads to the same bytes at every moment. Where the file system does
+ *			not know that call, act/place_move.c does it in three steps.
  *	check		The link must lead to the kept file. Owner, mode and xattrs must still be
  *			equal. Inode, folder and leases of the copy are checked under the
  *			quarantine name.
@@ -79,9 +80,21 @@ static int make_link(struct one_act *act)
 		return -errno;
 	if (place_leads_to(copy, act->other, &act->kept->held.status))
 		return 0;
-	/* another file has the name of the kept file */
+	/* another file has the name of the kept file, or a link has another inode number */
 	(void)unlinkat(copy->directory, act->other, 0);
-	return -ENOENT;
+	return place_leads_to(kept, kept->name, &act->kept->held.status) ? -EOPNOTSUPP : -ENOENT;
+}
+
+/* Returns whether link(2) failed as the file system has no hard links. It fails with EPERM then,
+ * but also for immutable files and for files of other users. */
+static bool is_link_unsupported(const struct one_act *act, int result)
+{
+	const struct subject *kept = act->kept;
+
+	if (result == -EPERM)
+		return (geteuid() == 0 || geteuid() == kept->held.status.st_uid) &&
+		       !place_is_immutable(&kept->place) && !place_is_immutable(&act->copy.place);
+	return result == -EOPNOTSUPP || result == -ENOSYS;
 }
 
 /* Returns whether the name leads to the link of this act. */
@@ -124,9 +137,8 @@ static void remove_link(struct one_act *act)
 static void exchange_back(struct one_act *act)
 {
 	const struct place *place = &act->copy.place;
-	int r = is_our_link(act, place->name)
-			? place_rename(place, act->other, place->name, RENAME_EXCHANGE)
-			: -ENOENT;
+	int r = is_our_link(act, place->name) ? place_exchange(place, act->other, act->leftover)
+					      : -ENOENT;
 
 	if (r == 0)
 		remove_link(act);
@@ -203,11 +215,13 @@ void act_replace(struct one_act *act)
 	r = make_link(act);
 	if (r == -ENOENT)
 		act->result->outcome = ACT_KEPT_MISSING;
+	else if (act->settings->kind == ACT_LINK && is_link_unsupported(act, r))
+		act->result->outcome = ACT_NO_LINKS;
 	else if (r < 0)
 		(void)one_act_fail(act, r);
 	if (r < 0)
 		return;
-	r = place_rename(place, act->other, place->name, RENAME_EXCHANGE);
+	r = place_exchange(place, act->other, act->leftover);
 	if (r < 0) {
 		(void)one_act_fail(act, r);
 		if (r == -ENOENT)

@@ -24,15 +24,15 @@
  * use, or another -errno. */
 static int move_to_trash(struct one_act *act, struct trash_folder *trash, const char *name)
 {
+	const struct place hidden = {.directory = act->copy.place.directory, .name = act->other};
+	const struct place arrived = {.directory = trash->files, .name = name};
 	int r = trash_entry_write_info(trash, name, act->other);
 
 	if (r < 0)
 		return r;
-	if (renameat2(act->copy.place.directory, act->other, trash->files, name,
-		      RENAME_NOREPLACE) == 0)
-		return 0;
-	r = -errno;
-	trash_entry_remove_info(trash, name);
+	r = place_move(&hidden, &arrived);
+	if (r < 0)
+		trash_entry_remove_info(trash, name);
 	return r;
 }
 
@@ -57,8 +57,10 @@ static int note_info(struct one_act *act, const struct trash_folder *trash, cons
 /* Gives a file in the trash its quarantine name, and then its own name back. */
 static void take_out(struct one_act *act, const struct trash_folder *trash, const char *name)
 {
-	if (renameat2(trash->files, name, act->copy.place.directory, act->other, RENAME_NOREPLACE) <
-	    0)
+	const struct place arrived = {.directory = trash->files, .name = name};
+	const struct place hidden = {.directory = act->copy.place.directory, .name = act->other};
+
+	if (place_move(&arrived, &hidden) < 0)
 		return;
 	trash_entry_remove_info(trash, name);
 	one_act_put_back(act);

@@ -116,10 +116,11 @@ static int info_name(struct bytes *info, const char *name)
 /* Renames a complete info file to its name. */
 static int name_info(int directory, const char *other, const char *info)
 {
-	int r;
+	const struct place from = {.directory = directory, .name = other};
+	const struct place to = {.directory = directory, .name = info};
+	int r = place_move(&from, &to);
 
-	if (renameat2(directory, other, directory, info, RENAME_NOREPLACE) < 0) {
-		r = -errno;
+	if (r < 0) {
 		(void)unlinkat(directory, other, 0);
 		return r;
 	}

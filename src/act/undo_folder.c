@@ -41,9 +41,8 @@ static int rename_back(struct bringing *bringing)
 		return r == -ENOTDIR ? -ENOENT : r;
 	if (!is_the_folder(&there, record))
 		r = -ENOENT;
-	else if (renameat2(there.directory, there.name, place->directory, place->name,
-			   RENAME_NOREPLACE) < 0)
-		r = -errno;
+	else
+		r = place_move(&there, place);
 	if (r == 0 && fstat(there.directory, &status) == 0)
 		durable_note_directory(&bringing->undo->durable, there.directory, status.st_dev);
 	place_close(&there);

@@ -128,7 +128,7 @@ static bool take_away(const struct bringing *bringing, const struct held *back,
 		return false;
 	intent = make_intent(there, *folder ? folder : "/", moved, other);
 	if (journal_intend(journal, &intent) < 0 || journal_sync(journal) < 0 ||
-	    place_rename(there, there->name, other, RENAME_NOREPLACE) < 0)
+	    place_hide(there, other, PLACE_STAYS) < 0)
 		return false;
 	r = still_holds(bringing, back, there, other, moved)
 		    ? recovery_remove(there, other, moved, &leftover, &is_gone)
@@ -189,9 +189,7 @@ static int check_returned(struct bringing *bringing, const struct place *there,
 	const struct place *place = &bringing->place;
 
 	if (!place_leads_to(place, place->name, &held->status)) {
-		(void)renameat2(place->directory, place->name, there->directory, there->name,
-				RENAME_NOREPLACE);
-		return -EBUSY;
+		return place_move(place, there) < 0 ? -EEXIST : -EBUSY;
 	}
 	durable_note_directory(&bringing->undo->durable, there->directory, held->status.st_dev);
 	return 0;
@@ -209,10 +207,7 @@ bool undo_return_moved(struct bringing *bringing)
 		undo_fail(bringing, r);
 	if (r != 0)
 		return r == -EBUSY;
-	r = renameat2(there.directory, there.name, place->directory, place->name,
-		      RENAME_NOREPLACE) < 0
-		    ? -errno
-		    : 0;
+	r = place_move(&there, place);
 	if (r == -EXDEV)
 		r = copy_back(bringing, &there, &held);
 	else if (r == 0)

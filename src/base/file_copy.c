@@ -81,6 +81,13 @@ static int make_named(int from, int directory, const char *name, bool save)
 	return r;
 }
 
+/* Returns whether a file without a name can get none here: /proc is not mounted (ENOENT), or the
+ * file system has no hard links (EPERM). */
+static bool cannot_name(int error)
+{
+	return error == ENOENT || error == EPERM;
+}
+
 /* Saves into a file without a name, which gets its name when it is complete. Returns 0, -EOPNOTSUPP
  * if no such file can be made or /proc, which names it, is not mounted, or another -errno. */
 static int make_nameless(int from, int directory, const char *name)
@@ -96,7 +103,7 @@ static int make_nameless(int from, int directory, const char *name)
 		return r;
 	if (linkat(AT_FDCWD, path.text, directory, name, AT_SYMLINK_FOLLOW) == 0)
 		return 0;
-	return errno == ENOENT ? -EOPNOTSUPP : -errno;
+	return cannot_name(errno) ? -EOPNOTSUPP : -errno;
 }
 
 /* Saves into a file with a temporary name, which is renamed when it is complete. */
@@ -146,6 +153,19 @@ static int fill_as_wished(int from, int to, struct file_copy_wish *wish)
 	return r < 0 || wish->is_valid(wish->context) ? r : FILE_COPY_DIFFERS;
 }
 
+/* Renames the new file and replaces nothing. Returns 0, -EOPNOTSUPP if the file system has neither
+ * RENAME_NOREPLACE nor hard links, or another -errno. */
+static int name_part(int directory, const char *part, const char *name)
+{
+	if (renameat2(directory, part, directory, name, RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (linkat(directory, part, directory, name, 0) < 0)
+		return errno == EEXIST ? -EEXIST : -EOPNOTSUPP;
+	return unlinkat(directory, part, 0) < 0 ? -errno : 0;
+}
+
 /* Makes the file under the private name, then renames it. */
 static int restore_renamed(int from, int directory, const char *name, const char *part,
 			   struct file_copy_wish *wish)
@@ -157,11 +177,13 @@ static int restore_renamed(int from, int directory, const char *name, const char
 	if (to < 0)
 		return -errno;
 	r = fill_as_wished(from, to, wish);
-	if (r == 0 && renameat2(directory, part, directory, name, RENAME_NOREPLACE) < 0)
-		r = -errno;
+	if (r == 0 && part != name)
+		r = name_part(directory, part, name);
 	if (r != 0)
 		(void)unlinkat(directory, part, 0);
-	return r;
+	/* The new file is incomplete under its name then: no other way replaces nothing. */
+	return r == -EOPNOTSUPP && part != name ? restore_renamed(from, directory, name, name, wish)
+						: r;
 }
 
 int file_copy_restore(int from, int directory, const char *name, const char *part,
@@ -172,7 +194,7 @@ int file_copy_restore(int from, int directory, const char *name, const char *par
 	int r = to < 0 ? -EOPNOTSUPP : fill_as_wished(from, to, wish);
 
 	if (r == 0 && linkat(AT_FDCWD, path.text, directory, name, AT_SYMLINK_FOLLOW) < 0)
-		r = errno == ENOENT ? -EOPNOTSUPP : -errno;
+		r = cannot_name(errno) ? -EOPNOTSUPP : -errno;
 	return r == -EOPNOTSUPP && part ? restore_renamed(from, directory, name, part, wish) : r;
 }
 

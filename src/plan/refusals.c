@@ -22,6 +22,7 @@ static bool is_of_many(const struct act_result *result)
 	case ACT_NO_LEASE:
 	case ACT_MANAGED:
 	case ACT_WRITTEN_IN_PLACE:
+	case ACT_NO_LINKS:
 	case ACT_NO_TRASH:
 	case ACT_NOT_ATTESTED:
 	case ACT_PROMISED:

@@ -14,7 +14,7 @@
 #include "base/attributes.h"
 
 /* Number of causes that are counted; see is_of_many() in refusals.c. */
-#define REFUSALS_COUNTED_MAX 13
+#define REFUSALS_COUNTED_MAX 16
 
 struct refusal {
 	enum act_outcome outcome;

@@ -27,8 +27,10 @@
 /* Number of hexadecimal digits of a quarantine name. */
 #define QUARANTINE_DIGITS 16
 
-/* Suffix of a quarantine name whose file is not complete. */
+/* Suffixes of a quarantine name whose file is not complete, and of one in an exchange of names. Both
+ * have the same length. */
 #define PART_SUFFIX ".part"
+#define SWAP_SUFFIX ".swap"
 
 /* ---- the default folder ------------------------------------------------------------------ */
 
@@ -206,7 +208,8 @@ bool own_is_quarantine(const char *name, size_t length)
 {
 	size_t prefix = strlen(QUARANTINE_PREFIX), part = strlen(PART_SUFFIX);
 
-	if (length > part && memcmp(name + length - part, PART_SUFFIX, part) == 0)
+	if (length > part && (memcmp(name + length - part, PART_SUFFIX, part) == 0 ||
+			      memcmp(name + length - part, SWAP_SUFFIX, part) == 0))
 		length -= part;
 	return length == prefix + QUARANTINE_DIGITS &&
 	       memcmp(name, QUARANTINE_PREFIX, prefix) == 0 &&

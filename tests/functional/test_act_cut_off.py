@@ -19,15 +19,15 @@ CHANGING = ("renameat2", "unlinkat", "linkat", "symlinkat", "fdatasync", "ftrunc
             "fsync")
 
 
-def kill_points(twinfs, words, fault="signal=KILL"):
+def kill_points(twinfs, words, fault="signal=KILL", calls=CHANGING, flags=()):
     """Runs in which the first, second ... call of each kind is killed or fails, until a run has no
     further call of that kind."""
-    for call in CHANGING:
+    for call in calls:
         for number in range(1, 100):
             result, trace = twinfs.traced(
-                *words, calls=f"trace={','.join(CHANGING)}",
-                flags=["-e", f"inject={call}:{fault}:when={number}"])
-            killed = b"killed by SIGKILL" in trace or b"(INJECTED)" in trace
+                *words, calls=f"trace={','.join((*CHANGING, *calls))}",
+                flags=[*flags, "-e", f"inject={call}:{fault}:when={number}"])
+            killed = b"killed by SIGKILL" in trace or (not flags and b"(INJECTED)" in trace)
             yield call, number, killed
             if not killed:
                 assert result.status in (0, 3), result

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: MIT
+"""Acts on file systems that refuse RENAME_NOREPLACE and RENAME_EXCHANGE, as NFS and FUSE do often:
+they work, replace no file, and lose nothing when they are interrupted.
+
+strace refuses the flags here, so the real file system has leases and any test can force a race."""
+import contextlib
+import os
+import shutil
+import subprocess
+
+import pytest
+from processes import TIMEOUT, release
+from test_act import copies, everything
+from test_act_cut_off import cut_off, kill_points, thrown_away
+
+REFUSED = ("-e", "inject=renameat2:error=EINVAL")
+NO_LINKS = (*REFUSED, "-e", "inject=linkat:error=EPERM")
+ACTS = [["remove"], ["remove", "--trash"], ["link"], ["link", "--symbolic"], ["move"]]
+CALLS = ("renameat", "linkat", "unlinkat", "symlinkat")
+
+pytestmark = pytest.mark.usefixtures("strace")
+
+
+def without(twinfs, flags=REFUSED):
+    return twinfs.under_strace("--seccomp-bpf", "-e", "trace=renameat2,linkat", *flags)
+
+
+def words_of(act, source, moved):
+    return [*act, "--yes", source, *([moved] if act == ["move"] else [])]
+
+
+def contents(folder):
+    """{path: bytes, or target of a symlink}"""
+    return {str(path.relative_to(folder)): os.readlink(path) if path.is_symlink()
+            else path.read_bytes() for path in folder.rglob("*") if not path.is_dir()}
+
+
+@pytest.fixture(name="moved")
+def moved_fixture(tmp_path):
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    return moved
+
+
+@pytest.mark.parametrize("act", [*ACTS, ["remove", "--folders"], ["move", "--folders"],
+                                 ["remove", "--folders", "--trash"]], ids="-".join)
+def test_act_and_undo_without_flags_of_renames_do_the_same(twinfs, source, moved, act):
+    for name in "ab":
+        (source / name).mkdir()
+    kept, *others = copies(source / "a", 2)
+    for path in (kept, *others):
+        shutil.copy(path, source / "b")
+    os.symlink("target", source / "a/symlink")
+    os.symlink("target", source / "b/symlink")
+    before = contents(source)
+    words = [*act, "--yes", "--keep=path:*/a/*", source, *([moved] if "move" in act else [])]
+    result = without(twinfs).ok(*words)
+    assert b"skipped" not in result.out
+    after = contents(source)
+    if act[0] == "link":
+        assert len({os.stat(source / path).st_ino for path in after
+                    if not path.endswith("symlink")}) == 1
+    else:
+        assert len(after) == len(before) - 3 and set(after) < set(before)
+    without(twinfs).ok("undo", "--yes")
+    assert contents(source) == before
+    assert contents(moved) == {}
+
+
+@pytest.mark.parametrize(("act", "flags"), [*((act, REFUSED) for act in ACTS),
+                                            (["remove"], NO_LINKS)],
+                         ids=lambda value: "-".join(value).replace("-e-inject=", ""))
+def test_act_killed_at_any_call_is_undone_or_done(twinfs, source, moved, act, flags):
+    data, count, names = os.urandom(3000), 0, ["copy 0", "copy 1"]
+    runs = kill_points(twinfs, words_of(act, source, moved),
+                       flags=["-P", source, "-P", moved, *flags],
+                       calls=CALLS[:1] + CALLS[2:3] if flags is NO_LINKS else CALLS)
+    while True:
+        for folder in (source, moved, twinfs.home / ".local"):
+            shutil.rmtree(folder, ignore_errors=True)
+        for folder in (source, moved):
+            folder.mkdir()
+        for name in names:
+            (source / name).write_bytes(data)
+        point = next(runs, None)
+        if point is None:
+            break
+        count += point[2]
+        without(twinfs, flags).ok("recover")
+        left = {path: (source / path).read_bytes() for path in os.listdir(source)}
+        assert set(left) <= set(names) and set(left.values()) == {data}, point
+        assert (source / "copy 0").exists()
+        thrown = thrown_away(twinfs.home) if "--trash" in act else {}
+        places = [source / "copy 1", moved / "copy 1", thrown.get(str(source / "copy 1"))]
+        assert sum(bool(place and place.exists()) for place in places) == 1 or (
+            act == ["remove"]), point
+        without(twinfs, flags)("undo", "--yes")
+        assert contents(source) == dict.fromkeys(names, data), point
+    assert count > 1
+
+
+def killed_in_quarantine(twinfs, source):
+    """Two files; the second one is under its private name, as its removal was killed."""
+    kept, copy = copies(source, 2)
+    cut_off(twinfs, source)
+    assert not copy.exists()
+    return kept, copy
+
+
+@pytest.mark.parametrize("attack", ["write", "rename", "folder"])
+def test_recovery_does_not_replace_a_file_made_in_the_last_moment(
+        twinfs, source, tmp_path, attack):
+    kept, copy = killed_in_quarantine(twinfs, source)
+    with twinfs.held("recover", call="linkat", flags=REFUSED) as process:
+        if attack == "write":
+            copy.write_bytes(b"new")
+        elif attack == "rename":
+            (tmp_path / "new").write_bytes(b"new")
+            (tmp_path / "new").rename(copy)
+        else:
+            (copy / "in").mkdir(parents=True)
+        release(process)
+        assert process.wait(TIMEOUT) == 0
+    assert (source / "copy 1.kept-1").read_bytes() == kept.read_bytes()
+    assert copy.is_dir() if attack == "folder" else copy.read_bytes() == b"new"
+    assert len(everything(source)) == (2 if attack == "folder" else 3)
+
+
+def test_recovery_without_links_copies_and_replaces_nothing(twinfs, source):
+    kept, copy = killed_in_quarantine(twinfs, source)
+    copy.write_bytes(b"new")
+    without(twinfs, NO_LINKS).ok("recover")
+    assert copy.read_bytes() == b"new"
+    assert (source / "copy 1.kept-1").read_bytes() == kept.read_bytes()
+    assert len(everything(source)) == 3
+
+
+def test_recovery_without_links_leaves_a_file_that_a_program_writes(twinfs, source):
+    kept, copy = killed_in_quarantine(twinfs, source)
+    [other] = source.glob(".twinfs~*")
+    with open(other, "ab"):
+        result = without(twinfs, NO_LINKS)("recover")
+        assert result.status == 3 and "busy" in result.error.decode()
+        assert other.read_bytes() == kept.read_bytes() and not copy.exists()
+    without(twinfs, NO_LINKS).ok("recover")
+    assert copy.read_bytes() == kept.read_bytes() and not other.exists()
+
+
+@pytest.mark.parametrize("act", ACTS[2:4], ids="-".join)
+def test_link_does_not_replace_a_file_made_in_the_last_moment(twinfs, source, act):
+    kept, copy = copies(source, 2)
+    number = 2 if act == ["link"] else 1  # the first one makes the link
+    with twinfs.held(*act, "--yes", source, call="linkat", when=number,
+                     flags=REFUSED) as process:
+        assert not copy.exists()
+        copy.write_bytes(b"new")
+        release(process)
+        assert process.wait(TIMEOUT) == 3
+    assert copy.read_bytes() == b"new"
+    assert (source / "copy 1.kept-1").read_bytes() == kept.read_bytes()
+    assert len(everything(source)) == 3
+
+
+@pytest.mark.parametrize("act", [["remove", "--trash"], ["move"], ["link"]], ids="-".join)
+def test_act_that_needs_hard_links_is_refused_in_one_line(twinfs, source, moved, act):
+    copies(source, 4)
+    before = contents(source)
+    result = without(twinfs, NO_LINKS)(*words_of(act, source, moved))
+    assert result.status == 3
+    [line] = [line for line in result.errors if "needs hard links" in line]
+    assert "3 copies" in line
+    assert contents(source) == before and contents(moved) == {}
+    assert "no act was interrupted" in twinfs.ok("recover").error.decode()
+
+
+@contextlib.contextmanager
+def shown_by_fuse(folder):
+    """A file system of FUSE that has the files of a folder; yields its root."""
+    if not shutil.which("bindfs"):
+        pytest.skip("needs bindfs")
+    below, above = folder / "below", folder / "above"
+    below.mkdir()
+    above.mkdir()
+    if subprocess.run(["bindfs", below, above], check=False, capture_output=True).returncode != 0:
+        pytest.skip("needs bindfs")
+    try:
+        yield above
+    finally:
+        subprocess.run(["umount", above], check=True)
+
+
+@pytest.mark.parametrize("act", [*ACTS[:4], ["remove", "--folders"]], ids="-".join)
+def test_act_on_a_file_system_of_fuse_is_done_and_undone(twinfs, tmp_path, root_only, act):
+    """A removed file that is open has the name .fuse_hidden... until it is closed."""
+    with shown_by_fuse(tmp_path) as root:
+        for name in "ab":
+            (root / name).mkdir()
+        kept, *_ = copies(root / "a", 3)
+        for path in (root / "a").iterdir():
+            shutil.copy(path, root / "b")
+        before = contents(root)
+        result = twinfs.ok(*act, "--yes", "--without-leases", root)
+        assert (b"freed       0 bytes" in result.out) == ("--trash" in act)
+        assert kept.exists() and contents(root) != before or act == ["link"]
+        result = twinfs("undo", "--yes")  # bindfs stores times in microseconds
+        assert not [line for line in result.errors if "with another time" not in line]
+        after = {path: data for path, data in contents(root).items() if ".Trash" not in path}
+        assert after == before
