@@ -27,8 +27,8 @@
 /* Number of hexadecimal digits of a quarantine name. */
 #define QUARANTINE_DIGITS 16
 
-/* Suffixes of a quarantine name whose file is not complete, and of one in an exchange of names. Both
- * have the same length. */
+/* Suffixes of a quarantine name whose file is not complete, and of one in an exchange of names.
+ * Both have the same length. */
 #define PART_SUFFIX ".part"
 #define SWAP_SUFFIX ".swap"
 
