@@ -40,6 +40,8 @@
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
 /* A copy of TWINFS_INDEX_DATA that replaces it when it is complete. */
 #define TWINFS_INDEX_COPY "checked.mdb"
+/* Which promises the index last made; see src/fleet/promises.h. */
+#define TWINFS_INDEX_PROMISED "promised"
 /* The identity of the folder, which a copy of the folder does not have; see
  * src/store/index_files.h. Each folder of the promises has this file, too. */
 #define TWINFS_OWN_MARK ".twinfs-own"

@@ -62,6 +62,14 @@ uint64_t clock_monotonic_ns(void)
 	return (uint64_t)now.tv_sec * SECOND_NS + (uint64_t)now.tv_nsec;
 }
 
+uint64_t clock_boottime_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return (uint64_t)now.tv_sec;
+}
+
 void clock_sleep_ms(unsigned int milliseconds)
 {
 	struct timespec pause = {milliseconds / 1000, (milliseconds % 1000) * MS_NS};

@@ -47,6 +47,9 @@ MUST_CHECK int clock_format_utc_ms(char text[static CLOCK_TEXT_MAX], struct time
 /* Returns the time of CLOCK_MONOTONIC, which never jumps, in nanoseconds. */
 uint64_t clock_monotonic_ns(void);
 
+/* Returns the seconds since this boot, with those in which the machine was suspended. */
+uint64_t clock_boottime_s(void);
+
 /* Sleeps. A signal that this thread handles ends the sleep early. */
 void clock_sleep_ms(unsigned int milliseconds);
 

@@ -521,7 +521,8 @@ enum twinfs_exit attested_removal(struct acting *acting, const struct attested_s
 	if (current_index_open(&removal.index, &acting->common.index, operands, count, INDEX_ACT) <
 		    0 ||
 	    check_list(&removal) < 0 || index_folders_parent(&indexes) < 0 ||
-	    promises_open(&removal.promises, indexes, &removal.list) < 0)
+	    promises_open(&removal.promises, indexes, catalog_folder(removal.index.catalog),
+			  &removal.list) < 0)
 		return TWINFS_EXIT_FAILED;
 	acting->act.sources = removal.index.sources;
 	return act_upon(&removal);

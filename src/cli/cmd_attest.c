@@ -260,7 +260,8 @@ static int attest(struct attest_run *run, char *const *sources, size_t count)
 	if (r == 0)
 		r = index_folders_parent(&indexes);
 	if (r == 0)
-		r = promises_open(&run->promises, indexes, &run->list);
+		r = promises_open(&run->promises, indexes, catalog_folder(run->index.catalog),
+				  &run->list);
 	if (r < 0)
 		return r;
 	run->results = calloc(run->list.count + 1, sizeof(*run->results));

@@ -7,11 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <jansson.h>
 
 #include "base/array.h"
+#include "base/boot.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
@@ -22,6 +24,7 @@
 #include "fleet/json_lines.h"
 #include "fleet/new_file.h"
 #include "store/index_files.h"
+#include "twinfs/format.h"
 
 #define FORMAT "twinfs-promises"
 #define SCHEMA 1
@@ -32,17 +35,28 @@
 /* Room for a line of the file. */
 #define LINE_SIZE 256
 
+/* Largest id: JSON has signed numbers. */
+#define ID_MAX ((uint64_t)INT64_MAX)
+
 struct promise {
 	uint8_t sha256[SHA256_BYTES];
 	uint64_t size; /* bytes */
 	int64_t until; /* seconds since 1970 */
+	uint64_t lived; /* promise_file.lived when it was made; 0: an earlier version made it */
 };
 
 /* The promises of one owner. */
 struct promise_file {
 	int folder; /* locked; -1: not open */
 	char *path; /* of the file, for messages */
-	int64_t written; /* when the file was written last, in seconds since 1970 */
+	uint64_t id; /* random; 0: none yet */
+	uint64_t writes; /* how often the file was written */
+	/* Seconds that certainly passed since the file was first written: those in which this
+	 * machine was running. A wrong clock does not change them. */
+	uint64_t lived;
+	/* The members that the first version did not write, as text; "": none. The SHA-256 is that
+	 * of this text and of all lines. */
+	char members[LINE_SIZE];
 	struct promise *list; /* sorted, each content once */
 	size_t count, capacity;
 };
@@ -57,7 +71,12 @@ enum owner {
 
 struct promises {
 	struct promise_file files[OWNERS];
+	const char *host; /* borrowed */
+	char *index; /* folder of the index */
 };
+
+/* Room for the text of the note in the index folder. */
+#define NOTE_SIZE (HOST_NAME_BYTES_MAX + 100)
 
 static const struct json_lines_words words = {
 	"the promises",
@@ -84,7 +103,7 @@ static int compare_promises(const void *left, const void *right)
 	return order ? order : (a->until < b->until) - (a->until > b->until);
 }
 
-/* Sorts the promises. The longest one of each content stays. */
+/* Sorts the promises. Each content stays once, with the longest and the latest promise of it. */
 static void sort_once(struct promise_file *file)
 {
 	size_t once = 0;
@@ -95,11 +114,14 @@ static void sort_once(struct promise_file *file)
 
 		if (once == 0 || compare_contents(&file->list[once - 1], promise) != 0)
 			file->list[once++] = *promise;
+		else if (file->list[once - 1].lived < promise->lived)
+			file->list[once - 1].lived = promise->lived;
 	}
 	file->count = once;
 }
 
-static int add(struct promise_file *file, const uint8_t *sha256, uint64_t size, int64_t until)
+static int add(struct promise_file *file, const uint8_t *sha256, uint64_t size, int64_t until,
+	       uint64_t lived)
 {
 	struct promise *promise;
 	int r = array_reserve(&file->list, &file->capacity, file->count + 1, sizeof(*file->list));
@@ -110,6 +132,7 @@ static int add(struct promise_file *file, const uint8_t *sha256, uint64_t size, 
 	memcpy(promise->sha256, sha256, SHA256_BYTES);
 	promise->size = size;
 	promise->until = until;
+	promise->lived = lived;
 	return 0;
 }
 
@@ -118,14 +141,16 @@ static int add(struct promise_file *file, const uint8_t *sha256, uint64_t size, 
 /* Formats a promise. Returns the length of the line. */
 static size_t format_promise(char line[static LINE_SIZE], const struct promise *promise)
 {
-	char sha256[SHA256_DIGITS + 1], until[CLOCK_TEXT_MAX] = "";
+	char sha256[SHA256_DIGITS + 1], until[CLOCK_TEXT_MAX] = "", lived[40] = "";
 
 	sha256_format(promise->sha256, sha256);
 	/* a time that was read, or of now, can be formatted */
 	(void)!clock_format_utc(until, (struct timespec){.tv_sec = promise->until});
+	if (promise->lived > 0)
+		(void)snprintf(lived, sizeof(lived), ",\"lived\":%" PRIu64, promise->lived);
 	return (size_t)snprintf(line, LINE_SIZE,
-				"{\"sha256\":\"%s\",\"size\":%" PRIu64 ",\"until\":\"%s\"}\n",
-				sha256, promise->size, until);
+				"{\"sha256\":\"%s\",\"size\":%" PRIu64 ",\"until\":\"%s\"%s}\n",
+				sha256, promise->size, until, lived);
 }
 
 /* Adds a promise to the SHA-256 of all. */
@@ -137,11 +162,20 @@ static int hash_promise(struct sha256 *sha256, const struct promise *promise)
 	return sha256_update(sha256, line, length);
 }
 
-/* Computes the SHA-256 of the lines of all promises. */
+/* Makes the text of the members that the first version did not write. */
+static void set_members(struct promise_file *file, const char *boot, uint64_t uptime)
+{
+	(void)snprintf(file->members, sizeof(file->members),
+		       ",\"id\":%" PRIu64 ",\"writes\":%" PRIu64 ",\"lived\":%" PRIu64
+		       ",\"boot\":\"%.*s\",\"uptime\":%" PRIu64,
+		       file->id, file->writes, file->lived, BOOT_ID_MAX, boot, uptime);
+}
+
+/* Computes the SHA-256 of the members and of the lines of all promises. */
 static int hash_all(const struct promise_file *file, char digits[SHA256_DIGITS + 1])
 {
 	struct sha256 *sha256 = sha256_new();
-	int r = sha256 ? 0 : -ENOMEM;
+	int r = sha256 ? sha256_update(sha256, file->members, strlen(file->members)) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < file->count; i++)
 		r = hash_promise(sha256, &file->list[i]);
@@ -166,6 +200,25 @@ static int complain(const struct reading *reading, const char *fault)
 	return json_lines_complain(&reading->lines, fault);
 }
 
+/* Reads the members that the first version did not write. */
+static void read_passed_time(struct promise_file *file, const json_t *object)
+{
+	const char *boot = json_string_value(json_object_get(object, "boot"));
+	uint64_t then = 0, now = clock_boottime_s();
+	char this[BOOT_ID_MAX];
+
+	if (!boot || !json_get_count(object, "id", &file->id) ||
+	    !json_get_count(object, "writes", &file->writes) ||
+	    !json_get_count(object, "lived", &file->lived) ||
+	    !json_get_count(object, "uptime", &then))
+		return;
+	set_members(file, boot, then);
+	if (strcmp(boot, boot_id(this)) != 0)
+		file->lived += now; /* it was written before this boot */
+	else if (now > then)
+		file->lived += now - then;
+}
+
 static int read_head(struct reading *reading, const json_t *object)
 {
 	uint64_t schema;
@@ -178,6 +231,7 @@ static int read_head(struct reading *reading, const json_t *object)
 	if (!json_get_count(object, "rows", &reading->rows) ||
 	    !json_get_sha256(object, "sha256", reading->sha256))
 		return complain(reading, "it has no number of rows, or no SHA-256 of them");
+	read_passed_time(reading->file, object);
 	return 0;
 }
 
@@ -185,13 +239,14 @@ static int read_row(void *context, const json_t *object)
 {
 	const struct reading *reading = context;
 	uint8_t sha256[SHA256_BYTES];
-	uint64_t size;
+	uint64_t size, lived = 0;
 	int64_t until;
 
 	if (!json_get_sha256(object, "sha256", sha256) || !json_get_count(object, "size", &size) ||
 	    !json_get_time(object, "until", &until))
 		return complain(reading, "it is no promise");
-	return add(reading->file, sha256, size, until);
+	(void)!json_get_count(object, "lived", &lived);
+	return add(reading->file, sha256, size, until, lived);
 }
 
 /* Checks that no digit of the file has changed. */
@@ -243,7 +298,6 @@ static int read_file(struct promise_file *file)
 		return explain(file, "open", fd);
 	if (fstat(fd, &status) < 0 || !S_ISREG(status.st_mode))
 		return explain(file, "read", -EPROTO);
-	file->written = status.st_mtim.tv_sec;
 	r = json_lines_init(&reading.lines, fd, file->path, &words);
 	if (r == 0)
 		r = read_lines(&reading);
@@ -304,7 +358,61 @@ static int open_file(struct promise_file *file, const char *indexes, const char 
 	return r;
 }
 
-int promises_open(struct promises **promises, const char *indexes, const struct file_list *list)
+/* ---- the note in the index folder -------------------------------------------------------- */
+
+/* Returns whether a file has at least the promises that were noted. */
+static bool is_as_noted(const struct promise_file *file, uint64_t id, uint64_t writes)
+{
+	return file->id == id && file->writes >= writes;
+}
+
+/* Refuses promises that are older than the note, or not those. Returns 0 or -errno, logged. */
+static int check_note(const struct promises *promises)
+{
+	const struct promise_file *host = &promises->files[OWNER_HOST],
+				  *index = &promises->files[OWNER_INDEX];
+	uint64_t host_id, host_writes, index_id, index_writes;
+	char text[NOTE_SIZE];
+	AUTO_CLOSE int fd = -1;
+	int end = 0, r = index_folder_open(promises->index, &fd);
+
+	if (r == 0)
+		r = index_file_read(fd, TWINFS_INDEX_PROMISED, text, sizeof(text));
+	if (r == -ENOENT)
+		return 0;
+	if (r < 0)
+		return explain(index, "check", r);
+	if (sscanf(text, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNu64 " %n", &index_id,
+		   &index_writes, &host_id, &host_writes, &end) == 4 &&
+	    end > 0 && is_as_noted(index, index_id, index_writes) &&
+	    (strcmp(text + end, promises->host) != 0 || is_as_noted(host, host_id, host_writes)))
+		return 0;
+	log_error("cannot use the promises in %s: they are lost or older than the "
+		  "note " TWINFS_INDEX_PROMISED
+		  " in %s, so other hosts possibly rely on more; restore them, or move the note "
+		  "away when the last 'twinfs attest' of this host was more than 14 days ago",
+		  quote_path(index->path), quote_path(promises->index));
+	return -ESTALE;
+}
+
+/* Notes which promises were made. Returns 0 or -errno, logged. */
+static int write_note(const struct promises *promises)
+{
+	const struct promise_file *host = &promises->files[OWNER_HOST],
+				  *index = &promises->files[OWNER_INDEX];
+	char text[NOTE_SIZE];
+	AUTO_CLOSE int fd = -1;
+	int r = index_folder_open(promises->index, &fd);
+
+	(void)snprintf(text, sizeof(text), "%" PRIx64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %s",
+		       index->id, index->writes, host->id, host->writes, promises->host);
+	if (r == 0)
+		r = index_file_replace(fd, TWINFS_INDEX_PROMISED, text);
+	return r < 0 ? explain(index, "note", r) : 0;
+}
+
+int promises_open(struct promises **promises, const char *indexes, const char *index_folder,
+		  const struct file_list *list)
 {
 	struct promises *opened = calloc(1, sizeof(*opened));
 	char index[sizeof("+") + 16];
@@ -315,11 +423,16 @@ int promises_open(struct promises **promises, const char *indexes, const struct 
 		return -ENOMEM;
 	for (size_t i = 0; i < OWNERS; i++)
 		opened->files[i].folder = -1;
+	opened->host = list->host;
+	opened->index = strdup(index_folder);
 	/* no host has such a name */
 	(void)snprintf(index, sizeof(index), "+%016" PRIx64, list->index);
-	r = open_file(&opened->files[OWNER_HOST], indexes, list->host, list->host);
+	r = opened->index ? open_file(&opened->files[OWNER_HOST], indexes, list->host, list->host)
+			  : -ENOMEM;
 	if (r == 0)
 		r = open_file(&opened->files[OWNER_INDEX], indexes, index, list->host);
+	if (r == 0)
+		r = check_note(opened);
 	if (r < 0)
 		promises_close(opened);
 	else
@@ -336,6 +449,8 @@ void promises_close(struct promises *promises)
 		free(file->list);
 		free(file->path);
 	}
+	if (promises)
+		free(promises->index);
 	free(promises);
 }
 
@@ -361,30 +476,34 @@ int64_t promises_until(const struct promises *promises, const uint8_t *sha256, u
 
 /* ---- adding ------------------------------------------------------------------------------ */
 
-/* Drops the promises that had expired when the file was written last, too. So a clock that is far
- * ahead once drops none. */
+/* Drops the promises that have expired, if this machine was running for as long since they were
+ * made. So a clock that is far ahead drops none, however often. */
 static void drop_expired(struct promise_file *file, int64_t now)
 {
 	size_t kept = 0;
 
 	for (size_t i = 0; i < file->count; i++) {
-		if (file->list[i].until > now || file->list[i].until > file->written)
-			file->list[kept++] = file->list[i];
+		struct promise *promise = &file->list[i];
+
+		if (promise->lived == 0)
+			promise->lived = file->lived;
+		if (promise->until > now || file->lived - promise->lived < PROMISE_SECONDS)
+			file->list[kept++] = *promise;
 	}
 	file->count = kept;
 }
 
 static int write_head(const struct promise_file *file, struct new_file *new)
 {
-	char sha256[SHA256_DIGITS + 1], line[LINE_SIZE];
+	char sha256[SHA256_DIGITS + 1], line[3 * LINE_SIZE];
 	int length, r = hash_all(file, sha256);
 
 	if (r < 0)
 		return r;
 	length = snprintf(line, sizeof(line),
 			  "{\"format\":\"" FORMAT
-			  "\",\"schema\":%d,\"rows\":%zu,\"sha256\":\"%s\"}\n",
-			  SCHEMA, file->count, sha256);
+			  "\",\"schema\":%d,\"rows\":%zu,\"sha256\":\"%s\"%s}\n",
+			  SCHEMA, file->count, sha256, file->members);
 	return new_file_append(new, line, (size_t)length);
 }
 
@@ -404,11 +523,19 @@ static int write_file(const struct promise_file *file)
 static int add_all(struct promise_file *file, const struct file_list *list)
 {
 	int64_t now = clock_now().tv_sec;
+	char boot[BOOT_ID_MAX];
 	int r = 0;
 
+	if (file->id == 0 && getrandom(&file->id, sizeof(file->id), 0) != sizeof(file->id))
+		file->id = (uint64_t)now;
+	file->id &= ID_MAX;
+	file->writes++;
+	file->lived += file->lived == 0; /* 0 is that of an earlier version */
+	set_members(file, boot_id(boot), clock_boottime_s());
 	drop_expired(file, now);
 	for (size_t i = 0; r == 0 && i < list->count; i++)
-		r = add(file, list->rows[i].sha256, list->rows[i].size, now + PROMISE_SECONDS);
+		r = add(file, list->rows[i].sha256, list->rows[i].size, now + PROMISE_SECONDS,
+			file->lived);
 	sort_once(file);
 	if (r == 0)
 		r = write_file(file);
@@ -421,5 +548,5 @@ int promises_add(struct promises *promises, const struct file_list *list)
 
 	for (size_t i = 0; r == 0 && i < OWNERS; i++)
 		r = add_all(&promises->files[i], list);
-	return r;
+	return r == 0 ? write_note(promises) : r;
 }

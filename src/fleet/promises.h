@@ -7,6 +7,11 @@
  *	INDEXES/.promises/HOST/promises
  *	INDEXES/.promises/+INDEX/promises       the same, by catalog_identity() of the index
  *
+ *	INDEX FOLDER/promised                   notes which of them the index made last
+ *
+ * A file has a random id and the number of its writes. If it has another id, or fewer writes, than
+ * the note, then promises are lost, or an older copy of them was restored.
+ *
  * `twinfs attest` adds promises before it reads a file. `twinfs remove --attested` removes no file
  * whose content is promised, so that two plans cannot rely on each other's files. Both hold the
  * lock of the folder while they work. The promises are not in the folder of an index, because two
@@ -28,12 +33,14 @@ struct promises;
  * mounted view.
  *
  * indexes	path of the default folder of the indexes of this user
- * list		its host and index have made the promises
+ * index_folder	of the index of the list
+ * list		its host and index have made the promises; borrowed until promises_close()
  *
- * Returns 0, -EWOULDBLOCK if another process has the lock, -EPROTO if the file is damaged, or
- * another -errno. All are logged, except -EINTR and -ENOMEM. On failure *promises is NULL. */
+ * Returns 0, -EWOULDBLOCK if another process has the lock, -EPROTO if the file is damaged, -ESTALE
+ * if promises are lost, or another -errno. All are logged, except -EINTR and -ENOMEM. On failure
+ * *promises is NULL. */
 MUST_CHECK int promises_open(struct promises **promises, const char *indexes,
-			     const struct file_list *list);
+			     const char *index_folder, const struct file_list *list);
 void promises_close(struct promises *promises); /* releases the lock; accepts NULL */
 
 /* Returns the time until which a content is promised, in seconds since 1970; 0 if it is not
@@ -41,8 +48,8 @@ void promises_close(struct promises *promises); /* releases the lock; accepts NU
 int64_t promises_until(const struct promises *promises, const uint8_t *sha256, uint64_t size);
 
 /* Promises the contents of a list of FILE_LIST_KEEP for PROMISE_SECONDS, and drops the promises
- * that had expired when the file was written last. The file is synced: after a failure or a crash
- * it has the earlier promises, or all. Returns 0 or -errno, logged. */
+ * that have expired, if this machine was running for as long. The file is synced: after a failure
+ * or a crash it has the earlier promises, or all. Returns 0 or -errno, logged. */
 MUST_CHECK int promises_add(struct promises *promises, const struct file_list *list);
 
 #endif

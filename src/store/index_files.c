@@ -25,7 +25,8 @@ static const char *const file_names[] = {
 };
 
 /* The other files that twinfs makes in folders of its own. */
-static const char *const further_names[] = {TWINFS_INDEX_LOG, TWINFS_OWN_MARK, "promises"};
+static const char *const further_names[] = {TWINFS_INDEX_LOG, TWINFS_OWN_MARK, "promises",
+					    TWINFS_INDEX_PROMISED};
 
 /* Suffix of the new version of a file, until it replaces the file. */
 #define NEW_SUFFIX ".new"
@@ -215,6 +216,7 @@ static int take_other_name(void *context, int directory, const struct dirent *en
 	(void)directory;
 	if (strcmp(entry->d_name, "lost+found") == 0 ||
 	    strcmp(entry->d_name, TWINFS_INDEX_LOG) == 0 ||
+	    strcmp(entry->d_name, TWINFS_INDEX_PROMISED) == 0 ||
 	    strcmp(entry->d_name, TWINFS_OWN_MARK) == 0)
 		return 0;
 	*other = strdup(entry->d_name);
@@ -255,7 +257,8 @@ int index_files_remove(int folder_fd)
 		if (strcmp(file_names[i], TWINFS_INDEX_LOCK) != 0)
 			r = remove_file(folder_fd, file_names[i]);
 	}
-	if (r == 0 && faccessat(folder_fd, TWINFS_INDEX_LOG, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	if (r == 0 && faccessat(folder_fd, TWINFS_INDEX_LOG, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
+	    faccessat(folder_fd, TWINFS_INDEX_PROMISED, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		r = remove_file(folder_fd, TWINFS_OWN_MARK);
 	return r < 0 ? r : remove_file(folder_fd, TWINFS_INDEX_LOCK);
 }

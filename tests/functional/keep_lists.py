@@ -119,16 +119,27 @@ class Keeper(Host):
         """{(sha256, size): seconds until which it is promised}, checked as a reader must."""
         head, *lines = self.promises_file.read_bytes().splitlines(keepends=True)
         head = json.loads(head)
-        assert head == {"format": "twinfs-promises", "schema": 1, "rows": len(lines),
-                        "sha256": hashlib.sha256(b"".join(lines)).hexdigest()}
+        assert head == {**head, "format": "twinfs-promises", "schema": 1, "rows": len(lines),
+                        "sha256": promises_hash(head, lines)}
+        assert list(head)[4:] == FURTHER and all(head[member] for member in FURTHER)
         assert stat.S_IMODE(self.promises_file.stat().st_mode) == 0o600
         rows = [json.loads(line) for line in lines]
-        assert all(list(row) == ["sha256", "size", "until"] for row in rows)
+        assert all(list(row) == ["sha256", "size", "until", "lived"] for row in rows)
         return {(row["sha256"], row["size"]): seconds(row["until"]) for row in rows}
 
     def left(self):
         """The names in the folder of attestations."""
         return sorted(os.listdir(self.output))
+
+
+FURTHER = ["id", "writes", "lived", "boot", "uptime"]
+
+
+def promises_hash(head, lines):
+    """The SHA-256 of a file of promises; its first version has no further members."""
+    members = {member: head[member] for member in FURTHER if member in head}
+    text = "," + json.dumps(members, separators=(",", ":"))[1:-1] if members else ""
+    return hashlib.sha256(text.encode() + b"".join(lines)).hexdigest()
 
 
 def contents(rows):

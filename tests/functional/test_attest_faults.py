@@ -4,10 +4,10 @@ that are interrupted: there is a whole attestation or none, and no promise is lo
 
 A storm kills $TWINFS_ATTEST_ROUNDS calls (18)."""
 import fcntl
-import hashlib
 import json
 import os
 import random
+import shutil
 import time
 from types import SimpleNamespace
 
@@ -16,7 +16,7 @@ import trees
 from disks import bound, disk
 from fleet_faults import FAULTS_OF_LISTS, ListEditor
 from inventories import load
-from keep_lists import Keeper, contents, keep_text
+from keep_lists import FURTHER, Keeper, contents, keep_text, promises_hash
 from processes import interrupt_when_held, release
 from test_act_causes import warnings
 from test_digest_lists import fill_disk
@@ -147,6 +147,8 @@ def test_missing_operand_or_option_is_wrong_usage(twinfs, words):
     assert result.status == 2 and b"given" in result.error
 
 
+DAY = 24 * 3600
+
 # ---- promises ---------------------------------------------------------------------------
 
 
@@ -159,7 +161,7 @@ def test_promises_of_all_lists_stay_until_they_expire(listed, source):
     later = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + (20 * 24 * 3600)))
     lines[0] = promise(json.loads(lines[0]), old)
     lines[1] = promise(json.loads(lines[1]), later)
-    write_promises(host, lines)
+    write_promises(host, lines, lived=15 * DAY)
     host.list.write_bytes(keep_text(listed.manifest, [row for row in listed.rows if (
         row["sha256"], row["size"]) == content_of(lines[1])]))
     host.attest()
@@ -168,21 +170,57 @@ def test_promises_of_all_lists_stay_until_they_expire(listed, source):
     assert promises[content_of(lines[1])] > time.time() + (19 * 24 * 3600)
 
 
-def test_clock_that_is_wrong_once_drops_no_promise(listed):
-    """As if a clock years ahead had written the times of now."""
+def test_clock_that_is_wrong_drops_no_promise(listed):
+    """As if a clock years ahead had written the times of now, again and again."""
     host = listed.host
     host.attest()
     first = host.promises()
     head, *lines = host.promises_file.read_bytes().splitlines(keepends=True)
     old = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 10))
     write_promises(host, [promise(json.loads(lines[0]), old), *lines[1:]])
-    os.utime(host.promises_file, (0, time.time() - 60))
     host.list.write_bytes(keep_text(listed.manifest, [row for row in listed.rows if (
         row["sha256"], row["size"]) != content_of(lines[0])]))
+    for _ in range(3):
+        host.attest()
+        assert set(host.promises()) == set(first)
+    _, *lines = host.promises_file.read_bytes().splitlines(keepends=True)
+    write_promises(host, lines, lived=json.loads(head)["lived"] + 15 * DAY)
     host.attest()
-    assert set(host.promises()) == set(first)
-    host.attest()  # the file was last written after the promise had expired
-    assert set(host.promises()) == set(first) - {content_of(lines[0])}
+    assert set(host.promises()) == set(first) - {content_of(next(
+        line for line in lines if old.encode() in line))}
+
+
+def test_promises_of_an_earlier_version_stay_as_long_as_others(listed):
+    host = listed.host
+    host.attest()
+    _, *lines = host.promises_file.read_bytes().splitlines(keepends=True)
+    old = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() - 10))
+    rows = [{key: value for key, value in json.loads(line).items() if key != "lived"}
+            for line in lines]
+    write_promises(host, [promise(row, old) for row in rows], **dict.fromkeys(FURTHER))
+    (host.twinfs.index / "promised").unlink()
+    host.list.write_bytes(keep_text(listed.manifest, listed.rows[:1]))
+    for _ in range(2):
+        host.attest()
+        assert len(host.promises()) == len(lines)
+
+
+@pytest.mark.parametrize("loss", ["all", "file", "older"])
+def test_lost_promises_are_noticed(listed, loss):
+    host = listed.host
+    host.attest()
+    older = host.promises_file.read_bytes()
+    host.attest()
+    folder = host.promises_file.parent
+    host.promises_file.unlink()
+    if loss == "all":
+        shutil.rmtree(folder)
+    elif loss == "older":
+        host.promises_file.write_bytes(older)
+    result = host.attest(status=1)
+    assert "they are lost or older than the note" in result.errors[0], result
+    (host.twinfs.index / "promised").unlink()
+    host.attest()
 
 
 def content_of(line):
@@ -194,9 +232,12 @@ def promise(row, until):
     return json.dumps({**row, "until": until}, separators=(",", ":")).encode() + b"\n"
 
 
-def write_promises(host, lines):
-    head = {"format": "twinfs-promises", "schema": 1, "rows": len(lines),
-            "sha256": hashlib.sha256(b"".join(lines)).hexdigest()}
+def write_promises(host, lines, **changes):
+    """Replaces the lines, and members of the first one; None removes a member."""
+    head = json.loads(host.promises_file.read_bytes().splitlines()[0])
+    head.update(rows=len(lines), **changes)
+    head = {key: value for key, value in head.items() if value is not None}
+    head["sha256"] = promises_hash(head, lines)
     host.promises_file.write_bytes(json.dumps(head).encode() + b"\n" + b"".join(lines))
 
 
@@ -234,6 +275,8 @@ def test_damaged_promises_are_refused_and_stay(listed, damage):
         "days ago" in line
     assert host.promises_file.read_bytes() == damaged and host.left() == []
     host.promises_file.rename(host.promises_file.with_name("moved"))
+    assert "move the note away" in host.attest(status=1).errors[0]
+    (host.twinfs.index / "promised").unlink()
     host.attest()
     assert set(host.promises()) == contents(listed.rows)
 

@@ -6,6 +6,7 @@
 #include "fleet/file_list.h"
 #include "fleet/promises.h"
 #include "folder.h"
+#include "store/index_files.h"
 
 #define FILE_NAME ".promises/alpha/promises"
 
@@ -24,11 +25,21 @@ static void promise(struct promises *promises, const uint8_t *first, const uint8
 	assert_int_equal(promises_add(promises, &list), 0);
 }
 
+/* Returns the path of the folder of an index, which exists. */
+static const char *index_of(const struct folder *folder, uint64_t index)
+{
+	static char path[4096];
+
+	(void)snprintf(path, sizeof(path), "%s/index-%" PRIu64, folder->path, index);
+	assert_int_equal(index_folder_make(path), 0);
+	return path;
+}
+
 static struct promises *open_promises(const struct folder *folder)
 {
 	struct promises *promises;
 
-	assert_int_equal(promises_open(&promises, folder->path, &alpha), 0);
+	assert_int_equal(promises_open(&promises, folder->path, index_of(folder, 1), &alpha), 0);
 	assert_non_null(promises);
 	return promises;
 }
@@ -41,7 +52,7 @@ static int refuse(const struct folder *folder, const char **message)
 	int r;
 
 	capture_begin(&capture, STDERR_FILENO);
-	r = promises_open(&promises, folder->path, &alpha);
+	r = promises_open(&promises, folder->path, index_of(folder, 1), &alpha);
 	*message = capture_end(&capture);
 	assert_null(promises);
 	return r;
@@ -84,7 +95,7 @@ static bool is_promised_to(const struct folder *folder, const char *host, uint64
 	bool is;
 
 	(void)snprintf(other.host, sizeof(other.host), "%s", host);
-	assert_int_equal(promises_open(&others, folder->path, &other), 0);
+	assert_int_equal(promises_open(&others, folder->path, index_of(folder, index), &other), 0);
 	is = promises_until(others, one, 1) > 0;
 	promises_close(others);
 	return is;
