@@ -70,10 +70,13 @@ enum act_outcome {
 	ACT_KEPT_MISSING, /* the kept file is no longer at its path */
 	ACT_KEPT_CHANGED, /* the name of the kept file leads to another file */
 	/* Only found in a plan file: the index does not have a file at its path, or the kept file
-	 * is in a trash and the copy is not. */
+	 * is in a place that something else empties, and the copy is not in such a place. */
 	ACT_NOT_INDEXED,
 	ACT_KEPT_NOT_INDEXED,
 	ACT_KEPT_TRASHED,
+	ACT_KEPT_IN_SNAPSHOT,
+	ACT_KEPT_IN_CACHE,
+	ACT_KEPT_IN_MEMORY,
 	/* Only of act_add_attested() and before it: */
 	ACT_OTHER_CONTENT, /* the SHA-256 of the copy is not that of the attested content */
 	ACT_NOT_ATTESTED, /* too few hosts attested that they keep the content */

@@ -14,6 +14,10 @@ static const char *const texts[] = {
 	[ACT_KEPT_NOT_INDEXED] = ("the kept file is no longer at its path, or the options "
 				  "of the scan leave it out"),
 	[ACT_KEPT_TRASHED] = "the kept file is in the trash",
+	[ACT_KEPT_IN_SNAPSHOT] = "the kept file is in a snapshot, which a schedule can delete",
+	[ACT_KEPT_IN_CACHE] = "the kept file is in a cache, which its program can empty",
+	[ACT_KEPT_IN_MEMORY] = ("the kept file is in memory, and is lost when the machine stops or "
+				"the file system is unmounted"),
 	[ACT_OTHER_CONTENT] = "its SHA-256 is no longer that of the plan",
 	[ACT_NOT_ATTESTED] = "too few hosts attested lately that they keep its content",
 	[ACT_PROMISED] = ("this host attested lately that it keeps the content, so that other "

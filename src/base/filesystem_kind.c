@@ -1,14 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/filesystem_kind.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
+#include <linux/major.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
+#include "base/attributes.h"
+#include "base/descriptor.h"
 #include "base/filesystem_table.h"
+#include "base/mountinfo.h"
 
 /* The geometry of an XFS (XFS_IOC_FSGEOMETRY_V1 in xfs_fs.h of Linux). */
 struct xfs_geometry {
@@ -109,9 +123,83 @@ bool filesystem_hides_stores_at(int fd)
 	return filesystem_may_hide_stores(type) && !(filesystem_has_layers(type) && is_on_disk(fd));
 }
 
+static bool is_memory_type(uint32_t type)
+{
+	return has_trait(type, TRAIT_MEMORY);
+}
+
+/* Returns whether a block device is in memory: /dev/ramN, or /dev/zramN with its dynamic number. */
+static bool is_memory_device(dev_t device)
+{
+	char path[64], target[PATH_MAX + 1];
+	const char *name;
+	ssize_t length;
+
+	if (major(device) == RAMDISK_MAJOR)
+		return true;
+	(void)snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(device), minor(device));
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return false;
+	target[length] = '\0';
+	name = strrchr(target, '/');
+	return name && strncmp(name, "/zram", strlen("/zram")) == 0;
+}
+
+static bool is_upper_layer_in_memory(int fd)
+{
+	AUTO_FREE char *upper = NULL;
+	struct statfs fs;
+
+	return mountinfo_option(mountinfo_of(fd), "upperdir", &upper) == 0 &&
+	       statfs(upper, &fs) == 0 && is_memory_type((uint32_t)fs.f_type);
+}
+
 bool filesystem_is_in_memory_at(int fd)
 {
-	return has_trait(filesystem_type_at(fd), TRAIT_MEMORY);
+	uint32_t type = filesystem_type_at(fd);
+	struct stat status;
+
+	if (is_memory_type(type))
+		return true;
+	if (filesystem_has_layers(type))
+		return is_upper_layer_in_memory(fd);
+	return fstat(fd, &status) == 0 && major(status.st_dev) != 0 &&
+	       is_memory_device(status.st_dev);
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (bytes[i])
+			return false;
+	}
+	return true;
+}
+
+/* Gets the subvolume of a file or directory (Linux 4.18), without a privilege. ioctl(2) refuses
+ * O_PATH descriptors, so directories are opened again. */
+static bool get_subvolume(int fd, struct btrfs_ioctl_get_subvol_info_args *subvolume)
+{
+	AUTO_CLOSE int folder = -1;
+
+	/* it can return 1 after a success: seen with Linux 6.18 */
+	if (ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, subvolume) >= 0)
+		return true;
+	if (errno != EBADF)
+		return false;
+	folder = open_beneath_for_reading(fd, "", O_DIRECTORY, true);
+	return folder >= 0 && ioctl(folder, BTRFS_IOC_GET_SUBVOL_INFO, subvolume) >= 0;
+}
+
+bool filesystem_is_snapshot_at(int fd)
+{
+	struct btrfs_ioctl_get_subvol_info_args subvolume = {0};
+
+	return filesystem_type_at(fd) == BTRFS_SUPER_MAGIC && get_subvolume(fd, &subvolume) &&
+	       (subvolume.flags & BTRFS_ROOT_SUBVOL_RDONLY) &&
+	       !is_zero(subvolume.parent_uuid, sizeof(subvolume.parent_uuid)) &&
+	       is_zero(subvolume.received_uuid, sizeof(subvolume.received_uuid));
 }
 
 bool filesystem_counts_blocks(uint32_t type)

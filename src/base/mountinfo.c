@@ -6,6 +6,8 @@
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 static bool is_octal(char c)
@@ -51,6 +53,52 @@ int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent)
 	while (getline(&line, &size, lines) > 0) {
 		if (sscanf(line, "%" SCNu64 " %" SCNu64, &number, parent) == 2 && number == mount)
 			return 0;
+	}
+	return feof(lines) ? -ENOENT : -EIO;
+}
+
+/* Returns the options of the file system, the last word of a line, or NULL. Changes the line. */
+static char *options_of(char *line)
+{
+	char *options;
+
+	line[strcspn(line, "\n")] = '\0';
+	options = strstr(line, " - ");
+	return options ? strrchr(options, ' ') + 1 : NULL;
+}
+
+/* Takes the value of an option from a list with commas. In a value, the kernel escapes commas. */
+static int find_option(char *options, const char *option, char **value)
+{
+	size_t length = strlen(option);
+	char *rest = options, *word;
+
+	while ((word = strsep(&rest, ","))) {
+		if (strncmp(word, option, length) != 0 || word[length] != '=')
+			continue;
+		mountinfo_decode(word + length + 1);
+		*value = strdup(word + length + 1);
+		return *value ? 0 : -ENOMEM;
+	}
+	return -ENOENT;
+}
+
+int mountinfo_option(uint64_t mount, const char *option, char **value)
+{
+	AUTO_FCLOSE FILE *lines = fopen("/proc/self/mountinfo", "re");
+	AUTO_FREE char *line = NULL;
+	uint64_t number;
+	size_t size = 0;
+
+	if (!lines)
+		return -errno;
+	while (getline(&line, &size, lines) > 0) {
+		char *options;
+
+		if (sscanf(line, "%" SCNu64, &number) != 1 || number != mount)
+			continue;
+		options = options_of(line);
+		return options ? find_option(options, option, value) : -ENOENT;
 	}
 	return feof(lines) ? -ENOENT : -EIO;
 }

@@ -20,4 +20,8 @@ uint64_t mountinfo_of(int fd);
  * Returns 0, -ENOENT if the file does not list the mount, or -errno if it cannot be read. */
 MUST_CHECK int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent);
 
+/* Sets *value, which the caller frees, to the value of an option of the file system of a mount.
+ * Returns 0, -ENOENT if there is no such mount or option, or another -errno. */
+MUST_CHECK int mountinfo_option(uint64_t mount, const char *option, char **value);
+
 #endif

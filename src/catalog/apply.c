@@ -11,6 +11,7 @@
 #include "catalog/errors.h"
 #include "catalog/file.h"
 #include "catalog/folders.h"
+#include "catalog/group.h"
 #include "catalog/inodes.h"
 #include "catalog/link.h"
 #include "catalog/move.h"
@@ -477,6 +478,8 @@ static int set_findings(struct catalog_writer *w, struct dir_record *dir,
 
 	if (dir->flags != change->flags || dir->error != change->error)
 		r = folders_note_dir(w, dir->id);
+	if (((dir->flags ^ change->flags) & DIR_PLACE) && w->totals.groups > 0)
+		groups_choose_again(w, false);
 	dir->flags = change->flags;
 	dir->error = change->error;
 	return r < 0 ? r : catalog_note_dir(w, dir);

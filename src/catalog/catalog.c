@@ -17,6 +17,7 @@
 #include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/change.h"
 #include "catalog/filesystem.h"
 #include "catalog/handle.h"
 #include "catalog/integrity.h"
@@ -318,6 +319,8 @@ static int open_writable(struct catalog *catalog, const struct catalog_options *
 		return r;
 	catalog->writable = true;
 	r = load_or_make_anew(catalog, options);
+	if (r == 0)
+		r = catalog_update_places(catalog);
 	if (r == 0)
 		r = lost_writes_forget(catalog, catalog->folder_fd);
 	if (r == 0 && options->beside)

@@ -8,6 +8,7 @@
 #include "catalog/file.h"
 #include "catalog/folders.h"
 #include "catalog/group.h"
+#include "catalog/handle.h"
 #include "catalog/kept.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
@@ -166,4 +167,26 @@ int catalog_choose_kept(struct catalog_writer *w, size_t limit)
 		r = 0;
 	}
 	return r;
+}
+
+static int update_places_body(struct catalog_writer *w, void *context)
+{
+	(void)context;
+	groups_choose_again(w, false);
+	return meta_put_number(w, META_PLACES, PLACES_VERSION);
+}
+
+int catalog_update_places(struct catalog *catalog)
+{
+	struct catalog_reader *reader = NULL;
+	uint64_t version = 0;
+	int r = store_read_begin(&catalog->store, &reader);
+
+	if (r < 0)
+		return r;
+	r = meta_get_number(reader, META_PLACES, &version);
+	store_read_end(reader);
+	if (r < 0 && r != -ENOENT)
+		return r;
+	return version == PLACES_VERSION ? 0 : catalog_write(catalog, update_places_body, NULL);
 }

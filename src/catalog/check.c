@@ -285,6 +285,15 @@ static int check_left_out(struct check *c)
 	return r;
 }
 
+static int check_places(struct check *c)
+{
+	uint64_t version;
+	int r = meta_get_number(c->reader, META_PLACES, &version);
+
+	c->expected[TABLE_META] += r == 0;
+	return r == -ENOENT ? 0 : r; /* indexes of earlier versions have none */
+}
+
 static int check_meta(struct check *c)
 {
 	uint64_t min_size;
@@ -295,6 +304,8 @@ static int check_meta(struct check *c)
 	if (r == 0)
 		r = catalog_get_totals(c->reader, &c->stored);
 	c->expected[TABLE_META] += META_SINGLE_RECORDS;
+	if (r == 0)
+		r = check_places(c);
 	if (r == 0)
 		r = check_scan_settings(c);
 	if (r == 0)

@@ -108,8 +108,9 @@ int check_folder(struct check *c, struct span key, struct span fields)
 		r = folder.counted ? check_counts(c, dir.id, &folder)
 				   : check_witness(c, dir.id, &folder);
 	if (r == 0)
-		r = check_claim(folder.listed == (folder.counted && folder.unequal == 0 &&
-						  dir.error == 0 && dir.flags == 0));
+		r = check_claim(folder.listed ==
+				(folder.counted && folder.unequal == 0 && dir.error == 0 &&
+				 !(dir.flags & ~(uint32_t)DIR_PLACE)));
 	if (r == 0 && folder.listed)
 		r = check_listed(c, dir.id, &folder);
 	return r < 0 ? r : check_claim(folder.listed || folder.group == 0);

@@ -479,7 +479,8 @@ static int examine_needed(struct folder_update *update, uint64_t id, struct fold
 
 	if (r < 0)
 		return r;
-	complete = dir.error == 0 && dir.flags == 0 && folder->counted && folder->unequal == 0;
+	complete = dir.error == 0 && !(dir.flags & ~(uint32_t)DIR_PLACE) && folder->counted &&
+		   folder->unequal == 0;
 	if (folder->group) /* a directory that was moved has another parent */
 		r = note_rank(update, folder->group);
 	if (r == 0 && complete != folder->listed)

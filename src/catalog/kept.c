@@ -5,10 +5,11 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
-#include "base/in_trash.h"
+#include "base/emptied_place.h"
 #include "base/keep_rules.h"
 #include "catalog/change.h"
 #include "catalog/kept_order.h"
+#include "catalog/meta.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -24,6 +25,7 @@ struct known_place {
 	/* Rank of a file in it whose name has no copy mark. The path is that of the directory, with
 	 * a trailing slash unless it is the root of its source. */
 	struct kept_rank rank;
+	struct location location;
 	struct bytes source; /* path of the source, ends with a NUL */
 	struct bytes path;
 };
@@ -52,22 +54,21 @@ static int set_source(struct kept_choice *choice, struct known_place *place, uin
 
 static int set_place(struct kept_choice *choice, struct known_place *place, uint64_t dir)
 {
-	uint32_t source;
 	int r;
 
 	place->dir = 0;
 	place->path.length = 0;
-	r = catalog_dir_path(choice->reader, dir, &place->path, &source);
+	r = catalog_dir_location(choice->reader, dir, &place->path, &place->location);
 	if (r == 0 && place->path.length > 0)
 		r = bytes_append(&place->path, "/", 1);
 	if (r == 0)
-		r = set_source(choice, place, source);
+		r = set_source(choice, place, place->location.source);
 	if (r == 0)
 		r = bytes_append(&place->path, "x", 1); /* a name without a mark */
 	if (r < 0)
 		return r;
-	kept_rank_set_name(&place->rank, source, (const char *)place->source.data, place->path.data,
-			   place->path.length);
+	kept_rank_set_name(&place->rank, &place->location, (const char *)place->source.data,
+			   place->path.data, place->path.length);
 	place->rank.path_length = --place->path.length;
 	place->dir = dir;
 	return 0;
@@ -105,7 +106,7 @@ static int set_name(struct kept_choice *choice, struct member *member, uint64_t 
 		r = -ENOMEM;
 	if (r < 0)
 		return r;
-	kept_rank_set_name(&member->rank, place->rank.source, (const char *)place->source.data,
+	kept_rank_set_name(&member->rank, &place->location, (const char *)place->source.data,
 			   member->path.data, member->path.length);
 	member->whole = true;
 	return 0;
@@ -296,7 +297,7 @@ static int load_kept(struct kept_choice *choice, uint64_t id, struct member **ke
 /* Returns whether another copy can take the place of the kept copy. */
 static bool can_be_displaced(const struct kept_choice *choice, const struct member *kept)
 {
-	return kept->rank.trashed || choice->rules->count > 0;
+	return kept->rank.place != PLACE_LASTS || choice->rules->count > 0;
 }
 
 int kept_is_displaced(struct kept_choice *choice, uint64_t kept, uint64_t candidate,
@@ -340,13 +341,15 @@ int catalog_find_displacing(struct catalog_reader *reader, const struct group_re
 	CLEANUP_KEEP_RULES struct keep_rules rules = {0};
 	struct kept_choice choice = {.reader = reader, .rules = &rules};
 	struct catalog_totals totals = {0};
-	uint64_t kept = group->kept;
+	uint64_t kept = group->kept, places = 0;
 	int r = catalog_get_totals(reader, &totals);
 
 	*file = 0;
 	if (r == 0)
 		r = catalog_get_keep_rules(reader, &rules);
-	if (r == 0 && kept && (!totals.choose_from || group->id < totals.choose_from))
+	if (r == 0 && meta_get_number(reader, META_PLACES, &places) == 0 &&
+	    places == PLACES_VERSION && kept &&
+	    (!totals.choose_from || group->id < totals.choose_from))
 		r = kept_judge(&choice, group->id, &kept);
 	kept_choice_deinit(&choice);
 	if (r == 0 && kept != group->kept)
@@ -369,30 +372,24 @@ int catalog_may_keep(struct catalog_reader *reader, const struct group_record *g
 	return r;
 }
 
-int kept_get_trash(struct catalog_reader *reader, uint64_t dir, uint32_t *trash)
+int kept_get_place(struct catalog_reader *reader, uint64_t dir, uint64_t *place)
 {
-	/* the directory itself can be a trash, or the one that has a trash for each user */
-	static const char *const below[] = {"/x", "/files/x", "/0/files/x"};
 	CLEANUP_BYTES struct bytes source_path = {0}, path = {0};
-	uint32_t source;
+	struct location location;
 	uint64_t root;
-	size_t length;
-	int r = catalog_dir_path(reader, dir, &path, &source);
+	int r = catalog_dir_location(reader, dir, &path, &location);
 
-	*trash = 0;
+	*place = 0;
 	if (r == 0)
-		r = catalog_get_source(reader, source, &source_path, &root);
+		r = catalog_get_source(reader, location.source, &source_path, &root);
 	if (r == 0)
 		r = bytes_append(&source_path, "", 1);
-	length = path.length;
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(below); i++) {
-		path.length = length;
-		r = bytes_append_text(&path, below[i]);
-		if (r == 0 && is_in_trash((const char *)source_path.data, (const char *)path.data,
-					  path.length))
-			*trash |= 1U << i;
-	}
-	return r;
+	if (r < 0)
+		return r;
+	*place = (uint64_t)location.place << 32 |
+		 emptied_place_state((const char *)source_path.data, (const char *)path.data,
+				     path.length);
+	return 0;
 }
 
 void kept_choice_deinit(struct kept_choice *choice)

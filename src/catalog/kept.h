@@ -42,9 +42,9 @@ MUST_CHECK int kept_is_displaced(struct kept_choice *choice, uint64_t kept, uint
 /* Replaces *kept by the best member of the group if that one displaces it. Returns 0 or -errno. */
 MUST_CHECK int kept_judge(struct kept_choice *choice, uint64_t group, uint64_t *kept);
 
-/* Sets *trash to a number that changes if a move of the directory puts a file in its tree into a
- * trash or takes one out of it. Returns 0, -ENOENT if the directory is missing, or -errno. */
-MUST_CHECK int kept_get_trash(struct catalog_reader *reader, uint64_t dir, uint32_t *trash);
+/* Sets *place to a number that changes if a move of the directory changes the place of a file in
+ * its tree (base/emptied_place.h). Returns 0, -ENOENT if the directory is missing, or -errno. */
+MUST_CHECK int kept_get_place(struct catalog_reader *reader, uint64_t dir, uint64_t *place);
 
 void kept_choice_deinit(struct kept_choice *choice);
 

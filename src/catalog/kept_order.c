@@ -6,7 +6,6 @@
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/copy_marks.h"
-#include "base/in_trash.h"
 #include "base/numbers.h"
 #include "base/path.h"
 
@@ -33,13 +32,13 @@ void kept_rank_set_inode(struct kept_rank *rank, uint32_t first_seen,
 							      : nanoseconds(attributes->btime);
 }
 
-void kept_rank_set_name(struct kept_rank *rank, uint32_t source, const char *source_path,
-			const void *path, size_t length)
+void kept_rank_set_name(struct kept_rank *rank, const struct location *location,
+			const char *source_path, const void *path, size_t length)
 {
 	const char *bytes = path;
 
-	rank->source = source;
-	rank->trashed = is_in_trash(source_path, bytes, length);
+	rank->source = location->source;
+	rank->place = emptied_first(location->place, emptied_place_of(source_path, bytes, length));
 	rank->copy_marks = count_copy_marks(bytes, length);
 	/* a slash joins both paths, except after the source "/" */
 	rank->absolute_length = strlen(source_path) + (source_path[1] != '\0') + length;
@@ -129,8 +128,8 @@ static int compare_by(enum kept_criterion criterion, const struct kept_rank *a,
 		      const struct kept_rank *b)
 {
 	switch (criterion) {
-	case KEPT_BY_TRASH:
-		return (int)a->trashed - (int)b->trashed;
+	case KEPT_BY_PLACE:
+		return (int)a->place - (int)b->place;
 	case KEPT_BY_RULE: /* compare_by_rules() */
 		return 0;
 	case KEPT_BY_SOURCE:
@@ -156,7 +155,7 @@ int kept_order(const struct keep_rules *rules, const struct kept_rank *a, const 
 {
 	size_t rule = 0;
 
-	for (enum kept_criterion criterion = KEPT_BY_TRASH; criterion <= KEPT_BY_PATH;
+	for (enum kept_criterion criterion = KEPT_BY_PLACE; criterion <= KEPT_BY_PATH;
 	     criterion++) {
 		int order = criterion == KEPT_BY_RULE ? compare_by_rules(rules, a, b, &rule)
 						      : compare_by(criterion, a, b);

@@ -9,14 +9,16 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/emptied_place.h"
 #include "base/keep_rules.h"
+#include "catalog/paths.h"
 #include "catalog/record.h"
 
 /* The criteria, the most important one first. Those from KEPT_BY_MTIME on guess which copy is the
  * original. A kept copy stays kept while its content is the same, unless another copy is preferred
- * by the trash or by a rule (kept_displaces()). */
+ * by its place or by a rule (kept_displaces()). */
 enum kept_criterion {
-	KEPT_BY_TRASH, /* the copy that is in no trash (base/in_trash.h) */
+	KEPT_BY_PLACE, /* the copy in the place that lasts longest (base/emptied_place.h) */
 	KEPT_BY_RULE, /* the copy that the rules of the user prefer */
 	KEPT_BY_SOURCE, /* the copy in the earlier source */
 	KEPT_BY_FIRST_SEEN, /* the copy that an earlier scan or recheck found */
@@ -35,7 +37,7 @@ struct kept_rank {
 	struct timespec mtime; /* the nanoseconds are for rules only */
 	int64_t birth; /* birth time in ns since 1970; INT64_MAX: unknown */
 	/* These belong to the name. */
-	bool trashed;
+	enum emptied_place place;
 	uint32_t source; /* number of the source */
 	uint32_t copy_marks;
 	uint32_t depth; /* number of slashes in the path */
@@ -52,10 +54,11 @@ void kept_rank_set_inode(struct kept_rank *rank, uint32_t first_seen,
 
 /* Sets what belongs to the name.
  *
- * source	number of the source, and source_path its absolute path
+ * location	of the name, from the index, with the number of the source
+ * source_path	absolute path of the source
  * path		borrowed; relative to the source, length bytes */
-void kept_rank_set_name(struct kept_rank *rank, uint32_t source, const char *source_path,
-			const void *path, size_t length);
+void kept_rank_set_name(struct kept_rank *rank, const struct location *location,
+			const char *source_path, const void *path, size_t length);
 
 /* What decides between two candidates. */
 struct kept_reason {

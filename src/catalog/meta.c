@@ -204,6 +204,8 @@ int meta_initialize(struct catalog_writer *w)
 	if (r == 0)
 		r = meta_put_number(w, META_MIN_SIZE, 1);
 	if (r == 0)
+		r = meta_put_number(w, META_PLACES, PLACES_VERSION);
+	if (r == 0)
 		r = meta_put_totals(w, &(struct catalog_totals){0});
 	return r;
 }

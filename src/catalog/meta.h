@@ -18,6 +18,7 @@
  * view part M     last mount point of a view of the index
  * operands        1: the index has only files and folders that a command named; else no record
  * keep part M     struct keep_rules of the user; missing: none
+ * places          PLACES_VERSION of the twinfs that chose the kept copies; missing: 0
  * filesystem N    identity of a file system, see filesystem.h
  */
 
@@ -34,6 +35,10 @@
 #define META_OPERANDS "operands"
 #define META_KEEP "keep"
 #define META_LEFT_OUT "left out"
+#define META_PLACES "places"
+
+/* Must be increased if the table of base/emptied_place.c changes: kept copies are chosen again. */
+#define PLACES_VERSION 1
 
 /* Maximum bytes of a text in one record. */
 #define META_PART_BYTES 256

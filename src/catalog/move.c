@@ -51,8 +51,8 @@ static int collect(const struct name_change *changes, size_t count, struct moves
 	if (all == 0)
 		return 0;
 	moves->list = calloc(all, sizeof(*moves->list));
-	moves->trash = calloc(all, sizeof(*moves->trash));
-	if (!moves->list || !moves->trash)
+	moves->places = calloc(all, sizeof(*moves->places));
+	if (!moves->list || !moves->places)
 		return -ENOMEM;
 	all = 0;
 	for (size_t i = 0; i < count; i++) {
@@ -71,7 +71,7 @@ static int collect(const struct name_change *changes, size_t count, struct moves
 void moves_free(struct moves *moves)
 {
 	free(moves->list);
-	free(moves->trash);
+	free(moves->places);
 }
 
 /* ---- leaving the old parents --------------------------------------------------------- */
@@ -111,7 +111,7 @@ int moves_detach(struct catalog_writer *w, const struct name_change *changes, si
 	for (size_t i = 0; r == 0 && i < moves->count; i++) {
 		r = detach(w, moves->list[i]);
 		if (r == 0)
-			r = kept_get_trash(&w->store.reader, moves->list[i]->id, &moves->trash[i]);
+			r = kept_get_place(&w->store.reader, moves->list[i]->id, &moves->places[i]);
 	}
 	return r;
 }
@@ -169,15 +169,15 @@ static int attach(struct catalog_writer *w, const struct name_change *change)
 	return r < 0 ? r : tree_add_entry(w, &entry);
 }
 
-/* Has kept copies chosen again if a directory moved into a trash or out of one. */
-static int compare_trash(struct catalog_writer *w, const struct moves *moves)
+/* Has kept copies chosen again if a move changed the place of files. */
+static int compare_places(struct catalog_writer *w, const struct moves *moves)
 {
-	uint32_t trash;
+	uint64_t place;
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < moves->count; i++) {
-		r = kept_get_trash(&w->store.reader, moves->list[i]->id, &trash);
-		if (r == 0 && trash != moves->trash[i])
+		r = kept_get_place(&w->store.reader, moves->list[i]->id, &place);
+		if (r == 0 && place != moves->places[i])
 			groups_choose_again(w, false);
 		else if (r == -ENOENT) /* its new parent is missing */
 			r = 0;
@@ -243,5 +243,5 @@ int moves_attach(struct catalog_writer *w, const struct moves *moves)
 		r = attach(w, moves->list[i]);
 	if (r == 0)
 		r = judge_paths(w, moves);
-	return r < 0 ? r : compare_trash(w, moves);
+	return r < 0 ? r : compare_places(w, moves);
 }

@@ -11,7 +11,7 @@
 
 struct moves {
 	const struct name_change **list; /* the last move of each directory; borrowed */
-	uint32_t *trash; /* kept_get_trash() of each directory before its move */
+	uint64_t *places; /* kept_get_place() of each directory before its move */
 	size_t count;
 };
 

@@ -70,15 +70,45 @@ static int append_backwards(struct bytes *path, struct name name)
 	return r;
 }
 
+/* What a walk from a directory up to the root of its source has found. */
+struct ascent {
+	uint32_t flags; /* DIR_PLACE */
+	uint32_t filesystem; /* that of the directory; 0: the walk has left it, or has not begun */
+	bool begun;
+};
+
+/* A cache includes all below it. What a file system is, is a flag of its topmost directory. */
+static void ascend(struct ascent *ascent, const struct dir_record *record)
+{
+	if (!ascent->begun)
+		ascent->filesystem = record->attributes.filesystem;
+	else if (ascent->filesystem != record->attributes.filesystem)
+		ascent->filesystem = 0;
+	ascent->begun = true;
+	ascent->flags |= record->flags & (ascent->filesystem ? DIR_PLACE : DIR_IS_CACHE);
+}
+
+static enum emptied_place place_of(uint32_t flags)
+{
+	if (flags & DIR_IN_MEMORY)
+		return PLACE_MEMORY;
+	if (flags & DIR_IS_CACHE)
+		return PLACE_CACHE;
+	return flags & DIR_IN_SNAPSHOT ? PLACE_SNAPSHOT : PLACE_LASTS;
+}
+
 static int gather_path(struct catalog_reader *r, uint64_t dir, struct name name, struct bytes *path,
-		       uint32_t *source)
+		       struct location *location)
 {
 	size_t start = path->length;
 	struct dir_record record = {0};
+	struct ascent ascent = {0};
 	int result = append_backwards(path, name);
 
 	for (unsigned int depth = 0; result == 0; depth++) {
 		result = catalog_get_dir(r, dir, &record);
+		if (result == 0)
+			ascend(&ascent, &record);
 		if (result < 0 || record.parent == 0)
 			break;
 		if (depth == DEPTH_MAX)
@@ -93,22 +123,42 @@ static int gather_path(struct catalog_reader *r, uint64_t dir, struct name name,
 		return result;
 	if (path->length > start)
 		reverse(path->data + start, path->length - start);
-	*source = record.source;
+	*location = (struct location){record.source, place_of(ascent.flags)};
 	return 0;
+}
+
+int catalog_dir_location(struct catalog_reader *r, uint64_t dir, struct bytes *path,
+			 struct location *location)
+{
+	return gather_path(r, dir, (struct name){"", 0}, path, location);
+}
+
+int catalog_entry_location(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
+			   struct bytes *path, struct location *location)
+{
+	struct entry_record entry;
+	int result = catalog_entry_at(r, dir, cookie, &entry);
+
+	return result < 0 ? result : gather_path(r, dir, entry.name, path, location);
 }
 
 int catalog_dir_path(struct catalog_reader *r, uint64_t dir, struct bytes *path, uint32_t *source)
 {
-	return gather_path(r, dir, (struct name){"", 0}, path, source);
+	struct location location = {0};
+	int result = catalog_dir_location(r, dir, path, &location);
+
+	*source = location.source;
+	return result;
 }
 
 int catalog_entry_path(struct catalog_reader *r, uint64_t dir, uint64_t cookie, struct bytes *path,
 		       uint32_t *source)
 {
-	struct entry_record entry;
-	int result = catalog_entry_at(r, dir, cookie, &entry);
+	struct location location = {0};
+	int result = catalog_entry_location(r, dir, cookie, path, &location);
 
-	return result < 0 ? result : gather_path(r, dir, entry.name, path, source);
+	*source = location.source;
+	return result;
 }
 
 static bool path_goes_before(const struct bytes *path, size_t start, size_t middle)

@@ -10,6 +10,7 @@
  */
 
 #include "base/bytes.h"
+#include "base/emptied_place.h"
 #include "catalog/catalog.h"
 
 /* Finds a name in a directory. */
@@ -27,6 +28,20 @@ MUST_CHECK int catalog_dir_path(struct catalog_reader *r, uint64_t dir, struct b
 				uint32_t *source);
 MUST_CHECK int catalog_entry_path(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
 				  struct bytes *path, uint32_t *source);
+
+/* Where a name, or each name in a directory, is. */
+struct location {
+	uint32_t source; /* number of the source */
+	/* PLACE_CACHE, PLACE_SNAPSHOT, PLACE_MEMORY or PLACE_LASTS, by the flags of the directories
+	 * above; emptied_place_of() judges their names */
+	enum emptied_place place;
+};
+
+/* As catalog_entry_path() and catalog_dir_path(), with the place. */
+MUST_CHECK int catalog_entry_location(struct catalog_reader *r, uint64_t dir, uint64_t cookie,
+				      struct bytes *path, struct location *location);
+MUST_CHECK int catalog_dir_location(struct catalog_reader *r, uint64_t dir, struct bytes *path,
+				    struct location *location);
 
 /* Appends the path of a file. If the file has several paths, appends the one that is first by
  * source, then by path. Returns -ENOENT for an orphan. */

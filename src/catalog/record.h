@@ -102,7 +102,17 @@ enum dir_flag {
 	/* The index lacks names of the directory: they are excluded, or the user did not name them,
 	 * or they belong to an index or a view, or the new directory was not listed yet. */
 	DIR_PARTIAL = 4,
+	/* The directory has a tag of a cache (base/cache_tag.h), or is a source below such a
+	 * directory. */
+	DIR_IS_CACHE = 8,
+	/* Set on the root of a source, and where another file system begins: the file system is in
+	 * memory, or is a read-only snapshot. */
+	DIR_IN_MEMORY = 16,
+	DIR_IN_SNAPSHOT = 32,
 };
+
+/* The flags that say what a place is, rather than what the index lacks. */
+#define DIR_PLACE (DIR_IS_CACHE | DIR_IN_MEMORY | DIR_IN_SNAPSHOT)
 
 struct dir_record {
 	uint64_t id;

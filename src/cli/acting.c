@@ -30,6 +30,7 @@
 #include "plan/refusals.h"
 #include "report/figures.h"
 #include "report/left.h"
+#include "report/place_tally.h"
 #include "source/source.h"
 #include "source/source_change.h"
 
@@ -272,17 +273,20 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 	CLEANUP_PREPARED struct prepared prepared = {.refused = 0};
 	CLEANUP_BUNDLE_TALLY struct bundle_tally bundles = {0};
 	CLEANUP_LEFT_TALLY struct left_tally left = {0};
+	CLEANUP_PLACE_TALLY struct place_tally places = {0};
 	struct list_request counted = *request;
 	enum twinfs_exit status, done;
 	int r;
 
 	counted.report.bundles = &bundles;
 	counted.report.left = &left;
+	counted.report.places = &places;
 	r = prepared_make(&prepared, acting, &counted, index);
 	if (r != 0)
 		return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_USAGE;
 	list_explain_bundles(&bundles);
 	list_explain_left(&left);
+	place_tally_explain(&places);
 	status = current_index_status(index, prepared.summary.errors, prepared.summary.pending);
 	/* the trial also explains how folders differ from the kept ones */
 	if ((acting->dry_run || !acting->yes || acting->folders) &&

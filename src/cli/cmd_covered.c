@@ -198,7 +198,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		return 0;
 	}
 	explain(settings, &summary, *status == TWINFS_EXIT_COMPLETE && !index->unfinished);
-	return 0;
+	return missing_from_explain(&summary.checked, index->sources, reader);
 }
 
 /* ---- the folders -------------------------------------------------------------------------- */

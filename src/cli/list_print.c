@@ -14,6 +14,7 @@
 #include "index/index_print.h"
 #include "report/figures.h"
 #include "report/left.h"
+#include "report/place_tally.h"
 #include "report/similar.h"
 #include "source/managed.h"
 
@@ -109,8 +110,9 @@ void list_explain_left(const struct left_tally *tally)
 
 /* Logs the result in a sentence: a list without an entry must not look like a failure, and an
  * incomplete one not like a result. */
-static void explain_missing(const struct list_request *request,
-			    const struct report_summary *summary, enum twinfs_exit status)
+static int explain_missing(const struct list_request *request, const struct current_index *index,
+			   struct catalog_reader *reader, const struct report_summary *summary,
+			   enum twinfs_exit status)
 {
 	char number[NUMBER_TEXT_MAX];
 	char size[FIGURE_SIZE_MAX];
@@ -125,6 +127,7 @@ static void explain_missing(const struct list_request *request,
 		log_info("%s %s missing, %s", number_format(number, summary->singles),
 			 plural(summary->singles, "file is", "files are"),
 			 figure_size(size, summary->single_bytes));
+	return missing_from_explain(&summary->checked, index->sources, reader);
 }
 
 /* Refuses an index that does not know its folder groups. Returns 0, -EXDEV (logged) or another
@@ -192,16 +195,17 @@ static int print(void *context, const struct current_index *index, struct catalo
 	if (*status == TWINFS_EXIT_COMPLETE)
 		*status = current_index_is_incomplete(index) ? TWINFS_EXIT_INCOMPLETE : left_out;
 	if (report.part == REPORT_MISSING)
-		explain_missing(request, &summary, *status);
+		r = explain_missing(request, index, reader, &summary, *status);
 	if (report.part == REPORT_SIMILAR)
 		explain_similar(&summary);
-	return 0;
+	return r;
 }
 
 enum twinfs_exit list_print(const struct list_request *request, struct current_index *index)
 {
 	CLEANUP_BUNDLE_TALLY struct bundle_tally tally = {0};
 	CLEANUP_LEFT_TALLY struct left_tally left = {0};
+	CLEANUP_PLACE_TALLY struct place_tally places = {0};
 	struct list_request printed = *request;
 	const struct index_printer printer = {
 		.noun = "list",
@@ -214,9 +218,11 @@ enum twinfs_exit list_print(const struct list_request *request, struct current_i
 	if (request->report.part == REPORT_REDUNDANT) {
 		printed.report.bundles = &tally;
 		printed.report.left = &left;
+		printed.report.places = &places;
 	}
 	status = index_print(&printer, index);
 	list_explain_bundles(&tally);
 	list_explain_left(&left);
+	place_tally_explain(&places);
 	return status;
 }

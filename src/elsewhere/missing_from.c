@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/path.h"
 #include "base/quote.h"
+#include "catalog/paths.h"
 #include "index/current_index.h"
 #include "index/source_check.h"
 #include "mountpoint/table.h"
@@ -187,6 +188,49 @@ static int check_stacked(const struct missing_folders *folders, bool cross_mount
 	log_warning("the result is incomplete: an overlay or similar file system possibly shows "
 		    "files of another folder; compare folders of other file systems");
 	return 0;
+}
+
+/* Returns why something else empties a place. */
+static const char *cause_of(enum emptied_place place)
+{
+	static const char *const causes[EMPTIED_PLACES] = {
+		[PLACE_SNAPSHOT] = "a schedule can delete it",
+		[PLACE_CACHE] = "its program can empty it",
+		[PLACE_TRASH] = "the user or a program can empty it",
+		[PLACE_MEMORY] = "it is lost when the machine stops",
+	};
+
+	return causes[place];
+}
+
+int missing_from_explain(const struct missing_tally *tally, const struct sources *sources,
+			 struct catalog_reader *reader)
+{
+	char number[NUMBER_TEXT_MAX];
+	int r = 0;
+
+	for (enum emptied_place place = PLACE_SNAPSHOT; r == 0 && place < EMPTIED_PLACES; place++) {
+		const struct missing_example *example = &tally->examples[place];
+		CLEANUP_BYTES struct bytes relative = {0}, path = {0};
+		uint32_t source;
+
+		if (tally->emptied[place] == 0)
+			continue;
+		r = catalog_entry_path(reader, example->dir, example->cookie, &relative, &source);
+		if (r == 0 && !bytes_text(&relative))
+			r = -ENOMEM;
+		if (r == 0)
+			r = source_absolute_path(sources, source, bytes_text(&relative), &path);
+		if (r == 0)
+			log_info("%s of these %s elsewhere only %s, such as %s; that does not "
+				 "count, as %s",
+				 number_format(number, tally->emptied[place]),
+				 plural(tally->emptied[place], "is", "are"),
+				 emptied_place_text(place),
+				 quote_bytes((const char *)path.data, path.length),
+				 cause_of(place));
+	}
+	return r == -ENOENT ? -EUCLEAN : r;
 }
 
 int missing_from_check(const struct missing_folders *folders, const struct current_index *index,

@@ -41,4 +41,9 @@ MUST_CHECK int missing_from_check(const struct missing_folders *folders,
 				  const struct current_index *index, struct catalog_reader *reader,
 				  enum twinfs_exit *status);
 
+/* Logs which missing files have a copy in a place that something else empties, and why such a place
+ * does not count. Returns 0 or -errno. */
+MUST_CHECK int missing_from_explain(const struct missing_tally *tally,
+				    const struct sources *sources, struct catalog_reader *reader);
+
 #endif

@@ -9,11 +9,12 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
+#include "base/cache_tag.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/emptied_place.h"
 #include "base/error.h"
 #include "base/filesystem_kind.h"
-#include "base/in_trash.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "fleet/reading_pool.h"
@@ -46,6 +47,8 @@ const char *attested_reason(enum attested_state state)
 		[ATTESTED_IN_TRASH] = "in a trash",
 		[ATTESTED_REMOTE] = "on a network file system",
 		[ATTESTED_IN_MEMORY] = "in memory",
+		[ATTESTED_IN_SNAPSHOT] = "in a snapshot",
+		[ATTESTED_IN_CACHE] = "in a cache",
 	};
 
 	return reasons[state];
@@ -181,6 +184,8 @@ static int examine(struct attesting *attesting, size_t row, int fd)
 		return ATTESTED_REMOTE;
 	if (filesystem_is_in_memory_at(fd))
 		return ATTESTED_IN_MEMORY;
+	if (filesystem_is_snapshot_at(fd))
+		return ATTESTED_IN_SNAPSHOT;
 	return sync_first(attesting, row, status.st_dev);
 }
 
@@ -261,15 +266,35 @@ static int prove(struct pool_thread *thread, const struct attesting_task *task, 
 	return r == 0 ? state : judge_reading(r);
 }
 
+/* Returns the state for a place that something else empties, by the folders of the file, or
+ * ATTESTED_UNREAD. */
+static enum attested_state judge_place(const struct attesting_task *task, size_t row)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	const struct source *source = source_of(task, row);
+	const char *below = task->list->rows[row].path;
+	enum emptied_place place = emptied_place_of(source->path, below, strlen(below));
+
+	if (place == PLACE_TRASH)
+		return ATTESTED_IN_TRASH;
+	if (place == PLACE_SNAPSHOT)
+		return ATTESTED_IN_SNAPSHOT;
+	if (source_absolute_path(task->sources, (uint32_t)(source - task->sources->list), below,
+				 &path) == 0 &&
+	    bytes_text(&path) && is_below_cache(bytes_text(&path)))
+		return ATTESTED_IN_CACHE;
+	return ATTESTED_UNREAD;
+}
+
 /* Returns an enum attested_state or -errno. */
 static int read_file(struct attesting *attesting, struct pool_thread *thread, size_t row)
 {
 	const struct attesting_task *task = attesting->task;
-	const char *path = task->list->rows[row].path;
+	enum attested_state place = judge_place(task, row);
 	int fd, r;
 
-	if (is_in_trash(source_of(task, row)->path, path, strlen(path)))
-		return ATTESTED_IN_TRASH;
+	if (place != ATTESTED_UNREAD)
+		return place;
 	fd = open_row(task, row);
 	if (fd < 0)
 		return judge_opening(fd);

@@ -34,8 +34,10 @@ enum attested_state {
 	ATTESTED_IN_TRASH,
 	ATTESTED_REMOTE, /* on a file system that other hosts or a program can serve */
 	ATTESTED_IN_MEMORY, /* on a file system that the next restart empties */
+	ATTESTED_IN_SNAPSHOT,
+	ATTESTED_IN_CACHE,
 };
-#define ATTESTED_STATES (ATTESTED_IN_MEMORY + 1)
+#define ATTESTED_STATES (ATTESTED_IN_CACHE + 1)
 
 /* The result for a row of the keep list. */
 struct attested {

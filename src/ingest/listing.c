@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/cache_tag.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 #include "base/key_sort.h"
@@ -41,6 +42,7 @@ void listing_clear(struct listing *listing)
 	listing->count = 0;
 	listing->partial = false;
 	listing->quarantined = false;
+	listing->tagged = false;
 }
 
 static struct listed *add_bytes(struct listing *listing, const char *name, size_t length)
@@ -101,6 +103,8 @@ static int add_names(struct listing *listing, size_t length, const struct listed
 		entry = (const void *)((const char *)listing->buffer + at);
 		if (is_dots(entry->d_name))
 			continue;
+		if (is_cache_tag(entry->d_name))
+			listing->tagged = true;
 		if (is_excluded(dir, entry->d_name, entry->d_type)) {
 			listing->excluded++;
 			listing->partial = true;
@@ -352,6 +356,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	reliable_times = filesystem_times_are_reliable(listing->filesystem_type);
 	for (size_t i = 0; i < recheck->count; i++) {
 		name = recheck->names[i];
+		listing->tagged |= is_cache_tag(name->name);
 		if (is_excluded(dir, name->name, DT_UNKNOWN)) {
 			listing->partial |= may_exist(dir, name->name);
 			continue;

@@ -302,6 +302,9 @@ static int compare_dir(struct walker *walker, const struct walk_dir *dir,
 		if (dir->scope == RECHECK_NAMES && !now->error) { /* the directory was not listed */
 			change.error = record.error;
 			change.flags = record.flags | (now->flags & DIR_PARTIAL);
+			if (walker->listing.tagged)
+				change.flags = (change.flags & ~(uint32_t)DIR_IS_CACHE) |
+					       (now->flags & DIR_IS_CACHE);
 		}
 		if (record.error == change.error && record.flags == change.flags &&
 		    (change.kind == NAME_FAIL_DIR ||
@@ -330,7 +333,7 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 		last->scope = RECHECK_TREE;
 		last->attributes = *diff->dirs[i].attributes;
 		last->expected = true;
-		last->crosses = last->attributes.filesystem != filesystem;
+		last->crosses = last->is_top = last->attributes.filesystem != filesystem;
 		walk_dir_set_operands(last, walker->walk->ingest->sources->operands);
 		*end = last;
 		end = &last->next;
@@ -441,8 +444,10 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 		now.kind = NAME_FAIL_DIR;
 	if (!now.error) {
 		now.error = report_unsearched(walker, dir);
-		now.flags = (now.error ? DIR_NOT_SEARCHED : 0U) |
-			    (walker->listing.partial ? DIR_PARTIAL : 0U);
+		now.flags =
+			(now.error ? DIR_NOT_SEARCHED : 0U) |
+			(walker->listing.partial ? DIR_PARTIAL : 0U) |
+			walk_dir_place(dir, ingest->sources, walker->fd, walker->listing.tagged);
 	}
 	if (ingest->hooks && (walker->listing.quarantined || ingest_error_is_temporary(now.error)))
 		ingest->hooks->failed(ingest->hooks->context, dir->id);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "ingest/walk_dir.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,8 +9,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/cache_tag.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/filesystem_kind.h"
 #include "base/timed_call.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -49,6 +52,36 @@ struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name)
 	return dir;
 }
 
+/* Sets *has to whether the index has no name in the directory. Returns 0 or -errno. */
+static int has_no_name(struct catalog_reader *reader, uint64_t dir, bool *has)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(reader, dir, 0, &scan);
+
+	if (r == 0)
+		r = catalog_next_entry(scan, &entry);
+	*has = r == -ENOENT;
+	return *has ? 0 : r;
+}
+
+uint32_t walk_dir_place(const struct walk_dir *dir, const struct sources *sources, int fd,
+			bool tagged)
+{
+	uint32_t flags = 0;
+
+	/* the names of a directory on the way to operands are not listed */
+	if ((tagged || dir->is_on_way) && is_cache_at(fd))
+		flags |= DIR_IS_CACHE;
+	if (dir->is_root && is_below_cache(sources->list[dir->source].path))
+		flags |= DIR_IS_CACHE;
+	if (!dir->is_top)
+		return flags;
+	if (filesystem_is_in_memory_at(fd))
+		flags |= DIR_IN_MEMORY;
+	return filesystem_is_snapshot_at(fd) ? flags | DIR_IN_SNAPSHOT : flags;
+}
+
 void walk_dir_set_operands(struct walk_dir *dir, const struct operands *operands)
 {
 	const struct walk_dir *parent = dir->parent;
@@ -61,17 +94,14 @@ void walk_dir_set_operands(struct walk_dir *dir, const struct operands *operands
 	dir->is_on_way = !operands_end_at(operands, dir->operands);
 }
 
-/* Sets *has to whether the index has no name in the directory. Returns 0 or -errno. */
-static int has_no_name(struct catalog_reader *reader, uint64_t dir, bool *has)
+/* Returns whether a directory is the root of a source, or on another file system than its parent.
+ */
+static bool is_top(struct catalog_reader *reader, const struct dir_record *dir)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct entry_record entry;
-	int r = catalog_scan_entries(reader, dir, 0, &scan);
+	struct dir_record parent;
 
-	if (r == 0)
-		r = catalog_next_entry(scan, &entry);
-	*has = r == -ENOENT;
-	return *has ? 0 : r;
+	return dir->parent == 0 || (catalog_get_dir(reader, dir->parent, &parent) == 0 &&
+				    parent.attributes.filesystem != dir->attributes.filesystem);
 }
 
 int walk_dir_begin(struct walk_dir **dir, const struct sources *sources,
@@ -101,6 +131,8 @@ int walk_dir_begin(struct walk_dir **dir, const struct sources *sources,
 	(*dir)->id = recheck->dir;
 	(*dir)->known = true;
 	(*dir)->is_new = is_new;
+	(*dir)->is_root = record.parent == 0;
+	(*dir)->is_top = is_top(reader, &record);
 	(*dir)->scope = recheck->scope;
 	(*dir)->recheck = recheck;
 	(*dir)->attributes = record.attributes;

@@ -35,6 +35,8 @@ struct walk_dir {
 	bool expected; /* the directory must be the inode that attributes has */
 	/* it is on another file system than its parent; that file system possibly never answers */
 	bool crosses;
+	/* it is the root of a source, or on another file system than its parent */
+	bool is_root, is_top;
 	/* it leads to operands (source/operands.h), so only their names are examined in it */
 	bool is_on_way;
 	struct operand_range operands; /* those below it, if is_on_way */
@@ -74,6 +76,12 @@ void walk_dir_budget_init(struct walk_dir_budget *budget);
 /* Creates a directory with one reference, which adds one to the parent (or NULL). Returns NULL if
  * memory ran out. */
 struct walk_dir *walk_dir_new(struct walk_dir *parent, struct name name);
+
+/* Returns the flags of enum dir_flag for the place of an open directory.
+ *
+ * tagged	the directory has, or had, a name like that of the tag of a cache */
+uint32_t walk_dir_place(const struct walk_dir *dir, const struct sources *sources, int fd,
+			bool tagged);
 
 /* Sets which operands are below the directory, and whether it is only on the way to them. In a
  * directory that is an operand, all names are indexed. operands can be NULL. */

@@ -158,29 +158,33 @@ static int put_first(struct planned_group *group, size_t kept)
 	return 0;
 }
 
-/* Returns whether all names of a file, given by its number, are in a trash. */
-static bool is_chosen_trashed(const struct choosing *choosing, size_t chosen)
+static enum emptied_place place_of(const struct choosing *choosing, size_t name)
+{
+	return planned_place(&choosing->group, choosing->question->sources, name);
+}
+
+/* Returns the place of the name that lasts longest of a file, given by its number. */
+static enum emptied_place place_of_file(const struct choosing *choosing, size_t chosen)
 {
 	const struct copies *copies = &choosing->group.copies;
+	enum emptied_place best = PLACE_MEMORY;
 	size_t file = 0;
-	bool trashed = true;
 
 	for (size_t i = 0; i < copies->count; i++) {
 		file += !copies->list[i].another_name;
-		if (file - 1 == chosen &&
-		    !planned_is_trashed(&choosing->group, choosing->question->sources, i))
-			trashed = false;
+		if (file - 1 == chosen && place_of(choosing, i) < best)
+			best = place_of(choosing, i);
 	}
-	return trashed;
+	return best;
 }
 
 /* Applies the choice of files that stay; chosen is the number of the one that is kept. If it is in
- * a trash, those outside stay, too. */
+ * a place that something else empties, those elsewhere stay, too. */
 static int keep_files(struct choosing *choosing, const bool *stays, size_t chosen)
 {
 	struct planned_group *group = &choosing->group;
 	bool between = choosing->question->rules->between_sources;
-	bool chosen_is_trashed = is_chosen_trashed(choosing, chosen);
+	enum emptied_place place = place_of_file(choosing, chosen);
 	size_t file = 0, kept = 0;
 
 	for (size_t i = 0; i < group->copies.count; i++) {
@@ -192,8 +196,7 @@ static int keep_files(struct choosing *choosing, const bool *stays, size_t chose
 		if (file - 1 == chosen)
 			copy->fate = FATE_KEPT;
 		else if (stays[file - 1] || (file == 1 && group->copies.kept_must_stay) ||
-			 (chosen_is_trashed &&
-			  !planned_is_trashed(&choosing->group, choosing->question->sources, i)))
+			 place_spares(place, place_of(choosing, i)))
 			copy->fate = FATE_SPARED;
 		else
 			copy->fate = FATE_REDUNDANT;

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/in_trash.h"
 #include "base/size.h"
 #include "base/spool.h"
 
@@ -38,13 +37,26 @@ struct act_file planned_file(const struct planned_group *group, size_t index)
 				 name->hash};
 }
 
-bool planned_is_trashed(const struct planned_group *group, const struct sources *sources,
-			size_t index)
+enum emptied_place planned_place(const struct planned_group *group, const struct sources *sources,
+				 size_t index)
 {
 	const struct copy *copy = &group->copies.list[index];
 	const char *path = copy_path(&group->copies, copy);
 
-	return is_in_trash(sources->list[copy->source].path, path, strlen(path));
+	return emptied_first(copy->place, emptied_place_of(sources->list[copy->source].path, path,
+							   strlen(path)));
+}
+
+enum act_outcome place_refusal(enum emptied_place kept)
+{
+	static const enum act_outcome refusals[EMPTIED_PLACES] = {
+		[PLACE_SNAPSHOT] = ACT_KEPT_IN_SNAPSHOT,
+		[PLACE_CACHE] = ACT_KEPT_IN_CACHE,
+		[PLACE_TRASH] = ACT_KEPT_TRASHED,
+		[PLACE_MEMORY] = ACT_KEPT_IN_MEMORY,
+	};
+
+	return refusals[kept];
 }
 
 size_t planned_count_names(const struct planned_group *group, size_t first)

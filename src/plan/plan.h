@@ -17,6 +17,7 @@
 
 #include "act/act.h"
 #include "base/attributes.h"
+#include "base/emptied_place.h"
 #include "report/copies.h"
 #include "report/report.h"
 
@@ -57,9 +58,19 @@ void planned_group_free(struct planned_group *group);
 /* Returns a name of the group for act_add(). Valid until the group changes. */
 struct act_file planned_file(const struct planned_group *group, size_t index);
 
-/* Returns whether a name of the group is in a trash. */
-bool planned_is_trashed(const struct planned_group *group, const struct sources *sources,
-			size_t index);
+/* Returns the place of a name of the group. */
+enum emptied_place planned_place(const struct planned_group *group, const struct sources *sources,
+				 size_t index);
+
+/* Returns whether a name in this place must stay if the kept file is in the other one: something
+ * else empties the place of the kept file, and the name can be what remains. */
+static inline bool place_spares(enum emptied_place kept, enum emptied_place place)
+{
+	return kept != PLACE_LASTS && kept != place;
+}
+
+/* Returns why a name is refused if the kept file is in such a place. */
+enum act_outcome place_refusal(enum emptied_place kept);
 
 /* Returns the number of names of the inode whose first name has this index. */
 size_t planned_count_names(const struct planned_group *group, size_t first);

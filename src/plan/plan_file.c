@@ -237,15 +237,17 @@ static void explain_repeated(const struct reading *reading)
 			    plural(reading->repeated, "name", "names"), reading->repeated_line);
 }
 
-/* Sets the id of the file with a path, or 0 if the index does not have it. */
+/* Sets the id (0: not indexed) of the file with a path, and the place of its folder. */
 static int find_file(const struct reading *reading, uint32_t source, const char *below,
-		     uint64_t *file)
+		     uint64_t *file, struct location *location)
 {
+	CLEANUP_BYTES struct bytes folder = {0};
 	struct entry_record entry;
 	int r = catalog_find_path(reading->reader, reading->sources->list[source].root, below,
 				  &entry);
 
 	*file = r == 0 && entry.kind == ENTRY_FILE ? entry.child : 0;
+	r = *file ? catalog_dir_location(reading->reader, entry.dir, &folder, location) : r;
 	return r == -ENOENT ? 0 : r;
 }
 
@@ -253,9 +255,10 @@ static int find_file(const struct reading *reading, uint32_t source, const char 
 static int append_copy(struct reading *reading, uint32_t source, const char *below, enum fate fate)
 {
 	struct copies *copies = &reading->group.copies;
+	struct location location = {0};
 	struct copy *copy;
 	uint64_t file;
-	int r = find_file(reading, source, below, &file);
+	int r = find_file(reading, source, below, &file, &location);
 
 	if (r == 0 && file != 0)
 		r = mention(reading, file, fate == FATE_KEPT);
@@ -271,6 +274,7 @@ static int append_copy(struct reading *reading, uint32_t source, const char *bel
 	memset(copy, 0, sizeof(*copy)); /* clears the padding as well */
 	copy->file = file;
 	copy->source = source;
+	copy->place = location.place;
 	copy->fate = fate;
 	copy->why = "in the plan";
 	copy->path = copies->paths.length;
@@ -342,6 +346,7 @@ static int check_name(struct reading *reading, size_t index)
 {
 	const struct copy *kept = &reading->group.copies.list[0];
 	const struct copy *copy = &reading->group.copies.list[index];
+	enum emptied_place place = planned_place(&reading->group, reading->sources, 0);
 	bool differ = false;
 	int r = 0;
 
@@ -349,9 +354,8 @@ static int check_name(struct reading *reading, size_t index)
 		refuse(reading, index, ACT_NOT_INDEXED);
 	} else if (kept->file == 0) {
 		refuse(reading, index, ACT_KEPT_NOT_INDEXED);
-	} else if (planned_is_trashed(&reading->group, reading->sources, 0) &&
-		   !planned_is_trashed(&reading->group, reading->sources, index)) {
-		refuse(reading, index, ACT_KEPT_TRASHED);
+	} else if (place_spares(place, planned_place(&reading->group, reading->sources, index))) {
+		refuse(reading, index, place_refusal(place));
 	} else {
 		r = known_content_differs(reading->reader, kept->file, copy->file, &differ);
 		if (differ)

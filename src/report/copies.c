@@ -40,6 +40,7 @@ bool copy_is_root(const struct copies *copies, const struct copy *copy)
 static int add_name(struct copies *copies, struct catalog_reader *reader, uint64_t dir,
 		    uint64_t cookie)
 {
+	struct location location;
 	struct copy *copy;
 	int r;
 
@@ -51,9 +52,11 @@ static int add_name(struct copies *copies, struct catalog_reader *reader, uint64
 	memset(copy, 0, sizeof(*copy));
 	copy->path = copies->paths.length;
 	copy->dir = dir;
-	r = catalog_entry_path(reader, dir, cookie, &copies->paths, &copy->source);
+	r = catalog_entry_location(reader, dir, cookie, &copies->paths, &location);
 	if (r < 0)
 		return r;
+	copy->source = location.source;
+	copy->place = location.place;
 	r = bytes_append(&copies->paths, "", 1);
 	if (r < 0)
 		return r;
@@ -228,12 +231,12 @@ static int add_folder(struct copies *copies, struct catalog_reader *reader, uint
 	size_t path = copies->paths.length;
 	struct copy *copy;
 	struct dir_record dir;
+	struct location location;
 	struct kept_rank rank;
-	uint32_t source = 0;
 	int r = catalog_get_dir(reader, id, &dir);
 
 	if (r == 0)
-		r = catalog_dir_path(reader, id, &copies->paths, &source);
+		r = catalog_dir_location(reader, id, &copies->paths, &location);
 	if (r == 0 && dir.parent == 0)
 		r = bytes_append_text(&copies->paths, COPY_ROOT);
 	if (r == 0)
@@ -248,7 +251,8 @@ static int add_folder(struct copies *copies, struct catalog_reader *reader, uint
 	memset(copy, 0, sizeof(*copy)); /* clears the padding as well: plans write it to a file */
 	copy->file = id;
 	copy->dir = dir.parent ? dir.parent : id;
-	copy->source = copy->lead_source = source;
+	copy->source = copy->lead_source = location.source;
+	copy->place = location.place;
 	copy->mtime = rank.mtime;
 	copy->birth = rank.birth;
 	copy->fate = FATE_REDUNDANT;

@@ -13,6 +13,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/emptied_place.h"
 #include "catalog/record.h"
 #include "report/bundle.h"
 
@@ -42,9 +43,13 @@ struct copy {
 	size_t symlinks, symlink_paths;
 	bool stays_for_symlinks; /* it stays as symlinks lead to it; as the next field */
 	bool stays_for_links; /* as in rules.spare_held; of the first name of an inode */
+	/* The place that spares the copy, as something else empties it; PLACE_LASTS: none does.
+	 * Set by rules_apply(). */
+	enum emptied_place stays_for_place;
 	/* Why the copy must stay, apart from the rules: as `why`. Set before rules_apply(). */
 	const char *must_stay;
 	uint32_t source;
+	enum emptied_place place; /* of struct location: by flags, not by names */
 	uint32_t first_seen; /* as in struct kept_rank */
 	uint32_t links; /* as in struct kept_rank, like the next two fields */
 	struct timespec mtime;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/in_trash.h"
+#include "base/emptied_place.h"
 #include "base/path.h"
 #include "base/size.h"
 #include "catalog/paths.h"
@@ -20,10 +20,14 @@
 #define AREAS 16384
 
 enum area {
-	AREA_OTHER, /* in no folder of both lists, or in the trash of a folder of the list `in` */
+	AREA_OTHER, /* in no folder of both lists */
 	AREA_OF,
 	AREA_IN,
+	/* in folders->in, but in a place that something else empties: AREA_EMPTIED plus an enum
+	 * emptied_place */
+	AREA_EMPTIED,
 };
+#define AREAS_ALL (AREA_EMPTIED + EMPTIED_PLACES)
 
 struct missing_finder {
 	const struct missing_folders *folders;
@@ -32,6 +36,7 @@ struct missing_finder {
 	const struct filter *filter;
 	uint64_t group; /* the last group that was read; 0: none */
 	bool group_is_in; /* a member of it is in folders->in */
+	struct missing_example example; /* a member of it in an emptied place in folders->in */
 	struct {
 		uint64_t dir;
 		enum area area;
@@ -67,25 +72,25 @@ static int read_area(const struct missing_finder *finder, uint64_t dir, enum are
 {
 	CLEANUP_BYTES struct bytes relative = {0};
 	CLEANUP_BYTES struct bytes path = {0};
-	uint32_t source;
-	int r = catalog_dir_path(finder->reader, dir, &relative, &source);
+	enum emptied_place place;
+	struct location location;
+	int r = catalog_dir_location(finder->reader, dir, &relative, &location);
 
 	if (r == 0 && !bytes_text(&relative))
 		r = -ENOMEM;
 	if (r == 0)
-		r = source_absolute_path(finder->sources, source, bytes_text(&relative), &path);
+		r = source_absolute_path(finder->sources, location.source, bytes_text(&relative),
+					 &path);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	if (!bytes_text(&path))
 		return -ENOMEM;
 	*area = area_of_path(finder->folders, bytes_text(&path));
-	/* a trash is known by the names of its files */
-	r = bytes_append_text(&relative, relative.length > 0 ? "/x" : "x");
-	if (r < 0 || !bytes_text(&relative))
-		return -ENOMEM;
-	if (*area == AREA_IN &&
-	    is_in_trash(finder->sources->list[source].path, bytes_text(&relative), relative.length))
-		*area = AREA_OTHER;
+	place = emptied_place_in(finder->sources->list[location.source].path, bytes_text(&relative),
+				 relative.length);
+	place = emptied_first(place, location.place);
+	if (*area == AREA_IN && place != PLACE_LASTS)
+		*area = AREA_EMPTIED + (enum area)place;
 	return 0;
 }
 
@@ -116,7 +121,7 @@ static int find_name_area(struct missing_finder *finder, uint64_t dir, uint64_t 
 	uint32_t source;
 	int r = find_area(finder, dir, area);
 
-	if (r < 0 || *area != AREA_IN || !filter_excludes(finder->filter))
+	if (r < 0 || *area < AREA_IN || !filter_excludes(finder->filter))
 		return r;
 	r = catalog_entry_path(finder->reader, dir, cookie, &path, &source);
 	if (r == 0 && !bytes_text(&path))
@@ -132,25 +137,32 @@ struct places {
 	/* A name is in folders->in, and the inode has all of its known names. If it has less links,
 	 * another mount shows one of them, too: this can be the name in folders->in. */
 	bool is_in;
+	/* the last name in folders->in that is in a place that something else empties, and the
+	 * place; PLACE_LASTS: none */
+	struct missing_example example;
 };
 
 static int find_places(struct missing_finder *finder, const struct file_record *file,
 		       struct places *places)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	uint64_t dir, cookie, names[AREA_IN + 1] = {0};
+	uint64_t dir, cookie, names[AREAS_ALL] = {0}, known = 0;
 	enum area area;
 	int r = catalog_scan_names(finder->reader, file, &scan);
 
 	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
 		r = find_name_area(finder, dir, cookie, &area);
-		if (r == 0)
-			names[area]++;
+		if (r < 0)
+			break;
+		names[area]++;
+		known++;
+		if (area > AREA_EMPTIED)
+			places->example =
+				(struct missing_example){(enum emptied_place)(area - AREA_EMPTIED),
+							 dir, cookie};
 	}
 	places->names_of = names[AREA_OF];
-	places->is_in =
-		names[AREA_IN] > 0 &&
-		file->attributes.links >= names[AREA_IN] + names[AREA_OF] + names[AREA_OTHER];
+	places->is_in = names[AREA_IN] > 0 && file->attributes.links >= known;
 	return r == -ENOENT && scan ? 0 : r;
 }
 
@@ -175,6 +187,7 @@ static int read_group(struct missing_finder *finder, uint64_t group)
 		return r;
 	finder->group = group;
 	finder->group_is_in = places.is_in;
+	finder->example = places.example;
 	return 0;
 }
 
@@ -194,6 +207,11 @@ int missing_find(struct missing_finder *finder, const struct size_entry *entry,
 		if (finder->group != entry->group)
 			r = read_group(finder, entry->group);
 		*missing = !finder->group_is_in;
+		places.example = finder->example;
+	}
+	if (r == 0 && *missing && places.example.place != PLACE_LASTS) {
+		tally->emptied[places.example.place]++;
+		tally->examples[places.example.place] = places.example;
 	}
 	return r;
 }

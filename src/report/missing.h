@@ -4,7 +4,8 @@
 
 /* Finds the files of some folders whose content is in no file of other folders. Only equal bytes
  * that were compared count: a file that could not be read or is not compared yet is missing. So is
- * a file whose other copies are all in a trash, or whose only name is shown by several mounts. One
+ * a file whose other copies are all in places that something else empties
+ * (base/emptied_place.h), or whose only name is shown by several mounts. One
  * thread at a time. Takes a fixed amount of memory; linear in names and copies.
  */
 
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/emptied_place.h"
 
 struct catalog_reader;
 struct copies;
@@ -35,11 +37,21 @@ struct missing_folders {
 	enum missing_others others;
 };
 
+/* A name in a place that something else empties. */
+struct missing_example {
+	enum emptied_place place;
+	uint64_t dir, cookie;
+};
+
 /* The files below folders->of. Each inode counts once. */
 struct missing_tally {
 	uint64_t files; /* with content */
 	uint64_t bytes; /* of these */
 	uint64_t linked; /* those that folders->in has by another name of their inode */
+	/* missing files that folders->in has only in a place that something else empties, and the
+	 * last such copy, by place */
+	uint64_t emptied[EMPTIED_PLACES];
+	struct missing_example examples[EMPTIED_PLACES];
 	/* the other files; not counted if they are not examined */
 	uint64_t empty;
 	uint64_t symlinks;

@@ -16,6 +16,7 @@
 
 struct bundle_tally;
 struct left_tally;
+struct place_tally;
 struct missing_folders;
 struct catalog_reader;
 struct copies;
@@ -77,6 +78,8 @@ struct report {
 	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
 	struct left_tally *left; /* counts other copies that stay (left.h); NULL: not counted */
 	bool breaks_symlinks; /* an act removes the names of redundant copies */
+	/* counts copies that stay in places that something else empties; NULL: not counted */
+	struct place_tally *places;
 };
 
 /* Returns whether the part consists of groups. If not, it consists of files or folders. */

@@ -105,12 +105,16 @@ static struct kept_rank rank_of(const struct decision *decision, const struct co
 {
 	const char *source = decision->sources->list[name->source].path;
 	const char *path = copy_path(decision->copies, name);
+	const struct location location = {name->source, name->place};
 	struct kept_rank rank = {.first_seen = name->first_seen,
 				 .links = name->links,
 				 .mtime = name->mtime,
 				 .birth = name->birth};
 
-	kept_rank_set_name(&rank, name->source, source, path, strlen(path));
+	kept_rank_set_name(&rank, &location, source, path, strlen(path));
+	if (decision->copies->folders)
+		rank.place =
+			emptied_first(rank.place, emptied_place_in(source, path, strlen(path)));
 	if (copy_is_root(decision->copies, name))
 		rank.absolute_length = strlen(source);
 	return rank;
@@ -181,23 +185,49 @@ static void drop(struct decision *decision, struct candidate *candidate, const s
 	decision->left--;
 }
 
-/* Excludes copies in a trash, unless all copies are in a trash. A user who empties the trash
- * expects that another copy still exists. */
-static void refuse_trash(struct decision *decision)
+/* Returns the reasons that a place gives. */
+static const struct words *words_of_place(enum emptied_place place)
 {
-	static const struct words words = {"not in the trash", "in the trash"};
-	bool any = false;
+	static const struct words words[EMPTIED_PLACES] = {
+		[PLACE_SNAPSHOT] = {"not in a snapshot", "in a snapshot"},
+		[PLACE_CACHE] = {"not in a cache", "in a cache"},
+		[PLACE_TRASH] = {"not in the trash", "in the trash"},
+		[PLACE_MEMORY] = {"not in memory", "in memory"},
+	};
 
-	for (size_t i = 0; i < decision->count; i++)
-		any = any || !decision->list[i].rank.trashed;
-	for (size_t i = 0; any && i < decision->count; i++) {
+	return &words[place];
+}
+
+static void spare_for_place(struct candidate *candidate, const char *why)
+{
+	candidate->stays = why;
+	for (size_t i = 0; i < candidate->count; i++)
+		candidate->names[i].stays_for_place = candidate->rank.place;
+}
+
+/* Excludes copies in places that something else empties. If all copies are in such places, excludes
+ * all but those in the place that lasts longest. The excluded copies in a trash or in a snapshot
+ * stay, as their own programs delete them. If the kept copy is in such a place, too, all excluded
+ * copies stay, because each of them can be the last one. */
+static void refuse_emptied(struct decision *decision)
+{
+	enum emptied_place best = PLACE_MEMORY;
+
+	for (size_t i = 0; i < decision->count; i++) {
+		if (decision->list[i].rank.place < best)
+			best = decision->list[i].rank.place;
+	}
+	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
+		enum emptied_place place = candidate->rank.place;
+		const struct words *words = words_of_place(place);
 
-		if (!candidate->rank.trashed)
-			continue;
-		drop(decision, candidate, &words);
-		if (!candidate->stays)
-			candidate->stays = words.lost;
+		if (place > best)
+			drop(decision, candidate, words);
+		if (!candidate->stays &&
+		    (place == PLACE_SNAPSHOT ||
+		     (place > best && (place == PLACE_TRASH || best != PLACE_LASTS))))
+			spare_for_place(candidate, words->lost);
 	}
 }
 
@@ -385,7 +415,6 @@ static const struct words *words_of_reason(const struct decision *decision,
 					   const struct kept_reason *reason)
 {
 	static const struct words words[] = {
-		[KEPT_BY_TRASH] = {"not in the trash", "in the trash"},
 		[KEPT_BY_SOURCE] = {"first source", "later source"},
 		[KEPT_BY_FIRST_SEEN] = {"known longest", "found later"},
 		[KEPT_BY_MTIME] = {"oldest", "newer"},
@@ -397,6 +426,7 @@ static const struct words *words_of_reason(const struct decision *decision,
 
 	if (reason->by == KEPT_BY_RULE)
 		return words_of(decision->of_index->list[reason->rule].by);
+	/* refuse_emptied() left candidates in one place only */
 	return &words[reason->by];
 }
 
@@ -528,6 +558,7 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 
 		if (candidate == kept) {
 			set_fate(candidate, FATE_KEPT, why);
+			candidate->names->stays_for_place = PLACE_LASTS;
 		} else if (candidate->stays) {
 			spare(candidate);
 		} else if (candidate->bundled) {
@@ -568,7 +599,7 @@ int rules_apply(const struct rules *rules, const struct sources *sources,
 	r = gather(&decision);
 	if (r < 0 || decision.count == 0)
 		return r;
-	refuse_trash(&decision);
+	refuse_emptied(&decision);
 	prefer_what_stays(&decision);
 	for (size_t i = 0; decision.left > 1 && i < decision.keep->count; i++)
 		keep_preferred(&decision, by_rule, i, words_of(decision.keep->list[i].by));

@@ -9,8 +9,8 @@
  * So if one name must stay, all names of the inode stay. One inode of each group is always kept, so
  * that the redundant inodes may be removed. The kept inode is chosen in these steps:
  *
- * 0. An inode whose names are all in a trash (base/in_trash.h) is not eligible, and it stays. If
- *    all inodes of the group are in a trash, this step is skipped.
+ * 0. Only inodes in the place that lasts longest (base/emptied_place.h) are eligible. The others
+ *    stay if they are in a trash or a snapshot, or if the kept inode is in an emptied place, too.
  * 1. Inodes with a name that is protected or outside of "only", or that must stay for another
  *    reason (copy.must_stay), are preferred.
  * 2. The keep rules of the command, or else those of the index, are applied in order, each to the

@@ -12,6 +12,7 @@
 #include "report/folder_tree.h"
 #include "report/left.h"
 #include "report/missing.h"
+#include "report/place_tally.h"
 #include "report/rules.h"
 #include "report/sorter.h"
 
@@ -77,7 +78,8 @@ static int count_left(const struct selection *selection)
 
 	if (report->left)
 		r = left_tally_add(report->left, copies, report->breaks_symlinks);
-
+	if (r == 0 && report->places)
+		r = place_tally_add(report->places, copies, report->sources);
 	for (size_t i = 0; r == 0 && report->bundles && i < copies->count; i++) {
 		const struct copy *copy = &copies->list[i];
 

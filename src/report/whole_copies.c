@@ -19,6 +19,12 @@ void whole_copies_free(struct whole_copies *whole)
 	folder_count_free(&whole->count);
 }
 
+/* Returns whether something else empties the place of a folder before that of the kept one. */
+static bool is_emptied_earlier(const struct copies *copies, const struct copy *copy)
+{
+	return copy->stays_for_place != PLACE_LASTS || copy->place > copies->list[0].place;
+}
+
 int whole_copies_add(struct whole_copies *whole, struct catalog_reader *reader,
 		     const struct filter *filter, const struct copies *copies)
 {
@@ -27,7 +33,7 @@ int whole_copies_add(struct whole_copies *whole, struct catalog_reader *reader,
 	int r = parts ? folder_tree_find_parts(reader, filter, copies, parts) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < copies->count; i++)
-		part_stays |= parts[i];
+		part_stays |= parts[i] && !is_emptied_earlier(copies, &copies->list[i]);
 	for (size_t i = 0; r == 0 && i < copies->count; i++) {
 		const struct copy *copy = &copies->list[i];
 		bool goes = copy->fate == FATE_REDUNDANT ||

@@ -7,9 +7,9 @@
  *
  * A folder is a part if the folder that contains it has an equal folder, too. Parts are not
  * counted: they go or stay with the folders that contain them. Of the other folders of a group,
- * those that the rules make redundant are whole copies, and so is the kept one if the group has a
- * part and the kept one need not stay. So no counted folder contains another one. Of each group a
- * folder stays: the kept one, or a part of one that stays. */
+ * those that the rules make redundant are whole copies. So is the kept one if it need not stay and
+ * the group has a part in a place that lasts as long. So no counted folder contains another one. Of
+ * each group a folder stays: the kept one, or a part of one that stays. */
 
 #include <stdint.h>
 

@@ -269,14 +269,14 @@ int access_find_name(const struct view_query *query, const struct file_record *f
 	return r < 0 ? expect_record(r) : find_path(query, file, &path, source);
 }
 
-int access_rank_name(const struct view_query *query, struct bytes *path, uint32_t source,
-		     struct kept_rank *rank)
+int access_rank_name(const struct view_query *query, struct bytes *path,
+		     const struct location *location, struct kept_rank *rank)
 {
 	const char *text = bytes_text(path);
 
 	if (!text)
 		return -ENOMEM;
-	kept_rank_set_name(rank, source, query->view->sources->list[source].path, text,
+	kept_rank_set_name(rank, location, query->view->sources->list[location->source].path, text,
 			   path->length);
 	return 0;
 }
@@ -289,18 +289,19 @@ int access_find_file(const struct view_query *query, const struct file_record *f
 	CLEANUP_BYTES struct bytes found = {0};
 	struct kept_rank its_rank;
 	uint64_t dir, cookie;
-	uint32_t source = 0;
+	struct location location = {0};
 	bool any = false;
 	int r = catalog_scan_names(query->reader, file, &names);
 
 	kept_rank_set_inode(&its_rank, file->first_seen, &file->attributes);
 	while (r == 0 && (r = catalog_next_name(names, &dir, &cookie)) == 0) {
 		found.length = 0;
-		r = expect_record(catalog_entry_path(query->reader, dir, cookie, &found, &source));
+		r = expect_record(
+			catalog_entry_location(query->reader, dir, cookie, &found, &location));
 		if (r == 0)
-			r = find_path(query, file, &found, source);
+			r = find_path(query, file, &found, location.source);
 		if (r == 0)
-			r = access_rank_name(query, &found, source, &its_rank);
+			r = access_rank_name(query, &found, &location, &its_rank);
 		if (r == 0 && (!any || kept_order(rules, &its_rank, rank, NULL) < 0)) {
 			path->length = 0;
 			r = bytes_append(path, found.data, found.length);

@@ -30,6 +30,7 @@
 #include "view/query.h"
 
 struct kept_rank;
+struct location;
 
 /* Checks whether the caller can reach a node and access it: F_OK, R_OK (list, open), X_OK (look up
  * names in it). For .twinfs/, by-size/ and folders/ only the kind of the node counts.
@@ -45,10 +46,10 @@ MUST_CHECK int access_check_own(const struct view_query *query, uint64_t node, i
 MUST_CHECK int access_find_name(const struct view_query *query, const struct file_record *file,
 				uint64_t dir, uint64_t cookie);
 
-/* Sets what belongs to a name in a rank: path is its path in the source, borrowed; a NUL is
- * appended that its length does not count. Returns 0 or -ENOMEM. */
-MUST_CHECK int access_rank_name(const struct view_query *query, struct bytes *path, uint32_t source,
-				struct kept_rank *rank);
+/* Sets what belongs to a name in a rank: location is where it is, and path is its path in the
+ * source, borrowed. Appends a NUL that its length does not count. Returns 0 or -ENOMEM. */
+MUST_CHECK int access_rank_name(const struct view_query *query, struct bytes *path,
+				const struct location *location, struct kept_rank *rank);
 
 /* Checks whether the caller finds a file by any of its names. Sets the rank to that of the
  * preferred such name (catalog/kept_order.h), and path, which the rank borrows, to its path in the

@@ -280,16 +280,16 @@ enum others {
 /* Sets the path of a copy, even if the caller does not find it. The file has a single name. */
 static int set_copy_path(const struct view_query *query, struct found_copy *copy)
 {
-	uint32_t source;
+	struct location location;
 	int r;
 
 	copy->path.length = 0;
-	r = expect_record(catalog_entry_path(query->reader, copy->file.dir, copy->file.cookie,
-					     &copy->path, &source));
+	r = expect_record(catalog_entry_location(query->reader, copy->file.dir, copy->file.cookie,
+						 &copy->path, &location));
 	if (r < 0)
 		return r;
 	kept_rank_set_inode(&copy->rank, copy->file.first_seen, &copy->file.attributes);
-	return access_rank_name(query, &copy->path, source, &copy->rank);
+	return access_rank_name(query, &copy->path, &location, &copy->rank);
 }
 
 /* Finds another copy, like find_copy(). With OTHERS_BEFORE, returns -EACCES for a copy after this

@@ -15,7 +15,18 @@ MARKS = re.compile(
     rb"(?:backups?|bak|bkp|copied|cop(?:y|ies|ie|ia)|duplicates?|old|kopien?)[0-9]*"
     rb"(?![A-Za-z\x80-\xff0-9])"
     rb"|.[(\[][0-9]{1,3}[)\]](?:\.|$)", re.IGNORECASE | re.DOTALL)
-TRASH = re.compile(rb"/(?:(?:Trash|\.Trash-[0-9]+|\.Trash/[0-9]+)/files|\.Trashes|\$RECYCLE\.BIN)/")
+SNAPSHOT, CACHE, TRASH, MEMORY = range(1, 5)  # places that something else empties, best first
+PLACES = {
+    SNAPSHOT: re.compile(
+        rb"/(?:\.snapshots/[0-9]+/snapshot|\.zfs/snapshot|[.~#]snapshot|@Recently-Snapshot"
+        rb"|timeshift(?:-btrfs)?/snapshots)/"),
+    TRASH: re.compile(
+        rb"/(?:Trash/(?:files|info|expunged)|\.Trash(?:-[0-9]+|es)?|Network Trash Folder"
+        rb"|(?i:\$recycle\.bin|recycler|recycled)|\.recycle|\.Recycle\.Bin|#recycle|@Recycle"
+        rb"|Network Recycle Bin [0-9]+|files_trashbin|files_versions|__groupfolders/trash"
+        rb"|\.stversions|\.sync/Archive|\.SyncArchive|\.dropbox\.cache|\.debris)/"),
+}
+CACHE_TAG = b"Signature: 8a477f597d28d172789f06886806bc55"
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 
@@ -69,6 +80,25 @@ def score(rule, absolute, name, status):
     return {"source-order": tree, "first-seen": seen, "most-linked": -status.st_nlink}[rule]
 
 
+def is_in_cache(path):
+    """Whether a folder above the path has the tag of a cache."""
+    while path != os.path.dirname(path):
+        path = os.path.dirname(path)
+        with contextlib.suppress(OSError):
+            tag = os.path.join(path, b"CACHEDIR.TAG")
+            if not os.path.islink(tag):
+                with open(tag, "rb") as file:
+                    if file.read(len(CACHE_TAG)) == CACHE_TAG:
+                        return True
+    return False
+
+
+def place(absolute):
+    """The place of a file, as far as folders tell."""
+    found = [number for number, names in PLACES.items() if names.search(absolute)]
+    return max([0, CACHE * is_in_cache(absolute), *found])
+
+
 def preference(root, tree, path, seen=0, rules=()):
     """A key of a name: the name with the least key is preferred. seen: when its inode was found.
 
@@ -78,7 +108,7 @@ def preference(root, tree, path, seen=0, rules=()):
     with opened_folder(absolute) as folder:
         status = os.lstat(name, dir_fd=folder)
         birth = birth_ns(name, folder)
-    return (bool(TRASH.search(absolute)),
+    return (place(absolute),
             *(score(rule, absolute, (tree, path, seen), status) for rule in rules),
             tree, seen, status.st_mtime_ns // (2 * SECOND_NS), count_marks(path),
             birth, path.count(b"/"), path)

@@ -221,8 +221,9 @@ def test_file_system_in_memory_is_no_change_without_end(twinfs, tmp_path, root_o
     subprocess.run(["mount", "-t", "tmpfs", "none", place], check=True)
     try:
         trees.fill(place, {"card/a": b"same", "card/b": b"own", "archive/a": b"same"})
+        # a copy in memory does not count, see test_emptied_places.py
         assert missing(twinfs, "--missing-from", place / "archive", place / "card") == below(
-            place / "card", ["b"])
+            place / "card", ["a", "b"])
     finally:
         subprocess.run(["umount", place], check=True)
 

@@ -23,10 +23,11 @@ struct given {
 static struct kept_rank rank(const struct given *given)
 {
 	const struct attributes attributes = {.mtime = given->mtime, .btime = given->btime};
+	const struct location location = {.source = given->source};
 	struct kept_rank rank;
 
 	kept_rank_set_inode(&rank, given->first_seen, &attributes);
-	kept_rank_set_name(&rank, given->source, given->source_path ? given->source_path : "/s",
+	kept_rank_set_name(&rank, &location, given->source_path ? given->source_path : "/s",
 			   given->path, strlen(given->path));
 	return rank;
 }
@@ -62,9 +63,9 @@ static void test_each_criterion_decides_where_those_before_it_are_equal(void **s
 		{{.path = "a", .first_seen = 1, .mtime = {INT64_MIN, 0}}, KEPT_BY_FIRST_SEEN},
 		{{.path = "a", .first_seen = UINT32_MAX, .mtime = {-1, 0}}, KEPT_BY_SOURCE},
 		{{.path = "a", .source = 1}, KEPT_BY_SOURCE},
-		{{.path = "a", .source = UINT32_MAX}, KEPT_BY_TRASH},
+		{{.path = "a", .source = UINT32_MAX}, KEPT_BY_PLACE},
 		{{.path = ".Trash-1/files/a"}, KEPT_BY_SOURCE},
-		{{.path = "a", .source_path = "/m/.Trash-1/files", .source = 1}, KEPT_BY_TRASH},
+		{{.path = "a", .source_path = "/m/.Trash-1/files", .source = 1}, KEPT_BY_PLACE},
 	};
 	struct kept_reason reason;
 
@@ -101,7 +102,7 @@ static struct ranks ranks(const struct given *by_rule, uint32_t links)
 	return made;
 }
 
-static void test_rules_decide_before_all_but_the_trash(void **state)
+static void test_rules_decide_before_all_but_the_place(void **state)
 {
 	const struct {
 		enum keep_by by;
@@ -139,7 +140,7 @@ static void test_rules_decide_before_all_but_the_trash(void **state)
 				 0);
 		assert_true(kept_displaces(&rules, &given.by_rule, &given.by_default));
 		assert_false(kept_displaces(&rules, &given.by_default, &given.by_rule));
-		given.by_rule.trashed = true;
+		given.by_rule.place = PLACE_TRASH;
 		assert_true(kept_displaces(&rules, &given.by_default, &given.by_rule));
 	}
 }
@@ -181,7 +182,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_criterion_decides_where_those_before_it_are_equal),
-		cmocka_unit_test(test_rules_decide_before_all_but_the_trash),
+		cmocka_unit_test(test_rules_decide_before_all_but_the_place),
 		cmocka_unit_test(test_a_glob_can_have_another_form_in_another_source),
 		cmocka_unit_test(test_a_rounded_time_makes_no_copy_older),
 	};

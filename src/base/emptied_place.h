@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef BASE_EMPTIED_PLACE_H
+#define BASE_EMPTIED_PLACE_H
+
+/* Places that something else empties: a user, a program, or the end of the machine's power. The
+ * table of names is in emptied_place.c, and the manual has the same table (twinfs(1), "Places that
+ * something else empties"). Any thread.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* From the place in which a copy remains longest to that in which it is lost first. If all copies
+ * of a group are in such places, the kept copy is in the first of them. */
+enum emptied_place {
+	PLACE_LASTS, /* no such place */
+	PLACE_SNAPSHOT, /* a read-only state of a tree, which a schedule deletes */
+	PLACE_CACHE, /* a folder that declares itself a cache (cache_tag.h) */
+	PLACE_TRASH, /* a trash, or a folder of old versions that a program deletes */
+	PLACE_MEMORY, /* a file system in memory */
+};
+#define EMPTIED_PLACES (PLACE_MEMORY + 1)
+
+static inline enum emptied_place emptied_first(enum emptied_place a, enum emptied_place b)
+{
+	return a > b ? a : b;
+}
+
+/* Returns a few words for messages, such as "in a trash"; NULL for PLACE_LASTS. */
+const char *emptied_place_text(enum emptied_place place);
+
+/* Returns the place of a file, by the names of its folders: PLACE_TRASH, PLACE_SNAPSHOT or
+ * PLACE_LASTS.
+ *
+ * source	absolute path of the source, which can be in such a place itself
+ * path		path of the file, relative to source, of length bytes */
+enum emptied_place emptied_place_of(const char *source, const char *path, size_t length);
+
+/* Returns the place of the files in a folder. The path of a source is "" or ".". */
+enum emptied_place emptied_place_in(const char *source, const char *path, size_t length);
+
+/* Returns a number that changes if a move of the folder changes the place of a file below it, by
+ * names. */
+uint32_t emptied_place_state(const char *source, const char *path, size_t length);
+
+#endif
