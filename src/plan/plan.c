@@ -43,8 +43,8 @@ enum emptied_place planned_place(const struct planned_group *group, const struct
 	const struct copy *copy = &group->copies.list[index];
 	const char *path = copy_path(&group->copies, copy);
 
-	return emptied_first(copy->place, emptied_place_of(sources->list[copy->source].path, path,
-							   strlen(path)));
+	return emptied_first(copy->emptied, emptied_place_of(sources->list[copy->source].path, path,
+							     strlen(path)));
 }
 
 enum act_outcome place_refusal(enum emptied_place kept)

@@ -274,7 +274,7 @@ static int append_copy(struct reading *reading, uint32_t source, const char *bel
 	memset(copy, 0, sizeof(*copy)); /* clears the padding as well */
 	copy->file = file;
 	copy->source = source;
-	copy->place = location.place;
+	copy->emptied = location.place;
 	copy->fate = fate;
 	copy->why = "in the plan";
 	copy->path = copies->paths.length;

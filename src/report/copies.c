@@ -56,7 +56,7 @@ static int add_name(struct copies *copies, struct catalog_reader *reader, uint64
 	if (r < 0)
 		return r;
 	copy->source = location.source;
-	copy->place = location.place;
+	copy->emptied = location.place;
 	r = bytes_append(&copies->paths, "", 1);
 	if (r < 0)
 		return r;
@@ -252,7 +252,7 @@ static int add_folder(struct copies *copies, struct catalog_reader *reader, uint
 	copy->file = id;
 	copy->dir = dir.parent ? dir.parent : id;
 	copy->source = copy->lead_source = location.source;
-	copy->place = location.place;
+	copy->emptied = location.place;
 	copy->mtime = rank.mtime;
 	copy->birth = rank.birth;
 	copy->fate = FATE_REDUNDANT;

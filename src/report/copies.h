@@ -49,7 +49,7 @@ struct copy {
 	/* Why the copy must stay, apart from the rules: as `why`. Set before rules_apply(). */
 	const char *must_stay;
 	uint32_t source;
-	enum emptied_place place; /* of struct location: by flags, not by names */
+	enum emptied_place emptied; /* of struct location: by flags, not by names */
 	uint32_t first_seen; /* as in struct kept_rank */
 	uint32_t links; /* as in struct kept_rank, like the next two fields */
 	struct timespec mtime;

@@ -105,7 +105,7 @@ static struct kept_rank rank_of(const struct decision *decision, const struct co
 {
 	const char *source = decision->sources->list[name->source].path;
 	const char *path = copy_path(decision->copies, name);
-	const struct location location = {name->source, name->place};
+	const struct location location = {name->source, name->emptied};
 	struct kept_rank rank = {.first_seen = name->first_seen,
 				 .links = name->links,
 				 .mtime = name->mtime,
@@ -231,20 +231,6 @@ static void refuse_emptied(struct decision *decision)
 	}
 }
 
-static void prefer_what_stays(struct decision *decision)
-{
-	/* the preferred candidates need no text here: each has its reason in stays */
-	static const struct words words = {NULL, "another copy stays anyway"};
-	bool any = false;
-
-	for (size_t i = 0; i < decision->count; i++)
-		any = any || (decision->list[i].stays && !decision->list[i].lost);
-	for (size_t i = 0; any && i < decision->count; i++) {
-		if (!decision->list[i].stays && !decision->list[i].lost)
-			drop(decision, &decision->list[i], &words);
-	}
-}
-
 /* ---- the keep rules ----------------------------------------------------------------------- */
 
 /* Returns the lowest rank of the operands that have a name of the inode. */
@@ -331,55 +317,46 @@ static void prefer_first_operands(struct decision *decision)
 		keep_preferred(decision, by_operand, 0, &words);
 }
 
-static int by_bundle(const struct decision *decision, size_t rule, const struct candidate *a,
-		     const struct candidate *b)
+/* What makes a copy preferred: the first one above all rules, the others if no rule decides. */
+enum trait {
+	TRAIT_STAYS, /* it must stay */
+	/* A program manages the files in a bundle, and these files are seldom originals. For
+	 * example, .svn has a copy of each working file. */
+	TRAIT_OUTSIDE_BUNDLES,
+	TRAIT_HELD, /* its removal would free nothing */
+	TRAIT_LED, /* without it, a symlink would lead nowhere */
+};
+
+static bool has_trait(const struct candidate *candidate, enum trait trait)
+{
+	const bool has[] = {
+		[TRAIT_STAYS] = candidate->stays,
+		[TRAIT_OUTSIDE_BUNDLES] = !candidate->bundled,
+		[TRAIT_HELD] = candidate->held,
+		[TRAIT_LED] = candidate->led,
+	};
+
+	return has[trait];
+}
+
+static int by_trait(const struct decision *decision, size_t trait, const struct candidate *a,
+		    const struct candidate *b)
 {
 	(void)decision;
-	(void)rule;
-	return (int)a->bundled - (int)b->bundled;
+	return (int)has_trait(b, (enum trait)trait) - (int)has_trait(a, (enum trait)trait);
 }
 
-/* Prefers copies outside of bundles. A program manages the files in a bundle, and these files are
- * seldom originals. For example, .svn has a copy of each working file. */
-static void prefer_outside_bundles(struct decision *decision)
+static void prefer(struct decision *decision, enum trait trait)
 {
-	static const struct words words = {"not in a bundle", "in a bundle"};
+	/* copies that stay have their own reasons */
+	static const struct words words[] = {
+		[TRAIT_STAYS] = {NULL, "another copy stays anyway"},
+		[TRAIT_OUTSIDE_BUNDLES] = {"not in a bundle", "in a bundle"},
+		[TRAIT_HELD] = {"has hard links elsewhere", "has no hard links elsewhere"},
+		[TRAIT_LED] = {"a symbolic link leads to it", "no symbolic link leads to it"},
+	};
 
-	keep_preferred(decision, by_bundle, 0, &words);
-}
-
-static int by_links_outside(const struct decision *decision, size_t rule, const struct candidate *a,
-			    const struct candidate *b)
-{
-	(void)decision;
-	(void)rule;
-	return (int)b->held - (int)a->held;
-}
-
-/* Prefers copies whose removal would free nothing. */
-static void prefer_held_outside(struct decision *decision)
-{
-	static const struct words words = {"has hard links elsewhere",
-					   "has no hard links elsewhere"};
-
-	keep_preferred(decision, by_links_outside, 0, &words);
-}
-
-static int by_symlinks(const struct decision *decision, size_t rule, const struct candidate *a,
-		       const struct candidate *b)
-{
-	(void)decision;
-	(void)rule;
-	return (int)b->led - (int)a->led;
-}
-
-/* Prefers copies without which a symlink would lead nowhere. */
-static void prefer_led(struct decision *decision)
-{
-	static const struct words words = {"a symbolic link leads to it",
-					   "no symbolic link leads to it"};
-
-	keep_preferred(decision, by_symlinks, 0, &words);
+	keep_preferred(decision, by_trait, trait, &words[trait]);
 }
 
 /* ---- the choice of the view --------------------------------------------------------------- */
@@ -600,13 +577,13 @@ int rules_apply(const struct rules *rules, const struct sources *sources,
 	if (r < 0 || decision.count == 0)
 		return r;
 	refuse_emptied(&decision);
-	prefer_what_stays(&decision);
+	prefer(&decision, TRAIT_STAYS);
 	for (size_t i = 0; decision.left > 1 && i < decision.keep->count; i++)
 		keep_preferred(&decision, by_rule, i, words_of(decision.keep->list[i].by));
-	prefer_outside_bundles(&decision);
+	prefer(&decision, TRAIT_OUTSIDE_BUNDLES);
 	prefer_first_operands(&decision);
-	prefer_held_outside(&decision);
-	prefer_led(&decision);
+	prefer(&decision, TRAIT_HELD);
+	prefer(&decision, TRAIT_LED);
 	if (decision.keep != decision.of_index)
 		set_ranks(&decision, decision.of_index);
 	kept = choose(&decision, group->kept);

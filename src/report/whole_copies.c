@@ -22,7 +22,7 @@ void whole_copies_free(struct whole_copies *whole)
 /* Returns whether something else empties the place of a folder before that of the kept one. */
 static bool is_emptied_earlier(const struct copies *copies, const struct copy *copy)
 {
-	return copy->stays_for_place != PLACE_LASTS || copy->place > copies->list[0].place;
+	return copy->stays_for_place != PLACE_LASTS || copy->emptied > copies->list[0].emptied;
 }
 
 int whole_copies_add(struct whole_copies *whole, struct catalog_reader *reader,
