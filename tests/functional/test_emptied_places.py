@@ -153,7 +153,8 @@ def test_kept_file_of_a_plan_in_a_place_is_no_reason_to_remove_another(twinfs, s
     for folder in ("tagged", ".stversions", ".zfs/snapshot", "live"):
         put(source / folder / "a", b"equal")
     plan = source.parent / "plan"
-    causes = {"tagged": "in a cache", ".stversions": "in the trash", ".zfs/snapshot": "in a snapshot"}
+    causes = {"tagged": "in a cache", ".stversions": "in the trash",
+              ".zfs/snapshot": "in a snapshot"}
     twinfs.ok("scan", source)
     for folder, cause in causes.items():
         plan.write_text(json.dumps({"copies": [
@@ -323,7 +324,8 @@ def test_received_backup_counts_as_elsewhere(twinfs, btrfs_room):
 
 
 @pytest.mark.parametrize(("folder", "state"), [
-    ("tagged/deep", "in a cache"), ("#recycle", "in a trash"), (".zfs/snapshot/1", "in a snapshot")])
+    ("tagged/deep", "in a cache"), ("#recycle", "in a trash"),
+    (".zfs/snapshot/1", "in a snapshot")])
 def test_file_in_a_place_is_not_attested(twinfs, tmp_path, source, folder, state):
     put(source / "tagged/CACHEDIR.TAG", TAG)
     put(source / folder / "a", b"content")
