@@ -338,7 +338,8 @@ def test_file_in_a_place_is_not_attested(twinfs, tmp_path, source, folder, state
 def test_file_in_a_snapshot_of_btrfs_is_not_attested(twinfs, tmp_path, btrfs_room):
     btrfs_do("subvolume", "create", btrfs_room.aside / "home")
     put(btrfs_room.aside / "home/a", b"content")
-    btrfs_do("subvolume", "snapshot", "-r", btrfs_room.aside / "home", btrfs_room.aside / "snapshot")
+    btrfs_do("subvolume", "snapshot", "-r", btrfs_room.aside / "home",
+             btrfs_room.aside / "snapshot")
     host = Keeper(twinfs, tmp_path, btrfs_room.aside / "snapshot")
     host.keep()
     host.attest(status=3)
