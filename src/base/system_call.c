@@ -28,7 +28,11 @@ static const struct system_call {
  * renameat2() and faccessat2() copy the path, and copy_file_range() looks for the descriptor. */
 bool system_call_is_filtered(long number)
 {
-	return syscall(number, -1, NULL, 0, NULL, 0, 0) < 0 && errno == EPERM;
+	int saved = errno;
+	bool is_filtered = syscall(number, -1, NULL, 0, NULL, 0, 0) < 0 && errno == EPERM;
+
+	errno = saved;
+	return is_filtered;
 }
 
 const char *system_call_remedy(void)

@@ -14,7 +14,9 @@
 /* Returns whether a filter lets the system call fail with EPERM whatever its arguments are. Makes
  * the call with arguments with which it fails, or does nothing, before the kernel checks any right.
  *
- * number: SYS_* of a call in the table of system_call.c */
+ * number: SYS_* of a call in the table of system_call.c
+ *
+ * Does not change errno. */
 bool system_call_is_filtered(long number);
 
 /* Returns what a user can do if system_call_is_filtered(): a sentence without a full stop. */
