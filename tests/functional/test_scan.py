@@ -275,7 +275,7 @@ def test_folder_that_cannot_be_opened_is_an_error_and_not_empty(twinfs, source, 
     trees.fill(source, {f"{folder}/{name}".encode(): name.encode()
                         for folder in "def" for name in "xy"})
     named = 0
-    for number in range(1, 15):
+    for number in range(1, 25):
         # without further threads, one thread opens all files
         result, _ = twinfs.traced(
             "list", "--format=json", source, calls="trace=openat2,clone3", flags=[
