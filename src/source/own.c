@@ -104,7 +104,19 @@ static int compare_inodes(const void *left, const void *right)
 	const struct own_inode *a = left, *b = right;
 	int order = numbers_compare(a->inode, b->inode);
 
-	return order ? order : numbers_compare(a->filesystem, b->filesystem);
+	order = order ? order : numbers_compare(a->filesystem, b->filesystem);
+	order = order ? order : numbers_compare(a->type, b->type);
+	order = order ? order : numbers_compare((uint64_t)a->born.tv_sec, (uint64_t)b->born.tv_sec);
+	return order ? order
+		     : numbers_compare((uint64_t)a->born.tv_nsec, (uint64_t)b->born.tv_nsec);
+}
+
+static struct own_inode inode_of(const struct attributes *attributes)
+{
+	return (struct own_inode){.filesystem = attributes->filesystem,
+				  .type = attributes->mode & S_IFMT,
+				  .inode = attributes->inode,
+				  .born = attributes->btime};
 }
 
 static int add_inode(struct own *own, const struct attributes *attributes)
@@ -112,8 +124,7 @@ static int add_inode(struct own *own, const struct attributes *attributes)
 	int r = array_reserve(&own->list, &own->capacity, own->count + 1, sizeof(*own->list));
 
 	if (r == 0)
-		own->list[own->count++] =
-			(struct own_inode){attributes->filesystem, attributes->inode};
+		own->list[own->count++] = inode_of(attributes);
 	return r;
 }
 
@@ -177,7 +188,7 @@ void own_free(struct own *own)
 
 bool own_has(const struct own *own, const struct attributes *attributes)
 {
-	const struct own_inode wanted = {attributes->filesystem, attributes->inode};
+	const struct own_inode wanted = inode_of(attributes);
 
 	return own->count > 0 &&
 	       bsearch(&wanted, own->list, own->count, sizeof(wanted), compare_inodes);

@@ -6,7 +6,9 @@
  *
  *	folders		the default folder of the indexes of this user, which also has the promises,
  *			and the folder of the index in use. All folders and files in them are found
- *			by file system and inode number, also through a bind mount or a hard link.
+ *			by file system and inode, also through a bind mount or a hard link. Files
+ *			in them come and go, and other files then get their inode numbers, so the
+ *			time of birth and the type belong to an inode.
  *	marked folders	folders of other indexes and of other users (store/index_files.h). Only the
  *			files that twinfs makes in them are its own.
  *	private names	the names of files and folders during an act, and the staging folder of a
@@ -19,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/attributes.h"
 #include "catalog/record.h"
@@ -36,7 +39,9 @@ struct catalog;
 
 struct own_inode {
 	uint32_t filesystem; /* the catalog's number */
+	uint32_t type; /* S_IFDIR and so on */
 	uint64_t inode;
+	struct timespec born; /* {0, 0} if the file system has no birth time */
 };
 
 struct own {

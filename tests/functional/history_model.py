@@ -62,11 +62,11 @@ def digest(path):
 
 def lead_of(path):
     """What a symlink leads to, and where that is."""
-    at = os.path.realpath(path)
     try:
+        at = os.path.realpath(path)
         return "folder" if stat.S_ISDIR(os.stat(path).st_mode) else digest(path), at
     except OSError:
-        return None, at
+        return None, path
 
 
 def target_of(path):

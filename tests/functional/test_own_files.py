@@ -83,6 +83,28 @@ def test_state_folder_is_left_out_below_a_bind_mount_and_by_hard_links(twinfs, s
     assert listed == {f"{source}/a", f"{source}/b"}
 
 
+def test_file_with_the_inode_number_of_a_removed_state_file_is_content(twinfs, state, source):
+    """A scan replaces files of its index, so their inode numbers become free."""
+    _, folder = state
+    inner = next(path for path in folder.iterdir() if path.is_dir())
+    old = [inner / f"old {number}" for number in range(8)]
+    for path in old:
+        trees.write(path, b"old")
+    numbers = {path.stat().st_ino for path in old}
+    with twinfs.mounted(source) as view:
+        for path in old:
+            path.unlink()
+        found = {f"{number}" for number in range(16)}
+        for name in found:
+            trees.write(source / name, os.fsencode(name))
+            os.link(source / name, source / f"{name} link")
+        reused = numbers & {(source / name).stat().st_ino for name in found}
+        if not reused:
+            pytest.skip("the file system does not use inode numbers again so soon")
+        view.sync()
+        assert set(os.listdir(view.uniques)) == found | {f"{name} link" for name in found}
+
+
 def test_index_of_another_place_is_left_out_and_a_copy_of_it_is_content(twinfs, source, tmp_path):
     trees.small(tmp_path / "one")
     live = twinfs.with_index(source / "live")

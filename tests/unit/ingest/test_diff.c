@@ -280,7 +280,7 @@ static void test_hidden_folder_is_omitted(void **state)
 {
 	struct case_state *p = *state;
 	struct attributes folder = dir_of(12);
-	struct own_inode hidden = {folder.filesystem, 10};
+	struct own_inode hidden = {.filesystem = folder.filesystem, .type = S_IFDIR, .inode = 10};
 	struct own own = {.list = &hidden, .count = 1};
 	AUTO_CLOSE int fd = open("/", O_PATH | O_CLOEXEC);
 
