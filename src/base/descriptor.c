@@ -134,8 +134,6 @@ static int open_component(int directory, const char *name, int flags, bool cross
 {
 	int fd = openat(directory, name, flags | O_NOFOLLOW | O_CLOEXEC);
 
-	if (fd < 0 && errno == ENOTDIR && is_symlink(directory, name))
-		return -ELOOP; /* like openat2 */
 	if (fd < 0)
 		return -errno;
 	if (cross_mounts || same_mount(directory, fd))
@@ -166,13 +164,17 @@ static int open_parent(int directory, const char *path, size_t length, bool cros
 		       bool by_component)
 {
 	char piece[PATH_MAX];
+	int fd;
 
 	if (length >= sizeof(piece))
 		return -ENAMETOOLONG;
 	memcpy(piece, path, length);
 	piece[length] = '\0';
-	return open_piece(directory, piece, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-			  cross_mounts, by_component);
+	fd = open_piece(directory, piece, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+			cross_mounts, by_component);
+	if (fd == -ENOTDIR && is_symlink(directory, piece))
+		return -ELOOP; /* like openat2 with the whole path */
+	return fd;
 }
 
 static int open_piecewise(int directory, const char *path, int flags, bool cross_mounts,

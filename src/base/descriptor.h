@@ -21,7 +21,8 @@
  * cross_mounts	false: a mount point in the path is -EXDEV
  *
  * Returns a descriptor that the caller closes, or -errno; -ELOOP for a symlink in the path. With
- * O_PATH, the last component may be a symlink, which is opened itself. */
+ * O_DIRECTORY, a symlink as the last component is -ENOTDIR. With O_PATH alone, it is opened itself.
+ */
 MUST_CHECK int open_beneath(int directory, const char *path, int flags, bool cross_mounts);
 
 /* Opens path below directory for reading. Does not block on a FIFO or device that replaced the

@@ -70,7 +70,8 @@ static int disable_openat2(void **state)
 
 	(void)state;
 	assert_int_equal(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), 0);
-	assert_int_equal(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program), 0);
+	(void)lacks(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) < 0,
+		    "seccomp; these tests are repeated with openat2 if the kernel has it");
 	return 0;
 }
 
@@ -113,6 +114,9 @@ static void test_no_symlink_is_followed(void **state)
 	assert_int_equal(open_beneath(root, "link", O_RDONLY, false), -ELOOP);
 	assert_int_equal(open_beneath(root, "dirlink/file", O_RDONLY, false), -ELOOP);
 	assert_int_equal(open_beneath(root, "sub/../link", O_RDONLY, false), -ELOOP);
+	assert_int_equal(open_beneath(root, "dirlink", O_RDONLY | O_DIRECTORY, false), -ENOTDIR);
+	assert_int_equal(open_beneath(root, "sub/../dirlink", O_PATH | O_DIRECTORY, false),
+			 -ENOTDIR);
 	assert_int_equal(open_beneath_for_reading(root, "up/etc", 0, true), -ELOOP);
 	(void)snprintf(path, sizeof(path), "/proc/%d", (int)getpid());
 	proc = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
