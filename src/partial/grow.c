@@ -19,7 +19,8 @@ static uint64_t find_step(const struct block_table *table, int fd)
 {
 	struct stat status;
 
-	if (table->block_bits < 13 || fstat(fd, &status) < 0 || status.st_blksize > STEP_MAX)
+	if (table->block_bits < 13 || fstat(fd, &status) < 0 ||
+	    (uint64_t)status.st_blksize > STEP_MAX)
 		return 0;
 	return STEP_MAX;
 }

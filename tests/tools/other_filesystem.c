@@ -27,7 +27,7 @@ int fstatfs(int fd, struct statfs *answer)
 	int r = (int)syscall(SYS_fstatfs, fd, answer);
 
 	if (r == 0 && type && is_meant(fd))
-		answer->f_type = (__fsword_t)strtoul(type, NULL, 16);
+		answer->f_type = (__typeof__(answer->f_type))strtoul(type, NULL, 16);
 	return r;
 }
 
