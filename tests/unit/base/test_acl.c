@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include <endian.h>
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 
@@ -18,15 +19,18 @@ static mode_t without(const struct acl *acl, size_t entries, mode_t mode)
 	return acl_mode_without(acl, length, mode);
 }
 
+static struct posix_acl_xattr_entry entry(unsigned short tag, unsigned short permissions)
+{
+	return (struct posix_acl_xattr_entry){htole16(tag), htole16(permissions), 0};
+}
+
 static struct acl acl_of(unsigned short group, unsigned short named_tag, unsigned short named,
 			 unsigned short mask, unsigned short others)
 {
-	return (struct acl){{POSIX_ACL_XATTR_VERSION},
-			    {{ACL_USER_OBJ, 7, 0},
-			     {named_tag, named, 1},
-			     {ACL_GROUP_OBJ, group, 0},
-			     {ACL_MASK, mask, 0},
-			     {ACL_OTHER, others, 0}}};
+	return (struct acl){{htole32(POSIX_ACL_XATTR_VERSION)},
+			    {entry(ACL_USER_OBJ, 7), entry(named_tag, named),
+			     entry(ACL_GROUP_OBJ, group), entry(ACL_MASK, mask),
+			     entry(ACL_OTHER, others)}};
 }
 
 /* The permission bits of the file's group, of a named user or group, of the mask and of others. */
@@ -56,8 +60,8 @@ static void test_mode_without_the_acl_allows_no_user_more(void **state)
 static void test_acl_without_names_is_the_mode(void **state)
 {
 	struct acl acl = {
-		{POSIX_ACL_XATTR_VERSION},
-		{{ACL_USER_OBJ, 7, 0}, {ACL_GROUP_OBJ, 5, 0}, {ACL_OTHER, 1, 0}},
+		{htole32(POSIX_ACL_XATTR_VERSION)},
+		{entry(ACL_USER_OBJ, 7), entry(ACL_GROUP_OBJ, 5), entry(ACL_OTHER, 1)},
 	};
 
 	(void)state;
@@ -72,7 +76,7 @@ static void test_invalid_acl_allows_the_owner_only(void **state)
 	assert_int_equal(acl_mode_without(&acl, 0, 0777), 0700);
 	assert_int_equal(acl_mode_without(&acl, 3, 04777), 04700);
 	assert_int_equal(acl_mode_without(&acl, sizeof(acl.header) + 3, 0777), 0700);
-	acl.header.a_version = 1;
+	acl.header.a_version = htole32(1);
 	assert_int_equal(without(&acl, 5, 0777), 0700);
 }
 

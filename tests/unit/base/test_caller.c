@@ -143,8 +143,8 @@ static void test_thread_has_the_permissions_of_the_caller_only(void **state)
 	const struct caller member = {.uid = 1234, .gid = 1234, .groups = &group, .count = 1};
 	struct folder *folder = *state;
 
-	if (geteuid() != 0)
-		skip();
+	if (lacks_root())
+		return;
 	make_file(folder->fd, "file", "x", 1);
 	assert_int_equal(fchownat(folder->fd, "file", 0, 4321, 0), 0);
 	assert_int_equal(fchmodat(folder->fd, "file", 0640, 0), 0);
@@ -183,8 +183,8 @@ static void test_other_threads_keep_their_credentials(void **state)
 	pthread_t thread;
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
+	if (lacks_root())
+		return;
 	assert_int_equal(pipe2(other.requests, O_CLOEXEC), 0);
 	/* created first, as a new thread inherits the credentials of its creator */
 	assert_int_equal(pthread_create(&thread, NULL, report_user_id, &other), 0);
@@ -228,8 +228,8 @@ static void test_caller_cannot_change_how_the_thread_is_scheduled(void **state)
 	char byte = '?';
 
 	(void)state;
-	if (geteuid() != 0)
-		skip();
+	if (lacks_root())
+		return;
 	assert_int_equal(pipe2(asked, O_CLOEXEC), 0);
 	child = fork();
 	if (child == 0)
@@ -243,8 +243,8 @@ static void test_caller_cannot_change_how_the_thread_is_scheduled(void **state)
 	(void)close(asked[0]);
 	(void)close(asked[1]);
 	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == NO_NAMESPACE)
-		skip();
+	if (lacks(WEXITSTATUS(status) == NO_NAMESPACE, "the right to make a user namespace"))
+		return;
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
@@ -253,8 +253,8 @@ static void test_root_without_capabilities_has_the_permissions_of_the_mode(void 
 	const struct caller weak = {.uid = 0, .gid = 0};
 	struct folder *folder = *state;
 
-	if (geteuid() != 0)
-		skip();
+	if (lacks_root())
+		return;
 	make_file(folder->fd, "file", "x", 1);
 	assert_int_equal(fchownat(folder->fd, "file", 1234, 1234, 0), 0);
 	assert_int_equal(fchmodat(folder->fd, "file", 0600, 0), 0);

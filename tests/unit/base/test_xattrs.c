@@ -7,6 +7,7 @@
 #include "folder.h"
 #include "unit_test.h"
 
+/* Returns a descriptor, or -1 without extended attributes. */
 static int open_file(const struct folder *folder, const char *name)
 {
 	int fd;
@@ -14,8 +15,10 @@ static int open_file(const struct folder *folder, const char *name)
 	make_file(folder->fd, name, "", 0);
 	fd = openat(folder->fd, name, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	if (fsetxattr(fd, "user.probe", "", 0, 0) < 0)
-		skip();
+	if (lacks(fsetxattr(fd, "user.probe", "", 0, 0) < 0, "extended attributes")) {
+		(void)close(fd);
+		return -1;
+	}
 	assert_int_equal(fremovexattr(fd, "user.probe"), 0);
 	return fd;
 }
@@ -27,6 +30,8 @@ static void test_written_attributes_are_read_back_in_order(void **state)
 	int fd = open_file(folder, "a");
 	uint64_t refused = 0;
 
+	if (fd < 0)
+		return;
 	assert_int_equal(xattrs_add(&written, "user.b", "any \0 bytes", 11), 0);
 	assert_int_equal(xattrs_add(&written, "user.a", "", 0), 0);
 	assert_int_equal(xattrs_add(&written, "user.\xff\n", "c", 1), 0);
@@ -69,6 +74,8 @@ static void test_names_like_those_of_a_view_are_accepted(void **state)
 	struct xattrs read CLEANUP_XATTRS = {0};
 	int fd = open_file(folder, "a");
 
+	if (fd < 0)
+		return;
 	assert_int_equal(fsetxattr(fd, "user.twinfs.path", "/a", 2, 0), 0);
 	assert_int_equal(xattrs_read(&read, fd), 0);
 	assert_int_equal(read.count, 1);
@@ -82,6 +89,8 @@ static void test_unsupported_attribute_is_counted_and_the_others_are_set(void **
 	int fd = open_file(folder, "a");
 	uint64_t refused = 0;
 
+	if (fd < 0)
+		return;
 	assert_int_equal(xattrs_add(&xattrs, "nowhere.a", "1", 1), 0);
 	assert_int_equal(xattrs_add(&xattrs, "user.z", "1", 1), 0);
 	assert_int_equal(xattrs_write(&xattrs, fd, &refused), 0);

@@ -2,6 +2,8 @@
 #ifndef TESTS_CATALOG_COLLIDING_H
 #define TESTS_CATALOG_COLLIDING_H
 
+#include <endian.h>
+
 #include "catalog/fixture.h"
 #include "catalog/handle.h"
 
@@ -11,11 +13,11 @@ struct colliding {
 
 /* Names whose hash with the index's secret does not depend on bytes 8 to 15. XXH3 multiplies
  * these with the sum of the eight bytes before, the seed and a constant; here the sum is 0. Such
- * names cannot be made without the secret. */
+ * names cannot be made without the secret. XXH3 reads little-endian numbers. */
 static inline struct name colliding_name(const struct fixture *f, unsigned int number,
 					 struct colliding *name)
 {
-	uint64_t zero = UINT64_C(0xbe4ba423396cfeb8) + f->catalog->name_seed;
+	uint64_t zero = htole64(UINT64_C(0xbe4ba423396cfeb8) + f->catalog->name_seed);
 
 	memset(name, 'x', sizeof(*name));
 	memcpy(name->bytes, &zero, sizeof(zero));

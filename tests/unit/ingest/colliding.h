@@ -9,6 +9,7 @@
  * If the lower half of d equals the lower half of s, the product is 0 for any upper half of d. If
  * the upper halves in two stripes change by +k and -k, the hash stays the same. */
 
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -22,8 +23,10 @@
  * COLLIDING_BYTES_MIN. */
 static inline void colliding_fill(uint8_t *data, size_t length, uint32_t number)
 {
-	const uint32_t low[] = {COLLIDING_LOW_0, COLLIDING_LOW_1};
-	const uint32_t high[] = {UINT32_C(1000) + number, UINT32_C(4000000000) - number};
+	/* XXH3 reads little-endian words on every machine */
+	const uint32_t low[] = {htole32(COLLIDING_LOW_0), htole32(COLLIDING_LOW_1)};
+	const uint32_t high[] = {htole32(UINT32_C(1000) + number),
+				 htole32(UINT32_C(4000000000) - number)};
 
 	for (size_t i = 0; i < length; i++)
 		data[i] = (uint8_t)(i * 7 + i / 256);
