@@ -208,7 +208,8 @@ static void spare_for_place(struct candidate *candidate, const char *why)
 /* Excludes copies in places that something else empties. If all copies are in such places, excludes
  * all but those in the place that lasts longest. The excluded copies in a trash or in a snapshot
  * stay, as their own programs delete them. If the kept copy is in such a place, too, all excluded
- * copies stay, because each of them can be the last one. */
+ * copies stay, because each of them can be the last one. Sharing of blocks removes nothing, so it
+ * spares none. */
 static void refuse_emptied(struct decision *decision)
 {
 	enum emptied_place best = PLACE_MEMORY;
@@ -224,7 +225,7 @@ static void refuse_emptied(struct decision *decision)
 
 		if (place > best)
 			drop(decision, candidate, words);
-		if (!candidate->stays &&
+		if (!candidate->stays && !decision->rules->shares_blocks &&
 		    (place == PLACE_SNAPSHOT ||
 		     (place > best && (place == PLACE_TRASH || best != PLACE_LASTS))))
 			spare_for_place(candidate, words->lost);
