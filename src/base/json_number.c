@@ -7,7 +7,7 @@
 
 #include "base/numbers.h"
 
-json_t *json_number(uint64_t number)
+json_t *json_identity(uint64_t number)
 {
 	char digits[24];
 
@@ -17,7 +17,7 @@ json_t *json_number(uint64_t number)
 	return json_string_nocheck(digits);
 }
 
-bool is_json_number(const json_t *value)
+bool is_json_identity(const json_t *value)
 {
 	const char *digits = json_string_value(value);
 	uint64_t number;

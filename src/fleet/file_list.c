@@ -236,7 +236,7 @@ static bool has_identity(const json_t *object)
 	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
 		const json_t *value = json_object_get(object, keys[i]);
 
-		if (!is_json_number(value) && !json_is_null(value))
+		if (!is_json_identity(value) && !json_is_null(value))
 			return false;
 	}
 	return true;

@@ -197,9 +197,9 @@ static int set_attributes(struct row_maker *maker, const struct file_record *fil
 	if (r == 0)
 		r = set(row, "ctime_ns", json_integer(clock_ns(attributes->ctime)));
 	if (r == 0)
-		r = set(row, "dev", found == 0 ? json_number(device) : json_null());
+		r = set(row, "dev", found == 0 ? json_identity(device) : json_null());
 	if (r == 0)
-		r = set(row, "ino", json_number(attributes->inode));
+		r = set(row, "ino", json_identity(attributes->inode));
 	return found == -ENOMEM ? found : r;
 }
 

@@ -115,10 +115,10 @@ static int set_identity(struct printing *printing, uint64_t id, json_t *object)
 		return r;
 	r = json_object_set_new(object, "dev",
 				find_device(printing, &file.attributes, &device)
-					? json_number(device)
+					? json_identity(device)
 					: json_null());
 	if (r == 0)
-		r = json_object_set_new(object, "ino", json_number(file.attributes.inode));
+		r = json_object_set_new(object, "ino", json_identity(file.attributes.inode));
 	return r == 0 ? 0 : -ENOMEM;
 }
 
