@@ -164,6 +164,10 @@ def test_page_has_every_member_that_list_prints(twinfs, tree, tmp_path):
     table = twins.ok("list", "--similar", "--format=csv", tmp_path / "twins").out.decode()
     found |= set(next(csv.reader(io.StringIO(table, newline=""))))
     found |= keys(twins.ok("list", "--similar", "--format=json", tmp_path / "twins").json)
+    mark = {b"%s/0=ocfl_object_1.1" % name: b"ocfl_object_1.1\n" for name in (b"one", b"two")}
+    trees.fill(tmp_path / "stores", mark)
+    stores = twinfs.with_index(tmp_path / "index of stores")
+    found |= keys(stores.ok("list", "--format=json", tmp_path / "stores").json)
     for options in ([], ["--explain"], ["--singles"], ["--redundant"]):
         found |= keys(twinfs.ok("list", "--format=json", *options, tree).json)
         found |= keys(all_lines(twinfs.ok("list", "--format=jsonl", *options, tree).out))
@@ -209,8 +213,8 @@ def test_page_has_every_member_of_the_manifest(twinfs, tree, tmp_path):
     lines = all_lines(twinfs.ok("manifest", tree).out)
     twinfs.ok("manifest", "--all", "--output", tmp_path / "all", tree)
     lines += all_lines((tmp_path / "all").read_bytes())
-    # of device nodes, of extended attributes, of unreadable folders
-    rare = {"device", "value_base64", "unread"}
+    # of device nodes, of extended attributes, of unreadable folders, of chattr(1)
+    rare = {"device", "value_base64", "unread", "flags"}
     said = manual.marked(page("THE MANIFEST"), "Va")
     assert plain(keys(lines)) | rare == said
 
