@@ -231,7 +231,7 @@ static int add_folder(struct copies *copies, struct catalog_reader *reader, uint
 	size_t path = copies->paths.length;
 	struct copy *copy;
 	struct dir_record dir;
-	struct location location;
+	struct location location = {0};
 	struct kept_rank rank;
 	int r = catalog_get_dir(reader, id, &dir);
 
