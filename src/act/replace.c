@@ -69,13 +69,27 @@ bool act_may_replace(struct one_act *act)
 	return has_same_metadata(act) && (!symbolic || is_as_reachable(act));
 }
 
+/* Makes a symbolic link under the quarantine name. Some file systems show another target, or let
+ * nobody read it: the act could neither check the link nor know it as its own. */
+static int make_symlink(const struct one_act *act)
+{
+	const struct place *copy = &act->copy.place;
+
+	if (symlinkat(act->target, copy->directory, act->other) < 0)
+		return -errno;
+	if (place_is_symlink_to(copy, act->other, act->target))
+		return 0;
+	(void)unlinkat(copy->directory, act->other, 0);
+	return -EOPNOTSUPP;
+}
+
 /* Makes the link under the quarantine name. */
 static int make_link(struct one_act *act)
 {
 	const struct place *kept = &act->kept->place, *copy = &act->copy.place;
 
 	if (act->settings->kind == ACT_SYMLINK)
-		return symlinkat(act->target, copy->directory, act->other) < 0 ? -errno : 0;
+		return make_symlink(act);
 	if (linkat(kept->directory, kept->name, copy->directory, act->other, 0) < 0)
 		return -errno;
 	if (place_leads_to(copy, act->other, &act->kept->held.status))

@@ -64,3 +64,13 @@ def test_symbolic_link_needs_a_kept_file_that_no_fewer_users_reach(twinfs, sourc
     assert any("--force-metadata" in line for line in result.errors) != allowed
     twinfs.ok("link", "--symbolic", "--force-metadata", "--yes", source)
     assert os.path.samefile(kept, copy)
+
+
+def test_no_symbolic_link_is_made_where_its_target_cannot_be_read(twinfs, source, strace):
+    """sshfs of Debian 12 lets nobody read an absolute target."""
+    _, copy = copies(source, 2)
+    before = copy.stat()
+    result, _ = twinfs.traced("link", "--symbolic", "--yes", source, calls="trace=readlinkat",
+                              flags=["-e", "inject=readlinkat:error=EPERM"])
+    assert result.status == 3 and b"Operation not supported" in result.error, result
+    assert os.path.samestat(copy.lstat(), before) and len(list(source.iterdir())) == 2
