@@ -156,13 +156,19 @@ def broken(before, after, sources):
             and after.names.get(path) == before.names[path] and after.leads[path][0] != content}
 
 
+def is_new_and_empty(after, path):
+    """Whether a folder is empty: a killed act can leave one at its destination."""
+    return path in after.names and after.names[path].kind == "folder" and \
+        all(name.kind == "folder" for name in after.below(path).values())
+
+
 def wrong_acts(act, after, same_links=True):
     """What is not as the records of an act say."""
     before, wrong = act.before, []
     taken = act.taken()
     arrived = {record["to"] for record in act.records.values() if "to" in record}
     for path in differences(before, after):
-        if path not in taken and not is_near(path, arrived):
+        if path not in taken and not is_near(path, arrived) and not is_new_and_empty(after, path):
             wrong.append(f"changed without a record: {path}")
     for path, record in act.records.items():
         wrong += wrong_record(act, path, record, after)
@@ -201,13 +207,21 @@ def wrong_record(act, path, record, after):
     return []
 
 
+def moved_name(act, before, path):
+    """What a name was before the undo that the act moved: what was changed there stays."""
+    for top, record in act.records.items():
+        if "to" in record and is_below(path, top):
+            return before.names.get(record["to"] + path[len(top):], act.before.names[path])
+    return act.before.names[path]
+
+
 def wrong_undo(act, before, after, named, same_links=True):
     """What is wrong after an undo of an act; `named` are the paths that it says it could not bring
     back as they were. Also returns the paths that are back."""
     wrong, back = [], set()
     former, taken = act.before, act.taken()
     for path in taken - act.undone:
-        if former.names[path] == after.names.get(path):
+        if after.names.get(path) in (former.names[path], moved_name(act, before, path)):
             back.add(path)
         elif not is_below(path, *named):
             wrong.append(f"not brought back, and not named: {path}")
