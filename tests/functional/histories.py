@@ -48,6 +48,7 @@ class Place:
     has_links: bool = True
     keeps_links: bool = True  # twinfs can see which names are hard links
     doubts: bool = False  # two names may be one file
+    memory: tuple = ()  # folders below which a restart empties everything
     shares_blocks: bool = False  # so that removing a copy frees less than its size
 
 
@@ -98,7 +99,7 @@ def on_nested(_, folder, ending):
     at.mkdir(parents=True)
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", at], check=True)
     ending.callback(subprocess.run, ["umount", "-l", at], check=True)
-    return Place(folder, ("--cross-file-systems",))
+    return Place(folder, ("--cross-file-systems",), memory=(at,))
 
 
 def on_overlay(_, folder, ending):
@@ -372,7 +373,8 @@ class History:
         if kill:
             self.recover()
         after = self.picture()
-        self.claim(not lost(before, after, sources), "lost", lost(before, after, sources))
+        gone = lost(before, after, sources, self.place.memory)
+        self.claim(not gone, "lost", gone)
         self.claim(not [path for path in after.names if ".twinfs~" in path], "left behind")
         if not breaks:
             self.claim(not broken(before, after, sources), "broken", broken(before, after, sources))
@@ -431,8 +433,8 @@ class History:
             self.recover()
             results.append(self.run("undo", "--yes", *words))
         after = self.picture()
-        self.claim(not lost(before, after, self.sources), "lost by undo",
-                   lost(before, after, self.sources))
+        gone = lost(before, after, self.sources, self.place.memory)
+        self.claim(not gone, "lost by undo", gone)
         status, error = results[-1].status, b"".join(one.error for one in results).decode()
         self.claim(status in (0, 3), "status of undo", results[-1])
         if not act or act.command == "dedupe" or not set(act.records) - act.undone:
@@ -479,8 +481,8 @@ class History:
         result = self.run("covered", "--format=null", *self.options(),
                           *(["--ignore-symlinks"] if ignore else []),
                           *(f"--by={other}" for other in others), folder)
-        paths, count = not_elsewhere(self.picture(), str(folder), [str(one) for one in others],
-                                     ignore)
+        paths, count = not_elsewhere(self.picture(), str(folder), others,
+                                     self.place.memory, ignore)
         printed = {path.decode() for path in result.out.split(b"\0")[:-1]
                    if not path.endswith(b".trashinfo")}
         if result.status == 1 and self.view and b"index of the view" in result.error:

@@ -139,13 +139,18 @@ class Act:
         return found
 
 
-def lost(before, after, sources):
-    """The names whose contents a command of twinfs lost: from everywhere, or from the sources."""
+def lost(before, after, sources, memory):
+    """The names whose contents a command of twinfs lost: from everywhere, from the sources, or from
+    what of these is not below a file system in memory."""
     def live(path):
         return not is_trashed(path) and is_below(path, *sources)
 
-    gone = (before.contents(lambda _: True) - after.contents(lambda _: True)) | (
-        before.contents(live) - after.contents(live))
+    def lasting(path):
+        return live(path) and not is_below(path, *memory)
+
+    gone = set()
+    for where in (lambda _: True, live, lasting):
+        gone |= before.contents(where) - after.contents(where)
     return {path for path, name in before.names.items() if name.content in gone}
 
 
@@ -243,10 +248,10 @@ def wrong_undo(act, before, after, named, same_links=True):
     return wrong, back
 
 
-def not_elsewhere(picture, folder, others, ignore_symlinks):
+def not_elsewhere(picture, folder, others, memory, ignore_symlinks):
     """(paths, number of files): what `covered folder --by others` prints."""
     def elsewhere(path):
-        return not is_trashed(path) and is_below(path, *others)
+        return is_below(path, *others) and not is_trashed(path) and not is_below(path, *memory)
 
     contents = picture.contents(elsewhere)
     own = picture.below(folder)
