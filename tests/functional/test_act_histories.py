@@ -71,4 +71,4 @@ def test_model_notices_a_program_with_a_fault(twinfs, tmp_path, strace, private_
     folder = tmp_path / "history"
     folder.mkdir()
     with pytest.raises(AssertionError, match=noticed):
-        Faulty(twinfs, Place(folder, inodes=folder), SEED).play(20)
+        Faulty(twinfs, Place(folder, inodes=folder), 1).play(20)
