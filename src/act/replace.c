@@ -69,8 +69,8 @@ bool act_may_replace(struct one_act *act)
 	return has_same_metadata(act) && (!symbolic || is_as_reachable(act));
 }
 
-/* Makes a symbolic link under the quarantine name. Some file systems show another target, or let
- * nobody read it: the act could neither check the link nor know it as its own. */
+/* Makes a symbolic link under the quarantine name. Some file systems show another target, or let no
+ * user read it: the act could neither check the link nor know it as its own. */
 static int make_symlink(const struct one_act *act)
 {
 	const struct place *copy = &act->copy.place;
