@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/interrupt.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -16,13 +17,16 @@
 #define GUARD_INTERVAL_S 1
 
 static const int watched[] = {SIGINT, SIGTERM, SIGHUP};
-static volatile sig_atomic_t stopped_by;
+static atomic_int stopped_by; /* without a lock, so a signal handler can write it */
 static atomic_bool never_late; /* interrupt_guard(false) was called */
 
 static void take_signal(int number)
 {
-	stopped_by = number;
+	int saved = errno;
+
+	atomic_store(&stopped_by, number);
 	stop_request();
+	errno = saved;
 }
 
 void interrupt_watch(void)
@@ -39,12 +43,12 @@ void interrupt_watch(void)
 
 void interrupt_note(int number)
 {
-	stopped_by = number;
+	atomic_store(&stopped_by, number);
 }
 
 int interrupt_signal(void)
 {
-	return stopped_by;
+	return atomic_load(&stopped_by);
 }
 
 void interrupt_raise(int number)
@@ -106,7 +110,7 @@ static void *guard(void *context)
 		 * received the request. */
 		log_error("ending late: a file system does not answer; if this process stays, run "
 			  "as root: umount -f MOUNTPOINT of that file system");
-		interrupt_raise(stopped_by ? stopped_by : SIGTERM);
+		interrupt_raise(interrupt_signal() ? interrupt_signal() : SIGTERM);
 	}
 	return NULL;
 }
