@@ -19,6 +19,7 @@
 #include "base/path.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "base/system_call.h"
 
 /* Acts in a batch. One sync of the journal, which waits for the disk, is enough for all of them. */
 #define BATCH_ACTS 128
@@ -488,7 +489,7 @@ static int plan_record(struct act *act, struct waiting *waiting, const struct pl
 
 static bool is_read_only(int directory)
 {
-	return faccessat(directory, ".", W_OK, AT_EACCESS) < 0 && errno == EROFS;
+	return access_effective(directory, ".", W_OK) < 0 && errno == EROFS;
 }
 
 /* Opens the directory of the copy, and notes in the intent what is found there. If the directory is

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/directory.h"
+#include "base/system_call.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 
@@ -137,7 +137,7 @@ static uint64_t make_series(void)
 {
 	uint64_t id = 0;
 
-	if (getrandom(&id, sizeof(id), 0) != (ssize_t)sizeof(id) || id == 0)
+	if (random_fill(&id, sizeof(id)) < 0 || id == 0)
 		id = (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
 	return id;
 }

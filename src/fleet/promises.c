@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 
 #include <jansson.h>
@@ -20,6 +19,7 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
+#include "base/system_call.h"
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
 #include "fleet/new_file.h"
@@ -526,7 +526,7 @@ static int add_all(struct promise_file *file, const struct file_list *list)
 	char boot[BOOT_ID_MAX];
 	int r = 0;
 
-	if (file->id == 0 && getrandom(&file->id, sizeof(file->id), 0) != sizeof(file->id))
+	if (file->id == 0 && random_fill(&file->id, sizeof(file->id)) < 0)
 		file->id = (uint64_t)now;
 	file->id &= ID_MAX;
 	file->writes++;

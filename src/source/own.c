@@ -242,8 +242,7 @@ bool own_is_staging(int directory, const char *name, const char *path)
 	if (!is_staging_name(name, strlen(name)))
 		return false;
 	fd = openat(directory, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 && faccessat(fd, STAGING_STATE, F_OK, AT_SYMLINK_NOFOLLOW) == 0 &&
-	       faccessat(fd, STAGING_LINKS, F_OK, AT_SYMLINK_NOFOLLOW) == 0;
+	return fd >= 0 && name_exists(fd, STAGING_STATE) && name_exists(fd, STAGING_LINKS);
 }
 
 bool own_is_private_path(const char *path)

@@ -257,8 +257,8 @@ int index_files_remove(int folder_fd)
 		if (strcmp(file_names[i], TWINFS_INDEX_LOCK) != 0)
 			r = remove_file(folder_fd, file_names[i]);
 	}
-	if (r == 0 && faccessat(folder_fd, TWINFS_INDEX_LOG, F_OK, AT_SYMLINK_NOFOLLOW) < 0 &&
-	    faccessat(folder_fd, TWINFS_INDEX_PROMISED, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+	if (r == 0 && !name_exists(folder_fd, TWINFS_INDEX_LOG) &&
+	    !name_exists(folder_fd, TWINFS_INDEX_PROMISED))
 		r = remove_file(folder_fd, TWINFS_OWN_MARK);
 	return r < 0 ? r : remove_file(folder_fd, TWINFS_INDEX_LOCK);
 }
