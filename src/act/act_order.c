@@ -162,14 +162,15 @@ static int write_file(int fd, const struct act_order *order, const struct log_ta
 	return r == 0 && fdatasync(fd) < 0 ? -errno : r;
 }
 
-static int take_next(int fd, int indexes, struct act_order *order)
+static int take_next(int fd, int indexes, bool may_make, struct act_order *order)
 {
 	struct log_tails tails = {0};
 	struct act_order last;
 	int r = read_header(fd, &last);
 	bool is_new = last.series == 0;
 
-	if (r < 0)
+	/* beside an index that the user placed, another program can have a file of this name */
+	if (r < 0 || (is_new && !may_make))
 		return r;
 	tails.series = last.series;
 	tails.number = last.number;
@@ -230,7 +231,9 @@ int act_order_take(const char *folder, bool may_make, struct act_order *order)
 	fd = open_locked(indexes, O_RDWR | (may_make ? O_CREAT : 0), LOCK_EX);
 	if (fd < 0)
 		return fd == -ENOENT && !may_make ? 0 : fd;
-	r = take_next(fd, indexes, order);
+	if (may_make)
+		index_folder_mark(indexes);
+	r = take_next(fd, indexes, may_make, order);
 	if (r < 0)
 		*order = (struct act_order){0};
 	return r;

@@ -30,8 +30,9 @@ struct act_order {
  * Waits for other processes that take a number. Blocks on the disk.
  *
  * folder	of the index
- * may_make	whether the file is made if it is missing: the folder above has all indexes of the
- *		user. If not, and the file is missing, the act has no number.
+ * may_make	whether the file is made if it is missing or corrupt: the folder above has all
+ *		indexes of the user, and is then marked as one of twinfs. If not, and the file is
+ *		missing or has no series, the act has no number.
  *
  * Returns 0 or -errno; then the act has no number. */
 MUST_CHECK int act_order_take(const char *folder, bool may_make, struct act_order *order);

@@ -111,6 +111,7 @@ static int compare_inodes(const void *left, const void *right)
 		     : numbers_compare((uint64_t)a->born.tv_nsec, (uint64_t)b->born.tv_nsec);
 }
 
+/* The path is left NULL. */
 static struct own_inode inode_of(const struct attributes *attributes)
 {
 	return (struct own_inode){.filesystem = attributes->filesystem,
@@ -119,12 +120,24 @@ static struct own_inode inode_of(const struct attributes *attributes)
 				  .born = attributes->btime};
 }
 
-static int add_inode(struct own *own, const struct attributes *attributes)
+static bool has_birth(const struct own_inode *inode)
 {
-	int r = array_reserve(&own->list, &own->capacity, own->count + 1, sizeof(*own->list));
+	return inode->born.tv_sec != 0 || inode->born.tv_nsec != 0;
+}
 
+/* Adds an inode. Takes its path, also if it fails. */
+static int add_inode(struct own *own, const struct attributes *attributes, char *path)
+{
+	struct own_inode inode = inode_of(attributes);
+	int r = path ? array_reserve(&own->list, &own->capacity, own->count + 1, sizeof(inode))
+		     : -ENOMEM;
+
+	if (r < 0 || has_birth(&inode))
+		free(path);
+	else
+		inode.path = path;
 	if (r == 0)
-		own->list[own->count++] = inode_of(attributes);
+		own->list[own->count++] = inode;
 	return r;
 }
 
@@ -132,13 +145,15 @@ static int add_inode(struct own *own, const struct attributes *attributes)
 struct adding {
 	struct own *own;
 	struct catalog *catalog;
+	const char *path; /* absolute */
 	unsigned int levels; /* of folders below it */
 };
 
 static int add_entry(void *context, int directory, const struct dirent *entry)
 {
 	const struct adding *adding = context;
-	struct adding below = {adding->own, adding->catalog, adding->levels - 1};
+	struct adding below = *adding;
+	AUTO_FREE char *path = NULL;
 	AUTO_CLOSE int fd = -1;
 	struct attributes attributes;
 	int r;
@@ -147,8 +162,11 @@ static int add_entry(void *context, int directory, const struct dirent *entry)
 	if (source_attributes_at(adding->catalog, directory, entry->d_name, 0, &attributes) < 0 ||
 	    S_ISLNK(attributes.mode))
 		return 0;
-	r = add_inode(adding->own, &attributes);
-	if (r < 0 || !S_ISDIR(attributes.mode) || below.levels == 0)
+	if (asprintf(&path, "%s/%s", adding->path, entry->d_name) < 0)
+		return -ENOMEM;
+	r = add_inode(adding->own, &attributes, strdup(path));
+	below.path = path;
+	if (r < 0 || !S_ISDIR(attributes.mode) || --below.levels == 0)
 		return r;
 	fd = openat(directory, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	return fd >= 0 && directory_visit(fd, add_entry, &below) == -ENOMEM ? -ENOMEM : 0;
@@ -156,14 +174,15 @@ static int add_entry(void *context, int directory, const struct dirent *entry)
 
 int own_add(struct own *own, struct catalog *catalog, const char *folder)
 {
-	AUTO_CLOSE int fd = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	struct adding adding = {own, catalog, LEVELS};
+	AUTO_FREE char *path = realpath(folder, NULL);
+	AUTO_CLOSE int fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+	struct adding adding = {own, catalog, path, LEVELS};
 	struct attributes attributes;
 	int r;
 
 	if (fd < 0 || source_attributes(catalog, fd, &attributes) < 0)
 		return 0;
-	r = add_inode(own, &attributes);
+	r = add_inode(own, &attributes, strdup(path));
 	if (r == 0)
 		r = directory_visit(fd, add_entry, &adding);
 	sort_unless_sorted(own->list, own->count, sizeof(*own->list), compare_inodes);
@@ -182,16 +201,30 @@ int own_load(struct own *own, struct catalog *catalog)
 
 void own_free(struct own *own)
 {
+	for (size_t i = 0; i < own->count; i++)
+		free(own->list[i].path);
 	free(own->list);
 	*own = (struct own){.list = NULL};
+}
+
+/* Returns whether the inode is still the one at its path. */
+static bool is_at_path(const struct own_inode *inode)
+{
+	struct stat status;
+
+	return lstat(inode->path, &status) == 0 && status.st_ino == inode->inode &&
+	       (status.st_mode & S_IFMT) == inode->type;
 }
 
 bool own_has(const struct own *own, const struct attributes *attributes)
 {
 	const struct own_inode wanted = inode_of(attributes);
+	const struct own_inode *found =
+		own->count > 0 ? bsearch(&wanted, own->list, own->count, sizeof(wanted),
+					 compare_inodes)
+			       : NULL;
 
-	return own->count > 0 &&
-	       bsearch(&wanted, own->list, own->count, sizeof(wanted), compare_inodes);
+	return found && (!found->path || is_at_path(found));
 }
 
 bool own_has_directory(const struct own *own, struct catalog *catalog, int directory)

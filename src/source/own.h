@@ -8,7 +8,8 @@
  *			and the folder of the index in use. All folders and files in them are found
  *			by file system and inode, also through a bind mount or a hard link. Files
  *			in them come and go, and other files then get their inode numbers, so the
- *			time of birth and the type belong to an inode.
+ *			type and the time of birth belong to an inode. Without such times, the
+ *			inode must still be where it was found.
  *	marked folders	folders of other indexes and of other users (store/index_files.h). Only the
  *			files that twinfs makes in them are its own.
  *	private names	the names of files and folders during an act, and the staging folder of a
@@ -42,6 +43,7 @@ struct own_inode {
 	uint32_t type; /* S_IFDIR and so on */
 	uint64_t inode;
 	struct timespec born; /* {0, 0} if the file system has no birth time */
+	char *path; /* where it was found, if it has no birth time; else NULL */
 };
 
 struct own {

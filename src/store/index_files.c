@@ -26,7 +26,7 @@ static const char *const file_names[] = {
 
 /* The other files that twinfs makes in folders of its own. */
 static const char *const further_names[] = {TWINFS_INDEX_LOG, TWINFS_OWN_MARK, "promises",
-					    TWINFS_INDEX_PROMISED};
+					    TWINFS_INDEX_PROMISED, TWINFS_ACT_ORDER};
 
 /* Suffix of the new version of a file, until it replaces the file. */
 #define NEW_SUFFIX ".new"

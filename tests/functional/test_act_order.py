@@ -261,3 +261,14 @@ def test_order_that_cannot_be_written_prevents_no_act(two):
     os.makedirs(f"{state}/twinfs/.acts")
     two.act(0)
     assert two.undo().status == 0 and two.copies[0].exists()
+
+
+def test_file_of_the_user_beside_an_index_stays(twinfs, source):
+    """It has the name of the file with the order of acts."""
+    file = twinfs.index.parent / ".acts"
+    file.write_bytes(b"mine\n")
+    _, copy = pair(source / "pair")
+    twinfs.ok("remove", "--yes", source)
+    assert not copy.exists()
+    twinfs.ok("undo", "--yes")
+    assert copy.exists() and file.read_bytes() == b"mine\n"

@@ -9,6 +9,7 @@ import subprocess
 import oracle
 import pytest
 import trees
+from disks import disk
 from processes import TIMEOUT, until
 from terminal import Terminal
 
@@ -103,6 +104,41 @@ def test_file_with_the_inode_number_of_a_removed_state_file_is_content(twinfs, s
             pytest.skip("the file system does not use inode numbers again so soon")
         view.sync()
         assert set(os.listdir(view.uniques)) == found | {f"{name} link" for name in found}
+
+
+def test_folder_with_the_inode_number_of_a_removed_index_is_content(twinfs, tmp_path):
+    """Without times of birth, only the place of an inode tells that it is still the same."""
+    with disk("ext4 of seconds", tmp_path, 64 << 20) as root:
+        source, index = root / "source", root / "index"
+        source.mkdir()
+        other = twinfs.with_index(index)
+        other.ok("scan", source)
+        old = [index / f"old {number}" for number in range(8)]
+        for path in old:
+            path.mkdir()
+        numbers = {path.stat().st_ino for path in old}
+        with other.mounted(source) as view:
+            for path in old:
+                path.rmdir()
+            names = {f"{number}" for number in range(12)}
+            for name in names:
+                trees.write(source / name / "file", os.fsencode(name))
+            reused = numbers & {(source / name).stat().st_ino for name in names}
+            assert reused
+            view.sync()
+            assert {path.parent.name for path in view.uniques.rglob("file")} == names
+        assert len(indexed(other, source)) == len(names)
+
+
+def test_state_folder_that_is_made_later_is_left_out(twinfs, tmp_path, private_state):
+    home = tmp_path / "var" if os.geteuid() == 0 else twinfs.home
+    for folder in (home, tmp_path / "one"):
+        trees.fill(folder, {b"a": b"same", b"b": b"same"})
+    with twinfs.mounted(home) as view:
+        twinfs.ok("remove", "--yes", tmp_path / "one", index=False)
+        assert [path for path in home.rglob("*") if path.name == ".acts"]
+        view.sync()
+        assert {path.name for path in view.uniques.rglob("*") if path.is_file()} == {"a"}
 
 
 def test_index_of_another_place_is_left_out_and_a_copy_of_it_is_content(twinfs, source, tmp_path):
