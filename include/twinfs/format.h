@@ -35,7 +35,8 @@
 /* Records of completed acts, a JSON line for each file; see src/act/record.h. Unlike the other
  * files, this one cannot be made anew. */
 #define TWINFS_INDEX_LOG "acts.log"
-/* The order of the acts of all indexes, in the folder with the indexes; see src/act/act_order.h. */
+/* The order of the acts: in the folder with the indexes, or in an index in another place; see
+ * src/act/act_order.h. */
 #define TWINFS_ACT_ORDER ".acts"
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
 /* A copy of TWINFS_INDEX_DATA that replaces it when it is complete. */

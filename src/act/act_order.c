@@ -88,18 +88,23 @@ static int take_tail(struct log_tails *tails, int log)
 	return text_list_add(&tails->last, record->act, strlen(record->act));
 }
 
+/* Takes the log in the folder of an index into account. Returns 0 or -ENOMEM. */
+static int take_index(struct log_tails *tails, int index)
+{
+	AUTO_CLOSE int log = openat(index, TWINFS_INDEX_LOG,
+				    O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+
+	return log < 0 ? 0 : take_tail(tails, log);
+}
+
 static int visit_index(void *context, int directory, const struct dirent *entry)
 {
 	AUTO_CLOSE int index = -1;
-	AUTO_CLOSE int log = -1;
 
 	if (entry->d_name[0] == '.')
 		return 0;
 	index = openat(directory, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	if (index >= 0)
-		log = openat(index, TWINFS_INDEX_LOG,
-			     O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-	return log < 0 ? 0 : take_tail(context, log);
+	return index < 0 ? 0 : take_index(context, index);
 }
 
 /* ---- the file ------------------------------------------------------------------------------ */
@@ -162,20 +167,25 @@ static int write_file(int fd, const struct act_order *order, const struct log_ta
 	return r == 0 && fdatasync(fd) < 0 ? -errno : r;
 }
 
-static int take_next(int fd, int indexes, bool may_make, struct act_order *order)
+/* Takes the next number from the open file.
+ *
+ * logs		a folder that has a log, or whose folders have logs, or both
+ */
+static int take_next(int fd, int logs, struct act_order *order)
 {
 	struct log_tails tails = {0};
 	struct act_order last;
 	int r = read_header(fd, &last);
 	bool is_new = last.series == 0;
 
-	/* beside an index that the user placed, another program can have a file of this name */
-	if (r < 0 || (is_new && !may_make))
+	if (r < 0)
 		return r;
 	tails.series = last.series;
 	tails.number = last.number;
 	/* the file is possibly an older one than the logs, if it was restored */
-	r = directory_visit(indexes, visit_index, &tails);
+	r = directory_visit(logs, visit_index, &tails);
+	if (r == 0)
+		r = take_index(&tails, logs);
 	if (tails.series == 0)
 		tails.series = make_series();
 	*order = (struct act_order){tails.series, tails.number + 1};
@@ -215,12 +225,27 @@ static int open_locked(int indexes, int flags, int lock)
 	return r;
 }
 
-int act_order_take(const char *folder, bool may_make, struct act_order *order)
+/* Opens the file in the folder above an index that the user placed, and locks it. Another program
+ * can have a file of this name there. Returns a descriptor, -ENOENT or another -errno. */
+static int open_beside(int indexes)
+{
+	struct act_order last;
+	int fd = open_locked(indexes, O_RDWR, LOCK_EX);
+	int r = fd < 0 ? fd : read_header(fd, &last);
+
+	if (r >= 0 && last.series != 0)
+		return fd;
+	if (fd >= 0)
+		close(fd);
+	return r < 0 && fd >= 0 ? r : -ENOENT;
+}
+
+int act_order_take(const char *folder, bool is_default, struct act_order *order)
 {
 	AUTO_CLOSE int index = -1;
 	AUTO_CLOSE int indexes = -1;
 	AUTO_CLOSE int fd = -1;
-	int r = index_folder_open(folder, &index);
+	int r = index_folder_open(folder, &index), logs;
 
 	*order = (struct act_order){0};
 	if (r < 0)
@@ -228,12 +253,15 @@ int act_order_take(const char *folder, bool may_make, struct act_order *order)
 	indexes = openat(index, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (indexes < 0)
 		return -errno;
-	fd = open_locked(indexes, O_RDWR | (may_make ? O_CREAT : 0), LOCK_EX);
+	fd = is_default ? open_locked(indexes, O_RDWR | O_CREAT, LOCK_EX) : open_beside(indexes);
+	logs = fd == -ENOENT ? index : indexes;
+	if (fd == -ENOENT)
+		fd = open_locked(index, O_RDWR | O_CREAT, LOCK_EX);
 	if (fd < 0)
-		return fd == -ENOENT && !may_make ? 0 : fd;
-	if (may_make)
+		return fd;
+	if (is_default)
 		index_folder_mark(indexes);
-	r = take_next(fd, indexes, may_make, order);
+	r = take_next(fd, logs, order);
 	if (r < 0)
 		*order = (struct act_order){0};
 	return r;
@@ -259,25 +287,40 @@ static int read_before(int fd, struct text_list *before)
 	return r;
 }
 
-int act_order_read(const char *indexes, struct act_order_series *series)
+/* Reads the file in a folder. */
+static int read_series(int folder, struct act_order_series *series)
 {
-	AUTO_CLOSE int directory = open(indexes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	struct act_order last;
-	int fd, r;
+	int fd = open_locked(folder, O_RDONLY, LOCK_SH), r;
 
-	*series = (struct act_order_series){.id = 0};
-	if (directory < 0)
-		return errno == ENOENT ? 0 : -errno;
-	fd = open_locked(directory, O_RDONLY, LOCK_SH);
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
 	r = read_header(fd, &last);
-	if (r < 0) {
+	if (r < 0 || last.series == 0) {
 		close(fd);
 		return r;
 	}
 	series->id = last.series;
 	return read_before(fd, &series->before);
+}
+
+int act_order_read(const char *folder, bool is_index, struct act_order_series *series)
+{
+	AUTO_CLOSE int directory = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int indexes = -1;
+	int r = 0;
+
+	*series = (struct act_order_series){.id = 0};
+	if (directory < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (is_index)
+		indexes = openat(directory, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	/* that of another user or program cannot be used */
+	if (indexes >= 0)
+		(void)!read_series(indexes, series);
+	if (series->id == 0)
+		r = read_series(directory, series);
+	return r;
 }
 
 void act_order_series_free(struct act_order_series *series)

@@ -2,13 +2,15 @@
 #ifndef ACT_ACT_ORDER_H
 #define ACT_ACT_ORDER_H
 
-/* The order of the acts of all indexes in one folder. Clocks can be set back, and two acts can
- * begin within a second. So each act gets a number, which is in its records (act/record.h).
+/* The order of the acts of all indexes in the default folder, or of one index in another place.
+ * Clocks can be set back, and two acts can begin within a second. So each act gets a number, which
+ * is in its records (act/record.h).
  *
  * The file TWINFS_ACT_ORDER beside the indexes has the last number, and the random id of its
- * series. Numbers of different series cannot be compared: another user or machine gave them. If the
- * file is lost, the series of the logs goes on. The file also lists the last act of each log when
- * the file was made, and the number of the next act: it and all later ones are after that act.
+ * series. For an index in another place, the file is in its folder. Numbers of different series
+ * cannot be compared: another user or machine gave them. If the file is lost, the series of the
+ * logs goes on. The file also lists the last act of each log when the file was made, and the number
+ * of the next act: it and all later ones are after that act.
  *
  *	series 0123456789abcdef last 00000000000000000012
  *	before 3fa2b1c0 1
@@ -30,12 +32,11 @@ struct act_order {
  * Waits for other processes that take a number. Blocks on the disk.
  *
  * folder	of the index
- * may_make	whether the file is made if it is missing or corrupt: the folder above has all
- *		indexes of the user, and is then marked as one of twinfs. If not, and the file is
- *		missing or has no series, the act has no number.
+ * is_default	whether the folder above is the default one, which is then marked as one of twinfs.
+ *		If not, its file is used only if it has a series.
  *
  * Returns 0 or -errno; then the act has no number. */
-MUST_CHECK int act_order_take(const char *folder, bool may_make, struct act_order *order);
+MUST_CHECK int act_order_take(const char *folder, bool is_default, struct act_order *order);
 
 /* The content of the file. All zeros: there is no file. */
 struct act_order_series {
@@ -43,9 +44,10 @@ struct act_order_series {
 	struct text_list before; /* "ID NUMBER": the act is before those from this number on */
 };
 
-/* Reads the file in the folder with the indexes. A missing or corrupt file is none. The caller must
- * call act_order_series_free() in any case. Returns 0 or -errno. */
-MUST_CHECK int act_order_read(const char *indexes, struct act_order_series *series);
+/* Reads the file for the default folder, or for the folder of an index in any place. A missing or
+ * corrupt file is none. The caller must call act_order_series_free() in any case. Returns 0 or
+ * -errno. */
+MUST_CHECK int act_order_read(const char *folder, bool is_index, struct act_order_series *series);
 void act_order_series_free(struct act_order_series *series);
 
 #endif

@@ -351,17 +351,21 @@ static int read_one(struct act_logs *logs, const char *folder)
 	return r;
 }
 
-/* Reads the order of acts in the default folder. */
-static int read_order(struct act_logs *logs)
+/* Reads the order of the acts.
+ *
+ * index	folder of the only index; NULL: that of the default folder
+ */
+static int read_order(struct act_logs *logs, const char *index)
 {
 	AUTO_FREE char *indexes = NULL;
-	int r = index_folders_parent(&indexes);
+	int r = index ? 0 : index_folders_parent(&indexes);
+	const char *folder = index ? index : indexes;
 
 	if (r < 0)
 		return r;
-	r = act_order_read(indexes, &logs->series);
+	r = act_order_read(folder, index, &logs->series);
 	if (r < 0 && r != -ENOMEM)
-		log_warning("cannot read the order of acts in %s: %s", quote_path(indexes),
+		log_warning("cannot read the order of acts in %s: %s", quote_path(folder),
 			    error_text(r));
 	return r == -ENOMEM ? r : 0;
 }
@@ -372,8 +376,8 @@ int act_logs_read(struct act_logs *logs, const struct common_settings *settings)
 
 	*logs = (struct act_logs){.count = 0};
 	r = act_logs_folders(settings, &logs->folders);
-	if (r == 0 && !settings->index.folder)
-		r = read_order(logs);
+	if (r == 0)
+		r = read_order(logs, settings->index.folder ? logs->folders.items[0] : NULL);
 	for (size_t i = 0; r == 0 && i < logs->folders.count; i++)
 		r = read_one(logs, logs->folders.items[i]);
 	if (r == 0 && logs->count > 0)

@@ -219,10 +219,9 @@ static bool is_at_path(const struct own_inode *inode)
 bool own_has(const struct own *own, const struct attributes *attributes)
 {
 	const struct own_inode wanted = inode_of(attributes);
-	const struct own_inode *found =
-		own->count > 0 ? bsearch(&wanted, own->list, own->count, sizeof(wanted),
-					 compare_inodes)
-			       : NULL;
+	const struct own_inode *found = own->count > 0 ? bsearch(&wanted, own->list, own->count,
+								 sizeof(wanted), compare_inodes)
+						       : NULL;
 
 	return found && (!found->path || is_at_path(found));
 }

@@ -217,6 +217,7 @@ static int take_other_name(void *context, int directory, const struct dirent *en
 	if (strcmp(entry->d_name, "lost+found") == 0 ||
 	    strcmp(entry->d_name, TWINFS_INDEX_LOG) == 0 ||
 	    strcmp(entry->d_name, TWINFS_INDEX_PROMISED) == 0 ||
+	    strcmp(entry->d_name, TWINFS_ACT_ORDER) == 0 ||
 	    strcmp(entry->d_name, TWINFS_OWN_MARK) == 0)
 		return 0;
 	*other = strdup(entry->d_name);

@@ -53,8 +53,8 @@ bool index_folder_is_live(int folder_fd);
  *
  * is_index	set to whether it has a file of an index
  * other	set to the name of another file if it has no file of an index, else to NULL; the
- *		caller frees it. The folder lost+found of a file system is ignored, and so is the
- *		log of acts, which can be left of an earlier index, and so is the mark.
+ *		caller frees it. The folder lost+found of a file system is ignored, and so are the
+ *		log and the order of acts, which can be left of an earlier index, and the mark.
  *
  * Returns 0 or -errno. */
 MUST_CHECK int index_folder_examine(const char *folder, bool *is_index, char **other);

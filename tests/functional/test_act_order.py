@@ -153,6 +153,41 @@ def test_act_that_waits_for_its_disk_is_listed_and_is_the_last_one(twinfs, sourc
             assert copy.exists() and not older.exists()
 
 
+@pytest.mark.parametrize("is_default", [True, False], ids=["default", "given"])
+def test_act_after_one_that_waits_for_its_disk_is_the_last_one(twinfs, source, tmp_path,
+                                                               private_state, is_default):
+    if is_default:
+        twinfs = twinfs.with_index(tmp_path / "none")
+
+    def run(*words):
+        return twinfs(*words, index=not is_default)
+
+    with disk("ext4", tmp_path) as root:
+        inner = source / "disk"
+        inner.mkdir()
+        with bound(root, inner):
+            _, waiting = pair(inner / "pair")
+            words = ["remove", "--yes", "--cross-file-systems", source]
+            assert run("scan", *words[2:]).status == 0
+            for number in range(1, 40):
+                twinfs.under_strace("-e", f"inject=unlinkat:signal=KILL:when={number}")(
+                    *words, index=not is_default)
+                if list(waiting.parent.glob(".twinfs~*")):
+                    break
+        _, copy = pair(source / "last")
+        assert run(*words, "--accept-changed-source").status == 0 and not copy.exists()
+        listed = [json.loads(line) for line in run("log", "--format=jsonl").lines]
+        assert [act["waiting"] for act in listed] == [1, 0]
+        result = run("undo", "--yes")
+        assert result.status == 3 and copy.exists(), result
+        with bound(root, inner):
+            assert run("recover").status == 0
+            listed = [json.loads(line) for line in run("log", "--format=jsonl").lines]
+            assert [(act["command"], act["cut_off"]) for act in listed] == [
+                ("remove", True), ("remove", False), ("undo", False)]
+            assert waiting.exists()
+
+
 def test_undo_beside_a_running_act_does_not_guess(two, strace):
     two.act(0)
     twinfs = two.twinfs
