@@ -103,6 +103,7 @@ enum act_outcome {
 	/* The copy and files beside it are one store (source/managed.h), or it is in a store that
 	 * a plan file ignores. */
 	ACT_MANAGED,
+	ACT_KEPT_MANAGED, /* the same of the kept file, which its program can change or delete */
 	ACT_WRITTEN_IN_PLACE, /* a link would make a program write to both files */
 	/* The file system can neither rename without the risk to replace a file nor make hard
 	 * links that have the inode number of their file. */

@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "act/folder_act.h"
 #include "act/recovery.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -84,20 +85,43 @@ bool one_act_is_lower_link(const struct one_act *act)
 	       layer_of(act->copy.held.fd) == LAYER_LOWER && !layer_is_copied_up(act->copy.held.fd);
 }
 
+bool one_act_is_in_store(const struct one_act *act, const struct subject *subject)
+{
+	const struct act_file *file = subject->file;
+	const char *relative = strcmp(file->path, FOLDER_ROOT) == 0 ? "" : file->path;
+	CLEANUP_BYTES struct bytes path = {0};
+
+	return source_absolute_path(act->settings->sources, file->source, relative, &path) == 0 &&
+	       bytes_text(&path) && managed_find_above(bytes_text(&path));
+}
+
+/* Finds out whether a program writes the file in place, or manages it with files beside it. */
+static struct managed_file examine_file(const struct subject *subject, bool links)
+{
+	const struct place *place = &subject->place;
+
+	if (!managed_name_is_possible(place->name) &&
+	    !managed_size_is_possible((uint64_t)subject->held.status.st_size, links))
+		return (struct managed_file){.kind = NULL};
+	return managed_file_find(place->directory, place->name);
+}
+
 enum act_outcome one_act_examine_store(const struct one_act *act)
 {
-	const struct place *place = &act->copy.place;
 	bool links = act->settings->kind == ACT_LINK || act->settings->kind == ACT_SYMLINK;
 	struct managed_file file;
 
-	if (act->settings->kind == ACT_DEDUPE ||
-	    (!managed_name_is_possible(place->name) &&
-	     !managed_size_is_possible((uint64_t)act->copy.held.status.st_size, links)))
+	if (act->settings->kind == ACT_DEDUPE)
 		return ACT_DONE;
-	file = managed_file_find(place->directory, place->name);
-	if (file.in_set)
+	file = examine_file(&act->copy, links);
+	if (file.in_set || one_act_is_in_store(act, &act->copy))
 		return ACT_MANAGED;
-	return file.kind && links ? ACT_WRITTEN_IN_PLACE : ACT_DONE;
+	if (file.kind && links)
+		return ACT_WRITTEN_IN_PLACE;
+	if (act->kept &&
+	    (examine_file(act->kept, false).in_set || one_act_is_in_store(act, act->kept)))
+		return ACT_KEPT_MANAGED;
+	return ACT_DONE;
 }
 
 /* ---- the destination of a move ------------------------------------------------------- */

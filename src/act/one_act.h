@@ -75,9 +75,14 @@ MUST_CHECK int one_act_destination_path(const struct act_settings *settings,
  * other than this one can serve or write to its file system. */
 bool one_act_is_of_other_host(const struct one_act *act);
 
-/* Returns why the act must leave a file of a program alone that writes it in place: ACT_MANAGED,
- * ACT_WRITTEN_IN_PLACE, or ACT_DONE if no reason was found. */
+/* Returns why the act must leave the copy alone because of a program that manages or writes files:
+ * ACT_MANAGED, ACT_KEPT_MANAGED, ACT_WRITTEN_IN_PLACE, or ACT_DONE if no reason was found. Examines
+ * the files and the folders above them, as a store can appear after the plan was made. */
 enum act_outcome one_act_examine_store(const struct one_act *act);
+
+/* Returns whether a folder above the file or folder is a store, as it can be since the plan was
+ * made. */
+bool one_act_is_in_store(const struct one_act *act, const struct subject *subject);
 
 /* Returns whether a rename would copy the file to the upper layer of an overlay. The new file would
  * not have the other names of the copy, and the rename could not be undone. */

@@ -53,6 +53,8 @@ static const char *const texts[] = {
 		     "to an act that runs or was interrupted; see 'twinfs recover'"),
 	[ACT_MANAGED] = ("a program manages it together with other files, such as those of a "
 			 "database; remove or move the whole folder instead"),
+	[ACT_KEPT_MANAGED] = ("the kept file is in a store, such as a database, whose program can "
+			      "change or delete it"),
 	[ACT_WRITTEN_IN_PLACE] =
 		("a program writes it or the kept file in place, and a link would change both"),
 	[ACT_NO_LINKS] = ("on its file system this needs hard links that have the inode number of "

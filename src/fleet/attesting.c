@@ -16,8 +16,10 @@
 #include "base/error.h"
 #include "base/filesystem_kind.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "fleet/reading_pool.h"
+#include "source/managed.h"
 #include "source/source.h"
 
 /* A file system with a listed file. */
@@ -49,6 +51,7 @@ const char *attested_reason(enum attested_state state)
 		[ATTESTED_IN_MEMORY] = "in memory",
 		[ATTESTED_IN_SNAPSHOT] = "in a snapshot",
 		[ATTESTED_IN_CACHE] = "in a cache",
+		[ATTESTED_IN_STORE] = "in a store",
 	};
 
 	return reasons[state];
@@ -266,8 +269,18 @@ static int prove(struct pool_thread *thread, const struct attesting_task *task, 
 	return r == 0 ? state : judge_reading(r);
 }
 
-/* Returns the state for a place that something else empties, by the folders of the file, or
- * ATTESTED_UNREAD. */
+/* Returns whether a folder above the file is a store, or the file and those beside it are one. */
+static bool is_in_store(const char *path)
+{
+	const char *name = path_base_name(path);
+	AUTO_FREE char *folder = strndup(path, (size_t)(name - path));
+	AUTO_CLOSE int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+	return managed_find_above(path) || (fd >= 0 && managed_file_find(fd, name).in_set);
+}
+
+/* Returns the state for a place where something else changes or deletes files, by the folders of
+ * the file, or ATTESTED_UNREAD. */
 static enum attested_state judge_place(const struct attesting_task *task, size_t row)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -280,10 +293,12 @@ static enum attested_state judge_place(const struct attesting_task *task, size_t
 	if (place == PLACE_SNAPSHOT)
 		return ATTESTED_IN_SNAPSHOT;
 	if (source_absolute_path(task->sources, (uint32_t)(source - task->sources->list), below,
-				 &path) == 0 &&
-	    bytes_text(&path) && is_below_cache(bytes_text(&path)))
+				 &path) < 0 ||
+	    !bytes_text(&path))
+		return ATTESTED_UNREAD;
+	if (is_below_cache(bytes_text(&path)))
 		return ATTESTED_IN_CACHE;
-	return ATTESTED_UNREAD;
+	return is_in_store(bytes_text(&path)) ? ATTESTED_IN_STORE : ATTESTED_UNREAD;
 }
 
 /* Returns an enum attested_state or -errno. */

@@ -36,8 +36,9 @@ enum attested_state {
 	ATTESTED_IN_MEMORY, /* on a file system that the next restart empties */
 	ATTESTED_IN_SNAPSHOT,
 	ATTESTED_IN_CACHE,
+	ATTESTED_IN_STORE, /* its program can change or delete it (source/managed.h) */
 };
-#define ATTESTED_STATES (ATTESTED_IN_CACHE + 1)
+#define ATTESTED_STATES (ATTESTED_IN_STORE + 1)
 
 /* The result for a row of the keep list. */
 struct attested {

@@ -324,7 +324,7 @@ static void refuse(struct reading *reading, size_t index, enum act_outcome outco
 	refusals_add(reading->refusals, &file, &result);
 }
 
-/* Spares a name in a store, or one that a link would join with a file in a store. */
+/* Spares a name in a store, or one whose kept file is in a store. */
 static int check_stores(struct reading *reading, size_t index)
 {
 	const struct rules *rules = reading->report->rules;
@@ -332,12 +332,13 @@ static int check_stores(struct reading *reading, size_t index)
 	struct bundle_place kept = {.kind = NULL}, copy = {.kind = NULL};
 	int r = 0;
 
-	if (!rules->shares_blocks)
-		r = bundle_find_name(&reading->bundles, reading->report, copies, index, &copy);
-	if (r == 0 && rules->links)
+	if (rules->shares_blocks)
+		return 0;
+	r = bundle_find_name(&reading->bundles, reading->report, copies, index, &copy);
+	if (r == 0)
 		r = bundle_find_name(&reading->bundles, reading->report, copies, 0, &kept);
 	if (r == 0 && (copy.kind || kept.kind))
-		refuse(reading, index, copy.kind ? ACT_MANAGED : ACT_WRITTEN_IN_PLACE);
+		refuse(reading, index, copy.kind ? ACT_MANAGED : ACT_KEPT_MANAGED);
 	return r;
 }
 

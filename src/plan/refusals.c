@@ -21,6 +21,7 @@ static bool is_of_many(const struct act_result *result)
 	case ACT_CANNOT_SHARE:
 	case ACT_NO_LEASE:
 	case ACT_MANAGED:
+	case ACT_KEPT_MANAGED:
 	case ACT_WRITTEN_IN_PLACE:
 	case ACT_NO_LINKS:
 	case ACT_NO_TRASH:

@@ -73,55 +73,26 @@ static int open_indexed(void *context)
 	return source_open_dir(indexed->sources, indexed->reader, indexed->dir);
 }
 
-static int open_outside(void *context)
+static void add(struct managed_folder *found, struct managed_folder folder)
 {
-	int fd = open(context, O_PATH | O_DIRECTORY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
-static void add(struct managed_folder *found, const struct managed_query *query)
-{
-	struct managed_folder folder = managed_folder_find(query);
-
 	found->is_bundle |= folder.is_bundle;
 	if (!found->kind)
 		found->kind = folder.kind;
 }
 
-/* Adds what a folder above a source is by what it contains.
- *
- * name		position of its name in the path
- * length	of the name
- */
-static int add_outside(struct managed_folder *found, const char *source, size_t name, size_t length)
-{
-	AUTO_FREE char *path = name + length > 0 ? strndup(source, name + length) : strdup("/");
-
-	if (!path)
-		return -ENOMEM;
-	add(found, &(struct managed_query){.name = source + name,
-					   .length = length,
-					   .open = open_outside,
-					   .context = path});
-	return 0;
-}
-
 /* Adds what the folders above a source are, and what the source is by its own name. */
-static int add_above(struct managed_folder *found, const char *source)
+static void add_above(struct managed_folder *found, const char *source)
 {
 	const char *at = source;
-	int r = 0;
 
-	while (r == 0 && *at != '\0') {
+	while (*at != '\0') {
 		size_t length = strcspn(at, "/");
 
 		found->is_bundle |= has_bundle_name(at, length);
 		if (at[length] == '/')
-			r = add_outside(found, source, (size_t)(at - source), length);
+			add(found, managed_folder_find_at(source, (size_t)(at - source) + length));
 		at += length + (at[length] == '/');
 	}
-	return r;
 }
 
 /* Adds what a folder of the index is. */
@@ -136,17 +107,16 @@ static int add_dir(struct managed_folder *found, struct catalog_reader *reader,
 				      .is_complete = dir->error == 0 && !(dir->flags & lacks_names),
 				      .open = open_indexed,
 				      .context = &indexed};
-	int r = 0;
 
 	if (dir->parent != 0) {
 		found->is_bundle |= has_bundle_name(query.name, query.length);
 	} else if (dir->source < sources->count) {
 		query.name = path_base_name(sources->list[dir->source].path);
 		query.length = strlen(query.name);
-		r = add_above(found, sources->list[dir->source].path);
+		add_above(found, sources->list[dir->source].path);
 	}
-	add(found, &query);
-	return r < 0 ? r : indexed.error;
+	add(found, managed_folder_find(&query));
+	return indexed.error;
 }
 
 /* ---- finding ------------------------------------------------------------------------------- */

@@ -185,18 +185,12 @@ static void drop(struct decision *decision, struct candidate *candidate, const s
 	decision->left--;
 }
 
-/* Returns the reasons that a place gives. */
-static const struct words *words_of_place(enum emptied_place place)
-{
-	static const struct words words[EMPTIED_PLACES] = {
-		[PLACE_SNAPSHOT] = {"not in a snapshot", "in a snapshot"},
-		[PLACE_CACHE] = {"not in a cache", "in a cache"},
-		[PLACE_TRASH] = {"not in the trash", "in the trash"},
-		[PLACE_MEMORY] = {"not in memory", "in memory"},
-	};
-
-	return &words[place];
-}
+static const struct words words_of_places[EMPTIED_PLACES] = {
+	[PLACE_SNAPSHOT] = {"not in a snapshot", "in a snapshot"},
+	[PLACE_CACHE] = {"not in a cache", "in a cache"},
+	[PLACE_TRASH] = {"not in the trash", "in the trash"},
+	[PLACE_MEMORY] = {"not in memory", "in memory"},
+};
 
 static void spare_for_place(struct candidate *candidate, const char *why)
 {
@@ -221,7 +215,7 @@ static void refuse_emptied(struct decision *decision)
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 		enum emptied_place place = candidate->rank.place;
-		const struct words *words = words_of_place(place);
+		const struct words *words = &words_of_places[place];
 
 		if (place > best)
 			drop(decision, candidate, words);
@@ -250,21 +244,16 @@ static uint32_t best_operand(const struct decision *decision, const struct candi
 	return best;
 }
 
-static const struct words *words_of(enum keep_by by)
-{
-	static const struct words words[] = {
-		[KEEP_SOURCE_ORDER] = {"first source", "later source"},
-		[KEEP_FIRST_SEEN] = {"known longest", "found later"},
-		[KEEP_OLDEST] = {"oldest", "newer"},
-		[KEEP_NEWEST] = {"newest", "older"},
-		[KEEP_SHORTEST_PATH] = {"shortest path", "longer path"},
-		[KEEP_LONGEST_PATH] = {"longest path", "shorter path"},
-		[KEEP_PATH] = {"path matches", "path does not match"},
-		[KEEP_MOST_LINKED] = {"most hard links", "fewer hard links"},
-	};
-
-	return &words[by];
-}
+static const struct words words_of_rules[] = {
+	[KEEP_SOURCE_ORDER] = {"first source", "later source"},
+	[KEEP_FIRST_SEEN] = {"known longest", "found later"},
+	[KEEP_OLDEST] = {"oldest", "newer"},
+	[KEEP_NEWEST] = {"newest", "older"},
+	[KEEP_SHORTEST_PATH] = {"shortest path", "longer path"},
+	[KEEP_LONGEST_PATH] = {"longest path", "shorter path"},
+	[KEEP_PATH] = {"path matches", "path does not match"},
+	[KEEP_MOST_LINKED] = {"most hard links", "fewer hard links"},
+};
 
 /* Compares two inodes. A negative number: the first one is preferred. */
 typedef int compare_fn(const struct decision *decision, size_t rule, const struct candidate *a,
@@ -318,8 +307,10 @@ static void prefer_first_operands(struct decision *decision)
 		keep_preferred(decision, by_operand, 0, &words);
 }
 
-/* What makes a copy preferred: the first one above all rules, the others if no rule decides. */
+/* What makes a copy preferred: the first two above all rules, the others if no rule decides. */
 enum trait {
+	/* The program of a store can change or delete each file in it at any time. */
+	TRAIT_OUTSIDE_STORES,
 	TRAIT_STAYS, /* it must stay */
 	/* A program manages the files in a bundle, and these files are seldom originals. For
 	 * example, .svn has a copy of each working file. */
@@ -331,6 +322,7 @@ enum trait {
 static bool has_trait(const struct candidate *candidate, enum trait trait)
 {
 	const bool has[] = {
+		[TRAIT_OUTSIDE_STORES] = !candidate->stored,
 		[TRAIT_STAYS] = candidate->stays,
 		[TRAIT_OUTSIDE_BUNDLES] = !candidate->bundled,
 		[TRAIT_HELD] = candidate->held,
@@ -349,9 +341,9 @@ static int by_trait(const struct decision *decision, size_t trait, const struct 
 
 static void prefer(struct decision *decision, enum trait trait)
 {
-	/* copies that stay have their own reasons */
 	static const struct words words[] = {
-		[TRAIT_STAYS] = {NULL, "another copy stays anyway"},
+		[TRAIT_OUTSIDE_STORES] = {"not in a store", "in a store"},
+		[TRAIT_STAYS] = {NULL /* its own reason */, "another copy stays anyway"},
 		[TRAIT_OUTSIDE_BUNDLES] = {"not in a bundle", "in a bundle"},
 		[TRAIT_HELD] = {"has hard links elsewhere", "has no hard links elsewhere"},
 		[TRAIT_LED] = {"a symbolic link leads to it", "no symbolic link leads to it"},
@@ -403,7 +395,7 @@ static const struct words *words_of_reason(const struct decision *decision,
 	};
 
 	if (reason->by == KEPT_BY_RULE)
-		return words_of(decision->of_index->list[reason->rule].by);
+		return &words_of_rules[decision->of_index->list[reason->rule].by];
 	/* refuse_emptied() left candidates in one place only */
 	return &words[reason->by];
 }
@@ -524,8 +516,7 @@ static void spare_from_links(struct candidate *candidate)
 static void set_fates(struct decision *decision, struct candidate *kept)
 {
 	const char *why = decision->won;
-	bool unlinked =
-		decision->rules->links && (decision->copies->written_in_place || kept->stored);
+	bool unlinked = decision->rules->links && decision->copies->written_in_place;
 
 	if (!why)
 		why = kept->stays ? kept->stays : "the only copy";
@@ -534,6 +525,11 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 
+		/* all others are in stores or in places that something else empties */
+		if (candidate != kept && !candidate->stays &&
+		    candidate->rank.place != PLACE_LASTS && kept->stored &&
+		    !decision->rules->shares_blocks)
+			spare_for_place(candidate, words_of_places[candidate->rank.place].lost);
 		if (candidate == kept) {
 			set_fate(candidate, FATE_KEPT, why);
 			candidate->names->stays_for_place = PLACE_LASTS;
@@ -578,9 +574,11 @@ int rules_apply(const struct rules *rules, const struct sources *sources,
 	if (r < 0 || decision.count == 0)
 		return r;
 	refuse_emptied(&decision);
+	if (!rules->shares_blocks)
+		prefer(&decision, TRAIT_OUTSIDE_STORES);
 	prefer(&decision, TRAIT_STAYS);
 	for (size_t i = 0; decision.left > 1 && i < decision.keep->count; i++)
-		keep_preferred(&decision, by_rule, i, words_of(decision.keep->list[i].by));
+		keep_preferred(&decision, by_rule, i, &words_of_rules[decision.keep->list[i].by]);
 	prefer(&decision, TRAIT_OUTSIDE_BUNDLES);
 	prefer_first_operands(&decision);
 	prefer(&decision, TRAIT_HELD);

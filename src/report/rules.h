@@ -10,7 +10,9 @@
  * that the redundant inodes may be removed. The kept inode is chosen in these steps:
  *
  * 0. Only inodes in the place that lasts longest (base/emptied_place.h) are eligible. The others
- *    stay if they are in a trash or a snapshot, or if the kept inode is in an emptied place, too.
+ *    stay if they are in a trash or a snapshot, or if the kept inode is in an emptied place or in a
+ *    store (source/managed.h), too. Among the eligible ones, those without a name in a store are
+ *    preferred, unless the act only shares blocks.
  * 1. Inodes with a name that is protected or outside of "only", or that must stay for another
  *    reason (copy.must_stay), are preferred.
  * 2. The keep rules of the command, or else those of the index, are applied in order, each to the
@@ -27,8 +29,7 @@
  * Unless break_symlinks is set, an inode to which a symlink leads stays even if it is not kept.
  * Unless include_bundles is set, an inode with a name in a bundle stays even if it is not kept. An
  * inode with a name in a store (source/managed.h) always stays, unless the act only shares blocks.
- * If the act links, all inodes stay that a program possibly writes in place, and those whose kept
- * inode is in a store.
+ * If the act links, all inodes stay that a program possibly writes in place.
  *
  * With between_sources, an inode is redundant only if it has no name in a source in which the kept
  * inode has a name. Example: two sources have several copies each. All copies in the source of the

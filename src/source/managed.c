@@ -5,11 +5,13 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "base/path.h"
 
 /* Bytes of a file that are enough for each row of the tables. */
 #define PREFIX_BYTES 64
@@ -311,6 +313,37 @@ struct managed_folder managed_folder_find(const struct managed_query *query)
 	if (examined.was_opened && examined.fd >= 0)
 		close(examined.fd);
 	return found;
+}
+
+static int open_path(void *context)
+{
+	int fd = open(context, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+struct managed_folder managed_folder_find_at(const char *path, size_t length)
+{
+	AUTO_FREE char *folder = length > 0 ? strndup(path, length) : strdup("/");
+	const char *name = folder ? path_base_name(folder) : "";
+
+	if (!folder)
+		return (struct managed_folder){.is_bundle = true};
+	return managed_folder_find(&(struct managed_query){.name = name,
+							   .length = strlen(name),
+							   .open = open_path,
+							   .context = folder});
+}
+
+const struct managed_kind *managed_find_above(const char *path)
+{
+	const struct managed_kind *kind = NULL;
+
+	for (size_t i = 0; !kind && path[i]; i++) {
+		if (path[i] == '/')
+			kind = managed_folder_find_at(path, i).kind;
+	}
+	return kind;
 }
 
 bool managed_is_used_mark(int folder, const char *name)

@@ -50,6 +50,13 @@ struct managed_folder {
  * access. */
 struct managed_folder managed_folder_find(const struct managed_query *query);
 
+/* Returns what a folder is, by its absolute path: the first bytes of it, of this length. */
+struct managed_folder managed_folder_find_at(const char *path, size_t length);
+
+/* Returns the kind of store that contains the file or folder with this absolute path, or NULL. The
+ * folders above it are examined. */
+const struct managed_kind *managed_find_above(const char *path);
+
 /* Returns whether the name of a file shows that a program uses the store in this folder.
  *
  * folder	O_PATH

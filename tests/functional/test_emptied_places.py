@@ -325,10 +325,13 @@ def test_received_backup_counts_as_elsewhere(twinfs, btrfs_room):
 
 @pytest.mark.parametrize(("folder", "state"), [
     ("tagged/deep", "in a cache"), ("#recycle", "in a trash"),
-    (".zfs/snapshot/1", "in a snapshot")])
+    (".zfs/snapshot/1", "in a snapshot"), ("store/base/1", "in a store"), ("set", "in a store")])
 def test_file_in_a_place_is_not_attested(twinfs, tmp_path, source, folder, state):
     put(source / "tagged/CACHEDIR.TAG", TAG)
-    put(source / folder / "a", b"content")
+    put(source / folder / "a", b"SQLite format 3\0content")
+    for path, content in (("store/PG_VERSION", b"15\n"), ("store/global/1", b"1"),
+                          ("set/a-wal", b"log")):
+        put(source / path, content)
     host = Keeper(twinfs, tmp_path, source)
     host.keep(choose=lambda path: path.endswith(b"/a"))
     host.attest(status=3)

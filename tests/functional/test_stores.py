@@ -15,7 +15,9 @@ import sys
 import pytest
 import trees
 from manual import COMMANDS_PAGE, ROOT, sections
+from processes import TIMEOUT, release, until
 from removal_lists import Remover
+from terminal import Terminal
 
 ACTS = [["remove"], ["remove", "--include-bundles"], ["link", "--include-bundles"],
         ["link", "--symbolic", "--include-bundles"], ["move", "--include-bundles"]]
@@ -301,6 +303,88 @@ def test_database_that_is_used_after_the_plan_stays(twinfs, source, tmp_path):
     result = twinfs("remove", "--yes", "--plan", plan, source)
     assert result.status == 3 and state(source) == before
     assert any("manages it together" in line for line in result.errors), result
+
+
+def put_version(source):
+    """Makes source/db a cluster, which has no other files than its version and base/1."""
+    (source / "db" / "global").mkdir(exist_ok=True)
+    (source / "db" / "PG_VERSION").write_bytes(b"15\n")
+
+
+def put_log(source):
+    (source / "db" / "base" / "1-wal").write_bytes(b"\x37\x7f\x06\x82log")
+
+
+@pytest.mark.parametrize("kept", ["db/base/1", "out/1"])
+@pytest.mark.parametrize("mark", [put_version, put_log])
+def test_store_that_appears_during_an_act_holds(twinfs, source, strace, kept, mark):
+    content = b"SQLite format 3\0".ljust(512)
+    trees.fill(source, {"db/base/1": content, "out/1": content})
+    os.utime(source / kept, ns=(10**18, 10**18))
+    with twinfs.held("remove", "--yes", source, call="syncfs") as process:  # of the kept file
+        mark(source)
+        before = state(source)
+        release(process)
+        assert process.wait(TIMEOUT) == 3
+    assert state(source) == before, process.output
+
+
+@pytest.mark.parametrize("kept", ["db/base", "out"])
+def test_store_that_appears_around_a_folder_before_the_answer_holds(twinfs, source, kept):
+    trees.fill(source, {"db/base/1": b"content", "out/1": b"content"})
+    words = ["remove", "--folders", f"--protect={source / kept}", source]
+    with contextlib.closing(Terminal(200)) as seen, seen.run(
+            twinfs.command(*words), twinfs.environment, stdin=seen.theirs) as process:
+        assert until(lambda: "freed" in seen.written)
+        put_version(source)
+        before = state(source)
+        os.write(seen.ours, b"y\n")
+        assert process.wait(TIMEOUT) == 3
+    assert state(source) == before, seen.written
+
+
+# ---- copies outside of a store ------------------------------------------------------------
+
+PREFER = [["--keep=oldest"], ["--keep=path:store"], ["--protect=store"], ["--only=outside"],
+          ["--protect=store", "--include-bundles"]]
+
+
+@pytest.mark.parametrize("options", PREFER, ids=" ".join)
+def test_copy_in_a_store_is_no_reason_to_remove_one_outside(twinfs, source, aside, options):
+    trees.fill(source, {"store/PG_VERSION": b"15\n", "store/global/1": b"g",
+                        "store/base/1": b"content", "outside/a": b"content"})
+    os.utime(source / "store" / "base" / "1", ns=(10**18, 10**18))
+    options = [word.replace("=store", f"={source}/store").replace("=out", f"={source}/out")
+               for word in options]
+    for command in ("remove", "link", "move"):
+        before = state(source)
+        result = act(twinfs, [command, *options], source, aside)
+        assert result.status == 0 and state(source) == before, result
+        assert "--keep" not in options[0] or "a PostgreSQL cluster" in result.error.decode()
+    (source / "outside" / "b").write_bytes(b"content")
+    twinfs.ok("remove", "--yes", *options, source)
+    assert len(os.listdir(source / "outside")) == 1 and (source / "store" / "base" / "1").exists()
+
+
+def test_folder_in_a_store_is_no_reason_to_remove_one_outside(twinfs, source):
+    trees.fill(source, {"store/PG_VERSION": b"15\n", "store/global/1": b"g",
+                        "store/base/1": b"content", "outside/1": b"content"})
+    before = state(source)
+    twinfs.ok("remove", "--folders", "--yes", f"--protect={source}/store", source)
+    assert state(source) == before
+
+
+def test_plan_that_keeps_a_file_of_a_store_is_refused(twinfs, source, tmp_path):
+    trees.fill(source, {"store/base/1": b"content", "outside": b"content"})
+    plan = tmp_path / "plan"
+    plan.write_bytes(twinfs.ok("remove", "--dry-run", "--format=jsonl", "--quiet",
+                               f"--only={source}/outside", source).out)
+    assert b"outside" in plan.read_bytes()
+    trees.fill(source, {"store/PG_VERSION": b"15\n", "store/global/1": b"g"})
+    before = state(source)
+    result = twinfs("remove", "--yes", "--plan", plan, source)
+    assert result.status == 3 and state(source) == before
+    assert any("the kept file is in a store" in line for line in result.errors), result
 
 
 # ---- stores of files ----------------------------------------------------------------------
