@@ -207,17 +207,37 @@ static int add_key(struct selection *selection, uint64_t number)
 	return sorter_add(selection->sorter, selection->key.data, selection->key.length, number);
 }
 
-static int make_reclaimable_key(struct selection *selection, const struct group_record *group)
+/* Reads the copies of a group with excluded names, and sets its figures to those of an index that
+ * has no excluded names. The rules of the command have no influence on the order of an index. */
+static int collect_as_indexed(struct selection *selection, struct group_record *group)
 {
-	uint64_t bytes = group_reclaimable(group);
+	struct rules rules = {
+		.of_index = selection->report->rules->of_index,
+		.include_bundles = true,
+		.break_symlinks = true,
+	};
+	struct report as_indexed = *selection->report;
+
+	as_indexed.rules = &rules;
+	return collect_copies(&as_indexed, &selection->collector, group, &selection->copies);
+}
+
+static int make_reclaimable_key(struct selection *selection, struct group_record *group)
+{
+	uint64_t bytes;
 	int r = 0;
 
-	if (selection->report->folders)
+	if (selection->report->folders) {
 		r = folder_tree_reclaimable(selection->report->reader, &selection->copies, &bytes);
+	} else {
+		if (filter_excludes(selection->report->filter))
+			r = collect_as_indexed(selection, group);
+		bytes = group_reclaimable(group);
+	}
 	return r < 0 ? r : make_number_key(&selection->key, bytes, ~group->id);
 }
 
-static int make_group_key(struct selection *selection, const struct group_record *group)
+static int make_group_key(struct selection *selection, struct group_record *group)
 {
 	switch (selection->report->order) {
 	case REPORT_BY_SIZE:
@@ -240,7 +260,8 @@ static int sort_group(struct selection *selection, const struct group_record *in
 
 	if (!filter_may_have(report->filter, &group))
 		return 0;
-	if (report->order == REPORT_BY_PATH || filter_excludes(report->filter))
+	if (report->order == REPORT_BY_PATH ||
+	    (report->order != REPORT_BY_RECLAIMABLE && filter_excludes(report->filter)))
 		r = collect(selection, &group);
 	if (r == 0)
 		r = make_group_key(selection, &group);

@@ -71,6 +71,8 @@ def test_excluded_names_count_as_if_they_were_not_indexed(twinfs, source, option
                         b"b/y": b"two", b"e": b"alone", b"b/z": b"alone"})
     os.link(source / "a/x", source / "b/link")
     os.link(source / "d", source / "link")
+    for number, name in enumerate(["a/x", "b/x", "c/x", "b/z", "e", "d", "b/y"]):
+        os.utime(source / name, (number, number))  # newest: of a/x with a link, a copy goes
     fresh = twinfs.with_index(twinfs.folder / "fresh")
     twinfs.ok("scan", source)
     for words in ([], ["--redundant"], ["--singles"], ["--summary"], ["--sort=count"],
