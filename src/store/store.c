@@ -88,31 +88,40 @@ int store_result(struct store *store, int mdb_code)
 
 /* ---- changes by other processes ------------------------------------------------------- */
 
-/* Returns the ctime of the data file, which every write sets, or zero if it cannot be read. */
-static struct timespec last_change(struct store *store)
+/* Sets the status of the data file, whose ctime every write sets. All fields are zero if it cannot
+ * be read. */
+static void get_status(struct store *store, struct stat *status)
 {
-	struct stat st;
 	int fd;
 
-	if (!store->env || mdb_env_get_fd(store->env, &fd) || fstat(fd, &st) < 0)
-		return (struct timespec){0};
-	return st.st_ctim;
+	if (!store->env || mdb_env_get_fd(store->env, &fd) || fstat(fd, status) < 0)
+		*status = (struct stat){.st_nlink = 0};
 }
 
 void store_note_change(struct store *store)
 {
-	if (!store->read_only)
-		store->changed = last_change(store);
+	struct stat status;
+
+	if (store->read_only)
+		return;
+	get_status(store, &status);
+	store->changed = status.st_ctim;
 }
 
-/* Marks the store as untrusted if another process changed the data file. The change has possibly
- * damaged pages that were not read yet, so the index must not be sealed. */
-static void check_foreign_changes(struct store *store)
+/* Finds what other processes did to the data file. If it was removed, no later process would find
+ * what is written. If it was changed, pages that were not read yet are possibly damaged, so the
+ * store is marked as untrusted and is not sealed. Returns 0, or -ENOENT if it was removed. */
+static int check_data_file(struct store *store)
 {
-	struct timespec now = last_change(store);
+	struct stat now;
 
-	if (now.tv_sec && store->changed.tv_sec && !clock_equal(now, store->changed))
+	get_status(store, &now);
+	if (now.st_ctim.tv_sec && now.st_nlink == 0)
+		return -ENOENT;
+	if (now.st_ctim.tv_sec && store->changed.tv_sec &&
+	    !clock_equal(now.st_ctim, store->changed))
 		store_mark_untrusted(store);
+	return 0;
 }
 
 /* ---- opening ---------------------------------------------------------------------------- */
@@ -273,7 +282,7 @@ static void close_environment(struct store *store)
 
 void store_close(struct store *store)
 {
-	check_foreign_changes(store);
+	(void)check_data_file(store);
 	close_environment(store);
 	free(store->folder);
 	pthread_rwlock_destroy(&store->map_lock);
@@ -430,9 +439,10 @@ int store_write_begin(struct store *store, MDB_txn **txn)
 	int dead = 0;
 	int r = has_failed(store->env) ? reopen_failed(store) : 0;
 
+	if (r == 0)
+		r = check_data_file(store);
 	if (r < 0)
 		return r;
-	check_foreign_changes(store);
 	/* releases the snapshots of killed processes, so that their pages can be reused */
 	r = mdb_reader_check(store->env, &dead);
 	if (r || dead)

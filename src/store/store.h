@@ -110,7 +110,8 @@ static inline uint64_t store_snapshot_id(const struct catalog_reader *reader)
 }
 
 /* store_write_begin() begins the only write transaction; the caller must have the write lock.
- * store_write_begin() also discards the snapshots of killed processes. store_write_commit() commits
+ * store_write_begin() also discards the snapshots of killed processes; it returns -ENOENT if the
+ * data file was removed, as no later process would find the changes. store_write_commit() commits
  * the transaction. If the write of the root page reported a failure but readers see the new state,
  * store_write_commit() also returns 0. */
 MUST_CHECK int store_write_begin(struct store *store, MDB_txn **txn);
