@@ -10,15 +10,17 @@
 #include "base/extents.h"
 
 /* Returns whether the name is the link of the act. A hard link that is the only name of its file
- * does not count, as removing it would lose the bytes. */
+ * does not count, as removing it would lose the bytes. Some file systems do not show the target of
+ * a symlink, but no other program knows the quarantine name. */
 static bool is_the_link(const struct place *place, const char *name, const struct intent *intent,
 			const struct statx *status)
 {
 	if (intent->kind == INTENT_LINK)
 		return S_ISREG(status->stx_mode) && status->stx_ino == intent->kept_inode &&
 		       status->stx_nlink > 1;
-	return intent->kind == INTENT_SYMLINK && intent->target &&
-	       place_is_symlink_to(place, name, intent->target);
+	return intent->kind == INTENT_SYMLINK && intent->target && S_ISLNK(status->stx_mode) &&
+	       (strcmp(name, intent->other) == 0 ||
+		place_is_symlink_to(place, name, intent->target));
 }
 
 int examine_name(const struct place *place, const char *name, const struct intent *intent,

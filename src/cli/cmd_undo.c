@@ -78,7 +78,8 @@ struct undoing {
 	struct name_counts done;
 	struct name_counts already;
 	struct name_counts refused;
-	uint64_t changed; /* brought back without all metadata, or in a private folder */
+	/* brought back without all metadata or in a private folder, or there with other metadata */
+	uint64_t changed;
 	bool any_filesystem;
 };
 
@@ -107,8 +108,9 @@ static void explain(const struct undoing *undoing, const struct record *record,
 		log_warning("cannot bring back %s: %s", quote_path(record->path),
 			    undo_outcome_text(result->outcome));
 	else if (result->other_metadata)
-		log_info("%s is there already, with another owner, mode or time; it stays as it is",
-			 quote_path(record->path));
+		log_warning("%s is there already, with another owner, mode or time; it stays as it "
+			    "is",
+			    quote_path(record->path));
 	else if (result->other_owner)
 		log_warning("brought back %s with another owner: only root can restore its owner",
 			    quote_path(record->path));
@@ -137,7 +139,7 @@ static void report_file(void *context, const struct record *record,
 								  : &undoing->refused,
 				record->type);
 	undoing->changed += result->other_owner || result->fewer_xattrs || result->fewer_flags ||
-			    result->other_time || result->private_folder;
+			    result->other_time || result->private_folder || result->other_metadata;
 	explain(undoing, record, result);
 	progress_update(&undoing->progress, &undoing->counts);
 }

@@ -446,9 +446,7 @@ class History:
         self.claim(not wrong, wrong, act.id, act.records)
         self.claim(status == 0 or named, "status without a name", results[-1])
         if status == 0:
-            # a file that is there already, with other attributes, is named
-            self.claim(act.taken() - act.undone - back <= named, "status 0, but not all is back",
-                       back)
+            self.claim(act.taken() - act.undone <= back, "status 0, but not all is back", back)
         elif act.undone | back == act.taken():
             self.claim("hard link" in error or "again" in error or len(results) > 1 or
                        not self.place.keeps_links, "status 3 without a reason", results[-1])

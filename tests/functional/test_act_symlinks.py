@@ -74,3 +74,19 @@ def test_no_symbolic_link_is_made_where_its_target_cannot_be_read(twinfs, source
                               flags=["-e", "inject=readlinkat:error=EPERM"])
     assert result.status == 3 and b"Operation not supported" in result.error, result
     assert os.path.samestat(copy.lstat(), before) and len(list(source.iterdir())) == 2
+
+
+def test_link_whose_target_cannot_be_read_is_removed_after_a_kill(twinfs, source, strace):
+    _, copy = copies(source, 2)
+    before = copy.stat()
+    hidden = ["-e", "inject=readlinkat:error=EPERM"]
+    for number in range(1, 20):
+        twinfs.traced("link", "--symbolic", "--yes", source, calls="trace=readlinkat,unlinkat",
+                      flags=[*hidden, "-e", f"inject=unlinkat:signal=KILL:when={number}"])
+        if any(path.is_symlink() for path in source.iterdir()):
+            break
+    else:
+        raise AssertionError("no kill left the link")
+    result, _ = twinfs.traced("recover", calls="trace=readlinkat", flags=hidden)
+    assert result.status == 0 and b"another file" not in result.error, result
+    assert os.path.samestat(copy.lstat(), before) and len(list(source.iterdir())) == 2

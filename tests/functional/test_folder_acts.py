@@ -506,7 +506,8 @@ def test_undo_names_what_is_there_already_with_other_metadata(twinfs, source):
     (copy / "sub").mkdir(parents=True, mode=0o701)
     (copy / "empty").mkdir()
     os.mkfifo(copy / "fifo", mode=0o602)
-    result = twinfs.ok("undo", "--yes")
+    result = twinfs("undo", "--yes")
+    assert result.status == 3
     named = [line for line in result.errors if "is there already, with another" in line]
     assert [name for name in ("sub", "fifo", "empty")
             if any(f"'{copy}/{name}'" in line for line in named)] == ["sub", "fifo"]
