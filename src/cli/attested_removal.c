@@ -59,6 +59,7 @@ struct removal {
 	struct bundle_finder bundles;
 	struct bundle_tally tally;
 	struct left_tally left;
+	uint64_t stayed; /* candidates that were chosen and then stayed */
 	struct symlinks *symlinks; /* NULL: not read yet */
 	struct act_trial *trial; /* NULL: the act itself finds what is against it */
 	struct refusals refusals; /* before the act */
@@ -289,6 +290,17 @@ static int choose_all(struct removal *removal)
 	return r;
 }
 
+/* Logs which candidates stay, and forgets them. */
+static void explain_stays(struct removal *removal)
+{
+	list_explain_bundles(&removal->tally);
+	list_explain_left(&removal->left);
+	bundle_tally_free(&removal->tally);
+	left_tally_free(&removal->left);
+	removal->tally = (struct bundle_tally){.count = 0};
+	removal->left = (struct left_tally){0};
+}
+
 /* Chooses what can go, and says what cannot. Returns 0 or -errno, logged. */
 static int prepare(struct removal *removal)
 {
@@ -305,8 +317,7 @@ static int prepare(struct removal *removal)
 		r = choose_all(removal);
 	progress_end(&removal->progress, &removal->counts);
 	refusals_end(&removal->refusals);
-	list_explain_bundles(&removal->tally);
-	list_explain_left(&removal->left);
+	explain_stays(removal);
 	if (r == -EUCLEAN && !removal->index.served)
 		catalog_judge(removal->index.catalog, r);
 	if (r == -EINTR)
@@ -349,7 +360,9 @@ static int add_all(void *context, struct act *act)
 
 			if (result.outcome != ACT_DONE)
 				refuse(removal, &candidates[k], &result);
-			else if (!candidates[k].stays)
+			else if (candidates[k].stays)
+				removal->stayed++;
+			else
 				r = add_row(removal, act, &candidates[k]);
 		}
 		i += count;
@@ -449,6 +462,9 @@ static enum twinfs_exit carry_out(struct removal *removal)
 	}
 	done = act_run(removal->acting, &removal->index, &work);
 	refusals_end(&removal->refusals);
+	explain_stays(removal);
+	if (done == TWINFS_EXIT_COMPLETE && removal->stayed > 0)
+		done = TWINFS_EXIT_INCOMPLETE;
 	return act_run_update_emptied(&removal->index) < 0 ? TWINFS_EXIT_FAILED : done;
 }
 

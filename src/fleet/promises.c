@@ -15,6 +15,7 @@
 #include "base/boot.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/numbers.h"
@@ -334,6 +335,22 @@ static int open_folder(struct promise_file *file, const char *folder)
 	return r < 0 ? explain(file, "open", r) : 0;
 }
 
+/* Marks the folder. Refuses one that was copied or restored with its promises, as they are possibly
+ * not the last ones. Returns 0 or -errno, logged. */
+static int mark_folder(const struct promise_file *file, const char *folder)
+{
+	if (!index_folder_is_copy(file->folder) || !name_exists(file->folder, NAME)) {
+		index_folder_mark(file->folder);
+		return 0;
+	}
+	log_error("cannot use the promises in %s: the folder was copied or restored, so other "
+		  "hosts possibly rely on more; if they are the last ones, or the last 'twinfs "
+		  "attest' of this host was more than 14 days ago, remove " TWINFS_OWN_MARK
+		  " in %s",
+		  quote_path(file->path), quote_path(folder));
+	return -ESTALE;
+}
+
 /* Opens, locks and reads the promises of an owner. Returns 0 or -errno, logged except -ENOMEM.
  *
  * owner	name of the folder
@@ -351,7 +368,7 @@ static int open_file(struct promise_file *file, const char *indexes, const char 
 	if (r == 0)
 		r = lock(file, host);
 	if (r == 0)
-		index_folder_mark(file->folder);
+		r = mark_folder(file, folder);
 	if (r == 0)
 		r = read_file(file);
 	sort_once(file);
@@ -366,33 +383,63 @@ static bool is_as_noted(const struct promise_file *file, uint64_t id, uint64_t w
 	return file->id == id && file->writes >= writes;
 }
 
-/* Refuses promises that are older than the note, or not those. Returns 0 or -errno, logged. */
-static int check_note(const struct promises *promises)
+/* Returns whether the promises are at least those that a note has.
+ *
+ * own	whether it is the note of the index in use */
+static bool has_noted(const struct promises *promises, const char *text, bool own)
 {
 	const struct promise_file *host = &promises->files[OWNER_HOST],
 				  *index = &promises->files[OWNER_INDEX];
 	uint64_t host_id, host_writes, index_id, index_writes;
-	char text[NOTE_SIZE];
-	AUTO_CLOSE int fd = -1;
-	int end = 0, r = index_folder_open(promises->index, &fd);
+	int end = 0;
 
-	if (r == 0)
-		r = index_file_read(fd, TWINFS_INDEX_PROMISED, text, sizeof(text));
-	if (r == -ENOENT)
+	return sscanf(text, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNu64 " %n", &index_id,
+		      &index_writes, &host_id, &host_writes, &end) == 4 &&
+	       end > 0 && (!own || is_as_noted(index, index_id, index_writes)) &&
+	       (strcmp(text + end, promises->host) != 0 || is_as_noted(host, host_id, host_writes));
+}
+
+/* Refuses promises that are older than the note in the folder of an index, or not those. Returns 0
+ * or -errno, logged.
+ *
+ * index	name or path of the index */
+static int check_note(const struct promises *promises, int folder, const char *index, bool own)
+{
+	char text[NOTE_SIZE];
+	int r = index_file_read(folder, TWINFS_INDEX_PROMISED, text, sizeof(text));
+
+	if (r == -ENOENT || (r == 0 && has_noted(promises, text, own)))
 		return 0;
 	if (r < 0)
-		return explain(index, "check", r);
-	if (sscanf(text, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNu64 " %n", &index_id,
-		   &index_writes, &host_id, &host_writes, &end) == 4 &&
-	    end > 0 && is_as_noted(index, index_id, index_writes) &&
-	    (strcmp(text + end, promises->host) != 0 || is_as_noted(host, host_id, host_writes)))
-		return 0;
+		return explain(&promises->files[OWNER_INDEX], "check", r);
 	log_error("cannot use the promises in %s: they are lost or older than the "
 		  "note " TWINFS_INDEX_PROMISED
 		  " in %s, so other hosts possibly rely on more; restore them, or move the note "
 		  "away when the last 'twinfs attest' of this host was more than 14 days ago",
-		  quote_path(index->path), quote_path(promises->index));
+		  quote_path(promises->files[own ? OWNER_INDEX : OWNER_HOST].path),
+		  quote_path(index));
 	return -ESTALE;
+}
+
+static int check_other_note(void *context, int directory, const struct dirent *entry)
+{
+	AUTO_CLOSE int fd = -1;
+
+	if (entry->d_name[0] == '.')
+		return 0;
+	fd = openat(directory, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	return fd < 0 ? 0 : check_note(context, fd, entry->d_name, false);
+}
+
+/* Checks the notes of the index in use and of all indexes of this user. */
+static int check_notes(struct promises *promises, const char *indexes)
+{
+	AUTO_CLOSE int fd = -1, all = open(indexes, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int r = index_folder_open(promises->index, &fd);
+
+	r = r < 0 ? explain(&promises->files[OWNER_INDEX], "check", r)
+		  : check_note(promises, fd, promises->index, true);
+	return r < 0 || all < 0 ? r : directory_visit(all, check_other_note, promises);
 }
 
 /* Notes which promises were made. Returns 0 or -errno, logged. */
@@ -432,7 +479,7 @@ int promises_open(struct promises **promises, const char *indexes, const char *i
 	if (r == 0)
 		r = open_file(&opened->files[OWNER_INDEX], indexes, index, list->host);
 	if (r == 0)
-		r = check_note(opened);
+		r = check_notes(opened, indexes);
 	if (r < 0)
 		promises_close(opened);
 	else

@@ -291,8 +291,11 @@ static bool is_row(struct examined *examined, const struct folder_row *row)
 		if (!has_mark(examined, row->marks[i]))
 			return false;
 	}
-	return !row->content || open_once(examined) < 0 ||
-	       !read_prefix(examined->fd, row->content, &prefix) || row->matches(&prefix);
+	if (!row->content || open_once(examined) < 0 ||
+	    read_prefix(examined->fd, row->content, &prefix))
+		return !row->content || examined->fd < 0 || row->matches(&prefix);
+	/* the index does not know yet that the file was removed */
+	return exists(examined->fd, row->content);
 }
 
 struct managed_folder managed_folder_find(const struct managed_query *query)

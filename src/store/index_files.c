@@ -14,6 +14,8 @@
 
 #include "base/descriptor.h"
 #include "base/directory.h"
+#include "base/filesystem_kind.h"
+#include "base/filesystem_table.h"
 #include "store/file_mode.h"
 #include "twinfs/format.h"
 
@@ -139,6 +141,18 @@ bool index_folder_is_live(int folder_fd)
 	       mark.st_uid == folder.st_uid && !(folder.st_mode & (S_IWGRP | S_IWOTH)) &&
 	       index_file_read(folder_fd, TWINFS_OWN_MARK, found, sizeof(found)) == 0 &&
 	       make_mark(folder_fd, text) == 0 && strcmp(found, text) == 0;
+}
+
+bool index_folder_is_copy(int folder_fd)
+{
+	const struct filesystem_facts *facts =
+		filesystem_facts_of(filesystem_type_at(folder_fd), NULL);
+	char found[MARK_TEXT_BYTES];
+
+	/* the mark is not synced, so a power failure can leave an empty one */
+	return (facts->keeps & PROMISE_INODES) &&
+	       index_file_read(folder_fd, TWINFS_OWN_MARK, found, sizeof(found)) == 0 &&
+	       strchr(found, '\n') && !index_folder_is_live(folder_fd);
 }
 
 void index_folder_mark(int folder_fd)

@@ -49,6 +49,10 @@ void index_folder_mark(int folder_fd);
  * folder of theirs, which hides no other names. folder_fd can be O_PATH. Any thread. */
 bool index_folder_is_live(int folder_fd);
 
+/* Returns whether the folder has the mark of another one, so it was copied or restored from one of
+ * twinfs. False where inode numbers do not last, as then this cannot be known. */
+bool index_folder_is_copy(int folder_fd);
+
 /* Finds what a folder has. A missing folder has nothing.
  *
  * is_index	set to whether it has a file of an index

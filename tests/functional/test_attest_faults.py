@@ -223,6 +223,47 @@ def test_lost_promises_are_noticed(listed, loss):
     host.attest()
 
 
+def test_promises_in_a_restored_folder_are_noticed(listed):
+    """The notes of the indexes can be as old as the promises."""
+    host = listed.host
+    host.attest()
+    folder = host.promises_file.parent
+    older = folder.with_name("older")
+    shutil.copytree(folder, older)
+    shutil.rmtree(folder)
+    older.rename(folder)
+    [line] = host.attest(status=1).errors
+    assert "was copied or restored" in line and f"'{folder}'" in line
+    for path in (folder / ".twinfs-own", folder / "promises"):
+        assert path.exists()
+    (folder / ".twinfs-own").unlink()
+    host.attest()
+    (folder / ".twinfs-own").write_bytes(b"")  # a power failure
+    host.attest()
+
+
+def test_lost_promises_of_another_index_are_noticed(twinfs, tmp_path, private_state):
+    hosts = []
+    for name in ("one", "two"):
+        trees.fill(tmp_path / name, {b"a": name.encode()})
+        hosts.append(Keeper(twinfs, tmp_path, tmp_path / name))
+    state = hosts[0].promises_file.parent.parent
+    twinfs = twinfs.with_index(state.parent / "one")
+    other = twinfs.with_index(state.parent / "two")
+    for host, program in zip(hosts, (twinfs, other)):
+        host.twinfs = program
+        shutil.rmtree(host.inventory, ignore_errors=True)
+        host.keep()
+        host.attest()
+        if host is hosts[0]:
+            older = hosts[0].promises_file.read_bytes()
+    hosts[0].promises_file.write_bytes(older)
+    shutil.rmtree(hosts[0].inventory)
+    hosts[0].keep()
+    [line] = hosts[0].attest(status=1).errors
+    assert "older than the note" in line and " in 'two', so" in line
+
+
 def content_of(line):
     row = json.loads(line)
     return row["sha256"], row["size"]

@@ -75,6 +75,24 @@ def test_hostile_names_and_several_sources(twinfs, tmp_path):
     assert not left(sources[0]) and not left(sources[1])
 
 
+def in_order(beta, first, last):
+    """Puts the rows of two paths first and last, and so in different batches."""
+    head, *rows = beta.list.read_bytes().splitlines(keepends=True)
+    rows.sort(key=lambda row: (json.loads(row)["path"] != first, json.loads(row)["path"] == last))
+    beta.list.write_bytes(head + b"".join(rows))
+
+
+def test_folder_that_lost_a_file_to_the_act_becomes_no_store(beta, source):
+    """The index still has the name of the first file when the last one is examined."""
+    trees.fill(source, {b"%d" % number: b"content %d" % number for number in range(130)})
+    for name in ("data.mdb", "lock.mdb"):
+        (source / name).write_bytes(b"no database " + name.encode())
+    beta.plan()
+    in_order(beta, "data.mdb", "lock.mdb")
+    beta.attest("alpha")
+    assert figure(beta.remove(), "removed") == 132 and not left(source)
+
+
 def test_enough_distinct_hosts_must_attest(twinfs, tmp_path, source):
     trees.fill(source, {b"two of three": b"1", b"both": b"22", b"all": b"333"})
     beta = Remover(twinfs, tmp_path, source, keepers=("alpha", "delta", "gamma"), replicas=2)
