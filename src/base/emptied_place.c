@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "base/attributes.h"
+#include "base/mountinfo.h"
 
 #define NAMES_MAX 3
 
@@ -187,6 +188,16 @@ enum emptied_place emptied_place_of(const char *source, const char *path, size_t
 enum emptied_place emptied_place_in(const char *source, const char *path, size_t length)
 {
 	return walk_folder(source, path, length).place;
+}
+
+enum emptied_place emptied_place_of_mount(int fd, const char *path)
+{
+	AUTO_FREE char *inner = NULL;
+
+	if (mountinfo_inner_path(mountinfo_of(fd), path, &inner) < 0)
+		return PLACE_LASTS;
+	return emptied_place_in("", inner, strlen(inner)) == PLACE_TRASH ? PLACE_TRASH
+									 : PLACE_LASTS;
 }
 
 uint32_t emptied_place_state(const char *source, const char *path, size_t length)

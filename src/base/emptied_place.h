@@ -39,6 +39,14 @@ enum emptied_place emptied_place_of(const char *source, const char *path, size_t
 /* Returns the place of the files in a folder. The path of a source is "" or ".". */
 enum emptied_place emptied_place_in(const char *source, const char *path, size_t length);
 
+/* Returns PLACE_TRASH if a file is on a bind mount of a folder in a trash, whose names its path
+ * does not show; otherwise PLACE_LASTS. A snapshot is no such place, because it can be the root of
+ * the system.
+ *
+ * fd		the file, may be O_PATH
+ * path		its absolute path; "": that of the mount point */
+enum emptied_place emptied_place_of_mount(int fd, const char *path);
+
 /* Returns a number that changes if a move of the folder changes the place of a file below it, by
  * names. */
 uint32_t emptied_place_state(const char *source, const char *path, size_t length);

@@ -22,7 +22,7 @@
 #include "base/attributes.h"
 #include "base/descriptor.h"
 #include "base/filesystem_table.h"
-#include "base/mountinfo.h"
+#include "base/storage.h"
 
 /* The geometry of an XFS (XFS_IOC_FSGEOMETRY_V1 in xfs_fs.h of Linux). */
 struct xfs_geometry {
@@ -123,11 +123,6 @@ bool filesystem_hides_stores_at(int fd)
 	return filesystem_may_hide_stores(type) && !(filesystem_has_layers(type) && is_on_disk(fd));
 }
 
-static bool is_memory_type(uint32_t type)
-{
-	return has_trait(type, TRAIT_MEMORY);
-}
-
 /* Returns whether a block device is in memory: /dev/ramN, or /dev/zramN with its dynamic number. */
 static bool is_memory_device(dev_t device)
 {
@@ -135,8 +130,8 @@ static bool is_memory_device(dev_t device)
 	const char *name;
 	ssize_t length;
 
-	if (major(device) == RAMDISK_MAJOR)
-		return true;
+	if (major(device) == 0 || major(device) == RAMDISK_MAJOR)
+		return major(device) == RAMDISK_MAJOR;
 	(void)snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(device), minor(device));
 	length = readlink(path, target, sizeof(target) - 1);
 	if (length < 0)
@@ -146,26 +141,17 @@ static bool is_memory_device(dev_t device)
 	return name && strncmp(name, "/zram", strlen("/zram")) == 0;
 }
 
-static bool is_upper_layer_in_memory(int fd)
-{
-	AUTO_FREE char *upper = NULL;
-	struct statfs fs;
-
-	return mountinfo_option(mountinfo_of(fd), "upperdir", &upper) == 0 &&
-	       statfs(upper, &fs) == 0 && is_memory_type((uint32_t)fs.f_type);
-}
-
 bool filesystem_is_in_memory_at(int fd)
 {
-	uint32_t type = filesystem_type_at(fd);
-	struct stat status;
+	struct storage layer;
+	bool found = storage_of(fd, &layer);
 
-	if (is_memory_type(type))
-		return true;
-	if (filesystem_has_layers(type))
-		return is_upper_layer_in_memory(fd);
-	return fstat(fd, &status) == 0 && major(status.st_dev) != 0 &&
-	       is_memory_device(status.st_dev);
+	for (int i = 0; found && i < STORAGE_LAYERS_MAX; i++) {
+		if (has_trait(layer.type, TRAIT_MEMORY) || is_memory_device(layer.device))
+			return true;
+		found = storage_descend(&storage_places, &layer);
+	}
+	return false;
 }
 
 static bool is_zero(const uint8_t *bytes, size_t count)

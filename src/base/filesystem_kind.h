@@ -125,9 +125,9 @@ bool filesystem_is_of_this_host(int fd);
 bool filesystem_type_is_of_this_host(uint32_t type, dev_t device);
 
 /* Returns whether the file system of fd keeps its files in memory, so that they are lost when the
- * machine stops: tmpfs, ramfs, hugetlbfs, a block device in memory (brd, zram), or an overlay whose
- * upper layer is in memory. The latter is known if the mount options name a folder that exists
- * here. Returns false if it cannot be found out. fd may be O_PATH. */
+ * machine stops: tmpfs, ramfs, hugetlbfs, a block device in memory (brd, zram), or a layer above
+ * one of these (base/storage.h), such as a loop device. Returns false if the layers cannot be
+ * found. fd may be O_PATH. */
 bool filesystem_is_in_memory_at(int fd);
 
 /* Returns whether fd is in a read-only snapshot: a subvolume of btrfs that is read-only, was made

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/path.h"
+
 static bool is_octal(char c)
 {
 	return c >= '0' && c <= '7';
@@ -57,48 +59,44 @@ int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent)
 	return feof(lines) ? -ENOENT : -EIO;
 }
 
-/* Returns the options of the file system, the last word of a line, or NULL. Changes the line. */
-static char *options_of(char *line)
+/* Splits a line. Returns its root, the fourth word, and sets *point to the mount point, or returns
+ * NULL. Changes the line. */
+static char *root_of(char *line, char **point)
 {
-	char *options;
+	char *rest = line, *root = NULL;
 
-	line[strcspn(line, "\n")] = '\0';
-	options = strstr(line, " - ");
-	return options ? strrchr(options, ' ') + 1 : NULL;
+	for (int field = 0; field < 4; field++)
+		root = strsep(&rest, " ");
+	*point = strsep(&rest, " ");
+	if (!root || !*point)
+		return NULL;
+	mountinfo_decode(root);
+	mountinfo_decode(*point);
+	return root;
 }
 
-/* Takes the value of an option from a list with commas. In a value, the kernel escapes commas. */
-static int find_option(char *options, const char *option, char **value)
-{
-	size_t length = strlen(option);
-	char *rest = options, *word;
-
-	while ((word = strsep(&rest, ","))) {
-		if (strncmp(word, option, length) != 0 || word[length] != '=')
-			continue;
-		mountinfo_decode(word + length + 1);
-		*value = strdup(word + length + 1);
-		return *value ? 0 : -ENOMEM;
-	}
-	return -ENOENT;
-}
-
-int mountinfo_option(uint64_t mount, const char *option, char **value)
+int mountinfo_inner_path(uint64_t mount, const char *path, char **inner)
 {
 	AUTO_FCLOSE FILE *lines = fopen("/proc/self/mountinfo", "re");
 	AUTO_FREE char *line = NULL;
-	uint64_t number;
 	size_t size = 0;
 
 	if (!lines)
 		return -errno;
 	while (getline(&line, &size, lines) > 0) {
-		char *options;
+		const char *root, *below;
+		char *point;
 
-		if (sscanf(line, "%" SCNu64, &number) != 1 || number != mount)
+		if (strtoull(line, NULL, 10) != mount)
 			continue;
-		options = options_of(line);
-		return options ? find_option(options, option, value) : -ENOENT;
+		root = root_of(line, &point);
+		below = root ? path_below(path, point) : NULL;
+		if (!root)
+			return -EIO;
+		if (asprintf(inner, "%s/%s", root, below ? below : "") >= 0)
+			return 0;
+		*inner = NULL;
+		return -ENOMEM;
 	}
 	return feof(lines) ? -ENOENT : -EIO;
 }

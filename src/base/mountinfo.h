@@ -20,8 +20,12 @@ uint64_t mountinfo_of(int fd);
  * Returns 0, -ENOENT if the file does not list the mount, or -errno if it cannot be read. */
 MUST_CHECK int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent);
 
-/* Sets *value, which the caller frees, to the value of an option of the file system of a mount.
- * Returns 0, -ENOENT if there is no such mount or option, or another -errno. */
-MUST_CHECK int mountinfo_option(uint64_t mount, const char *option, char **value);
+/* Sets *inner, which the caller frees, to the path of a file in its file system. For a file below a
+ * bind mount, it has the names of the folders that the bind mount hides.
+ *
+ * path		absolute path of the file; not below the mount point: stands for the mount point
+ *
+ * Returns 0, -ENOENT if there is no such mount, or another -errno. */
+MUST_CHECK int mountinfo_inner_path(uint64_t mount, const char *path, char **inner);
 
 #endif

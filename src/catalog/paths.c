@@ -92,6 +92,8 @@ static enum emptied_place place_of(uint32_t flags)
 {
 	if (flags & DIR_IN_MEMORY)
 		return PLACE_MEMORY;
+	if (flags & DIR_IN_TRASH)
+		return PLACE_TRASH;
 	if (flags & DIR_IS_CACHE)
 		return PLACE_CACHE;
 	return flags & DIR_IN_SNAPSHOT ? PLACE_SNAPSHOT : PLACE_LASTS;

@@ -109,10 +109,13 @@ enum dir_flag {
 	 * memory, or is a read-only snapshot. */
 	DIR_IN_MEMORY = 16,
 	DIR_IN_SNAPSHOT = 32,
+	/* Set on the root of a source, and where another file system begins: it is a bind mount of
+	 * a folder in a trash, which the path does not show. */
+	DIR_IN_TRASH = 64,
 };
 
 /* The flags that say what a place is, rather than what the index lacks. */
-#define DIR_PLACE (DIR_IS_CACHE | DIR_IN_MEMORY | DIR_IN_SNAPSHOT)
+#define DIR_PLACE (DIR_IS_CACHE | DIR_IN_MEMORY | DIR_IN_SNAPSHOT | DIR_IN_TRASH)
 
 struct dir_record {
 	uint64_t id;

@@ -269,14 +269,23 @@ static int prove(struct pool_thread *thread, const struct attesting_task *task, 
 	return r == 0 ? state : judge_reading(r);
 }
 
-/* Returns whether a folder above the file is a store, or the file and those beside it are one. */
-static bool is_in_store(const char *path)
+/* Returns the state for a place that the names of the folders in the path do not show, or
+ * ATTESTED_UNREAD. */
+static enum attested_state judge_folder(const char *path)
 {
 	const char *name = path_base_name(path);
 	AUTO_FREE char *folder = strndup(path, (size_t)(name - path));
 	AUTO_CLOSE int fd = folder ? open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
 
-	return managed_find_above(path) || (fd >= 0 && managed_file_find(fd, name).in_set);
+	if (fd < 0)
+		return ATTESTED_UNREAD;
+	if (emptied_place_of_mount(fd, path) == PLACE_TRASH)
+		return ATTESTED_IN_TRASH;
+	if (is_below_cache(path))
+		return ATTESTED_IN_CACHE;
+	if (managed_find_above(path) || managed_file_find(fd, name).in_set)
+		return ATTESTED_IN_STORE;
+	return ATTESTED_UNREAD;
 }
 
 /* Returns the state for a place where something else changes or deletes files, by the folders of
@@ -296,9 +305,7 @@ static enum attested_state judge_place(const struct attesting_task *task, size_t
 				 &path) < 0 ||
 	    !bytes_text(&path))
 		return ATTESTED_UNREAD;
-	if (is_below_cache(bytes_text(&path)))
-		return ATTESTED_IN_CACHE;
-	return is_in_store(bytes_text(&path)) ? ATTESTED_IN_STORE : ATTESTED_UNREAD;
+	return judge_folder(bytes_text(&path));
 }
 
 /* Returns an enum attested_state or -errno. */

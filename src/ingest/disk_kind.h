@@ -11,11 +11,7 @@ enum disk_kind {
 	DISK_ROTATING, /* as reported: virtual disks often report this wrongly */
 };
 
-/* Paths that are read. A test can replace them. */
-struct disk_kind_places {
-	const char *sys; /* "/sys" */
-	const char *mountinfo; /* "/proc/self/mountinfo" */
-};
+struct storage_places;
 
 /* Returns the kind of the disk below the file system of fd, which may be O_PATH. Finds the disk of
  * a partition and the disk below a loop device. For device mapper and RAID, the kernel reports one
@@ -24,6 +20,6 @@ struct disk_kind_places {
 enum disk_kind disk_kind(int fd);
 
 /* As disk_kind(), with other paths. */
-enum disk_kind disk_kind_by(const struct disk_kind_places *places, int fd);
+enum disk_kind disk_kind_by(const struct storage_places *places, int fd);
 
 #endif

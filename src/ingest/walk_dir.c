@@ -12,6 +12,7 @@
 #include "base/cache_tag.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/emptied_place.h"
 #include "base/filesystem_kind.h"
 #include "base/timed_call.h"
 #include "catalog/paths.h"
@@ -68,17 +69,20 @@ static int has_no_name(struct catalog_reader *reader, uint64_t dir, bool *has)
 uint32_t walk_dir_place(const struct walk_dir *dir, const struct sources *sources, int fd,
 			bool tagged)
 {
+	const char *path = sources->list[dir->source].path;
 	uint32_t flags = 0;
 
 	/* the names of a directory on the way to operands are not listed */
 	if ((tagged || dir->is_on_way) && is_cache_at(fd))
 		flags |= DIR_IS_CACHE;
-	if (dir->is_root && is_below_cache(sources->list[dir->source].path))
+	if (dir->is_root && is_below_cache(path))
 		flags |= DIR_IS_CACHE;
 	if (!dir->is_top)
 		return flags;
 	if (filesystem_is_in_memory_at(fd))
 		flags |= DIR_IN_MEMORY;
+	if (emptied_place_of_mount(fd, dir->is_root ? path : "") == PLACE_TRASH)
+		flags |= DIR_IN_TRASH;
 	return filesystem_is_snapshot_at(fd) ? flags | DIR_IN_SNAPSHOT : flags;
 }
 

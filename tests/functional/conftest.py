@@ -80,8 +80,8 @@ def place():
         folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="twinfs-test-")))
         ending.callback(trees.remove, folder)
         folder.chmod(0o755)
-        images = ending.enter_context(room_for_images(folder))
-        with contextlib.suppress(pytest.skip.Exception):
+        # The tmpfs becomes invisible, so that the program does not know that the disk is in memory.
+        with room_for_images(folder) as images, contextlib.suppress(pytest.skip.Exception):
             # discard: the image becomes smaller when files are removed
             folder = ending.enter_context(
                 disk("ext4", folder, PLACE_BYTES, "loop,discard", images))

@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from disks import overlay
+from disks import bound, disk, need_loop_devices, overlay
 from keep_lists import Keeper
 
 TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# a cache of some program\n"
@@ -281,6 +281,37 @@ def test_overlay_is_in_memory_if_its_upper_layer_is(twinfs, tmp_path, root_only,
             ("redundant", "in memory") if upper == "memory" else ("kept", "first source"))
 
 
+@pytest.mark.parametrize("kind", ["ext4", "btrfs"])
+def test_disk_whose_image_is_in_memory_is_in_memory(twinfs, tmp_path, kind):
+    put(tmp_path / "own/f", b"equal", NEW)
+    (tmp_path / "memory").mkdir()
+    with contextlib.ExitStack() as stack:
+        need_loop_devices()
+        stack.enter_context(mounted_tmpfs(tmp_path / "memory"))
+        root = stack.enter_context(disk(kind, tmp_path, images=tmp_path / "memory"))
+        put(root / "f", b"equal")
+        found = copies(twinfs, root, tmp_path / "own")
+        assert found[str(root / "f")] == ("redundant", "in memory")
+        host = Keeper(twinfs.with_index(twinfs.folder / "disk"), tmp_path, root)
+        host.keep()
+        host.attest(status=3)
+        assert host.outcomes() == {"f": "in memory"}
+
+
+@pytest.mark.parametrize("folder", ["Trash/files", "Trash"])
+def test_bind_mount_of_a_trash_is_a_trash(twinfs, tmp_path, source, folder):
+    put(source / "f", b"equal")
+    put(tmp_path / "share/Trash/files/f", b"equal")
+    with bound(tmp_path / "share" / folder, tmp_path / "at") as shown:
+        files = shown if folder == "Trash/files" else shown / "files"
+        paths, told = missing(twinfs, "covered", "--by", files, source, status=4)
+        assert paths == {str(source / "f")} and "in a trash" in told
+        host = Keeper(twinfs.with_index(twinfs.folder / "files"), tmp_path, files)
+        host.keep()
+        host.attest(status=3)
+        assert host.outcomes() == {"f": "in a trash"}
+
+
 def btrfs_do(*words, **options):
     return subprocess.run(["btrfs", *words], check=True, capture_output=True, **options).stdout
 
@@ -368,4 +399,5 @@ def test_manual_has_the_table_of_the_program():
         assert re.search(rf"^\.Pa (.* )?{re.escape(path)}( |$)", described, re.MULTILINE), path
     named = re.findall(r"^\.Pa (.+?)$", section, re.MULTILINE)
     words = {word for line in named for word in re.split(r" , | ,$", line)}
-    assert words - {"", "CACHEDIR.TAG", "/dev/ramN", "/dev/zramN"} == listed
+    others = {"", "CACHEDIR.TAG", "/dev/ramN", "/dev/zramN", "/proc/self/mountinfo", "/sys"}
+    assert words - others == listed

@@ -7,6 +7,7 @@
 #include <sys/sysmacros.h>
 
 #include "base/attributes.h"
+#include "base/storage.h"
 #include "folder.h"
 #include "ingest/disk_kind.h"
 #include "unit_test.h"
@@ -15,7 +16,7 @@
 struct case_state {
 	char folder[64];
 	char *sys, *mountinfo;
-	struct disk_kind_places places;
+	struct storage_places places;
 	struct statx status; /* of the folder */
 };
 
@@ -57,7 +58,7 @@ static int setup(void **state)
 	folder_make(p->folder, "/tmp");
 	p->sys = text_of("%s/sys", p->folder);
 	p->mountinfo = text_of("%s/mountinfo", p->folder);
-	p->places = (struct disk_kind_places){p->sys, p->mountinfo};
+	p->places = (struct storage_places){p->sys, p->mountinfo};
 	assert_int_equal(statx(AT_FDCWD, p->folder, 0, STATX_MNT_ID, &p->status), 0);
 	*state = p;
 	return 0;
