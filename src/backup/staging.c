@@ -18,7 +18,7 @@
 #include "source/own.h"
 
 #define STATE STAGING_STATE
-#define NEW_STATE "state.new"
+#define NEW_STATE STAGING_NEW_STATE
 #define LINKS STAGING_LINKS
 #define STATE_BYTES_MAX 4096
 #define SINCE "since "

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "source/own.h"
 
 /* Outcomes that the caller must handle; failures are -errno. */
 enum {
@@ -88,8 +89,6 @@ MUST_CHECK int staging_link(const struct staging *staging, const char *key, int 
 /* Returns whether an errno of linkat(2) means that the file system refuses a further hard link. FAT
  * refuses all hard links. Other file systems limit the links of an inode. */
 bool staging_is_without_links(int error);
-
-#define STAGING_FILE "file"
 
 /* Removes STAGING_FILE, if it exists. */
 void staging_drop(const struct staging *staging);

@@ -32,6 +32,10 @@
 #define PART_SUFFIX ".part"
 #define SWAP_SUFFIX ".swap"
 
+enum {
+	FOUND_OTHER = 1, /* outcome that ends the visit of a folder */
+};
+
 /* ---- the default folder ------------------------------------------------------------------ */
 
 /* Gets the user's home folder: $HOME, or else that in the user database. The caller frees it. */
@@ -267,14 +271,34 @@ static bool is_staging_name(const char *name, size_t length)
 	       (length == staging || name[staging] == '~');
 }
 
+/* Returns FOUND_OTHER for a name that no restore makes. */
+static int find_other(void *context, int directory, const struct dirent *entry)
+{
+	static const char *const names[] = {STAGING_STATE, STAGING_NEW_STATE, STAGING_LINKS,
+					    STAGING_FILE};
+
+	(void)context;
+	(void)directory;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(entry->d_name, names[i]) == 0)
+			return 0;
+	}
+	return FOUND_OTHER;
+}
+
+/* A folder with a further name has files of the user. */
 bool own_is_staging(int directory, const char *name, const char *path)
 {
 	AUTO_CLOSE int fd = -1;
+	struct stat state, links;
 
 	if (!is_staging_name(name, strlen(name)))
 		return false;
 	fd = openat(directory, path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd >= 0 && name_exists(fd, STAGING_STATE) && name_exists(fd, STAGING_LINKS);
+	return fd >= 0 && fstatat(fd, STAGING_STATE, &state, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISREG(state.st_mode) &&
+	       fstatat(fd, STAGING_LINKS, &links, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       S_ISDIR(links.st_mode) && directory_visit(fd, find_other, NULL) != FOUND_OTHER;
 }
 
 bool own_is_private_path(const char *path)

@@ -36,7 +36,9 @@ struct catalog;
 /* Name of the staging folder of a restore; "~2" and so on can follow. */
 #define STAGING_NAME ".twinfs-restore"
 #define STAGING_STATE "state"
+#define STAGING_NEW_STATE "state.new"
 #define STAGING_LINKS "links"
+#define STAGING_FILE "file"
 
 struct own_inode {
 	uint32_t filesystem; /* the catalog's number */
@@ -84,7 +86,8 @@ bool own_is_file_name(const char *name, size_t length);
 /* Returns whether an open directory is marked, so that such a file in it is one of twinfs. */
 bool own_is_marked(int directory);
 
-/* Returns whether a folder is the staging folder of a restore that runs or was interrupted.
+/* Returns whether a folder is the staging folder of a restore that runs or was interrupted. One
+ * into which the user put anything else is not.
  *
  * directory, path	where the folder is; "." for the directory itself */
 bool own_is_staging(int directory, const char *name, const char *path);
