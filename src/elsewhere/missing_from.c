@@ -116,25 +116,29 @@ static int explain_folder(const char *folder, int fault)
 	return -EXDEV;
 }
 
-/* Returns whether a file system shows files of folders that can be visible elsewhere, too, under
- * other inode numbers. */
-static bool is_stacked(const struct mount_entry *mount)
+static bool has_type(const struct mount_entry *mount, const char *const *types, size_t count)
 {
-	static const char *const types[] = {"overlay",
-					    "aufs",
-					    "unionfs",
-					    "fuse.bindfs",
-					    "fuse.mergerfs",
-					    "fuse.unionfs",
-					    "fuse.mhddfs",
-					    "fuse.unionfs-fuse",
-					    "fuse.fuse-overlayfs"};
-
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+	for (size_t i = 0; i < count; i++) {
 		if (strcmp(mount->type, types[i]) == 0)
 			return true;
 	}
 	return false;
+}
+
+/* Returns whether a file system shows files of folders that can be visible elsewhere, too, under
+ * other inode numbers. Every FUSE file system without a block device can, as bindfs and mergerfs
+ * do: most have only the type "fuse", which does not name the program. Programs for other machines
+ * are excepted. */
+static bool is_stacked(const struct mount_entry *mount)
+{
+	static const char *const layered[] = {"overlay", "aufs", "unionfs", "fuse"};
+	static const char *const remote[] = {"fuse.ceph",    "fuse.curlftpfs", "fuse.davfs",
+					     "fuse.gcsfuse", "fuse.glusterfs", "fuse.juicefs",
+					     "fuse.rclone",  "fuse.s3fs",      "fuse.sshfs"};
+
+	return has_type(mount, layered, ARRAY_SIZE(layered)) ||
+	       (strncmp(mount->type, "fuse.", strlen("fuse.")) == 0 &&
+		!has_type(mount, remote, ARRAY_SIZE(remote)));
 }
 
 /* Returns whether the mount contains the folder or, if these are entered, is in it. */
@@ -185,7 +189,7 @@ static int check_stacked(const struct missing_folders *folders, bool cross_mount
 	if (r < 0 || !is_possibly_twice(&table, folders, cross_mounts))
 		return r;
 	*status = TWINFS_EXIT_INCOMPLETE;
-	log_warning("the result is incomplete: an overlay or similar file system possibly shows "
+	log_warning("the result is incomplete: an overlay or a FUSE file system possibly shows "
 		    "files of another folder; compare folders of other file systems");
 	return 0;
 }

@@ -14,6 +14,7 @@ import pytest
 import trees
 from processes import children, until
 from program import path_of
+from test_act_without_noreplace import shown_by_fuse
 
 COMPLETE, FAILED, USAGE, INCOMPLETE, UNCOVERED = range(5)
 
@@ -362,3 +363,11 @@ def test_odd_names(twinfs, source):
     twinfs.ok("scan", source)
     assert only_in(twinfs, source / "in") == {
         trees.join(source, b"in", name) for name in trees.ODD_NAMES}
+
+
+def test_folder_that_fuse_shows_again_is_not_said_to_be_elsewhere(twinfs, tmp_path):
+    with shown_by_fuse(tmp_path) as above:
+        below = tmp_path / "below"
+        trees.fill(below, {"a": b"only one", "b": b"only another"})
+        result = twinfs("covered", f"--by={above}", below)
+        assert result.status == INCOMPLETE and b"FUSE" in result.error, result
