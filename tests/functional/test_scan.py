@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """scan: groups, excluded files, and an untouched source."""
+import itertools
 import os
 import re
 import stat
@@ -270,17 +271,20 @@ def test_index_of_a_plain_user_is_below_the_state_folder(as_user, tmp_path):
 def test_folder_that_cannot_be_opened_is_an_error_and_not_empty(twinfs, source, strace):
     """Otherwise rsync --delete would remove its backup. Each pair of opens fails once. The source
     is known, as the walk of an unknown one opens files among the directories."""
-    trees.fill(source, {b"d/x": b"x"})
-    twinfs.ok("scan", source)
+    def listed(*flags):
+        # without further threads, one thread opens all files
+        return twinfs.traced("list", "--format=json", source, calls="trace=openat2,clone3",
+                             flags=["-y", "-e", "inject=clone3:error=EAGAIN", *flags])
+
     trees.fill(source, {f"{folder}/{name}".encode(): name.encode()
                         for folder in "def" for name in "xy"})
+    twinfs.ok("scan", source)
+    # each index that the user has is opened before the source is
+    opens = [line for line in listed()[1].splitlines() if b"openat2(" in line]
+    [first, *_] = [number for number, line in enumerate(opens, 1) if b"<%b>" % source in line]
     named = 0
-    for number in range(1, 100):
-        # without further threads, one thread opens all files
-        result, trace = twinfs.traced(
-            "list", "--format=json", source, calls="trace=openat2,clone3", flags=[
-                "-e", f"inject=openat2:error=EIO:when={number}..{number + 1}",
-                "-e", "inject=clone3:error=EAGAIN"])
+    for number in itertools.count(first):
+        result, trace = listed("-e", f"inject=openat2:error=EIO:when={number}..{number + 1}")
         if b"EIO (Input/output error) (INJECTED)" not in trace:
             break
         if result.status == 3:
