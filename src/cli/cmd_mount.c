@@ -15,6 +15,7 @@
 #include "index/showing_view.h"
 #include "mountpoint/point.h"
 #include "mountpoint/prerequisites.h"
+#include "mountpoint/unmount.h"
 
 /* Refuses a mount point inside a source of another view. Returns 0, -EBUSY (logged) or -errno. */
 static int check_other_views(const char *mount_point)
@@ -75,26 +76,47 @@ static int check_sharing(const struct mount_settings *settings)
 	return r;
 }
 
-/* Runs in the foreground process: waits until the daemon has mounted the view. */
+/* Unmounts the view of a daemon that was killed during its start.
+ *
+ * before	device at the mount point before the start. A dead mount that was there stays: an
+ *		empty folder instead would make a backup of it remove all files. */
+static void remove_dead_view(const char *mount_point, dev_t before)
+{
+	int r = 0;
+
+	if (mount_point_device(mount_point) != before && mount_point_is_dead(mount_point))
+		r = mount_point_unmount(mount_point, true);
+	if (r < 0)
+		log_error("cannot unmount %s: %s; run 'twinfs unmount'", quote_path(mount_point),
+			  error_text(r));
+}
+
+/* Runs in the foreground process: waits until the daemon has mounted the view. After a failure or a
+ * signal, leaves nothing behind. */
 static enum twinfs_exit wait_for_view(const struct mount_settings *settings,
-				      const char *mount_point, struct readiness *readiness)
+				      const char *mount_point, struct readiness *readiness,
+				      dev_t before)
 {
 	enum twinfs_exit status = readiness_wait(readiness);
+	bool mounted = status == TWINFS_EXIT_COMPLETE || status == TWINFS_EXIT_INCOMPLETE;
 
-	if (status == TWINFS_EXIT_COMPLETE || status == TWINFS_EXIT_INCOMPLETE)
+	if (mounted && interrupt_signal() == 0)
 		welcome_print(settings, mount_point);
+	if (!readiness_conclude(readiness))
+		remove_dead_view(mount_point, before);
 	return status;
 }
 
 static enum twinfs_exit run(const struct mount_settings *settings, struct indexing *indexing,
 			    const char *mount_point)
 {
+	const dev_t before = mount_point_device(mount_point);
 	struct readiness readiness;
 	int r;
 
 	if (settings->fake)
 		return TWINFS_EXIT_COMPLETE;
-	readiness_init(&readiness);
+	readiness_init(&readiness, settings->daemon.wait ? 2 : 1);
 	if (settings->daemon.foreground)
 		return daemon_run(&settings->daemon, indexing, mount_point, &readiness);
 	interrupt_watch();
@@ -104,7 +126,7 @@ static enum twinfs_exit run(const struct mount_settings *settings, struct indexi
 		return TWINFS_EXIT_FAILED;
 	}
 	if (readiness.child != 0)
-		return wait_for_view(settings, mount_point, &readiness);
+		return wait_for_view(settings, mount_point, &readiness, before);
 	/* the terminal can close before the daemon handles signals */
 	(void)signal(SIGHUP, SIG_IGN);
 	return daemon_run(&settings->daemon, indexing, mount_point, &readiness);

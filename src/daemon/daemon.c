@@ -20,7 +20,8 @@
  *	sync   -> follower -> comparers -> mapper -> session -> the program that waits
  *
  * The parts are built in order. A thread is joined before the parts that it uses are freed.
- * The session reports readiness at its first answer. With --wait, a comparer reports it instead.
+ * Readiness is reported at the first answer of the session and, with --wait, only after the first
+ * comparison. A comparison that fails is retried, and the view stays.
  */
 #include "daemon/daemon.h"
 
@@ -90,11 +91,15 @@ struct daemon {
 	unsigned int repeats;
 };
 
-/* Reports readiness and, on a terminal in the foreground, how to unmount. */
+/* Notes an event that readiness requires: the first answer of the session or, with --wait, the end
+ * of the comparison. After the last one, reports readiness and, on a terminal in the foreground,
+ * how to unmount. */
 static void report(struct daemon *daemon, enum twinfs_exit status)
 {
 	const struct daemon_settings *settings = daemon->settings;
 
+	if (!readiness_note(daemon->readiness, &status))
+		return;
 	if (settings->foreground && terminal_width(STDERR_FILENO) > 0)
 		log_info("%s is mounted; Ctrl-C unmounts it", quote_path(settings->mount_point));
 	readiness_report(daemon->readiness, status);
@@ -103,20 +108,7 @@ static void report(struct daemon *daemon, enum twinfs_exit status)
 /* Runs when the session answers its first request. */
 static void answer_ready(void *context)
 {
-	struct daemon *daemon = context;
-
-	if (!daemon->settings->wait)
-		report(daemon, TWINFS_EXIT_COMPLETE);
-}
-
-static enum twinfs_exit comparing_status(const struct daemon *daemon, int result)
-{
-	const struct ingest_result *counts = &daemon->indexing->ingest.result;
-
-	if (result < 0)
-		return TWINFS_EXIT_FAILED;
-	return counts->errors > 0 || counts->pending > 0 ? TWINFS_EXIT_INCOMPLETE
-							 : TWINFS_EXIT_COMPLETE;
+	report(context, TWINFS_EXIT_COMPLETE);
 }
 
 /* ---- connections between the parts ---------------------------------------------------- */
@@ -132,9 +124,16 @@ static void set_problem(struct daemon *daemon, size_t part, int problem)
 static void on_compared(void *context, int result)
 {
 	struct daemon *daemon = context;
+	const struct ingest_result *counts = &daemon->indexing->ingest.result;
+	bool whole = result == 0 && counts->errors == 0 && counts->pending == 0;
 
-	if (daemon->settings->wait)
-		report(daemon, comparing_status(daemon, result));
+	if (!daemon->settings->wait)
+		return;
+	if (result < 0)
+		log_warning("%s is mounted, but its files are not all compared; see 'twinfs "
+			    "status'",
+			    quote_path(daemon->settings->mount_point));
+	report(daemon, whole ? TWINFS_EXIT_COMPLETE : TWINFS_EXIT_INCOMPLETE);
 }
 
 static void on_busy(void *context, bool busy, int problem)

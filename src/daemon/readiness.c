@@ -10,11 +10,13 @@
 #include "base/interrupt.h"
 #include "base/log.h"
 
-void readiness_init(struct readiness *readiness)
+void readiness_init(struct readiness *readiness, unsigned int awaited)
 {
 	readiness->fd = -1;
 	readiness->child = 0;
 	readiness->report = false;
+	atomic_init(&readiness->awaited, awaited);
+	atomic_init(&readiness->status, TWINFS_EXIT_COMPLETE);
 	service_manager_init(&readiness->service);
 }
 
@@ -48,8 +50,9 @@ void readiness_leave_session(const struct readiness *readiness)
 }
 
 /* Waits until the pipe is readable. If a signal interrupts the parent, the child gets SIGTERM.
- * Signals are blocked except during ppoll(2), so that none is lost. */
-static int wait_for_pipe(const struct readiness *readiness)
+ * Signals are blocked except during ppoll(2), so that none is lost. If ppoll(2) fails, the read of
+ * the pipe waits instead. */
+static void wait_for_pipe(const struct readiness *readiness)
 {
 	struct pollfd pipe = {.fd = readiness->fd, .events = POLLIN};
 	sigset_t all;
@@ -66,21 +69,29 @@ static int wait_for_pipe(const struct readiness *readiness)
 		}
 		r = ppoll(&pipe, 1, NULL, &before);
 	} while (r < 0 && errno == EINTR);
-	if (r < 0)
-		r = -errno;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return r;
+}
+
+/* Waits for the end of the child. Returns its wait status, or -1 if unknown. */
+static int reap(struct readiness *readiness)
+{
+	const pid_t child = readiness->child;
+	int status, r;
+
+	do
+		r = waitpid(child, &status, 0) < 0 ? -errno : 0;
+	while (r == -EINTR);
+	readiness->child = 0;
+	return r < 0 ? -1 : status;
 }
 
 /* Returns the exit status of a child that ended without a report. */
-static enum twinfs_exit child_status(const struct readiness *readiness)
+static enum twinfs_exit child_status(struct readiness *readiness)
 {
-	int status;
+	int status = reap(readiness);
 
-	while (waitpid(readiness->child, &status, 0) < 0) {
-		if (errno != EINTR)
-			return TWINFS_EXIT_FAILED;
-	}
+	if (status == -1)
+		return TWINFS_EXIT_FAILED;
 	if (WIFEXITED(status) && WEXITSTATUS(status) != 0)
 		return (enum twinfs_exit)WEXITSTATUS(status);
 	/* a child to which a signal was passed on unmounts its view, too */
@@ -95,21 +106,45 @@ enum twinfs_exit readiness_wait(struct readiness *readiness)
 {
 	unsigned char status;
 	ssize_t length;
-	int r;
 
-	r = wait_for_pipe(readiness);
-	if (r < 0) {
-		log_error("cannot wait for the background process %d: %s", (int)readiness->child,
-			  error_text(r));
-		return TWINFS_EXIT_FAILED;
-	}
-	length = read(readiness->fd, &status, sizeof(status));
+	wait_for_pipe(readiness);
+	do
+		length = read(readiness->fd, &status, sizeof(status));
+	while (length < 0 && errno == EINTR);
 	(void)close(readiness->fd);
 	readiness->fd = -1;
 	log_mark_reported(); /* a child that failed has logged the cause */
 	if (length == sizeof(status))
 		return (enum twinfs_exit)status;
 	return child_status(readiness);
+}
+
+bool readiness_conclude(struct readiness *readiness)
+{
+	const bool runs = readiness->child > 0;
+	sigset_t all;
+	sigset_t before;
+
+	(void)sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (interrupt_signal() == 0)
+		return runs; /* signals stay blocked until the process ends */
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (runs) {
+		(void)kill(readiness->child, SIGTERM);
+		(void)reap(readiness);
+	}
+	return false;
+}
+
+bool readiness_note(struct readiness *readiness, enum twinfs_exit *status)
+{
+	if (*status != TWINFS_EXIT_COMPLETE)
+		atomic_store(&readiness->status, *status);
+	if (atomic_fetch_sub(&readiness->awaited, 1) != 1)
+		return false;
+	*status = (enum twinfs_exit)atomic_load(&readiness->status);
+	return true;
 }
 
 /* Replaces stdin, stdout and stderr by /dev/null. */

@@ -14,6 +14,7 @@
  * would end the parent, the parent sends SIGTERM to the child.
  */
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
@@ -26,11 +27,15 @@ struct readiness {
 	pid_t child; /* after readiness_fork(): the child's id in the parent, 0 in the child */
 	struct service_manager service; /* of a daemon in the foreground */
 	bool report; /* readiness was reported to the service manager */
+	atomic_uint awaited; /* calls of readiness_note() before the report */
+	atomic_uint status; /* enum twinfs_exit: the worst that was noted */
 };
 
 /* Prepares a daemon without a waiting parent: readiness_report() notifies the service manager, if
- * there is one. Must be called before threads are started. */
-void readiness_init(struct readiness *readiness);
+ * there is one. Must be called before threads are started.
+ *
+ * awaited	number of events to be noted before the report */
+void readiness_init(struct readiness *readiness, unsigned int awaited);
 
 /* Forks. The caller must have called interrupt_watch() and have no other thread. Returns 0 in both
  * processes, which the field child distinguishes, or -errno if the fork failed. */
@@ -43,6 +48,15 @@ void readiness_leave_session(const struct readiness *readiness);
 /* In the parent: blocks until the child reports or ends. Returns the status that the child reported
  * or ended with, or TWINFS_EXIT_FAILED. */
 enum twinfs_exit readiness_wait(struct readiness *readiness);
+
+/* In the parent, after readiness_wait() and before it exits. If a signal interrupted the parent,
+ * ends the child and waits for its end. Later signals no longer interrupt the parent. Returns
+ * whether a child that reported goes on. */
+MUST_CHECK bool readiness_conclude(struct readiness *readiness);
+
+/* In the child: notes one of the awaited events and its status. Any thread. Returns whether it is
+ * the last one; *status is then the worst of all. */
+MUST_CHECK bool readiness_note(struct readiness *readiness, enum twinfs_exit *status);
 
 /* In the child: sends the status to the parent, and replaces stdio by /dev/null. In a process in
  * the foreground: notifies the service manager, once. One thread. */

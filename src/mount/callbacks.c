@@ -63,6 +63,7 @@ static void on_init(void *userdata, struct fuse_conn_info *connection)
 		connection->max_write = LOOP_DATA_MAX;
 	session->needs_opendir = !(connection->capable & FUSE_CAP_NO_OPENDIR_SUPPORT);
 	choose_speed(session, connection);
+	atomic_store(&session->loop.begun, true);
 	if (session->settings.ready)
 		session->settings.ready(session->settings.context);
 }

@@ -131,6 +131,9 @@ static int process_requests(struct loop *loop, char *memory)
 			r = -EIO; /* the device is not FUSE */
 		else
 			process(loop, &request);
+		/* without memory, libfuse refuses FUSE_INIT, and the kernel then all requests */
+		if (length > 0 && !atomic_load(&loop->begun))
+			r = -ENOMEM;
 	}
 	return r < 0 ? r : 0;
 }

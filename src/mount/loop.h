@@ -53,6 +53,7 @@ struct loop {
 	atomic_uint parked; /* workers that wait for their activation */
 	atomic_uint free; /* active workers without a request */
 	atomic_uint surplus; /* requests in a row that left more than LOOP_SPARE workers free */
+	atomic_bool begun; /* FUSE_INIT, the first request, was accepted; set by its callback */
 };
 
 void loop_init(struct loop *loop);

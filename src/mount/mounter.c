@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -93,25 +91,13 @@ static void detach(struct fuse_session *fuse)
 		(void)dup2(null, fd);
 }
 
-/* Returns the device number of the file system at a path, or 0 if unknown. Sends no request to that
- * file system. */
-static dev_t device_at(const char *point)
-{
-	struct statx status;
-
-	if (statx(AT_FDCWD, point, AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0,
-		  &status) < 0)
-		return 0;
-	return makedev(status.stx_dev_major, status.stx_dev_minor);
-}
-
 /* Unmounts the view. If the view was unmounted before and another file system is mounted there by
  * now, does nothing.
  *
  * device	of the view; unique while the view exists  */
 static void unmount_view(struct fuse_session *fuse, const char *point, dev_t device)
 {
-	if (device_at(point) == device)
+	if (mount_point_device(point) == device)
 		fuse_session_unmount(fuse);
 }
 
@@ -138,17 +124,19 @@ static dev_t serve_mount(struct fuse_session **fuse, const struct session_settin
 			 enum session_access access)
 {
 	int r = mount_view(fuse, settings, access);
-	dev_t device = r == 0 ? device_at(settings->mount_point) : 0;
+	dev_t device = r == 0 ? mount_point_device(settings->mount_point) : 0;
 
 	/* before FUSE_INIT is answered, as the program that waits for the mount reads soon after */
 	if (device)
 		readahead_raise(device, LOOP_DATA_MAX >> 10);
-	if (r == 0)
-		r = send_reply(0, fuse_session_fd(*fuse));
-	else
+	if (r < 0) {
 		(void)send_reply(r, -1);
-	if (r < 0)
 		_exit(EXIT_FAILURE);
+	}
+	if (send_reply(0, fuse_session_fd(*fuse)) < 0) {
+		unmount_view(*fuse, settings->mount_point, device);
+		_exit(EXIT_FAILURE);
+	}
 	detach(*fuse);
 	return device;
 }
@@ -330,25 +318,20 @@ static bool poll_socket(const struct mounter *mounter, short events, int limit_m
 static int wait_for_mount(const struct mounter *mounter)
 {
 	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {
-		if (!stop_requested())
-			continue;
-		(void)send_order(mounter, ORDER_UNMOUNT); /* in case the mount still completes */
-		return -ECANCELED;
+		if (stop_requested())
+			return -ECANCELED;
 	}
 	return 0;
 }
 
-int mounter_mount(struct mounter *mounter)
+/* Receives the reply to a mount. Returns the descriptor, or -errno. */
+static int receive_mount(const struct mounter *mounter)
 {
 	struct answer answer;
 	const struct cmsghdr *control;
 	ssize_t length;
-	int fd, r = send_order(mounter, ORDER_MOUNT);
+	int fd;
 
-	if (r == 0)
-		r = wait_for_mount(mounter);
-	if (r < 0)
-		return r;
 	reply_prepare(&answer);
 	do
 		length = recvmsg(mounter->socket, &answer.head, MSG_CMSG_CLOEXEC);
@@ -360,6 +343,19 @@ int mounter_mount(struct mounter *mounter)
 		return answer.result < 0 ? answer.result : -EPROTO;
 	memcpy(&fd, CMSG_DATA(control), sizeof(fd));
 	return fd;
+}
+
+int mounter_mount(struct mounter *mounter)
+{
+	int r = send_order(mounter, ORDER_MOUNT);
+
+	if (r == 0)
+		r = wait_for_mount(mounter);
+	if (r == 0)
+		r = receive_mount(mounter);
+	if (r < 0)
+		(void)send_order(mounter, ORDER_UNMOUNT); /* in case the mount completes */
+	return r;
 }
 
 pid_t mounter_process(const struct mounter *mounter)

@@ -41,8 +41,8 @@ struct session_settings;
 MUST_CHECK int mounter_start(struct mounter **mounter, const struct session_settings *settings);
 
 /* Orders the mount. Returns the descriptor of /dev/fuse, which the caller closes, or -errno;
- * libfuse has logged details. Returns -ECANCELED on stop_requested(); a mount that completes later
- * is unmounted. */
+ * libfuse has logged details. Returns -ECANCELED on stop_requested(). After a failure, a mount that
+ * completes later is unmounted. */
 MUST_CHECK int mounter_mount(struct mounter *mounter);
 
 /* Returns the id of the process. Requests from this process are caused by mounter_raise_event. */

@@ -198,7 +198,7 @@ int session_run(struct session *session)
 	signal_watch_attach(session->settings.signals, stop, session);
 	r = serve(session);
 	signal_watch_attach(session->settings.signals, NULL, NULL);
-	session->failed = r < 0 && session->loop.count > 0;
+	session->failed = r < 0 && atomic_load(&session->loop.begun);
 	if (r < 0)
 		log_error("the mount on %s failed: %s", quote_path(session->settings.mount_point),
 			  error_text(r));

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/descriptor.h"
@@ -51,6 +52,16 @@ static int get_statvfs(void *context)
 	struct statvfs figures;
 
 	return statvfs(context, &figures) == 0 ? 0 : -errno;
+}
+
+dev_t mount_point_device(const char *point)
+{
+	struct statx status;
+
+	if (statx(AT_FDCWD, point, AT_STATX_DONT_SYNC | AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, 0,
+		  &status) < 0)
+		return 0;
+	return makedev(status.stx_dev_major, status.stx_dev_minor);
 }
 
 bool mount_point_is_dead(const char *point)

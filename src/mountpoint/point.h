@@ -5,6 +5,7 @@
 /* Checks whether a view can be mounted at a mount point, and finds mounted views. Any thread. */
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "base/attributes.h"
 #include "base/text_list.h"
@@ -77,6 +78,10 @@ MUST_CHECK int mount_points_list(struct text_list *points);
  *
  * Returns 0, or -errno if the path does not exist or cannot be reached. */
 MUST_CHECK int mount_point_of(const char *path, char **point);
+
+/* Returns the device number of the file system at a path, or 0 if unknown. Sends no request to that
+ * file system. */
+dev_t mount_point_device(const char *point);
 
 /* Returns whether the daemon of the view mounted there was killed. Waits up to two seconds for a
  * daemon that does not respond; such a daemon is not dead. */

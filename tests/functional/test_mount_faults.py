@@ -18,8 +18,17 @@ import pytest
 import trees
 from changes import DATA, OTHER
 from disks import disk
-from processes import TIMEOUT, children, end_process, stopped, until, wait_ended
-from program import is_mounted
+from processes import (
+    TIMEOUT,
+    children,
+    command_line,
+    end_process,
+    release,
+    stopped,
+    until,
+    wait_ended,
+)
+from program import READS, View, is_mounted
 from test_index_disk import shut_down
 
 READERS = 8
@@ -167,26 +176,91 @@ def test_daemon_without_memory_gives_no_wrong_bytes_and_recovers(plain_build, tw
     assert view.differences_now(source) == []
 
 
-def test_start_without_memory_fails_and_the_next_one_is_right(plain_build, twinfs, source):
+@pytest.mark.parametrize("options", [(), ("--wait",)], ids=["alone", "wait"])
+def test_start_without_memory_serves_or_leaves_nothing(plain_build, twinfs, source, options):
     trees.small(source)
     prlimit = shutil.which("prlimit")
     if not prlimit:
         pytest.skip("needs prlimit")
-    (twinfs.folder / "mount").mkdir()
-    failed = 0
-    for mebibytes in (12, 16, 24, 32, 48, 64, 96):
+    mount = twinfs.folder / "mount"
+    mount.mkdir()
+    ended = set()
+    for mebibytes in range(12, 140, 8):
         twinfs.wrapped = [prlimit, f"--as={mebibytes << 20}", "--"]
-        result = twinfs("mount", "--wait", source, twinfs.folder / "mount")
-        if result.status == 0:
-            subprocess.run(["fusermount3", "-u", twinfs.folder / "mount"], check=True)
-            break
-        failed += 1
-        assert result.error, (mebibytes, result)
-        assert not is_mounted(twinfs.folder / "mount")
-    assert failed
+        result = twinfs("mount", *options, source, mount)
+        assert result.status in (0, 1, 3), (mebibytes, result)
+        assert is_mounted(mount) == (result.status != 1), (mebibytes, result)
+        assert result.error or result.status == 0, mebibytes
+        if result.status == 1:
+            assert until(lambda: not processes_of(mount)), mebibytes
+        else:
+            subprocess.run(["fusermount3", "-u", mount], check=True)
+            assert all(map(wait_ended, processes_of(mount)))
+        ended.add(result.status == 1)
+    assert ended == {False, True}
     twinfs.wrapped = []
     with twinfs.mounted(source) as view:
         assert view.differences(source) == []
+
+
+def processes_of(mount):
+    """The processes that have this path among their arguments."""
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and
+            str(mount) in command_line(name)]
+
+
+@contextlib.contextmanager
+def comparing(twinfs, source, *options):
+    """A mount command whose daemon is about to read a file, to compare it with another one."""
+    trees.fill(source, {b"d/x": b"x"})
+    twinfs.ok("scan", source)
+    trees.fill(source, {b"d/a": DATA, b"d/b": DATA})
+    mount = twinfs.folder / "mount"
+    mount.mkdir()
+    with twinfs.held("mount", *options, source, mount, call=READS,
+                     flags=("-P", source / "d/a")) as process:
+        assert process.poll() is None
+        [daemon] = children(process.pid)
+        yield process, View(twinfs, mount, None), daemon
+
+
+def test_start_whose_comparison_fails_says_so_and_goes_on(plain_build, twinfs, source, strace):
+    with comparing(twinfs, source, "--wait") as (process, view, daemon):
+        before = resource.prlimit(daemon, resource.RLIMIT_FSIZE)
+        resource.prlimit(daemon, resource.RLIMIT_FSIZE, (1, before[1]))
+        release(process)
+        assert process.wait(TIMEOUT) == 3
+        resource.prlimit(daemon, resource.RLIMIT_FSIZE, before)
+        view.pid = daemon
+        try:
+            assert view.differences_now(source) == []
+        finally:
+            view.unmount()
+    assert b"is mounted, but its files are not all compared" in process.output[1]
+
+
+def test_daemon_killed_before_it_is_ready_leaves_no_mount(twinfs, source, strace):
+    with comparing(twinfs, source, "--wait") as (process, view, daemon):
+        assert is_mounted(view.path)
+        os.kill(daemon, signal.SIGKILL)
+        release(process)
+        assert process.wait(TIMEOUT) == 1
+        assert not is_mounted(view.path)
+        assert until(lambda: not processes_of(view.path))
+    assert b"was killed by signal 9" in process.output[1]
+
+
+@pytest.mark.parametrize("to", ["command", "daemon"])
+def test_start_interrupted_before_it_is_ready_leaves_nothing(twinfs, source, strace, to):
+    with comparing(twinfs, source, "--wait") as (process, view, daemon):
+        threads = f"/proc/{daemon}/task"
+        before = len(os.listdir(threads))
+        os.kill(daemon if to == "daemon" else process.pid, signal.SIGTERM)
+        assert until(lambda: len(os.listdir(threads)) < before)  # those that answer requests
+        release(process)
+        assert process.wait(TIMEOUT) == (1 if to == "daemon" else -signal.SIGTERM)
+        assert not is_mounted(view.path)
+        assert until(lambda: not processes_of(view.path))
 
 
 def test_start_with_few_threads_serves_or_fails(twinfs, source, strace):

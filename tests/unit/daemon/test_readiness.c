@@ -14,7 +14,7 @@ static enum twinfs_exit run_child(void (*part)(struct readiness *), int status)
 {
 	struct readiness readiness;
 
-	readiness_init(&readiness);
+	readiness_init(&readiness, 1);
 	assert_int_equal(readiness_fork(&readiness), 0);
 	if (readiness.child == 0) {
 		if (part != NULL)
@@ -110,9 +110,42 @@ static void test_report_without_a_waiting_parent_does_nothing(void **state)
 	struct readiness readiness;
 
 	(void)state;
-	readiness_init(&readiness);
+	readiness_init(&readiness, 1);
 	readiness_report(&readiness, TWINFS_EXIT_COMPLETE);
 	assert_true(fcntl(STDERR_FILENO, F_GETFD) >= 0);
+}
+
+static void test_last_event_has_the_worst_status_of_all(void **state)
+{
+	enum twinfs_exit status = TWINFS_EXIT_INCOMPLETE;
+	struct readiness readiness;
+
+	(void)state;
+	readiness_init(&readiness, 2);
+	assert_false(readiness_note(&readiness, &status));
+	status = TWINFS_EXIT_COMPLETE;
+	assert_true(readiness_note(&readiness, &status));
+	assert_int_equal(status, TWINFS_EXIT_INCOMPLETE);
+}
+
+static void test_interrupted_parent_ends_the_child_that_reported(void **state)
+{
+	struct readiness readiness;
+
+	(void)state;
+	readiness_init(&readiness, 1);
+	assert_int_equal(readiness_fork(&readiness), 0);
+	if (readiness.child == 0) {
+		(void)signal(SIGTERM, SIG_DFL);
+		readiness_report(&readiness, TWINFS_EXIT_COMPLETE);
+		for (;;)
+			(void)pause();
+	}
+	interrupt_note(0);
+	assert_int_equal(readiness_wait(&readiness), TWINFS_EXIT_COMPLETE);
+	interrupt_note(SIGINT);
+	assert_false(readiness_conclude(&readiness));
+	assert_int_equal(wait(NULL), -1);
 }
 
 int main(void)
@@ -124,6 +157,8 @@ int main(void)
 		cmocka_unit_test(test_child_leaves_stdio_when_it_reports),
 		cmocka_unit_test(test_interrupt_of_the_parent_is_passed_on_to_the_child),
 		cmocka_unit_test(test_report_without_a_waiting_parent_does_nothing),
+		cmocka_unit_test(test_last_event_has_the_worst_status_of_all),
+		cmocka_unit_test(test_interrupted_parent_ends_the_child_that_reported),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
