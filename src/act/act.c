@@ -53,6 +53,7 @@ struct act {
 	struct arena memory; /* of texts that the list points to */
 	struct subject kept; /* stays open while successive acts have this kept file */
 	bool kept_is_open;
+	struct surroundings around[2]; /* of the kept file, and of the copy */
 	struct durable durable;
 	struct arrived arrived;
 	struct recording recording;
@@ -81,6 +82,8 @@ static void act_free(struct act *act)
 	if (act->destination >= 0)
 		close(act->destination);
 	bytes_free(&act->to_mount_path);
+	surroundings_deinit(&act->around[0]);
+	surroundings_deinit(&act->around[1]);
 	arena_free(&act->memory);
 	for (size_t i = 0; act->list && i < BATCH_ACTS; i++)
 		xattrs_free(&act->list[i].xattrs);
@@ -212,7 +215,7 @@ static int open_kept(struct act *act, const struct waiting *waiting, struct act_
 	return ensure_kept(act, waiting);
 }
 
-static void perform(struct one_act *one_act)
+static void perform(struct one_act *one_act, struct surroundings around[2])
 {
 	static void (*const acts[])(struct one_act *) = {
 		[ACT_REMOVE] = act_remove_or_move, [ACT_MOVE] = act_remove_or_move,
@@ -220,14 +223,10 @@ static void perform(struct one_act *one_act)
 		[ACT_SYMLINK] = act_replace,       [ACT_DEDUPE] = act_dedupe,
 	};
 
-	enum act_outcome store = one_act_examine_store(one_act);
+	enum act_outcome outcome = one_act_examine(one_act, around);
 
-	if (one_act_is_of_other_host(one_act))
-		(void)one_act_refuse(one_act, ACT_OTHER_HOST);
-	else if (one_act_is_lower_link(one_act))
-		(void)one_act_refuse(one_act, ACT_LOWER_LINK);
-	else if (store != ACT_DONE)
-		(void)one_act_refuse(one_act, store);
+	if (outcome != ACT_DONE)
+		(void)one_act_refuse(one_act, outcome);
 	else
 		acts[one_act->settings->kind](one_act);
 }
@@ -251,7 +250,7 @@ static void act_on_copy(struct act *act, struct one_act *one_act, struct waiting
 	arrived_expect(&act->arrived, &one_act->copy.held);
 	r = update_record(one_act, waiting);
 	if (r == 0)
-		perform(one_act);
+		perform(one_act, act->around);
 	else
 		(void)one_act_fail(one_act, r);
 	durable_note_changed(&act->durable, &one_act->copy);

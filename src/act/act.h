@@ -43,6 +43,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "base/emptied_place.h"
 #include "base/hash.h"
 #include "base/sha256.h"
 #include "source/source.h"
@@ -228,6 +229,9 @@ MUST_CHECK int act_flush(struct act *act);
 /* Syncs the changed folders, then resolves the journal: intents that cannot be undone now stay in
  * it. Frees act in any case. Returns 0, ACT_CANNOT_SYNC, or -errno of the journal. */
 MUST_CHECK int act_end(struct act *act);
+
+/* Returns why a name is refused if the kept file is in such a place. */
+enum act_outcome act_place_refusal(enum emptied_place kept);
 
 /* Returns the outcome as text for people, which follows the path and a colon in a message. */
 const char *act_outcome_text(enum act_outcome outcome);

@@ -155,14 +155,14 @@ static bool is_apart(struct folder_act *act)
 static bool open_folders(struct folder_act *act)
 {
 	const struct act_settings *settings = act->one.settings;
+	enum act_outcome around;
 
 	if (!open_folder(act, &act->kept, true) || !open_folder(act, &act->one.copy, false) ||
 	    !is_apart(act))
 		return false;
-	if (one_act_is_in_store(&act->one, &act->one.copy))
-		return one_act_refuse(&act->one, ACT_MANAGED);
-	if (one_act_is_in_store(&act->one, &act->kept))
-		return one_act_refuse(&act->one, ACT_KEPT_MANAGED);
+	around = one_act_examine_folders(&act->one, &act->kept);
+	if (around != ACT_DONE)
+		return one_act_refuse(&act->one, around);
 	act->pair.kept = act->kept.held.fd;
 	act->pair.copy = act->one.copy.held.fd;
 	if (one_act_destination_path(settings, act->one.copy.file, &act->to) < 0)

@@ -20,11 +20,13 @@
 #include "act/recovery.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/emptied_place.h"
 #include "base/error.h"
 #include "base/extents.h"
 #include "base/file_copy.h"
 #include "base/filesystem_kind.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "base/system_call.h"
 #include "source/managed.h"
@@ -74,25 +76,83 @@ void subject_close(struct subject *subject)
 	place_close(&subject->place);
 }
 
-bool one_act_is_of_other_host(const struct one_act *act)
+static bool is_of_other_host(const struct one_act *act)
 {
 	return !act->kept && !filesystem_is_of_this_host(act->copy.held.fd);
 }
 
-bool one_act_is_lower_link(const struct one_act *act)
+static bool is_lower_link(const struct one_act *act)
 {
 	return act->settings->kind != ACT_DEDUPE && act->copy.held.status.st_nlink > 1 &&
 	       layer_of(act->copy.held.fd) == LAYER_LOWER && !layer_is_copied_up(act->copy.held.fd);
 }
 
-bool one_act_is_in_store(const struct one_act *act, const struct subject *subject)
+/* ---- what surrounds the files -------------------------------------------------------- */
+
+/* Most folders remain what they are between two files of them. */
+#define SURROUNDINGS_NS UINT64_C(1000000000)
+
+void surroundings_deinit(struct surroundings *surroundings)
+{
+	bytes_free(&surroundings->folder);
+	*surroundings = (struct surroundings){.in_store = false};
+}
+
+/* Sets *surroundings to those of a file or folder, unless they are already. */
+static void look_around(const struct one_act *act, const struct subject *subject,
+			struct surroundings *surroundings)
 {
 	const struct act_file *file = subject->file;
+	bool is_folder = S_ISDIR(subject->held.status.st_mode);
 	const char *relative = strcmp(file->path, FOLDER_ROOT) == 0 ? "" : file->path;
+	uint64_t now_ns = clock_monotonic_ns();
 	CLEANUP_BYTES struct bytes path = {0};
+	const char *text;
+	size_t length;
 
-	return source_absolute_path(act->settings->sources, file->source, relative, &path) == 0 &&
-	       bytes_text(&path) && managed_find_above(bytes_text(&path));
+	if (source_absolute_path(act->settings->sources, file->source, relative, &path) < 0 ||
+	    bytes_append_text(&path, is_folder ? "/" : "") < 0 || !bytes_text(&path)) {
+		surroundings_deinit(surroundings);
+		return;
+	}
+	text = bytes_text(&path);
+	length = (size_t)(path_base_name(text) - text);
+	if (surroundings->folder.length == length && length > 0 &&
+	    memcmp(surroundings->folder.data, text, length) == 0 &&
+	    now_ns - surroundings->found_ns < SURROUNDINGS_NS)
+		return;
+	surroundings->found_ns = now_ns;
+	surroundings->folder.length = 0;
+	if (bytes_append(&surroundings->folder, text, length) < 0)
+		surroundings->folder.length = 0;
+	surroundings->place = emptied_place_at(subject->held.fd, text);
+	if (is_folder) /* what is in a store itself, as a whole, is no file of it */
+		path.data[path.length - 1] = '\0';
+	surroundings->in_store = managed_find_above(text);
+}
+
+static enum act_outcome judge(const struct surroundings around[2])
+{
+	const struct surroundings *kept = &around[0], *copy = &around[1];
+
+	if (copy->in_store)
+		return ACT_MANAGED;
+	if (kept->in_store)
+		return ACT_KEPT_MANAGED;
+	return place_spares(kept->place, copy->place) ? act_place_refusal(kept->place) : ACT_DONE;
+}
+
+enum act_outcome one_act_examine_folders(const struct one_act *act, const struct subject *kept)
+{
+	struct surroundings around[2] = {{.in_store = false}};
+	enum act_outcome outcome;
+
+	look_around(act, kept, &around[0]);
+	look_around(act, &act->copy, &around[1]);
+	outcome = judge(around);
+	surroundings_deinit(&around[0]);
+	surroundings_deinit(&around[1]);
+	return outcome;
 }
 
 /* Finds out whether a program writes the file in place, or manages it with files beside it. */
@@ -106,22 +166,30 @@ static struct managed_file examine_file(const struct subject *subject, bool link
 	return managed_file_find(place->directory, place->name);
 }
 
-enum act_outcome one_act_examine_store(const struct one_act *act)
+enum act_outcome one_act_examine(const struct one_act *act, struct surroundings around[2])
 {
 	bool links = act->settings->kind == ACT_LINK || act->settings->kind == ACT_SYMLINK;
 	struct managed_file file;
 
+	if (is_of_other_host(act))
+		return ACT_OTHER_HOST;
+	if (is_lower_link(act))
+		return ACT_LOWER_LINK;
 	if (act->settings->kind == ACT_DEDUPE)
 		return ACT_DONE;
 	file = examine_file(&act->copy, links);
-	if (file.in_set || one_act_is_in_store(act, &act->copy))
+	if (file.in_set)
 		return ACT_MANAGED;
 	if (file.kind && links)
 		return ACT_WRITTEN_IN_PLACE;
-	if (act->kept &&
-	    (examine_file(act->kept, false).in_set || one_act_is_in_store(act, act->kept)))
+	if (act->kept && examine_file(act->kept, false).in_set)
 		return ACT_KEPT_MANAGED;
-	return ACT_DONE;
+	look_around(act, &act->copy, &around[1]);
+	if (act->kept)
+		look_around(act, act->kept, &around[0]);
+	else
+		surroundings_deinit(&around[0]);
+	return judge(around);
 }
 
 /* ---- the destination of a move ------------------------------------------------------- */

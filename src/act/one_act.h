@@ -71,22 +71,30 @@ MUST_CHECK int one_act_open_destination(const struct act_settings *settings, int
 MUST_CHECK int one_act_destination_path(const struct act_settings *settings,
 					const struct act_file *copy, struct bytes *path);
 
-/* Returns whether other hosts keep the content, and the copy can be the file of one of them: a host
- * other than this one can serve or write to its file system. */
-bool one_act_is_of_other_host(const struct one_act *act);
+/* What surrounds a file. Acts examine it again because it can have changed since the plan was made.
+ * All zero is empty. */
+struct surroundings {
+	struct bytes folder; /* absolute path with a slash at its end */
+	uint64_t found_ns; /* clock_monotonic_ns() */
+	bool in_store; /* a folder above is a store (source/managed.h) */
+	enum emptied_place place;
+};
 
-/* Returns why the act must leave the copy alone because of a program that manages or writes files:
- * ACT_MANAGED, ACT_KEPT_MANAGED, ACT_WRITTEN_IN_PLACE, or ACT_DONE if no reason was found. Examines
- * the files and the folders above them, as a store can appear after the plan was made. */
-enum act_outcome one_act_examine_store(const struct one_act *act);
+void surroundings_deinit(struct surroundings *surroundings);
 
-/* Returns whether a folder above the file or folder is a store, as it can be since the plan was
- * made. */
-bool one_act_is_in_store(const struct one_act *act, const struct subject *subject);
+/* Returns why the act must leave the copy alone, whatever its bytes are, or ACT_DONE:
+ *
+ * ACT_OTHER_HOST, only without a kept file
+ * ACT_LOWER_LINK: a rename would copy the file to the upper layer of an overlay. The new file would
+ *	not have the other names of the copy, and the rename could not be undone.
+ * ACT_MANAGED, ACT_KEPT_MANAGED, ACT_WRITTEN_IN_PLACE: a program manages or writes a file
+ * act_place_refusal(): something else empties the place of the kept file, but not that of the copy
+ *
+ * around	what surrounded the kept file and the copy of earlier acts; used for a second */
+enum act_outcome one_act_examine(const struct one_act *act, struct surroundings around[2]);
 
-/* Returns whether a rename would copy the file to the upper layer of an overlay. The new file would
- * not have the other names of the copy, and the rename could not be undone. */
-bool one_act_is_lower_link(const struct one_act *act);
+/* The same for folders: ACT_MANAGED, ACT_KEPT_MANAGED, act_place_refusal() or ACT_DONE. */
+enum act_outcome one_act_examine_folders(const struct one_act *act, const struct subject *kept);
 
 /* Makes the directories on the path of the copy below the destination of ACT_MOVE and opens the
  * last one. Returns 0 or -errno. */

@@ -80,3 +80,15 @@ const char *act_outcome_text(enum act_outcome outcome)
 {
 	return texts[outcome];
 }
+
+enum act_outcome act_place_refusal(enum emptied_place kept)
+{
+	static const enum act_outcome refusals[EMPTIED_PLACES] = {
+		[PLACE_SNAPSHOT] = ACT_KEPT_IN_SNAPSHOT,
+		[PLACE_CACHE] = ACT_KEPT_IN_CACHE,
+		[PLACE_TRASH] = ACT_KEPT_TRASHED,
+		[PLACE_MEMORY] = ACT_KEPT_IN_MEMORY,
+	};
+
+	return refusals[kept];
+}

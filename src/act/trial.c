@@ -23,6 +23,7 @@ struct act_trial {
 	struct act_file kept_file;
 	struct attributes kept_attributes;
 	struct bytes kept_path;
+	struct surroundings around[2]; /* of the kept file, and of the copy */
 	struct bytes inside; /* of the result of the last trial of a folder */
 };
 
@@ -60,6 +61,8 @@ void act_trial_free(struct act_trial *trial)
 	close_kept(trial);
 	bytes_free(&trial->kept_path);
 	bytes_free(&trial->inside);
+	surroundings_deinit(&trial->around[0]);
+	surroundings_deinit(&trial->around[1]);
 	if (trial->destination >= 0)
 		close(trial->destination);
 	free(trial);
@@ -107,17 +110,13 @@ static bool frees_bytes(const struct one_act *act)
 
 /* Checks a copy that is held, and its kept file if it has one. Returns whether the act would be
  * done. */
-static bool may_be_done(struct one_act *act)
+static bool may_be_done(struct one_act *act, struct surroundings around[2])
 {
 	const struct stat *copy = &act->copy.held.status;
-	enum act_outcome store = one_act_examine_store(act);
+	enum act_outcome outcome = one_act_examine(act, around);
 
-	if (one_act_is_of_other_host(act))
-		return one_act_refuse(act, ACT_OTHER_HOST);
-	if (one_act_is_lower_link(act))
-		return one_act_refuse(act, ACT_LOWER_LINK);
-	if (store != ACT_DONE)
-		return one_act_refuse(act, store);
+	if (outcome != ACT_DONE)
+		return one_act_refuse(act, outcome);
 	if (act->kept && is_same_inode(&act->kept->held.status, copy))
 		return one_act_refuse(act, ACT_NEEDLESS);
 	if (act->kept && act->kept->held.status.st_size != copy->st_size)
@@ -158,7 +157,7 @@ void act_try(struct act_trial *trial, const struct act_file *kept, const struct 
 	act.to = r == 0 ? bytes_text(&to) : NULL;
 	if (!act.to)
 		(void)one_act_fail(&act, -ENOMEM);
-	else if (may_be_done(&act) && frees_bytes(&act))
+	else if (may_be_done(&act, trial->around) && frees_bytes(&act))
 		one_act_note_freed(&act, extents_estimate_own_bytes(act.copy.held.fd),
 				   layer_of(act.copy.held.fd));
 	subject_close(&act.copy);

@@ -7,6 +7,8 @@
 #include <strings.h>
 
 #include "base/attributes.h"
+#include "base/cache_tag.h"
+#include "base/filesystem_kind.h"
 #include "base/mountinfo.h"
 
 #define NAMES_MAX 3
@@ -198,6 +200,18 @@ enum emptied_place emptied_place_of_mount(int fd, const char *path)
 		return PLACE_LASTS;
 	return emptied_place_in("", inner, strlen(inner)) == PLACE_TRASH ? PLACE_TRASH
 									 : PLACE_LASTS;
+}
+
+enum emptied_place emptied_place_at(int fd, const char *path)
+{
+	enum emptied_place place = emptied_place_of("", path, strlen(path));
+
+	place = emptied_first(place, emptied_place_of_mount(fd, path));
+	if (filesystem_is_in_memory_at(fd))
+		place = emptied_first(place, PLACE_MEMORY);
+	if (is_below_cache(path))
+		place = emptied_first(place, PLACE_CACHE);
+	return filesystem_is_snapshot_at(fd) ? emptied_first(place, PLACE_SNAPSHOT) : place;
 }
 
 uint32_t emptied_place_state(const char *source, const char *path, size_t length)

@@ -7,6 +7,7 @@
  * something else empties"). Any thread.
  */
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +25,13 @@ enum emptied_place {
 static inline enum emptied_place emptied_first(enum emptied_place a, enum emptied_place b)
 {
 	return a > b ? a : b;
+}
+
+/* Returns whether a name in this place must stay if the kept file is in the other one: something
+ * else empties the place of the kept file, and the name can be what remains. */
+static inline bool place_spares(enum emptied_place kept, enum emptied_place place)
+{
+	return kept != PLACE_LASTS && kept != place;
 }
 
 /* Returns a few words for messages, such as "in a trash"; NULL for PLACE_LASTS. */
@@ -46,6 +54,12 @@ enum emptied_place emptied_place_in(const char *source, const char *path, size_t
  * fd		the file, may be O_PATH
  * path		its absolute path; "": that of the mount point */
 enum emptied_place emptied_place_of_mount(int fd, const char *path);
+
+/* Returns the place of an open file or directory, as it is now: by the names of its folders, tags
+ * of caches in these, and its file system. Blocks on the disk.
+ *
+ * path		its absolute path */
+enum emptied_place emptied_place_at(int fd, const char *path);
 
 /* Returns a number that changes if a move of the folder changes the place of a file below it, by
  * names. */

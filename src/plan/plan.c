@@ -47,18 +47,6 @@ enum emptied_place planned_place(const struct planned_group *group, const struct
 							     strlen(path)));
 }
 
-enum act_outcome place_refusal(enum emptied_place kept)
-{
-	static const enum act_outcome refusals[EMPTIED_PLACES] = {
-		[PLACE_SNAPSHOT] = ACT_KEPT_IN_SNAPSHOT,
-		[PLACE_CACHE] = ACT_KEPT_IN_CACHE,
-		[PLACE_TRASH] = ACT_KEPT_TRASHED,
-		[PLACE_MEMORY] = ACT_KEPT_IN_MEMORY,
-	};
-
-	return refusals[kept];
-}
-
 size_t planned_count_names(const struct planned_group *group, size_t first)
 {
 	const struct copies *copies = &group->copies;

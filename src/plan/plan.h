@@ -62,16 +62,6 @@ struct act_file planned_file(const struct planned_group *group, size_t index);
 enum emptied_place planned_place(const struct planned_group *group, const struct sources *sources,
 				 size_t index);
 
-/* Returns whether a name in this place must stay if the kept file is in the other one: something
- * else empties the place of the kept file, and the name can be what remains. */
-static inline bool place_spares(enum emptied_place kept, enum emptied_place place)
-{
-	return kept != PLACE_LASTS && kept != place;
-}
-
-/* Returns why a name is refused if the kept file is in such a place. */
-enum act_outcome place_refusal(enum emptied_place kept);
-
 /* Returns the number of names of the inode whose first name has this index. */
 size_t planned_count_names(const struct planned_group *group, size_t first);
 

@@ -356,7 +356,7 @@ static int check_name(struct reading *reading, size_t index)
 	} else if (kept->file == 0) {
 		refuse(reading, index, ACT_KEPT_NOT_INDEXED);
 	} else if (place_spares(place, planned_place(&reading->group, reading->sources, index))) {
-		refuse(reading, index, place_refusal(place));
+		refuse(reading, index, act_place_refusal(place));
 	} else {
 		r = known_content_differs(reading->reader, kept->file, copy->file, &differ);
 		if (differ)

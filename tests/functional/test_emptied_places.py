@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from disks import bound, disk, need_loop_devices, overlay
 from keep_lists import Keeper
+from processes import TIMEOUT, until
+from terminal import Terminal
 
 TAG = b"Signature: 8a477f597d28d172789f06886806bc55\n# a cache of some program\n"
 OLD, NEW = 10**18, 10**18 + 10**15
@@ -338,6 +340,38 @@ def test_live_file_is_kept_beside_its_read_only_snapshot(twinfs, btrfs_room):
         assert copies(twinfs, *words)[str(snapshot / "doc")][0] == "redundant"
     finally:
         btrfs_do("subvolume", "delete", snapshot)
+
+
+def test_snapshot_that_becomes_read_only_below_a_view_is_no_reason_to_remove(twinfs, btrfs_room):
+    home = btrfs_room.aside / "home"
+    btrfs_do("subvolume", "create", home)
+    put(home / "doc", b"text")
+    btrfs_do("subvolume", "snapshot", home, home / "hourly")
+    put(home / "doc", b"text", NEW)
+    try:
+        with twinfs.mounted("--cross-file-systems", home) as view:
+            view.sync()
+            btrfs_do("property", "set", home / "hourly", "ro", "true")
+            result = twinfs("remove", "--yes", "--cross-file-systems", home)
+            assert result.status == 3 and "the kept file is in a snapshot" in result.error.decode()
+        assert (home / "doc").read_bytes() == b"text"
+    finally:
+        btrfs_do("subvolume", "delete", home / "hourly")
+
+
+@pytest.mark.parametrize("folders", [[], ["--folders"]])
+def test_kept_copy_that_is_in_a_cache_when_the_user_answers_is_no_reason_to_remove(
+        twinfs, source, folders):
+    put(source / "a/f", b"equal")
+    put(source / "b/f", b"equal", NEW)
+    with contextlib.closing(Terminal(200)) as seen, seen.run(
+            twinfs.command("remove", *folders, source), twinfs.environment,
+            stdin=seen.theirs) as process:
+        assert until(lambda: "freed" in seen.written)
+        put(source / "a/CACHEDIR.TAG", TAG)
+        os.write(seen.ours, b"y\n")
+        assert process.wait(TIMEOUT) == 3
+    assert (source / "a/f").exists() and (source / "b/f").exists(), seen.written
 
 
 def test_received_backup_counts_as_elsewhere(twinfs, btrfs_room):
