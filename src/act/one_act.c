@@ -81,10 +81,20 @@ static bool is_of_other_host(const struct one_act *act)
 	return !act->kept && !filesystem_is_of_this_host(act->copy.held.fd);
 }
 
+static bool is_link_in_lower_layer(const struct held *held)
+{
+	return held->status.st_nlink > 1 && layer_of(held->fd) == LAYER_LOWER &&
+	       !layer_is_copied_up(held->fd);
+}
+
+/* Returns whether a rename of the copy, or a link to the kept file, would copy that file to the
+ * upper layer of an overlay. The new file would not have the other names of the file, and this
+ * could not be undone. */
 static bool is_lower_link(const struct one_act *act)
 {
-	return act->settings->kind != ACT_DEDUPE && act->copy.held.status.st_nlink > 1 &&
-	       layer_of(act->copy.held.fd) == LAYER_LOWER && !layer_is_copied_up(act->copy.held.fd);
+	return act->settings->kind != ACT_DEDUPE &&
+	       (is_link_in_lower_layer(&act->copy.held) ||
+		(act->settings->kind == ACT_LINK && is_link_in_lower_layer(&act->kept->held)));
 }
 
 /* ---- what surrounds the files -------------------------------------------------------- */

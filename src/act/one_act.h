@@ -85,8 +85,8 @@ void surroundings_deinit(struct surroundings *surroundings);
 /* Returns why the act must leave the copy alone, whatever its bytes are, or ACT_DONE:
  *
  * ACT_OTHER_HOST, only without a kept file
- * ACT_LOWER_LINK: a rename would copy the file to the upper layer of an overlay. The new file would
- *	not have the other names of the copy, and the rename could not be undone.
+ * ACT_LOWER_LINK: a rename of the copy, or a link to the kept file, would copy that file to the
+ *	upper layer of an overlay. The new file would not have the other names of the file.
  * ACT_MANAGED, ACT_KEPT_MANAGED, ACT_WRITTEN_IN_PLACE: a program manages or writes a file
  * act_place_refusal(): something else empties the place of the kept file, but not that of the copy
  *

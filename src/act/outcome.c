@@ -46,8 +46,8 @@ static const char *const texts[] = {
 		 "kept file; use --force-metadata to link it anyway"),
 	[ACT_EXISTS] = "its path in the destination folder exists already",
 	[ACT_LOWER_LINK] =
-		("has other hard links in a lower layer of its overlay and would become a "
-		 "separate file; change it in that layer"),
+		("it or the kept file has other hard links in a lower layer of its overlay and "
+		 "would become a separate file; change it in that layer"),
 	[ACT_OWN] = ("it, the kept file, or a file in it belongs to twinfs: to an index, to "
 		     "promises, or "
 		     "to an act that runs or was interrupted; see 'twinfs recover'"),

@@ -128,3 +128,15 @@ def test_act_that_removes_no_name_does_not_mention_the_overlay(twinfs, tmp_path)
     copies(tmp_path / "lower", 2)
     with overlay(tmp_path) as shown:
         assert b"overlay" not in twinfs.ok("dedupe", "--dry-run", shown).error
+
+
+def test_link_parts_no_hard_links_of_the_kept_file_in_a_lower_layer(twinfs, tmp_path):
+    """link(2) copies such a file to the upper layer, without its other names."""
+    trees.fill(tmp_path / "lower", {"a": b"same", "b": b"same"})
+    os.utime(tmp_path / "lower/a", (1, 1))
+    os.link(tmp_path / "lower/a", tmp_path / "lower/other name")
+    with overlay(tmp_path) as above:
+        result = twinfs("link", "--yes", "--force-metadata", above)
+        assert result.status == 3 and "change it in that layer" in result.errors[-1], result
+        assert os.path.samefile(above / "a", above / "other name")
+        assert not any(path.is_file() for path in (tmp_path / "upper").rglob("*"))
