@@ -43,11 +43,23 @@ static bool is_same(const struct attributes *indexed, const struct attributes *n
 /* The state of a path on the disk. */
 struct disk_state {
 	bool exists;
+	bool has_layers; /* filesystem_has_layers_at() */
 	struct attributes attributes;
 	/* Digest of the attributes. For a missing name, digest of the attributes of its directory.
 	 * These attributes change if the name is created and removed between two checks. */
 	uint64_t digest;
 };
+
+/* To list a directory of an overlay can change its ctime: overlayfs then removes the attribute
+ * "impure" of one that has no copied file any more (ovl_dir_read_impure() in fs/overlayfs). */
+static bool is_as_indexed(const struct disk_state *disk_state, const struct attributes *indexed)
+{
+	struct attributes expected = *indexed;
+
+	if (S_ISDIR(expected.mode) && disk_state->has_layers)
+		expected.ctime = disk_state->attributes.ctime;
+	return disk_state->exists && is_same(&expected, &disk_state->attributes);
+}
 
 static struct disk_state read_disk(const struct sources *sources, uint32_t source, const char *path)
 {
@@ -62,6 +74,7 @@ static struct disk_state read_disk(const struct sources *sources, uint32_t sourc
 				  sources->cross_mounts);
 	if (fd < 0)
 		return disk_state;
+	disk_state.has_layers = filesystem_has_layers_at(fd);
 	flags = (is_remote_filesystem(fd) ? SOURCE_REMOTE : 0) |
 		(sources->cross_mounts ? SOURCE_ENTERS_MOUNTS : 0);
 	if (path[0] == '\0')
@@ -294,8 +307,7 @@ static int compare_with_disk(struct catalog_reader *reader, uint64_t root, const
 	}
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
-	*agrees = indexed ? disk_state->exists && is_same(indexed, &disk_state->attributes)
-			  : !disk_state->exists;
+	*agrees = indexed ? is_as_indexed(disk_state, indexed) : !disk_state->exists;
 	return 0;
 }
 

@@ -379,6 +379,9 @@ class History:
         if not breaks:
             self.claim(not broken(before, after, sources), "broken", broken(before, after, sources))
         new = [line for line in self.logged() if line["act"] not in known]
+        if len(new) == 2 and new[1].get("undone_act") == new[0]["act"]:
+            self.note_taken_back(*new, before, after)
+            return
         self.claim(len(new) <= 1, "acts", new)
         if not new:
             self.claim(not differences(before, after), "changed without an act",
@@ -393,6 +396,14 @@ class History:
                 self.check_time(line, began)
         self.check_log()
         self.check_act_status(kind, sources, result, kill, after)
+
+    def note_taken_back(self, done, undo, before, after):
+        """A folder that a program opened while it was emptied is brought back by the act."""
+        self.claim(not differences(before, after), "not as before", differences(before, after))
+        act = Act(done["act"], done["command"], before, self.records(done["act"]))
+        act.undone = set(act.records)
+        self.acts += [act, Undone(undo["act"], act, set(act.records))]
+        self.check_log()
 
     def check_time(self, line, began):
         at = time.mktime(time.strptime(line["time"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone

@@ -10,7 +10,7 @@ import threading
 
 import pytest
 import trees
-from disks import disk, rot
+from disks import disk, overlay, rot
 from processes import until
 from program import path_of
 from test_index import CHILD_MAY_CRASH
@@ -89,6 +89,22 @@ def test_index_inside_its_source_is_no_difference(twinfs, tree):
     inside = twinfs.with_index(tree / "index")
     inside.ok("scan", tree)
     assert check(inside, tree) == ({}, [])
+
+
+def test_directory_whose_ctime_overlayfs_changes_is_no_difference(twinfs, tmp_path):
+    """overlayfs notes in a directory that it has a copied-up file, and a listing without such a
+    file removes the note."""
+    trees.fill(tmp_path, {"lower/file": b"content", "upper/in/other": b"other"})
+    with overlay(tmp_path) as shown:
+        twinfs.ok("scan", shown)
+        before = (shown / "in").stat()
+        os.setxattr(tmp_path / "upper/in", "trusted.overlay.impure", b"y")
+        after = (shown / "in").stat()
+        assert after.st_ctime_ns != before.st_ctime_ns and after.st_mtime_ns == before.st_mtime_ns
+        result = twinfs("check", "--quick", shown)
+        assert result.status == 0, result
+        (shown / "in/new").write_bytes(b"new")
+        assert twinfs("check", "--quick", shown).status == 3
 
 
 def test_quick_check_reads_no_file(twinfs, tree, strace):
