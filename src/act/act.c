@@ -535,6 +535,7 @@ static int add_intent(struct act *act, struct waiting *waiting)
 		if (!waiting->intent.to)
 			return -ENOMEM;
 		waiting->intent.to_mount = act->to_mount;
+		waiting->intent.new_folders = place_count_missing(waiting->intent.to);
 	}
 	r = examine_copy(act, waiting);
 	return r < 0 || waiting->is_read_only ? r : journal_intend(act->journal, &waiting->intent);

@@ -341,8 +341,10 @@ static int intend(struct folder_act *act)
 				      .inode = copy->attributes->inode,
 				      .born_ns = clock_ns(copy->attributes->btime),
 				      .root = act->record.root};
-	if (act->one.to)
+	if (act->one.to) {
 		act->intent.to_mount = *act->session->to_mount;
+		act->intent.new_folders = place_count_missing(act->one.to);
+	}
 	below = mount->path ? path_below(mount->path, act->record.source) : NULL;
 	if (below && *below)
 		act->intent.mount = *mount;

@@ -177,6 +177,7 @@ static const struct field {
 	{"made inode", FIELD_NUMBER, offsetof(struct intent, made_inode)},
 	{"made born", FIELD_NUMBER, offsetof(struct intent, made_born_ns)},
 	{"emptied", FIELD_NUMBER, offsetof(struct intent, is_emptied)},
+	{"new folders", FIELD_NUMBER, offsetof(struct intent, new_folders)},
 	{"root inode", FIELD_NUMBER, offsetof(struct intent, root.inode)},
 	{"root born", FIELD_NUMBER, offsetof(struct intent, root.born_ns)},
 	{"root file system", FIELD_NUMBER, offsetof(struct intent, root.filesystem)},

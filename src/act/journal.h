@@ -58,6 +58,7 @@ struct intent {
 	const char *path; /* of the copy, relative to the source */
 	const char *other; /* quarantine name, in the directory of the copy */
 	const char *to; /* absolute path that the copy moves to; NULL: no move */
+	uint64_t new_folders; /* how many of the last folders of that path were missing */
 	uint64_t inode; /* of the copy */
 	int64_t born_ns; /* time of birth of the copy; 0: unknown */
 	uint64_t kept_inode; /* INTENT_LINK: inode that the link leads to */

@@ -199,3 +199,41 @@ bool place_has_permanent_names(const struct place *place, uid_t owner)
 	return user != owner && fstat(place->directory, &status) == 0 && status.st_mode & S_ISVTX &&
 	       user != status.st_uid && !confine_has_capability(CAP_FOWNER);
 }
+
+/* Cuts the last component of an absolute path off. Returns false if none would be left. */
+static bool ascend_path(char *path)
+{
+	char *slash = path ? strrchr(path, '/') : NULL;
+
+	if (!slash || slash == path)
+		return false;
+	*slash = '\0';
+	return true;
+}
+
+uint64_t place_count_missing(const char *path)
+{
+	AUTO_FREE char *folder = strdup(path);
+	struct stat status;
+	uint64_t count = 0;
+
+	while (ascend_path(folder) && lstat(folder, &status) < 0 && errno == ENOENT)
+		count++;
+	return count;
+}
+
+void place_remove_folders(const char *path, uint64_t count)
+{
+	AUTO_FREE char *folder = path ? strdup(path) : NULL;
+
+	for (; count > 0 && ascend_path(folder); count--) {
+		struct place place;
+		int r = place_open_parent(&place, folder);
+
+		if (r == 0 && unlinkat(place.directory, place.name, AT_REMOVEDIR) < 0)
+			r = -errno;
+		place_close(&place);
+		if (r < 0 && r != -ENOENT)
+			return;
+	}
+}

@@ -87,6 +87,13 @@ bool place_is_immutable(const struct place *place);
  */
 bool place_has_permanent_names(const struct place *place, uid_t owner);
 
+/* Returns how many of the last folders of the path of a file are missing, which a move makes. */
+uint64_t place_count_missing(const char *path);
+
+/* Removes this number of the last folders of the path of a file, as far as they are empty. path can
+ * be NULL. */
+void place_remove_folders(const char *path, uint64_t count);
+
 /* ---- renames that replace no file (place_move.c) ----------------------------------------- */
 
 /* RENAME_NOREPLACE and RENAME_EXCHANGE (renameat2(2)) do each of these in one call. NFS, 9p, Ceph

@@ -198,9 +198,9 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 	return r;
 }
 
-/* Removes a partial file at the destination, which has the quarantine name. If the destination is
- * the directory of the copy, reached by another path, the file is the copy and stays. If the
- * directory of the copy is missing, only the inode number is compared. */
+/* Removes what a move made at the destination: a partial file, which has the quarantine name, and
+ * empty folders. If the destination is the directory of the copy by another path, the file is the
+ * copy and stays. If the directory of the copy is missing, only the inode number is compared. */
 static void remove_partial(const struct place *place, const struct intent *intent)
 {
 	struct place there;
@@ -212,6 +212,7 @@ static void remove_partial(const struct place *place, const struct intent *inten
 	     (fstat(place->directory, &own) == 0 && status.st_dev != own.st_dev)))
 		(void)unlinkat(there.directory, intent->other, 0);
 	place_close(&there);
+	place_remove_folders(intent->to, intent->new_folders);
 }
 
 /* Removes the info file of a copy that did not arrive in the trash. */
@@ -434,9 +435,7 @@ static int add_returned(struct undoing *undoing, struct record *record)
 	return add_record(undoing, record, RECORD_RETURNED);
 }
 
-/* Adds the record of an interrupted act to the log.
- *
- * is_undone	the file has its name again */
+/* Adds the record of an interrupted act to the log. is_undone: the file has its name again. */
 static int record_deed(struct undoing *undoing, const struct place *place,
 		       const struct intent *intent, bool is_undone)
 {

@@ -276,6 +276,7 @@ static void move_other(struct one_act *act)
 	else if (r < 0)
 		(void)one_act_fail(act, r);
 	one_act_put_back(act);
+	place_remove_folders(act->to, act->intent->new_folders);
 }
 
 void act_remove_or_move(struct one_act *act)

@@ -11,6 +11,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+import trees
 from disks import bound, disk
 from processes import children, release, until, with_children
 from test_act import copies, everything
@@ -567,3 +568,19 @@ def test_copy_is_saved_although_the_act_is_killed_meanwhile(twinfs, source, stra
     twinfs.ok("recover")
     assert os.listdir(source) == [copy.name]
     assert copy.read_bytes() == data
+
+
+@pytest.mark.parametrize("words", [["move"], ["move", "--folders"]], ids=["files", "folders"])
+def test_killed_move_leaves_no_empty_folder(twinfs, source, aside, strace, words):
+    """The folders of the user stay, also empty ones."""
+    for name in ("one", "two"):
+        trees.fill(source / "new/in" / name, {b"a": b"first", b"b": b"second"})
+    (aside / "mine").mkdir()
+    for number in range(2, 8):
+        twinfs.traced(*words, "--yes", source, aside, calls="trace=renameat2", flags=[
+            "-e", f"inject=renameat2:signal=KILL:when={number}"])
+        if (aside / "new").is_dir():
+            break
+    assert not [path for path in aside.rglob("*") if path.is_file()]
+    twinfs.ok("recover")
+    assert list(aside.iterdir()) == [aside / "mine"]
