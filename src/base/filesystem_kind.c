@@ -188,6 +188,11 @@ bool filesystem_is_snapshot_at(int fd)
 	       is_zero(subvolume.received_uuid, sizeof(subvolume.received_uuid));
 }
 
+bool filesystem_is_stub(uint32_t type, uint64_t inode)
+{
+	return type == BTRFS_SUPER_MAGIC && inode == BTRFS_EMPTY_SUBVOL_DIR_OBJECTID;
+}
+
 bool filesystem_counts_blocks(uint32_t type)
 {
 	return keeps(type, PROMISE_BLOCKS);

@@ -130,6 +130,14 @@ bool filesystem_type_is_of_this_host(uint32_t type, dev_t device);
  * found. fd may be O_PATH. */
 bool filesystem_is_in_memory_at(int fd);
 
+/* Returns whether a directory is a stub: a snapshot of btrfs has an empty one in place of each
+ * subvolume that was in the original. Nothing can be created in it. Its times are invented: they
+ * are those of a look-up.
+ *
+ * type		f_type of statfs(2)
+ * inode	number of the directory */
+bool filesystem_is_stub(uint32_t type, uint64_t inode);
+
 /* Returns whether fd is in a read-only snapshot: a subvolume of btrfs that is read-only, was made
  * from another one, and was not received (btrfs-receive(8)) as a backup is. fd may be an O_PATH
  * descriptor of a directory. */

@@ -219,27 +219,33 @@ void walk_moves_begin(struct walk_moves *moves)
 	atomic_init(&moves->possible, false);
 }
 
-void walk_moves_note(struct walk_moves *moves, int result, struct timespec ctime)
+static void note_ctime(struct walk_moves *moves, struct timespec ctime)
 {
 	struct timespec now;
 
-	if (result == -ENOENT) {
-		atomic_store(&moves->possible, true);
-		return;
-	}
-	if (result != 0 || clock_ns(ctime) < moves->since_ns)
+	if (clock_ns(ctime) < moves->since_ns)
 		return;
 	/* a ctime in the future is of a clock that was wrong */
 	if (clock_gettime(CLOCK_REALTIME, &now) == 0 && clock_ns(ctime) <= clock_ns(now))
 		atomic_store(&moves->possible, true);
 }
 
+void walk_moves_note(struct walk_moves *moves, int result, const struct attributes *attributes,
+		     uint32_t type)
+{
+	if (result == -ENOENT)
+		atomic_store(&moves->possible, true);
+	else if (result == 0 && !filesystem_is_stub(type, attributes->inode))
+		note_ctime(moves, attributes->ctime);
+}
+
 void walk_moves_note_now(struct walk_moves *moves, int fd)
 {
 	struct stat status;
 
-	if (fd >= 0 && fstat(fd, &status) == 0)
-		walk_moves_note(moves, 0, status.st_ctim);
+	if (fd >= 0 && fstat(fd, &status) == 0 &&
+	    !filesystem_is_stub(filesystem_type_at(fd), status.st_ino))
+		note_ctime(moves, status.st_ctim);
 }
 
 int walk_dir_path(const struct walk_dir *dir, struct bytes *path)

@@ -58,8 +58,10 @@ struct walk_moves {
 
 void walk_moves_begin(struct walk_moves *moves);
 
-/* Notes the result of listing a directory, which is 0 or -ENOENT, and its ctime before that. */
-void walk_moves_note(struct walk_moves *moves, int result, struct timespec ctime);
+/* Notes the result of listing a directory, which is 0 or -ENOENT, and its attributes before that.
+ * type: of its file system, f_type of statfs(2); 0: unknown */
+void walk_moves_note(struct walk_moves *moves, int result, const struct attributes *attributes,
+		     uint32_t type);
 
 /* Notes a directory whose listing differs from the index: a name can have been moved after its
  * ctime was read and before it was listed. fd: -1: none */

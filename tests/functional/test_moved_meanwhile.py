@@ -2,6 +2,7 @@
 """A file that is moved during a walk, from a folder that is not listed yet to one that is, is in no
 listing of that walk. Another walk finds it, or the status is 3."""
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -51,3 +52,13 @@ def test_quiet_source_is_walked_once(twinfs, source, strace):
     _, trace = twinfs.traced("scan", source, calls="trace=getdents64",
                              flags=["-P", source / "a"])
     assert trace.count(b"getdents64") == 2
+
+
+def test_stub_of_a_subvolume_in_a_snapshot_is_no_folder_that_changes(twinfs, btrfs_room):
+    """The times of such a stub are those of its look-up."""
+    home, snapshot = btrfs_room.aside / "home", btrfs_room.aside / "snapshot"
+    for words in (["create", home], ["create", home / "inner"], ["snapshot", "-r", home, snapshot]):
+        subprocess.run(["btrfs", "subvolume", *words], check=True, capture_output=True)
+    assert (snapshot / "inner").stat().st_ino == 2
+    for _ in range(2):
+        assert twinfs("scan", "--cross-file-systems", btrfs_room.aside).status == 0
