@@ -7,6 +7,7 @@
 
 #include "catalog/paths.h"
 #include "catalog/query.h"
+#include "source/own.h"
 
 static enum recheck_scope scope_of(const struct dir_record *record, uint32_t events)
 {
@@ -31,6 +32,16 @@ static bool may_hold_link(struct dir_events run)
 	for (size_t i = 0; i < run.count; i++) {
 		if (run.list[i]->length > 0 &&
 		    name_event_effects(run.list[i]->events) & EFFECT_MAY_BE_LINK)
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether the mark of a folder of twinfs has an event. It decides about all names. */
+static bool has_mark(struct dir_events run)
+{
+	for (size_t i = 0; i < run.count; i++) {
+		if (own_is_mark(run.list[i]->name, run.list[i]->length))
 			return true;
 	}
 	return false;
@@ -75,6 +86,8 @@ static int add_recheck(struct recheck_plan *plan, const struct sources *sources,
 		return 0;
 	if (itself)
 		recheck.scope = scope_of(&record, first->events);
+	if (recheck.scope == RECHECK_NAMES && has_mark(run))
+		recheck.scope = RECHECK_LISTING;
 	if (recheck.scope != RECHECK_NAMES && !whole[record.source])
 		plan->needs_walk |= may_hold_link(run);
 	if (recheck.scope == RECHECK_NAMES) {

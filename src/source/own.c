@@ -16,6 +16,7 @@
 #include "catalog/catalog.h"
 #include "source/source.h"
 #include "store/index_files.h"
+#include "twinfs/format.h"
 
 #define ROOT_STATE_FOLDER "/var/lib"
 #define HOME_STATE_FOLDER "/.local/state"
@@ -242,6 +243,11 @@ bool own_has_directory(const struct own *own, struct catalog *catalog, int direc
 bool own_is_file_name(const char *name, size_t length)
 {
 	return index_file_is_own(name, length);
+}
+
+bool own_is_mark(const char *name, size_t length)
+{
+	return length == strlen(TWINFS_OWN_MARK) && memcmp(name, TWINFS_OWN_MARK, length) == 0;
 }
 
 bool own_is_marked(int directory)

@@ -83,6 +83,9 @@ bool own_has_directory(const struct own *own, struct catalog *catalog, int direc
 /* Returns whether this is the name of a file that twinfs makes in a folder of its own. */
 bool own_is_file_name(const char *name, size_t length);
 
+/* Returns whether this is the name of the mark of such a folder. */
+bool own_is_mark(const char *name, size_t length);
+
 /* Returns whether an open directory is marked, so that such a file in it is one of twinfs. */
 bool own_is_marked(int directory);
 

@@ -182,6 +182,22 @@ def test_live_file_that_an_index_knows_stays(twinfs, source, tmp_path):
     twinfs.with_index(source / "later").ok("list", tmp_path / "one")
 
 
+def test_copy_of_an_index_that_becomes_live_leaves_the_view(twinfs, source, tmp_path):
+    trees.fill(tmp_path / "one", {b"a": b"same", b"b": b"same"})
+    twinfs.with_index(tmp_path / "made").ok("scan", tmp_path / "one")
+    shutil.copytree(tmp_path / "made", source / "copy")
+    (source / "copy/mine").write_bytes(b"mine")
+    with twinfs.mounted(source) as view:
+        assert view.sync() is not None
+        assert "boot" in os.listdir(view.uniques / "copy")
+        twinfs.with_index(source / "copy").ok("list", tmp_path / "one")
+        assert view.sync() is not None
+        assert os.listdir(view.uniques / "copy") == ["mine"]
+        (source / "copy/.twinfs-own").unlink()
+        assert view.sync() is not None
+        assert "boot" in os.listdir(view.uniques / "copy")
+
+
 def kill_in_quarantine(twinfs, source):
     """Kills a remove while a file of the source has its private name."""
     for number in range(1, 40):
