@@ -108,6 +108,8 @@ static int print_state(struct output *output, const json_t *status)
 	figure_print(output, "state", "%s", bytes_text(&text));
 	if (strcmp(state, "source-missing") == 0)
 		figure_print(output, "to do", "mount the disk of the source, or unmount the view");
+	if (strcmp(state, "source-silent") == 0)
+		figure_print(output, "to do", "%s", "check the server or the disk of the source");
 	if (strcmp(state, "stuck") != 0)
 		return 0;
 	figure_print(output, "to do", "%s", status_words_stuck_remedy(status));
@@ -338,6 +340,10 @@ static int explain_problem(const char *point, const json_t *status)
 			  quote_path(point), status_file_text(status, "problem"));
 	else if (strcmp(state, "source-missing") == 0)
 		log_error("a source of the view at %s is missing; mount it, or unmount the view",
+			  quote_path(point));
+	else if (strcmp(state, "source-silent") == 0)
+		log_error("a source of the view at %s does not answer; check its server or disk, "
+			  "or unmount the view",
 			  quote_path(point));
 	else
 		return 0;

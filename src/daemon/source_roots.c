@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/log.h"
@@ -73,6 +74,19 @@ static enum root_state examine(const struct sources *sources, const struct sourc
 		       : ROOT_MISSING;
 }
 
+/* Examines the path of a source. Other threads see meanwhile for how long that lasts. */
+static enum root_state ask(const struct sources *sources, struct source *source, int *fd)
+{
+	enum root_state state;
+
+	atomic_store(&source->asked_ns, clock_monotonic_ns());
+	state = examine(sources, source, fd);
+	if (source_silent_ns(source) > 0)
+		log_info("source %s answers again", quote_path(source->path));
+	atomic_store(&source->asked_ns, 0);
+	return state;
+}
+
 /* Returns whether a root is on a mount that is in no mount table any more: it was unmounted lazily,
  * and its file system is in use until the last descriptor is closed. */
 static bool is_detached(int fd)
@@ -120,7 +134,7 @@ uint64_t source_roots_check(const struct sources *sources, struct watch *watch)
 		struct source *source = &sources->list[i];
 		struct watch *own = i < WATCH_QUEUES_MAX ? watch : NULL; /* others are polled */
 		AUTO_CLOSE int fd = -1;
-		enum root_state state = examine(sources, source, &fd);
+		enum root_state state = ask(sources, source, &fd);
 		bool was_missing = atomic_load(&source->missing);
 		bool missing = state == ROOT_MISSING;
 

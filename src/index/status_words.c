@@ -7,7 +7,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/json_path.h"
 #include "base/progress.h"
+#include "base/quote.h"
 #include "index/status_file.h"
 
 static bool has_text(const json_t *status, const char *key, const char *text)
@@ -39,6 +41,28 @@ static int append_scanning(const json_t *status, struct bytes *text)
 	return r < 0 ? r : bytes_append_text(text, " left");
 }
 
+/* Appends which source does not answer; the first one, if there are several. */
+static int append_silent(const json_t *status, struct bytes *text)
+{
+	const json_t *source = NULL, *list = json_object_get(status, "sources");
+	CLEANUP_BYTES struct bytes path = {0};
+	size_t i;
+	int r;
+
+	json_array_foreach(list, i, source)
+	{
+		if (json_object_get(source, "silent_since"))
+			break;
+	}
+	r = json_get_path(source, "path", &path);
+	return r < 0 ? r
+		     : bytes_format(text,
+				    "source silent: the file system of %s does not answer, "
+				    "since %s",
+				    quote_bytes((const char *)path.data, path.length),
+				    status_file_text(source, "silent_since"));
+}
+
 int status_words_state(const json_t *status, struct bytes *text)
 {
 	if (has_text(status, "state", "stuck"))
@@ -46,6 +70,8 @@ int status_words_state(const json_t *status, struct bytes *text)
 				    status_file_text(status, "problem"));
 	if (has_text(status, "state", "source-missing"))
 		return bytes_append_text(text, "source missing: its files cannot be read");
+	if (has_text(status, "state", "source-silent"))
+		return append_silent(status, text);
 	if (has_text(status, "state", "current"))
 		return bytes_append_text(text, watching_words(status));
 	if (json_object_get(status, "percent"))

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -18,6 +19,10 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "source/operands.h"
+
+/* How long a file system may take for an answer before it counts as silent. A disk that spins up
+ * can take longer, and is silent for that time. */
+#define SILENT_NS (3 * SECOND_NS)
 
 /* ---- paths --------------------------------------------------------------------------- */
 
@@ -379,6 +384,23 @@ size_t sources_missing(const struct sources *sources)
 
 	for (size_t i = 0; i < sources->count; i++)
 		count += atomic_load(&sources->list[i].missing);
+	return count;
+}
+
+uint64_t source_silent_ns(const struct source *source)
+{
+	uint64_t asked_ns = atomic_load(&source->asked_ns);
+	uint64_t waited_ns = asked_ns ? clock_monotonic_ns() - asked_ns : 0;
+
+	return waited_ns >= SILENT_NS ? waited_ns : 0;
+}
+
+size_t sources_silent(const struct sources *sources)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < sources->count; i++)
+		count += source_silent_ns(&sources->list[i]) > 0;
 	return count;
 }
 

@@ -5,7 +5,7 @@
 /* The source trees of an index: their paths and their folders in the view. Opens their files.
  *
  * A struct sources is made once after the catalog is opened and before threads start, then read by
- * any thread. Only the thread that checks the root directories sets `missing`.
+ * any thread. Only the thread that checks the root directories sets `missing` and `asked_ns`.
  */
 
 #include <stdatomic.h>
@@ -27,6 +27,9 @@ struct source {
 	 * number of the descriptor does not change. */
 	int fd;
 	atomic_bool missing; /* the root directory is missing: nothing in the source is opened */
+	/* since when a check of the root directory waits for its file system, by the monotonic
+	 * clock; 0: no check waits */
+	_Atomic uint64_t asked_ns;
 };
 
 struct operands;
@@ -69,6 +72,13 @@ void sources_close(struct sources *sources);
 
 /* Returns the number of missing sources. */
 size_t sources_missing(const struct sources *sources);
+
+/* Returns for how long the file system of a source has not answered, in nanoseconds; 0 if it
+ * answers, or has been asked a moment ago. Does not wait for it. */
+uint64_t source_silent_ns(const struct source *source);
+
+/* Returns the number of sources whose file systems do not answer. */
+size_t sources_silent(const struct sources *sources);
 
 /* Opens the folder of these operands as the only source of the catalog. Like sources_open(), but a
  * walk is restricted to the operands, which are borrowed, and other file systems are entered on the

@@ -119,6 +119,7 @@ static int append_problem(struct metrics *metrics, const struct view *view)
 		{"index-full", is_lack_of_space(error)},
 		{"index-failed", error && !is_lack_of_space(error)},
 		{"source-missing", sources_missing(view->sources) > 0},
+		{"source-silent", sources_silent(view->sources) > 0},
 	};
 	int r = append_header(metrics, "twinfs_problem", "gauge",
 			      "1 if this prevents the view from following its sources, 0 if not.");
@@ -137,6 +138,12 @@ static int append_sources(struct metrics *metrics, const struct sources *sources
 	for (size_t i = 0; i < sources->count && r == 0; i++)
 		r = append_sample(metrics, "twinfs_source_missing", "source", sources->list[i].path,
 				  sources->list[i].missing);
+	if (r == 0)
+		r = append_header(metrics, "twinfs_source_silent", "gauge",
+				  "1 if the file system of the source does not answer, 0 if not.");
+	for (size_t i = 0; i < sources->count && r == 0; i++)
+		r = append_sample(metrics, "twinfs_source_silent", "source", sources->list[i].path,
+				  source_silent_ns(&sources->list[i]) > 0);
 	return r;
 }
 

@@ -9,6 +9,7 @@
 #include <jansson.h>
 
 #include "base/boot.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/inotify_limits.h"
 #include "base/json_path.h"
@@ -23,9 +24,13 @@
 #include "view/control_json.h"
 
 const char *const control_state_names[] = {
-	[VIEW_WALKING] = "walking", [VIEW_COMPARING] = "comparing",
-	[VIEW_CURRENT] = "current", [VIEW_SOURCE_MISSING] = "source-missing",
-	[VIEW_STUCK] = "stuck",     NULL,
+	[VIEW_WALKING] = "walking",
+	[VIEW_COMPARING] = "comparing",
+	[VIEW_CURRENT] = "current",
+	[VIEW_SOURCE_SILENT] = "source-silent",
+	[VIEW_SOURCE_MISSING] = "source-missing",
+	[VIEW_STUCK] = "stuck",
+	NULL,
 };
 
 const char *control_state_name(enum view_state state)
@@ -35,6 +40,8 @@ const char *control_state_name(enum view_state state)
 
 static int append_source(json_t *array, const struct source *source)
 {
+	uint64_t silent_ns = source_silent_ns(source);
+	struct timespec since = clock_now();
 	json_t *object = json_object();
 	int r = object ? json_set_path(object, "path", source->path, strlen(source->path))
 		       : -ENOMEM;
@@ -43,6 +50,10 @@ static int append_source(json_t *array, const struct source *source)
 		r = json_set_path(object, "tree", source->tree, strlen(source->tree));
 	if (r == 0 && source->missing)
 		r = json_object_set_new(object, "missing", json_true()) == 0 ? 0 : -ENOMEM;
+	if (r == 0 && silent_ns > 0) {
+		since.tv_sec -= (time_t)(silent_ns / SECOND_NS);
+		r = control_json_set_time(object, "silent_since", since);
+	}
 	if (r < 0) {
 		json_decref(object);
 		return r;

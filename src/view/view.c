@@ -173,7 +173,9 @@ enum view_state view_get_state(const struct view *view)
 {
 	if (view_is_stale(view) || atomic_load(&view->problem))
 		return VIEW_STUCK;
-	return sources_missing(view->sources) > 0 ? VIEW_SOURCE_MISSING : view_get_progress(view);
+	if (sources_missing(view->sources) > 0)
+		return VIEW_SOURCE_MISSING;
+	return sources_silent(view->sources) > 0 ? VIEW_SOURCE_SILENT : view_get_progress(view);
 }
 
 static const struct node_ops *class_of(uint64_t node)

@@ -84,6 +84,7 @@ enum view_state {
 	VIEW_COMPARING, /* names are complete, files are being compared */
 	VIEW_CURRENT, /* only files that changed recently are not compared yet */
 	/* Not set by view_set_state(): */
+	VIEW_SOURCE_SILENT, /* the file system of a source does not answer */
 	VIEW_SOURCE_MISSING, /* a source is missing (source/source.h) */
 	VIEW_STUCK, /* changes cannot be written to the index */
 };
@@ -203,8 +204,8 @@ uint64_t view_folder_depth(const struct view *view);
 /* Sets the progress of the daemon. The commits that the state promises must have been made. */
 void view_set_state(struct view *view, enum view_state state);
 
-/* Returns the progress, or VIEW_STUCK or VIEW_SOURCE_MISSING, in this order. view_get_progress()
- * returns only the progress. */
+/* Returns the progress, or VIEW_STUCK, VIEW_SOURCE_MISSING or VIEW_SOURCE_SILENT, in this order.
+ * view_get_progress() returns only the progress. */
 enum view_state view_get_state(const struct view *view);
 enum view_state view_get_progress(const struct view *view);
 

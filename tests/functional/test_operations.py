@@ -285,6 +285,40 @@ def test_source_that_is_back_is_no_problem(twinfs, source):
         assert has_no_problem(twinfs, view)
 
 
+@contextlib.contextmanager
+def served(source, folder):
+    """The source through a FUSE file system; yields the process of its server."""
+    if not shutil.which("bindfs"):
+        pytest.skip("needs bindfs")
+    folder.mkdir()
+    with subprocess.Popen(["bindfs", "-f", "--no-allow-other", source, folder]) as server:
+        try:
+            assert until(lambda: os.path.ismount(folder))
+            yield server
+        finally:
+            subprocess.run(["umount", "-l", folder], check=True)
+            server.wait(TIMEOUT)
+
+
+def test_source_whose_server_hangs_is_reported_as_silent(twinfs, source, tmp_path, root_only):
+    trees.fill(source, {b"a": b"same", b"b": b"same"})
+    folder = tmp_path / "served"
+    with served(source, folder) as server, twinfs.mounted(folder) as view:
+        assert has_no_problem(twinfs, view)
+        with stopped(server.pid):
+            assert until(lambda: view.status()["state"] == "source-silent")
+            assert reports(twinfs, view, "source-silent", "source-silent")
+            assert with_label(view.metrics(), "twinfs_source_silent", "source") == {str(folder): 1}
+            [shown] = view.status()["sources"]
+            assert view.status()["since"] <= shown["silent_since"]
+            assert f"{folder}' does not answer, since {shown['silent_since']}" in (
+                twinfs("status", view.path).out.decode())
+            assert len(os.listdir(view.dups)) == 1
+        assert until(lambda: has_no_problem(twinfs, view))
+        assert "silent_since" not in view.status()["sources"][0]
+        assert view.differences_now(folder) == []
+
+
 def test_view_without_an_answer_is_printed_among_the_others(twinfs, source, tmp_path):
     """With a stopped daemon, and with a killed one."""
     trees.fill(source, {b"a": b"same", b"b": b"same"})
