@@ -86,6 +86,21 @@ int store_result(struct store *store, int mdb_code)
 	return r;
 }
 
+int store_check(struct store *store, enum table table, const MDB_val *key, const MDB_val *value,
+		struct span *fields)
+{
+	if (value_open((struct span){value->mv_data, value->mv_size}, table,
+		       (struct span){key->mv_data, key->mv_size}, fields))
+		return 0;
+	if (!atomic_exchange(&store->damaged, true)) {
+		log_error("a record in table %s of the index is damaged; the index will be rebuilt "
+			  "at the next start",
+			  table_name(table));
+		remove_seal(store);
+	}
+	return -EUCLEAN;
+}
+
 /* ---- changes by other processes ------------------------------------------------------- */
 
 /* Sets the status of the data file, whose ctime every write sets. All fields are zero if it cannot
@@ -255,7 +270,7 @@ bool store_has_no_commit(const struct store *store)
 	return store->env && mdb_env_info(store->env, &info) == 0 && info.me_last_txnid == 0;
 }
 
-static void reader_free(struct catalog_reader *reader)
+static void close_cursors(struct catalog_reader *reader)
 {
 	for (int i = 0; i < TABLE_COUNT; i++) {
 		if (reader->cursors[i])
@@ -263,17 +278,30 @@ static void reader_free(struct catalog_reader *reader)
 		if (reader->spare[i])
 			mdb_cursor_close(reader->spare[i]);
 	}
+}
+
+static void reader_free(struct catalog_reader *reader)
+{
+	close_cursors(reader);
 	mdb_txn_abort(reader->txn);
 	free(reader);
 }
 
-static void close_environment(struct store *store)
+/* Frees a reader, but not its transaction. */
+static void reader_abandon(struct catalog_reader *reader)
+{
+	close_cursors(reader);
+	free(reader);
+}
+
+/* release: frees a reader */
+static void close_environment(struct store *store, void (*release)(struct catalog_reader *))
 {
 	struct catalog_reader *reader;
 
 	while ((reader = store->idle)) {
 		store->idle = reader->next;
-		reader_free(reader);
+		release(reader);
 	}
 	if (store->env)
 		mdb_env_close(store->env);
@@ -283,14 +311,14 @@ static void close_environment(struct store *store)
 void store_close(struct store *store)
 {
 	(void)check_data_file(store);
-	close_environment(store);
+	close_environment(store, reader_free);
 	free(store->folder);
 	pthread_rwlock_destroy(&store->map_lock);
 	pthread_mutex_destroy(&store->idle_lock);
 	pthread_mutex_destroy(&store->write_lock);
 }
 
-/* ---- failed environments -------------------------------------------------------------- */
+/* ---- environments that cannot be used any more ------------------------------------------ */
 
 /* Returns whether LMDB has disabled the environment, because the root page of a transaction could
  * not be written, or the environment could not be reopened after that.
@@ -305,6 +333,20 @@ static bool has_failed(MDB_env *env)
 	return r == MDB_PANIC;
 }
 
+/* The caller has map_lock for writing. release: what to do with unused readers */
+static int reopen(struct store *store, void (*release)(struct catalog_reader *))
+{
+	int r;
+
+	close_environment(store, release);
+	r = open_environment(store);
+	if (r == 0)
+		r = open_tables(store, TABLE_COUNT);
+	if (r < 0)
+		close_environment(store, reader_free);
+	return r;
+}
+
 /* Reopens the environment if it has failed. The caller holds the write lock. Waits for all
  * snapshots of this process to end. */
 static int reopen_failed(struct store *store)
@@ -313,16 +355,32 @@ static int reopen_failed(struct store *store)
 
 	pthread_rwlock_wrlock(&store->map_lock);
 	if (has_failed(store->env)) {
-		close_environment(store);
-		r = open_environment(store);
-		if (r == 0)
-			r = open_tables(store, TABLE_COUNT);
-		if (r < 0)
-			close_environment(store);
+		r = reopen(store, reader_free);
 		log_debug("reopened the index after a failed write (%d)", r);
 	}
 	pthread_rwlock_unlock(&store->map_lock);
 	return r;
+}
+
+/* Reopens the environment if another process took this one for dead, and freed its slots in the
+ * table of readers: a process loses its locks of the table when it closes any descriptor of it
+ * (fcntl(2)), and new readers would be without a lock, too. The old transactions are not aborted,
+ * which would free their slots: other processes possibly use these now. They are leaked, which is
+ * some 200 bytes for each. While snapshots or a writer use the environment, this is left to a later
+ * call. */
+static void reopen_if_forgotten(struct store *store)
+{
+	int r;
+
+	if (!atomic_load(&store->is_forgotten) || pthread_mutex_trylock(&store->write_lock) != 0)
+		return;
+	if (pthread_rwlock_trywrlock(&store->map_lock) == 0) {
+		r = reopen(store, reader_abandon);
+		atomic_store(&store->is_forgotten, false);
+		log_debug("reopened the index, as its readers were taken for dead (%d)", r);
+		pthread_rwlock_unlock(&store->map_lock);
+	}
+	pthread_mutex_unlock(&store->write_lock);
 }
 
 /* ---- snapshots ----------------------------------------------------------------------- */
@@ -339,14 +397,30 @@ static struct catalog_reader *take_idle(struct store *store)
 	return reader;
 }
 
+/* Begins a snapshot in an unused reader whose slot in the table of readers is still its own. Sets
+ * *reader to NULL if there is none. Returns a code of LMDB. */
+static int renew_idle(struct store *store, struct catalog_reader **reader)
+{
+	int r;
+
+	while ((*reader = take_idle(store))) {
+		r = mdb_txn_renew((*reader)->txn);
+		if (r != MDB_BAD_RSLOT)
+			return r;
+		atomic_store(&store->is_forgotten, true);
+		reader_abandon(*reader);
+	}
+	return 0;
+}
+
+/* Returns a code of LMDB. */
 static int begin_snapshot(struct store *store, struct catalog_reader **reader)
 {
-	struct catalog_reader *taken = take_idle(store);
-	int r;
+	struct catalog_reader *taken;
+	int r = renew_idle(store, &taken);
 
 	if (taken) {
 		memset(taken->current, 0, sizeof(taken->current));
-		r = mdb_txn_renew(taken->txn);
 	} else {
 		taken = calloc(1, sizeof(*taken));
 		if (!taken)
@@ -389,6 +463,7 @@ int store_read_begin(struct store *store, struct catalog_reader **reader)
 	int r;
 
 	for (;;) {
+		reopen_if_forgotten(store);
 		pthread_rwlock_rdlock(&store->map_lock);
 		r = store->env ? begin_snapshot(store, reader) : MDB_PANIC;
 		if (r == 0)
@@ -500,89 +575,4 @@ int store_grow(struct store *store)
 	}
 	pthread_rwlock_unlock(&store->map_lock);
 	return store_error(r);
-}
-
-/* ---- records ------------------------------------------------------------------------- */
-
-int store_count(struct catalog_reader *r, enum table table, uint64_t *count)
-{
-	MDB_stat stat = {0};
-	int code = mdb_stat(r->txn, r->store->tables[table], &stat);
-
-	*count = stat.ms_entries;
-	return code ? store_result(r->store, code) : 0;
-}
-
-int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor)
-{
-	int code = 0;
-
-	if (!r->cursors[table])
-		code = mdb_cursor_open(r->txn, r->store->tables[table], &r->cursors[table]);
-	else if (!r->current[table])
-		code = mdb_cursor_renew(r->txn, r->cursors[table]);
-	if (code)
-		return store_result(r->store, code);
-	r->current[table] = true;
-	*cursor = r->cursors[table];
-	return 0;
-}
-
-int store_cursor_take(struct catalog_reader *r, enum table table, MDB_cursor **cursor)
-{
-	MDB_cursor *taken = TAKE(r->spare[table]);
-	int code = taken ? mdb_cursor_renew(r->txn, taken)
-			 : mdb_cursor_open(r->txn, r->store->tables[table], &taken);
-
-	if (code && taken)
-		mdb_cursor_close(taken);
-	*cursor = code ? NULL : taken;
-	return store_result(r->store, code);
-}
-
-void store_cursor_release(struct catalog_reader *r, enum table table, MDB_cursor *cursor)
-{
-	/* the end of a write transaction frees its cursors, so they are not kept */
-	if (r->spare[table] || r->writes)
-		mdb_cursor_close(cursor);
-	else
-		r->spare[table] = cursor;
-}
-
-int store_check(struct store *store, enum table table, const MDB_val *key, const MDB_val *value,
-		struct span *fields)
-{
-	if (value_open((struct span){value->mv_data, value->mv_size}, table,
-		       (struct span){key->mv_data, key->mv_size}, fields))
-		return 0;
-	if (!atomic_exchange(&store->damaged, true)) {
-		log_error("a record in table %s of the index is damaged; the index will be rebuilt "
-			  "at the next start",
-			  table_name(table));
-		remove_seal(store);
-	}
-	return -EUCLEAN;
-}
-
-int store_get(struct catalog_reader *r, enum table table, const struct key *key,
-	      struct span *fields)
-{
-	MDB_val k = store_key(key), v;
-	MDB_cursor *cursor = NULL;
-	int result = store_cursor(r, table, &cursor);
-
-	if (result < 0)
-		return result;
-	result = mdb_cursor_get(cursor, &k, &v, MDB_SET);
-	return result ? store_result(r->store, result)
-		      : store_check(r->store, table, &k, &v, fields);
-}
-
-int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
-		     uint64_t *number)
-{
-	struct span fields = {0};
-	int result = store_get(r, table, key, &fields);
-
-	return result == 0 && !decode_number(fields, number) ? -EUCLEAN : result;
 }

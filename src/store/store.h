@@ -44,6 +44,7 @@ struct store {
 	struct store_hooks hooks; /* unless read_only */
 	uint64_t records_written; /* written and deleted by this process; guarded by write_lock */
 	atomic_bool damaged; /* a damaged record was read */
+	atomic_bool is_forgotten; /* another process took this one for dead */
 	atomic_bool is_untrusted; /* possibly corrupt: the next start checks the whole index */
 	struct timespec changed; /* ctime of the data file after the last change by this process */
 };
@@ -95,7 +96,8 @@ bool store_has_no_commit(const struct store *store);
  */
 MUST_CHECK int store_open_private(MDB_env *env, const char *path, unsigned int flags);
 
-/* Begins a snapshot of the last commit. Reopens a failed environment. Returns 0 or -errno. */
+/* Begins a snapshot of the last commit. Reopens an environment that has failed, or whose readers
+ * another process took for dead. Returns 0 or -errno. */
 MUST_CHECK int store_read_begin(struct store *store, struct catalog_reader **reader);
 /* As store_read_begin(), in the thread that has the write transaction: the snapshot is without its
  * changes. Reopens nothing, as that takes the write lock. */

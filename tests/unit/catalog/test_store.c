@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -365,6 +366,88 @@ static void test_index_is_usable_after_any_failed_write(void **state)
 	}
 }
 
+/* ---- readers that were taken for dead ------------------------------------------------------ */
+
+/* Frees the slots of this process in the table of readers, as another process does that takes this
+ * one for dead: the close of an environment frees all slots of its process. */
+static void free_slots(const struct fixture *f)
+{
+	struct store store;
+
+	assert_int_equal(store_open(&store, f->folder, 0, NULL), 0);
+	store_close(&store);
+}
+
+static void test_readers_that_were_taken_for_dead_begin_again(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_reader *readers[3];
+	uint64_t inode = 10;
+
+	for (int round = 0; round < 3; round++) {
+		for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
+			readers[i] = fixture_read(f);
+		for (size_t i = 0; i < ARRAY_SIZE(readers); i++)
+			catalog_read_end(readers[i]);
+		free_slots(f);
+		audit_index(f->catalog);
+		free_slots(f);
+		(void)add_batch(f, &inode);
+	}
+	assert_int_equal(totals_of(f).files, 3 * FIXTURE_CHANGES_MAX);
+}
+
+/* Takes the first free slot, writes a byte when it has it, and waits. */
+static void occupy_slot(const struct fixture *f, int ready)
+{
+	struct catalog_reader *reader = NULL;
+	struct store store;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL); /* a failed test does not end it */
+	if (store_open(&store, f->folder, 0, NULL) < 0 || store_read_begin(&store, &reader) < 0 ||
+	    write(ready, "", 1) != 1)
+		_exit(1);
+	for (;;)
+		(void)pause();
+}
+
+static int find_pid(const char *line, void *context)
+{
+	char pid[16];
+
+	(void)snprintf(pid, sizeof(pid), "%d ", *(pid_t *)context);
+	if (strstr(line, pid))
+		*(pid_t *)context = 0;
+	return 0;
+}
+
+static void test_reader_that_was_taken_for_dead_leaves_its_slot_to_the_next_owner(void **state)
+{
+	struct fixture *f = *state;
+	struct catalog_reader *reader = fixture_read(f);
+	int ready[2], status;
+	pid_t child, found;
+	char byte;
+
+	catalog_read_end(reader);
+	free_slots(f);
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		occupy_slot(f, ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	reader = fixture_read(f);
+	found = child;
+	assert_true(mdb_reader_list(reader->store->env, find_pid, &found) >= 0);
+	assert_int_equal(found, 0);
+	catalog_read_end(reader);
+	assert_int_equal(kill(child, SIGKILL), 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	close(ready[0]);
+	close(ready[1]);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, setup_tiny, fixture_teardown)
 
 int main(void)
@@ -376,6 +459,8 @@ int main(void)
 		CASE(test_threads_get_different_ids),
 		CASE(test_index_is_readable_if_its_map_cannot_grow),
 		CASE(test_index_is_usable_after_any_failed_write),
+		CASE(test_readers_that_were_taken_for_dead_begin_again),
+		CASE(test_reader_that_was_taken_for_dead_leaves_its_slot_to_the_next_owner),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
