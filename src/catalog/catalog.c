@@ -408,9 +408,14 @@ static int load_read_only(struct catalog *catalog, const char *data,
 
 static int open_read_only(struct catalog *catalog, const struct catalog_options *options)
 {
-	int r = check_folder(catalog->folder_fd, false);
+	int r;
 
-	return r ? r : load_read_only(catalog, fd_path(catalog->folder_fd).text, options);
+	index_files_hold(catalog->folder_fd);
+	r = check_folder(catalog->folder_fd, false);
+	if (r == 0)
+		r = load_read_only(catalog, fd_path(catalog->folder_fd).text, options);
+	index_files_release(catalog->folder_fd);
+	return r;
 }
 
 /* Returns whether the index can be read only in a copy: it belongs to another user, the user may

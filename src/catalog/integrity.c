@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -213,12 +214,43 @@ static int check_in_child(int folder_fd, bool copied)
 								       : INDEX_DAMAGED;
 }
 
+/* ---- replacing files of the index ----------------------------------------------------- */
+
+void index_files_hold(int folder_fd)
+{
+	while (flock(folder_fd, LOCK_SH) < 0 && errno == EINTR)
+		continue;
+}
+
+void index_files_release(int folder_fd)
+{
+	(void)flock(folder_fd, LOCK_UN);
+}
+
+/* Returns whether another process holds the files (index_files_hold()). If not, it has to wait
+ * until index_files_release(). */
+static bool files_are_held(int folder_fd)
+{
+	return flock(folder_fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
 /* Deletes LMDB's lock file before another data file gets its name. The lock file has the number of
  * the last transaction, so it belongs to one data file. A process that still reads the old data
  * file has both files open, and is not disturbed. */
 static int drop_lock_file(int folder_fd)
 {
 	return unlinkat(folder_fd, TWINFS_INDEX_READERS, 0) < 0 && errno != ENOENT ? -errno : 0;
+}
+
+static int replace_data(int folder_fd)
+{
+	int r = drop_lock_file(folder_fd);
+
+	if (r < 0)
+		return r;
+	if (renameat(folder_fd, TWINFS_INDEX_COPY, folder_fd, TWINFS_INDEX_DATA) < 0)
+		return -errno;
+	return fsync(folder_fd) < 0 ? -errno : 0;
 }
 
 /* If there is no copy, changes nothing: processes that read the data file are registered in the
@@ -229,12 +261,12 @@ int index_adopt_copy(int folder_fd)
 
 	if (!name_exists(folder_fd, TWINFS_INDEX_COPY))
 		return errno == ENOENT ? INDEX_SOUND : -errno;
-	r = drop_lock_file(folder_fd);
-	if (r < 0)
-		return r;
-	if (renameat(folder_fd, TWINFS_INDEX_COPY, folder_fd, TWINFS_INDEX_DATA) < 0)
-		return -errno;
-	return fsync(folder_fd) < 0 ? -errno : INDEX_SOUND;
+	if (files_are_held(folder_fd))
+		r = unlinkat(folder_fd, TWINFS_INDEX_COPY, 0) < 0 ? -errno : 0;
+	else
+		r = replace_data(folder_fd);
+	index_files_release(folder_fd);
+	return r < 0 ? r : INDEX_SOUND;
 }
 
 void index_copy_if_wasteful(struct store *store, int folder_fd, bool *copied)
@@ -362,12 +394,13 @@ int index_copy_sealed(int folder_fd, int *copy)
 
 int index_set_aside(int folder_fd)
 {
-	int r = drop_lock_file(folder_fd);
+	int r;
 
-	if (r < 0)
-		return r;
-	if (renameat(folder_fd, TWINFS_INDEX_DATA, folder_fd, TWINFS_INDEX_DAMAGED) < 0 &&
+	(void)files_are_held(folder_fd); /* a damaged file does not wait */
+	r = drop_lock_file(folder_fd);
+	if (r == 0 && renameat(folder_fd, TWINFS_INDEX_DATA, folder_fd, TWINFS_INDEX_DAMAGED) < 0 &&
 	    errno != ENOENT)
-		return -errno;
-	return 0;
+		r = -errno;
+	index_files_release(folder_fd);
+	return r;
 }

@@ -49,7 +49,15 @@ MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted,
  * function reports no failure. No other thread may use the store. */
 void index_copy_if_wasteful(struct store *store, int folder_fd, bool *copied);
 
-/* Replaces the data file by the copy, after the index was closed. */
+/* Holds the data file and LMDB's lock file together, while a process opens them without the lock of
+ * the index. LMDB opens one after the other: if they were replaced in between, the process would
+ * read pages that a later writer overwrites, or that writer would begin with the number of a
+ * transaction of the old file. Waits for a process that replaces them just now. */
+void index_files_hold(int folder_fd);
+void index_files_release(int folder_fd);
+
+/* Replaces the data file by the copy, after the index was closed. Removes the copy instead if
+ * another process holds the files. */
 MUST_CHECK int index_adopt_copy(int folder_fd);
 
 /* Works like index_examine(), but changes nothing, logs nothing and needs no lock. */

@@ -6,6 +6,7 @@
 
 #include "catalog/check.h"
 #include "catalog/fixture.h"
+#include "catalog/integrity.h"
 #include "catalog/writer.h"
 #include "store/compact.h"
 #include "store/key.h"
@@ -336,6 +337,27 @@ static void test_close_compacts_an_index_with_much_waste(void **state)
 	fixture_open(c->f);
 }
 
+static void test_close_leaves_a_file_as_it_is_that_a_process_opens_just_now(void **state)
+{
+	struct copied *c = *state;
+	int folder = open(c->f->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool replaced;
+
+	assert_true(folder >= 0);
+	index_files_hold(folder);
+	assert_int_equal(catalog_write(c->f->catalog, wide_body, NULL), 0);
+	(void)closed(c->f, &replaced);
+	assert_false(replaced);
+	assert_int_equal(faccessat(folder, TWINFS_INDEX_COPY, F_OK, 0), -1);
+	index_files_release(folder);
+	fixture_open(c->f);
+	assert_int_equal(catalog_write(c->f->catalog, wide_body, NULL), 0);
+	(void)closed(c->f, &replaced);
+	assert_true(replaced);
+	fixture_open(c->f);
+	close(folder);
+}
+
 static void test_close_leaves_a_small_index_as_it_is(void **state)
 {
 	struct copied *c = *state;
@@ -361,6 +383,7 @@ int main(void)
 		CASE(test_copy_is_complete_with_either_root_page),
 		CASE(test_close_compacts_an_index_with_much_waste),
 		CASE(test_close_leaves_a_small_index_as_it_is),
+		CASE(test_close_leaves_a_file_as_it_is_that_a_process_opens_just_now),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
