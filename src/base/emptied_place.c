@@ -45,6 +45,8 @@ static const struct row rows[] = {
 	{{"#recycle"}, PLACE_TRASH, false},
 	{{"@Recycle"}, PLACE_TRASH, false},
 	{{"Network Recycle Bin %"}, PLACE_TRASH, false},
+	/* the trash translator of GlusterFS, with the default of its option trash-dir */
+	{{".trashcan"}, PLACE_TRASH, false},
 	/* Nextcloud and ownCloud: apps/files_trashbin, files_versions and groupfolders */
 	{{"files_trashbin"}, PLACE_TRASH, false},
 	{{"files_versions"}, PLACE_TRASH, false},
@@ -65,6 +67,8 @@ static const struct row rows[] = {
 	/* NetApp ONTAP, Dell PowerScale and others, by NFS and by SMB */
 	{{".snapshot"}, PLACE_SNAPSHOT, false},
 	{{"~snapshot"}, PLACE_SNAPSHOT, false},
+	/* https://docs.ceph.com/en/latest/dev/cephfs-snapshots/; no listing shows its name */
+	{{".snap"}, PLACE_SNAPSHOT, false},
 	/* Synology DSM; QNAP QTS */
 	{{"#snapshot"}, PLACE_SNAPSHOT, false},
 	{{"@Recently-Snapshot"}, PLACE_SNAPSHOT, false},

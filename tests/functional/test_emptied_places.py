@@ -25,10 +25,11 @@ PLACES = {
         "Network Trash Folder", "$RECYCLE.BIN/S-1-5", "$Recycle.Bin/S-1-5", "Recycler/S-1-5",
         "RECYCLED", ".recycle/me", ".Recycle.Bin", "#recycle", "@Recycle",
         "Network Recycle Bin 1", "me/files_trashbin/files", "me/files_versions",
-        "__groupfolders/trash/1", ".stversions", ".sync/Archive", ".SyncArchive",
+        "__groupfolders/trash/1", ".stversions", ".sync/Archive", ".SyncArchive", ".trashcan",
         ".dropbox.cache/old_files", ".debris/2026-01-01"],
     "in a snapshot": [
-        ".snapshots/1/snapshot", ".zfs/snapshot/daily", ".snapshot/hourly.0", "~snapshot/hourly.0",
+        ".snapshots/1/snapshot", ".zfs/snapshot/daily", ".snapshot/hourly.0", ".snap/1",
+        "~snapshot/hourly.0",
         "#snapshot/GMT", "@Recently-Snapshot/1", "timeshift/snapshots/2026/localhost",
         "timeshift-btrfs/snapshots/2026/@"],
     "in a cache": ["tagged", "tagged/deep/in/it"],
