@@ -594,6 +594,7 @@ int recovery_run_of(const char *folder, const struct recovery_wish *wish, struct
 	if (r < 0)
 		return r;
 	r = recovery_run(journal, wish, undone);
+	undone->had_intents = true;
 	journal_close(journal);
 	return r;
 }

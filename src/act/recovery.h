@@ -31,7 +31,8 @@
 
 struct recovery {
 	uint64_t files; /* files that have their names again */
-	uint64_t completed; /* moves that were completed */
+	uint64_t completed; /* moves, and removals of folders, that were completed */
+	bool had_intents; /* set by recovery_run_of() */
 	uint64_t left; /* acts that could not be undone now; each cause was logged */
 	uint64_t given_up; /* acts that ended although they could not be undone */
 };

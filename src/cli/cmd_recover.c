@@ -69,8 +69,10 @@ static const struct option_table recover_table = {
 /* The sum of the results of all indexes. */
 struct recovered {
 	uint64_t files;
+	uint64_t completed;
 	uint64_t left;
 	uint64_t given_up;
+	bool had_intents;
 	bool failed;
 };
 
@@ -80,7 +82,9 @@ static void recover(const char *folder, const struct recovery_wish *wish,
 	struct recovery undone;
 	int r = act_logs_recover(folder, wish, &undone);
 
-	recovered->files += undone.files + undone.completed;
+	recovered->files += undone.files;
+	recovered->completed += undone.completed;
+	recovered->had_intents |= undone.had_intents;
 	recovered->left += undone.left;
 	recovered->given_up += undone.given_up;
 	recovered->failed |= r < 0 && r != -EWOULDBLOCK;
@@ -140,12 +144,16 @@ static enum twinfs_exit report(const struct recovered *recovered)
 		log_info("gave up %s %s; 'twinfs log' lists them as interrupted",
 			 number_format(count, recovered->given_up),
 			 plural(recovered->given_up, "file", "files"));
+	if (recovered->completed > 0)
+		log_info("completed the act on %s %s", number_format(count, recovered->completed),
+			 plural(recovered->completed, "name", "names"));
 	if (recovered->files > 0 || recovered->left > 0)
 		log_info("restored %s %s%s", number_format(count, recovered->files),
 			 plural(recovered->files, "file", "files"),
 			 recovered->left > 0 ? "; the rest must wait for the next recovery" : "");
-	else if (recovered->given_up == 0)
-		log_info("no act was interrupted");
+	else if (recovered->given_up + recovered->completed == 0)
+		log_info(recovered->had_intents ? "an interrupted act left nothing to restore"
+						: "no act was interrupted");
 	return recovered->left > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 }
 

@@ -229,7 +229,8 @@ def test_recovery_of_a_move_keeps_a_copy_that_is_open_for_writing(twinfs, source
         if is_open:
             file = ending.enter_context(other.open("ab"))
         result = twinfs.ok("recover")
-        assert ("completed" in result.error.decode()) != is_open
+        assert ("interrupted move completed" in result.error.decode()) != is_open
+        assert ("restored 1 file" in result.error.decode()) == is_open
         assert copy.exists() == is_open
         if is_open:
             file.write(b"more")
@@ -584,3 +585,16 @@ def test_killed_move_leaves_no_empty_folder(twinfs, source, aside, strace, words
     assert not [path for path in aside.rglob("*") if path.is_file()]
     twinfs.ok("recover")
     assert list(aside.iterdir()) == [aside / "mine"]
+
+
+def test_recover_knows_an_interrupted_act_that_left_nothing(twinfs, source, strace):
+    _, copy = copies(source, 2)
+    for number in range(1, 40):
+        twinfs.traced("remove", "--yes", source, calls="trace=write", flags=[
+            "-e", f"inject=write:signal=KILL:when={number}"])
+        if not copy.exists() and not list(source.glob(".twinfs~*")):
+            break
+    assert os.path.getsize(twinfs.index / "acts") > 0
+    error = twinfs.ok("recover").error
+    assert b"an interrupted act left nothing to restore" in error, error
+    assert b"no act was interrupted" in twinfs.ok("recover").error
