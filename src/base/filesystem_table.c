@@ -31,13 +31,16 @@
 #define RENAMES (PROMISE_NOREPLACE | PROMISE_EXCHANGE)
 
 /* What the kernel does for each file system that it writes to itself: fs/locks.c, fs/notify. */
-#define KERNEL (PROMISE_EVENTS | PROMISE_LEASES)
+#define PLAIN (PROMISE_EVENTS | PROMISE_LEASES)
+
+/* The same, with hard links: the file system has a link() in its inode_operations. */
+#define KERNEL (PLAIN | PROMISE_LINKS)
 
 /* Other hosts, or the program that serves the file system, write without the kernel. */
 #define NOT_SEEN (PROMISE_EVENTS | PROMISE_LEASES | PROMISE_STORES | PROMISE_BLOCKS)
 
 /* Files that no program can write to keep what depends on writers. */
-#define READ_ONLY (KERNEL | PROMISE_CTIME | PROMISE_STORES | PROMISE_FOLDER_SYNC | PROMISE_INODES)
+#define READ_ONLY (PLAIN | PROMISE_CTIME | PROMISE_STORES | PROMISE_FOLDER_SYNC | PROMISE_INODES)
 
 /* The sources are those of Linux 6.12, unless a comment names another one. */
 static const struct filesystem_facts rows[] = {
@@ -106,17 +109,19 @@ static const struct filesystem_facts rows[] = {
 	 KERNEL | PROMISE_NOREPLACE | PROMISE_CTIME | PROMISE_FOLDER_SYNC | PROMISE_INODES,
 	 PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES | PROMISE_HOLES, 0},
 	/* hfs_read_inode() copies the mtime to the ctime. */
-	{MAGIC_HFS, "hfs", KERNEL | PROMISE_NOREPLACE | PROMISE_INODES,
-	 PROMISE_CTIME | PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES | PROMISE_HOLES,
+	{MAGIC_HFS, "hfs", PLAIN | PROMISE_NOREPLACE | PROMISE_INODES,
+	 PROMISE_CTIME | PROMISE_LINKS | PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES |
+		 PROMISE_HOLES,
 	 0},
 	/* The ctime is the mtime (fat_truncate_time(), exfat_fill_inode()). Inode numbers are those
 	 * of iunique(). The times of FAT are in steps of two seconds, those of exFAT of 10 ms. */
-	{MSDOS_SUPER_MAGIC, "vfat", KERNEL | PROMISE_NOREPLACE | PROMISE_FOLDER_SYNC,
-	 PROMISE_CTIME | PROMISE_INODES | PROMISE_EXTENTS | PROMISE_FINE_TIMES | PROMISE_HOLES,
-	 TRAIT_FSID_OF_DEVICE},
-	{MAGIC_EXFAT, "exfat", KERNEL | PROMISE_NOREPLACE | PROMISE_FOLDER_SYNC,
-	 PROMISE_CTIME | PROMISE_INODES | PROMISE_EXCHANGE | PROMISE_EXTENTS | PROMISE_FINE_TIMES |
+	{MSDOS_SUPER_MAGIC, "vfat", PLAIN | PROMISE_NOREPLACE | PROMISE_FOLDER_SYNC,
+	 PROMISE_CTIME | PROMISE_LINKS | PROMISE_INODES | PROMISE_EXTENTS | PROMISE_FINE_TIMES |
 		 PROMISE_HOLES,
+	 TRAIT_FSID_OF_DEVICE},
+	{MAGIC_EXFAT, "exfat", PLAIN | PROMISE_NOREPLACE | PROMISE_FOLDER_SYNC,
+	 PROMISE_CTIME | PROMISE_LINKS | PROMISE_INODES | PROMISE_EXCHANGE | PROMISE_EXTENTS |
+		 PROMISE_FINE_TIMES | PROMISE_HOLES,
 	 0},
 	/* std5->c_time in fs/ntfs3; ntfs_rename(). */
 	{MAGIC_NTFS3, "ntfs3",
@@ -177,11 +182,13 @@ static const struct filesystem_facts rows[] = {
 	{AFS_SUPER_MAGIC, "afs", 0, NOT_SEEN | RENAMES, 0},
 	{CODA_SUPER_MAGIC, "coda", 0, NOT_SEEN | RENAMES, 0},
 	{MAGIC_9P, "9p", 0, NOT_SEEN | RENAMES, 0},
-	{MAGIC_CEPH, "ceph", PROMISE_CTIME | PROMISE_INODES, NOT_SEEN | RENAMES, 0},
-	{MAGIC_VBOX, "vboxsf", 0, NOT_SEEN | RENAMES, 0},
+	{MAGIC_CEPH, "ceph", PROMISE_CTIME | PROMISE_INODES | PROMISE_LINKS, NOT_SEEN | RENAMES, 0},
+	{MAGIC_VBOX, "vboxsf", 0, NOT_SEEN | RENAMES | PROMISE_LINKS, 0},
 	/* gfs2_rename2() accepts both flags, ocfs2_rename() none. */
-	{MAGIC_GFS2, "gfs2", RENAMES | PROMISE_CTIME | PROMISE_INODES, NOT_SEEN, TRAIT_CLUSTER},
-	{MAGIC_OCFS2, "ocfs2", PROMISE_CTIME | PROMISE_INODES, NOT_SEEN | RENAMES, TRAIT_CLUSTER},
+	{MAGIC_GFS2, "gfs2", RENAMES | PROMISE_CTIME | PROMISE_INODES | PROMISE_LINKS, NOT_SEEN,
+	 TRAIT_CLUSTER},
+	{MAGIC_OCFS2, "ocfs2", PROMISE_CTIME | PROMISE_INODES | PROMISE_LINKS, NOT_SEEN | RENAMES,
+	 TRAIT_CLUSTER},
 
 	/* The program that serves a FUSE file system decides. fuseblk also serves exfat-fuse 1.3,
 	 * whose ctime is the mtime, and NTFS-3G, which stores a ctime: mountinfo shows both as
@@ -206,6 +213,23 @@ const struct filesystem_facts *filesystem_facts_of(uint32_t type, const char *na
 		first = first ? first : &rows[i];
 	}
 	return first ? first : &unknown;
+}
+
+static enum filesystem_support support_of(const struct filesystem_facts *facts, unsigned int any)
+{
+	if (facts->keeps & any)
+		return SUPPORT_YES;
+	return (facts->lacks & any) == any ? SUPPORT_NO : SUPPORT_UNKNOWN;
+}
+
+enum filesystem_support filesystem_links(const struct filesystem_facts *facts)
+{
+	return support_of(facts, PROMISE_LINKS);
+}
+
+enum filesystem_support filesystem_moves(const struct filesystem_facts *facts)
+{
+	return support_of(facts, PROMISE_LINKS | PROMISE_NOREPLACE);
 }
 
 bool filesystem_facts_are_known(const struct filesystem_facts *facts)

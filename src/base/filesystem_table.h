@@ -43,6 +43,8 @@ enum filesystem_promise {
 	 * written. Others count blocks when they reach the disk (ZFS), or not at all (some of
 	 * FUSE). */
 	PROMISE_BLOCKS = 1 << 12,
+	/* A file can have several names, and all have its inode number. */
+	PROMISE_LINKS = 1 << 13,
 };
 
 enum filesystem_trait {
@@ -80,6 +82,19 @@ const struct filesystem_facts *filesystem_facts_of(uint32_t type, const char *na
 
 /* Returns whether the type is in the table. */
 bool filesystem_facts_are_known(const struct filesystem_facts *facts);
+
+enum filesystem_support {
+	SUPPORT_NO,
+	SUPPORT_UNKNOWN,
+	SUPPORT_YES,
+};
+
+/* Returns whether hard links can be made. */
+enum filesystem_support filesystem_links(const struct filesystem_facts *facts);
+
+/* Returns whether a file can be renamed without the risk to replace another one: by
+ * RENAME_NOREPLACE, or by a hard link and the removal of the old name. */
+enum filesystem_support filesystem_moves(const struct filesystem_facts *facts);
 
 /* Types whose files need calls of their own. */
 #define FILESYSTEM_TYPE_FUSE 0x65735546

@@ -11,6 +11,7 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/filesystem_kind.h"
+#include "base/filesystem_table.h"
 #include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -267,6 +268,46 @@ static enum twinfs_exit carry_out(struct acting *acting, struct current_index *i
 	return act_run_update_emptied(index) < 0 ? TWINFS_EXIT_FAILED : done;
 }
 
+/* Returns whether the act can change the copies on a file system. */
+static enum filesystem_support support_of(const struct acting *acting,
+					  const struct filesystem_facts *facts)
+{
+	switch (acting->act.kind) {
+	case ACT_LINK:
+		return filesystem_links(facts);
+	case ACT_MOVE:
+	case ACT_TRASH:
+		return filesystem_moves(facts);
+	case ACT_REMOVE:
+	case ACT_SYMLINK:
+	case ACT_DEDUPE:
+		break;
+	}
+	return SUPPORT_YES;
+}
+
+/* Names the sources whose file systems do not have, or possibly not, what the act needs. Only a
+ * change of files could show it, so the trial does not find out. */
+static void explain_file_systems(const struct acting *acting, const struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		const struct source *source = &sources->list[i];
+		const struct filesystem_facts *facts =
+			filesystem_facts_of(filesystem_type_at(source->fd), NULL);
+		enum filesystem_support support = support_of(acting, facts);
+
+		if (support == SUPPORT_NO)
+			log_warning("cannot %s copies in %s: this needs hard links, which its file "
+				    "system (%s) does not have; they will be skipped",
+				    acting->verb, quote_path(source->path), facts->name);
+		else if (support == SUPPORT_UNKNOWN)
+			log_warning("copies in %s will be skipped if its file system (%s) has no "
+				    "hard links, which this needs there; whether it has any is not "
+				    "known",
+				    quote_path(source->path), facts->name);
+	}
+}
+
 static enum twinfs_exit act_upon(struct acting *acting, const struct list_request *request,
 				 struct current_index *index)
 {
@@ -294,6 +335,8 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 		return TWINFS_EXIT_FAILED;
 	if (prepared.plan.names > 0)
 		explain_selected(acting);
+	if (prepared.plan.names > 0 && (acting->dry_run || !acting->yes))
+		explain_file_systems(acting, index->sources);
 	explain_split(acting, index->sources, &prepared.plan);
 	done = acting->dry_run ? prepared_print(&prepared, acting, index)
 			       : carry_out(acting, index, &prepared);

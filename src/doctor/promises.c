@@ -27,6 +27,7 @@ static const struct promise_word {
 	{PROMISE_EXTENTS, "shared blocks"},
 	{PROMISE_HOLES, "holes"},
 	{PROMISE_BLOCKS, "counted blocks"},
+	{PROMISE_LINKS, "hard links"},
 };
 
 /* Writes the words of a set of promises, or "nothing". Returns text. */
@@ -62,6 +63,25 @@ static void add_row(struct findings *findings, const struct filesystem_facts *fa
 		     name_promises(unknown, ~(facts->keeps | facts->lacks | observed)));
 }
 
+/* Adds which acts leave the copies alone here. */
+static void add_acts(struct findings *findings, const struct filesystem_facts *facts)
+{
+	enum filesystem_support links = filesystem_links(facts), moves = filesystem_moves(facts);
+	const char *acts = moves == SUPPORT_YES ? "'link'" : "'link', 'move' and 'remove --trash'";
+
+	if (links == SUPPORT_YES || facts->traits & TRAIT_IMAGE)
+		return;
+	if (links == SUPPORT_UNKNOWN) {
+		findings_add(findings, VERDICT_OK, "acts",
+			     "%s need hard links here, and skip the copies if there are none",
+			     acts);
+		return;
+	}
+	findings_add(findings, VERDICT_NOTE, "acts", "without hard links, %s skip the copies here",
+		     acts);
+	findings_remedy(findings, "use 'remove' or 'link --symbolic' here");
+}
+
 void doctor_examine_promises(struct findings *findings, int fd, const struct mount_entry *mount,
 			     const struct census *census)
 {
@@ -71,6 +91,7 @@ void doctor_examine_promises(struct findings *findings, int fd, const struct mou
 	bool is_seen = !is_known && census->own_ctimes > 0;
 
 	add_row(findings, facts, is_seen ? PROMISE_CTIME : 0);
+	add_acts(findings, facts);
 	if (facts->keeps & PROMISE_CTIME || is_seen)
 		return;
 	findings_add(findings, VERDICT_NOTE, "ctime",

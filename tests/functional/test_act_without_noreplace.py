@@ -206,3 +206,32 @@ def test_act_on_a_file_system_of_fuse_is_done_and_undone(twinfs, tmp_path, root_
         assert not [line for line in result.errors if "with another time" not in line]
         after = {path: data for path, data in contents(root).items() if ".Trash" not in path}
         assert after == before
+
+
+def test_dry_run_and_doctor_name_a_file_system_without_hard_links(
+        twinfs, source, take_filesystem_for):
+    take_filesystem_for(0x4d44)  # vfat
+    copies(source, 2)
+    result = twinfs("link", "--dry-run", source)
+    assert any("cannot link copies in" in line and "(vfat)" in line for line in result.errors)
+    assert "without hard links, 'link' skip" in twinfs("doctor", source).out.decode()
+    for act in (["remove"], ["link", "--symbolic"], ["remove", "--trash"]):
+        assert "hard links" not in twinfs(*act, "--dry-run", source).error.decode()
+
+
+@pytest.mark.parametrize("act", [["link"], ["move"], ["remove", "--trash"]], ids="-".join)
+def test_dry_run_on_fuse_tells_that_hard_links_are_needed(twinfs, source, moved, tmp_path, act):
+    copies(source, 2)
+    served = tmp_path / "served"
+    if not shutil.which("bindfs"):
+        pytest.skip("needs bindfs")
+    served.mkdir()
+    subprocess.run(["bindfs", "--no-allow-other", source, served], check=True)
+    try:
+        to = [moved] if act == ["move"] else []
+        result = twinfs.ok(*act, "--dry-run", "--without-leases", served, *to)
+        assert any("no hard links" in line and "(fuse)" in line for line in result.errors), result
+        assert "'link', 'move' and 'remove --trash' need hard links" in (
+            twinfs("doctor", served).out.decode())
+    finally:
+        subprocess.run(["umount", served], check=True)
