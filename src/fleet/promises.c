@@ -383,9 +383,7 @@ static bool is_as_noted(const struct promise_file *file, uint64_t id, uint64_t w
 	return file->id == id && file->writes >= writes;
 }
 
-/* Returns whether the promises are at least those that a note has.
- *
- * own	whether it is the note of the index in use */
+/* Returns whether the promises are at least those that a note has. own: of the index in use. */
 static bool has_noted(const struct promises *promises, const char *text, bool own)
 {
 	const struct promise_file *host = &promises->files[OWNER_HOST],
@@ -393,16 +391,19 @@ static bool has_noted(const struct promises *promises, const char *text, bool ow
 	uint64_t host_id, host_writes, index_id, index_writes;
 	int end = 0;
 
-	return sscanf(text, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNu64 " %n", &index_id,
-		      &index_writes, &host_id, &host_writes, &end) == 4 &&
-	       end > 0 && (!own || is_as_noted(index, index_id, index_writes)) &&
-	       (strcmp(text + end, promises->host) != 0 || is_as_noted(host, host_id, host_writes));
+	if (sscanf(text, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNu64 " %n", &index_id,
+		   &index_writes, &host_id, &host_writes, &end) != 4 ||
+	    end == 0)
+		return false;
+	if (strcmp(text + end, promises->host) != 0)
+		return !own || is_as_noted(index, index_id, index_writes);
+	/* an index that was made anew has no promises of its own yet */
+	return is_as_noted(host, host_id, host_writes) &&
+	       (!own || index->id == 0 || is_as_noted(index, index_id, index_writes));
 }
 
-/* Refuses promises that are older than the note in the folder of an index, or not those. Returns 0
- * or -errno, logged.
- *
- * index	name or path of the index */
+/* Refuses promises that are older than the note in the folder of an index, or not those. index is
+ * its name or path. Returns 0 or -errno, logged. */
 static int check_note(const struct promises *promises, int folder, const char *index, bool own)
 {
 	char text[NOTE_SIZE];
@@ -423,12 +424,11 @@ static int check_note(const struct promises *promises, int folder, const char *i
 
 static int check_other_note(void *context, int directory, const struct dirent *entry)
 {
-	AUTO_CLOSE int fd = -1;
+	AUTO_CLOSE int fd =
+		openat(directory, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-	if (entry->d_name[0] == '.')
-		return 0;
-	fd = openat(directory, entry->d_name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	return fd < 0 ? 0 : check_note(context, fd, entry->d_name, false);
+	return fd < 0 || entry->d_name[0] == '.' ? 0
+						 : check_note(context, fd, entry->d_name, false);
 }
 
 /* Checks the notes of the index in use and of all indexes of this user. */

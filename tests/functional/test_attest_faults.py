@@ -223,6 +223,21 @@ def test_lost_promises_are_noticed(listed, loss):
     host.attest()
 
 
+def test_promises_are_not_lost_if_their_index_is_made_anew(listed):
+    """It then has another identity. The promises of the host have all of its contents."""
+    host = listed.host
+    host.attest()
+    promised = set(host.promises())
+    host.twinfs.ok("index", "--forget", host.twinfs.index, index=False)
+    assert (host.twinfs.index / "promised").exists()
+    shutil.rmtree(host.inventory)
+    host.keep(lambda path: path == b"a")
+    host.attest()
+    assert set(host.promises()) == promised
+    (host.promises_file).unlink()
+    assert "older than the note" in host.attest(status=1).errors[0]
+
+
 def test_promises_in_a_restored_folder_are_noticed(listed):
     """The notes of the indexes can be as old as the promises."""
     host = listed.host
