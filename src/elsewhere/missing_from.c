@@ -127,18 +127,20 @@ static bool has_type(const struct mount_entry *mount, const char *const *types, 
 
 /* Returns whether a file system shows files of folders that can be visible elsewhere, too, under
  * other inode numbers. Every FUSE file system without a block device can, as bindfs and mergerfs
- * do: most have only the type "fuse", which does not name the program. Programs for other machines
- * are excepted. */
+ * do: most have only the type "fuse", which does not name the program. Excepted are programs for
+ * other machines and for images, and views, which are never entered. */
 static bool is_stacked(const struct mount_entry *mount)
 {
 	static const char *const layered[] = {"overlay", "aufs", "unionfs", "fuse"};
-	static const char *const remote[] = {"fuse.ceph",    "fuse.curlftpfs", "fuse.davfs",
-					     "fuse.gcsfuse", "fuse.glusterfs", "fuse.juicefs",
-					     "fuse.rclone",  "fuse.s3fs",      "fuse.sshfs"};
+	static const char *const others[] = {"fuse.ceph",    "fuse.curlftpfs", "fuse.davfs",
+					     "fuse.gcsfuse", "fuse.glusterfs", "fuse.gvfsd-fuse",
+					     "fuse.juicefs", "fuse.lxcfs",     "fuse.rclone",
+					     "fuse.s3fs",    "fuse.snapfuse",  "fuse.sshfs",
+					     "fuse.twinfs"};
 
 	return has_type(mount, layered, ARRAY_SIZE(layered)) ||
 	       (strncmp(mount->type, "fuse.", strlen("fuse.")) == 0 &&
-		!has_type(mount, remote, ARRAY_SIZE(remote)));
+		!has_type(mount, others, ARRAY_SIZE(others)));
 }
 
 /* Returns whether the mount contains the folder or, if these are entered, is in it. */

@@ -371,3 +371,12 @@ def test_folder_that_fuse_shows_again_is_not_said_to_be_elsewhere(twinfs, tmp_pa
         trees.fill(below, {"a": b"only one", "b": b"only another"})
         result = twinfs("covered", f"--by={above}", below)
         assert result.status == INCOMPLETE and b"FUSE" in result.error, result
+
+
+def test_view_below_a_folder_makes_no_result_incomplete(twinfs, tmp_path):
+    one, other = tmp_path / "one", tmp_path / "other"
+    trees.fill(one, {"a": b"only one"})
+    trees.fill(other, {"b": b"another"})
+    with twinfs.mounted(one, at=other / "view"):
+        result = twinfs("covered", "--cross-file-systems", f"--by={other}", one, index=False)
+    assert result.status == UNCOVERED, result
