@@ -13,11 +13,12 @@
 #include "catalog/scan.h"
 #include "catalog/source_identity.h"
 
-static int has_names(struct catalog_reader *reader, const struct source *source, bool *has)
+/* Sets *has to whether the index has a name in the directory. */
+static int has_names(struct catalog_reader *reader, uint64_t directory, bool *has)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
-	int r = catalog_scan_entries(reader, source->root, 0, &scan);
+	int r = catalog_scan_entries(reader, directory, 0, &scan);
 
 	if (r == 0)
 		r = catalog_next_entry(scan, &entry);
@@ -32,7 +33,7 @@ bool source_is_emptied(const struct sources *sources, const struct source *sourc
 
 	return directory_check_empty(fd, NULL) == 0 &&
 	       catalog_read_begin(sources->catalog, &reader) == 0 &&
-	       has_names(reader, source, &has) == 0 && has;
+	       has_names(reader, source->root, &has) == 0 && has;
 }
 
 static int compare(struct catalog_reader *reader, const struct source *source, uint64_t index,
@@ -47,7 +48,7 @@ static int compare(struct catalog_reader *reader, const struct source *source, u
 		return r;
 	r = source_identity_read(source->fd, &now);
 	if (r == 0)
-		r = has_names(reader, source, &has);
+		r = has_names(reader, source->root, &has);
 	*kind = SOURCE_SAME;
 	if (known.type != 0 && has && !source_identity_matches(&known, &now))
 		*kind = SOURCE_REPLACED;
@@ -102,9 +103,12 @@ static int examine_mount_root(const struct sources *sources, struct catalog_read
 {
 	CLEANUP_BYTES struct bytes below = {0};
 	uint32_t source;
-	int r = catalog_dir_path(reader, dir->id, &below, &source);
+	bool has = false; /* without a name, as of a scan of one file system, nothing is missed */
+	int r = has_names(reader, dir->id, &has);
 
-	if (r < 0)
+	if (r == 0 && has)
+		r = catalog_dir_path(reader, dir->id, &below, &source);
+	if (r < 0 || !has)
 		return r;
 	if (!bytes_text(&below))
 		return -ENOMEM;

@@ -37,10 +37,9 @@ enum source_change_kind {
 MUST_CHECK int sources_find_change(const struct sources *sources, size_t *which,
 				   enum source_change_kind *kind);
 
-/* Finds an empty directory that was the mount point of another file system at the last scan, and is
- * on a different file system now. Appends the absolute path of the first one to path. Only a scan
- * with cross_mounts stores such directories. Reads all directories of the index. Returns 0 or
- * -errno. */
+/* Finds an empty directory that was the mount point of another file system at the last scan, is on
+ * a different file system now, and has names in the index. Appends the absolute path of the first
+ * one to path. Reads all directories of the index. Returns 0 or -errno. */
 MUST_CHECK int sources_find_unmounted(const struct sources *sources, struct bytes *path);
 
 /* Stores the current identities of the sources. For the process that writes the index. Returns 0 or

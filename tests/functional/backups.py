@@ -3,6 +3,7 @@
 program."""
 import json
 import os
+import shutil
 import stat
 import subprocess
 from dataclasses import dataclass
@@ -10,9 +11,12 @@ from pathlib import Path
 
 import trees
 import walk
+from manual import ROOT
+from processes import TIMEOUT
 from program import path_of
 
 RSYNC = ["rsync", "-aHAX", "--numeric-ids", "--modify-window=-1"]
+SCRIPT = ROOT / "data/backup/backup"
 STATE = ".twinfs-restore"  # the folder of an unfinished restore in its target
 
 
@@ -115,6 +119,46 @@ def small_backup(folder, copies=(b"b",), data=b"bytes", **members):
     write_manifest(backup.manifest, [
         name(path.decode(), "a", data, **members) for path in copies])
     return backup
+
+
+class Script:
+    """The script, with a folder to back up to."""
+
+    def __init__(self, twinfs, folder):
+        self.twinfs, self.folder = twinfs, folder / "disk"
+        self.temporary = folder / "temporary"
+        for path in (self.folder, self.temporary):
+            path.mkdir()
+            if twinfs.user:
+                os.chown(path, twinfs.user.pw_uid, twinfs.user.pw_gid)
+        # a copy that plain users can reach
+        self.path = shutil.copy(SCRIPT, folder)
+        self.tools = folder / "tools"
+
+    @property
+    def backup(self):
+        return Backup(self.folder / "manifest", self.folder / "files")
+
+    def replace_tool(self, name, script):
+        """Puts a shell script in front of a program."""
+        self.tools.mkdir(exist_ok=True)
+        (self.tools / name).write_text(f"#!/bin/sh\nprogram={shutil.which(name)}\n{script}\n")
+        (self.tools / name).chmod(0o755)
+
+    def __call__(self, *words, status=0):
+        run = self.run(*words)
+        assert run.returncode == status, run
+        return run
+
+    def run(self, *words):
+        environment = {**self.twinfs.environment, "TWINFS": self.twinfs.session.binary,
+                       "TMPDIR": os.fspath(self.temporary),
+                       "PATH": f"{self.tools}:{os.environ['PATH']}"}
+        run = subprocess.run([*self.twinfs.as_user(), self.path, *words], env=environment,
+                             stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                             timeout=TIMEOUT)
+        assert os.listdir(self.temporary) == []  # the view is unmounted
+        return run
 
 
 def restore(twinfs, backup, target, *options, status=0):

@@ -8,49 +8,12 @@ import subprocess
 import backups
 import pytest
 import trees
+from backups import Script
 from disks import disk
 from manual import ROOT
-from processes import TIMEOUT
 from program import is_mounted
 
-SCRIPT = ROOT / "data/backup/backup"
 WITHOUT = ROOT / "scripts/restore-without-twinfs"
-
-
-class Script:
-    """The script, with a folder to back up to."""
-
-    def __init__(self, twinfs, folder):
-        self.twinfs, self.folder = twinfs, folder / "disk"
-        self.temporary = folder / "temporary"
-        for path in (self.folder, self.temporary):
-            path.mkdir()
-            if twinfs.user:
-                os.chown(path, twinfs.user.pw_uid, twinfs.user.pw_gid)
-        # a copy that plain users can reach
-        self.path = shutil.copy(SCRIPT, folder)
-        self.tools = folder / "tools"
-
-    @property
-    def backup(self):
-        return backups.Backup(self.folder / "manifest", self.folder / "files")
-
-    def replace_tool(self, name, script):
-        """Puts a shell script in front of a program."""
-        self.tools.mkdir(exist_ok=True)
-        (self.tools / name).write_text(f"#!/bin/sh\nprogram={shutil.which(name)}\n{script}\n")
-        (self.tools / name).chmod(0o755)
-
-    def __call__(self, *words, status=0):
-        environment = {**self.twinfs.environment, "TWINFS": self.twinfs.session.binary,
-                       "TMPDIR": os.fspath(self.temporary),
-                       "PATH": f"{self.tools}:{os.environ['PATH']}"}
-        run = subprocess.run([*self.twinfs.as_user(), self.path, *words], env=environment,
-                             stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                             timeout=TIMEOUT)
-        assert run.returncode == status, run
-        assert os.listdir(self.temporary) == []  # the view is unmounted
-        return run
 
 
 @pytest.fixture

@@ -125,6 +125,21 @@ def test_source_with_a_missing_disk_inside_is_refused(twinfs, source, root, asid
     assert "disk/photo" not in singles(twinfs, source, across)
 
 
+def test_empty_disk_inside_that_an_earlier_scan_left_out_is_accepted(twinfs, source, root_only):
+    """Nothing is known in it, so nothing can be missed."""
+    trees.fill(source, {b"a": b"bytes"})
+    (source / "inside").mkdir()
+    subprocess.run(["mount", "-t", "tmpfs", "tmpfs", source / "inside"], check=True)
+    try:
+        twinfs.ok("scan", "--one-file-system", source)
+        twinfs.ok("scan", "--cross-file-systems", source)
+        trees.write(source / "inside/a", b"bytes")
+        assert len(twinfs.groups(source, "--cross-file-systems")) == 1
+    finally:
+        subprocess.run(["umount", source / "inside"], check=True)
+    assert b"is empty" in twinfs("scan", "--cross-file-systems", source).error
+
+
 def singles(twinfs, source, *options):
     """The files that have no copy, relative to the source."""
     result = twinfs.ok("list", "--singles", "--format=null", *options, source)
