@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from processes import TIMEOUT, end_process, release, until
+from processes import TIMEOUT, end_process, until
 from program import is_mounted
 
 DATA = Path(__file__).resolve().parent.parent.parent / "data"
@@ -247,15 +247,12 @@ def test_service_stopped_during_a_comparison_ends_cleanly(twinfs, source, mount,
 def test_service_stopped_during_its_walk_ends_by_the_signal(
         strace, twinfs, source, mount, tmp_path):
     trees.small(source)
-    with Manager(twinfs, f"{tmp_path}/notify") as manager:
-        with twinfs.held("mount", "-f", source, mount, call="getdents64",
-                         flags=("-P", source / "letters")) as process:
+    traced = twinfs.under_strace("-e", "inject=getdents64:delay_enter=500000")
+    with Manager(traced, f"{tmp_path}/notify") as manager:
+        with traced.started("mount", "-f", source, mount) as process:
             manager.wait_for("STATUS=reading names, .*")
-            for _ in range(2):  # the first one has been obeyed when the second one is taken
-                process.send_signal(signal.SIGTERM)
-                assert until(lambda: "ShdPnd:\t0000000000000000\n" in
-                             Path(f"/proc/{process.pid}/status").read_text())
-            release(process)
+            daemon = int((twinfs.index / "owner").read_text().split()[0])
+            end_process(daemon, signal.SIGTERM)
             assert process.wait(60) == -signal.SIGTERM
     assert not is_mounted(mount)
 
