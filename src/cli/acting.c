@@ -405,10 +405,8 @@ enum twinfs_exit acting_run(struct acting *acting, const struct option_table *ta
 	request.report.folders = acting->folders;
 	if (acting->folders)
 		acting->common.index.takes_files = false;
-	acting->rules.rules.spare_held =
-		acting->act.kind == ACT_LINK || acting->act.kind == ACT_SYMLINK;
 	request.report.breaks_symlinks =
-		!acting->rules.rules.spare_held && acting->act.kind != ACT_DEDUPE;
+		!acting->rules.rules.links && acting->act.kind != ACT_DEDUPE;
 	/* if no name goes, no symlink breaks */
 	acting->rules.rules.break_symlinks |= !request.report.breaks_symlinks;
 	if (usage_check(table, acting_fault(acting, operands, count)) < 0)

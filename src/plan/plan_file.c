@@ -428,8 +428,7 @@ static int leave_copies(struct reading *reading)
 		end = copies_inode_end(copies, i);
 		if (copy->fate != FATE_REDUNDANT)
 			continue;
-		copy->stays_for_links =
-			rules->spare_held && copies_are_held_outside(copies, i, end);
+		copy->stays_for_links = rules->links && copies_are_held_outside(copies, i, end);
 		copy->stays_for_symlinks = !rules->break_symlinks && copy->symlinks > 0;
 		if (!copy->stays_for_links && !copy->stays_for_symlinks)
 			continue;

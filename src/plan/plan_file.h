@@ -22,7 +22,7 @@ struct report;
  *
  * Adds the groups to the plan, and rewinds it. Skips and counts in refusals the copies that the
  * index does not have at their paths, that it knows to differ from their kept copy, or whose kept
- * copy is in a trash although they are not. Leaves copies by rules.spare_held and
+ * copy is in a trash although they are not. Leaves copies by rules.links and
  * rules.break_symlinks of the report, and counts them in its tally. Its other rules do not apply.
  * The acts compare all bytes, as they always do. Takes memory for one line, and 32 bytes for each
  * name.

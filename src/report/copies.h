@@ -42,7 +42,7 @@ struct copy {
 	 * paths in struct copies.paths. Each ends with a NUL. Of the first name of an inode. */
 	size_t symlinks, symlink_paths;
 	bool stays_for_symlinks; /* it stays as symlinks lead to it; as the next field */
-	bool stays_for_links; /* as in rules.spare_held; of the first name of an inode */
+	bool stays_for_links; /* as in rules.links; of the first name of an inode */
 	/* The place that spares the copy, as something else empties it; PLACE_LASTS: none does.
 	 * Set by rules_apply(). */
 	enum emptied_place stays_for_place;

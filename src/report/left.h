@@ -18,7 +18,7 @@ struct copies;
 
 /* All zero is empty. */
 struct left_tally {
-	uint64_t held; /* inodes with hard links elsewhere (rules.spare_held) */
+	uint64_t held; /* inodes with hard links elsewhere (rules.links) */
 	uint64_t led; /* copies that stay because symlinks lead to them */
 	uint64_t broken; /* symlinks to redundant copies, which would lead nowhere */
 	/* Absolute paths of symlinks to copies that stay, or of broken ones; each ends with a NUL.

@@ -539,7 +539,7 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 			spare_for_bundle(decision, candidate);
 		} else if (unlinked) {
 			spare_from_links(candidate);
-		} else if (candidate->held && decision->rules->spare_held) {
+		} else if (candidate->held && decision->rules->links) {
 			candidate->stays = "has hard links elsewhere, so a link frees nothing";
 			candidate->names->stays_for_links = true;
 			spare(candidate);

@@ -58,12 +58,12 @@ struct rules {
 	bool between_sources;
 	bool include_bundles; /* copies in bundles are treated like others */
 	bool break_symlinks; /* copies to which symlinks lead are treated like others */
-	bool links; /* the act replaces copies by links to the kept copy */
+	/* The act replaces copies by links to the kept copy: copies stay that have hard links which
+	 * are not among the names of the group. */
+	bool links;
 	/* The act shares blocks, which a write separates again: with include_bundles, copies in
 	 * stores are treated like others. */
 	bool shares_blocks;
-	/* Copies with hard links that are not among the names of the group stay. */
-	bool spare_held;
 };
 
 /* Sets the fate of each name of a group and the reason of the fate. Puts the kept inode first. The
