@@ -12,7 +12,7 @@ int store_count(struct catalog_reader *r, enum table table, uint64_t *count)
 	int code = mdb_stat(r->txn, r->store->tables[table], &stat);
 
 	*count = stat.ms_entries;
-	return code ? store_result(r->store, code) : 0;
+	return store_result(r->store, code);
 }
 
 int store_cursor(struct catalog_reader *r, enum table table, MDB_cursor **cursor)

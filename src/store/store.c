@@ -77,7 +77,7 @@ void store_mark_untrusted(struct store *store)
 	remove_seal(store);
 }
 
-int store_result(struct store *store, int mdb_code)
+int store_result_of_failure(struct store *store, int mdb_code)
 {
 	int r = store_error(mdb_code);
 

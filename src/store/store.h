@@ -68,7 +68,11 @@ MUST_CHECK int store_error(int mdb_code);
 
 /* Converts a code of an operation on this store, like store_error(). Marks the store as untrusted
  * if the code means that a page is not as it was written. */
-MUST_CHECK int store_result(struct store *store, int mdb_code);
+MUST_CHECK int store_result_of_failure(struct store *store, int mdb_code);
+MUST_CHECK static inline int store_result(struct store *store, int mdb_code)
+{
+	return mdb_code ? store_result_of_failure(store, mdb_code) : 0;
+}
 
 /* Marks the store as untrusted, logs this once, and calls before_change. Any thread. */
 void store_mark_untrusted(struct store *store);
