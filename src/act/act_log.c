@@ -10,6 +10,8 @@
 
 #include "base/array.h"
 #include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 
@@ -20,6 +22,10 @@ struct act_log {
 	int fd;
 	bool own; /* no other program writes to the file */
 	struct bytes waiting; /* lines to be written */
+	int folder; /* of the index; -1: none */
+	/* The act of the last line, and its place in the order; series 0: that is noted or none. */
+	char last[ACT_ID_SIZE];
+	struct act_order order;
 	/* The numbers of the files of one act in the log, for act_log_contains(), ascending. */
 	char act[ACT_ID_SIZE];
 	uint64_t *files;
@@ -86,6 +92,7 @@ static int open_log(struct act_log **log, int directory, const char *name, bool 
 	if (!made)
 		return -ENOMEM;
 	made->own = own;
+	made->folder = own ? fcntl(directory, F_DUPFD_CLOEXEC, 0) : -1;
 	made->fd =
 		openat(directory, name, O_RDWR | O_CREAT | O_APPEND | O_NOCTTY | O_CLOEXEC, 0600);
 	r = made->fd < 0 ? -errno : own ? cut_incomplete_line(made->fd) : end_incomplete_line(made);
@@ -112,16 +119,50 @@ void act_log_close(struct act_log *log)
 		return;
 	if (log->fd >= 0)
 		close(log->fd);
+	if (log->folder >= 0)
+		close(log->folder);
 	bytes_free(&log->waiting);
 	free(log->files);
 	free(log);
 }
 
+/* Notes the place of the act in the order. Undos have none that counts. */
+static int take_order(struct act_log *log, const char *line)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	const struct record *record = &decoded.record;
+	uint64_t file;
+	int r;
+
+	if (log->folder < 0 || (log->last[0] && record_is_of(line, log->last, &file)))
+		return 0;
+	r = record_decode(line, strlen(line), &decoded);
+	if (r < 0)
+		return r == -ENOMEM ? r : 0;
+	(void)snprintf(log->last, sizeof(log->last), "%s", record->act);
+	if (record->command != RECORD_UNDO && record->order.number > log->order.number)
+		log->order = record->order;
+	return 0;
+}
+
+/* Notes beside the index that the act gets a record, before it gets it. If the process is killed
+ * between, the act is in the journal. */
+static void note_order(struct act_log *log)
+{
+	int r = log->order.series ? act_order_note_logged(log->folder, &log->order) : 0;
+
+	if (r < 0)
+		log_debug("cannot note the last act beside its index: %s", error_text(r));
+	log->order = (struct act_order){0};
+}
+
 int act_log_append(struct act_log *log, const char *line)
 {
 	size_t before = log->waiting.length;
-	int r = bytes_append_text(&log->waiting, line);
+	int r = take_order(log, line);
 
+	if (r == 0)
+		r = bytes_append_text(&log->waiting, line);
 	if (r == 0)
 		r = bytes_append_text(&log->waiting, "\n");
 	if (r < 0)
@@ -148,8 +189,12 @@ static int write_lines(struct act_log *log)
 
 int act_log_sync(struct act_log *log)
 {
-	int r = log->waiting.length > 0 ? write_lines(log) : 0;
+	int r = 0;
 
+	if (log->waiting.length > 0) {
+		note_order(log);
+		r = write_lines(log);
+	}
 	if (r == 0)
 		log->waiting.length = 0;
 	return r;

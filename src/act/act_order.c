@@ -24,6 +24,9 @@
 #define HEADER_LENGTH (sizeof("series 0123456789abcdef last 00000000000000000012\n") - 1)
 /* Prefix of the further lines. */
 #define BEFORE "before "
+/* Prefix and length of a line that is overwritten as a whole. */
+#define LOGGED "logged "
+#define LOGGED_LENGTH (sizeof(LOGGED "00000000000000000012\n") - 1)
 /* Bounds the memory for the last line of a log: a record with many attributes is long. */
 #define TAIL_BYTES_MAX (1U << 20)
 #define TAIL_BYTES_MIN (1U << 12)
@@ -267,22 +270,37 @@ int act_order_take(const char *folder, bool is_default, struct act_order *order)
 	return r;
 }
 
-static int read_before(int fd, struct text_list *before)
+/* Reads the lines after the first one.
+ *
+ * fd		is closed
+ * at		set to the place of the line with the last act that has a record, or to the end
+ */
+static int read_lines(int fd, struct act_order_series *series, off_t *at)
 {
 	AUTO_FREE char *line = NULL;
 	AUTO_FCLOSE FILE *stream = fdopen(fd, "r");
 	size_t room = 0;
+	ssize_t length;
 	int r = 0;
 
+	*at = 0;
 	if (!stream) {
 		close(fd);
 		return -ENOMEM;
 	}
-	while (r == 0 && getline(&line, &room, stream) > 0) {
+	rewind(stream);
+	while (r == 0 && (length = getline(&line, &room, stream)) > 0) {
 		const char *id = line + strlen(BEFORE);
 
-		if (strncmp(line, BEFORE, strlen(BEFORE)) == 0 && strchr(id, '\n'))
-			r = text_list_add(before, id, strcspn(id, "\n"));
+		if (line[length - 1] != '\n')
+			break; /* a power failure left a part of it */
+		if (length == LOGGED_LENGTH && strncmp(line, LOGGED, strlen(LOGGED)) == 0) {
+			series->logged = strtoull(line + strlen(LOGGED), NULL, 10);
+			break; /* it is the last line */
+		}
+		if (strncmp(line, BEFORE, strlen(BEFORE)) == 0)
+			r = text_list_add(&series->before, id, strcspn(id, "\n"));
+		*at += length;
 	}
 	return r;
 }
@@ -290,8 +308,9 @@ static int read_before(int fd, struct text_list *before)
 /* Reads the file in a folder. */
 static int read_series(int folder, struct act_order_series *series)
 {
-	struct act_order last;
 	int fd = open_locked(folder, O_RDONLY, LOCK_SH), r;
+	struct act_order last;
+	off_t at;
 
 	if (fd < 0)
 		return fd == -ENOENT ? 0 : fd;
@@ -301,7 +320,40 @@ static int read_series(int folder, struct act_order_series *series)
 		return r;
 	}
 	series->id = last.series;
-	return read_before(fd, &series->before);
+	return read_lines(fd, series, &at);
+}
+
+/* Writes the number of the last act that has a record, unless it is there. */
+static int write_logged(int fd, uint64_t number)
+{
+	CLEANUP_BYTES struct bytes text = {0};
+	struct act_order_series series = {.id = 0};
+	int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	off_t at = 0;
+	int r = again < 0 ? -errno : read_lines(again, &series, &at);
+
+	text_list_free(&series.before);
+	if (r < 0 || series.logged >= number)
+		return r;
+	r = bytes_format(&text, LOGGED "%020" PRIu64 "\n", number);
+	if (r == 0 && lseek(fd, at, SEEK_SET) < 0)
+		r = -errno;
+	if (r == 0)
+		r = write_fully(fd, text.data, text.length);
+	return r == 0 && fdatasync(fd) < 0 ? -errno : r;
+}
+
+int act_order_note_logged(int index, const struct act_order *order)
+{
+	AUTO_CLOSE int indexes = openat(index, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	AUTO_CLOSE int fd = indexes < 0 ? -errno : open_beside(indexes);
+	struct act_order last;
+	int r;
+
+	if (fd < 0)
+		return fd == -ENOENT ? 0 : fd;
+	r = read_header(fd, &last);
+	return r < 0 || last.series != order->series ? r : write_logged(fd, order->number);
 }
 
 int act_order_read(const char *folder, bool is_index, struct act_order_series *series)

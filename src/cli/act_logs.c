@@ -289,11 +289,9 @@ static bool is_last(const struct act_logs *logs, const struct logged_act *act)
 	return true;
 }
 
-/* Logs which acts are possibly the last one. */
-static void explain_candidates(const struct act_logs *logs)
+void act_logs_explain_unknown(const struct act_logs *logs, const char *cause)
 {
-	log_error("cannot know which act was the last one: these have no common order; give the "
-		  "act");
+	log_error("cannot know which act was the last one: %s; give the act", cause);
 	for (size_t i = 0; i < logs->folders.count; i++) {
 		const struct logged_act *act = last_of(logs, logs->folders.items[i]);
 		bool is_earlier = false;
@@ -311,6 +309,20 @@ static void explain_candidates(const struct act_logs *logs)
 	}
 }
 
+/* Returns whether a log that was removed, or replaced by an older one, had a later act than all
+ * logs that can be read. */
+static bool lacks_later(const struct act_logs *logs)
+{
+	for (size_t i = 0; i < logs->count; i++) {
+		const struct logged_act *act = &logs->acts[i];
+
+		if (act->command != RECORD_UNDO && act->order.series == logs->series.id &&
+		    act->order.number >= logs->series.logged)
+			return false;
+	}
+	return logs->series.logged > 0;
+}
+
 int act_logs_last(const struct act_logs *logs, const struct logged_act **act)
 {
 	bool is_empty = true;
@@ -319,11 +331,11 @@ int act_logs_last(const struct act_logs *logs, const struct logged_act **act)
 		*act = last_of(logs, logs->folders.items[i]);
 		is_empty &= !*act;
 		if (*act && is_last(logs, *act))
-			return 0;
+			return lacks_later(logs) ? ACT_LOGS_LATER : 0;
 	}
 	if (is_empty)
 		return ACT_LOGS_EMPTY;
-	explain_candidates(logs);
+	act_logs_explain_unknown(logs, "these have no common order");
 	return ACT_LOGS_AMBIGUOUS;
 }
 
@@ -367,6 +379,8 @@ static int read_order(struct act_logs *logs, const char *index)
 	if (r < 0 && r != -ENOMEM)
 		log_warning("cannot read the order of acts in %s: %s", quote_path(folder),
 			    error_text(r));
+	if (index)
+		logs->series.logged = 0; /* that act is possibly one of another index */
 	return r == -ENOMEM ? r : 0;
 }
 

@@ -81,7 +81,11 @@ const struct logged_act *act_logs_find(const struct act_logs *logs, const char *
 enum {
 	ACT_LOGS_EMPTY = 1, /* no act is recorded */
 	ACT_LOGS_AMBIGUOUS = 2, /* logged, with the command for each act */
+	ACT_LOGS_LATER = 3, /* the act is the last one in the logs, but a later one is in none */
 };
+
+/* Logs why the last act is unknown, with the command for each act that it can be. */
+void act_logs_explain_unknown(const struct act_logs *logs, const char *cause);
 
 /* Sets *act to the last act that is no undo. Returns 0 or an outcome. */
 MUST_CHECK int act_logs_last(const struct act_logs *logs, const struct logged_act **act);

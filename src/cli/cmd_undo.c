@@ -189,14 +189,18 @@ static int find_content(void *context, const struct record *record,
 
 /* ---- the command ------------------------------------------------------------------------- */
 
-/* Returns the act to undo, or NULL: then *status is set and the reason is logged. */
-static const struct logged_act *choose_act(const struct act_logs *logs, const char *id,
-					   enum twinfs_exit *status)
+/* Returns the act to undo, or NULL: then *status is set and the reason is logged.
+ *
+ * later	set to whether a later act is in no log
+ */
+static const struct logged_act *choose_act(const struct act_logs *logs, const char *id, bool yes,
+					   bool *later, enum twinfs_exit *status)
 {
 	const struct logged_act *act = NULL;
 	int r;
 
 	*status = TWINFS_EXIT_FAILED;
+	*later = false;
 	if (id)
 		return act_logs_find(logs, id);
 	if (logs->unsettled) {
@@ -210,7 +214,11 @@ static const struct logged_act *choose_act(const struct act_logs *logs, const ch
 		*status = logs->incomplete ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
 		log_info("no act is recorded");
 	}
-	return r == 0 ? act : NULL;
+	*later = r == ACT_LOGS_LATER;
+	if (*later && yes)
+		act_logs_explain_unknown(logs, "a later act is in no log, as its index was removed "
+					       "or its log is older or cannot be read");
+	return r == 0 || (*later && !yes) ? act : NULL;
 }
 
 /* Returns whether there is something to undo. If not, logs the reason. */
@@ -252,7 +260,7 @@ static struct name_counts left_of(const struct logged_act *act)
 				    less(act->names.others, act->undone.others)};
 }
 
-static bool confirm(const struct undo_request *request, const struct logged_act *act)
+static bool confirm(const struct undo_request *request, const struct logged_act *act, bool later)
 {
 	const struct name_counts left = left_of(act);
 	CLEANUP_BYTES struct bytes counts = {0};
@@ -263,7 +271,8 @@ static bool confirm(const struct undo_request *request, const struct logged_act 
 		return true;
 	if (name_counts_format(&left, &counts) < 0 || !bytes_text(&counts))
 		return false;
-	(void)fprintf(stderr, "Act %s, %s: bring back %s, %s? [y/N] ", act->id,
+	(void)fprintf(stderr, "%sAct %s, %s: bring back %s, %s? [y/N] ",
+		      later ? "A later act is in no log. " : "", act->id,
 		      record_command_text(act->command), bytes_text(&counts),
 		      size_format(size, act->bytes));
 	if (!fgets(answer, sizeof(answer), stdin))
@@ -337,6 +346,7 @@ enum twinfs_exit cmd_undo(int argc, char *argv[])
 	const struct logged_act *act;
 	enum twinfs_exit status;
 	int operands;
+	bool later;
 	int r;
 
 	common_settings_init(&request.common);
@@ -347,12 +357,13 @@ enum twinfs_exit cmd_undo(int argc, char *argv[])
 		return options_exit(r);
 	if (act_logs_read(&logs, &request.common) < 0)
 		return TWINFS_EXIT_FAILED;
-	act = choose_act(&logs, operands < argc ? argv[operands] : NULL, &status);
+	act = choose_act(&logs, operands < argc ? argv[operands] : NULL, request.yes, &later,
+			 &status);
 	if (!act)
 		return status;
 	if (!can_undo(act, &status))
 		return whole(&logs, status);
-	if (!confirm(&request, act)) {
+	if (!confirm(&request, act, later)) {
 		log_info("nothing was done");
 		log_mark_reported(); /* the refusal of the user needs no further message */
 		return TWINFS_EXIT_FAILED;

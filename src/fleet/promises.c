@@ -30,14 +30,9 @@
 #define FORMAT "twinfs-promises"
 #define SCHEMA 1
 
-/* Name of the file in its folder. */
-#define NAME "promises"
-
-/* Room for a line of the file. */
-#define LINE_SIZE 256
-
-/* Largest id: JSON has signed numbers. */
-#define ID_MAX ((uint64_t)INT64_MAX)
+#define NAME "promises" /* of the file in its folder */
+#define LINE_SIZE 256 /* room for a line of the file */
+#define ID_MAX ((uint64_t)INT64_MAX) /* largest id: JSON has signed numbers */
 
 struct promise {
 	uint8_t sha256[SHA256_BYTES];
@@ -73,6 +68,7 @@ enum owner {
 struct promises {
 	struct promise_file files[OWNERS];
 	const char *host; /* borrowed */
+	uint64_t identity; /* of the index */
 	char *index; /* folder of the index */
 };
 
@@ -383,23 +379,26 @@ static bool is_as_noted(const struct promise_file *file, uint64_t id, uint64_t w
 	return file->id == id && file->writes >= writes;
 }
 
-/* Returns whether the promises are at least those that a note has. own: of the index in use. */
-static bool has_noted(const struct promises *promises, const char *text, bool own)
+/* Returns the promises that are not at least those that a note has, or NULL. own: of the index in
+ * use. */
+static const struct promise_file *find_lost(const struct promises *promises, const char *text,
+					    bool own)
 {
 	const struct promise_file *host = &promises->files[OWNER_HOST],
 				  *index = &promises->files[OWNER_INDEX];
-	uint64_t host_id, host_writes, index_id, index_writes;
-	int end = 0;
+	uint64_t host_id, host_writes, index_id, index_writes, identity = promises->identity;
+	char name[HOST_NAME_BYTES_MAX + 1] = "";
+	int found =
+		sscanf(text, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNu64 " %64[^ ] +%" SCNx64,
+		       &index_id, &index_writes, &host_id, &host_writes, name, &identity);
+	bool same = strcmp(name, promises->host) == 0;
 
-	if (sscanf(text, "%" SCNx64 " %" SCNu64 " %" SCNx64 " %" SCNu64 " %n", &index_id,
-		   &index_writes, &host_id, &host_writes, &end) != 4 ||
-	    end == 0)
-		return false;
-	if (strcmp(text + end, promises->host) != 0)
-		return !own || is_as_noted(index, index_id, index_writes);
-	/* an index that was made anew has no promises of its own yet */
-	return is_as_noted(host, host_id, host_writes) &&
-	       (!own || index->id == 0 || is_as_noted(index, index_id, index_writes));
+	if (found < 5 || (same && !is_as_noted(host, host_id, host_writes)))
+		return host;
+	/* an index that was made anew has no promises yet; earlier versions noted no identity */
+	if (!own || (same && (found == 5 ? index->id == 0 : identity != promises->identity)))
+		return NULL;
+	return is_as_noted(index, index_id, index_writes) ? NULL : index;
 }
 
 /* Refuses promises that are older than the note in the folder of an index, or not those. index is
@@ -408,17 +407,17 @@ static int check_note(const struct promises *promises, int folder, const char *i
 {
 	char text[NOTE_SIZE];
 	int r = index_file_read(folder, TWINFS_INDEX_PROMISED, text, sizeof(text));
+	const struct promise_file *lost = r == 0 ? find_lost(promises, text, own) : NULL;
 
-	if (r == -ENOENT || (r == 0 && has_noted(promises, text, own)))
-		return 0;
-	if (r < 0)
+	if (r < 0 && r != -ENOENT)
 		return explain(&promises->files[OWNER_INDEX], "check", r);
+	if (!lost)
+		return 0;
 	log_error("cannot use the promises in %s: they are lost or older than the "
 		  "note " TWINFS_INDEX_PROMISED
 		  " in %s, so other hosts possibly rely on more; restore them, or move the note "
 		  "away when the last 'twinfs attest' of this host was more than 14 days ago",
-		  quote_path(promises->files[own ? OWNER_INDEX : OWNER_HOST].path),
-		  quote_path(index));
+		  quote_path(lost->path), quote_path(index));
 	return -ESTALE;
 }
 
@@ -451,8 +450,9 @@ static int write_note(const struct promises *promises)
 	AUTO_CLOSE int fd = -1;
 	int r = index_folder_open(promises->index, &fd);
 
-	(void)snprintf(text, sizeof(text), "%" PRIx64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %s",
-		       index->id, index->writes, host->id, host->writes, promises->host);
+	(void)snprintf(text, sizeof(text),
+		       "%" PRIx64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %s +%" PRIx64, index->id,
+		       index->writes, host->id, host->writes, promises->host, promises->identity);
 	if (r == 0)
 		r = index_file_replace(fd, TWINFS_INDEX_PROMISED, text);
 	return r < 0 ? explain(index, "note", r) : 0;
@@ -471,6 +471,7 @@ int promises_open(struct promises **promises, const char *indexes, const char *i
 	for (size_t i = 0; i < OWNERS; i++)
 		opened->files[i].folder = -1;
 	opened->host = list->host;
+	opened->identity = list->index;
 	opened->index = strdup(index_folder);
 	/* no host has such a name */
 	(void)snprintf(index, sizeof(index), "+%016" PRIx64, list->index);

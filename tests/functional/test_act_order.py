@@ -3,6 +3,7 @@
 of the clock, over several indexes."""
 import json
 import os
+import pty
 import re
 import shutil
 from pathlib import Path
@@ -264,7 +265,7 @@ def test_order_goes_on_if_its_file_is_damaged(two, fault):
     two.act(0)
     path = Path(state_of(two.twinfs), ".acts")
     before = path.read_text()
-    assert re.fullmatch(r"series [0-9a-f]{16} last \d{20}\n", before)
+    assert re.fullmatch(r"series [0-9a-f]{16} last \d{20}\nlogged \d{20}\n", before)
     done = two.act(1)
     if fault == "lost":
         path.unlink()
@@ -307,3 +308,88 @@ def test_file_of_the_user_beside_an_index_stays(twinfs, source):
     assert not copy.exists()
     twinfs.ok("undo", "--yes")
     assert copy.exists() and file.read_bytes() == b"mine\n"
+
+
+# ---- acts that are in no log ----
+
+
+def removed_later(two):
+    """The log of the last act is removed with its index."""
+    first, _ = two.act(0), two.act(1)
+    shutil.rmtree(two.log(1).parent)
+    return first
+
+
+@pytest.mark.parametrize("since", ["nothing", "empty act", "undo"])
+def test_undo_whose_later_act_is_in_no_log_refuses_and_names_the_act_before(two, since):
+    first = removed_later(two)
+    if since == "empty act":
+        two.twinfs.ok("remove", "--yes", two.sources[0], index=False)
+    elif since == "undo":
+        assert two.undo(first).status == 0
+        two.copies[0].unlink()
+    result = two.undo()
+    assert result.status == 1 and b"a later act is in no log" in result.error, result
+    assert f"'twinfs undo {first}'".encode() in result.error
+    assert not two.copies[0].exists()
+    if since == "nothing":
+        assert two.undo(first).status == 0 and two.copies[0].exists()
+        third = two.act(0)
+        assert listed(two.twinfs)[-1] == third
+        assert two.undo().status == 0 and two.copies[0].exists()
+
+
+def test_question_of_undo_says_that_a_later_act_is_in_no_log(two):
+    first = removed_later(two)
+    master, slave = pty.openpty()
+    try:
+        with open(slave, "rb", closefd=False) as terminal:
+            os.write(master, b"y\n")
+            result = two.twinfs("undo", index=False, stdin=terminal)
+    finally:
+        os.close(slave)
+        os.close(master)
+    assert b"A later act is in no log. Act " + first.encode() in result.error, result
+    assert two.copies[0].exists()
+
+
+@pytest.mark.parametrize("loss", ["index", "order", "older log"])
+def test_log_or_order_that_was_lost_is_noticed_as_far_as_it_can_be(two, loss):
+    first = two.act(0)
+    if loss == "older log":
+        older = two.log(0).read_bytes()
+        other = two.sources[0] / "other"
+        pair(other)
+        two.twinfs.ok("remove", "--yes", two.sources[0], index=False)
+        two.log(0).write_bytes(older)
+        assert two.undo().status == 1
+        return
+    two.act(1)
+    folder = two.log(1).parent
+    if loss == "index":  # the user asks for one index
+        index = two.log(0).parent
+        shutil.rmtree(folder)
+        assert two.twinfs.with_index(index)("undo", "--yes").status == 0
+    else:
+        shutil.rmtree(folder)
+        os.unlink(state_of(two.twinfs) + "/.acts")
+        assert two.undo().status == 0
+    assert listed(two.twinfs)[0] == first and two.copies[0].exists()
+
+
+def test_acts_that_did_nothing_do_not_hinder_undo(two, strace):
+    """They took a number of the order, and have no record."""
+    two.act(0)
+    twinfs = two.twinfs
+    twinfs.ok("remove", "--yes", two.sources[0], index=False)
+    pair(two.sources[1] / "refused")
+    log = two.log(0).read_bytes()
+    with open(two.sources[1] / "copy", "ab"):
+        twinfs("remove", "--yes", two.sources[1], index=False)
+    assert two.log(0).read_bytes() == log
+    for number in range(1, 6):
+        pair(two.sources[0] / f"{number}")
+        twinfs.under_strace("-e", f"inject=unlinkat:signal=KILL:when={number}")(
+            "remove", "--yes", two.sources[0], index=False)
+    result = two.undo()
+    assert b"in no log" not in result.error, result

@@ -223,6 +223,30 @@ def test_lost_promises_are_noticed(listed, loss):
     host.attest()
 
 
+@pytest.mark.parametrize("loss", ["all", "file", "older"])
+def test_lost_promises_of_the_index_are_noticed_if_those_of_the_host_are_whole(listed, loss):
+    """Only they have the promises that were made under another host name."""
+    host = listed.host
+    host.attest()
+    identity = json.loads(host.list.read_bytes().splitlines()[0])["index"]
+    promises = host.promises_file.parent.parent / f"+{identity}" / "promises"
+    older = promises.read_bytes()
+    host.attest()
+    promises.unlink()
+    if loss == "all":
+        shutil.rmtree(promises.parent)
+    elif loss == "older":
+        promises.write_bytes(older)
+    result = host.attest(status=1)
+    assert f"'{promises}': they are lost or older than the note" in result.errors[0], result
+    if loss == "file":  # as an earlier version noted it
+        note = (host.twinfs.index / "promised").read_text()
+        (host.twinfs.index / "promised").write_text(note.rpartition(" ")[0])
+    else:
+        (host.twinfs.index / "promised").unlink()
+    host.attest()
+
+
 def test_promises_are_not_lost_if_their_index_is_made_anew(listed):
     """It then has another identity. The promises of the host have all of its contents."""
     host = listed.host
