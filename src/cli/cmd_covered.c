@@ -191,6 +191,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		r = check_complete(&settings->missing, index, reader, &summary, status);
 	if (r < 0)
 		return r;
+	missing_from_distrust(&summary.checked, status);
 	settings->uncovered = summary.singles > 0;
 	if (is_without_files(&summary.checked)) {
 		*status = TWINFS_EXIT_INCOMPLETE;
@@ -233,11 +234,8 @@ static int locate(struct covered_settings *settings, const struct current_index 
 			r = text_list_add(&missing->in, sources->list[i].path,
 					  strlen(sources->list[i].path));
 	}
-	missing->folders = (struct missing_folders){
-		.of = missing->of.items,
-		.in = missing->in.items,
-		.others = settings->ignore_symlinks ? MISSING_COUNT_OTHERS : MISSING_LIST_SYMLINKS,
-	};
+	missing_from_set_folders(missing, settings->ignore_symlinks ? MISSING_COUNT_OTHERS
+								    : MISSING_LIST_SYMLINKS);
 	return r;
 }
 

@@ -191,6 +191,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 		r = filter_settings_explain(request->filters, index, reader);
 	if (r < 0)
 		return r;
+	missing_from_distrust(&summary.checked, &left_out);
 	*status = completeness_status(summary.errors, summary.pending);
 	if (*status == TWINFS_EXIT_COMPLETE)
 		*status = current_index_is_incomplete(index) ? TWINFS_EXIT_INCOMPLETE : left_out;

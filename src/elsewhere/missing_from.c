@@ -21,6 +21,18 @@ void missing_from_free(struct missing_from *missing)
 	text_list_free(&missing->operands);
 	text_list_free(&missing->of);
 	text_list_free(&missing->in);
+	shown_again_deinit(&missing->shown_again);
+}
+
+void missing_from_set_folders(struct missing_from *missing, enum missing_others others)
+{
+	shown_again_init(&missing->shown_again);
+	missing->folders = (struct missing_folders){
+		.of = missing->of.items,
+		.in = missing->in.items,
+		.others = others,
+		.proof = shown_again_proof(&missing->shown_again),
+	};
 }
 
 /* Adds paths, with their symlinks resolved. */
@@ -98,8 +110,7 @@ int missing_from_begin(struct missing_from *missing, char *const *operands, size
 		r = text_list_add_all(&missing->operands, missing->given.items);
 	if (r == 0)
 		r = text_list_add_all(&missing->operands, operands);
-	missing->folders =
-		(struct missing_folders){.of = missing->of.items, .in = missing->in.items};
+	missing_from_set_folders(missing, MISSING_SKIP_OTHERS);
 	return r;
 }
 
@@ -128,7 +139,8 @@ static bool has_type(const struct mount_entry *mount, const char *const *types, 
 /* Returns whether a file system shows files of folders that can be visible elsewhere, too, under
  * other inode numbers. Every FUSE file system without a block device can, as bindfs and mergerfs
  * do: most have only the type "fuse", which does not name the program. Excepted are programs for
- * other machines and for images, and views, which are never entered. */
+ * other machines and for images, and views, which are never entered. rclone names the folder of
+ * this host that it shows. Its cache can hide from shown_again.h that it reads a file there. */
 static bool is_stacked(const struct mount_entry *mount)
 {
 	static const char *const layered[] = {"overlay", "aufs", "unionfs", "fuse"};
@@ -139,6 +151,7 @@ static bool is_stacked(const struct mount_entry *mount)
 					     "fuse.twinfs"};
 
 	return has_type(mount, layered, ARRAY_SIZE(layered)) ||
+	       (strcmp(mount->type, "fuse.rclone") == 0 && mount->source[0] == '/') ||
 	       (strncmp(mount->type, "fuse.", strlen("fuse.")) == 0 &&
 		!has_type(mount, others, ARRAY_SIZE(others)));
 }
@@ -161,9 +174,10 @@ static bool is_shown_in(const struct mount_table *table, const struct mount_entr
 	return false;
 }
 
-/* Returns whether one of two mounts on different devices, one in each list, is stacked. */
+/* Returns whether one of two mounts on different devices, one in each list, has a property. */
 static bool is_possibly_twice(const struct mount_table *table,
-			      const struct missing_folders *folders, bool cross_mounts)
+			      const struct missing_folders *folders, bool cross_mounts,
+			      bool (*has_property)(const struct mount_entry *))
 {
 	for (size_t i = 0; i < table->count; i++) {
 		const struct mount_entry *of = &table->entries[i];
@@ -172,24 +186,36 @@ static bool is_possibly_twice(const struct mount_table *table,
 		for (size_t j = 0; is_shown && j < table->count; j++) {
 			const struct mount_entry *in = &table->entries[j];
 
-			if ((is_stacked(of) || is_stacked(in)) &&
-			    strcmp(of->device, in->device) != 0 &&
-			    is_shown_in(table, in, folders->in, cross_mounts))
+			if (strcmp(of->device, in->device) != 0 &&
+			    is_shown_in(table, in, folders->in, cross_mounts) &&
+			    (has_property(of) || has_property(in)))
 				return true;
 		}
 	}
 	return false;
 }
 
-/* Warns if a file can seem to be elsewhere because a stacked file system shows it once more. */
+/* Returns whether the file system possibly has files that this host serves. Views are never
+ * entered. */
+static bool is_served(const struct mount_entry *mount)
+{
+	return !mount_entry_is_view(mount) && shown_again_is_possible(mount->point);
+}
+
+/* Warns if a file can seem to be elsewhere because a stacked file system shows it once more. Other
+ * file systems are examined with each file. */
 static int check_stacked(const struct missing_folders *folders, bool cross_mounts,
 			 enum twinfs_exit *status)
 {
 	CLEANUP_TABLE struct mount_table table = {0};
+	struct shown_again *shown_again = folders->proof.context;
 	int r = mount_table_read(&table);
 
-	if (r < 0 || !is_possibly_twice(&table, folders, cross_mounts))
+	if (r < 0)
 		return r;
+	shown_again->is_used = is_possibly_twice(&table, folders, cross_mounts, is_served);
+	if (!is_possibly_twice(&table, folders, cross_mounts, is_stacked))
+		return 0;
 	*status = TWINFS_EXIT_INCOMPLETE;
 	log_warning("the result is incomplete: an overlay or a FUSE file system possibly shows "
 		    "files of another folder; compare folders of other file systems");
@@ -209,24 +235,58 @@ static const char *cause_of(enum emptied_place place)
 	return causes[place];
 }
 
+void missing_from_distrust(const struct missing_tally *tally, enum twinfs_exit *status)
+{
+	if (tally->distrusted > 0)
+		*status = TWINFS_EXIT_INCOMPLETE;
+}
+
+static int example_path(const struct missing_example *example, const struct sources *sources,
+			struct catalog_reader *reader, struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	uint32_t source;
+	int r = catalog_entry_path(reader, example->dir, example->cookie, &relative, &source);
+
+	if (r == 0 && !bytes_text(&relative))
+		r = -ENOMEM;
+	if (r == 0)
+		r = source_absolute_path(sources, source, bytes_text(&relative), path);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int explain_distrusted(const struct missing_tally *tally, const struct sources *sources,
+			      struct catalog_reader *reader)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	char number[NUMBER_TEXT_MAX];
+	int r;
+
+	if (tally->distrusted == 0)
+		return 0;
+	r = example_path(&tally->untrusted, sources, reader, &path);
+	if (r == 0)
+		log_warning("%s of these %s elsewhere only as files of a network or FUSE file "
+			    "system that are possibly the same files, such as %s; compare them on "
+			    "the host that has them",
+			    number_format(number, tally->distrusted),
+			    plural(tally->distrusted, "is", "are"),
+			    quote_bytes((const char *)path.data, path.length));
+	return r;
+}
+
 int missing_from_explain(const struct missing_tally *tally, const struct sources *sources,
 			 struct catalog_reader *reader)
 {
 	char number[NUMBER_TEXT_MAX];
-	int r = 0;
+	int r = explain_distrusted(tally, sources, reader);
 
 	for (enum emptied_place place = PLACE_SNAPSHOT; r == 0 && place < EMPTIED_PLACES; place++) {
-		const struct missing_example *example = &tally->examples[place];
-		CLEANUP_BYTES struct bytes relative = {0}, path = {0};
-		uint32_t source;
+		CLEANUP_BYTES struct bytes path = {0};
 
 		if (tally->emptied[place] == 0)
 			continue;
-		r = catalog_entry_path(reader, example->dir, example->cookie, &relative, &source);
-		if (r == 0 && !bytes_text(&relative))
-			r = -ENOMEM;
-		if (r == 0)
-			r = source_absolute_path(sources, source, bytes_text(&relative), &path);
+		r = example_path(&tally->examples[place], sources, reader, &path);
 		if (r == 0)
 			log_info("%s of these %s elsewhere only %s, such as %s; that does not "
 				 "count, as %s",
@@ -236,7 +296,7 @@ int missing_from_explain(const struct missing_tally *tally, const struct sources
 				 quote_bytes((const char *)path.data, path.length),
 				 cause_of(place));
 	}
-	return r == -ENOENT ? -EUCLEAN : r;
+	return r;
 }
 
 int missing_from_check(const struct missing_folders *folders, const struct current_index *index,

@@ -6,6 +6,7 @@
 
 #include "base/attributes.h"
 #include "base/text_list.h"
+#include "elsewhere/shown_again.h"
 #include "report/missing.h"
 #include "twinfs/exit.h"
 
@@ -18,7 +19,11 @@ struct missing_from {
 	struct text_list operands; /* of the command, which includes these folders */
 	struct text_list of, in; /* absolute paths of `folders` */
 	struct missing_folders folders; /* for struct report */
+	struct shown_again shown_again; /* of folders.proof */
 };
+
+/* Sets missing->folders for missing->of and missing->in. `missing` must not move any more. */
+void missing_from_set_folders(struct missing_from *missing, enum missing_others others);
 
 void missing_from_free(struct missing_from *missing);
 
@@ -41,8 +46,11 @@ MUST_CHECK int missing_from_check(const struct missing_folders *folders,
 				  const struct current_index *index, struct catalog_reader *reader,
 				  enum twinfs_exit *status);
 
-/* Logs which missing files have a copy in a place that something else empties, and why such a place
- * does not count. Returns 0 or -errno. */
+/* Sets *status to TWINFS_EXIT_INCOMPLETE if a missing file has a copy that is possibly the same
+ * file once more. */
+void missing_from_distrust(const struct missing_tally *tally, enum twinfs_exit *status);
+
+/* Logs which missing files have a copy that does not count, and why. Returns 0 or -errno. */
 MUST_CHECK int missing_from_explain(const struct missing_tally *tally,
 				    const struct sources *sources, struct catalog_reader *reader);
 

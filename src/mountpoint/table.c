@@ -27,6 +27,7 @@ static void free_entry(struct mount_entry *entry)
 	free(entry->type);
 	free(entry->device);
 	free(entry->root);
+	free(entry->source);
 	free(entry->options);
 }
 
@@ -50,8 +51,10 @@ static int add_entry(struct mount_table *table, const struct mount_entry *words)
 				     .type = strdup(words->type),
 				     .device = strdup(words->device),
 				     .root = strdup(words->root),
+				     .source = strdup(words->source ? words->source : ""),
 				     .options = strdup(words->options ? words->options : "")};
-	if (!entry.point || !entry.type || !entry.device || !entry.root || !entry.options) {
+	if (!entry.point || !entry.type || !entry.device || !entry.root || !entry.source ||
+	    !entry.options) {
 		free_entry(&entry);
 		return -ENOMEM;
 	}
@@ -74,7 +77,7 @@ int mount_table_add_line(struct mount_table *table, char *line)
 			words.point = word;
 		if (i > WORD_POINT && strcmp(word, "-") == 0) {
 			words.type = strsep(&rest, " ");
-			(void)strsep(&rest, " ");
+			words.source = strsep(&rest, " ");
 			words.options = strsep(&rest, " ");
 			break;
 		}
@@ -83,6 +86,8 @@ int mount_table_add_line(struct mount_table *table, char *line)
 		return -EPROTO;
 	mountinfo_decode(words.root);
 	mountinfo_decode(words.point);
+	if (words.source)
+		mountinfo_decode(words.source);
 	return add_entry(table, &words);
 }
 

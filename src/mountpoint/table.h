@@ -15,6 +15,7 @@ struct mount_entry {
 	char *type; /* "ext4", "fuse.twinfs" */
 	char *device; /* "8:1", of the whole file system; st_dev of a btrfs subvolume differs */
 	char *root; /* mounted folder, as a path from the root of the file system */
+	char *source; /* as the file system names it: "/dev/sda1", "host:/folder" */
 	char *options; /* of the file system, not of this mount: "rw,nodatasum,discard=async" */
 };
 

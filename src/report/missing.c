@@ -37,6 +37,8 @@ struct missing_finder {
 	uint64_t group; /* the last group that was read; 0: none */
 	bool group_is_in; /* a member of it is in folders->in */
 	struct missing_example example; /* a member of it in an emptied place in folders->in */
+	bool group_is_distrusted; /* its members in folders->in can be those in folders->of */
+	struct missing_example untrusted; /* such a member */
 	struct {
 		uint64_t dir;
 		enum area area;
@@ -140,6 +142,8 @@ struct places {
 	/* the last name in folders->in that is in a place that something else empties, and the
 	 * place; PLACE_LASTS: none */
 	struct missing_example example;
+	/* the last name in folders->of and in folders->in; undefined if there is none */
+	struct missing_example name_of, name_in;
 };
 
 static int find_places(struct missing_finder *finder, const struct file_record *file,
@@ -156,6 +160,10 @@ static int find_places(struct missing_finder *finder, const struct file_record *
 			break;
 		names[area]++;
 		known++;
+		if (area == AREA_OF)
+			places->name_of = (struct missing_example){PLACE_LASTS, dir, cookie};
+		if (area == AREA_IN)
+			places->name_in = (struct missing_example){PLACE_LASTS, dir, cookie};
 		if (area > AREA_EMPTIED)
 			places->example =
 				(struct missing_example){(enum emptied_place)(area - AREA_EMPTIED),
@@ -174,6 +182,92 @@ static int find_places_of(struct missing_finder *finder, uint64_t id, struct pla
 	return r < 0 ? r : find_places(finder, &file, places);
 }
 
+static int name_path(const struct missing_finder *finder, const struct missing_example *name,
+		     struct bytes *path)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	uint32_t source;
+	int r = catalog_entry_path(finder->reader, name->dir, name->cookie, &relative, &source);
+
+	if (r == 0 && !bytes_text(&relative))
+		r = -ENOMEM;
+	if (r == 0)
+		r = source_absolute_path(finder->sources, source, bytes_text(&relative), path);
+	if (r == 0 && !bytes_text(path))
+		r = -ENOMEM;
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+/* ---- proof ---------------------------------------------------------------------------------- */
+
+/* Maximum of copies in folders->in that are examined for a group. If a file system shows a whole
+ * folder once more, none of them is accepted. */
+#define EXAMINED_MAX 64
+
+/* Adds a member in folders->of to the proof. Returns 0 or -errno. */
+static int prove_add(struct missing_finder *finder, const struct places *places)
+{
+	const struct missing_proof *proof = &finder->folders->proof;
+	CLEANUP_BYTES struct bytes path = {0};
+	int r = places->names_of > 0 ? name_path(finder, &places->name_of, &path) : 0;
+
+	return r < 0 || places->names_of == 0 ? r : proof->add(proof->context, bytes_text(&path));
+}
+
+/* Returns 1 if a member in folders->in proves that the content is elsewhere, 0 or -errno. A member
+ * with names in both is only one inode, which loses one of its names. */
+static int prove_is_other(struct missing_finder *finder, const struct places *places)
+{
+	const struct missing_proof *proof = &finder->folders->proof;
+	CLEANUP_BYTES struct bytes path = {0};
+	int r;
+
+	if (!places->is_in || places->names_of > 0)
+		return places->is_in;
+	finder->untrusted = places->name_in;
+	r = name_path(finder, &places->name_in, &path);
+	return r < 0 ? r : proof->is_other(proof->context, bytes_text(&path));
+}
+
+/* Adds all members in folders->of, or finds one in folders->in that is another file. Returns 1 if
+ * it was found, 0 or -errno. */
+static int prove_pass(struct missing_finder *finder, uint64_t group, bool adds)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	unsigned int examined = 0;
+	uint64_t file;
+	int r = catalog_scan_members(finder->reader, group, 0, &scan);
+
+	while (r == 0 && examined < EXAMINED_MAX && (r = catalog_next_member(scan, &file)) == 0) {
+		struct places places = {0};
+
+		r = find_places_of(finder, file, &places);
+		if (r < 0)
+			return r == -ENOENT ? -EUCLEAN : r;
+		r = adds ? prove_add(finder, &places) : prove_is_other(finder, &places);
+		examined += !adds && places.is_in;
+	}
+	return r == -ENOENT && scan ? 0 : r;
+}
+
+/* Clears group_is_in of the last group if its copies are possibly files of folders->of. */
+static int prove_group(struct missing_finder *finder)
+{
+	const struct missing_proof *proof = &finder->folders->proof;
+	int r;
+
+	if (!finder->group_is_in || !proof->begin)
+		return 0;
+	r = proof->begin(proof->context);
+	if (r == 0)
+		r = prove_pass(finder, finder->group, true);
+	if (r == 0)
+		r = prove_pass(finder, finder->group, false);
+	finder->group_is_distrusted = r == 0;
+	finder->group_is_in = r > 0;
+	return r < 0 ? r : 0;
+}
+
 static int read_group(struct missing_finder *finder, uint64_t group)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -188,13 +282,28 @@ static int read_group(struct missing_finder *finder, uint64_t group)
 	finder->group = group;
 	finder->group_is_in = places.is_in;
 	finder->example = places.example;
-	return 0;
+	finder->group_is_distrusted = false;
+	return prove_group(finder);
+}
+
+/* Counts a missing file whose content has a copy in folders->in that does not count. */
+static void tally_missing(const struct missing_finder *finder, bool is_distrusted,
+			  const struct missing_example *example, struct missing_tally *tally)
+{
+	if (is_distrusted) {
+		tally->distrusted++;
+		tally->untrusted = finder->untrusted;
+	} else if (example->place != PLACE_LASTS) {
+		tally->emptied[example->place]++;
+		tally->examples[example->place] = *example;
+	}
 }
 
 int missing_find(struct missing_finder *finder, const struct size_entry *entry,
 		 struct missing_tally *tally, bool *missing)
 {
 	struct places places = {0};
+	bool is_distrusted = false;
 	int r = find_places_of(finder, entry->file, &places);
 
 	*missing = places.names_of > 0 && !places.is_in;
@@ -208,11 +317,10 @@ int missing_find(struct missing_finder *finder, const struct size_entry *entry,
 			r = read_group(finder, entry->group);
 		*missing = !finder->group_is_in;
 		places.example = finder->example;
+		is_distrusted = finder->group_is_distrusted;
 	}
-	if (r == 0 && *missing && places.example.place != PLACE_LASTS) {
-		tally->emptied[places.example.place]++;
-		tally->examples[places.example.place] = places.example;
-	}
+	if (r == 0 && *missing)
+		tally_missing(finder, is_distrusted, &places.example, tally);
 	return r;
 }
 

@@ -29,12 +29,28 @@ enum missing_others {
 	MISSING_LIST_SYMLINKS, /* they are counted, and symlinks are missing */
 };
 
+/* Decides whether a copy is a file of its own. It can be one of folders->of once more, if a file
+ * system for other hosts, or of FUSE, shows files of this host. Inode numbers do not show that. One
+ * group at a time. Paths are absolute and borrowed for the call. */
+struct missing_proof {
+	/* Begins a group. Returns 0, 1 if each copy in another file is one of its own, so that
+	 * nothing else has to be called, or -errno. */
+	int (*begin)(void *context);
+	/* Adds a file of the group in folders->of. Returns 0 or -errno. */
+	int (*add)(void *context, const char *path);
+	/* Returns 1 if a file of the group in folders->in is surely none of the added files, 0 if
+	 * it is possibly one, or -errno. */
+	int (*is_other)(void *context, const char *path);
+	void *context;
+};
+
 /* Absolute paths without symlinks, NULL-terminated, borrowed. If folders of both lists contain each
  * other, a file belongs to the innermost of them. */
 struct missing_folders {
 	char *const *of; /* the files that are searched for */
 	char *const *in; /* where their contents are searched */
 	enum missing_others others;
+	struct missing_proof proof;
 };
 
 /* A name in a place that something else empties. */
@@ -52,6 +68,10 @@ struct missing_tally {
 	 * last such copy, by place */
 	uint64_t emptied[EMPTIED_PLACES];
 	struct missing_example examples[EMPTIED_PLACES];
+	/* missing files whose copies in folders->in can be the same files once more, and the last
+	 * such copy */
+	uint64_t distrusted;
+	struct missing_example untrusted;
 	/* the other files; not counted if they are not examined */
 	uint64_t empty;
 	uint64_t symlinks;

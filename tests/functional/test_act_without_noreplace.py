@@ -174,14 +174,15 @@ def test_act_that_needs_hard_links_is_refused_in_one_line(twinfs, source, moved,
 
 
 @contextlib.contextmanager
-def shown_by_fuse(folder):
+def shown_by_fuse(folder, *options):
     """A file system of FUSE that has the files of a folder; yields its root."""
     if not shutil.which("bindfs"):
         pytest.skip("needs bindfs")
     below, above = folder / "below", folder / "above"
     below.mkdir()
     above.mkdir()
-    if subprocess.run(["bindfs", below, above], check=False, capture_output=True).returncode != 0:
+    if subprocess.run(["bindfs", *options, below, above], check=False,
+                      capture_output=True).returncode != 0:
         pytest.skip("needs bindfs")
     try:
         yield above

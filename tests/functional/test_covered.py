@@ -12,6 +12,7 @@ import subprocess
 
 import pytest
 import trees
+from histories import on_sshfs
 from processes import children, until
 from program import path_of
 from test_act_without_noreplace import shown_by_fuse
@@ -373,6 +374,14 @@ def test_folder_that_fuse_shows_again_is_not_said_to_be_elsewhere(twinfs, tmp_pa
         assert result.status == INCOMPLETE and b"FUSE" in result.error, result
 
 
+def test_folder_of_this_host_that_rclone_shows_makes_the_result_incomplete(twinfs, tmp_path):
+    """The cache of rclone can hide that it reads a file again."""
+    with shown_by_fuse(tmp_path, "-o", "subtype=rclone") as above:
+        trees.fill(tmp_path, {"below/a": b"one", "other/a": b"one"})
+        result = twinfs("covered", f"--by={above}", tmp_path / "other")
+        assert result.status == INCOMPLETE and b"possibly shows files" in result.error, result
+
+
 def test_view_below_a_folder_makes_no_result_incomplete(twinfs, tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     trees.fill(one, {"a": b"only one"})
@@ -380,3 +389,61 @@ def test_view_below_a_folder_makes_no_result_incomplete(twinfs, tmp_path):
     with twinfs.mounted(one, at=other / "view"):
         result = twinfs("covered", "--cross-file-systems", f"--by={other}", one, index=False)
     assert result.status == UNCOVERED, result
+
+
+# file systems of other hosts, which this host can serve itself
+
+@pytest.fixture
+def served(tmp_path):
+    """A folder, and a mount of sshfs that shows it."""
+    with contextlib.ExitStack() as ending:
+        place = on_sshfs("sshfs", tmp_path, ending)
+        yield place.inodes, place.root
+
+
+@pytest.mark.parametrize("command,turned", [("covered", False), ("covered", True),
+                                            ("list", False)])
+def test_files_that_sshfs_shows_again_are_not_said_to_be_elsewhere(twinfs, served, command, turned):
+    trees.fill(served[0], {"a": b"only one", "one/b": b"twice here", "two/b": b"twice here"})
+    source, place = reversed(served) if turned else served
+    option = "--by" if command == "covered" else "--missing-from"
+    result = twinfs(command, "--format=null", f"{option}={place}", source)
+    assert result.status == INCOMPLETE, result
+    assert set(result.out.split(b"\0")[:-1]) == below(source, "a", "one/b", "two/b")
+    assert b"3 of these are elsewhere only as files of a network" in result.error
+
+
+def test_file_of_which_sshfs_shows_another_copy_is_elsewhere(twinfs, served, tmp_path):
+    copies = {"a": b"one", "b": b"two", "b again": b"two"}
+    trees.fill(served[0], copies)
+    trees.fill(tmp_path / "card", copies)
+    for source, place in ((tmp_path / "card", served[1]), (served[1], tmp_path / "card")):
+        result = twinfs.ok("covered", f"--by={place}", source)
+        assert "3 files are all elsewhere" in result.error.decode(), result
+        twinfs.index = twinfs.folder / "another"
+
+
+def test_copy_that_sshfs_shows_again_does_not_count_for_its_equals(twinfs, served, tmp_path):
+    """The mount has no other file than one of the two that are examined."""
+    trees.fill(served[0], {"a": b"both"})
+    trees.fill(tmp_path / "card", {"a": b"both", "b": b"own"})
+    words = [f"--by={served[1]}", served[0], tmp_path / "card"]
+    assert only_in(twinfs, *words, status=INCOMPLETE) == {
+        *below(served[0], "a"), *below(tmp_path / "card", "a", "b")}
+
+
+def test_only_files_without_another_copy_than_sshfs_shows_are_printed(twinfs, served, tmp_path):
+    trees.fill(served[0], {"a": b"archived", "b": b"only shown"})
+    trees.fill(tmp_path / "archive", {"a": b"archived"})
+    assert only_in(twinfs, f"--by={served[1]}", f"--by={tmp_path / 'archive'}", served[0],
+                   status=INCOMPLETE) == below(served[0], "b")
+
+
+def test_copies_on_two_file_systems_of_other_hosts_are_doubted(twinfs, served, tmp_path):
+    trees.fill(served[0], {"a": b"one"})
+    with contextlib.ExitStack() as ending:
+        (tmp_path / "second").mkdir()
+        place = on_sshfs("sshfs", tmp_path / "second", ending)
+        trees.fill(place.inodes, {"a": b"one"})
+        assert only_in(twinfs, f"--by={place.root}", served[1], status=INCOMPLETE) == below(
+            served[1], "a")
