@@ -473,6 +473,7 @@ static int plan_record(struct act *act, struct waiting *waiting, const struct pl
 				  .root = waiting->intent.root,
 				  .size = waiting->copy.attributes->size,
 				  .to = waiting->intent.to,
+				  .new_folders = waiting->intent.new_folders,
 				  .target = waiting->target};
 	r = record->path ? note_keeper(act, waiting) : -ENOMEM;
 	if (r == 0)

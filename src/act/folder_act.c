@@ -331,8 +331,10 @@ static int intend(struct folder_act *act)
 	const struct mount_identity *mount = &act->record.mount;
 	CLEANUP_BYTES struct bytes line = {0};
 	const char *below;
-	int r = record_encode(&line, &act->record);
+	int r;
 
+	act->record.new_folders = act->one.to ? place_count_missing(act->one.to) : 0;
+	r = record_encode(&line, &act->record);
 	act->intent = (struct intent){.kind = INTENT_FOLDER,
 				      .source = act->record.source,
 				      .path = copy->path,
@@ -341,10 +343,9 @@ static int intend(struct folder_act *act)
 				      .inode = copy->attributes->inode,
 				      .born_ns = clock_ns(copy->attributes->btime),
 				      .root = act->record.root};
-	if (act->one.to) {
+	act->intent.new_folders = act->record.new_folders;
+	if (act->one.to)
 		act->intent.to_mount = *act->session->to_mount;
-		act->intent.new_folders = place_count_missing(act->one.to);
-	}
 	below = mount->path ? path_below(mount->path, act->record.source) : NULL;
 	if (below && *below)
 		act->intent.mount = *mount;

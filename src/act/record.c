@@ -79,6 +79,7 @@ static const struct number_field {
 	{"kept_ctime", offsetof(struct record, kept_changed_ns)},
 	{"made_inode", offsetof(struct record, made_inode)},
 	{"made_born", offsetof(struct record, made_born_ns)},
+	{"new_folders", offsetof(struct record, new_folders)},
 };
 
 /* Random numbers and identities of file systems, with 16 hexadecimal digits. */

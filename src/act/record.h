@@ -92,6 +92,8 @@ struct record {
 	uint64_t made_inode;
 	int64_t made_born_ns;
 	uint64_t made_filesystem;
+	/* How many of the last folders of the path "to" were missing. The act made them. */
+	uint64_t new_folders;
 };
 
 /* Appends a record as JSON, without a line end. Returns 0 or -ENOMEM. */

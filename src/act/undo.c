@@ -2,6 +2,7 @@
 #include "act/undo.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include "base/clock.h"
 #include "base/path.h"
 #include "base/stop.h"
+#include "base/text_list.h"
 
 /* Files that are brought back before the changed folders are synced and the records written. */
 #define BATCH_FILES 128
@@ -263,6 +265,51 @@ static int restore_times(const struct undo_pass *pass)
 	return r;
 }
 
+/* ---- folders of a move ------------------------------------------------------------------- */
+
+/* Notes the folders that the act made for a file: their number and the path of the file. */
+static int note_made(void *context, const struct record *record, const char *line)
+{
+	struct text_list *made = context;
+	AUTO_FREE char *text = NULL;
+	const char *last = made->count > 0 ? made->items[made->count - 1] : "";
+	int length;
+
+	(void)line;
+	if (record->command != RECORD_MOVE || !record->to || record->new_folders == 0)
+		return 0;
+	length = asprintf(&text, "%" PRIu64 " %s", record->new_folders, record->to);
+	if (length < 0) {
+		text = NULL;
+		return -ENOMEM;
+	}
+	/* files of one folder mostly follow each other */
+	if (strncmp(text, last, (size_t)(strrchr(text, '/') - text) + 1) == 0 &&
+	    !strchr(last + (strrchr(text, '/') - text) + 1, '/'))
+		return 0;
+	return text_list_add(made, text, (size_t)length);
+}
+
+/* Removes the folders that a move made, as far as they are empty now. A folder can have others in
+ * it that were made later. */
+static int remove_made(const struct undo_pass *pass)
+{
+	struct text_list made = {0};
+	struct act_log_pass records = {.record = note_made,
+				       .context = &made,
+				       .act = pass->undo.settings->act};
+	int r = pass->below ? 0 : act_log_read(pass->undo.settings->folder, &records);
+
+	for (size_t i = made.count; r == 0 && i > 0; i--) {
+		char *path;
+		uint64_t count = strtoull(made.items[i - 1], &path, 10);
+
+		place_remove_folders(path + 1, count);
+	}
+	text_list_free(&made);
+	return r;
+}
+
 /* ---- hard links -------------------------------------------------------------------------- */
 
 static int recall(void *context, const struct record *record, const char *line)
@@ -300,6 +347,8 @@ static int undo_all(struct undo_pass *pass)
 		r = act_log_read(settings->folder, &records);
 	if (r == 0)
 		r = restore_times(pass);
+	if (r == 0)
+		r = remove_made(pass);
 	flushed = flush(pass);
 	if (r >= 0 && flushed == 0)
 		undo_report_split(&pass->undo);
