@@ -12,6 +12,7 @@
 #include "act/undo_place.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/directory.h"
 #include "base/inode_flags.h"
 #include "base/metadata.h"
 #include "base/stored_time.h"
@@ -67,33 +68,33 @@ static void return_folder(struct bringing *bringing)
 
 /* ---- a name that was removed ------------------------------------------------------------- */
 
+/* Modes of a new folder, and of another new name except a symlink, until they get the former
+ * one. */
+#define FOLDER_MODE 0700
+#define OTHER_MODE 0600
+
 static int make_name(const struct record *record, const struct place *place)
 {
 	int r;
 
 	if (record->type == S_IFDIR)
-		r = mkdirat(place->directory, place->name, 0700);
+		r = mkdirat(place->directory, place->name, FOLDER_MODE);
 	else if (record->type == S_IFLNK)
 		r = symlinkat(record->target ? record->target : "", place->directory, place->name);
 	else
-		r = mknodat(place->directory, place->name, record->type | 0600,
+		r = mknodat(place->directory, place->name, record->type | OTHER_MODE,
 			    (dev_t)record->device);
 	return r < 0 ? -errno : 0;
 }
 
-static void make(struct bringing *bringing)
+/* Gives a name that an undo made its former metadata. fd can be the -errno of making it. */
+static void finish(struct bringing *bringing, int fd)
 {
 	const struct record *record = bringing->record;
-	const struct place *place = &bringing->place;
 	const struct metadata metadata = undo_metadata_of(record);
 	struct metadata_refused refused = {0};
-	AUTO_CLOSE int fd = -1;
-	int r = make_name(record, place);
+	int r = fd < 0 ? fd : metadata_apply(&metadata, fd, &refused);
 
-	if (r == 0) {
-		fd = open_beneath(place->directory, place->name, O_PATH, false);
-		r = fd < 0 ? fd : metadata_apply(&metadata, fd, &refused);
-	}
 	if (r < 0) {
 		undo_fail(bringing, r);
 		return;
@@ -102,6 +103,48 @@ static void make(struct bringing *bringing)
 	bringing->result->fewer_flags =
 		record->has_flags && !inode_flag_bits_set(fd, record->flags);
 	undo_end(bringing, UNDO_DONE);
+}
+
+static void make(struct bringing *bringing)
+{
+	const struct place *place = &bringing->place;
+	int r = make_name(bringing->record, place);
+	AUTO_CLOSE int fd = r < 0 ? r : open_beneath(place->directory, place->name, O_PATH, false);
+
+	finish(bringing, fd);
+}
+
+/* ---- a name that a killed undo made ------------------------------------------------------ */
+
+static bool has_no_names(int fd)
+{
+	AUTO_CLOSE int folder = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	return folder >= 0 && directory_check_empty(folder, NULL) == 0;
+}
+
+/* Returns whether all attributes are those of a new name of this undo, or already the former ones,
+ * so that a killed undo made it, and nothing has changed it since. */
+static bool is_half_made(const struct record *record, int fd)
+{
+	CLEANUP_XATTRS struct xattrs found = {0};
+	struct statx status;
+	struct stat now;
+	mode_t mode, fresh = record->type == S_IFDIR ? FOLDER_MODE : OTHER_MODE;
+	int64_t born_ns;
+
+	if (fd < 0 || fstat(fd, &now) < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &status) < 0)
+		return false;
+	mode = now.st_mode & ALLPERMS;
+	born_ns = place_born_ns(&status);
+	return born_ns > clock_ns(record->time) &&
+	       (clock_ns(now.st_mtim) == born_ns || stored_time_equals(record->mtime, &now)) &&
+	       (now.st_uid == geteuid() ||
+		(now.st_uid == record->uid && now.st_gid == record->gid)) &&
+	       (record->type == S_IFLNK || mode == fresh || mode == record->mode) &&
+	       xattrs_read(&found, fd) == 0 &&
+	       (found.count == 0 || (record->xattrs && xattrs_equal(&found, record->xattrs))) &&
+	       (record->type != S_IFDIR || has_no_names(fd));
 }
 
 /* Returns whether the existing name is what the record describes. */
@@ -130,13 +173,21 @@ static bool is_altered(const struct stat *status, const struct record *record)
 
 static void examine_existing(struct bringing *bringing, const struct stat *status)
 {
+	const struct place *place = &bringing->place;
+	AUTO_CLOSE int fd = -1;
+
 	if (!is_back(bringing, status)) {
 		undo_end(bringing, UNDO_EXISTS);
 		return;
 	}
 	undo_end(bringing, UNDO_ALREADY);
-	bringing->result->other_metadata =
-		!bringing->record->to && is_altered(status, bringing->record);
+	if (bringing->record->to || !is_altered(status, bringing->record))
+		return;
+	fd = open_beneath(place->directory, place->name, O_PATH, false);
+	if (is_half_made(bringing->record, fd))
+		finish(bringing, fd);
+	else
+		bringing->result->other_metadata = true;
 }
 
 void undo_special(struct bringing *bringing)

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """undo of acts on folders: what it makes and removes of them, and what a killed one leaves."""
 import contextlib
+import os
+import shutil
 
 import pytest
 import trees
@@ -31,3 +33,76 @@ def test_undo_of_a_move_removes_the_folders_that_the_move_made(twinfs, source, a
         assert tree_of(source) == before
         assert sorted(str(path.relative_to(target)) for path in target.rglob("*")) == [
             "mine", "new", "new/used", "new/used/mine"]
+
+
+def removed_names(source):
+    """Fills two equal folders with names of several types."""
+    for name in ("kept", "redundant"):
+        folder = source / name
+        trees.fill(folder / "inner", {b"a": b"first"})
+        (folder / "private").mkdir(mode=0o2750)
+        os.symlink("inner/a", folder / "link")
+        os.mkfifo(folder / "pipe")
+        for path, mode in ((folder, 0o751), (folder / "private", 0o2750), (folder / "pipe", 0o640)):
+            path.chmod(mode)
+        for path in ("pipe", "link"):
+            os.utime(folder / path, ns=(0, 10**18 + 7), follow_symlinks=False)
+
+
+def state_of_names(folder):
+    return {path: (status.st_mode, status.st_uid, status.st_gid, status.st_rdev,
+                   None if path.is_dir() and not path.is_symlink() else status.st_mtime_ns)
+            for path in [folder, *folder.rglob("*")] for status in [path.lstat()]}
+
+
+@pytest.mark.parametrize("call", ["?chmod,?fchmodat", "utimensat"])
+def test_undo_killed_before_it_set_the_metadata_of_a_name_is_completed(twinfs, source, strace,
+                                                                       call):
+    killed = True
+    for number in range(1, 20):
+        shutil.rmtree(source)
+        shutil.rmtree(twinfs.index, ignore_errors=True)
+        source.mkdir()
+        removed_names(source)
+        if os.geteuid() == 0:
+            for path in ("inner", "pipe", "link"):
+                os.chown(source / "redundant" / path, 1, 2, follow_symlinks=False)
+        before = state_of_names(source / "redundant")
+        twinfs.ok("remove", "--folders", "--yes", "--keep=path:kept", source)
+        assert not (source / "redundant").exists()
+        _, trace = twinfs.traced("undo", "--yes", calls=f"trace={call}",
+                                 flags=["-e", f"inject={call}:signal=KILL:when={number}"])
+        killed = b"killed by SIGKILL" in trace
+        if killed:
+            result = twinfs("undo", "--yes")
+            assert result.status == 0, (number, result)
+        assert state_of_names(source / "redundant") == before, number
+        if not killed:
+            break
+    assert not killed
+
+
+@pytest.mark.parametrize("change", ["mode", "name", "owner", "time", "attribute"])
+def test_name_that_was_changed_after_a_killed_undo_stays_as_it_is(twinfs, source, strace, change):
+    removed_names(source)
+    twinfs.ok("remove", "--folders", "--yes", "--keep=path:kept", source)
+    twinfs.traced("undo", "--yes", calls="trace=?chmod,?fchmodat",
+                  flags=["-e", "inject=?chmod,?fchmodat:signal=KILL:when=1"])
+    folder = source / "redundant"
+    assert folder.stat().st_mode & 0o7777 == 0o700
+    if change == "mode":
+        folder.chmod(0o711)
+    elif change == "name":
+        (folder / "mine").write_bytes(b"mine")
+    elif change == "owner":
+        if os.geteuid():
+            pytest.skip("needs root")
+        os.chown(folder, 1234, 1234)
+    elif change == "time":
+        os.utime(folder, ns=(5, 5))
+    else:
+        os.setxattr(folder, "user.mine", b"mine")
+    changed = state_of_names(folder)[folder]
+    result = twinfs("undo", "--yes")
+    assert result.status == 3 and b"it stays as it is" in result.error, result
+    assert state_of_names(folder)[folder] == changed
