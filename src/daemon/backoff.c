@@ -20,6 +20,8 @@ struct backoff_file {
 	uint64_t due_ns; /* due time while the file waits, else the time when its wait ended */
 	size_t place; /* in the heap */
 	bool waits;
+	bool closed; /* the last change was that of a closed file */
+	bool tried; /* and an attempt to compare the file failed since */
 	unsigned char doublings; /* of the debounce delay, if the file changed repeatedly */
 	unsigned char busy; /* attempts in a row that failed: doublings of the backoff */
 	UT_hash_handle hh;
@@ -128,12 +130,14 @@ static bool is_quiet(const struct backoff_file *file, uint64_t now_ns)
 		       delay_ns(DEBOUNCE_CLOSED_MS, file->doublings, BACKOFF_MAX_MS);
 }
 
-/* Doubles the debounce delay of a file that changed again, or resets it if the file was quiet. */
+/* Doubles the debounce delay of a file that changed again, or resets it if the file was quiet. An
+ * attempt that failed is no quiet time: if the attempt itself changes the file, as rclone changes
+ * the mtime at an open, both would be repeated without an end. */
 static void count_doublings(struct backoff_file *file, uint64_t now_ns)
 {
-	if (now_ns < file->due_ns)
+	if (now_ns < file->due_ns && !file->tried)
 		return; /* the debounce time of the previous change has not ended */
-	if (is_quiet(file, now_ns))
+	if (is_quiet(file, now_ns) && !file->tried)
 		file->doublings = 0;
 	else if (file->doublings < DOUBLINGS_MAX)
 		file->doublings++;
@@ -152,6 +156,8 @@ int backoff_changed(struct backoff *backoff, uint64_t id, bool closed, uint64_t 
 		return -ENOMEM;
 	due_ns = now_ns + delay_ns(closed ? DEBOUNCE_CLOSED_MS : DEBOUNCE_OPEN_MS, file->doublings,
 				   BACKOFF_MAX_MS);
+	file->closed = closed;
+	file->tried = false;
 	if (closed)
 		file->busy = 0;
 	else if (file->busy > 0 && due_ns < file->due_ns)
@@ -169,6 +175,7 @@ static int wait_longer(struct backoff *backoff, uint64_t id, uint64_t longest_ms
 		file = add(backoff, id);
 	if (!file)
 		return -ENOMEM;
+	file->tried = file->closed;
 	r = wait_until(backoff, file, now_ns + delay_ns(DEBOUNCE_OPEN_MS, file->busy, longest_ms));
 	if (r == 0 && file->busy < DOUBLINGS_MAX)
 		file->busy++;
@@ -199,6 +206,7 @@ void backoff_done(struct backoff *backoff, uint64_t id, uint64_t now_ns)
 		return;
 	heap_remove(backoff, file);
 	file->waits = false;
+	file->tried = false;
 	file->busy = 0;
 	file->due_ns = now_ns;
 }

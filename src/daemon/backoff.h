@@ -10,7 +10,8 @@
  *	written, not closed	DEBOUNCE_OPEN_MS after the last event
  *	changed repeatedly	The delay doubles with each change within ten delays after the file
  *				was due, up to BACKOFF_MAX_MS. A file that is always active is read
- *				once a minute.
+ *				once a minute. A closed file that changes after a failed attempt has
+ *				a longer delay, too.
  *	open for writing	The file is retried after DEBOUNCE_OPEN_MS. Then the delay doubles
  *				each time, up to BACKOFF_MAX_MS. A close event has the delay of a
  *				closed file instead.

@@ -168,6 +168,34 @@ static void test_busy_file_waits_longer_each_time_until_it_is_closed(void **stat
 	assert_int_equal(wait_ms(&backoff, now), DEBOUNCE_OPEN_MS);
 }
 
+/* A server can change the mtime of a file when it is opened, so that each attempt finds a change,
+ * and the next walk of a polled source, too. */
+static void test_file_that_each_attempt_changes_is_tried_rarely(void **state)
+{
+	(void)state;
+	for (uint64_t interval_ms = 1000; interval_ms <= 10000; interval_ms += 250) {
+		struct backoff backoff CLEANUP(backoff_free) = {0};
+		uint64_t now = START, next = START;
+		bool is_changed = true;
+		size_t attempts = 0;
+
+		while (now < START + UINT64_C(3600) * 1000 * MS) {
+			if (now == next && is_changed)
+				change(&backoff, 1, true, now);
+			if (now == next)
+				next += interval_ms * MS;
+			is_changed = is_changed && now != next - interval_ms * MS;
+			if (due_count(&backoff, now, false) == 1) {
+				assert_int_equal(backoff_busy(&backoff, 1, now), 0);
+				is_changed = true;
+				attempts++;
+			}
+			now = next < backoff_next_ns(&backoff) ? next : backoff_next_ns(&backoff);
+		}
+		assert_in_range(attempts, 1, 300);
+	}
+}
+
 static void test_file_without_earlier_events_can_be_busy(void **state)
 {
 	struct backoff backoff CLEANUP(backoff_free) = {0};
@@ -326,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_file_written_every_second_is_read_rarely),
 		cmocka_unit_test(test_quiet_file_loses_its_history),
 		cmocka_unit_test(test_busy_file_waits_longer_each_time_until_it_is_closed),
+		cmocka_unit_test(test_file_that_each_attempt_changes_is_tried_rarely),
 		cmocka_unit_test(test_file_without_earlier_events_can_be_busy),
 		cmocka_unit_test(test_file_that_failed_waits_longer_each_time_up_to_a_day),
 		cmocka_unit_test(test_events_do_not_extend_the_wait_after_a_failure),
