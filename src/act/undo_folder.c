@@ -68,10 +68,10 @@ static void return_folder(struct bringing *bringing)
 
 /* ---- a name that was removed ------------------------------------------------------------- */
 
-/* Modes of a new folder, and of another new name except a symlink, until they get the former
- * one. */
-#define FOLDER_MODE 0700
-#define OTHER_MODE 0600
+/* Modes of a new folder, and of another new name except a symlink, until they get the former one.
+ * No private name of the user has the sticky bit. */
+#define FOLDER_MODE (S_ISVTX | 0700)
+#define OTHER_MODE (S_ISVTX | 0600)
 
 static int make_name(const struct record *record, const struct place *place)
 {
@@ -130,18 +130,21 @@ static bool is_half_made(const struct record *record, int fd)
 	CLEANUP_XATTRS struct xattrs found = {0};
 	struct statx status;
 	struct stat now;
-	mode_t mode, fresh = record->type == S_IFDIR ? FOLDER_MODE : OTHER_MODE;
+	mode_t fresh = record->type == S_IFDIR ? FOLDER_MODE : OTHER_MODE;
+	bool is_owned, is_new;
 	int64_t born_ns;
 
 	if (fd < 0 || fstat(fd, &now) < 0 || statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &status) < 0)
 		return false;
-	mode = now.st_mode & ALLPERMS;
+	/* the owner is set before the mode, and a new folder can inherit the set-group-ID bit */
+	is_owned = now.st_uid == record->uid && now.st_gid == record->gid;
+	is_new = now.st_uid == geteuid() || is_owned;
+	if (record->type != S_IFLNK)
+		is_new = (is_new && (now.st_mode & ALLPERMS & ~S_ISGID) == fresh) ||
+			 (is_owned && (now.st_mode & ALLPERMS) == record->mode);
 	born_ns = place_born_ns(&status);
-	return born_ns > clock_ns(record->time) &&
+	return is_new && born_ns > clock_ns(record->time) &&
 	       (clock_ns(now.st_mtim) == born_ns || stored_time_equals(record->mtime, &now)) &&
-	       (now.st_uid == geteuid() ||
-		(now.st_uid == record->uid && now.st_gid == record->gid)) &&
-	       (record->type == S_IFLNK || mode == fresh || mode == record->mode) &&
 	       xattrs_read(&found, fd) == 0 &&
 	       (found.count == 0 || (record->xattrs && xattrs_equal(&found, record->xattrs))) &&
 	       (record->type != S_IFDIR || has_no_names(fd));
