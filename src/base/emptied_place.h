@@ -34,6 +34,16 @@ static inline bool place_spares(enum emptied_place kept, enum emptied_place plac
 	return kept != PLACE_LASTS && kept != place;
 }
 
+/* Returns whether an act leaves a copy because of its place. Programs of their own delete copies in
+ * a trash or in a snapshot. If no copy is in a place that lasts, each copy can be the last one.
+ *
+ * best		the place of the kept copy: the first of the places of all copies */
+static inline bool place_stays(enum emptied_place best, enum emptied_place place)
+{
+	return place == PLACE_SNAPSHOT ||
+	       (place > best && (place == PLACE_TRASH || best != PLACE_LASTS));
+}
+
 /* Returns a few words for messages, such as "in a trash"; NULL for PLACE_LASTS. */
 const char *emptied_place_text(enum emptied_place place);
 

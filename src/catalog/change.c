@@ -131,13 +131,23 @@ int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 	return r;
 }
 
+void groups_choose_again(struct catalog_writer *w, bool anew)
+{
+	w->totals.choose_from = 1;
+	w->totals.choose_anew |= anew;
+	w->store.changed = true;
+}
+
 static int choose_again(struct catalog_writer *w, struct kept_choice *choice,
 			const struct group_record *group)
 {
 	uint64_t kept = group->kept;
-	int r = 0;
+	bool emptied;
+	int r = kept_any_is_emptied(choice, group->id, &emptied);
 
-	if (group_is_visible(group))
+	if (r == 0 && (emptied || (group->maps && group->retained > 0)))
+		r = group_note_places(w, group->id, emptied);
+	if (r == 0 && group_is_visible(group))
 		r = w->totals.choose_anew ? kept_choose(choice, group->id, &kept)
 					  : kept_judge(choice, group->id, &kept);
 	return r < 0 || kept == group->kept ? r : group_keep(w, group->id, kept);

@@ -287,8 +287,7 @@ static int check_left_out(struct check *c)
 
 static int check_places(struct check *c)
 {
-	uint64_t version;
-	int r = meta_get_number(c->reader, META_PLACES, &version);
+	int r = meta_get_number(c->reader, META_PLACES, &c->places);
 
 	c->expected[TABLE_META] += r == 0;
 	return r == -ENOENT ? 0 : r; /* indexes of earlier versions have none */
@@ -358,7 +357,8 @@ static int compare_counts(struct check *c)
 
 int check_catalog(struct catalog_reader *r)
 {
-	struct check c = {.reader = r};
+	static const struct keep_rules no_rules;
+	struct check c = {.reader = r, .choice = {.reader = r, .rules = &no_rules}};
 	unsigned int format;
 	int result = meta_get_format(r, &format);
 
@@ -371,5 +371,6 @@ int check_catalog(struct catalog_reader *r)
 		result = check_redundant(&c);
 	if (result == 0)
 		result = check_pending(&c);
+	kept_choice_deinit(&c.choice);
 	return result < 0 ? result : compare_counts(&c);
 }

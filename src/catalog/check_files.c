@@ -5,6 +5,7 @@
 #include "catalog/check_tables.h"
 #include "catalog/digests.h"
 #include "catalog/extents.h"
+#include "catalog/meta.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "store/key.h"
@@ -208,6 +209,55 @@ static int check_members(struct check *c, const struct group_record *group)
 	return check_claim(count == group->inodes && (count ? has_kept : group->kept == 0));
 }
 
+/* Sets *most to the bytes that acts free at most. */
+static int count_freed(struct check *c, const struct group_record *group, uint64_t *most)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t in[EMPTIED_PLACES] = {0}, removed = 0;
+	enum emptied_place place = PLACE_LASTS, best = PLACE_MEMORY;
+	struct file_record file;
+	int r = catalog_scan_members(c->reader, group->id, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_member(scan, &file.id)) == 0) {
+		r = check_found(catalog_get_file(c->reader, file.id, &file));
+		if (r == 0)
+			r = check_found(catalog_get_emptied(c->reader, &file, &place));
+		if (r < 0)
+			return r;
+		in[place]++;
+		best = place < best ? place : best;
+	}
+	for (place = PLACE_LASTS; place < EMPTIED_PLACES; place++)
+		removed += place_stays(best, place) ? 0 : in[place];
+	removed -= !place_stays(best, best); /* the kept copy */
+	*most = size_multiply(removed, group->size);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Checks that the figure of a group does not have the copies that stay because of their place,
+ * unless the place or the group is still to be looked at. */
+static int check_figure(struct check *c, const struct group_record *group)
+{
+	struct key key = key_number(group->id);
+	uint64_t due, most = 0;
+	bool emptied;
+	int r;
+
+	if (c->places != PLACES_VERSION ||
+	    (c->stored.choose_from && group->id >= c->stored.choose_from))
+		return 0;
+	r = kept_any_is_emptied(&c->choice, group->id, &emptied);
+	if (r < 0 || !emptied)
+		return r;
+	if (!group->maps)
+		return -EUCLEAN;
+	r = store_get_number(c->reader, TABLE_UNMAPPED, &key, &due);
+	if (r != -ENOENT)
+		return r;
+	r = count_freed(c, group, &most);
+	return r < 0 ? r : check_claim(group_reclaimable(group) <= most);
+}
+
 static int check_hash(struct check *c, const struct group_record *group)
 {
 	struct group_record found;
@@ -229,6 +279,9 @@ int check_group(struct check *c, struct span key, struct span fields)
 	if (r == 0)
 		r = check_members(c, &group);
 	if (r < 0 || !group_is_visible(&group))
+		return r;
+	r = check_figure(c, &group);
+	if (r < 0)
 		return r;
 	c->counted.groups++;
 	c->counted.redundant_files += group.inodes - 1;

@@ -12,6 +12,7 @@
  */
 
 #include "catalog/catalog.h"
+#include "catalog/kept.h"
 #include "store/key.h"
 #include "store/store.h"
 
@@ -26,6 +27,8 @@ struct check {
 	struct catalog_reader *reader;
 	uint64_t met[TABLE_COUNT]; /* number of records that were read in each table */
 	uint64_t expected[TABLE_COUNT]; /* number of records that other records refer to */
+	struct kept_choice choice; /* for the places of files */
+	uint64_t places; /* PLACES_VERSION of the index */
 	struct catalog_totals stored; /* as recorded in the index */
 	struct catalog_totals counted; /* from the records that were read */
 	uint64_t entry_dir; /* directory whose names are being read; 0: none yet */

@@ -5,13 +5,19 @@
 /* What is known of the extents of the files in a group: how many bytes the removal of its redundant
  * copies would free.
  *
- * A group maps if one of its files can share extents, has holes, or has hard links that the index
- * does not know. Removing the known names of such a file frees nothing, so its record has no own
- * bytes, and it counts as the kept copy if no rule prevents this. All other groups have no records
- * here, and all bytes of their redundant copies are reclaimable. If the members or the kept copy of
- * a group that maps change, the same transaction adds the group to the table unmapped. The layer
- * sharing then reads the extents of its files (FIEMAP) and records the result. Until then the group
- * has its last figure.
+ * A group maps if one of its files can share extents, has holes, has hard links that the index
+ * does not know, or is in a place that something else empties. All other groups have no records
+ * here, and all bytes of their redundant copies are reclaimable.
+ *
+ * Removing the known names of a file with unknown links frees nothing, so its record has no own
+ * bytes, and it counts as the kept copy if no rule prevents this. The figure of the group does not
+ * have copies that acts leave because of their place (place_stays()). Their records have own bytes,
+ * as dedupe shares these copies.
+ *
+ * If the members, their places or the kept copy of a group that maps change, the same transaction
+ * adds the group to the table unmapped. The layer sharing then reads the extents of its files
+ * (FIEMAP) and records the result. Until then the group has its last figure.
+ * If the place of a folder changes, catalog_choose_kept() looks at the places of all files.
  *
  * change.h has the functions that write. */
 
@@ -25,7 +31,7 @@
  * a group. Any thread. */
 bool catalog_maps_extents(struct catalog *catalog, const struct attributes *attributes);
 
-/* Returns whether the group of a file has to be mapped. Any thread. */
+/* Returns whether the group of a file has to be mapped, wherever the file is. Any thread. */
 bool catalog_maps_file(struct catalog *catalog, const struct file_record *file);
 
 /* Returns whether files on a file system can share extents. True if the file system is not known to

@@ -313,7 +313,7 @@ static int change_file(struct catalog_writer *w, struct file_record *file,
 	if (!is_same_content(file, attributes, flags, names))
 		r = renew_content(w, file, attributes);
 	else
-		r = group_judge_attributes(w, file, attributes);
+		r = links_judge_attributes(w, file, attributes);
 	if (r == 0 && file->names > 0 && !attributes_equal(&file->attributes, attributes))
 		r = delta_add_file(w, file->id, attributes->size, DELTA_FILE_ATTRIBUTES);
 	if (r < 0)

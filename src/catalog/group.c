@@ -28,7 +28,8 @@ struct group_change {
 	bool judged; /* no member displaces the kept copy */
 	bool stays; /* the group is not deleted if it has no members */
 	bool members_changed; /* a file joined or left */
-	bool relinked; /* file_is_held_outside() changed for a member */
+	/* file_is_held_outside() changed for a member, or possibly its place */
+	bool outdated;
 	int64_t held; /* how many more members it is true for */
 	bool mapped; /* its extents were recorded */
 	uint64_t due; /* then, when to map them again; 0: not */
@@ -197,20 +198,6 @@ int group_find(struct catalog_writer *w, uint64_t group)
 	return touch(w, group, &change);
 }
 
-/* Sets *found to whether one scan, whose work has not ended, found both files. */
-static int were_found_together(struct catalog_writer *w, uint64_t a, uint64_t b, bool *found)
-{
-	struct file_record one, other;
-	int r = catalog_get_file_name(&w->store.reader, a, &one);
-
-	*found = false;
-	if (r < 0 || one.first_seen < w->totals.unended)
-		return r;
-	r = catalog_get_file_name(&w->store.reader, b, &other);
-	*found = r == 0 && other.first_seen == one.first_seen;
-	return r;
-}
-
 /* Has the kept copy chosen again if catalog_reconsider_kept() applies to it and a new member. */
 static int reconsider_kept(struct catalog_writer *w, struct group_record *group, uint64_t joined)
 {
@@ -219,7 +206,8 @@ static int reconsider_kept(struct catalog_writer *w, struct group_record *group,
 
 	if (!w->reconsiders_kept || !w->totals.unended || !group->kept)
 		return 0;
-	r = were_found_together(w, group->kept, joined, &together);
+	r = kept_found_together(&w->store.reader, group->kept, joined, w->totals.unended,
+				&together);
 	if (r == 0 && together)
 		group->kept = 0;
 	return r;
@@ -266,40 +254,12 @@ int group_note_kept(struct catalog_writer *w, uint64_t group, struct file_record
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Sets *earlier to whether the kept copy of the group left it as the kept copy before the file did.
- * Then the file was the kept copy only because that one was away. */
-static int was_kept_earlier(struct catalog_writer *w, const struct group_record *group,
-			    const struct file_record *file, bool *earlier)
-{
-	struct file_record kept;
-	int r = group->kept ? catalog_get_file_name(&w->store.reader, group->kept, &kept) : 0;
-
-	*earlier = r == 0 && group->kept && hash128_equal(kept.kept_hash, group->hash) &&
-		   kept.kept_until < file->kept_until;
-	return r;
-}
-
 int group_judge(struct catalog_writer *w, uint64_t group, uint64_t file)
 {
 	struct group_change *change;
 	int r = touch(w, group, &change);
 
 	return r == 0 ? note_rival(w, group, file) : r == -ENOENT ? 0 : r;
-}
-
-int group_judge_attributes(struct catalog_writer *w, const struct file_record *file,
-			   const struct attributes *attributes)
-{
-	struct content_record content;
-	int r;
-
-	if (w->keep.count == 0 || (file->attributes.links == attributes->links &&
-				   clock_equal(file->attributes.mtime, attributes->mtime)))
-		return 0;
-	r = catalog_get_content(&w->store.reader, file->id, &content);
-	if (r < 0)
-		return r == -ENOENT ? 0 : r;
-	return content.group ? group_judge(w, content.group, file->id) : 0;
 }
 
 int group_keep_again(struct catalog_writer *w, uint64_t group, const struct file_record *file)
@@ -309,7 +269,7 @@ int group_keep_again(struct catalog_writer *w, uint64_t group, const struct file
 	int r = touch(w, group, &change);
 
 	if (r == 0 && hash128_equal(change->now.hash, file->kept_hash))
-		r = was_kept_earlier(w, &change->now, file, &earlier);
+		r = kept_was_earlier(&w->store.reader, &change->now, file, &earlier);
 	if (r < 0 || earlier)
 		return r;
 	if (!change->displaced)
@@ -368,9 +328,26 @@ int group_note_held(struct catalog_writer *w, uint64_t group, bool held)
 
 	if (r < 0)
 		return r == -ENOENT ? 0 : r;
-	change->relinked = true;
+	change->outdated = true;
 	change->held += held ? 1 : -1;
 	return 0;
+}
+
+static void note_place(struct group_change *change, bool emptied)
+{
+	/* what a member in such a place retained can be free now */
+	change->outdated |= emptied || (change->now.maps && change->now.retained > 0);
+	change->now.maps |= emptied;
+}
+
+int group_note_places(struct catalog_writer *w, uint64_t group, bool emptied)
+{
+	struct group_change *change;
+	int r = touch(w, group, &change);
+
+	if (r == 0)
+		note_place(change, emptied);
+	return r == -ENOENT ? 0 : r;
 }
 
 int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained, uint64_t due)
@@ -414,9 +391,20 @@ static void count(struct catalog_totals *totals, const struct group_record *grou
 /* Returns whether only the mapping of a group was renewed, with the same result. */
 static bool is_unchanged(const struct group_change *change)
 {
-	return change->mapped && !change->members_changed && !change->relinked &&
+	return change->mapped && !change->members_changed && !change->outdated &&
 	       change->before.kept == change->now.kept &&
 	       change->before.retained == change->now.retained;
+}
+
+static int choose_if_none(struct kept_choice *choice, struct group_change *change)
+{
+	int r;
+
+	if (change->dropped || change->now.inodes == 0 || change->now.kept)
+		return 0;
+	r = kept_choose(choice, change->id, &change->now.kept);
+	change->now.maps |= choice->emptied;
+	return r;
 }
 
 /* Adds the group to the table unmapped, or removes it. */
@@ -428,7 +416,7 @@ static int flush_mapping(struct catalog_writer *w, struct group_change *change)
 	change->now.maps |= change->held > 0;
 	maps = group_is_visible(&change->now) && change->now.maps;
 	change->now.retained = maps ? change->now.retained : 0;
-	if (maps && (change->members_changed || change->relinked ||
+	if (maps && (change->members_changed || change->outdated ||
 		     change->before.kept != change->now.kept))
 		return store_put(&w->store, TABLE_UNMAPPED, &key, encode_number(0));
 	if (!change->before.maps || (maps && !change->mapped))
@@ -456,8 +444,7 @@ static int flush_rank(struct catalog_writer *w, const struct group_change *chang
 	return r;
 }
 
-static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
-			struct group_change *change)
+static int flush_record(struct catalog_writer *w, struct group_change *change)
 {
 	struct key key = key_number(change->id);
 	struct key byhash = key_hash(change->now.hash, change->now.ordinal);
@@ -471,12 +458,7 @@ static int flush_record(struct catalog_writer *w, struct kept_choice *choice,
 			r = store_delete(&w->store, TABLE_GROUP, &key);
 		return r < 0 ? r : store_forget(&w->store, TABLE_DIGEST, &key);
 	}
-	if (change->now.inodes > 0 && change->now.kept == 0) {
-		r = kept_choose(choice, change->id, &change->now.kept);
-		if (r < 0)
-			return r;
-	}
-	if (change->members_changed || change->relinked ||
+	if (change->members_changed || change->outdated ||
 	    change->now.kept != change->before.kept || !change->stored)
 		change->now.changed = clock_now();
 	return store_put(&w->store, TABLE_GROUP, &key, encode_group(&change->now));
@@ -495,6 +477,19 @@ static int restore_displaced(struct kept_choice *choice, struct group_change *ch
 	return r;
 }
 
+/* Notes the place of a member that joined or has other names. */
+static int judge_place(struct kept_choice *choice, struct group_change *change, uint64_t file)
+{
+	bool emptied = false;
+	int r;
+
+	if (change->now.maps && change->members_changed)
+		return 0; /* is mapped again */
+	r = kept_is_emptied(choice, change->id, file, &emptied);
+	note_place(change, emptied);
+	return r;
+}
+
 static int judge_rival(struct catalog_writer *w, struct kept_choice *choice,
 		       const struct kept_rival *rival)
 {
@@ -502,6 +497,8 @@ static int judge_rival(struct catalog_writer *w, struct kept_choice *choice,
 	bool needed;
 	int r = touch(w, rival->group, &change);
 
+	if (r == 0)
+		r = judge_place(choice, change, rival->file);
 	if (r < 0 || !change->now.kept || change->judged)
 		return r == -ENOENT ? 0 : r;
 	r = restore_displaced(choice, change);
@@ -529,7 +526,10 @@ static int judge_rivals(struct catalog_writer *w)
 {
 	struct kept_rival *rivals = (struct kept_rival *)(void *)w->rivals.data;
 	size_t count = w->rivals.length / sizeof(*rivals);
-	struct kept_choice choice = {.reader = &w->store.reader, .rules = &w->keep};
+	struct kept_choice choice = {.reader = &w->store.reader,
+				     .rules = &w->keep,
+				     .joined = w->joined,
+				     .joined_count = w->joined_count};
 	int r = 0;
 
 	sort_unless_sorted(rivals, count, sizeof(*rivals), by_group);
@@ -560,13 +560,15 @@ int groups_flush(struct catalog_writer *w)
 	HASH_SORT(w->groups, by_id); /* kept_choose() needs this order to find joined files */
 	HASH_ITER(hh, w->groups, change, next)
 	{
-		r = flush_mapping(w, change);
+		r = choose_if_none(&choice, change);
+		if (r == 0)
+			r = flush_mapping(w, change);
 		if (r == 0 && is_unchanged(change))
 			continue;
 		if (r == 0)
 			r = flush_rank(w, change);
 		if (r == 0)
-			r = flush_record(w, &choice, change);
+			r = flush_record(w, change);
 		if (r == 0 && change->before.inodes + change->now.inodes > 0)
 			r = delta_add_group(w, &change->before, &change->now);
 		if (r < 0)
@@ -576,13 +578,6 @@ int groups_flush(struct catalog_writer *w)
 	}
 	kept_choice_deinit(&choice);
 	return r;
-}
-
-void groups_choose_again(struct catalog_writer *w, bool anew)
-{
-	w->totals.choose_from = 1;
-	w->totals.choose_anew |= anew;
-	w->store.changed = true;
 }
 
 void groups_discard(struct catalog_writer *w)

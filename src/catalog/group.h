@@ -25,6 +25,11 @@ MUST_CHECK int group_join(struct catalog_writer *w, uint64_t group, uint64_t fil
  * missing. */
 MUST_CHECK int group_note_held(struct catalog_writer *w, uint64_t group, bool held);
 
+/* Notes that places of members possibly changed. Does nothing if the group is missing.
+ *
+ * emptied	a member is in a place that something else empties */
+MUST_CHECK int group_note_places(struct catalog_writer *w, uint64_t group, bool emptied);
+
 /* Sets the retained bytes of a group that maps. due: as in struct group_extents. */
 MUST_CHECK int group_set_retained(struct catalog_writer *w, uint64_t group, uint64_t retained,
 				  uint64_t due);
@@ -36,10 +41,6 @@ MUST_CHECK int group_note_kept(struct catalog_writer *w, uint64_t group, struct 
 /* Checks at the end of the transaction whether another copy has to be kept, because names or
  * attributes of this member changed. */
 MUST_CHECK int group_judge(struct catalog_writer *w, uint64_t group, uint64_t file);
-
-/* As group_judge(), if a file gets other attributes that matter for the keep rules. */
-MUST_CHECK int group_judge_attributes(struct catalog_writer *w, const struct file_record *file,
-				      const struct attributes *attributes);
 
 /* Makes a member the kept copy if its record says that it left a group of this hash as the kept
  * copy, and the present kept copy did not do so before. At the end of the transaction, a copy that

@@ -257,8 +257,10 @@ int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 	int r = catalog_scan_members(choice->reader, group, 0, &scan);
 
 	*kept = 0;
+	choice->emptied = false;
 	while (r == 0 && (r = catalog_next_member(scan, &file)) == 0) {
 		r = load(choice, group, file, &next);
+		choice->emptied |= r == 0 && next.rank.place != PLACE_LASTS;
 		if (r == 0 && *kept)
 			r = goes_before(choice, &next, &best, &before);
 		if (r == -ENOENT) /* a member without a record or a name */
@@ -370,6 +372,99 @@ int catalog_may_keep(struct catalog_reader *reader, const struct group_record *g
 	kept_choice_deinit(&choice);
 	*may = r == 0 && !displaced;
 	return r;
+}
+
+int kept_found_together(struct catalog_reader *reader, uint64_t a, uint64_t b, uint64_t unended,
+			bool *found)
+{
+	struct file_record one, other;
+	int r = catalog_get_file_name(reader, a, &one);
+
+	*found = false;
+	if (r < 0 || one.first_seen < unended)
+		return r;
+	r = catalog_get_file_name(reader, b, &other);
+	*found = r == 0 && other.first_seen == one.first_seen;
+	return r;
+}
+
+int kept_was_earlier(struct catalog_reader *reader, const struct group_record *group,
+		     const struct file_record *file, bool *earlier)
+{
+	struct file_record kept;
+	int r = group->kept ? catalog_get_file_name(reader, group->kept, &kept) : 0;
+
+	*earlier = r == 0 && group->kept && hash128_equal(kept.kept_hash, group->hash) &&
+		   kept.kept_until < file->kept_until;
+	return r;
+}
+
+/* ---- places -------------------------------------------------------------------------- */
+
+int catalog_get_emptied(struct catalog_reader *reader, const struct file_record *file,
+			enum emptied_place *best)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct kept_choice choice = {.reader = reader};
+	struct known_place place = {0};
+	uint64_t dir, cookie;
+	bool any = false;
+	int r = catalog_scan_names(reader, file, &scan);
+
+	*best = PLACE_MEMORY;
+	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
+		r = set_place(&choice, &place, dir);
+		if (r == 0 && place.rank.place < *best)
+			*best = place.rank.place;
+		any = true;
+	}
+	bytes_free(&place.source);
+	bytes_free(&place.path);
+	return r == -ENOENT && any ? 0 : r;
+}
+
+/* Sets *emptied for a file whose names are all in one directory. */
+static int dir_is_emptied(struct kept_choice *choice, uint64_t dir, bool *emptied)
+{
+	const struct known_place *place;
+	int r = find_place(choice, dir, &place);
+
+	*emptied = r == 0 && place->rank.place != PLACE_LASTS;
+	return r;
+}
+
+int kept_is_emptied(struct kept_choice *choice, uint64_t group, uint64_t file, bool *emptied)
+{
+	const struct deferred_file *joined = find_joined(choice, group, file);
+	struct file_record record;
+	enum emptied_place place = PLACE_LASTS;
+	int r;
+
+	*emptied = false;
+	if (joined)
+		return dir_is_emptied(choice, joined->dir, emptied);
+	r = catalog_get_file_name(choice->reader, file, &record);
+	if (r == 0 && record.names == 1)
+		return dir_is_emptied(choice, record.dir, emptied);
+	if (r == 0)
+		r = catalog_get_emptied(choice->reader, &record, &place);
+	*emptied = r == 0 && place != PLACE_LASTS;
+	return r;
+}
+
+int kept_any_is_emptied(struct kept_choice *choice, uint64_t group, bool *emptied)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t file;
+	int r = catalog_scan_members(choice->reader, group, 0, &scan);
+
+	*emptied = false;
+	while (r == 0 && !*emptied && (r = catalog_next_member(scan, &file)) == 0) {
+		r = kept_is_emptied(choice, group, file, emptied);
+		if (r == -ENOENT) /* a member without a record or a name */
+			r = -EUCLEAN;
+	}
+	return r == -ENOENT ? 0 : r;
 }
 
 int kept_get_place(struct catalog_reader *reader, uint64_t dir, uint64_t *place)

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/copy_marks.h"
 #include "catalog/catalog.h"
 #include "catalog/group.h"
@@ -58,6 +59,21 @@ int links_add(struct catalog_writer *w, const struct file_name *name)
 	if (r == 0 && group)
 		r = group_judge(w, group, name->file);
 	return r < 0 ? r : link_add(w, name, group);
+}
+
+int links_judge_attributes(struct catalog_writer *w, const struct file_record *file,
+			   const struct attributes *attributes)
+{
+	struct content_record content;
+	int r;
+
+	if (w->keep.count == 0 || (file->attributes.links == attributes->links &&
+				   clock_equal(file->attributes.mtime, attributes->mtime)))
+		return 0;
+	r = catalog_get_content(&w->store.reader, file->id, &content);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return content.group ? group_judge(w, content.group, file->id) : 0;
 }
 
 int links_note_held(struct catalog_writer *w, const struct file_record *file, bool was_held)

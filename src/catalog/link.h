@@ -21,6 +21,11 @@ MUST_CHECK int link_remove(struct catalog_writer *w, const struct file_name *nam
 /* As link_add(), but finds the group, and notes that the kept copy of it has to be judged again. */
 MUST_CHECK int links_add(struct catalog_writer *w, const struct file_name *name);
 
+/* Has the kept copy of the group judged again if the file gets other attributes that matter for the
+ * keep rules. */
+MUST_CHECK int links_judge_attributes(struct catalog_writer *w, const struct file_record *file,
+				      const struct attributes *attributes);
+
 /* Has the group of a file mapped again if file_is_held_outside() is not what it was. */
 MUST_CHECK int links_note_held(struct catalog_writer *w, const struct file_record *file,
 			       bool was_held);

@@ -11,6 +11,7 @@
  */
 
 #include "base/bytes.h"
+#include "base/emptied_place.h"
 #include "catalog/catalog.h"
 
 MUST_CHECK int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals);
@@ -104,6 +105,11 @@ MUST_CHECK int catalog_find_displacing(struct catalog_reader *r, const struct gr
  * -errno. */
 MUST_CHECK int catalog_may_keep(struct catalog_reader *r, const struct group_record *group,
 				uint64_t file, bool *may);
+
+/* Sets *best to the place of a file: the first of the places of its names. Returns 0, -ENOENT if
+ * the file has no name, or another -errno. */
+MUST_CHECK int catalog_get_emptied(struct catalog_reader *r, const struct file_record *file,
+				   enum emptied_place *best);
 
 /* ---- windows of files ----------------------------------------------------------------- */
 

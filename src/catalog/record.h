@@ -236,8 +236,8 @@ struct group_record {
 	/* time of the last commit that set or removed a member, or changed whether a member has
 	 * unknown hard links */
 	struct timespec changed;
-	/* A member possibly has holes, shares extents, or has hard links that the index does not
-	 * know (extents.h). */
+	/* A member possibly has holes, shares extents, has hard links that the index does not know,
+	 * or is in a place that something else empties (extents.h). */
 	bool maps;
 	/* Bytes of the redundant copies that stay allocated, or never were, if these copies are
 	 * removed: holes, and extents or whole files that are in use elsewhere. */

@@ -82,6 +82,9 @@ struct copies {
 	/* The kept inode must stay even if another one is kept: it is protected, outside of "only"
 	 * or in a bundle. Set by rules_apply(). */
 	bool kept_must_stay;
+	/* Redundant copies share blocks and stay at their place, from which nothing is removed. Set
+	 * by rules_apply(). */
+	bool share_in_places;
 	struct bytes paths; /* each ends with a NUL */
 };
 

@@ -80,7 +80,8 @@ static void add_joint(struct redundant *redundant)
 /* Returns whether the redundant copies are those of the index. */
 static bool is_choice_of_index(const struct group_record *indexed, const struct copies *copies)
 {
-	return copies->redundant == indexed->inodes - 1 && copies->list[0].file == indexed->kept;
+	return copies->redundant == indexed->inodes - 1 && copies->list[0].file == indexed->kept &&
+	       !copies->share_in_places;
 }
 
 int retained_find(struct catalog_reader *reader, struct group_record *group,

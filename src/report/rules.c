@@ -208,6 +208,7 @@ static void refuse_emptied(struct decision *decision)
 {
 	enum emptied_place best = PLACE_MEMORY;
 
+	decision->copies->share_in_places = false;
 	for (size_t i = 0; i < decision->count; i++) {
 		if (decision->list[i].rank.place < best)
 			best = decision->list[i].rank.place;
@@ -215,14 +216,15 @@ static void refuse_emptied(struct decision *decision)
 	for (size_t i = 0; i < decision->count; i++) {
 		struct candidate *candidate = &decision->list[i];
 		enum emptied_place place = candidate->rank.place;
-		const struct words *words = &words_of_places[place];
 
 		if (place > best)
-			drop(decision, candidate, words);
-		if (!candidate->stays && !decision->rules->shares_blocks &&
-		    (place == PLACE_SNAPSHOT ||
-		     (place > best && (place == PLACE_TRASH || best != PLACE_LASTS))))
-			spare_for_place(candidate, words->lost);
+			drop(decision, candidate, &words_of_places[place]);
+		if (candidate->stays || !place_stays(best, place))
+			continue;
+		if (decision->rules->shares_blocks)
+			decision->copies->share_in_places = true;
+		else
+			spare_for_place(candidate, words_of_places[place].lost);
 	}
 }
 

@@ -35,6 +35,7 @@ struct joint_member {
 	uint32_t leader;
 	bool shares; /* it shares a range with another member, or has a range twice */
 	uint32_t sharers; /* of a leader: number of its members */
+	bool stays; /* of a leader; for the caller: one of its members is not removed */
 	uint64_t joint; /* of a leader: bytes that two or more ranges of its members hold */
 };
 

@@ -8,6 +8,7 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
+#include "base/emptied_place.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "base/threads.h"
@@ -46,6 +47,7 @@
 struct member {
 	uint64_t file;
 	uint64_t own; /* as in struct extent_record */
+	enum emptied_place place;
 };
 
 /* The work of all threads. */
@@ -73,6 +75,7 @@ struct mapper {
 	/* The kept copy, or the member that an act would keep: its removal frees nothing, as it has
 	 * hard links that the index does not know. */
 	uint64_t stays;
+	enum emptied_place best; /* the first of the places of the members */
 	/* A member could not be mapped, or has unknown hard links: any range can be held by it. */
 	bool misses_ranges;
 	uint64_t again_s; /* the group has to be mapped again after this time; 0: not */
@@ -151,12 +154,17 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	AUTO_CLOSE int fd = -1;
 	int r = catalog_get_file(reader, member->file, &file);
 
+	if (r == 0)
+		r = catalog_get_emptied(reader, &file, &member->place);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* the group changed, and is mapped again */
 	member->own = allocated_bytes(&file.attributes);
 	if (file_is_held_outside(&file))
 		return note_held(mapper, reader, member);
-	if (!catalog_shares_extents(mapper->work->catalog, file.attributes.filesystem))
+	if (mapper->group.size <= EXTENTS_UNMAPPED_MAX)
+		member->own = mapper->group.size;
+	if (mapper->group.size <= EXTENTS_UNMAPPED_MAX ||
+	    !catalog_shares_extents(mapper->work->catalog, file.attributes.filesystem))
 		return 0;
 	fd = source_open_file(mapper->work->sources, reader, &file, 0);
 	r = fd < 0 ? fd : map_open(mapper, fd, &file.attributes, &map);
@@ -254,6 +262,45 @@ static int next_group(struct mapper *mapper)
 	return r < 0 ? r : list_members(mapper, reader);
 }
 
+/* Returns whether no act removes the member, or its removal frees nothing. */
+static bool stays(const struct mapper *mapper, const struct member *member)
+{
+	return member->file == mapper->stays || place_stays(mapper->best, member->place);
+}
+
+/* Sets mapper->best. Returns whether a member stays because of its place. */
+static bool find_best_place(struct mapper *mapper)
+{
+	uint32_t count;
+	const struct member *members = members_of(mapper, &count);
+	bool any = false;
+
+	mapper->best = PLACE_MEMORY;
+	for (uint32_t i = 0; i < count; i++) {
+		if (members[i].place < mapper->best)
+			mapper->best = members[i].place;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		any |= place_stays(mapper->best, members[i].place);
+	return any;
+}
+
+/* Returns the bytes that only members hold that do not stay, each range once. */
+static uint64_t joint_freed(const struct mapper *mapper, struct joint_member *joint)
+{
+	uint64_t freed = 0;
+	uint32_t count;
+	const struct member *members = members_of(mapper, &count);
+
+	for (uint32_t i = 0; i < count; i++)
+		joint[joint[i].leader].stays |= stays(mapper, &members[i]);
+	for (uint32_t i = 0; i < count; i++) {
+		if (joint[i].leader == i && !joint[i].stays)
+			freed = size_add(freed, joint[i].joint);
+	}
+	return freed;
+}
+
 /* Adds the result of a group to those that wait for a commit. */
 static int add_result(struct mapper *mapper, const struct joint_member *joint,
 		      const struct joint_result *result)
@@ -273,7 +320,7 @@ static int add_result(struct mapper *mapper, const struct joint_member *joint,
 			file.record.sharers = leader->sharers;
 			file.record.joint = result->outside ? 0 : leader->joint;
 		}
-		if (members[i].file != mapper->stays)
+		if (!stays(mapper, &members[i]))
 			freed = size_add(freed, members[i].own);
 		r = bytes_append(&mapper->files, &file, sizeof(file));
 	}
@@ -314,6 +361,8 @@ static int map_group(struct mapper *mapper)
 	if (group.count <= RANGES_MAX)
 		r = joint_ranges_find(&group, joint, &result);
 	result.outside |= mapper->misses_ranges;
+	if (r == 0 && find_best_place(mapper))
+		result.without_kept = joint_freed(mapper, joint);
 	return r < 0 ? r : add_result(mapper, joint, &result);
 }
 

@@ -170,10 +170,11 @@ def summary(groups):
     }
 
 
-def freed_by(group, unique):
-    """The bytes that removing the inodes frees that have no name in uniques/."""
-    return sum(inode.freed for inode in group
-               if not any(name in unique for name in inode.names))
+def freed_by(group, unique, absolute):
+    """The bytes that acts free that remove the inodes without a name in uniques/."""
+    places = [min(original.place(absolute(name)) for name in inode.names) for inode in group]
+    return sum(inode.freed for inode, place in zip(group, places, strict=True)
+               if unique.keys().isdisjoint(inode.names) and not original.stays(min(places), place))
 
 
 def place(name):
@@ -485,7 +486,7 @@ class View:
             if os.path.dirname(target) != (b"../../dups" if many else b"../dups") or not group:
                 self.add("by-size: leads elsewhere, or twice:", path, target)
                 continue
-            sizes.append(freed_by(group, unique))
+            sizes.append(freed_by(group, unique, self.source.absolute))
             self.check_rank(path, b"%0*d" % (digits, rank), group, unique)
         if sizes != sorted(sizes, reverse=True):
             self.add("by-size: not in order:", sizes)
@@ -494,7 +495,7 @@ class View:
         """Compares the name of a link with its group."""
         names = {os.path.basename(name[1]) for inode in group for name in inode.names
                  if name in unique}
-        figures = len(group), human(freed_by(group, unique))
+        figures = len(group), human(freed_by(group, unique, self.source.absolute))
         if not rank_names.is_name(os.path.basename(path), rank, names, *figures):
             self.add("by-size: not the name of the kept copy:", path, sorted(names), *figures)
 

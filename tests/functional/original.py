@@ -18,13 +18,13 @@ MARKS = re.compile(
 SNAPSHOT, CACHE, TRASH, MEMORY = range(1, 5)  # places that something else empties, best first
 PLACES = {
     SNAPSHOT: re.compile(
-        rb"/(?:\.snapshots/[0-9]+/snapshot|\.zfs/snapshot|[.~#]snapshot|@Recently-Snapshot"
+        rb"/(?:\.snapshots/[0-9]+/snapshot|\.zfs/snapshot|[.~#]snapshot|\.snap|@Recently-Snapshot"
         rb"|timeshift(?:-btrfs)?/snapshots)/"),
     TRASH: re.compile(
         rb"/(?:Trash/(?:files|info|expunged)|\.Trash(?:-[0-9]+|es)?|Network Trash Folder"
         rb"|(?i:\$recycle\.bin|recycler|recycled)|\.recycle|\.Recycle\.Bin|#recycle|@Recycle"
         rb"|Network Recycle Bin [0-9]+|files_trashbin|files_versions|__groupfolders/trash"
-        rb"|\.stversions|\.sync/Archive|\.SyncArchive|\.dropbox\.cache|\.debris)/"),
+        rb"|\.stversions|\.sync/Archive|\.SyncArchive|\.trashcan|\.dropbox\.cache|\.debris)/"),
 }
 CACHE_TAG = b"Signature: 8a477f597d28d172789f06886806bc55"
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -91,6 +91,11 @@ def is_in_cache(path):
                     if file.read(len(CACHE_TAG)) == CACHE_TAG:
                         return True
     return False
+
+
+def stays(best, found):
+    """Whether acts leave a copy at its place, if the kept copy is at the best one."""
+    return found == SNAPSHOT or found > best and (found == TRASH or best > 0)
 
 
 def place(absolute):
