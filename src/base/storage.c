@@ -30,6 +30,8 @@ bool storage_of(int fd, struct storage *layer)
 	return true;
 }
 
+/* Nothing is stored in other special files. A FUSE file system without a name of its own has the
+ * source /dev/fuse, which lies in memory. */
 static bool storage_of_path(const char *path, struct storage *layer)
 {
 	AUTO_CLOSE int fd = open(path, O_PATH | O_CLOEXEC);
@@ -37,10 +39,11 @@ static bool storage_of_path(const char *path, struct storage *layer)
 
 	if (fd < 0 || fstat(fd, &status) < 0)
 		return false;
-	if (!S_ISBLK(status.st_mode))
+	if (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode))
 		return storage_of(fd, layer);
-	*layer = (struct storage){.device = status.st_rdev};
-	return true;
+	if (S_ISBLK(status.st_mode))
+		*layer = (struct storage){.device = status.st_rdev};
+	return S_ISBLK(status.st_mode);
 }
 
 /* ---- devices ------------------------------------------------------------------------- */

@@ -116,8 +116,9 @@ def test_every_call_is_answered_in_a_hostile_tree_with_hung_and_dead_mounts(twin
 # a stopped disk
 
 def waits_for_disk(pid):
-    """Whether a thread of the process is in uninterruptible sleep."""
-    return any("State:\tD" in text for text in of_threads(pid, "status").values())
+    """Whether a thread of the process waits for a disk, or for the server of its image."""
+    return (any("State:\tD" in text for text in of_threads(pid, "status").values())
+            or "request_wait_answer" in of_threads(pid, "wchan").values())
 
 
 @contextlib.contextmanager

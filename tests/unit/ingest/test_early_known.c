@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/uio.h>
 
 #include "ingest/colliding.h"
 #include "ingest/early.h"
@@ -62,6 +63,20 @@ static void test_content_with_a_rival_is_left_unread(void **state)
 	audit_index(t->index.catalog);
 }
 
+/* Returns whether the kernel and the file system can read the file from the page cache only. */
+static bool walk_can_read(const struct tree *t, const char *path)
+{
+	char byte;
+	struct iovec block = {.iov_base = &byte, .iov_len = 1};
+	int fd = openat(t->fd, path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	assert_true(fd >= 0);
+	got = preadv2(fd, &block, 1, 0, RWF_NOWAIT);
+	assert_int_equal(close(fd), 0);
+	return got == 1;
+}
+
 static void test_first_rival_ends_reading_in_its_directory(void **state)
 {
 	struct tree *t = *state;
@@ -75,6 +90,9 @@ static void test_first_rival_ends_reading_in_its_directory(void **state)
 	write_content(t, "copy/c", 100, 2);
 	write_content(t, "copy/d", 100, 2);
 	wait_for_guard(t, "copy/d");
+	/* the walk leaves other files to its end, and then does not judge by the first one */
+	if (lacks(!walk_can_read(t, "copy/b"), "reads of the page cache that do not wait"))
+		return;
 	walk(t);
 	assert_false(is_read(t, "copy/c"));
 	assert_false(is_read(t, "copy/d"));

@@ -51,6 +51,8 @@ static void test_rescan_of_an_unchanged_tree_reads_nothing(void **state)
 	struct tree *t = *state;
 	struct catalog_totals before, after;
 
+	/* A walk that reads files would compare those that are older than the guard time. */
+	t->settings.names_only = true;
 	write_content(t, "a", 20000, 0);
 	write_content(t, "b", 20000, 0);
 	write_content(t, "c", 20000, 1);
