@@ -62,6 +62,8 @@ static int get_known(const struct search *search, uint64_t indexed, struct known
 		r = catalog_get_content(search->sides->indexed, indexed, &known->indexed_content);
 	if (r < 0)
 		return found_or_not_comparable(r);
+	if (known->indexed.names == 0)
+		return NOT_COMPARABLE;
 	r = get_other(search->sides->fresh, &known->indexed, &known->fresh, &known->fresh_content);
 	known->read_again = r == 0;
 	return r == NOT_READ ? 0 : r;
@@ -317,7 +319,8 @@ static int get_single(const struct search *search, const struct file_record *fil
 	int r;
 
 	*known = (struct known){.indexed = *file};
-	if (!S_ISREG(file->attributes.mode) || file->attributes.size == 0)
+	/* a file that moves has no name for a moment */
+	if (!S_ISREG(file->attributes.mode) || file->attributes.size == 0 || file->names == 0)
 		return NOT_COMPARABLE;
 	r = catalog_get_content(search->sides->indexed, file->id, &known->indexed_content);
 	if (r < 0 && r != -ENOENT)
