@@ -2,6 +2,7 @@
 #include "store/store.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -11,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "store/value.h"
+#include "twinfs/format.h"
 
 /* Address space for the map, enough for about 200 million files. The address space costs no memory
  * and no disk space. If mapping fails (ulimit -v), half the size is tried, down to MAP_BYTES_MIN.
@@ -123,6 +125,19 @@ void store_note_change(struct store *store)
 	store->changed = status.st_ctim;
 }
 
+/* Some file systems count no links of any file, so the name is looked up, too. */
+static bool is_removed(const struct store *store, const struct stat *status)
+{
+	AUTO_FREE char *path = NULL;
+	struct stat named;
+
+	if (!status->st_ctim.tv_sec || status->st_nlink > 0 ||
+	    asprintf(&path, "%s/" TWINFS_INDEX_DATA, store->folder) < 0)
+		return false;
+	return stat(path, &named) < 0 || named.st_ino != status->st_ino ||
+	       named.st_dev != status->st_dev;
+}
+
 /* Finds what other processes did to the data file. If it was removed, no later process would find
  * what is written. If it was changed, pages that were not read yet are possibly damaged, so the
  * store is marked as untrusted and is not sealed. Returns 0, or -ENOENT if it was removed. */
@@ -131,7 +146,7 @@ static int check_data_file(struct store *store)
 	struct stat now;
 
 	get_status(store, &now);
-	if (now.st_ctim.tv_sec && now.st_nlink == 0)
+	if (is_removed(store, &now))
 		return -ENOENT;
 	if (now.st_ctim.tv_sec && store->changed.tv_sec &&
 	    !clock_equal(now.st_ctim, store->changed))
