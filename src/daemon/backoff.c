@@ -131,8 +131,8 @@ static bool is_quiet(const struct backoff_file *file, uint64_t now_ns)
 }
 
 /* Doubles the debounce delay of a file that changed again, or resets it if the file was quiet. An
- * attempt that failed is no quiet time: if the attempt itself changes the file, as rclone changes
- * the mtime at an open, both would be repeated without an end. */
+ * attempt that failed is no quiet time: if the attempt itself changes the file, or puts off what
+ * changes it, both would be repeated without an end. */
 static void count_doublings(struct backoff_file *file, uint64_t now_ns)
 {
 	if (now_ns < file->due_ns && !file->tried)
