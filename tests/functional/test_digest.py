@@ -2,6 +2,7 @@
 """digest computes the SHA-256 of the wanted files, reads no others and none twice."""
 import os
 import random
+import re
 import shutil
 import subprocess
 
@@ -95,7 +96,8 @@ def test_only_wanted_files_are_opened(host, source, strace):
     calls = "trace=openat,openat2,pread64,read,mmap"
     result, trace = host.twinfs.traced(*host.words(), calls=calls, flags=["-y"])
     assert result.status == 0, result
-    assert b'"wanted 3"' in trace and b"other" not in trace
+    assert b'"wanted 3"' in trace
+    assert not re.search(rb'"other (\d|new)', trace)  # an index of another test can have the word
     assert len(host.rows()) == 9
 
 
