@@ -223,6 +223,30 @@ static void print_gaps(struct output *output, const json_t *status)
 			     plural(pending, "file waits", "files wait"));
 }
 
+/* Prints what it costs that the file system of a source keeps no ctime. */
+static int print_ctime(struct output *output, const json_t *status)
+{
+	const json_t *source, *list = json_object_get(status, "sources");
+	size_t i;
+
+	json_array_foreach(list, i, source)
+	{
+		CLEANUP_BYTES struct bytes path = {0};
+		int r;
+
+		if (!json_object_get(source, "no_ctime"))
+			continue;
+		r = json_get_path(source, "path", &path);
+		if (r < 0)
+			return r;
+		figure_print(output, "ctime",
+			     "a write to %s can leave no trace, so each scan and each open in the "
+			     "view reads the file again; see 'twinfs doctor'",
+			     quote_bytes((const char *)path.data, path.length));
+	}
+	return 0;
+}
+
 static int print_unwatched(struct output *output, const json_t *status, bool verbose)
 {
 	uint64_t unwatched = status_file_number(status, "unwatched");
@@ -277,7 +301,9 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	print_folders(output, status);
 	print_equal_parts(output, status);
 	print_gaps(output, status);
-	r = print_unwatched(output, status, verbose);
+	r = print_ctime(output, status);
+	if (r == 0)
+		r = print_unwatched(output, status, verbose);
 	if (json_is_true(json_object_get(status, "shared")))
 		figure_print(output, "shared",
 			     "other users see the files that they may read in the sources");

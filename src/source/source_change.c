@@ -137,6 +137,21 @@ int sources_find_unmounted(const struct sources *sources, struct bytes *path)
 	return r == -ENOENT ? 0 : r;
 }
 
+/* ---- file systems that keep no ctime -------------------------------------------------------- */
+
+bool source_lacks_ctime(const struct sources *sources, size_t index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct source_identity known;
+	struct dir_record root;
+
+	return catalog_read_begin(sources->catalog, &reader) == 0 &&
+	       source_identity_get(reader, index, &known, NULL) == 0 && known.type != 0 &&
+	       catalog_get_dir(reader, sources->list[index].root, &root) == 0 &&
+	       catalog_lacks_ctime(sources->catalog, (uint32_t)known.type,
+				   root.attributes.filesystem);
+}
+
 /* ---- accepting ------------------------------------------------------------------------------ */
 
 static int accept_body(struct catalog_writer *w, void *context)

@@ -20,6 +20,7 @@
 #include "catalog/scan.h"
 #include "source/left_out.h"
 #include "source/source.h"
+#include "source/source_change.h"
 #include "view/control.h"
 #include "view/control_json.h"
 
@@ -38,7 +39,7 @@ const char *control_state_name(enum view_state state)
 	return control_state_names[state];
 }
 
-static int append_source(json_t *array, const struct source *source)
+static int append_source(json_t *array, const struct source *source, bool no_ctime)
 {
 	uint64_t silent_ns = source_silent_ns(source);
 	struct timespec since = clock_now();
@@ -50,6 +51,8 @@ static int append_source(json_t *array, const struct source *source)
 		r = json_set_path(object, "tree", source->tree, strlen(source->tree));
 	if (r == 0 && source->missing)
 		r = json_object_set_new(object, "missing", json_true()) == 0 ? 0 : -ENOMEM;
+	if (r == 0 && no_ctime)
+		r = json_object_set_new(object, "no_ctime", json_true()) == 0 ? 0 : -ENOMEM;
 	if (r == 0 && silent_ns > 0) {
 		since.tv_sec -= (time_t)(silent_ns / SECOND_NS);
 		r = control_json_set_time(object, "silent_since", since);
@@ -67,7 +70,7 @@ static int set_sources(json_t *status, const struct sources *sources)
 	int r = array ? 0 : -ENOMEM;
 
 	for (size_t i = 0; i < sources->count && r == 0; i++)
-		r = append_source(array, &sources->list[i]);
+		r = append_source(array, &sources->list[i], source_lacks_ctime(sources, i));
 	if (r < 0) {
 		json_decref(array);
 		return r;

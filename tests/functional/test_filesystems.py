@@ -119,6 +119,17 @@ def test_doctor_names_what_the_file_system_promises(twinfs, source, no_ctime, se
     assert ("ctime" in found) == (seconds == 0)
 
 
+@pytest.mark.parametrize("seconds", [0, 60])
+def test_status_says_what_it_costs_that_ctime_is_a_copy(twinfs, source, no_ctime, seconds):
+    twinfs.environment["OTHER_CTIME"] = str(seconds)
+    fill_old(source, {b"vault": DATA})
+    with twinfs.mounted(source) as view:
+        [found] = view.status()["sources"]
+        said = twinfs.ok("status", view.path).out
+    assert found.get("no_ctime", False) == (seconds == 0)
+    assert (b"can leave no trace" in said) == (seconds == 0)
+
+
 # ---- folders without their key ------------------------------------------------------------------
 
 @pytest.fixture
