@@ -302,14 +302,19 @@ static void reader_free(struct catalog_reader *reader)
 	free(reader);
 }
 
-/* Frees a reader, but not its transaction. */
+/* Readers whose transactions are never aborted (reopen_if_forgotten()). LMDB has no other function
+ * that frees them, so they are kept until the process ends. */
+static _Atomic(struct catalog_reader *) abandoned;
+
 static void reader_abandon(struct catalog_reader *reader)
 {
 	close_cursors(reader);
-	free(reader);
+	reader->next = atomic_load(&abandoned);
+	while (!atomic_compare_exchange_weak(&abandoned, &reader->next, reader))
+		continue;
 }
 
-/* release: frees a reader */
+/* release: reader_free() or reader_abandon() */
 static void close_environment(struct store *store, void (*release)(struct catalog_reader *))
 {
 	struct catalog_reader *reader;
@@ -380,8 +385,8 @@ static int reopen_failed(struct store *store)
 /* Reopens the environment if another process took this one for dead, and freed its slots in the
  * table of readers: a process loses its locks of the table when it closes any descriptor of it
  * (fcntl(2)), and new readers would be without a lock, too. The old transactions are not aborted,
- * which would free their slots: other processes possibly use these now. They are leaked, which is
- * some 200 bytes for each. While snapshots or a writer use the environment, this is left to a later
+ * which would free their slots: other processes possibly use these now. They are kept, which is
+ * some 400 bytes for each. While snapshots or a writer use the environment, this is left to a later
  * call. */
 static void reopen_if_forgotten(struct store *store)
 {
