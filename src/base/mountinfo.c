@@ -43,20 +43,28 @@ uint64_t mountinfo_of(int fd)
 	return status.stx_mask & STATX_MNT_ID ? status.stx_mnt_id : 0;
 }
 
-int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent)
+int mountinfo_line(const char *file, uint64_t mount, char **line)
 {
 	AUTO_FCLOSE FILE *lines = fopen(file, "re");
-	AUTO_FREE char *line = NULL;
 	uint64_t number;
 	size_t size = 0;
 
+	*line = NULL;
 	if (!lines)
 		return -errno;
-	while (getline(&line, &size, lines) > 0) {
-		if (sscanf(line, "%" SCNu64 " %" SCNu64, &number, parent) == 2 && number == mount)
+	while (getline(line, &size, lines) > 0) {
+		if (sscanf(*line, "%" SCNu64, &number) == 1 && number == mount)
 			return 0;
 	}
 	return feof(lines) ? -ENOENT : -EIO;
+}
+
+int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent)
+{
+	AUTO_FREE char *line = NULL;
+	int r = mountinfo_line(file, mount, &line);
+
+	return r == 0 && sscanf(line, "%*u %" SCNu64, parent) != 1 ? -ENOENT : r;
 }
 
 /* Splits a line. Returns its root, the fourth word, and sets *point to the mount point, or returns
@@ -77,26 +85,19 @@ static char *root_of(char *line, char **point)
 
 int mountinfo_inner_path(uint64_t mount, const char *path, char **inner)
 {
-	AUTO_FCLOSE FILE *lines = fopen("/proc/self/mountinfo", "re");
 	AUTO_FREE char *line = NULL;
-	size_t size = 0;
+	const char *root, *below;
+	char *point;
+	int r = mountinfo_line("/proc/self/mountinfo", mount, &line);
 
-	if (!lines)
-		return -errno;
-	while (getline(&line, &size, lines) > 0) {
-		const char *root, *below;
-		char *point;
-
-		if (strtoull(line, NULL, 10) != mount)
-			continue;
-		root = root_of(line, &point);
-		below = root ? path_below(path, point) : NULL;
-		if (!root)
-			return -EIO;
-		if (asprintf(inner, "%s/%s", root, below ? below : "") >= 0)
-			return 0;
-		*inner = NULL;
-		return -ENOMEM;
-	}
-	return feof(lines) ? -ENOENT : -EIO;
+	if (r < 0)
+		return r;
+	root = root_of(line, &point);
+	if (!root)
+		return -EIO;
+	below = path_below(path, point);
+	if (asprintf(inner, "%s/%s", root, below ? below : "") >= 0)
+		return 0;
+	*inner = NULL;
+	return -ENOMEM;
 }

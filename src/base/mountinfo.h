@@ -16,6 +16,11 @@ void mountinfo_decode(char *word);
  * request to the server of a file system. */
 uint64_t mountinfo_of(int fd);
 
+/* Sets *line, which the caller frees also after a failure, to the line of a mount in a file like
+ * /proc/self/mountinfo. Returns 0, -ENOENT if the file does not list the mount, or another
+ * -errno. */
+MUST_CHECK int mountinfo_line(const char *file, uint64_t mount, char **line);
+
 /* Sets *parent to the number of the parent of a mount, from a file like /proc/self/mountinfo.
  * Returns 0, -ENOENT if the file does not list the mount, or -errno if it cannot be read. */
 MUST_CHECK int mountinfo_parent(const char *file, uint64_t mount, uint64_t *parent);

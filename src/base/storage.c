@@ -158,34 +158,20 @@ static bool find_below(struct storage *layer, char *type, char *source, const ch
 	return path[0] == '/' && storage_of_path(path, layer);
 }
 
-/* Parses a line of mountinfo. Returns true if the line is the mount of the layer. Then sets *found
- * to whether the layer below the mount was found. */
-static bool is_mount(char *line, struct storage *layer, bool *found)
+static bool descend_mount(const struct storage_places *places, struct storage *layer)
 {
-	char *at = strstr(line, " - "), *rest = NULL;
-	char *type, *source, *options;
+	AUTO_FREE char *line = NULL;
+	char *at, *rest = NULL, *type, *source, *options;
 
-	if (!at || strtoull(line, NULL, 10) != layer->mount)
+	if (layer->mount == 0 || mountinfo_line(places->mountinfo, layer->mount, &line) < 0)
+		return false;
+	at = strstr(line, " - ");
+	if (!at)
 		return false;
 	type = strtok_r(at + 3, " \n", &rest);
 	source = strtok_r(NULL, " \n", &rest);
 	options = strtok_r(NULL, " \n", &rest);
-	*found = type && source && options && find_below(layer, type, source, options);
-	return true;
-}
-
-static bool descend_mount(const struct storage_places *places, struct storage *layer)
-{
-	AUTO_FCLOSE FILE *file = fopen(places->mountinfo, "re");
-	AUTO_FREE char *line = NULL;
-	size_t capacity = 0;
-	bool found = false;
-
-	while (file && layer->mount && getline(&line, &capacity, file) >= 0) {
-		if (is_mount(line, layer, &found))
-			break;
-	}
-	return found;
+	return type && source && options && find_below(layer, type, source, options);
 }
 
 bool storage_descend(const struct storage_places *places, struct storage *layer)
