@@ -241,20 +241,6 @@ void missing_from_distrust(const struct missing_tally *tally, enum twinfs_exit *
 		*status = TWINFS_EXIT_INCOMPLETE;
 }
 
-static int example_path(const struct missing_example *example, const struct sources *sources,
-			struct catalog_reader *reader, struct bytes *path)
-{
-	CLEANUP_BYTES struct bytes relative = {0};
-	uint32_t source;
-	int r = catalog_entry_path(reader, example->dir, example->cookie, &relative, &source);
-
-	if (r == 0 && !bytes_text(&relative))
-		r = -ENOMEM;
-	if (r == 0)
-		r = source_absolute_path(sources, source, bytes_text(&relative), path);
-	return r == -ENOENT ? -EUCLEAN : r;
-}
-
 static int explain_distrusted(const struct missing_tally *tally, const struct sources *sources,
 			      struct catalog_reader *reader)
 {
@@ -264,7 +250,7 @@ static int explain_distrusted(const struct missing_tally *tally, const struct so
 
 	if (tally->distrusted == 0)
 		return 0;
-	r = example_path(&tally->untrusted, sources, reader, &path);
+	r = missing_example_path(&tally->untrusted, sources, reader, &path);
 	if (r == 0)
 		log_warning("%s of these %s elsewhere only as files of a network or FUSE file "
 			    "system that are possibly the same files, such as %s; compare them on "
@@ -286,7 +272,7 @@ int missing_from_explain(const struct missing_tally *tally, const struct sources
 
 		if (tally->emptied[place] == 0)
 			continue;
-		r = example_path(&tally->examples[place], sources, reader, &path);
+		r = missing_example_path(&tally->examples[place], sources, reader, &path);
 		if (r == 0)
 			log_info("%s of these %s elsewhere only %s, such as %s; that does not "
 				 "count, as %s",

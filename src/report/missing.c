@@ -182,20 +182,26 @@ static int find_places_of(struct missing_finder *finder, uint64_t id, struct pla
 	return r < 0 ? r : find_places(finder, &file, places);
 }
 
-static int name_path(const struct missing_finder *finder, const struct missing_example *name,
-		     struct bytes *path)
+int missing_example_path(const struct missing_example *example, const struct sources *sources,
+			 struct catalog_reader *reader, struct bytes *path)
 {
 	CLEANUP_BYTES struct bytes relative = {0};
 	uint32_t source;
-	int r = catalog_entry_path(finder->reader, name->dir, name->cookie, &relative, &source);
+	int r = catalog_entry_path(reader, example->dir, example->cookie, &relative, &source);
 
 	if (r == 0 && !bytes_text(&relative))
 		r = -ENOMEM;
 	if (r == 0)
-		r = source_absolute_path(finder->sources, source, bytes_text(&relative), path);
+		r = source_absolute_path(sources, source, bytes_text(&relative), path);
 	if (r == 0 && !bytes_text(path))
 		r = -ENOMEM;
 	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int name_path(const struct missing_finder *finder, const struct missing_example *name,
+		     struct bytes *path)
+{
+	return missing_example_path(name, finder->sources, finder->reader, path);
 }
 
 /* ---- proof ---------------------------------------------------------------------------------- */

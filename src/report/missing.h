@@ -15,6 +15,7 @@
 #include "base/attributes.h"
 #include "base/emptied_place.h"
 
+struct bytes;
 struct catalog_reader;
 struct copies;
 struct file_record;
@@ -102,6 +103,11 @@ MUST_CHECK int missing_count_not_entered(const struct missing_folders *folders,
 MUST_CHECK int missing_count_unread(const struct missing_folders *folders,
 				    struct catalog_reader *reader, const struct sources *sources,
 				    uint64_t *count);
+
+/* Appends the absolute path of an example. Returns 0 or -errno. */
+MUST_CHECK int missing_example_path(const struct missing_example *example,
+				    const struct sources *sources, struct catalog_reader *reader,
+				    struct bytes *path);
 
 struct missing_finder;
 
