@@ -62,8 +62,6 @@ static int get_known(const struct search *search, uint64_t indexed, struct known
 		r = catalog_get_content(search->sides->indexed, indexed, &known->indexed_content);
 	if (r < 0)
 		return found_or_not_comparable(r);
-	if (known->indexed.names == 0)
-		return NOT_COMPARABLE;
 	r = get_other(search->sides->fresh, &known->indexed, &known->fresh, &known->fresh_content);
 	known->read_again = r == 0;
 	return r == NOT_READ ? 0 : r;
