@@ -247,7 +247,7 @@ def test_service_stopped_during_a_comparison_ends_cleanly(twinfs, source, mount,
 def test_service_stopped_during_its_walk_ends_by_the_signal(
         strace, twinfs, source, mount, tmp_path):
     trees.small(source)
-    traced = twinfs.under_strace("-e", "inject=getdents64:delay_enter=500000")
+    traced = twinfs.under_strace("-P", str(source), "-e", "inject=getdents64:delay_enter=500000")
     with Manager(traced, f"{tmp_path}/notify") as manager:
         with traced.started("mount", "-f", source, mount) as process:
             manager.wait_for("STATUS=reading names, .*")
@@ -264,7 +264,8 @@ def test_mount_point_of_a_killed_view_is_never_an_empty_folder(
     with twinfs.mounted(source, at=mount) as dead:
         end_process(dead.pid, signal.SIGKILL)
         dead.pid = None
-        traced = twinfs.under_strace("-e", "inject=getdents64:delay_enter=300000")
+        traced = twinfs.under_strace(
+            "-P", str(source), "-e", "inject=getdents64:delay_enter=300000")
         with Manager(traced, f"{tmp_path}/notify") as manager:
             with traced.started("mount", "-f", source, mount) as process:
                 manager.wait_for("STATUS=reading names, .*")
