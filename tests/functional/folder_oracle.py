@@ -198,7 +198,7 @@ class Folders:
         for inode in self.source.inodes.values():
             gone = sum(any(is_below(name, folder) for folder in removed) for name in inode.names)
             if gone and gone == self.source.names[inode.names[0]].stat.st_nlink:
-                freed += inode.size
+                freed += inode.freed
         return freed
 
     def summary(self, records):
