@@ -9,9 +9,11 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 
@@ -168,6 +170,14 @@ int act_log_append(struct act_log *log, const char *line)
 	if (r < 0)
 		log->waiting.length = before;
 	return r;
+}
+
+int act_log_add(struct act_log *log, const struct record *record)
+{
+	CLEANUP_BYTES struct bytes line = {0};
+	int r = record_encode(&line, record);
+
+	return r < 0 ? r : bytes_text(&line) ? act_log_append(log, bytes_text(&line)) : -ENOMEM;
 }
 
 /* Writes the lines and syncs them. The log of an index gets all lines or none. */
@@ -354,4 +364,101 @@ int act_log_contains(struct act_log *log, const char *act, uint64_t file)
 	return r < 0 ? r
 		     : log->count > 0 && bsearch(&file, log->files, log->count, sizeof(file),
 						 compare_numbers);
+}
+
+/* ---- files that were brought back -------------------------------------------------------- */
+
+struct undone_reading {
+	struct undone *undone;
+	const char *act;
+};
+
+static int note_undone(void *context, const struct record *record, const char *line)
+{
+	const struct undone_reading *reading = context;
+	struct undone *undone = reading->undone;
+	int r;
+
+	(void)line;
+	if (!record->undone || strcmp(record->undone, reading->act) != 0)
+		return 0;
+	r = array_reserve(&undone->files, &undone->capacity, undone->count + 1,
+			  sizeof(*undone->files));
+	if (r == 0)
+		undone->files[undone->count++] = record->undone_file;
+	return r;
+}
+
+int undone_read(struct undone *undone, struct act_log *log, const char *act)
+{
+	struct undone_reading reading = {undone, act};
+	struct act_log_pass records = {.record = note_undone, .context = &reading};
+	int r = act_log_reread(log, &records);
+
+	if (r == 0 && undone->count > 0)
+		qsort(undone->files, undone->count, sizeof(*undone->files), compare_numbers);
+	return r;
+}
+
+void undone_free(struct undone *undone)
+{
+	free(undone->files);
+	*undone = (struct undone){0};
+}
+
+bool undone_contains(const struct undone *undone, uint64_t file)
+{
+	return undone->count > 0 &&
+	       bsearch(&file, undone->files, undone->count, sizeof(file), compare_numbers);
+}
+
+int undone_add(struct act_log *log, const struct record *undo, const struct record *record)
+{
+	const struct record added = {.act = undo->act,
+				     .file = undo->file,
+				     .command = RECORD_UNDO,
+				     .time = clock_now(),
+				     .order = undo->order,
+				     .source = record->source,
+				     .path = record->path,
+				     .undone = record->act,
+				     .undone_file = record->file,
+				     .type = record->type,
+				     .size = record->size};
+
+	return act_log_add(log, &added);
+}
+
+struct adding {
+	struct act_log *log;
+	const struct record *folder;
+	struct undone undone;
+	struct record undo;
+};
+
+static int add_name(void *context, const struct record *record, const char *line)
+{
+	struct adding *adding = context;
+	struct stat status;
+
+	(void)line;
+	if (record->state == RECORD_RETURNED || undone_contains(&adding->undone, record->file) ||
+	    !path_below(record->path, adding->folder->path) || lstat(record->path, &status) < 0)
+		return 0;
+	adding->undo.file++;
+	return undone_add(adding->log, &adding->undo, record);
+}
+
+int undone_add_names(struct act_log *log, const struct record *folder)
+{
+	char id[ACT_ID_SIZE];
+	struct adding adding = {.log = log, .folder = folder, .undo = {.act = id}};
+	struct act_log_pass records = {.record = add_name, .context = &adding, .act = folder->act};
+	int r = undone_read(&adding.undone, log, folder->act);
+
+	record_make_id(id);
+	if (r == 0)
+		r = act_log_reread(log, &records);
+	undone_free(&adding.undone);
+	return r;
 }

@@ -31,6 +31,9 @@ void act_log_close(struct act_log *log);
  */
 MUST_CHECK int act_log_append(struct act_log *log, const char *line);
 
+/* As act_log_append(), for a record that is not encoded yet. */
+MUST_CHECK int act_log_add(struct act_log *log, const struct record *record);
+
 /* Writes and syncs the added records. After a failure none of them is in the log of an index, and
  * they stay added. Blocks on the disk. Returns 0 or -errno. */
 MUST_CHECK int act_log_sync(struct act_log *log);
@@ -67,5 +70,36 @@ MUST_CHECK int act_log_read(const char *folder, struct act_log_pass *pass);
 
 /* As act_log_read(), for an open log, without the records that were not synced. */
 MUST_CHECK int act_log_reread(struct act_log *log, struct act_log_pass *pass);
+
+/* ---- files that were brought back -------------------------------------------------------- */
+
+/* The numbers of the files of an act that were brought back, ascending. All zeros is empty. */
+struct undone {
+	uint64_t *files;
+	size_t count, capacity;
+};
+
+/* Reads these numbers of an act from the log, without records that were not synced. Returns 0 or
+ * -errno. */
+MUST_CHECK int undone_read(struct undone *undone, struct act_log *log, const char *act);
+void undone_free(struct undone *undone);
+
+/* Returns whether the file with this number was brought back. */
+bool undone_contains(const struct undone *undone, uint64_t file);
+
+/* Adds the record that a file was brought back, in memory. Returns 0 or -ENOMEM.
+ *
+ * undo		has the id, number and order of the record
+ * record	of the act on the file
+ */
+MUST_CHECK int undone_add(struct act_log *log, const struct record *undo,
+			  const struct record *record);
+
+/* Adds records for all names in a folder that the act recorded, and that exist. For a folder that
+ * has its name again, and was never emptied. Returns 0 or -errno.
+ *
+ * folder	record of the act on the folder
+ */
+MUST_CHECK int undone_add_names(struct act_log *log, const struct record *folder);
 
 #endif

@@ -215,8 +215,7 @@ static void bring_back(struct folder_act *act, bool is_less)
 			: durable_sync_changed(act->session->durable);
 
 	if (r == 0)
-		r = undo_part(act->session->journal, act->session->settings->folder, record->act,
-			      record->path);
+		r = undo_part(act->session->journal, record->act, record->path);
 	if (r == 0)
 		r = note_returned(act);
 	if (r != 0 && is_less)

@@ -414,23 +414,20 @@ static void report_absent(struct undoing *undoing, const struct intent *intent, 
  * the interruption. */
 static int add_record(const struct undoing *undoing, struct record *record, enum record_state state)
 {
-	CLEANUP_BYTES struct bytes line = {0};
 	int r = act_log_contains(undoing->log, record->act, record->file);
 
-	if (r != 0)
-		return r < 0 ? r : 0;
 	record->state = state;
-	r = record_encode(&line, record);
-	if (r == 0)
-		r = bytes_text(&line) ? act_log_append(undoing->log, bytes_text(&line)) : -ENOMEM;
-	return r;
+	return r == 0 ? act_log_add(undoing->log, record) : r < 0 ? r : 0;
 }
 
-/* Notes that an act was interrupted, with its first file that is as it was before. */
+/* Notes that an act was interrupted, with its first file that is as it was before. If that is a
+ * folder, notes the names in it as brought back, of which the log possibly has records already. */
 static int add_returned(struct undoing *undoing, struct record *record)
 {
-	if (undoing->wish->is_ending || strcmp(undoing->returned, record->act) == 0)
-		return 0;
+	int r = S_ISDIR(record->type) ? undone_add_names(undoing->log, record) : 0;
+
+	if (r < 0 || undoing->wish->is_ending || strcmp(undoing->returned, record->act) == 0)
+		return r;
 	(void)snprintf(undoing->returned, sizeof(undoing->returned), "%s", record->act);
 	return add_record(undoing, record, RECORD_RETURNED);
 }

@@ -28,9 +28,7 @@ struct undo_pass {
 	struct act_order order;
 	uint64_t recorded; /* files that this undo brought back */
 	size_t waiting; /* of these, not synced yet */
-	/* numbers of the files of the act that an earlier undo brought back, ascending */
-	uint64_t *files;
-	size_t count, capacity;
+	struct undone undone; /* files of the act that an earlier undo brought back */
 	const char *below; /* only records below this path; NULL: all */
 	struct bytes folders; /* records of removed folders, each with its NUL */
 	size_t *folder_list; /* offsets in folders, sorted by path */
@@ -64,43 +62,22 @@ const char *undo_outcome_text(enum undo_outcome outcome)
 	return texts[outcome];
 }
 
-/* ---- files that are back already --------------------------------------------------------- */
+/* ---- the log ----------------------------------------------------------------------------- */
 
-static int note_undone(void *context, const struct record *record, const char *line)
+static struct act_log *log_of(const struct undo_pass *pass)
 {
-	struct undo_pass *pass = context;
-	int r;
-
-	(void)line;
-	if (!record->undone || strcmp(record->undone, pass->undo.settings->act) != 0)
-		return 0;
-	r = array_reserve(&pass->files, &pass->capacity, pass->count + 1, sizeof(*pass->files));
-	if (r == 0)
-		pass->files[pass->count++] = record->undone_file;
-	return r;
+	return journal_log(pass->undo.journal);
 }
 
-static int compare_numbers(const void *a, const void *b)
+/* Reads the records of the act. */
+static int read_act(const struct undo_pass *pass, void *context,
+		    int (*record)(void *context, const struct record *record, const char *line))
 {
-	const uint64_t *one = a, *other = b;
+	struct act_log_pass records = {.record = record,
+				       .context = context,
+				       .act = pass->undo.settings->act};
 
-	return (*one > *other) - (*one < *other);
-}
-
-static int read_undone(struct undo_pass *pass)
-{
-	struct act_log_pass undone = {.record = note_undone, .context = pass};
-	int r = act_log_read(pass->undo.settings->folder, &undone);
-
-	if (r == 0 && pass->count > 0)
-		qsort(pass->files, pass->count, sizeof(*pass->files), compare_numbers);
-	return r;
-}
-
-static bool is_undone(const struct undo_pass *pass, uint64_t file)
-{
-	return pass->count > 0 &&
-	       bsearch(&file, pass->files, pass->count, sizeof(file), compare_numbers);
+	return act_log_reread(log_of(pass), &records);
 }
 
 /* ---- the pass ---------------------------------------------------------------------------- */
@@ -124,24 +101,11 @@ static int flush(struct undo_pass *pass)
 /* Adds the record that a file was brought back. */
 static int add_record(struct undo_pass *pass, const struct record *undone)
 {
-	CLEANUP_BYTES struct bytes line = {0};
-	const struct record record = {.act = pass->id,
-				      .file = ++pass->recorded,
-				      .command = RECORD_UNDO,
-				      .time = clock_now(),
-				      .order = pass->order,
-				      .source = undone->source,
-				      .path = undone->path,
-				      .undone = undone->act,
-				      .undone_file = undone->file,
-				      .type = undone->type,
-				      .size = undone->size};
-	int r = record_encode(&line, &record);
+	const struct record undo = {.act = pass->id,
+				    .file = ++pass->recorded,
+				    .order = pass->order};
+	int r = undone_add(log_of(pass), &undo, undone);
 
-	if (r == 0)
-		r = bytes_text(&line)
-			    ? act_log_append(journal_log(pass->undo.journal), bytes_text(&line))
-			    : -ENOMEM;
 	return r < 0 || ++pass->waiting < BATCH_FILES ? r : flush(pass);
 }
 
@@ -158,7 +122,7 @@ static bool is_removed_folder(const struct record *record)
 
 static bool is_wanted(const struct undo_pass *pass, const struct record *record)
 {
-	return record->state != RECORD_RETURNED && !is_undone(pass, record->file) &&
+	return record->state != RECORD_RETURNED && !undone_contains(&pass->undone, record->file) &&
 	       (!pass->below || path_below(record->path, pass->below));
 }
 
@@ -228,13 +192,9 @@ static int read_folder(const struct undo_pass *pass, size_t index, struct decode
  * exist. */
 static int make_folders(struct undo_pass *pass)
 {
-	const struct undo_settings *settings = pass->undo.settings;
-	struct act_log_pass records = {.record = note_folder,
-				       .context = pass,
-				       .act = settings->act};
 	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
 	enum undo_outcome outcome = UNDO_FAILED;
-	int r = act_log_read(settings->folder, &records);
+	int r = read_act(pass, pass, note_folder);
 	size_t made = 0;
 
 	if (r == 0 && pass->folder_count > 1)
@@ -295,10 +255,7 @@ static int note_made(void *context, const struct record *record, const char *lin
 static int remove_made(const struct undo_pass *pass)
 {
 	struct text_list made = {0};
-	struct act_log_pass records = {.record = note_made,
-				       .context = &made,
-				       .act = pass->undo.settings->act};
-	int r = pass->below ? 0 : act_log_read(pass->undo.settings->folder, &records);
+	int r = pass->below ? 0 : read_act(pass, &made, note_made);
 
 	for (size_t i = made.count; r == 0 && i > 0; i--) {
 		char *path;
@@ -317,7 +274,7 @@ static int recall(void *context, const struct record *record, const char *line)
 	struct undo_pass *pass = context;
 
 	(void)line;
-	if (record->links > 1 && is_undone(pass, record->file))
+	if (record->links > 1 && undone_contains(&pass->undone, record->file))
 		undo_recall(&pass->undo, record);
 	return 0;
 }
@@ -325,26 +282,21 @@ static int recall(void *context, const struct record *record, const char *line)
 /* Remembers the files that an earlier undo brought back and that had several names. */
 static int recall_all(struct undo_pass *pass)
 {
-	const struct undo_settings *settings = pass->undo.settings;
-	struct act_log_pass records = {.record = recall, .context = pass, .act = settings->act};
-
-	return pass->count > 0 ? act_log_read(settings->folder, &records) : 0;
+	return pass->undone.count > 0 ? read_act(pass, pass, recall) : 0;
 }
 
 /* ---- all ----------------------------------------------------------------------------------- */
 
 static int undo_all(struct undo_pass *pass)
 {
-	const struct undo_settings *settings = pass->undo.settings;
-	struct act_log_pass records = {.record = undo_one, .context = pass, .act = settings->act};
-	int r = read_undone(pass), flushed;
+	int r = undone_read(&pass->undone, log_of(pass), pass->undo.settings->act), flushed;
 
 	if (r == 0)
 		r = recall_all(pass);
 	if (r == 0)
 		r = make_folders(pass);
 	if (r == 0)
-		r = act_log_read(settings->folder, &records);
+		r = read_act(pass, pass, undo_one);
 	if (r == 0)
 		r = restore_times(pass);
 	if (r == 0)
@@ -361,7 +313,7 @@ static void undo_pass_deinit(struct undo_pass *pass)
 {
 	undo_forget(&pass->undo);
 	durable_deinit(&pass->undo.durable);
-	free(pass->files);
+	undone_free(&pass->undone);
 	free(pass->folder_list);
 	bytes_free(&pass->folders);
 }
@@ -387,11 +339,10 @@ static void count_missing(void *context, const struct record *record,
 	*missing += result->outcome > UNDO_ALREADY && result->outcome != UNDO_EXISTS;
 }
 
-int undo_part(struct journal *journal, const char *folder, const char *act, const char *path)
+int undo_part(struct journal *journal, const char *act, const char *path)
 {
 	uint64_t missing = 0;
-	const struct undo_settings settings = {.folder = folder,
-					       .act = act,
+	const struct undo_settings settings = {.act = act,
 					       .find = find_none,
 					       .report = count_missing,
 					       .context = &missing};

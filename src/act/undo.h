@@ -83,8 +83,7 @@ struct undo_settings {
 /* Undoes the part of an act below a path, with a journal that is open already. The changed names of
  * other acts must be synced. Content is only copied from the kept files. Returns 0, -ENODATA if not
  * all of it is back, or another -errno. */
-MUST_CHECK int undo_part(struct journal *journal, const char *folder, const char *act,
-			 const char *path);
+MUST_CHECK int undo_part(struct journal *journal, const char *act, const char *path);
 
 /* Undoes the act. Skips files that an earlier undo brought back. Ends early if stop_requested().
  * Returns 0, -EWOULDBLOCK if another process acts on this index, or -errno of the journal or the

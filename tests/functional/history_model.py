@@ -167,13 +167,13 @@ def is_new_and_empty(after, path):
         all(name.kind == "folder" for name in after.below(path).values())
 
 
-def wrong_acts(act, after, same_links=True):
-    """What is not as the records of an act say."""
+def wrong_acts(act, after, second, same_links=True):
+    """What is not as the records of an act say. second: names that it left beside copies."""
     before, wrong = act.before, []
     taken = act.taken()
     arrived = {record["to"] for record in act.records.values() if "to" in record}
-    for path in differences(before, after):
-        if path not in taken and not is_near(path, arrived) and not is_new_and_empty(after, path):
+    for path in set(differences(before, after)) - taken - second:
+        if not is_near(path, arrived) and not is_new_and_empty(after, path):
             wrong.append(f"changed without a record: {path}")
     for path, record in act.records.items():
         wrong += wrong_record(act, path, record, after)

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Folder acts that are interrupted, or of which a call fails: no content is lost, and recover
 leaves no half folder."""
+import json
 import os
 import shutil
 
@@ -39,6 +40,15 @@ def kill_points(twinfs, words):
                 break
 
 
+def said_to_be_gone(twinfs):
+    """The paths whose last record in the log is not of an undo, nor of an interruption."""
+    acts = [json.loads(line) for line in twinfs.ok("log", "--format=jsonl").lines]
+    records = [json.loads(line) for act in acts
+               for line in twinfs.ok("log", "--format=jsonl", act["act"]).lines]
+    undone = {record["path"] for record in records if record["command"] == "undo"}
+    return {record["path"] for record in records if "state" not in record} - undone
+
+
 @pytest.mark.parametrize("act", ACTS)
 def test_folder_act_killed_at_any_call_leaves_no_half_folder(twinfs, source, tmp_path, strace, act):
     moved = tmp_path / "moved"
@@ -64,6 +74,9 @@ def test_folder_act_killed_at_any_call_leaves_no_half_folder(twinfs, source, tmp
         assert len(places) == 1 or (act == "remove" and not places), (point, places)
         for place in places:
             assert contents(snapshot(place)) == whole, (point, place)
+        there = [path for path in said_to_be_gone(twinfs) if os.path.lexists(path)]
+        assert not there, (point, there)
+        (twinfs.index / "acts.log").unlink(missing_ok=True)
         gone += not copy.exists()
         assert "no act was interrupted" in twinfs.ok("recover").error.decode(), point
     assert count > 15 and gone > 2
