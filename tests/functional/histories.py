@@ -410,11 +410,21 @@ class History:
 
     def note_taken_back(self, done, undo, before, after):
         """A folder that a program opened while it was emptied is brought back by the act."""
-        self.claim(not differences(before, after), "not as before", differences(before, after))
         act = Act(done["act"], done["command"], before, self.records(done["act"]))
-        act.undone = set(act.records)
-        self.acts += [act, Undone(undo["act"], act, set(act.records))]
+        back = self.brought_back(undo, act)
+        rest = {path: record for path, record in act.records.items() if path not in back}
+        wrong = wrong_acts(Act(act.id, act.command, before, rest), after, self.second,
+                           self.place.keeps_links)
+        self.claim(not wrong, "not as before", wrong)
+        act.undone = back
+        self.acts += [act, Undone(undo["act"], act, back)]
         self.check_log()
+
+    def brought_back(self, undo, act):
+        """The paths that the undo says it brought back."""
+        numbers = {record["file"]: path for path, record in act.records.items()}
+        result = self.run("log", "--format=jsonl", undo["act"])
+        return {numbers[json.loads(record)["undone_file"]] for record in result.lines}
 
     def check_time(self, line, began):
         at = time.mktime(time.strptime(line["time"], "%Y-%m-%dT%H:%M:%SZ")) - time.timezone
@@ -480,9 +490,7 @@ class History:
         after = self.picture()
         for line in new:
             self.claim(line["command"] == "undo" and line["undone_act"] == act.id, "undo", line)
-            numbers = {record["file"]: path for path, record in act.records.items()}
-            result = self.run("log", "--format=jsonl", line["act"])
-            paths = {numbers[json.loads(record)["undone_file"]] for record in result.lines}
+            paths = self.brought_back(line, act)
             self.claim(not paths & act.undone, "undone twice", paths & act.undone)
             for path in paths:
                 name = after.names.get(path)
