@@ -54,6 +54,22 @@ int clock_format_utc_ms(char text[static CLOCK_TEXT_MAX], struct timespec time)
 	return r;
 }
 
+int64_t clock_file_ns(void)
+{
+	struct timespec now = {0};
+
+	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
+	return clock_ns(now);
+}
+
+void clock_await_file_time(void)
+{
+	int64_t before_ns = clock_file_ns();
+
+	for (int i = 0; i < 20 && clock_file_ns() == before_ns; i++)
+		clock_sleep_ms(1);
+}
+
 uint64_t clock_monotonic_ns(void)
 {
 	struct timespec now;

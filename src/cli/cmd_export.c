@@ -104,7 +104,7 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 		.catalog = index->catalog,
 		.sources = index->sources,
 		.examines_disk = !settings->common.index.no_scan,
-		.outdated = index->unfinished,
+		.outdated = index->unfinished || index->lacks_moved,
 		.progress = settings->common.index.progress,
 		.await_changes =
 			index->served && !settings->common.index.no_scan ? await_changes : NULL,

@@ -5,6 +5,7 @@
 
 #include <jansson.h>
 
+#include "base/attributes.h"
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/json_path.h"
@@ -223,28 +224,47 @@ static void print_gaps(struct output *output, const json_t *status)
 			     plural(pending, "file waits", "files wait"));
 }
 
-/* Prints what it costs that the file system of a source keeps no ctime. */
-static int print_ctime(struct output *output, const json_t *status)
+/* What a member of a source means for its files. */
+static const struct source_caveat {
+	const char *key, *row, *before, *after; /* texts before and after the path */
+} caveats[] = {
+	{"moved", "moved", "folders in ",
+	 " changed during each of several walks, so a file that was moved between them can be "
+	 "missing until another walk"},
+	{"no_ctime", "ctime", "a write to ",
+	 " can leave no trace, so each scan and each open in the view reads the file again; see "
+	 "'twinfs doctor'"},
+};
+
+static int print_caveat(struct output *output, const json_t *sources,
+			const struct source_caveat *caveat)
 {
-	const json_t *source, *list = json_object_get(status, "sources");
+	const json_t *source;
 	size_t i;
 
-	json_array_foreach(list, i, source)
+	json_array_foreach(sources, i, source)
 	{
 		CLEANUP_BYTES struct bytes path = {0};
 		int r;
 
-		if (!json_object_get(source, "no_ctime"))
+		if (!json_object_get(source, caveat->key))
 			continue;
 		r = json_get_path(source, "path", &path);
 		if (r < 0)
 			return r;
-		figure_print(output, "ctime",
-			     "a write to %s can leave no trace, so each scan and each open in the "
-			     "view reads the file again; see 'twinfs doctor'",
-			     quote_bytes((const char *)path.data, path.length));
+		figure_print(output, caveat->row, "%s%s%s", caveat->before,
+			     quote_bytes((const char *)path.data, path.length), caveat->after);
 	}
 	return 0;
+}
+
+static int print_caveats(struct output *output, const json_t *status)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(caveats); i++)
+		r = print_caveat(output, json_object_get(status, "sources"), &caveats[i]);
+	return r;
 }
 
 static int print_unwatched(struct output *output, const json_t *status, bool verbose)
@@ -301,7 +321,7 @@ static int print_text(struct output *output, const char *point, const json_t *st
 	print_folders(output, status);
 	print_equal_parts(output, status);
 	print_gaps(output, status);
-	r = print_ctime(output, status);
+	r = print_caveats(output, status);
 	if (r == 0)
 		r = print_unwatched(output, status, verbose);
 	if (json_is_true(json_object_get(status, "shared")))

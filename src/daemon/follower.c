@@ -208,6 +208,42 @@ static void note_written(const struct follower *follower, const struct bytes *wr
 	}
 }
 
+/* Returns the source with this root, or NULL if there is none or events report all its changes. */
+static struct source *find_walked(const struct follower *follower, uint64_t root)
+{
+	const struct sources *sources = follower->ingest.sources;
+
+	for (size_t i = 0; i < sources->count; i++) {
+		if (sources->list[i].root == root)
+			return source_state_is_walked(&follower->sources[i]) ? &sources->list[i]
+									     : NULL;
+	}
+	return NULL;
+}
+
+/* Rechecks the trees of the plan, one after the other. A name can be moved past all these walks, from
+ * a source that is walked later to one that is walked already. */
+static int walk_trees(struct follower *follower, const struct recheck_plan *plan)
+{
+	const struct sources *sources = follower->ingest.sources;
+	bool moved = false;
+	int r = 0;
+
+	follower->ingest.moves_since_ns = clock_file_ns();
+	for (size_t i = 0; r == 0 && i < plan->tree_count; i++) {
+		struct source *source = find_walked(follower, plan->list[i].dir);
+
+		r = ingest_recheck(&follower->ingest, &plan->list[i], 1);
+		if (source && r == 0)
+			atomic_store(&source->moved, false);
+		moved |= source && follower->ingest.result.moved;
+	}
+	follower->ingest.moves_since_ns = 0;
+	if (moved)
+		source_states_note_moved(follower->sources, sources);
+	return r;
+}
+
 static int recheck_list(struct follower *follower, const struct name_events *const *list,
 			size_t count)
 {
@@ -223,8 +259,8 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 	r = recheck_plan_make(&plan, ingest->sources, list, count);
 	if (plan.needs_walk || (plan.trust != RENAME_TRUSTED && follower->dirty.has_moved_out))
 		source_states_require_walk_all(follower->sources, ingest->sources->count);
-	for (size_t i = 0; r == 0 && i < plan.tree_count; i++)
-		r = ingest_recheck(ingest, &plan.list[i], 1);
+	if (r == 0 && plan.tree_count > 0)
+		r = walk_trees(follower, &plan);
 	if (r == 0 && plan.count > plan.tree_count)
 		r = ingest_recheck(ingest, plan.list + plan.tree_count,
 				   plan.count - plan.tree_count);
@@ -286,6 +322,8 @@ int follower_catch_up(struct follower *follower)
 					   .sources = &indexing->sources,
 					   .settings = &indexing->ingest_settings,
 					   .hooks = &follower->hooks};
+	if (indexing->ingest.result.moved)
+		source_states_note_moved(follower->sources, &indexing->sources);
 	r = catch_up(follower);
 	if (r == 0)
 		follower_note_applied(follower);
@@ -455,16 +493,23 @@ static bool wait_for_work(struct follower *follower, uint64_t *ticket)
 	return ticket_worker_wait(&follower->worker, recheck_is_due, follower, ticket);
 }
 
-/* Walks sources with changes that events did not report in full. The caller must first process all
- * events, as a walk detects no moves. */
-static int walk_for_missed(struct follower *follower)
+/* Walks sources with changes that events did not report in full, and those past whose walk names
+ * were possibly moved. The caller must first process all events, as a walk detects no moves. */
+static int walk_for_missed(struct follower *follower, bool awaited)
 {
 	uint64_t began_ns = clock_monotonic_ns(), pause_ns;
 	int r = note_sources_if(follower, source_state_needs_walk);
+	bool needed = follower->dirty.count > 0;
 
+	if (r == 0 && source_states_lack_moved(follower->ingest.sources) &&
+	    (awaited || follower->settings.mode != FOLLOW_NONE)) {
+		/* else a change before the walk has the time at which the walk begins */
+		clock_await_file_time();
+		r = note_unwatched(follower);
+	}
 	if (r < 0 || follower->dirty.count == 0)
 		return r;
-	follower->ingest.trusts_signatures = false;
+	follower->ingest.trusts_signatures = !needed;
 	r = catch_up(follower);
 	pause_ns = NEEDED_WALK_WALKS * (clock_monotonic_ns() - began_ns);
 	if (pause_ns < NEEDED_WALK_MS_MIN * MS_NS)
@@ -492,7 +537,9 @@ static int follow_once(struct follower *follower, bool awaited)
 	if (r == 0)
 		r = catch_up(follower);
 	if (r == 0 && (awaited || clock_monotonic_ns() >= follower->next_walk_ns))
-		r = walk_for_missed(follower);
+		r = walk_for_missed(follower, awaited);
+	if (r == 0 && awaited && source_states_lack_moved(follower->ingest.sources))
+		r = walk_for_missed(follower, awaited);
 	if (r == 0 && awaited)
 		r = recheck_once_more(follower);
 	if (r == 0)

@@ -85,6 +85,25 @@ bool source_state_is_walked(struct source_state *states)
 	return states->polled || atomic_load(&states->unwatched) > 0;
 }
 
+void source_states_note_moved(struct source_state *list, const struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		if (source_state_is_walked(&list[i]))
+			atomic_store(&sources->list[i].moved, true);
+	}
+}
+
+bool source_states_lack_moved(const struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		const struct source *s = &sources->list[i];
+
+		if (atomic_load(&s->moved) && !atomic_load(&s->missing))
+			return true;
+	}
+	return false;
+}
+
 int64_t source_states_note_walked(struct source_state *list, const struct sources *sources,
 				  int64_t now_s)
 {

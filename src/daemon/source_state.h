@@ -64,6 +64,12 @@ bool source_states_need_walk(struct source_state *list, size_t count);
  * the source is polled, or some of its directories are not watched. */
 bool source_state_is_walked(struct source_state *states);
 
+/* Notes that names were possibly moved during a walk: any source that is walked can lack them. */
+void source_states_note_moved(struct source_state *list, const struct sources *sources);
+
+/* Returns whether a source that is not missing can lack names that were moved. */
+bool source_states_lack_moved(const struct sources *sources);
+
 /* Notes that the requested walks have ended, except of missing sources. Returns the wall-clock time
  * in seconds since which each source was walked, or 0 if one never was. */
 int64_t source_states_note_walked(struct source_state *list, const struct sources *sources,

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/interrupt.h"
+#include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/terminal.h"
@@ -88,13 +89,35 @@ static void report_waiting(const char *mount_point)
 			 plural(pending, "file", "files"));
 }
 
+/* Sets lacks_moved. The first call logs it. */
+static void note_moved(struct current_index *index, const char *mount_point)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	json_auto_t *status = NULL;
+	const json_t *source = NULL;
+
+	if (status_file_read(mount_point, &status) == 0)
+		source = status_file_source_with(status, "moved");
+	index->lacks_moved = source != NULL;
+	if (source && !index->synced && json_get_path(source, "path", &path) == 0)
+		log_warning("the result is possibly incomplete: folders in %s changed during each "
+			    "of several walks of the view, and a file that was moved between them "
+			    "can be missing",
+			    quote_bytes((const char *)path.data, path.length));
+}
+
 static int sync_view(struct current_index *index, const char *mount_point)
 {
+	int r;
+
 	if (mount_point[0] == '\0')
 		return -EBUSY;
 	if (!index->synced)
 		report_waiting(mount_point);
-	return view_sync(mount_point);
+	r = view_sync(mount_point);
+	if (r == 0)
+		note_moved(index, mount_point);
+	return r;
 }
 
 int current_index_sync(struct current_index *index)

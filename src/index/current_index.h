@@ -30,6 +30,7 @@ struct current_index {
 	 * found. */
 	bool unfinished;
 	bool lacks_files; /* files had no name in the snapshot of the result */
+	bool lacks_moved; /* files were possibly moved past the walks of the view */
 	struct timespec last_scan; /* with --no-scan: from catalog_last_scan() */
 	struct indexing indexing; /* if this process updates it */
 	struct sources served_sources; /* if another process maintains it */
@@ -74,8 +75,8 @@ MUST_CHECK int current_index_locate(struct current_index *index,
 MUST_CHECK int current_index_attach(struct current_index *index);
 
 /* Requests an update from the process that maintains the index, and waits for the update. Sets
- * abandoned if there is no such process, and unfinished after a failure; the first call logs a
- * failure. Returns 0, or -EINTR. */
+ * abandoned if there is no such process, unfinished after a failure, and lacks_moved; the first
+ * call logs these. Returns 0, or -EINTR. */
 MUST_CHECK int current_index_sync(struct current_index *index);
 
 /* Begins the snapshot for a result that must have all files. A file that a program renames has no
@@ -88,7 +89,7 @@ MUST_CHECK int current_index_begin_whole(struct current_index *index,
 /* Returns whether a result from the index is incomplete for a reason that was logged. */
 static inline bool current_index_is_incomplete(const struct current_index *index)
 {
-	return index->unfinished || index->lacks_files;
+	return index->unfinished || index->lacks_files || index->lacks_moved;
 }
 
 /* Refuses sources that changed since they were indexed (source_check.h). Must be called after

@@ -443,22 +443,6 @@ static int walk_again(struct indexing *indexing, bool *changed)
 	return r;
 }
 
-/* Waits until the clock of file systems advances, at most 20 ms. Else a change before the next walk
- * has the time at which that walk begins. */
-static void await_next_time(void)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-	struct timespec before = {0}, now = {0};
-
-	(void)clock_gettime(CLOCK_REALTIME_COARSE, &before);
-	for (int i = 0; i < 20; i++) {
-		(void)nanosleep(&pause, NULL);
-		(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-		if (!clock_equal(before, now))
-			return;
-	}
-}
-
 /* Walks again as long as names were possibly moved during a walk. A file that is moved from a
  * directory not yet listed to one already listed is in no listing of the walk. */
 static int follow_moves(struct indexing *indexing)
@@ -469,7 +453,8 @@ static int follow_moves(struct indexing *indexing)
 	for (int i = 0;
 	     i < CONFIRMING_WALKS && r == 0 && indexing->ingest.result.moved && !stop_requested();
 	     i++) {
-		await_next_time();
+		/* else a change before the walk has the time at which the walk begins */
+		clock_await_file_time();
 		r = walk_again(indexing, &changed);
 		if (r == 0 && changed && !stop_requested() && !indexing->settings->names_only)
 			r = run_phase(indexing, PROGRESS_CONTENTS, indexing->settings->progress);

@@ -98,6 +98,19 @@ const char *status_file_text(const json_t *status, const char *key)
 	return text ? text : "unknown";
 }
 
+const json_t *status_file_source_with(const json_t *status, const char *key)
+{
+	const json_t *source = NULL, *list = json_object_get(status, "sources");
+	size_t i;
+
+	json_array_foreach(list, i, source)
+	{
+		if (json_object_get(source, key))
+			return source;
+	}
+	return NULL;
+}
+
 void status_file_explain(const char *mount_point, int error)
 {
 	const char *point = quote_path(mount_point);

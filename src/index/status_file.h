@@ -31,6 +31,9 @@ MUST_CHECK int status_file_index(const char *mount_point, struct bytes *folder);
 uint64_t status_file_number(const json_t *status, const char *key);
 const char *status_file_text(const json_t *status, const char *key);
 
+/* Returns the first source of a status that has this member, or NULL. Borrowed from the status. */
+const json_t *status_file_source_with(const json_t *status, const char *key);
+
 /* Logs why a status could not be read, and the remedy. */
 void status_file_explain(const char *mount_point, int error);
 

@@ -44,17 +44,10 @@ static int append_scanning(const json_t *status, struct bytes *text)
 /* Appends which source does not answer; the first one, if there are several. */
 static int append_silent(const json_t *status, struct bytes *text)
 {
-	const json_t *source = NULL, *list = json_object_get(status, "sources");
+	const json_t *source = status_file_source_with(status, "silent_since");
 	CLEANUP_BYTES struct bytes path = {0};
-	size_t i;
-	int r;
+	int r = json_get_path(source, "path", &path);
 
-	json_array_foreach(list, i, source)
-	{
-		if (json_object_get(source, "silent_since"))
-			break;
-	}
-	r = json_get_path(source, "path", &path);
 	return r < 0 ? r
 		     : bytes_format(text,
 				    "source silent: the file system of %s does not answer, "

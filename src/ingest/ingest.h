@@ -182,6 +182,9 @@ struct ingest {
 	/* ingest_recheck() walks because time has passed: where ctime is absent, a file with the
 	 * same signature keeps its content. Other walks make the content unknown. */
 	bool trusts_signatures;
+	/* Walks look for names that were moved since this time (clock_file_ns()); 0: since the walk
+	 * began. */
+	int64_t moves_since_ns;
 	/* Comparisons wait until files that were written a moment ago can be read, some seconds
 	 * where times are coarse. Otherwise such files stay unread. */
 	bool patient;

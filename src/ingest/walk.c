@@ -537,7 +537,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 	int r;
 
 	walk_dir_budget_init(&walk.budget);
-	walk_moves_begin(&walk.moves);
+	walk_moves_begin(&walk.moves, ingest->moves_since_ns);
 	walk_queue_init(&walk.queue, workers_for(ingest));
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);

@@ -209,13 +209,9 @@ static size_t path_length(const struct walk_dir *dir)
 	return length;
 }
 
-void walk_moves_begin(struct walk_moves *moves)
+void walk_moves_begin(struct walk_moves *moves, int64_t since_ns)
 {
-	struct timespec now = {0};
-
-	/* the clock of the kernel's time stamps */
-	(void)clock_gettime(CLOCK_REALTIME_COARSE, &now);
-	moves->since_ns = clock_ns(now);
+	moves->since_ns = since_ns ? since_ns : clock_file_ns();
 	atomic_init(&moves->possible, false);
 }
 

@@ -52,11 +52,12 @@ struct walk_dir {
  * was not listed yet to one that was listed. The first of them then changed after the walk began,
  * or is gone. */
 struct walk_moves {
-	int64_t since_ns; /* when the walk began, by the clock of file systems */
+	int64_t since_ns; /* when the walk began, by clock_file_ns() */
 	atomic_bool possible;
 };
 
-void walk_moves_begin(struct walk_moves *moves);
+/* since_ns: 0: now */
+void walk_moves_begin(struct walk_moves *moves, int64_t since_ns);
 
 /* Notes the result of listing a directory, which is 0 or -ENOENT, and its attributes before that.
  * type: of its file system, f_type of statfs(2); 0: unknown */

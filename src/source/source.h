@@ -5,7 +5,7 @@
 /* The source trees of an index: their paths and their folders in the view. Opens their files.
  *
  * A struct sources is made once after the catalog is opened and before threads start, then read by
- * any thread. Only the thread that checks the root directories sets `missing` and `asked_ns`.
+ * any thread. Only the thread that follows the sources sets the atomic fields.
  */
 
 #include <stdatomic.h>
@@ -27,6 +27,9 @@ struct source {
 	 * number of the descriptor does not change. */
 	int fd;
 	atomic_bool missing; /* the root directory is missing: nothing in the source is opened */
+	/* names were possibly moved past the last walk, and no event reports them: the index can
+	 * lack files until another walk */
+	atomic_bool moved;
 	/* since when a check of the root directory waits for its file system, by the monotonic
 	 * clock; 0: no check waits */
 	_Atomic uint64_t asked_ns;

@@ -71,8 +71,8 @@ def test_page_has_every_member_of_the_status(twinfs, tree):
     with twinfs.mounted(tree) as view:
         twinfs.ok("dedupe", "--partial", "--dry-run", view.path)
         found = keys(view.status())
-    rare = {"missing", "silent_since", "no_ctime", "problem", "percent", "seconds_left",
-            "unwatched", "remedy"}
+    rare = {"missing", "silent_since", "moved", "no_ctime", "problem", "percent",
+            "seconds_left", "unwatched", "remedy"}
     assert manual.marked(own_file("status.json"), "Va") - rare == found
 
 

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: MIT
 """A file that is moved during a walk, from a folder that is not listed yet to one that is, is in no
 listing of that walk. Another walk finds it, or the status is 3."""
+import contextlib
 import os
 import subprocess
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import trees
-from processes import release, until
+from processes import is_held, release, traced, until
+from program import HOLD_S
 
 COMMANDS = {"scan": [], "list": ["--singles"], "export": ["--host=name", "--output=OUTPUT"],
             "manifest": ["--all"]}
@@ -62,3 +67,76 @@ def test_stub_of_a_subvolume_in_a_snapshot_is_no_folder_that_changes(twinfs, btr
     assert (snapshot / "inner").stat().st_ino == 2
     for _ in range(2):
         assert twinfs("scan", "--cross-file-systems", btrfs_room.aside).status == 0
+
+
+# ---- a view that walks --------------------------------------------------------------------------
+
+class Walked:
+    """A view of two sources without events."""
+
+    def __init__(self, twinfs, source, view):
+        self.twinfs, self.source, self.view = twinfs, source, view
+
+    def names(self):
+        return {path.name for path in (self.view.path / "uniques/source/listed").iterdir()}
+
+    def lacks_moved(self):
+        return ["moved" in source for source in self.view.status()["sources"]]
+
+
+@pytest.fixture(params=["none", "poll"])
+def walked(request, twinfs, source, tmp_path, strace):
+    trees.fill(source, {b"listed/1": b"first", b"waits/2": b"second"})
+    trees.fill(tmp_path / "other", {b"4": b"fourth"})
+    options = ["--wait", f"--watch={request.param}"]
+    with twinfs.mounted(source, tmp_path / "other", options=options) as view:
+        yield Walked(twinfs, source, view)
+
+
+@pytest.mark.parametrize("of", ["source/waits/2", "other/4"])
+def test_view_has_a_file_that_was_moved_past_its_walk(walked, of):
+    view, old = walked.view, walked.source.parent / of
+    thread = threading.Thread(target=view.sync)
+    command = ["strace", "-f", "-o", "/dev/null", "-p", str(view.pid), "-P",
+               walked.source / "waits", "-e", f"inject=getdents64:delay_enter={HOLD_S}s"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as tracer:
+        assert until(lambda: all(traced(view.pid)))
+        thread.start()
+        assert until(lambda: is_held(view.pid))
+        old.rename(walked.source / "listed" / old.name)
+        tracer.kill()
+    thread.join()
+    assert walked.names() == {"1", old.name}
+    assert walked.lacks_moved() == [False, False]
+
+
+@contextlib.contextmanager
+def renamed_all_the_time(path):
+    """Renames a file again and again."""
+    ends = threading.Event()
+
+    def rename():
+        old = path
+        while not ends.is_set():
+            old = old.rename(path.with_name(f"{time.monotonic_ns()}"))
+        old.rename(path)
+
+    with ThreadPoolExecutor(1) as pool:
+        done = pool.submit(rename)
+        try:
+            yield
+        finally:
+            ends.set()
+            done.result()
+
+
+def test_result_that_possibly_lacks_a_moved_file_is_incomplete(walked):
+    view, waits = walked.view, walked.source / "waits"
+    slow = view.traced("-P", waits, "-e", "inject=getdents64:delay_enter=100ms")
+    with slow, renamed_all_the_time(waits / "2"):
+        result = walked.twinfs("list", "--singles", view.path)
+        assert result.status == 3 and "changed during each of" in result.error.decode(), result
+        assert walked.lacks_moved() == [True, True]
+        assert b"folders in '" in walked.twinfs("status", view.path).out
+    assert walked.twinfs("list", "--singles", view.path).status == 0
+    assert walked.lacks_moved() == [False, False]
