@@ -44,8 +44,8 @@ MUST_CHECK int clock_format_utc(char text[static CLOCK_TEXT_MAX], struct timespe
 /* Formats a time with milliseconds: "2026-11-26T01:27:01.042Z". Returns 0 or -EOVERFLOW. */
 MUST_CHECK int clock_format_utc_ms(char text[static CLOCK_TEXT_MAX], struct timespec time);
 
-/* Returns the time that the kernel gives to changes of files now, in nanoseconds since 1970. It lags
- * behind clock_now() by at most one tick. */
+/* Returns the time that the kernel gives to changes of files now, in nanoseconds since 1970. It
+ * lags behind clock_now() by at most one tick. */
 int64_t clock_file_ns(void);
 
 /* Waits until that time advances, at most 20 ms. */

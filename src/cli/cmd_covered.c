@@ -198,7 +198,8 @@ static int print(void *context, const struct current_index *index, struct catalo
 		log_warning("there is no file in the folders; if they are on a disk, mount it");
 		return 0;
 	}
-	explain(settings, &summary, *status == TWINFS_EXIT_COMPLETE && !current_index_is_incomplete(index));
+	explain(settings, &summary,
+		*status == TWINFS_EXIT_COMPLETE && !current_index_is_incomplete(index));
 	return missing_from_explain(&summary.checked, index->sources, reader);
 }
 

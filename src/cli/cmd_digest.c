@@ -161,7 +161,8 @@ static enum twinfs_exit explain_rows(const struct digest_run *run,
 			"run the command again",
 			number_format(number, result->pending),
 			plural(result->pending, "file was", "files were"));
-	return result->unreadable > 0 || result->pending > 0 || current_index_is_incomplete(&run->index)
+	return result->unreadable > 0 || result->pending > 0 ||
+			       current_index_is_incomplete(&run->index)
 		       ? TWINFS_EXIT_INCOMPLETE
 		       : TWINFS_EXIT_COMPLETE;
 }

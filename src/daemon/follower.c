@@ -221,8 +221,8 @@ static struct source *find_walked(const struct follower *follower, uint64_t root
 	return NULL;
 }
 
-/* Rechecks the trees of the plan, one after the other. A name can be moved past all these walks, from
- * a source that is walked later to one that is walked already. */
+/* Rechecks the trees of the plan, one after the other. A name can be moved past all these walks:
+ * from a source that is walked later to one that is walked already. */
 static int walk_trees(struct follower *follower, const struct recheck_plan *plan)
 {
 	const struct sources *sources = follower->ingest.sources;
@@ -393,75 +393,19 @@ static bool is_due(uint64_t *last_ns, uint64_t interval_ms)
 	return true;
 }
 
-static int still_fails(struct catalog_reader *reader, uint64_t dir, bool *fails)
-{
-	struct catalog_totals totals = {0};
-	int error = 0, r;
-
-	if (dir == BACKOFF_ALL)
-		r = catalog_get_totals(reader, &totals);
-	else
-		r = catalog_get_error(reader, ERROR_DIR, dir, &error);
-	*fails = totals.errors > 0 || ingest_error_is_temporary(error);
-	return r;
-}
-
-/* Requests a retry of a directory that could not be read. For BACKOFF_ALL, requests a walk of all
- * sources. If the directory was read meanwhile, its wait ends, after one more listing for
- * quarantine names that a recheck of single names left out. If not, its backoff grows now, as the
- * retry does not report a success. */
-static int retry_dir(struct follower *follower, struct catalog_reader *reader, uint64_t dir)
-{
-	uint64_t now_ns = clock_monotonic_ns();
-	bool fails;
-	int r = still_fails(reader, dir, &fails);
-
-	if (r < 0)
-		return r;
-	pthread_mutex_lock(&follower->worker.lock);
-	if (fails)
-		r = backoff_failed(&follower->failing, dir, now_ns);
-	else
-		backoff_done(&follower->failing, dir, now_ns);
-	pthread_mutex_unlock(&follower->worker.lock);
-	if (r < 0 || (!fails && dir == BACKOFF_ALL))
-		return r;
-	return dir == BACKOFF_ALL ? note_all_sources(follower)
-				  : event_set_add(&follower->dirty, dir, NULL, 0, EVENT_LISTING);
-}
-
-/* Requests retries of directories whose backoff has ended. */
-static int note_failed(struct follower *follower)
-{
-	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct due_files dirs = {0};
-	int r;
-
-	pthread_mutex_lock(&follower->worker.lock);
-	r = backoff_due(&follower->failing, clock_monotonic_ns(), false, &dirs);
-	backoff_sweep(&follower->failing, clock_monotonic_ns());
-	pthread_mutex_unlock(&follower->worker.lock);
-	if (r == 0 && dirs.count > 0)
-		r = catalog_read_begin(follower->ingest.catalog, &reader);
-	for (size_t i = 0; r == 0 && i < dirs.count; i++)
-		r = retry_dir(follower, reader, dirs.list[i]);
-	free(dirs.list);
-	return r;
-}
-
 /* Requests periodic work that is due. awaited: a ticket waits */
 static int note_due(struct follower *follower, bool awaited)
 {
 	const struct follower_settings *settings = &follower->settings;
 	bool tick = is_due(&follower->ticked_ns, TICK_MS);
-	bool rescan, poll;
+	bool rescan, poll, all = false;
 	int r = 0;
 
 	follower->purge_due |= tick && follower->purge;
 	if (tick)
-		r = note_failed(follower);
+		r = follower_note_failed(follower, &all);
 	rescan = is_due(&follower->rescanned_ns, settings->rescan_ms);
-	if (r == 0 && rescan)
+	if (r == 0 && (all || rescan))
 		r = note_all_sources(follower);
 	poll = settings->mode != FOLLOW_NONE && is_due(&follower->polled_ns, settings->interval_ms);
 	if (r == 0 && (awaited || poll))

@@ -2,7 +2,7 @@
 #ifndef DAEMON_FOLLOWER_INTERNAL_H
 #define DAEMON_FOLLOWER_INTERNAL_H
 
-/* Declarations shared by follower.c, follower_hooks.c, follower_trust.c and follower_watch.c. */
+/* Declarations shared by follower.c and the other files follower_*.c. */
 
 #include "base/currency.h"
 #include "daemon/backoff.h"
@@ -52,6 +52,10 @@ void follower_update_trust(struct follower *follower);
  * were taken and before they are applied. Does nothing if such a file possibly still exists, unless
  * the index has very many of them. Returns 0 or -errno. */
 MUST_CHECK int follower_purge_if_due(struct follower *follower);
+
+/* Requests retries of directories whose backoff has ended. Sets *all if all sources have to be
+ * walked, and leaves it else. Returns 0 or -errno. */
+MUST_CHECK int follower_note_failed(struct follower *follower, bool *all);
 
 /* Notes that all names were rechecked: events are applied, and requested walks have ended. */
 void follower_note_applied(struct follower *follower);

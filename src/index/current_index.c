@@ -98,7 +98,7 @@ static void note_moved(struct current_index *index, const char *mount_point)
 
 	if (status_file_read(mount_point, &status) == 0)
 		source = status_file_source_with(status, "moved");
-	index->lacks_moved = source != NULL;
+	index->lacks_moved = source;
 	if (source && !index->synced && json_get_path(source, "path", &path) == 0)
 		log_warning("the result is possibly incomplete: folders in %s changed during each "
 			    "of several walks of the view, and a file that was moved between them "
