@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/emptied_place.h"
 #include "base/numbers.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
@@ -71,19 +72,35 @@ static int compare_paths(const struct copies *copies, size_t a, size_t b)
 	return strcmp(paths + a, paths + b);
 }
 
-/* Finds the lead, which is the lowest name by source and path. Sets it in all names from first to
- * end. */
+/* Returns the place of a name in its source. */
+static enum emptied_place place_of(const struct copies *copies, const struct copy *name)
+{
+	const char *path = copy_path(copies, name);
+
+	return emptied_first(name->emptied, emptied_place_of("", path, strlen(path)));
+}
+
+/* Returns whether a name of a file is before another one: by how long its place lasts, its source
+ * and its path. */
+static bool leads(const struct copies *copies, const struct copy *name, const struct copy *other)
+{
+	enum emptied_place place = place_of(copies, name), of_other = place_of(copies, other);
+
+	if (place != of_other)
+		return place < of_other;
+	if (name->source != other->source)
+		return name->source < other->source;
+	return compare_paths(copies, name->path, other->path) < 0;
+}
+
+/* Finds the lead, which is the first name. Sets it in all names from first to end. */
 static void choose_lead(struct copies *copies, size_t first, size_t end)
 {
 	const struct copy *lead = &copies->list[first];
 
-	for (size_t i = first; i < end; i++) {
-		const struct copy *name = &copies->list[i];
-
-		if (name->source < lead->source ||
-		    (name->source == lead->source &&
-		     compare_paths(copies, name->path, lead->path) < 0))
-			lead = name;
+	for (size_t i = first + 1; i < end; i++) {
+		if (leads(copies, &copies->list[i], lead))
+			lead = &copies->list[i];
 	}
 	for (size_t i = first; i < end; i++) {
 		struct copy *name = &copies->list[i];

@@ -61,8 +61,8 @@ struct copy {
 	/* Offset in struct copies.paths of the path, relative to the source: COPY_ROOT for the root
 	 * of a source. */
 	size_t path;
-	/* Offset of the path of the inode's lead, which is the lowest name by source and path: it
-	 * decides where the inode is listed. */
+	/* Offset of the path of the inode's lead, which is the first name by how long its place
+	 * lasts, source and path: it decides where the inode is listed. */
 	size_t lead;
 	uint32_t lead_source;
 };
