@@ -301,25 +301,13 @@ int act_log_read(const char *folder, struct act_log_pass *pass)
 	return read_stream(stream, pass);
 }
 
-/* Opens a stream of an open log, at its beginning. Returns NULL with errno if this fails. */
-static FILE *open_stream_again(const struct act_log *log)
-{
-	int fd = fcntl(log->fd, F_DUPFD_CLOEXEC, 0);
-	FILE *stream = fd < 0 ? NULL : fdopen(fd, "r");
-
-	if (!stream && fd >= 0)
-		(void)close(fd);
-	if (stream)
-		rewind(stream);
-	return stream;
-}
-
 int act_log_reread(struct act_log *log, struct act_log_pass *pass)
 {
-	AUTO_FCLOSE FILE *stream = open_stream_again(log);
+	AUTO_FCLOSE FILE *stream = NULL;
+	int r = open_stream(log->folder, &stream);
 
 	pass->corrupt = 0;
-	return stream ? read_stream(stream, pass) : -errno;
+	return r < 0 || !stream ? r : read_stream(stream, pass);
 }
 
 static int compare_numbers(const void *a, const void *b)
@@ -333,16 +321,16 @@ static int compare_numbers(const void *a, const void *b)
 static int read_numbers(struct act_log *log, const char *act)
 {
 	AUTO_FREE char *line = NULL;
-	AUTO_FCLOSE FILE *stream = open_stream_again(log);
+	AUTO_FCLOSE FILE *stream = NULL;
 	size_t room = 0, length = 0;
 	uint64_t file;
-	int r;
+	int r = open_stream(log->folder, &stream);
 
-	if (!stream)
-		return -errno;
+	if (r < 0)
+		return r;
 	log->count = 0;
 	(void)snprintf(log->act, sizeof(log->act), "%s", act);
-	while ((r = next_line(stream, &line, &room, &length)) > 0) {
+	while (stream && (r = next_line(stream, &line, &room, &length)) > 0) {
 		if (!record_is_of(line, act, &file))
 			continue;
 		r = array_reserve(&log->files, &log->capacity, log->count + 1, sizeof(*log->files));

@@ -68,7 +68,8 @@ struct act_log_pass {
  * pass->record(), or -errno. */
 MUST_CHECK int act_log_read(const char *folder, struct act_log_pass *pass);
 
-/* As act_log_read(), for an open log, without the records that were not synced. */
+/* As act_log_read(), for an open log of an index, without the records that were not synced. Records
+ * that are synced during the pass can be in it. */
 MUST_CHECK int act_log_reread(struct act_log *log, struct act_log_pass *pass);
 
 /* ---- files that were brought back -------------------------------------------------------- */
