@@ -399,8 +399,8 @@ static void test_trash_is_ignored_if_a_name_is_outside_or_all_copies_are_inside(
 					  NAME(1, NULL, "y", 11));
 
 	assert_string_equal(decide(f, &group, &(struct rules){0}),
-			    "K /one/$RECYCLE.BIN/x: first source\n"
 			    "K /one/x: first source\n"
+			    "K /one/$RECYCLE.BIN/x: first source\n"
 			    "R /two/y: later source\n");
 	group = GROUP(NAME(0, "$RECYCLE.BIN", "a", 20), NAME(0, "$RECYCLE.BIN", "b", 21));
 	assert_string_equal(decide(f, &group, &(struct rules){0}),
