@@ -420,27 +420,46 @@ int undone_add(struct act_log *log, const struct record *undo, const struct reco
 struct adding {
 	struct act_log *log;
 	const struct record *folder;
+	bool was_emptied;
 	struct undone undone;
 	struct record undo;
 };
 
+/* Returns whether a name of the folder is there. If the folder was being emptied, the name must be
+ * of the same file: another one is of the user, or a killed undo left it half-made. */
+static bool is_there(const struct adding *adding, const struct record *record)
+{
+	struct statx now;
+	int64_t born_ns;
+
+	if (statx(AT_FDCWD, record->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  STATX_INO | STATX_BTIME, &now) < 0)
+		return false;
+	born_ns = place_born_ns(&now);
+	return !adding->was_emptied ||
+	       (now.stx_ino == record->inode &&
+		(!born_ns || !record->born_ns || born_ns == record->born_ns));
+}
+
 static int add_name(void *context, const struct record *record, const char *line)
 {
 	struct adding *adding = context;
-	struct stat status;
 
 	(void)line;
 	if (record->state == RECORD_RETURNED || undone_contains(&adding->undone, record->file) ||
-	    !path_below(record->path, adding->folder->path) || lstat(record->path, &status) < 0)
+	    !path_below(record->path, adding->folder->path) || !is_there(adding, record))
 		return 0;
 	adding->undo.file++;
 	return undone_add(adding->log, &adding->undo, record);
 }
 
-int undone_add_names(struct act_log *log, const struct record *folder)
+int undone_add_names(struct act_log *log, const struct record *folder, bool was_emptied)
 {
 	char id[ACT_ID_SIZE];
-	struct adding adding = {.log = log, .folder = folder, .undo = {.act = id}};
+	struct adding adding = {.log = log,
+				.folder = folder,
+				.was_emptied = was_emptied,
+				.undo = {.act = id}};
 	struct act_log_pass records = {.record = add_name, .context = &adding, .act = folder->act};
 	int r = undone_read(&adding.undone, log, folder->act);
 

@@ -97,10 +97,11 @@ MUST_CHECK int undone_add(struct act_log *log, const struct record *undo,
 			  const struct record *record);
 
 /* Adds records for all names in a folder that the act recorded, and that exist. For a folder that
- * has its name again, and was never emptied. Returns 0 or -errno.
+ * has its name again. Returns 0 or -errno.
  *
  * folder	record of the act on the folder
+ * was_emptied	whether the act possibly removed some of the names
  */
-MUST_CHECK int undone_add_names(struct act_log *log, const struct record *folder);
+MUST_CHECK int undone_add_names(struct act_log *log, const struct record *folder, bool was_emptied);
 
 #endif

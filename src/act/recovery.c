@@ -422,9 +422,10 @@ static int add_record(const struct undoing *undoing, struct record *record, enum
 
 /* Notes that an act was interrupted, with its first file that is as it was before. If that is a
  * folder, notes the names in it as brought back, of which the log possibly has records already. */
-static int add_returned(struct undoing *undoing, struct record *record)
+static int add_returned(struct undoing *undoing, const struct intent *intent, struct record *record)
 {
-	int r = S_ISDIR(record->type) ? undone_add_names(undoing->log, record) : 0;
+	int r = S_ISDIR(record->type) ? undone_add_names(undoing->log, record, intent->is_emptied)
+				      : 0;
 
 	if (r < 0 || undoing->wish->is_ending || strcmp(undoing->returned, record->act) == 0)
 		return r;
@@ -446,7 +447,7 @@ static int record_deed(struct undoing *undoing, const struct place *place,
 	       : undoing->is_completed ? DEED_DONE
 				       : examine_deed(place, intent, &decoded.record);
 	if (deed == DEED_NONE)
-		return add_returned(undoing, &decoded.record);
+		return add_returned(undoing, intent, &decoded.record);
 	return add_record(undoing, &decoded.record,
 			  deed == DEED_DONE ? RECORD_DONE : RECORD_INTERRUPTED);
 }

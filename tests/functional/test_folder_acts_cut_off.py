@@ -127,6 +127,32 @@ def test_recovery_returns_the_rest_of_a_folder_that_is_needed(twinfs, source, st
     (copy / "new").unlink(missing_ok=True)
 
 
+def test_undo_brings_back_removed_files_although_others_had_their_names(twinfs, source, strace):
+    _, copy = make_pair(source)
+    whole = contents(snapshot(copy))
+    other = cut_off(twinfs, source)
+    trees.write(other / "new", b"new")
+    trees.fill(copy, {str(path): b"of the user" for path in whole
+                      if (source / "a" / path).is_file()})
+    result = twinfs.ok("recover")
+    assert "twinfs undo" in result.error.decode(), result
+    copy.rename(source.parent / "away")
+    twinfs.ok("undo", "--yes")
+    assert contents(snapshot(copy)) == whole
+
+
+def test_undo_completes_a_folder_that_a_killed_removal_left_half_made(twinfs, source, strace):
+    _, copy = make_pair(source)
+    whole = contents(snapshot(copy))
+    result, _ = twinfs.traced(
+        *act_words("remove", source, None), calls="trace=unlinkat,removexattr",
+        flags=["-e", "inject=unlinkat:error=EIO:when=7", "-e", "inject=removexattr:signal=KILL"])
+    assert result.status != 0 and contents(snapshot(copy)) != whole
+    twinfs.ok("recover")
+    twinfs.ok("undo", "--yes")
+    assert contents(snapshot(copy)) == whole
+
+
 def test_file_with_a_private_name_gets_its_own_one_if_the_kept_folder_lost_it(twinfs, source,
                                                                                strace):
     kept, copy = make_pair(source)
