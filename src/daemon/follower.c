@@ -53,8 +53,11 @@ void follower_note_commit(struct follower *follower, const struct commit_delta *
 		}
 	}
 	for (size_t i = 0; i < delta->file_count; i++) {
-		if (delta->files[i].what & DELTA_FILE_FEWER) /* its link count and ctime changed */
-			recheck_inbox_add_file(&follower->inbox, delta->files[i].file, EVENT_NAME);
+		if (!(delta->files[i].what & DELTA_FILE_FEWER))
+			continue;
+		atomic_store(&follower->lost_names, true);
+		/* its link count and ctime changed */
+		recheck_inbox_add_file(&follower->inbox, delta->files[i].file, EVENT_NAME);
 	}
 }
 
@@ -208,42 +211,6 @@ static void note_written(const struct follower *follower, const struct bytes *wr
 	}
 }
 
-/* Returns the source with this root, or NULL if there is none or events report all its changes. */
-static struct source *find_walked(const struct follower *follower, uint64_t root)
-{
-	const struct sources *sources = follower->ingest.sources;
-
-	for (size_t i = 0; i < sources->count; i++) {
-		if (sources->list[i].root == root)
-			return source_state_is_walked(&follower->sources[i]) ? &sources->list[i]
-									     : NULL;
-	}
-	return NULL;
-}
-
-/* Rechecks the trees of the plan, one after the other. A name can be moved past all these walks:
- * from a source that is walked later to one that is walked already. */
-static int walk_trees(struct follower *follower, const struct recheck_plan *plan)
-{
-	const struct sources *sources = follower->ingest.sources;
-	bool moved = false;
-	int r = 0;
-
-	follower->ingest.moves_since_ns = clock_file_ns();
-	for (size_t i = 0; r == 0 && i < plan->tree_count; i++) {
-		struct source *source = find_walked(follower, plan->list[i].dir);
-
-		r = ingest_recheck(&follower->ingest, &plan->list[i], 1);
-		if (source && r == 0)
-			atomic_store(&source->moved, false);
-		moved |= source && follower->ingest.result.moved;
-	}
-	follower->ingest.moves_since_ns = 0;
-	if (moved)
-		source_states_note_moved(follower->sources, sources);
-	return r;
-}
-
 static int recheck_list(struct follower *follower, const struct name_events *const *list,
 			size_t count)
 {
@@ -260,7 +227,9 @@ static int recheck_list(struct follower *follower, const struct name_events *con
 	if (plan.needs_walk || (plan.trust != RENAME_TRUSTED && follower->dirty.has_moved_out))
 		source_states_require_walk_all(follower->sources, ingest->sources->count);
 	if (r == 0 && plan.tree_count > 0)
-		r = walk_trees(follower, &plan);
+		r = follower_walk_trees(follower, &plan);
+	if (follower->dirty.has_moved_out)
+		atomic_store(&follower->lost_names, true);
 	if (r == 0 && plan.count > plan.tree_count)
 		r = ingest_recheck(ingest, plan.list + plan.tree_count,
 				   plan.count - plan.tree_count);
@@ -375,6 +344,7 @@ static int note_unwatched(struct follower *follower)
 {
 	int r = note_sources_if(follower, source_state_is_walked);
 
+	atomic_store(&follower->lost_names, false);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&follower->worker.lock);
@@ -445,7 +415,7 @@ static int walk_for_missed(struct follower *follower, bool awaited)
 	int r = note_sources_if(follower, source_state_needs_walk);
 	bool needed = follower->dirty.count > 0;
 
-	if (r == 0 && source_states_lack_moved(follower->ingest.sources) &&
+	if (r == 0 && follower_lacks_moved(follower, awaited) &&
 	    (awaited || follower->settings.mode != FOLLOW_NONE)) {
 		/* else a change before the walk has the time at which the walk begins */
 		clock_await_file_time();
@@ -459,6 +429,19 @@ static int walk_for_missed(struct follower *follower, bool awaited)
 	if (pause_ns < NEEDED_WALK_MS_MIN * MS_NS)
 		pause_ns = NEEDED_WALK_MS_MIN * MS_NS;
 	follower->next_walk_ns = clock_monotonic_ns() + pause_ns;
+	return r;
+}
+
+/* For a ticket: walks for what is missed, and again if names were possibly moved past the walk. */
+static int walk_for_ticket(struct follower *follower)
+{
+	int r = 0;
+
+	for (int i = 0; r == 0 && i < 2; i++) {
+		r = catch_up(follower); /* events that arrived during the walks */
+		if (r == 0 && (i == 0 || follower_lacks_moved(follower, true)))
+			r = walk_for_missed(follower, true);
+	}
 	return r;
 }
 
@@ -480,12 +463,13 @@ static int follow_once(struct follower *follower, bool awaited)
 
 	if (r == 0)
 		r = catch_up(follower);
-	if (r == 0 && (awaited || clock_monotonic_ns() >= follower->next_walk_ns))
-		r = walk_for_missed(follower, awaited);
-	if (r == 0 && awaited && source_states_lack_moved(follower->ingest.sources))
-		r = walk_for_missed(follower, awaited);
+	if (r == 0 && awaited)
+		r = walk_for_ticket(follower);
+	else if (r == 0 && clock_monotonic_ns() >= follower->next_walk_ns)
+		r = walk_for_missed(follower, false);
 	if (r == 0 && awaited)
 		r = recheck_once_more(follower);
+	(void)follower_lacks_moved(follower, awaited);
 	if (r == 0)
 		follower_note_applied(follower);
 	return r < 0 ? r : ingest_choose_kept(follower->ingest.catalog);

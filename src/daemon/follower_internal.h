@@ -8,6 +8,7 @@
 #include "daemon/backoff.h"
 #include "daemon/follower.h"
 #include "daemon/recheck_inbox.h"
+#include "daemon/recheck_plan.h"
 #include "daemon/rename_trust.h"
 #include "daemon/source_state.h"
 #include "daemon/ticket_worker.h"
@@ -32,6 +33,9 @@ struct follower {
 	uint64_t resume_ns; /* earliest start of the next round, unless a ticket waits */
 	bool purge; /* files have possibly lost their last name */
 	bool purge_due; /* as soon as that is possible, the index forgets these files */
+	/* a name was removed from the index since the walks of sources without events began, and
+	 * not by these walks: it was possibly moved past them */
+	atomic_bool lost_names;
 	int problem; /* last reported problem: positive errno, or 0 */
 	struct currency currency; /* written by several threads */
 	uint64_t reported_unwatched; /* last reported number of directories without a watch */
@@ -52,6 +56,14 @@ void follower_update_trust(struct follower *follower);
  * were taken and before they are applied. Does nothing if such a file possibly still exists, unless
  * the index has very many of them. Returns 0 or -errno. */
 MUST_CHECK int follower_purge_if_due(struct follower *follower);
+
+/* Rechecks the trees of the plan, one after the other. A name can be moved past all these walks:
+ * from a source that is walked later to one that is walked already. Returns 0 or -errno. */
+MUST_CHECK int follower_walk_trees(struct follower *follower, const struct recheck_plan *plan);
+
+/* Returns whether names were possibly moved past the walks. If a ticket waits, these are also names
+ * that an event has removed from the index since the walks began. */
+bool follower_lacks_moved(struct follower *follower, bool awaited);
 
 /* Requests retries of directories whose backoff has ended. Sets *all if all sources have to be
  * walked, and leaves it else. Returns 0 or -errno. */

@@ -430,7 +430,8 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	walker->waits_before = count_waits();
 	r = read_dir(walker, dir, &now.attributes, &now.error);
 	note_time(walker);
-	walk_moves_note(&walker->walk->moves, r, &now.attributes, walker->listing.filesystem_type);
+	walk_moves_note(&walker->walk->moves, r == DIR_AGAIN ? -ENOENT : r, &now.attributes,
+			walker->listing.filesystem_type);
 	if (r == DIR_AGAIN)
 		ingest->hooks->retry(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&

@@ -140,6 +140,20 @@ def attached_loops(below):
     return found
 
 
+@contextlib.contextmanager
+def held_in(pid, folder, call="getdents64"):
+    """Lets the next thread of a process that lists this folder wait until the end of the block, or
+    the next one in another system call with this path or name."""
+    command = ["strace", "-f", "-o", "/dev/null", "-p", str(pid), "-P", folder, "-e",
+               f"inject={call}:delay_enter={HOLD_S}s"]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as tracer:
+        try:
+            assert until(lambda: all(traced(pid)))
+            yield
+        finally:
+            tracer.kill()
+
+
 def detach(path):
     """Unmounts a path lazily, even if its mount is dead or busy."""
     for command in (["fusermount3", "-u", "-z", path], ["umount", "-l", path]):

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Back ends for watching, lost events, and changes without events."""
+import contextlib
 import json
 import os
 import shutil
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import changes
@@ -12,8 +14,8 @@ import pytest
 import storm
 import trees
 from changes import DATA, OTHER
-from processes import TIMEOUT, stopped, until
-from program import Program, View
+from processes import TIMEOUT, is_held, stopped, until
+from program import Program, View, held_in
 
 FEW = 20  # watches
 FOLDERS = 60
@@ -226,24 +228,50 @@ def inside(session, tmp_path):
     return program
 
 
-def test_folders_without_a_watch_are_reported_at_once(inside, source, mount):
-    trees.many(source, 600, lambda number: b"%d" % number, folders=FOLDERS)
+@contextlib.contextmanager
+def followed_inside(inside, source, mount):
+    """The process of a view with few watches, and the path of the view."""
     words = ("mount", "-f", "--wait", "--watch=inotify", "--interval=1h", source, mount)
     with inside.started(*words) as process:
         at = Path(f"/proc/{process.pid}/root{mount}")
         try:
             assert until(lambda: (at / ".twinfs").exists() or process.poll() is not None)
             assert process.poll() is None, process.stderr.read()
-            status = json.loads((at / ".twinfs/status.json").read_text())
-            assert FOLDERS + 1 - FEW <= status["unwatched"] <= FOLDERS + 1
-            for number in range(FOLDERS):
-                trees.write(source / f"{number:03}/new", b"new")
-            (at / ".twinfs/sync").read_text()
-            assert [number for number in range(FOLDERS) for tree in ("uniques", "redundant")
-                    if (at / tree / f"{number:03}/new").exists()] == list(range(FOLDERS))
+            yield process, at
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(TIMEOUT)
+
+
+def test_folders_without_a_watch_are_reported_at_once(inside, source, mount):
+    trees.many(source, 600, lambda number: b"%d" % number, folders=FOLDERS)
+    with followed_inside(inside, source, mount) as (_, at):
+        status = json.loads((at / ".twinfs/status.json").read_text())
+        assert FOLDERS + 1 - FEW <= status["unwatched"] <= FOLDERS + 1
+        for number in range(FOLDERS):
+            trees.write(source / f"{number:03}/new", b"new")
+        (at / ".twinfs/sync").read_text()
+        assert [number for number in range(FOLDERS) for tree in ("uniques", "redundant")
+                if (at / tree / f"{number:03}/new").exists()] == list(range(FOLDERS))
+
+
+@pytest.mark.parametrize("of", ["", "waits"], ids=["watched folder", "folder not listed yet"])
+def test_file_that_is_moved_into_a_folder_without_a_watch_is_found(inside, source, mount, strace,
+                                                                   of):
+    trees.fill(source, {f"{folder}{number:03}{name}": f"{folder}{number}".encode()
+                        for number in range(FOLDERS)
+                        for folder, name in [("", "/file"), ("file", ""), ("waits/", "")]})
+    files = sorted(path for path in (source / of).iterdir() if path.is_file())
+    with followed_inside(inside, source, mount) as (process, at):
+        thread = threading.Thread(target=(at / ".twinfs/sync").read_text)
+        with held_in(process.pid, source / "waits"):
+            thread.start()
+            assert until(lambda: is_held(process.pid))
+            for number, file in enumerate(files):
+                file.rename(source / f"{number:03}/moved")
+        thread.join()
+        assert [number for number in range(FOLDERS)
+                if (at / f"uniques/{number:03}/moved").exists()] == list(range(FOLDERS))
 
 
 def test_folders_without_a_watch_are_polled(inside, source, mount):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 import trees
-from processes import is_held, release, traced, until
-from program import HOLD_S
+from processes import is_held, release, until
+from program import held_in
 
 COMMANDS = {"scan": [], "list": ["--singles"], "export": ["--host=name", "--output=OUTPUT"],
             "manifest": ["--all"]}
@@ -97,17 +97,31 @@ def walked(request, twinfs, source, tmp_path, strace):
 def test_view_has_a_file_that_was_moved_past_its_walk(walked, of):
     view, old = walked.view, walked.source.parent / of
     thread = threading.Thread(target=view.sync)
-    command = ["strace", "-f", "-o", "/dev/null", "-p", str(view.pid), "-P",
-               walked.source / "waits", "-e", f"inject=getdents64:delay_enter={HOLD_S}s"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as tracer:
-        assert until(lambda: all(traced(view.pid)))
+    with held_in(view.pid, walked.source / "waits"):
         thread.start()
         assert until(lambda: is_held(view.pid))
         old.rename(walked.source / "listed" / old.name)
-        tracer.kill()
     thread.join()
     assert walked.names() == {"1", old.name}
     assert walked.lacks_moved() == [False, False]
+
+
+@pytest.mark.parametrize("goes", ["moved", "removed"])
+def test_view_has_the_files_of_a_folder_that_its_walk_did_not_find(walked, goes):
+    view, waits, listed = walked.view, walked.source / "waits", walked.source / "listed"
+    thread = threading.Thread(target=view.sync)
+    with held_in(view.pid, "waits", call="openat2"):
+        thread.start()
+        assert until(lambda: is_held(view.pid))
+        if goes == "moved":
+            waits.rename(listed / "waits")
+        else:
+            (waits / "2").rename(listed / "2")
+            waits.rmdir()
+    thread.join()
+    assert walked.lacks_moved() == [False, False]
+    assert walked.names() == ({"1", "waits"} if goes == "moved" else {"1", "2"})
+    assert not (view.path / "uniques/source/waits").exists()
 
 
 @contextlib.contextmanager
