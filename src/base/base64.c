@@ -2,66 +2,45 @@
 #include "base/base64.h"
 
 #include <errno.h>
-#include <stdint.h>
+#include <limits.h>
+#include <openssl/evp.h>
 #include <string.h>
-
-static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 int base64_encode(struct bytes *text, const void *data, size_t length)
 {
-	const uint8_t *from = data;
+	int r = length > INT_MAX / 2 ? -ENOMEM : bytes_reserve(text, (length + 2) / 3 * 4 + 1);
 
-	for (size_t i = 0; i < length; i += 3) {
-		size_t count = length - i < 3 ? length - i : 3;
-		uint32_t bits = 0;
-		char four[4];
-		int r;
-
-		for (size_t j = 0; j < 3; j++)
-			bits = bits << 8 | (j < count ? from[i + j] : 0);
-		for (size_t j = 0; j < 4; j++)
-			four[j] = j <= count ? digits[bits >> (18 - 6 * j) & 0x3f] : '=';
-		r = bytes_append(text, four, sizeof(four));
-		if (r < 0)
-			return r;
-	}
+	if (r < 0)
+		return r;
+	text->length += (size_t)EVP_EncodeBlock(text->data + text->length, data, (int)length);
 	return 0;
 }
 
-/* Decodes four digits and appends the bytes. The last four may end with padding. */
-static int decode_four(struct bytes *data, const char *four, bool last)
+static size_t count_padding(const char *text, size_t length)
 {
-	size_t count = 4;
-	uint32_t bits = 0;
-	uint8_t three[3];
+	size_t count = 0;
 
-	while (last && count > 2 && four[count - 1] == '=')
-		count--;
-	for (size_t i = 0; i < count; i++) {
-		const char *digit = four[i] != '\0' ? strchr(digits, four[i]) : NULL;
-
-		if (!digit)
-			return -EPROTO;
-		bits |= (uint32_t)(digit - digits) << (18 - 6 * i);
-	}
-	/* bits that belong to no byte must be 0: otherwise two texts would decode to the same bytes
-	 * (RFC 4648, section 3.5)
-	 */
-	if ((bits & (0xffffffU >> (8 * (count - 1)))) != 0)
-		return -EPROTO;
-	for (size_t i = 0; i < sizeof(three); i++)
-		three[i] = (uint8_t)(bits >> (16 - 8 * i));
-	return bytes_append(data, three, count - 1);
+	while (count < 2 && count < length && text[length - 1 - count] == '=')
+		count++;
+	return count;
 }
 
+/* EVP_DecodeBlock() also accepts spaces, and bits that belong to no byte (RFC 4648, section 3.5).
+ * So the bytes are encoded again and must give the same text. */
 int base64_decode(struct bytes *data, const char *text, size_t length)
 {
-	size_t before = data->length;
-	int r = length % 4 == 0 ? 0 : -EPROTO;
+	CLEANUP_BYTES struct bytes again = {0};
+	size_t count = length / 4 * 3 - count_padding(text, length);
+	const void *from = text;
+	int r = length % 4 == 0 && length <= INT_MAX ? bytes_reserve(data, length + 1) : -EPROTO;
 
-	for (size_t i = 0; r == 0 && i < length; i += 4)
-		r = decode_four(data, text + i, i + 4 == length);
-	if (r < 0)
-		data->length = before;
+	if (r == 0 && EVP_DecodeBlock(data->data + data->length, from, (int)length) < 0)
+		r = -EPROTO;
+	if (r == 0)
+		r = base64_encode(&again, data->data + data->length, count);
+	if (r == 0 && (again.length != length || memcmp(again.data, text, length) != 0))
+		r = -EPROTO;
+	if (r == 0)
+		data->length += count;
 	return r;
 }
