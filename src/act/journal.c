@@ -12,12 +12,12 @@
 #include <jansson.h>
 
 #include "base/descriptor.h"
-#include "base/json_path.h"
-#include "base/json_read.h"
-#include "base/json_text.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/system_call.h"
+#include "row/json_path.h"
+#include "row/json_read.h"
+#include "row/json_text.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 

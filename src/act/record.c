@@ -11,12 +11,12 @@
 
 #include <jansson.h>
 
-#include "base/json_path.h"
-#include "base/json_read.h"
-#include "base/json_text.h"
-#include "base/json_xattrs.h"
 #include "base/options.h"
 #include "base/system_call.h"
+#include "row/json_path.h"
+#include "row/json_read.h"
+#include "row/json_text.h"
+#include "row/json_xattrs.h"
 
 static const char *const command_words[] = {
 	[RECORD_REMOVE] = "remove", [RECORD_MOVE] = "move",       [RECORD_TRASH] = "trash",

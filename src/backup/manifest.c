@@ -10,10 +10,10 @@
 #include <jansson.h>
 
 #include "base/inode_flags.h"
-#include "base/json_path.h"
-#include "base/json_text.h"
-#include "base/json_xattrs.h"
 #include "catalog/query.h"
+#include "row/json_path.h"
+#include "row/json_text.h"
+#include "row/json_xattrs.h"
 #include "source/source.h"
 
 void manifest_name_free(struct manifest_name *name)

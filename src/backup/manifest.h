@@ -19,7 +19,7 @@
  * "content" is the path in uniques/ of a file with the same bytes. "inode" is a number that all
  * names of one inode share, and "links" is the number of its names in the sources. If an inode has
  * one name, both members are missing. If a name has no extended attributes, "xattrs" is missing.
- * Paths and names of attributes follow base/json_path.h.
+ * Paths and names of attributes follow row/json_path.h.
  *
  * In MANIFEST_ALL, a name that uniques/ has is without "content". If its bytes could not be proved,
  * it is without "hash". "read" identifies the state of the file of which the hash is

@@ -11,9 +11,9 @@
 
 #include "backup/manifest.h"
 #include "base/inode_flags.h"
-#include "base/json_path.h"
-#include "base/json_read.h"
-#include "base/json_xattrs.h"
+#include "row/json_path.h"
+#include "row/json_read.h"
+#include "row/json_xattrs.h"
 
 /* Each function with the parameter why returns 0, -EPROTO with *why set, or -ENOMEM. Instead of 0,
  * get_end() returns MANIFEST_END. */

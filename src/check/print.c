@@ -21,9 +21,9 @@
 
 #include "base/group_name.h"
 #include "base/human_text.h"
-#include "base/json_path.h"
 #include "report/figures.h"
 #include "report/format.h"
+#include "row/json_path.h"
 #include "source/source.h"
 
 /* Format of a word before a path, with the width of the longest word. */

@@ -6,8 +6,6 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json_number.h"
-#include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
@@ -18,6 +16,8 @@
 #include "index/known_index.h"
 #include "options/common_options.h"
 #include "report/figures.h"
+#include "row/json_number.h"
+#include "row/json_path.h"
 
 enum {
 	OPT_FORGET = OPTION_ID_OWN,

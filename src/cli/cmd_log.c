@@ -6,14 +6,14 @@
 #include "act/act_log.h"
 #include "base/error.h"
 #include "base/human_text.h"
-#include "base/json_number.h"
-#include "base/json_path.h"
 #include "base/log.h"
 #include "base/output.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
+#include "row/json_number.h"
+#include "row/json_path.h"
 
 enum {
 	OPT_FORMAT = OPTION_ID_OWN,

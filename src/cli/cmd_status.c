@@ -8,7 +8,6 @@
 #include "base/attributes.h"
 #include "base/error.h"
 #include "base/human_text.h"
-#include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/size.h"
@@ -18,6 +17,7 @@
 #include "mountpoint/point.h"
 #include "options/common_options.h"
 #include "report/figures.h"
+#include "row/json_path.h"
 
 enum {
 	OPT_JSON = OPTION_ID_OWN,

@@ -18,8 +18,8 @@
 
 #include "base/array.h"
 #include "base/human_text.h"
-#include "base/json_path.h"
 #include "base/quote.h"
+#include "row/json_path.h"
 
 struct finding {
 	const char *about;

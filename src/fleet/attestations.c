@@ -16,12 +16,12 @@
 #include "base/directory.h"
 #include "base/error.h"
 #include "base/hash.h"
-#include "base/json_text.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
+#include "row/json_text.h"
 
 #define SCHEMA 1
 

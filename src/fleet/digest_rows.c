@@ -6,12 +6,12 @@
 
 #include <jansson.h>
 
-#include "base/json_text.h"
 #include "base/numbers.h"
 #include "catalog/query.h"
 #include "fleet/inventory_row.h"
 #include "fleet/row_set.h"
 #include "fleet/wanted_files.h"
+#include "row/json_text.h"
 
 /* Number of rows that are made in one snapshot. */
 #define PORTION 2048

@@ -11,14 +11,14 @@
 #include "base/array.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/json_read.h"
-#include "base/json_text.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
 #include "base/sha256.h"
 #include "fleet/line_reader.h"
 #include "fleet/set_folder.h"
+#include "row/json_read.h"
+#include "row/json_text.h"
 
 /* ---- a part ------------------------------------------------------------------------------ */
 

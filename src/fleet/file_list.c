@@ -12,14 +12,14 @@
 
 #include "base/array.h"
 #include "base/error.h"
-#include "base/json_number.h"
-#include "base/json_path.h"
-#include "base/json_text.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "catalog/record.h"
+#include "row/json_number.h"
+#include "row/json_path.h"
+#include "row/json_text.h"
 #include "twinfs/format.h"
 
 #define LIST_SCHEMA 1

@@ -8,12 +8,12 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/group_name.h"
-#include "base/json_number.h"
-#include "base/json_path.h"
 #include "base/sha256.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "row/json_number.h"
+#include "row/json_path.h"
 #include "source/source.h"
 
 void row_maker_begin(struct row_maker *maker, struct catalog_reader *reader)

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/json_read.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "row/json_read.h"
 
 int json_lines_init(struct json_lines *lines, int fd, const char *file,
 		    const struct json_lines_words *words)

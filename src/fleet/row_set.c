@@ -12,9 +12,9 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/json_number.h"
-#include "base/json_text.h"
 #include "base/size.h"
+#include "row/json_number.h"
+#include "row/json_text.h"
 
 /* Number of rows of a part, so that a reader can process parts one by one. */
 #define PART_ROWS_MAX 250000

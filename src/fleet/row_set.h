@@ -32,7 +32,7 @@
 /* Members of the manifest that the writer of the rows knows. */
 struct row_set_figures {
 	uint64_t index; /* catalog_identity() of the index from which the rows are */
-	json_t *sources; /* array of objects with a path (base/json_path.h); borrowed */
+	json_t *sources; /* array of objects with a path (row/json_path.h); borrowed */
 	uint64_t min_size; /* smallest size of files that are compared, in bytes */
 	uint64_t errors; /* files and folders that could not be read */
 	uint64_t pending; /* files that are not compared yet */

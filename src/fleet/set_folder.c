@@ -12,11 +12,11 @@
 #include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/error.h"
-#include "base/json_read.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
 #include "fleet/output_folder.h"
+#include "row/json_read.h"
 
 /* Bound of the size of a manifest: 400,000 parts, which are 10^11 rows. */
 #define MANIFEST_BYTES_MAX (64UL << 20)

@@ -9,7 +9,6 @@
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/interrupt.h"
-#include "base/json_path.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/terminal.h"
@@ -22,6 +21,7 @@
 #include "index/status_file.h"
 #include "index/view_sync.h"
 #include "mountpoint/table.h"
+#include "row/json_path.h"
 #include "source/source.h"
 
 /* Maximum number of updates that a result waits for while files have no name. */

@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/boot.h"
-#include "base/json_path.h"
 #include "base/path.h"
 #include "index/index_folder.h"
 #include "index/known_index.h"
 #include "index/status_file.h"
+#include "row/json_path.h"
 
 static int read_status(struct served_sources *served, const json_t *status)
 {

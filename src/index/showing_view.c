@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json_path.h"
 #include "base/path.h"
 #include "index/status_file.h"
 #include "mountpoint/point.h"
+#include "row/json_path.h"
 
 /* Finds the source, in the status of a view, that contains the mount point. Returns 1 if there is
  * one, 0 if not, or -errno. */

@@ -8,11 +8,11 @@
 
 #include "base/descriptor.h"
 #include "base/error.h"
-#include "base/json_path.h"
-#include "base/json_read.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/timed_call.h"
+#include "row/json_path.h"
+#include "row/json_read.h"
 
 #define STATUS_FILE "/.twinfs/status.json"
 

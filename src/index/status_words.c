@@ -7,10 +7,10 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "base/json_path.h"
 #include "base/progress.h"
 #include "base/quote.h"
 #include "index/status_file.h"
+#include "row/json_path.h"
 
 static bool has_text(const json_t *status, const char *key, const char *text)
 {

@@ -7,7 +7,7 @@
  *	...], "summary": {"runs": ..., "bytes": ..., "shared_bytes": ..., "files": ...}}
  *
  * The format jsonl has only the objects of the list, one a line. Paths follow the rule of
- * base/json_path.h.
+ * row/json_path.h.
  */
 
 #include "partial/print.h"
@@ -18,12 +18,12 @@
 #include <jansson.h>
 
 #include "base/base64.h"
-#include "base/json_number.h"
-#include "base/json_path.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "partial/file_text.h"
 #include "partial/partial.h"
+#include "row/json_number.h"
+#include "row/json_path.h"
 
 #define CSV_LINE_END "\r\n"
 

@@ -13,8 +13,6 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/human_text.h"
-#include "base/json_path.h"
-#include "base/json_read.h"
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/path.h"
@@ -30,6 +28,8 @@
 #include "report/retained.h"
 #include "report/rules.h"
 #include "report/symlinks.h"
+#include "row/json_path.h"
+#include "row/json_read.h"
 #include "source/source.h"
 
 /* A file that a line names. */

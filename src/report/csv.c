@@ -2,7 +2,7 @@
 
 /* The format of RFC 4180: a line of column names, then a line for each name of a file. Lines end
  * with CR LF. A path is always quoted, because it can contain line ends, commas and quotes. If a
- * path is not UTF-8, the column path_base64 has its bytes, by the rule of base/json_path.h. For
+ * path is not UTF-8, the column path_base64 has its bytes, by the rule of row/json_path.h. For
  * other paths that column is empty.
  */
 
@@ -10,8 +10,8 @@
 
 #include "base/base64.h"
 #include "base/human_text.h"
-#include "base/json_path.h"
 #include "report/format.h"
+#include "row/json_path.h"
 
 #define LINE_END "\r\n"
 

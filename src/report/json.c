@@ -12,7 +12,7 @@
  * "dev" and "ino".
  * Their "hash" can be null. The format jsonl has only the objects of the list, one a line. Only one
  * copy at a time is built in memory, because a group can have 100,000 copies. Paths follow the rule
- * of base/json_path.h.
+ * of row/json_path.h.
  */
 
 #include <errno.h>
@@ -23,10 +23,10 @@
 
 #include "base/base64.h"
 #include "base/clock.h"
-#include "base/json_number.h"
-#include "base/json_path.h"
 #include "catalog/query.h"
 #include "report/format.h"
+#include "row/json_number.h"
+#include "row/json_path.h"
 #include "source/managed.h"
 
 static int set_summary(const struct printing *printing, json_t *object)
@@ -236,7 +236,7 @@ static int set_list(struct printing *printing, const struct similar_pair *pair, 
 	return r < 0 ? -ENOMEM : 0;
 }
 
-/* Sets the paths of both folders, by the rule of base/json_path.h. */
+/* Sets the paths of both folders, by the rule of row/json_path.h. */
 static int set_folders(struct printing *printing, const struct similar_pair *pair, json_t *object)
 {
 	bool whole = true;

@@ -4,7 +4,7 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/json_number.h"
+#include "row/json_number.h"
 
 int control_json_set_text(json_t *object, const char *key, const char *text)
 {

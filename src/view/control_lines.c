@@ -7,9 +7,9 @@
 #include <jansson.h>
 
 #include "base/error.h"
-#include "base/json_path.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "row/json_path.h"
 #include "view/control.h"
 #include "view/control_json.h"
 #include "view/node.h"

@@ -7,7 +7,7 @@
 
 #include "base/error.h"
 #include "base/group_name.h"
-#include "base/json_path.h"
+#include "row/json_path.h"
 #include "view/control_json.h"
 #include "view/node.h"
 #include "view/query.h"

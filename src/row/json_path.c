@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_path.h"
+#include "row/json_path.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json_text.h"
+#include "row/json_text.h"
 #include "unit_test.h"
 
 static void test_text_is_appended(void **state)

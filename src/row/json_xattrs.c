@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_xattrs.h"
+#include "row/json_xattrs.h"
 
 #include <errno.h>
 #include <string.h>
 
 #include "base/base64.h"
-#include "base/json_path.h"
+#include "row/json_path.h"
 
 static json_t *xattr_object(const struct xattr *xattr)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_JSON_READ_H
-#define BASE_JSON_READ_H
+#ifndef ROW_JSON_READ_H
+#define ROW_JSON_READ_H
 
 #include <stddef.h>
 

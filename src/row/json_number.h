@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_JSON_NUMBER_H
-#define BASE_JSON_NUMBER_H
+#ifndef ROW_JSON_NUMBER_H
+#define ROW_JSON_NUMBER_H
 
 /* Numbers without a sign in JSON. jansson and other readers accept integers up to 2^63 - 1. Only
  * inode and device numbers can be larger: some file systems make them from a hash. Any thread. */

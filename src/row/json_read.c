@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_read.h"
+#include "row/json_read.h"
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_JSON_XATTRS_H
-#define BASE_JSON_XATTRS_H
+#ifndef ROW_JSON_XATTRS_H
+#define ROW_JSON_XATTRS_H
 
 /* Extended attributes in JSON: a member "xattrs", a list of objects with the members "name", by the
- * rule of base/json_path.h, and "value_base64". Without attributes there is no such member. Pure
+ * rule of row/json_path.h, and "value_base64". Without attributes there is no such member. Pure
  * code, any thread. */
 
 #include <jansson.h>

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/json_path.h"
+#include "row/json_path.h"
 #include "unit_test.h"
 
 static const char *text_of(const json_t *object, const char *key)

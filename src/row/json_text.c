@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_text.h"
+#include "row/json_text.h"
 
 #include <errno.h>
 #include <inttypes.h>

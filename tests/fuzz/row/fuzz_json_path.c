@@ -8,8 +8,8 @@
 #include <jansson.h>
 
 #include "base/base64.h"
-#include "base/json_path.h"
 #include "fuzz.h"
+#include "row/json_path.h"
 
 static bool holds(const struct bytes *bytes, const void *data, size_t size)
 {

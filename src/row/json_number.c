@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/json_number.h"
+#include "row/json_number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_JSON_TEXT_H
-#define BASE_JSON_TEXT_H
+#ifndef ROW_JSON_TEXT_H
+#define ROW_JSON_TEXT_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_JSON_PATH_H
-#define BASE_JSON_PATH_H
+#ifndef ROW_JSON_PATH_H
+#define ROW_JSON_PATH_H
 
 /* Paths in JSON. JSON strings must be UTF-8, but a path can have any bytes.
  *
