@@ -273,9 +273,14 @@ int journal_sync(struct journal *journal)
 {
 	int r = write_lines(journal, &journal->waiting);
 
-	if (r < 0)
-		return r;
-	return fdatasync(journal->fd) < 0 ? -errno : 0;
+	return r < 0 ? r : fdatasync(journal->fd) < 0 ? -errno : 0;
+}
+
+int journal_write_ends(struct journal *journal)
+{
+	int r = write_lines(journal, &journal->waiting);
+
+	return r < 0 ? r : write_lines(journal, &journal->ended);
 }
 
 /* ---- reading ------------------------------------------------------------------------- */
@@ -292,10 +297,8 @@ static int read_text(int fd, struct bytes *text)
 	if (r < 0)
 		return r;
 	got = read_fully_at(fd, text->data, (unsigned long)status.st_size, 0);
-	if (got < 0)
-		return (int)got;
-	text->length = (size_t)got;
-	return 0;
+	text->length = got < 0 ? 0 : (size_t)got;
+	return got < 0 ? (int)got : 0;
 }
 
 static bool read_number(const json_t *object, const char *key, json_int_t *number)
@@ -579,10 +582,8 @@ int journal_resolve(struct journal *journal,
 {
 	json_auto_t *open = json_object();
 	bool left = false;
-	int r = open ? write_lines(journal, &journal->waiting) : -ENOMEM;
+	int r = open ? journal_write_ends(journal) : -ENOMEM;
 
-	if (r == 0)
-		r = write_lines(journal, &journal->ended);
 	if (r == 0)
 		r = read_open(journal, open);
 	if (r == 0)

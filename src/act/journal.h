@@ -118,6 +118,10 @@ MUST_CHECK int journal_note_did(struct journal *journal, uint64_t number);
  * process is killed before, recovery finds nothing to restore. Returns 0 or -errno. */
 MUST_CHECK int journal_note_done(struct journal *journal, uint64_t number);
 
+/* Writes what journal_note_done() noted, without a sync. The caller must have synced the changed
+ * names before. Returns 0 or -errno. */
+MUST_CHECK int journal_write_ends(struct journal *journal);
+
 /* Adds the record of an act to the log, and to that of journal_copy_records(), in memory.
  * journal_sync_records() writes and syncs them. Both return 0 or -errno. */
 MUST_CHECK int journal_add_record(struct journal *journal, const char *record);

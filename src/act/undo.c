@@ -98,15 +98,17 @@ static int flush(struct undo_pass *pass)
 			   : recovery_run(pass->undo.journal, &wish, &recovery);
 }
 
-/* Adds the record that a file was brought back. */
+/* Adds the record that a file was brought back. The last records wait for what follows all files:
+ * a killed undo that has recorded all of them is not continued. */
 static int add_record(struct undo_pass *pass, const struct record *undone)
 {
 	const struct record undo = {.act = pass->id,
 				    .file = ++pass->recorded,
 				    .order = pass->order};
-	int r = undone_add(log_of(pass), &undo, undone);
+	int r = pass->waiting < BATCH_FILES ? 0 : flush(pass);
 
-	return r < 0 || ++pass->waiting < BATCH_FILES ? r : flush(pass);
+	pass->waiting++;
+	return r < 0 ? r : undone_add(log_of(pass), &undo, undone);
 }
 
 /* Outcome of undo_one(): the user stopped the process. */
@@ -251,12 +253,17 @@ static int note_made(void *context, const struct record *record, const char *lin
 }
 
 /* Removes the folders that a move made, as far as they are empty now. A folder can have others in
- * it that were made later. */
-static int remove_made(const struct undo_pass *pass)
+ * it that were made later. Before this, ends the intents of the files: recovery would take a
+ * missing folder of an intent for one on a disk that is absent. */
+static int remove_made(struct undo_pass *pass)
 {
 	struct text_list made = {0};
 	int r = pass->below ? 0 : read_act(pass, &made, note_made);
 
+	if (r == 0 && made.count > 0)
+		r = durable_sync_changed(&pass->undo.durable);
+	if (r == 0 && made.count > 0)
+		r = journal_write_ends(pass->undo.journal);
 	for (size_t i = made.count; r == 0 && i > 0; i--) {
 		char *path;
 		uint64_t count = strtoull(made.items[i - 1], &path, 10);

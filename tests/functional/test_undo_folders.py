@@ -9,6 +9,9 @@ import trees
 from disks import disk
 from test_undo import tree_of
 
+# Files that an undo brings back before it writes their records.
+UNDO_BATCH = 128
+
 
 @pytest.mark.parametrize("words, across", [
     (["move"], False), (["move", "--folders"], False), (["move"], True)],
@@ -33,6 +36,27 @@ def test_undo_of_a_move_removes_the_folders_that_the_move_made(twinfs, source, a
         assert tree_of(source) == before
         assert sorted(str(path.relative_to(target)) for path in target.rglob("*")) == [
             "mine", "new", "new/used", "new/used/mine"]
+
+
+@pytest.mark.parametrize("across", [False, True], ids=["renamed", "across"])
+def test_undo_killed_when_it_removes_folders_leaves_nothing_undone(twinfs, source, aside, tmp_path,
+                                                                  strace, across):
+    for number in range(1 if across else UNDO_BATCH):
+        for name in ("one", "two"):
+            trees.fill(source / "new" / name, {b"%d" % number: b"content %d" % number})
+    before = tree_of(source)
+    with disk("ext4", tmp_path) if across else contextlib.nullcontext(aside) as root:
+        target = root / "target"
+        target.mkdir()
+        twinfs.ok("move", "--yes", "--keep=path:one", source, target)
+        flags = (["-P", twinfs.index / "acts", "-e", "inject=write:signal=KILL:when=2"]
+                 if across else ["-e", "inject=unlinkat:signal=KILL"])
+        killed, _ = twinfs.traced("undo", "--yes", calls="trace=write,unlinkat", flags=flags)
+        assert killed.status != 0 and tree_of(source) == before
+        result = twinfs.ok("recover")
+        assert "not mounted" not in result.error.decode(), result
+        twinfs.ok("undo", "--yes")
+        assert tree_of(source) == before and not os.listdir(target)
 
 
 def removed_names(source):
