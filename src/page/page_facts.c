@@ -63,8 +63,7 @@ static int parent_of(void *context, uint64_t id, uint64_t *parent)
 	return r == -ENOENT ? 0 : r;
 }
 
-/* Finds the folder of the file's lowest name by source and path. This name is the file's lead in
- * all reports. */
+/* Finds the folder of the file's lowest name by source and path. */
 static int find_folder(const struct gathering *g, const struct file_record *file, uint64_t *folder)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;

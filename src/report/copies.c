@@ -72,22 +72,35 @@ static int compare_paths(const struct copies *copies, size_t a, size_t b)
 	return strcmp(paths + a, paths + b);
 }
 
-/* Returns the place of a name in its source. */
-static enum emptied_place place_of(const struct copies *copies, const struct copy *name)
+/* Sets the places of the names of a file with several ones, also by their paths. */
+static int set_places(struct copies *copies, struct catalog_reader *reader, size_t first)
 {
-	const char *path = copy_path(copies, name);
+	CLEANUP_BYTES struct bytes source = {0};
+	uint64_t root;
+	int r = 0;
 
-	return emptied_first(name->emptied, emptied_place_of("", path, strlen(path)));
+	for (size_t i = first; r == 0 && i < copies->count; i++) {
+		struct copy *name = &copies->list[i];
+		const char *path = copy_path(copies, name);
+
+		source.length = 0;
+		r = catalog_get_source(reader, name->source, &source, &root);
+		if (r == 0 && !bytes_text(&source))
+			r = -ENOMEM;
+		if (r == 0)
+			name->emptied =
+				emptied_first(name->emptied, emptied_place_of(bytes_text(&source),
+									      path, strlen(path)));
+	}
+	return r;
 }
 
 /* Returns whether a name of a file is before another one: by how long its place lasts, its source
  * and its path. */
 static bool leads(const struct copies *copies, const struct copy *name, const struct copy *other)
 {
-	enum emptied_place place = place_of(copies, name), of_other = place_of(copies, other);
-
-	if (place != of_other)
-		return place < of_other;
+	if (name->emptied != other->emptied)
+		return name->emptied < other->emptied;
 	if (name->source != other->source)
 		return name->source < other->source;
 	return compare_paths(copies, name->path, other->path) < 0;
@@ -137,6 +150,9 @@ int copies_add_file(struct copies *copies, struct catalog_reader *reader, uint64
 		return r;
 	if (copies->count == first)
 		return 0;
+	r = copies->count > first + 1 ? set_places(copies, reader, first) : 0;
+	if (r < 0)
+		return r;
 	kept_rank_set_inode(&rank, file.first_seen, &file.attributes);
 	for (size_t i = first; i < copies->count; i++) {
 		copies->list[i].file = file.id;

@@ -49,7 +49,8 @@ struct copy {
 	/* Why the copy must stay, apart from the rules: as `why`. Set before rules_apply(). */
 	const char *must_stay;
 	uint32_t source;
-	enum emptied_place emptied; /* of struct location: by flags, not by names */
+	/* by flags, as in struct location; if the file has several names, also by their paths */
+	enum emptied_place emptied;
 	uint32_t first_seen; /* as in struct kept_rank */
 	uint32_t links; /* as in struct kept_rank, like the next two fields */
 	struct timespec mtime;

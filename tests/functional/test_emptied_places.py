@@ -153,17 +153,20 @@ def test_copies_that_are_all_in_places_are_no_reason_to_remove_each_other(twinfs
         str(source / "tagged/two")}
 
 
-@pytest.mark.parametrize("folder", [".Trash-1/files", "a/tagged", ".zfs/snapshot"])
+@pytest.mark.parametrize("folder, is_source", [
+    (".Trash-1/files", False), ("a/tagged", False), (".zfs/snapshot", False),
+    (".zfs/snapshot/x", True)])
 @pytest.mark.parametrize("act", ["remove", "link", "move"])
 def test_kept_file_in_a_place_with_a_name_elsewhere_is_a_reason_to_act(twinfs, source, tmp_path,
-                                                                       folder, act):
+                                                                       folder, is_source, act):
     put(source / "a/tagged/CACHEDIR.TAG", TAG)
     put(source / folder / "a", b"equal")
     (source / "live").mkdir()
     os.link(source / folder / "a", source / "live/b")
     put(source / "live/c", b"equal")
     (tmp_path / "to").mkdir()
-    twinfs.ok(act, "--yes", source, *[tmp_path / "to"] * (act == "move"))
+    sources = [source / folder, source / "live"] if is_source else [source]
+    twinfs.ok(act, "--yes", *sources, *[tmp_path / "to"] * (act == "move"))
     assert (source / folder / "a").samefile(source / "live/b")
     copy = source / "live/c"
     assert copy.samefile(source / "live/b") if act == "link" else not copy.exists()
