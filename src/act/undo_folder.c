@@ -50,9 +50,15 @@ static int rename_back(struct bringing *bringing)
 	return r;
 }
 
+/* Removes the info file of a folder that is no longer in the trash. */
+static void forget_info(const struct record *record)
+{
+	if (record->info)
+		trash_entry_forget(record->info, "", record->path);
+}
+
 static void return_folder(struct bringing *bringing)
 {
-	const struct record *record = bringing->record;
 	int r = rename_back(bringing);
 
 	if (r == -ENOENT) {
@@ -60,8 +66,7 @@ static void return_folder(struct bringing *bringing)
 	} else if (r < 0) {
 		undo_fail(bringing, r);
 	} else {
-		if (record->info)
-			trash_entry_forget(record->info, "", record->path);
+		forget_info(bringing->record);
 		undo_end(bringing, UNDO_DONE);
 	}
 }
@@ -184,6 +189,7 @@ static void examine_existing(struct bringing *bringing, const struct stat *statu
 		return;
 	}
 	undo_end(bringing, UNDO_ALREADY);
+	forget_info(bringing->record);
 	if (bringing->record->to || !is_altered(status, bringing->record))
 		return;
 	fd = open_beneath(place->directory, place->name, O_PATH, false);

@@ -59,6 +59,17 @@ def test_undo_killed_when_it_removes_folders_leaves_nothing_undone(twinfs, sourc
         assert tree_of(source) == before and not os.listdir(target)
 
 
+def test_undo_killed_before_it_cleans_the_trash_is_completed(twinfs, source, strace):
+    removed_names(source)
+    twinfs.ok("remove", "--trash", "--folders", "--yes", "--keep=path:kept", source)
+    [info] = (twinfs.home / ".local/share/Trash/info").iterdir()
+    twinfs.traced("undo", "--yes", calls="trace=unlinkat",
+                  flags=["-e", "inject=unlinkat:signal=KILL"])
+    assert (source / "redundant").exists() and info.exists()
+    twinfs.ok("undo", "--yes")
+    assert not info.exists()
+
+
 def removed_names(source):
     """Fills two equal folders with names of several types."""
     for name in ("kept", "redundant"):
