@@ -228,9 +228,8 @@ static void print_gaps(struct output *output, const json_t *status)
 static const struct source_caveat {
 	const char *key, *row, *before, *after; /* texts before and after the path */
 } caveats[] = {
-	{"moved", "moved", "folders in ",
-	 " changed during each of several walks, so a file that was moved between them can be "
-	 "missing until another walk"},
+	{"moved", "moved", "folders changed during each of several walks, so files moved to ",
+	 " meanwhile can be missing until another walk"},
 	{"no_ctime", "ctime", "a write to ",
 	 " can leave no trace, so each scan and each open in the view reads the file again; see "
 	 "'twinfs doctor'"},

@@ -89,21 +89,24 @@ static void report_waiting(const char *mount_point)
 			 plural(pending, "file", "files"));
 }
 
-/* Sets lacks_moved. The first call logs it. */
-static void note_moved(struct current_index *index, const char *mount_point)
+/* Sets lacks_moved. The first call logs it. Returns 0 or -errno. */
+static int note_moved(struct current_index *index, const char *mount_point)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	json_auto_t *status = NULL;
-	const json_t *source = NULL;
+	const json_t *source;
+	int r = status_file_read(mount_point, &status);
 
-	if (status_file_read(mount_point, &status) == 0)
-		source = status_file_source_with(status, "moved");
+	if (r < 0)
+		return r;
+	source = status_file_source_with(status, "moved");
 	index->lacks_moved = source;
 	if (source && !index->synced && json_get_path(source, "path", &path) == 0)
-		log_warning("the result is possibly incomplete: folders in %s changed during each "
-			    "of several walks of the view, and a file that was moved between them "
+		log_warning("the result is possibly incomplete: folders changed during each of "
+			    "several walks of the view, and a file that was moved to %s meanwhile "
 			    "can be missing",
 			    quote_bytes((const char *)path.data, path.length));
+	return 0;
 }
 
 static int sync_view(struct current_index *index, const char *mount_point)
@@ -115,9 +118,7 @@ static int sync_view(struct current_index *index, const char *mount_point)
 	if (!index->synced)
 		report_waiting(mount_point);
 	r = view_sync(mount_point);
-	if (r == 0)
-		note_moved(index, mount_point);
-	return r;
+	return r == 0 ? note_moved(index, mount_point) : r;
 }
 
 int current_index_sync(struct current_index *index)
