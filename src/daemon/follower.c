@@ -291,6 +291,7 @@ int follower_catch_up(struct follower *follower)
 					   .sources = &indexing->sources,
 					   .settings = &indexing->ingest_settings,
 					   .hooks = &follower->hooks};
+	follower->moved_ns = indexing->ingest.result.moved_ns;
 	if (indexing->ingest.result.moved)
 		source_states_note_moved(follower->sources, &indexing->sources);
 	r = catch_up(follower);
@@ -345,6 +346,7 @@ static int note_unwatched(struct follower *follower)
 	int r = note_sources_if(follower, source_state_is_walked);
 
 	atomic_store(&follower->lost_names, false);
+	follower->moved_ns = 0;
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&follower->worker.lock);
@@ -418,7 +420,7 @@ static int walk_for_missed(struct follower *follower, bool awaited)
 	if (r == 0 && follower_lacks_moved(follower, awaited) &&
 	    (awaited || follower->settings.mode != FOLLOW_NONE)) {
 		/* else a change before the walk has the time at which the walk begins */
-		clock_await_file_time();
+		clock_await_file_time(follower->moved_ns);
 		r = note_unwatched(follower);
 	}
 	if (r < 0 || follower->dirty.count == 0)

@@ -36,6 +36,7 @@ struct follower {
 	/* a name was removed from the index since the walks of sources without events began, and
 	 * not by these walks: it was possibly moved past them */
 	atomic_bool lost_names;
+	int64_t moved_ns; /* as in struct ingest_result, of the last walks of these sources */
 	int problem; /* last reported problem: positive errno, or 0 */
 	struct currency currency; /* written by several threads */
 	uint64_t reported_unwatched; /* last reported number of directories without a watch */

@@ -36,9 +36,12 @@ int follower_walk_trees(struct follower *follower, const struct recheck_plan *pl
 		source = find_walked(follower, plan->list[i].dir);
 		if (!source || r < 0)
 			continue;
-		atomic_store(&source->moved, false);
 		atomic_store(&follower->lost_names, lost);
 		moved |= follower->ingest.result.moved;
+		if (!moved)
+			atomic_store(&source->moved, false);
+		if (follower->moved_ns < follower->ingest.result.moved_ns)
+			follower->moved_ns = follower->ingest.result.moved_ns;
 	}
 	follower->ingest.moves_since_ns = 0;
 	if (moved)

@@ -553,6 +553,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 	ingest->result.errors += walk.errors;
 	ingest->result.not_entered = walk.not_entered;
 	ingest->result.moved = walk.moves.possible;
+	ingest->result.moved_ns = walk.moves.last_ns;
 	ingest->result.excluded = walk.excluded;
 	walk_queue_deinit(&walk.queue);
 	return r < 0 ? r : walk.queue.error;

@@ -213,17 +213,29 @@ void walk_moves_begin(struct walk_moves *moves, int64_t since_ns)
 {
 	moves->since_ns = since_ns ? since_ns : clock_file_ns();
 	atomic_init(&moves->possible, false);
+	atomic_init(&moves->last_ns, 0);
+}
+
+/* Returns the last time that a file system possibly stores as this one. FAT has steps of two
+ * seconds; others, and many protocols, have whole seconds. */
+static int64_t last_stored_as(struct timespec time)
+{
+	if (time.tv_nsec != 0)
+		return clock_ns(time);
+	return clock_ns(time) + (time.tv_sec % 2 ? SECOND_NS : 2 * SECOND_NS) - 1;
 }
 
 static void note_ctime(struct walk_moves *moves, struct timespec ctime)
 {
-	struct timespec now;
+	int64_t last_ns = last_stored_as(ctime), known_ns = atomic_load(&moves->last_ns);
 
-	if (clock_ns(ctime) < moves->since_ns)
-		return;
 	/* a ctime in the future is of a clock that was wrong */
-	if (clock_gettime(CLOCK_REALTIME, &now) == 0 && clock_ns(ctime) <= clock_ns(now))
-		atomic_store(&moves->possible, true);
+	if (last_ns < moves->since_ns || clock_ns(ctime) > clock_ns(clock_now()))
+		return;
+	atomic_store(&moves->possible, true);
+	while (known_ns < last_ns &&
+	       !atomic_compare_exchange_weak(&moves->last_ns, &known_ns, last_ns))
+		;
 }
 
 void walk_moves_note(struct walk_moves *moves, int result, const struct attributes *attributes,

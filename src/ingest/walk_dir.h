@@ -54,6 +54,8 @@ struct walk_dir {
 struct walk_moves {
 	int64_t since_ns; /* when the walk began, by clock_file_ns() */
 	atomic_bool possible;
+	/* when the last of them can have been moved, by the ctimes of directories; 0: unknown */
+	_Atomic int64_t last_ns;
 };
 
 /* since_ns: 0: now */

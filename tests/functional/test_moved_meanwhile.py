@@ -54,7 +54,7 @@ def test_file_that_is_moved_past_a_walk_is_found(twinfs, source, tmp_path, strac
 
 @pytest.fixture
 def rounding(tmp_path, loop_devices):
-    """A disk with times in whole seconds: a change during a walk can have a time before the walk."""
+    """A disk with times in whole seconds: a change in a walk can have a time before the walk."""
     with disk("ext4 of seconds", tmp_path, size=8 << 20) as source:
         trees.fill(source, {b"listed/1": b"first", b"waits/2": b"second"})
         yield source
