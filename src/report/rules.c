@@ -18,6 +18,7 @@ struct candidate {
 	struct copy *names; /* names of the inode, in the list of copies */
 	size_t count;
 	struct kept_rank rank; /* that of its preferred name */
+	bool in_places; /* its names are in several places */
 	bool bundled; /* any of its names is in a bundle or store */
 	bool stored; /* any of its names is in a store */
 	bool held; /* it has hard links that are not among its names */
@@ -130,6 +131,7 @@ static void set_ranks(struct decision *decision, const struct keep_rules *rules)
 		for (size_t j = 1; j < candidate->count; j++) {
 			struct kept_rank rank = rank_of(decision, &candidate->names[j]);
 
+			candidate->in_places |= rank.place != candidate->rank.place;
 			if (kept_order(rules, &rank, &candidate->rank, NULL) < 0)
 				candidate->rank = rank;
 		}
@@ -202,8 +204,8 @@ static void spare_for_place(struct candidate *candidate, const char *why)
 /* Excludes copies in places that something else empties. If all copies are in such places, excludes
  * all but those in the place that lasts longest. The excluded copies in a trash or in a snapshot
  * stay, as their own programs delete them. If the kept copy is in such a place, too, all excluded
- * copies stay, because each of them can be the last one. Sharing of blocks removes nothing, so it
- * spares none. */
+ * copies stay, because each of them can be the last one. So does one with names in several of these
+ * places. Sharing of blocks removes nothing, so it spares none. */
 static void refuse_emptied(struct decision *decision)
 {
 	enum emptied_place best = PLACE_MEMORY;
@@ -219,7 +221,8 @@ static void refuse_emptied(struct decision *decision)
 
 		if (place > best)
 			drop(decision, candidate, &words_of_places[place]);
-		if (candidate->stays || !place_stays(best, place))
+		if (candidate->stays ||
+		    (!place_stays(best, place) && (best == PLACE_LASTS || !candidate->in_places)))
 			continue;
 		if (decision->rules->shares_blocks)
 			decision->copies->share_in_places = true;
@@ -402,11 +405,6 @@ static const struct words *words_of_reason(const struct decision *decision,
 	return &words[reason->by];
 }
 
-static bool is_later(const struct kept_reason *a, const struct kept_reason *b)
-{
-	return a->by != b->by ? a->by > b->by : a->rule > b->rule;
-}
-
 /* Sets the reasons of the view's choice. The reason of the kept inode is the last rule that was
  * needed to exclude another inode. */
 static void explain_choice(struct decision *decision, const struct candidate *kept)
@@ -427,7 +425,7 @@ static void explain_choice(struct decision *decision, const struct candidate *ke
 			drop(decision, candidate, &earlier);
 			continue;
 		}
-		if (is_later(&reason, &needed))
+		if (reason.by != needed.by ? reason.by > needed.by : reason.rule > needed.rule)
 			needed = reason;
 		drop(decision, candidate, words_of_reason(decision, &reason));
 	}

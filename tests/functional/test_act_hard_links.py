@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Hard links of a file are hard links of one file after a move to another file system, and after
-an undo."""
+an undo. A file whose names are in several places that something else empties stays."""
 import contextlib
 import os
 import shutil
@@ -12,6 +12,7 @@ from processes import release
 from test_act import copies, everything, freed
 from test_act_cut_off import kill_points
 from test_act_log import act_words
+from test_emptied_places import TAG
 from test_undo import metadata, undone
 
 NAMES = 3
@@ -351,3 +352,14 @@ def test_undo_that_was_interrupted_between_two_names_joins_them(twinfs, source, 
     assert b"SIGKILL" in trace
     twinfs.ok("undo", "--yes")
     assert copy.stat().st_nlink == 201
+
+
+def test_file_with_names_in_several_places_stays_and_the_act_frees_what_it_says(twinfs, source):
+    trees.fill(source / "tagged", {"CACHEDIR.TAG": TAG, "a": b"equal", "b": b"equal"})
+    (source / ".Trash-1").mkdir()
+    os.link(source / "tagged/b", source / ".Trash-1/c")
+    listed = twinfs.listing(source)["groups"][0]
+    going = {copy["path"] for copy in listed["copies"] if copy["fate"] == "redundant"}
+    twinfs.ok("remove", "--yes", source)
+    assert going == {str(source / "tagged/a")} and not (source / "tagged/a").exists()
+    assert listed["reclaimable"] == 5 and (source / ".Trash-1/c").samefile(source / "tagged/b")
