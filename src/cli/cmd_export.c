@@ -122,6 +122,8 @@ static enum twinfs_exit write_inventory(const struct export_settings *settings,
 		return explain(r);
 	if (result.changed)
 		log_info("the index changed meanwhile; each row is true at the time it was read");
+	/* a later update adds rows only for some files */
+	index->lacks_moved |= task.outdated;
 	log_info("exported %s %s to %s", number_format(number, result.rows),
 		 plural(result.rows, "file", "files"), quote_path(settings->output));
 	index->lacks_files = result.missed > 0;

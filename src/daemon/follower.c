@@ -53,11 +53,10 @@ void follower_note_commit(struct follower *follower, const struct commit_delta *
 		}
 	}
 	for (size_t i = 0; i < delta->file_count; i++) {
-		if (!(delta->files[i].what & DELTA_FILE_FEWER))
-			continue;
-		atomic_store(&follower->lost_names, true);
-		/* its link count and ctime changed */
-		recheck_inbox_add_file(&follower->inbox, delta->files[i].file, EVENT_NAME);
+		if (delta->files[i].what & (DELTA_FILE_GONE | DELTA_FILE_FEWER))
+			atomic_store(&follower->lost_names, true);
+		if (delta->files[i].what & DELTA_FILE_FEWER) /* its link count and ctime changed */
+			recheck_inbox_add_file(&follower->inbox, delta->files[i].file, EVENT_NAME);
 	}
 }
 

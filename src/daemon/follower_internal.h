@@ -34,7 +34,7 @@ struct follower {
 	bool purge; /* files have possibly lost their last name */
 	bool purge_due; /* as soon as that is possible, the index forgets these files */
 	/* a name was removed from the index since the walks of sources without events began, and
-	 * not by these walks: it was possibly moved past them */
+	 * not by these walks if they notice moves: it was possibly moved past them */
 	atomic_bool lost_names;
 	int64_t moved_ns; /* as in struct ingest_result, of the last walks of these sources */
 	int problem; /* last reported problem: positive errno, or 0 */

@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
+#include "base/filesystem_kind.h"
 #include "daemon/follower_internal.h"
 #include "source/source.h"
 
@@ -36,7 +37,9 @@ int follower_walk_trees(struct follower *follower, const struct recheck_plan *pl
 		source = find_walked(follower, plan->list[i].dir);
 		if (!source || r < 0)
 			continue;
-		atomic_store(&follower->lost_names, lost);
+		/* elsewhere, times of folders prove less: servers have clocks of their own */
+		if (filesystem_is_of_this_host(source->fd))
+			atomic_store(&follower->lost_names, lost);
 		moved |= follower->ingest.result.moved;
 		if (!moved)
 			atomic_store(&source->moved, false);

@@ -211,3 +211,20 @@ class EncryptedFolder:
         subprocess.run(["sync", "--file-system", self.root], check=True)
         self.control(self.root, self.REMOVE,
                      bytearray(struct.pack("<II16s16xI20x", 2, 0, self.key, 0)))
+
+
+@contextlib.contextmanager
+def shown_by_fuse(folder, *options):
+    """A file system of FUSE that has the files of a folder; yields its root."""
+    if not shutil.which("bindfs"):
+        pytest.skip("needs bindfs")
+    below, above = folder / "below", folder / "above"
+    below.mkdir()
+    above.mkdir()
+    if subprocess.run(["bindfs", *options, below, above], check=False,
+                      capture_output=True).returncode != 0:
+        pytest.skip("needs bindfs")
+    try:
+        yield above
+    finally:
+        subprocess.run(["umount", above], check=True)

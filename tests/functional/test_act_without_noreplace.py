@@ -3,12 +3,12 @@
 they work, replace no file, and lose nothing when they are interrupted.
 
 strace refuses the flags here, so the real file system has leases and any test can force a race."""
-import contextlib
 import os
 import shutil
 import subprocess
 
 import pytest
+from disks import shown_by_fuse
 from processes import TIMEOUT, release
 from test_act import copies, everything
 from test_act_cut_off import cut_off, kill_points, thrown_away
@@ -171,23 +171,6 @@ def test_act_that_needs_hard_links_is_refused_in_one_line(twinfs, source, moved,
     assert "3 copies" in line
     assert contents(source) == before and contents(moved) == {}
     assert "no act was interrupted" in twinfs.ok("recover").error.decode()
-
-
-@contextlib.contextmanager
-def shown_by_fuse(folder, *options):
-    """A file system of FUSE that has the files of a folder; yields its root."""
-    if not shutil.which("bindfs"):
-        pytest.skip("needs bindfs")
-    below, above = folder / "below", folder / "above"
-    below.mkdir()
-    above.mkdir()
-    if subprocess.run(["bindfs", *options, below, above], check=False,
-                      capture_output=True).returncode != 0:
-        pytest.skip("needs bindfs")
-    try:
-        yield above
-    finally:
-        subprocess.run(["umount", above], check=True)
 
 
 @pytest.mark.parametrize("act", [*ACTS[:4], ["remove", "--folders"]], ids="-".join)

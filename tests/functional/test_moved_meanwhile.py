@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from disks import disk
+from disks import disk, shown_by_fuse
 from processes import is_held, release, until
 from program import held_in
 
@@ -135,6 +135,24 @@ def test_view_of_a_disk_that_rounds_times_has_what_was_moved(twinfs, rounding, s
         thread.join()
         names = {path.name for path in (view.path / "uniques/listed").iterdir()}
         assert (names, "moved" in view.status()["sources"][0]) == ({"1", "2"}, False)
+
+
+def test_view_has_what_was_moved_where_times_of_folders_do_not_tell_it(twinfs, tmp_path, strace):
+    """As if the clock of a server were wrong: the folders get the times that they had before."""
+    with contextlib.ExitStack() as stack:
+        served = stack.enter_context(shown_by_fuse(tmp_path, "--ctime-from-mtime"))
+        trees.fill(served, {b"listed/1": b"first", b"waits/2": b"second"})
+        times = {path: path.stat().st_mtime_ns for path in served.iterdir()}
+        view = stack.enter_context(twinfs.mounted(served, options=["--wait", "--watch=poll"]))
+        thread = threading.Thread(target=view.sync)
+        with held_in(view.pid, served / "waits"):
+            thread.start()
+            assert until(lambda: is_held(view.pid))
+            os.rename(served / "waits/2", served / "listed/2")
+            for path, time_ns in times.items():
+                os.utime(path, ns=(time_ns, time_ns))
+        thread.join()
+        assert {path.name for path in (view.path / "uniques/listed").iterdir()} == {"1", "2"}
 
 
 @pytest.mark.parametrize("goes", ["moved", "removed"])
