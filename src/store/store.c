@@ -353,11 +353,14 @@ static bool has_failed(MDB_env *env)
 	return r == MDB_PANIC;
 }
 
-/* The caller has map_lock for writing. release: what to do with unused readers */
+/* Leaves a removed index open, as LMDB would make an empty one. The caller has map_lock for
+ * writing. release: what to do with unused readers */
 static int reopen(struct store *store, void (*release)(struct catalog_reader *))
 {
-	int r;
+	int r = check_data_file(store);
 
+	if (r < 0)
+		return r;
 	close_environment(store, release);
 	r = open_environment(store);
 	if (r == 0)
@@ -374,10 +377,8 @@ static int reopen_failed(struct store *store)
 	int r = 0;
 
 	pthread_rwlock_wrlock(&store->map_lock);
-	if (has_failed(store->env)) {
+	if (has_failed(store->env))
 		r = reopen(store, reader_free);
-		log_debug("reopened the index after a failed write (%d)", r);
-	}
 	pthread_rwlock_unlock(&store->map_lock);
 	return r;
 }

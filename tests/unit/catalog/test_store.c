@@ -397,6 +397,23 @@ static void test_readers_that_were_taken_for_dead_begin_again(void **state)
 	assert_int_equal(totals_of(f).files, 3 * FIXTURE_CHANGES_MAX);
 }
 
+/* The environment must not be opened again: that would make a new index without any file. */
+static void test_reader_that_was_taken_for_dead_goes_on_with_a_removed_index(void **state)
+{
+	struct fixture *f = *state;
+	uint64_t inode = 10;
+	char path[PATH_MAX];
+
+	(void)add_batch(f, &inode);
+	catalog_read_end(fixture_read(f));
+	free_slots(f);
+	(void)snprintf(path, sizeof(path), "%s/" TWINFS_INDEX_DATA, f->folder);
+	assert_int_equal(unlink(path), 0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(totals_of(f).files, FIXTURE_CHANGES_MAX);
+	assert_int_equal(access(path, F_OK), -1);
+}
+
 /* Takes the first free slot, writes a byte when it has it, and waits. */
 static void occupy_slot(const struct fixture *f, int ready)
 {
@@ -460,6 +477,7 @@ int main(void)
 		CASE(test_index_is_readable_if_its_map_cannot_grow),
 		CASE(test_index_is_usable_after_any_failed_write),
 		CASE(test_readers_that_were_taken_for_dead_begin_again),
+		CASE(test_reader_that_was_taken_for_dead_goes_on_with_a_removed_index),
 		CASE(test_reader_that_was_taken_for_dead_leaves_its_slot_to_the_next_owner),
 	};
 
