@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/system_call.h"
+#include "row/fields.h"
 #include "row/json_path.h"
 #include "row/json_read.h"
 #include "row/json_text.h"
@@ -121,16 +122,6 @@ void journal_other_name(char name[static OTHER_NAME_SIZE])
 
 /* ---- writing ------------------------------------------------------------------------- */
 
-static int set_text(json_t *object, const char *key, const char *text)
-{
-	return json_set_path(object, key, text, strlen(text));
-}
-
-static int set_number(json_t *object, const char *key, int64_t number)
-{
-	return json_object_set_new(object, key, json_integer(number)) < 0 ? -ENOMEM : 0;
-}
-
 /* Appends a whole line or nothing. */
 static int append_line(struct bytes *lines, const json_t *object)
 {
@@ -144,82 +135,54 @@ static int append_line(struct bytes *lines, const json_t *object)
 	return r == 0 ? 0 : -ENOMEM;
 }
 
-static const char *const kind_names[] = {
-	[INTENT_AWAY] = "away",   [INTENT_LINK] = "link",     [INTENT_SYMLINK] = "symlink",
-	[INTENT_SHARE] = "share", [INTENT_FOLDER] = "folder",
+static const struct field_word kinds[] = {
+	{"away", INTENT_AWAY},   {"link", INTENT_LINK},     {"symlink", INTENT_SYMLINK},
+	{"share", INTENT_SHARE}, {"folder", INTENT_FOLDER},
 };
 
-enum field_type {
-	FIELD_NUMBER, /* 64 bits; left out if 0 */
-	FIELD_TEXT,
-	FIELD_OPTIONAL, /* a text; left out if NULL */
+#define INTENT(member, key, type) FIELD(struct intent, member, key, type)
+
+static const struct field fields[] = {
+	{INTENT(kind, "kind", FIELD_WORD), .words = kinds, .count = ARRAY_SIZE(kinds),
+	 .required = true},
+	{INTENT(number, "intent", FIELD_NUMBER)},
+	{INTENT(did, "did", FIELD_NUMBER)},
+	{INTENT(source, "source", FIELD_PATH), .required = true},
+	{INTENT(path, "path", FIELD_PATH), .required = true},
+	{INTENT(other, "other", FIELD_PATH), .required = true},
+	{INTENT(to, "to", FIELD_PATH)},
+	{INTENT(target, "target", FIELD_PATH)},
+	{INTENT(info, "info", FIELD_PATH)},
+	{INTENT(saved, "saved", FIELD_PATH)},
+	{INTENT(record, "record", FIELD_PATH)},
+	{INTENT(kept_inode, "kept inode", FIELD_NUMBER)},
+	{INTENT(inode, "inode", FIELD_NUMBER)},
+	{INTENT(born_ns, "born", FIELD_NUMBER)},
+	{INTENT(made_inode, "made inode", FIELD_NUMBER)},
+	{INTENT(made_born_ns, "made born", FIELD_NUMBER)},
+	{INTENT(is_emptied, "emptied", FIELD_NUMBER)},
+	{INTENT(new_folders, "new folders", FIELD_NUMBER)},
+	{INTENT(root.inode, "root inode", FIELD_NUMBER)},
+	{INTENT(root.born_ns, "root born", FIELD_NUMBER)},
+	{INTENT(root.filesystem, "root file system", FIELD_NUMBER)},
+	{INTENT(mount.path, "mount", FIELD_PATH)},
+	{INTENT(mount.root.inode, "mount inode", FIELD_NUMBER)},
+	{INTENT(mount.root.born_ns, "mount born", FIELD_NUMBER)},
+	{INTENT(mount.root.filesystem, "mount file system", FIELD_NUMBER)},
+	{INTENT(saved_mount.path, "saved mount", FIELD_PATH)},
+	{INTENT(saved_mount.root.inode, "saved mount inode", FIELD_NUMBER)},
+	{INTENT(saved_mount.root.born_ns, "saved mount born", FIELD_NUMBER)},
+	{INTENT(saved_mount.root.filesystem, "saved mount file system", FIELD_NUMBER)},
+	{INTENT(to_mount.path, "to mount", FIELD_PATH)},
+	{INTENT(to_mount.root.inode, "to mount inode", FIELD_NUMBER)},
+	{INTENT(to_mount.root.born_ns, "to mount born", FIELD_NUMBER)},
+	{INTENT(to_mount.root.filesystem, "to mount file system", FIELD_NUMBER)},
 };
-
-/* The members of struct intent in JSON, except its kind. */
-static const struct field {
-	const char *key;
-	enum field_type type;
-	size_t offset; /* in struct intent */
-} fields[] = {
-	{"intent", FIELD_NUMBER, offsetof(struct intent, number)},
-	{"did", FIELD_NUMBER, offsetof(struct intent, did)},
-	{"source", FIELD_TEXT, offsetof(struct intent, source)},
-	{"path", FIELD_TEXT, offsetof(struct intent, path)},
-	{"other", FIELD_TEXT, offsetof(struct intent, other)},
-	{"to", FIELD_OPTIONAL, offsetof(struct intent, to)},
-	{"target", FIELD_OPTIONAL, offsetof(struct intent, target)},
-	{"info", FIELD_OPTIONAL, offsetof(struct intent, info)},
-	{"saved", FIELD_OPTIONAL, offsetof(struct intent, saved)},
-	{"record", FIELD_OPTIONAL, offsetof(struct intent, record)},
-	{"kept inode", FIELD_NUMBER, offsetof(struct intent, kept_inode)},
-	{"inode", FIELD_NUMBER, offsetof(struct intent, inode)},
-	{"born", FIELD_NUMBER, offsetof(struct intent, born_ns)},
-	{"made inode", FIELD_NUMBER, offsetof(struct intent, made_inode)},
-	{"made born", FIELD_NUMBER, offsetof(struct intent, made_born_ns)},
-	{"emptied", FIELD_NUMBER, offsetof(struct intent, is_emptied)},
-	{"new folders", FIELD_NUMBER, offsetof(struct intent, new_folders)},
-	{"root inode", FIELD_NUMBER, offsetof(struct intent, root.inode)},
-	{"root born", FIELD_NUMBER, offsetof(struct intent, root.born_ns)},
-	{"root file system", FIELD_NUMBER, offsetof(struct intent, root.filesystem)},
-	{"mount", FIELD_OPTIONAL, offsetof(struct intent, mount.path)},
-	{"mount inode", FIELD_NUMBER, offsetof(struct intent, mount.root.inode)},
-	{"mount born", FIELD_NUMBER, offsetof(struct intent, mount.root.born_ns)},
-	{"mount file system", FIELD_NUMBER, offsetof(struct intent, mount.root.filesystem)},
-	{"saved mount", FIELD_OPTIONAL, offsetof(struct intent, saved_mount.path)},
-	{"saved mount inode", FIELD_NUMBER, offsetof(struct intent, saved_mount.root.inode)},
-	{"saved mount born", FIELD_NUMBER, offsetof(struct intent, saved_mount.root.born_ns)},
-	{"saved mount file system", FIELD_NUMBER,
-	 offsetof(struct intent, saved_mount.root.filesystem)},
-	{"to mount", FIELD_OPTIONAL, offsetof(struct intent, to_mount.path)},
-	{"to mount inode", FIELD_NUMBER, offsetof(struct intent, to_mount.root.inode)},
-	{"to mount born", FIELD_NUMBER, offsetof(struct intent, to_mount.root.born_ns)},
-	{"to mount file system", FIELD_NUMBER, offsetof(struct intent, to_mount.root.filesystem)},
-};
-
-static int set_field(json_t *object, const struct field *field, const struct intent *intent)
-{
-	const void *member = (const char *)intent + field->offset;
-	const int64_t *number = member;
-	const char *const *text = member;
-
-	if (field->type == FIELD_NUMBER)
-		return *number ? set_number(object, field->key, *number) : 0;
-	return *text ? set_text(object, field->key, *text) : 0;
-}
-
-static int fill(json_t *object, const struct intent *intent)
-{
-	int r = set_text(object, "kind", kind_names[intent->kind]);
-
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(fields); i++)
-		r = set_field(object, &fields[i], intent);
-	return r;
-}
 
 static int append_intent(struct journal *journal, const struct intent *intent)
 {
 	json_auto_t *object = json_object();
-	int r = object ? fill(object, intent) : -ENOMEM;
+	int r = object ? fields_set(object, intent, fields, ARRAY_SIZE(fields)) : -ENOMEM;
 
 	return r < 0 ? r : append_line(&journal->waiting, object);
 }
@@ -369,62 +332,19 @@ struct resolve_handler {
 	void *context;
 };
 
-/* Returns 0, -ENOENT, -EPROTO or -ENOMEM. */
-static int get_text(const json_t *object, const char *key, struct bytes *text, const char **found)
-{
-	int r = json_get_path(object, key, text);
-
-	if (r < 0)
-		return r;
-	*found = bytes_text(text);
-	if (!*found)
-		return -ENOMEM;
-	return strlen(*found) < text->length ? -EPROTO : 0;
-}
-
-static int read_kind(const json_t *object, enum intent_kind *kind)
-{
-	const char *name = json_string_value(json_object_get(object, "kind"));
-
-	for (size_t i = 0; name && i < ARRAY_SIZE(kind_names); i++) {
-		*kind = (enum intent_kind)i;
-		if (strcmp(name, kind_names[i]) == 0)
-			return 0;
-	}
-	return -EPROTO;
-}
-
-/* Reads a field. Its text, if it is one, is stored in text. A missing number is 0. */
-static int get_field(const json_t *object, const struct field *field, struct bytes *text,
-		     struct intent *intent)
-{
-	void *member = (char *)intent + field->offset;
-	int64_t *number = member;
-	int r;
-
-	if (field->type == FIELD_NUMBER) {
-		*number = json_integer_value(json_object_get(object, field->key));
-		return 0;
-	}
-	r = get_text(object, field->key, text, member);
-	return r == -ENOENT && field->type == FIELD_OPTIONAL ? 0 : r;
-}
-
 /* Returns 0, -ENOMEM, or another -errno if the intent is corrupt.
  *
- * texts	one for each field
+ * texts	as many as fields
  */
 static int read_intent(const json_t *object, struct bytes *texts, struct intent *intent)
 {
 	int r;
 
 	*intent = (struct intent){.number = 0};
-	r = read_kind(object, &intent->kind);
-	for (size_t i = 0; r == 0 && i < ARRAY_SIZE(fields); i++)
-		r = get_field(object, &fields[i], &texts[i], intent);
+	r = fields_get(object, intent, fields, ARRAY_SIZE(fields), texts);
 	if (r < 0)
 		return r;
-	if (!intent->other || strchr(intent->other, '/') ||
+	if (strchr(intent->other, '/') ||
 	    strncmp(intent->other, OTHER_NAME_PREFIX, strlen(OTHER_NAME_PREFIX)) != 0)
 		return -EPROTO;
 	return 0;
@@ -492,7 +412,7 @@ static int record_one(struct journal *journal, const json_t *object)
 {
 	CLEANUP_BYTES struct bytes text = {0};
 	const char *record = NULL;
-	int r = get_text(object, "record", &text, &record);
+	int r = json_get_text(object, "record", &text, &record);
 
 	if (r == 0)
 		r = journal_add_record(journal, record);

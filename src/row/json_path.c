@@ -105,3 +105,15 @@ int json_get_path(const json_t *object, const char *key, struct bytes *path)
 		return get_exact(exact, readable, path);
 	return bytes_append(path, json_string_value(readable), json_string_length(readable));
 }
+
+int json_get_text(const json_t *object, const char *key, struct bytes *path, const char **found)
+{
+	int r = json_get_path(object, key, path);
+
+	if (r < 0)
+		return r;
+	*found = bytes_text(path);
+	if (!*found)
+		return -ENOMEM;
+	return strlen(*found) < path->length ? -EPROTO : 0;
+}

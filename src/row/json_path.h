@@ -36,4 +36,9 @@ MUST_CHECK int readable_path_append(struct bytes *text, const char *path, size_t
  * On failure path is unchanged. */
 MUST_CHECK int json_get_path(const json_t *object, const char *key, struct bytes *path);
 
+/* As json_get_path(), for bytes without a NUL, which *found then points to. Also returns -EPROTO if
+ * there is a NUL. */
+MUST_CHECK int json_get_text(const json_t *object, const char *key, struct bytes *path,
+			     const char **found);
+
 #endif
