@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/filesystem_kind.h"
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
@@ -130,12 +131,34 @@ static bool reads_early(const struct ingest *ingest)
 	       catalog_totals_now(ingest->catalog, &totals) == 0 && totals.unlisted == 0;
 }
 
+static int count_nameless(struct catalog *catalog, uint64_t *count)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(catalog, &reader);
+
+	return r == 0 ? catalog_count_orphans(reader, count) : r;
+}
+
+/* Notes names that were possibly moved past the walk where times of folders are no proof: servers
+ * have clocks of their own. There, the walk has found a name of a file to be gone. */
+static int note_nameless(struct ingest *ingest, uint64_t before)
+{
+	const struct sources *sources = ingest->sources;
+	uint64_t now = 0;
+	int r = count_nameless(ingest->catalog, &now);
+
+	for (size_t i = 0; r == 0 && now > before && i < sources->count; i++)
+		ingest->result.moved |= !filesystem_is_of_this_host(sources->list[i].fd);
+	return r;
+}
+
 int ingest_names(struct ingest *ingest)
 {
 	const struct sources *sources = ingest->sources;
 	AUTO_FREE struct recheck *rechecks = calloc(sources->count, sizeof(*rechecks));
 	struct timespec begun = clock_now();
 	struct early_tables *early = NULL;
+	uint64_t nameless_before = 0;
 	int r;
 
 	if (!rechecks)
@@ -149,7 +172,11 @@ int ingest_names(struct ingest *ingest)
 	if (r == 0 && reads_early(ingest))
 		early = early_tables_new();
 	if (r == 0)
+		r = count_nameless(ingest->catalog, &nameless_before);
+	if (r == 0)
 		r = recheck(ingest, rechecks, sources->count, true, early);
+	if (r == 0)
+		r = note_nameless(ingest, nameless_before);
 	early_tables_free(early);
 	if (r == 0 && !stop_requested())
 		r = ingest_list_sizes(ingest->catalog, SIZES_RUN_FILES);

@@ -137,20 +137,39 @@ def test_view_of_a_disk_that_rounds_times_has_what_was_moved(twinfs, rounding, s
         assert (names, "moved" in view.status()["sources"][0]) == ({"1", "2"}, False)
 
 
-def test_view_has_what_was_moved_where_times_of_folders_do_not_tell_it(twinfs, tmp_path, strace):
+@pytest.fixture
+def served(tmp_path):
+    """A file system of FUSE on which the ctime of a folder is its mtime."""
+    with shown_by_fuse(tmp_path, "--ctime-from-mtime") as source:
+        trees.fill(source, {b"listed/1": b"first", b"waits/2": b"second"})
+        yield source
+
+
+def move_with_times(served):
     """As if the clock of a server were wrong: the folders get the times that they had before."""
-    with contextlib.ExitStack() as stack:
-        served = stack.enter_context(shown_by_fuse(tmp_path, "--ctime-from-mtime"))
-        trees.fill(served, {b"listed/1": b"first", b"waits/2": b"second"})
-        times = {path: path.stat().st_mtime_ns for path in served.iterdir()}
-        view = stack.enter_context(twinfs.mounted(served, options=["--wait", "--watch=poll"]))
+    times = {path: path.stat().st_mtime_ns for path in served.iterdir()}
+    os.rename(served / "waits/2", served / "listed/2")
+    for path, time_ns in times.items():
+        os.utime(path, ns=(time_ns, time_ns))
+
+
+def test_scan_finds_what_was_moved_where_times_of_folders_do_not_tell_it(twinfs, served, strace):
+    twinfs.ok("scan", served)
+    with twinfs.held("scan", served, call="getdents64", flags=["-P", served / "waits"]) as process:
+        assert process.poll() is None and until(lambda: all_wait(process.pid))
+        move_with_times(served)
+        release(process)
+        assert process.wait() == 0
+    assert found(twinfs, served) == {"listed/1", "listed/2"}
+
+
+def test_view_has_what_was_moved_where_times_of_folders_do_not_tell_it(twinfs, served, strace):
+    with twinfs.mounted(served, options=["--wait", "--watch=poll"]) as view:
         thread = threading.Thread(target=view.sync)
         with held_in(view.pid, served / "waits"):
             thread.start()
             assert until(lambda: is_held(view.pid))
-            os.rename(served / "waits/2", served / "listed/2")
-            for path, time_ns in times.items():
-                os.utime(path, ns=(time_ns, time_ns))
+            move_with_times(served)
         thread.join()
         assert {path.name for path in (view.path / "uniques/listed").iterdir()} == {"1", "2"}
 
