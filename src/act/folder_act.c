@@ -205,7 +205,10 @@ void folder_act_try(const struct folder_session *session, const struct act_file 
 	CLEANUP(folder_act_free) struct folder_act act;
 
 	folder_act_init(&act, session, kept, copy, result);
+	act.check.links = *session->links;
 	try(&act);
+	*session->links = act.check.links;
+	act.check.links = (struct bytes){.length = 0};
 	bytes_free(inside);
 	*inside = act.pair.inside;
 	act.pair.inside = (struct bytes){.length = 0};

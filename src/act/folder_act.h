@@ -47,6 +47,7 @@ struct folder_session {
 	struct recording *recording;
 	int destination; /* ACT_MOVE: the folder, O_PATH */
 	const struct mount_identity *to_mount; /* of the destination */
+	struct bytes *links; /* of trials, as in struct folder_check */
 };
 
 /* One act on a folder. */

@@ -16,6 +16,7 @@
 #include "base/extents.h"
 #include "base/file_hash.h"
 #include "base/filesystem_kind.h"
+#include "base/numbers.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "base/system_call.h"
@@ -26,9 +27,9 @@
  * the coarsest resolution of time stamps. */
 #define GUARD_NS (2 * SECOND_NS)
 
-/* An inode with several names. */
+/* A name of an inode with several names. */
 struct link {
-	uint64_t inode, bytes;
+	uint64_t device, inode, bytes;
 	uint32_t links;
 };
 
@@ -255,7 +256,8 @@ int folder_check_files(struct folder_check *check, struct folder_pair *pair,
 static int count_own_bytes(struct folder_check *check, const struct folder_files *files)
 {
 	const struct stat *status = &files->copy.status;
-	const struct link link = {.inode = status->st_ino,
+	const struct link link = {.device = status->st_dev,
+				  .inode = status->st_ino,
 				  .bytes = extents_estimate_own_bytes(files->copy.fd),
 				  .links = (uint32_t)status->st_nlink};
 
@@ -269,25 +271,30 @@ static int compare_links(const void *a, const void *b)
 {
 	const struct link *one = a, *other = b;
 
-	return (one->inode > other->inode) - (one->inode < other->inode);
+	return one->device != other->device ? numbers_compare(one->device, other->device)
+					    : numbers_compare(one->inode, other->inode);
 }
 
-/* Adds the inodes all of whose names are in the copy. */
+/* Adds the inodes all of whose names are in the copy or in an earlier one, and removes them from
+ * the list. */
 static void count_links(struct folder_check *check)
 {
 	struct link *links = (struct link *)(void *)check->links.data;
-	size_t count = check->links.length / sizeof(*links), first = 0;
+	size_t count = check->links.length / sizeof(*links), first = 0, left = 0;
 
 	if (count > 1)
 		qsort(links, count, sizeof(*links), compare_links);
 	for (size_t i = 1; i <= count; i++) {
-		if (i < count && links[i].inode == links[first].inode)
+		if (i < count && compare_links(&links[i], &links[first]) == 0)
 			continue;
-		if (links[first].links <= i - first)
+		if (links[first].links <= i - first) {
 			check->own_bytes = size_add(check->own_bytes, links[first].bytes);
-		first = i;
+			first = i;
+		}
+		while (first < i)
+			links[left++] = links[first++];
 	}
-	check->links.length = 0;
+	check->links.length = left * sizeof(*links);
 }
 
 static int check_regular(struct folder_check *check, struct folder_pair *pair,
@@ -371,6 +378,7 @@ static int compare_roots(struct folder_check *check, const struct folder_pair *p
 
 int folder_check_run(struct folder_check *check, struct folder_pair *pair)
 {
+	size_t earlier = check->links.length;
 	int r = 0;
 
 	check->found = (struct act_folder){.files = 0};
@@ -381,6 +389,9 @@ int folder_check_run(struct folder_check *check, struct folder_pair *pair)
 		r = check_root(pair);
 	if (r == 0)
 		r = folder_pair_walk(pair, check_name, check);
-	count_links(check);
+	if (r == 0)
+		count_links(check);
+	else
+		check->links.length = earlier;
 	return r;
 }

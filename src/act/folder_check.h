@@ -45,8 +45,10 @@ struct folder_check {
 	struct folder_memory *memory; /* by the number of the name */
 	size_t capacity;
 	struct act_folder found; /* by the last check; the differences only by FOLDER_LOOK */
-	uint64_t own_bytes; /* FOLDER_LOOK: bytes on the disk that removing the copy would free */
-	struct bytes links; /* inodes with several names, of FOLDER_LOOK */
+	/* FOLDER_LOOK: bytes on the disk that removing the copy would free, after earlier ones */
+	uint64_t own_bytes;
+	/* FOLDER_LOOK: names of inodes that have names outside of this and earlier copies, too */
+	struct bytes links;
 };
 
 void folder_check_free(struct folder_check *check);

@@ -25,6 +25,7 @@ struct act_trial {
 	struct bytes kept_path;
 	struct surroundings around[2]; /* of the kept file, and of the copy */
 	struct bytes inside; /* of the result of the last trial of a folder */
+	struct bytes links; /* of all trials of folders */
 };
 
 int act_trial_new(struct act_trial **trial, const struct act_settings *settings)
@@ -61,6 +62,7 @@ void act_trial_free(struct act_trial *trial)
 	close_kept(trial);
 	bytes_free(&trial->kept_path);
 	bytes_free(&trial->inside);
+	bytes_free(&trial->links);
 	surroundings_deinit(&trial->around[0]);
 	surroundings_deinit(&trial->around[1]);
 	if (trial->destination >= 0)
@@ -167,7 +169,8 @@ void act_try_folder(struct act_trial *trial, const struct act_file *kept,
 		    const struct act_file *copy, struct act_result *result)
 {
 	const struct folder_session session = {.settings = trial->settings,
-					       .destination = trial->destination};
+					       .destination = trial->destination,
+					       .links = &trial->links};
 
 	folder_act_try(&session, kept, copy, result, &trial->inside);
 }

@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 import socket
 import subprocess
 
@@ -103,6 +104,22 @@ def test_dry_run_changes_nothing_and_names_what_goes(twinfs, source, moved, act)
         elif form == "fdupes":
             assert text.splitlines() == [f"   [+] {kept}", f"   [-] {copy}"]
     assert snapshot(source) == before
+
+
+@pytest.mark.parametrize("third", ["goes", "stays"])
+def test_dry_run_counts_files_whose_names_are_in_several_folders_that_go(twinfs, source, third):
+    for name in "abc":
+        trees.fill(source / name, {"one": b"1" * 5000, "sub/two": b"2" * 5000})
+    (source / "c/one").unlink()
+    os.link(source / "b/one", source / "c/one")
+    if third == "stays":
+        trees.write(source / "c/more", b"more")
+    freed = os.stat(source / "b/one").st_blocks * 512 // 1024
+    freed *= 3 if third == "goes" else 2  # "c/sub" goes in both cases
+    words = ["remove", "--folders", "--keep=path:a", source]
+    said = twinfs.ok(*words, "--dry-run").error.decode()
+    assert re.search(fr" and {freed}(\.0)? KiB freed", said), said
+    assert f"{freed * 1024:,} bytes" in twinfs.ok(*words, "--yes").out.decode()
 
 
 def test_differing_metadata_are_told_before(twinfs, source):
