@@ -42,7 +42,7 @@ const char *control_state_name(enum view_state state)
 static int append_source(json_t *array, const struct source *source, bool no_ctime)
 {
 	uint64_t silent_ns = source_silent_ns(source);
-	struct timespec since = clock_now();
+	int64_t since_ns = clock_ns(clock_now()) - (int64_t)silent_ns;
 	json_t *object = json_object();
 	int r = object ? json_set_path(object, "path", source->path, strlen(source->path))
 		       : -ENOMEM;
@@ -55,10 +55,9 @@ static int append_source(json_t *array, const struct source *source, bool no_cti
 		r = json_object_set_new(object, "moved", json_true()) == 0 ? 0 : -ENOMEM;
 	if (r == 0 && no_ctime)
 		r = json_object_set_new(object, "no_ctime", json_true()) == 0 ? 0 : -ENOMEM;
-	if (r == 0 && silent_ns > 0) {
-		since.tv_sec -= (time_t)(silent_ns / SECOND_NS);
-		r = control_json_set_time(object, "silent_since", since);
-	}
+	if (r == 0 && silent_ns > 0)
+		r = control_json_set_time(object, "silent_since",
+					  (struct timespec){.tv_sec = since_ns / SECOND_NS});
 	if (r < 0) {
 		json_decref(object);
 		return r;

@@ -130,7 +130,7 @@ static void test_missing_and_malformed_members_are_refused(void **state)
 		"{\"path\":\"a\",\"time\":\"2001-09-09T01:46:40Z \"}",
 		"{\"path\":\"a\",\"mode\":420}",
 		"{\"path\":\"a\",\"hash\":\"00\"}",
-		"{\"path\":\"a\",\"sha256\":\"" HASH "\"}",
+		"{\"path\":\"a\",\"sha256\":\"00112233445566778899aabbccddeeff\"}",
 	};
 	struct bytes found[2] = {0};
 	struct row row;
