@@ -430,15 +430,10 @@ struct adding {
 static bool is_there(const struct adding *adding, const struct record *record)
 {
 	struct statx now;
-	int64_t born_ns;
 
-	if (statx(AT_FDCWD, record->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
-		  STATX_INO | STATX_BTIME, &now) < 0)
-		return false;
-	born_ns = place_born_ns(&now);
-	return !adding->was_emptied ||
-	       (now.stx_ino == record->inode &&
-		(!born_ns || !record->born_ns || born_ns == record->born_ns));
+	return statx(AT_FDCWD, record->path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		     STATX_INO | STATX_BTIME, &now) == 0 &&
+	       (!adding->was_emptied || place_is_inode(&now, record->inode, record->born_ns));
 }
 
 static int add_name(void *context, const struct record *record, const char *line)

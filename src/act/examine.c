@@ -33,8 +33,7 @@ int examine_name(const struct place *place, const char *name, const struct inten
 		  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
 		return errno == ENOENT ? 0 : -errno;
 	*found = FOUND_OTHER;
-	if (status.stx_ino == intent->inode && (!intent->born_ns || !place_born_ns(&status) ||
-						intent->born_ns == place_born_ns(&status)))
+	if (place_is_inode(&status, intent->inode, intent->born_ns))
 		*found = FOUND_COPY;
 	else if (is_the_link(place, name, intent, &status))
 		*found = FOUND_LINK;
@@ -48,8 +47,7 @@ static bool is_at(const char *path, uint64_t inode, int64_t born_ns)
 	return path && inode &&
 	       statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME,
 		     &status) == 0 &&
-	       status.stx_ino == inode &&
-	       (!born_ns || !place_born_ns(&status) || born_ns == place_born_ns(&status));
+	       place_is_inode(&status, inode, born_ns);
 }
 
 /* Returns whether the copy shares all blocks of the kept file. */

@@ -158,6 +158,13 @@ bool place_is_mounted(const struct mount_identity *mount)
 	return !mount->path || root >= 0;
 }
 
+bool place_is_inode(const struct statx *status, uint64_t inode, int64_t born_ns)
+{
+	int64_t born_now_ns = place_born_ns(status);
+
+	return status->stx_ino == inode && (!born_ns || !born_now_ns || born_ns == born_now_ns);
+}
+
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode)
 {
 	struct stat there;

@@ -72,6 +72,10 @@ bool place_is_mounted(const struct mount_identity *mount);
 /* Returns the birth time of STATX_BTIME in nanoseconds, or 0 if it is unknown. */
 int64_t place_born_ns(const struct statx *status);
 
+/* Returns whether a status, with STATX_INO and STATX_BTIME, is of this inode. Birth times are
+ * compared if both are known: born_ns 0 is unknown. */
+bool place_is_inode(const struct statx *status, uint64_t inode, int64_t born_ns);
+
 /* Returns whether this inode has the name. A symlink is not followed. */
 bool place_leads_to(const struct place *place, const char *name, const struct stat *inode);
 

@@ -34,12 +34,9 @@ void undo_fail(struct bringing *bringing, int error)
 bool undo_is_inode(int fd, uint64_t inode, int64_t born_ns)
 {
 	struct statx now;
-	int64_t born_now_ns;
 
-	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &now) < 0)
-		return false;
-	born_now_ns = place_born_ns(&now);
-	return now.stx_ino == inode && (!born_ns || !born_now_ns || born_ns == born_now_ns);
+	return statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &now) == 0 &&
+	       place_is_inode(&now, inode, born_ns);
 }
 
 /* ---- hard links of one copy -------------------------------------------------------------- */
