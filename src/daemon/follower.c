@@ -416,7 +416,7 @@ static int walk_for_missed(struct follower *follower, bool awaited)
 	int r = note_sources_if(follower, source_state_needs_walk);
 	bool needed = follower->dirty.count > 0;
 
-	if (r == 0 && follower_lacks_moved(follower, awaited) &&
+	if (r == 0 && source_states_lack_moved(follower->ingest.sources) &&
 	    (awaited || follower->settings.mode != FOLLOW_NONE)) {
 		/* else a change before the walk has the time at which the walk begins */
 		clock_await_file_time(follower->moved_ns);
@@ -440,9 +440,10 @@ static int walk_for_ticket(struct follower *follower)
 
 	for (int i = 0; r == 0 && i < 2; i++) {
 		r = catch_up(follower); /* events that arrived during the walks */
+		follower_note_lost(follower);
 		/* where times are rounded, a source that changes all the time is waited for once */
-		if (i > 0 &&
-		    (!follower_lacks_moved(follower, true) || follower->moved_ns > clock_file_ns()))
+		if (i > 0 && (!source_states_lack_moved(follower->ingest.sources) ||
+			      follower->moved_ns > clock_file_ns()))
 			break;
 		if (r == 0)
 			r = walk_for_missed(follower, true);
@@ -474,7 +475,8 @@ static int follow_once(struct follower *follower, bool awaited)
 		r = walk_for_missed(follower, false);
 	if (r == 0 && awaited)
 		r = recheck_once_more(follower);
-	(void)follower_lacks_moved(follower, awaited);
+	if (awaited)
+		follower_note_lost(follower);
 	if (r == 0)
 		follower_note_applied(follower);
 	return r < 0 ? r : ingest_choose_kept(follower->ingest.catalog);

@@ -62,9 +62,9 @@ MUST_CHECK int follower_purge_if_due(struct follower *follower);
  * from a source that is walked later to one that is walked already. Returns 0 or -errno. */
 MUST_CHECK int follower_walk_trees(struct follower *follower, const struct recheck_plan *plan);
 
-/* Returns whether names were possibly moved past the walks. If a ticket waits, these are also names
- * that an event has removed from the index since the walks began. */
-bool follower_lacks_moved(struct follower *follower, bool awaited);
+/* Notes names that were removed from the index since the walks began, and not by these walks, as
+ * possibly moved past them. For a ticket. */
+void follower_note_lost(struct follower *follower);
 
 /* Requests retries of directories whose backoff has ended. Sets *all if all sources have to be
  * walked, and leaves it else. Returns 0 or -errno. */

@@ -52,11 +52,8 @@ int follower_walk_trees(struct follower *follower, const struct recheck_plan *pl
 	return r;
 }
 
-bool follower_lacks_moved(struct follower *follower, bool awaited)
+void follower_note_lost(struct follower *follower)
 {
-	const struct sources *sources = follower->ingest.sources;
-
-	if (awaited && atomic_exchange(&follower->lost_names, false))
-		source_states_note_moved(follower->sources, sources);
-	return source_states_lack_moved(sources);
+	if (atomic_exchange(&follower->lost_names, false))
+		source_states_note_moved(follower->sources, follower->ingest.sources);
 }

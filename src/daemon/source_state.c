@@ -96,9 +96,7 @@ void source_states_note_moved(struct source_state *list, const struct sources *s
 bool source_states_lack_moved(const struct sources *sources)
 {
 	for (size_t i = 0; i < sources->count; i++) {
-		const struct source *s = &sources->list[i];
-
-		if (atomic_load(&s->moved) && !atomic_load(&s->missing))
+		if (source_lacks_moved(&sources->list[i]))
 			return true;
 	}
 	return false;

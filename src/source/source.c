@@ -378,6 +378,11 @@ int sources_open_operands(struct sources *sources, struct catalog *catalog,
 	return open_all(sources, paths);
 }
 
+bool source_lacks_moved(const struct source *source)
+{
+	return atomic_load(&source->moved) && !atomic_load(&source->missing);
+}
+
 size_t sources_missing(const struct sources *sources)
 {
 	size_t count = 0;

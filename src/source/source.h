@@ -73,6 +73,9 @@ MUST_CHECK int sources_open(struct sources *sources, struct catalog *catalog, ch
 			    bool cross_mounts);
 void sources_close(struct sources *sources);
 
+/* Returns whether the source exists and its part of the index can lack names that were moved. */
+bool source_lacks_moved(const struct source *source);
+
 /* Returns the number of missing sources. */
 size_t sources_missing(const struct sources *sources);
 

@@ -51,7 +51,7 @@ static int append_source(json_t *array, const struct source *source, bool no_cti
 		r = json_set_path(object, "tree", source->tree, strlen(source->tree));
 	if (r == 0 && source->missing)
 		r = json_object_set_new(object, "missing", json_true()) == 0 ? 0 : -ENOMEM;
-	if (r == 0 && source->moved && !source->missing)
+	if (r == 0 && source_lacks_moved(source))
 		r = json_object_set_new(object, "moved", json_true()) == 0 ? 0 : -ENOMEM;
 	if (r == 0 && no_ctime)
 		r = json_object_set_new(object, "no_ctime", json_true()) == 0 ? 0 : -ENOMEM;
