@@ -5,6 +5,7 @@ import os
 import re
 import select
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -84,6 +85,21 @@ def with_children(pid):
 def traced(pid):
     """A list that has for each thread of a process whether it is traced."""
     return ["TracerPid:\t0\n" not in text for text in of_threads(pid, "status").values()]
+
+
+@contextlib.contextmanager
+def attached(pid, *words):
+    """Traces all threads of a process by strace with these words, for the duration of the block;
+    yields strace."""
+    command = ["strace", "-f", "-p", str(pid), "-o", "/dev/null", *words]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as tracer:
+        try:
+            assert until(lambda: all(traced(pid)))
+            yield tracer
+        finally:
+            tracer.terminate()
+            if not until(lambda: tracer.poll() is not None, 0.3):
+                tracer.kill()  # some versions wait for ever if the process was killed
 
 
 def tracer_of(pid):

@@ -15,6 +15,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,11 +24,11 @@ import prometheus
 import walk
 from processes import (
     TIMEOUT,
+    attached,
     command_line,
     end_process,
     is_held,
     release,
-    traced,
     until,
     wait_ended,
 )
@@ -141,17 +142,18 @@ def attached_loops(below):
 
 
 @contextlib.contextmanager
-def held_in(pid, folder, call="getdents64"):
-    """Lets the next thread of a process that lists this folder wait until the end of the block, or
-    the next one in another system call with this path or name."""
-    command = ["strace", "-f", "-o", "/dev/null", "-p", str(pid), "-P", folder, "-e",
-               f"inject={call}:delay_enter={HOLD_S}s"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as tracer:
+def held_meanwhile(sync, pid, folder, call="getdents64"):
+    """Calls sync() in a thread. In the block, a thread of the process waits that lists this folder,
+    or is in another system call with this path or name. The end of the block waits for sync()."""
+    thread = threading.Thread(target=sync)
+    with attached(pid, "-P", folder, "-e", f"inject={call}:delay_enter={HOLD_S}s") as tracer:
         try:
-            assert until(lambda: all(traced(pid)))
+            thread.start()
+            assert until(lambda: is_held(pid))
             yield
         finally:
             tracer.kill()
+    thread.join()
 
 
 def detach(path):
@@ -472,17 +474,9 @@ class View:
 
     @contextlib.contextmanager
     def traced(self, *words):
-        """Traces all threads of the daemon, by strace with these words, for the duration of the
-        block."""
-        command = ["strace", "-f", "-p", str(self.pid), "-o", "/dev/null", *words]
-        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-            try:
-                assert until(lambda: all(traced(self.pid)))
-                yield
-            finally:
-                process.terminate()
-                if not until(lambda: process.poll() is not None, 0.3):
-                    process.kill()  # some versions wait for ever if the daemon was killed
+        """Traces the daemon by strace with these words, for the duration of the block."""
+        with attached(self.pid, *words):
+            yield
 
     def unmount(self):
         """Unmounts and waits for the end of the daemon. After the timeout, kills it and fails."""

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 import trees
-from processes import TIMEOUT, children, has_open, stopped, traced, until
-from program import STRACE, is_mounted, path_of
+from processes import TIMEOUT, children, has_open, stopped, until
+from program import is_mounted, path_of
 from terminal import Terminal
 
 
@@ -95,15 +95,8 @@ def test_view_that_does_not_answer_is_reported_and_delays_no_other(twinfs, small
 @contextlib.contextmanager
 def hanging(view):
     """Delays the answers of a daemon for longer than the block."""
-    tracer = subprocess.Popen([*STRACE, "-qq", "-o", "/dev/null", "-p", str(view.pid),
-                               "-e", "trace=writev", "-e",
-                               f"inject=writev:delay_enter={TIMEOUT}s"])
-    try:
-        assert until(lambda: all(traced(view.pid)))
+    with view.traced("-e", "trace=writev", "-e", f"inject=writev:delay_enter={TIMEOUT}s"):
         yield
-    finally:
-        tracer.terminate()
-        tracer.wait(TIMEOUT)
 
 
 def test_status_does_not_wait_for_a_view_that_hangs_in_an_answer(twinfs, small, strace):

@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import subprocess
-import threading
 from pathlib import Path
 
 import changes
@@ -14,8 +13,8 @@ import pytest
 import storm
 import trees
 from changes import DATA, OTHER
-from processes import TIMEOUT, is_held, stopped, until
-from program import Program, View, held_in
+from processes import TIMEOUT, stopped, until
+from program import Program, View, held_meanwhile
 
 FEW = 20  # watches
 FOLDERS = 60
@@ -263,13 +262,9 @@ def test_file_that_is_moved_into_a_folder_without_a_watch_is_found(inside, sourc
                         for folder, name in [("", "/file"), ("file", ""), ("waits/", "")]})
     files = sorted(path for path in (source / of).iterdir() if path.is_file())
     with followed_inside(inside, source, mount) as (process, at):
-        thread = threading.Thread(target=(at / ".twinfs/sync").read_text)
-        with held_in(process.pid, source / "waits"):
-            thread.start()
-            assert until(lambda: is_held(process.pid))
+        with held_meanwhile((at / ".twinfs/sync").read_text, process.pid, source / "waits"):
             for number, file in enumerate(files):
                 file.rename(source / f"{number:03}/moved")
-        thread.join()
         assert [number for number in range(FOLDERS)
                 if (at / f"uniques/{number:03}/moved").exists()] == list(range(FOLDERS))
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 import trees
 from disks import disk, shown_by_fuse
-from processes import is_held, release, until
-from program import held_in
+from processes import release, until
+from program import held_meanwhile
 
 COMMANDS = {"scan": [], "list": ["--singles"], "export": ["--host=name", "--output=OUTPUT"],
             "manifest": ["--all"]}
@@ -24,6 +24,16 @@ def all_wait(pid):
     states = [(task / "stat").read_text().rpartition(")")[2].split()[0]
               for task in Path(f"/proc/{pid}/task").iterdir()]
     return all(state in "Stt" for state in states)
+
+
+@contextlib.contextmanager
+def held_in_waits(twinfs, source, *words):
+    """Runs a command to its success, whose walk waits in the folder `waits` during the block."""
+    with twinfs.held(*words, source, call="getdents64", flags=["-P", source / "waits"]) as process:
+        assert process.poll() is None and until(lambda: all_wait(process.pid))
+        yield
+        release(process)
+        assert process.wait() == 0
 
 
 def found(twinfs, source):
@@ -42,13 +52,10 @@ def test_file_that_is_moved_past_a_walk_is_found(twinfs, source, tmp_path, strac
         twinfs.ok("scan", source)
     words = [command, *(word.replace("OUTPUT", os.fspath(tmp_path / "inventory"))
                         for word in COMMANDS[command])]
-    with twinfs.held(*words, source, call="getdents64", flags=["-P", source / "waits"]) as process:
-        assert process.poll() is None and until(lambda: all_wait(process.pid))
+    with held_in_waits(twinfs, source, *words):
         os.rename(source / "waits/2", source / "listed/2")
         if removed:
             os.rmdir(source / "waits")
-        release(process)
-        assert process.wait() == 0
     assert found(twinfs, source) == {"listed/1", "listed/2"}
 
 
@@ -61,12 +68,8 @@ def rounding(tmp_path, loop_devices):
 
 
 def test_scan_of_a_disk_that_rounds_times_finds_what_was_moved(twinfs, rounding, strace):
-    with twinfs.held("scan", rounding, call="getdents64",
-                     flags=["-P", rounding / "waits"]) as process:
-        assert process.poll() is None and until(lambda: all_wait(process.pid))
+    with held_in_waits(twinfs, rounding, "scan"):
         os.rename(rounding / "waits/2", rounding / "listed/2")
-        release(process)
-        assert process.wait() == 0
     assert found(twinfs, rounding) == {"listed/1", "listed/2"}
 
 
@@ -115,24 +118,16 @@ def walked(request, twinfs, source, tmp_path, strace):
 @pytest.mark.parametrize("of", ["source/waits/2", "other/4"])
 def test_view_has_a_file_that_was_moved_past_its_walk(walked, of):
     view, old = walked.view, walked.source.parent / of
-    thread = threading.Thread(target=view.sync)
-    with held_in(view.pid, walked.source / "waits"):
-        thread.start()
-        assert until(lambda: is_held(view.pid))
+    with held_meanwhile(view.sync, view.pid, walked.source / "waits"):
         old.rename(walked.source / "listed" / old.name)
-    thread.join()
     assert walked.names() == {"1", old.name}
     assert walked.lacks_moved() == [False, False]
 
 
 def test_view_of_a_disk_that_rounds_times_has_what_was_moved(twinfs, rounding, strace):
     with twinfs.mounted(rounding, options=["--wait", "--watch=none"]) as view:
-        thread = threading.Thread(target=view.sync)
-        with held_in(view.pid, rounding / "waits"):
-            thread.start()
-            assert until(lambda: is_held(view.pid))
+        with held_meanwhile(view.sync, view.pid, rounding / "waits"):
             os.rename(rounding / "waits/2", rounding / "listed/2")
-        thread.join()
         names = {path.name for path in (view.path / "uniques/listed").iterdir()}
         assert (names, "moved" in view.status()["sources"][0]) == ({"1", "2"}, False)
 
@@ -155,38 +150,27 @@ def move_with_times(served):
 
 def test_scan_finds_what_was_moved_where_times_of_folders_do_not_tell_it(twinfs, served, strace):
     twinfs.ok("scan", served)
-    with twinfs.held("scan", served, call="getdents64", flags=["-P", served / "waits"]) as process:
-        assert process.poll() is None and until(lambda: all_wait(process.pid))
+    with held_in_waits(twinfs, served, "scan"):
         move_with_times(served)
-        release(process)
-        assert process.wait() == 0
     assert found(twinfs, served) == {"listed/1", "listed/2"}
 
 
 def test_view_has_what_was_moved_where_times_of_folders_do_not_tell_it(twinfs, served, strace):
     with twinfs.mounted(served, options=["--wait", "--watch=poll"]) as view:
-        thread = threading.Thread(target=view.sync)
-        with held_in(view.pid, served / "waits"):
-            thread.start()
-            assert until(lambda: is_held(view.pid))
+        with held_meanwhile(view.sync, view.pid, served / "waits"):
             move_with_times(served)
-        thread.join()
         assert {path.name for path in (view.path / "uniques/listed").iterdir()} == {"1", "2"}
 
 
 @pytest.mark.parametrize("goes", ["moved", "removed"])
 def test_view_has_the_files_of_a_folder_that_its_walk_did_not_find(walked, goes):
     view, waits, listed = walked.view, walked.source / "waits", walked.source / "listed"
-    thread = threading.Thread(target=view.sync)
-    with held_in(view.pid, "waits", call="openat2"):
-        thread.start()
-        assert until(lambda: is_held(view.pid))
+    with held_meanwhile(view.sync, view.pid, "waits", call="openat2"):
         if goes == "moved":
             waits.rename(listed / "waits")
         else:
             (waits / "2").rename(listed / "2")
             waits.rmdir()
-    thread.join()
     assert walked.lacks_moved() == [False, False]
     assert walked.names() == ({"1", "waits"} if goes == "moved" else {"1", "2"})
     assert not (view.path / "uniques/source/waits").exists()

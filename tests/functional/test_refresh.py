@@ -12,7 +12,7 @@ from pathlib import Path
 
 import oracle
 import pytest
-from processes import TIMEOUT, children, of_threads, stopped, traced, until, wait_ended
+from processes import TIMEOUT, attached, children, of_threads, stopped, until, wait_ended
 from program import is_mounted
 
 # Tries each way to change something; prints each attempt that did not fail with EROFS.
@@ -468,14 +468,9 @@ def calls(process, name):
 @contextlib.contextmanager
 def held_at_a_removal(mounter):
     """Holds the mounter when it begins to remove a name; yields a function that waits for this."""
-    command = ["strace", "-f", "-p", str(mounter), "-o", "/dev/null", "-e", "trace=unlinkat", "-e",
-               f"inject=unlinkat:delay_enter={TIMEOUT}s:when=1"]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
-        try:
-            assert until(lambda: all(traced(mounter)))
-            yield lambda: calls(mounter, "unlinkat")
-        finally:
-            process.terminate()
+    with attached(mounter, "-e", "trace=unlinkat", "-e",
+                  f"inject=unlinkat:delay_enter={TIMEOUT}s:when=1"):
+        yield lambda: calls(mounter, "unlinkat")
 
 
 @contextlib.contextmanager
