@@ -121,9 +121,12 @@ def stays_stopped(pid):
 
 
 def tracing_stops(pid):
-    """{thread: how often it has waited} of the threads of a process that their tracer stopped."""
-    return {thread: text[text.index("voluntary_ctxt_switches"):]
-            for thread, text in of_threads(pid, "status").items() if "State:\tt" in text}
+    """{thread: how often it has waited} of the threads of a process that their tracer stopped. The
+    tracer knows of a stop when the thread has left its processor."""
+    stops = {thread: text[text.index("voluntary_ctxt_switches"):]
+             for thread, text in of_threads(pid, "status").items() if "State:\tt" in text}
+    asleep = {thread for thread, where in of_threads(pid, "wchan").items() if where != "0"}
+    return {thread: count for thread, count in stops.items() if thread in asleep}
 
 
 def interrupt_when_held(strace):
