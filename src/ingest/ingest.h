@@ -118,6 +118,8 @@ enum walk_cause {
 	WALK_FOR_NEW_DIR,
 	/* A directory is mounted twice, and is watched at one mount only. */
 	WALK_FOR_MOUNT,
+	/* A new name is a hard link of a file of a lower layer, which has other attributes now. */
+	WALK_FOR_COPY_UP,
 };
 
 /* Callbacks of the follower, while it follows the sources. Several threads of ingest call them at

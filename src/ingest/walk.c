@@ -12,6 +12,7 @@
 #include "base/descriptor.h"
 #include "base/encryption.h"
 #include "base/error.h"
+#include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/threads.h"
@@ -344,6 +345,43 @@ static int push_found(struct walker *walker, struct walk_dir *parent, uint32_t f
 	return 0;
 }
 
+/* Sets *has to whether the index has the inode, with its birth time. */
+static int has_inode(struct catalog_reader *reader, const struct attributes *attributes, bool *has)
+{
+	struct file_record file = {0};
+	uint64_t id;
+	int r = catalog_find_inode(reader, attributes->filesystem, attributes->inode, &id);
+
+	if (r == 0 && id)
+		r = catalog_get_file(reader, id, &file);
+	*has = r == 0 && id && attributes_same_inode(&file.attributes, attributes);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Requires a walk if a new name is a hard link of a file that the index lacks, on a file system
+ * with layers. The link made overlayfs copy a file of a lower layer, whose other names then differ
+ * from the index without an event. The copy has a birth time of its own. */
+static int note_copy_up(const struct walker *walker, const struct walk_dir *dir,
+			struct catalog_reader *reader)
+{
+	const struct ingest_hooks *hooks = walker->walk->ingest->hooks;
+	bool has;
+	int r = 0;
+
+	if (!hooks || !reader || !filesystem_has_layers(walker->listing.filesystem_type))
+		return 0;
+	for (size_t i = 0; r == 0 && i < walker->diff.count; i++) {
+		const struct name_change *change = &walker->diff.changes[i];
+
+		if (change->kind != NAME_ADD_FILE || change->attributes.links < 2)
+			continue;
+		r = has_inode(reader, &change->attributes, &has);
+		if (r == 0 && !has)
+			hooks->needs_walk(hooks->context, dir->source, WALK_FOR_COPY_UP);
+	}
+	return r;
+}
+
 /* Compares the listing with the index, in one snapshot. */
 static int compare(struct walker *walker, const struct walk_dir *dir, const struct recheck *recheck,
 		   const struct name_change *now)
@@ -371,6 +409,8 @@ static int compare(struct walker *walker, const struct walk_dir *dir, const stru
 	compared.reader = reader;
 	if (r == 0)
 		r = diff_make(&walker->diff, &compared, &walker->listing);
+	if (r == 0 && recheck->scope != RECHECK_TREE)
+		r = note_copy_up(walker, dir, reader);
 	return r < 0 ? r : compare_dir(walker, dir, reader, now);
 }
 

@@ -13,6 +13,7 @@ import pytest
 import storm
 import trees
 from changes import DATA, OTHER
+from disks import overlay
 from processes import TIMEOUT, stopped, until
 from program import Program, View, held_meanwhile
 
@@ -300,3 +301,16 @@ def test_folders_without_a_watch_are_polled(inside, source, mount):
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(TIMEOUT)
+
+
+def test_hard_link_of_a_lower_file_is_exact_after_sync(twinfs, tmp_path):
+    """overlayfs copies the file and its folder. The only event is that of the new name, which has
+    another birth time, and sometimes another inode number."""
+    trees.fill(tmp_path, {"lower/a/one": b"content", "lower/b/two": b"content"})
+    with overlay(tmp_path) as shown:
+        sources = shown / "a", shown / "b"
+        with twinfs.mounted(*sources) as view:
+            os.link(shown / "a/one", shown / "b/link")
+            view.sync()
+            result = twinfs("check", "--quick", *sources)
+            assert result.status == 0, result
