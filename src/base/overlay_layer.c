@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/attributes.h"
@@ -73,6 +74,24 @@ bool layer_is_copied_up(int fd)
 	return r == -EINVAL || r == -EOPNOTSUPP || r == -EROFS;
 }
 
+/* Returns whether the identifier of the lower file in the handle contains the inode number, or its
+ * lower half. The file then has the st_dev of the lower layer, also after it was copied up. */
+static bool names_inode(const union overlay_handle *overlay, uint64_t inode)
+{
+	const uint8_t *handle = overlay->handle.f_handle;
+	uint32_t half = (uint32_t)inode;
+
+	for (size_t at = UUID_AT + UUID_BYTES; at + sizeof(half) <= overlay->handle.handle_bytes;
+	     at += sizeof(half)) {
+		if (memcmp(handle + at, &half, sizeof(half)) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The handle of a copied-up file is that of its lower file. If this one had several names, the
+ * copy has an inode number and st_dev of the upper layer (ovl_getattr() in fs/overlayfs/inode.c of
+ * Linux). There is at most one upper layer, and such a handle lacks its UUID. */
 uint64_t layer_number(int fd)
 {
 	union overlay_handle overlay;
@@ -82,5 +101,7 @@ uint64_t layer_number(int fd)
 		return 0;
 	if (!read_handle(fd, &overlay))
 		return hash64(&status.st_dev, sizeof(status.st_dev), 0) | 1;
-	return hash64(&overlay.handle.f_handle[UUID_AT], UUID_BYTES, is_upper(&overlay)) | 1;
+	if (is_upper(&overlay) || !names_inode(&overlay, status.st_ino))
+		return 1;
+	return hash64(&overlay.handle.f_handle[UUID_AT], UUID_BYTES, 0) | 1;
 }

@@ -111,11 +111,12 @@ def rot(root, path, place):
 
 
 @contextlib.contextmanager
-def overlay(folder):
-    """Mounts an overlay of folder/lower and folder/upper; yields its path."""
+def overlay(folder, changes=None):
+    """Mounts an overlay of folder/lower and folder/upper, or changes/upper; yields its path."""
     if os.geteuid() != 0:
         pytest.skip("needs root to mount")
-    lower, upper, work, shown = (folder / name for name in ("lower", "upper", "work", "shown"))
+    lower, shown = folder / "lower", folder / "shown"
+    upper, work = ((changes or folder) / name for name in ("upper", "work"))
     for made in (lower, upper, work, shown):
         made.mkdir(exist_ok=True)
     options = f"lowerdir={lower},upperdir={upper},workdir={work}"

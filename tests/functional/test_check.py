@@ -107,6 +107,23 @@ def test_directory_whose_ctime_overlayfs_changes_is_no_difference(twinfs, tmp_pa
         assert twinfs("check", "--quick", shown).status == 3
 
 
+def test_copy_of_a_lower_hard_link_is_no_difference(twinfs, tmp_path, strace):
+    """The file handle of the copy is that of the lower file, its device is not."""
+    trees.fill(tmp_path, {f"lower/{name}": b"content" for name in ("linked", "b", "c")})
+    os.link(tmp_path / "lower/linked", tmp_path / "lower/other")
+    with disk("ext4", tmp_path) as changes, overlay(tmp_path, changes) as shown:
+        twinfs.ok("scan", shown)
+        device = (shown / "linked").stat().st_dev
+        (shown / "linked").chmod(0o600)
+        assert (shown / "linked").stat().st_dev != device == (shown / "other").stat().st_dev
+        read = twinfs.content_read("scan", shown, below=shown)
+        assert len({path for _, path in read}) == 2  # the copy and a file to compare it with
+        (shown / "new").write_bytes(b"new")
+        (shown / "other").chmod(0o600)
+        twinfs.ok("scan", shown)
+        assert check(twinfs, "--quick", shown) == ({}, [])
+
+
 def test_quick_check_reads_no_file(twinfs, tree, strace):
     twinfs.ok("scan", tree)
     assert twinfs.content_read("check", "--quick", tree, below=tree) == []
