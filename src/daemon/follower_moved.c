@@ -4,7 +4,6 @@
 #include <stdatomic.h>
 
 #include "base/clock.h"
-#include "base/filesystem_kind.h"
 #include "daemon/follower_internal.h"
 #include "source/source.h"
 
@@ -38,7 +37,7 @@ int follower_walk_trees(struct follower *follower, const struct recheck_plan *pl
 		if (!source || r < 0)
 			continue;
 		/* elsewhere, times of folders prove less: servers have clocks of their own */
-		if (filesystem_is_of_this_host(source->fd))
+		if (!follower->ingest.result.of_other_host)
 			atomic_store(&follower->lost_names, lost);
 		moved |= follower->ingest.result.moved;
 		if (!moved)

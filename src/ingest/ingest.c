@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/filesystem_kind.h"
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
@@ -143,12 +142,10 @@ static int count_nameless(struct catalog *catalog, uint64_t *count)
  * have clocks of their own. There, the walk has found a name of a file to be gone. */
 static int note_nameless(struct ingest *ingest, uint64_t before)
 {
-	const struct sources *sources = ingest->sources;
 	uint64_t now = 0;
 	int r = count_nameless(ingest->catalog, &now);
 
-	for (size_t i = 0; r == 0 && now > before && i < sources->count; i++)
-		ingest->result.moved |= !filesystem_is_of_this_host(sources->list[i].fd);
+	ingest->result.moved |= now > before && ingest->result.of_other_host;
 	return r;
 }
 

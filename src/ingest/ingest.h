@@ -107,6 +107,7 @@ struct ingest_result {
 	uint64_t excluded; /* names that match an exclude glob */
 	bool moved; /* names were possibly moved past the walk, which then lacks them */
 	int64_t moved_ns; /* until when, at the latest, by clock_file_ns(); 0: unknown */
+	bool of_other_host; /* a file system of another host was walked, which sets its times */
 	bool stopped; /* stop_requested() ended the work */
 };
 

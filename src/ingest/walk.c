@@ -470,8 +470,8 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	walker->waits_before = count_waits();
 	r = read_dir(walker, dir, &now.attributes, &now.error);
 	note_time(walker);
-	walk_moves_note(&walker->walk->moves, r == DIR_AGAIN ? -ENOENT : r, &now.attributes,
-			walker->listing.filesystem_type);
+	walk_moves_note(&walker->walk->moves, dir, walker->fd, r == DIR_AGAIN ? -ENOENT : r,
+			&now.attributes, walker->listing.filesystem_type);
 	if (r == DIR_AGAIN)
 		ingest->hooks->retry(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&
@@ -592,8 +592,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 		r = threads_run(threads_for(ingest, tree), walk_thread, &walk);
 	ingest->result.errors += walk.errors;
 	ingest->result.not_entered = walk.not_entered;
-	ingest->result.moved = walk.moves.possible;
-	ingest->result.moved_ns = walk.moves.last_ns;
+	walk_moves_report(&walk.moves, &ingest->result);
 	ingest->result.excluded = walk.excluded;
 	walk_queue_deinit(&walk.queue);
 	return r < 0 ? r : walk.queue.error;

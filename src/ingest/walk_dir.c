@@ -213,6 +213,7 @@ void walk_moves_begin(struct walk_moves *moves, int64_t since_ns)
 {
 	moves->since_ns = since_ns ? since_ns : clock_file_ns();
 	atomic_init(&moves->possible, false);
+	atomic_init(&moves->of_other_host, false);
 	atomic_init(&moves->last_ns, 0);
 }
 
@@ -238,9 +239,11 @@ static void note_ctime(struct walk_moves *moves, struct timespec ctime)
 		;
 }
 
-void walk_moves_note(struct walk_moves *moves, int result, const struct attributes *attributes,
-		     uint32_t type)
+void walk_moves_note(struct walk_moves *moves, const struct walk_dir *dir, int fd, int result,
+		     const struct attributes *attributes, uint32_t type)
 {
+	if (dir->is_top && fd >= 0 && !filesystem_is_of_this_host(fd))
+		atomic_store(&moves->of_other_host, true);
 	if (result == -ENOENT)
 		atomic_store(&moves->possible, true);
 	else if (result == 0 && !filesystem_is_stub(type, attributes->inode))
@@ -254,6 +257,13 @@ void walk_moves_note_now(struct walk_moves *moves, int fd)
 	if (fd >= 0 && fstat(fd, &status) == 0 &&
 	    !filesystem_is_stub(filesystem_type_at(fd), status.st_ino))
 		note_ctime(moves, status.st_ctim);
+}
+
+void walk_moves_report(const struct walk_moves *moves, struct ingest_result *result)
+{
+	result->moved = moves->possible;
+	result->moved_ns = moves->last_ns;
+	result->of_other_host = moves->of_other_host;
 }
 
 int walk_dir_path(const struct walk_dir *dir, struct bytes *path)

@@ -54,6 +54,9 @@ struct walk_dir {
 struct walk_moves {
 	int64_t since_ns; /* when the walk began, by clock_file_ns() */
 	atomic_bool possible;
+	/* A file system of another host was walked, whose clock sets the times. These are no proof
+	 * that no name was moved. */
+	atomic_bool of_other_host;
 	/* when the last of them can have been moved, by the ctimes of directories; 0: unknown */
 	_Atomic int64_t last_ns;
 };
@@ -62,13 +65,18 @@ struct walk_moves {
 void walk_moves_begin(struct walk_moves *moves, int64_t since_ns);
 
 /* Notes the result of listing a directory, which is 0 or -ENOENT, and its attributes before that.
- * type: of its file system, f_type of statfs(2); 0: unknown */
-void walk_moves_note(struct walk_moves *moves, int result, const struct attributes *attributes,
-		     uint32_t type);
+ *
+ * fd	the directory; -1: none
+ * type	of its file system, f_type of statfs(2); 0: unknown */
+void walk_moves_note(struct walk_moves *moves, const struct walk_dir *dir, int fd, int result,
+		     const struct attributes *attributes, uint32_t type);
 
 /* Notes a directory whose listing differs from the index: a name can have been moved after its
  * ctime was read and before it was listed. fd: -1: none */
 void walk_moves_note_now(struct walk_moves *moves, int fd);
+
+/* Sets the fields of the result that are about moved names. */
+void walk_moves_report(const struct walk_moves *moves, struct ingest_result *result);
 
 /* Number of further descriptors that the directories of a walk may keep open. */
 struct walk_dir_budget {

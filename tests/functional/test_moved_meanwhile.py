@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import trees
-from disks import disk, shown_by_fuse
+from disks import bound, disk, shown_by_fuse
 from processes import release, until
 from program import held_meanwhile
 
@@ -27,9 +27,9 @@ def all_wait(pid):
 
 
 @contextlib.contextmanager
-def held_in_waits(twinfs, source, *words):
-    """Runs a command to its success, whose walk waits in the folder `waits` during the block."""
-    with twinfs.held(*words, source, call="getdents64", flags=["-P", source / "waits"]) as process:
+def held_in(folder, twinfs, *words):
+    """Runs a command to its success, whose walk waits in the folder during the block."""
+    with twinfs.held(*words, call="getdents64", flags=["-P", folder]) as process:
         assert process.poll() is None and until(lambda: all_wait(process.pid))
         yield
         release(process)
@@ -52,7 +52,7 @@ def test_file_that_is_moved_past_a_walk_is_found(twinfs, source, tmp_path, strac
         twinfs.ok("scan", source)
     words = [command, *(word.replace("OUTPUT", os.fspath(tmp_path / "inventory"))
                         for word in COMMANDS[command])]
-    with held_in_waits(twinfs, source, *words):
+    with held_in(source / "waits", twinfs, *words, source):
         os.rename(source / "waits/2", source / "listed/2")
         if removed:
             os.rmdir(source / "waits")
@@ -68,7 +68,7 @@ def rounding(tmp_path, loop_devices):
 
 
 def test_scan_of_a_disk_that_rounds_times_finds_what_was_moved(twinfs, rounding, strace):
-    with held_in_waits(twinfs, rounding, "scan"):
+    with held_in(rounding / "waits", twinfs, "scan", rounding):
         os.rename(rounding / "waits/2", rounding / "listed/2")
     assert found(twinfs, rounding) == {"listed/1", "listed/2"}
 
@@ -132,34 +132,45 @@ def test_view_of_a_disk_that_rounds_times_has_what_was_moved(twinfs, rounding, s
         assert (names, "moved" in view.status()["sources"][0]) == ({"1", "2"}, False)
 
 
-@pytest.fixture
-def served(tmp_path):
-    """A file system of FUSE on which the ctime of a folder is its mtime."""
-    with shown_by_fuse(tmp_path, "--ctime-from-mtime") as source:
-        trees.fill(source, {b"listed/1": b"first", b"waits/2": b"second"})
-        yield source
+@pytest.fixture(params=["source", "folder of a source"])
+def served(request, tmp_path):
+    """The operands of a scan, and in them the root of a file system of FUSE on which the ctime of a
+    folder is its mtime."""
+    with contextlib.ExitStack() as stack:
+        root = stack.enter_context(shown_by_fuse(tmp_path, "--ctime-from-mtime"))
+        trees.fill(root, {b"listed/1": b"first", b"waits/2": b"second"})
+        words = [root]
+        if request.param == "folder of a source":
+            trees.fill(tmp_path, {b"local/3": b"third"})
+            words = ["--cross-file-systems", tmp_path / "local"]
+            root = stack.enter_context(bound(root, tmp_path / "local/served"))
+        yield words, root
 
 
-def move_with_times(served):
+def move_with_times(root):
     """As if the clock of a server were wrong: the folders get the times that they had before."""
-    times = {path: path.stat().st_mtime_ns for path in served.iterdir()}
-    os.rename(served / "waits/2", served / "listed/2")
+    times = {path: path.stat().st_mtime_ns for path in root.iterdir()}
+    os.rename(root / "waits/2", root / "listed/2")
     for path, time_ns in times.items():
         os.utime(path, ns=(time_ns, time_ns))
 
 
 def test_scan_finds_what_was_moved_where_times_of_folders_do_not_tell_it(twinfs, served, strace):
-    twinfs.ok("scan", served)
-    with held_in_waits(twinfs, served, "scan"):
-        move_with_times(served)
-    assert found(twinfs, served) == {"listed/1", "listed/2"}
+    words, root = served
+    twinfs.ok("scan", *words)
+    with held_in(root / "waits", twinfs, "scan", *words):
+        move_with_times(root)
+    assert {name for name in found(twinfs, words[-1]) if "listed" in name} == {
+        os.path.relpath(root / "listed" / name, words[-1]) for name in "12"}
 
 
 def test_view_has_what_was_moved_where_times_of_folders_do_not_tell_it(twinfs, served, strace):
-    with twinfs.mounted(served, options=["--wait", "--watch=poll"]) as view:
-        with held_meanwhile(view.sync, view.pid, served / "waits"):
-            move_with_times(served)
-        assert {path.name for path in (view.path / "uniques/listed").iterdir()} == {"1", "2"}
+    (*options, source), root = served
+    with twinfs.mounted(source, options=["--wait", "--watch=poll", *options]) as view:
+        with held_meanwhile(view.sync, view.pid, root / "waits"):
+            move_with_times(root)
+        listed = view.uniques / root.relative_to(source) / "listed"
+        assert {path.name for path in listed.iterdir()} == {"1", "2"}
 
 
 @pytest.mark.parametrize("goes", ["moved", "removed"])
