@@ -26,6 +26,7 @@ struct group_change {
 	/* The kept copy whose place group_keep_again() gave to another member; 0: none. */
 	uint64_t displaced;
 	bool judged; /* no member displaces the kept copy */
+	bool has_unjudged; /* a member joined when there was no kept copy, so it is no rival */
 	bool stays; /* the group is not deleted if it has no members */
 	bool members_changed; /* a file joined or left */
 	/* file_is_held_outside() changed for a member, or possibly its place */
@@ -237,6 +238,7 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool map
 	change->now.maps |= maps;
 	change->members_changed = true;
 	r = reconsider_kept(w, &change->now, file);
+	change->has_unjudged |= !change->now.kept;
 	if (r == 0 && change->now.kept)
 		r = note_rival(w, group, file);
 	return r < 0 ? r : delta_add_member(w, group, file, true);
@@ -398,11 +400,15 @@ static bool is_unchanged(const struct group_change *change)
 
 static int choose_if_none(struct kept_choice *choice, struct group_change *change)
 {
-	int r;
+	int r = 0;
 
-	if (change->dropped || change->now.inodes == 0 || change->now.kept)
+	if (change->dropped || change->now.inodes == 0)
 		return 0;
-	r = kept_choose(choice, change->id, &change->now.kept);
+	choice->emptied = false;
+	if (!change->now.kept)
+		r = kept_choose(choice, change->id, &change->now.kept);
+	else if (change->has_unjudged && !change->now.maps)
+		r = kept_any_is_emptied(choice, change->id, &choice->emptied);
 	change->now.maps |= choice->emptied;
 	return r;
 }

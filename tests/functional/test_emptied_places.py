@@ -398,6 +398,22 @@ def test_figures_follow_copies_in_memory(twinfs, tmp_path, root_only):
         twinfs.ok("check", *both)
 
 
+def test_figures_have_a_copy_in_memory_that_joins_before_the_kept_copy(twinfs, tmp_path, root_only):
+    """Both files are read again and are a group of their own then, which keeps the former copy."""
+    both = tmp_path / "memory", tmp_path / "disk"
+    for folder in both:
+        folder.mkdir()
+    with mounted_tmpfs(tmp_path / "memory"):
+        put(tmp_path / "memory/f", b"equal")
+        twinfs.ok("scan", *both)  # gives it the lower number
+        put(tmp_path / "disk/f", b"equal")
+        twinfs.ok("scan", *both)
+        os.link(tmp_path / "disk/f", tmp_path / "disk/link")
+        twinfs.ok("scan", *both)
+        twinfs.ok("check", *both)
+        assert figures(twinfs, *both) == {len(b"equal")}
+
+
 def test_copy_in_memory_is_neither_elsewhere_nor_kept(twinfs, tmp_path, root_only):
     put(tmp_path / "disk/f", b"equal", NEW)
     put(tmp_path / "disk/own", b"own")
