@@ -275,10 +275,9 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 			    undoing->leftover.length > 0
 				    ? quote_path(bytes_text(&undoing->leftover))
 				    : "it");
-	else if (undoing->is_completed && intent->kind == INTENT_FOLDER)
-		log_info("%s: interrupted removal completed", quote_path(bytes_text(&path)));
 	else if (undoing->is_completed)
-		log_info("%s: interrupted move completed", quote_path(bytes_text(&path)));
+		log_info("%s: interrupted %s completed", quote_path(bytes_text(&path)),
+			 intent->kind == INTENT_FOLDER ? "removal" : "move");
 	else if (undoing->is_edited)
 		log_warning(
 			"cannot undo an interrupted link at %s: a program wrote to the linked file "
@@ -289,6 +288,9 @@ static void report(struct undoing *undoing, const struct intent *intent, int res
 			    "this name; the copy is %s in the same folder",
 			    quote_path(bytes_text(&path)),
 			    quote_path(bytes_text(&undoing->leftover)));
+	else if (intent->to && faccessat(AT_FDCWD, intent->to, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
+		log_info("%s: interrupted act undone; %s is possibly another name of this file",
+			 quote_path(bytes_text(&path)), quote_path(intent->to));
 	else
 		log_info("%s: interrupted act undone", quote_path(bytes_text(&path)));
 }

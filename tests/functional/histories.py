@@ -359,6 +359,10 @@ class History:
             self.claim(not self.place.keeps_links and self.inode_of(path) == self.inode_of(second),
                        "second name", path, second)
             self.second.add(second)
+        for path in re.findall("undone; '(.*?)' is possibly another name",
+                               result.error.decode()):
+            self.claim(not self.place.keeps_links, "second name", path)
+            self.second.update(map(str, [path, *Path(path).parents]))
 
     # ---- acts ----
 

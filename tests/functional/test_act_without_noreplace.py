@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 from disks import shown_by_fuse
+from histories import place_of
 from processes import TIMEOUT, release
 from test_act import copies, everything
 from test_act_cut_off import cut_off, kill_points, thrown_away
@@ -97,6 +98,30 @@ def test_act_killed_at_any_call_is_undone_or_done(twinfs, source, moved, act, fl
         without(twinfs, flags)("undo", "--yes")
         assert contents(source) == dict.fromkeys(names, data), point
     assert count > 1
+
+
+def test_name_that_a_killed_move_left_where_links_do_not_show_is_named(twinfs, tmp_path,
+                                                                      private_state):
+    """sshfs shows a hard link as another file, so recovery leaves it."""
+    left = 0
+    with place_of("sshfs", tmp_path) as place:
+        source, moved = place.root / "source", place.root / "moved"
+        for number in (1, 2):
+            for folder in (source, moved):
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+            copies(source, 2)
+            twinfs.traced(*words_of(["move"], source, moved), "--without-leases",
+                          calls="trace=unlinkat", flags=[
+                              "-P", source, "-P", moved,
+                              "-e", f"inject=unlinkat:signal=KILL:when={number}"])
+            told = twinfs.ok("recover").error.decode()
+            other = f"'{moved}/copy 1' is possibly another name of this file" in told
+            left += other
+            beside = "the copy is 'copy 1.kept-1'" in told
+            names = [path.name for path in (*source.iterdir(), *moved.rglob("copy*"))]
+            assert len(names) == 2 + other + beside, (names, told)
+    assert left > 0
 
 
 def killed_in_quarantine(twinfs, source):
