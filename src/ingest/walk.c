@@ -470,8 +470,10 @@ static int recheck_dir(struct walker *walker, struct walk_dir *dir)
 	walker->waits_before = count_waits();
 	r = read_dir(walker, dir, &now.attributes, &now.error);
 	note_time(walker);
-	walk_moves_note(&walker->walk->moves, dir, walker->fd, r == DIR_AGAIN ? -ENOENT : r,
-			&now.attributes, walker->listing.filesystem_type);
+	walk_moves_note(&walker->walk->moves, r == DIR_AGAIN ? -ENOENT : r, &now.attributes,
+			walker->listing.filesystem_type);
+	if (dir->is_top)
+		walk_moves_note_top(&walker->walk->moves, walker->fd);
 	if (r == DIR_AGAIN)
 		ingest->hooks->retry(ingest->hooks->context, recheck);
 	if (!dir->known && ingest->hooks &&
@@ -563,12 +565,6 @@ static unsigned int threads_for(const struct ingest *ingest, bool tree)
 	return tree ? threads_that_read() : threads_that_compute();
 }
 
-/* Number of these threads that work from the start. */
-static unsigned int workers_for(const struct ingest *ingest)
-{
-	return ingest->settings->threads ? ingest->settings->threads : threads_that_compute();
-}
-
 int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct early_tables *early,
 		  const struct recheck *rechecks, size_t count)
 {
@@ -579,7 +575,7 @@ int walk_rechecks(struct ingest *ingest, struct batch_writer *writer, struct ear
 
 	walk_dir_budget_init(&walk.budget);
 	walk_moves_begin(&walk.moves, ingest->moves_since_ns);
-	walk_queue_init(&walk.queue, workers_for(ingest));
+	walk_queue_init(&walk.queue, threads_for(ingest, false)); /* the others work later */
 	ingest->may_seek = ingest->settings->disk == INGEST_DISK_ROTATING;
 	view_mounts_load(&walk.views);
 	r = catalog_totals_now(ingest->catalog, &totals);

@@ -239,15 +239,19 @@ static void note_ctime(struct walk_moves *moves, struct timespec ctime)
 		;
 }
 
-void walk_moves_note(struct walk_moves *moves, const struct walk_dir *dir, int fd, int result,
-		     const struct attributes *attributes, uint32_t type)
+void walk_moves_note(struct walk_moves *moves, int result, const struct attributes *attributes,
+		     uint32_t type)
 {
-	if (dir->is_top && fd >= 0 && !filesystem_is_of_this_host(fd))
-		atomic_store(&moves->of_other_host, true);
 	if (result == -ENOENT)
 		atomic_store(&moves->possible, true);
 	else if (result == 0 && !filesystem_is_stub(type, attributes->inode))
 		note_ctime(moves, attributes->ctime);
+}
+
+void walk_moves_note_top(struct walk_moves *moves, int fd)
+{
+	if (fd >= 0 && !filesystem_is_of_this_host(fd))
+		atomic_store(&moves->of_other_host, true);
 }
 
 void walk_moves_note_now(struct walk_moves *moves, int fd)

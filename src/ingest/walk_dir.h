@@ -65,11 +65,12 @@ struct walk_moves {
 void walk_moves_begin(struct walk_moves *moves, int64_t since_ns);
 
 /* Notes the result of listing a directory, which is 0 or -ENOENT, and its attributes before that.
- *
- * fd	the directory; -1: none
- * type	of its file system, f_type of statfs(2); 0: unknown */
-void walk_moves_note(struct walk_moves *moves, const struct walk_dir *dir, int fd, int result,
-		     const struct attributes *attributes, uint32_t type);
+ * type: of its file system, f_type of statfs(2); 0: unknown */
+void walk_moves_note(struct walk_moves *moves, int result, const struct attributes *attributes,
+		     uint32_t type);
+
+/* Notes the file system of an open directory. fd: -1: none */
+void walk_moves_note_top(struct walk_moves *moves, int fd);
 
 /* Notes a directory whose listing differs from the index: a name can have been moved after its
  * ctime was read and before it was listed. fd: -1: none */
