@@ -116,16 +116,19 @@ enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *
 {
 	AUTO_FREE const char **shown =
 		shown_paths_find(index->sources, index->given, index->given_count);
-	const struct report report = {.sources = index->sources,
-				      .shown = shown,
-				      .format = acting->format};
+	struct report report = {.sources = index->sources,
+				.shown = shown,
+				.format = acting->format};
 	const struct act_plan *plan = &prepared->plan;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_OUTPUT struct output output;
 	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
-	int r;
+	int r = shown ? catalog_read_begin(index->catalog, &reader) : -ENOMEM;
 
 	output_init(&output, STDOUT_FILENO);
-	r = shown ? act_plan_print(&prepared->plan, &report, &output, &prepared->summary) : -ENOMEM;
+	report.reader = reader;
+	if (r == 0)
+		r = act_plan_print(&prepared->plan, &report, &output, &prepared->summary);
 	if (r < 0 && r != -EPIPE && r != -EINTR)
 		log_error("cannot print the copies to %s: %s", acting->verb, error_text(r));
 	if (r == 0 && !acting->common.quiet)

@@ -38,7 +38,6 @@ struct planned_name {
 	struct attributes attributes; /* of its inode in the index */
 	struct hash128 hash; /* of its content, for the record of the act; zero: unknown */
 	uint64_t freed_bytes; /* of the inode, if all its names go; 0 before act_plan_try() */
-	uint64_t reclaimable; /* of a folder: what its removal would free, by the index */
 	bool freed_is_unknown;
 };
 

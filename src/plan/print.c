@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan/print.h"
 
-#include "base/size.h"
-
 struct printing_plan {
 	struct act_plan *plan;
 	struct planned_group group;
 };
 
 static int next_group(void *context, const struct group_record **group,
-		      const struct copies **copies, struct report_folders *folders)
+		      const struct copies **copies, uint64_t *files)
 {
 	struct printing_plan *printing = context;
-	const struct planned_group *planned = &printing->group;
 	int r = act_plan_next(printing->plan, &printing->group);
 
-	*folders = (struct report_folders){.files = planned->files};
-	for (size_t i = 0; r == 0 && i < planned->copies.count; i++) {
-		if (planned->copies.list[i].fate == FATE_REDUNDANT)
-			folders->reclaimable =
-				size_add(folders->reclaimable, planned->names[i].reclaimable);
-	}
+	*files = printing->group.files;
 	*group = &printing->group.group;
 	*copies = &printing->group.copies;
 	return r;

@@ -8,7 +8,8 @@
 
 /* Prints a plan, and rewinds it. One thread.
  *
- * report	its members sources, shown and format are used
+ * report	its members sources, shown and format are used; for folders also reader, unless
+ *		the format prints names only
  * summary	has the figures of the whole index
  *
  * Returns 0, -EINTR if stop_requested(), or another -errno. */

@@ -157,17 +157,6 @@ static int decide(struct planning *planning, struct group_record *group)
 	return rules_apply(report->rules, report->sources, group, copies);
 }
 
-/* Sets what the removal of one folder of the group would free. */
-static int find_reclaimable(struct planning *planning, size_t index)
-{
-	struct planned_group *group = &planning->group;
-	struct copy copy = group->copies.list[index];
-	const struct copies one = {.folders = true, .list = &copy, .count = 1};
-
-	return folder_tree_reclaimable(planning->report->reader, &one,
-				       &group->names[index].reclaimable);
-}
-
 static int plan_folder(struct planning *planning, size_t index)
 {
 	const struct copy *copy = &planning->group.copies.list[index];
@@ -179,12 +168,11 @@ static int plan_folder(struct planning *planning, size_t index)
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	planning->group.names[index].attributes = dir.attributes;
-	if (copy->fate == FATE_REDUNDANT) {
-		r = number_set_add(&planning->going, copy->file);
-		return r < 0 ? r : find_reclaimable(planning, index);
-	}
-	r = number_set_add(&planning->kept, copy->file);
-	return r < 0 ? r : add_above(planning, copy->file);
+	r = number_set_add(copy->fate == FATE_REDUNDANT ? &planning->going : &planning->kept,
+			   copy->file);
+	if (r >= 0 && copy->fate == FATE_KEPT)
+		r = add_above(planning, copy->file);
+	return r < 0 ? r : 0;
 }
 
 /* Sets the tree hash of the group. */

@@ -275,9 +275,23 @@ static int select_parts(struct printing *printing)
 	return r < 0 ? r : summary_add_index(&printing->summary, report->reader);
 }
 
-/* The folders of an act do not contain each other, so their figures add up. */
+/* Sets the reclaimable bytes of a group of folders, and counts its redundant folders. A file can
+ * have names in folders of several groups, so the total is not the sum of the groups. */
+static int count_fed_folders(struct printing *printing, struct item *item)
+{
+	struct catalog_reader *reader = printing->report->reader;
+	const struct copies *copies = item->copies;
+	int r = folder_tree_reclaimable(reader, copies, &item->reclaimable);
+
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		if (copies->list[i].fate == FATE_REDUNDANT)
+			r = folder_count_add(&printing->whole.count, reader, copies->list[i].file);
+	}
+	return r;
+}
+
 static int print_fed_folders(struct printing *printing, const struct group_record *group,
-			     const struct copies *copies, const struct report_folders *folders)
+			     const struct copies *copies, uint64_t files)
 {
 	struct report_summary *summary = &printing->summary;
 	struct item item = {
@@ -285,18 +299,19 @@ static int print_fed_folders(struct printing *printing, const struct group_recor
 		.size = group->size,
 		.copies = copies,
 		.inodes = group->inodes,
-		.files = folders->files,
+		.files = files,
 		.redundant = size_multiply(copies->redundant, group->size),
-		.reclaimable = folders->reclaimable,
 	};
+	int r = 0;
 
+	if (find_format(printing->report->format)->describes_groups)
+		r = count_fed_folders(printing, &item);
 	if (group->ordinal > 0)
 		group_name_make(item.name, group->hash, group->ordinal);
 	summary->groups++;
 	summary->redundant_folders += copies->redundant;
-	summary->redundant_files += copies->redundant * folders->files;
-	summary->reclaimable_bytes = size_add(summary->reclaimable_bytes, folders->reclaimable);
-	return print_item(printing, &item);
+	summary->redundant_files += copies->redundant * files;
+	return r < 0 ? r : print_item(printing, &item);
 }
 
 static int print_fed_group(struct printing *printing, const struct group_record *group,
@@ -306,20 +321,33 @@ static int print_fed_group(struct printing *printing, const struct group_record 
 	return print_group(printing, group, copies);
 }
 
-static int print_fed(struct printing *printing, const struct report_feed *feed)
+static int print_fed_groups(struct printing *printing, const struct report_feed *feed)
 {
 	const struct group_record *group;
 	const struct copies *copies;
-	struct report_folders folders = {0};
+	uint64_t files = 0;
 	int r;
 
-	while ((r = feed->next(feed->context, &group, &copies, &folders)) == 0) {
-		r = printing->report->folders ? print_fed_folders(printing, group, copies, &folders)
+	while ((r = feed->next(feed->context, &group, &copies, &files)) == 0) {
+		r = printing->report->folders ? print_fed_folders(printing, group, copies, files)
 					      : print_fed_group(printing, group, copies);
 		if (r < 0)
 			return r;
 	}
 	return r == -ENOENT ? 0 : r;
+}
+
+static int print_fed(struct printing *printing, const struct report_feed *feed)
+{
+	const struct report *report = printing->report;
+	int r = report->folders ? whole_copies_begin(&printing->whole) : 0;
+
+	if (r == 0)
+		r = print_fed_groups(printing, feed);
+	if (r == 0 && report->folders)
+		r = folder_count_finish(&printing->whole.count, report->reader,
+					&printing->summary.reclaimable_bytes);
+	return r;
 }
 
 /* Prints all parts. feed is NULL if the index has the groups. */

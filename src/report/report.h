@@ -103,22 +103,20 @@ bool report_can_pair(enum report_format format);
 MUST_CHECK int report_print(const struct report *report, struct output *output,
 			    struct report_summary *summary);
 
-/* What a report prints of a group of folders besides its record. */
-struct report_folders {
-	uint64_t files; /* regular files in each folder */
-	uint64_t reclaimable; /* bytes, by the fates of its copies */
-};
-
 /* Groups that do not come from the index. next() sets pointers that are valid until it is called
- * again, and of a group of folders also *folders. It returns 0, -ENOENT at the end, or another
- * -errno. The group of folders has its tree hash, with the ordinal 0 if that is unknown. */
+ * again, and *files to the number of regular files in each folder of a group of folders. It returns
+ * 0, -ENOENT at the end, or another -errno. The group of folders has its tree hash, with the
+ * ordinal 0 if that is unknown. Its folders neither contain each other nor those of other groups,
+ * except for folders that are kept. */
 struct report_feed {
 	int (*next)(void *context, const struct group_record **group, const struct copies **copies,
-		    struct report_folders *folders);
+		    uint64_t *files);
 	void *context;
 };
 
-/* Prints groups like report_print(), without the reader, order and filters of the report.
+/* Prints groups like report_print(), without the order and filters of the report. The reader is
+ * used for the reclaimable bytes of folders only. It can be of a later snapshot than the groups:
+ * what is not in the index any more frees nothing.
  *
  * feed		NULL: the groups come from the index
  * summary	has the figures of the whole index; those of the groups are added

@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: MIT
 """Hard links of a file are hard links of one file after a move to another file system, and after
-an undo. A file whose names are in several places that something else empties stays."""
+an undo. A file whose names are in several places that something else empties stays. The figures of
+whole folders count a file if all its names go."""
 import contextlib
+import glob
 import os
+import random
 import shutil
 
 import pytest
 import trees
 from disks import bound, disk
 from processes import release
+from program import path_of
 from test_act import copies, everything, freed
 from test_act_cut_off import kill_points
 from test_act_log import act_words
@@ -363,3 +367,78 @@ def test_file_with_names_in_several_places_stays_and_the_act_frees_what_it_says(
     twinfs.ok("remove", "--yes", source)
     assert going == {str(source / "tagged/a")} and not (source / "tagged/a").exists()
     assert listed["reclaimable"] == 5 and (source / ".Trash-1/c").samefile(source / "tagged/b")
+
+
+# ---- figures of whole folders ----
+
+
+def link_at_random(source, outside, seed):
+    """Two groups of folders whose files are linked to others with their bytes at random: in one
+    folder, in two, in two groups, and in folders that stay."""
+    randomly = random.Random(seed)
+    contents = [bytes([65 + number]) * (5000 * number + 5001) for number in range(3)]
+    same = [[] for _ in contents]
+    for folders, files in (("abcd", {"one": 0, "again": 0, "two": 1, "sub/three": 2}),
+                           ("xyz", {"first": 0, "deep/second": 1}),
+                           (("alone", outside), {"any": 0, "other": 1, "third": 2})):
+        for folder in folders:
+            trees.fill(source / folder, {name: contents[at] for name, at in files.items()})
+            for name, at in files.items():
+                same[at].append(source / folder / name)
+    trees.write(source / "alone/own", b"own")
+    for paths in same:
+        for _ in range(randomly.choice((1, 3, 8))):
+            one, other = randomly.sample(paths, 2)
+            if not one.samefile(other):
+                other.unlink()
+                os.link(one, other)
+
+
+def gone_with(folders):
+    """The sizes, and the bytes on the disk, of the inodes that have all names in these folders."""
+    found = {}
+    for folder in folders:
+        for path in filter(os.path.isfile, glob.glob(f"{folder}/**", recursive=True)):
+            status = os.stat(path)
+            found.setdefault(status.st_ino, [status]).append(path)
+    gone = [status for status, *names in found.values() if status.st_nlink == len(names)]
+    return (sum(status.st_size for status in gone),
+            sum(status.st_blocks * 512 for status in gone))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_figures_of_folders_with_shared_links_agree(twinfs, source, tmp_path, seed):
+    link_at_random(source, tmp_path / "outside", seed)
+    listed = twinfs.ok("list", "--folders", "--format=json", source).json
+    words = ["remove", "--folders", source]
+    dry = twinfs.ok(*words, "--dry-run", "--format=json")
+    going = [path_of(folder).decode() for group in dry.json["groups"]
+             for folder in group["folders"] if folder["fate"] == "redundant"]
+    size, on_disk = gone_with(going)
+    assert len(going) == 5
+    assert dry.json["summary"] == listed["summary"]
+    assert dry.json["summary"]["reclaimable_bytes"] == size
+    assert sorted(dry.json["groups"], key=str) == sorted(listed["groups"], key=str)
+    for group in dry.json["groups"]:
+        own = [path_of(folder).decode() for folder in group["folders"] if not folder["kept"]]
+        assert group["reclaimable"] == gone_with(own)[0]
+    text = twinfs.ok(*words, "--dry-run").out.decode()
+    assert text.partition("files  ")[2] == twinfs.ok(
+        "list", "--folders", source).out.decode().partition("files  ")[2]
+    assert f"and {on_disk // 1024} KiB freed" in dry.error.decode().replace(".0 KiB", " KiB")
+    assert freed(twinfs.ok(*words, "--yes")) == on_disk
+
+
+def test_figures_of_a_dry_run_leave_out_refused_folders(twinfs, source):
+    for name in "abc":
+        trees.fill(source / name, {"one": b"1" * 5001, "two": b"2" * 10002})
+    (source / "c/one").unlink()
+    os.link(source / "b/one", source / "c/one")
+    words = ["remove", "--folders", "--keep=path:a", "--dry-run", "--format=json", source]
+    assert twinfs.ok(*words).json["summary"]["reclaimable_bytes"] == 25005
+    with open(source / "b/two", "ab"):
+        result = twinfs(*words)
+    assert result.status == 3
+    [group] = result.json["groups"]
+    assert len(group["folders"]) == 2 and group["reclaimable"] == 10002
+    assert result.json["summary"]["reclaimable_bytes"] == 10002
