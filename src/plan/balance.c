@@ -80,7 +80,8 @@ static int make_key(struct bytes *key, const struct act_file *file)
 	return r;
 }
 
-static int collect_name(struct weighing *weighing, const struct planned_group *group, size_t index)
+static int collect_name(struct weighing *weighing, const struct act_plan *plan,
+			const struct planned_group *group, size_t index)
 {
 	const struct act_file file = planned_file(group, index);
 	const struct copy *copy = &group->copies.list[index];
@@ -93,8 +94,7 @@ static int collect_name(struct weighing *weighing, const struct planned_group *g
 	memset(&spooled, 0, sizeof(spooled));
 	spooled.goes = copy->fate == FATE_REDUNDANT;
 	spooled.key_bytes = (uint32_t)key->length;
-	if (spooled.goes && !copy->another_name &&
-	    group->names[index].attributes.links <= planned_count_names(group, index))
+	if (spooled.goes && !copy->another_name && act_plan_frees(plan, group, index))
 		spooled.freed_bytes = group->names[index].freed_bytes;
 	weighing->go += spooled.goes;
 	weighing->stay += !spooled.goes;
@@ -117,7 +117,7 @@ static int collect(struct weighing *weighing, struct act_plan *plan)
 
 	while ((r = act_plan_next(plan, &group)) == 0) {
 		for (size_t i = 0; r == 0 && i < group.copies.count; i++)
-			r = collect_name(weighing, &group, i);
+			r = collect_name(weighing, plan, &group, i);
 		if (r < 0)
 			return r;
 		if (stop_requested())

@@ -57,6 +57,18 @@ size_t planned_count_names(const struct planned_group *group, size_t first)
 	return end - first;
 }
 
+/* Returns whether the act is on all names of an inode, or on a folder. */
+static bool is_whole(const struct act_plan *plan, const struct planned_group *group, size_t first)
+{
+	return plan->folders ||
+	       group->names[first].attributes.links <= planned_count_names(group, first);
+}
+
+bool act_plan_frees(const struct act_plan *plan, const struct planned_group *group, size_t first)
+{
+	return plan->is_dedupe || is_whole(plan, group, first);
+}
+
 void planned_group_drop_spared(struct planned_group *group)
 {
 	struct copies *copies = &group->copies;
@@ -98,13 +110,11 @@ void act_plan_free(struct act_plan *plan)
 static void count_inode(struct act_plan *plan, const struct planned_group *group, size_t first)
 {
 	const struct planned_name *name = &group->names[first];
-	size_t count = planned_count_names(group, first);
-	bool is_whole = plan->folders || name->attributes.links <= count;
 
-	plan->names += count;
+	plan->names += planned_count_names(group, first);
 	plan->bytes = size_add(plan->bytes, group->group.size);
-	plan->split += !is_whole;
-	if (!is_whole && !plan->is_dedupe)
+	plan->split += !is_whole(plan, group, first);
+	if (!act_plan_frees(plan, group, first))
 		return;
 	plan->freed_bytes = size_add(plan->freed_bytes, name->freed_bytes);
 	plan->freed_unknown += name->freed_is_unknown;

@@ -64,6 +64,10 @@ enum emptied_place planned_place(const struct planned_group *group, const struct
 /* Returns the number of names of the inode whose first name has this index. */
 size_t planned_count_names(const struct planned_group *group, size_t first);
 
+/* Returns whether the act frees the bytes of the inode whose first name has this index: it shares
+ * the blocks, or no name of the inode stays. */
+bool act_plan_frees(const struct act_plan *plan, const struct planned_group *group, size_t first);
+
 /* Removes the names with FATE_SPARED from the group, and counts the redundant inodes. */
 void planned_group_drop_spared(struct planned_group *group);
 

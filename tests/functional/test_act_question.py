@@ -64,6 +64,14 @@ def test_balance_has_what_goes_and_stays_in_each_folder(twinfs, source):
     assert len(everything(source)) == 17
 
 
+def test_balance_has_what_whole_folders_free(twinfs, source):
+    folders(source, {"a": [1, 2], "b": [1, 2], "b/sub": [3]})
+    folders(source, {"c/a": [1, 2], "c/b": [1, 2], "c/b/sub": [3]})
+    asked = Asked(twinfs, 200, "n\n", "remove", "--folders", "--keep=path:c/*", source)
+    assert re.search(rf"^ *2 +0 +40\.?0? KiB  {source}$", asked.text, re.MULTILINE), asked.text
+    assert "2 folders of 2 groups, 40 KiB freed" in asked.text
+
+
 def test_balance_of_many_folders_is_bounded(twinfs, source):
     folders(source, {f"a/{number:03}": [number] for number in range(300)})
     folders(source, {f"b/{number:03}": [number] for number in range(300)})
