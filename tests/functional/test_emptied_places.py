@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: MIT
 """A copy in a place that something else empties counts nowhere as one that remains: not as
 elsewhere, not as the kept copy while there is another, and not for a promise. All commands and the
-daemon have one table of such places, which is that of the manual."""
+daemon have one table of such places."""
 import contextlib
 import itertools
 import json
 import os
 import re
 import subprocess
-from pathlib import Path
 
 import pytest
 from disks import bound, disk, need_loop_devices, overlay
@@ -588,26 +587,3 @@ def test_file_in_a_snapshot_of_btrfs_is_not_attested(twinfs, tmp_path, btrfs_roo
     host.keep()
     host.attest(status=3)
     assert host.outcomes() == {"a": "in a snapshot"}
-
-
-# the manual
-
-def test_manual_has_the_table_of_the_program():
-    root = Path(__file__).parents[2]
-    rows = re.findall(r"\{\{((?:\"[^\"]+\"(?:, )?)+)\}, PLACE_(\w+),",
-                      (root / "src/base/emptied_place.c").read_text(encoding="ascii"))
-    text = (root / "man/twinfs.1").read_text(encoding="utf-8")
-    section = text.split(".Sh PLACES THAT SOMETHING ELSE EMPTIES")[1].split("\n.Sh ")[0]
-    assert len(rows) > 30
-    listed = set()
-    for names, place in rows:
-        path = "/".join(re.findall(r'"([^"]+)"', names))
-        path = path.replace("-%", "-UID").replace("%", "N")
-        described = section.split(f".It {place.lower()}\n")[1].split("\n.It memory\n")[0]
-        described = described.split("\n.It cache\n")[0] if place == "SNAPSHOT" else described
-        listed.add(path)
-        assert re.search(rf"^\.Pa (.* )?{re.escape(path)}( |$)", described, re.MULTILINE), path
-    named = re.findall(r"^\.Pa (.+?)$", section, re.MULTILINE)
-    words = {word for line in named for word in re.split(r" , | ,$", line)}
-    others = {"", "CACHEDIR.TAG", "/dev/ramN", "/dev/zramN", "/proc/self/mountinfo", "/sys"}
-    assert words - others == listed

@@ -89,3 +89,23 @@ def test_help_fits_80_columns_and_names_the_manuals(twinfs, command):
     assert [line for line in lines if len(line) > 80 or line != line.rstrip()] == []
     last = " ".join(lines[-2:])
     assert "twinfs(1)" in last and "twinfs(5)" in last
+
+
+def test_page_has_the_places_that_the_program_knows():
+    rows = re.findall(r"\{\{((?:\"[^\"]+\"(?:, )?)+)\}, PLACE_(\w+),",
+                      (ROOT / "src/base/emptied_place.c").read_text(encoding="ascii"))
+    text = COMMANDS_PAGE.read_text(encoding="utf-8")
+    section = text.split(".Sh PLACES THAT SOMETHING ELSE EMPTIES")[1].split("\n.Sh ")[0]
+    assert len(rows) > 30
+    listed = set()
+    for names, place in rows:
+        path = "/".join(re.findall(r'"([^"]+)"', names))
+        path = path.replace("-%", "-UID").replace("%", "N")
+        described = section.split(f".It {place.lower()}\n")[1].split("\n.It memory\n")[0]
+        described = described.split("\n.It cache\n")[0] if place == "SNAPSHOT" else described
+        listed.add(path)
+        assert re.search(rf"^\.Pa (.* )?{re.escape(path)}( |$)", described, re.MULTILINE), path
+    named = re.findall(r"^\.Pa (.+?)$", section, re.MULTILINE)
+    words = {word for line in named for word in re.split(r" , | ,$", line)}
+    others = {"", "CACHEDIR.TAG", "/dev/ramN", "/dev/zramN", "/proc/self/mountinfo", "/sys"}
+    assert words - others == listed
