@@ -217,11 +217,10 @@ void undo_special(struct bringing *bringing)
 
 void undo_restore_time(const struct record *record)
 {
-	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, record->mtime};
 	struct place place;
 
 	if (undo_place_open_path(&place, record->path) < 0)
 		return;
-	(void)utimensat(place.directory, place.name, times, AT_SYMLINK_NOFOLLOW);
+	(void)!stored_time_set(place.directory, place.name, AT_SYMLINK_NOFOLLOW, record->mtime);
 	place_close(&place);
 }

@@ -107,7 +107,6 @@ static int check_key(const struct restoring *restoring, const struct target_file
 static int is_time_of(struct restoring *restoring, struct timespec wanted, const struct stat *found,
 		      bool *is)
 {
-	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, wanted};
 	int folder = restoring->staging.folder;
 	AUTO_CLOSE int fd = -1;
 	struct stat stored = {0};
@@ -120,7 +119,8 @@ static int is_time_of(struct restoring *restoring, struct timespec wanted, const
 		    S_IRUSR | S_IWUSR);
 	if (fd < 0)
 		return -errno;
-	if (futimens(fd, times) < 0 || fstat(fd, &stored) < 0)
+	r = stored_time_set(AT_FDCWD, fd_path(fd).text, 0, wanted);
+	if (r == 0 && fstat(fd, &stored) < 0)
 		r = -errno;
 	staging_drop(&restoring->staging);
 	*is = r == 0 && clock_equal(stored.st_mtim, found->st_mtim);

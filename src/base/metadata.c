@@ -50,13 +50,13 @@ static int apply_owner(const struct metadata *metadata, int fd, const struct sta
  * nearest one, so the result is read back. */
 static int apply_time(const struct metadata *metadata, int fd, struct metadata_refused *refused)
 {
-	const struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, metadata->mtime};
 	struct stat now;
+	int r = stored_time_set(AT_FDCWD, fd_path(fd).text, 0, metadata->mtime);
 
-	if (utimensat(AT_FDCWD, fd_path(fd).text, times, 0) < 0 || fstat(fd, &now) < 0)
-		return -errno;
-	refused->times += !stored_time_equals(metadata->mtime, &now);
-	return 0;
+	if (r == 0 && fstat(fd, &now) < 0)
+		r = -errno;
+	refused->times += r == 0 && !stored_time_equals(metadata->mtime, &now);
+	return r;
 }
 
 /* The order matters: a change of the owner clears set-ID bits and capabilities. An unprivileged

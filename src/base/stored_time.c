@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/stored_time.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdint.h>
 
 #include "base/clock.h"
@@ -17,4 +19,18 @@ bool stored_time_equals(struct timespec wanted, const struct stat *found)
 			return true;
 	}
 	return mtime.tv_nsec == 0 && mtime.tv_sec == (wanted.tv_sec & ~(time_t)1);
+}
+
+int stored_time_set(int directory, const char *path, int flags, struct timespec mtime)
+{
+	struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, mtime};
+	struct stat now;
+
+	if (utimensat(directory, path, times, flags) < 0 ||
+	    fstatat(directory, path, &now, flags) < 0)
+		return -errno;
+	if (stored_time_equals(mtime, &now))
+		return 0;
+	times[0] = now.st_atim;
+	return utimensat(directory, path, times, flags) < 0 ? -errno : 0;
 }

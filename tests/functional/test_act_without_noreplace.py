@@ -160,6 +160,21 @@ def test_recovery_without_links_copies_and_replaces_nothing(twinfs, source):
     assert len(everything(source)) == 3
 
 
+def test_recovery_brings_back_the_time_where_only_both_times_can_be_set(twinfs, tmp_path,
+                                                                        private_state):
+    """libfuse 2 ignores a call that sets one of atime and mtime, and reports success."""
+    with place_of("exfat-fuse", tmp_path) as place:
+        source = place.root / "source"
+        source.mkdir()
+        kept, copy = copies(source, 2)
+        os.utime(copy, ns=(10**18, 10**18))
+        cut_off(twinfs, source)
+        assert not copy.exists()
+        twinfs.ok("recover")
+        assert copy.read_bytes() == kept.read_bytes()
+        assert copy.stat().st_mtime_ns == 10**18
+
+
 def test_recovery_without_links_leaves_a_file_that_a_program_writes(twinfs, source):
     kept, copy = killed_in_quarantine(twinfs, source)
     [other] = source.glob(".twinfs~*")
