@@ -221,7 +221,7 @@ static int count_freed(struct check *c, const struct group_record *group, uint64
 	while (r == 0 && (r = catalog_next_member(scan, &file.id)) == 0) {
 		r = check_found(catalog_get_file(c->reader, file.id, &file));
 		if (r == 0)
-			r = check_found(catalog_get_emptied(c->reader, &file, &place));
+			r = check_found(catalog_get_emptied(c->reader, &file, &place, NULL));
 		if (r < 0)
 			return r;
 		in[place]++;

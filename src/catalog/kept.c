@@ -402,22 +402,27 @@ int kept_was_earlier(struct catalog_reader *reader, const struct group_record *g
 /* ---- places -------------------------------------------------------------------------- */
 
 int catalog_get_emptied(struct catalog_reader *reader, const struct file_record *file,
-			enum emptied_place *best)
+			enum emptied_place *best, bool *several)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct kept_choice choice = {.reader = reader};
 	struct known_place place = {0};
 	uint64_t dir, cookie;
-	bool any = false;
+	bool any = false, differ = false;
 	int r = catalog_scan_names(reader, file, &scan);
 
 	*best = PLACE_MEMORY;
 	while (r == 0 && (r = catalog_next_name(scan, &dir, &cookie)) == 0) {
 		r = set_place(&choice, &place, dir);
-		if (r == 0 && place.rank.place < *best)
+		if (r < 0)
+			break;
+		differ |= any && place.rank.place != *best;
+		if (place.rank.place < *best)
 			*best = place.rank.place;
 		any = true;
 	}
+	if (several)
+		*several = differ;
 	bytes_free(&place.source);
 	bytes_free(&place.path);
 	return r == -ENOENT && any ? 0 : r;
@@ -447,7 +452,7 @@ int kept_is_emptied(struct kept_choice *choice, uint64_t group, uint64_t file, b
 	if (r == 0 && record.names == 1)
 		return dir_is_emptied(choice, record.dir, emptied);
 	if (r == 0)
-		r = catalog_get_emptied(choice->reader, &record, &place);
+		r = catalog_get_emptied(choice->reader, &record, &place, NULL);
 	*emptied = r == 0 && place != PLACE_LASTS;
 	return r;
 }

@@ -106,10 +106,11 @@ MUST_CHECK int catalog_find_displacing(struct catalog_reader *r, const struct gr
 MUST_CHECK int catalog_may_keep(struct catalog_reader *r, const struct group_record *group,
 				uint64_t file, bool *may);
 
-/* Sets *best to the place of a file: the first of the places of its names. Returns 0, -ENOENT if
- * the file has no name, or another -errno. */
+/* Sets *best to the place of a file: the first of the places of its names. Sets *several, which can
+ * be NULL, to whether its names are in several places. Returns 0, -ENOENT if the file has no name,
+ * or another -errno. */
 MUST_CHECK int catalog_get_emptied(struct catalog_reader *r, const struct file_record *file,
-				   enum emptied_place *best);
+				   enum emptied_place *best, bool *several);
 
 /* ---- windows of files ----------------------------------------------------------------- */
 

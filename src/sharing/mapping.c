@@ -48,6 +48,7 @@ struct member {
 	uint64_t file;
 	uint64_t own; /* as in struct extent_record */
 	enum emptied_place place;
+	bool in_places; /* its names are in several places */
 };
 
 /* The work of all threads. */
@@ -155,7 +156,7 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	int r = catalog_get_file(reader, member->file, &file);
 
 	if (r == 0)
-		r = catalog_get_emptied(reader, &file, &member->place);
+		r = catalog_get_emptied(reader, &file, &member->place, &member->in_places);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* the group changed, and is mapped again */
 	member->own = allocated_bytes(&file.attributes);
@@ -262,10 +263,18 @@ static int next_group(struct mapper *mapper)
 	return r < 0 ? r : list_members(mapper, reader);
 }
 
+/* Returns whether acts leave the member because of its place, or because it has names in several
+ * places of which none lasts. */
+static bool stays_in_place(const struct mapper *mapper, const struct member *member)
+{
+	return place_stays(mapper->best, member->place) ||
+	       (mapper->best != PLACE_LASTS && member->in_places);
+}
+
 /* Returns whether no act removes the member, or its removal frees nothing. */
 static bool stays(const struct mapper *mapper, const struct member *member)
 {
-	return member->file == mapper->stays || place_stays(mapper->best, member->place);
+	return member->file == mapper->stays || stays_in_place(mapper, member);
 }
 
 /* Sets mapper->best. Returns whether a member stays because of its place. */
@@ -281,7 +290,7 @@ static bool find_best_place(struct mapper *mapper)
 			mapper->best = members[i].place;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		any |= place_stays(mapper->best, members[i].place);
+		any |= stays_in_place(mapper, &members[i]);
 	return any;
 }
 

@@ -397,11 +397,22 @@ def test_figures_follow_copies_in_memory(twinfs, tmp_path, root_only):
         twinfs.ok("check", *both)
 
 
+def test_figures_leave_out_files_with_names_in_several_places_of_which_none_lasts(twinfs, source):
+    put(source / "tagged/CACHEDIR.TAG", TAG)
+    (source / ".stversions").mkdir()
+    with twinfs.mounted(source) as view:
+        for name in "abc":
+            put(source / "tagged" / name, b"equal")
+            os.link(source / "tagged" / name, source / ".stversions" / name)
+        assert figures(twinfs, source, view=view) == {0}
+        (source / ".stversions/c").unlink()
+        assert figures(twinfs, source, view=view) == {len(b"equal")}
+
+
 def test_figures_have_a_copy_in_memory_that_joins_before_the_kept_copy(twinfs, tmp_path, root_only):
     """Both files are read again and are a group of their own then, which keeps the former copy."""
     both = tmp_path / "memory", tmp_path / "disk"
-    for folder in both:
-        folder.mkdir()
+    (tmp_path / "memory").mkdir(), (tmp_path / "disk").mkdir()
     with mounted_tmpfs(tmp_path / "memory"):
         put(tmp_path / "memory/f", b"equal")
         twinfs.ok("scan", *both)  # gives it the lower number

@@ -263,7 +263,7 @@ static inline void audit_figure(struct audit *a, const struct group_record *grou
 	assert_int_equal(catalog_scan_members(a->reader, group->id, 0, &scan), 0);
 	while (catalog_next_member(scan, &file.id) == 0) {
 		assert_int_equal(catalog_get_file(a->reader, file.id, &file), 0);
-		assert_int_equal(catalog_get_emptied(a->reader, &file, &place), 0);
+		assert_int_equal(catalog_get_emptied(a->reader, &file, &place, NULL), 0);
 		in[place]++;
 		best = place < best ? place : best;
 	}
