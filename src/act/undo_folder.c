@@ -218,9 +218,11 @@ void undo_special(struct bringing *bringing)
 void undo_restore_time(const struct record *record)
 {
 	struct place place;
+	struct stat now;
 
 	if (undo_place_open_path(&place, record->path) < 0)
 		return;
-	(void)!stored_time_set(place.directory, place.name, AT_SYMLINK_NOFOLLOW, record->mtime);
+	(void)!stored_time_set(place.directory, place.name, AT_SYMLINK_NOFOLLOW, record->mtime,
+			       &now);
 	place_close(&place);
 }

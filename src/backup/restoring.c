@@ -119,9 +119,7 @@ static int is_time_of(struct restoring *restoring, struct timespec wanted, const
 		    S_IRUSR | S_IWUSR);
 	if (fd < 0)
 		return -errno;
-	r = stored_time_set(AT_FDCWD, fd_path(fd).text, 0, wanted);
-	if (r == 0 && fstat(fd, &stored) < 0)
-		r = -errno;
+	r = stored_time_set(AT_FDCWD, fd_path(fd).text, 0, wanted, &stored);
 	staging_drop(&restoring->staging);
 	*is = r == 0 && clock_equal(stored.st_mtim, found->st_mtim);
 	restoring->result->refused.times += *is;

@@ -44,6 +44,13 @@ static inline bool place_stays(enum emptied_place best, enum emptied_place place
 	       (place > best && (place == PLACE_TRASH || best != PLACE_LASTS));
 }
 
+/* As place_stays(), for a file: place is the first of the places of its names, several means
+ * that there are others. If none of them lasts, the file can be the last copy. */
+static inline bool place_stays_of(enum emptied_place best, enum emptied_place place, bool several)
+{
+	return place_stays(best, place) || (several && best != PLACE_LASTS);
+}
+
 /* Returns a few words for messages, such as "in a trash"; NULL for PLACE_LASTS. */
 const char *emptied_place_text(enum emptied_place place);
 

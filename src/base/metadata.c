@@ -51,10 +51,8 @@ static int apply_owner(const struct metadata *metadata, int fd, const struct sta
 static int apply_time(const struct metadata *metadata, int fd, struct metadata_refused *refused)
 {
 	struct stat now;
-	int r = stored_time_set(AT_FDCWD, fd_path(fd).text, 0, metadata->mtime);
+	int r = stored_time_set(AT_FDCWD, fd_path(fd).text, 0, metadata->mtime, &now);
 
-	if (r == 0 && fstat(fd, &now) < 0)
-		r = -errno;
 	refused->times += r == 0 && !stored_time_equals(metadata->mtime, &now);
 	return r;
 }

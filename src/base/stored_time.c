@@ -21,16 +21,23 @@ bool stored_time_equals(struct timespec wanted, const struct stat *found)
 	return mtime.tv_nsec == 0 && mtime.tv_sec == (wanted.tv_sec & ~(time_t)1);
 }
 
-int stored_time_set(int directory, const char *path, int flags, struct timespec mtime)
+static int set_times(int directory, const char *path, int flags, const struct timespec *times,
+		     struct stat *now)
+{
+	return utimensat(directory, path, times, flags) < 0 ||
+			       fstatat(directory, path, now, flags) < 0
+		       ? -errno
+		       : 0;
+}
+
+int stored_time_set(int directory, const char *path, int flags, struct timespec mtime,
+		    struct stat *now)
 {
 	struct timespec times[] = {{.tv_nsec = UTIME_OMIT}, mtime};
-	struct stat now;
+	int r = set_times(directory, path, flags, times, now);
 
-	if (utimensat(directory, path, times, flags) < 0 ||
-	    fstatat(directory, path, &now, flags) < 0)
-		return -errno;
-	if (stored_time_equals(mtime, &now))
-		return 0;
-	times[0] = now.st_atim;
-	return utimensat(directory, path, times, flags) < 0 ? -errno : 0;
+	if (r < 0 || stored_time_equals(mtime, now))
+		return r;
+	times[0] = now->st_atim;
+	return set_times(directory, path, flags, times, now);
 }

@@ -14,8 +14,9 @@
 bool stored_time_equals(struct timespec wanted, const struct stat *found);
 
 /* Sets the mtime of a file, as utimensat(2) with these arguments, and keeps its atime. File systems
- * that use libfuse 2 ignore without an error that only one of both is set; they get both. Returns 0
- * or -errno. */
-MUST_CHECK int stored_time_set(int directory, const char *path, int flags, struct timespec mtime);
+ * that use libfuse 2 ignore without an error that only one of both is set; they get both. Fills
+ * *now with the status after that. Returns 0 or -errno. */
+MUST_CHECK int stored_time_set(int directory, const char *path, int flags, struct timespec mtime,
+			       struct stat *now);
 
 #endif

@@ -221,8 +221,7 @@ static void refuse_emptied(struct decision *decision)
 
 		if (place > best)
 			drop(decision, candidate, &words_of_places[place]);
-		if (candidate->stays ||
-		    (!place_stays(best, place) && (best == PLACE_LASTS || !candidate->in_places)))
+		if (candidate->stays || !place_stays_of(best, place, candidate->in_places))
 			continue;
 		if (decision->rules->shares_blocks)
 			decision->copies->share_in_places = true;

@@ -263,18 +263,11 @@ static int next_group(struct mapper *mapper)
 	return r < 0 ? r : list_members(mapper, reader);
 }
 
-/* Returns whether acts leave the member because of its place, or because it has names in several
- * places of which none lasts. */
-static bool stays_in_place(const struct mapper *mapper, const struct member *member)
-{
-	return place_stays(mapper->best, member->place) ||
-	       (mapper->best != PLACE_LASTS && member->in_places);
-}
-
 /* Returns whether no act removes the member, or its removal frees nothing. */
 static bool stays(const struct mapper *mapper, const struct member *member)
 {
-	return member->file == mapper->stays || stays_in_place(mapper, member);
+	return member->file == mapper->stays ||
+	       place_stays_of(mapper->best, member->place, member->in_places);
 }
 
 /* Sets mapper->best. Returns whether a member stays because of its place. */
@@ -290,7 +283,7 @@ static bool find_best_place(struct mapper *mapper)
 			mapper->best = members[i].place;
 	}
 	for (uint32_t i = 0; i < count; i++)
-		any |= stays_in_place(mapper, &members[i]);
+		any |= place_stays_of(mapper->best, members[i].place, members[i].in_places);
 	return any;
 }
 
