@@ -70,6 +70,21 @@ def test_reader_detects_a_link_to_another_group(tmp_path):
     assert len(reader.wrong) == 1 and "leads to" in reader.wrong[0]
 
 
+@pytest.mark.parametrize("reclaimable, wrong", [
+    ("100 B", 0), ("0 B", 0), ("150 B", 1), ("300 B", 1)])
+def test_reader_knows_that_a_copy_with_an_unread_hard_link_frees_nothing(
+        tmp_path, reclaimable, wrong):
+    folder = tmp_path / "dups/hash"
+    trees.write(folder / "copy", b"1" * 100)
+    os.setxattr(folder, "user.twinfs.size", b"100")
+    (tmp_path / "by-size").mkdir()
+    link = tmp_path / rank_names.name_of("by-size/0001", "copy", 3, reclaimable)
+    link.symlink_to("../dups/hash")
+    reader = storm.Reader(tmp_path, 1)
+    reader.follow_link()
+    assert len(reader.wrong) == wrong
+
+
 @pytest.mark.parametrize("tail, wrong", [(b"1", 1), (b"\0", 0)])
 def test_reader_knows_that_copies_with_holes_free_less(tmp_path, tail, wrong):
     folder = tmp_path / "dups/hash"

@@ -312,11 +312,13 @@ class Reader:
 
     def describes(self, path, target):
         """Whether the figures in the name of a link or folder are those of the copies. The size of
-        a copy never changes; the number of copies can."""
+        a copy never changes; the number of copies can. The removal of a copy frees nothing as long
+        as it has a hard link whose name the daemon did not read yet."""
         size = int(os.getxattr(target, "user.twinfs.size"))
         copies = int(rank_names.FIGURES.search(path)[1])
-        figures = rank_names.name_of("", "", copies, oracle.human(size * (copies - 1)))[1:]
-        return path.endswith(figures.encode())
+        possible = (rank_names.name_of("", "", copies, oracle.human(size * freed))[1:]
+                    for freed in range(copies))
+        return path.endswith(tuple(figures.encode() for figures in possible))
 
     def may_have_holes(self, folder):
         """Whether a copy of this group can have a hole, so that its removal frees less than its
