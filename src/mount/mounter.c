@@ -119,7 +119,8 @@ static int mount_view(struct fuse_session **fuse, const struct session_settings 
 	return r;
 }
 
-/* Mounts the view and replies. Returns the device number of the view; after a failure, exits. */
+/* Mounts the view and replies, first with the device, then after closing its own copy. Returns the
+ * device number of the view; after a failure, exits. */
 static dev_t serve_mount(struct fuse_session **fuse, const struct session_settings *settings,
 			 enum session_access access)
 {
@@ -138,6 +139,7 @@ static dev_t serve_mount(struct fuse_session **fuse, const struct session_settin
 		_exit(EXIT_FAILURE);
 	}
 	detach(*fuse);
+	(void)send_reply(0, -1);
 	return device;
 }
 
@@ -313,8 +315,8 @@ static bool poll_socket(const struct mounter *mounter, short events, int limit_m
 	return poll(&socket, 1, limit_ms) > 0;
 }
 
-/* Waits for the reply to a mount. The mount can wait for other processes or disks (autofs), without
- * a limit. Returns 0, or -ECANCELED on stop_requested(). */
+/* Waits for a reply to a mount. The mount can wait for other processes or disks (autofs), without a
+ * limit. Returns 0, or -ECANCELED on stop_requested(). */
 static int wait_for_mount(const struct mounter *mounter)
 {
 	while (!poll_socket(mounter, POLLIN, STOP_INTERVAL_MS)) {
@@ -345,16 +347,32 @@ static int receive_mount(const struct mounter *mounter)
 	return fd;
 }
 
+/* Waits until the process has closed its copy of the device, or has ended. As long as any copy is
+ * open, requests wait for an answer, also after the end of the daemon. */
+static int wait_for_close(const struct mounter *mounter)
+{
+	int result, r = wait_for_mount(mounter);
+
+	while (r == 0 && recv(mounter->socket, &result, sizeof(result), 0) < 0 && errno == EINTR)
+		continue;
+	return r;
+}
+
 int mounter_mount(struct mounter *mounter)
 {
-	int r = send_order(mounter, ORDER_MOUNT);
+	int r = send_order(mounter, ORDER_MOUNT), fd = -1;
 
 	if (r == 0)
 		r = wait_for_mount(mounter);
 	if (r == 0)
-		r = receive_mount(mounter);
-	if (r < 0)
-		(void)send_order(mounter, ORDER_UNMOUNT); /* in case the mount completes */
+		r = fd = receive_mount(mounter);
+	if (r >= 0)
+		r = wait_for_close(mounter);
+	if (r == 0)
+		return fd;
+	if (fd >= 0)
+		(void)close(fd);
+	(void)send_order(mounter, ORDER_UNMOUNT); /* in case the mount completes */
 	return r;
 }
 

@@ -74,8 +74,9 @@ def wait_ended(pid, timeout=TIMEOUT):
 
 
 def children(pid):
-    """Ids of the live children of a process."""
-    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    """Ids of the live children of all threads of a process."""
+    return [int(word) for children_of in Path(f"/proc/{pid}/task").glob("*/children")
+            for word in children_of.read_text().split()]
 
 
 def with_children(pid):

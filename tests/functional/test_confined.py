@@ -12,7 +12,7 @@ from pathlib import Path
 import puppet
 import pytest
 import trees
-from processes import end_process, until
+from processes import children, end_process, has_open, until
 from program import is_mounted
 
 # linux/capability.h
@@ -71,11 +71,6 @@ def status_of(task):
 
 def threads(pid):
     return sorted(int(name) for name in os.listdir(f"/proc/{pid}/task"))
-
-
-def children(pid):
-    return [int(word) for thread in threads(pid)
-            for word in Path(f"/proc/{pid}/task/{thread}/children").read_text().split()]
 
 
 @pytest.fixture
@@ -364,6 +359,16 @@ def test_mounter_has_no_file_of_the_daemon_open(twinfs, small):
                     } == {"/dev/null"}
 
         assert until(only_null_and_sockets), opened()
+
+
+def test_no_view_is_served_while_its_mounter_has_the_device_open(twinfs, small, strace):
+    """Otherwise calls to the view wait for ever if the daemon ends now."""
+    delayed = twinfs.under_strace("-e", "trace=dup3", "-e", "inject=dup3:delay_enter=1s")
+    with delayed.mounted_in_foreground(small, options=()) as (process, view):
+        assert view
+        [daemon] = children(process.pid)
+        [mounter] = children(daemon)
+        assert not has_open(mounter, "/dev/fuse")
 
 
 def test_daemon_whose_mounter_was_killed_continues(twinfs, small):
