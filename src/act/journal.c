@@ -122,19 +122,6 @@ void journal_other_name(char name[static OTHER_NAME_SIZE])
 
 /* ---- writing ------------------------------------------------------------------------- */
 
-/* Appends a whole line or nothing. */
-static int append_line(struct bytes *lines, const json_t *object)
-{
-	size_t before = lines->length;
-	int r = json_append(lines, object, JSON_COMPACT);
-
-	if (r == 0)
-		r = bytes_append_text(lines, "\n");
-	if (r != 0)
-		lines->length = before;
-	return r == 0 ? 0 : -ENOMEM;
-}
-
 static const struct field_word kinds[] = {
 	{"away", INTENT_AWAY},   {"link", INTENT_LINK},     {"symlink", INTENT_SYMLINK},
 	{"share", INTENT_SHARE}, {"folder", INTENT_FOLDER},
@@ -181,10 +168,7 @@ static const struct field fields[] = {
 
 static int append_intent(struct journal *journal, const struct intent *intent)
 {
-	json_auto_t *object = json_object();
-	int r = object ? fields_set(object, intent, fields, ARRAY_SIZE(fields)) : -ENOMEM;
-
-	return r < 0 ? r : append_line(&journal->waiting, object);
+	return fields_append_line(&journal->waiting, intent, FIELDS(fields));
 }
 
 int journal_intend(struct journal *journal, struct intent *intent)
@@ -341,7 +325,7 @@ static int read_intent(const json_t *object, struct bytes *texts, struct intent 
 	int r;
 
 	*intent = (struct intent){.number = 0};
-	r = fields_get(object, intent, fields, ARRAY_SIZE(fields), texts);
+	r = fields_get(object, intent, FIELDS(fields), texts, NULL);
 	if (r < 0)
 		return r;
 	if (strchr(intent->other, '/') ||

@@ -118,11 +118,11 @@ void record_make_id(char id[static ACT_ID_SIZE])
 
 static int fill(json_t *object, const struct record *record)
 {
-	int r = fields_set(object, record, fields, ARRAY_SIZE(fields));
+	int r = fields_set(object, record, FIELDS(fields));
 
 	if (r < 0 || record->command == RECORD_UNDO)
 		return r;
-	r = fields_set(object, record, metadata_fields, ARRAY_SIZE(metadata_fields));
+	r = fields_set(object, record, FIELDS(metadata_fields));
 	return r == 0 && record->xattrs ? json_set_xattrs(object, record->xattrs) : r;
 }
 
@@ -151,7 +151,7 @@ bool record_is_of(const char *line, const char *act, uint64_t *file)
 static int get_metadata(const json_t *object, struct decoded_record *decoded)
 {
 	struct record *record = &decoded->record;
-	int r = fields_get(object, record, metadata_fields, ARRAY_SIZE(metadata_fields), NULL);
+	int r = fields_get(object, record, FIELDS(metadata_fields), NULL, NULL);
 
 	record->xattrs = &decoded->xattrs;
 	if (r == 0 && record->kept_by && !json_object_get(object, "sha256"))
@@ -166,7 +166,7 @@ static int decode(const json_t *object, struct decoded_record *decoded)
 	int r;
 
 	record->type = S_IFREG;
-	r = fields_get(object, record, fields, ARRAY_SIZE(fields), decoded->texts);
+	r = fields_get(object, record, FIELDS(fields), decoded->texts, NULL);
 	if (r == 0 && record->file == 0)
 		r = -EPROTO;
 	return r < 0 || record->command == RECORD_UNDO ? r : get_metadata(object, decoded);

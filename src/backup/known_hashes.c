@@ -70,11 +70,11 @@ const struct known_hash *known_hashes_find(const struct known_hashes *known,
 
 static int add_name(struct known_hashes *known, const struct manifest_name *name)
 {
-	if (name->file == 0 || !name->hashed)
+	if (name->read.file == 0 || !name->hashed)
 		return 0;
 	return known_hashes_add(known, &(struct known_hash){
-					       .file = name->file,
-					       .digest = name->digest,
+					       .file = name->read.file,
+					       .digest = name->read.digest,
 					       .hash = name->hash,
 				       });
 }

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -10,8 +12,11 @@
 #include <jansson.h>
 
 #include "base/inode_flags.h"
+#include "base/path.h"
 #include "catalog/query.h"
+#include "row/fields.h"
 #include "row/json_path.h"
+#include "row/json_read.h"
 #include "row/json_text.h"
 #include "row/json_xattrs.h"
 #include "source/source.h"
@@ -56,66 +61,175 @@ int path_order(const struct bytes *a, const struct bytes *b)
 	return (int)a->data[i] - (int)b->data[i];
 }
 
-static const char *component_fault(const char *name, size_t length)
+/* ---- members ----------------------------------------------------------------------------- */
+
+static const char *name_fault(const void *member)
 {
-	if (length == 0)
-		return "the path has an empty component";
-	if (length == 1 && name[0] == '.')
-		return "the path has a component '.'";
-	if (length == 2 && name[0] == '.' && name[1] == '.')
-		return "the path has a component '..'";
-	return length > NAME_BYTES_MAX ? "the path has a component of more than 255 bytes" : NULL;
+	const struct bytes *path = member;
+
+	return path_fault((const char *)path->data, path->length);
 }
 
-const char *path_fault(const struct bytes *path)
+static const char *content_fault(const void *content)
 {
-	const char *at = (const char *)path->data;
-	size_t left = path->length;
-
-	if (left == 0)
-		return "the path is empty";
-	if (at[0] == '/')
-		return "the path is absolute";
-	if (memchr(at, '\0', left))
-		return "the path contains a NUL byte";
-	for (;;) {
-		const char *slash = memchr(at, '/', left);
-		size_t length = slash ? (size_t)(slash - at) : left;
-		const char *fault = component_fault(at, length);
-
-		if (fault || !slash)
-			return fault;
-		at = slash + 1;
-		left -= length + 1;
-	}
+	return name_fault(content) ? "" : NULL;
 }
 
-/* ---- types ------------------------------------------------------------------------------- */
+static const char *target_fault(const void *member)
+{
+	const struct bytes *target = member;
 
-static const struct {
-	uint32_t type;
-	const char *word;
-} types[] = {
-	{S_IFDIR, "directory"}, {S_IFLNK, "symlink"},          {S_IFIFO, "fifo"},
-	{S_IFSOCK, "socket"},   {S_IFCHR, "character device"}, {S_IFBLK, "block device"},
+	return target->length == 0 || target->length >= PATH_MAX ||
+			       memchr(target->data, '\0', target->length)
+		       ? ""
+		       : NULL;
+}
+
+static bool has_flags(const void *member)
+{
+	return *(const uint32_t *)member != 0;
+}
+
+static json_t *make_flags(const void *member)
+{
+	char flags[INODE_FLAGS_TEXT_MAX];
+
+	return json_string(inode_flags_text(*(const uint32_t *)member, flags));
+}
+
+static bool get_flags(const json_t *value, void *member)
+{
+	return json_is_string(value) && inode_flags_parse(json_string_value(value), member);
+}
+
+static bool has_read(const void *member)
+{
+	return ((const struct manifest_read *)member)->file != 0;
+}
+
+static json_t *make_read(const void *member)
+{
+	const struct manifest_read *read = member;
+
+	return json_sprintf("%" PRIx64 "-%016" PRIx64, read->file, read->digest);
+}
+
+static bool get_read(const json_t *value, void *member)
+{
+	struct manifest_read *read = member;
+	char end;
+
+	return json_is_string(value) &&
+	       sscanf(json_string_value(value), "%" SCNx64 "-%16" SCNx64 "%c", &read->file,
+		      &read->digest, &end) == 2 &&
+	       read->file != 0;
+}
+
+static json_t *make_device(const void *member)
+{
+	uint64_t device = *(const uint64_t *)member;
+
+	return json_sprintf("%u:%u", major(device), minor(device));
+}
+
+static bool get_device(const json_t *value, void *member)
+{
+	unsigned int major_number;
+	unsigned int minor_number;
+	char end;
+
+	if (!json_is_string(value) ||
+	    sscanf(json_string_value(value), "%u:%u%c", &major_number, &minor_number, &end) != 2)
+		return false;
+	*(uint64_t *)member = makedev(major_number, minor_number);
+	return true;
+}
+
+static const struct field_form flags_form = {has_flags, make_flags, get_flags};
+static const struct field_form read_form = {has_read, make_read, get_read};
+static const struct field_form device_form = {NULL, make_device, get_device};
+
+static const struct field_word types[] = {
+	{"directory", S_IFDIR}, {"symlink", S_IFLNK},          {"fifo", S_IFIFO},
+	{"socket", S_IFSOCK},   {"character device", S_IFCHR}, {"block device", S_IFBLK},
 };
 
-const char *manifest_type_word(uint32_t type)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
-		if (types[i].type == type)
-			return types[i].word;
-	}
-	return NULL;
-}
+#define NAME(member, key, type) FIELD(struct manifest_name, member, key, type)
+#define NO_HASH "'hash' is not 32 hexadecimal digits"
+#define NO_OWNER "'uid' or 'gid' is not a valid number"
+#define NO_LINKS "'inode' or 'links' is not a valid number"
 
-uint32_t manifest_type_find(const char *word)
+/* The members of a name have the order of these tables; "xattrs" is the last one. */
+static const struct field path_fields[] = {
+	{NAME(path, "path", FIELD_BYTES), .check = name_fault,
+	 REQUIRED("a path is missing or not a string")},
+};
+
+/* Only a name that uniques/ leaves out has these. */
+static const struct field content_fields[] = {
+	{NAME(content, "content", FIELD_BYTES), .check = content_fault,
+	 REQUIRED("'content' is not a relative path below the backup")},
+};
+
+static const struct field bytes_fields[] = {
+	{NAME(hash, "hash", FIELD_HASH128), .optional = true,
+	 .given = offsetof(struct manifest_name, hashed), .fault = NO_HASH},
+	{NAME(size, "size", FIELD_SIZE), REQUIRED("'size' is not a valid number of bytes")},
+};
+
+/* Names other than regular files have these. */
+static const struct field type_fields[] = {
+	{NAME(type, "type", FIELD_WORD), .words = types, .count = ARRAY_SIZE(types),
+	 REQUIRED("'type' is not a known type")},
+	{NAME(unread, "unread", FIELD_BOOL), .fault = "'unread' is neither true nor false"},
+};
+
+static const struct field symlink_fields[] = {
+	{NAME(target, "target", FIELD_BYTES), .check = target_fault,
+	 REQUIRED("'target' is not a target of a symlink")},
+};
+
+static const struct field device_fields[] = {
+	{NAME(device, "device", FIELD_FORM), .form = &device_form,
+	 REQUIRED("'device' is not MAJOR:MINOR")},
+};
+
+/* What chmod(2), chown(2) and the like set. UINT32_MAX means "no change" to chown(2). */
+static const struct field metadata_fields[] = {
+	{NAME(flags, "flags", FIELD_FORM), .form = &flags_form,
+	 .fault = "'flags' has an unknown letter"},
+	{NAME(mode, "mode", FIELD_MODE), .max = ALLPERMS,
+	 REQUIRED("'mode' is not an octal number up to 7777")},
+	{NAME(uid, "uid", FIELD_COUNT), .max = UINT32_MAX - 1, REQUIRED(NO_OWNER)},
+	{NAME(gid, "gid", FIELD_COUNT), .max = UINT32_MAX - 1, REQUIRED(NO_OWNER)},
+	{NAME(mtime, "mtime", FIELD_TIMES),
+	 REQUIRED("'mtime' or 'mtime_ns' is not a valid number")},
+};
+
+/* If the inode has several names. */
+static const struct field link_fields[] = {
+	{NAME(inode, "inode", FIELD_SIZE), REQUIRED(NO_LINKS)},
+	{NAME(links, "links", FIELD_SIZE), .min = 2, .max = UINT32_MAX, REQUIRED(NO_LINKS)},
+};
+
+static const struct field read_fields[] = {
+	{NAME(read, "read", FIELD_FORM), .form = &read_form, .fault = "'read' is not valid"},
+};
+
+static const struct field end_fields[] = {
+	{FIELD(struct manifest_end, lines, "lines", FIELD_SIZE),
+	 REQUIRED("'lines' is not a valid number")},
+	{FIELD(struct manifest_end, hash, "hash", FIELD_HASH128), REQUIRED(NO_HASH)},
+};
+
+/* Returns the members that only this type has. */
+static struct field_table fields_of_type(uint32_t type)
 {
-	for (size_t i = 0; word && i < ARRAY_SIZE(types); i++) {
-		if (strcmp(types[i].word, word) == 0)
-			return types[i].type;
-	}
-	return 0;
+	if (S_ISLNK(type))
+		return FIELDS(symlink_fields);
+	if (S_ISCHR(type) || S_ISBLK(type))
+		return FIELDS(device_fields);
+	return (struct field_table){NULL, 0};
 }
 
 /* ---- writing ----------------------------------------------------------------------------- */
@@ -132,11 +246,6 @@ static int append_object(struct bytes *line, json_t *object)
 	return r == 0 ? bytes_append(line, "\n", 1) : -ENOMEM;
 }
 
-static int set_path(json_t *object, const char *key, const struct bytes *path)
-{
-	return json_set_path(object, key, (const char *)path->data, path->length);
-}
-
 static json_t *source_object(const struct source *source)
 {
 	json_t *object = json_object();
@@ -151,30 +260,12 @@ static json_t *source_object(const struct source *source)
 	return object;
 }
 
-/* Sets the members for what chmod(2), chown(2) and the like set. */
-static int set_metadata(json_t *object, const struct manifest_name *name)
-{
-	char flags[INODE_FLAGS_TEXT_MAX];
-	char mode[16];
-	int r = 0;
-
-	(void)snprintf(mode, sizeof(mode), "%04" PRIo32, name->mode);
-	if (name->flags != 0)
-		r = json_object_set_new(object, "flags",
-					json_string(inode_flags_text(name->flags, flags)));
-	return r | json_object_set_new(object, "mode", json_string(mode)) |
-	       json_object_set_new(object, "uid", json_integer(name->uid)) |
-	       json_object_set_new(object, "gid", json_integer(name->gid)) |
-	       json_object_set_new(object, "mtime", json_integer(name->mtime.tv_sec)) |
-	       json_object_set_new(object, "mtime_ns", json_integer(name->mtime.tv_nsec));
-}
-
 static json_t *root_object(const struct manifest_name *root)
 {
 	json_t *object = json_object();
 
-	if (object &&
-	    (set_metadata(object, root) < 0 || json_set_xattrs(object, &root->xattrs) < 0)) {
+	if (object && (fields_set(object, root, FIELDS(metadata_fields)) < 0 ||
+		       json_set_xattrs(object, &root->xattrs) < 0)) {
 		json_decref(object);
 		return NULL;
 	}
@@ -204,62 +295,31 @@ int manifest_header_encode(struct bytes *line, enum manifest_format format,
 					     root->path.length > 0 ? root_object(root) : NULL));
 }
 
-static int set_links(json_t *object, const struct manifest_name *name)
+static int set_kind(json_t *object, const struct manifest_name *name)
 {
-	if (name->links < 2)
-		return 0;
-	return json_object_set_new(object, "inode", json_integer((json_int_t)name->inode)) |
-	       json_object_set_new(object, "links", json_integer((json_int_t)name->links));
+	int r;
+
+	if (S_ISREG(name->type))
+		return fields_set(object, name, FIELDS(bytes_fields));
+	r = fields_set(object, name, FIELDS(type_fields));
+	return r < 0 ? r : fields_set(object, name, fields_of_type(name->type));
 }
 
-static int set_hash(json_t *object, const struct manifest_name *name)
+static int set_name(json_t *object, const struct manifest_name *name)
 {
-	char digits[HASH128_DIGITS + 1];
-	int r = 0;
-
-	if (name->hashed) {
-		hash128_format(name->hash, digits);
-		r = json_object_set_new(object, "hash", json_string(digits));
-	}
-	return r | json_object_set_new(object, "size", json_integer((json_int_t)name->size));
-}
-
-static int set_read(json_t *object, const struct manifest_name *name)
-{
-	if (name->file == 0)
-		return 0;
-	return json_object_set_new(object, "read",
-				   json_sprintf("%" PRIx64 "-%016" PRIx64, name->file,
-						name->digest));
-}
-
-/* Sets the members of a name that is no regular file. */
-static int set_special(json_t *object, const struct manifest_name *name)
-{
-	int r = json_object_set_new(object, "type", json_string(manifest_type_word(name->type)));
-
-	if (name->unread)
-		r |= json_object_set_new(object, "unread", json_true());
-	if (S_ISLNK(name->type))
-		r |= set_path(object, "target", &name->target);
-	if (S_ISCHR(name->type) || S_ISBLK(name->type))
-		r |= json_object_set_new(object, "device",
-					 json_sprintf("%u:%u", major(name->device),
-						      minor(name->device)));
-	return r;
-}
-
-static int set_fields(json_t *object, const struct manifest_name *name)
-{
-	int r = set_path(object, "path", &name->path);
+	int r = fields_set(object, name, FIELDS(path_fields));
 
 	if (r == 0 && name->content.length > 0)
-		r = set_path(object, "content", &name->content);
-	if (r < 0)
-		return r;
-	r = S_ISREG(name->type) ? set_hash(object, name) : set_special(object, name);
-	return r | set_metadata(object, name) | set_links(object, name) | set_read(object, name) |
-	       json_set_xattrs(object, &name->xattrs);
+		r = fields_set(object, name, FIELDS(content_fields));
+	if (r == 0)
+		r = set_kind(object, name);
+	if (r == 0)
+		r = fields_set(object, name, FIELDS(metadata_fields));
+	if (r == 0 && name->links > 1)
+		r = fields_set(object, name, FIELDS(link_fields));
+	if (r == 0)
+		r = fields_set(object, name, FIELDS(read_fields));
+	return r < 0 ? r : json_set_xattrs(object, &name->xattrs);
 }
 
 int manifest_name_encode(struct bytes *line, const struct manifest_name *name)
@@ -270,7 +330,7 @@ int manifest_name_encode(struct bytes *line, const struct manifest_name *name)
 
 	if (!object)
 		return -ENOMEM;
-	if (set_fields(object, name) < 0) {
+	if (set_name(object, name) < 0) {
 		json_decref(object);
 		return -ENOMEM;
 	}
@@ -284,9 +344,124 @@ int manifest_name_encode(struct bytes *line, const struct manifest_name *name)
 
 int manifest_end_encode(struct bytes *line, const struct manifest_end *end)
 {
-	char digits[HASH128_DIGITS + 1];
+	return fields_append_line(line, end, FIELDS(end_fields));
+}
 
-	hash128_format(end->hash, digits);
-	return append_object(line, json_pack("{s:I, s:s}", "lines", (json_int_t)end->lines, "hash",
-					     digits));
+/* ---- reading ----------------------------------------------------------------------------- */
+
+/* Each function with the parameter why returns 0, -EPROTO with *why set, or -ENOMEM. */
+
+static int wrong(const char **why, const char *what)
+{
+	*why = what;
+	return -EPROTO;
+}
+
+/* Parses a line as an object. The caller must release *object in any case. */
+static int load_object(const char *line, size_t length, json_t **object, const char **why)
+{
+	*object = json_read(line, length, JSON_REJECT_DUPLICATES);
+	if (!*object)
+		return wrong(why, "it is not valid JSON");
+	return json_is_object(*object) ? 0 : wrong(why, "it is not a JSON object");
+}
+
+static int get_metadata(const json_t *object, struct manifest_name *name, const char **why)
+{
+	int r = fields_get(object, name, FIELDS(metadata_fields), NULL, why);
+
+	if (r < 0)
+		return r;
+	r = json_get_xattrs(object, &name->xattrs);
+	return r == -EPROTO ? wrong(why, "'xattrs' has an invalid or repeated attribute") : r;
+}
+
+/* Reads the members that describe the bytes of a regular file. Only a name that uniques/ has can be
+ * without a hash. */
+static int get_bytes(const json_t *object, enum manifest_format format, struct manifest_name *name,
+		     const char **why)
+{
+	bool own = format == MANIFEST_ALL && !json_object_get(object, "content");
+	int r = own ? 0 : fields_get(object, name, FIELDS(content_fields), NULL, why);
+
+	if (r == 0)
+		r = fields_get(object, name, FIELDS(bytes_fields), NULL, why);
+	if (r == 0 && !own && !name->hashed)
+		return wrong(why, NO_HASH);
+	return r < 0 ? r : fields_get(object, name, FIELDS(read_fields), NULL, why);
+}
+
+static int get_special(const json_t *object, struct manifest_name *name, const char **why)
+{
+	int r = fields_get(object, name, FIELDS(type_fields), NULL, why);
+
+	name->unread = name->unread && S_ISDIR(name->type);
+	return r < 0 ? r : fields_get(object, name, fields_of_type(name->type), NULL, why);
+}
+
+static int get_name(const json_t *object, enum manifest_format format, struct manifest_name *name,
+		    const char **why)
+{
+	bool has_links = json_object_get(object, "inode") || json_object_get(object, "links");
+	int r = fields_get(object, name, FIELDS(path_fields), NULL, why);
+
+	if (r == 0 && format == MANIFEST_ALL && json_object_get(object, "type"))
+		r = get_special(object, name, why);
+	else if (r == 0)
+		r = get_bytes(object, format, name, why);
+	if (r == 0)
+		r = get_metadata(object, name, why);
+	return r == 0 && has_links ? fields_get(object, name, FIELDS(link_fields), NULL, why) : r;
+}
+
+/* Reads the metadata of the root, which older manifests and those of several sources lack. */
+static int get_root(const json_t *header, struct manifest_name *root, const char **why)
+{
+	const json_t *object = json_object_get(header, "root");
+	int r;
+
+	manifest_name_clear(root);
+	if (!object)
+		return 0;
+	if (!json_is_object(object))
+		return wrong(why, "'root' is not an object");
+	root->type = S_IFDIR;
+	r = get_metadata(object, root, why);
+	return r == 0 ? bytes_append_text(&root->path, ".") : r;
+}
+
+int manifest_header_decode(const char *line, size_t length, enum manifest_format *format,
+			   struct manifest_name *root, const char **why)
+{
+	json_auto_t *object = NULL;
+	const json_t *value;
+	json_int_t number;
+	int r = load_object(line, length, &object, why);
+
+	if (r < 0)
+		return r;
+	value = json_object_get(object, "twinfs_manifest");
+	number = json_integer_value(value);
+	if (!json_is_integer(value))
+		return wrong(why, "it is not the first line of a manifest");
+	if (number != MANIFEST_REDUNDANT && number != MANIFEST_ALL)
+		return wrong(why, "the manifest has the format of another version of twinfs");
+	*format = (enum manifest_format)number;
+	return get_root(object, root, why);
+}
+
+int manifest_line_decode(const char *line, size_t length, enum manifest_format format,
+			 struct manifest_line result, const char **why)
+{
+	json_auto_t *object = NULL;
+	int r;
+
+	manifest_name_clear(result.name);
+	r = load_object(line, length, &object, why);
+	if (r < 0)
+		return r;
+	if (!json_object_get(object, "lines"))
+		return get_name(object, format, result.name, why);
+	r = fields_get(object, result.end, FIELDS(end_fields), NULL, why);
+	return r == 0 ? MANIFEST_END : r;
 }

@@ -54,6 +54,12 @@ enum manifest_format {
 struct catalog_reader;
 struct sources;
 
+/* The state of a file that was read, in the index. */
+struct manifest_read {
+	uint64_t file; /* id; 0: it is not known */
+	uint64_t digest; /* file_digest() */
+};
+
 /* A name of the sources. All zero is empty and valid. */
 struct manifest_name {
 	struct bytes path; /* relative, in the layout of uniques/ */
@@ -72,7 +78,7 @@ struct manifest_name {
 	struct timespec mtime;
 	uint64_t inode; /* equal for all names of an inode; 0 if links is 1 */
 	uint64_t links; /* number of names that the inode has in the sources */
-	uint64_t file, digest; /* "read": file id and file_digest() in the index; 0: none */
+	struct manifest_read read;
 	uint32_t flags; /* enum inode_flag (base/inode_flags.h) */
 	struct xattrs xattrs;
 };
@@ -120,18 +126,8 @@ struct manifest_line {
 MUST_CHECK int manifest_line_decode(const char *line, size_t length, enum manifest_format format,
 				    struct manifest_line result, const char **why);
 
-/* Returns the value of "type" for a type other than S_IFREG, and the type for such a value. Each
- * returns NULL or 0 if it does not exist. */
-const char *manifest_type_word(uint32_t type);
-uint32_t manifest_type_find(const char *word);
-
 /* Compares paths. Returns a number below 0, 0, or above 0. A directory is before its descendants,
  * and no other path is between these. */
 int path_order(const struct bytes *a, const struct bytes *b);
-
-/* Returns a static message if the bytes are not a valid path below a directory, else NULL. Invalid
- * paths are empty, absolute, contain a NUL, or have a component that is empty, ".", ".." or too
- * long. */
-const char *path_fault(const struct bytes *path);
 
 #endif

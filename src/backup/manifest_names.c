@@ -334,8 +334,7 @@ static int set_hash(struct walk *walk, const struct child *child, const struct f
 	name->hashed = r == 0;
 	if (r != 0)
 		return lack_hash(walk, child, r);
-	name->file = file->id;
-	name->digest = file_digest(file);
+	name->read = (struct manifest_read){file->id, file_digest(file)};
 	return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
+#include "base/path.h"
 
 void restore_only_free(struct restore_only *only)
 {
@@ -20,14 +21,11 @@ void restore_only_free(struct restore_only *only)
 
 int restore_only_add(struct restore_only *only, const char *path)
 {
-	CLEANUP_BYTES struct bytes checked = {0};
 	size_t length = strlen(path);
 
 	while (length > 0 && path[length - 1] == '/')
 		length--;
-	if (bytes_append(&checked, path, length) < 0)
-		return -ENOMEM;
-	if (path_fault(&checked))
+	if (path_fault(path, length))
 		return -EINVAL;
 	if (array_reserve(&only->found, &only->found_capacity, only->paths.count + 1,
 			  sizeof(*only->found)) < 0)

@@ -19,6 +19,37 @@ const char *path_below(const char *path, const char *folder)
 	return path[length] == '/' ? path + length + 1 : NULL;
 }
 
+static const char *component_fault(const char *name, size_t length)
+{
+	if (length == 0)
+		return "the path has an empty component";
+	if (length == 1 && name[0] == '.')
+		return "the path has a component '.'";
+	if (length == 2 && name[0] == '.' && name[1] == '.')
+		return "the path has a component '..'";
+	return length > NAME_BYTES_MAX ? "the path has a component of more than 255 bytes" : NULL;
+}
+
+const char *path_fault(const char *path, size_t length)
+{
+	if (length == 0)
+		return "the path is empty";
+	if (path[0] == '/')
+		return "the path is absolute";
+	if (memchr(path, '\0', length))
+		return "the path contains a NUL byte";
+	for (;;) {
+		const char *slash = memchr(path, '/', length);
+		size_t component = slash ? (size_t)(slash - path) : length;
+		const char *fault = component_fault(path, component);
+
+		if (fault || !slash)
+			return fault;
+		path = slash + 1;
+		length -= component + 1;
+	}
+}
+
 const char *path_base_name(const char *path)
 {
 	const char *slash = strrchr(path, '/');

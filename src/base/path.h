@@ -5,11 +5,20 @@
 /* Paths as text: containment and globs. Pure code, any thread. */
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Returns the part of path below folder, without the slash; "" for the folder itself; NULL if path
  * is not inside. Compares whole components. Both paths are absolute and without symlinks, or both
  * relative to the same folder and not empty. The result points into path. */
 const char *path_below(const char *path, const char *folder);
+
+/* Maximum length of a name in a directory, in bytes. */
+#define NAME_BYTES_MAX 255
+
+/* Returns a static message if the bytes are not a valid path below a directory, else NULL. Invalid
+ * paths are empty, absolute, contain a NUL, or have a component that is empty, ".", ".." or longer
+ * than NAME_BYTES_MAX. */
+const char *path_fault(const char *path, size_t length);
 
 /* Returns the last component of a path, which does not end with a slash. The result points into
  * path. */

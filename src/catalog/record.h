@@ -43,12 +43,10 @@
 
 #include "base/attributes.h"
 #include "base/hash.h"
+#include "base/path.h"
 #include "base/size.h"
 #include "store/key.h"
 #include "store/value.h"
-
-/* Maximum length of a name in a directory, in bytes. */
-#define NAME_BYTES_MAX 255
 
 /* Result of stat(2). filesystem is the catalog's number for the file system (or btrfs subvolume),
  * as st_dev can change at the next mount. */

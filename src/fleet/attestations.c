@@ -21,9 +21,7 @@
 #include "base/quote.h"
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
-#include "row/json_text.h"
-
-#define SCHEMA 1
+#include "row/fields.h"
 
 /* The clocks of two hosts can differ by this much. */
 #define SKEW_SECONDS 300
@@ -76,6 +74,8 @@ struct reading {
 static const struct json_lines_words words = {
 	"the attestation",
 	"nothing was removed; copy the file from its host again, or remove it",
+	"it does not begin an attestation",
+	"the attestation has another schema than this version of twinfs can read, which is 1",
 };
 
 static int complain(const struct reading *reading, const char *fault)
@@ -208,35 +208,49 @@ static int sort_kept(struct attestations *found)
 
 /* ---- a file ------------------------------------------------------------------------------ */
 
+/* A row. */
+struct row {
+	uint8_t sha256[SHA256_BYTES];
+	uint64_t size;
+	bool kept;
+	uint64_t inode, born; /* of the file that is kept */
+};
+
+#define ROW(member, key, type) FIELD(struct row, member, key, type)
+#define NO_FILE "it does not say which file is kept"
+
+static const struct field row_fields[] = {
+	{ROW(sha256, "sha256", FIELD_SHA256), REQUIRED("it has no valid sha256")},
+	{ROW(size, "size", FIELD_SIZE), .min = 1, REQUIRED("it has no valid size")},
+	{ROW(kept, "kept", FIELD_BOOL), REQUIRED("it does not say whether the content is kept")},
+};
+
+static const struct field kept_fields[] = {
+	{ROW(inode, "inode", FIELD_HEX64), REQUIRED(NO_FILE)},
+	{ROW(born, "born", FIELD_HEX64), REQUIRED(NO_FILE)},
+};
+
 static int read_row(void *context, const json_t *object)
 {
 	struct reading *reading = context;
 	struct attestations *found = reading->found;
-	const json_t *kept = json_object_get(object, "kept");
-	uint8_t sha256[SHA256_BYTES];
-	uint64_t size, inode = 0, born = 0;
+	struct row row = {.size = 0};
 	size_t number;
+	int r = json_lines_get(&reading->lines, object, &row, FIELDS(row_fields));
 
-	if (!json_get_sha256(object, "sha256", sha256))
-		return complain(reading, "it has no valid sha256");
-	if (!json_get_count(object, "size", &size) || size == 0)
-		return complain(reading, "it has no valid size");
-	if (!json_is_boolean(kept))
-		return complain(reading, "it does not say whether the content is kept");
-	if (json_is_false(kept) && !json_is_string(json_object_get(object, "reason")))
+	if (r == 0 && row.kept)
+		r = json_lines_get(&reading->lines, object, &row, FIELDS(kept_fields));
+	else if (r == 0 && !json_is_string(json_object_get(object, "reason")))
 		return complain(reading, "it has no reason");
-	if (json_is_true(kept) &&
-	    (!json_get_hex64(object, "inode", &inode) || !json_get_hex64(object, "born", &born)))
-		return complain(reading, "it does not say which file is kept");
-	if (!find_content(found, sha256, size, &number))
-		return 0;
+	if (r < 0 || !find_content(found, row.sha256, row.size, &number))
+		return r;
 	if (get_bit(reading->seen, number))
 		return complain(reading, "an earlier line has the same content");
 	set_bit(reading->seen, number);
-	if (json_is_false(kept))
+	if (!row.kept)
 		return 0;
-	return add_kept(found,
-			&(struct kept){number, hash_file(inode, born), (uint16_t)reading->keeper});
+	return add_kept(found, &(struct kept){number, hash_file(row.inode, row.born),
+					      (uint16_t)reading->keeper});
 }
 
 /* The first line of an attestation. */
@@ -244,34 +258,27 @@ struct head {
 	char host[HOST_NAME_BYTES_MAX + 1];
 	char plan[PLAN_DIGITS + 1];
 	uint8_t list[SHA256_BYTES];
-	int64_t begun;
+	int64_t begun, created;
 	uint64_t rows;
+};
+
+#define HEAD(member, key, type) FIELD(struct head, member, key, type)
+#define NO_TIMES "it has no valid times"
+
+static const struct field head_fields[] = {
+	{FIELD_PLAN(struct head, plan)},
+	{FIELD_HOST(struct head, host, "host"), .fault = "it has no valid host"},
+	{HEAD(list, "list", FIELD_SHA256), REQUIRED("it does not name its keep list")},
+	{HEAD(begun, "begun", FIELD_SECONDS), REQUIRED(NO_TIMES)},
+	{HEAD(created, "created", FIELD_SECONDS), REQUIRED(NO_TIMES)},
+	{HEAD(rows, "rows", FIELD_SIZE), REQUIRED("it has no number of rows")},
 };
 
 static int read_head(const struct reading *reading, const json_t *object, struct head *head)
 {
-	uint64_t schema;
-	int64_t created;
+	int r = json_lines_check_format(&reading->lines, object, "twinfs-attestation");
 
-	if (!json_has_text(object, "format", "twinfs-attestation"))
-		return complain(reading, "it does not begin an attestation");
-	if (!json_get_count(object, "schema", &schema))
-		return complain(reading, "it has no schema");
-	if (schema != SCHEMA)
-		return complain(reading, "the attestation has another schema than this version of "
-					 "twinfs can read, which is 1");
-	if (!json_get_plan(object, head->plan))
-		return complain(reading, "it has no valid plan");
-	if (!json_get_host(object, "host", head->host))
-		return complain(reading, "it has no valid host");
-	if (!json_get_sha256(object, "list", head->list))
-		return complain(reading, "it does not name its keep list");
-	if (!json_get_time(object, "begun", &head->begun) ||
-	    !json_get_time(object, "created", &created))
-		return complain(reading, "it has no valid times");
-	if (!json_get_count(object, "rows", &head->rows))
-		return complain(reading, "it has no number of rows");
-	return 0;
+	return r < 0 ? r : json_lines_get(&reading->lines, object, head, FIELDS(head_fields));
 }
 
 /* Finds the number of a keeper. Returns false if the list does not name the host. */

@@ -17,25 +17,29 @@
 #include "base/sha256.h"
 #include "fleet/line_reader.h"
 #include "fleet/set_folder.h"
+#include "row/fields.h"
 #include "row/json_read.h"
 #include "row/json_text.h"
 
 /* ---- a part ------------------------------------------------------------------------------ */
 
+#define EARLIER(member, key, type) FIELD(struct earlier_digest, member, key, type)
+
+static const struct field fields[] = {
+	{EARLIER(file, "id", FIELD_SIZE), .required = true},
+	{EARLIER(digest.bytes, "sha256", FIELD_SHA256), .required = true},
+	{EARLIER(digest.state, "state", FIELD_HEX64), .required = true},
+};
+
 /* Adds the digest of a row. Returns 0, -EPROTO or -ENOMEM. */
 static int add_row(struct earlier_digests *earlier, const json_t *row)
 {
-	const json_t *id = json_object_get(row, "id");
-	const char *digits = json_string_value(json_object_get(row, "sha256"));
 	struct earlier_digest digest = {0};
-	int r;
+	int r = fields_get(row, &digest, FIELDS(fields), NULL, NULL);
 
-	if (!json_is_integer(id) || !digits || !sha256_parse(digits, digest.digest.bytes) ||
-	    !json_get_hex64(row, "state", &digest.digest.state))
-		return -EPROTO;
-	digest.file = (uint64_t)json_integer_value(id);
-	r = array_reserve(&earlier->list, &earlier->capacity, earlier->count + 1,
-			  sizeof(*earlier->list));
+	if (r == 0)
+		r = array_reserve(&earlier->list, &earlier->capacity, earlier->count + 1,
+				  sizeof(*earlier->list));
 	if (r == 0)
 		earlier->list[earlier->count++] = digest;
 	return r;

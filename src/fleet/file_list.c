@@ -17,12 +17,12 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "catalog/record.h"
+#include "row/fields.h"
 #include "row/json_number.h"
-#include "row/json_path.h"
-#include "row/json_text.h"
 #include "twinfs/format.h"
 
-#define LIST_SCHEMA 1
+#define NO_FORMAT "it does not begin such a list"
+#define OTHER_SCHEMA "the list has another schema than this version of twinfs can read, which is 1"
 
 static const struct {
 	const char *format;
@@ -37,24 +37,35 @@ static const struct {
 			.other = "it is a list of wanted files, which 'twinfs digest' reads",
 			.words = {"the list of wanted files",
 				  "nothing was read; make the list again with 'twinfs-fleet "
-				  "wanted'"},
+				  "wanted'",
+				  NO_FORMAT, OTHER_SCHEMA},
 		},
 	[FILE_LIST_KEEP] =
 		{
 			.format = "twinfs-keep",
 			.maker = "twinfs-fleet plan",
 			.other = "it is a keep list, which 'twinfs attest' reads",
-			.words = {"the keep list", "nothing was read; make the lists again with "
-						   "'twinfs-fleet plan'"},
+			.words = {"the keep list",
+				  "nothing was read; make the lists again with 'twinfs-fleet plan'",
+				  NO_FORMAT, OTHER_SCHEMA},
 		},
 	[FILE_LIST_REMOVE] =
 		{
 			.format = "twinfs-remove",
 			.maker = "twinfs-fleet plan",
 			.other = "it is a remove list, which 'twinfs remove --plan' reads",
-			.words = {"the remove list", "nothing was removed; make the lists again "
-						     "with 'twinfs-fleet plan'"},
+			.words = {"the remove list",
+				  "nothing was removed; make the lists again with 'twinfs-fleet "
+				  "plan'",
+				  NO_FORMAT, OTHER_SCHEMA},
 		},
+};
+
+/* The fields of a row. */
+struct row {
+	uint64_t id, source, size;
+	struct bytes path;
+	uint8_t sha256[SHA256_BYTES];
 };
 
 /* The state of reading. */
@@ -63,8 +74,9 @@ struct reading {
 	struct json_lines lines;
 	struct file_list *list;
 	uint64_t rows; /* number that the first line promises */
+	int64_t created;
 	uint64_t found_bytes; /* sizes of the rows so far */
-	struct bytes path; /* of the current line */
+	struct row row; /* of the current line */
 	const uint8_t *sha256; /* of the last row */
 };
 
@@ -73,37 +85,32 @@ static int complain(const struct reading *reading, const char *fault)
 	return json_lines_complain(&reading->lines, fault);
 }
 
-/* Gets a path without NUL into reading->path, with a NUL behind it. Returns 0, -EPROTO (logged) or
- * -ENOMEM. */
-static int get_path(struct reading *reading, const json_t *object)
-{
-	struct bytes *path = &reading->path;
-	int r;
+/* ---- first line -------------------------------------------------------------------------- */
 
-	path->length = 0;
-	r = json_get_path(object, "path", path);
-	if (r == -ENOMEM)
-		return r;
-	if (r == -EPROTO && json_object_get(object, "path") &&
-	    json_object_get(object, "path_base64"))
-		return complain(reading, "path and path_base64 do not agree");
-	if (r < 0 || path->length == 0 || memchr(path->data, '\0', path->length))
-		return complain(reading, "it has no path");
-	return bytes_text(path) ? 0 : -ENOMEM;
+static const char *source_fault(const void *member)
+{
+	const struct bytes *path = member;
+
+	if (path->length == 0 || memchr(path->data, '\0', path->length))
+		return "";
+	return path->data[0] == '/' ? NULL : "a source has no absolute path";
 }
 
-/* ---- first line -------------------------------------------------------------------------- */
+static const struct field source_fields[] = {
+	{FIELD(struct row, path, "path", FIELD_BYTES), .check = source_fault,
+	 REQUIRED("it has no path")},
+};
 
 static int read_source(struct reading *reading, const json_t *object)
 {
-	int r = get_path(reading, object);
+	const struct bytes *path = &reading->row.path;
+	int r;
 
-	if (r < 0)
-		return r;
-	if (reading->path.data[0] != '/')
-		return complain(reading, "a source has no absolute path");
-	return text_list_add(&reading->list->sources, (const char *)reading->path.data,
-			     reading->path.length);
+	reading->row.path.length = 0;
+	r = json_lines_get(&reading->lines, object, &reading->row, FIELDS(source_fields));
+	return r < 0 ? r
+		     : text_list_add(&reading->list->sources, (const char *)path->data,
+				     path->length);
 }
 
 static int read_sources(struct reading *reading, const json_t *list)
@@ -132,6 +139,13 @@ static int check_keeper(const struct reading *reading, const struct file_list_ke
 	return 0;
 }
 
+#define NO_KEEPERS "it has no valid keepers"
+
+static const struct field keeper_fields[] = {
+	{FIELD_HOST(struct file_list_keeper, host, "host"), .fault = NO_KEEPERS},
+	{FIELD(struct file_list_keeper, list, "list", FIELD_SHA256), REQUIRED(NO_KEEPERS)},
+};
+
 static int read_keepers(struct reading *reading, const json_t *keepers)
 {
 	struct file_list *list = reading->list;
@@ -139,7 +153,7 @@ static int read_keepers(struct reading *reading, const json_t *keepers)
 	int r = 0;
 
 	if (count == 0 || count > UINT16_MAX)
-		return complain(reading, "it has no valid keepers");
+		return complain(reading, NO_KEEPERS);
 	list->keepers = arena_take(&list->memory, count * sizeof(*list->keepers));
 	if (!list->keepers)
 		return -ENOMEM;
@@ -147,85 +161,88 @@ static int read_keepers(struct reading *reading, const json_t *keepers)
 		const json_t *object = json_array_get(keepers, list->keeper_count);
 		struct file_list_keeper *keeper = &list->keepers[list->keeper_count];
 
-		if (!json_get_host(object, "host", keeper->host) ||
-		    !json_get_sha256(object, "list", keeper->list))
-			return complain(reading, "it has no valid keepers");
-		r = check_keeper(reading, keeper);
+		r = json_lines_get(&reading->lines, object, keeper, FIELDS(keeper_fields));
+		if (r == 0)
+			r = check_keeper(reading, keeper);
 	}
 	return r;
 }
 
-/* Reads what the lists of a plan have in addition. */
-static int read_plan(struct reading *reading, const json_t *object)
-{
-	struct file_list *list = reading->list;
-
-	if (!json_get_plan(object, list->plan))
-		return complain(reading, "it has no valid plan");
-	if (!json_get_count(object, "keep_replicas", &list->keep_replicas) ||
-	    list->keep_replicas == 0)
-		return complain(reading, "it has no valid number keep_replicas");
-	return reading->kind == FILE_LIST_REMOVE
-		       ? read_keepers(reading, json_object_get(object, "keepers"))
-		       : 0;
-}
-
 static int check_format(const struct reading *reading, const json_t *object)
 {
-	uint64_t schema;
-
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (i != reading->kind && json_has_text(object, "format", kinds[i].format))
 			return complain(reading, kinds[i].other);
 	}
-	if (!json_has_text(object, "format", kinds[reading->kind].format))
-		return complain(reading, "it does not begin such a list");
-	if (!json_get_count(object, "schema", &schema))
-		return complain(reading, "it has no schema");
-	if (schema != LIST_SCHEMA)
-		return complain(reading, "the list has another schema than this version of twinfs "
-					 "can read, which is 1");
-	return 0;
+	return json_lines_check_format(&reading->lines, object, kinds[reading->kind].format);
 }
+
+#define LIST(member, key, type) FIELD(struct file_list, member, key, type)
+#define NO_FIGURES "it has no number of rows or bytes"
+
+static const struct field list_fields[] = {
+	{FIELD_HOST(struct file_list, host, "host"), .fault = "it has no valid host"},
+	{LIST(index, "index", FIELD_HEX64), REQUIRED("it has no valid index")},
+	{LIST(bytes, "bytes", FIELD_SIZE), REQUIRED(NO_FIGURES)},
+};
+
+static const struct field reading_fields[] = {
+	{FIELD(struct reading, created, "created", FIELD_SECONDS),
+	 REQUIRED("it has no valid time of creation")},
+	{FIELD(struct reading, rows, "rows", FIELD_SIZE), REQUIRED(NO_FIGURES)},
+};
+
+/* What the lists of a plan have in addition. */
+static const struct field plan_fields[] = {
+	{FIELD_PLAN(struct file_list, plan)},
+	{LIST(keep_replicas, "keep_replicas", FIELD_SIZE), .min = 1,
+	 REQUIRED("it has no valid number keep_replicas")},
+};
 
 static int read_header(struct reading *reading, const json_t *object)
 {
+	const struct json_lines *lines = &reading->lines;
 	struct file_list *list = reading->list;
-	int64_t created;
 	int r = check_format(reading, object);
 
-	if (r < 0)
-		return r;
-	if (!json_get_host(object, "host", list->host))
-		return complain(reading, "it has no valid host");
-	if (!json_get_hex64(object, "index", &list->index))
-		return complain(reading, "it has no valid index");
-	if (!json_get_time(object, "created", &created))
-		return complain(reading, "it has no valid time of creation");
-	if (!json_get_count(object, "rows", &reading->rows) ||
-	    !json_get_count(object, "bytes", &list->bytes))
-		return complain(reading, "it has no number of rows or bytes");
-	if (reading->kind != FILE_LIST_WANTED)
-		r = read_plan(reading, object);
+	if (r == 0)
+		r = json_lines_get(lines, object, list, FIELDS(list_fields));
+	if (r == 0)
+		r = json_lines_get(lines, object, reading, FIELDS(reading_fields));
+	if (r == 0 && reading->kind != FILE_LIST_WANTED)
+		r = json_lines_get(lines, object, list, FIELDS(plan_fields));
+	if (r == 0 && reading->kind == FILE_LIST_REMOVE)
+		r = read_keepers(reading, json_object_get(object, "keepers"));
 	return r == 0 ? read_sources(reading, json_object_get(object, "sources")) : r;
 }
 
 /* ---- rows -------------------------------------------------------------------------------- */
 
-/* Returns whether a path has names only: no empty or overlong one, no "." and no "..". */
-static bool has_only_names(const char *path)
+static const char *row_path_fault(const void *member)
 {
-	for (;;) {
-		size_t length = strcspn(path, "/");
+	const struct bytes *path = member;
 
-		if (length == 0 || length > NAME_BYTES_MAX ||
-		    (length <= 2 && strncmp(path, "..", length) == 0))
-			return false;
-		if (!path[length])
-			return true;
-		path += length + 1;
-	}
+	if (path->length == 0 || memchr(path->data, '\0', path->length))
+		return "";
+	return path_fault((const char *)path->data, path->length)
+		       ? "the path is not one below a source"
+		       : NULL;
 }
+
+#define ROW(member, key, type) FIELD(struct row, member, key, type)
+
+static const struct field row_fields[] = {
+	{ROW(id, "id", FIELD_SIZE), .min = 1, .max = TWINFS_ID_MAX, REQUIRED("it has no valid id")},
+	{ROW(source, "source", FIELD_SIZE), REQUIRED("it has no source of line 1")},
+	{ROW(size, "size", FIELD_SIZE), REQUIRED("it has no valid size")},
+	{ROW(path, "path", FIELD_BYTES), .check = row_path_fault, REQUIRED("it has no path")},
+};
+
+/* What the rows of a plan have in addition. */
+static const struct field content_fields[] = {
+	{ROW(size, "size", FIELD_SIZE), .min = 1, REQUIRED("it has no valid size")},
+	{ROW(sha256, "sha256", FIELD_SHA256), REQUIRED("it has no valid sha256")},
+};
 
 /* Returns whether the members exist that other programs use. A number can be null if it is
  * unknown. */
@@ -242,20 +259,18 @@ static bool has_identity(const json_t *object)
 	return true;
 }
 
-/* Gets the digest of a row. The names of one file follow each other in a remove list, so that
+/* Notes the digest of a row. The names of one file follow each other in a remove list, so that
  * digests are stored once. */
-static int get_digest(struct reading *reading, const json_t *object, struct listed_file *row)
+static int note_digest(struct reading *reading, struct listed_file *row)
 {
-	uint8_t sha256[SHA256_BYTES];
+	const uint8_t *sha256 = reading->row.sha256;
 
-	if (!json_get_sha256(object, "sha256", sha256))
-		return complain(reading, "it has no valid sha256");
-	if (!reading->sha256 || memcmp(reading->sha256, sha256, sizeof(sha256)) != 0) {
-		uint8_t *copy = arena_take(&reading->list->memory, sizeof(sha256));
+	if (!reading->sha256 || memcmp(reading->sha256, sha256, SHA256_BYTES) != 0) {
+		uint8_t *copy = arena_take(&reading->list->memory, SHA256_BYTES);
 
 		if (!copy)
 			return -ENOMEM;
-		memcpy(copy, sha256, sizeof(sha256));
+		memcpy(copy, sha256, SHA256_BYTES);
 		reading->sha256 = copy;
 	}
 	row->sha256 = reading->sha256;
@@ -292,11 +307,10 @@ static int get_keepers(struct reading *reading, const json_t *numbers, struct li
 /* Gets what the rows of a plan have in addition. */
 static int get_content(struct reading *reading, const json_t *object, struct listed_file *row)
 {
-	int r;
+	int r = json_lines_get(&reading->lines, object, &reading->row, FIELDS(content_fields));
 
-	if (row->size == 0)
-		return complain(reading, "it has no valid size");
-	r = get_digest(reading, object, row);
+	if (r == 0)
+		r = note_digest(reading, row);
 	if (r == 0 && reading->kind == FILE_LIST_REMOVE)
 		r = get_keepers(reading, json_object_get(object, "keepers"), row);
 	return r;
@@ -318,30 +332,26 @@ static int add_row(struct file_list *list, struct listed_file row, const struct 
 static int read_row(void *context, const json_t *object)
 {
 	struct reading *reading = context;
-	uint64_t line = reading->lines.lines.line, source;
+	struct row *found = &reading->row;
+	uint64_t line = reading->lines.lines.line;
 	struct listed_file row = {.line = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX};
 	int r;
 
-	if (!json_get_count(object, "id", &row.id) || row.id == 0 || row.id > TWINFS_ID_MAX)
-		return complain(reading, "it has no valid id");
-	if (!json_get_count(object, "source", &source) || source >= reading->list->sources.count)
+	found->path.length = 0;
+	r = json_lines_get(&reading->lines, object, found, FIELDS(row_fields));
+	if (r == 0 && found->source >= reading->list->sources.count)
 		return complain(reading, "it has no source of line 1");
-	if (!json_get_count(object, "size", &row.size))
-		return complain(reading, "it has no valid size");
-	if (!has_identity(object))
+	if (r == 0 && !has_identity(object))
 		return complain(reading, "it lacks one of mtime_ns, ctime_ns, dev and ino");
-	r = get_path(reading, object);
-	if (r < 0)
-		return r;
-	if (!has_only_names((const char *)reading->path.data))
-		return complain(reading, "the path is not one below a source");
-	if (reading->kind != FILE_LIST_WANTED)
+	if (r == 0 && reading->kind != FILE_LIST_WANTED)
 		r = get_content(reading, object, &row);
 	if (r < 0)
 		return r;
-	reading->found_bytes = size_add(reading->found_bytes, row.size);
-	row.source = (uint32_t)source;
-	return add_row(reading->list, row, &reading->path);
+	reading->found_bytes = size_add(reading->found_bytes, found->size);
+	row.id = found->id;
+	row.size = found->size;
+	row.source = (uint32_t)found->source;
+	return add_row(reading->list, row, &found->path);
 }
 
 static int read_rows(struct reading *reading)
@@ -516,7 +526,7 @@ int file_list_read(struct file_list *list, enum file_list_kind kind, const char 
 	if (r == 0)
 		r = read_hashed(&reading);
 	json_lines_deinit(&reading.lines);
-	bytes_free(&reading.path);
+	bytes_free(&reading.row.path);
 	return r;
 }
 

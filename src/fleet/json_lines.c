@@ -4,13 +4,14 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
-#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "row/json_read.h"
+
+/* All formats have this schema. */
+#define SCHEMA 1
 
 int json_lines_init(struct json_lines *lines, int fd, const char *file,
 		    const struct json_lines_words *words)
@@ -87,60 +88,27 @@ int json_lines_rows(struct json_lines *lines, uint64_t rows, json_row_fn *read, 
 	return r;
 }
 
-bool json_get_count(const json_t *object, const char *key, uint64_t *number)
+int json_lines_get(const struct json_lines *lines, const json_t *object, void *to,
+		   struct field_table table)
 {
-	const json_t *value = json_object_get(object, key);
+	const char *fault = NULL;
+	int r = fields_get(object, to, table, NULL, &fault);
 
-	if (!json_is_integer(value) || json_integer_value(value) < 0)
-		return false;
-	*number = (uint64_t)json_integer_value(value);
-	return true;
+	return r == -EPROTO ? json_lines_complain(lines, fault) : r;
 }
 
-/* strptime(3) also accepts 30 February, and numbers with fewer digits. */
-bool json_get_time(const json_t *object, const char *key, int64_t *seconds)
+int json_lines_check_format(const struct json_lines *lines, const json_t *object,
+			    const char *format)
 {
-	const char *text = json_string_value(json_object_get(object, key));
-	char again[CLOCK_TEXT_MAX];
-	struct tm parts = {0};
-	struct timespec time = {0};
-	const char *end = text ? strptime(text, "%Y-%m-%dT%H:%M:%SZ", &parts) : NULL;
+	const json_t *schema = json_object_get(object, "schema");
 
-	if (!end || *end != '\0')
-		return false;
-	time.tv_sec = timegm(&parts);
-	if (clock_format_utc(again, time) < 0 || strcmp(again, text) != 0)
-		return false;
-	*seconds = time.tv_sec;
-	return true;
-}
-
-bool json_get_sha256(const json_t *object, const char *key, uint8_t sha256[SHA256_BYTES])
-{
-	const char *digits = json_string_value(json_object_get(object, key));
-
-	return digits && sha256_parse(digits, sha256);
-}
-
-bool json_get_host(const json_t *object, const char *key, char host[HOST_NAME_BYTES_MAX + 1])
-{
-	const char *name = json_string_value(json_object_get(object, key));
-
-	if (!name || !host_name_is_valid(name))
-		return false;
-	memcpy(host, name, strlen(name) + 1);
-	return true;
-}
-
-bool json_get_plan(const json_t *object, char plan[PLAN_DIGITS + 1])
-{
-	const char *digits = json_string_value(json_object_get(object, "plan"));
-
-	if (!digits || strlen(digits) != PLAN_DIGITS ||
-	    strspn(digits, "0123456789abcdef") != PLAN_DIGITS)
-		return false;
-	memcpy(plan, digits, PLAN_DIGITS + 1);
-	return true;
+	if (!json_has_text(object, "format", format))
+		return json_lines_complain(lines, lines->words->no_format);
+	if (!json_is_integer(schema))
+		return json_lines_complain(lines, "it has no schema");
+	return json_integer_value(schema) == SCHEMA
+		       ? 0
+		       : json_lines_complain(lines, lines->words->other_schema);
 }
 
 bool json_has_text(const json_t *object, const char *key, const char *text)
@@ -148,4 +116,14 @@ bool json_has_text(const json_t *object, const char *key, const char *text)
 	const char *found = json_string_value(json_object_get(object, key));
 
 	return found && strcmp(found, text) == 0;
+}
+
+const char *host_name_fault(const void *name)
+{
+	return host_name_is_valid(name) ? NULL : "";
+}
+
+const char *plan_fault(const void *plan)
+{
+	return strspn(plan, "0123456789abcdef") == PLAN_DIGITS ? NULL : "";
 }

@@ -11,14 +11,16 @@
 #include <jansson.h>
 
 #include "base/attributes.h"
-#include "base/sha256.h"
 #include "fleet/host_name.h"
 #include "fleet/line_reader.h"
+#include "row/fields.h"
 
 /* What the messages say about the lines; all texts are borrowed. */
 struct json_lines_words {
 	const char *noun; /* "the keep list" */
 	const char *remedy; /* "nothing was read; make the list again with ..." */
+	const char *no_format; /* "it does not begin such a list" */
+	const char *other_schema; /* "the list has another schema than ... */
 };
 
 struct json_lines {
@@ -57,25 +59,31 @@ MUST_CHECK int json_lines_rows(struct json_lines *lines, uint64_t rows, json_row
 int json_lines_complain_of(const struct json_lines *lines, uint64_t line, const char *fault);
 int json_lines_complain(const struct json_lines *lines, const char *fault);
 
-/* Members of an object. Each function returns false if the member is missing or of another form.
- * Pure code. */
+/* Gets the fields of an object, as fields_get(). Logs -EPROTO. */
+MUST_CHECK int json_lines_get(const struct json_lines *lines, const json_t *object, void *to,
+			      struct field_table table);
 
-/* Gets a number that is not negative. */
-MUST_CHECK bool json_get_count(const json_t *object, const char *key, uint64_t *number);
-
-/* Gets a time of the form "2026-11-26T01:27:01Z", in seconds since 1970. */
-MUST_CHECK bool json_get_time(const json_t *object, const char *key, int64_t *seconds);
-
-MUST_CHECK bool json_get_sha256(const json_t *object, const char *key,
-				uint8_t sha256[SHA256_BYTES]);
-MUST_CHECK bool json_get_host(const json_t *object, const char *key,
-			      char host[HOST_NAME_BYTES_MAX + 1]);
-
-/* Number of digits of a plan, which names the lists that were made together. */
-#define PLAN_DIGITS 32
-MUST_CHECK bool json_get_plan(const json_t *object, char plan[PLAN_DIGITS + 1]);
+/* Checks that the first line says the format and the schema. Returns 0, or -EPROTO, logged. */
+MUST_CHECK int json_lines_check_format(const struct json_lines *lines, const json_t *object,
+				       const char *format);
 
 /* Returns whether the member is this text. */
 MUST_CHECK bool json_has_text(const json_t *object, const char *key, const char *text);
+
+/* Fields of these lines. */
+
+#define FIELD_HOST(structure, member, name)                                           \
+	FIELD(structure, member, name, FIELD_TEXT), .count = HOST_NAME_BYTES_MAX + 1, \
+						    .required = true, .check = host_name_fault
+
+/* Number of digits of a plan, which names the lists that were made together. */
+#define PLAN_DIGITS 32
+#define FIELD_PLAN(structure, member)                                                             \
+	FIELD(structure, member, "plan", FIELD_TEXT), .count = PLAN_DIGITS + 1, .required = true, \
+						      .check = plan_fault,                        \
+						      .fault = "it has no valid plan"
+
+const char *host_name_fault(const void *name);
+const char *plan_fault(const void *plan);
 
 #endif

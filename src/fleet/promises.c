@@ -24,14 +24,13 @@
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
 #include "fleet/new_file.h"
+#include "row/fields.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 
 #define FORMAT "twinfs-promises"
-#define SCHEMA 1
 
 #define NAME "promises" /* of the file in its folder */
-#define LINE_SIZE 256 /* room for a line of the file */
 #define ID_MAX ((uint64_t)INT64_MAX) /* largest id: JSON has signed numbers */
 
 struct promise {
@@ -41,18 +40,24 @@ struct promise {
 	uint64_t lived; /* promise_file.lived when it was made; 0: an earlier version made it */
 };
 
-/* The promises of one owner. */
-struct promise_file {
-	int folder; /* locked; -1: not open */
-	char *path; /* of the file, for messages */
+/* The members of line 1 that the first version did not write. */
+struct life {
 	uint64_t id; /* random; 0: none yet */
 	uint64_t writes; /* how often the file was written */
 	/* Seconds that certainly passed since the file was first written: those in which this
 	 * machine was running. A wrong clock does not change them. */
 	uint64_t lived;
-	/* The members that the first version did not write, as text; "": none. The SHA-256 is that
-	 * of this text and of all lines. */
-	char members[LINE_SIZE];
+	char boot[BOOT_ID_MAX]; /* during which the file was written */
+	uint64_t uptime; /* in seconds, of that boot, when it was written */
+};
+
+/* The promises of one owner. */
+struct promise_file {
+	int folder; /* locked; -1: not open */
+	char *path; /* of the file, for messages */
+	struct life life;
+	/* The life as text; empty: none. The SHA-256 is that of this text and of all lines. */
+	struct bytes members;
 	struct promise *list; /* sorted, each content once */
 	size_t count, capacity;
 };
@@ -79,6 +84,8 @@ static const struct json_lines_words words = {
 	"the promises",
 	"nothing was read or removed; move the file away when the last 'twinfs attest' of this "
 	"host was more than 14 days ago",
+	"it does not begin a file of promises",
+	"it has another schema than this version of twinfs can read, which is 1",
 };
 
 /* ---- order ------------------------------------------------------------------------------- */
@@ -117,67 +124,64 @@ static void sort_once(struct promise_file *file)
 	file->count = once;
 }
 
-static int add(struct promise_file *file, const uint8_t *sha256, uint64_t size, int64_t until,
-	       uint64_t lived)
+static int add(struct promise_file *file, const struct promise *promise)
 {
-	struct promise *promise;
 	int r = array_reserve(&file->list, &file->capacity, file->count + 1, sizeof(*file->list));
 
-	if (r < 0)
-		return r;
-	promise = &file->list[file->count++];
-	memcpy(promise->sha256, sha256, SHA256_BYTES);
-	promise->size = size;
-	promise->until = until;
-	promise->lived = lived;
-	return 0;
+	if (r == 0)
+		file->list[file->count++] = *promise;
+	return r;
 }
 
 /* ---- lines ------------------------------------------------------------------------------- */
 
-/* Formats a promise. Returns the length of the line. */
-static size_t format_promise(char line[static LINE_SIZE], const struct promise *promise)
-{
-	char sha256[SHA256_DIGITS + 1], until[CLOCK_TEXT_MAX] = "", lived[40] = "";
+#define PROMISE(member, key, type) FIELD(struct promise, member, key, type)
+#define NO_PROMISE "it is no promise"
 
-	sha256_format(promise->sha256, sha256);
-	/* a time that was read, or of now, can be formatted */
-	(void)!clock_format_utc(until, (struct timespec){.tv_sec = promise->until});
-	if (promise->lived > 0)
-		(void)snprintf(lived, sizeof(lived), ",\"lived\":%" PRIu64, promise->lived);
-	return (size_t)snprintf(line, LINE_SIZE,
-				"{\"sha256\":\"%s\",\"size\":%" PRIu64 ",\"until\":\"%s\"%s}\n",
-				sha256, promise->size, until, lived);
+static const struct field promise_fields[] = {
+	{PROMISE(sha256, "sha256", FIELD_SHA256), REQUIRED(NO_PROMISE)},
+	{PROMISE(size, "size", FIELD_SIZE), REQUIRED(NO_PROMISE)},
+	{PROMISE(until, "until", FIELD_SECONDS), REQUIRED(NO_PROMISE)},
+	{PROMISE(lived, "lived", FIELD_SIZE), .fault = NO_PROMISE},
+};
+
+#define LIFE(member, key, type) FIELD(struct life, member, key, type), .required = true
+
+static const struct field life_fields[] = {
+	{LIFE(id, "id", FIELD_SIZE)},
+	{LIFE(writes, "writes", FIELD_SIZE)},
+	{LIFE(lived, "lived", FIELD_SIZE)},
+	{LIFE(boot, "boot", FIELD_TEXT), .count = BOOT_ID_MAX},
+	{LIFE(uptime, "uptime", FIELD_SIZE)},
+};
+
+/* Makes the text of the life: members that follow others. */
+static int set_members(struct promise_file *file)
+{
+	int r;
+
+	file->members.length = 0;
+	r = fields_append_line(&file->members, &file->life, FIELDS(life_fields));
+	if (r == 0) {
+		file->members.data[0] = ',';
+		file->members.length -= strlen("}\n");
+	}
+	return r;
 }
 
-/* Adds a promise to the SHA-256 of all. */
-static int hash_promise(struct sha256 *sha256, const struct promise *promise)
-{
-	char line[LINE_SIZE];
-	size_t length = format_promise(line, promise);
-
-	return sha256_update(sha256, line, length);
-}
-
-/* Makes the text of the members that the first version did not write. */
-static void set_members(struct promise_file *file, const char *boot, uint64_t uptime)
-{
-	(void)snprintf(file->members, sizeof(file->members),
-		       ",\"id\":%" PRIu64 ",\"writes\":%" PRIu64 ",\"lived\":%" PRIu64
-		       ",\"boot\":\"%.*s\",\"uptime\":%" PRIu64,
-		       file->id, file->writes, file->lived, BOOT_ID_MAX, boot, uptime);
-}
-
-/* Computes the SHA-256 of the members and of the lines of all promises. */
-static int hash_all(const struct promise_file *file, char digits[SHA256_DIGITS + 1])
+/* Appends the lines of all promises, and computes the SHA-256 of the members and of these lines. */
+static int append_all(struct bytes *lines, const struct promise_file *file,
+		      uint8_t hash[static SHA256_BYTES])
 {
 	struct sha256 *sha256 = sha256_new();
-	int r = sha256 ? sha256_update(sha256, file->members, strlen(file->members)) : -ENOMEM;
+	int r = sha256 ? sha256_update(sha256, file->members.data, file->members.length) : -ENOMEM;
 
 	for (size_t i = 0; r == 0 && i < file->count; i++)
-		r = hash_promise(sha256, &file->list[i]);
+		r = fields_append_line(lines, &file->list[i], FIELDS(promise_fields));
 	if (r == 0)
-		r = sha256_finish(sha256, digits);
+		r = sha256_update(sha256, lines->data, lines->length);
+	if (r == 0)
+		r = sha256_end(sha256, hash);
 	sha256_free(sha256);
 	return r;
 }
@@ -192,71 +196,60 @@ struct reading {
 	uint8_t sha256[SHA256_BYTES]; /* of the other lines, as the first line says */
 };
 
-static int complain(const struct reading *reading, const char *fault)
-{
-	return json_lines_complain(&reading->lines, fault);
-}
-
 /* Reads the members that the first version did not write. */
-static void read_passed_time(struct promise_file *file, const json_t *object)
+static int read_life(struct promise_file *file, const json_t *object)
 {
-	const char *boot = json_string_value(json_object_get(object, "boot"));
-	uint64_t then = 0, now = clock_boottime_s();
+	struct life *life = &file->life;
+	uint64_t now = clock_boottime_s();
 	char this[BOOT_ID_MAX];
+	int r = fields_get(object, life, FIELDS(life_fields), NULL, NULL);
 
-	if (!boot || !json_get_count(object, "id", &file->id) ||
-	    !json_get_count(object, "writes", &file->writes) ||
-	    !json_get_count(object, "lived", &file->lived) ||
-	    !json_get_count(object, "uptime", &then))
-		return;
-	set_members(file, boot, then);
-	if (strcmp(boot, boot_id(this)) != 0)
-		file->lived += now; /* it was written before this boot */
-	else if (now > then)
-		file->lived += now - then;
+	if (r < 0) {
+		*life = (struct life){.id = 0};
+		return r == -EPROTO ? 0 : r;
+	}
+	r = set_members(file);
+	if (strcmp(life->boot, boot_id(this)) != 0)
+		life->lived += now; /* it was written before this boot */
+	else if (now > life->uptime)
+		life->lived += now - life->uptime;
+	return r;
 }
+
+#define NO_ROWS "it has no number of rows, or no SHA-256 of them"
+
+static const struct field head_fields[] = {
+	{FIELD(struct reading, rows, "rows", FIELD_SIZE), REQUIRED(NO_ROWS)},
+	{FIELD(struct reading, sha256, "sha256", FIELD_SHA256), REQUIRED(NO_ROWS)},
+};
 
 static int read_head(struct reading *reading, const json_t *object)
 {
-	uint64_t schema;
+	int r = json_lines_check_format(&reading->lines, object, FORMAT);
 
-	if (!json_has_text(object, "format", FORMAT))
-		return complain(reading, "it does not begin a file of promises");
-	if (!json_get_count(object, "schema", &schema) || schema != SCHEMA)
-		return complain(reading, "it has another schema than this version of twinfs can "
-					 "read, which is 1");
-	if (!json_get_count(object, "rows", &reading->rows) ||
-	    !json_get_sha256(object, "sha256", reading->sha256))
-		return complain(reading, "it has no number of rows, or no SHA-256 of them");
-	read_passed_time(reading->file, object);
-	return 0;
+	if (r == 0)
+		r = json_lines_get(&reading->lines, object, reading, FIELDS(head_fields));
+	return r < 0 ? r : read_life(reading->file, object);
 }
 
 static int read_row(void *context, const json_t *object)
 {
 	const struct reading *reading = context;
-	uint8_t sha256[SHA256_BYTES];
-	uint64_t size, lived = 0;
-	int64_t until;
+	struct promise promise = {.lived = 0};
+	int r = json_lines_get(&reading->lines, object, &promise, FIELDS(promise_fields));
 
-	if (!json_get_sha256(object, "sha256", sha256) || !json_get_count(object, "size", &size) ||
-	    !json_get_time(object, "until", &until))
-		return complain(reading, "it is no promise");
-	(void)!json_get_count(object, "lived", &lived);
-	return add(reading->file, sha256, size, until, lived);
+	return r < 0 ? r : add(reading->file, &promise);
 }
 
 /* Checks that no digit of the file has changed. */
 static int check_rows(struct reading *reading)
 {
-	char digits[SHA256_DIGITS + 1];
+	CLEANUP_BYTES struct bytes lines = {0};
 	uint8_t sha256[SHA256_BYTES];
-	int r = hash_all(reading->file, digits);
+	int r = append_all(&lines, reading->file, sha256);
 
-	if (r < 0)
+	if (r < 0 || memcmp(sha256, reading->sha256, SHA256_BYTES) == 0)
 		return r;
-	if (sha256_parse(digits, sha256) && memcmp(sha256, reading->sha256, SHA256_BYTES) == 0)
-		return 0;
 	return json_lines_complain_of(&reading->lines, 1, "the promises do not have this SHA-256");
 }
 
@@ -376,7 +369,7 @@ static int open_file(struct promise_file *file, const char *indexes, const char 
 /* Returns whether a file has at least the promises that were noted. */
 static bool is_as_noted(const struct promise_file *file, uint64_t id, uint64_t writes)
 {
-	return file->id == id && file->writes >= writes;
+	return file->life.id == id && file->life.writes >= writes;
 }
 
 /* Returns the promises that are not at least those that a note has, or NULL. own: of the index in
@@ -396,7 +389,7 @@ static const struct promise_file *find_lost(const struct promises *promises, con
 	if (found < 5 || (same && !is_as_noted(host, host_id, host_writes)))
 		return host;
 	/* an index that was made anew has no promises yet; earlier versions noted no identity */
-	if (!own || (same && (found == 5 ? index->id == 0 : identity != promises->identity)))
+	if (!own || (same && (found == 5 ? index->life.id == 0 : identity != promises->identity)))
 		return NULL;
 	return is_as_noted(index, index_id, index_writes) ? NULL : index;
 }
@@ -451,8 +444,9 @@ static int write_note(const struct promises *promises)
 	int r = index_folder_open(promises->index, &fd);
 
 	(void)snprintf(text, sizeof(text),
-		       "%" PRIx64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %s +%" PRIx64, index->id,
-		       index->writes, host->id, host->writes, promises->host, promises->identity);
+		       "%" PRIx64 " %" PRIu64 " %" PRIx64 " %" PRIu64 " %s +%" PRIx64,
+		       index->life.id, index->life.writes, host->life.id, host->life.writes,
+		       promises->host, promises->identity);
 	if (r == 0)
 		r = index_file_replace(fd, TWINFS_INDEX_PROMISED, text);
 	return r < 0 ? explain(index, "note", r) : 0;
@@ -496,6 +490,7 @@ void promises_close(struct promises *promises)
 		cleanup_close(&file->folder);
 		free(file->list);
 		free(file->path);
+		bytes_free(&file->members);
 	}
 	if (promises)
 		free(promises->index);
@@ -534,56 +529,60 @@ static void drop_expired(struct promise_file *file, int64_t now)
 		struct promise *promise = &file->list[i];
 
 		if (promise->lived == 0)
-			promise->lived = file->lived;
-		if (promise->until > now || file->lived - promise->lived < PROMISE_SECONDS)
+			promise->lived = file->life.lived;
+		if (promise->until > now || file->life.lived - promise->lived < PROMISE_SECONDS)
 			file->list[kept++] = *promise;
 	}
 	file->count = kept;
 }
 
-static int write_head(const struct promise_file *file, struct new_file *new)
-{
-	char sha256[SHA256_DIGITS + 1], line[3 * LINE_SIZE];
-	int length, r = hash_all(file, sha256);
-
-	if (r < 0)
-		return r;
-	length = snprintf(line, sizeof(line),
-			  "{\"format\":\"" FORMAT
-			  "\",\"schema\":%d,\"rows\":%zu,\"sha256\":\"%s\"%s}\n",
-			  SCHEMA, file->count, sha256, file->members);
-	return new_file_append(new, line, (size_t)length);
-}
-
 static int write_file(const struct promise_file *file)
 {
+	CLEANUP_BYTES struct bytes head = {0}, lines = {0};
 	CLEANUP_NEW_FILE struct new_file new;
-	char line[LINE_SIZE];
+	uint8_t sha256[SHA256_BYTES];
+	char digits[SHA256_DIGITS + 1] = "";
 	int r = new_file_begin(&new, file->folder, NAME ".new");
 
 	if (r == 0)
-		r = write_head(file, &new);
-	for (size_t i = 0; r == 0 && i < file->count; i++)
-		r = new_file_append(&new, line, format_promise(line, &file->list[i]));
+		r = append_all(&lines, file, sha256);
+	if (r == 0) {
+		sha256_format(sha256, digits);
+		r = bytes_format(&head,
+				 "{\"format\":\"" FORMAT
+				 "\",\"schema\":1,\"rows\":%zu,\"sha256\":\"%s\"%.*s}\n",
+				 file->count, digits, (int)file->members.length,
+				 (const char *)file->members.data);
+	}
+	if (r == 0)
+		r = new_file_append(&new, head.data, head.length);
+	if (r == 0)
+		r = new_file_append(&new, lines.data, lines.length);
 	return r == 0 ? new_file_commit(&new, NAME) : r;
 }
 
 static int add_all(struct promise_file *file, const struct file_list *list)
 {
 	int64_t now = clock_now().tv_sec;
-	char boot[BOOT_ID_MAX];
-	int r = 0;
+	struct promise promise = {.until = now + PROMISE_SECONDS};
+	struct life *life = &file->life;
+	int r;
 
-	if (file->id == 0 && random_fill(&file->id, sizeof(file->id)) < 0)
-		file->id = (uint64_t)now;
-	file->id &= ID_MAX;
-	file->writes++;
-	file->lived += file->lived == 0; /* 0 is that of an earlier version */
-	set_members(file, boot_id(boot), clock_boottime_s());
+	if (life->id == 0 && random_fill(&life->id, sizeof(life->id)) < 0)
+		life->id = (uint64_t)now;
+	life->id &= ID_MAX;
+	life->writes++;
+	life->lived += life->lived == 0; /* 0 is that of an earlier version */
+	(void)boot_id(life->boot);
+	life->uptime = clock_boottime_s();
+	promise.lived = life->lived;
+	r = set_members(file);
 	drop_expired(file, now);
-	for (size_t i = 0; r == 0 && i < list->count; i++)
-		r = add(file, list->rows[i].sha256, list->rows[i].size, now + PROMISE_SECONDS,
-			file->lived);
+	for (size_t i = 0; r == 0 && i < list->count; i++) {
+		memcpy(promise.sha256, list->rows[i].sha256, SHA256_BYTES);
+		promise.size = list->rows[i].size;
+		r = add(file, &promise);
+	}
 	sort_once(file);
 	if (r == 0)
 		r = write_file(file);

@@ -159,27 +159,13 @@ static int get_fate(const struct reading *reading, const json_t *object, enum fa
 	return 0;
 }
 
-/* Returns whether a path below a source has only names: no empty one, "." or "..". */
-static bool has_only_names(const char *path)
-{
-	for (;;) {
-		size_t length = strcspn(path, "/");
-
-		if (length == 0 || (length <= 2 && strncmp(path, "..", length) == 0))
-			return false;
-		if (!path[length])
-			return true;
-		path += length + 1;
-	}
-}
-
 /* Finds the source of a path. Returns the path below it, or NULL. */
 static const char *find_source(const struct sources *sources, const char *path, uint32_t *source)
 {
 	for (uint32_t i = 0; i < sources->count; i++) {
 		const char *below = path_below(path, sources->list[i].path);
 
-		if (below && has_only_names(below)) {
+		if (below && !path_fault(below, strlen(below))) {
 			*source = i;
 			return below;
 		}

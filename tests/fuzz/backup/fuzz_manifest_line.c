@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "backup/manifest.h"
+#include "base/path.h"
 #include "fuzz.h"
 
 static bool same_bytes(const struct bytes *a, const struct bytes *b)
@@ -18,11 +19,11 @@ static bool same_name(const struct manifest_name *a, const struct manifest_name 
 {
 	return same_bytes(&a->path, &b->path) && same_bytes(&a->content, &b->content) &&
 	       same_bytes(&a->target, &b->target) && a->type == b->type && a->hashed == b->hashed &&
-	       a->device == b->device && a->file == b->file && a->digest == b->digest &&
-	       hash128_equal(a->hash, b->hash) && a->size == b->size && a->mode == b->mode &&
-	       a->uid == b->uid && a->gid == b->gid && a->mtime.tv_sec == b->mtime.tv_sec &&
-	       a->mtime.tv_nsec == b->mtime.tv_nsec && a->inode == b->inode &&
-	       a->links == b->links && xattrs_equal(&a->xattrs, &b->xattrs);
+	       a->device == b->device && a->read.file == b->read.file &&
+	       a->read.digest == b->read.digest && hash128_equal(a->hash, b->hash) &&
+	       a->size == b->size && a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
+	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec &&
+	       a->inode == b->inode && a->links == b->links && xattrs_equal(&a->xattrs, &b->xattrs);
 }
 
 static int decode(const void *line, size_t length, enum manifest_format format,
@@ -42,9 +43,11 @@ static void check_name(const struct manifest_name *name, enum manifest_format fo
 	struct bytes line CLEANUP_BYTES = {0}, second CLEANUP_BYTES = {0};
 	struct manifest_end end;
 
-	REQUIRE(path_fault(&name->path) == NULL);
+	REQUIRE(path_fault((const char *)name->path.data, name->path.length) == NULL);
 	REQUIRE(name->content.length == 0 ? format == MANIFEST_ALL
-					  : path_fault(&name->content) == NULL && name->hashed);
+					  : path_fault((const char *)name->content.data,
+						       name->content.length) == NULL &&
+						    name->hashed);
 	REQUIRE(S_ISREG(name->type) || format == MANIFEST_ALL);
 	REQUIRE(name->mode <= 07777 && name->uid != UINT32_MAX && name->gid != UINT32_MAX);
 	REQUIRE(name->mtime.tv_nsec >= 0 && name->mtime.tv_nsec < 1000000000);

@@ -9,6 +9,7 @@
 
 #include "backup/manifest_reader.h"
 #include "base/descriptor.h"
+#include "base/path.h"
 #include "fuzz.h"
 
 /* Number of prefixes of a manifest that are tried. */
@@ -35,7 +36,7 @@ static int read_names(struct manifest_reader *reader, uint64_t *names)
 	for (*names = 0; (r = manifest_reader_next(reader)) == 0; (*names)++) {
 		const struct bytes *path = &reader->name.path;
 
-		REQUIRE(path_fault(path) == NULL);
+		REQUIRE(path_fault((const char *)path->data, path->length) == NULL);
 		REQUIRE(*names == 0 || path_order(&before, path) < 0);
 		REQUIRE(*names == 0 || path_order(path, &before) > 0);
 		before.length = 0;

@@ -52,11 +52,11 @@ static inline bool names_equal(const struct manifest_name *a, const struct manif
 	return bytes_equal(&a->path, &b->path) && bytes_equal(&a->content, &b->content) &&
 	       bytes_equal(&a->target, &b->target) && a->type == b->type &&
 	       a->hashed == b->hashed && a->unread == b->unread && a->device == b->device &&
-	       a->file == b->file && a->digest == b->digest && hash128_equal(a->hash, b->hash) &&
-	       a->size == b->size && a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
-	       a->mtime.tv_sec == b->mtime.tv_sec && a->mtime.tv_nsec == b->mtime.tv_nsec &&
-	       a->inode == b->inode && a->links == b->links && a->flags == b->flags &&
-	       xattrs_equal(&a->xattrs, &b->xattrs);
+	       a->read.file == b->read.file && a->read.digest == b->read.digest &&
+	       hash128_equal(a->hash, b->hash) && a->size == b->size && a->mode == b->mode &&
+	       a->uid == b->uid && a->gid == b->gid && a->mtime.tv_sec == b->mtime.tv_sec &&
+	       a->mtime.tv_nsec == b->mtime.tv_nsec && a->inode == b->inode &&
+	       a->links == b->links && a->flags == b->flags && xattrs_equal(&a->xattrs, &b->xattrs);
 }
 
 #endif

@@ -26,7 +26,40 @@ struct row {
 	bool has_flags;
 	struct hash128 hash;
 	uint8_t sha256[SHA256_BYTES];
+	struct bytes bytes;
+	char text[4];
+	uint64_t size;
+	bool whole;
+	int64_t seconds;
+	uint32_t doubled;
 };
+
+static json_t *make_doubled(const void *member)
+{
+	return json_integer(2 * (json_int_t) * (const uint32_t *)member);
+}
+
+static bool get_doubled(const json_t *value, void *member)
+{
+	*(uint32_t *)member = (uint32_t)json_integer_value(value) / 2;
+	return json_is_integer(value) && json_integer_value(value) % 2 == 0;
+}
+
+static bool has_doubled(const void *member)
+{
+	return *(const uint32_t *)member != 0;
+}
+
+static const struct field_form doubled = {has_doubled, make_doubled, get_doubled};
+
+static const char *text_fault(const void *member)
+{
+	const char *text = member;
+
+	if (*text == 'x')
+		return "it begins with x";
+	return *text == 'y' ? "" : NULL;
+}
 
 static const struct field_word colours[] = {{"red", RED}, {"green", GREEN}};
 
@@ -44,6 +77,15 @@ static const struct field fields[] = {
 	 .given = offsetof(struct row, has_flags)},
 	{FIELD(struct row, hash, "hash", FIELD_HASH128)},
 	{FIELD(struct row, sha256, "sha256", FIELD_SHA256)},
+	{FIELD(struct row, bytes, "bytes", FIELD_BYTES)},
+	{FIELD(struct row, text, "text", FIELD_TEXT), .count = 4, .check = text_fault,
+	 .fault = "it has no text"},
+	{FIELD(struct row, size, "size", FIELD_SIZE), .min = 3, .max = 9,
+	 .fault = "it has no size"},
+	{FIELD(struct row, whole, "whole", FIELD_BOOL)},
+	{FIELD(struct row, seconds, "seconds", FIELD_SECONDS), .optional = true,
+	 .given = offsetof(struct row, whole)},
+	{FIELD(struct row, doubled, "doubled", FIELD_FORM), .form = &doubled},
 };
 
 #define HASH "00112233445566778899aabbccddeeff"
@@ -55,7 +97,7 @@ static void assert_written(const struct row *row, const char *expected)
 	struct bytes text CLEANUP_BYTES = {0};
 	json_auto_t *object = json_object();
 
-	assert_int_equal(fields_set(object, row, fields, ARRAY_SIZE(fields)), 0);
+	assert_int_equal(fields_set(object, row, FIELDS(fields)), 0);
 	assert_int_equal(json_append(&text, object, JSON_COMPACT), 0);
 	assert_string_equal(bytes_text(&text), expected);
 }
@@ -66,7 +108,7 @@ static int read_row(const char *text, struct row *row, struct bytes texts[2])
 
 	*row = (struct row){.colour = NONE};
 	assert_non_null(object);
-	return fields_get(object, row, fields, ARRAY_SIZE(fields), texts);
+	return fields_get(object, row, FIELDS(fields), texts, NULL);
 }
 
 static void test_each_type_is_written_and_read(void **state)
@@ -76,7 +118,8 @@ static void test_each_type_is_written_and_read(void **state)
 		"\"identity\":\"ffffffffffffffff\",\"colour\":\"green\","
 		"\"time\":\"2001-09-09T01:46:40Z\",\"changed\":-3,\"changed_ns\":7,\"count\":0,"
 		"\"mode\":\"0644\",\"flags\":\"1f\",\"hash\":\"" HASH "\",\"sha256\":\"" SHA256
-		"\"}";
+		"\",\"bytes\":\"\\\\xfe\",\"bytes_base64\":\"/g==\",\"text\":\"abc\",\"size\":3,"
+		"\"whole\":true,\"seconds\":\"1969-12-31T23:59:59Z\",\"doubled\":14}";
 	struct bytes texts[2] = {0};
 	struct row row;
 
@@ -94,7 +137,14 @@ static void test_each_type_is_written_and_read(void **state)
 	assert_true(row.has_flags);
 	assert_int_equal(row.flags, 0x1f);
 	assert_int_equal(row.sha256[1], 0x11);
+	assert_int_equal(row.bytes.length, 1);
+	assert_string_equal(row.text, "abc");
+	assert_int_equal(row.size, 3);
+	assert_true(row.whole);
+	assert_int_equal(row.seconds, -1);
+	assert_int_equal(row.doubled, 7);
 	assert_written(&row, text);
+	bytes_free(&row.bytes);
 	bytes_free(&texts[0]);
 	bytes_free(&texts[1]);
 }
@@ -131,6 +181,18 @@ static void test_missing_and_malformed_members_are_refused(void **state)
 		"{\"path\":\"a\",\"mode\":420}",
 		"{\"path\":\"a\",\"hash\":\"00\"}",
 		"{\"path\":\"a\",\"sha256\":\"00112233445566778899aabbccddeeff\"}",
+		"{\"path\":\"a\",\"number\":\"5\"}",
+		"{\"path\":\"a\",\"count\":4294967296}",
+		"{\"path\":\"a\",\"count\":-1}",
+		"{\"path\":\"a\",\"mode\":\"-7\"}",
+		"{\"path\":\"a\",\"mode\":\"789\"}",
+		"{\"path\":\"a\",\"changed\":1}",
+		"{\"path\":\"a\",\"changed\":1,\"changed_ns\":1000000000}",
+		"{\"path\":\"a\",\"time\":\"2001-02-30T01:46:40Z\"}",
+		"{\"path\":\"a\",\"text\":\"abcd\"}",
+		"{\"path\":\"a\",\"whole\":1}",
+		"{\"path\":\"a\",\"seconds\":7}",
+		"{\"path\":\"a\",\"doubled\":3}",
 	};
 	struct bytes found[2] = {0};
 	struct row row;
@@ -141,11 +203,36 @@ static void test_missing_and_malformed_members_are_refused(void **state)
 
 		row = (struct row){.colour = NONE};
 		assert_non_null(object);
-		assert_int_equal(fields_get(object, &row, fields, ARRAY_SIZE(fields), found),
-				 -EPROTO);
+		assert_int_equal(fields_get(object, &row, FIELDS(fields), found, NULL), -EPROTO);
 	}
 	bytes_free(&found[0]);
 	bytes_free(&found[1]);
+}
+
+static void assert_fault(const char *text, const char *expected)
+{
+	json_auto_t *object = json_read(text, strlen(text), 0);
+	struct row row = {.colour = NONE};
+	struct bytes found[2] = {0};
+	const char *fault = NULL;
+
+	assert_int_equal(fields_get(object, &row, FIELDS(fields), found, &fault), -EPROTO);
+	assert_string_equal(fault, expected);
+	bytes_free(&found[0]);
+	bytes_free(&found[1]);
+}
+
+static void test_fault_of_a_field_is_told(void **state)
+{
+	(void)state;
+	assert_fault("{\"path\":\"a\",\"size\":2}", "it has no size");
+	assert_fault("{\"path\":\"a\",\"size\":10}", "it has no size");
+	assert_fault("{\"path\":\"a\",\"text\":7}", "it has no text");
+	assert_fault("{\"path\":\"a\",\"text\":\"x\"}", "it begins with x");
+	assert_fault("{\"path\":\"a\",\"text\":\"y\"}", "it has no text");
+	assert_fault("{\"path\":\"a\",\"path_base64\":\"Yg==\"}",
+		     "path and path_base64 do not agree");
+	assert_fault("{}", "a member is missing or of another form");
 }
 
 int main(void)
@@ -154,6 +241,7 @@ int main(void)
 		cmocka_unit_test(test_each_type_is_written_and_read),
 		cmocka_unit_test(test_absent_fields_have_no_members),
 		cmocka_unit_test(test_missing_and_malformed_members_are_refused),
+		cmocka_unit_test(test_fault_of_a_field_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
