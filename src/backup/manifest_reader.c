@@ -13,14 +13,12 @@
 #include "base/quote.h"
 #include "base/size.h"
 
-#define READ_BYTES (64UL << 10)
-
 /* Logs that the line read last cannot be used, with its number. Returns -EPROTO. */
 static int complain(const struct manifest_reader *reader, const char *why)
 {
 	const struct bytes *path = &reader->name.path;
 
-	log_error("cannot use line %" PRIu64 " of the manifest %s%s%s: %s", reader->line,
+	log_error("cannot use line %" PRIu64 " of the manifest %s%s%s: %s", reader->lines.line,
 		  quote_path(reader->path), path->length > 0 ? ", path " : "",
 		  path->length > 0 ? quote_bytes((const char *)path->data, path->length) : "", why);
 	return -EPROTO;
@@ -31,7 +29,7 @@ static int complain_of_end(const struct manifest_reader *reader, const char *wha
 {
 	log_error("cannot use the manifest %s: it %s, after line %" PRIu64
 		  "; use the complete file that 'twinfs manifest' wrote",
-		  quote_path(reader->path), what, reader->line);
+		  quote_path(reader->path), what, reader->lines.line);
 	return -EPROTO;
 }
 
@@ -57,62 +55,24 @@ int manifest_open(const char *path)
 	return r;
 }
 
-static int read_more(struct manifest_reader *reader)
-{
-	long got;
-	int r;
-
-	memmove(reader->read.data, reader->read.data + reader->at,
-		reader->read.length - reader->at);
-	reader->read.length -= reader->at;
-	reader->at = 0;
-	r = bytes_reserve(&reader->read, READ_BYTES);
-	if (r < 0)
-		return r;
-	got = read_fully_at(reader->fd, reader->read.data + reader->read.length, READ_BYTES,
-			    reader->offset);
-	if (got < 0) {
-		log_error("cannot read the manifest %s: %s", quote_path(reader->path),
-			  error_text((int)got));
-		return (int)got;
-	}
-	reader->at_end = (unsigned long)got < READ_BYTES;
-	reader->read.length += (size_t)got;
-	reader->offset += got;
-	return 0;
-}
-
-/* Sets *line to the start of the next line in the bytes that were read. Returns 0, -ENODATA at the
- * end, -ENOMEM, or another -errno (logged). */
+/* Sets *line to the start of the next line. Returns 0, -ENODATA at the end, -ENOMEM, -EINTR if
+ * stop_requested(), or another -errno (logged). */
 static int next_line(struct manifest_reader *reader, const char **line, size_t *length)
 {
-	size_t searched = 0;
+	int r = line_reader_next(&reader->lines, line, length);
 
-	for (;;) {
-		const uint8_t *start = reader->read.data + reader->at;
-		size_t left = reader->read.length - reader->at;
-		const uint8_t *newline =
-			left > searched ? memchr(start + searched, '\n', left - searched) : NULL;
-		int r;
-
-		if (newline) {
-			*line = (const char *)start;
-			*length = (size_t)(newline - start);
-			reader->at += *length + 1;
-			reader->line++;
-			return 0;
-		}
-		if (reader->at_end)
-			return left > 0 ? complain_of_end(reader, "ends within a line") : -ENODATA;
-		searched = left;
-		if (left >= MANIFEST_LINE_MAX) {
-			reader->line++;
-			return complain(reader, "it is longer than the limit");
-		}
-		r = read_more(reader);
-		if (r < 0)
-			return r;
+	if (r == LINE_END)
+		return -ENODATA;
+	if (r == LINE_TORN)
+		return complain_of_end(reader, "ends within a line");
+	if (r == LINE_TOO_LONG) {
+		reader->lines.line++;
+		return complain(reader, "it is longer than the limit");
 	}
+	if (r < 0 && r != -ENOMEM && r != -EINTR)
+		log_error("cannot read the manifest %s: %s", quote_path(reader->path),
+			  error_text(r));
+	return r;
 }
 
 int manifest_reader_init(struct manifest_reader *reader, int fd, const char *path)
@@ -124,9 +84,9 @@ int manifest_reader_init(struct manifest_reader *reader, int fd, const char *pat
 
 	memset(reader, 0, sizeof(*reader));
 	reader->path = path;
-	reader->fd = fd;
 	reader->hash = hash_state_new();
-	if (!reader->hash || bytes_reserve(&reader->read, READ_BYTES) < 0)
+	r = line_reader_init(&reader->lines, fd, MANIFEST_LINE_MAX, LINES_FROM_START);
+	if (!reader->hash || r < 0)
 		return -ENOMEM;
 	r = next_line(reader, &line, &length);
 	if (r == -ENODATA)
@@ -143,7 +103,7 @@ int manifest_reader_init(struct manifest_reader *reader, int fd, const char *pat
 void manifest_reader_deinit(struct manifest_reader *reader)
 {
 	hash_state_free(reader->hash);
-	bytes_free(&reader->read);
+	line_reader_deinit(&reader->lines);
 	bytes_free(&reader->before);
 	manifest_name_free(&reader->root);
 	manifest_name_free(&reader->name);

@@ -12,17 +12,13 @@
 #include "backup/manifest.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "row/line_reader.h"
 
 struct manifest_reader {
 	const char *path; /* for messages, borrowed */
 	enum manifest_format format;
 	struct manifest_name root; /* its path is empty if the manifest lacks it */
-	int fd; /* borrowed; read by pread(2) from offset 0 on */
-	off_t offset; /* of the next read */
-	struct bytes read; /* bytes read from the file */
-	size_t at; /* offset in read of the next line */
-	bool at_end; /* the file was read to its end */
-	uint64_t line; /* number of the last line read, from 1 */
+	struct line_reader lines; /* read from offset 0 on */
 	uint64_t names; /* read so far */
 	uint64_t flagged; /* of them, those with flags */
 	uint64_t bytes; /* sum of the sizes of those that uniques/ leaves out */

@@ -281,7 +281,7 @@ static int make_names(struct restoring *restoring, struct manifest_reader *check
 {
 	CLEANUP_MANIFEST_READER struct manifest_reader all = {0};
 	CLEANUP_MANIFEST_READER struct manifest_reader reader = {0};
-	int r = manifest_reader_init(&all, checked->fd, checked->path);
+	int r = manifest_reader_init(&all, checked->lines.fd, checked->path);
 
 	if (r < 0)
 		return r;
@@ -291,7 +291,7 @@ static int make_names(struct restoring *restoring, struct manifest_reader *check
 	if (r < 0)
 		return r;
 	begin_part(restoring, "restoring copies", checked->names, checked->bytes);
-	r = manifest_reader_init(&reader, checked->fd, checked->path);
+	r = manifest_reader_init(&reader, checked->lines.fd, checked->path);
 	if (r == 0)
 		r = restore_names(restoring, &reader);
 	progress_end(&restoring->progress, &restoring->counts);

@@ -55,7 +55,7 @@ int restore_flags(struct restoring *restoring, struct manifest_reader *checked)
 
 	if (checked->flagged == 0)
 		return 0;
-	r = manifest_reader_init(&reader, checked->fd, checked->path);
+	r = manifest_reader_init(&reader, checked->lines.fd, checked->path);
 	while (r == 0 && (r = manifest_reader_next(&reader)) == 0) {
 		if (stop_requested())
 			return -EINTR;

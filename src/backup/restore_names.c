@@ -256,7 +256,7 @@ static int fail(struct names *names, int result)
 
 	if (restoring_is_fatal(result))
 		return restoring_fail(names->restoring, path, name->path.length, result);
-	log_warning("line %" PRIu64 ": cannot restore %s from %s: %s", names->reader->line,
+	log_warning("line %" PRIu64 ": cannot restore %s from %s: %s", names->reader->lines.line,
 		    quote_bytes(path, name->path.length),
 		    quote_bytes((const char *)content->data, content->length),
 		    reason(restoring, result));

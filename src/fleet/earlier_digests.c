@@ -15,11 +15,12 @@
 #include "base/numbers.h"
 #include "base/quote.h"
 #include "base/sha256.h"
-#include "fleet/line_reader.h"
+#include "fleet/json_lines.h"
 #include "fleet/set_folder.h"
 #include "row/fields.h"
 #include "row/json_read.h"
 #include "row/json_text.h"
+#include "row/line_reader.h"
 
 /* ---- a part ------------------------------------------------------------------------------ */
 
@@ -95,7 +96,9 @@ static int read_part(struct earlier_digests *earlier, int folder, const json_t *
 	if (fd < 0)
 		return fd;
 	state = sha256_new();
-	r = state ? line_reader_init(&lines, fd, is_compressed(name)) : -ENOMEM;
+	r = state ? line_reader_init(&lines, fd, LINE_BYTES_MAX,
+				     is_compressed(name) ? LINES_COMPRESSED : 0)
+		  : -ENOMEM;
 	lines.sha256 = state;
 	if (r == 0)
 		r = read_lines(earlier, &lines);

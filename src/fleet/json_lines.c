@@ -17,7 +17,7 @@ int json_lines_init(struct json_lines *lines, int fd, const char *file,
 		    const struct json_lines_words *words)
 {
 	*lines = (struct json_lines){.file = file, .words = words};
-	return line_reader_init(&lines->lines, fd, false);
+	return line_reader_init(&lines->lines, fd, LINE_BYTES_MAX, 0);
 }
 
 void json_lines_deinit(struct json_lines *lines)

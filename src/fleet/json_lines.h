@@ -12,8 +12,12 @@
 
 #include "base/attributes.h"
 #include "fleet/host_name.h"
-#include "fleet/line_reader.h"
 #include "row/fields.h"
+#include "row/line_reader.h"
+
+/* Maximum length of a line in bytes, with its end. A path of 4,095 bytes that are no UTF-8 needs 22
+ * KiB. */
+#define LINE_BYTES_MAX ((size_t)64 << 10)
 
 /* What the messages say about the lines; all texts are borrowed. */
 struct json_lines_words {

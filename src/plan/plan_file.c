@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "plan/plan_file.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@
 #include "report/symlinks.h"
 #include "row/json_path.h"
 #include "row/json_read.h"
+#include "row/line_reader.h"
 #include "source/source.h"
 
 /* A file that a line names. */
@@ -42,10 +45,8 @@ struct mention {
 /* The state of reading. */
 struct reading {
 	const char *path;
-	FILE *file;
-	uint64_t line; /* number of the current line, from 1 */
-	char *text; /* of the current line */
-	size_t capacity;
+	int fd;
+	struct line_reader lines;
 	struct catalog_reader *reader;
 	const struct sources *sources;
 	const struct report *report;
@@ -63,9 +64,8 @@ struct reading {
 
 static void reading_free(struct reading *reading)
 {
-	if (reading->file)
-		(void)fclose(reading->file);
-	free(reading->text);
+	line_reader_deinit(&reading->lines);
+	cleanup_close(&reading->fd);
 	free(reading->mentions);
 	number_set_free(&reading->names);
 	symlinks_free(reading->symlinks);
@@ -77,7 +77,7 @@ static void reading_free(struct reading *reading)
 static int complain(const struct reading *reading, const char *fault)
 {
 	log_error("cannot use the plan %s: line %" PRIu64 ": %s; nothing was done",
-		  quote_path(reading->path), reading->line, fault);
+		  quote_path(reading->path), reading->lines.line, fault);
 	return -EPROTO;
 }
 
@@ -90,26 +90,32 @@ static int fail(const struct reading *reading, int result)
 
 static int open_file(struct reading *reading)
 {
-	reading->file = fopen(reading->path, "re");
-	return reading->file ? 0 : fail(reading, -errno);
+	int r;
+
+	reading->fd = open(reading->path, O_RDONLY | O_CLOEXEC);
+	r = reading->fd < 0
+		    ? -errno
+		    : line_reader_init(&reading->lines, reading->fd, SIZE_MAX, LINES_OPEN_END);
+	return r < 0 ? fail(reading, r) : 0;
 }
 
-/* Reads the next line that is not empty. Returns 0, -ENOENT at the end, or -errno (logged). */
-static int next_line(struct reading *reading, size_t *length)
+static bool is_blank(const char *text, size_t length)
 {
-	ssize_t got;
+	while (length > 0 && isspace((unsigned char)text[length - 1]))
+		length--;
+	return length == 0;
+}
 
-	do {
-		errno = 0;
-		got = getline(&reading->text, &reading->capacity, reading->file);
-		if (got < 0 && (ferror(reading->file) || errno == ENOMEM))
-			return fail(reading, errno ? -errno : -EIO);
-		if (got < 0)
-			return -ENOENT;
-		reading->line++;
-	} while (strspn(reading->text, " \t\r\n") == (size_t)got);
-	*length = (size_t)got;
-	return 0;
+/* Reads the next line that is not empty. Returns 0, LINE_END, -EINTR if stop_requested(), or
+ * another -errno (logged). */
+static int next_line(struct reading *reading, const char **text, size_t *length)
+{
+	int r;
+
+	do
+		r = line_reader_next(&reading->lines, text, length);
+	while (r == 0 && is_blank(*text, *length));
+	return r < 0 && r != -EINTR ? fail(reading, r) : r;
 }
 
 /* Returns whether a line is the first one of a list of what other hosts keep. */
@@ -122,11 +128,12 @@ static bool is_of_fleet(const json_t *object)
 
 /* Parses the current line. Returns its list of copies, a member of *object, which the caller frees;
  * or NULL (logged). */
-static json_t *parse_line(const struct reading *reading, size_t length, json_t **object)
+static json_t *parse_line(const struct reading *reading, const char *text, size_t length,
+			  json_t **object)
 {
 	json_t *copies;
 
-	*object = json_read(reading->text, length, JSON_REJECT_DUPLICATES);
+	*object = json_read(text, length, JSON_REJECT_DUPLICATES);
 	copies = json_object_get(*object, "copies");
 	if (!json_is_array(copies)) {
 		(void)complain(reading, is_of_fleet(*object)
@@ -194,7 +201,7 @@ static int mention(struct reading *reading, uint64_t file, bool stays)
 
 	if (r == 0)
 		reading->mentions[reading->mention_count++] =
-			(struct mention){file, reading->line, stays};
+			(struct mention){file, reading->lines.line, stays};
 	return r;
 }
 
@@ -203,12 +210,12 @@ static int mention(struct reading *reading, uint64_t file, bool stays)
  * one would not be acted upon. */
 static int note_name(struct reading *reading, uint32_t source, const char *below, enum fate fate)
 {
-	uint64_t line = fate == FATE_KEPT ? reading->line : 0;
+	uint64_t line = fate == FATE_KEPT ? reading->lines.line : 0;
 	uint64_t hash = hash64(below, strlen(below), line << 32 ^ source);
 	int r = number_set_add(&reading->names, hash ? hash : 1);
 
 	if (r == 0 && reading->repeated++ == 0)
-		reading->repeated_line = reading->line;
+		reading->repeated_line = reading->lines.line;
 	return r;
 }
 
@@ -458,11 +465,11 @@ static int finish_group(struct reading *reading)
 	return r < 0 ? r : act_plan_add(reading->plan, &reading->group);
 }
 
-static int read_group(struct reading *reading, size_t length)
+static int read_group(struct reading *reading, const char *text, size_t length)
 {
 	struct copies *copies = &reading->group.copies;
 	json_t *object = NULL, *member;
-	json_t *list = parse_line(reading, length, &object);
+	json_t *list = parse_line(reading, text, length, &object);
 	int r = list ? 0 : -EPROTO;
 	size_t i;
 
@@ -517,22 +524,24 @@ int plan_file_read(const char *path, const struct report *report, struct act_pla
 {
 	CLEANUP(reading_free)
 	struct reading reading = {.path = path,
+				  .fd = -1,
 				  .reader = report->reader,
 				  .sources = report->sources,
 				  .report = report,
 				  .plan = plan,
 				  .refusals = refusals};
+	const char *text = NULL;
 	size_t length = 0;
 	int r = open_file(&reading);
 
 	if (r < 0)
 		return r;
-	while ((r = next_line(&reading, &length)) == 0) {
-		r = stop_requested() ? -EINTR : read_group(&reading, length);
+	while ((r = next_line(&reading, &text, &length)) == 0) {
+		r = stop_requested() ? -EINTR : read_group(&reading, text, length);
 		if (r < 0)
 			return r == -EPROTO || r == -EINTR ? r : fail(&reading, r);
 	}
-	if (r == -ENOENT)
+	if (r == LINE_END)
 		r = check_mentions(&reading);
 	if (r == 0)
 		explain_repeated(&reading);
@@ -544,7 +553,7 @@ static int check_rereadable(const struct reading *reading)
 {
 	struct stat status;
 
-	if (fstat(fileno(reading->file), &status) < 0)
+	if (fstat(reading->fd, &status) < 0)
 		return fail(reading, -errno);
 	if (S_ISREG(status.st_mode))
 		return 0;
@@ -555,20 +564,21 @@ static int check_rereadable(const struct reading *reading)
 
 int plan_file_first_path(const char *path, struct bytes *first)
 {
-	CLEANUP(reading_free) struct reading reading = {.path = path};
+	CLEANUP(reading_free) struct reading reading = {.path = path, .fd = -1};
 	json_t *object = NULL, *copies;
+	const char *text = NULL;
 	size_t length = 0;
 	int r = open_file(&reading);
 
 	if (r == 0)
 		r = check_rereadable(&reading);
 	if (r == 0) {
-		r = next_line(&reading, &length);
-		r = r == -ENOENT ? -ENODATA : r;
+		r = next_line(&reading, &text, &length);
+		r = r == LINE_END ? -ENODATA : r;
 	}
 	if (r < 0)
 		return r;
-	copies = parse_line(&reading, length, &object);
+	copies = parse_line(&reading, text, length, &object);
 	r = copies ? get_path(&reading, json_array_get(copies, 0), first) : -EPROTO;
 	json_decref(object);
 	return r;

@@ -8,8 +8,10 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "fleet/line_reader.h"
+#include "row/line_reader.h"
 #include "unit_test.h"
+
+#define MAX ((size_t)256 << 10)
 
 /* Returns a descriptor of a file with these bytes. */
 static int file_of(const void *data, size_t length)
@@ -23,14 +25,14 @@ static int file_of(const void *data, size_t length)
 }
 
 /* Reads all lines, which must be those given. Returns the outcome after the last one. */
-static int read_lines(int fd, bool compressed, const char *const *lines)
+static int read_lines(int fd, unsigned int flags, const char *const *lines)
 {
 	struct line_reader reader;
 	const char *text;
 	size_t length;
 	int r;
 
-	assert_int_equal(line_reader_init(&reader, fd, compressed), 0);
+	assert_int_equal(line_reader_init(&reader, fd, MAX, flags), 0);
 	while ((r = line_reader_next(&reader, &text, &length)) == 0) {
 		const char *expected = *lines ? *lines++ : "a line too many";
 
@@ -48,9 +50,24 @@ static void test_lines_of_a_file_are_read(void **state)
 	const char *const lines[] = {"one", "", "three", NULL};
 
 	(void)state;
-	assert_int_equal(read_lines(file_of("one\n\nthree\n", 11), false, lines), LINE_END);
-	assert_int_equal(read_lines(file_of("one\n\nthree\nfo", 13), false, lines), LINE_TORN);
-	assert_int_equal(read_lines(file_of("", 0), false, lines + 3), LINE_END);
+	assert_int_equal(read_lines(file_of("one\n\nthree\n", 11), 0, lines), LINE_END);
+	assert_int_equal(read_lines(file_of("one\n\nthree\nfo", 13), 0, lines), LINE_TORN);
+	assert_int_equal(read_lines(file_of("", 0), 0, lines + 3), LINE_END);
+	assert_int_equal(read_lines(file_of("one\n\nthree", 10), LINES_OPEN_END, lines), LINE_END);
+	assert_int_equal(read_lines(file_of("one\n\nthree\n", 11), LINES_OPEN_END, lines),
+			 LINE_END);
+}
+
+static void test_file_is_read_from_its_start(void **state)
+{
+	const char *const lines[] = {"one", "two", NULL};
+	int fd = file_of("one\ntwo\n", 8);
+
+	(void)state;
+	assert_int_equal(lseek(fd, 0, SEEK_END), 8);
+	assert_int_equal(read_lines(dup(fd), LINES_FROM_START, lines), LINE_END);
+	assert_int_equal(read_lines(dup(fd), LINES_FROM_START, lines), LINE_END);
+	assert_int_equal(read_lines(fd, 0, lines + 2), LINE_END);
 }
 
 /* Returns the outcome of reading a line of this length, with its end. */
@@ -66,7 +83,7 @@ static int read_long(size_t length)
 	memset(line, 'x', length);
 	line[length - 1] = '\n';
 	fd = file_of(line, length);
-	assert_int_equal(line_reader_init(&reader, fd, false), 0);
+	assert_int_equal(line_reader_init(&reader, fd, MAX, 0), 0);
 	r = line_reader_next(&reader, &text, &got);
 	assert_true(r != 0 || got == length - 1);
 	line_reader_deinit(&reader);
@@ -78,9 +95,9 @@ static int read_long(size_t length)
 static void test_line_that_is_too_long_is_refused(void **state)
 {
 	(void)state;
-	assert_int_equal(read_long(LINE_BYTES_MAX), 0);
-	assert_int_equal(read_long(LINE_BYTES_MAX + 1), LINE_TOO_LONG);
-	assert_int_equal(read_long(20 * LINE_BYTES_MAX), LINE_TOO_LONG);
+	assert_int_equal(read_long(MAX), 0);
+	assert_int_equal(read_long(MAX + 1), LINE_TOO_LONG);
+	assert_int_equal(read_long(20 * MAX), LINE_TOO_LONG);
 }
 
 #ifdef ZSTD_KNOWN
@@ -112,7 +129,7 @@ static int read_numbers(const void *data, size_t length, int *count)
 	size_t got;
 	int fd = file_of(data, length), r;
 
-	assert_int_equal(line_reader_init(&reader, fd, true), 0);
+	assert_int_equal(line_reader_init(&reader, fd, MAX, LINES_COMPRESSED), 0);
 	for (*count = 0; (r = line_reader_next(&reader, &text, &got)) == 0; ++*count) {
 		(void)snprintf(expected, sizeof(expected), "%d", *count % COUNT);
 		assert_int_equal(got, strlen(expected));
@@ -148,6 +165,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines_of_a_file_are_read),
+		cmocka_unit_test(test_file_is_read_from_its_start),
 		cmocka_unit_test(test_line_that_is_too_long_is_refused),
 #ifdef ZSTD_KNOWN
 		cmocka_unit_test(test_compressed_lines_are_read),

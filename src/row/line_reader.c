@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/line_reader.h"
+#include "row/line_reader.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/sha256.h"
 #include "base/stop.h"
 
@@ -16,12 +17,19 @@
 /* Bytes of a read of a compressed file. */
 #define STORED_BYTES ((size_t)64 << 10)
 
-int line_reader_init(struct line_reader *reader, int fd, bool compressed)
+/* Bytes of the buffer at first. */
+#define BUFFER_BYTES ((size_t)64 << 10)
+
+int line_reader_init(struct line_reader *reader, int fd, size_t max, unsigned int flags)
 {
-	*reader = (struct line_reader){.fd = fd, .buffer = malloc(LINE_BYTES_MAX)};
-	if (!reader->buffer)
+	*reader = (struct line_reader){
+		.fd = fd,
+		.flags = flags,
+		.max = max,
+	};
+	if (array_reserve(&reader->buffer, &reader->capacity, BUFFER_BYTES, 1) < 0)
 		return -ENOMEM;
-	if (!compressed)
+	if (!(flags & LINES_COMPRESSED))
 		return 0;
 #ifdef ZSTD_KNOWN
 	reader->decompressor = ZSTD_createDCtx();
@@ -50,18 +58,22 @@ static long read_stored(struct line_reader *reader, char *bytes, size_t room)
 	do {
 		if (stop_requested())
 			return -EINTR;
-		got = read(reader->fd, bytes, room);
+		got = reader->flags & LINES_FROM_START
+			      ? pread(reader->fd, bytes, room, reader->offset)
+			      : read(reader->fd, bytes, room);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
 		return -errno;
 	if (got > 0 && reader->sha256 && sha256_update(reader->sha256, bytes, (size_t)got) < 0)
 		return -EIO;
+	reader->offset += got;
 	return got;
 }
 
 static int read_plain(struct line_reader *reader)
 {
-	long got = read_stored(reader, reader->buffer + reader->end, LINE_BYTES_MAX - reader->end);
+	long got =
+		read_stored(reader, reader->buffer + reader->end, reader->capacity - reader->end);
 
 	if (got < 0)
 		return (int)got;
@@ -89,7 +101,7 @@ static int read_compressed(struct line_reader *reader)
  * has taken all input. */
 static int decompress(struct line_reader *reader)
 {
-	ZSTD_outBuffer out = {reader->buffer, LINE_BYTES_MAX, reader->end};
+	ZSTD_outBuffer out = {reader->buffer, reader->capacity, reader->end};
 	ZSTD_inBuffer in = {reader->stored, reader->stored_end, reader->stored_begin};
 	size_t left = ZSTD_decompressStream(reader->decompressor, &out, &in);
 
@@ -114,13 +126,28 @@ static int decompress(struct line_reader *reader)
 
 #endif
 
-/* Reads more bytes into the buffer, which has room. */
+/* Reads more bytes into the buffer. Returns 0, an enum line_outcome or -errno. */
 static int read_more(struct line_reader *reader)
 {
+	int r = 0;
+
 	memmove(reader->buffer, reader->buffer + reader->begin, reader->end - reader->begin);
 	reader->end -= reader->begin;
 	reader->begin = 0;
+	if (reader->end == reader->capacity)
+		r = array_reserve(&reader->buffer, &reader->capacity, reader->end + 1, 1);
+	if (r < 0)
+		return r;
 	return reader->stored ? decompress(reader) : read_plain(reader);
+}
+
+/* Takes a line from the buffer. */
+static void take(struct line_reader *reader, size_t length, const char **text, size_t *taken)
+{
+	*text = reader->buffer + reader->begin;
+	*taken = length;
+	reader->begin += length;
+	reader->line++;
 }
 
 int line_reader_next(struct line_reader *reader, const char **text, size_t *length)
@@ -133,17 +160,19 @@ int line_reader_next(struct line_reader *reader, const char **text, size_t *leng
 		const char *newline = memchr(begin + searched, '\n', left - searched);
 		int r;
 
+		if ((newline ? (size_t)(newline - begin) : left) >= reader->max)
+			return LINE_TOO_LONG;
 		if (newline) {
-			*text = begin;
-			*length = (size_t)(newline - begin);
-			reader->begin += *length + 1;
-			reader->line++;
+			take(reader, (size_t)(newline - begin), text, length);
+			reader->begin++;
+			return 0;
+		}
+		if (reader->at_end && left > 0 && reader->flags & LINES_OPEN_END) {
+			take(reader, left, text, length);
 			return 0;
 		}
 		if (reader->at_end)
 			return left > 0 ? (int)LINE_TORN : (int)LINE_END;
-		if (left == LINE_BYTES_MAX)
-			return LINE_TOO_LONG;
 		searched = left;
 		r = read_more(reader);
 		if (r != 0)
