@@ -79,16 +79,16 @@ static int send_reply(int result, int fd)
 }
 
 /* Detaches from the terminal and closes the FUSE device. An open copy of the device here would keep
- * the connection alive. */
-static void detach(struct fuse_session *fuse)
+ * the connection alive. Returns 0 or -errno. */
+static int detach(struct fuse_session *fuse)
 {
 	AUTO_CLOSE int null = open("/dev/null", O_RDWR | O_CLOEXEC | O_NOCTTY);
 
-	if (null < 0)
-		_exit(EXIT_FAILURE);
-	(void)dup3(null, fuse_session_fd(fuse), O_CLOEXEC);
+	if (null < 0 || dup3(null, fuse_session_fd(fuse), O_CLOEXEC) < 0)
+		return -errno;
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
 		(void)dup2(null, fd);
+	return 0;
 }
 
 /* Unmounts the view. If the view was unmounted before and another file system is mounted there by
@@ -134,12 +134,12 @@ static dev_t serve_mount(struct fuse_session **fuse, const struct session_settin
 		(void)send_reply(r, -1);
 		_exit(EXIT_FAILURE);
 	}
-	if (send_reply(0, fuse_session_fd(*fuse)) < 0) {
+	/* the daemon would wait for ever for a reply that is lost, and calls to the view with it */
+	if (send_reply(0, fuse_session_fd(*fuse)) < 0 || detach(*fuse) < 0 ||
+	    send_reply(0, -1) < 0) {
 		unmount_view(*fuse, settings->mount_point, device);
 		_exit(EXIT_FAILURE);
 	}
-	detach(*fuse);
-	(void)send_reply(0, -1);
 	return device;
 }
 

@@ -371,6 +371,15 @@ def test_no_view_is_served_while_its_mounter_has_the_device_open(twinfs, small, 
         assert not has_open(mounter, "/dev/fuse")
 
 
+@pytest.mark.parametrize("fault", ["sendmsg:error=ENOMEM:when=2", "dup3:error=EMFILE"])
+def test_mount_ends_if_its_mounter_cannot_say_that_the_device_is_closed(twinfs, small, mount,
+                                                                        strace, fault):
+    """Otherwise the mount, and all calls to the view, wait for ever."""
+    result = twinfs.under_strace("-e", f"inject={fault}")("mount", small, mount)
+    assert result.status == 1 and "was unmounted before" in result.error.decode(), result
+    assert not is_mounted(mount)
+
+
 def test_daemon_whose_mounter_was_killed_continues(twinfs, small):
     with twinfs.mounted(small) as view:
         [mounter] = children(view.pid)
