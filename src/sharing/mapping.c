@@ -74,7 +74,7 @@ struct mapper {
 	uint64_t space;
 	uint32_t kept; /* index of the kept copy */
 	/* The kept copy, or the member that an act would keep: its removal frees nothing, as it has
-	 * hard links that the index does not know. */
+	 * hard links that the index does not know, or it stays because of its places. */
 	uint64_t stays;
 	enum emptied_place best; /* the first of the places of the members */
 	/* A member could not be mapped, or has unknown hard links: any range can be held by it. */
@@ -130,20 +130,26 @@ static int map_open(struct mapper *mapper, int fd, const struct attributes *attr
 	return r < 0 ? r : file_map_read(fd, attributes->size, &mapper->ranges, map);
 }
 
+/* Notes a member that stays anyway, if an act would keep it and not the kept copy. */
+static int note_staying(struct mapper *mapper, struct catalog_reader *reader, uint64_t file)
+{
+	const struct group_record *group = &mapper->group;
+	bool may = false;
+	int r = 0;
+
+	if (file != group->kept && mapper->stays == group->kept)
+		r = catalog_may_keep(reader, group, file, &may);
+	if (r == 0 && may)
+		mapper->stays = file;
+	return r == -ENOENT ? 0 : r;
+}
+
 /* Notes a member that stays allocated, whatever is removed. */
 static int note_held(struct mapper *mapper, struct catalog_reader *reader, struct member *member)
 {
-	const struct group_record *group = &mapper->group;
-	bool may = member->file == group->kept;
-	int r = 0;
-
 	member->own = 0;
 	mapper->misses_ranges = true;
-	if (!may && mapper->stays == group->kept)
-		r = catalog_may_keep(reader, group, member->file, &may);
-	if (r == 0 && may)
-		mapper->stays = member->file;
-	return r == -ENOENT ? 0 : r;
+	return note_staying(mapper, reader, member->file);
 }
 
 /* Maps one member. Of a file that cannot be mapped nothing counts as freed. */
@@ -157,6 +163,8 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 
 	if (r == 0)
 		r = catalog_get_emptied(reader, &file, &member->place, &member->in_places);
+	if (r == 0 && member->in_places && member->place != PLACE_LASTS)
+		r = note_staying(mapper, reader, member->file);
 	if (r < 0)
 		return r == -ENOENT ? 0 : r; /* the group changed, and is mapped again */
 	member->own = allocated_bytes(&file.attributes);

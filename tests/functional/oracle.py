@@ -171,10 +171,14 @@ def summary(groups):
 
 
 def freed_by(group, unique, absolute):
-    """The bytes that acts free that remove the inodes without a name in uniques/."""
-    places = [min(original.place(absolute(name)) for name in inode.names) for inode in group]
-    return sum(inode.freed for inode, place in zip(group, places, strict=True)
-               if unique.keys().isdisjoint(inode.names) and not original.stays(min(places), place))
+    """The bytes that acts free that remove the inodes without a name in uniques/. If one of those
+    at the best place stays, acts keep that one."""
+    places = [{original.place(absolute(name)) for name in inode.names} for inode in group]
+    best = min(map(min, places))
+    stay = [original.stays(best, min(its), len(its) > 1) for its in places]
+    keep = any(stays and min(its) == best for stays, its in zip(stay, places, strict=True))
+    return sum(inode.freed for inode, stays in zip(group, stay, strict=True)
+               if not stays and (keep or unique.keys().isdisjoint(inode.names)))
 
 
 def place(name):

@@ -93,9 +93,11 @@ def is_in_cache(path):
     return False
 
 
-def stays(best, found):
-    """Whether acts leave a copy at its place, if the kept copy is at the best one."""
-    return found == SNAPSHOT or found > best and (found == TRASH or best > 0)
+def stays(best, found, several=False):
+    """Whether acts leave a copy at its place, if the kept copy is at the best one. several: it has
+    names in other places, too."""
+    return (found == SNAPSHOT or found > best and (found == TRASH or best > 0) or
+            several and best > 0)
 
 
 def place(absolute):

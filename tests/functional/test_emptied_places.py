@@ -409,6 +409,19 @@ def test_figures_leave_out_files_with_names_in_several_places_of_which_none_last
         assert figures(twinfs, source, view=view) == {len(b"equal")}
 
 
+def test_figures_have_the_kept_copy_if_acts_keep_one_that_stays_anyway(twinfs, source):
+    put(source / "tagged/CACHEDIR.TAG", TAG)
+    put(source / "tagged/a", b"equal")
+    (source / ".stversions").mkdir()
+    with twinfs.mounted(source) as view:
+        put(source / "tagged/b", b"equal", NEW)
+        os.link(source / "tagged/b", source / ".stversions/b")
+        assert figures(twinfs, source, view=view) == {len(b"equal")}
+        assert view.differences_now(source) == []
+    twinfs.ok("check", source)
+    assert acted_upon(twinfs, "remove", source) == {str(source / "tagged/a")}
+
+
 def test_figures_have_a_copy_in_memory_that_joins_before_the_kept_copy(twinfs, tmp_path, root_only):
     """Both files are read again and are a group of their own then, which keeps the former copy."""
     both = tmp_path / "memory", tmp_path / "disk"
