@@ -48,8 +48,9 @@ static bool is_moved_file(const struct bringing *bringing, const struct place *t
 	       is_filesystem(there->directory, record->made_filesystem);
 }
 
-/* Opens and holds the moved file, if it is where the act moved it and has the same content. Returns
- * 0, UNDO_DIFFERS, or -errno. */
+/* Opens and holds the moved file, if it is where the act moved it and has the same content. Names
+ * another file with that content: some file systems give a file another inode number when it is
+ * renamed. Returns 0, UNDO_DIFFERS, or -errno. */
 static int hold_moved(struct held *held, struct place *there, const struct bringing *bringing)
 {
 	int r = undo_place_open_path(there, bringing->record->to);
@@ -58,6 +59,8 @@ static int hold_moved(struct held *held, struct place *there, const struct bring
 		return r;
 	r = undo_hold(held, there, bringing->record);
 	if (r == 0 && !is_moved_file(bringing, there, held)) {
+		log_warning("%s stays: it is not certain that it is the moved file",
+			    quote_path(bringing->record->to));
 		held_close(held);
 		r = UNDO_DIFFERS;
 	}

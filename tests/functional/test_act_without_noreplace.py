@@ -124,6 +124,20 @@ def test_name_that_a_killed_move_left_where_links_do_not_show_is_named(twinfs, t
     assert left > 0
 
 
+def test_undo_names_the_moved_file_where_a_rename_gives_it_another_number(twinfs, tmp_path,
+                                                                          private_state):
+    """sshfs numbers files by their paths, so undo makes a copy and leaves the moved file."""
+    with place_of("sshfs", tmp_path) as place:
+        source, moved = place.root / "source", place.root / "moved"
+        for folder in (source, moved):
+            folder.mkdir()
+        kept, copy = copies(source, 2)
+        twinfs.ok(*words_of(["move"], source, moved), *place.options)
+        told = twinfs.ok("undo", "--yes").error.decode()
+        assert copy.read_bytes() == (moved / copy.name).read_bytes() == kept.read_bytes()
+        assert f"'{moved}/{copy.name}' stays: it is not certain that it is" in told
+
+
 def killed_in_quarantine(twinfs, source):
     """Two files; the second one is under its private name, as its removal was killed."""
     kept, copy = copies(source, 2)
