@@ -170,17 +170,6 @@ def summary(groups):
     }
 
 
-def freed_by(group, unique, absolute):
-    """The bytes that acts free that remove the inodes without a name in uniques/. If one of those
-    at the best place stays, acts keep that one."""
-    places = [{original.place(absolute(name)) for name in inode.names} for inode in group]
-    best = min(map(min, places))
-    stay = [original.stays(best, min(its), len(its) > 1) for its in places]
-    keep = any(stays and min(its) == best for stays, its in zip(stay, places, strict=True))
-    return sum(inode.freed for inode, stays in zip(group, stay, strict=True)
-               if not stays and (keep or unique.keys().isdisjoint(inode.names)))
-
-
 def place(name):
     """The path in uniques/ or redundant/ of a copy, by its plain name in dups/."""
     return name.removeprefix(MARK.decode()).replace(SLASH.decode(), "/")
@@ -490,7 +479,7 @@ class View:
             if os.path.dirname(target) != (b"../../dups" if many else b"../dups") or not group:
                 self.add("by-size: leads elsewhere, or twice:", path, target)
                 continue
-            sizes.append(freed_by(group, unique, self.source.absolute))
+            sizes.append(original.freed_by(group, unique, self.source.absolute))
             self.check_rank(path, b"%0*d" % (digits, rank), group, unique)
         if sizes != sorted(sizes, reverse=True):
             self.add("by-size: not in order:", sizes)
@@ -499,7 +488,7 @@ class View:
         """Compares the name of a link with its group."""
         names = {os.path.basename(name[1]) for inode in group for name in inode.names
                  if name in unique}
-        figures = len(group), human(freed_by(group, unique, self.source.absolute))
+        figures = len(group), human(original.freed_by(group, unique, self.source.absolute))
         if not rank_names.is_name(os.path.basename(path), rank, names, *figures):
             self.add("by-size: not the name of the kept copy:", path, sorted(names), *figures)
 

@@ -106,6 +106,17 @@ def place(absolute):
     return max([0, CACHE * is_in_cache(absolute), *found])
 
 
+def freed_by(group, unique, absolute):
+    """The bytes that acts free that remove the inodes without a name in uniques/. If one of those
+    at the best place stays, acts keep that one."""
+    places = [{place(absolute(name)) for name in inode.names} for inode in group]
+    best = min(map(min, places))
+    stay = [stays(best, min(its), len(its) > 1) for its in places]
+    keep = any(stays and min(its) == best for stays, its in zip(stay, places, strict=True))
+    return sum(inode.freed for inode, stays in zip(group, stay, strict=True)
+               if not stays and (keep or unique.keys().isdisjoint(inode.names)))
+
+
 def preference(root, tree, path, seen=0, rules=()):
     """A key of a name: the name with the least key is preferred. seen: when its inode was found.
 
