@@ -57,7 +57,8 @@ IGNORED = (
     (rb"\.twinfs~[0-9a-f]{16}", b".twinfs~N"),
     (rb"(_seconds(?:_\w+)?(?:\{[^}]*\})?) [\d.e+-]+", rb"\1 N"),
 )
-UNLIKE = ("boot", "seal", "owner", ".twinfs-own")  # files of the state with such numbers
+# files of the state with such numbers, or that a killed scan has or lacks
+UNLIKE = ("boot", "seal", "owner", ".twinfs-own", "scanned")
 
 
 class Build:
