@@ -96,14 +96,12 @@ class CheckLayers(unittest.TestCase):
         )
         self.assertEqual(self.check(), (0, ""))
 
-    def test_too_many_files_are_found_in_every_layer_but_base(self):
-        for number in range(61):
-            self.write(f"src/base/file{number}.c", "")
-            self.write(f"src/view/file{number}.c", "")
-        status, complaints = self.check()
-        self.assertEqual(status, 1)
-        self.assertIn("src/view: 61 files, more than 60", complaints)
-        self.assertNotIn("src/base", complaints)
+    def test_layer_with_too_many_lines_is_found(self):
+        self.write("src/row/one.c", "\n" * 1000)
+        self.write("src/row/two.c", "\n" * 700)
+        self.assertEqual(self.check(), (0, ""))
+        self.write("src/row/two.h", "\n")
+        self.assert_found("src/row: 1701 lines, more than 1700")
 
     def test_other_dialect_is_found_and_its_definition_is_not(self):
         self.write("src/base/thread.c", "void f(void)\n{\n\tpthread_create(a, 0, b, c);\n}\n")
@@ -130,11 +128,12 @@ class CheckLayers(unittest.TestCase):
         self.write("PAGE.md", "\n`base/log.c` and `base/lost.h`\n")
         self.assert_found("PAGE.md:2: src/base/lost.h does not exist")
 
-    def test_long_file_is_found(self):
-        self.write("src/base/log.c", "\n" * 600)
-        self.assertEqual(self.check()[0], 0)
+    def test_long_test_is_found_and_long_source_is_not(self):
         self.write("src/base/log.c", "\n" * 601)
-        self.assert_found("src/base/log.c: 601 lines")
+        self.write("tests/log.py", "\n" * 600)
+        self.assertEqual(self.check()[0], 0)
+        self.write("tests/log.py", "\n" * 601)
+        self.assert_found("tests/log.py: 601 lines")
 
     def test_long_function_is_found_whatever_its_braces_stand_in(self):
         body = "\tputs(\"}\"); /* } */\n\tputchar('}');\n" + "\tgo();\n" * 55
