@@ -148,6 +148,7 @@ static const struct field fields[] = {
 	{INTENT(made_inode, "made inode", FIELD_NUMBER)},
 	{INTENT(made_born_ns, "made born", FIELD_NUMBER)},
 	{INTENT(is_emptied, "emptied", FIELD_NUMBER)},
+	{INTENT(is_direct, "direct", FIELD_NUMBER)},
 	{INTENT(new_folders, "new folders", FIELD_NUMBER)},
 	{INTENT(root.inode, "root inode", FIELD_NUMBER)},
 	{INTENT(root.born_ns, "root born", FIELD_NUMBER)},

@@ -78,6 +78,8 @@ struct intent {
 	/* INTENT_FOLDER: 1 if the folder is being emptied. It was checked under its quarantine
 	 * name, and the log has records of all names in it. */
 	uint64_t is_emptied;
+	/* 1 if undo makes the file at its path, where it is incomplete until the intent ends */
+	uint64_t is_direct;
 	uint64_t number; /* set by journal_intend() */
 	uint64_t did; /* 1 after journal_note_did() */
 };

@@ -454,6 +454,24 @@ static int record_deed(struct undoing *undoing, const struct place *place,
 			  deed == DEED_DONE ? RECORD_DONE : RECORD_INTERRUPTED);
 }
 
+/* Names the file that an undo was making at its path, if it is there. */
+static void report_incomplete(struct undoing *undoing, const struct place *place,
+			      const struct intent *intent)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+
+	if (!intent->is_direct ||
+	    faccessat(place->directory, place->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
+		return;
+	undoing->undone->incomplete++;
+	if (undoing->wish->is_quiet ||
+	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+		return;
+	log_warning("%s is possibly incomplete: an undo that made it was interrupted; remove it, "
+		    "then run 'twinfs undo' again",
+		    quote_path(bytes_text(&path)));
+}
+
 /* Undoes an act in the directory of the copy, and removes its leftovers elsewhere. */
 static int undo_there(struct undoing *undoing, const struct intent *intent, int root)
 {
@@ -473,6 +491,8 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 		r = undo_one(undoing, &place, intent);
 		if (r == 0)
 			rescue_forget_part(place.directory, intent->other);
+		if (r == 0)
+			report_incomplete(undoing, &place, intent);
 	}
 	if (r == 0 && place.directory >= 0)
 		r = sync_directory(place.directory);

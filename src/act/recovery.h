@@ -35,6 +35,7 @@ struct recovery {
 	bool had_intents; /* set by recovery_run_of() */
 	uint64_t left; /* acts that could not be undone now; each cause was logged */
 	uint64_t given_up; /* acts that ended although they could not be undone */
+	uint64_t incomplete; /* files that an undo was making at their paths; each was logged */
 };
 
 struct recovery_wish {

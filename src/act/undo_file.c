@@ -191,6 +191,8 @@ static int part_from(struct bringing *bringing, const struct held *from)
 		r = undo_join(bringing, other);
 	if (r == -ENOENT)
 		r = undo_make_as(bringing, from, other, part);
+	if (r == -EOPNOTSUPP) /* no other program uses the private name */
+		r = undo_make_as(bringing, from, other, other);
 	if (r == 0)
 		r = recovery_part(&bringing->place, &intent, &is_edited, &leftover);
 	explain_leftover(bringing, &leftover);

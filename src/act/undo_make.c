@@ -403,6 +403,21 @@ int undo_make_as(struct bringing *bringing, const struct held *from, const char 
 	return r;
 }
 
+/* Makes the file at its path: the file system has no way to give it this name that replaces nothing.
+ * Recovery names the file if this is interrupted. */
+static int make_directly(struct bringing *bringing, const struct held *from, struct intent *intent)
+{
+	struct journal *journal = bringing->undo->journal;
+	const char *name = bringing->place.name;
+	int r;
+
+	intent->is_direct = 1;
+	r = journal_amend(journal, intent);
+	if (r == 0)
+		r = journal_sync(journal);
+	return r < 0 ? r : undo_make_as(bringing, from, name, name);
+}
+
 static int make_journalled(struct bringing *bringing, const struct held *from)
 {
 	char other[OTHER_NAME_SIZE], part[OTHER_NAME_SIZE + sizeof(FILE_COPY_PART)];
@@ -417,6 +432,8 @@ static int make_journalled(struct bringing *bringing, const struct held *from)
 		r = journal_sync(journal);
 	if (r == 0)
 		r = undo_make_as(bringing, from, bringing->place.name, part);
+	if (r == -EOPNOTSUPP)
+		r = make_directly(bringing, from, &intent);
 	return r < 0 || journal_note_done(journal, intent.number) == 0 ? r : -ENOMEM;
 }
 

@@ -166,7 +166,8 @@ static int name_part(int directory, const char *part, const char *name)
 	return unlinkat(directory, part, 0) < 0 ? -errno : 0;
 }
 
-/* Makes the file under the private name, then renames it. */
+/* Makes the file under the private name, then renames it. With part == name, the file is incomplete
+ * under its name. */
 static int restore_renamed(int from, int directory, const char *name, const char *part,
 			   struct file_copy_wish *wish)
 {
@@ -181,9 +182,7 @@ static int restore_renamed(int from, int directory, const char *name, const char
 		r = name_part(directory, part, name);
 	if (r != 0)
 		(void)unlinkat(directory, part, 0);
-	/* The new file is incomplete under its name then: no other way replaces nothing. */
-	return r == -EOPNOTSUPP && part != name ? restore_renamed(from, directory, name, name, wish)
-						: r;
+	return r;
 }
 
 int file_copy_restore(int from, int directory, const char *name, const char *part,

@@ -49,7 +49,11 @@ enum {
  * wished hash.
  *
  * part		private name that the file has until then, if the file system has no files without
- *		a name; NULL: the result is -EOPNOTSUPP in this case
+ *		a name; NULL: the result is -EOPNOTSUPP in this case; name itself: the file has its
+ *		name before it is complete
+ *
+ * If the file system can give a new name to no file without the risk to replace another one, the
+ * result is -EOPNOTSUPP, too, unless part is name.
  *
  * Returns 0, FILE_COPY_DIFFERS, -EEXIST if the name exists, or another -errno. After a failure
  * there is no new file. */

@@ -72,6 +72,7 @@ struct recovered {
 	uint64_t completed;
 	uint64_t left;
 	uint64_t given_up;
+	uint64_t incomplete;
 	bool had_intents;
 	bool failed;
 };
@@ -87,6 +88,7 @@ static void recover(const char *folder, const struct recovery_wish *wish,
 	recovered->had_intents |= undone.had_intents;
 	recovered->left += undone.left;
 	recovered->given_up += undone.given_up;
+	recovered->incomplete += undone.incomplete;
 	recovered->failed |= r < 0 && r != -EWOULDBLOCK;
 }
 
@@ -151,10 +153,11 @@ static enum twinfs_exit report(const struct recovered *recovered)
 		log_info("restored %s %s%s", number_format(count, recovered->files),
 			 plural(recovered->files, "file", "files"),
 			 recovered->left > 0 ? "; the rest must wait for the next recovery" : "");
-	else if (recovered->given_up + recovered->completed == 0)
+	else if (recovered->given_up + recovered->completed + recovered->incomplete == 0)
 		log_info(recovered->had_intents ? "an interrupted act left nothing to restore"
 						: "no act was interrupted");
-	return recovered->left > 0 ? TWINFS_EXIT_INCOMPLETE : TWINFS_EXIT_COMPLETE;
+	return recovered->left + recovered->incomplete > 0 ? TWINFS_EXIT_INCOMPLETE
+							   : TWINFS_EXIT_COMPLETE;
 }
 
 static const char *find_fault(const struct recover_request *request, bool has_operands)

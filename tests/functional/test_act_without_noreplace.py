@@ -189,6 +189,30 @@ def test_recovery_brings_back_the_time_where_only_both_times_can_be_set(twinfs, 
         assert copy.stat().st_mtime_ns == 10**18
 
 
+@pytest.mark.parametrize("call", ["write", "fsync"])
+def test_file_that_a_killed_undo_made_at_its_path_is_named(twinfs, tmp_path, private_state, call):
+    """exFAT has no other way that replaces nothing; files there have no second name."""
+    with place_of("exfat-fuse", tmp_path) as place:
+        source = place.root / "source"
+        source.mkdir()
+        kept, copy = copies(source, 2)
+        os.utime(copy, ns=(10**18, 10**18))
+        twinfs.ok("remove", "--yes", source, *place.options)
+        result, trace = twinfs.traced("undo", "--yes", calls=f"trace={call}", flags=[
+            "-P", copy, "-e", f"inject={call}:signal=KILL:when=1"])
+        assert result.status < 0 and b"killed by SIGKILL" in trace
+        assert copy.exists()
+        recovered = twinfs("recover")
+        assert recovered.status == 3
+        [line] = recovered.errors
+        assert f"'{copy}' is possibly incomplete" in line
+        assert "no act was interrupted" in twinfs.ok("recover").error.decode()
+        copy.unlink()
+        twinfs.ok("undo", "--yes")
+        assert copy.read_bytes() == kept.read_bytes()
+        assert copy.stat().st_mtime_ns == 10**18
+
+
 def test_recovery_without_links_leaves_a_file_that_a_program_writes(twinfs, source):
     kept, copy = killed_in_quarantine(twinfs, source)
     [other] = source.glob(".twinfs~*")
