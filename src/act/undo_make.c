@@ -403,8 +403,8 @@ int undo_make_as(struct bringing *bringing, const struct held *from, const char 
 	return r;
 }
 
-/* Makes the file at its path: the file system has no way to give it this name that replaces nothing.
- * Recovery names the file if this is interrupted. */
+/* Makes the file at its path: the file system has no way to give it this name that replaces
+ * nothing. Recovery names the file if this is interrupted. */
 static int make_directly(struct bringing *bringing, const struct held *from, struct intent *intent)
 {
 	struct journal *journal = bringing->undo->journal;
