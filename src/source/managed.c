@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/cache_tag.h"
 #include "base/descriptor.h"
 #include "base/path.h"
 
@@ -217,6 +218,9 @@ static const struct file_row file_rows[] = {
 	{.kind = FILES("a lock file of LMDB"), .matches = is_lmdb_lock},
 };
 
+/* Without its tag, a folder is a cache no longer, and copies in it would count as lasting ones. */
+static const struct managed_kind tag_kind = KIND("the tag of a cache", "as");
+
 /* ---- folders ------------------------------------------------------------------------------- */
 
 /* Returns whether an error means that the file is missing or that access is denied. After any other
@@ -414,6 +418,8 @@ struct managed_file managed_file_find(int folder, const char *name)
 	struct managed_file file = {.kind = NULL};
 	struct prefix prefix;
 
+	if (is_cache_tag(name) && is_cache_at(folder))
+		return (struct managed_file){.kind = &tag_kind, .in_set = true};
 	for (size_t i = 0; i < ARRAY_SIZE(file_rows); i++) {
 		if (is_beside(&file_rows[i], folder, name))
 			return (struct managed_file){.kind = &file_rows[i].kind, .in_set = true};
@@ -436,6 +442,8 @@ struct managed_file managed_file_find(int folder, const char *name)
 
 bool managed_name_is_possible(const char *name)
 {
+	if (is_cache_tag(path_base_name(name)))
+		return true;
 	for (size_t i = 0; i < ARRAY_SIZE(file_rows); i++) {
 		for (size_t k = 0; k < BESIDE_MAX && file_rows[i].beside[k]; k++) {
 			if (without_ending(name, file_rows[i].beside[k]) > 0)

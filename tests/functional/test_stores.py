@@ -18,6 +18,7 @@ from manual import COMMANDS_PAGE, ROOT, sections
 from processes import TIMEOUT, release, until
 from removal_lists import Remover
 from terminal import Terminal
+from test_emptied_places import TAG
 
 ACTS = [["remove"], ["remove", "--include-bundles"], ["link", "--include-bundles"],
         ["link", "--symbolic", "--include-bundles"], ["move", "--include-bundles"]]
@@ -226,6 +227,26 @@ def test_copied_index_of_twinfs_is_left_alone(twinfs, source, tmp_path, aside):
         shutil.copytree(tmp_path / "live", source / name)
     assert "an LMDB database" in is_left_alone(twinfs, source, aside, source / "a",
                                                source / "b")[0]
+
+
+# ---- caches -------------------------------------------------------------------------------
+
+def test_tags_of_caches_are_left_alone(twinfs, source, aside):
+    """Otherwise copies in the caches would count as lasting ones in the next act."""
+    tags = [source / name / "CACHEDIR.TAG" for name in ("a", "b", "c")]
+    for tag in tags:
+        trees.write(tag, TAG)
+    is_left_alone(twinfs, source, aside, *(tag.parent for tag in tags))
+    trees.write(source / "1", TAG)  # copies that are no tags
+    trees.write(source / "2", TAG)
+    (source / "d").mkdir()
+    (source / "d/CACHEDIR.TAG").symlink_to("../1")
+    result = twinfs.ok("remove", "--yes", source)
+    assert not (source / "2").exists() and all(tag.exists() for tag in tags), result
+    trees.write(source / "a/f", b"a file")
+    trees.write(source / "b/f", b"a file")
+    twinfs.ok("remove", "--folders", "--yes", source)
+    assert len([tag for tag in tags if tag.exists()]) == 2
 
 
 # ---- SQLite -------------------------------------------------------------------------------
