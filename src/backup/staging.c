@@ -15,6 +15,7 @@
 #include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/hash.h"
+#include "base/new_file.h"
 #include "source/own.h"
 
 #define STATE STAGING_STATE
@@ -53,22 +54,9 @@ static int make_state(struct bytes *state, int target, const char *task)
 static int write_state(const struct staging *staging, const char *task)
 {
 	CLEANUP_BYTES struct bytes state = {0};
-	AUTO_CLOSE int fd = -1;
-	int r;
+	int r = make_state(&state, staging->target, task);
 
-	r = make_state(&state, staging->target, task);
-	if (r < 0)
-		return r;
-	fd = openat(staging->folder, NEW_STATE, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-		    S_IRUSR | S_IWUSR);
-	if (fd < 0)
-		return -errno;
-	r = write_fully(fd, state.data, state.length);
-	if (r == 0 && fsync(fd) < 0)
-		r = -errno;
-	if (r == 0 && renameat(staging->folder, NEW_STATE, staging->folder, STATE) < 0)
-		r = -errno;
-	return r;
+	return r < 0 ? r : new_file_write(staging->folder, NEW_STATE, STATE, &state);
 }
 
 /* Compares the state with the task. */

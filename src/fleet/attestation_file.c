@@ -9,9 +9,9 @@
 #include "base/directory.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/new_file.h"
 #include "base/quote.h"
 #include "base/system_call.h"
-#include "fleet/new_file.h"
 #include "fleet/output_folder.h"
 
 /* Room for a line of the file. */

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/new_file.h"
 #include "base/size.h"
 #include "row/json_number.h"
 #include "row/json_text.h"
@@ -177,44 +178,28 @@ static json_t *make_manifest(const struct row_set *set, const struct row_set_fig
 			 "bytes", json_number(set->bytes), "parts", set->parts);
 }
 
-static int write_file(int fd, const json_t *manifest)
+/* Replaces the old manifest by the new one, when both names and parts are on the disk. */
+static int replace_manifest(struct row_set *set, const json_t *manifest)
 {
+	CLEANUP_NEW_FILE struct new_file file = {.fd = -1};
 	CLEANUP_BYTES struct bytes text = {0};
 	int r = json_append(&text, manifest, JSON_INDENT(2));
 
+	set->begun = true;
 	if (r == 0)
 		r = bytes_append(&text, "\n", 1);
-	if (r < 0)
-		return r;
-	r = write_fully(fd, text.data, text.length);
-	return r == 0 && fsync(fd) < 0 ? -errno : r;
-}
-
-/* Writes the new manifest beside the old one, and flushes both names and parts to the disk. */
-static int write_manifest(const struct row_set *set, const json_t *manifest)
-{
-	AUTO_CLOSE int fd = openat(set->folder.fd, SET_NEW_MANIFEST,
-				   O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	int r = fd < 0 ? -errno : write_file(fd, manifest);
-
 	if (r == 0 && set->generation_folder >= 0)
 		r = sync_directory(set->generation_folder);
-	return r == 0 ? sync_directory(set->folder.fd) : r;
-}
-
-/* Replaces the old manifest by the new one. */
-static int replace_manifest(struct row_set *set, const json_t *manifest)
-{
-	int r;
-
-	set->begun = true;
-	r = write_manifest(set, manifest);
-	if (r < 0)
-		return set_folder_explain(&set->folder, SET_NEW_MANIFEST, r);
-	if (renameat(set->folder.fd, SET_NEW_MANIFEST, set->folder.fd, SET_MANIFEST) < 0)
-		return set_folder_explain(&set->folder, SET_MANIFEST, -errno);
-	set->committed = true;
-	r = sync_directory(set->folder.fd);
+	if (r == 0)
+		r = sync_directory(set->folder.fd);
+	if (r == 0)
+		r = new_file_begin(&file, set->folder.fd, SET_NEW_MANIFEST);
+	if (r == 0)
+		r = new_file_append(&file, text.data, text.length);
+	if (r == 0) {
+		r = new_file_commit(&file, SET_MANIFEST);
+		set->committed = !file.temporary;
+	}
 	return r < 0 ? set_folder_explain(&set->folder, SET_MANIFEST, r) : 0;
 }
 

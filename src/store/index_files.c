@@ -16,6 +16,7 @@
 #include "base/directory.h"
 #include "base/filesystem_kind.h"
 #include "base/filesystem_table.h"
+#include "base/new_file.h"
 #include "store/file_mode.h"
 #include "twinfs/format.h"
 
@@ -318,27 +319,11 @@ bool index_is_empty(int folder_fd)
 
 int index_file_replace(int folder_fd, const char *name, const char *text)
 {
+	const struct bytes content = {.data = (uint8_t *)text, .length = strlen(text)};
 	char temporary[64];
-	int fd, r;
 
 	snprintf(temporary, sizeof(temporary), "%s" NEW_SUFFIX, name);
-	fd = openat(folder_fd, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
-		    0600);
-	if (fd < 0)
-		return -errno;
-	r = make_private(folder_fd, temporary);
-	if (r == 0)
-		r = write_fully(fd, text, strlen(text));
-	if (r == 0 && fsync(fd) < 0)
-		r = -errno;
-	if (close(fd) < 0 && r == 0)
-		r = -errno;
-	if (r == 0 && renameat(folder_fd, temporary, folder_fd, name) < 0)
-		r = -errno;
-	/* syncing the file alone is not enough: btrfs can lose the rename */
-	if (r == 0 && fsync(folder_fd) < 0)
-		r = -errno;
-	return r;
+	return new_file_write(folder_fd, temporary, name, &content);
 }
 
 int index_file_write(int folder_fd, const char *name, const char *text)

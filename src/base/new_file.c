@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "fleet/new_file.h"
+#include "base/new_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -63,4 +63,15 @@ void new_file_deinit(struct new_file *file)
 	cleanup_close(&file->fd);
 	bytes_free(&file->waiting);
 	*file = (struct new_file){.fd = -1};
+}
+
+int new_file_write(int directory, const char *temporary, const char *name,
+		   const struct bytes *content)
+{
+	CLEANUP_NEW_FILE struct new_file file;
+	int r = new_file_begin(&file, directory, temporary);
+
+	if (r == 0)
+		r = new_file_append(&file, content->data, content->length);
+	return r < 0 ? r : new_file_commit(&file, name);
 }

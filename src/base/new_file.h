@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef FLEET_NEW_FILE_H
-#define FLEET_NEW_FILE_H
+#ifndef BASE_NEW_FILE_H
+#define BASE_NEW_FILE_H
 
 /* A file that is written under a temporary name and replaces another when it is complete and on the
  * disk. If the process or the machine stops, the other file is as it was, or replaced. Mode 0600.
@@ -25,10 +25,16 @@ MUST_CHECK int new_file_begin(struct new_file *file, int directory, const char *
 /* Appends bytes. Returns 0 or -errno. */
 MUST_CHECK int new_file_append(struct new_file *file, const void *data, size_t length);
 
-/* Syncs the file, gives it its name, and syncs the directory. Returns 0 or -errno. */
+/* Syncs the file, gives it its name, and syncs the directory, as btrfs can lose the name without
+ * that. Returns 0 or -errno. If the file has its name, file->temporary is NULL, also if the last
+ * step failed. */
 MUST_CHECK int new_file_commit(struct new_file *file, const char *name);
 
 void new_file_deinit(struct new_file *file); /* removes a file that was not committed */
 #define CLEANUP_NEW_FILE CLEANUP(new_file_deinit)
+
+/* Makes the whole file from these bytes. Returns 0 or -errno. */
+MUST_CHECK int new_file_write(int directory, const char *temporary, const char *name,
+			      const struct bytes *content);
 
 #endif
