@@ -7,21 +7,37 @@
 
 #include "base/descriptor.h"
 
+#define MODE (S_IRUSR | S_IWUSR)
+
 /* Number of bytes that are written at once. */
 #define WRITE_BYTES (256UL << 10)
 
+/* Makes the file. Returns a descriptor or -errno. */
+static int make(int directory, const char *name)
+{
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	int fd = openat(directory, name, flags, MODE);
+
+	/* an interrupted process left one */
+	if (fd < 0 && errno == EEXIST && unlinkat(directory, name, 0) == 0)
+		fd = openat(directory, name, flags, MODE);
+	return fd < 0 ? -errno : fd;
+}
+
 int new_file_begin(struct new_file *file, int directory, const char *temporary)
 {
-	*file = (struct new_file){.directory = directory, .fd = -1};
-	if (unlinkat(directory, temporary, 0) < 0 && errno != ENOENT)
-		return -errno;
-	file->fd = openat(directory, temporary,
-			  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	struct stat status;
+
+	*file = (struct new_file){.directory = directory, .fd = make(directory, temporary)};
 	if (file->fd < 0)
-		return -errno;
+		return file->fd;
 	file->temporary = temporary;
-	/* the umask can have taken rights of the owner */
-	return fchmod(file->fd, 0600) < 0 ? -errno : 0;
+	/* The umask can have taken rights of the owner. A confined daemon may not call fchmod(2)
+	 * (base/confine.h). */
+	if (fstat(file->fd, &status) < 0 ||
+	    ((status.st_mode & ALLPERMS) != MODE && fchmod(file->fd, MODE) < 0))
+		return -errno;
+	return 0;
 }
 
 static int flush(struct new_file *file)
