@@ -241,9 +241,9 @@ static int append_object(struct bytes *line, json_t *object)
 
 	if (!object)
 		return -ENOMEM;
-	r = json_append(line, object, JSON_COMPACT);
+	r = json_append_line(line, object, JSON_COMPACT);
 	json_decref(object);
-	return r == 0 ? bytes_append(line, "\n", 1) : -ENOMEM;
+	return r;
 }
 
 static json_t *source_object(const struct source *source)

@@ -13,15 +13,74 @@
 #include "base/quote.h"
 #include "base/system_call.h"
 #include "fleet/output_folder.h"
-
-/* Room for a line of the file. */
-#define LINE_SIZE 512
+#include "row/fields.h"
+#include "row/json_text.h"
 
 /* Room for a name. The temporary name is attested-HOST-NUMBER.jsonl.new, with another NUMBER for
  * each process, so that no process gives the file of another one its name. */
 #define NAME_SIZE (sizeof("attested--.jsonl.new") + HOST_NAME_BYTES_MAX + NUMBER_DIGITS)
 #define NUMBER_DIGITS 16
 #define TEMPORARY_SUFFIX ".jsonl.new"
+
+#define FORMAT "twinfs-attestation"
+
+/* ---- lines --------------------------------------------------------------------------- */
+
+#define HEAD(member, key, type) FIELD(struct attestation_head, member, key, type)
+#define NO_TIMES "it has no valid times"
+
+static const struct field head_fields[] = {
+	{HEAD(format, "format", FIELD_TEXT), .count = sizeof(FORMAT), REQUIRED("it has no format")},
+	{HEAD(schema, "schema", FIELD_COUNT), REQUIRED("it has no schema")},
+	{FIELD_PLAN(struct attestation_head, plan)},
+	{FIELD_HOST(struct attestation_head, host, "host"), .fault = "it has no valid host"},
+	{HEAD(list, "list", FIELD_SHA256), REQUIRED("it does not name its keep list")},
+	{HEAD(begun, "begun", FIELD_SECONDS), REQUIRED(NO_TIMES)},
+	{HEAD(created, "created", FIELD_SECONDS), REQUIRED(NO_TIMES)},
+	{HEAD(rows, "rows", FIELD_SIZE), REQUIRED("it has no number of rows")},
+};
+
+#define ROW(member, key, type) FIELD(struct attestation_row, member, key, type)
+#define NO_FILE "it does not say which file is kept"
+
+static const struct field row_fields[] = {
+	{ROW(sha256, "sha256", FIELD_SHA256), REQUIRED("it has no valid sha256")},
+	{ROW(size, "size", FIELD_SIZE), .min = 1, REQUIRED("it has no valid size")},
+	{ROW(kept, "kept", FIELD_BOOL), REQUIRED("it does not say whether the content is kept")},
+};
+
+static const struct field kept_fields[] = {
+	{ROW(inode, "inode", FIELD_HEX64), REQUIRED(NO_FILE)},
+	{ROW(born_ns, "born", FIELD_HEX64), REQUIRED(NO_FILE)},
+};
+
+static const struct field lost_fields[] = {
+	{ROW(reason, "reason", FIELD_PATH)},
+};
+
+int attestation_head_get(const struct json_lines *lines, const json_t *object,
+			 struct attestation_head *head)
+{
+	int r = json_lines_check_format(lines, object, FORMAT);
+
+	return r < 0 ? r : json_lines_get(lines, object, head, FIELDS(head_fields));
+}
+
+int attestation_row_get(const struct json_lines *lines, const json_t *object,
+			struct attestation_row *row)
+{
+	int r;
+
+	*row = (struct attestation_row){.size = 0};
+	r = json_lines_get(lines, object, row, FIELDS(row_fields));
+	if (r < 0 || row->kept)
+		return r < 0 ? r : json_lines_get(lines, object, row, FIELDS(kept_fields));
+	return json_is_string(json_object_get(object, "reason"))
+		       ? 0
+		       : json_lines_complain(lines, "it has no reason");
+}
+
+/* ---- the folder ---------------------------------------------------------------------- */
 
 static int explain(const struct attestation_file *file, int error)
 {
@@ -32,8 +91,6 @@ static int explain(const struct attestation_file *file, int error)
 			  error_text(error), remedy ? "; " : "", remedy ? remedy : "");
 	return error;
 }
-
-/* ---- the folder ---------------------------------------------------------------------- */
 
 static bool is_left(const char *name, const char *host)
 {
@@ -75,44 +132,46 @@ void attestation_file_deinit(struct attestation_file *file)
 
 static int append_head(struct new_file *new, const struct file_list *list, struct timespec begun)
 {
-	char line[LINE_SIZE], sha256[SHA256_DIGITS + 1];
-	char from[CLOCK_TEXT_MAX], to[CLOCK_TEXT_MAX];
-	int length, r = clock_format_utc(from, begun);
+	CLEANUP_BYTES struct bytes line = {0};
+	struct attestation_head head = {
+		.format = FORMAT,
+		.schema = 1,
+		.begun = begun.tv_sec,
+		.created = clock_now().tv_sec,
+		.rows = list->count,
+	};
+	int r;
 
-	if (r == 0)
-		r = clock_format_utc(to, clock_now());
-	if (r < 0)
-		return r;
-	sha256_format(list->sha256, sha256);
-	length = snprintf(line, sizeof(line),
-			  "{\"format\":\"twinfs-attestation\",\"schema\":1,\"plan\":\"%s\","
-			  "\"host\":\"%s\",\"list\":\"%s\",\"begun\":\"%s\",\"created\":\"%s\","
-			  "\"rows\":%zu}\n",
-			  list->plan, list->host, sha256, from, to, list->count);
-	return new_file_append(new, line, (size_t)length);
+	memcpy(head.plan, list->plan, sizeof(head.plan));
+	memcpy(head.host, list->host, sizeof(head.host));
+	memcpy(head.list, list->sha256, sizeof(head.list));
+	r = fields_append_line(&line, &head, FIELDS(head_fields));
+	return r < 0 ? r : new_file_append(new, line.data, line.length);
 }
 
-/* The file of a content that is kept is named by its inode number and time of birth. No chmod, link
- * or rename changes these. */
-static int append_row(struct new_file *new, const struct listed_file *row,
+static int append_row(struct new_file *new, const struct listed_file *listed,
 		      const struct attested *attested)
 {
-	char line[LINE_SIZE], sha256[SHA256_DIGITS + 1];
-	int length;
+	CLEANUP_BYTES struct bytes line = {0};
+	json_auto_t *object = json_object();
+	struct attestation_row row = {
+		.size = listed->size,
+		.kept = attested->state == ATTESTED_KEPT,
+		.inode = attested->inode,
+		.born_ns = attested->born_ns,
+	};
+	int r = object ? 0 : -ENOMEM;
 
-	sha256_format(row->sha256, sha256);
-	if (attested->state == ATTESTED_KEPT)
-		length = snprintf(line, sizeof(line),
-				  "{\"sha256\":\"%s\",\"size\":%" PRIu64
-				  ",\"kept\":true,\"inode\":\"%016" PRIx64
-				  "\",\"born\":\"%016" PRIx64 "\"}\n",
-				  sha256, row->size, attested->inode, (uint64_t)attested->born_ns);
-	else
-		length = snprintf(line, sizeof(line),
-				  "{\"sha256\":\"%s\",\"size\":%" PRIu64
-				  ",\"kept\":false,\"reason\":\"%s\"}\n",
-				  sha256, row->size, attested_reason(attested->state));
-	return new_file_append(new, line, (size_t)length);
+	memcpy(row.sha256, listed->sha256, SHA256_BYTES);
+	if (!row.kept)
+		row.reason = attested_reason(attested->state);
+	if (r == 0)
+		r = fields_set(object, &row, FIELDS(row_fields));
+	if (r == 0)
+		r = fields_set(object, &row, row.kept ? FIELDS(kept_fields) : FIELDS(lost_fields));
+	if (r == 0)
+		r = json_append_line(&line, object, JSON_COMPACT);
+	return r < 0 ? r : new_file_append(new, line.data, line.length);
 }
 
 int attestation_file_write(const struct attestation_file *file, const struct attested *results,

@@ -19,9 +19,9 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/quote.h"
+#include "fleet/attestation_file.h"
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
-#include "row/fields.h"
 
 /* The clocks of two hosts can differ by this much. */
 #define SKEW_SECONDS 300
@@ -208,40 +208,14 @@ static int sort_kept(struct attestations *found)
 
 /* ---- a file ------------------------------------------------------------------------------ */
 
-/* A row. */
-struct row {
-	uint8_t sha256[SHA256_BYTES];
-	uint64_t size;
-	bool kept;
-	uint64_t inode, born; /* of the file that is kept */
-};
-
-#define ROW(member, key, type) FIELD(struct row, member, key, type)
-#define NO_FILE "it does not say which file is kept"
-
-static const struct field row_fields[] = {
-	{ROW(sha256, "sha256", FIELD_SHA256), REQUIRED("it has no valid sha256")},
-	{ROW(size, "size", FIELD_SIZE), .min = 1, REQUIRED("it has no valid size")},
-	{ROW(kept, "kept", FIELD_BOOL), REQUIRED("it does not say whether the content is kept")},
-};
-
-static const struct field kept_fields[] = {
-	{ROW(inode, "inode", FIELD_HEX64), REQUIRED(NO_FILE)},
-	{ROW(born, "born", FIELD_HEX64), REQUIRED(NO_FILE)},
-};
-
 static int read_row(void *context, const json_t *object)
 {
 	struct reading *reading = context;
 	struct attestations *found = reading->found;
-	struct row row = {.size = 0};
+	struct attestation_row row;
 	size_t number;
-	int r = json_lines_get(&reading->lines, object, &row, FIELDS(row_fields));
+	int r = attestation_row_get(&reading->lines, object, &row);
 
-	if (r == 0 && row.kept)
-		r = json_lines_get(&reading->lines, object, &row, FIELDS(kept_fields));
-	else if (r == 0 && !json_is_string(json_object_get(object, "reason")))
-		return complain(reading, "it has no reason");
 	if (r < 0 || !find_content(found, row.sha256, row.size, &number))
 		return r;
 	if (get_bit(reading->seen, number))
@@ -249,36 +223,8 @@ static int read_row(void *context, const json_t *object)
 	set_bit(reading->seen, number);
 	if (!row.kept)
 		return 0;
-	return add_kept(found, &(struct kept){number, hash_file(row.inode, row.born),
+	return add_kept(found, &(struct kept){number, hash_file(row.inode, (uint64_t)row.born_ns),
 					      (uint16_t)reading->keeper});
-}
-
-/* The first line of an attestation. */
-struct head {
-	char host[HOST_NAME_BYTES_MAX + 1];
-	char plan[PLAN_DIGITS + 1];
-	uint8_t list[SHA256_BYTES];
-	int64_t begun, created;
-	uint64_t rows;
-};
-
-#define HEAD(member, key, type) FIELD(struct head, member, key, type)
-#define NO_TIMES "it has no valid times"
-
-static const struct field head_fields[] = {
-	{FIELD_PLAN(struct head, plan)},
-	{FIELD_HOST(struct head, host, "host"), .fault = "it has no valid host"},
-	{HEAD(list, "list", FIELD_SHA256), REQUIRED("it does not name its keep list")},
-	{HEAD(begun, "begun", FIELD_SECONDS), REQUIRED(NO_TIMES)},
-	{HEAD(created, "created", FIELD_SECONDS), REQUIRED(NO_TIMES)},
-	{HEAD(rows, "rows", FIELD_SIZE), REQUIRED("it has no number of rows")},
-};
-
-static int read_head(const struct reading *reading, const json_t *object, struct head *head)
-{
-	int r = json_lines_check_format(&reading->lines, object, "twinfs-attestation");
-
-	return r < 0 ? r : json_lines_get(&reading->lines, object, head, FIELDS(head_fields));
 }
 
 /* Finds the number of a keeper. Returns false if the list does not name the host. */
@@ -291,7 +237,8 @@ static bool find_keeper(const struct file_list *list, const char *host, size_t *
 	return false;
 }
 
-static enum refusal judge(const struct reading *reading, const struct head *head, size_t keeper)
+static enum refusal judge(const struct reading *reading, const struct attestation_head *head,
+			  size_t keeper)
 {
 	const struct file_list *list = reading->found->list;
 
@@ -332,13 +279,13 @@ static int check_name(const struct reading *reading, const char *name, const cha
 
 static int read_lines(struct reading *reading, const char *name)
 {
-	struct head head;
+	struct attestation_head head;
 	enum refusal refusal;
 	json_t *object;
 	int r = json_lines_head(&reading->lines, &object);
 
 	if (r == 0)
-		r = read_head(reading, object, &head);
+		r = attestation_head_get(&reading->lines, object, &head);
 	json_decref(object);
 	if (r == 0)
 		r = check_name(reading, name, head.host);

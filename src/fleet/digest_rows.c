@@ -47,9 +47,7 @@ static int add_digest(json_t *row, const struct file_record *record, const uint8
 
 	if (r < 0)
 		return r;
-	return json_object_set_new_nocheck(row, "state", json_hex64(file_digest(record))) == 0
-		       ? 0
-		       : -ENOMEM;
+	return json_set(row, "state", json_hex64(file_digest(record)));
 }
 
 /* Makes the row of a file, if its digest is current. */

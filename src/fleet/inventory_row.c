@@ -14,6 +14,7 @@
 #include "catalog/scan.h"
 #include "row/json_number.h"
 #include "row/json_path.h"
+#include "row/json_text.h"
 #include "source/source.h"
 
 void row_maker_begin(struct row_maker *maker, struct catalog_reader *reader)
@@ -123,14 +124,9 @@ static int find_names(struct row_maker *maker, const struct file_record *file)
 
 /* ---- members ------------------------------------------------------------------------- */
 
-static int set(json_t *object, const char *key, json_t *value)
-{
-	return json_object_set_new_nocheck(object, key, value) == 0 ? 0 : -ENOMEM;
-}
-
 static int set_name(const struct row_maker *maker, const struct row_name *name, json_t *object)
 {
-	int r = set(object, "source", json_integer(name->source));
+	int r = json_set(object, "source", json_integer(name->source));
 
 	return r < 0 ? r
 		     : json_set_path(object, "path", (const char *)maker->paths.data + name->path,
@@ -141,7 +137,7 @@ static int set_name(const struct row_maker *maker, const struct row_name *name, 
 static int set_links(const struct row_maker *maker, json_t *row)
 {
 	json_t *links = json_array();
-	int r = set(row, "links", links);
+	int r = json_set(row, "links", links);
 
 	for (size_t i = 1; r == 0 && i < maker->name_count; i++) {
 		json_t *link = json_object();
@@ -190,16 +186,16 @@ static int set_attributes(struct row_maker *maker, const struct file_record *fil
 	const struct attributes *attributes = &file->attributes;
 	dev_t device = 0;
 	int found = maker->examines_disk ? find_device(maker, file, &device) : -ENOENT;
-	int r = set(row, "size", json_number(attributes->size));
+	int r = json_set(row, "size", json_number(attributes->size));
 
 	if (r == 0)
-		r = set(row, "mtime_ns", json_integer(clock_ns(attributes->mtime)));
+		r = json_set(row, "mtime_ns", json_integer(clock_ns(attributes->mtime)));
 	if (r == 0)
-		r = set(row, "ctime_ns", json_integer(clock_ns(attributes->ctime)));
+		r = json_set(row, "ctime_ns", json_integer(clock_ns(attributes->ctime)));
 	if (r == 0)
-		r = set(row, "dev", found == 0 ? json_identity(device) : json_null());
+		r = json_set(row, "dev", found == 0 ? json_identity(device) : json_null());
 	if (r == 0)
-		r = set(row, "ino", json_identity(attributes->inode));
+		r = json_set(row, "ino", json_identity(attributes->inode));
 	return found == -ENOMEM ? found : r;
 }
 
@@ -218,13 +214,13 @@ static int set_group(const struct row_maker *maker, const struct file_record *fi
 	if (r < 0 || !group_is_visible(&group))
 		return r == -ENOENT ? -EUCLEAN : r;
 	group_name_make(name, group.hash, group.ordinal);
-	return set(row, "group", json_string_nocheck(name));
+	return json_set(row, "group", json_string_nocheck(name));
 }
 
 /* Sets the members that all rows have. */
 static int set_identity(struct row_maker *maker, const struct file_record *file, json_t *row)
 {
-	int r = set(row, "id", json_number(file->id));
+	int r = json_set(row, "id", json_number(file->id));
 
 	if (r == 0)
 		r = set_name(maker, &maker->names[0], row);
@@ -246,7 +242,7 @@ static int set_known_digest(const struct row_maker *maker, const struct file_rec
 /* Sets the members that only rows of an inventory have. */
 static int set_members(struct row_maker *maker, const struct file_record *file, json_t *row)
 {
-	int r = set(row, "names", json_integer(file->names));
+	int r = json_set(row, "names", json_integer(file->names));
 
 	if (r == 0 && maker->name_count > 1)
 		r = set_links(maker, row);
@@ -287,7 +283,7 @@ int row_add_digest(json_t *row, const uint8_t digest[SHA256_BYTES])
 	char digits[SHA256_DIGITS + 1];
 
 	sha256_format(digest, digits);
-	return set(row, "sha256", json_string_nocheck(digits));
+	return json_set(row, "sha256", json_string_nocheck(digits));
 }
 
 /* ---- sources ------------------------------------------------------------------------- */

@@ -117,9 +117,7 @@ int row_set_add(struct row_set *set, json_t *row, uint64_t bytes)
 
 	set->line.length = 0;
 	if (r == 0)
-		r = json_append(&set->line, row, JSON_COMPACT);
-	if (r == 0)
-		r = bytes_append(&set->line, "\n", 1);
+		r = json_append_line(&set->line, row, JSON_COMPACT);
 	if (r < 0)
 		return r;
 	r = explain_part(set, part_file_add(&set->part, set->line.data, set->line.length));
@@ -183,11 +181,9 @@ static int replace_manifest(struct row_set *set, const json_t *manifest)
 {
 	CLEANUP_NEW_FILE struct new_file file = {.fd = -1};
 	CLEANUP_BYTES struct bytes text = {0};
-	int r = json_append(&text, manifest, JSON_INDENT(2));
+	int r = json_append_line(&text, manifest, JSON_INDENT(2));
 
 	set->begun = true;
-	if (r == 0)
-		r = bytes_append(&text, "\n", 1);
 	if (r == 0 && set->generation_folder >= 0)
 		r = sync_directory(set->generation_folder);
 	if (r == 0)

@@ -145,6 +145,7 @@ static int set_field(json_t *object, const struct field *field, const void *memb
 	const struct bytes *bytes = member;
 	char key[KEY_SIZE];
 	const char *text;
+	int r;
 
 	if (field->type == FIELD_BYTES)
 		return json_set_path(object, field->key, (const char *)bytes->data, bytes->length);
@@ -152,14 +153,11 @@ static int set_field(json_t *object, const struct field *field, const void *memb
 		text = *(const char *const *)member;
 		return json_set_path(object, field->key, text, strlen(text));
 	}
-	if (json_object_set_new(object, field->key, make_value(field, member)) < 0)
-		return -ENOMEM;
-	if (field->type != FIELD_TIMES)
-		return 0;
-	return json_object_set_new(object, ns_key(key, field),
-				   json_integer(((const struct timespec *)member)->tv_nsec)) < 0
-		       ? -ENOMEM
-		       : 0;
+	r = json_set(object, field->key, make_value(field, member));
+	if (r < 0 || field->type != FIELD_TIMES)
+		return r;
+	return json_set(object, ns_key(key, field),
+			json_integer(((const struct timespec *)member)->tv_nsec));
 }
 
 int fields_set(json_t *object, const void *from, struct field_table table)
@@ -179,13 +177,10 @@ int fields_set(json_t *object, const void *from, struct field_table table)
 int fields_append_line(struct bytes *lines, const void *from, struct field_table table)
 {
 	json_auto_t *object = json_object();
-	size_t before = lines->length;
 
-	if (object && fields_set(object, from, table) == 0 &&
-	    json_append(lines, object, JSON_COMPACT) == 0 && bytes_append_text(lines, "\n") == 0)
-		return 0;
-	lines->length = before;
-	return -ENOMEM;
+	if (!object || fields_set(object, from, table) < 0)
+		return -ENOMEM;
+	return json_append_line(lines, object, JSON_COMPACT);
 }
 
 /* ---- getting ------------------------------------------------------------------------- */

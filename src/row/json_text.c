@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
+#include "row/json_number.h"
+
 #define HEX64_DIGITS 16
 
 struct appending {
@@ -32,6 +35,49 @@ int json_append(struct bytes *text, const json_t *value, size_t flags)
 		return 0;
 	text->length = before;
 	return -ENOMEM;
+}
+
+int json_append_line(struct bytes *lines, const json_t *value, size_t flags)
+{
+	size_t before = lines->length;
+	int r = json_append(lines, value, flags);
+
+	if (r == 0)
+		r = bytes_append(lines, "\n", 1);
+	if (r < 0)
+		lines->length = before;
+	return r;
+}
+
+int json_set(json_t *object, const char *key, json_t *value)
+{
+	return json_object_set_new(object, key, value) == 0 ? 0 : -ENOMEM;
+}
+
+int json_set_text(json_t *object, const char *key, const char *text)
+{
+	return json_set(object, key, json_string(text));
+}
+
+int json_set_number(json_t *object, const char *key, uint64_t number)
+{
+	return json_set(object, key, json_number(number));
+}
+
+int json_set_time(json_t *object, const char *key, struct timespec time)
+{
+	char text[CLOCK_TEXT_MAX];
+	int r = clock_format_utc(text, time);
+
+	return r < 0 ? r : json_set_text(object, key, text);
+}
+
+int json_set_time_ms(json_t *object, const char *key, struct timespec time)
+{
+	char text[CLOCK_TEXT_MAX];
+	int r = clock_format_utc_ms(text, time);
+
+	return r < 0 ? r : json_set_text(object, key, text);
 }
 
 json_t *json_hex64(uint64_t number)

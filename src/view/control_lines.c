@@ -10,8 +10,8 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "row/json_path.h"
+#include "row/json_text.h"
 #include "view/control.h"
-#include "view/control_json.h"
 #include "view/node.h"
 #include "view/source_path.h"
 
@@ -80,11 +80,11 @@ static int append_error(const struct view_query *query, const struct error_entry
 
 	if (r < 0 || !object)
 		return r;
-	r = control_json_set_text(object, "error", error_name(error->error));
+	r = json_set_text(object, "error", error_name(error->error));
 	if (r == 0)
-		r = control_json_set_text(object, "message", error_text(error->error));
+		r = json_set_text(object, "message", error_text(error->error));
 	if (r == 0)
-		r = control_json_append(content, object, JSON_COMPACT);
+		r = json_append_line(content, object, JSON_COMPACT);
 	json_decref(object);
 	return r;
 }
@@ -113,9 +113,9 @@ static int append_pending(const struct view_query *query, const struct size_entr
 	r = begin_line(query, node_make(NODE_FILE, entry->file), &object);
 	if (r < 0 || !object)
 		return r;
-	r = control_json_set_number(object, "size", entry->size);
+	r = json_set_number(object, "size", entry->size);
 	if (r == 0)
-		r = control_json_append(content, object, JSON_COMPACT);
+		r = json_append_line(content, object, JSON_COMPACT);
 	json_decref(object);
 	return r;
 }

@@ -18,11 +18,11 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "row/json_path.h"
+#include "row/json_text.h"
 #include "source/left_out.h"
 #include "source/source.h"
 #include "source/source_change.h"
 #include "view/control.h"
-#include "view/control_json.h"
 
 const char *const control_state_names[] = {
 	[VIEW_WALKING] = "walking",
@@ -56,8 +56,8 @@ static int append_source(json_t *array, const struct source *source, bool no_cti
 	if (r == 0 && no_ctime)
 		r = json_object_set_new(object, "no_ctime", json_true()) == 0 ? 0 : -ENOMEM;
 	if (r == 0 && silent_ns > 0)
-		r = control_json_set_time(object, "silent_since",
-					  (struct timespec){.tv_sec = since_ns / SECOND_NS});
+		r = json_set_time(object, "silent_since",
+				  (struct timespec){.tv_sec = since_ns / SECOND_NS});
 	if (r < 0) {
 		json_decref(object);
 		return r;
@@ -83,12 +83,12 @@ static int set_sources(json_t *status, const struct sources *sources)
 static int set_identity(json_t *status, const struct view *view)
 {
 	const char *index = catalog_folder(view->catalog);
-	int r = control_json_set_text(status, "version", TWINFS_VERSION);
+	int r = json_set_text(status, "version", TWINFS_VERSION);
 
 	if (r == 0)
-		r = control_json_set_number(status, "pid", (uint64_t)getpid());
+		r = json_set_number(status, "pid", (uint64_t)getpid());
 	if (r == 0)
-		r = control_json_set_number(status, "pid_namespace", pid_namespace());
+		r = json_set_number(status, "pid_namespace", pid_namespace());
 	if (r == 0)
 		r = json_set_path(status, "mountpoint", view->mount_point,
 				  strlen(view->mount_point));
@@ -97,9 +97,9 @@ static int set_identity(json_t *status, const struct view *view)
 	if (r == 0)
 		r = json_set_path(status, "index", index, strlen(index));
 	if (r == 0)
-		r = control_json_set_time(status, "since", view->since);
+		r = json_set_time(status, "since", view->since);
 	if (r == 0 && view->confined)
-		r = control_json_set_text(status, "confined", view->confined);
+		r = json_set_text(status, "confined", view->confined);
 	return r;
 }
 
@@ -108,7 +108,7 @@ static int set_keep_rules(json_t *status, const struct keep_rules *rules)
 	const struct bytes *text = &rules->text;
 
 	if (rules->count == 0)
-		return control_json_set_text(status, "keep", "default");
+		return json_set_text(status, "keep", "default");
 	return json_set_path(status, "keep", (const char *)text->data, text->length);
 }
 
@@ -123,9 +123,9 @@ static int set_progress(json_t *status, const struct view *view)
 		return 0;
 	percent = progress_percent(&counts);
 	if (percent >= 0)
-		r = control_json_set_number(status, "percent", (uint64_t)percent);
+		r = json_set_number(status, "percent", (uint64_t)percent);
 	if (r == 0 && progress_seconds_left(&counts, elapsed_ns, &seconds))
-		r = control_json_set_number(status, "seconds_left", seconds);
+		r = json_set_number(status, "seconds_left", seconds);
 	return r;
 }
 
@@ -153,7 +153,7 @@ static int set_counts(json_t *status, const struct catalog_totals *totals,
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(counts) && r == 0; i++)
-		r = control_json_set_number(status, counts[i].key, counts[i].number);
+		r = json_set_number(status, counts[i].key, counts[i].number);
 	return r;
 }
 
@@ -169,12 +169,12 @@ static int set_equal_parts(json_t *status, const struct catalog *catalog)
 	object = json_object();
 	if (json_object_set_new(status, "equal_parts", object) < 0)
 		return -ENOMEM;
-	r = control_json_set_number(object, "runs", parts.runs);
+	r = json_set_number(object, "runs", parts.runs);
 	if (r == 0)
-		r = control_json_set_number(object, "bytes", parts.bytes);
+		r = json_set_number(object, "bytes", parts.bytes);
 	if (r == 0)
-		r = control_json_set_number(object, "block_bytes", parts.block_bytes);
-	return r < 0 ? r : control_json_set_time(object, "time", parts.time);
+		r = json_set_number(object, "block_bytes", parts.block_bytes);
+	return r < 0 ? r : json_set_time(object, "time", parts.time);
 }
 
 /* Sets the remedy for directories that could not be watched. */
@@ -186,25 +186,25 @@ static int set_remedy(json_t *status, const char *watch, uint64_t unwatched)
 	int r;
 
 	if (watch && strcmp(watch, "fanotify") == 0)
-		return control_json_set_text(status, "remedy",
-					     "name each file system as a source of its own");
+		return json_set_text(status, "remedy",
+				     "name each file system as a source of its own");
 	r = bytes_format(&text, "sysctl %s=%" PRIu64, limit.setting,
 			 inotify_raised(limit.max, unwatched));
 
 	remedy = r == 0 ? bytes_text(&text) : NULL;
-	return remedy ? control_json_set_text(status, "remedy", remedy) : -ENOMEM;
+	return remedy ? json_set_text(status, "remedy", remedy) : -ENOMEM;
 }
 
 static int set_watch(json_t *status, const struct view *view)
 {
 	uint64_t unwatched = view->unwatched;
-	int r = control_json_set_number(status, "refreshed", view->watched_folders);
+	int r = json_set_number(status, "refreshed", view->watched_folders);
 
 	if (r == 0)
-		r = control_json_set_text(status, "watch", view->watch);
+		r = json_set_text(status, "watch", view->watch);
 	if (r < 0 || unwatched == 0)
 		return r;
-	r = control_json_set_number(status, "unwatched", unwatched);
+	r = json_set_number(status, "unwatched", unwatched);
 	return r < 0 ? r : set_remedy(status, view->watch, unwatched);
 }
 
@@ -213,10 +213,10 @@ static int set_reading(json_t *status, const struct view *view)
 {
 	const char *const *advice = view->advice;
 	json_t *array = json_array();
-	int r = control_json_set_text(status, "read_mode", view->read_mode);
+	int r = json_set_text(status, "read_mode", view->read_mode);
 
 	if (r == 0)
-		r = control_json_set_text(status, "transport", view->transport);
+		r = json_set_text(status, "transport", view->transport);
 	if (r == 0)
 		r = json_object_set_new(status, "shared", json_boolean(view->shared)) == 0
 			    ? 0
@@ -236,7 +236,7 @@ static int set_left_out(const struct view_query *query, json_t *status)
 	CLEANUP_TEXT_LIST struct text_list paths = {0};
 	int r = left_out_list(query->reader, query->view->sources, &paths);
 
-	return r < 0 ? r : control_json_set_number(status, "left_out_file_systems", paths.count);
+	return r < 0 ? r : json_set_number(status, "left_out_file_systems", paths.count);
 }
 
 static int build_status(const struct view_query *query, json_t *status)
@@ -253,13 +253,13 @@ static int build_status(const struct view_query *query, json_t *status)
 		r = folder_figures_get(&view->folders, query->reader, &totals, &folders);
 	if (r < 0)
 		return expect_record(r);
-	r = control_json_set_text(status, "state", control_state_name(view_get_state(view)));
+	r = json_set_text(status, "state", control_state_name(view_get_state(view)));
 	if (r == 0 && view->problem)
-		r = control_json_set_text(status, "problem", error_text(view->problem));
+		r = json_set_text(status, "problem", error_text(view->problem));
 	if (r == 0)
 		r = set_progress(status, view);
 	if (r == 0)
-		r = control_json_set_number(status, "generation", totals.generation);
+		r = json_set_number(status, "generation", totals.generation);
 	if (r == 0)
 		r = set_identity(status, view);
 	if (r == 0)
@@ -283,7 +283,7 @@ int control_status(const struct view_query *query, struct bytes *content)
 	int r = status ? build_status(query, status) : -ENOMEM;
 
 	if (r == 0)
-		r = control_json_append(content, status, JSON_INDENT(2));
+		r = json_append_line(content, status, JSON_INDENT(2));
 	json_decref(status);
 	return r;
 }

@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "base/group_name.h"
 #include "row/json_path.h"
-#include "view/control_json.h"
+#include "row/json_text.h"
 #include "view/node.h"
 #include "view/query.h"
 #include "view/source_path.h"
@@ -30,12 +30,11 @@ static void lines_deinit(struct lines *lines)
 static int append_event(struct lines *lines, json_t *object, int r)
 {
 	if (r == 0)
-		r = control_json_set_number(object, "generation",
-					    lines->invalidation->delta.generation);
+		r = json_set_number(object, "generation", lines->invalidation->delta.generation);
 	if (r == 0)
-		r = control_json_set_time_ms(object, "time", lines->invalidation->time);
+		r = json_set_time_ms(object, "time", lines->invalidation->time);
 	if (r == 0)
-		r = control_json_append(&lines->text, object, JSON_COMPACT);
+		r = json_append_line(&lines->text, object, JSON_COMPACT);
 	json_decref(object);
 	return r;
 }
@@ -50,7 +49,7 @@ static int set_hash(json_t *object, const struct group_record *group)
 	char name[GROUP_NAME_SIZE];
 
 	group_name_make(name, group->hash, group->ordinal);
-	return control_json_set_text(object, "hash", name);
+	return json_set_text(object, "hash", name);
 }
 
 /* Sets the path of the kept copy, if its group still exists and the copy has a name. */
@@ -82,9 +81,9 @@ static int append_group(struct lines *lines, const struct delta_group *delta)
 	object = begin_event(event);
 	r = object ? set_hash(object, group) : -ENOMEM;
 	if (r == 0)
-		r = control_json_set_number(object, "size", group->size);
+		r = json_set_number(object, "size", group->size);
 	if (r == 0)
-		r = control_json_set_number(object, "copies", delta->now.inodes);
+		r = json_set_number(object, "copies", delta->now.inodes);
 	if (r == 0)
 		r = set_kept(lines, object, &delta->now);
 	return append_event(lines, object, r);
@@ -103,13 +102,13 @@ static int append_folder_group(struct lines *lines, const struct delta_folder_gr
 	if (delta->before.ranked == delta->now.ranked)
 		return 0;
 	object = begin_event(event);
-	r = object ? control_json_set_number(object, "group", group->id) : -ENOMEM;
+	r = object ? json_set_number(object, "group", group->id) : -ENOMEM;
 	if (r == 0)
-		r = control_json_set_number(object, "size", group->bytes);
+		r = json_set_number(object, "size", group->bytes);
 	if (r == 0)
-		r = control_json_set_number(object, "files", group->files);
+		r = json_set_number(object, "files", group->files);
 	if (r == 0)
-		r = control_json_set_number(object, "folders", now ? group->folders : 0);
+		r = json_set_number(object, "folders", now ? group->folders : 0);
 	return append_event(lines, object, r);
 }
 
@@ -154,9 +153,9 @@ static int append_error(struct lines *lines, const struct delta_error *error)
 	if (r == 0 && !object)
 		return 0;
 	if (r == 0)
-		r = control_json_set_text(object, "error", error_name(error->error));
+		r = json_set_text(object, "error", error_name(error->error));
 	if (r == 0)
-		r = control_json_set_text(object, "message", error_text(error->error));
+		r = json_set_text(object, "message", error_text(error->error));
 	return append_event(lines, object, r);
 }
 
