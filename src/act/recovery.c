@@ -3,21 +3,243 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "act/examine.h"
 #include "act/folder_check.h"
 #include "act/held.h"
-#include "act/rescue.h"
+#include "act/journal.h"
+#include "act/place.h"
+#include "act/record.h"
 #include "act/trash_entry.h"
+#include "base/attributes.h"
 #include "base/descriptor.h"
 #include "base/error.h"
+#include "base/extents.h"
 #include "base/file_copy.h"
 #include "base/log.h"
 #include "base/quote.h"
+
+/* ---- rescue --------------------------------------------------------------------------------- */
+
+/* The bytes of a copy that an act saved in a rescue folder (act/one_act.c). One thread. */
+
+/* Outcomes of rescue_restore(). */
+enum {
+	RESCUE_RESTORED = 1,
+	RESCUE_ABSENT = 2, /* the disk of the rescue folder is not mounted */
+	RESCUE_MISSING = 3, /* the rescue folder does not have the bytes */
+};
+
+/* Returns whether the rescue folder possibly has the bytes: also if it cannot be examined, or its
+ * disk is not mounted. */
+static bool rescue_has_bytes(const struct intent *intent)
+{
+	struct stat status;
+
+	if (!intent->saved)
+		return false;
+	if (lstat(intent->saved, &status) == 0)
+		return S_ISREG(status.st_mode);
+	return errno != ENOENT || !place_is_mounted(&intent->saved_mount);
+}
+
+/* Removes the leftover of an interrupted file_copy_save() with this name. */
+static void rescue_forget_part(int directory, const char *name)
+{
+	AUTO_FREE char *part = NULL;
+
+	if (asprintf(&part, "%s" FILE_COPY_PART, name) < 0)
+		part = NULL;
+	else
+		(void)unlinkat(directory, part, 0);
+}
+
+/* Removes the bytes in a rescue folder, and the private folder if one was made for them. */
+static void rescue_forget(const struct intent *intent)
+{
+	const char *slash = strrchr(intent->saved, '/');
+	AUTO_FREE char *folder =
+		slash ? strndup(intent->saved, (size_t)(slash - intent->saved)) : NULL;
+	const char *name = folder ? strrchr(folder, '/') : NULL;
+
+	(void)unlink(intent->saved);
+	rescue_forget_part(AT_FDCWD, intent->saved);
+	if (name && strcmp(name + 1, intent->other) == 0)
+		(void)rmdir(folder);
+}
+
+/* Handles a rescue folder without the bytes. */
+static int miss(const struct intent *intent, const struct place *place)
+{
+	struct stat status;
+
+	if (!place_is_mounted(&intent->saved_mount))
+		return RESCUE_ABSENT;
+	if (fstatat(place->directory, place->name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return errno == ENOENT ? RESCUE_MISSING : -errno;
+	rescue_forget(intent);
+	return 0;
+}
+
+/* Restores the copy from the rescue folder, syncs it, and removes the bytes in the rescue folder.
+ * If they are missing and a file has the name of the copy, there is nothing to restore.
+ *
+ * leftover	see place_restore()
+ *
+ * Returns an outcome, 0 if there is nothing to restore, or -errno. */
+static int rescue_restore(const struct intent *intent, const struct place *place,
+			  struct bytes *leftover)
+{
+	AUTO_CLOSE int saved = open(intent->saved, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat status;
+	int r;
+
+	if (saved < 0)
+		return errno == ENOENT || errno == ENOTDIR ? miss(intent, place) : -errno;
+	if (fstat(saved, &status) < 0 || !S_ISREG(status.st_mode))
+		return -EINVAL;
+	r = file_copy_save(saved, place->directory, intent->other);
+	if (r == 0)
+		r = place_restore(place, intent->other, leftover);
+	if (r == 0)
+		r = sync_directory(place->directory);
+	if (r < 0)
+		return r;
+	rescue_forget(intent);
+	return RESCUE_RESTORED;
+}
+
+/* ---- recovery ------------------------------------------------------------------------------- */
+
+/* ---- examine -------------------------------------------------------------------------------- */
+
+/* Finds on the disk how far an interrupted act went. Any thread. */
+
+/* The file that examine_name() finds. */
+enum found {
+	FOUND_NOTHING,
+	FOUND_COPY, /* the file of the act */
+	FOUND_LINK, /* the link of the act */
+	FOUND_OTHER, /* another file */
+};
+
+/* Whether an act was done. */
+enum deed {
+	DEED_NONE,
+	DEED_DONE,
+	DEED_UNCERTAIN, /* the copy has no name where the act could have left one */
+};
+
+/* Returns whether the act of an intent was done. The quarantine name must be resolved before.
+ *
+ * place	the copy's name; directory -1: the folder is missing
+ * record	record of the act
+ */
+enum deed examine_deed(const struct place *place, const struct intent *intent,
+		       const struct record *record);
+
+/* Returns whether the name is the link of the act. A hard link that is the only name of its file
+ * does not count, as removing it would lose the bytes. Some file systems do not show the target of
+ * a symlink, but no other program knows the quarantine name. */
+static bool is_the_link(const struct place *place, const char *name, const struct intent *intent,
+			const struct statx *status)
+{
+	if (intent->kind == INTENT_LINK)
+		return S_ISREG(status->stx_mode) && status->stx_ino == intent->kept_inode &&
+		       status->stx_nlink > 1;
+	return intent->kind == INTENT_SYMLINK && intent->target && S_ISLNK(status->stx_mode) &&
+	       (strcmp(name, intent->other) == 0 ||
+		place_is_symlink_to(place, name, intent->target));
+}
+
+/* Sets *found to which file has the name. Returns 0 or -errno. */
+static int examine_name(const struct place *place, const char *name, const struct intent *intent,
+			enum found *found)
+{
+	struct statx status;
+
+	*found = FOUND_NOTHING;
+	if (statx(place->directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT,
+		  STATX_BASIC_STATS | STATX_BTIME, &status) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	*found = FOUND_OTHER;
+	if (place_is_inode(&status, intent->inode, intent->born_ns))
+		*found = FOUND_COPY;
+	else if (is_the_link(place, name, intent, &status))
+		*found = FOUND_LINK;
+	return 0;
+}
+
+static bool is_at(const char *path, uint64_t inode, int64_t born_ns)
+{
+	struct statx status;
+
+	return path && inode &&
+	       statx(AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT, STATX_INO | STATX_BTIME,
+		     &status) == 0 &&
+	       place_is_inode(&status, inode, born_ns);
+}
+
+/* Returns whether the copy shares all blocks of the kept file. */
+static bool is_shared(const struct place *place, const struct record *record)
+{
+	AUTO_CLOSE int copy = open_beneath_for_reading(place->directory, place->name, 0, false);
+	AUTO_CLOSE int kept =
+		record->kept ? open(record->kept, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+			     : -1;
+
+	return copy >= 0 && kept >= 0 && extents_all_shared(copy, kept);
+}
+
+enum deed examine_deed(const struct place *place, const struct intent *intent,
+		       const struct record *record)
+{
+	enum found found = FOUND_NOTHING;
+
+	if (place->directory < 0)
+		return intent->did ? DEED_DONE : DEED_UNCERTAIN;
+	if (intent->kind == INTENT_SHARE)
+		return intent->did || is_shared(place, record) ? DEED_DONE : DEED_NONE;
+	if (examine_name(place, place->name, intent, &found) == 0 && found == FOUND_COPY)
+		return DEED_NONE;
+	if (intent->did || intent->is_emptied || found == FOUND_LINK ||
+	    is_at(record->to, intent->inode, intent->born_ns) ||
+	    is_at(record->to, intent->made_inode, intent->made_born_ns))
+		return DEED_DONE;
+	return DEED_UNCERTAIN;
+}
+
+/* Returns whether the act gave the copy its name at the destination or in the trash, by a hard link
+ * besides the quarantine name (act/place.h), and syncs the directory of that name. The user
+ * can have made such a link before the act, so the copy must have more names than then.
+ *
+ * other	the quarantine name
+ */
+static bool examine_second_name(const struct place *other, const struct intent *intent)
+{
+	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
+	struct stat status;
+	struct place there;
+	bool has;
+
+	if (!intent->record ||
+	    record_decode(intent->record, strlen(intent->record), &decoded) < 0 ||
+	    !decoded.record.to ||
+	    fstatat(other->directory, other->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
+	    status.st_nlink <= decoded.record.links ||
+	    place_open_parent(&there, decoded.record.to) < 0)
+		return false;
+	has = place_are_one_file(other, &there) && sync_directory(there.directory) == 0;
+	place_close(&there);
+	return has;
+}
+
+/* ---- recovery ------------------------------------------------------------------------------- */
 
 /* ---- one intent ---------------------------------------------------------------------- */
 

@@ -2,10 +2,14 @@
 #include "check/check.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
+#include "base/attributes.h"
 #include "base/clock.h"
+#include "base/directory.h"
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/interrupt.h"
@@ -17,12 +21,126 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
-#include "check/fresh_index.h"
 #include "check/print.h"
 #include "index/completeness.h"
+#include "index/current_index.h"
 #include "index/index_open.h"
 #include "index/index_print.h"
+#include "index/indexing.h"
 #include "source/source.h"
+
+/* ---- fresh index ---------------------------------------------------------------------------- */
+
+/* A second index of the same sources, built from nothing: the current state of the disk. The second
+ * index is stored in a folder inside the folder of the first index, and is removed afterwards. The
+ * two indexes have the same numbers for file systems, so that their records can be compared. For
+ * the main thread.
+ */
+
+/* All zero: none. */
+struct fresh_index {
+	struct indexing indexing;
+	bool made; /* the folder of the index must be removed */
+};
+
+/* Name in the folder of the index. */
+#define FOLDER "check"
+
+/* Removes the folder and its files. Succeeds if it does not exist. */
+static int remove_folder(const char *folder)
+{
+	AUTO_CLOSE int fd = open(folder, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	int r;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	r = directory_remove_files(fd);
+	return r == 0 && rmdir(folder) < 0 ? -errno : r;
+}
+
+/* Removes the leftovers of a check that was killed. */
+static int remove_leftover(const char *folder)
+{
+	AUTO_FREE char *mount_point = NULL;
+	pid_t pid = 0;
+	int r = catalog_owner(folder, &pid, &mount_point);
+
+	if (r == 0 && pid != 0) {
+		log_error("cannot check the index: another process is checking it; try again when "
+			  "it has finished");
+		return -EBUSY;
+	}
+	if (r == 0 || r == -ENOENT || r == -ENOTDIR)
+		r = remove_folder(folder);
+	if (r < 0)
+		log_error("cannot remove the previous check index %s: %s", quote_path(folder),
+			  error_text(r));
+	return r;
+}
+
+static int fill(struct indexing *indexing, bool contents)
+{
+	enum progress_when when = indexing->settings->progress;
+	int r = indexing_open(indexing);
+
+	if (r == INDEXING_IN_USE) {
+		index_explain(indexing->folder, CATALOG_IN_USE);
+		return -EBUSY;
+	}
+	indexing->ingest_settings.names_only = !contents;
+	if (r == 0)
+		r = indexing_names(indexing, when);
+	if (r == 0 && contents && !stop_requested())
+		r = indexing_contents(indexing, when);
+	return r == 0 && stop_requested() ? -EINTR : r;
+}
+
+/* Builds the index: walks the sources and compares files, which can take as long as a first scan.
+ * Shows its progress.
+ *
+ * index	borrowed until fresh_index_remove(); its catalog and sources must be open
+ * settings	borrowed: scan options
+ * contents	false: names only
+ *
+ * Returns 0, -EINTR if interrupted, or another -errno. Failures except -EINTR and -ENOMEM are
+ * logged. */
+static int fresh_index_make(struct fresh_index *fresh, const struct current_index *index,
+			    const struct index_settings *settings, bool contents)
+{
+	struct indexing *indexing = &fresh->indexing;
+	const char *parent = catalog_folder(index->catalog);
+	int r;
+
+	*fresh = (struct fresh_index){.indexing = {.settings = settings, .beside = index->catalog}};
+	if (asprintf(&indexing->folder, "%s/" FOLDER, parent) < 0) {
+		indexing->folder = NULL;
+		return -ENOMEM;
+	}
+	r = remove_leftover(indexing->folder);
+	for (size_t i = 0; r == 0 && i < index->sources->count; i++)
+		r = text_list_add(&indexing->paths, index->sources->list[i].path,
+				  strlen(index->sources->list[i].path));
+	if (r < 0)
+		return r;
+	fresh->made = true;
+	return fill(indexing, contents);
+}
+
+/* Closes the index and removes its folder. Logs a failure as a warning. Accepts all zero. */
+static void fresh_index_remove(struct fresh_index *fresh)
+{
+	AUTO_FREE char *folder = TAKE(fresh->indexing.folder);
+	int r = 0;
+
+	indexing_close(&fresh->indexing);
+	if (fresh->made)
+		r = remove_folder(folder);
+	if (r < 0)
+		log_warning("cannot remove %s: %s", quote_path(folder), error_text(r));
+	fresh->made = false;
+}
+
+/* ---- check ---------------------------------------------------------------------------------- */
 
 /* Maximum number of rechecks of names, and interval between them. Names that still change after the
  * last recheck are not reported. */
