@@ -94,7 +94,7 @@ enum act_outcome {
 	ACT_CANNOT_SHARE, /* ACT_DEDUPE: the file system cannot share blocks between files */
 	ACT_OTHER_METADATA, /* a link would lose the owner, mode or xattrs of the copy */
 	/* ACT_SYMLINK: it is not certain that each user who can reach the copy can reach the kept
-	 * file (act/reach.h). */
+	 * file (act/replace.c). */
 	ACT_OTHER_REACH,
 	ACT_EXISTS, /* ACT_MOVE: a file exists at the destination of the copy */
 	/* The copy is in a lower layer of an overlay and has several names. A rename would make it

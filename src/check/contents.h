@@ -3,7 +3,7 @@
 #define CHECK_CONTENTS_H
 
 /* Finds wrong records of file contents in an index. Compares the index with a new index of the same
- * sources, which was built just now (fresh_index.h).
+ * sources, which was built just now (check.c).
  *
  * Only files with the same signature in both indexes are compared; other files have changed. So the
  * cause of a difference is a disk that returns other bytes than before, or a wrong record. For the

@@ -5,7 +5,7 @@
 /* Differences between an index and the disk in names, and in the attributes of files and
  * directories.
  *
- * The index is compared with a new index of the same sources (fresh_index.h). Files can change
+ * The index is compared with a new index of the same sources (check.c). Files can change
  * while the indexes are compared. So each difference is rechecked on the disk until it is confirmed
  * or disappears. For the main thread; everything is borrowed.
  */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "act/act_log.h"
+#include "base/attributes.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/filesystem_kind.h"
@@ -18,22 +19,85 @@
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
+#include "base/text_list.h"
 #include "catalog/query.h"
 #include "cli/act_run.h"
 #include "cli/list_print.h"
-#include "cli/move_destination.h"
 #include "cli/plan_sources.h"
 #include "cli/prepared.h"
 #include "index/current_index.h"
 #include "index/remap.h"
+#include "mountpoint/table.h"
 #include "options/common_options.h"
 #include "plan/plan.h"
 #include "plan/refusals.h"
 #include "report/figures.h"
 #include "report/left.h"
 #include "report/place_tally.h"
+#include "source/operands.h"
+#include "source/own.h"
 #include "source/source.h"
 #include "source/source_change.h"
+
+/* ---- move destination ----------------------------------------------------------------------- */
+
+/* The destination folder of `move`. For the main thread. */
+
+/* Finds the folders that the user named. Returns 0 or -errno. */
+static int list_folders(const struct sources *sources, struct text_list *folders)
+{
+	const struct operands *operands = sources->operands;
+	int r = 0;
+
+	for (size_t i = 0; !operands && r == 0 && i < sources->count; i++)
+		r = text_list_add(folders, sources->list[i].path, strlen(sources->list[i].path));
+	for (size_t i = 0; operands && r == 0 && i < operands->count; i++) {
+		CLEANUP_BYTES struct bytes path = {0};
+
+		if (!operands->list[i].is_dir)
+			continue;
+		r = source_absolute_path(sources, 0, operands->list[i].path, &path);
+		if (r == 0)
+			r = text_list_add(folders, (const char *)path.data, path.length);
+	}
+	return r;
+}
+
+/* Refuses a folder that is a source, is inside a source or contains a source, also through a bind
+ * mount. Later commands could find moved copies in such a folder, and act upon them again. If the
+ * user named single files, only the folders that the user named count.
+ *
+ * destination	absolute, without symlinks; NULL: nothing is moved
+ *
+ * Returns 0 or -EINVAL, logged. */
+static int move_destination_check(const char *destination, const struct sources *sources)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+	CLEANUP_TEXT_LIST struct text_list folders = {0};
+	int r = destination ? mount_table_read(&table) : 0;
+
+	if (r == 0 && destination)
+		r = list_folders(sources, &folders);
+	for (size_t i = 0; r == 0 && i < folders.count; i++) {
+		r = mount_table_overlap(&table, destination, folders.items[i]);
+		if (r > 0)
+			log_error("cannot move copies to %s: it overlaps with the source %s; "
+				  "choose a folder outside of all sources",
+				  quote_path(destination), quote_path(folders.items[i]));
+	}
+	if (r == 0 && destination && own_is_in_state(destination)) {
+		log_error("cannot move copies to %s: it belongs to twinfs, so their files would be "
+			  "left out of each view; choose another folder",
+			  quote_path(destination));
+		return -EINVAL;
+	}
+	if (r < 0)
+		log_error("cannot find the mount of %s: %s", quote_path(destination),
+			  error_text(r));
+	return r == 0 ? 0 : -EINVAL;
+}
+
+/* ---- acting --------------------------------------------------------------------------------- */
 
 enum {
 	OPT_DRY_RUN = OPTION_ID_ACTING,

@@ -5,7 +5,7 @@
  *	main thread	opens the index, walks the names, mounts, waits for the end
  *	follower	keeps names and attributes of the index equal to the sources (follower.h)
  *	2 comparers	read files, commit groups (lanes.h)
- *	mapper		finds what removing the redundant copies would free (mapper.h)
+ *	mapper		finds what removing the redundant copies would free (lanes.c)
  *	drain thread	moves events from the kernel's queues to memory (watch/watch.h)
  *	session		several threads answer requests, each with a snapshot of the index; the
  *			notifier thread invalidates caches of the kernel (mount/notifier.h)
@@ -14,7 +14,7 @@
  *			walk of all sources and a retry of all unreadable files
  *
  * A separate process mounts and unmounts (mount/mounter.h). The daemon drops the rights to mount,
- * and all other rights that it does not need, before it starts threads (daemon/confinement.h).
+ * and all other rights that it does not need, before it starts threads (daemon/daemon.c).
  *
  *	events -> follower -> commit --commit delta--> notifier, lanes, follower's watches
  *	sync   -> follower -> comparers -> mapper -> session -> the program that waits
@@ -26,12 +26,16 @@
 #include "daemon/daemon.h"
 
 #include <errno.h>
+#include <linux/capability.h>
 #include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/attributes.h"
+#include "base/bytes.h"
 #include "base/clock.h"
+#include "base/confine.h"
 #include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
@@ -40,21 +44,202 @@
 #include "base/terminal.h"
 #include "catalog/change.h"
 #include "catalog/commit_delta.h"
-#include "daemon/confinement.h"
+#include "daemon/daemon_settings.h"
 #include "daemon/fanotify_groups.h"
 #include "daemon/follower.h"
 #include "daemon/lanes.h"
 #include "daemon/service_status.h"
-#include "daemon/view_page.h"
 #include "index/index_open.h"
 #include "index/progress_watch.h"
 #include "ingest/recheck_file.h"
+#include "mount/backing.h"
+#include "mount/features.h"
 #include "mount/mount.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
+#include "page/page.h"
 #include "report/folder_tree.h"
+#include "report/rules.h"
 #include "source/source.h"
+#include "view/node.h"
 #include "view/view.h"
+
+/* ---- view page ------------------------------------------------------------------------------ */
+
+/* The report page of a view, report.html. Any thread. */
+
+_Static_assert(PAGE_BYTES_MAX <= VIEW_REPORT_BYTES, "a page fits into the file of the view");
+
+/* Appends the path in folders/ of an equal folder, see struct page_settings. */
+static int find_equal_path(void *context, uint64_t dir, struct bytes *path)
+{
+	int r = view_path(context, node_make_folder(dir, 0), path);
+
+	return r == -ENOENT ? -ESTALE : r;
+}
+
+/* Appends the page, in snapshots of its own. All pointers are borrowed. view_root is the path of
+ * the view's root from the folder of the page. Returns 0 or -errno; -EINTR if stop_requested() or
+ * interrupted. */
+static int view_page_make(struct view *view, const struct keep_rules *keep, const char *view_root,
+			  struct bytes *page, const struct cancellation *cancellation)
+{
+	const struct rules rules = {.of_index = keep};
+	const struct page_settings settings = {
+		.rules = &rules,
+		.catalog = view->catalog,
+		.sources = view->sources,
+		.now = clock_now(),
+		.view_root = view_root,
+		.mount_point = view->mount_point,
+		.equal_path = find_equal_path,
+		.context = view,
+		.cancellation = cancellation,
+	};
+	struct page_result result;
+
+	return page_make(&settings, page, &result);
+}
+
+/* ---- daemon --------------------------------------------------------------------------------- */
+
+/* ---- confinement ---------------------------------------------------------------------------- */
+
+/* Confines the daemon with Landlock, seccomp and a reduced set of capabilities. While the view is
+ * mounted, the daemon reads untrusted files, and needs only these rights:
+ *
+ *	writing		only below its index folder (Landlock), and no attribute of any file
+ *			(seccomp), so the daemon cannot write to the sources
+ *	system calls	those that reading files needs (seccomp): no new socket, no new process
+ *	programs	none (Landlock, seccomp), and no new rights by them (no_new_privs)
+ *	capabilities	those that root needs to read all files (see below)
+ *
+ * If the kernel lacks or refuses Landlock or seccomp, the daemon runs without that part. A separate
+ * process, which is started before the confinement, mounts and unmounts (mount/mounter.h). The
+ * index is opened before the confinement, as opening can need other folders.
+ */
+
+/* Capabilities that root's daemon needs to show all files that root can read:
+ *
+ *	DAC_READ_SEARCH	reads every folder and file
+ *	FOWNER		reads other users' files without changing their atime (O_NOATIME)
+ *	LEASE		takes leases on other users' files, to detect writers (ingest/reading.h)
+ *	SYS_ADMIN	only with -o trusted_xattrs, to read attributes trusted.*, with
+ *			-o passthrough, and for passthrough of a source that can never be written.
+ *			Without an option it is kept only if the call filter is active.
+ *	SETUID, SETGID	only if other users may access the view: permission checks of the kernel
+ *			run as the caller (view/access.h)
+ *
+ * DAC_OVERRIDE, CHOWN, KILL, SYS_PTRACE and all other capabilities are dropped. Without
+ * DAC_OVERRIDE root cannot write to files against their mode.
+ */
+#define KEPT (CAPABILITY(CAP_DAC_READ_SEARCH) | CAPABILITY(CAP_FOWNER) | CAPABILITY(CAP_LEASE))
+#define KEPT_SHARED (CAPABILITY(CAP_SETUID) | CAPABILITY(CAP_SETGID))
+
+static bool has_sealed_source(const struct sources *sources)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		if (sources->list[i].fd >= 0 && backing_is_sealed(sources->list[i].fd))
+			return true;
+	}
+	return false;
+}
+
+static uint64_t wanted_capabilities(const struct daemon_settings *settings,
+				    const struct sources *sources, bool filtered)
+{
+	uint64_t wanted = KEPT | (settings->shared ? KEPT_SHARED : 0);
+
+	if (settings->passthrough || settings->trusted_xattrs ||
+	    (filtered && features_may_use_passthrough() && has_sealed_source(sources)))
+		wanted |= CAPABILITY(CAP_SYS_ADMIN);
+	return wanted;
+}
+
+#ifdef TWINFS_INSTRUMENTED
+/* A build with sanitizers or coverage writes its reports to other folders. */
+static int restrict_writing(const struct daemon_settings *settings, const char *folder,
+			    struct bytes *summary, bool *filtered)
+{
+	(void)settings;
+	(void)folder;
+	(void)summary;
+	*filtered = true; /* tests expect the capabilities of other builds */
+	return 0;
+}
+#else
+/* Adds an active part to the summary. If the kernel refuses the part, the daemon runs without
+ * it. */
+static int add_to_summary(struct bytes *summary, const char *what, int result)
+{
+	if (result == 0)
+		return bytes_format(summary, "%s%s", summary->length > 0 ? ", " : "", what);
+	if (result == -ENOSYS || result == -EOPNOTSUPP)
+		log_debug("cannot use %s: not supported by the kernel; continuing without", what);
+	else
+		log_warning("cannot use %s: %s; continuing without", what, error_text(result));
+	return 0;
+}
+
+static unsigned int needed_calls(const struct daemon_settings *settings)
+{
+	return (settings->io_uring ? CONFINE_WITH_RINGS : 0) |
+	       (settings->shared ? CONFINE_WITH_CALLERS : 0);
+}
+
+/* Sets *filtered to whether the kernel filters system calls. */
+static int restrict_writing(const struct daemon_settings *settings, const char *folder,
+			    struct bytes *summary, bool *filtered)
+{
+	int r = add_to_summary(summary, "landlock", confine_writing(folder));
+	int result;
+
+	if (r < 0)
+		return r;
+	result = confine_calls(needed_calls(settings));
+	*filtered = result == 0;
+	return add_to_summary(summary, "seccomp", result);
+}
+#endif
+
+static int confine(const struct daemon_settings *settings, const char *folder,
+		   const struct sources *sources, struct bytes *summary)
+{
+	bool filtered = false;
+	int r = confine_no_new_privileges();
+
+	if (r == 0)
+		r = restrict_writing(settings, folder, summary, &filtered);
+	if (r == 0)
+		r = confine_capabilities(wanted_capabilities(settings, sources, filtered));
+	if (r == 0)
+		r = bytes_format(summary,
+				 "%sno_new_privs; capabilities: ", summary->length > 0 ? ", " : "");
+	return r < 0 ? r : confine_name_capabilities(summary);
+}
+
+/* Confines the process, which must not have other threads yet. If it runs in the background, first
+ * connects to syslog.
+ *
+ * folder	of the index, must exist
+ * sources	open; whether they can be written to decides on a capability
+ * summary	receives the active parts as text, for status.json
+ *
+ * Returns 0, or -errno (logged) if the process could not drop its privileges. */
+static int confinement_begin(const struct daemon_settings *settings, const char *folder,
+			     const struct sources *sources, struct bytes *summary)
+{
+	int r;
+
+	if (!settings->foreground)
+		log_connect_to_syslog();
+	r = confine(settings, folder, sources, summary);
+	if (r < 0)
+		log_error("cannot drop privileges: %s", error_text(r));
+	return r;
+}
+
+/* ---- daemon --------------------------------------------------------------------------------- */
 
 /* Maximum number of further rounds for a ticket if comparers found files that differ from their
  * index entries. This limit bounds the wait while a program keeps changing files. */

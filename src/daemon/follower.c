@@ -13,7 +13,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/attributes.h"
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
@@ -23,11 +25,56 @@
 #include "daemon/duty_cycle.h"
 #include "daemon/follower_internal.h"
 #include "daemon/lanes.h"
-#include "daemon/linked_files.h"
+#include "daemon/recheck_inbox.h"
 #include "daemon/recheck_plan.h"
 #include "daemon/source_roots.h"
 #include "daemon/written_files.h"
 #include "source/source.h"
+#include "watch/event_set.h"
+
+/* ---- linked files --------------------------------------------------------------------------- */
+
+/* Files that were changed by a hard link outside of the sources. One thread. */
+
+static int note_file(const struct sources *sources, struct catalog_reader *reader,
+		     const struct name_events *changed, struct recheck_inbox *inbox)
+{
+	struct dir_record root;
+	uint64_t inode, file = 0;
+	int r = catalog_get_dir(reader, sources->list[changed->dir - 1].root, &root);
+
+	memcpy(&inode, changed->name, sizeof(inode));
+	if (r == 0)
+		r = catalog_find_inode(reader, root.attributes.filesystem, inode, &file);
+	if (r == 0 && file)
+		recheck_inbox_add_file(inbox, file, changed->events);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Requests a recheck of each file of inodes that the index has.
+ *
+ * inodes	from watch_take_inodes(); the number of a queue is that of a source
+ *
+ * Returns 0 or -errno. */
+static int linked_files_note(const struct sources *sources, const struct event_set *inodes,
+			     struct recheck_inbox *inbox)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	AUTO_FREE const struct name_events **list = NULL;
+	size_t count;
+	int r;
+
+	if (inodes->count == 0)
+		return 0;
+	r = event_set_list(inodes, &list, &count);
+	if (r == 0)
+		r = catalog_read_begin(sources->catalog, &reader);
+	for (size_t i = 0; r == 0 && i < count; i++)
+		r = note_file(sources, reader, list[i], inbox);
+	return r;
+}
+
+/* ---- follower ------------------------------------------------------------------------------- */
 
 /* Maximum number of rounds of rechecks in a row. A recheck can request further rechecks. The limit
  * bounds the wait while a program keeps moving directories. */

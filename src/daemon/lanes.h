@@ -3,7 +3,7 @@
 #define DAEMON_LANES_H
 
 /* Two comparers (daemon/comparer.h), one for small files and one for large ones, so that no small
- * file waits until a large file is read, and the mapper (daemon/mapper.h) behind them. Each file
+ * file waits until a large file is read, and the mapper (daemon/lanes.c) behind them. Each file
  * belongs to the lane of its size. The first comparison of the large lane begins after the first
  * comparison of the small lane, as one reader uses a disk better than two.
  *

@@ -6,7 +6,7 @@
  * NOTIFY_SOCKET names. Without NOTIFY_SOCKET all functions do nothing.
  *
  * service_manager_init() connects the socket, because a confined process cannot create a socket
- * (daemon/confinement.h).
+ * (daemon/daemon.c).
  *
  * libsystemd is not linked. The protocol is one call of send(2), and sd_notify(3) itself advises
  * against a library only for it. libsystemd would map four libraries for compression and

@@ -2,19 +2,103 @@
 #include "fleet/digesting.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
+#include "base/attributes.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "catalog/catalog.h"
+#include "catalog/digests.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
-#include "fleet/digest_store.h"
 #include "fleet/reading_pool.h"
 #include "fleet/wanted_files.h"
 #include "ingest/reading.h"
+
+/* ---- digest store --------------------------------------------------------------------------- */
+
+/* Writes digests to the index, many in one transaction. Any thread. */
+
+/* Maximum number of digests of a transaction. */
+#define DIGEST_STORE_RECORDS 1024
+
+struct digest_store {
+	struct catalog *catalog; /* borrowed; NULL: nothing is stored */
+	pthread_mutex_t lock; /* for all members below */
+	struct stored_digest {
+		uint64_t file;
+		struct digest_record digest;
+	} waiting[DIGEST_STORE_RECORDS];
+	size_t count;
+	uint64_t written_ns; /* time of the last transaction, on the monotonic clock */
+	int failed; /* -errno of the first transaction that failed: nothing more is stored */
+};
+
+/* Time after which digests are written, so that a killed process loses little work. A transaction
+ * waits for the disk of the index, some milliseconds. */
+#define WAIT_NS ((uint64_t)2 * SECOND_NS)
+
+static void digest_store_init(struct digest_store *store, struct catalog *catalog)
+{
+	store->catalog = catalog;
+	store->count = 0;
+	store->failed = 0;
+	store->written_ns = clock_monotonic_ns();
+	pthread_mutex_init(&store->lock, NULL);
+}
+
+static int write_body(struct catalog_writer *w, void *context)
+{
+	const struct digest_store *store = context;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < store->count; i++)
+		r = catalog_put_digest(w, store->waiting[i].file, &store->waiting[i].digest);
+	return r;
+}
+
+static void write_waiting(struct digest_store *store)
+{
+	if (store->count > 0 && store->failed == 0)
+		store->failed = catalog_write(store->catalog, write_body, store);
+	store->count = 0;
+	store->written_ns = clock_monotonic_ns();
+}
+
+/* Writes what waits. Returns 0, or -errno of the first failure. */
+static int digest_store_end(struct digest_store *store)
+{
+	write_waiting(store);
+	pthread_mutex_destroy(&store->lock);
+	return store->failed;
+}
+
+/* Adds the digest of a file. If many digests wait, or one for some seconds, writes a transaction:
+ * the calling thread must have no reader of the catalog. After a failed transaction, does
+ * nothing. */
+static void digest_store_add(struct digest_store *store, uint64_t file,
+			     const struct digest_record *digest)
+{
+	if (!store->catalog)
+		return;
+	pthread_mutex_lock(&store->lock);
+	store->waiting[store->count].file = file;
+	store->waiting[store->count].digest = *digest;
+	store->count++;
+	if (store->count == DIGEST_STORE_RECORDS ||
+	    clock_monotonic_ns() - store->written_ns >= WAIT_NS)
+		write_waiting(store);
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* ---- digesting ------------------------------------------------------------------------------ */
 
 /* Files up to this size are read under one lease (ingest/reading.h), in some milliseconds. */
 #define HELD_BYTES_MAX (UINT64_C(1) << 20)

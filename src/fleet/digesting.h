@@ -10,7 +10,7 @@
  *	reading threads (reading_pool.h): read one file of each unit, proved by ingest/reading.h; if
  *	   that is not possible, the next one
  *	   v
- *	digest_store.h: to the index, unless another process holds it
+ *	digesting.c: to the index, unless another process holds it
  *
  * A file that changes while it is read has no digest. Files that a process can write to, or that
  * changed a moment ago, are tried once more when all others were read.

@@ -5,7 +5,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -13,14 +15,60 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/attributes.h"
 #include "base/inotify_queues.h"
 #include "base/stop.h"
 #include "mount/fuse_options.h"
 #include "mount/loop.h"
 #include "mount/mounter_order.h"
-#include "mount/watcher_processes.h"
 #include "mountpoint/point.h"
 #include "mountpoint/readahead.h"
+
+/* ---- watcher processes ---------------------------------------------------------------------- */
+
+/* Processes with recent requests, which can have begun to watch folders of the view. One thread. */
+
+/* Maximum number of processes. A further process replaces the oldest. */
+#define WATCHER_PROCESSES_MAX 16
+
+/* All zero: empty. */
+struct watcher_processes {
+	pid_t processes[WATCHER_PROCESSES_MAX]; /* 0: none */
+	size_t next; /* slot of the next new process */
+};
+
+/* Returns the process of a thread, or 0 if there is no such thread. */
+static pid_t process_of(pid_t thread)
+{
+	char path[sizeof("/proc//status") + 10], line[256];
+	AUTO_FCLOSE FILE *file = NULL;
+	int process = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/status", thread);
+	file = fopen(path, "re");
+	while (process == 0 && file && fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "Tgid: %d", &process) != 1)
+			process = 0;
+	}
+	return process;
+}
+
+/* Adds the process of a thread, unless the process is listed already or the thread has ended. */
+static void watcher_processes_add(struct watcher_processes *watcher_processes, pid_t thread)
+{
+	pid_t process = process_of(thread);
+
+	if (process == 0)
+		return;
+	for (size_t i = 0; i < WATCHER_PROCESSES_MAX; i++) {
+		if (watcher_processes->processes[i] == process)
+			return;
+	}
+	watcher_processes->processes[watcher_processes->next] = process;
+	watcher_processes->next = (watcher_processes->next + 1) % WATCHER_PROCESSES_MAX;
+}
+
+/* ---- mounter -------------------------------------------------------------------------------- */
 
 /* Interval at which a thread that waits for a reply checks whether to stop. */
 #define STOP_INTERVAL_MS 20

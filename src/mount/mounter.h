@@ -56,7 +56,7 @@ enum session_access mounter_access(const struct mounter *mounter);
  * *stopping becomes true, they return -ECANCELED, and none of the three may be called any more. */
 
 /* Fills in the inodes of the view that have inotify watches; duplicates are possible. Searches all
- * processes, or those of the given threads and of earlier calls (mount/watcher_processes.h).
+ * processes, or those of the given threads and of earlier calls (mounter.c).
  * Returns the number of inodes, or -errno. */
 #define MOUNTER_WATCHED_MAX 1024
 #define MOUNTER_THREADS_MAX 16

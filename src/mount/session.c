@@ -2,19 +2,97 @@
 #include "mount/session.h"
 
 #include <errno.h>
+#include <linux/fuse.h>
 #include <poll.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
+#include "base/attributes.h"
 #include "base/caller.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "mount/device.h"
 #include "mount/fuse_options.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"
+
+/* ---- device --------------------------------------------------------------------------------- */
+
+/* The FUSE device of a mount (fuse(4)), from which requests are read and to which replies are
+ * written. */
+
+static int device_use(struct session *session, int fd);
+
+#if PARALLEL_DIROPS_KNOWN
+
+/* Connects libfuse to fd, the device of a mount. From then on, libfuse owns the descriptor and
+ * closes it.
+ *
+ * libfuse before 3.17 does not request FUSE_PARALLEL_DIROPS from the kernel. Without this flag, a
+ * slow listing or lookup blocks all others in the same directory. For these versions the flag is
+ * set in the reply to FUSE_INIT.
+ *
+ * Returns 0, or -EIO; after a failure the caller still owns fd. */
+static int device_use(struct session *session, int fd)
+{
+	/* for a mount point of this form, libfuse uses the open descriptor */
+	char device[sizeof("/dev/fd/") + 10];
+
+	(void)snprintf(device, sizeof(device), "/dev/fd/%d", fd);
+	return fuse_session_mount(session->fuse, device) == 0 ? 0 : -EIO;
+}
+
+#else
+
+/* The first reply answers FUSE_INIT. Notifications, whose field unique is 0, can precede this
+ * reply. */
+static bool is_first_reply(struct session *session, const struct fuse_out_header *header)
+{
+	return header->unique != 0 && !atomic_load(&session->replied) &&
+	       !atomic_exchange(&session->replied, true);
+}
+
+static ssize_t write_reply(int fd, struct iovec *parts, int count, void *userdata)
+{
+	struct fuse_init_out *answer;
+
+	if (is_first_reply(userdata, parts[0].iov_base) && count == 2 &&
+	    parts[1].iov_len == sizeof(*answer)) {
+		answer = parts[1].iov_base;
+		answer->flags |= FUSE_PARALLEL_DIROPS;
+	}
+	return writev(fd, parts, count);
+}
+
+/* libfuse requires this function but never calls it, as workers read the device (loop.c). */
+static ssize_t read_request(int fd, void *memory, size_t size, void *userdata)
+{
+	(void)userdata;
+	return read(fd, memory, size);
+}
+
+/* Connects libfuse to fd, the device of a mount. From then on, libfuse owns the descriptor and
+ * closes it.
+ *
+ * libfuse before 3.17 does not request FUSE_PARALLEL_DIROPS from the kernel. Without this flag, a
+ * slow listing or lookup blocks all others in the same directory. For these versions the flag is
+ * set in the reply to FUSE_INIT.
+ *
+ * Returns 0, or -EIO; after a failure the caller still owns fd. */
+static int device_use(struct session *session, int fd)
+{
+	static const struct fuse_custom_io calls = {.writev = write_reply, .read = read_request};
+
+	return fuse_session_custom_io(session->fuse, &calls, fd) == 0 ? 0 : -EIO;
+}
+
+#endif
+
+/* ---- session -------------------------------------------------------------------------------- */
 
 /* ---- making -------------------------------------------------------------------------- */
 

@@ -5,11 +5,11 @@
 /* `dedupe --partial`: finds equal blocks in files that differ, and has the kernel share them.
  *
  *	files of the index
- *	   |  block_hashes.h: hashes from the index (catalog/blocks.h), or of blocks that are read
+ *	   |  hashes from the index (catalog/blocks.h), or of blocks that are read
  *	   v
  *	block_table.h      blocks with equal hashes are a class
  *	runs.h             adjacent blocks that are equal at two places
- *	shared_extents.h   without what is shared already
+ *			   without what is shared already
  *	   v
  *	sharing.h          FIDEDUPERANGE: the kernel compares all bytes under its locks
  *

@@ -3,7 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #include "base/dedupe_range.h"
 #include "base/descriptor.h"
@@ -12,9 +16,97 @@
 #include "base/progress.h"
 #include "base/stop.h"
 #include "base/threads.h"
+#include "partial/block_table.h"
 #include "partial/file_text.h"
-#include "partial/grow.h"
 #include "partial/open_files.h"
+#include "partial/runs.h"
+
+/* ---- grow ----------------------------------------------------------------------------------- */
+
+/* Extends a run into the blocks beside it, of which a part can be equal, too. Any thread. */
+
+/* Largest step. File systems with larger blocks are rare, and their runs do not grow. */
+#define STEP_MAX 4096U
+
+/* Returns the step, or 0 if runs cannot grow. */
+static uint64_t find_step(const struct block_table *table, int fd)
+{
+	struct stat status;
+
+	if (table->block_bits < 13 || fstat(fd, &status) < 0 ||
+	    (uint64_t)status.st_blksize > STEP_MAX)
+		return 0;
+	return STEP_MAX;
+}
+
+/* Returns whether the blocks exist and equal no other block. A number that is not used has no
+ * place. */
+static bool is_free(const struct block_table *table, uint32_t number)
+{
+	return number < table->end && table->class_of[number] == 0 &&
+	       block_table_has(table, number);
+}
+
+static bool is_equal(const struct dedupe_range *range, uint64_t source, uint64_t destination)
+{
+	uint8_t a[STEP_MAX], b[STEP_MAX];
+
+	return read_fully_at(range->source, a, STEP_MAX, (off_t)source) == STEP_MAX &&
+	       read_fully_at(range->destination, b, STEP_MAX, (off_t)destination) == STEP_MAX &&
+	       memcmp(a, b, STEP_MAX) == 0;
+}
+
+static void grow_back(struct dedupe_range *range, uint64_t step, uint64_t limit)
+{
+	while (limit >= step &&
+	       is_equal(range, range->source_offset - step, range->destination_offset - step)) {
+		range->source_offset -= step;
+		range->destination_offset -= step;
+		range->length += step;
+		limit -= step;
+	}
+}
+
+static void grow_forward(struct dedupe_range *range, uint64_t step, uint64_t limit)
+{
+	while (limit >= step && is_equal(range, range->source_offset + range->length,
+					 range->destination_offset + range->length)) {
+		range->length += step;
+		limit -= step;
+	}
+}
+
+/* Returns the bytes by which the run can grow at most: less than a block, as the blocks differ. In
+ * one file, both ranges must not meet. */
+static uint64_t find_limit(const struct block_table *table, const struct dedupe_range *range)
+{
+	uint64_t block_bytes = UINT64_C(1) << table->block_bits;
+
+	if (range->source == range->destination &&
+	    range->destination_offset - range->source_offset < range->length + 2 * block_bytes)
+		return 0;
+	return block_bytes - 1;
+}
+
+/* Extends the range of a run in both directions, in steps of the block size of the file system, as
+ * long as the bytes of both files are equal. Ends at the first step that differs or cannot be read.
+ * Enters only blocks that equal no other block, so no source of another run changes its place.
+ * Usually reads one step of each file at each end. */
+static void run_grow(const struct block_table *table, const struct block_run *run,
+		     struct dedupe_range *range)
+{
+	uint64_t step = find_step(table, range->destination);
+	uint64_t limit = step ? find_limit(table, range) : 0;
+
+	if (limit > 0 && run->source > 0 && is_free(table, run->source - 1) &&
+	    is_free(table, run->destination - 1))
+		grow_back(range, step, limit);
+	if (limit > 0 && is_free(table, run->source + run->count) &&
+	    is_free(table, run->destination + run->count))
+		grow_forward(range, step, limit);
+}
+
+/* ---- sharing -------------------------------------------------------------------------------- */
 
 /* Bytes per call: the limit of btrfs. */
 #define CALL_BYTES (UINT64_C(16) << 20)

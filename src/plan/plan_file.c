@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdbool.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,6 +14,7 @@
 #include <jansson.h>
 
 #include "base/array.h"
+#include "base/attributes.h"
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/human_text.h"
@@ -23,7 +26,6 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "plan/joint.h"
-#include "plan/known_content.h"
 #include "plan/number_set.h"
 #include "report/bundle.h"
 #include "report/left.h"
@@ -35,6 +37,48 @@
 #include "row/json_read.h"
 #include "row/line_reader.h"
 #include "source/source.h"
+
+/* ---- known content -------------------------------------------------------------------------- */
+
+/* What the index knows of the contents of files that a plan names. One thread. */
+
+/* Sets *differ to whether the index knows that two files have different bytes. Returns 0 or
+ * -errno. */
+static int known_content_differs(struct catalog_reader *reader, uint64_t kept, uint64_t copy,
+				 bool *differ)
+{
+	struct content_record a, b;
+	int r = catalog_get_content(reader, kept, &a);
+
+	*differ = false;
+	if (r == 0)
+		r = catalog_get_content(reader, copy, &b);
+	if (r == 0)
+		*differ = a.prefix != b.prefix ||
+			  (a.group != 0 && b.group != 0 && a.group != b.group);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Finds the group and the hash of a file. What the index does not know is zero. Returns 0 or
+ * -errno. */
+static int known_content_find(struct catalog_reader *reader, uint64_t file,
+			      struct group_record *group, struct hash128 *hash)
+{
+	struct content_record content;
+	int r = catalog_get_content(reader, file, &content);
+
+	memset(group, 0, sizeof(*group));
+	memset(hash, 0, sizeof(*hash));
+	if (r == 0)
+		*hash = content.hash;
+	if (r == 0 && content.group != 0) {
+		r = catalog_get_group(reader, content.group, group);
+		*hash = group->hash;
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* ---- plan file ------------------------------------------------------------------------------ */
 
 /* A file that a line names. */
 struct mention {

@@ -13,9 +13,12 @@
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
 #include "base/size.h"
@@ -25,12 +28,130 @@
 #include "report/filter.h"
 #include "report/report.h"
 #include "report/rules.h"
-#include "report/similar_common.h"
 #include "report/similar_contents.h"
 #include "report/similar_sums.h"
 #include "report/similar_tree.h"
 #include "report/sorter.h"
 #include "source/source.h"
+
+/* ---- similar common ------------------------------------------------------------------------- */
+
+/* The contents that many directories have, for report/similar.h: which of them two directories
+ * share. One thread at a time. Takes 8 bytes for each directory of each content, and 20 bytes for
+ * each content. All zeros is empty.
+ */
+
+struct similar_common {
+	struct similar_place *places; /* sorted by directory in similar_common_finish() */
+	size_t count, capacity;
+	uint64_t *sizes; /* of the contents, by their numbers */
+	size_t size_count, size_capacity;
+	uint32_t first; /* the directory whose contents are marked in in_first */
+	uint64_t pairs; /* number of the present pair */
+	uint32_t *in_first; /* the last directory that had the content */
+	uint64_t *in_both; /* the last pair that shared the content */
+};
+
+/* A directory of a content. */
+struct similar_place {
+	uint32_t dir;
+	uint32_t content; /* number */
+};
+
+static void similar_common_free(struct similar_common *common)
+{
+	free(common->places);
+	free(common->sizes);
+	free(common->in_first);
+	free(common->in_both);
+	*common = (struct similar_common){0};
+}
+
+/* Adds a content. Returns 0 or -errno. */
+static int similar_common_add(struct similar_common *common, const struct similar_content *content)
+{
+	int r = array_reserve(&common->sizes, &common->size_capacity, common->size_count + 1,
+			      sizeof(*common->sizes));
+
+	if (r == 0)
+		r = array_reserve(&common->places, &common->capacity,
+				  common->count + content->count, sizeof(*common->places));
+	if (r == 0 && common->size_count == UINT32_MAX)
+		r = -EOVERFLOW;
+	if (r < 0)
+		return r;
+	for (size_t i = 0; i < content->count; i++)
+		common->places[common->count++] = (struct similar_place){
+			.dir = content->dirs[i],
+			.content = (uint32_t)common->size_count,
+		};
+	common->sizes[common->size_count++] = content->size;
+	return 0;
+}
+
+static int compare_places(const void *left, const void *right)
+{
+	const struct similar_place *a = left;
+	const struct similar_place *b = right;
+
+	return numbers_compare(a->dir, b->dir);
+}
+
+/* Must be called after all contents were added. Returns 0 or -ENOMEM. */
+static int similar_common_finish(struct similar_common *common)
+{
+	sort_unless_sorted(common->places, common->count, sizeof(*common->places), compare_places);
+	common->in_first = calloc(common->size_count + 1, sizeof(*common->in_first));
+	common->in_both = calloc(common->size_count + 1, sizeof(*common->in_both));
+	return common->in_first && common->in_both ? 0 : -ENOMEM;
+}
+
+/* Returns the first place in a directory with this number or a higher one. */
+static size_t find_place(const struct similar_common *common, uint32_t dir)
+{
+	size_t low = 0, high = common->count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (common->places[middle].dir < dir)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static void mark_first(struct similar_common *common, const struct similar_tree *tree, uint32_t dir)
+{
+	for (size_t i = find_place(common, dir);
+	     i < common->count && common->places[i].dir <= tree->list[dir].last; i++)
+		common->in_first[common->places[i].content] = dir;
+	common->first = dir;
+}
+
+/* Adds the contents that two directories share, and their bytes. Linear in the places of b, and in
+ * those of a unless it is that of the last call. */
+static void similar_common_share(struct similar_common *common, const struct similar_tree *tree,
+				 const uint32_t pair[static 2], uint64_t *contents, uint64_t *bytes)
+{
+	if (common->first != pair[0])
+		mark_first(common, tree, pair[0]);
+	common->pairs++;
+	for (size_t i = find_place(common, pair[1]);
+	     i < common->count && common->places[i].dir <= tree->list[pair[1]].last; i++) {
+		uint32_t content = common->places[i].content;
+
+		if (common->in_first[content] != pair[0] ||
+		    common->in_both[content] == common->pairs)
+			continue;
+		common->in_both[content] = common->pairs;
+		++*contents;
+		*bytes += common->sizes[content];
+	}
+}
+
+/* ---- similar -------------------------------------------------------------------------------- */
 
 /* Highest number of bytes that the sorter of what was found sorts in memory. */
 #define SORTER_BYTES (16UL << 20)

@@ -17,7 +17,7 @@
  *
  * In the source, only the mounts that the view enters are entered (--cross-file-systems). On the
  * path from / to the source, only the mounts that contain the source are entered
- * (view/source_root.h). Other mounts are avoided, because the server of a mount that a user made
+ * (view/access.c). Other mounts are avoided, because the server of a mount that a user made
  * can delay a request forever.
  *
  * Functions return 0, -EACCES if access is refused or the source no longer has the object, or

@@ -9,6 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/attributes.h"
+#include "base/file_hash.h"
+#include "base/filesystem_kind.h"
 #include "base/hash.h"
 #include "catalog/query.h"
 #include "source/source.h"
@@ -17,8 +20,137 @@
 #include "view/node.h"
 #include "view/node_ops.h"
 #include "view/query.h"
-#include "view/silent_writes.h"
 #include "view/view.h"
+
+/* ---- silent writes -------------------------------------------------------------------------- */
+
+/* Detection of silent writes: on some file systems a write can leave the times of a file unchanged
+ * (base/filesystem_kind.h). A read lease, requested at open and read, detects a writer. */
+
+/* Sets times_unreliable and lease_checked by the file system of an open file. An unknown file
+ * system has unreliable times and leases. */
+static void silent_writes_classify(struct view_file *file)
+{
+	uint32_t type = filesystem_type_at(file->fd);
+	struct stat status;
+
+	file->times_unreliable = !filesystem_times_are_reliable(type);
+	file->lease_checked = file->times_unreliable && fstat(file->fd, &status) == 0 &&
+			      filesystem_leases_are_reliable(type, status.st_dev);
+}
+
+/* ---- opening ------------------------------------------------------------------------- */
+
+/* Gets the group of a file. If the file is in no group, leaves group unchanged. */
+static int find_group(const struct view_query *query, uint64_t file, struct group_record *group)
+{
+	struct content_record content;
+	int r = catalog_get_content(query->reader, file, &content);
+
+	if (r == 0 && content.group)
+		r = expect_record(catalog_get_group(query->reader, content.group, group));
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Hashes the file under a read lease, which a writer breaks. If the lease is refused for a reason
+ * other than a writer, the hash alone decides. */
+static int has_hash(const struct view_query *query, int fd, const struct hash128 *expected,
+		    bool *has)
+{
+	struct hash128 hash;
+	bool leased = fcntl(fd, F_SETLEASE, F_RDLCK) == 0;
+	int r;
+
+	*has = false;
+	if (!leased && errno == EAGAIN)
+		return 0;
+	r = file_hash(fd, query->cancellation, &hash);
+	*has = r == 0 && hash128_equal(hash, *expected) &&
+	       (!leased || fcntl(fd, F_GETLEASE) == F_RDLCK);
+	if (leased)
+		(void)fcntl(fd, F_SETLEASE, F_UNLCK);
+	return r;
+}
+
+static void report_writer(const struct view *view, uint64_t file)
+{
+	if (view->hooks.writer_found)
+		view->hooks.writer_found(view->hooks.context, file);
+}
+
+/* Returns whether the bytes can change while the signature stays the same. */
+static bool can_change_unseen(const struct view *view, const struct view_file *file,
+			      const struct file_record *record)
+{
+	return filesystem_hides_stores_at(file->fd) ||
+	       catalog_lacks_ctime(view->catalog, filesystem_type_at(file->fd),
+				   record->attributes.filesystem);
+}
+
+/* Verifies that an open file was not written to since its comparison. If a write can leave the
+ * signature unchanged and cause no event, reads the file and compares its hash with that of its
+ * group. Before that, ends the snapshot of the query. Blocks on the source.
+ *
+ * Three kinds of files are not read: files in no group, files larger than VIEW_VERIFIED_MAX, and
+ * files whose times change in the end after every write.
+ *
+ * Returns 0, VIEW_RECOMPARE if the bytes differ or a program has the file open for writing, or
+ * -errno, such as -EINTR. Before VIEW_RECOMPARE, the hook writer_found was called. */
+static int silent_writes_verify(struct view_query *query, const struct view_file *file,
+				const struct file_record *record)
+{
+	struct group_record group = {0};
+	bool has = false;
+	int r;
+
+	if (!file->times_unreliable || record->attributes.size > VIEW_VERIFIED_MAX ||
+	    !can_change_unseen(query->view, file, record))
+		return 0;
+	r = find_group(query, record->id, &group);
+	query_end(query);
+	if (r < 0 || !group.id)
+		return r;
+	r = has_hash(query, file->fd, &group.hash, &has);
+	if (r < 0 || has)
+		return r;
+	report_writer(query->view, record->id);
+	return VIEW_RECOMPARE;
+}
+
+/* ---- reading ------------------------------------------------------------------------- */
+
+static int handle_writer(struct view *view, struct view_file *file)
+{
+	uint64_t id = node_id(file->node);
+	CLEANUP_QUERY struct view_query query = {0};
+	struct group_record group = {0};
+	int r = query_begin(&query, view);
+
+	if (r == 0)
+		r = find_group(&query, id, &group);
+	if (r < 0 || !group.id)
+		return r;
+	atomic_store(&file->signature, 0);
+	report_writer(view, id);
+	return -ESTALE;
+}
+
+/* Must be called after each read from a file that is lease_checked. A file in no group always
+ * passes. Returns 0, -ESTALE if the file is in a group and a program has it open for writing, or
+ * another -errno. */
+/* The kernel refuses a read lease with EAGAIN while the inode is open for writing or has a writable
+ * shared mapping. The lease is requested after the read and before the signature is compared. A
+ * writer that closed the file before the lease, or truncate(2), has changed the times by then. If
+ * the lease is refused for another reason, the signature alone decides. */
+static int silent_writes_check_read(struct view *view, struct view_file *file)
+{
+	if (fcntl(file->fd, F_SETLEASE, F_RDLCK) < 0)
+		return errno == EAGAIN ? handle_writer(view, file) : 0;
+	(void)fcntl(file->fd, F_SETLEASE, F_UNLCK);
+	return 0;
+}
+
+/* ---- content -------------------------------------------------------------------------------- */
 
 /* Reports a file that is missing or differs from the index, so that the daemon rechecks it. */
 static void report_change(const struct view *view, uint64_t file, int result)

@@ -70,7 +70,7 @@ struct progress_counts;
  * requests. */
 #define VIEW_RECHECKS_MAX 4
 
-/* Larger files are not verified at open (view/silent_writes.h): hashing 1 GiB takes some tenths of
+/* Larger files are not verified at open (view/content.c): hashing 1 GiB takes some tenths of
  * a second. */
 #define VIEW_VERIFIED_MAX (UINT64_C(1) << 30)
 
@@ -308,7 +308,7 @@ struct view_file {
 };
 
 /* Outcomes of view_open if the file was not opened. Either only the ctime differs from the index,
- * and source_changed was called; or a silent write was found (view/silent_writes.h), and
+ * and source_changed was called; or a silent write was found (view/content.c), and
  * writer_found was called. After these hooks, the file gets a new node number. */
 enum {
 	VIEW_RECHECK = 1, /* the file is in no group; it can be opened after a recheck */
