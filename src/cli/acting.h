@@ -29,7 +29,7 @@ struct acting {
 	bool folders; /* of folders_option: act upon whole folders */
 	bool yes;
 	const char *log; /* --log; NULL: none */
-	bool attested; /* the plan is a list of what other hosts keep (cli/attested_removal.h) */
+	bool attested; /* the plan is a list of what other hosts keep (cli/cmd_remove.c) */
 	const char *plan_file; /* of --plan, borrowed; NULL: the rules select the copies */
 	/* The verb for messages, and its past participle: "remove", "removed". */
 	const char *verb;

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -20,17 +22,151 @@
 #include "base/stop.h"
 #include "base/threads.h"
 #include "catalog/blocks.h"
+#include "catalog/catalog.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "ingest/disk_fetch.h"
 #include "ingest/disk_seeks.h"
 #include "partial/block_reader.h"
-#include "partial/block_store.h"
 #include "partial/file_text.h"
 #include "partial/open_files.h"
 #include "report/filter.h"
 #include "source/source.h"
+
+/* ---- block store ---------------------------------------------------------------------------- */
+
+/* Writes hashes of blocks to the index, many in one transaction. Any thread. */
+
+struct block_store {
+	struct catalog *catalog; /* borrowed; NULL: nothing is stored */
+	pthread_mutex_t lock;
+	struct stored_blocks *waiting; /* records of the next transaction */
+	size_t count, capacity;
+	int failed; /* -errno of the first transaction that failed: nothing more is stored */
+};
+
+/* Each function adds records; some calls write a transaction. After a failed transaction, they do
+ * nothing. Return 0 or -ENOMEM. The calling thread must have no reader of the catalog. */
+
+/* Records of a transaction: half a megabyte. */
+#define RECORDS 1024U
+
+enum stored_kind {
+	STORED_BEGIN,
+	STORED_PART,
+	STORED_STATE,
+};
+
+struct stored_blocks {
+	enum stored_kind kind;
+	uint64_t file;
+	union {
+		struct blocks_part part;
+		struct blocks_state state;
+	};
+};
+
+static void block_store_init(struct block_store *store, struct catalog *catalog)
+{
+	*store = (struct block_store){.catalog = catalog};
+	pthread_mutex_init(&store->lock, NULL);
+}
+
+static int write_body(struct catalog_writer *w, void *context)
+{
+	const struct block_store *store = context;
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < store->count; i++) {
+		const struct stored_blocks *stored = &store->waiting[i];
+
+		if (stored->kind == STORED_BEGIN)
+			r = catalog_forget_blocks(w, stored->file);
+		else if (stored->kind == STORED_PART)
+			r = catalog_put_blocks_part(w, stored->file, &stored->part);
+		else
+			r = catalog_put_blocks_state(w, stored->file, &stored->state);
+	}
+	return r;
+}
+
+static void write_waiting(struct block_store *store)
+{
+	if (store->count > 0 && store->failed == 0)
+		store->failed = catalog_write(store->catalog, write_body, store);
+	store->count = 0;
+}
+
+/* Writes what waits, and frees the store. Returns 0, or -errno of the first failure. */
+static int block_store_end(struct block_store *store)
+{
+	write_waiting(store);
+	free(store->waiting);
+	pthread_mutex_destroy(&store->lock);
+	return store->failed;
+}
+
+static int add(struct block_store *store, const struct stored_blocks *stored)
+{
+	int r = 0;
+
+	if (!store->catalog)
+		return 0;
+	pthread_mutex_lock(&store->lock);
+	if (store->count == RECORDS)
+		write_waiting(store);
+	if (store->failed == 0)
+		r = array_reserve(&store->waiting, &store->capacity, store->count + 1,
+				  sizeof(*store->waiting));
+	if (r == 0 && store->failed == 0)
+		store->waiting[store->count++] = *stored;
+	pthread_mutex_unlock(&store->lock);
+	return r;
+}
+
+/* Begins a file: what the index has of its blocks is deleted. */
+static int block_store_begin(struct block_store *store, uint64_t file)
+{
+	return add(store, &(struct stored_blocks){.kind = STORED_BEGIN, .file = file});
+}
+
+static bool has_hash(const struct blocks_part *part)
+{
+	for (uint32_t i = 0; i < part->count; i++) {
+		if (part->hashes[i])
+			return true;
+	}
+	return false;
+}
+
+/* first: a multiple of BLOCKS_PART */
+static int block_store_add(struct block_store *store, uint64_t file, uint64_t first,
+			   const uint64_t *hashes, uint32_t count)
+{
+	struct stored_blocks stored = {.kind = STORED_PART, .file = file};
+	int r = 0;
+
+	for (uint32_t at = 0; r == 0 && at < count; at += BLOCKS_PART) {
+		stored.part.first = first + at;
+		stored.part.count = count - at < BLOCKS_PART ? count - at : BLOCKS_PART;
+		memcpy(stored.part.hashes, hashes + at, stored.part.count * sizeof(*hashes));
+		if (has_hash(&stored.part))
+			r = add(store, &stored);
+	}
+	return r;
+}
+
+/* Completes a file. */
+static int block_store_complete(struct block_store *store, uint64_t file,
+				const struct blocks_state *state)
+{
+	const struct stored_blocks stored = {.kind = STORED_STATE, .file = file, .state = *state};
+
+	return add(store, &stored);
+}
+
+/* ---- partial -------------------------------------------------------------------------------- */
 
 /* ---- shared extents ------------------------------------------------------------------------- */
 
@@ -207,7 +343,7 @@ static int shared_extents_split(struct open_files *files, const struct block_run
  *	main thread: selects files of the index, in a snapshot
  *	   v
  *	reading threads (one if the disk rotates): open a file, take its hashes from the index if
- *	   the file is unchanged, otherwise read it; to the table, and to the index (block_store.h)
+ *	   the file is unchanged, otherwise read it; to the table, and to the index
  *
  * Files have numbers in the order of the disk if it seeks. Files that this user cannot change have
  * the lowest numbers. So they are sources of runs, for
