@@ -340,7 +340,8 @@ def test_copy_that_became_the_last_one_is_saved(as_user, source, hindrance):
     if hindrance == "group":
         os.chown(copy, -1, 0)
     as_user.ok("scan", source)
-    with as_user.held("remove", "--yes", source, call="unlinkat") as process:
+    # a scan that writes removes the seal of the index first
+    with as_user.held("remove", "--yes", source, call="unlinkat", flags=["-P", source]) as process:
         assert is_being_removed(process, source)
         kept.unlink()
         if hindrance == "interrupt":
@@ -365,7 +366,8 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
             while True:
                 file.write(bytes(4096))
         os.truncate(full / "rest", (full / "rest").stat().st_size - (1 << 20))
-        with twinfs.held("remove", "--yes", source, call="unlinkat") as process:
+        with twinfs.held("remove", "--yes", source, call="unlinkat",
+                         flags=["-P", source]) as process:
             assert is_being_removed(process, source)
             replace(kept)
             release(process)

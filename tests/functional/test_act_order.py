@@ -196,7 +196,8 @@ def test_undo_beside_a_running_act_does_not_guess(two, strace):
     [index] = [folder.path for folder in os.scandir(state_of(twinfs))
                if folder.name.startswith("two-")]
     with twinfs.with_index(index).held("remove", "--yes", two.sources[1],
-                                       call="unlinkat") as process:
+                                       call="unlinkat",
+                                       flags=["-P", two.sources[1]]) as process:
         result = two.undo()
         assert result.status == 1 and b"cannot know which act" in result.error
         assert twinfs("log", index=False).status == 3
