@@ -340,8 +340,8 @@ def test_copy_that_became_the_last_one_is_saved(as_user, source, hindrance):
     if hindrance == "group":
         os.chown(copy, -1, 0)
     as_user.ok("scan", source)
-    # a scan that writes removes the seal of the index first
-    with as_user.held("remove", "--yes", source, call="unlinkat", flags=["-P", source]) as process:
+    here = ["-P", source]  # not the seal of the index, which a scan removes before it writes
+    with as_user.held("remove", "--yes", source, call="unlinkat", flags=here) as process:
         assert is_being_removed(process, source)
         kept.unlink()
         if hindrance == "interrupt":
@@ -355,8 +355,7 @@ def test_copy_that_became_the_last_one_is_saved(as_user, source, hindrance):
 def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace, tmp_path, index):
     """The kept file is replaced while the act is removing the copy, and the disk is full."""
     with disk("ext4", tmp_path, 40 << 20) as full:
-        source = full / "source"
-        source.mkdir()
+        (source := full / "source").mkdir()
         kept, copy = copies(source, 2, size=8 << 20)
         data = copy.read_bytes()
         if index == "there":
@@ -366,12 +365,11 @@ def test_copy_that_became_the_last_one_on_a_full_disk_is_restored(twinfs, strace
             while True:
                 file.write(bytes(4096))
         os.truncate(full / "rest", (full / "rest").stat().st_size - (1 << 20))
-        with twinfs.held("remove", "--yes", source, call="unlinkat",
-                         flags=["-P", source]) as process:
-            assert is_being_removed(process, source)
+        with twinfs.held("remove", "--yes", source, call="unlinkat", flags=("-P", source)) as run:
+            assert is_being_removed(run, source)
             replace(kept)
-            release(process)
-            _, error = process.communicate(timeout=60)
+            release(run)
+            _, error = run.communicate(timeout=60)
         assert b"saved the bytes in" in error
         assert_recovered(twinfs, copy, data)
 
