@@ -49,8 +49,8 @@ static bool is_moved_file(const struct bringing *bringing, const struct place *t
 }
 
 /* Opens and holds the moved file, if it is where the act moved it and has the same content. Names
- * another file with that content: some file systems give a file another inode number when it is
- * renamed. Returns 0, UNDO_DIFFERS, or -errno. */
+ * another file with that content: a move by a hard link gives the file another inode number on some
+ * file systems. Returns 0, UNDO_DIFFERS, or -errno. */
 static int hold_moved(struct held *held, struct place *there, const struct bringing *bringing)
 {
 	int r = undo_place_open_path(there, bringing->record->to);
