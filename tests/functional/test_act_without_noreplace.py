@@ -125,7 +125,7 @@ def test_name_that_a_killed_move_left_where_links_do_not_show_is_named(twinfs, t
 
 
 def test_undo_names_the_moved_file_where_a_move_gives_it_another_number(twinfs, tmp_path,
-                                                                          private_state):
+                                                                       private_state):
     """sshfs shows a hard link as another file, so undo makes a copy and leaves the moved file."""
     with place_of("sshfs", tmp_path) as place:
         source, moved = place.root / "source", place.root / "moved"
