@@ -114,8 +114,6 @@ static int rescue_restore(const struct intent *intent, const struct place *place
 	return RESCUE_RESTORED;
 }
 
-/* ---- recovery ------------------------------------------------------------------------------- */
-
 /* ---- examine -------------------------------------------------------------------------------- */
 
 /* Finds on the disk how far an interrupted act went. Any thread. */
@@ -238,8 +236,6 @@ static bool examine_second_name(const struct place *other, const struct intent *
 	place_close(&there);
 	return has;
 }
-
-/* ---- recovery ------------------------------------------------------------------------------- */
 
 /* ---- one intent ---------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@
  *			walk of all sources and a retry of all unreadable files
  *
  * A separate process mounts and unmounts (mount/mounter.h). The daemon drops the rights to mount,
- * and all other rights that it does not need, before it starts threads (daemon/daemon.c).
+ * and all other rights that it does not need, before it starts threads (confinement, below).
  *
  *	events -> follower -> commit --commit delta--> notifier, lanes, follower's watches
  *	sync   -> follower -> comparers -> mapper -> session -> the program that waits
@@ -100,8 +100,6 @@ static int view_page_make(struct view *view, const struct keep_rules *keep, cons
 
 	return page_make(&settings, page, &result);
 }
-
-/* ---- daemon --------------------------------------------------------------------------------- */
 
 /* ---- confinement ---------------------------------------------------------------------------- */
 

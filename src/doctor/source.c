@@ -126,8 +126,6 @@ static void doctor_examine_promises(struct findings *findings, int fd,
 				  "the files on a file system that stores the ctime");
 }
 
-/* ---- source --------------------------------------------------------------------------------- */
-
 /* ---- dedupe --------------------------------------------------------------------------------- */
 
 /* What the kernel refuses (FIDEDUPERANGE, Linux 6.18), and what it does not:

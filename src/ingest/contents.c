@@ -161,8 +161,6 @@ static void *read_prefixes_run(void *context)
 	return NULL;
 }
 
-/* ---- contents ------------------------------------------------------------------------------- */
-
 /* ---- compare -------------------------------------------------------------------------------- */
 
 /* Memory for the blocks of all threads together, and the minimum for one thread. With the minimum,

@@ -92,8 +92,6 @@ static int device_use(struct session *session, int fd)
 
 #endif
 
-/* ---- session -------------------------------------------------------------------------------- */
-
 /* ---- making -------------------------------------------------------------------------- */
 
 static void init_parts(struct session *session)

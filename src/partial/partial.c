@@ -166,8 +166,6 @@ static int block_store_complete(struct block_store *store, uint64_t file,
 	return add(store, &stored);
 }
 
-/* ---- partial -------------------------------------------------------------------------------- */
-
 /* ---- shared extents ------------------------------------------------------------------------- */
 
 /* Which blocks of a run are shared already, by FIEMAP (Documentation/filesystems/fiemap.rst in
@@ -332,8 +330,6 @@ static int shared_extents_split(struct open_files *files, const struct block_run
 	}
 	return r;
 }
-
-/* ---- partial -------------------------------------------------------------------------------- */
 
 /* ---- block hashes --------------------------------------------------------------------------- */
 

@@ -133,8 +133,6 @@ static int source_root_open(const struct source_root *root)
 	return fd;
 }
 
-/* ---- access --------------------------------------------------------------------------------- */
-
 /* ---- as the caller ------------------------------------------------------------------- */
 
 /* An access to the source. */
