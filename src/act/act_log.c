@@ -417,7 +417,7 @@ int undone_add(struct act_log *log, const struct record *undo, const struct reco
 	return act_log_add(log, &added);
 }
 
-struct adding {
+struct record_adding {
 	struct act_log *log;
 	const struct record *folder;
 	bool was_emptied;
@@ -427,7 +427,7 @@ struct adding {
 
 /* Returns whether a name of the folder is there. If the folder was being emptied, the name must be
  * of the same file: another one is of the user, or a killed undo left it half-made. */
-static bool is_there(const struct adding *adding, const struct record *record)
+static bool is_there(const struct record_adding *adding, const struct record *record)
 {
 	struct statx now;
 
@@ -438,7 +438,7 @@ static bool is_there(const struct adding *adding, const struct record *record)
 
 static int add_name(void *context, const struct record *record, const char *line)
 {
-	struct adding *adding = context;
+	struct record_adding *adding = context;
 
 	(void)line;
 	if (record->state == RECORD_RETURNED || undone_contains(&adding->undone, record->file) ||
@@ -451,10 +451,10 @@ static int add_name(void *context, const struct record *record, const char *line
 int undone_add_names(struct act_log *log, const struct record *folder, bool was_emptied)
 {
 	char id[ACT_ID_SIZE];
-	struct adding adding = {.log = log,
-				.folder = folder,
-				.was_emptied = was_emptied,
-				.undo = {.act = id}};
+	struct record_adding adding = {.log = log,
+				       .folder = folder,
+				       .was_emptied = was_emptied,
+				       .undo = {.act = id}};
 	struct act_log_pass records = {.record = add_name, .context = &adding, .act = folder->act};
 	int r = undone_read(&adding.undone, log, folder->act);
 

@@ -121,7 +121,7 @@ int folder_empty(struct folder_emptying *emptying, struct folder_pair *pair,
 
 /* ---- after an interruption ------------------------------------------------------------ */
 
-struct restoring {
+struct names_restoring {
 	int folder;
 	const char *other; /* quarantine name of the folder */
 	const char *path; /* of the folder in its record */
@@ -130,7 +130,7 @@ struct restoring {
 /* Gives the name of a record back if it has its private form. */
 static int restore_name(void *context, const struct record *record, const char *line)
 {
-	const struct restoring *restoring = context;
+	const struct names_restoring *restoring = context;
 	const char *below = path_below(record->path, restoring->path);
 	char other[OTHER_NAME_SIZE];
 	struct place place;
@@ -155,7 +155,7 @@ int folder_restore_names(const struct place *place, const struct intent *intent,
 {
 	AUTO_CLOSE int folder =
 		open_beneath_for_reading(place->directory, intent->other, O_DIRECTORY, false);
-	struct restoring restoring = {folder, intent->other, record->path};
+	struct names_restoring restoring = {folder, intent->other, record->path};
 	struct act_log_pass pass = {.record = restore_name,
 				    .context = &restoring,
 				    .act = record->act};

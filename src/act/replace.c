@@ -39,14 +39,14 @@
 #define SEARCH_BITS (S_IXUSR | S_IXGRP | S_IXOTH)
 
 /* A folder on a path. */
-struct step {
+struct path_step {
 	struct stat status;
 	struct bytes acl; /* empty: none */
 };
 
 /* The folders from a directory up to the root. */
 struct steps {
-	struct step *list;
+	struct path_step *list;
 	size_t count, capacity;
 };
 
@@ -74,14 +74,14 @@ static int read_acl(int fd, struct bytes *acl)
 
 static int add_step(struct steps *steps, int fd)
 {
-	struct step *step;
+	struct path_step *step;
 	int r = array_reserve(&steps->list, &steps->capacity, steps->count + 1,
 			      sizeof(*steps->list));
 
 	if (r < 0)
 		return r;
 	step = &steps->list[steps->count++];
-	*step = (struct step){0};
+	*step = (struct path_step){0};
 	return fstat(fd, &step->status) < 0 ? -errno : read_acl(fd, &step->acl);
 }
 
@@ -99,7 +99,7 @@ static int find_steps(struct steps *steps, int directory)
 }
 
 /* Returns whether a folder is certain to admit all users that another folder admits. */
-static bool admits_users_of(const struct step *step, const struct step *other)
+static bool admits_users_of(const struct path_step *step, const struct path_step *other)
 {
 	unsigned int bits = step->status.st_mode & SEARCH_BITS;
 	unsigned int others = other->status.st_mode & SEARCH_BITS;
@@ -109,7 +109,7 @@ static bool admits_users_of(const struct step *step, const struct step *other)
 	       bytes_compare(&step->acl, &other->acl) == 0;
 }
 
-static bool is_passed_by_all(const struct step *step, const struct steps *from)
+static bool is_passed_by_all(const struct path_step *step, const struct steps *from)
 {
 	if ((step->status.st_mode & SEARCH_BITS) == SEARCH_BITS && step->acl.length == 0)
 		return true;

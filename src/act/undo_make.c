@@ -348,7 +348,7 @@ struct intent undo_make_intent(const struct record *record, char other[static OT
 }
 
 /* The file that is copied. */
-struct making {
+struct file_making {
 	const struct held *from;
 	const struct record *record;
 };
@@ -356,7 +356,7 @@ struct making {
 /* Checks the copied file once more. Its owner possibly wrote to it since. */
 static bool is_still_certain(void *context)
 {
-	const struct making *making = context;
+	const struct file_making *making = context;
 	struct held now = *making->from;
 
 	return held_is_unbroken(making->from) && fstat(now.fd, &now.status) == 0 &&
@@ -383,7 +383,7 @@ int undo_make_as(struct bringing *bringing, const struct held *from, const char 
 		 const char *part)
 {
 	const struct record *record = bringing->record;
-	struct making making = {from, record};
+	struct file_making making = {from, record};
 	struct file_copy_wish wish = {.metadata = undo_metadata_of(record),
 				      .hash = record->hash,
 				      .has_flags = record->has_flags,

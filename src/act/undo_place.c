@@ -97,7 +97,7 @@ static int make_private(int above, int fd)
 }
 
 /* A directory to make: the path up to length. */
-struct making {
+struct folder_making {
 	const struct undo_root *root;
 	const char *path;
 	size_t length;
@@ -105,7 +105,7 @@ struct making {
 	bool is_private; /* set */
 };
 
-static void explain_private(const struct making *making)
+static void explain_private(const struct folder_making *making)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 
@@ -119,7 +119,7 @@ static void explain_private(const struct making *making)
 
 /* Opens a directory, and makes it if it is missing. The record knows only the directory of the
  * file itself. Returns a descriptor or -errno. */
-static int descend(int above, struct making *making)
+static int descend(int above, struct folder_making *making)
 {
 	const struct record *record = making->root->record;
 	bool is_last = !strchr(making->path + making->length + 1, '/');
@@ -166,7 +166,7 @@ static int open_existing(const struct undo_root *root, const char *path, const c
 /* Makes the directories of a path that are missing. Returns 0, UNDO_PLACE_PRIVATE or -errno. */
 static int make_directories(const struct undo_root *root, const char *path)
 {
-	struct making making = {.root = root, .path = path};
+	struct folder_making making = {.root = root, .path = path};
 	const char *rest, *slash;
 	int above = open_existing(root, path, &rest);
 

@@ -15,7 +15,7 @@
 /* Number of files that are found in one snapshot. */
 #define BATCH 1024
 
-struct batch {
+struct hash_batch {
 	uint64_t files[BATCH]; /* ids in ascending order */
 	size_t count;
 	uint64_t last; /* the last id that was examined */
@@ -93,7 +93,7 @@ static int is_wanted(const struct reader_of_files *state, struct catalog_reader 
 	return 0;
 }
 
-static int find_batch(const struct reader_of_files *state, struct batch *batch)
+static int find_batch(const struct reader_of_files *state, struct hash_batch *batch)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -165,7 +165,7 @@ static int read_file(struct reader_of_files *state, uint64_t id)
 /* Reads all files that are wanted now. */
 static int read_round(struct reader_of_files *state)
 {
-	struct batch batch = {.count = 0};
+	struct hash_batch batch = {.count = 0};
 	int r = 0;
 
 	known_hashes_sort(state->hashing->known);

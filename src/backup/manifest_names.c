@@ -33,7 +33,7 @@ struct child {
 };
 
 /* A directory from the root to the current one. */
-struct level {
+struct names_level {
 	struct child *children; /* sorted by name */
 	size_t count;
 	size_t capacity;
@@ -42,10 +42,10 @@ struct level {
 	size_t path_length; /* bytes of the directory's path */
 };
 
-struct walk {
+struct names_walk {
 	const struct manifest_names *task;
 	struct manifest_figures *figures;
-	struct level *levels;
+	struct names_level *levels;
 	size_t depth;
 	size_t capacity;
 	struct manifest_name name; /* the current name; its path is the current path */
@@ -53,7 +53,7 @@ struct walk {
 
 /* ---- levels ------------------------------------------------------------------------------ */
 
-static int add_child(struct level *level, struct child child, const char *name, size_t length)
+static int add_child(struct names_level *level, struct child child, const char *name, size_t length)
 {
 	int r = array_reserve(&level->children, &level->capacity, level->count + 1,
 			      sizeof(*level->children));
@@ -68,7 +68,7 @@ static int add_child(struct level *level, struct child child, const char *name, 
 
 static int compare_children(const void *left, const void *right, void *context)
 {
-	const struct level *level = context;
+	const struct names_level *level = context;
 	const struct child *a = left;
 	const struct child *b = right;
 	size_t shorter = a->length < b->length ? a->length : b->length;
@@ -77,14 +77,14 @@ static int compare_children(const void *left, const void *right, void *context)
 	return order != 0 ? order : (a->length > b->length) - (a->length < b->length);
 }
 
-static void sort_children(struct level *level)
+static void sort_children(struct names_level *level)
 {
 	if (level->count > 1)
 		qsort_r(level->children, level->count, sizeof(*level->children), compare_children,
 			level);
 }
 
-static int push(struct walk *walk, struct level **level)
+static int push(struct names_walk *walk, struct names_level **level)
 {
 	int r = array_reserve(&walk->levels, &walk->capacity, walk->depth + 1,
 			      sizeof(*walk->levels));
@@ -92,21 +92,21 @@ static int push(struct walk *walk, struct level **level)
 	if (r < 0)
 		return r;
 	*level = &walk->levels[walk->depth++];
-	**level = (struct level){.path_length = walk->name.path.length};
+	**level = (struct names_level){.path_length = walk->name.path.length};
 	return 0;
 }
 
-static void pop(struct walk *walk)
+static void pop(struct names_walk *walk)
 {
-	struct level *level = &walk->levels[--walk->depth];
+	struct names_level *level = &walk->levels[--walk->depth];
 
 	free(level->children);
 	bytes_free(&level->names);
 }
 
 /* Adds an entry to the level if it is a directory or a name of the manifest. */
-static int add_entry(struct walk *walk, struct level *level, const struct entry_record *entry,
-		     uint32_t source)
+static int add_entry(struct names_walk *walk, struct names_level *level,
+		     const struct entry_record *entry, uint32_t source)
 {
 	const struct child child = {
 		.id = entry->child,
@@ -131,7 +131,7 @@ static bool is_unread(const struct dir_record *dir)
 }
 
 /* Lists the current directory if it could not be read. */
-static int note_unread(struct walk *walk, uint64_t id)
+static int note_unread(struct names_walk *walk, uint64_t id)
 {
 	struct bytes *path = &walk->name.path;
 	struct dir_record dir;
@@ -143,11 +143,11 @@ static int note_unread(struct walk *walk, uint64_t id)
 				: -ENOMEM;
 }
 
-static int enter_dir(struct walk *walk, uint64_t id, uint32_t source)
+static int enter_dir(struct names_walk *walk, uint64_t id, uint32_t source)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
-	struct level *level;
+	struct names_level *level;
 	int r = push(walk, &level);
 
 	if (r == 0)
@@ -165,10 +165,10 @@ static int enter_dir(struct walk *walk, uint64_t id, uint32_t source)
 
 /* Enters the root of uniques/. If there is one source, the root is its tree. If there are several,
  * the root has a folder for each source. */
-static int enter_root(struct walk *walk)
+static int enter_root(struct names_walk *walk)
 {
 	const struct sources *sources = walk->task->sources;
-	struct level *level;
+	struct names_level *level;
 	int r;
 
 	if (sources->count == 1)
@@ -193,7 +193,7 @@ static int enter_root(struct walk *walk)
 /* ---- a name ------------------------------------------------------------------------------ */
 
 /* Appends the absolute path of the current name in its source. */
-static int absolute_path(struct walk *walk, const struct child *child, struct bytes *absolute)
+static int absolute_path(struct names_walk *walk, const struct child *child, struct bytes *absolute)
 {
 	const struct sources *sources = walk->task->sources;
 	size_t tree = strlen(sources->list[child->source].tree);
@@ -205,7 +205,7 @@ static int absolute_path(struct walk *walk, const struct child *child, struct by
 }
 
 /* Logs that the manifest lacks the current name, and counts it. */
-static int leave_out(struct walk *walk, const struct child *child, int error)
+static int leave_out(struct names_walk *walk, const struct child *child, int error)
 {
 	CLEANUP_BYTES struct bytes absolute = {0};
 	int r = absolute_path(walk, child, &absolute);
@@ -227,7 +227,7 @@ static bool is_fatal(int result)
 }
 
 /* Sets the content of the current name: the path in uniques/ of the kept copy of the group. */
-static int set_content(struct walk *walk, const struct group_record *group)
+static int set_content(struct names_walk *walk, const struct group_record *group)
 {
 	struct catalog_reader *reader = walk->task->reader;
 	struct bytes *content = &walk->name.content;
@@ -287,7 +287,7 @@ static int read_attributes(struct manifest_name *name, int fd)
 /* Reads from the file itself what is not in the index: the extended attributes, the flags, and the
  * target of a symlink. Returns 0, -ESTALE if the file differs from the indexed one, or another
  * -errno. */
-static int read_rest(struct walk *walk, const struct file_record *file)
+static int read_rest(struct names_walk *walk, const struct file_record *file)
 {
 	const struct manifest_names *task = walk->task;
 	struct attributes now;
@@ -307,7 +307,7 @@ static int read_rest(struct walk *walk, const struct file_record *file)
 }
 
 /* Logs that the manifest lacks the hash of the current name. */
-static int lack_hash(struct walk *walk, const struct child *child, int result)
+static int lack_hash(struct names_walk *walk, const struct child *child, int result)
 {
 	CLEANUP_BYTES struct bytes absolute = {0};
 	int r = absolute_path(walk, child, &absolute);
@@ -324,7 +324,8 @@ static int lack_hash(struct walk *walk, const struct child *child, int result)
 }
 
 /* Sets the hash of a regular file that is not redundant. */
-static int set_hash(struct walk *walk, const struct child *child, const struct file_record *file)
+static int set_hash(struct names_walk *walk, const struct child *child,
+		    const struct file_record *file)
 {
 	struct manifest_name *name = &walk->name;
 	int r = content_hash_find(walk->task->reader, walk->task->known, file, &name->hash);
@@ -340,7 +341,7 @@ static int set_hash(struct walk *walk, const struct child *child, const struct f
 
 /* Visits the current name, unless reading it failed. A name that the visitor cannot represent is
  * left out. */
-static int pass_on(struct walk *walk, const struct child *child, int r)
+static int pass_on(struct names_walk *walk, const struct child *child, int r)
 {
 	if (r == 0) {
 		r = walk->task->visit(walk->task->context, &walk->name);
@@ -352,7 +353,7 @@ static int pass_on(struct walk *walk, const struct child *child, int r)
 	return is_fatal(r) ? r : leave_out(walk, child, r);
 }
 
-static int visit_file(struct walk *walk, const struct child *child)
+static int visit_file(struct names_walk *walk, const struct child *child)
 {
 	struct manifest_name *name = &walk->name;
 	struct group_record group;
@@ -400,7 +401,7 @@ static int set_dir(const struct manifest_names *task, uint64_t id, struct manife
 }
 
 /* Visits a directory itself. */
-static int visit_dir(struct walk *walk, const struct child *child)
+static int visit_dir(struct names_walk *walk, const struct child *child)
 {
 	int result;
 	int r = set_dir(walk->task, child->id, &walk->name, &result);
@@ -424,7 +425,8 @@ int manifest_names_root(const struct manifest_names *task, struct manifest_name 
 /* ---- the walk ---------------------------------------------------------------------------- */
 
 /* Sets the path of the current name, and empties its other members. */
-static int set_path(struct walk *walk, const struct level *level, const struct child *child)
+static int set_path(struct names_walk *walk, const struct names_level *level,
+		    const struct child *child)
 {
 	struct bytes *path = &walk->name.path;
 	size_t length = level->path_length;
@@ -437,7 +439,8 @@ static int set_path(struct walk *walk, const struct level *level, const struct c
 	return r < 0 ? r : bytes_append(path, level->names.data + child->name, child->length);
 }
 
-static int visit(struct walk *walk, const struct level *level, const struct child *child)
+static int visit(struct names_walk *walk, const struct names_level *level,
+		 const struct child *child)
 {
 	int r = set_path(walk, level, child);
 
@@ -456,12 +459,12 @@ static int visit(struct walk *walk, const struct level *level, const struct chil
 	}
 }
 
-static int visit_all(struct walk *walk)
+static int visit_all(struct names_walk *walk)
 {
 	int r = enter_root(walk);
 
 	while (r == 0 && walk->depth > 0) {
-		struct level *level = &walk->levels[walk->depth - 1];
+		struct names_level *level = &walk->levels[walk->depth - 1];
 		/* a copy, as visit() can reallocate the levels */
 		struct child child;
 
@@ -479,7 +482,7 @@ static int visit_all(struct walk *walk)
 
 int manifest_names_visit(const struct manifest_names *task, struct manifest_figures *figures)
 {
-	struct walk walk = {.task = task, .figures = figures};
+	struct names_walk walk = {.task = task, .figures = figures};
 	int r;
 
 	*figures = (struct manifest_figures){0};

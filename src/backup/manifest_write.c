@@ -3,13 +3,13 @@
 
 #include <errno.h>
 
-struct writing {
+struct manifest_writing {
 	const struct manifest_task *task;
 	struct bytes line;
 	struct hash_state *hash; /* of all lines so far */
 };
 
-static int write_line(struct writing *writing)
+static int write_line(struct manifest_writing *writing)
 {
 	hash_state_update(writing->hash, writing->line.data, writing->line.length);
 	return writing->task->write(writing->task->context, writing->line.data,
@@ -18,7 +18,7 @@ static int write_line(struct writing *writing)
 
 static int write_name(void *context, const struct manifest_name *name)
 {
-	struct writing *writing = context;
+	struct manifest_writing *writing = context;
 	int r;
 
 	writing->line.length = 0;
@@ -26,7 +26,7 @@ static int write_name(void *context, const struct manifest_name *name)
 	return r < 0 ? r : write_line(writing);
 }
 
-static int write_header(struct writing *writing, const struct manifest_names *names)
+static int write_header(struct manifest_writing *writing, const struct manifest_names *names)
 {
 	CLEANUP_MANIFEST_NAME struct manifest_name root = {0};
 	const struct manifest_task *task = writing->task;
@@ -41,7 +41,7 @@ static int write_header(struct writing *writing, const struct manifest_names *na
 	return r < 0 ? r : write_line(writing);
 }
 
-static int write_all(struct writing *writing, struct manifest_figures *figures)
+static int write_all(struct manifest_writing *writing, struct manifest_figures *figures)
 {
 	const struct manifest_task *task = writing->task;
 	const struct manifest_names names = {
@@ -72,7 +72,7 @@ static int write_all(struct writing *writing, struct manifest_figures *figures)
 
 int manifest_write(const struct manifest_task *task, struct manifest_figures *figures)
 {
-	struct writing writing = {.task = task, .hash = hash_state_new()};
+	struct manifest_writing writing = {.task = task, .hash = hash_state_new()};
 	int r = writing.hash ? write_all(&writing, figures) : -ENOMEM;
 
 	bytes_free(&writing.line);

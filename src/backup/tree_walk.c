@@ -14,25 +14,25 @@
 #include "base/stop.h"
 
 /* An entry of a directory. */
-struct entry {
+struct walk_entry {
 	size_t name; /* offset in the names of the level */
 	bool is_dir; /* according to readdir(3), which possibly does not know */
 };
 
 /* A directory from the root to the current one. */
-struct level {
+struct walk_level {
 	size_t path_length; /* bytes of the directory's path */
 	struct bytes names; /* each followed by a NUL */
-	struct entry *entries; /* sorted by name */
+	struct walk_entry *entries; /* sorted by name */
 	size_t count, capacity;
 	size_t next; /* index of the next entry to walk */
 };
 
-struct walk {
+struct tree_walking {
 	int root;
 	const struct tree_visitor *visitor;
 	struct bytes path; /* of the current directory */
-	struct level *levels;
+	struct walk_level *levels;
 	size_t depth;
 	size_t capacity;
 	struct tree_dir dir; /* the current directory; fd -1: it is not open */
@@ -48,7 +48,7 @@ static int append_name(struct bytes *path, const char *name)
 }
 
 /* Reports a failure of the current directory to the visitor. */
-static int fail(struct walk *walk, int error)
+static int fail(struct tree_walking *walk, int error)
 {
 	const char *path = bytes_text(&walk->path);
 
@@ -57,39 +57,39 @@ static int fail(struct walk *walk, int error)
 	return walk->visitor->failed(walk->visitor->context, path, error);
 }
 
-static int push(struct walk *walk)
+static int push(struct tree_walking *walk)
 {
 	int r = array_reserve(&walk->levels, &walk->capacity, walk->depth + 1,
 			      sizeof(*walk->levels));
 
 	if (r == 0)
-		walk->levels[walk->depth++] = (struct level){.path_length = walk->path.length};
+		walk->levels[walk->depth++] = (struct walk_level){.path_length = walk->path.length};
 	return r;
 }
 
-static void pop(struct walk *walk)
+static void pop(struct tree_walking *walk)
 {
-	struct level *level = &walk->levels[--walk->depth];
+	struct walk_level *level = &walk->levels[--walk->depth];
 
 	bytes_free(&level->names);
 	free(level->entries);
 }
 
 /* Sets the path of the current directory, which the walk possibly moved meanwhile. */
-static int set_dir_path(struct walk *walk)
+static int set_dir_path(struct tree_walking *walk)
 {
 	walk->dir.path = bytes_text(&walk->path);
 	return walk->dir.path ? 0 : -ENOMEM;
 }
 
-static void close_dir(struct walk *walk)
+static void close_dir(struct tree_walking *walk)
 {
 	cleanup_close(&walk->dir.fd);
 	walk->dir.fd = -1;
 }
 
 /* Opens the current directory. */
-static int open_dir(struct walk *walk)
+static int open_dir(struct tree_walking *walk)
 {
 	struct tree_dir *dir = &walk->dir;
 	int r;
@@ -107,16 +107,16 @@ static int open_dir(struct walk *walk)
 /* ---- reading a directory ------------------------------------------------------------- */
 
 /* The directory that is read. */
-struct reading {
-	struct walk *walk;
+struct dir_reading {
+	struct tree_walking *walk;
 	int result; /* of the last entry */
 };
 
 static int add_entry(void *context, int directory, const struct dirent *entry)
 {
-	struct reading *reading = context;
-	struct walk *walk = reading->walk;
-	struct level *level = &walk->levels[walk->depth - 1];
+	struct dir_reading *reading = context;
+	struct tree_walking *walk = reading->walk;
+	struct walk_level *level = &walk->levels[walk->depth - 1];
 	bool is_dir = entry->d_type == DT_DIR;
 	int r;
 
@@ -126,7 +126,7 @@ static int add_entry(void *context, int directory, const struct dirent *entry)
 	r = array_reserve(&level->entries, &level->capacity, level->count + 1,
 			  sizeof(*level->entries));
 	if (r == 0) {
-		level->entries[level->count++] = (struct entry){level->names.length, is_dir};
+		level->entries[level->count++] = (struct walk_entry){level->names.length, is_dir};
 		r = bytes_append(&level->names, entry->d_name, strlen(entry->d_name) + 1);
 	}
 	reading->result = r;
@@ -135,19 +135,19 @@ static int add_entry(void *context, int directory, const struct dirent *entry)
 
 static int compare_entries(const void *left, const void *right, void *context)
 {
-	const struct level *level = context;
-	const struct entry *a = left;
-	const struct entry *b = right;
+	const struct walk_level *level = context;
+	const struct walk_entry *a = left;
+	const struct walk_entry *b = right;
 
 	return strcmp((const char *)level->names.data + a->name,
 		      (const char *)level->names.data + b->name);
 }
 
 /* Reads the entries of the open directory, which was pushed last. */
-static int read_entries(struct walk *walk)
+static int read_entries(struct tree_walking *walk)
 {
-	struct level *level = &walk->levels[walk->depth - 1];
-	struct reading reading = {walk, 0};
+	struct walk_level *level = &walk->levels[walk->depth - 1];
+	struct dir_reading reading = {walk, 0};
 	int again = fcntl(walk->dir.fd, F_DUPFD_CLOEXEC, 0);
 	int r = directory_read(again < 0 ? -errno : again, add_entry, &reading);
 
@@ -160,7 +160,7 @@ static int read_entries(struct walk *walk)
 /* ---- the walk ------------------------------------------------------------------------ */
 
 /* Enters the current directory. */
-static int go_down(struct walk *walk)
+static int go_down(struct tree_walking *walk)
 {
 	const struct tree_visitor *visitor = walk->visitor;
 	int r = open_dir(walk);
@@ -181,7 +181,7 @@ static int go_down(struct walk *walk)
 }
 
 /* Leaves the current directory. */
-static int go_up(struct walk *walk)
+static int go_up(struct tree_walking *walk)
 {
 	const struct tree_visitor *visitor = walk->visitor;
 	int r = 0;
@@ -199,7 +199,7 @@ static int go_up(struct walk *walk)
 
 /* Visits an entry of the current directory that is no directory according to readdir(3). Returns 1
  * if the entry is a directory. */
-static int visit_item(struct walk *walk, const char *name)
+static int visit_item(struct tree_walking *walk, const char *name)
 {
 	const struct tree_visitor *visitor = walk->visitor;
 	struct stat status;
@@ -217,10 +217,10 @@ static int visit_item(struct walk *walk, const char *name)
 	return fail(walk, r);
 }
 
-static int step(struct walk *walk)
+static int step(struct tree_walking *walk)
 {
-	struct level *level = &walk->levels[walk->depth - 1];
-	const struct entry *entry;
+	struct walk_level *level = &walk->levels[walk->depth - 1];
+	const struct walk_entry *entry;
 	const char *name;
 	int r = 1;
 
@@ -239,7 +239,7 @@ static int step(struct walk *walk)
 
 int tree_walk(int root, const struct tree_visitor *visitor)
 {
-	struct walk walk = {.root = root, .visitor = visitor, .dir = {.fd = -1}};
+	struct tree_walking walk = {.root = root, .visitor = visitor, .dir = {.fd = -1}};
 	int r = go_down(&walk);
 
 	while (r == 0 && walk.depth > 0)

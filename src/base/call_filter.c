@@ -210,51 +210,51 @@ static const uint32_t operations[] = {
 /* Maximum length of a filter. Each allowed call takes two instructions. */
 #define STEPS_MAX 1024
 
-struct filter {
+struct call_filter {
 	struct sock_filter steps[STEPS_MAX];
 	unsigned short count;
 };
 
-static void add(struct filter *filter, struct sock_filter step)
+static void add(struct call_filter *filter, struct sock_filter step)
 {
 	assert(filter->count < STEPS_MAX);
 	filter->steps[filter->count++] = step;
 }
 
-static void add_error(struct filter *filter, uint32_t error)
+static void add_error(struct call_filter *filter, uint32_t error)
 {
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error));
 }
 
-static void add_permission(struct filter *filter)
+static void add_permission(struct call_filter *filter)
 {
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 }
 
-static void load(struct filter *filter, size_t offset)
+static void load(struct call_filter *filter, size_t offset)
 {
 	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
 }
 
-static void allow_equal(struct filter *filter, uint32_t value)
+static void allow_equal(struct call_filter *filter, uint32_t value)
 {
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
 	add_permission(filter);
 }
 
-static void allow_each(struct filter *filter, const uint32_t *values, size_t count)
+static void allow_each(struct call_filter *filter, const uint32_t *values, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		allow_equal(filter, values[i]);
 }
 
-static void fail_from(struct filter *filter, uint32_t value, uint32_t error)
+static void fail_from(struct call_filter *filter, uint32_t value, uint32_t error)
 {
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, value, 0, 1));
 	add_error(filter, error);
 }
 
-static void add_head(struct filter *filter)
+static void add_head(struct call_filter *filter)
 {
 	load(filter, offsetof(struct seccomp_data, arch));
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROCESSOR, 1, 0));
@@ -263,7 +263,7 @@ static void add_head(struct filter *filter)
 	fail_from(filter, CALL_X32, EPERM);
 }
 
-static int install(struct filter *filter)
+static int install(struct call_filter *filter)
 {
 	const struct sock_fprog program = {filter->count, filter->steps};
 
@@ -282,13 +282,13 @@ static int install(struct filter *filter)
 /* Begins a rule for one call. The first instruction skips the rule for other calls. A rule always
  * returns, so the call number is still loaded when the next rule starts. Returns the value for
  * end_rule(). */
-static unsigned short begin_rule(struct filter *filter, uint32_t call)
+static unsigned short begin_rule(struct call_filter *filter, uint32_t call)
 {
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 0));
 	return filter->count;
 }
 
-static void end_rule(struct filter *filter, unsigned short begin)
+static void end_rule(struct call_filter *filter, unsigned short begin)
 {
 	unsigned int length = (unsigned int)filter->count - begin;
 
@@ -296,33 +296,33 @@ static void end_rule(struct filter *filter, unsigned short begin)
 	filter->steps[begin - 1].jf = (uint8_t)length;
 }
 
-static void load_argument(struct filter *filter, unsigned int number)
+static void load_argument(struct call_filter *filter, unsigned int number)
 {
 	load(filter, offsetof(struct seccomp_data, args) + (size_t)8 * number + LOWER_HALF);
 }
 
 /* The next three functions refuse the call unless the loaded value meets a condition. */
 
-static void require_equal(struct filter *filter, uint32_t value)
+static void require_equal(struct call_filter *filter, uint32_t value)
 {
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0));
 	add_error(filter, EPERM);
 }
 
-static void require_some_of(struct filter *filter, uint32_t bits)
+static void require_some_of(struct call_filter *filter, uint32_t bits)
 {
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0));
 	add_error(filter, EPERM);
 }
 
-static void require_none_of(struct filter *filter, uint32_t bits)
+static void require_none_of(struct call_filter *filter, uint32_t bits)
 {
 	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
 	add_error(filter, EPERM);
 }
 
 /* Allows the call if its first argument, of 32 bits, has this value. */
-static void allow_if_equal(struct filter *filter, uint32_t call, uint32_t value)
+static void allow_if_equal(struct call_filter *filter, uint32_t call, uint32_t value)
 {
 	unsigned short begin = begin_rule(filter, call);
 
@@ -337,7 +337,7 @@ struct values {
 	size_t count;
 };
 
-static void allow_if_among(struct filter *filter, uint32_t call, unsigned int argument,
+static void allow_if_among(struct call_filter *filter, uint32_t call, unsigned int argument,
 			   struct values values)
 {
 	unsigned short begin = begin_rule(filter, call);
@@ -349,7 +349,7 @@ static void allow_if_among(struct filter *filter, uint32_t call, unsigned int ar
 }
 
 /* Allows the call, but not for executable memory. */
-static void allow_without_code(struct filter *filter, uint32_t call)
+static void allow_without_code(struct call_filter *filter, uint32_t call)
 {
 	unsigned short begin = begin_rule(filter, call);
 
@@ -360,7 +360,7 @@ static void allow_without_code(struct filter *filter, uint32_t call)
 }
 
 /* Allows new threads, but no new processes and no namespaces. */
-static void allow_threads(struct filter *filter)
+static void allow_threads(struct call_filter *filter)
 {
 	unsigned short begin = begin_rule(filter, SYS_clone);
 
@@ -376,7 +376,7 @@ static void allow_threads(struct filter *filter)
 
 /* Allows sending to the address that the socket is connected to. sendmsg(2) is not allowed, because
  * the address of a message is in memory, which a filter cannot see. */
-static void allow_send_without_address(struct filter *filter)
+static void allow_send_without_address(struct call_filter *filter)
 {
 	unsigned short begin = begin_rule(filter, SYS_sendto);
 
@@ -390,7 +390,7 @@ static void allow_send_without_address(struct filter *filter)
 
 /* Allows changing only the effective id, as base/caller.c does. The thread can always revert to its
  * own id. */
-static void allow_effective_id(struct filter *filter, uint32_t call)
+static void allow_effective_id(struct call_filter *filter, uint32_t call)
 {
 	unsigned short begin = begin_rule(filter, call);
 
@@ -402,7 +402,7 @@ static void allow_effective_id(struct filter *filter, uint32_t call)
 	end_rule(filter, begin);
 }
 
-static void allow_impersonation(struct filter *filter)
+static void allow_impersonation(struct call_filter *filter)
 {
 	allow_effective_id(filter, SYS_setresuid);
 	allow_effective_id(filter, SYS_setresgid);
@@ -413,7 +413,7 @@ static void allow_impersonation(struct filter *filter)
 
 #define VALUES(list) ((struct values){(list), ARRAY_SIZE(list)})
 
-static void add_rules(struct filter *filter, bool with_rings)
+static void add_rules(struct call_filter *filter, bool with_rings)
 {
 	uint32_t self = (uint32_t)getpid();
 
@@ -437,7 +437,7 @@ static void add_rules(struct filter *filter, bool with_rings)
 int confine_calls(unsigned int needs)
 {
 	bool with_rings = needs & CONFINE_WITH_RINGS;
-	struct filter filter = {.count = 0};
+	struct call_filter filter = {.count = 0};
 
 	add_head(&filter);
 	allow_each(&filter, allowed, ARRAY_SIZE(allowed));
@@ -453,7 +453,7 @@ int confine_calls(unsigned int needs)
 
 int confine_to_computing(void)
 {
-	struct filter filter = {.count = 0};
+	struct call_filter filter = {.count = 0};
 
 	add_head(&filter);
 	allow_each(&filter, computing, ARRAY_SIZE(computing));

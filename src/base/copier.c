@@ -26,14 +26,14 @@ struct verified {
 };
 
 /* A file that is being read, in pieces of data and of holes. */
-struct reading {
+struct copy_source {
 	int fd;
 	struct stat before;
 	off_t at;
 	off_t data_end; /* no hole before this offset */
 };
 
-struct piece {
+struct copied_piece {
 	off_t length; /* 0 at the end of the file */
 	bool hole; /* false: the bytes are in the block of the copier */
 };
@@ -67,9 +67,9 @@ static int unreadable(struct copier *copier, int error)
 	return COPY_UNREADABLE;
 }
 
-static int begin(struct copier *copier, int fd, struct reading *reading)
+static int begin(struct copier *copier, int fd, struct copy_source *reading)
 {
-	*reading = (struct reading){.fd = fd};
+	*reading = (struct copy_source){.fd = fd};
 	if (fstat(fd, &reading->before) < 0)
 		return unreadable(copier, -errno);
 	if (reading->before.st_blocks * 512 >= reading->before.st_size)
@@ -79,7 +79,7 @@ static int begin(struct copier *copier, int fd, struct reading *reading)
 
 /* Finds the next data at or after the current offset. A file system that does not support holes
  * returns EINVAL. */
-static int find_data(struct copier *copier, struct reading *reading, off_t *data)
+static int find_data(struct copier *copier, struct copy_source *reading, off_t *data)
 {
 	off_t size = reading->before.st_size;
 	off_t end;
@@ -103,7 +103,7 @@ static int find_data(struct copier *copier, struct reading *reading, off_t *data
 	return 0;
 }
 
-static int read_data(struct copier *copier, struct reading *reading, struct piece *piece)
+static int read_data(struct copier *copier, struct copy_source *reading, struct copied_piece *piece)
 {
 	off_t length = reading->data_end - reading->at;
 	long got;
@@ -115,17 +115,18 @@ static int read_data(struct copier *copier, struct reading *reading, struct piec
 		return unreadable(copier, (int)got);
 	if (got != length)
 		return COPY_CHANGED;
-	*piece = (struct piece){.length = length};
+	*piece = (struct copied_piece){.length = length};
 	reading->at += length;
 	return 0;
 }
 
-static int next_piece(struct copier *copier, struct reading *reading, struct piece *piece)
+static int next_piece(struct copier *copier, struct copy_source *reading,
+		      struct copied_piece *piece)
 {
 	off_t data = reading->at;
 	int r = 0;
 
-	*piece = (struct piece){0};
+	*piece = (struct copied_piece){0};
 	if (stop_requested() && !copier->to_the_end)
 		return -EINTR;
 	if (reading->at >= reading->before.st_size)
@@ -136,12 +137,12 @@ static int next_piece(struct copier *copier, struct reading *reading, struct pie
 		return r;
 	if (data == reading->at)
 		return read_data(copier, reading, piece);
-	*piece = (struct piece){.length = data - reading->at, .hole = true};
+	*piece = (struct copied_piece){.length = data - reading->at, .hole = true};
 	reading->at = data;
 	return 0;
 }
 
-static int check_unchanged(struct copier *copier, const struct reading *reading)
+static int check_unchanged(struct copier *copier, const struct copy_source *reading)
 {
 	struct stat after;
 
@@ -163,7 +164,7 @@ static int hash_hole(struct copier *copier, off_t length)
 	return 0;
 }
 
-static int hash_piece(struct copier *copier, const struct piece *piece)
+static int hash_piece(struct copier *copier, const struct copied_piece *piece)
 {
 	if (piece->hole)
 		return hash_hole(copier, piece->length);
@@ -171,7 +172,7 @@ static int hash_piece(struct copier *copier, const struct piece *piece)
 	return 0;
 }
 
-static int write_piece(const struct copier *copier, int to, const struct piece *piece)
+static int write_piece(const struct copier *copier, int to, const struct copied_piece *piece)
 {
 	if (piece->hole)
 		return lseek(to, piece->length, SEEK_CUR) < 0 ? -errno : 0;
@@ -181,9 +182,9 @@ static int write_piece(const struct copier *copier, int to, const struct piece *
 /* Reads the whole file. Writes it to the descriptor `to` unless that is negative, and hashes it if
  * hashed is set.
  */
-static int pass_through(struct copier *copier, struct reading *reading, int to, bool hashed)
+static int pass_through(struct copier *copier, struct copy_source *reading, int to, bool hashed)
 {
-	struct piece piece;
+	struct copied_piece piece;
 	int r;
 
 	if (hashed)
@@ -203,7 +204,7 @@ static int pass_through(struct copier *copier, struct reading *reading, int to, 
 
 int copy_bytes(struct copier *copier, int from, int to, struct hash128 *hash)
 {
-	struct reading reading;
+	struct copy_source reading;
 	int r;
 
 	r = begin(copier, from, &reading);
@@ -226,7 +227,7 @@ static struct verified *verified_slot(const struct copier *copier, const struct 
 
 int copy_hash_anew(struct copier *copier, int fd, struct hash128 *hash)
 {
-	struct reading reading;
+	struct copy_source reading;
 	int r = begin(copier, fd, &reading);
 
 	if (r == 0)

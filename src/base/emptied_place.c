@@ -14,13 +14,13 @@
 #define NAMES_MAX 3
 
 /* Names of folders, each in the one before. In a name, % stands for digits. */
-struct row {
+struct place_row {
 	const char *names[NAMES_MAX];
 	enum emptied_place place;
 	bool any_case; /* file systems of Windows ignore the case */
 };
 
-static const struct row rows[] = {
+static const struct place_row rows[] = {
 	/* https://specifications.freedesktop.org/trash-spec/: Trash in $XDG_DATA_HOME, and .Trash
 	 * and .Trash-UID on other disks. gvfs deletes from expunged (trashlib/trashexpunge.c). */
 	{{"Trash", "files"}, PLACE_TRASH, false},
@@ -108,7 +108,8 @@ static bool is_number(const char *text, size_t length)
 	return length > 0;
 }
 
-static bool is_name(const struct row *row, const char *pattern, const char *name, size_t length)
+static bool is_name(const struct place_row *row, const char *pattern, const char *name,
+		    size_t length)
 {
 	size_t whole, prefix;
 
@@ -129,13 +130,13 @@ static bool is_candidate(char first)
 	return strchr("$#@~._TRNrtf", first);
 }
 
-static bool has_several(const struct row *row)
+static bool has_several(const struct place_row *row)
 {
 	return row->names[1];
 }
 
 /* Returns the number of names that match after this one. */
-static unsigned int match(const struct row *row, unsigned int matched, const char *name,
+static unsigned int match(const struct place_row *row, unsigned int matched, const char *name,
 			  size_t length)
 {
 	if (matched > 0 && is_name(row, row->names[matched], name, length))
@@ -151,7 +152,7 @@ static struct state step(struct state state, const char *name, size_t length)
 	if (state.matched == 0 && !is_candidate(name[0]))
 		return next;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct row *row = &rows[i];
+		const struct place_row *row = &rows[i];
 		unsigned int matched = has_several(row) ? state.matched >> shift & MATCHED_MASK : 0;
 
 		matched = match(row, matched, name, length);

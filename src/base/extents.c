@@ -104,20 +104,20 @@ bool extent_is_placed(const struct fiemap_extent *extent)
 
 /* The part of an extent that was not compared yet. Two files can have the same blocks in extents of
  * different lengths. */
-struct piece {
+struct extent_piece {
 	uint64_t logical, physical, length;
 	bool placed;
 };
 
-static struct piece piece_of(const struct fiemap_extent *extent)
+static struct extent_piece piece_of(const struct fiemap_extent *extent)
 {
-	return (struct piece){extent->fe_logical, extent->fe_physical, extent->fe_length,
-			      extent_is_placed(extent)};
+	return (struct extent_piece){extent->fe_logical, extent->fe_physical, extent->fe_length,
+				     extent_is_placed(extent)};
 }
 
 /* If the current piece is used up, fetches the next piece. Sets *ended after the last piece.
  * Returns false if the extents cannot be read. */
-static bool next_piece(struct extents *extents, struct piece *piece, bool *ended)
+static bool next_piece(struct extents *extents, struct extent_piece *piece, bool *ended)
 {
 	const struct fiemap_extent *extent;
 
@@ -132,12 +132,12 @@ static bool next_piece(struct extents *extents, struct piece *piece, bool *ended
 	return true;
 }
 
-static bool is_same_place(const struct piece *x, const struct piece *y)
+static bool is_same_place(const struct extent_piece *x, const struct extent_piece *y)
 {
 	return x->placed && y->placed && x->logical == y->logical && x->physical == y->physical;
 }
 
-static void use_up(struct piece *piece, uint64_t length)
+static void use_up(struct extent_piece *piece, uint64_t length)
 {
 	piece->logical += length;
 	piece->physical += length;
@@ -148,7 +148,7 @@ bool extents_all_shared(int a, int b)
 {
 	struct extents p = {.fd = a, .flags = FIEMAP_FLAG_SYNC};
 	struct extents q = {.fd = b, .flags = FIEMAP_FLAG_SYNC};
-	struct piece x = {0}, y = {0};
+	struct extent_piece x = {0}, y = {0};
 	bool p_ended, q_ended;
 	uint64_t length;
 
@@ -165,7 +165,7 @@ bool extents_all_shared(int a, int b)
 }
 
 /* As next_piece(), without unwritten extents. */
-static bool next_written(struct extents *extents, struct piece *piece, bool *ended)
+static bool next_written(struct extents *extents, struct extent_piece *piece, bool *ended)
 {
 	const struct fiemap_extent *extent;
 
@@ -186,7 +186,7 @@ bool extents_cover(int a, int b)
 {
 	struct extents p = {.fd = a, .flags = FIEMAP_FLAG_SYNC};
 	struct extents q = {.fd = b, .flags = FIEMAP_FLAG_SYNC};
-	struct piece x = {0}, y = {0};
+	struct extent_piece x = {0}, y = {0};
 	bool p_ended, q_ended;
 	uint64_t length;
 

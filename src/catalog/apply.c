@@ -295,7 +295,7 @@ struct additions {
 	size_t count;
 };
 
-struct batch {
+struct change_batch {
 	struct catalog_writer *w;
 	struct name_change *changes;
 	size_t count;
@@ -782,7 +782,7 @@ static bool is_addition(const struct name_change *change)
 	       change->kind == NAME_ADD_UNKNOWN;
 }
 
-static int detach_and_remove(struct batch *batch)
+static int detach_and_remove(struct change_batch *batch)
 {
 	const struct name_change *changes = batch->changes;
 	struct catalog_writer *w = batch->w;
@@ -795,7 +795,7 @@ static int detach_and_remove(struct batch *batch)
 	return r;
 }
 
-static int add_some(struct batch *batch, bool dirs, bool others)
+static int add_some(struct change_batch *batch, bool dirs, bool others)
 {
 	struct additions *additions = &batch->additions;
 
@@ -813,7 +813,7 @@ static int add_some(struct batch *batch, bool dirs, bool others)
 }
 
 /* Adds new directories first, as the new parent of a moved directory can be a new directory. */
-static int move_and_add(struct batch *batch)
+static int move_and_add(struct change_batch *batch)
 {
 	int r;
 
@@ -828,7 +828,7 @@ static int move_and_add(struct batch *batch)
 int catalog_apply(struct catalog_writer *w, struct name_change *changes, size_t count,
 		  uint32_t scan)
 {
-	struct batch batch = {.w = w, .changes = changes, .count = count, .scan = scan};
+	struct change_batch batch = {.w = w, .changes = changes, .count = count, .scan = scan};
 	int r = 0;
 
 	batch.additions.list = calloc(count ? count : 1, sizeof(*batch.additions.list));

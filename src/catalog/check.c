@@ -67,7 +67,7 @@ static check_record_fn *const record_checks[TABLE_COUNT] = {
 
 /* An iteration over all records of a table. It has its own cursor, as lookups move the reader's
  * cursor. */
-struct walk {
+struct table_walk {
 	struct check *check;
 	enum table table;
 	MDB_cursor *cursor;
@@ -86,7 +86,7 @@ static bool is_ascending(const struct key *last, const MDB_val *key)
 }
 
 /* Checks that a lookup from the root of the tree finds the last record. */
-static int find_last(const struct walk *walk)
+static int find_last(const struct table_walk *walk)
 {
 	struct catalog_reader *r = walk->check->reader;
 	MDB_val k = store_key(&walk->last), v = {0};
@@ -100,7 +100,7 @@ static int find_last(const struct walk *walk)
 /* Checks the order of the next record, and at each new page that lookups from the root find the
  * last record of the old page and the first of the new one. Then they find all records between,
  * too. */
-static int walk_to(struct walk *walk, const MDB_val *key, const MDB_val *value)
+static int walk_to(struct table_walk *walk, const MDB_val *key, const MDB_val *value)
 {
 	uintptr_t page = (uintptr_t)key->mv_data / PAGE_BYTES_MIN;
 	bool first = walk->last.length == 0, new_page = first || page != walk->page;
@@ -127,7 +127,7 @@ static bool is_format_record(enum table table, const MDB_val *key)
 	       memcmp(key->mv_data, META_FORMAT, key->mv_size) == 0;
 }
 
-static int check_record(struct walk *walk, const MDB_val *key, const MDB_val *value)
+static int check_record(struct table_walk *walk, const MDB_val *key, const MDB_val *value)
 {
 	check_record_fn *check = record_checks[walk->table];
 	struct span fields;
@@ -141,7 +141,7 @@ static int check_record(struct walk *walk, const MDB_val *key, const MDB_val *va
 	return check(walk->check, (struct span){key->mv_data, key->mv_size}, fields);
 }
 
-static int check_records(struct walk *walk)
+static int check_records(struct table_walk *walk)
 {
 	MDB_val k, v;
 	int r;
@@ -163,7 +163,7 @@ static int check_table(struct check *c, enum table table)
 {
 	struct catalog_reader *reader = c->reader;
 	MDB_dbi dbi = reader->store->tables[table];
-	struct walk walk = {.check = c, .table = table};
+	struct table_walk walk = {.check = c, .table = table};
 	unsigned int flags;
 	MDB_stat stat = {0};
 	int r = store_error(mdb_dbi_flags(reader->txn, dbi, &flags));

@@ -394,7 +394,7 @@ static int apply_changes(struct folder_update *update)
 /* ---- directories ---------------------------------------------------------------------- */
 
 /* A search for a witness. */
-struct search {
+struct group_search {
 	struct folder_update *update;
 	uint64_t dir;
 	uint64_t begin; /* cookie of the last witness, or 0 */
@@ -404,7 +404,7 @@ struct search {
 
 /* Examines the entries with cookies above after, up to until. Sets folder->witness and returns 0 if
  * one is a witness. Returns -ENOENT at the end. */
-static int search_entries(struct search *search, uint64_t after, uint64_t until)
+static int search_entries(struct group_search *search, uint64_t after, uint64_t until)
 {
 	struct catalog_reader *reader = &search->update->w->store.reader;
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -448,7 +448,7 @@ static int find_witness(struct folder_update *update, uint64_t dir, struct folde
 			bool *needed)
 {
 	struct folder_record counts = {0};
-	struct search search = {update, dir, folder->witness, 0, &counts};
+	struct group_search search = {update, dir, folder->witness, 0, &counts};
 	int r = has_witness(update, dir, folder, needed);
 
 	if (r < 0 || *needed)

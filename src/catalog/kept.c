@@ -31,7 +31,7 @@ struct known_place {
 };
 
 /* A candidate for the kept copy. */
-struct member {
+struct kept_member {
 	uint64_t id;
 	/* If not whole, the path of the rank is that of the directory. */
 	struct kept_rank rank;
@@ -88,7 +88,7 @@ static int find_place(struct kept_choice *choice, uint64_t dir, const struct kno
 }
 
 /* Sets the rank and the path of a member to those of a name. */
-static int set_name(struct kept_choice *choice, struct member *member, uint64_t dir,
+static int set_name(struct kept_choice *choice, struct kept_member *member, uint64_t dir,
 		    uint64_t cookie)
 {
 	const struct known_place *place;
@@ -112,9 +112,9 @@ static int set_name(struct kept_choice *choice, struct member *member, uint64_t 
 	return 0;
 }
 
-static void swap_members(struct member *a, struct member *b)
+static void swap_members(struct kept_member *a, struct kept_member *b)
 {
-	struct member swap = *a;
+	struct kept_member swap = *a;
 
 	*a = *b;
 	*b = swap;
@@ -122,10 +122,10 @@ static void swap_members(struct member *a, struct member *b)
 
 /* Sets the rank and the path of a member to those of its preferred name. */
 static int set_best_name(struct kept_choice *choice, const struct file_record *file,
-			 struct member *member)
+			 struct kept_member *member)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct member next = {.id = member->id, .rank = member->rank};
+	struct kept_member next = {.id = member->id, .rank = member->rank};
 	uint64_t dir, cookie;
 	bool any = false;
 	int r = catalog_scan_names(choice->reader, file, &scan);
@@ -141,7 +141,7 @@ static int set_best_name(struct kept_choice *choice, const struct file_record *f
 	return r == -ENOENT && any ? 0 : r;
 }
 
-static int complete(struct kept_choice *choice, struct member *member)
+static int complete(struct kept_choice *choice, struct kept_member *member)
 {
 	struct file_record file;
 	int r;
@@ -172,7 +172,7 @@ static const struct deferred_file *find_joined(struct kept_choice *choice, uint6
 }
 
 /* Sets the rank of a member with one name, except for its path. */
-static int set_place_of(struct kept_choice *choice, struct member *member, uint64_t dir,
+static int set_place_of(struct kept_choice *choice, struct kept_member *member, uint64_t dir,
 			bool copy_mark)
 {
 	struct kept_rank inode = member->rank;
@@ -190,7 +190,7 @@ static int set_place_of(struct kept_choice *choice, struct member *member, uint6
 	return bytes_append(&member->path, place->path.data, place->path.length);
 }
 
-static int load_file(struct kept_choice *choice, struct member *member)
+static int load_file(struct kept_choice *choice, struct kept_member *member)
 {
 	struct file_record file;
 	int r = catalog_get_file(choice->reader, member->id, &file);
@@ -205,7 +205,7 @@ static int load_file(struct kept_choice *choice, struct member *member)
 	return set_place_of(choice, member, file.dir, file.copy_mark);
 }
 
-static int load(struct kept_choice *choice, uint64_t group, uint64_t id, struct member *member)
+static int load(struct kept_choice *choice, uint64_t group, uint64_t id, struct kept_member *member)
 {
 	const struct deferred_file *joined = find_joined(choice, group, id);
 
@@ -221,7 +221,7 @@ static int load(struct kept_choice *choice, uint64_t group, uint64_t id, struct 
 }
 
 /* Sets the path to the first length bytes of that of the member. */
-static struct kept_rank rank_of(const struct member *member, size_t length)
+static struct kept_rank rank_of(const struct kept_member *member, size_t length)
 {
 	struct kept_rank rank = member->rank;
 
@@ -230,7 +230,8 @@ static struct kept_rank rank_of(const struct member *member, size_t length)
 	return rank;
 }
 
-static int goes_before(struct kept_choice *choice, struct member *a, struct member *b, bool *before)
+static int goes_before(struct kept_choice *choice, struct kept_member *a, struct kept_member *b,
+		       bool *before)
 {
 	size_t common = a->path.length < b->path.length ? a->path.length : b->path.length;
 	struct kept_rank rank_a = rank_of(a, common), rank_b = rank_of(b, common);
@@ -251,7 +252,7 @@ static int goes_before(struct kept_choice *choice, struct member *a, struct memb
 int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct member best = {0}, next = {0};
+	struct kept_member best = {0}, next = {0};
 	bool before = true;
 	uint64_t file;
 	int r = catalog_scan_members(choice->reader, group, 0, &scan);
@@ -276,7 +277,7 @@ int kept_choose(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 }
 
 /* Loads a kept copy, unless it was the last one: a copy with many names can have many rivals. */
-static int load_kept(struct kept_choice *choice, uint64_t id, struct member **kept)
+static int load_kept(struct kept_choice *choice, uint64_t id, struct kept_member **kept)
 {
 	int r;
 
@@ -297,7 +298,7 @@ static int load_kept(struct kept_choice *choice, uint64_t id, struct member **ke
 }
 
 /* Returns whether another copy can take the place of the kept copy. */
-static bool can_be_displaced(const struct kept_choice *choice, const struct member *kept)
+static bool can_be_displaced(const struct kept_choice *choice, const struct kept_member *kept)
 {
 	return kept->rank.place != PLACE_LASTS || choice->rules->count > 0;
 }
@@ -305,7 +306,7 @@ static bool can_be_displaced(const struct kept_choice *choice, const struct memb
 int kept_is_displaced(struct kept_choice *choice, uint64_t kept, uint64_t candidate,
 		      bool *displaces)
 {
-	struct member *now, other = {.id = candidate};
+	struct kept_member *now, other = {.id = candidate};
 	struct kept_rank now_rank, other_rank;
 	int r = load_kept(choice, kept, &now);
 
@@ -322,7 +323,7 @@ int kept_is_displaced(struct kept_choice *choice, uint64_t kept, uint64_t candid
 
 int kept_judge(struct kept_choice *choice, uint64_t group, uint64_t *kept)
 {
-	struct member *now;
+	struct kept_member *now;
 	bool displaced;
 	uint64_t best = 0;
 	int r = load_kept(choice, *kept, &now);

@@ -17,7 +17,7 @@ struct file_record;
 struct group_record;
 struct keep_rules;
 struct known_place;
-struct member;
+struct kept_member;
 
 /* State for all choices of one transaction. No directory may move while it is used. The caller sets
  * the reader, the rules and the files; the other fields start as zero. */
@@ -29,7 +29,7 @@ struct kept_choice {
 	const struct deferred_file *joined;
 	size_t joined_count;
 	struct known_place *places; /* cache of directory paths, by id */
-	struct member *kept; /* the kept copy that was judged last; NULL: none */
+	struct kept_member *kept; /* the kept copy that was judged last; NULL: none */
 	/* kept_choose() found a member in a place that something else empties. */
 	bool emptied;
 };

@@ -28,7 +28,7 @@
  * after a kill the time cannot be computed again. */
 #define SINCE_FORMAT "since %"
 
-struct portion {
+struct lost_portion {
 	int64_t since; /* files that changed at or after this time are affected */
 	bool since_is_stored;
 	uint64_t after; /* id of the last file that was examined */
@@ -38,7 +38,7 @@ struct portion {
 
 /* Finds the next affected files, also those of unknown content: digests and hashes of blocks depend
  * on the version of the content, too. Returns 0, -ENOENT if no files are left, or -errno. */
-static int find(struct catalog *catalog, struct portion *portion)
+static int find(struct catalog *catalog, struct lost_portion *portion)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
@@ -58,12 +58,12 @@ static int find(struct catalog *catalog, struct portion *portion)
 
 static int forget_body(struct catalog_writer *w, void *context)
 {
-	const struct portion *portion = context;
+	const struct lost_portion *portion = context;
 
 	return catalog_forget_contents(w, portion->files, portion->count);
 }
 
-static int store_since(int folder_fd, struct portion *portion)
+static int store_since(int folder_fd, struct lost_portion *portion)
 {
 	char text[BOOT_ID_MAX];
 
@@ -75,7 +75,7 @@ static int store_since(int folder_fd, struct portion *portion)
 }
 
 /* Finds the time that a killed start stored, or else that of the last commit. */
-static int find_since(struct catalog *catalog, const char *boot_text, struct portion *portion)
+static int find_since(struct catalog *catalog, const char *boot_text, struct lost_portion *portion)
 {
 	struct catalog_totals totals;
 	int r;
@@ -89,7 +89,7 @@ static int find_since(struct catalog *catalog, const char *boot_text, struct por
 	return r == -ENOENT ? 0 : r; /* a new index */
 }
 
-static int forget(struct catalog *catalog, int folder_fd, struct portion *portion)
+static int forget(struct catalog *catalog, int folder_fd, struct lost_portion *portion)
 {
 	AUTO_FREE uint64_t *files = malloc(PORTION * sizeof(*files));
 	int found, r;
@@ -111,7 +111,7 @@ static int forget(struct catalog *catalog, int folder_fd, struct portion *portio
 int catalog_lost_since(struct catalog *catalog, int64_t *since)
 {
 	char text[BOOT_ID_MAX], boot[BOOT_ID_MAX];
-	struct portion portion = {0};
+	struct lost_portion portion = {0};
 	int r = index_file_read(catalog->folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text));
 
 	*since = INT64_MAX;
@@ -126,7 +126,7 @@ int catalog_lost_since(struct catalog *catalog, int64_t *since)
 
 int lost_writes_forget(struct catalog *catalog, int folder_fd)
 {
-	AUTO_FREE struct portion *portion = NULL;
+	AUTO_FREE struct lost_portion *portion = NULL;
 	char text[BOOT_ID_MAX], boot[BOOT_ID_MAX];
 	int r = index_file_read(folder_fd, TWINFS_INDEX_BOOT, text, sizeof(text));
 

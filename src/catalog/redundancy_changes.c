@@ -11,14 +11,14 @@
  * by group. A file that moved between two groups is found in both groups. */
 
 /* A changed group; or a file and a changed group in which it was or is redundant. */
-struct place {
+struct change_place {
 	uint64_t id; /* of the group, or of the file */
 	size_t group; /* index in the builder's groups */
 	bool before, now; /* whether the file was and is redundant in the group */
 };
 
 struct place_list {
-	struct place *list;
+	struct change_place *list;
 	size_t count;
 };
 
@@ -29,7 +29,7 @@ static uint64_t group_of(const struct delta_group *delta)
 
 static int compare_places(const void *a, const void *b)
 {
-	const struct place *first = a, *second = b;
+	const struct change_place *first = a, *second = b;
 	int order = numbers_compare(first->id, second->id);
 
 	return order ? order : numbers_compare(first->group, second->group);
@@ -57,17 +57,17 @@ static size_t sort_members(struct delta_builder *builder)
 	return count;
 }
 
-static struct place *sort_groups(const struct delta_builder *builder, size_t *count)
+static struct change_place *sort_groups(const struct delta_builder *builder, size_t *count)
 {
 	const struct delta_group *groups = (const void *)builder->groups.data;
-	struct place *places;
+	struct change_place *places;
 
 	*count = builder->groups.length / sizeof(*groups);
 	places = calloc(*count + 1, sizeof(*places));
 	if (!places)
 		return NULL;
 	for (size_t i = 0; i < *count; i++)
-		places[i] = (struct place){.id = group_of(&groups[i]), .group = i};
+		places[i] = (struct change_place){.id = group_of(&groups[i]), .group = i};
 	sort_unless_sorted(places, *count, sizeof(*places), compare_places);
 	return places;
 }
@@ -90,7 +90,7 @@ static bool is_redundant_in(const struct group_record *group, uint64_t file)
 static void add_file(struct place_list *found, const struct group_members *members, uint64_t file,
 		     bool was_member, bool is_member)
 {
-	struct place place = {
+	struct change_place place = {
 		.id = file,
 		.group = members->group,
 		.before = was_member && is_redundant_in(&members->delta->before, file),
@@ -148,7 +148,7 @@ static int find_files(struct delta_builder *builder, struct place_list *found)
 	const struct delta_group *delta = (const void *)builder->groups.data;
 	const struct member_delta *members = (const void *)builder->members.data;
 	size_t group_count, at = 0, member_count = sort_members(builder);
-	AUTO_FREE struct place *groups = sort_groups(builder, &group_count);
+	AUTO_FREE struct change_place *groups = sort_groups(builder, &group_count);
 
 	found->count = 0;
 	found->list = calloc(member_count + 2 * group_count + 1, sizeof(*found->list));
@@ -176,7 +176,7 @@ int redundancy_changes_find(struct delta_builder *builder)
 	int r = find_files(builder, &found);
 
 	for (size_t i = 0, end; r == 0 && i < found.count; i = end) {
-		const struct place *before = NULL, *now = NULL;
+		const struct change_place *before = NULL, *now = NULL;
 		struct delta_flip change = {.file = found.list[i].id};
 
 		for (end = i; end < found.count && found.list[end].id == change.file; end++) {

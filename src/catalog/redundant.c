@@ -12,7 +12,7 @@
 #include "store/value.h"
 #include "store/writer.h"
 
-struct name_note {
+struct redundant_note {
 	uint64_t file;
 	uint64_t dir;
 	bool added;
@@ -25,7 +25,7 @@ struct dir_note {
 };
 
 /* A change of the count of a directory. */
-struct step {
+struct redundant_step {
 	uint64_t dir;
 	int64_t change;
 };
@@ -33,7 +33,7 @@ struct step {
 int redundant_note_name(struct catalog_writer *w, const struct file_record *file, uint64_t dir,
 			bool added)
 {
-	const struct name_note note = {.file = file->id, .dir = dir, .added = added};
+	const struct redundant_note note = {.file = file->id, .dir = dir, .added = added};
 
 	if (!S_ISREG(file->attributes.mode))
 		return 0;
@@ -58,7 +58,7 @@ void redundant_discard(struct catalog_writer *w)
 /* Adds a step. Successive steps of one directory, which are frequent, are merged. */
 static int add_step(struct bytes *steps, uint64_t dir, bool more)
 {
-	struct step step = {.dir = dir, .change = more ? 1 : -1}, *last;
+	struct redundant_step step = {.dir = dir, .change = more ? 1 : -1}, *last;
 
 	if (steps->length > 0) {
 		last = (void *)(steps->data + steps->length - sizeof(*last));
@@ -72,7 +72,7 @@ static int add_step(struct bytes *steps, uint64_t dir, bool more)
 
 static int compare_steps(const void *a, const void *b)
 {
-	const struct step *first = a, *second = b;
+	const struct redundant_step *first = a, *second = b;
 
 	return numbers_compare(first->dir, second->dir);
 }
@@ -80,7 +80,7 @@ static int compare_steps(const void *a, const void *b)
 /* Sums the steps of each directory into one, sorted by directory. */
 static void sum_steps(struct bytes *steps)
 {
-	struct step *list = (void *)steps->data;
+	struct redundant_step *list = (void *)steps->data;
 	size_t count = steps->length / sizeof(*list), left = 0;
 
 	sort_unless_sorted(list, count, sizeof(*list), compare_steps);
@@ -158,7 +158,7 @@ static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 
 static int compare_names(const void *a, const void *b)
 {
-	const struct name_note *first = a, *second = b;
+	const struct redundant_note *first = a, *second = b;
 	int order = numbers_compare(first->file, second->file);
 
 	return order ? order : numbers_compare(first->dir, second->dir);
@@ -166,7 +166,7 @@ static int compare_names(const void *a, const void *b)
 
 static int count_names(struct catalog_writer *w, struct bytes *steps)
 {
-	struct name_note *notes = (void *)w->redundant.names.data;
+	struct redundant_note *notes = (void *)w->redundant.names.data;
 	size_t count = w->redundant.names.length / sizeof(*notes);
 	bool redundant = false;
 	int r = 0;
@@ -205,7 +205,7 @@ enum {
 	HOLDER_CHANGED = 1
 };
 
-static int take_step(struct catalog_writer *w, const struct step *step)
+static int take_step(struct catalog_writer *w, const struct redundant_step *step)
 {
 	struct key key = key_number(step->dir);
 	uint64_t before, now;
@@ -236,7 +236,7 @@ static int count_above(struct catalog_writer *w, uint64_t id, bool holds, struct
 
 static int take_steps(struct catalog_writer *w, const struct bytes *steps, struct bytes *above)
 {
-	const struct step *list = (const void *)steps->data;
+	const struct redundant_step *list = (const void *)steps->data;
 	size_t count = steps->length / sizeof(*list);
 	int r = 0;
 

@@ -151,7 +151,7 @@ static void fresh_index_remove(struct fresh_index *fresh)
 #define TOUCH_BATCH 4096
 
 /* One run of the check. */
-struct checking {
+struct check_run {
 	struct check_settings *settings;
 	struct current_index index;
 	struct fresh_index fresh;
@@ -164,7 +164,7 @@ struct checking {
 
 /* ---- names --------------------------------------------------------------------------- */
 
-static int find_names(struct checking *checking)
+static int find_names(struct check_run *checking)
 {
 	CLEANUP_READER struct catalog_reader *indexed = NULL;
 	CLEANUP_READER struct catalog_reader *fresh = NULL;
@@ -180,12 +180,12 @@ static int find_names(struct checking *checking)
 }
 
 /* If another process maintains the index, waits until the index has all changes made so far. */
-static int sync_index(struct checking *checking)
+static int sync_index(struct check_run *checking)
 {
 	return checking->index.served ? current_index_sync(&checking->index) : 0;
 }
 
-static int recheck_names(struct checking *checking, size_t *left)
+static int recheck_names(struct check_run *checking, size_t *left)
 {
 	CLEANUP_READER struct catalog_reader *indexed = NULL;
 	int r = sync_index(checking);
@@ -197,7 +197,7 @@ static int recheck_names(struct checking *checking, size_t *left)
 						left);
 }
 
-static int check_names(struct checking *checking)
+static int check_names(struct check_run *checking)
 {
 	size_t left = 1;
 	int r = sync_index(checking);
@@ -219,7 +219,7 @@ static int check_names(struct checking *checking)
 
 /* ---- printing ------------------------------------------------------------------------ */
 
-static int print_names(struct checking *checking)
+static int print_names(struct check_run *checking)
 {
 	const struct name_differences *names = &checking->names;
 	int r = 0;
@@ -239,7 +239,7 @@ static int print_names(struct checking *checking)
 
 /* Context of the content callbacks. */
 struct content_printing {
-	struct checking *checking;
+	struct check_run *checking;
 	struct catalog_reader *reader;
 	FILE *unverified;
 };
@@ -253,7 +253,7 @@ static int print_content(void *context, enum content_difference what,
 	return 0;
 }
 
-static int get_path(const struct checking *checking, struct catalog_reader *reader,
+static int get_path(const struct check_run *checking, struct catalog_reader *reader,
 		    const struct file_record *file, struct bytes *path)
 {
 	CLEANUP_BYTES struct bytes relative = {0};
@@ -294,7 +294,7 @@ static int store_unverified(void *context, const struct unverified *unverified)
 	return fwrite(&stored, sizeof(stored), 1, printing->unverified) == 1 ? 0 : -errno;
 }
 
-static int print_unverified_file(struct checking *checking, struct catalog_reader *reader,
+static int print_unverified_file(struct check_run *checking, struct catalog_reader *reader,
 				 const struct unverified *unverified)
 {
 	CLEANUP_BYTES struct bytes path = {0};
@@ -320,7 +320,7 @@ static int print_unverified(const struct content_printing *printing)
 }
 
 /* Compares contents and prints differences. Unverified files are printed after all differences. */
-static int compare_contents(struct checking *checking, struct catalog_reader *reader,
+static int compare_contents(struct check_run *checking, struct catalog_reader *reader,
 			    FILE *unverified)
 {
 	CLEANUP_READER struct catalog_reader *fresh = NULL;
@@ -336,7 +336,7 @@ static int compare_contents(struct checking *checking, struct catalog_reader *re
 	return r < 0 ? r : print_unverified(&printing);
 }
 
-static int print_contents(struct checking *checking, struct catalog_reader *reader)
+static int print_contents(struct check_run *checking, struct catalog_reader *reader)
 {
 	FILE *unverified;
 	int r;
@@ -355,7 +355,7 @@ static int print_contents(struct checking *checking, struct catalog_reader *read
 	return r;
 }
 
-static enum twinfs_exit status_of(const struct checking *checking)
+static enum twinfs_exit status_of(const struct check_run *checking)
 {
 	const struct ingest_result *result = &checking->fresh.indexing.ingest.result;
 	enum twinfs_exit status = completeness_status(result->errors, result->pending);
@@ -372,7 +372,7 @@ static enum twinfs_exit status_of(const struct checking *checking)
 static int print_all(void *context, const struct current_index *index,
 		     struct catalog_reader *reader, struct output *output, enum twinfs_exit *status)
 {
-	struct checking *checking = context;
+	struct check_run *checking = context;
 	int r;
 
 	checking->printing.output = output;
@@ -402,7 +402,7 @@ static int touch_body(struct catalog_writer *w, void *context)
 	return catalog_forget_contents(w, touching->files, touching->count);
 }
 
-static int touch_files(struct checking *checking)
+static int touch_files(struct check_run *checking)
 {
 	struct touching touching = {.files = (const void *)checking->touched.data};
 	size_t left = checking->touched.length / sizeof(*touching.files);
@@ -417,7 +417,7 @@ static int touch_files(struct checking *checking)
 }
 
 /* Repairs the index: applies all changes of the sources, and compares differing files again. */
-static enum twinfs_exit repair(struct checking *checking)
+static enum twinfs_exit repair(struct check_run *checking)
 {
 	struct indexing *indexing = &checking->index.indexing;
 	const struct ingest_result *result = &indexing->ingest.result;
@@ -437,7 +437,7 @@ static enum twinfs_exit repair(struct checking *checking)
 /* ---- the steps ----------------------------------------------------------------------- */
 
 /* Prints a report for an index that cannot be read. */
-static enum twinfs_exit report_unusable(struct checking *checking)
+static enum twinfs_exit report_unusable(struct check_run *checking)
 {
 	const char *folder = checking->index.indexing.folder;
 	CLEANUP_OUTPUT struct output output;
@@ -464,7 +464,7 @@ static enum twinfs_exit report_unusable(struct checking *checking)
 }
 
 /* Sets options that were not given to those of the last scan. */
-static int read_options(struct checking *checking)
+static int read_options(struct check_run *checking)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
@@ -492,7 +492,7 @@ static int read_options(struct checking *checking)
 }
 
 /* Uses the options of the last scan, so that the second index has the same scope. */
-static int apply_options(struct checking *checking)
+static int apply_options(struct check_run *checking)
 {
 	const struct index_settings *options = checking->settings->index;
 	struct indexing *indexing = &checking->index.indexing;
@@ -506,7 +506,7 @@ static int apply_options(struct checking *checking)
 }
 
 /* Opens the index for writing. Fails if another process uses it. */
-static int open_to_repair(struct checking *checking)
+static int open_to_repair(struct check_run *checking)
 {
 	struct current_index *index = &checking->index;
 	struct indexing *indexing = &index->indexing;
@@ -523,7 +523,7 @@ static int open_to_repair(struct checking *checking)
 	return r;
 }
 
-static int compare(struct checking *checking)
+static int compare(struct check_run *checking)
 {
 	int made = 0, r = apply_options(checking);
 
@@ -553,7 +553,7 @@ static int attach(struct current_index *index)
 	return r;
 }
 
-static enum twinfs_exit compare_and_repair(struct checking *checking)
+static enum twinfs_exit compare_and_repair(struct check_run *checking)
 {
 	const struct index_printer printer = {.noun = "check",
 					      .print = print_all,
@@ -569,7 +569,7 @@ static enum twinfs_exit compare_and_repair(struct checking *checking)
 	return repairs && status == TWINFS_EXIT_INCOMPLETE ? repair(checking) : status;
 }
 
-static enum twinfs_exit check(struct checking *checking)
+static enum twinfs_exit check(struct check_run *checking)
 {
 	const char *folder = checking->index.indexing.folder;
 	enum twinfs_exit status;
@@ -595,7 +595,7 @@ static enum twinfs_exit check(struct checking *checking)
 
 enum twinfs_exit check_run(struct check_settings *settings, char *const *operands, size_t count)
 {
-	struct checking checking = {.settings = settings, .printing = {.json = settings->json}};
+	struct check_run checking = {.settings = settings, .printing = {.json = settings->json}};
 	enum twinfs_exit status = TWINFS_EXIT_FAILED;
 
 	if (current_index_locate(&checking.index, settings->index, operands, count) == 0)

@@ -11,14 +11,14 @@
 #include "ingest/prefixes.h"
 #include "ingest/reading.h"
 
-struct search {
+struct check_search {
 	const struct content_sides *sides;
 	const struct content_listener *listener;
 	struct content_figures *figures;
 };
 
 /* A file that both indexes have, with the same signature. */
-struct known {
+struct known_content {
 	bool read_again; /* its content was read for the new index; not so if its size is unique */
 	struct file_record indexed, fresh;
 	struct content_record indexed_content, fresh_content;
@@ -54,7 +54,8 @@ static int get_other(struct catalog_reader *reader, const struct file_record *fi
 	return r == -ENOENT ? NOT_READ : r;
 }
 
-static int get_known(const struct search *search, uint64_t indexed, struct known *known)
+static int get_known(const struct check_search *search, uint64_t indexed,
+		     struct known_content *known)
 {
 	int r = catalog_get_file(search->sides->indexed, indexed, &known->indexed);
 
@@ -67,7 +68,8 @@ static int get_known(const struct search *search, uint64_t indexed, struct known
 	return r == NOT_READ ? 0 : r;
 }
 
-static int get_known_by_fresh(const struct search *search, uint64_t fresh, struct known *known)
+static int get_known_by_fresh(const struct check_search *search, uint64_t fresh,
+			      struct known_content *known)
 {
 	int r = catalog_get_file(search->sides->fresh, fresh, &known->fresh);
 
@@ -81,20 +83,20 @@ static int get_known_by_fresh(const struct search *search, uint64_t fresh, struc
 	return r == NOT_READ ? NOT_COMPARABLE : r;
 }
 
-static int report_difference(const struct search *search, enum content_difference what,
+static int report_difference(const struct check_search *search, enum content_difference what,
 			     const struct group_record *group)
 {
 	search->figures->differences++;
 	return search->listener->difference(search->listener->context, what, group);
 }
 
-static int report_file(const struct search *search, const struct known *known,
+static int report_file(const struct check_search *search, const struct known_content *known,
 		       enum content_state state)
 {
 	return search->listener->file(search->listener->context, &known->indexed, state);
 }
 
-static int report_unverified(const struct search *search, const struct file_record *file,
+static int report_unverified(const struct check_search *search, const struct file_record *file,
 			     enum unverified_reason reason, uint64_t checked)
 {
 	const struct unverified unverified = {file->id, reason, checked};
@@ -107,7 +109,7 @@ static int report_unverified(const struct search *search, const struct file_reco
 
 /* Hashes a file whose signature must match the index. Returns 0, an enum reading_outcome, or
  * -errno. */
-static int hash_file(const struct search *search, const struct file_record *file,
+static int hash_file(const struct check_search *search, const struct file_record *file,
 		     struct hash128 *hash)
 {
 	struct file_opener opener = FILE_OPENER_INIT(search->sides->sources);
@@ -128,7 +130,7 @@ static int hash_file(const struct search *search, const struct file_record *file
 /* Reads a file and compares its hash. Sets *changed if the hash differs. A file whose signature
  * changed since the scan is not compared: *changed is false. A file that cannot be read is reported
  * as unverified. Returns 0, or -errno of the search. */
-static int compare_hash_of(const struct search *search, const struct file_record *file,
+static int compare_hash_of(const struct check_search *search, const struct file_record *file,
 			   const struct hash128 *expected, bool *changed)
 {
 	struct hash128 found;
@@ -150,15 +152,17 @@ static int compare_hash_of(const struct search *search, const struct file_record
  * walk. */
 struct member_walk {
 	struct catalog_reader *reader; /* index of the group */
-	int (*get)(const struct search *search, uint64_t file, struct known *known);
-	int (*visit)(const struct search *search, const struct known *known, void *context);
+	int (*get)(const struct check_search *search, uint64_t file, struct known_content *known);
+	int (*visit)(const struct check_search *search, const struct known_content *known,
+		     void *context);
 	void *context;
 };
 
-static int walk_members(const struct search *search, const struct member_walk *walk, uint64_t group)
+static int walk_members(const struct check_search *search, const struct member_walk *walk,
+			uint64_t group)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct known known;
+	struct known_content known;
 	uint64_t file;
 	int r = catalog_scan_members(walk->reader, group, 0, &scan);
 
@@ -187,7 +191,7 @@ struct agreement {
 };
 
 /* Compares a member by the hash of all its bytes. */
-static int compare_member_hash(const struct search *search, const struct known *known,
+static int compare_member_hash(const struct check_search *search, const struct known_content *known,
 			       struct agreement *agreement)
 {
 	bool changed;
@@ -197,7 +201,8 @@ static int compare_member_hash(const struct search *search, const struct known *
 	return r;
 }
 
-static int compare_member(const struct search *search, const struct known *known, void *context)
+static int compare_member(const struct check_search *search, const struct known_content *known,
+			  void *context)
 {
 	struct agreement *agreement = context;
 
@@ -216,14 +221,14 @@ static int compare_member(const struct search *search, const struct known *known
 
 /* Compares the only member of a group that was read for the new index, which has only its prefix
  * hash. */
-static int compare_lone_member(const struct search *search, const struct known *known,
+static int compare_lone_member(const struct check_search *search, const struct known_content *known,
 			       void *context)
 {
 	return known->read_again ? compare_member_hash(search, known, context) : 0;
 }
 
 /* Compares the hash of the group in both indexes. */
-static int compare_hash(const struct search *search, struct agreement *agreement)
+static int compare_hash(const struct check_search *search, struct agreement *agreement)
 {
 	struct group_record fresh;
 	int r;
@@ -236,7 +241,8 @@ static int compare_hash(const struct search *search, struct agreement *agreement
 }
 
 /* Reports whether the bytes of a member changed, by its hash. */
-static int report_member(const struct search *search, const struct known *known, void *context)
+static int report_member(const struct check_search *search, const struct known_content *known,
+			 void *context)
 {
 	const struct agreement *agreement = context;
 	enum content_state state = CONTENT_UNKNOWN;
@@ -251,7 +257,7 @@ static int report_member(const struct search *search, const struct known *known,
 	return report_file(search, known, state);
 }
 
-static int check_group(const struct search *search, const struct group_record *group)
+static int check_group(const struct check_search *search, const struct group_record *group)
 {
 	struct agreement agreement = {.group = group};
 	struct member_walk walk = {.reader = search->sides->indexed,
@@ -275,8 +281,9 @@ static int check_group(const struct search *search, const struct group_record *g
 }
 
 /* Checks each visible group of an index. */
-static int check_groups(const struct search *search, struct catalog_reader *reader,
-			int (*check)(const struct search *search, const struct group_record *group))
+static int check_groups(const struct check_search *search, struct catalog_reader *reader,
+			int (*check)(const struct check_search *search,
+				     const struct group_record *group))
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct group_record group;
@@ -293,7 +300,7 @@ static int check_groups(const struct search *search, struct catalog_reader *read
 
 /* Gets the hash of a whole file, from its content record or from a group with no other copy.
  * Returns 0, -ENOENT if there is no hash or the file's group is visible, or -errno. */
-static int get_hash(const struct search *search, const struct content_record *content,
+static int get_hash(const struct check_search *search, const struct content_record *content,
 		    struct hash128 *hash)
 {
 	struct group_record group;
@@ -311,12 +318,12 @@ static int get_hash(const struct search *search, const struct content_record *co
 
 /* Gets the records of a regular file that is not empty. Returns 0, NOT_COMPARABLE for another file
  * or if the signature is not the same in both indexes, or -errno. */
-static int get_single(const struct search *search, const struct file_record *file,
-		      struct known *known)
+static int get_single(const struct check_search *search, const struct file_record *file,
+		      struct known_content *known)
 {
 	int r;
 
-	*known = (struct known){.indexed = *file};
+	*known = (struct known_content){.indexed = *file};
 	/* a file that moves has no name for a moment */
 	if (!S_ISREG(file->attributes.mode) || file->attributes.size == 0 || file->names == 0)
 		return NOT_COMPARABLE;
@@ -329,7 +336,8 @@ static int get_single(const struct search *search, const struct file_record *fil
 }
 
 /* Compares the prefix hash of a file without a full hash. */
-static int compare_prefix(const struct search *search, const struct known *known, bool *changed)
+static int compare_prefix(const struct check_search *search, const struct known_content *known,
+			  bool *changed)
 {
 	bool is_checked = known->read_again && known->indexed_content.prefix != 0;
 	uint64_t checked = is_checked ? prefix_length(known->indexed.attributes.size) : 0;
@@ -340,9 +348,9 @@ static int compare_prefix(const struct search *search, const struct known *known
 	return report_unverified(search, &known->indexed, UNVERIFIED_NO_HASH, checked);
 }
 
-static int check_single(const struct search *search, const struct file_record *file)
+static int check_single(const struct check_search *search, const struct file_record *file)
 {
-	struct known known;
+	struct known_content known;
 	struct hash128 expected;
 	bool changed = false;
 	int r = get_single(search, file, &known);
@@ -362,7 +370,7 @@ static int check_single(const struct search *search, const struct file_record *f
 	return r < 0 ? r : report_file(search, &known, CONTENT_CHANGED);
 }
 
-static int check_singles(const struct search *search)
+static int check_singles(const struct check_search *search)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
@@ -386,7 +394,8 @@ struct fresh_members {
 	bool broken; /* these are not in one group in the index */
 };
 
-static int compare_known(const struct search *search, const struct known *known, void *context)
+static int compare_known(const struct check_search *search, const struct known_content *known,
+			 void *context)
 {
 	struct fresh_members *members = context;
 
@@ -403,13 +412,14 @@ static int compare_known(const struct search *search, const struct known *known,
 	return 0;
 }
 
-static int report_known(const struct search *search, const struct known *known, void *context)
+static int report_known(const struct check_search *search, const struct known_content *known,
+			void *context)
 {
 	(void)context;
 	return report_file(search, known, CONTENT_AS_RECORDED);
 }
 
-static int check_fresh_group(const struct search *search, const struct group_record *group)
+static int check_fresh_group(const struct check_search *search, const struct group_record *group)
 {
 	struct fresh_members members = {.hash = group->hash};
 	struct member_walk walk = {.reader = search->sides->fresh,
@@ -427,9 +437,9 @@ static int check_fresh_group(const struct search *search, const struct group_rec
 
 /* ---- kept copies --------------------------------------------------------------------- */
 
-static int check_kept(const struct search *search, const struct group_record *group)
+static int check_kept(const struct check_search *search, const struct group_record *group)
 {
-	struct known known = {0};
+	struct known_content known = {0};
 	uint64_t file;
 	int r = catalog_find_displacing(search->sides->indexed, group, &file);
 
@@ -445,7 +455,9 @@ int content_differences_find(const struct content_sides *sides,
 			     const struct content_listener *listener,
 			     struct content_figures *figures)
 {
-	const struct search search = {.sides = sides, .listener = listener, .figures = figures};
+	const struct check_search search = {.sides = sides,
+					    .listener = listener,
+					    .figures = figures};
 	int r = check_groups(&search, sides->indexed, check_group);
 
 	if (r == 0)

@@ -132,13 +132,13 @@ struct dir_pair {
 	uint64_t indexed, fresh;
 };
 
-struct finding {
+struct names_finding {
 	struct name_differences *differences;
 	const struct name_sides *sides;
 	struct bytes waiting; /* struct dir_pair: directories to be compared */
 };
 
-static int add_pair(struct finding *finding, uint64_t indexed, uint64_t fresh)
+static int add_pair(struct names_finding *finding, uint64_t indexed, uint64_t fresh)
 {
 	struct dir_pair pair = {indexed, fresh};
 
@@ -146,7 +146,7 @@ static int add_pair(struct finding *finding, uint64_t indexed, uint64_t fresh)
 }
 
 /* Compares two directories of one name. Sets *same, and queues their contents for comparison. */
-static int compare_dirs(struct finding *finding, uint64_t indexed, uint64_t fresh, bool *same)
+static int compare_dirs(struct names_finding *finding, uint64_t indexed, uint64_t fresh, bool *same)
 {
 	struct dir_record a = {0}, b = {0};
 	int r = catalog_get_dir(finding->sides->indexed, indexed, &a);
@@ -163,7 +163,8 @@ static int compare_dirs(struct finding *finding, uint64_t indexed, uint64_t fres
 	return add_pair(finding, indexed, fresh);
 }
 
-static int compare_files(struct finding *finding, uint64_t indexed, uint64_t fresh, bool *same)
+static int compare_files(struct names_finding *finding, uint64_t indexed, uint64_t fresh,
+			 bool *same)
 {
 	struct file_record a = {0}, b = {0};
 	int r = catalog_get_file(finding->sides->indexed, indexed, &a);
@@ -175,7 +176,8 @@ static int compare_files(struct finding *finding, uint64_t indexed, uint64_t fre
 }
 
 /* Compares a name of the index with the new index. */
-static int compare_entry(struct finding *finding, const struct entry_record *entry, uint64_t fresh)
+static int compare_entry(struct names_finding *finding, const struct entry_record *entry,
+			 uint64_t fresh)
 {
 	struct entry_record other;
 	bool same = true;
@@ -199,7 +201,7 @@ static int compare_entry(struct finding *finding, const struct entry_record *ent
 		   NAME_DIFFERS);
 }
 
-static int find_missing(struct finding *finding, const struct dir_pair *pair)
+static int find_missing(struct names_finding *finding, const struct dir_pair *pair)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
@@ -210,7 +212,7 @@ static int find_missing(struct finding *finding, const struct dir_pair *pair)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int find_new(struct finding *finding, const struct dir_pair *pair)
+static int find_new(struct names_finding *finding, const struct dir_pair *pair)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry, other;
@@ -225,7 +227,7 @@ static int find_new(struct finding *finding, const struct dir_pair *pair)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int compare_roots(struct finding *finding)
+static int compare_roots(struct names_finding *finding)
 {
 	bool same;
 	int r = 0;
@@ -244,7 +246,7 @@ static int compare_roots(struct finding *finding)
 
 int name_differences_find(struct name_differences *differences, const struct name_sides *sides)
 {
-	struct finding finding = {.differences = differences, .sides = sides};
+	struct names_finding finding = {.differences = differences, .sides = sides};
 	struct dir_pair pair;
 	int r = compare_roots(&finding);
 

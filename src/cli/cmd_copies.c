@@ -207,14 +207,14 @@ static int add_folder(const struct lookup *lookup, const struct group_record *gr
 /* ---- folders ------------------------------------------------------------------------------ */
 
 /* The check of a folder with all names in it. */
-struct folder_check {
+struct checked_folder {
 	const struct lookup *lookup;
 	bool judges; /* also check what is known of contents */
 	enum copies_knowledge knowledge; /* the lowest so far */
 	struct bytes waiting; /* ids of directories */
 };
 
-static void note(struct folder_check *check, enum copies_knowledge knowledge)
+static void note(struct checked_folder *check, enum copies_knowledge knowledge)
 {
 	if (knowledge < check->knowledge)
 		check->knowledge = knowledge;
@@ -226,7 +226,7 @@ static bool has_content(const struct file_record *file)
 }
 
 /* Checks a name other than that of a directory in a directory that is open. */
-static int check_name(struct folder_check *check, int dir_fd, const struct entry_record *entry)
+static int check_name(struct checked_folder *check, int dir_fd, const struct entry_record *entry)
 {
 	const struct lookup *lookup = check->lookup;
 	enum copies_knowledge knowledge = COPIES_UNREADABLE;
@@ -256,7 +256,7 @@ static int check_name(struct folder_check *check, int dir_fd, const struct entry
 	return r;
 }
 
-static int check_names(struct folder_check *check, uint64_t dir, int dir_fd)
+static int check_names(struct checked_folder *check, uint64_t dir, int dir_fd)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
@@ -271,7 +271,7 @@ static int check_names(struct folder_check *check, uint64_t dir, int dir_fd)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int check_dir(struct folder_check *check, uint64_t id)
+static int check_dir(struct checked_folder *check, uint64_t id)
 {
 	const struct lookup *lookup = check->lookup;
 	struct attributes attributes;
@@ -298,7 +298,7 @@ static int check_dir(struct folder_check *check, uint64_t id)
 static int check_folder(const struct lookup *lookup, uint64_t dir, bool judges,
 			enum copies_knowledge *knowledge)
 {
-	struct folder_check check = {
+	struct checked_folder check = {
 		.lookup = lookup,
 		.judges = judges,
 		.knowledge = COPIES_KNOWN,

@@ -220,7 +220,7 @@ static void offer(const struct known_index *index)
 			quote_path(index->folder));
 }
 
-struct listing {
+struct index_listing {
 	struct output output;
 	bool json;
 	bool given; /* the user named the folders */
@@ -234,7 +234,7 @@ static int explain_missing(const char *folder)
 	return CATALOG_NO_INDEX;
 }
 
-static int print_one(struct listing *listing, const char *folder)
+static int print_one(struct index_listing *listing, const char *folder)
 {
 	CLEANUP_KNOWN_INDEX struct known_index index = {0};
 	bool first = listing->printed == 0;
@@ -252,7 +252,8 @@ static int print_one(struct listing *listing, const char *folder)
 			     : print_text(&listing->output, &index, first);
 }
 
-static enum twinfs_exit print_indexes(struct listing *listing, const struct text_list *folders)
+static enum twinfs_exit print_indexes(struct index_listing *listing,
+				      const struct text_list *folders)
 {
 	int r = 0;
 
@@ -323,7 +324,7 @@ enum twinfs_exit cmd_index(int argc, char *argv[])
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
 	struct index_command command = {.forgets = false};
-	struct listing listing = {0};
+	struct index_listing listing = {0};
 	size_t count;
 	int operands;
 	int r;

@@ -33,7 +33,7 @@ struct manifest_settings {
 };
 
 /* A manifest that is made or compared. */
-struct making {
+struct manifest_making {
 	const struct manifest_settings *settings;
 	enum manifest_format format;
 	struct known_hashes known;
@@ -132,7 +132,7 @@ static int print_manifest(void *context, const struct current_index *index,
 			  struct catalog_reader *reader, struct output *output,
 			  enum twinfs_exit *status)
 {
-	struct making *making = context;
+	struct manifest_making *making = context;
 	const struct manifest_task task = {
 		.catalog = index->catalog,
 		.reader = reader,
@@ -184,7 +184,7 @@ static int print_comparison(void *context, const struct current_index *index,
 			    struct catalog_reader *reader, struct output *output,
 			    enum twinfs_exit *status)
 {
-	struct making *making = context;
+	struct manifest_making *making = context;
 	const struct manifest_comparison comparison = {
 		.catalog = index->catalog,
 		.reader = reader,
@@ -219,7 +219,7 @@ static int print_comparison(void *context, const struct current_index *index,
 /* ---- the command ------------------------------------------------------------------------- */
 
 /* Reads the files whose hash is not known, for a manifest of all names. */
-static int read_hashes(struct making *making, const struct current_index *index)
+static int read_hashes(struct manifest_making *making, const struct current_index *index)
 {
 	const struct hashing hashing = {
 		.catalog = index->catalog,
@@ -234,7 +234,7 @@ static int read_hashes(struct making *making, const struct current_index *index)
 	return r;
 }
 
-static enum twinfs_exit compare(struct making *making, struct current_index *index)
+static enum twinfs_exit compare(struct manifest_making *making, struct current_index *index)
 {
 	const struct index_printer printer = {
 		.noun = "comparison",
@@ -248,7 +248,7 @@ static enum twinfs_exit compare(struct making *making, struct current_index *ind
 	return index_print(&printer, index);
 }
 
-static enum twinfs_exit make_to(struct making *making, struct current_index *index, int fd)
+static enum twinfs_exit make_to(struct manifest_making *making, struct current_index *index, int fd)
 {
 	const struct index_printer printer = {
 		.noun = "manifest",
@@ -280,7 +280,7 @@ enum {
  * as on a disk that fails, must not take its names from a manifest that has them: the next copy of
  * uniques/ would remove their content from the backup. Returns 0, OUTPUT_KEPT or -errno (logged).
  */
-static int keep_replaced(const struct making *making, const char *path)
+static int keep_replaced(const struct manifest_making *making, const char *path)
 {
 	AUTO_CLOSE int fd = -1;
 	const char *folder = NULL;
@@ -306,7 +306,7 @@ static int keep_replaced(const struct making *making, const char *path)
 }
 
 /* Replaces a file by the manifest. If names are missing, the file stays as it is. */
-static enum twinfs_exit make_file(struct making *making, struct current_index *index)
+static enum twinfs_exit make_file(struct manifest_making *making, struct current_index *index)
 {
 	const char *path = making->settings->output;
 	CLEANUP_REPLACED_FILE struct replaced_file file;
@@ -328,7 +328,7 @@ static enum twinfs_exit make_file(struct making *making, struct current_index *i
 }
 
 /* Checks that the output replaces no file but a manifest, and gets the hashes that it has. */
-static int use_replaced(struct making *making)
+static int use_replaced(struct manifest_making *making)
 {
 	const char *path = making->settings->output;
 	AUTO_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -353,7 +353,7 @@ static int use_replaced(struct making *making)
 	return r == -EPROTO ? 0 : r;
 }
 
-static int prepare(struct making *making)
+static int prepare(struct manifest_making *making)
 {
 	const struct manifest_settings *settings = making->settings;
 
@@ -367,7 +367,7 @@ static int prepare(struct making *making)
 	return settings->output ? use_replaced(making) : 0;
 }
 
-static enum twinfs_exit run(struct making *making, char *const *operands, size_t count)
+static enum twinfs_exit run(struct manifest_making *making, char *const *operands, size_t count)
 {
 	const struct manifest_settings *settings = making->settings;
 	CLEANUP_CURRENT_INDEX struct current_index index = {0};
@@ -394,7 +394,7 @@ static const char *find_fault(const struct manifest_settings *settings, int oper
 enum twinfs_exit cmd_manifest(int argc, char *argv[])
 {
 	struct manifest_settings settings = {.output = NULL};
-	struct making making = {.settings = &settings, .before = -1};
+	struct manifest_making making = {.settings = &settings, .before = -1};
 	enum twinfs_exit status;
 	int operands;
 	int r;

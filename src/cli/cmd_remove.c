@@ -72,7 +72,7 @@ enum twinfs_exit attested_removal(struct acting *acting, const struct attested_s
 #define BATCH 64
 
 /* A row that can be acted upon. */
-struct candidate {
+struct attested_candidate {
 	const struct listed_file *row;
 	uint64_t file; /* its id in the index */
 	struct attributes attributes;
@@ -82,7 +82,7 @@ struct candidate {
 };
 
 /* What the command works on. */
-struct removal {
+struct attested_removal {
 	struct acting *acting;
 	struct file_list list;
 	struct attestations *attestations;
@@ -105,7 +105,7 @@ struct removal {
 	uint64_t freed_bytes; /* if the trial ran */
 };
 
-static void removal_free(struct removal *removal)
+static void removal_free(struct attested_removal *removal)
 {
 	act_trial_free(removal->trial);
 	bundle_tally_free(&removal->tally);
@@ -134,7 +134,7 @@ static const char *attested_fault(const struct attested_settings *settings,
 
 /* ---- one row --------------------------------------------------------------------------------- */
 
-static struct act_file file_of(const struct candidate *candidate)
+static struct act_file file_of(const struct attested_candidate *candidate)
 {
 	return (struct act_file){.source = candidate->source,
 				 .path = candidate->row->path,
@@ -143,8 +143,8 @@ static struct act_file file_of(const struct candidate *candidate)
 
 /* Finds the indexed file at the path of a row. Sets *dir to its directory. Returns 0, -ENOENT if
  * there is none, or -errno. */
-static int find_file(const struct removal *removal, struct catalog_reader *reader,
-		     struct candidate *candidate, uint64_t *dir)
+static int find_file(const struct attested_removal *removal, struct catalog_reader *reader,
+		     struct attested_candidate *candidate, uint64_t *dir)
 {
 	uint64_t root = removal->index.sources->list[candidate->source].root;
 	struct file_record file = {.names = 0};
@@ -156,7 +156,8 @@ static int find_file(const struct removal *removal, struct catalog_reader *reade
 }
 
 /* Returns what attestations and promises say about the content of a row. */
-static enum act_outcome judge_content(const struct removal *removal, const struct listed_file *row)
+static enum act_outcome judge_content(const struct attested_removal *removal,
+				      const struct listed_file *row)
 {
 	if (attestations_count(removal->attestations, row) < removal->list.keep_replicas)
 		return ACT_NOT_ATTESTED;
@@ -166,8 +167,8 @@ static enum act_outcome judge_content(const struct removal *removal, const struc
 
 /* Finds out whether a row is in a bundle or store, and counts the name then. The act refuses files
  * of a set. */
-static int check_bundle(struct removal *removal, struct catalog_reader *reader, uint64_t dir,
-			struct candidate *candidate)
+static int check_bundle(struct attested_removal *removal, struct catalog_reader *reader,
+			uint64_t dir, struct attested_candidate *candidate)
 {
 	const struct sources *sources = removal->index.sources;
 	struct bundle_stay stay = {.source = candidate->source, .path = candidate->row->path};
@@ -182,8 +183,8 @@ static int check_bundle(struct removal *removal, struct catalog_reader *reader, 
 }
 
 /* Finds out whether symlinks lead to a file, and counts them then. */
-static int check_symlinks(struct removal *removal, struct catalog_reader *reader,
-			  struct candidate *candidate)
+static int check_symlinks(struct attested_removal *removal, struct catalog_reader *reader,
+			  struct attested_candidate *candidate)
 {
 	struct copies copies = {.folders = false};
 	int r = 0;
@@ -206,8 +207,8 @@ static int check_symlinks(struct removal *removal, struct catalog_reader *reader
 }
 
 /* Examines a row in a snapshot. Sets the outcome of the candidate. Returns 0 or -errno. */
-static int examine(struct removal *removal, struct catalog_reader *reader,
-		   struct candidate *candidate)
+static int examine(struct attested_removal *removal, struct catalog_reader *reader,
+		   struct attested_candidate *candidate)
 {
 	uint64_t dir = 0;
 	int r;
@@ -236,16 +237,17 @@ static int examine(struct removal *removal, struct catalog_reader *reader,
 }
 
 /* Examines up to BATCH rows in one snapshot. */
-static int examine_batch(struct removal *removal, const struct listed_file *const *rows,
-			 struct candidate *candidates, size_t count)
+static int examine_batch(struct attested_removal *removal, const struct listed_file *const *rows,
+			 struct attested_candidate *candidates, size_t count)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(removal->index.catalog, &reader);
 
 	for (size_t i = 0; r == 0 && i < count; i++) {
 		candidates[i] =
-			(struct candidate){.row = rows[i],
-					   .source = (uint32_t)removal->sources[rows[i]->source]};
+			(struct attested_candidate){.row = rows[i],
+						    .source = (uint32_t)removal
+								      ->sources[rows[i]->source]};
 		r = examine(removal, reader, &candidates[i]);
 	}
 	bundle_finder_free(&removal->bundles); /* it is for one snapshot */
@@ -255,7 +257,7 @@ static int examine_batch(struct removal *removal, const struct listed_file *cons
 
 /* ---- what can go ----------------------------------------------------------------------------- */
 
-static void refuse(struct removal *removal, const struct candidate *candidate,
+static void refuse(struct attested_removal *removal, const struct attested_candidate *candidate,
 		   const struct act_result *result)
 {
 	const struct act_file file = file_of(candidate);
@@ -264,7 +266,8 @@ static void refuse(struct removal *removal, const struct candidate *candidate,
 }
 
 /* Tries the removal, if there is a trial. Returns whether it would be done. */
-static bool try_candidate(struct removal *removal, const struct candidate *candidate)
+static bool try_candidate(struct attested_removal *removal,
+			  const struct attested_candidate *candidate)
 {
 	const struct act_file file = file_of(candidate);
 	struct act_result result = {.outcome = ACT_DONE};
@@ -284,7 +287,7 @@ static bool try_candidate(struct removal *removal, const struct candidate *candi
 	return true;
 }
 
-static int choose(struct removal *removal, const struct candidate *candidate)
+static int choose(struct attested_removal *removal, const struct attested_candidate *candidate)
 {
 	const struct act_result result = {.outcome = candidate->outcome};
 	int r;
@@ -307,10 +310,10 @@ static int choose(struct removal *removal, const struct candidate *candidate)
 }
 
 /* Chooses the rows that nothing is against. */
-static int choose_all(struct removal *removal)
+static int choose_all(struct attested_removal *removal)
 {
 	const struct listed_file *rows[BATCH];
-	struct candidate candidates[BATCH];
+	struct attested_candidate candidates[BATCH];
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < removal->list.count;) {
@@ -326,7 +329,7 @@ static int choose_all(struct removal *removal)
 }
 
 /* Logs which candidates stay, and forgets them. */
-static void explain_stays(struct removal *removal)
+static void explain_stays(struct attested_removal *removal)
 {
 	list_explain_bundles(&removal->tally);
 	list_explain_left(&removal->left);
@@ -337,7 +340,7 @@ static void explain_stays(struct removal *removal)
 }
 
 /* Chooses what can go, and says what cannot. Returns 0 or -errno, logged. */
-static int prepare(struct removal *removal)
+static int prepare(struct attested_removal *removal)
 {
 	struct acting *acting = removal->acting;
 	int r = 0;
@@ -366,7 +369,8 @@ static int prepare(struct removal *removal)
 
 /* Adds a row to the act. A file that was changed since it was chosen is left to the act, which
  * names it; one that is not in the index any more is not there. */
-static int add_row(struct removal *removal, struct act *act, const struct candidate *candidate)
+static int add_row(struct attested_removal *removal, struct act *act,
+		   const struct attested_candidate *candidate)
 {
 	CLEANUP_BYTES struct bytes hosts = {0};
 	const struct act_file file = file_of(candidate);
@@ -382,8 +386,8 @@ static int add_row(struct removal *removal, struct act *act, const struct candid
 
 static int add_all(void *context, struct act *act)
 {
-	struct removal *removal = context;
-	struct candidate candidates[BATCH];
+	struct attested_removal *removal = context;
+	struct attested_candidate candidates[BATCH];
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < removal->count && !stop_requested();) {
@@ -405,7 +409,7 @@ static int add_all(void *context, struct act *act)
 	return r;
 }
 
-static int print_row(const struct removal *removal, struct output *output,
+static int print_row(const struct attested_removal *removal, struct output *output,
 		     const struct listed_file *row)
 {
 	CLEANUP_BYTES struct bytes path = {0}, hosts = {0};
@@ -422,7 +426,7 @@ static int print_row(const struct removal *removal, struct output *output,
 }
 
 /* Appends how much would go, and who keeps it. */
-static int append_facts(struct bytes *text, const struct removal *removal)
+static int append_facts(struct bytes *text, const struct attested_removal *removal)
 {
 	char names[NUMBER_TEXT_MAX], files[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	int r = bytes_format(text, "%s %s", number_format(files, removal->files),
@@ -437,7 +441,7 @@ static int append_facts(struct bytes *text, const struct removal *removal)
 	return r;
 }
 
-static enum twinfs_exit print_all(const struct removal *removal)
+static enum twinfs_exit print_all(const struct attested_removal *removal)
 {
 	CLEANUP_BYTES struct bytes facts = {0};
 	CLEANUP_OUTPUT struct output output;
@@ -458,7 +462,7 @@ static enum twinfs_exit print_all(const struct removal *removal)
 }
 
 /* Asks whether to act. Returns 1 if yes, 0 if no, or -ENOMEM. */
-static int confirm(const struct removal *removal)
+static int confirm(const struct attested_removal *removal)
 {
 	CLEANUP_BYTES struct bytes facts = {0};
 	char answer[ANSWER_SIZE] = "";
@@ -484,7 +488,7 @@ static int confirm(const struct removal *removal)
 	return answer[0] == 'y' || answer[0] == 'Y';
 }
 
-static enum twinfs_exit carry_out(struct removal *removal)
+static enum twinfs_exit carry_out(struct attested_removal *removal)
 {
 	const struct act_work work = {removal->count, add_all, removal};
 	enum twinfs_exit done;
@@ -504,7 +508,7 @@ static enum twinfs_exit carry_out(struct removal *removal)
 }
 
 /* Acts upon what can go. What cannot was named. */
-static enum twinfs_exit act_upon(struct removal *removal)
+static enum twinfs_exit act_upon(struct attested_removal *removal)
 {
 	enum twinfs_exit done = TWINFS_EXIT_COMPLETE;
 
@@ -523,7 +527,7 @@ static enum twinfs_exit act_upon(struct removal *removal)
 
 /* Checks that the list is one of this index, and finds its sources there. Returns 0 or -errno,
  * logged. */
-static int check_list(struct removal *removal)
+static int check_list(struct attested_removal *removal)
 {
 	const struct file_list *list = &removal->list;
 	const char *file = removal->acting->plan_file;
@@ -540,7 +544,7 @@ static int check_list(struct removal *removal)
 }
 
 /* Reads the list and the attestations. Returns 0 or -errno, logged. */
-static int read_all(struct removal *removal, const struct attested_settings *settings)
+static int read_all(struct attested_removal *removal, const struct attested_settings *settings)
 {
 	int r = file_list_read(&removal->list, FILE_LIST_REMOVE, removal->acting->plan_file);
 
@@ -556,7 +560,7 @@ static int read_all(struct removal *removal, const struct attested_settings *set
 enum twinfs_exit attested_removal(struct acting *acting, const struct attested_settings *settings,
 				  char *const *operands, size_t count)
 {
-	CLEANUP(removal_free) struct removal removal = {.acting = acting};
+	CLEANUP(removal_free) struct attested_removal removal = {.acting = acting};
 
 	AUTO_FREE char *indexes = NULL;
 

@@ -308,7 +308,7 @@ static const struct option_table undo_table = {
 
 /* ---- results ----------------------------------------------------------------------------- */
 
-struct undoing {
+struct undo_run {
 	struct content_search search;
 	struct progress progress;
 	struct progress_counts counts;
@@ -320,7 +320,7 @@ struct undoing {
 	bool any_filesystem;
 };
 
-static void explain_absent(const struct undoing *undoing, const char *path, const char *absent)
+static void explain_absent(const struct undo_run *undoing, const char *path, const char *absent)
 {
 	if (undoing->any_filesystem)
 		log_warning("cannot bring back %s: %s is no folder now; create it and run 'twinfs "
@@ -333,7 +333,7 @@ static void explain_absent(const struct undoing *undoing, const char *path, cons
 			    quote_path(path), quote_path(absent));
 }
 
-static void explain(const struct undoing *undoing, const struct record *record,
+static void explain(const struct undo_run *undoing, const struct record *record,
 		    const struct undo_result *result)
 {
 	if (result->outcome == UNDO_FAILED)
@@ -366,7 +366,7 @@ static void explain(const struct undoing *undoing, const struct record *record,
 static void report_file(void *context, const struct record *record,
 			const struct undo_result *result)
 {
-	struct undoing *undoing = context;
+	struct undo_run *undoing = context;
 
 	undoing->counts.files_done++;
 	undoing->counts.bytes_done = size_add(undoing->counts.bytes_done, record->size);
@@ -383,7 +383,7 @@ static void report_file(void *context, const struct record *record,
 
 static void report_split(void *context, const char *path, uint64_t missing)
 {
-	struct undoing *undoing = context;
+	struct undo_run *undoing = context;
 	char count[NUMBER_TEXT_MAX];
 
 	undoing->changed++;
@@ -400,7 +400,7 @@ static void print_counts(struct output *output, const char *label, const struct 
 		figure_print(output, label, "%s", bytes_text(&text));
 }
 
-static void print_result(const struct undoing *undoing)
+static void print_result(const struct undo_run *undoing)
 {
 	CLEANUP_OUTPUT struct output output;
 	int r;
@@ -419,7 +419,7 @@ static void print_result(const struct undoing *undoing)
 static int find_content(void *context, const struct record *record,
 			int (*try)(void *trying, const char *path), void *trying)
 {
-	struct undoing *undoing = context;
+	struct undo_run *undoing = context;
 
 	return content_search_find(&undoing->search, record, try, trying);
 }
@@ -530,9 +530,9 @@ static void explain_failure(const struct logged_act *act, int result)
 static enum twinfs_exit undo(const struct undo_request *request, const struct logged_act *act)
 {
 	const struct name_counts left = left_of(act);
-	struct undoing undoing = {.search = {.folder = act->folder},
-				  .counts = {.files_total = name_counts_sum(&left)},
-				  .any_filesystem = request->any_filesystem};
+	struct undo_run undoing = {.search = {.folder = act->folder},
+				   .counts = {.files_total = name_counts_sum(&left)},
+				   .any_filesystem = request->any_filesystem};
 	const struct undo_settings settings = {.folder = act->folder,
 					       .is_default_folder = !request->common.index.folder,
 					       .any_filesystem = request->any_filesystem,

@@ -97,7 +97,7 @@ static const struct option_table unmount_table = {
 	.apply = helper_apply,
 };
 
-struct view {
+struct named_view {
 	const struct mount_entry *mount; /* borrowed from the table */
 	struct served_sources served; /* if known */
 	bool known;
@@ -109,7 +109,7 @@ struct view {
 
 struct views {
 	struct mount_table table;
-	struct view *list;
+	struct named_view *list;
 	size_t count, capacity;
 	size_t failures; /* operands and views that could not be unmounted */
 	size_t unended; /* daemons that have not ended */
@@ -139,13 +139,14 @@ static int views_find(struct views *views)
 		r = array_reserve(&views->list, &views->capacity, views->count + 1,
 				  sizeof(*views->list));
 		if (r == 0)
-			views->list[views->count++] = (struct view){.mount = mount, .process = -1};
+			views->list[views->count++] =
+				(struct named_view){.mount = mount, .process = -1};
 	}
 	return r;
 }
 
 /* Reads once what the view serves. */
-static int learn(struct view *view)
+static int learn(struct named_view *view)
 {
 	if (view->known)
 		return 0;
@@ -159,7 +160,7 @@ static int learn(struct view *view)
 static void explain_source(const struct views *views, const char *operand, const char *path)
 {
 	for (size_t i = 0; i < views->count; i++) {
-		const struct view *view = &views->list[i];
+		const struct named_view *view = &views->list[i];
 		const char *point = view->mount->point;
 
 		for (size_t j = 0; j < view->served.paths.count; j++) {
@@ -193,7 +194,7 @@ static int choose_by_source(struct views *views, char *operand)
 	if (r < 0)
 		return r == -ENOMEM ? r : 0;
 	for (size_t i = 0; r == 0 && i < views->count; i++) {
-		struct view *view = &views->list[i];
+		struct named_view *view = &views->list[i];
 
 		r = learn(view);
 		if (r == 0 && served_sources_are_in(&view->served, resolved.items[0])) {
@@ -249,7 +250,7 @@ static void explain_failure(const char *point, int error)
 
 /* Unmounts a view that only readers of its events use: detaches it, and sends SIGTERM to the
  * daemon, which ends their reads. Returns 0 or -errno. */
-static int cut_off_readers(const struct view *view, struct mount_users *users)
+static int cut_off_readers(const struct named_view *view, struct mount_users *users)
 {
 	int r = mount_point_unmount(view->mount->point, true);
 
@@ -278,7 +279,7 @@ static bool holds_mounts(const char *point)
 }
 
 /* Returns whether only readers of its events use the view, and they can be cut off. */
-static bool has_only_readers(const struct view *view, const struct mount_users *users)
+static bool has_only_readers(const struct named_view *view, const struct mount_users *users)
 {
 	/* a pid that only the index has can belong to another process */
 	return users->only_events && !(users->unexamined && view->served.shared) &&
@@ -286,7 +287,7 @@ static bool has_only_readers(const struct view *view, const struct mount_users *
 }
 
 /* Unmounts a view that is in use, if that is possible. Returns 0, or -errno, logged. */
-static int unmount_used(const struct view *view)
+static int unmount_used(const struct named_view *view)
 {
 	const char *point = view->mount->point;
 	struct mount_users users = {0};
@@ -304,7 +305,7 @@ static int unmount_used(const struct view *view)
 	return r;
 }
 
-static int unmount(struct views *views, struct view *view, bool lazily)
+static int unmount(struct views *views, struct named_view *view, bool lazily)
 {
 	int r = learn(view);
 
@@ -326,7 +327,7 @@ static int unmount(struct views *views, struct view *view, bool lazily)
 }
 
 /* Waits until the daemon has ended. Returns whether it has. */
-static bool has_ended(const struct view *view)
+static bool has_ended(const struct named_view *view)
 {
 	struct pollfd process = {.fd = view->process, .events = POLLIN};
 	const char *point = quote_path(view->mount->point);
@@ -356,7 +357,7 @@ static int wait_for_ends(struct views *views)
 	int r = mount_table_read(&table);
 
 	for (size_t i = 0; r == 0 && i < views->count; i++) {
-		const struct view *view = &views->list[i];
+		const struct named_view *view = &views->list[i];
 		const struct mount_entry *other = mount_table_view_of(&table, view->mount->device);
 
 		if (!view->unmounted)

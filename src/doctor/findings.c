@@ -21,7 +21,7 @@
 #include "base/quote.h"
 #include "row/json_path.h"
 
-struct finding {
+struct printed_finding {
 	const char *about;
 	char *path; /* NULL: none */
 	const char *check;
@@ -70,7 +70,9 @@ char *findings_path_below(struct findings *findings, const char *below)
 void findings_add(struct findings *findings, enum verdict verdict, const char *check,
 		  const char *format, ...)
 {
-	struct finding finding = {.about = findings->about, .check = check, .verdict = verdict};
+	struct printed_finding finding = {.about = findings->about,
+					  .check = check,
+					  .verdict = verdict};
 	va_list args;
 	int length;
 
@@ -99,7 +101,7 @@ void findings_add(struct findings *findings, enum verdict verdict, const char *c
 static void add_remedy(struct findings *findings, const char *prefix, const char *format,
 		       va_list args)
 {
-	struct finding *last = &findings->list[findings->count - 1];
+	struct printed_finding *last = &findings->list[findings->count - 1];
 	AUTO_FREE char *text = NULL;
 
 	if (vasprintf(&text, format, args) < 0)
@@ -135,7 +137,7 @@ void findings_remedy_of_root(struct findings *findings, const char *format, ...)
 
 /* ---- printing ------------------------------------------------------------------------ */
 
-static bool is_same_place(const struct finding *a, const struct finding *b)
+static bool is_same_place(const struct printed_finding *a, const struct printed_finding *b)
 {
 	if (strcmp(a->about, b->about) != 0 || (!a->path) != (!b->path))
 		return false;
@@ -144,10 +146,10 @@ static bool is_same_place(const struct finding *a, const struct finding *b)
 
 static void print_text(const struct findings *findings, struct output *output)
 {
-	const struct finding *before = NULL;
+	const struct printed_finding *before = NULL;
 
 	for (size_t i = 0; i < findings->count; i++) {
-		const struct finding *finding = &findings->list[i];
+		const struct printed_finding *finding = &findings->list[i];
 
 		if (!before || !is_same_place(before, finding))
 			output_format(output, "%s%s%s\n", finding->about, finding->path ? " " : "",
@@ -176,7 +178,7 @@ static int set_text(json_t *object, const char *key, const char *text)
 }
 
 /* Returns the object, or NULL if memory is short. */
-static json_t *finding_json(const struct finding *finding)
+static json_t *finding_json(const struct printed_finding *finding)
 {
 	json_t *object = json_object();
 	int r = object ? set_text(object, "about", finding->about) : -ENOMEM;

@@ -18,7 +18,7 @@ enum verdict {
 };
 
 struct findings {
-	struct finding *list;
+	struct printed_finding *list;
 	size_t count, capacity;
 	size_t notes, problems;
 	const char *about; /* subject of the findings that are added next; borrowed */

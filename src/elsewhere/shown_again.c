@@ -14,7 +14,7 @@
 #define ATTEMPTS 3
 
 /* A file and where it is. */
-struct place {
+struct shown_place {
 	int fd; /* O_PATH */
 	dev_t device;
 	bool is_served; /* not surely on a file system of this host */
@@ -52,11 +52,11 @@ static bool is_served(struct shown_again *shown_again, int fd, dev_t device)
 }
 
 /* Returns 0 or -errno. The caller must close place->fd if it is not negative. */
-static int find_place(struct shown_again *shown_again, const char *path, struct place *place)
+static int find_place(struct shown_again *shown_again, const char *path, struct shown_place *place)
 {
 	struct stat status;
 
-	*place = (struct place){.fd = open_absolute(path, false)};
+	*place = (struct shown_place){.fd = open_absolute(path, false)};
 	if (place->fd < 0)
 		return place->fd;
 	if (fstat(place->fd, &status) < 0)
@@ -109,7 +109,7 @@ static int add_served(struct shown_again *shown_again, const char *path, dev_t d
 static int add(void *context, const char *path)
 {
 	struct shown_again *shown_again = context;
-	struct place place;
+	struct shown_place place;
 	int r = find_place(shown_again, path, &place);
 	AUTO_CLOSE int fd = place.fd;
 
@@ -167,7 +167,7 @@ static int is_other(void *context, const char *path)
 {
 	struct shown_again *shown_again = context;
 	bool has_served = shown_again->served.count > 0;
-	struct place place;
+	struct shown_place place;
 	int r = find_place(shown_again, path, &place);
 	AUTO_CLOSE int fd = place.fd;
 

@@ -27,7 +27,7 @@
 #define SKEW_SECONDS 300
 
 /* A content of the remove list. */
-struct content {
+struct wanted_content {
 	const uint8_t *sha256; /* borrowed */
 	uint64_t size;
 };
@@ -41,7 +41,7 @@ struct kept {
 
 struct attestations {
 	const struct file_list *list; /* borrowed */
-	struct content *contents; /* sorted, each once */
+	struct wanted_content *contents; /* sorted, each once */
 	size_t count;
 	struct kept *kept; /* sorted by content, then by keeper */
 	size_t kept_count, kept_capacity;
@@ -59,7 +59,7 @@ enum refusal {
 };
 
 /* The state of reading a folder. */
-struct reading {
+struct attestation_reading {
 	struct attestations *found;
 	const char *folder;
 	uint64_t max_age_s;
@@ -78,7 +78,7 @@ static const struct json_lines_words words = {
 	"the attestation has another schema than this version of twinfs can read, which is 1",
 };
 
-static int complain(const struct reading *reading, const char *fault)
+static int complain(const struct attestation_reading *reading, const char *fault)
 {
 	return json_lines_complain(&reading->lines, fault);
 }
@@ -97,7 +97,7 @@ static void set_bit(uint8_t *bits, size_t number)
 
 static int compare_contents(const void *left, const void *right)
 {
-	const struct content *a = left, *b = right;
+	const struct wanted_content *a = left, *b = right;
 	int order = memcmp(a->sha256, b->sha256, SHA256_BYTES);
 
 	return order ? order : numbers_compare(a->size, b->size);
@@ -113,11 +113,12 @@ static int list_contents(struct attestations *found)
 	if (!found->contents)
 		return -ENOMEM;
 	for (size_t i = 0; i < list->count; i++)
-		found->contents[i] = (struct content){list->rows[i].sha256, list->rows[i].size};
+		found->contents[i] =
+			(struct wanted_content){list->rows[i].sha256, list->rows[i].size};
 	sort_unless_sorted(found->contents, list->count, sizeof(*found->contents),
 			   compare_contents);
 	for (size_t i = 0; i < list->count; i++) {
-		const struct content *content = &found->contents[i];
+		const struct wanted_content *content = &found->contents[i];
 
 		if (once == 0 || compare_contents(&found->contents[once - 1], content) != 0)
 			found->contents[once++] = *content;
@@ -130,8 +131,8 @@ static int list_contents(struct attestations *found)
 static bool find_content(const struct attestations *found, const uint8_t *sha256, uint64_t size,
 			 size_t *number)
 {
-	const struct content wanted = {sha256, size};
-	const struct content *content =
+	const struct wanted_content wanted = {sha256, size};
+	const struct wanted_content *content =
 		bsearch(&wanted, found->contents, found->count, sizeof(wanted), compare_contents);
 
 	*number = content ? (size_t)(content - found->contents) : 0;
@@ -210,7 +211,7 @@ static int sort_kept(struct attestations *found)
 
 static int read_row(void *context, const json_t *object)
 {
-	struct reading *reading = context;
+	struct attestation_reading *reading = context;
 	struct attestations *found = reading->found;
 	struct attestation_row row;
 	size_t number;
@@ -237,8 +238,8 @@ static bool find_keeper(const struct file_list *list, const char *host, size_t *
 	return false;
 }
 
-static enum refusal judge(const struct reading *reading, const struct attestation_head *head,
-			  size_t keeper)
+static enum refusal judge(const struct attestation_reading *reading,
+			  const struct attestation_head *head, size_t keeper)
 {
 	const struct file_list *list = reading->found->list;
 
@@ -267,7 +268,7 @@ static bool is_attestation(const char *name)
 }
 
 /* Checks that the file is named for the host that wrote it. So a host has one attestation. */
-static int check_name(const struct reading *reading, const char *name, const char *host)
+static int check_name(const struct attestation_reading *reading, const char *name, const char *host)
 {
 	const char *begin = name + strlen(PREFIX);
 
@@ -277,7 +278,7 @@ static int check_name(const struct reading *reading, const char *name, const cha
 	return complain(reading, "it is of another host than the name of the file says");
 }
 
-static int read_lines(struct reading *reading, const char *name)
+static int read_lines(struct attestation_reading *reading, const char *name)
 {
 	struct attestation_head head;
 	enum refusal refusal;
@@ -319,7 +320,7 @@ static int open_file(int directory, const char *name, const char *path)
 	return -EPROTO;
 }
 
-static int read_file(struct reading *reading, int directory, const char *name)
+static int read_file(struct attestation_reading *reading, int directory, const char *name)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	AUTO_CLOSE int fd = -1;
@@ -339,7 +340,7 @@ static int read_file(struct reading *reading, int directory, const char *name)
 
 static int read_entry(void *context, int directory, const struct dirent *entry)
 {
-	struct reading *reading = context;
+	struct attestation_reading *reading = context;
 
 	if (is_attestation(entry->d_name))
 		reading->file_result = read_file(reading, directory, entry->d_name);
@@ -349,7 +350,7 @@ static int read_entry(void *context, int directory, const struct dirent *entry)
 /* ---- the folder -------------------------------------------------------------------------- */
 
 /* Names the keepers whose attestations do not count. */
-static void explain(const struct reading *reading)
+static void explain(const struct attestation_reading *reading)
 {
 	static const char *const reasons[] = {
 		[REFUSED_MISSING] = "it is missing",
@@ -369,7 +370,7 @@ static void explain(const struct reading *reading)
 	}
 }
 
-static int read_folder(struct reading *reading)
+static int read_folder(struct attestation_reading *reading)
 {
 	AUTO_CLOSE int fd = open(reading->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	int r = fd < 0 ? -errno : 0;
@@ -390,7 +391,7 @@ int attestations_read(struct attestations **attestations, const struct file_list
 		      const char *folder, uint64_t max_age_s)
 {
 	struct attestations *found = calloc(1, sizeof(*found));
-	struct reading reading = {
+	struct attestation_reading reading = {
 		.found = found,
 		.folder = folder,
 		.max_age_s = max_age_s,

@@ -16,7 +16,7 @@
 /* Number of rows that are made in one snapshot. */
 #define PORTION 2048
 
-struct writing {
+struct digest_writing {
 	const struct digest_rows_task *task;
 	struct row_set *set;
 	struct digest_rows_result *result;
@@ -51,7 +51,7 @@ static int add_digest(json_t *row, const struct file_record *record, const uint8
 }
 
 /* Makes the row of a file, if its digest is current. */
-static int make_row(struct writing *writing, struct catalog_reader *reader,
+static int make_row(struct digest_writing *writing, struct catalog_reader *reader,
 		    const struct wanted_file *file)
 {
 	struct file_record record;
@@ -83,7 +83,7 @@ static int make_row(struct writing *writing, struct catalog_reader *reader,
 /* ---- the set ----------------------------------------------------------------------------- */
 
 /* Makes the rows of the next files in a snapshot of its own. */
-static int make_portion(struct writing *writing, size_t first)
+static int make_portion(struct digest_writing *writing, size_t first)
 {
 	const struct wanted_files *files = writing->task->files;
 	size_t end = files->count - first < PORTION ? files->count : first + PORTION;
@@ -103,7 +103,7 @@ static int compare_ids(const void *left, const void *right)
 	return numbers_compare(a->id, b->id);
 }
 
-static int commit(struct writing *writing)
+static int commit(struct digest_writing *writing)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	struct row_set_figures figures = {
@@ -127,7 +127,7 @@ static int commit(struct writing *writing)
 int digest_rows_write(const struct digest_rows_task *task, struct row_set *set,
 		      struct digest_rows_result *result)
 {
-	struct writing writing = {
+	struct digest_writing writing = {
 		.task = task,
 		.set = set,
 		.result = result,

@@ -62,25 +62,25 @@ static const struct {
 };
 
 /* The fields of a row. */
-struct row {
+struct list_row {
 	uint64_t id, source, size;
 	struct bytes path;
 	uint8_t sha256[SHA256_BYTES];
 };
 
 /* The state of reading. */
-struct reading {
+struct list_reading {
 	enum file_list_kind kind;
 	struct json_lines lines;
 	struct file_list *list;
 	uint64_t rows; /* number that the first line promises */
 	int64_t created;
 	uint64_t found_bytes; /* sizes of the rows so far */
-	struct row row; /* of the current line */
+	struct list_row row; /* of the current line */
 	const uint8_t *sha256; /* of the last row */
 };
 
-static int complain(const struct reading *reading, const char *fault)
+static int complain(const struct list_reading *reading, const char *fault)
 {
 	return json_lines_complain(&reading->lines, fault);
 }
@@ -97,11 +97,11 @@ static const char *source_fault(const void *member)
 }
 
 static const struct field source_fields[] = {
-	{FIELD(struct row, path, "path", FIELD_BYTES), .check = source_fault,
+	{FIELD(struct list_row, path, "path", FIELD_BYTES), .check = source_fault,
 	 REQUIRED("it has no path")},
 };
 
-static int read_source(struct reading *reading, const json_t *object)
+static int read_source(struct list_reading *reading, const json_t *object)
 {
 	const struct bytes *path = &reading->row.path;
 	int r;
@@ -113,7 +113,7 @@ static int read_source(struct reading *reading, const json_t *object)
 				     path->length);
 }
 
-static int read_sources(struct reading *reading, const json_t *list)
+static int read_sources(struct list_reading *reading, const json_t *list)
 {
 	size_t count = json_array_size(list);
 	int r = 0;
@@ -126,7 +126,7 @@ static int read_sources(struct reading *reading, const json_t *list)
 }
 
 /* Refuses the host of the list itself, and a host that is named twice. */
-static int check_keeper(const struct reading *reading, const struct file_list_keeper *keeper)
+static int check_keeper(const struct list_reading *reading, const struct file_list_keeper *keeper)
 {
 	const struct file_list *list = reading->list;
 
@@ -146,7 +146,7 @@ static const struct field keeper_fields[] = {
 	{FIELD(struct file_list_keeper, list, "list", FIELD_SHA256), REQUIRED(NO_KEEPERS)},
 };
 
-static int read_keepers(struct reading *reading, const json_t *keepers)
+static int read_keepers(struct list_reading *reading, const json_t *keepers)
 {
 	struct file_list *list = reading->list;
 	size_t count = json_array_size(keepers);
@@ -168,7 +168,7 @@ static int read_keepers(struct reading *reading, const json_t *keepers)
 	return r;
 }
 
-static int check_format(const struct reading *reading, const json_t *object)
+static int check_format(const struct list_reading *reading, const json_t *object)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
 		if (i != reading->kind && json_has_text(object, "format", kinds[i].format))
@@ -187,9 +187,9 @@ static const struct field list_fields[] = {
 };
 
 static const struct field reading_fields[] = {
-	{FIELD(struct reading, created, "created", FIELD_SECONDS),
+	{FIELD(struct list_reading, created, "created", FIELD_SECONDS),
 	 REQUIRED("it has no valid time of creation")},
-	{FIELD(struct reading, rows, "rows", FIELD_SIZE), REQUIRED(NO_FIGURES)},
+	{FIELD(struct list_reading, rows, "rows", FIELD_SIZE), REQUIRED(NO_FIGURES)},
 };
 
 /* What the lists of a plan have in addition. */
@@ -199,7 +199,7 @@ static const struct field plan_fields[] = {
 	 REQUIRED("it has no valid number keep_replicas")},
 };
 
-static int read_header(struct reading *reading, const json_t *object)
+static int read_header(struct list_reading *reading, const json_t *object)
 {
 	const struct json_lines *lines = &reading->lines;
 	struct file_list *list = reading->list;
@@ -229,7 +229,7 @@ static const char *row_path_fault(const void *member)
 		       : NULL;
 }
 
-#define ROW(member, key, type) FIELD(struct row, member, key, type)
+#define ROW(member, key, type) FIELD(struct list_row, member, key, type)
 
 static const struct field row_fields[] = {
 	{ROW(id, "id", FIELD_SIZE), .min = 1, .max = TWINFS_ID_MAX, REQUIRED("it has no valid id")},
@@ -261,7 +261,7 @@ static bool has_identity(const json_t *object)
 
 /* Notes the digest of a row. The names of one file follow each other in a remove list, so that
  * digests are stored once. */
-static int note_digest(struct reading *reading, struct listed_file *row)
+static int note_digest(struct list_reading *reading, struct listed_file *row)
 {
 	const uint8_t *sha256 = reading->row.sha256;
 
@@ -277,7 +277,7 @@ static int note_digest(struct reading *reading, struct listed_file *row)
 	return 0;
 }
 
-static int get_keepers(struct reading *reading, const json_t *numbers, struct listed_file *row)
+static int get_keepers(struct list_reading *reading, const json_t *numbers, struct listed_file *row)
 {
 	struct file_list *list = reading->list;
 	size_t count = json_array_size(numbers);
@@ -305,7 +305,7 @@ static int get_keepers(struct reading *reading, const json_t *numbers, struct li
 }
 
 /* Gets what the rows of a plan have in addition. */
-static int get_content(struct reading *reading, const json_t *object, struct listed_file *row)
+static int get_content(struct list_reading *reading, const json_t *object, struct listed_file *row)
 {
 	int r = json_lines_get(&reading->lines, object, &reading->row, FIELDS(content_fields));
 
@@ -331,8 +331,8 @@ static int add_row(struct file_list *list, struct listed_file row, const struct 
 
 static int read_row(void *context, const json_t *object)
 {
-	struct reading *reading = context;
-	struct row *found = &reading->row;
+	struct list_reading *reading = context;
+	struct list_row *found = &reading->row;
 	uint64_t line = reading->lines.lines.line;
 	struct listed_file row = {.line = line < UINT32_MAX ? (uint32_t)line : UINT32_MAX};
 	int r;
@@ -354,7 +354,7 @@ static int read_row(void *context, const json_t *object)
 	return add_row(reading->list, row, &found->path);
 }
 
-static int read_rows(struct reading *reading)
+static int read_rows(struct list_reading *reading)
 {
 	int r = json_lines_rows(&reading->lines, reading->rows, read_row, reading);
 
@@ -409,7 +409,7 @@ static bool is_of_one_content(const struct listed_file *a, const struct listed_f
 }
 
 /* Sorts the rows, and refuses two rows that follow each other and contradict each other. */
-static int sort_rows(struct reading *reading, int (*order)(const void *, const void *),
+static int sort_rows(struct list_reading *reading, int (*order)(const void *, const void *),
 		     const char *(*find_fault)(const struct listed_file *,
 					       const struct listed_file *))
 {
@@ -446,7 +446,7 @@ static const char *find_same_name(const struct listed_file *a, const struct list
 				       : "an earlier line has the same id, but another content";
 }
 
-static int check_rows(struct reading *reading)
+static int check_rows(struct list_reading *reading)
 {
 	struct file_list *list = reading->list;
 	int r;
@@ -463,7 +463,7 @@ static int check_rows(struct reading *reading)
 
 /* ---- the file ---------------------------------------------------------------------------- */
 
-static int read_all(struct reading *reading)
+static int read_all(struct list_reading *reading)
 {
 	json_t *object;
 	int r = json_lines_head(&reading->lines, &object);
@@ -477,7 +477,7 @@ static int read_all(struct reading *reading)
 }
 
 /* Reads all, and computes the SHA-256 of the file. */
-static int read_hashed(struct reading *reading)
+static int read_hashed(struct list_reading *reading)
 {
 	struct sha256 *sha256 = sha256_new();
 	int r = sha256 ? 0 : -ENOMEM;
@@ -515,7 +515,7 @@ static int open_list(enum file_list_kind kind, const char *file)
 
 int file_list_read(struct file_list *list, enum file_list_kind kind, const char *file)
 {
-	struct reading reading = {.kind = kind, .list = list};
+	struct list_reading reading = {.kind = kind, .list = list};
 	AUTO_CLOSE int fd = open_list(kind, file);
 	int r;
 

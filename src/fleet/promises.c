@@ -189,7 +189,7 @@ static int append_all(struct bytes *lines, const struct promise_file *file,
 /* ---- reading ----------------------------------------------------------------------------- */
 
 /* The state of reading. */
-struct reading {
+struct promise_reading {
 	struct promise_file *file;
 	struct json_lines lines;
 	uint64_t rows; /* number that the first line says */
@@ -219,11 +219,11 @@ static int read_life(struct promise_file *file, const json_t *object)
 #define NO_ROWS "it has no number of rows, or no SHA-256 of them"
 
 static const struct field head_fields[] = {
-	{FIELD(struct reading, rows, "rows", FIELD_SIZE), REQUIRED(NO_ROWS)},
-	{FIELD(struct reading, sha256, "sha256", FIELD_SHA256), REQUIRED(NO_ROWS)},
+	{FIELD(struct promise_reading, rows, "rows", FIELD_SIZE), REQUIRED(NO_ROWS)},
+	{FIELD(struct promise_reading, sha256, "sha256", FIELD_SHA256), REQUIRED(NO_ROWS)},
 };
 
-static int read_head(struct reading *reading, const json_t *object)
+static int read_head(struct promise_reading *reading, const json_t *object)
 {
 	int r = json_lines_check_format(&reading->lines, object, FORMAT);
 
@@ -234,7 +234,7 @@ static int read_head(struct reading *reading, const json_t *object)
 
 static int read_row(void *context, const json_t *object)
 {
-	const struct reading *reading = context;
+	const struct promise_reading *reading = context;
 	struct promise promise = {.lived = 0};
 	int r = json_lines_get(&reading->lines, object, &promise, FIELDS(promise_fields));
 
@@ -242,7 +242,7 @@ static int read_row(void *context, const json_t *object)
 }
 
 /* Checks that no digit of the file has changed. */
-static int check_rows(struct reading *reading)
+static int check_rows(struct promise_reading *reading)
 {
 	CLEANUP_BYTES struct bytes lines = {0};
 	uint8_t sha256[SHA256_BYTES];
@@ -253,7 +253,7 @@ static int check_rows(struct reading *reading)
 	return json_lines_complain_of(&reading->lines, 1, "the promises do not have this SHA-256");
 }
 
-static int read_lines(struct reading *reading)
+static int read_lines(struct promise_reading *reading)
 {
 	json_t *object;
 	int r = json_lines_head(&reading->lines, &object);
@@ -278,7 +278,7 @@ static int explain(const struct promise_file *file, const char *verb, int error)
 static int read_file(struct promise_file *file)
 {
 	AUTO_CLOSE int fd = open_beneath_for_reading(file->folder, NAME, 0, true);
-	struct reading reading = {.file = file};
+	struct promise_reading reading = {.file = file};
 	struct stat status;
 	int r;
 

@@ -11,7 +11,7 @@
 #include "ingest/disk_fetch.h"
 #include "ingest/disk_seeks.h"
 
-struct place {
+struct pool_place {
 	uint64_t place; /* on the disk, if it seeks; otherwise as the task says */
 	size_t content;
 };
@@ -19,7 +19,7 @@ struct place {
 /* What the reading threads share. A content belongs to the thread that took it. */
 struct reading_pool {
 	const struct reading_pool_task *task;
-	struct place *order;
+	struct pool_place *order;
 	bool again; /* the contents are read once more */
 	pthread_mutex_t lock; /* for the members below */
 	size_t next;
@@ -52,7 +52,7 @@ static bool seeks(const struct reading_pool_task *task)
 
 static int compare_places(const void *left, const void *right)
 {
-	const struct place *a = left, *b = right;
+	const struct pool_place *a = left, *b = right;
 
 	return numbers_compare(a->place, b->place);
 }
@@ -64,7 +64,7 @@ static void sort_contents(struct reading_pool *pool, bool by_disk)
 	uint64_t size;
 
 	for (size_t i = 0; i < task->count; i++)
-		pool->order[i] = (struct place){task->place(task->context, i), i};
+		pool->order[i] = (struct pool_place){task->place(task->context, i), i};
 	for (size_t i = 0; by_disk && i < task->count && !stop_requested(); i++) {
 		AUTO_CLOSE int fd = task->open(task->context, i, &size);
 
@@ -97,9 +97,9 @@ static int count_bytes(void *context, uint64_t bytes)
 }
 
 /* Takes the next content. Returns NULL if none is left or the threads must end. */
-static const struct place *take_content(struct reading_pool *pool)
+static const struct pool_place *take_content(struct reading_pool *pool)
 {
-	const struct place *place = NULL;
+	const struct pool_place *place = NULL;
 
 	pthread_mutex_lock(&pool->lock);
 	if (pool->result == 0 && pool->next < pool->task->count)
@@ -127,7 +127,7 @@ static void *read_contents(void *context)
 		.opener = FILE_OPENER_INIT(task->sources),
 		.again = pool->again,
 	};
-	const struct place *place;
+	const struct pool_place *place;
 	int r = file_sha256_init(&thread.reader);
 
 	thread.reader.progress = count_bytes;

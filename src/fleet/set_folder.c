@@ -221,7 +221,7 @@ void set_folder_deinit(struct set_folder *folder)
 
 /* ---- removing ------------------------------------------------------------------------ */
 
-struct removal {
+struct set_removal {
 	const struct set_folder *folder;
 	uint64_t spared; /* generation that stays */
 };
@@ -242,7 +242,7 @@ static int remove_generation(int directory, const char *name)
 
 static int remove_other(void *context, int directory, const struct dirent *entry)
 {
-	const struct removal *removal = context;
+	const struct set_removal *removal = context;
 	uint64_t generation;
 	int r = 0;
 
@@ -259,7 +259,7 @@ static int remove_other(void *context, int directory, const struct dirent *entry
 
 void set_folder_remove_others(const struct set_folder *folder, uint64_t generation)
 {
-	struct removal removal = {folder, generation};
+	struct set_removal removal = {folder, generation};
 	int r = directory_visit(folder->fd, remove_other, &removal);
 
 	if (r < 0)

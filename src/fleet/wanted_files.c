@@ -20,7 +20,7 @@
 #define BATCH 4096
 
 /* The state of a search. */
-struct finding {
+struct wanted_finding {
 	const struct wanted_search *search;
 	struct wanted_files *files;
 	uint64_t *roots; /* root directory of each source of the list */
@@ -28,7 +28,7 @@ struct finding {
 };
 
 /* Counts a path, and keeps the first ones. */
-static int note(struct wanted_named *named, const struct finding *finding,
+static int note(struct wanted_named *named, const struct wanted_finding *finding,
 		const struct listed_file *row)
 {
 	const char *source = finding->search->wanted->sources.items[row->source];
@@ -44,7 +44,7 @@ static int note(struct wanted_named *named, const struct finding *finding,
 }
 
 /* Sets the group of a file, and its digest if it is known. */
-static int find_known(const struct finding *finding, const struct file_record *record,
+static int find_known(const struct wanted_finding *finding, const struct file_record *record,
 		      struct wanted_file *file)
 {
 	const uint8_t *earlier;
@@ -79,7 +79,7 @@ static int add_file(struct wanted_files *files, const struct wanted_file *file)
 	return r;
 }
 
-static int find_row(struct finding *finding, const struct listed_file *row)
+static int find_row(struct wanted_finding *finding, const struct listed_file *row)
 {
 	struct wanted_files *files = finding->files;
 	struct file_record record = {.names = 0};
@@ -99,13 +99,13 @@ static int find_row(struct finding *finding, const struct listed_file *row)
 	return r < 0 ? r : add_file(files, &file);
 }
 
-static int find_wanted(struct finding *finding, size_t index)
+static int find_wanted(struct wanted_finding *finding, size_t index)
 {
 	return find_row(finding, &finding->search->wanted->rows[index]);
 }
 
 /* Adds a file of the earlier output, unless its digest is not current any more. */
-static int find_earlier(struct finding *finding, size_t index)
+static int find_earlier(struct wanted_finding *finding, size_t index)
 {
 	const struct earlier_digest *earlier = &finding->search->earlier->list[index];
 	struct wanted_file file = {.id = earlier->file};
@@ -124,8 +124,8 @@ static int find_earlier(struct finding *finding, size_t index)
 }
 
 /* Calls find for each index below count, with many short snapshots. */
-static int find_all(struct finding *finding, size_t count,
-		    int (*find)(struct finding *finding, size_t index))
+static int find_all(struct wanted_finding *finding, size_t count,
+		    int (*find)(struct wanted_finding *finding, size_t index))
 {
 	int r = 0;
 
@@ -143,7 +143,7 @@ static int find_all(struct finding *finding, size_t count,
 }
 
 /* Finds the root directories of the sources of the list. */
-static int find_roots(const struct finding *finding)
+static int find_roots(const struct wanted_finding *finding)
 {
 	const struct wanted_search *search = finding->search;
 	size_t count = search->wanted->sources.count;
@@ -193,7 +193,7 @@ size_t wanted_files_equal(const struct wanted_files *files, size_t first)
 
 int wanted_files_find(struct wanted_files *files, const struct wanted_search *search)
 {
-	struct finding finding = {.search = search, .files = files};
+	struct wanted_finding finding = {.search = search, .files = files};
 	AUTO_FREE uint64_t *roots = calloc(search->wanted->sources.count, sizeof(*roots));
 	int r;
 

@@ -51,13 +51,14 @@ void shared_contents_offer(struct catalog *catalog, char *const *paths)
 }
 
 /* An index that has a source inside of the given ones, or the reverse. */
-struct candidate {
+struct shared_candidate {
 	char *folder; /* borrowed */
 	size_t covered; /* number of given sources that are inside of its sources */
 	size_t inside; /* number of its sources that are inside of given ones */
 };
 
-static void count_overlaps(struct candidate *candidate, const char *source, char *const *paths)
+static void count_overlaps(struct shared_candidate *candidate, const char *source,
+			   char *const *paths)
 {
 	bool inside = false;
 
@@ -69,7 +70,7 @@ static void count_overlaps(struct candidate *candidate, const char *source, char
 }
 
 /* Reads which sources the index has. */
-static void examine(struct candidate *candidate, char *const *paths)
+static void examine(struct shared_candidate *candidate, char *const *paths)
 {
 	AUTO_FREE char *text = malloc(SOURCES_BYTES);
 	char *rest = NULL, *line;
@@ -83,7 +84,7 @@ static void examine(struct candidate *candidate, char *const *paths)
 /* The index that knows most is first: contents of different indexes have to be compared. */
 static int by_knowledge(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct shared_candidate *x = a, *y = b;
 	int order = numbers_compare(y->covered, x->covered);
 
 	return order ? order : numbers_compare(y->inside, x->inside);
@@ -133,7 +134,7 @@ static int add_index(struct lenders *shared, const char *folder)
 int shared_contents_open(struct lenders *shared, const char *folder, char *const *paths)
 {
 	CLEANUP_TEXT_LIST struct text_list folders = {0};
-	AUTO_FREE struct candidate *candidates = NULL;
+	AUTO_FREE struct shared_candidate *candidates = NULL;
 	int r = index_folders_list(&folders);
 
 	if (r < 0)
@@ -165,7 +166,7 @@ void shared_contents_close(struct lenders *shared)
 /* ---- one file ------------------------------------------------------------------------------ */
 
 /* The group of a content that another index knows. */
-struct found {
+struct shared_found {
 	uint64_t size;
 	uint64_t group; /* in the other index; 0: none */
 	struct hash128 hash; /* of the group */
@@ -195,7 +196,7 @@ struct taking {
 	struct size_entry at; /* the next file to look at */
 	bool size_goes_on; /* the last transaction took files of this size */
 	uint64_t snapshot; /* catalog_snapshot_id() of from_reader */
-	struct found *list;
+	struct shared_found *list;
 	struct content_change *changes; /* without groups, until the transaction; as many */
 	size_t count, capacity, changes_capacity;
 	uint64_t taken; /* files, in all transactions */
@@ -259,7 +260,7 @@ static bool has_rival(struct taking *taking, uint64_t size, uint64_t prefix)
 	return taking->has_known && is_known(taking, size, prefix);
 }
 
-static int add_found(struct taking *taking, const struct found *found,
+static int add_found(struct taking *taking, const struct shared_found *found,
 		     const struct content_change *change)
 {
 	int r = array_reserve(&taking->list, &taking->capacity, taking->count + 1,
@@ -295,7 +296,7 @@ static int look_up(struct taking *taking, const struct size_entry *entry)
 		return 0;
 	if (has_rival(taking, entry->size, content.prefix))
 		return 0;
-	return add_found(taking, &(struct found){entry->size, content.group, group.hash},
+	return add_found(taking, &(struct shared_found){entry->size, content.group, group.hash},
 			 &(struct content_change){.file = file.id,
 						  .digest = file_digest(&file),
 						  .prefix = content.prefix,
@@ -366,8 +367,8 @@ static void forget_groups(struct taking *taking, bool all)
 	}
 }
 
-static int find_group(struct taking *taking, struct catalog_writer *w, const struct found *found,
-		      uint64_t *group)
+static int find_group(struct taking *taking, struct catalog_writer *w,
+		      const struct shared_found *found, uint64_t *group)
 {
 	struct shared_group *shared;
 	int r;

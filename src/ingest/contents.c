@@ -799,7 +799,7 @@ static int sort_prefixes(struct contents *contents)
 }
 
 /* Pieces of work [first, end), and how many of them a thread takes at a time. */
-struct work {
+struct window_work {
 	uint32_t first, end;
 	uint32_t at_a_time;
 	unsigned int threads; /* maximum */
@@ -807,7 +807,7 @@ struct work {
 
 /* Runs body in as many threads as the work needs. Returns 0, -ECANCELED after stop_requested(), or
  * -errno. */
-static int run(struct contents *contents, void *(*body)(void *), const struct work *work)
+static int run(struct contents *contents, void *(*body)(void *), const struct window_work *work)
 {
 	uint32_t wanted = (work->end - work->first + work->at_a_time - 1) / work->at_a_time;
 	int r;
@@ -836,8 +836,8 @@ static int read_prefixes(struct contents *contents)
 			r = disk_order_arrange(contents, contents->next);
 		if (r == 0)
 			r = run(contents, read_prefixes_run,
-				&(struct work){contents->next, count, TAKEN_FILES,
-					       contents->readers});
+				&(struct window_work){contents->next, count, TAKEN_FILES,
+						      contents->readers});
 	}
 	return r;
 }
@@ -852,7 +852,7 @@ static void *compare_in_order(void *contents)
 
 static int refine_undecided(struct contents *contents)
 {
-	struct work work = {0, (uint32_t)contents->undecided_count, 1, contents->comparers};
+	struct window_work work = {0, (uint32_t)contents->undecided_count, 1, contents->comparers};
 	uint32_t count;
 	int r;
 

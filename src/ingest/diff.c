@@ -20,7 +20,7 @@
 #include "source/source.h"
 
 /* A name that the index has in the directory. */
-struct known {
+struct known_name {
 	struct name name;
 	uint64_t first; /* catalog_name_cookie() of the name */
 	uint64_t cookie;
@@ -250,7 +250,8 @@ static int add_name(struct diff *diff, const struct diff_dir *dir, const struct 
 	return r < 0 ? r : diff_add(diff, &change);
 }
 
-static int remove_name(struct diff *diff, const struct diff_dir *dir, const struct known *known)
+static int remove_name(struct diff *diff, const struct diff_dir *dir,
+		       const struct known_name *known)
 {
 	struct name_change change = {.kind = NAME_REMOVE,
 				     .dir = dir->id,
@@ -260,8 +261,8 @@ static int remove_name(struct diff *diff, const struct diff_dir *dir, const stru
 	return diff_add(diff, &change);
 }
 
-static int replace_name(struct diff *diff, const struct diff_dir *dir, const struct known *known,
-			const struct listed *listed)
+static int replace_name(struct diff *diff, const struct diff_dir *dir,
+			const struct known_name *known, const struct listed *listed)
 {
 	int r = remove_name(diff, dir, known);
 
@@ -297,8 +298,8 @@ static int update_left_out(struct diff *diff, const struct diff_dir *dir,
 						    .attributes = listed->attributes});
 }
 
-static int compare_subdir(struct diff *diff, const struct diff_dir *dir, const struct known *known,
-			  const struct listed *listed)
+static int compare_subdir(struct diff *diff, const struct diff_dir *dir,
+			  const struct known_name *known, const struct listed *listed)
 {
 	struct found_dir found = {.name = listed->name,
 				  .attributes = &listed->attributes,
@@ -390,8 +391,8 @@ static int has_other_target(struct diff *diff, const struct diff_dir *dir,
 }
 
 /* Compares a name that is both listed and in the index. */
-static int compare_name(struct diff *diff, const struct diff_dir *dir, const struct known *known,
-			const struct listed *listed)
+static int compare_name(struct diff *diff, const struct diff_dir *dir,
+			const struct known_name *known, const struct listed *listed)
 {
 	bool is_dir = !listed->error && S_ISDIR(listed->attributes.mode);
 	bool untrusted, retargeted = false;
@@ -443,12 +444,12 @@ static int by_cookie(const void *a, const void *b)
 
 static int known_by_cookie(const void *a, const void *b)
 {
-	const struct known *x = a, *y = b;
+	const struct known_name *x = a, *y = b;
 
 	return compare_names(x->first, x->name, y->first, y->name);
 }
 
-static int compare_sides(const struct listed *listed, const struct known *known)
+static int compare_sides(const struct listed *listed, const struct known_name *known)
 {
 	return compare_names(listed->cookie, listed->name, known->first, known->name);
 }
@@ -478,8 +479,9 @@ static int add_known(struct diff *diff, const struct diff_dir *dir,
 
 	if (r == 0)
 		diff->known[diff->known_count++] =
-			(struct known){entry->name, catalog_name_cookie(dir->reader, entry->name),
-				       entry->cookie, entry->child, entry->kind};
+			(struct known_name){entry->name,
+					    catalog_name_cookie(dir->reader, entry->name),
+					    entry->cookie, entry->child, entry->kind};
 	return r;
 }
 
@@ -557,7 +559,7 @@ static int load_known(struct diff *diff, const struct diff_dir *dir, const struc
 
 static int merge(struct diff *diff, const struct diff_dir *dir, const struct listing *listing)
 {
-	const struct known *known = diff->known;
+	const struct known_name *known = diff->known;
 	size_t i = 0, k = 0;
 	int order, r = 0;
 

@@ -15,7 +15,7 @@
 #include "catalog/query.h"
 #include "ingest/listing.h"
 
-struct known;
+struct known_name;
 
 /* A directory in the listing whose tree has to be walked next. Directories that are not entered, or
  * were moved here, are not among them. */
@@ -37,7 +37,7 @@ struct diff {
 	size_t dir_capacity;
 	/* directories that are not entered, in all listings that this struct was used for */
 	uint64_t not_entered;
-	struct known *known; /* names that the index has in the directory */
+	struct known_name *known; /* names that the index has in the directory */
 	size_t known_count;
 	size_t known_capacity;
 	struct file_window files; /* those of the names */

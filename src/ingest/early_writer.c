@@ -14,7 +14,7 @@
 #include "ingest/prefixes.h"
 
 /* A committed file with a known content. */
-struct found {
+struct early_found {
 	uint64_t file;
 	struct early_content *content;
 	bool first; /* the first file of the content */
@@ -24,9 +24,10 @@ struct found {
 struct early_writer {
 	struct early_tables *tables;
 	const struct ingest *ingest;
-	struct bytes found; /* of struct found: what this batch found */
-	struct bytes waiting; /* of struct found: the first file of the content is not committed */
-	struct bytes ready; /* of struct found: to be written by early_writer_commit() */
+	struct bytes found; /* of struct early_found: what this batch found */
+	struct bytes
+		waiting; /* of struct early_found: the first file of the content is not committed */
+	struct bytes ready; /* of struct early_found: to be written by early_writer_commit() */
 	struct bytes
 		groups; /* of struct early_content *: groups that early_writer_commit() makes */
 	struct bytes forgotten; /* ids of files whose content early_writer_commit() deletes */
@@ -68,7 +69,7 @@ void early_writer_free(struct early_writer *writer)
 
 static int add_found(struct bytes *list, uint64_t file, struct early_content *content, bool first)
 {
-	const struct found found = {.file = file, .content = content, .first = first};
+	const struct early_found found = {.file = file, .content = content, .first = first};
 
 	return bytes_append(list, &found, sizeof(found));
 }
@@ -191,7 +192,7 @@ static int refute_rivals(struct early_writer *writer)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	const struct lenders *lenders = writer->ingest->settings->lenders;
-	const struct found *found = (const void *)writer->found.data;
+	const struct early_found *found = (const void *)writer->found.data;
 	size_t count = writer->found.length / sizeof(*found);
 	bool has;
 	int r = catalog_read_begin(writer->ingest->catalog, &reader);
@@ -214,7 +215,7 @@ static int refute_rivals(struct early_writer *writer)
 /* Lists the contents whose first file has to be compared. */
 static int list_unproved(struct early_writer *writer)
 {
-	const struct found *found = (const void *)writer->found.data;
+	const struct early_found *found = (const void *)writer->found.data;
 	size_t count = writer->found.length / sizeof(*found);
 	int r = 0;
 
@@ -258,9 +259,9 @@ static int get_digest(struct catalog_reader *reader, uint64_t id, uint64_t *dige
 
 /* Has the file wait for the first file of its content. */
 static int add_waiting(struct early_writer *writer, struct catalog_reader *reader,
-		       const struct found *found)
+		       const struct early_found *found)
 {
-	struct found waiting = *found;
+	struct early_found waiting = *found;
 	int r = waiting.digest ? 0 : get_digest(reader, waiting.file, &waiting.digest);
 
 	if (r < 0 || !waiting.digest)
@@ -270,7 +271,7 @@ static int add_waiting(struct early_writer *writer, struct catalog_reader *reade
 
 /* Sets *has to whether the file changed while it waited: the walk can find a file again, under
  * another name and with other bytes. Returns 0 or -errno. */
-static int has_changed(struct catalog_reader *reader, const struct found *found, bool *has)
+static int has_changed(struct catalog_reader *reader, const struct early_found *found, bool *has)
 {
 	uint64_t digest = found->digest;
 	int r = digest ? get_digest(reader, found->file, &digest) : 0;
@@ -280,7 +281,7 @@ static int has_changed(struct catalog_reader *reader, const struct found *found,
 }
 
 static int sort_out(struct early_writer *writer, struct catalog_reader *reader,
-		    const struct found *found)
+		    const struct early_found *found)
 {
 	struct early_content *content = found->content;
 	bool changed = false;
@@ -302,7 +303,7 @@ static int sort_out(struct early_writer *writer, struct catalog_reader *reader,
 
 static int sort_all_out(struct early_writer *writer, struct catalog_reader *reader)
 {
-	const struct found *found = (const void *)writer->found.data;
+	const struct early_found *found = (const void *)writer->found.data;
 	size_t count = writer->found.length / sizeof(*found);
 	int r = 0;
 
@@ -329,7 +330,7 @@ static int forget_repeated(struct early_writer *writer)
 /* Leaves first files unread that would be written, but whose prefix another file has now. */
 static void drop_repeated(struct early_writer *writer)
 {
-	struct found *ready = (void *)writer->ready.data;
+	struct early_found *ready = (void *)writer->ready.data;
 	size_t count = writer->ready.length / sizeof(*ready), left = 0;
 
 	for (size_t i = 0; i < count; i++) {
@@ -341,7 +342,8 @@ static void drop_repeated(struct early_writer *writer)
 
 static int by_file(const void *a, const void *b)
 {
-	return numbers_compare(((const struct found *)a)->file, ((const struct found *)b)->file);
+	return numbers_compare(((const struct early_found *)a)->file,
+			       ((const struct early_found *)b)->file);
 }
 
 /* After a later commit of another thread, nothing is used that was found until then. */
@@ -379,8 +381,8 @@ static int resolve(struct early_writer *writer, unsigned int threads)
 	if (r < 0)
 		return r;
 	drop_repeated(writer);
-	sort_unless_sorted(writer->ready.data, writer->ready.length / sizeof(struct found),
-			   sizeof(struct found), by_file);
+	sort_unless_sorted(writer->ready.data, writer->ready.length / sizeof(struct early_found),
+			   sizeof(struct early_found), by_file);
 	return 0;
 }
 
@@ -421,7 +423,7 @@ static int add_groups(struct early_writer *writer, struct catalog_writer *w)
 
 static int add_contents(struct early_writer *writer, struct catalog_writer *w)
 {
-	const struct found *found = (const void *)writer->ready.data;
+	const struct early_found *found = (const void *)writer->ready.data;
 	size_t count = writer->ready.length / sizeof(*found);
 	int r = 0;
 
@@ -482,7 +484,7 @@ int early_writer_commit(struct early_writer *writer, struct catalog_writer *w)
 void early_writer_committed(struct early_writer *writer)
 {
 	struct early_content **list = (void *)writer->groups.data;
-	const struct found *found = (const void *)writer->ready.data;
+	const struct early_found *found = (const void *)writer->ready.data;
 
 	for (size_t i = 0; i < writer->groups.length / sizeof(*list); i++) {
 		list[i]->grouped = true;

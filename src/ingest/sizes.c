@@ -15,7 +15,7 @@
 #include "catalog/scan.h"
 
 /* A range of file ids. */
-struct run {
+struct size_run {
 	struct catalog *catalog;
 	struct deferred_file *files;
 	size_t capacity;
@@ -64,7 +64,7 @@ static void set_group_key(const void *record, struct sort_key *key)
 static const struct sort_order by_group = {set_group_key, compare_groups};
 
 /* Adds the contents of the files, which are sorted by id, to the run. */
-static int fill_contents(struct run *run, struct catalog_reader *reader)
+static int fill_contents(struct size_run *run, struct catalog_reader *reader)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct content_record content;
@@ -85,7 +85,7 @@ static int fill_contents(struct run *run, struct catalog_reader *reader)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
+static int fill(struct size_run *run, struct catalog_reader *reader, uint64_t from)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
@@ -119,7 +119,7 @@ static int fill(struct run *run, struct catalog_reader *reader, uint64_t from)
 /* Lists the whole run, so that after a kill each file is in both lists or in none. */
 static int list_body(struct catalog_writer *w, void *context)
 {
-	struct run *run = context;
+	struct size_run *run = context;
 	int r;
 
 	catalog_reconsider_kept(w);
@@ -133,7 +133,7 @@ static int list_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-static int list_run(struct run *run, uint64_t from)
+static int list_run(struct size_run *run, uint64_t from)
 {
 	struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(run->catalog, &reader);
@@ -146,7 +146,7 @@ static int list_run(struct run *run, uint64_t from)
 
 int ingest_list_sizes(struct catalog *catalog, size_t run_files)
 {
-	struct run run = {.catalog = catalog, .capacity = run_files};
+	struct size_run run = {.catalog = catalog, .capacity = run_files};
 	struct catalog_totals totals = {0};
 	int r = catalog_totals_now(catalog, &totals);
 	uint64_t from = totals.unlisted;

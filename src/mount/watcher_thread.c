@@ -164,7 +164,7 @@ static bool report_name(void *context, enum watcher_event_kind kind, const struc
 
 /* ---- listing ------------------------------------------------------------------------- */
 
-struct listing {
+struct watched_listing {
 	struct watcher_names names;
 	uint64_t parent;
 	size_t room;
@@ -186,7 +186,7 @@ static uint64_t digest_of(const struct stat *attributes)
 
 static bool list_name(const struct view_entry *entry, void *context)
 {
-	struct listing *listing = context;
+	struct watched_listing *listing = context;
 	const struct listed_name name = {
 		.text = entry->name,
 		.directory = S_ISDIR(entry->attributes.st_mode),
@@ -214,7 +214,7 @@ static size_t room_for(const struct watcher_thread *watcher, const struct watche
 }
 
 /* Lists a folder and updates its path. Returns 0, -ENOENT if it no longer exists, or -errno. */
-static int list_folder(const struct watcher_pass *pass, struct listing *listing)
+static int list_folder(const struct watcher_pass *pass, struct watched_listing *listing)
 {
 	struct watched_folder *folder = pass->folder;
 	const struct view_call call = {.view = pass->session->view};
@@ -312,7 +312,7 @@ static void report_differences(struct watcher_pass *pass, struct watcher_names *
 static void update_folder(struct watcher_pass *pass)
 {
 	struct watched_folder *folder = pass->folder;
-	struct listing listing = {.result = 0};
+	struct watched_listing listing = {.result = 0};
 	int r = list_folder(pass, &listing);
 
 	pass->missing = folder->missing = r == -ENOENT;

@@ -31,7 +31,7 @@ struct position {
 };
 
 /* Where a folder is in the list of shown folders. */
-struct place {
+struct fact_place {
 	uint64_t dir;
 	size_t folder;
 };
@@ -41,8 +41,8 @@ struct gathering {
 	struct page_facts *facts;
 	struct catalog_reader *reader; /* snapshot of the current portion */
 	struct folders folders;
-	struct place *places; /* of all shown folders, by dir */
-	struct place last; /* the folder of the last file, and the shown folder that has it */
+	struct fact_place *places; /* of all shown folders, by dir */
+	struct fact_place last; /* the folder of the last file, and the shown folder that has it */
 	struct equal_gathering equal;
 	struct elsewhere_gathering elsewhere;
 	struct position at;
@@ -138,8 +138,8 @@ static uint64_t least_of_folder(uint64_t all)
 
 static int compare_places(const void *left, const void *right)
 {
-	const struct place *a = left;
-	const struct place *b = right;
+	const struct fact_place *a = left;
+	const struct fact_place *b = right;
 
 	return numbers_compare(a->dir, b->dir);
 }
@@ -153,7 +153,7 @@ static int list_places(struct gathering *g)
 	if (!g->places)
 		return -ENOMEM;
 	for (size_t i = 0; i < facts->folder_count; i++)
-		g->places[i] = (struct place){facts->folders[i].node.dir, i};
+		g->places[i] = (struct fact_place){facts->folders[i].node.dir, i};
 	qsort(g->places, facts->folder_count, sizeof(*g->places), compare_places);
 	return 0;
 }
@@ -161,8 +161,8 @@ static int list_places(struct gathering *g)
 /* Finds the shown folder that has a directory: itself, or its nearest ancestor that is shown. */
 static int find_shown(struct gathering *g, uint64_t dir, size_t *folder)
 {
-	struct place sought = {.dir = dir};
-	const struct place *found = NULL;
+	struct fact_place sought = {.dir = dir};
+	const struct fact_place *found = NULL;
 	int r = 0;
 
 	while (r == 0 && !found) {

@@ -109,7 +109,7 @@ void page_write_figures(const struct page_writing *writing)
 /* ---- tables with bars --------------------------------------------------------------------- */
 
 /* A row: what all files of a kind or an age have, and the redundant copies among them. */
-struct row {
+struct figure_row {
 	const char *name; /* outside data must be escaped */
 	uint64_t bytes, redundant;
 };
@@ -129,7 +129,7 @@ static void begin_table(struct html *html, const char *id, const char *title, co
 }
 
 /* Writes a row. largest: the bytes of the longest bar of the table. */
-static void write_row(struct html *html, const struct row *row, uint64_t largest)
+static void write_row(struct html *html, const struct figure_row *row, uint64_t largest)
 {
 	html_format(html, "<tr><th scope=\"row\">%s</th>", row->name);
 	html_format(html, "<td class=\"bar\"><span class=\"all\" style=\"width:%.2f%%\">",
@@ -166,9 +166,9 @@ static void keep_largest(uint64_t *largest, uint64_t bytes)
 /* Makes the rows of the kinds with the most redundant bytes, and one row of all other kinds with
  * redundant bytes. Returns the number of rows. */
 static size_t make_kind_rows(const struct kinds *kinds, char names[KINDS_SHOWN + 1][32],
-			     struct row rows[KINDS_SHOWN + 1])
+			     struct figure_row rows[KINDS_SHOWN + 1])
 {
-	struct row others = {0};
+	struct figure_row others = {0};
 	size_t count = 0;
 	size_t more = 0;
 
@@ -183,7 +183,7 @@ static size_t make_kind_rows(const struct kinds *kinds, char names[KINDS_SHOWN +
 		}
 		(void)snprintf(names[count], sizeof(names[count]), "%s%s",
 			       *kind->name ? "." : "no extension", kind->name);
-		rows[count] = (struct row){names[count], kind->bytes, kind->redundant};
+		rows[count] = (struct figure_row){names[count], kind->bytes, kind->redundant};
 		count++;
 	}
 	if (more == 0)
@@ -198,7 +198,7 @@ static size_t make_kind_rows(const struct kinds *kinds, char names[KINDS_SHOWN +
 void page_write_kinds(const struct page_writing *writing)
 {
 	char names[KINDS_SHOWN + 1][32];
-	struct row rows[KINDS_SHOWN + 1];
+	struct figure_row rows[KINDS_SHOWN + 1];
 	size_t count = make_kind_rows(&writing->facts->kinds, names, rows);
 	struct html *html = writing->html;
 	uint64_t largest = 0;
@@ -232,7 +232,8 @@ void page_write_ages(const struct page_writing *writing)
 		    "By the time since the last change of the file, up to:");
 	for (size_t i = 1; i <= AGE_COUNT; i++) {
 		enum age age = (enum age)(i % AGE_COUNT); /* the future is last */
-		const struct row row = {age_name(age), all->bytes[age], redundant->bytes[age]};
+		const struct figure_row row = {age_name(age), all->bytes[age],
+					       redundant->bytes[age]};
 
 		if (row.bytes > 0)
 			write_row(html, &row, largest);

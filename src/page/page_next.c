@@ -14,12 +14,12 @@
 #define WORDS_MAX 2000
 
 /* The words that commands of the page have in common. */
-struct words {
+struct next_words {
 	struct bytes targets; /* the mount point, the sources or the named files; quoted */
 	struct bytes group_options, scan_options; /* each after a space */
 };
 
-static void words_free(struct words *words)
+static void words_free(struct next_words *words)
 {
 	bytes_free(&words->targets);
 	bytes_free(&words->group_options);
@@ -64,7 +64,7 @@ static int add_targets(struct bytes *targets, const struct page_settings *settin
 	return r;
 }
 
-static int words_init(struct words *words, const struct page_settings *settings)
+static int words_init(struct next_words *words, const struct page_settings *settings)
 {
 	const char *scan = settings->scan_options ? settings->scan_options : "";
 	const char *group = settings->group_options ? settings->group_options : "";
@@ -98,7 +98,7 @@ static void begin_step(struct html *html, const char *title)
  *
  * group_options	NULL: the command does not act upon the shown groups
  */
-static void end_step(struct html *html, const struct words *words, const char *command,
+static void end_step(struct html *html, const struct next_words *words, const char *command,
 		     const struct bytes *group_options)
 {
 	html_format(html, "</p>\n<code class=\"command\">twinfs %s", command);
@@ -110,12 +110,12 @@ static void end_step(struct html *html, const struct words *words, const char *c
 	html_raw(html, "</code></li>\n");
 }
 
-static void end_act(struct html *html, const struct words *words, const char *command)
+static void end_act(struct html *html, const struct next_words *words, const char *command)
 {
 	end_step(html, words, command, &words->group_options);
 }
 
-static void write_acts(const struct page_writing *writing, const struct words *words)
+static void write_acts(const struct page_writing *writing, const struct next_words *words)
 {
 	const struct equal_facts *equal = &writing->facts->equal;
 	struct html *html = writing->html;
@@ -142,7 +142,7 @@ static void write_acts(const struct page_writing *writing, const struct words *w
 	end_act(html, words, "remove --folders --dry-run");
 }
 
-static void write_mounting(struct html *html, const struct words *words)
+static void write_mounting(struct html *html, const struct next_words *words)
 {
 	html_raw(html, "Makes a folder &quot;view&quot; that shows the copies and follows every "
 		       "change, for any file manager. <code>twinfs unmount view</code> ends it."
@@ -161,7 +161,7 @@ static void write_folder_link(const struct page_writing *writing, const char *na
 		    name);
 }
 
-static void write_browsing(const struct page_writing *writing, const struct words *words)
+static void write_browsing(const struct page_writing *writing, const struct next_words *words)
 {
 	struct html *html = writing->html;
 
@@ -188,7 +188,7 @@ static void write_browsing(const struct page_writing *writing, const struct word
 	write_mounting(html, words);
 }
 
-static void write_backup(const struct page_writing *writing, const struct words *words)
+static void write_backup(const struct page_writing *writing, const struct next_words *words)
 {
 	struct html *html = writing->html;
 
@@ -204,7 +204,7 @@ static void write_backup(const struct page_writing *writing, const struct words 
 }
 
 /* Writes how to share equal parts of different files, if some are known. */
-static void write_parts(const struct page_writing *writing, const struct words *words)
+static void write_parts(const struct page_writing *writing, const struct next_words *words)
 {
 	const struct equal_parts *parts = &writing->facts->parts;
 	struct html *html = writing->html;
@@ -229,7 +229,7 @@ static bool is_mountable(const struct page_settings *settings)
 	return !settings->sources->operands && !settings->mount_point;
 }
 
-static void write_steps(const struct page_writing *writing, const struct words *words)
+static void write_steps(const struct page_writing *writing, const struct next_words *words)
 {
 	struct html *html = writing->html;
 
@@ -251,7 +251,7 @@ static void write_steps(const struct page_writing *writing, const struct words *
 
 void page_write_next(const struct page_writing *writing)
 {
-	CLEANUP(words_free) struct words words = {0};
+	CLEANUP(words_free) struct next_words words = {0};
 	const struct page_settings *settings = writing->settings;
 	const struct report_summary *summary = &writing->facts->summary;
 	struct html *html = writing->html;

@@ -4,14 +4,14 @@
 #include <stdbool.h>
 
 /* Adjacent boxes along the shorter side of the free area. */
-struct row {
+struct map_row {
 	double side; /* length of the row */
 	double total; /* sum of the areas of all boxes in the row */
 	double smallest, largest; /* areas of the smallest and the largest box */
 };
 
 /* Returns the worst aspect ratio of the boxes of a row; at least 1. */
-static double worst_ratio(const struct row *row)
+static double worst_ratio(const struct map_row *row)
 {
 	double square = row->side * row->side;
 	double total = row->total * row->total;
@@ -21,7 +21,7 @@ static double worst_ratio(const struct row *row)
 	return tall > flat ? tall : flat;
 }
 
-static struct row row_with(struct row row, double area)
+static struct map_row row_with(struct map_row row, double area)
 {
 	row.total += area;
 	if (row.smallest == 0 || area < row.smallest)
@@ -69,12 +69,12 @@ static void place_row(const uint64_t *sizes, size_t count, double scale, struct 
 static size_t fill_row(const uint64_t *sizes, size_t count, double scale,
 		       const struct treemap_box *free)
 {
-	struct row row = {.side = free->width < free->height ? free->width : free->height};
+	struct map_row row = {.side = free->width < free->height ? free->width : free->height};
 	size_t taken = 1;
 
 	row = row_with(row, (double)sizes[0] * scale);
 	while (taken < count) {
-		struct row longer = row_with(row, (double)sizes[taken] * scale);
+		struct map_row longer = row_with(row, (double)sizes[taken] * scale);
 
 		if (worst_ratio(&longer) > worst_ratio(&row))
 			break;

@@ -16,15 +16,15 @@
 #define VOLUME_FACTOR UINT64_C(0x9e3779b97f4a7c15)
 
 /* A block that is being sorted by its hash. */
-struct entry {
+struct block_entry {
 	uint64_t hash; /* with the volume */
 	uint32_t number;
 };
 
 /* The part of the blocks that is sorted at once. */
-struct pass {
+struct block_pass {
 	uint64_t number, passes; /* takes the hashes with hash % passes == number */
-	struct entry *entries;
+	struct block_entry *entries;
 	size_t count, capacity;
 };
 
@@ -195,15 +195,15 @@ static int number_one(struct block_table *table, void *context, const struct blo
 
 static int compare_entries(const void *left, const void *right)
 {
-	const struct entry *a = left, *b = right;
+	const struct block_entry *a = left, *b = right;
 
 	return a->hash != b->hash ? numbers_compare(a->hash, b->hash)
 				  : numbers_compare(a->number, b->number);
 }
 
 /* The place of the next block, while all blocks are visited in their order. */
-struct visit {
-	struct pass *pass;
+struct block_visit {
+	struct block_pass *pass;
 	size_t range;
 	uint32_t in_range;
 };
@@ -211,8 +211,8 @@ struct visit {
 static int collect_one(struct block_table *table, void *context, const struct block_batch *batch,
 		       uint32_t index, uint64_t hash)
 {
-	struct visit *visit = context;
-	struct pass *pass = visit->pass;
+	struct block_visit *visit = context;
+	struct block_pass *pass = visit->pass;
 	const struct block_range *range = &table->ranges[visit->range];
 	uint64_t mixed = hash ^ (table->files[batch->file].volume * VOLUME_FACTOR);
 	uint32_t number = range->base + visit->in_range;
@@ -227,12 +227,12 @@ static int collect_one(struct block_table *table, void *context, const struct bl
 		return 0;
 	r = array_reserve(&pass->entries, &pass->capacity, pass->count + 1, sizeof(*pass->entries));
 	if (r == 0)
-		pass->entries[pass->count++] = (struct entry){mixed, number};
+		pass->entries[pass->count++] = (struct block_entry){mixed, number};
 	return r;
 }
 
 /* Makes a class of sorted entries with one hash. */
-static int add_class(struct block_table *table, const struct entry *entries, size_t count)
+static int add_class(struct block_table *table, const struct block_entry *entries, size_t count)
 {
 	uint32_t at = table->first[table->classes];
 	int r = array_reserve(&table->first, &table->first_capacity, (size_t)table->classes + 2,
@@ -249,7 +249,7 @@ static int add_class(struct block_table *table, const struct entry *entries, siz
 	return 0;
 }
 
-static int add_classes(struct block_table *table, const struct pass *pass)
+static int add_classes(struct block_table *table, const struct block_pass *pass)
 {
 	size_t end;
 	int r = 0;
@@ -265,12 +265,12 @@ static int add_classes(struct block_table *table, const struct pass *pass)
 	return r;
 }
 
-static int find_classes(struct block_table *table, struct pass *pass)
+static int find_classes(struct block_table *table, struct block_pass *pass)
 {
 	int r = 0;
 
 	for (; r == 0 && pass->number < pass->passes; pass->number++) {
-		struct visit visit = {.pass = pass};
+		struct block_visit visit = {.pass = pass};
 
 		pass->count = 0;
 		r = for_each_hash(table, collect_one, &visit);
@@ -284,7 +284,8 @@ static int find_classes(struct block_table *table, struct pass *pass)
 
 int block_table_classify(struct block_table *table)
 {
-	struct pass pass = {.passes = 1 + table->hashed * sizeof(struct entry) / table->sort_bytes};
+	struct block_pass pass = {.passes = 1 + table->hashed * sizeof(struct block_entry) /
+							table->sort_bytes};
 	int r;
 
 	forget_classes(table);

@@ -350,16 +350,16 @@ static int shared_extents_split(struct open_files *files, const struct block_run
 #define THREADS 4U
 
 /* A selected file, before it is in the table. */
-struct selected {
+struct selected_file {
 	struct block_file file;
 	uint64_t place; /* on the disk, if it rotates; otherwise the id */
 	bool fixed; /* this user cannot change the file */
 };
 
 /* What the reading threads share. */
-struct hashing {
+struct block_hashing {
 	struct partial *partial;
-	struct selected *list;
+	struct selected_file *list;
 	size_t count, capacity;
 	struct block_store store;
 	pthread_mutex_t lock; /* for the members below, and for the counts of partial */
@@ -371,7 +371,7 @@ struct hashing {
 
 /* The file that a thread reads. */
 struct hashed_file {
-	struct hashing *hashing;
+	struct block_hashing *hashing;
 	uint32_t index; /* in the table */
 	uint64_t id;
 	bool stored; /* its hashes are written to the index */
@@ -381,7 +381,7 @@ struct hashed_file {
 /* ---- selection ----------------------------------------------------------------------- */
 
 /* Sets *excluded to whether every name of the file is excluded. */
-static int find_excluded(const struct hashing *hashing, struct catalog_reader *reader,
+static int find_excluded(const struct block_hashing *hashing, struct catalog_reader *reader,
 			 const struct file_record *file, bool *excluded)
 {
 	const struct filter *filter = hashing->partial->settings->filter;
@@ -421,14 +421,14 @@ static bool is_fixed(const struct attributes *attributes)
 	return user != 0 && attributes->uid != user && !(attributes->mode & (S_IWGRP | S_IWOTH));
 }
 
-static int add_selected(struct hashing *hashing, const struct file_record *file)
+static int add_selected(struct block_hashing *hashing, const struct file_record *file)
 {
 	int r = array_reserve(&hashing->list, &hashing->capacity, hashing->count + 1,
 			      sizeof(*hashing->list));
 
 	if (r < 0)
 		return r;
-	hashing->list[hashing->count++] = (struct selected){
+	hashing->list[hashing->count++] = (struct selected_file){
 		.file = {.id = file->id, .size = file->attributes.size},
 		.place = file->id,
 		.fixed = is_fixed(&file->attributes),
@@ -436,7 +436,7 @@ static int add_selected(struct hashing *hashing, const struct file_record *file)
 	return 0;
 }
 
-static int select_files(struct hashing *hashing)
+static int select_files(struct block_hashing *hashing)
 {
 	const struct partial_settings *settings = hashing->partial->settings;
 	CLEANUP_READER struct catalog_reader *reader = NULL;
@@ -495,7 +495,7 @@ static int open_file(const struct partial_settings *settings, uint64_t id, bool 
 /* Opens a selected file for disk_files_seek(). */
 static int open_for_trial(void *context, size_t index, uint64_t *size)
 {
-	const struct hashing *hashing = context;
+	const struct block_hashing *hashing = context;
 
 	*size = hashing->list[index].file.size;
 	return open_file(hashing->partial->settings, hashing->list[index].file.id, true);
@@ -503,7 +503,7 @@ static int open_for_trial(void *context, size_t index, uint64_t *size)
 
 /* Returns whether a disk seeks, as the user says or as trials prove. Virtual disks often report
  * wrongly that they rotate. */
-static bool finds_seeks(struct hashing *hashing)
+static bool finds_seeks(struct block_hashing *hashing)
 {
 	const struct partial_settings *settings = hashing->partial->settings;
 	const struct disk_files files = {
@@ -519,7 +519,7 @@ static bool finds_seeks(struct hashing *hashing)
 }
 
 /* Finds the places of the files on the disk. A file that cannot be opened is reported later. */
-static void find_places(struct hashing *hashing)
+static void find_places(struct block_hashing *hashing)
 {
 	for (size_t i = 0; i < hashing->count && !stop_requested(); i++) {
 		AUTO_CLOSE int fd =
@@ -532,7 +532,7 @@ static void find_places(struct hashing *hashing)
 
 static int compare_selected(const void *left, const void *right)
 {
-	const struct selected *a = left, *b = right;
+	const struct selected_file *a = left, *b = right;
 
 	if (a->fixed != b->fixed)
 		return a->fixed ? -1 : 1;
@@ -540,7 +540,7 @@ static int compare_selected(const void *left, const void *right)
 }
 
 /* Adds the selected files to the table, in their order. */
-static int list_files(struct hashing *hashing)
+static int list_files(struct block_hashing *hashing)
 {
 	struct block_table *table = &hashing->partial->table;
 
@@ -559,7 +559,7 @@ static int list_files(struct hashing *hashing)
 
 /* ---- a file -------------------------------------------------------------------------- */
 
-static void count_bytes(struct hashing *hashing, uint64_t bytes)
+static void count_bytes(struct block_hashing *hashing, uint64_t bytes)
 {
 	pthread_mutex_lock(&hashing->lock);
 	hashing->counts.bytes_done += bytes;
@@ -578,7 +578,7 @@ static void count_read(void *context, uint64_t bytes)
 static int take_hashes(void *context, uint64_t first, const uint64_t *hashes, uint32_t count)
 {
 	const struct hashed_file *file = context;
-	struct hashing *hashing = file->hashing;
+	struct block_hashing *hashing = file->hashing;
 	int r = block_table_add(&hashing->partial->table, file->index, first, hashes, count);
 
 	if (r < 0 || !file->stored)
@@ -613,7 +613,7 @@ static int take_known(struct hashed_file *taken, struct block_reader *blocks,
 static int read_blocks(struct hashed_file *read, struct block_reader *blocks, int fd,
 		       const struct file_record *file)
 {
-	struct hashing *hashing = read->hashing;
+	struct block_hashing *hashing = read->hashing;
 	const struct blocks_state state = {file_digest(file), blocks->block_bits};
 	struct attributes now;
 	int r = block_store_begin(&hashing->store, file->id);
@@ -718,7 +718,7 @@ static void leave_out(const struct hashed_file *file, int result)
 }
 
 /* Takes the next file. Returns false if none is left or the threads must end. */
-static bool take_file(struct hashing *hashing, size_t *index)
+static bool take_file(struct block_hashing *hashing, size_t *index)
 {
 	bool taken;
 
@@ -730,7 +730,7 @@ static bool take_file(struct hashing *hashing, size_t *index)
 	return taken;
 }
 
-static void end_file(struct hashing *hashing, int result)
+static void end_file(struct block_hashing *hashing, int result)
 {
 	pthread_mutex_lock(&hashing->lock);
 	if (result < 0 && hashing->result == 0)
@@ -742,7 +742,7 @@ static void end_file(struct hashing *hashing, int result)
 
 static void *hash_files(void *context)
 {
-	struct hashing *hashing = context;
+	struct block_hashing *hashing = context;
 	struct block_reader blocks;
 	size_t index;
 	int r = block_reader_init(&blocks, hashing->partial->settings->block_bits);
@@ -768,7 +768,7 @@ static void *hash_files(void *context)
 	return NULL;
 }
 
-static int run_threads(struct hashing *hashing, unsigned int threads)
+static int run_threads(struct block_hashing *hashing, unsigned int threads)
 {
 	int stored, r;
 
@@ -788,7 +788,7 @@ static int run_threads(struct hashing *hashing, unsigned int threads)
 static int block_hashes_read(struct partial *partial)
 {
 	const struct partial_settings *settings = partial->settings;
-	struct hashing hashing = {.partial = partial};
+	struct block_hashing hashing = {.partial = partial};
 	unsigned int threads = threads_that_read() < THREADS ? threads_that_read() : THREADS;
 	int r;
 

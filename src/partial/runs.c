@@ -12,7 +12,7 @@
 /* Places between two checks of the stop flag. */
 #define STOP_PLACES 4096U
 
-struct search {
+struct run_search {
 	const struct block_table *table;
 	uint32_t covered; /* all blocks below are decided */
 };
@@ -65,7 +65,7 @@ static uint32_t find_member(const struct block_table *table, uint32_t class, uin
 }
 
 /* Tries members of the class as sources, and keeps the longest match. */
-static void try_members(const struct search *search, uint32_t from, uint32_t to,
+static void try_members(const struct run_search *search, uint32_t from, uint32_t to,
 			struct block_run *best)
 {
 	for (uint32_t i = from; i < to; i++) {
@@ -80,7 +80,7 @@ static void try_members(const struct search *search, uint32_t from, uint32_t to,
 }
 
 /* Sets *best to the longest match of a place. Its count is 0 if there is none. */
-static void find_longest(const struct search *search, uint32_t at, struct block_run *best)
+static void find_longest(const struct run_search *search, uint32_t at, struct block_run *best)
 {
 	const struct block_table *table = search->table;
 	uint32_t class = table->class_of[at];
@@ -97,7 +97,7 @@ static void find_longest(const struct search *search, uint32_t at, struct block_
 }
 
 /* Extends a match to earlier blocks that are in no run. */
-static void extend_back(const struct search *search, struct block_run *run)
+static void extend_back(const struct run_search *search, struct block_run *run)
 {
 	const uint32_t *class_of = search->table->class_of;
 
@@ -173,7 +173,7 @@ static int add_match(struct run_list *runs, struct block_run match)
 
 int runs_find(const struct block_table *table, uint32_t min_blocks, struct run_list *runs)
 {
-	struct search search = {.table = table};
+	struct run_search search = {.table = table};
 	struct block_run best;
 	uint32_t places = 0;
 	int r = 0;

@@ -21,7 +21,7 @@
 /* A name of the plan in the spool, followed by the key of its folder. The key is the number of the
  * source, most significant byte first, then each component of the path with a NUL. So a folder is
  * sorted directly before all that is in it. */
-struct spooled {
+struct balance_spooled {
 	uint64_t freed_bytes;
 	uint32_t key_bytes;
 	bool goes;
@@ -30,7 +30,7 @@ struct spooled {
 #define SOURCE_BYTES sizeof(uint32_t)
 
 /* What is left of a folder on the path to the current one, without the lines made so far. */
-struct level {
+struct balance_level {
 	size_t key_bytes;
 	struct balance_tally going, kept;
 	/* whether a copy goes from the folder itself, or is kept in it */
@@ -46,7 +46,7 @@ struct weighing {
 	uint64_t end; /* of the spool */
 	uint64_t go, stay; /* all names */
 	struct bytes key; /* of the current folder */
-	struct level *levels; /* the first is above all sources */
+	struct balance_level *levels; /* the first is above all sources */
 	size_t depth, capacity;
 };
 
@@ -86,7 +86,7 @@ static int collect_name(struct weighing *weighing, const struct act_plan *plan,
 	const struct act_file file = planned_file(group, index);
 	const struct copy *copy = &group->copies.list[index];
 	struct bytes *key = &weighing->key;
-	struct spooled spooled;
+	struct balance_spooled spooled;
 	int r = make_key(key, &file);
 
 	if (r < 0)
@@ -186,7 +186,7 @@ static int list_or_pass(struct weighing *weighing, struct balance_list *list, si
 /* Leaves the deepest folder. */
 static int leave(struct weighing *weighing)
 {
-	struct level *level = &weighing->levels[--weighing->depth], *above = level - 1;
+	struct balance_level *level = &weighing->levels[--weighing->depth], *above = level - 1;
 	struct balance *balance = weighing->balance;
 	int r;
 
@@ -206,7 +206,8 @@ static int enter(struct weighing *weighing, size_t key_bytes)
 			      sizeof(*weighing->levels));
 
 	if (r == 0)
-		weighing->levels[weighing->depth++] = (struct level){.key_bytes = key_bytes};
+		weighing->levels[weighing->depth++] =
+			(struct balance_level){.key_bytes = key_bytes};
 	return r;
 }
 
@@ -217,7 +218,7 @@ static int go_to(struct weighing *weighing, const struct bytes *key)
 	int r = 0;
 
 	while (r == 0 && weighing->depth > 1) {
-		const struct level *level = &weighing->levels[weighing->depth - 1];
+		const struct balance_level *level = &weighing->levels[weighing->depth - 1];
 
 		if (level->key_bytes <= key->length &&
 		    memcmp(weighing->key.data, key->data, level->key_bytes) == 0)
@@ -241,8 +242,8 @@ static int go_to(struct weighing *weighing, const struct bytes *key)
 
 static int weigh_name(struct weighing *weighing, uint64_t offset, struct bytes *key)
 {
-	struct spooled spooled;
-	struct level *level;
+	struct balance_spooled spooled;
+	struct balance_level *level;
 	int r;
 
 	if (pread(weighing->spool, &spooled, sizeof(spooled), (off_t)offset) !=

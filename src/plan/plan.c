@@ -11,7 +11,7 @@
 
 /* The spool has for each group this struct, then the arrays of copies and of planned names, and the
  * paths. Pointers in it are to static texts, and only this process reads the spool. */
-struct spooled {
+struct plan_spooled {
 	struct group_record group;
 	size_t count, redundant, path_bytes;
 	bool kept_must_stay;
@@ -142,7 +142,7 @@ static void copy_group_fields(struct group_record *to, const struct group_record
 int act_plan_add(struct act_plan *plan, const struct planned_group *group)
 {
 	const struct copies *copies = &group->copies;
-	struct spooled spooled;
+	struct plan_spooled spooled;
 
 	if (copies->redundant == 0)
 		return 0;
@@ -183,7 +183,7 @@ static bool get(struct act_plan *plan, void *data, size_t size)
 int act_plan_next(struct act_plan *plan, struct planned_group *group)
 {
 	struct copies *copies = &group->copies;
-	struct spooled spooled;
+	struct plan_spooled spooled;
 	int r;
 
 	if (!get(plan, &spooled, sizeof(spooled)))

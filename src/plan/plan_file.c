@@ -88,7 +88,7 @@ struct mention {
 };
 
 /* The state of reading. */
-struct reading {
+struct plan_reading {
 	const char *path;
 	int fd;
 	struct line_reader lines;
@@ -107,7 +107,7 @@ struct reading {
 	uint64_t repeated_line; /* of the first one */
 };
 
-static void reading_free(struct reading *reading)
+static void reading_free(struct plan_reading *reading)
 {
 	line_reader_deinit(&reading->lines);
 	cleanup_close(&reading->fd);
@@ -119,7 +119,7 @@ static void reading_free(struct reading *reading)
 }
 
 /* Logs what is wrong with the current line. Returns -EPROTO. */
-static int complain(const struct reading *reading, const char *fault)
+static int complain(const struct plan_reading *reading, const char *fault)
 {
 	log_error("cannot use the plan %s: line %" PRIu64 ": %s; nothing was done",
 		  quote_path(reading->path), reading->lines.line, fault);
@@ -127,13 +127,13 @@ static int complain(const struct reading *reading, const char *fault)
 }
 
 /* Logs a failure. Returns it. */
-static int fail(const struct reading *reading, int result)
+static int fail(const struct plan_reading *reading, int result)
 {
 	log_error("cannot read the plan %s: %s", quote_path(reading->path), error_text(result));
 	return result;
 }
 
-static int open_file(struct reading *reading)
+static int open_file(struct plan_reading *reading)
 {
 	int r;
 
@@ -153,7 +153,7 @@ static bool is_blank(const char *text, size_t length)
 
 /* Reads the next line that is not empty. Returns 0, LINE_END, -EINTR if stop_requested(), or
  * another -errno (logged). */
-static int next_line(struct reading *reading, const char **text, size_t *length)
+static int next_line(struct plan_reading *reading, const char **text, size_t *length)
 {
 	int r;
 
@@ -173,7 +173,7 @@ static bool is_of_fleet(const json_t *object)
 
 /* Parses the current line. Returns its list of copies, a member of *object, which the caller frees;
  * or NULL (logged). */
-static json_t *parse_line(const struct reading *reading, const char *text, size_t length,
+static json_t *parse_line(const struct plan_reading *reading, const char *text, size_t length,
 			  json_t **object)
 {
 	json_t *copies;
@@ -193,7 +193,7 @@ static json_t *parse_line(const struct reading *reading, const char *text, size_
 /* ---- one copy ----------------------------------------------------------------------------- */
 
 /* Parses the fate of a copy. Returns 0, or -EPROTO (logged). */
-static int get_fate(const struct reading *reading, const json_t *object, enum fate *fate)
+static int get_fate(const struct plan_reading *reading, const json_t *object, enum fate *fate)
 {
 	static const char *const words[] =
 		{[FATE_KEPT] = "kept", [FATE_REDUNDANT] = "redundant", [FATE_SPARED] = "spared"};
@@ -226,7 +226,7 @@ static const char *find_source(const struct sources *sources, const char *path, 
 }
 
 /* Gets the path of a copy, as text. Returns 0, -EPROTO (logged) or -ENOMEM. */
-static int get_path(const struct reading *reading, const json_t *object, struct bytes *path)
+static int get_path(const struct plan_reading *reading, const json_t *object, struct bytes *path)
 {
 	int r = json_is_object(object) ? json_get_path(object, "path", path) : -EPROTO;
 
@@ -239,7 +239,7 @@ static int get_path(const struct reading *reading, const json_t *object, struct 
 	return bytes_text(path) ? 0 : -ENOMEM;
 }
 
-static int mention(struct reading *reading, uint64_t file, bool stays)
+static int mention(struct plan_reading *reading, uint64_t file, bool stays)
 {
 	int r = array_reserve(&reading->mentions, &reading->mention_capacity,
 			      reading->mention_count + 1, sizeof(*reading->mentions));
@@ -253,7 +253,8 @@ static int mention(struct reading *reading, uint64_t file, bool stays)
 /* Returns 1 if a name is new, 0 if it would be counted twice, or -ENOMEM. A name can be redundant
  * once in the whole plan, but the kept copy of several lines. If two names had one hash, the second
  * one would not be acted upon. */
-static int note_name(struct reading *reading, uint32_t source, const char *below, enum fate fate)
+static int note_name(struct plan_reading *reading, uint32_t source, const char *below,
+		     enum fate fate)
 {
 	uint64_t line = fate == FATE_KEPT ? reading->lines.line : 0;
 	uint64_t hash = hash64(below, strlen(below), line << 32 ^ source);
@@ -264,7 +265,7 @@ static int note_name(struct reading *reading, uint32_t source, const char *below
 	return r;
 }
 
-static void explain_repeated(const struct reading *reading)
+static void explain_repeated(const struct plan_reading *reading)
 {
 	char count[NUMBER_TEXT_MAX];
 
@@ -276,7 +277,7 @@ static void explain_repeated(const struct reading *reading)
 }
 
 /* Sets the id (0: not indexed) of the file with a path, and the place of its folder. */
-static int find_file(const struct reading *reading, uint32_t source, const char *below,
+static int find_file(const struct plan_reading *reading, uint32_t source, const char *below,
 		     uint64_t *file, struct location *location)
 {
 	CLEANUP_BYTES struct bytes folder = {0};
@@ -290,7 +291,8 @@ static int find_file(const struct reading *reading, uint32_t source, const char 
 }
 
 /* Appends a copy to the group, unless its name was read before. */
-static int append_copy(struct reading *reading, uint32_t source, const char *below, enum fate fate)
+static int append_copy(struct plan_reading *reading, uint32_t source, const char *below,
+		       enum fate fate)
 {
 	struct copies *copies = &reading->group.copies;
 	struct location location = {0};
@@ -320,7 +322,7 @@ static int append_copy(struct reading *reading, uint32_t source, const char *bel
 	return bytes_append(&copies->paths, below, strlen(below) + 1);
 }
 
-static int read_copy(struct reading *reading, const json_t *object)
+static int read_copy(struct plan_reading *reading, const json_t *object)
 {
 	CLEANUP_BYTES struct bytes path = {0};
 	enum fate fate = FATE_SPARED;
@@ -353,7 +355,7 @@ static int compare_copies(const void *left, const void *right)
 }
 
 /* Counts and logs a copy that the plan cannot act upon. */
-static void refuse(struct reading *reading, size_t index, enum act_outcome outcome)
+static void refuse(struct plan_reading *reading, size_t index, enum act_outcome outcome)
 {
 	const struct act_file file = planned_file(&reading->group, index);
 	const struct act_result result = {.outcome = outcome};
@@ -363,7 +365,7 @@ static void refuse(struct reading *reading, size_t index, enum act_outcome outco
 }
 
 /* Spares a name in a store, or one whose kept file is in a store. */
-static int check_stores(struct reading *reading, size_t index)
+static int check_stores(struct plan_reading *reading, size_t index)
 {
 	const struct rules *rules = reading->report->rules;
 	const struct copies *copies = &reading->group.copies;
@@ -381,7 +383,7 @@ static int check_stores(struct reading *reading, size_t index)
 }
 
 /* Spares a name if the plan cannot act upon it. */
-static int check_name(struct reading *reading, size_t index)
+static int check_name(struct plan_reading *reading, size_t index)
 {
 	const struct copy *kept = &reading->group.copies.list[0];
 	const struct copy *copy = &reading->group.copies.list[index];
@@ -407,7 +409,7 @@ static int check_name(struct reading *reading, size_t index)
 
 /* Fills in the records of a name. The hash of a copy is that of the kept file or unknown: only so
  * it is right as long as one of both files is as in the index. */
-static int complete_name(struct reading *reading, size_t index)
+static int complete_name(struct plan_reading *reading, size_t index)
 {
 	struct planned_name *name = &reading->group.names[index];
 	uint64_t id = reading->group.copies.list[index].file;
@@ -435,7 +437,7 @@ static int complete_name(struct reading *reading, size_t index)
 }
 
 /* Fills in the records of the names and of the group. */
-static int complete_group(struct reading *reading)
+static int complete_group(struct plan_reading *reading)
 {
 	struct planned_group *group = &reading->group;
 	int r = array_reserve(&group->names, &group->capacity, group->copies.count,
@@ -451,7 +453,7 @@ static int complete_group(struct reading *reading)
 }
 
 /* Spares the copies that an act leaves, although the plan names them. */
-static int leave_copies(struct reading *reading)
+static int leave_copies(struct plan_reading *reading)
 {
 	const struct report *report = reading->report;
 	const struct rules *rules = report->rules;
@@ -482,7 +484,7 @@ static int leave_copies(struct reading *reading)
 
 /* Drops all kept names but the first one and its hard links, sorts the names by inode, and drops
  * those that the plan cannot act upon. */
-static int finish_group(struct reading *reading)
+static int finish_group(struct plan_reading *reading)
 {
 	struct copies *copies = &reading->group.copies;
 	int r;
@@ -512,7 +514,7 @@ static int finish_group(struct reading *reading)
 	return r < 0 ? r : act_plan_add(reading->plan, &reading->group);
 }
 
-static int read_group(struct reading *reading, const char *text, size_t length)
+static int read_group(struct plan_reading *reading, const char *text, size_t length)
 {
 	struct copies *copies = &reading->group.copies;
 	json_t *object = NULL, *member;
@@ -542,7 +544,7 @@ static int compare_mentions(const void *left, const void *right)
 }
 
 /* Refuses a plan in which a file both stays and goes. */
-static int check_mentions(const struct reading *reading)
+static int check_mentions(const struct plan_reading *reading)
 {
 	const struct mention *first = reading->mentions;
 
@@ -570,13 +572,13 @@ int plan_file_read(const char *path, const struct report *report, struct act_pla
 		   struct refusals *refusals)
 {
 	CLEANUP(reading_free)
-	struct reading reading = {.path = path,
-				  .fd = -1,
-				  .reader = report->reader,
-				  .sources = report->sources,
-				  .report = report,
-				  .plan = plan,
-				  .refusals = refusals};
+	struct plan_reading reading = {.path = path,
+				       .fd = -1,
+				       .reader = report->reader,
+				       .sources = report->sources,
+				       .report = report,
+				       .plan = plan,
+				       .refusals = refusals};
 	const char *text = NULL;
 	size_t length = 0;
 	int r = open_file(&reading);
@@ -596,7 +598,7 @@ int plan_file_read(const char *path, const struct report *report, struct act_pla
 }
 
 /* Refuses a pipe: what is read here would be missing when the plan is read. */
-static int check_rereadable(const struct reading *reading)
+static int check_rereadable(const struct plan_reading *reading)
 {
 	struct stat status;
 
@@ -611,7 +613,7 @@ static int check_rereadable(const struct reading *reading)
 
 int plan_file_first_path(const char *path, struct bytes *first)
 {
-	CLEANUP(reading_free) struct reading reading = {.path = path, .fd = -1};
+	CLEANUP(reading_free) struct plan_reading reading = {.path = path, .fd = -1};
 	json_t *object = NULL, *copies;
 	const char *text = NULL;
 	size_t length = 0;

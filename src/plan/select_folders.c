@@ -18,25 +18,25 @@
 #include "report/selection.h"
 
 /* A folder group that is selected. */
-struct selected {
+struct selected_folder {
 	uint64_t group;
 	uint64_t bytes; /* of one folder */
 	size_t depth; /* largest number of slashes in a path of its folders */
 };
 
-struct planning {
+struct folder_planning {
 	struct act_plan *plan;
 	const struct report *report;
 	struct collector collector;
 	struct planned_group group; /* the current one */
-	struct selected *list;
+	struct selected_folder *list;
 	size_t count, capacity;
 	/* ids of folders that are in the plan, and of the folders above those that are kept */
 	struct number_set going, kept, above_kept;
 	int error; /* the first failure in a callback, -errno */
 };
 
-static void planning_free(struct planning *planning)
+static void planning_free(struct folder_planning *planning)
 {
 	collector_free(&planning->collector);
 	planned_group_free(&planning->group);
@@ -64,13 +64,13 @@ static size_t find_depth(const struct copies *copies)
 
 static int note_group(void *context, const struct group_record *group, const struct copies *copies)
 {
-	struct planning *planning = context;
+	struct folder_planning *planning = context;
 	int r = array_reserve(&planning->list, &planning->capacity, planning->count + 1,
 			      sizeof(*planning->list));
 
 	if (r == 0)
 		planning->list[planning->count++] =
-			(struct selected){group->id, group->size, find_depth(copies)};
+			(struct selected_folder){group->id, group->size, find_depth(copies)};
 	return r;
 }
 
@@ -79,7 +79,7 @@ static int note_group(void *context, const struct group_record *group, const str
  * folders contain one of the other group, so the deepest one of that is deeper. */
 static int compare_selected(const void *left, const void *right)
 {
-	const struct selected *a = left, *b = right;
+	const struct selected_folder *a = left, *b = right;
 	int order = numbers_compare(b->bytes, a->bytes);
 
 	if (order == 0)
@@ -90,7 +90,7 @@ static int compare_selected(const void *left, const void *right)
 /* ---- folders in and above other folders ---------------------------------------------------- */
 
 /* Returns whether a folder or one above it is in the set. */
-static bool is_in_any(struct planning *planning, const struct number_set *set, uint64_t dir)
+static bool is_in_any(struct folder_planning *planning, const struct number_set *set, uint64_t dir)
 {
 	struct dir_record record = {.parent = dir};
 	int r = planning->error;
@@ -105,7 +105,7 @@ static bool is_in_any(struct planning *planning, const struct number_set *set, u
 	return false;
 }
 
-static int add_above(struct planning *planning, uint64_t dir)
+static int add_above(struct folder_planning *planning, uint64_t dir)
 {
 	struct dir_record record = {.parent = 0};
 	int r = catalog_get_dir(planning->report->reader, dir, &record);
@@ -119,13 +119,13 @@ static int add_above(struct planning *planning, uint64_t dir)
 
 static bool is_going(void *context, const struct copies *copies, const struct copy *copy)
 {
-	struct planning *planning = context;
+	struct folder_planning *planning = context;
 
 	(void)copies;
 	return is_in_any(planning, &planning->going, copy->file);
 }
 
-static const char *why_it_stays(struct planning *planning, const struct copies *copies,
+static const char *why_it_stays(struct folder_planning *planning, const struct copies *copies,
 				const struct copy *copy)
 {
 	if (copy_is_root(copies, copy))
@@ -140,7 +140,7 @@ static const char *why_it_stays(struct planning *planning, const struct copies *
 /* ---- one group ----------------------------------------------------------------------------- */
 
 /* Reads the folders of a group that do not go already, and applies the rules to them. */
-static int decide(struct planning *planning, struct group_record *group)
+static int decide(struct folder_planning *planning, struct group_record *group)
 {
 	const struct report *report = planning->report;
 	struct copies *copies = &planning->group.copies;
@@ -157,7 +157,7 @@ static int decide(struct planning *planning, struct group_record *group)
 	return rules_apply(report->rules, report->sources, group, copies);
 }
 
-static int plan_folder(struct planning *planning, size_t index)
+static int plan_folder(struct folder_planning *planning, size_t index)
 {
 	const struct copy *copy = &planning->group.copies.list[index];
 	struct dir_record dir;
@@ -176,7 +176,7 @@ static int plan_folder(struct planning *planning, size_t index)
 }
 
 /* Sets the tree hash of the group. */
-static int describe(struct planning *planning)
+static int describe(struct folder_planning *planning)
 {
 	struct group_record *group = &planning->group.group;
 	int r = folder_tree_hash(planning->report->reader, planning->group.copies.list[0].file,
@@ -186,7 +186,7 @@ static int describe(struct planning *planning)
 	return r == FOLDER_TREE_UNREAD ? 0 : r;
 }
 
-static int plan_group(struct planning *planning, const struct selected *selected)
+static int plan_group(struct folder_planning *planning, const struct selected_folder *selected)
 {
 	struct planned_group *planned = &planning->group;
 	struct copies *copies = &planned->copies;
@@ -213,7 +213,7 @@ static int plan_group(struct planning *planning, const struct selected *selected
 
 int act_plan_select_folders(struct act_plan *plan, const struct report *report)
 {
-	CLEANUP(planning_free) struct planning planning = {.plan = plan, .report = report};
+	CLEANUP(planning_free) struct folder_planning planning = {.plan = plan, .report = report};
 	const struct visitor visitor = {.group = note_group, .context = &planning};
 	int r = selection_folders(report, &visitor);
 

@@ -44,14 +44,14 @@ static int count_inode(struct folder_count *count, struct catalog_reader *reader
 	return sorter_add(count->sharers, &extents.sharing, sizeof(extents.sharing), file->id);
 }
 
-struct counting {
+struct folder_counting {
 	struct folder_count *count;
 	struct catalog_reader *reader;
 };
 
 static int count_name(void *context, const struct entry_record *entry)
 {
-	const struct counting *counting = context;
+	const struct folder_counting *counting = context;
 	struct folder_count *count = counting->count;
 	struct file_record file;
 	int r;
@@ -72,7 +72,7 @@ static int count_name(void *context, const struct entry_record *entry)
 
 int folder_count_add(struct folder_count *count, struct catalog_reader *reader, uint64_t dir)
 {
-	struct counting counting = {.count = count, .reader = reader};
+	struct folder_counting counting = {.count = count, .reader = reader};
 
 	return folder_walk(reader, dir, count_name, &counting);
 }

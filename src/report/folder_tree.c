@@ -28,35 +28,35 @@
 /* ---- the hash ------------------------------------------------------------------------------- */
 
 /* A directory that is being hashed. */
-struct level {
+struct tree_level {
 	uint64_t dir;
 	struct sorter *names; /* numbers are cookies */
 	struct hash_state *state;
 };
 
 /* The directories from the root of the tree down to the current one. */
-struct hashing {
+struct tree_hashing {
 	struct catalog_reader *reader;
-	struct level *levels;
+	struct tree_level *levels;
 	size_t count, capacity;
 };
 
-static void pop_level(struct hashing *hashing)
+static void pop_level(struct tree_hashing *hashing)
 {
-	struct level *level = &hashing->levels[--hashing->count];
+	struct tree_level *level = &hashing->levels[--hashing->count];
 
 	sorter_free(level->names);
 	hash_state_free(level->state);
 }
 
-static void hashing_free(struct hashing *hashing)
+static void hashing_free(struct tree_hashing *hashing)
 {
 	while (hashing->count > 0)
 		pop_level(hashing);
 	free(hashing->levels);
 }
 
-static int sort_names(const struct hashing *hashing, const struct level *level)
+static int sort_names(const struct tree_hashing *hashing, const struct tree_level *level)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
@@ -67,21 +67,22 @@ static int sort_names(const struct hashing *hashing, const struct level *level)
 	return r == -ENOENT ? sorter_finish(level->names) : r;
 }
 
-static int push_level(struct hashing *hashing, uint64_t dir)
+static int push_level(struct tree_hashing *hashing, uint64_t dir)
 {
-	struct level *level;
+	struct tree_level *level;
 	int r = array_reserve(&hashing->levels, &hashing->capacity, hashing->count + 1,
 			      sizeof(*hashing->levels));
 
 	if (r < 0)
 		return r;
 	level = &hashing->levels[hashing->count++];
-	*level = (struct level){.dir = dir, .state = hash_state_new()};
+	*level = (struct tree_level){.dir = dir, .state = hash_state_new()};
 	r = level->state ? sorter_new(&level->names, NAMES_BYTES) : -ENOMEM;
 	return r < 0 ? r : sort_names(hashing, level);
 }
 
-static void add_entry(const struct level *level, char letter, struct hash128 hash, struct name name)
+static void add_entry(const struct tree_level *level, char letter, struct hash128 hash,
+		      struct name name)
 {
 	char digits[HASH128_DIGITS + 1];
 
@@ -169,9 +170,9 @@ static int hash_file(struct catalog_reader *reader, uint64_t id, char *letter, s
 }
 
 /* Adds the next name of the current directory, or begins with it if it is a directory. */
-static int hash_name(struct hashing *hashing, uint64_t cookie)
+static int hash_name(struct tree_hashing *hashing, uint64_t cookie)
 {
-	const struct level *level = &hashing->levels[hashing->count - 1];
+	const struct tree_level *level = &hashing->levels[hashing->count - 1];
 	struct entry_record entry;
 	struct hash128 hash;
 	char letter;
@@ -190,7 +191,7 @@ static int hash_name(struct hashing *hashing, uint64_t cookie)
 }
 
 /* Ends the current directory: adds its hash to its parent. */
-static int end_level(struct hashing *hashing, struct hash128 *hash)
+static int end_level(struct tree_hashing *hashing, struct hash128 *hash)
 {
 	struct dir_record dir = {.id = hashing->levels[hashing->count - 1].dir};
 	int r = 0;
@@ -207,7 +208,7 @@ static int end_level(struct hashing *hashing, struct hash128 *hash)
 
 int folder_tree_hash(struct catalog_reader *reader, uint64_t dir, struct hash128 *hash)
 {
-	CLEANUP(hashing_free) struct hashing hashing = {.reader = reader};
+	CLEANUP(hashing_free) struct tree_hashing hashing = {.reader = reader};
 	uint64_t cookie;
 	int r = push_level(&hashing, dir);
 

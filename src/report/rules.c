@@ -14,7 +14,7 @@
 #include "source/source.h"
 
 /* One inode of the group. */
-struct candidate {
+struct keep_candidate {
 	struct copy *names; /* names of the inode, in the list of copies */
 	size_t count;
 	struct kept_rank rank; /* that of its preferred name */
@@ -34,14 +34,14 @@ struct decision {
 	const struct keep_rules *of_index;
 	const struct sources *sources;
 	struct copies *copies;
-	struct candidate *list;
+	struct keep_candidate *list;
 	size_t count;
 	size_t left; /* number of candidates that are still eligible */
 	const char *won; /* why eligible candidates are preferred; NULL: no rule has decided */
 };
 
 /* Reasons that a rule gives: for the preferred candidates, and for all other candidates. */
-struct words {
+struct rule_words {
 	const char *won;
 	const char *lost;
 };
@@ -125,7 +125,7 @@ static struct kept_rank rank_of(const struct decision *decision, const struct co
 static void set_ranks(struct decision *decision, const struct keep_rules *rules)
 {
 	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
+		struct keep_candidate *candidate = &decision->list[i];
 
 		candidate->rank = rank_of(decision, &candidate->names[0]);
 		for (size_t j = 1; j < candidate->count; j++) {
@@ -149,7 +149,7 @@ static bool is_bundled(const struct rules *rules, const struct copy *name)
 /* Makes the list of inodes. The names of an inode are adjacent. */
 static int gather(struct decision *decision)
 {
-	struct candidate *candidate = NULL;
+	struct keep_candidate *candidate = NULL;
 
 	decision->list = calloc(decision->copies->count + 1, sizeof(*decision->list));
 	if (!decision->list)
@@ -180,21 +180,22 @@ static int gather(struct decision *decision)
 	return 0;
 }
 
-static void drop(struct decision *decision, struct candidate *candidate, const struct words *words)
+static void drop(struct decision *decision, struct keep_candidate *candidate,
+		 const struct rule_words *words)
 {
 	candidate->lost = words->lost;
 	decision->won = words->won;
 	decision->left--;
 }
 
-static const struct words words_of_places[EMPTIED_PLACES] = {
+static const struct rule_words words_of_places[EMPTIED_PLACES] = {
 	[PLACE_SNAPSHOT] = {"not in a snapshot", "in a snapshot"},
 	[PLACE_CACHE] = {"not in a cache", "in a cache"},
 	[PLACE_TRASH] = {"not in the trash", "in the trash"},
 	[PLACE_MEMORY] = {"not in memory", "in memory"},
 };
 
-static void spare_for_place(struct candidate *candidate, const char *why)
+static void spare_for_place(struct keep_candidate *candidate, const char *why)
 {
 	candidate->stays = why;
 	for (size_t i = 0; i < candidate->count; i++)
@@ -216,7 +217,7 @@ static void refuse_emptied(struct decision *decision)
 			best = decision->list[i].rank.place;
 	}
 	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
+		struct keep_candidate *candidate = &decision->list[i];
 		enum emptied_place place = candidate->rank.place;
 
 		if (place > best)
@@ -233,8 +234,8 @@ static void refuse_emptied(struct decision *decision)
 /* ---- the keep rules ----------------------------------------------------------------------- */
 
 /* Returns the lowest rank of the operands that have a name of the inode. */
-static uint32_t best_operand(const struct decision *decision, const struct candidate *candidate,
-			     bool by_number)
+static uint32_t best_operand(const struct decision *decision,
+			     const struct keep_candidate *candidate, bool by_number)
 {
 	uint32_t best = UINT32_MAX;
 
@@ -248,7 +249,7 @@ static uint32_t best_operand(const struct decision *decision, const struct candi
 	return best;
 }
 
-static const struct words words_of_rules[] = {
+static const struct rule_words words_of_rules[] = {
 	[KEEP_SOURCE_ORDER] = {"first source", "later source"},
 	[KEEP_FIRST_SEEN] = {"known longest", "found later"},
 	[KEEP_OLDEST] = {"oldest", "newer"},
@@ -260,31 +261,31 @@ static const struct words words_of_rules[] = {
 };
 
 /* Compares two inodes. A negative number: the first one is preferred. */
-typedef int compare_fn(const struct decision *decision, size_t rule, const struct candidate *a,
-		       const struct candidate *b);
+typedef int compare_fn(const struct decision *decision, size_t rule, const struct keep_candidate *a,
+		       const struct keep_candidate *b);
 
 /* Drops all candidates but the preferred ones. */
 static void keep_preferred(struct decision *decision, compare_fn *compare, size_t rule,
-			   const struct words *words)
+			   const struct rule_words *words)
 {
-	const struct candidate *best = NULL;
+	const struct keep_candidate *best = NULL;
 
 	for (size_t i = 0; i < decision->count; i++) {
-		const struct candidate *candidate = &decision->list[i];
+		const struct keep_candidate *candidate = &decision->list[i];
 
 		if (!candidate->lost && (!best || compare(decision, rule, candidate, best) < 0))
 			best = candidate;
 	}
 	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
+		struct keep_candidate *candidate = &decision->list[i];
 
 		if (!candidate->lost && compare(decision, rule, best, candidate) < 0)
 			drop(decision, candidate, words);
 	}
 }
 
-static int by_rule(const struct decision *decision, size_t rule, const struct candidate *a,
-		   const struct candidate *b)
+static int by_rule(const struct decision *decision, size_t rule, const struct keep_candidate *a,
+		   const struct keep_candidate *b)
 {
 	const struct keep_rules *rules = decision->keep;
 
@@ -294,8 +295,8 @@ static int by_rule(const struct decision *decision, size_t rule, const struct ca
 	return kept_order_by_rule(rules, rule, &a->rank, &b->rank);
 }
 
-static int by_operand(const struct decision *decision, size_t rule, const struct candidate *a,
-		      const struct candidate *b)
+static int by_operand(const struct decision *decision, size_t rule, const struct keep_candidate *a,
+		      const struct keep_candidate *b)
 {
 	(void)rule;
 	return numbers_compare(best_operand(decision, a, false), best_operand(decision, b, false));
@@ -304,7 +305,7 @@ static int by_operand(const struct decision *decision, size_t rule, const struct
 /* Prefers what the user named first, as the view prefers the first source. */
 static void prefer_first_operands(struct decision *decision)
 {
-	static const struct words words = {"named first", "named later"};
+	static const struct rule_words words = {"named first", "named later"};
 	const struct operands *operands = decision->sources->operands;
 
 	if (operands && operands->units > 1 && decision->left > 1)
@@ -323,7 +324,7 @@ enum trait {
 	TRAIT_LED, /* without it, a symlink would lead nowhere */
 };
 
-static bool has_trait(const struct candidate *candidate, enum trait trait)
+static bool has_trait(const struct keep_candidate *candidate, enum trait trait)
 {
 	const bool has[] = {
 		[TRAIT_OUTSIDE_STORES] = !candidate->stored,
@@ -336,8 +337,8 @@ static bool has_trait(const struct candidate *candidate, enum trait trait)
 	return has[trait];
 }
 
-static int by_trait(const struct decision *decision, size_t trait, const struct candidate *a,
-		    const struct candidate *b)
+static int by_trait(const struct decision *decision, size_t trait, const struct keep_candidate *a,
+		    const struct keep_candidate *b)
 {
 	(void)decision;
 	return (int)has_trait(b, (enum trait)trait) - (int)has_trait(a, (enum trait)trait);
@@ -345,7 +346,7 @@ static int by_trait(const struct decision *decision, size_t trait, const struct 
 
 static void prefer(struct decision *decision, enum trait trait)
 {
-	static const struct words words[] = {
+	static const struct rule_words words[] = {
 		[TRAIT_OUTSIDE_STORES] = {"not in a store", "in a store"},
 		[TRAIT_STAYS] = {NULL /* its own reason */, "another copy stays anyway"},
 		[TRAIT_OUTSIDE_BUNDLES] = {"not in a bundle", "in a bundle"},
@@ -360,20 +361,20 @@ static void prefer(struct decision *decision, enum trait trait)
 
 /* Sets *reason to why the view prefers the kept inode. Returns false if the view's order prefers
  * the other one, so that the kept inode was chosen earlier. */
-static bool is_preferred(const struct decision *decision, const struct candidate *kept,
-			 const struct candidate *other, struct kept_reason *reason)
+static bool is_preferred(const struct decision *decision, const struct keep_candidate *kept,
+			 const struct keep_candidate *other, struct kept_reason *reason)
 {
 	return kept_order(decision->of_index, &kept->rank, &other->rank, reason) < 0;
 }
 
 /* Returns the inode that the view keeps, if it is eligible. If not, returns the inode that the view
  * would choose. At least one candidate must be eligible. */
-static struct candidate *choose(const struct decision *decision, uint64_t kept)
+static struct keep_candidate *choose(const struct decision *decision, uint64_t kept)
 {
-	struct candidate *best = NULL;
+	struct keep_candidate *best = NULL;
 
 	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
+		struct keep_candidate *candidate = &decision->list[i];
 
 		if (candidate->lost)
 			continue;
@@ -385,10 +386,10 @@ static struct candidate *choose(const struct decision *decision, uint64_t kept)
 	return best;
 }
 
-static const struct words *words_of_reason(const struct decision *decision,
-					   const struct kept_reason *reason)
+static const struct rule_words *words_of_reason(const struct decision *decision,
+						const struct kept_reason *reason)
 {
-	static const struct words words[] = {
+	static const struct rule_words words[] = {
 		[KEPT_BY_SOURCE] = {"first source", "later source"},
 		[KEPT_BY_FIRST_SEEN] = {"known longest", "found later"},
 		[KEPT_BY_MTIME] = {"oldest", "newer"},
@@ -406,16 +407,16 @@ static const struct words *words_of_reason(const struct decision *decision,
 
 /* Sets the reasons of the view's choice. The reason of the kept inode is the last rule that was
  * needed to exclude another inode. */
-static void explain_choice(struct decision *decision, const struct candidate *kept)
+static void explain_choice(struct decision *decision, const struct keep_candidate *kept)
 {
-	static const struct words earlier = {"chosen earlier", "another was chosen earlier"};
+	static const struct rule_words earlier = {"chosen earlier", "another was chosen earlier"};
 	struct kept_reason needed = {0}, reason;
 	bool chosen_earlier = false;
 
 	if (decision->left < 2)
 		return;
 	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
+		struct keep_candidate *candidate = &decision->list[i];
 
 		if (candidate == kept || candidate->lost)
 			continue;
@@ -434,7 +435,7 @@ static void explain_choice(struct decision *decision, const struct candidate *ke
 /* ---- fates -------------------------------------------------------------------------------- */
 
 /* Marks the sources in which the kept inode has a name. */
-static bool *mark_sources(const struct decision *decision, const struct candidate *kept)
+static bool *mark_sources(const struct decision *decision, const struct keep_candidate *kept)
 {
 	bool *marked = calloc(decision->sources->count + 1, sizeof(*marked));
 
@@ -444,14 +445,14 @@ static bool *mark_sources(const struct decision *decision, const struct candidat
 }
 
 /* Spares other inodes that have a name in a source of the kept inode. */
-static int spare_same_source(struct decision *decision, const struct candidate *kept)
+static int spare_same_source(struct decision *decision, const struct keep_candidate *kept)
 {
 	AUTO_FREE bool *marked = mark_sources(decision, kept);
 
 	if (!marked)
 		return -ENOMEM;
 	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
+		struct keep_candidate *candidate = &decision->list[i];
 
 		for (size_t j = 0; candidate != kept && !candidate->stays && j < candidate->count;
 		     j++) {
@@ -462,7 +463,7 @@ static int spare_same_source(struct decision *decision, const struct candidate *
 	return 0;
 }
 
-static void set_fate(struct candidate *candidate, enum fate fate, const char *why)
+static void set_fate(struct keep_candidate *candidate, enum fate fate, const char *why)
 {
 	for (size_t i = 0; i < candidate->count; i++) {
 		candidate->names[i].fate = fate;
@@ -472,7 +473,7 @@ static void set_fate(struct candidate *candidate, enum fate fate, const char *wh
 
 /* Spares an inode. Names that must stay have a reason already. The other names stay because of
  * these names. */
-static void spare(struct candidate *candidate)
+static void spare(struct keep_candidate *candidate)
 {
 	bool by_name = false;
 
@@ -487,7 +488,7 @@ static void spare(struct candidate *candidate)
 	}
 }
 
-static void spare_for_bundle(const struct decision *decision, struct candidate *candidate)
+static void spare_for_bundle(const struct decision *decision, struct keep_candidate *candidate)
 {
 	candidate->stays = "in a bundle, which stays whole";
 	for (size_t i = 0; i < candidate->count; i++) {
@@ -502,7 +503,7 @@ static void spare_for_bundle(const struct decision *decision, struct candidate *
 }
 
 /* Spares an inode that a program writes in place, or whose kept inode is one. */
-static void spare_from_links(struct candidate *candidate)
+static void spare_from_links(struct keep_candidate *candidate)
 {
 	candidate->stays = "a program writes it or the kept copy in place";
 	for (size_t i = 0; i < candidate->count; i++) {
@@ -512,7 +513,7 @@ static void spare_from_links(struct candidate *candidate)
 	spare(candidate);
 }
 
-static void set_fates(struct decision *decision, struct candidate *kept)
+static void set_fates(struct decision *decision, struct keep_candidate *kept)
 {
 	const char *why = decision->won;
 	bool unlinked = decision->rules->links && decision->copies->written_in_place;
@@ -522,7 +523,7 @@ static void set_fates(struct decision *decision, struct candidate *kept)
 	decision->copies->kept_must_stay = kept->stays || kept->bundled;
 	decision->copies->redundant = 0;
 	for (size_t i = 0; i < decision->count; i++) {
-		struct candidate *candidate = &decision->list[i];
+		struct keep_candidate *candidate = &decision->list[i];
 
 		/* all others are in stores or in places that something else empties */
 		if (candidate != kept && !candidate->stays &&
@@ -566,7 +567,7 @@ int rules_apply(const struct rules *rules, const struct sources *sources,
 		.sources = sources,
 		.copies = copies,
 	};
-	struct candidate *kept;
+	struct keep_candidate *kept;
 	int r;
 
 	r = gather(&decision);

@@ -162,12 +162,12 @@ static void similar_common_share(struct similar_common *common, const struct sim
 
 /* A pair that was printed, or left out because its folders are equal, in the list of those with the
  * same first directory. */
-struct listed {
+struct listed_pair {
 	uint32_t second;
 	uint32_t next; /* number of the next one; 0: none */
 };
 
-struct finder {
+struct similar_finder {
 	const struct report *report;
 	struct similar_tree tree;
 	struct similar_common common;
@@ -176,7 +176,7 @@ struct finder {
 	struct similar_sums weights;
 	struct similar_sums sums;
 	struct sorter *found;
-	struct listed *listed; /* number 0 is not used */
+	struct listed_pair *listed; /* number 0 is not used */
 	size_t listed_count, listed_capacity;
 	uint64_t printed;
 };
@@ -195,7 +195,7 @@ static void split(uint64_t pair, uint32_t dirs[static 2])
 /* ---- contents ------------------------------------------------------------------------------- */
 
 /* Adds a content to the sums of its directories, so that it counts once in each one above them. */
-static void add_to_dirs(struct finder *finder, const struct similar_content *content)
+static void add_to_dirs(struct similar_finder *finder, const struct similar_content *content)
 {
 	struct similar_tree *tree = &finder->tree;
 	const uint32_t *dirs = content->dirs;
@@ -260,7 +260,7 @@ static bool are_apart(const struct similar_tree *tree, uint32_t low, uint32_t hi
 	return !similar_tree_contains(tree, low, high);
 }
 
-static int add_weights(struct finder *finder, const struct similar_content *content)
+static int add_weights(struct similar_finder *finder, const struct similar_content *content)
 {
 	struct factor factors[FACTORS_MAX];
 	size_t count = find_factors(&finder->tree, content, factors);
@@ -286,7 +286,7 @@ static int add_weights(struct finder *finder, const struct similar_content *cont
 
 /* Adds pairs of directories of a content that very many have. The pairs have no weight, because
  * similar_common_share() counts such contents. */
-static int add_common(struct finder *finder, const struct similar_content *content)
+static int add_common(struct similar_finder *finder, const struct similar_content *content)
 {
 	int r = similar_common_add(&finder->common, content);
 
@@ -305,7 +305,7 @@ static int add_common(struct finder *finder, const struct similar_content *conte
 
 static int take_content(void *context, const struct similar_content *content)
 {
-	struct finder *finder = context;
+	struct similar_finder *finder = context;
 
 	size_sum_add(&finder->total, content->size);
 	if (finder->total.high > 0)
@@ -319,7 +319,7 @@ static int take_content(void *context, const struct similar_content *content)
 
 /* Returns the lowest number of shared bytes of similar directories, the larger of which has this
  * number of bytes. */
-static uint64_t bytes_needed(const struct finder *finder, uint64_t larger)
+static uint64_t bytes_needed(const struct similar_finder *finder, uint64_t larger)
 {
 	unsigned int percent = finder->report->similar_percent;
 
@@ -338,14 +338,14 @@ static uint64_t bytes_outside(const struct similar_dir *dir)
 }
 
 /* Returns whether the directory has enough contents of others to be similar to one of them. */
-static bool has_similar(const struct finder *finder, const struct similar_dir *dir)
+static bool has_similar(const struct similar_finder *finder, const struct similar_dir *dir)
 {
 	return dir->depth <= SIMILAR_DEPTH_MAX &&
 	       bytes_outside(dir) >= bytes_needed(finder, dir->bytes);
 }
 
 /* a: has_similar() */
-static bool can_be_similar(const struct finder *finder, const struct similar_dir *a,
+static bool can_be_similar(const struct similar_finder *finder, const struct similar_dir *a,
 			   const struct similar_dir *b)
 {
 	uint64_t needed = bytes_needed(finder, larger_bytes(a, b));
@@ -359,7 +359,7 @@ static bool can_be_similar(const struct finder *finder, const struct similar_dir
 }
 
 /* Adds the weight of a pair to the sums of all pairs of directories above it that are apart. */
-static int add_to_sums(struct finder *finder, const struct similar_sum *weight)
+static int add_to_sums(struct similar_finder *finder, const struct similar_sum *weight)
 {
 	const struct similar_tree *tree = &finder->tree;
 	const struct similar_dir *list = tree->list;
@@ -384,7 +384,7 @@ static int add_to_sums(struct finder *finder, const struct similar_sum *weight)
 	return 0;
 }
 
-static int add_all_to_sums(struct finder *finder)
+static int add_all_to_sums(struct similar_finder *finder)
 {
 	struct similar_sum weight;
 	int r = similar_sums_finish(&finder->weights);
@@ -406,7 +406,8 @@ enum finding {
 };
 
 /* The pair with most bytes is first, then that of the first path. */
-static int add_finding(struct finder *finder, const struct similar_sum *sum, enum finding finding)
+static int add_finding(struct similar_finder *finder, const struct similar_sum *sum,
+		       enum finding finding)
 {
 	const uint64_t key[] = {htobe64(~sum->bytes), htobe64(sum->pair), htobe64(finding)};
 
@@ -414,7 +415,8 @@ static int add_finding(struct finder *finder, const struct similar_sum *sum, enu
 }
 
 /* Sets *equal to whether the directories of a pair are equal folders. */
-static int are_equal(const struct finder *finder, const struct similar_sum *sum, bool *equal)
+static int are_equal(const struct similar_finder *finder, const struct similar_sum *sum,
+		     bool *equal)
 {
 	uint64_t groups[2] = {0};
 	uint32_t dirs[2];
@@ -434,7 +436,7 @@ static int are_equal(const struct finder *finder, const struct similar_sum *sum,
 /* Marks the pairs of directories above a similar pair as superfluous if they share the same bytes:
  * they are larger, or the folders of the pair are equal. Larger pairs of two other directories need
  * no mark, because the pairs of one other directory mark them. */
-static int add_superfluous(struct finder *finder, const struct similar_sum *sum, bool equal)
+static int add_superfluous(struct similar_finder *finder, const struct similar_sum *sum, bool equal)
 {
 	const struct similar_tree *tree = &finder->tree;
 	const struct similar_dir *list = tree->list;
@@ -463,7 +465,7 @@ static int add_superfluous(struct finder *finder, const struct similar_sum *sum,
 }
 
 /* Adds a pair to those that were found if it is similar. */
-static int judge(struct finder *finder, struct similar_sum *sum)
+static int judge(struct similar_finder *finder, struct similar_sum *sum)
 {
 	const struct similar_dir *list = finder->tree.list;
 	uint32_t dirs[2];
@@ -488,7 +490,7 @@ static int judge(struct finder *finder, struct similar_sum *sum)
 	return r < 0 ? r : add_superfluous(finder, sum, equal);
 }
 
-static int judge_all(struct finder *finder)
+static int judge_all(struct similar_finder *finder)
 {
 	struct similar_sum sum;
 	int r = similar_sums_finish(&finder->sums);
@@ -503,7 +505,7 @@ static int judge_all(struct finder *finder)
 
 /* ---- pairs to print ------------------------------------------------------------------------- */
 
-static bool is_in_listed(const struct finder *finder, const uint32_t dirs[static 2])
+static bool is_in_listed(const struct similar_finder *finder, const uint32_t dirs[static 2])
 {
 	const struct similar_dir *list = finder->tree.list;
 
@@ -516,7 +518,7 @@ static bool is_in_listed(const struct finder *finder, const uint32_t dirs[static
 	return false;
 }
 
-static int add_listed(struct finder *finder, const uint32_t dirs[static 2])
+static int add_listed(struct similar_finder *finder, const uint32_t dirs[static 2])
 {
 	struct similar_dir *dir = &finder->tree.list[dirs[0]];
 	int r = array_reserve(&finder->listed, &finder->listed_capacity, finder->listed_count + 2,
@@ -526,7 +528,7 @@ static int add_listed(struct finder *finder, const uint32_t dirs[static 2])
 		r = -EOVERFLOW;
 	if (r < 0)
 		return r;
-	finder->listed[++finder->listed_count] = (struct listed){dirs[1], dir->listed};
+	finder->listed[++finder->listed_count] = (struct listed_pair){dirs[1], dir->listed};
 	dir->listed = (uint32_t)finder->listed_count;
 	return 0;
 }
@@ -540,7 +542,7 @@ static unsigned int find_percent(uint64_t part, uint64_t whole)
 	return (unsigned int)(part * 100 / whole);
 }
 
-static int print_pair(struct finder *finder, const struct similar_visitor *visitor,
+static int print_pair(struct similar_finder *finder, const struct similar_visitor *visitor,
 		      const uint32_t dirs[static 2], const struct similar_sum *sum)
 {
 	CLEANUP_BYTES struct bytes first = {0};
@@ -568,7 +570,8 @@ static int print_pair(struct finder *finder, const struct similar_visitor *visit
 	return visitor->pair(visitor->context, &pair);
 }
 
-static int next_finding(struct finder *finder, struct similar_sum *sum, enum finding *finding)
+static int next_finding(struct similar_finder *finder, struct similar_sum *sum,
+			enum finding *finding)
 {
 	uint64_t key[3];
 	int r = sorter_next_key(finder->found, key, sizeof(key), &sum->contents);
@@ -582,7 +585,7 @@ static int next_finding(struct finder *finder, struct similar_sum *sum, enum fin
 }
 
 /* Prints a pair, unless it is to be left out. superfluous: the last pair that was found to be so */
-static int list_pair(struct finder *finder, const struct similar_visitor *visitor,
+static int list_pair(struct similar_finder *finder, const struct similar_visitor *visitor,
 		     const struct similar_sum *sum, const struct similar_sum *superfluous)
 {
 	uint32_t dirs[2];
@@ -605,7 +608,7 @@ static int list_pair(struct finder *finder, const struct similar_visitor *visito
 	return print_pair(finder, visitor, dirs, sum);
 }
 
-static int print_all(struct finder *finder, const struct similar_visitor *visitor)
+static int print_all(struct similar_finder *finder, const struct similar_visitor *visitor)
 {
 	struct similar_sum sum, superfluous = {0};
 	enum finding finding;
@@ -624,7 +627,7 @@ static int print_all(struct finder *finder, const struct similar_visitor *visito
 /* ---- all ------------------------------------------------------------------------------------ */
 
 /* Finds the directories that the filter selects. */
-static int select_dirs(struct finder *finder)
+static int select_dirs(struct similar_finder *finder)
 {
 	const struct report *report = finder->report;
 	int r = 0;
@@ -647,7 +650,7 @@ static int select_dirs(struct finder *finder)
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-static int find(struct finder *finder, const struct similar_visitor *visitor)
+static int find(struct similar_finder *finder, const struct similar_visitor *visitor)
 {
 	int r = similar_tree_make(&finder->tree, finder->report->reader);
 
@@ -671,7 +674,7 @@ static int find(struct finder *finder, const struct similar_visitor *visitor)
 int similar_find(const struct report *report, const struct similar_visitor *visitor,
 		 struct similar_bounds *bounds)
 {
-	struct finder finder = {.report = report};
+	struct similar_finder finder = {.report = report};
 	int r = find(&finder, visitor);
 
 	*bounds = finder.bounds;

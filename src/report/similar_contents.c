@@ -15,7 +15,7 @@
 #include "report/report.h"
 #include "report/similar_tree.h"
 
-struct reading {
+struct content_pass {
 	const struct report *report;
 	const struct similar_tree *tree;
 	similar_content_fn *take;
@@ -25,7 +25,7 @@ struct reading {
 	uint32_t last; /* the last directory that was found: most names follow one of the same */
 };
 
-static bool has_size(const struct reading *reading, uint64_t size)
+static bool has_size(const struct content_pass *reading, uint64_t size)
 {
 	const struct filter *filter = reading->report->filter;
 
@@ -34,7 +34,8 @@ static bool has_size(const struct reading *reading, uint64_t size)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static int is_excluded(const struct reading *reading, uint64_t dir, uint64_t cookie, bool *excluded)
+static int is_excluded(const struct content_pass *reading, uint64_t dir, uint64_t cookie,
+		       bool *excluded)
 {
 	const struct report *report = reading->report;
 	CLEANUP_BYTES struct bytes path = {0};
@@ -52,7 +53,7 @@ static int is_excluded(const struct reading *reading, uint64_t dir, uint64_t coo
 	return r == -ENOENT ? -EUCLEAN : r;
 }
 
-static int add_name(struct reading *reading, uint64_t dir, uint64_t cookie)
+static int add_name(struct content_pass *reading, uint64_t dir, uint64_t cookie)
 {
 	bool excluded;
 	int r = is_excluded(reading, dir, cookie, &excluded);
@@ -69,7 +70,7 @@ static int add_name(struct reading *reading, uint64_t dir, uint64_t cookie)
 	return r;
 }
 
-static int add_names(struct reading *reading, const struct file_record *file)
+static int add_names(struct content_pass *reading, const struct file_record *file)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	uint64_t dir, cookie;
@@ -92,7 +93,7 @@ static int compare_dirs(const void *left, const void *right)
 }
 
 /* Ends a content. */
-static int take_content(struct reading *reading, uint64_t size)
+static int take_content(struct content_pass *reading, uint64_t size)
 {
 	struct similar_content content = {.size = size, .dirs = reading->dirs};
 
@@ -109,7 +110,7 @@ static int take_content(struct reading *reading, uint64_t size)
 
 /* ---- groups --------------------------------------------------------------------------------- */
 
-static int read_group(struct reading *reading, const struct group_record *group)
+static int read_group(struct content_pass *reading, const struct group_record *group)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct file_record file;
@@ -126,7 +127,7 @@ static int read_group(struct reading *reading, const struct group_record *group)
 	return r == -ENOENT && scan ? take_content(reading, group->size) : r;
 }
 
-static int read_groups(struct reading *reading)
+static int read_groups(struct content_pass *reading)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct group_record group;
@@ -165,7 +166,7 @@ static int is_grouped(struct cursor *cursor, const struct catalog_totals *totals
 	return 0;
 }
 
-static int read_file(struct reading *reading, struct cursor *cursor,
+static int read_file(struct content_pass *reading, struct cursor *cursor,
 		     const struct catalog_totals *totals, const struct file_record *file)
 {
 	bool grouped;
@@ -180,7 +181,7 @@ static int read_file(struct reading *reading, struct cursor *cursor,
 	return r < 0 ? r : take_content(reading, file->attributes.size);
 }
 
-static int read_files(struct reading *reading)
+static int read_files(struct content_pass *reading)
 {
 	struct catalog_reader *reader = reading->report->reader;
 	CLEANUP_SCAN struct catalog_scan *contents = NULL;
@@ -203,7 +204,10 @@ static int read_files(struct reading *reading)
 int similar_read_contents(const struct report *report, const struct similar_tree *tree,
 			  similar_content_fn *take, void *context)
 {
-	struct reading reading = {.report = report, .tree = tree, .take = take, .context = context};
+	struct content_pass reading = {.report = report,
+				       .tree = tree,
+				       .take = take,
+				       .context = context};
 	int r = read_groups(&reading);
 
 	if (r == 0)

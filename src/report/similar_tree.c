@@ -13,7 +13,7 @@
 #define NO_DIR UINT32_MAX
 
 /* A directory that has no number yet. */
-struct entry {
+struct similar_entry {
 	uint64_t id, parent_id;
 	size_t name; /* offset in the names */
 	uint32_t length; /* of the name */
@@ -24,7 +24,7 @@ struct entry {
 };
 
 struct maker {
-	struct entry *list; /* in the order of ids */
+	struct similar_entry *list; /* in the order of ids */
 	size_t count, capacity;
 	struct bytes names;
 	uint32_t *order; /* places in the list, by parent and name */
@@ -48,7 +48,7 @@ static int add_entry(struct maker *maker, const struct dir_record *dir)
 		r = -EOVERFLOW;
 	if (r < 0)
 		return r;
-	maker->list[maker->count++] = (struct entry){
+	maker->list[maker->count++] = (struct similar_entry){
 		.id = dir->id,
 		.parent_id = dir->parent,
 		.name = maker->names.length,
@@ -73,8 +73,8 @@ static int read_entries(struct maker *maker, struct catalog_reader *reader)
 
 static int compare_ids(const void *left, const void *right)
 {
-	const struct entry *a = left;
-	const struct entry *b = right;
+	const struct similar_entry *a = left;
+	const struct similar_entry *b = right;
 
 	return numbers_compare(a->id, b->id);
 }
@@ -82,9 +82,9 @@ static int compare_ids(const void *left, const void *right)
 static int find_parents(struct maker *maker)
 {
 	for (size_t i = 0; i < maker->count; i++) {
-		struct entry *entry = &maker->list[i];
-		const struct entry key = {.id = entry->parent_id};
-		const struct entry *parent;
+		struct similar_entry *entry = &maker->list[i];
+		const struct similar_entry key = {.id = entry->parent_id};
+		const struct similar_entry *parent;
 
 		if (entry->parent_id == 0)
 			continue;
@@ -102,8 +102,8 @@ static int find_parents(struct maker *maker)
 static int compare_places(const void *left, const void *right, void *context)
 {
 	const struct maker *maker = context;
-	const struct entry *a = &maker->list[*(const uint32_t *)left];
-	const struct entry *b = &maker->list[*(const uint32_t *)right];
+	const struct similar_entry *a = &maker->list[*(const uint32_t *)left];
+	const struct similar_entry *b = &maker->list[*(const uint32_t *)right];
 	size_t common = a->length < b->length ? a->length : b->length;
 	int order = numbers_compare(a->parent, b->parent);
 
@@ -140,7 +140,7 @@ static long sort_entries(struct maker *maker)
 
 static void number_dir(struct similar_tree *tree, struct maker *maker, uint32_t place)
 {
-	struct entry *entry = &maker->list[place];
+	struct similar_entry *entry = &maker->list[place];
 
 	entry->number = tree->count++;
 	tree->list[entry->number] = (struct similar_dir){

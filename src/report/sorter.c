@@ -24,7 +24,7 @@ struct record_header {
 };
 
 /* A sorted part of the file. */
-struct run {
+struct sorter_run {
 	off_t at; /* offset in the file of the first byte that is not read yet */
 	off_t end;
 	struct bytes block; /* bytes that are read */
@@ -40,10 +40,10 @@ struct sorter {
 	size_t next; /* index in order of the next record that sorter_next() returns */
 	int spool; /* -1: all records are in memory */
 	off_t end; /* size of the file */
-	struct run *runs;
+	struct sorter_run *runs;
 	size_t run_count, run_capacity;
 	/* binary heap of runs that have a next record, the lowest record first */
-	struct run **heap;
+	struct sorter_run **heap;
 	size_t heap_count;
 };
 
@@ -143,7 +143,7 @@ static int spill(struct sorter *sorter)
 	r = write_records(sorter);
 	if (r < 0)
 		return r;
-	sorter->runs[sorter->run_count++] = (struct run){
+	sorter->runs[sorter->run_count++] = (struct sorter_run){
 		.at = sorter->end,
 		.end = sorter->end + (off_t)sorter->records.length,
 	};
@@ -180,7 +180,7 @@ int sorter_add(struct sorter *sorter, const void *key, size_t length, uint64_t n
 /* ---- merging ------------------------------------------------------------------------------ */
 
 /* Ensures that the block of the run has the given number of bytes from its position on. */
-static int load(const struct sorter *sorter, struct run *run, size_t bytes)
+static int load(const struct sorter *sorter, struct sorter_run *run, size_t bytes)
 {
 	size_t there = run->block.length - run->position;
 	size_t wanted = bytes > BLOCK_BYTES ? bytes : BLOCK_BYTES;
@@ -207,13 +207,13 @@ static int load(const struct sorter *sorter, struct run *run, size_t bytes)
 	return run->block.length < bytes ? -EIO : 0; /* the file was truncated */
 }
 
-static const uint8_t *record_of(const struct run *run)
+static const uint8_t *record_of(const struct sorter_run *run)
 {
 	return run->block.data + run->position;
 }
 
 /* Ensures that the next record of a run is in its block. The run must have a next record. */
-static int load_record(const struct sorter *sorter, struct run *run)
+static int load_record(const struct sorter *sorter, struct sorter_run *run)
 {
 	int r = load(sorter, run, sizeof(struct record_header));
 
@@ -225,11 +225,11 @@ static int load_record(const struct sorter *sorter, struct run *run)
 /* Restores the heap order below this index. */
 static void sink(const struct sorter *sorter, size_t place)
 {
-	struct run **heap = sorter->heap;
+	struct sorter_run **heap = sorter->heap;
 
 	for (;;) {
 		size_t lowest = place;
-		struct run *moved = heap[place];
+		struct sorter_run *moved = heap[place];
 
 		for (size_t child = 2 * place + 1;
 		     child <= 2 * place + 2 && child < sorter->heap_count; child++) {
@@ -246,7 +246,7 @@ static void sink(const struct sorter *sorter, size_t place)
 
 static int begin_merge(struct sorter *sorter)
 {
-	sorter->heap = calloc(sorter->run_count, sizeof(struct run *));
+	sorter->heap = calloc(sorter->run_count, sizeof(struct sorter_run *));
 	if (!sorter->heap)
 		return -ENOMEM;
 	for (size_t i = 0; i < sorter->run_count; i++) {
@@ -279,7 +279,7 @@ int sorter_finish(struct sorter *sorter)
 /* Moves to the next record of the lowest run. */
 static int advance(struct sorter *sorter)
 {
-	struct run *run = sorter->heap[0];
+	struct sorter_run *run = sorter->heap[0];
 
 	run->position += sizeof(struct record_header) + header_at(record_of(run)).length;
 	if (run->position == run->block.length && run->at == run->end) {

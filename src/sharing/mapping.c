@@ -175,7 +175,7 @@ static int file_map_read(int fd, uint64_t size, struct bytes *shared, struct fil
 #define RANGES_MAX ((size_t)512 << 10)
 
 /* A file of the group that is being mapped. */
-struct member {
+struct mapped_member {
 	uint64_t file;
 	uint64_t own; /* as in struct extent_record */
 	enum emptied_place place;
@@ -183,7 +183,7 @@ struct member {
 };
 
 /* The work of all threads. */
-struct work {
+struct mapping_work {
 	struct catalog *catalog;
 	const struct sources *sources;
 	bool all; /* as in mapping_run() */
@@ -195,11 +195,11 @@ struct work {
 };
 
 /* The state of a thread. */
-struct mapper {
-	struct work *work;
+struct group_mapper {
+	struct mapping_work *work;
 	/* the group that is being mapped */
 	struct group_record group;
-	struct bytes members; /* of struct member */
+	struct bytes members; /* of struct mapped_member */
 	struct bytes ranges; /* of struct shared_range */
 	uint32_t filesystem; /* whose space is known; 0: none */
 	uint64_t space;
@@ -217,9 +217,9 @@ struct mapper {
 	uint64_t committed_ns;
 };
 
-static struct member *members_of(const struct mapper *mapper, uint32_t *count)
+static struct mapped_member *members_of(const struct group_mapper *mapper, uint32_t *count)
 {
-	*count = (uint32_t)(mapper->members.length / sizeof(struct member));
+	*count = (uint32_t)(mapper->members.length / sizeof(struct mapped_member));
 	return (void *)mapper->members.data;
 }
 
@@ -241,7 +241,7 @@ static bool is_recent(const struct attributes *attributes, struct timespec now)
 	return age_s >= 0 && age_s <= WRITTEN_AFTER_S;
 }
 
-static void map_again_after(struct mapper *mapper, uint64_t seconds)
+static void map_again_after(struct group_mapper *mapper, uint64_t seconds)
 {
 	if (!mapper->again_s || seconds < mapper->again_s)
 		mapper->again_s = seconds;
@@ -249,7 +249,7 @@ static void map_again_after(struct mapper *mapper, uint64_t seconds)
 
 /* Maps an open file. The space of its file system is asked for only if another one was mapped last.
  */
-static int map_open(struct mapper *mapper, int fd, const struct attributes *attributes,
+static int map_open(struct group_mapper *mapper, int fd, const struct attributes *attributes,
 		    struct file_map *map)
 {
 	int r = 0;
@@ -262,7 +262,7 @@ static int map_open(struct mapper *mapper, int fd, const struct attributes *attr
 }
 
 /* Notes a member that stays anyway, if an act would keep it and not the kept copy. */
-static int note_staying(struct mapper *mapper, struct catalog_reader *reader, uint64_t file)
+static int note_staying(struct group_mapper *mapper, struct catalog_reader *reader, uint64_t file)
 {
 	const struct group_record *group = &mapper->group;
 	bool may = false;
@@ -276,7 +276,8 @@ static int note_staying(struct mapper *mapper, struct catalog_reader *reader, ui
 }
 
 /* Notes a member that stays allocated, whatever is removed. */
-static int note_held(struct mapper *mapper, struct catalog_reader *reader, struct member *member)
+static int note_held(struct group_mapper *mapper, struct catalog_reader *reader,
+		     struct mapped_member *member)
 {
 	member->own = 0;
 	mapper->misses_ranges = true;
@@ -284,9 +285,10 @@ static int note_held(struct mapper *mapper, struct catalog_reader *reader, struc
 }
 
 /* Maps one member. Of a file that cannot be mapped nothing counts as freed. */
-static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint32_t number)
+static int map_member(struct group_mapper *mapper, struct catalog_reader *reader, uint32_t number)
 {
-	struct member *member = (struct member *)(void *)mapper->members.data + number;
+	struct mapped_member *member =
+		(struct mapped_member *)(void *)mapper->members.data + number;
 	struct file_map map = {.member = number};
 	struct file_record file;
 	AUTO_CLOSE int fd = -1;
@@ -319,7 +321,7 @@ static int map_member(struct mapper *mapper, struct catalog_reader *reader, uint
 	return 0;
 }
 
-static int map_some(struct mapper *mapper, uint32_t first, uint32_t end)
+static int map_some(struct group_mapper *mapper, uint32_t first, uint32_t end)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r = catalog_read_begin(mapper->work->catalog, &reader);
@@ -331,10 +333,10 @@ static int map_some(struct mapper *mapper, uint32_t first, uint32_t end)
 
 /* ---- one group ----------------------------------------------------------------------- */
 
-static int list_members(struct mapper *mapper, struct catalog_reader *reader)
+static int list_members(struct group_mapper *mapper, struct catalog_reader *reader)
 {
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct member member = {0};
+	struct mapped_member member = {0};
 	int r = catalog_scan_members(reader, mapper->group.id, 0, &scan);
 
 	while (r == 0 && (r = catalog_next_member(scan, &member.file)) == 0) {
@@ -346,7 +348,7 @@ static int list_members(struct mapper *mapper, struct catalog_reader *reader)
 }
 
 /* Notes when a group has to be mapped again; 0: not. The caller holds the lock. */
-static void note_due(struct work *work, uint64_t due)
+static void note_due(struct mapping_work *work, uint64_t due)
 {
 	if (due && (!work->due || due < work->due))
 		work->due = due;
@@ -354,7 +356,7 @@ static void note_due(struct work *work, uint64_t due)
 
 /* Returns whether the time of a group has come. A time that is too late was recorded before the
  * clock was set back. */
-static bool is_due(const struct work *work, const struct unmapped_group *unmapped)
+static bool is_due(const struct mapping_work *work, const struct unmapped_group *unmapped)
 {
 	uint64_t now = (uint64_t)clock_now().tv_sec;
 
@@ -362,7 +364,7 @@ static bool is_due(const struct work *work, const struct unmapped_group *unmappe
 }
 
 /* Takes the next group that is due; *group is 0 if none is left. The caller holds the lock. */
-static int take_group(struct work *work, struct catalog_reader *reader, uint64_t *group)
+static int take_group(struct mapping_work *work, struct catalog_reader *reader, uint64_t *group)
 {
 	struct unmapped_group unmapped = {0};
 	int r = work->result;
@@ -380,10 +382,10 @@ static int take_group(struct work *work, struct catalog_reader *reader, uint64_t
 }
 
 /* Gets the next group and its members. Sets mapper->group.id to 0 at the end. */
-static int next_group(struct mapper *mapper)
+static int next_group(struct group_mapper *mapper)
 {
 	CLEANUP_READER struct catalog_reader *reader = NULL;
-	struct work *work = mapper->work;
+	struct mapping_work *work = mapper->work;
 	uint64_t id = 0;
 	int r = catalog_read_begin(work->catalog, &reader);
 
@@ -403,17 +405,17 @@ static int next_group(struct mapper *mapper)
 }
 
 /* Returns whether no act removes the member, or its removal frees nothing. */
-static bool stays(const struct mapper *mapper, const struct member *member)
+static bool stays(const struct group_mapper *mapper, const struct mapped_member *member)
 {
 	return member->file == mapper->stays ||
 	       place_stays_of(mapper->best, member->place, member->in_places);
 }
 
 /* Sets mapper->best. Returns whether a member stays because of its place. */
-static bool find_best_place(struct mapper *mapper)
+static bool find_best_place(struct group_mapper *mapper)
 {
 	uint32_t count;
-	const struct member *members = members_of(mapper, &count);
+	const struct mapped_member *members = members_of(mapper, &count);
 	bool any = false;
 
 	mapper->best = PLACE_MEMORY;
@@ -427,11 +429,11 @@ static bool find_best_place(struct mapper *mapper)
 }
 
 /* Returns the bytes that only members hold that do not stay, each range once. */
-static uint64_t joint_freed(const struct mapper *mapper, struct joint_member *joint)
+static uint64_t joint_freed(const struct group_mapper *mapper, struct joint_member *joint)
 {
 	uint64_t freed = 0;
 	uint32_t count;
-	const struct member *members = members_of(mapper, &count);
+	const struct mapped_member *members = members_of(mapper, &count);
 
 	for (uint32_t i = 0; i < count; i++)
 		joint[joint[i].leader].stays |= stays(mapper, &members[i]);
@@ -443,13 +445,13 @@ static uint64_t joint_freed(const struct mapper *mapper, struct joint_member *jo
 }
 
 /* Adds the result of a group to those that wait for a commit. */
-static int add_result(struct mapper *mapper, const struct joint_member *joint,
+static int add_result(struct group_mapper *mapper, const struct joint_member *joint,
 		      const struct joint_result *result)
 {
 	struct group_extents extents = {.group = mapper->group};
 	uint64_t freed = result->outside ? 0 : result->without_kept;
 	uint32_t count;
-	const struct member *members = members_of(mapper, &count);
+	const struct mapped_member *members = members_of(mapper, &count);
 	int r = 0;
 
 	for (uint32_t i = 0; r == 0 && i < count; i++) {
@@ -475,7 +477,7 @@ static int add_result(struct mapper *mapper, const struct joint_member *joint,
 	return r < 0 ? r : bytes_append(&mapper->groups, &extents, sizeof(extents));
 }
 
-static int map_group(struct mapper *mapper)
+static int map_group(struct group_mapper *mapper)
 {
 	struct joint_result result = {0};
 	uint32_t count, step;
@@ -511,7 +513,7 @@ static int map_group(struct mapper *mapper)
 
 static int commit_body(struct catalog_writer *w, void *context)
 {
-	const struct mapper *mapper = context;
+	const struct group_mapper *mapper = context;
 	const struct file_extents *files = (const void *)mapper->files.data;
 	const struct group_extents *groups = (const void *)mapper->groups.data;
 	int r = 0;
@@ -526,7 +528,7 @@ static int commit_body(struct catalog_writer *w, void *context)
 	return r;
 }
 
-static int commit(struct mapper *mapper)
+static int commit(struct group_mapper *mapper)
 {
 	int r = mapper->groups.length > 0
 			? catalog_write(mapper->work->catalog, commit_body, mapper)
@@ -537,13 +539,13 @@ static int commit(struct mapper *mapper)
 	return r;
 }
 
-static bool is_commit_due(const struct mapper *mapper)
+static bool is_commit_due(const struct group_mapper *mapper)
 {
 	return mapper->files.length >= COMMIT_FILES * sizeof(struct file_extents) ||
 	       clock_monotonic_ns() - mapper->committed_ns >= COMMIT_NS;
 }
 
-static int map_groups(struct mapper *mapper)
+static int map_groups(struct group_mapper *mapper)
 {
 	int r = next_group(mapper);
 
@@ -560,8 +562,8 @@ static int map_groups(struct mapper *mapper)
 /* Runs in each thread. */
 static void *map_all(void *context)
 {
-	struct work *work = context;
-	struct mapper mapper = {.work = work, .committed_ns = clock_monotonic_ns()};
+	struct mapping_work *work = context;
+	struct group_mapper mapper = {.work = work, .committed_ns = clock_monotonic_ns()};
 	int r = map_groups(&mapper);
 
 	pthread_mutex_lock(&work->lock);
@@ -603,7 +605,7 @@ int mapping_begin_again(struct catalog *catalog)
 
 int mapping_run(struct catalog *catalog, const struct sources *sources, bool all, uint64_t *due)
 {
-	struct work work = {.catalog = catalog, .sources = sources, .all = all};
+	struct mapping_work work = {.catalog = catalog, .sources = sources, .all = all};
 	int r;
 
 	pthread_mutex_init(&work.lock, NULL);

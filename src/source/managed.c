@@ -18,21 +18,21 @@
 #define PREFIX_BYTES 64
 
 /* The first bytes of a file. */
-struct prefix {
+struct file_prefix {
 	uint8_t bytes[PREFIX_BYTES];
 	size_t length;
 };
 
-typedef bool matches_fn(const struct prefix *prefix);
+typedef bool matches_fn(const struct file_prefix *prefix);
 
 /* ---- contents ------------------------------------------------------------------------------ */
 
-static bool begins_with(const struct prefix *prefix, const void *bytes, size_t length)
+static bool begins_with(const struct file_prefix *prefix, const void *bytes, size_t length)
 {
 	return prefix->length >= length && memcmp(prefix->bytes, bytes, length) == 0;
 }
 
-static bool has_number_at(const struct prefix *prefix, size_t offset, uint32_t number)
+static bool has_number_at(const struct file_prefix *prefix, size_t offset, uint32_t number)
 {
 	uint32_t found;
 
@@ -48,7 +48,7 @@ static bool has_number_at(const struct prefix *prefix, size_t offset, uint32_t n
 /* Recognizes the first page of an LMDB database. Before the magic number is the header of a page,
  * whose size depends on the version and on the size of a pointer: 12 to 24 bytes (mdb.c, struct
  * MDB_page). */
-static bool is_lmdb(const struct prefix *prefix)
+static bool is_lmdb(const struct file_prefix *prefix)
 {
 	for (size_t offset = 12; offset <= 24; offset += sizeof(uint32_t)) {
 		if (has_number_at(prefix, offset, LMDB_MAGIC))
@@ -58,27 +58,27 @@ static bool is_lmdb(const struct prefix *prefix)
 }
 
 /* Recognizes the lock file of an LMDB database (mdb.c, struct MDB_txninfo). */
-static bool is_lmdb_lock(const struct prefix *prefix)
+static bool is_lmdb_lock(const struct file_prefix *prefix)
 {
 	return has_number_at(prefix, 0, LMDB_MAGIC);
 }
 
 /* https://www.sqlite.org/fileformat2.html, sections 1.3, 3 and 4 */
-static bool is_sqlite(const struct prefix *prefix)
+static bool is_sqlite(const struct file_prefix *prefix)
 {
 	static const char magic[] = "SQLite format 3";
 
 	return begins_with(prefix, magic, sizeof(magic));
 }
 
-static bool is_sqlite_journal(const struct prefix *prefix)
+static bool is_sqlite_journal(const struct file_prefix *prefix)
 {
 	static const uint8_t magic[] = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
 
 	return begins_with(prefix, magic, sizeof(magic));
 }
 
-static bool is_sqlite_log(const struct prefix *prefix)
+static bool is_sqlite_log(const struct file_prefix *prefix)
 {
 	static const uint8_t magic[] = {0x37, 0x7f, 0x06};
 
@@ -87,26 +87,26 @@ static bool is_sqlite_log(const struct prefix *prefix)
 }
 
 /* Recognizes PG_VERSION: "15" or "9.6" and a newline. */
-static bool is_postgres_version(const struct prefix *prefix)
+static bool is_postgres_version(const struct file_prefix *prefix)
 {
 	return prefix->length >= 2 && prefix->bytes[0] >= '1' && prefix->bytes[0] <= '9' &&
 	       memchr(prefix->bytes, '\n', prefix->length);
 }
 
 /* RELMAPPER_FILEMAGIC of PostgreSQL (src/backend/utils/cache/relmapper.c) */
-static bool is_postgres_map(const struct prefix *prefix)
+static bool is_postgres_map(const struct file_prefix *prefix)
 {
 	return has_number_at(prefix, 0, UINT32_C(0x592717));
 }
 
 /* https://ocfl.io/1.1/spec/: the content of the file is its name without "0=". */
-static bool is_ocfl(const struct prefix *prefix)
+static bool is_ocfl(const struct file_prefix *prefix)
 {
 	return begins_with(prefix, "ocfl_", strlen("ocfl_"));
 }
 
 /* DVC creates an empty configuration, or writes sections to it. */
-static bool is_sections(const struct prefix *prefix)
+static bool is_sections(const struct file_prefix *prefix)
 {
 	return prefix->length == 0 || prefix->bytes[0] == '[' || prefix->bytes[0] == '#';
 }
@@ -243,7 +243,7 @@ static bool exists(int folder, const char *path)
 
 /* Reads the first bytes of a file. Anything but a regular file has none. Returns whether they are
  * known. */
-static bool read_prefix(int folder, const char *name, struct prefix *prefix)
+static bool read_prefix(int folder, const char *name, struct file_prefix *prefix)
 {
 	AUTO_CLOSE int fd = open_beneath_for_reading(folder, name, 0, false);
 	struct stat status;
@@ -286,7 +286,7 @@ static bool has_mark(struct examined *examined, const char *mark)
 static bool is_row(struct examined *examined, const struct folder_row *row)
 {
 	const struct managed_query *query = examined->query;
-	struct prefix prefix;
+	struct file_prefix prefix;
 
 	if (row->folder && (strlen(row->folder) != query->length ||
 			    memcmp(row->folder, query->name, query->length) != 0))
@@ -396,7 +396,7 @@ static bool has_beside(const struct file_row *row, int folder, const char *name)
 static bool is_beside(const struct file_row *row, int folder, const char *name)
 {
 	char main[NAME_MAX + 1];
-	struct prefix prefix;
+	struct file_prefix prefix;
 
 	for (size_t i = 0; i < BESIDE_MAX && row->beside[i]; i++) {
 		size_t length = without_ending(name, row->beside[i]);
@@ -416,7 +416,7 @@ static bool is_beside(const struct file_row *row, int folder, const char *name)
 struct managed_file managed_file_find(int folder, const char *name)
 {
 	struct managed_file file = {.kind = NULL};
-	struct prefix prefix;
+	struct file_prefix prefix;
 
 	if (is_cache_tag(name) && is_cache_at(folder))
 		return (struct managed_file){.kind = &tag_kind, .in_set = true};

@@ -40,7 +40,7 @@ struct remembered {
 	char *given, *resolved;
 };
 
-struct finder {
+struct operand_finder {
 	struct operands *operands;
 	struct view_mounts views;
 	struct remembered *folders; /* REMEMBERED */
@@ -50,15 +50,15 @@ struct finder {
 };
 
 /* An operand that was found. */
-struct found {
+struct operand_found {
 	struct bytes path; /* absolute */
 	struct stat status;
 };
 
-static int finder_init(struct finder *finder, struct operands *operands, bool follows)
+static int finder_init(struct operand_finder *finder, struct operands *operands, bool follows)
 {
 	*operands = (struct operands){.relative = true};
-	*finder = (struct finder){.operands = operands, .follows = follows};
+	*finder = (struct operand_finder){.operands = operands, .follows = follows};
 	finder->folders = calloc(REMEMBERED, sizeof(*finder->folders));
 	view_mounts_load(&finder->views);
 	return finder->folders ? 0 : -ENOMEM;
@@ -71,7 +71,7 @@ static void forget(struct remembered *folder)
 	*folder = (struct remembered){0};
 }
 
-static void finder_deinit(struct finder *finder)
+static void finder_deinit(struct operand_finder *finder)
 {
 	for (size_t i = 0; finder->folders && i < REMEMBERED; i++)
 		forget(&finder->folders[i]);
@@ -80,7 +80,7 @@ static void finder_deinit(struct finder *finder)
 #define CLEANUP_FINDER CLEANUP(finder_deinit)
 
 /* Appends the resolved path of the folder given by length bytes. Returns 0 or -errno. */
-static int append_folder(struct finder *finder, const char *given, size_t length,
+static int append_folder(struct operand_finder *finder, const char *given, size_t length,
 			 struct bytes *path)
 {
 	struct remembered *folder = &finder->folders[hash64(given, length, 0) % REMEMBERED];
@@ -109,7 +109,7 @@ static int append_resolved(const char *given, struct bytes *path)
 	return resolved ? bytes_append_text(path, resolved) : -errno;
 }
 
-static int examine(struct found *found, int flags)
+static int examine(struct operand_found *found, int flags)
 {
 	const char *path = bytes_text(&found->path);
 
@@ -119,7 +119,7 @@ static int examine(struct found *found, int flags)
 }
 
 /* Makes the path of a name absolute, and resolves it except for its last component. */
-static int append_absolute(struct finder *finder, const char *given, struct bytes *path)
+static int append_absolute(struct operand_finder *finder, const char *given, struct bytes *path)
 {
 	const char *slash = strrchr(given, '/');
 	const char *name = slash ? slash + 1 : given;
@@ -136,7 +136,7 @@ static int append_absolute(struct finder *finder, const char *given, struct byte
 }
 
 /* Finds what a name leads to. Returns 0 or -errno. */
-static int find(struct finder *finder, const char *given, struct found *found)
+static int find(struct operand_finder *finder, const char *given, struct operand_found *found)
 {
 	struct stat target;
 	int r;
@@ -164,7 +164,7 @@ static int leave_out(struct operands *operands, enum operand_fault fault, const 
 	return operands->faults[fault].first ? 0 : -ENOMEM;
 }
 
-static int add(struct finder *finder, struct found *found)
+static int add(struct operand_finder *finder, struct operand_found *found)
 {
 	struct operands *operands = finder->operands;
 	bool is_dir = S_ISDIR(found->status.st_mode);
@@ -189,7 +189,7 @@ static int add(struct finder *finder, struct found *found)
 
 /* Adds a name of the user. A name that cannot be used is logged or counted. Returns 0, or -errno
  * for a lack of memory. */
-static int add_given(struct finder *finder, const char *given, struct found *found)
+static int add_given(struct operand_finder *finder, const char *given, struct operand_found *found)
 {
 	struct operands *operands = finder->operands;
 	int r = find(finder, given, found);
@@ -362,8 +362,8 @@ static int finish(struct operands *operands, int result)
 
 int operands_find(struct operands *operands, char *const *given, size_t count)
 {
-	CLEANUP_FINDER struct finder finder;
-	struct found found = {0};
+	CLEANUP_FINDER struct operand_finder finder;
+	struct operand_found found = {0};
 	int r = finder_init(&finder, operands, true);
 
 	for (size_t i = 0; r == 0 && i < count; i++)
@@ -372,10 +372,10 @@ int operands_find(struct operands *operands, char *const *given, size_t count)
 	return finish(operands, r);
 }
 
-static int read_names(struct finder *finder, const char *shown, FILE *stream)
+static int read_names(struct operand_finder *finder, const char *shown, FILE *stream)
 {
 	AUTO_FREE char *name = NULL;
-	struct found found = {0};
+	struct operand_found found = {0};
 	size_t capacity = 0;
 	uint64_t record = 0;
 	int r = 0;
@@ -401,7 +401,7 @@ static int read_names(struct finder *finder, const char *shown, FILE *stream)
 
 int operands_read(struct operands *operands, const char *file)
 {
-	CLEANUP_FINDER struct finder finder;
+	CLEANUP_FINDER struct operand_finder finder;
 	bool is_stdin = strcmp(file, "-") == 0;
 	FILE *stream = is_stdin ? stdin : fopen(file, "re");
 	int opened = stream ? 0 : -errno;

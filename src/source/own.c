@@ -147,7 +147,7 @@ static int add_inode(struct own *own, const struct attributes *attributes, char 
 }
 
 /* A folder that is being added. */
-struct adding {
+struct own_adding {
 	struct own *own;
 	struct catalog *catalog;
 	const char *path; /* absolute */
@@ -156,8 +156,8 @@ struct adding {
 
 static int add_entry(void *context, int directory, const struct dirent *entry)
 {
-	const struct adding *adding = context;
-	struct adding below = *adding;
+	const struct own_adding *adding = context;
+	struct own_adding below = *adding;
 	AUTO_FREE char *path = NULL;
 	AUTO_CLOSE int fd = -1;
 	struct attributes attributes;
@@ -181,7 +181,7 @@ int own_add(struct own *own, struct catalog *catalog, const char *folder)
 {
 	AUTO_FREE char *path = realpath(folder, NULL);
 	AUTO_CLOSE int fd = path ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	struct adding adding = {own, catalog, path, LEVELS};
+	struct own_adding adding = {own, catalog, path, LEVELS};
 	struct attributes attributes;
 	int r;
 

@@ -12,7 +12,7 @@
  * larger than the original, except for pages that the transactions leave behind. */
 #define MAP_BYTES_EXTRA (UINT64_C(16) << 20)
 
-struct copy {
+struct compact_copy {
 	struct catalog_reader *from;
 	MDB_env *env;
 	MDB_txn *txn; /* NULL: no transaction */
@@ -20,13 +20,13 @@ struct copy {
 	size_t records; /* records in this transaction */
 };
 
-static int begin(struct copy *copy)
+static int begin(struct compact_copy *copy)
 {
 	copy->records = 0;
 	return mdb_txn_begin(copy->env, NULL, 0, &copy->txn);
 }
 
-static int commit(struct copy *copy)
+static int commit(struct compact_copy *copy)
 {
 	MDB_txn *txn = copy->txn;
 
@@ -34,7 +34,7 @@ static int commit(struct copy *copy)
 	return mdb_txn_commit(txn);
 }
 
-static int open_copy(struct copy *copy, const char *path)
+static int open_copy(struct compact_copy *copy, const char *path)
 {
 	MDB_envinfo info;
 	MDB_stat stat;
@@ -63,7 +63,7 @@ static int open_copy(struct copy *copy, const char *path)
 }
 
 /* Begins the next transaction if this one has many records. Sets *into to a cursor of it. */
-static int continue_copy(struct copy *copy, enum table table, MDB_cursor **into)
+static int continue_copy(struct compact_copy *copy, enum table table, MDB_cursor **into)
 {
 	int r = 0;
 
@@ -81,7 +81,7 @@ static int continue_copy(struct copy *copy, enum table table, MDB_cursor **into)
 
 /* Appends all records. A cursor that stays at the end of a table does not search it for each of
  * them. */
-static int append_records(struct copy *copy, enum table table, MDB_cursor *from)
+static int append_records(struct compact_copy *copy, enum table table, MDB_cursor *from)
 {
 	MDB_cursor *into = NULL;
 	MDB_val k, v;
@@ -97,7 +97,7 @@ static int append_records(struct copy *copy, enum table table, MDB_cursor *from)
 	return r == MDB_NOTFOUND ? 0 : r;
 }
 
-static int copy_table(struct copy *copy, enum table table)
+static int copy_table(struct compact_copy *copy, enum table table)
 {
 	struct catalog_reader *from = copy->from;
 	MDB_cursor *cursor;
@@ -113,7 +113,7 @@ static int copy_table(struct copy *copy, enum table table)
 /* Commits the copy once more without a change, so that both root pages show all records. If another
  * process opens the old data file while the copy replaces it, that process can leave the number of
  * an old transaction in the lock file, and LMDB then chooses any root page. */
-static int commit_again(struct copy *copy)
+static int commit_again(struct compact_copy *copy)
 {
 	MDB_cursor *cursor;
 	MDB_val k, v;
@@ -130,7 +130,7 @@ static int commit_again(struct copy *copy)
 	return r && r != MDB_NOTFOUND ? r : commit(copy);
 }
 
-static int copy_tables(struct copy *copy, const char *path)
+static int copy_tables(struct compact_copy *copy, const char *path)
 {
 	int r = open_copy(copy, path);
 
@@ -145,7 +145,7 @@ static int copy_tables(struct copy *copy, const char *path)
 
 int store_copy(struct catalog_reader *r, const char *path)
 {
-	struct copy copy = {.from = r};
+	struct compact_copy copy = {.from = r};
 	int result;
 
 	if (unlink(path) < 0 && errno != ENOENT)

@@ -56,14 +56,14 @@ static bool replace_slashes(char *name, size_t size, const char *path, size_t le
 }
 
 /* A name to be made. */
-struct making {
+struct name_making {
 	const char *path;
 	size_t length;
 	uint64_t dir, cookie;
 	size_t length_max; /* of the name, without the NUL */
 };
 
-static void make_short(const struct making *making, char *name)
+static void make_short(const struct name_making *making, char *name)
 {
 	const char *path = making->path;
 	size_t length = making->length;
@@ -82,13 +82,13 @@ static void make_short(const struct making *making, char *name)
 	memcpy(name + prefix_length, suffix, suffix_length + 1);
 }
 
-static bool begins_with_mark(const struct making *making)
+static bool begins_with_mark(const struct name_making *making)
 {
 	return making->length >= MARK_LENGTH &&
 	       memcmp(making->path, COPY_NAME_MARK, MARK_LENGTH) == 0;
 }
 
-static void make(const struct making *making, char *name)
+static void make(const struct name_making *making, char *name)
 {
 	uint64_t other_dir, other_cookie;
 
@@ -101,14 +101,14 @@ static void make(const struct making *making, char *name)
 void copy_name_make(char name[static COPY_NAME_SIZE], const char *path, size_t length, uint64_t dir,
 		    uint64_t cookie)
 {
-	make(&(struct making){path, length, dir, cookie, NAME_LENGTH_MAX}, name);
+	make(&(struct name_making){path, length, dir, cookie, NAME_LENGTH_MAX}, name);
 }
 
 void copy_name_make_kept(char name[static COPY_NAME_SIZE], const char *path, size_t length,
 			 uint64_t dir, uint64_t cookie)
 {
 	memcpy(name, COPY_NAME_MARK, MARK_LENGTH);
-	make(&(struct making){path, length, dir, cookie, NAME_LENGTH_MAX - MARK_LENGTH},
+	make(&(struct name_making){path, length, dir, cookie, NAME_LENGTH_MAX - MARK_LENGTH},
 	     name + MARK_LENGTH);
 }
 

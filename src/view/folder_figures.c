@@ -28,13 +28,13 @@ void folder_cache_deinit(struct folder_cache *cache)
 /* ---- counting ------------------------------------------------------------------------- */
 
 /* A folder of a group. */
-struct member {
+struct figure_member {
 	struct attributes attributes;
 	uint64_t above; /* folder group of its parent; 0: none */
 };
 
 struct members {
-	struct member *list;
+	struct figure_member *list;
 	size_t count, capacity;
 };
 
@@ -45,8 +45,8 @@ static void members_free(struct members *members)
 
 static int compare_members(const void *left, const void *right)
 {
-	const struct attributes *a = &((const struct member *)left)->attributes;
-	const struct attributes *b = &((const struct member *)right)->attributes;
+	const struct attributes *a = &((const struct figure_member *)left)->attributes;
+	const struct attributes *b = &((const struct figure_member *)right)->attributes;
 	int order = numbers_compare(a->filesystem, b->filesystem);
 
 	return order ? order : numbers_compare(a->inode, b->inode);
@@ -54,7 +54,7 @@ static int compare_members(const void *left, const void *right)
 
 static int add_member(struct members *members, struct catalog_reader *reader, uint64_t id)
 {
-	struct member *member;
+	struct figure_member *member;
 	struct dir_record dir;
 	uint64_t above = 0;
 	int r = catalog_get_dir(reader, id, &dir);
@@ -68,7 +68,7 @@ static int add_member(struct members *members, struct catalog_reader *reader, ui
 		return r == -ENOENT ? -EUCLEAN : r;
 	assert(members->list);
 	member = &members->list[members->count++];
-	*member = (struct member){.attributes = dir.attributes, .above = above};
+	*member = (struct figure_member){.attributes = dir.attributes, .above = above};
 	return 0;
 }
 

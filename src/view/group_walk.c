@@ -20,7 +20,7 @@
 
 /* Walks the names of a group in the order of their ids (catalog/link.h). Merges two scans: the
  * members, whose ids are those of their first names, and names with ids of their own. */
-struct walk {
+struct group_walking {
 	const struct view_query *query;
 	uint64_t kept; /* file id of the kept copy, for the caller */
 	struct catalog_scan *members, *places;
@@ -30,13 +30,13 @@ struct walk {
 	struct file_record file; /* file of the current name */
 };
 
-static void walk_deinit(struct walk *walk)
+static void walk_deinit(struct group_walking *walk)
 {
 	catalog_scan_end(walk->places);
 	catalog_scan_end(walk->members);
 }
 
-static int walk_next_member(struct walk *walk)
+static int walk_next_member(struct group_walking *walk)
 {
 	int r = catalog_next_member(walk->members, &walk->member);
 
@@ -45,7 +45,7 @@ static int walk_next_member(struct walk *walk)
 	return r == -ENOENT ? 0 : r;
 }
 
-static int walk_next_place(struct walk *walk)
+static int walk_next_place(struct group_walking *walk)
 {
 	int r = catalog_next_place(walk->places, &walk->place);
 
@@ -55,7 +55,7 @@ static int walk_next_place(struct walk *walk)
 }
 
 /* Begins after the name with this id. */
-static int walk_init(struct walk *walk, const struct view_query *query, uint64_t group,
+static int walk_init(struct group_walking *walk, const struct view_query *query, uint64_t group,
 		     uint64_t after)
 {
 	int r = catalog_scan_members(query->reader, group, after, &walk->members);
@@ -73,7 +73,7 @@ enum {
 	WALK_OTHER_ID = 1
 };
 
-static int walk_member(struct walk *walk)
+static int walk_member(struct group_walking *walk)
 {
 	int r = catalog_get_file(walk->query->reader, walk->member, &walk->file);
 
@@ -87,7 +87,7 @@ static int walk_member(struct walk *walk)
 	return walk->file.names == 0 || walk->file.name ? WALK_OTHER_ID : 0;
 }
 
-static int walk_place(struct walk *walk)
+static int walk_place(struct group_walking *walk)
 {
 	int r = 0;
 
@@ -99,7 +99,7 @@ static int walk_place(struct walk *walk)
 
 /* Advances to the next name that the caller finds, and sets walk->at and walk->file. Returns 0,
  * -ENOENT after the last name, or another -errno. */
-static int walk_next(struct walk *walk)
+static int walk_next(struct group_walking *walk)
 {
 	int r;
 
@@ -155,7 +155,7 @@ enum {
 };
 
 /* Emits the current name. Returns 0, NAME_FULL or -errno. */
-static int emit_name(const struct walk *walk, view_emit_fn *emit, void *context)
+static int emit_name(const struct group_walking *walk, view_emit_fn *emit, void *context)
 {
 	char name[COPY_NAME_SIZE];
 	struct view_entry entry = {
@@ -177,7 +177,7 @@ static int emit_name(const struct walk *walk, view_emit_fn *emit, void *context)
 int group_walk_list(const struct view_query *query, uint64_t node, uint64_t after,
 		    view_emit_fn *emit, void *context)
 {
-	CLEANUP(walk_deinit) struct walk walk = {0};
+	CLEANUP(walk_deinit) struct group_walking walk = {0};
 	uint64_t id = listing_id(query->view->cookie_secret, after);
 	struct group_record group;
 	int r = catalog_get_group(query->reader, node_id(node), &group);

@@ -231,7 +231,7 @@ static const struct ranked *const ranked_dirs[] = {&by_size_ranked, &folders_ran
 #define BATCH_CHANGES 4096
 #define BATCH_ENTRIES 4096
 
-struct entry {
+struct invalid_entry {
 	uint64_t parent;
 	const char *name; /* name, in the invalidation or the arena */
 	size_t length;
@@ -251,7 +251,7 @@ struct pass {
 	bool parent_cached;
 	bool dir_moved; /* a directory was renamed */
 	struct arena names;
-	struct entry *entries;
+	struct invalid_entry *entries;
 	size_t entry_count, entry_capacity;
 	struct node_list entry_parents; /* parents of the entries that were invalidated */
 	struct node_list waits;
@@ -282,7 +282,7 @@ static int add_entry(struct pass *pass, uint64_t parent, const char *name, size_
 			      sizeof(*pass->entries));
 
 	if (r == 0)
-		pass->entries[pass->entry_count++] = (struct entry){parent, name, length};
+		pass->entries[pass->entry_count++] = (struct invalid_entry){parent, name, length};
 	return r;
 }
 
@@ -307,7 +307,7 @@ static int add_node(struct pass *pass, uint64_t node, uint64_t parent)
 
 static int compare_entries(const void *a, const void *b)
 {
-	const struct entry *first = a, *second = b;
+	const struct invalid_entry *first = a, *second = b;
 	size_t length = first->length < second->length ? first->length : second->length;
 	int order;
 
@@ -327,13 +327,13 @@ static void list_sort(struct node_list *list)
 
 static int invalidate_entries(struct pass *pass)
 {
-	const struct entry *before = NULL;
+	const struct invalid_entry *before = NULL;
 	int r = 0;
 
 	if (pass->entry_count)
 		qsort(pass->entries, pass->entry_count, sizeof(*pass->entries), compare_entries);
 	for (size_t i = 0; i < pass->entry_count && r == 0; i++) {
-		const struct entry *entry = &pass->entries[i];
+		const struct invalid_entry *entry = &pass->entries[i];
 
 		if (before && compare_entries(before, entry) == 0)
 			continue;

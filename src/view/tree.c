@@ -219,7 +219,7 @@ static int tree_list_begin(const struct view_query *query, uint64_t node, uint64
 	return 0;
 }
 
-struct listing {
+struct tree_listing {
 	const struct view_query *query;
 	uint64_t node;
 	bool searched; /* the caller can search the directory; if not, only names are emitted */
@@ -235,7 +235,8 @@ static int get_name(uint64_t parent, const struct entry_record *entry)
 }
 
 /* Emits one entry. Sets *full if it did not fit. */
-static int list_entry(const struct listing *listing, const struct entry_record *record, bool *full)
+static int list_entry(const struct tree_listing *listing, const struct entry_record *record,
+		      bool *full)
 {
 	char name[NAME_BYTES_MAX + 1];
 	struct view_entry entry = {.name = name, .cookie = record->cookie, .known = true};
@@ -261,7 +262,7 @@ static int tree_list(const struct view_query *query, uint64_t node, uint64_t aft
 		     view_emit_fn *emit, void *context)
 {
 	int r = access_check_node(query, node, X_OK);
-	const struct listing listing = {query, node, r == 0, emit, context};
+	const struct tree_listing listing = {query, node, r == 0, emit, context};
 	CLEANUP_SCAN struct catalog_scan *scan = NULL;
 	struct entry_record entry;
 	bool full = false;

@@ -121,6 +121,13 @@ class CheckLayers(unittest.TestCase):
         self.write("src/base/log.c", "void f(void)\n{\n\tAUTO_FREE char *name = 0;\n}\n")
         self.assertEqual(self.check(), (0, ""))
 
+    def test_two_structs_of_one_name_are_found(self):
+        self.write("src/base/log.c", "struct one {\n\tint a;\n};\n/* struct two { */\n")
+        self.write("src/view/view.c", "struct two {\n\tstruct one *a;\n};\nstruct one;\n")
+        self.assertEqual(self.check(), (0, ""))
+        self.write("src/view/view.c", "struct one {\n\tint a;\n};\n")
+        self.assert_found("src/view/view.c: struct one is also defined in src/base/log.c")
+
     def test_page_that_names_a_missing_file_is_found(self):
         self.write("src/base/log.c", "")
         self.write("PAGE.md", "`base/log.c` and linux/fuse.h\n")
