@@ -417,7 +417,7 @@ static bool store_file(struct act *act, struct act_file *kept, struct attributes
 	*attributes = *file->attributes;
 	*kept = (struct act_file){file->source,
 				  arena_copy(&act->memory, file->path, strlen(file->path)),
-				  attributes, file->hash, file->joint};
+				  attributes, file->hash};
 	return kept->path;
 }
 

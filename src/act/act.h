@@ -124,22 +124,12 @@ enum act_outcome {
 	ACT_IN_USE, /* the name shows that a program uses the store that contains it */
 };
 
-/* Bytes that a file shares with others, so that only the removal of all of them frees the bytes.
- * All zeros: none are known. */
-struct act_joint {
-	uint64_t group; /* the same for all these files */
-	uint64_t files; /* their number */
-	uint64_t bytes; /* that they hold together, each range once */
-	uint64_t own; /* bytes that only this file holds */
-};
-
 /* One name of a file or folder and its attributes in the index. */
 struct act_file {
 	uint32_t source;
 	const char *path; /* relative to the source, borrowed */
 	const struct attributes *attributes; /* borrowed */
 	struct hash128 hash; /* of the content, as the index knows it; zero: unknown */
-	struct act_joint joint; /* not used by the act, for report() */
 };
 
 /* Names whose metadata differ from those in the kept folder. A name counts once for each kind. */
@@ -164,10 +154,7 @@ struct act_attested {
 struct act_result {
 	enum act_outcome outcome;
 	int error; /* positive errno, with ACT_FAILED */
-	/* The copy has no name left, so its blocks are free, or would be. Not set by ACT_DEDUPE. */
-	bool is_gone;
-	/* on the disk, without those that it shared; 0 while the copy has another name */
-	uint64_t freed_bytes;
+	uint64_t freed_bytes; /* on the disk; 0 while the copy has another name */
 	bool freed_is_unknown; /* the file possibly still exists in a lower layer of an overlay */
 	const char *leftover; /* ACT_LEFTOVER: name in the copy's directory, during report() */
 	/* of a folder: the name that is the cause, relative to the folder, during report(); NULL:

@@ -519,7 +519,6 @@ void one_act_note_freed(struct one_act *act, uint64_t bytes, enum layer layer)
 {
 	act->result->freed_is_unknown = layer == LAYER_LOWER || layer == LAYER_UNKNOWN;
 	act->result->freed_bytes = act->result->freed_is_unknown ? 0 : bytes;
-	act->result->is_gone = true;
 }
 
 /* Returns how many names a file has after one of them was removed. FUSE servers and NFS clients

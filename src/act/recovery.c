@@ -685,8 +685,8 @@ static void report_incomplete(struct undoing *undoing, const struct place *place
 	if (undoing->wish->is_quiet ||
 	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
 		return;
-	log_warning("%s is possibly incomplete: an undo that made it was interrupted; remove it, "
-		    "then run 'twinfs undo' again",
+	log_warning("%s is possibly incomplete: an undo was interrupted when it made this file; "
+		    "check it, and if it is incomplete remove it and run 'twinfs undo' again",
 		    quote_path(bytes_text(&path)));
 }
 

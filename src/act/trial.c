@@ -87,7 +87,7 @@ static bool open_kept(struct act_trial *trial, const struct act_file *kept,
 		return false;
 	}
 	trial->kept_file = (struct act_file){kept->source, bytes_text(&trial->kept_path),
-					     &trial->kept_attributes, kept->hash, kept->joint};
+					     &trial->kept_attributes, kept->hash};
 	trial->kept = (struct subject){.file = &trial->kept_file};
 	trial->kept_is_open = subject_open(&trial->kept, trial->settings, true, result) == 0;
 	return trial->kept_is_open;

@@ -15,7 +15,6 @@
 #include "catalog/catalog.h"
 #include "cli/prepared.h"
 #include "index/remap.h"
-#include "plan/joint.h"
 #include "plan/refusals.h"
 #include "report/figures.h"
 #include "source/source_change.h"
@@ -32,7 +31,6 @@ struct doing {
 	struct refusals refusals;
 	bool is_full; /* stopped, as the disk of the destination is full */
 	uint64_t freed_bytes;
-	struct joint_tally joint;
 	uint64_t split; /* moved copies that were split from a hard link */
 	uint64_t freed_unknown; /* copies for which the freed bytes are unknown */
 };
@@ -66,10 +64,6 @@ static bool report_act(void *context, const struct act_file *copy, const struct 
 		size_add(doing->counts.bytes_done,
 			 doing->acting->folders ? result->folder.bytes : copy->attributes->size);
 	doing->freed_bytes = size_add(doing->freed_bytes, result->freed_bytes);
-	if (result->is_gone)
-		doing->freed_bytes =
-			size_add(doing->freed_bytes,
-				 joint_tally_add(&doing->joint, &copy->joint, result->freed_bytes));
 	doing->freed_unknown += result->freed_is_unknown;
 	if (act_is_refused(result->outcome)) {
 		refusals_add(&doing->refusals, copy, result);
@@ -210,7 +204,6 @@ enum twinfs_exit act_run(struct acting *acting, struct current_index *index,
 	ended = act_end(act);
 	progress_end(&doing.progress, &doing.counts);
 	refusals_end(&doing.refusals);
-	joint_tally_free(&doing.joint);
 	if (doing.is_full)
 		log_error("stopped: the disk of %s is full; free some space there, then run the "
 			  "command again",

@@ -120,7 +120,6 @@ enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *
 				.shown = shown,
 				.format = acting->format};
 	const struct act_plan *plan = &prepared->plan;
-	uint64_t freed_bytes = plan->freed_bytes;
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	CLEANUP_OUTPUT struct output output;
 	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
@@ -132,14 +131,10 @@ enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *
 		r = act_plan_print(&prepared->plan, &report, &output, &prepared->summary);
 	if (r < 0 && r != -EPIPE && r != -EINTR)
 		log_error("cannot print the copies to %s: %s", acting->verb, error_text(r));
-	/* the trial of a folder does not know what several folders hold together */
-	if (plan->folders && acting->act.kind == ACT_REMOVE &&
-	    freed_bytes < prepared->summary.reclaimable_bytes)
-		freed_bytes = prepared->summary.reclaimable_bytes;
 	if (r == 0 && !acting->common.quiet)
 		log_info("nothing was done; without --dry-run, %s %s would be %s and %s freed",
 			 number_format(count, plan->names), acting_noun(acting, plan->names),
-			 acting->done, size_format(size, freed_bytes));
+			 acting->done, size_format(size, plan->freed_bytes));
 	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
 }
 

@@ -34,7 +34,7 @@ struct act_file planned_file(const struct planned_group *group, size_t index)
 	const struct planned_name *name = &group->names[index];
 
 	return (struct act_file){copy->source, copy_path(&group->copies, copy), &name->attributes,
-				 name->hash, name->joint};
+				 name->hash};
 }
 
 enum emptied_place planned_place(const struct planned_group *group, const struct sources *sources,

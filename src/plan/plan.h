@@ -37,10 +37,8 @@ struct act_plan {
 struct planned_name {
 	struct attributes attributes; /* of its inode in the index */
 	struct hash128 hash; /* of its content, for the record of the act; zero: unknown */
-	struct act_joint joint;
 	uint64_t freed_bytes; /* of the inode, if all its names go; 0 before act_plan_try() */
 	bool freed_is_unknown;
-	bool is_gone; /* act_result.is_gone of act_plan_try() */
 };
 
 /* A group of the plan: all names of the kept inode, then the names to act upon. All zeros is an

@@ -25,7 +25,6 @@
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
-#include "plan/joint.h"
 #include "plan/number_set.h"
 #include "report/bundle.h"
 #include "report/left.h"
@@ -421,8 +420,6 @@ static int complete_name(struct plan_reading *reading, size_t index)
 	memset(name, 0, sizeof(*name));
 	if (id != 0)
 		r = catalog_get_file(reading->reader, id, &file);
-	if (r == 0 && id != 0)
-		r = joint_find(&name->joint, reading->reader, id);
 	name->attributes = file.attributes;
 	reading->group.copies.list[index].links = file.attributes.links;
 	if (r == 0)

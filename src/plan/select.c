@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "catalog/query.h"
-#include "plan/joint.h"
 #include "plan/plan.h"
 #include "report/selection.h"
 
@@ -57,9 +56,6 @@ static int plan_group(void *context, const struct group_record *group, const str
 		r = catalog_get_file(planning->reader, planned->copies.list[i].file, &file);
 		planned->names[i].attributes = file.attributes;
 		planned->names[i].hash = group->hash;
-		if (r == 0 && group->maps)
-			r = joint_find(&planned->names[i].joint, planning->reader,
-				       planned->copies.list[i].file);
 	}
 	if (r == -ENOENT)
 		return -EUCLEAN;

@@ -7,15 +7,12 @@
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"
-#include "base/size.h"
 #include "base/stop.h"
-#include "plan/joint.h"
 #include "source/source.h"
 
 struct trying {
 	struct plan_trial *trial;
 	struct act_trial *acts;
-	const struct act_plan *plan;
 	struct progress progress;
 	struct progress_counts counts;
 	bool is_useless; /* all remaining copies would be refused for the same cause */
@@ -61,7 +58,6 @@ static void try_name(struct trying *trying, struct planned_group *group, size_t 
 		act_try(trying->acts, &kept, &copy, &result);
 	trying->counts.files_done++;
 	group->names[index].freed_bytes = result.freed_bytes;
-	group->names[index].is_gone = result.is_gone;
 	group->names[index].freed_is_unknown = result.freed_is_unknown;
 	if (result.outcome == ACT_DONE) {
 		if (group->copies.folders)
@@ -80,24 +76,6 @@ static void try_name(struct trying *trying, struct planned_group *group, size_t 
 				  trying->counts.files_total - trying->counts.files_done);
 }
 
-/* Counts the bytes that several copies hold together with the last of them. */
-static void count_joint(struct trying *trying, struct planned_group *group)
-{
-	struct joint_tally tally = {0};
-
-	for (size_t i = 0; i < group->copies.count; i++) {
-		const struct copy *copy = &group->copies.list[i];
-		struct planned_name *name = &group->names[i];
-
-		if (copy->fate == FATE_REDUNDANT && !copy->another_name && name->is_gone &&
-		    act_plan_frees(trying->plan, group, i))
-			name->freed_bytes =
-				size_add(name->freed_bytes,
-					 joint_tally_add(&tally, &name->joint, name->freed_bytes));
-	}
-	joint_tally_free(&tally);
-}
-
 static void try_group(struct trying *trying, struct planned_group *group)
 {
 	for (size_t i = 0; i < group->copies.count && !trying->is_useless; i++) {
@@ -107,7 +85,6 @@ static void try_group(struct trying *trying, struct planned_group *group)
 		progress_update(&trying->progress, &trying->counts);
 	}
 	planned_group_drop_spared(group);
-	count_joint(trying, group);
 }
 
 static int try_all(struct trying *trying, struct act_plan *plan, struct act_plan *possible)
@@ -130,9 +107,7 @@ int act_plan_try(struct act_plan *plan, struct act_plan *possible, struct plan_t
 		 enum progress_when when)
 {
 	CLEANUP_ACT_TRIAL struct act_trial *acts = NULL;
-	struct trying trying = {.trial = trial,
-				.plan = plan,
-				.counts = {.files_total = plan->names}};
+	struct trying trying = {.trial = trial, .counts = {.files_total = plan->names}};
 	int r = act_trial_new(&acts, trial->settings);
 
 	if (r < 0)
