@@ -61,9 +61,10 @@ int new_file_commit(struct new_file *file, const char *name)
 
 	if (r == 0 && fsync(file->fd) < 0)
 		r = -errno;
-	if (r == 0 && close(file->fd) < 0)
-		r = -errno;
-	file->fd = r == 0 ? -1 : file->fd;
+	if (r == 0) {
+		r = close(file->fd) < 0 ? -errno : 0;
+		file->fd = -1; /* free after a failure, too */
+	}
 	if (r == 0 && renameat(file->directory, file->temporary, file->directory, name) < 0)
 		r = -errno;
 	if (r < 0)

@@ -533,6 +533,17 @@ def test_interrupted_call_attests_nothing_and_keeps_its_promise(listed, strace):
     assert set(host.promises()) == contents(listed.rows)
 
 
+def test_new_file_is_closed_once_if_that_fails(listed, strace):
+    """Another thread can have the same number after the first call, even if it failed."""
+    host = listed.host
+    new = host.promises_file.with_name("promises.new")
+    host.attest()
+    result, trace = host.twinfs.traced(*host.words(), calls="trace=close", flags=[
+        "-P", new, "-e", "inject=close:error=EIO"])
+    assert result.status == 1 and b"Input/output error" in result.error
+    assert trace.count(b"INJECTED") == 1
+
+
 def test_killed_calls_leave_a_whole_attestation_or_none(listed, strace):
     host = listed.host
     random_ = random.Random(5)
