@@ -301,7 +301,7 @@ static bool get_field(const json_t *object, const json_t *value, const struct fi
 	case FIELD_FLAGS:
 		return get_digits(text, 16, field, to);
 	case FIELD_HASH128:
-		return text && hash128_parse(text, to);
+		return json_string_length(value) == HASH128_DIGITS && hash128_parse(text, to);
 	case FIELD_SHA256:
 		return text && sha256_parse(text, to);
 	case FIELD_FORM:

@@ -180,6 +180,7 @@ static void test_missing_and_malformed_members_are_refused(void **state)
 		"{\"path\":\"a\",\"time\":\"2001-09-09T01:46:40Z \"}",
 		"{\"path\":\"a\",\"mode\":420}",
 		"{\"path\":\"a\",\"hash\":\"00\"}",
+		"{\"path\":\"a\",\"hash\":\"00112233445566778899aabbccddeeff0\"}",
 		"{\"path\":\"a\",\"sha256\":\"00112233445566778899aabbccddeeff\"}",
 		"{\"path\":\"a\",\"number\":\"5\"}",
 		"{\"path\":\"a\",\"count\":4294967296}",
