@@ -203,6 +203,7 @@ static void test_missing_and_malformed_members_are_refused(void **state)
 		json_auto_t *object = json_read(texts[i], strlen(texts[i]), JSON_ALLOW_NUL);
 
 		row = (struct row){.colour = NONE};
+		found[0].length = found[1].length = 0; /* else a NUL in it refuses all */
 		assert_non_null(object);
 		assert_int_equal(fields_get(object, &row, FIELDS(fields), found, NULL), -EPROTO);
 	}
