@@ -209,8 +209,24 @@ static size_t path_length(const struct walk_dir *dir)
 	return length;
 }
 
+static int64_t monotonic_ns(void)
+{
+	return (int64_t)clock_monotonic_ns();
+}
+
+/* Returns whether the clock was set back since the walk began, so that changes since have earlier
+ * ctimes. The kernel slows a clock down by 0.05 % at most (adjtimex(2)). */
+static bool clock_was_set_back(const struct walk_moves *moves)
+{
+	int64_t now_ns = monotonic_ns(), ahead_ns = clock_ns(clock_now()) - now_ns;
+
+	return ahead_ns < moves->ahead_ns - MS_NS - (now_ns - moves->began_ns) / 1000;
+}
+
 void walk_moves_begin(struct walk_moves *moves, int64_t since_ns)
 {
+	moves->began_ns = monotonic_ns();
+	moves->ahead_ns = clock_ns(clock_now()) - moves->began_ns;
 	moves->since_ns = since_ns ? since_ns : clock_file_ns();
 	atomic_init(&moves->possible, false);
 	atomic_init(&moves->of_other_host, false);
@@ -265,7 +281,7 @@ void walk_moves_note_now(struct walk_moves *moves, int fd)
 
 void walk_moves_report(const struct walk_moves *moves, struct ingest_result *result)
 {
-	result->moved = moves->possible;
+	result->moved = moves->possible || clock_was_set_back(moves);
 	result->moved_ns = moves->last_ns;
 	result->of_other_host = moves->of_other_host;
 }

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 
+#include "base/clock.h"
+#include "ingest/ingest.h"
 #include "ingest/walk_dir.h"
 #include "unit_test.h"
 
@@ -51,11 +53,29 @@ static void test_lists_of_none_and_one_directory_are_sorted(void **state)
 	walk_dir_release_list(one);
 }
 
+static void test_moves_are_possible_if_the_clock_was_set_back(void **state)
+{
+	struct ingest_result result = {0};
+	struct walk_moves moves;
+
+	(void)state;
+	walk_moves_begin(&moves, 0);
+	walk_moves_report(&moves, &result);
+	assert_false(result.moved);
+	moves.ahead_ns += SECOND_NS; /* so now it is a second behind */
+	walk_moves_report(&moves, &result);
+	assert_true(result.moved);
+	moves.began_ns -= 10000 * SECOND_NS; /* a long walk beside a slow clock */
+	walk_moves_report(&moves, &result);
+	assert_false(result.moved);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_directories_are_sorted_by_file_system_and_inode),
 		cmocka_unit_test(test_lists_of_none_and_one_directory_are_sorted),
+		cmocka_unit_test(test_moves_are_possible_if_the_clock_was_set_back),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
