@@ -70,7 +70,9 @@ int new_file_commit(struct new_file *file, const char *name)
 	if (r < 0)
 		return r;
 	file->temporary = NULL;
-	return sync_directory(file->directory);
+	if (fsync(file->directory) == 0)
+		return 0;
+	return errno == EBADF ? sync_directory(file->directory) : -errno; /* EBADF: O_PATH */
 }
 
 void new_file_deinit(struct new_file *file)
