@@ -215,18 +215,20 @@ static int64_t monotonic_ns(void)
 }
 
 /* Returns whether the clock was set back since the walk began, so that changes since have earlier
- * ctimes. The kernel slows a clock down by 0.05 % at most (adjtimex(2)). */
+ * ctimes. The kernel slows a clock down by 0.05 % at most (adjtimex(2)). A clock that stands still
+ * was not set. */
 static bool clock_was_set_back(const struct walk_moves *moves)
 {
-	int64_t now_ns = monotonic_ns(), ahead_ns = clock_ns(clock_now()) - now_ns;
+	int64_t passed_ns = monotonic_ns() - moves->began_ns;
+	int64_t wall_ns = clock_ns(clock_now()) - moves->wall_ns;
 
-	return ahead_ns < moves->ahead_ns - MS_NS - (now_ns - moves->began_ns) / 1000;
+	return wall_ns != 0 && wall_ns < passed_ns - passed_ns / 1000 - MS_NS;
 }
 
 void walk_moves_begin(struct walk_moves *moves, int64_t since_ns)
 {
 	moves->began_ns = monotonic_ns();
-	moves->ahead_ns = clock_ns(clock_now()) - moves->began_ns;
+	moves->wall_ns = clock_ns(clock_now());
 	moves->since_ns = since_ns ? since_ns : clock_file_ns();
 	atomic_init(&moves->possible, false);
 	atomic_init(&moves->of_other_host, false);

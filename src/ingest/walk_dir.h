@@ -53,8 +53,7 @@ struct walk_dir {
  * or is gone. */
 struct walk_moves {
 	int64_t since_ns; /* when the walk began, by clock_file_ns() */
-	int64_t began_ns; /* by clock_monotonic_ns() */
-	int64_t ahead_ns; /* how much later it was then by the clock of the machine */
+	int64_t began_ns, wall_ns; /* the same by clock_monotonic_ns() and clock_now() */
 	atomic_bool possible;
 	/* A file system of another host was walked, whose clock sets the times. These are no proof
 	 * that no name was moved. */
