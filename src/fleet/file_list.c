@@ -19,6 +19,7 @@
 #include "catalog/record.h"
 #include "row/fields.h"
 #include "row/json_number.h"
+#include "row/json_text.h"
 #include "twinfs/format.h"
 
 #define NO_FORMAT "it does not begin such a list"

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "row/json_read.h"
+#include "row/json_text.h"
 
 /* All formats have this schema. */
 #define SCHEMA 1
@@ -109,13 +110,6 @@ int json_lines_check_format(const struct json_lines *lines, const json_t *object
 	return json_integer_value(schema) == SCHEMA
 		       ? 0
 		       : json_lines_complain(lines, lines->words->other_schema);
-}
-
-bool json_has_text(const json_t *object, const char *key, const char *text)
-{
-	const char *found = json_string_value(json_object_get(object, key));
-
-	return found && strcmp(found, text) == 0;
 }
 
 const char *host_name_fault(const void *name)

@@ -71,9 +71,6 @@ MUST_CHECK int json_lines_get(const struct json_lines *lines, const json_t *obje
 MUST_CHECK int json_lines_check_format(const struct json_lines *lines, const json_t *object,
 				       const char *format);
 
-/* Returns whether the member is this text. */
-MUST_CHECK bool json_has_text(const json_t *object, const char *key, const char *text);
-
 /* Fields of these lines. */
 
 #define FIELD_HOST(structure, member, name)                                           \

@@ -17,6 +17,7 @@
 #include "base/quote.h"
 #include "fleet/output_folder.h"
 #include "row/json_read.h"
+#include "row/json_text.h"
 
 /* Bound of the size of a manifest: 400,000 parts, which are 10^11 rows. */
 #define MANIFEST_BYTES_MAX (64UL << 20)
@@ -118,20 +119,13 @@ static int read_manifest(const struct set_folder *folder, json_t **manifest)
 	return json_is_object(*manifest) ? 0 : -EPROTO;
 }
 
-static bool has_text(const json_t *manifest, const char *key, const char *text)
-{
-	const char *found = json_string_value(json_object_get(manifest, key));
-
-	return found && strcmp(found, text) == 0;
-}
-
 /* Refuses the set of another host or program. */
 static int judge_manifest(struct set_folder *folder, const json_t *manifest)
 {
 	const char *host = json_string_value(json_object_get(manifest, "host"));
 	json_int_t generation = json_integer_value(json_object_get(manifest, "generation"));
 
-	if (!has_text(manifest, "format", folder->settings->format) || !host || generation < 1)
+	if (!json_has_text(manifest, "format", folder->settings->format) || !host || generation < 1)
 		return refuse(folder, "its " SET_MANIFEST " is of something else");
 	if (json_integer_value(json_object_get(manifest, "schema")) > SET_SCHEMA)
 		return refuse(folder, "a newer twinfs wrote its " SET_MANIFEST);

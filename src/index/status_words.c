@@ -11,18 +11,14 @@
 #include "base/quote.h"
 #include "index/status_file.h"
 #include "row/json_path.h"
-
-static bool has_text(const json_t *status, const char *key, const char *text)
-{
-	return strcmp(status_file_text(status, key), text) == 0;
-}
+#include "row/json_text.h"
 
 /* Returns what a view does whose files are all compared. */
 static const char *watching_words(const json_t *status)
 {
-	if (has_text(status, "watch", "none"))
+	if (json_has_text(status, "watch", "none"))
 		return "up to date as of the last walk; changes are not watched";
-	if (has_text(status, "watch", "poll"))
+	if (json_has_text(status, "watch", "poll"))
 		return "up to date; walking the sources for changes at intervals";
 	return "up to date; watching the sources for changes";
 }
@@ -58,25 +54,25 @@ static int append_silent(const json_t *status, struct bytes *text)
 
 int status_words_state(const json_t *status, struct bytes *text)
 {
-	if (has_text(status, "state", "stuck"))
+	if (json_has_text(status, "state", "stuck"))
 		return bytes_format(text, "stuck: cannot bring the index up to date: %s",
 				    status_file_text(status, "problem"));
-	if (has_text(status, "state", "source-missing"))
+	if (json_has_text(status, "state", "source-missing"))
 		return bytes_append_text(text, "source missing: its files cannot be read");
-	if (has_text(status, "state", "source-silent"))
+	if (json_has_text(status, "state", "source-silent"))
 		return append_silent(status, text);
-	if (has_text(status, "state", "current"))
+	if (json_has_text(status, "state", "current"))
 		return bytes_append_text(text, watching_words(status));
 	if (json_object_get(status, "percent"))
 		return append_scanning(status, text);
-	return bytes_append_text(text, has_text(status, "state", "comparing")
+	return bytes_append_text(text, json_has_text(status, "state", "comparing")
 					       ? "comparing new and changed files"
 					       : "scanning: reading names");
 }
 
 const char *status_words_stuck_remedy(const json_t *status)
 {
-	return has_text(status, "problem", error_text(ENOENT))
+	return json_has_text(status, "problem", error_text(ENOENT))
 		       ? "unmount the view and mount it again, as its index was deleted:"
 		       : "free space on the disk of the index:";
 }
@@ -84,7 +80,7 @@ const char *status_words_stuck_remedy(const json_t *status)
 int status_words_watch_remedy(const json_t *status, bool verbose, struct bytes *text)
 {
 	/* only root can set a limit of the kernel, and only root uses fanotify */
-	bool own = geteuid() == 0 || has_text(status, "watch", "fanotify");
+	bool own = geteuid() == 0 || json_has_text(status, "watch", "fanotify");
 
 	if (!own && !verbose)
 		return 0;

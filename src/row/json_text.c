@@ -95,3 +95,10 @@ bool json_get_hex64(const json_t *object, const char *key, uint64_t *number)
 	*number = strtoull(digits, NULL, 16);
 	return true;
 }
+
+bool json_has_text(const json_t *object, const char *key, const char *text)
+{
+	const char *found = json_string_value(json_object_get(object, key));
+
+	return found && strcmp(found, text) == 0;
+}

@@ -37,4 +37,7 @@ json_t *json_hex64(uint64_t number);
  * another form. Any thread. */
 MUST_CHECK bool json_get_hex64(const json_t *object, const char *key, uint64_t *number);
 
+/* Returns whether the member is this text. Any thread. */
+MUST_CHECK bool json_has_text(const json_t *object, const char *key, const char *text);
+
 #endif
