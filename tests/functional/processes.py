@@ -145,12 +145,18 @@ def release(process):
 
 
 def has_open(pid, path):
+    """Whether the process has the file open, whatever its other threads open or close meanwhile."""
     folder = f"/proc/{pid}/fd"
-    with contextlib.suppress(OSError):
-        return os.fspath(path) in [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
+    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
+        for name in os.listdir(folder):
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                if os.readlink(f"{folder}/{name}") == os.fspath(path):
+                    return True
     return False
 
 
-def waits_for_lease(thread):
-    """Whether a thread of this process waits until another process ends its lease on a file."""
-    return "break_lease" in Path(f"/proc/self/task/{thread.native_id}/wchan").read_text()
+def one_waits_for_lease():
+    """Whether this process or a child of it waits until another process ends its lease on a
+    file."""
+    return any("break_lease" in where for pid in with_children(os.getpid())
+               for where in of_threads(pid, "wchan").values())

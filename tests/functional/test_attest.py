@@ -15,7 +15,7 @@ import trees
 from disks import bound, disk, extents, in_memory
 from inventories import load
 from keep_lists import DAYS, Keeper, contents, keep_text
-from processes import has_open, release, until, waits_for_lease
+from processes import has_open, one_waits_for_lease, release, until
 from test_act_causes import figure, warnings
 from test_digest_changes import ATTACKS, overwrite_and_set_times
 from wanted_lists import sha256
@@ -393,7 +393,7 @@ def held_while_reading(host, path, hold, attack):
         assert has_open(process.pid, path)
         writer = threading.Thread(target=attack, args=(path,))
         writer.start()
-        assert until(lambda: not writer.is_alive() or waits_for_lease(writer))
+        assert until(lambda: not writer.is_alive() or one_waits_for_lease())
         release(process)
         assert process.wait(300) == 3
         writer.join()

@@ -12,7 +12,7 @@ import threading
 
 import pytest
 import trees
-from processes import interrupt_when_held, release, until, waits_for_lease
+from processes import interrupt_when_held, one_waits_for_lease, release, until
 from test_act_causes import warnings
 from wanted_lists import Host, sha256
 
@@ -79,7 +79,7 @@ def attacked_at(host, path, number, attack):
         if reached:
             writer = threading.Thread(target=attack, args=(path,))
             writer.start()
-            assert until(lambda: not writer.is_alive() or waits_for_lease(writer))
+            assert until(lambda: not writer.is_alive() or one_waits_for_lease())
             release(process)
         assert process.wait(300) in (0, 3)
         if reached:
