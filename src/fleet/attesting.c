@@ -258,7 +258,10 @@ static int prove(struct pool_thread *thread, const struct attesting_task *task, 
 
 	if (r != 0)
 		return judge_reading(r);
-	state = hash(thread, task, row, &reading);
+	/* the size can have changed before the reading began */
+	state = reading.attributes.size == task->list->rows[row].size
+			? hash(thread, task, row, &reading)
+			: (int)ATTESTED_CHANGED;
 	if (state != ATTESTED_KEPT) {
 		reading_abandon(&reading);
 		return state;

@@ -115,9 +115,10 @@ def is_held(pid):
 
 def stays_stopped(pid):
     """Whether a thread of the process stays in one stop of its tracer, which sleeps meanwhile. Any
-    other stop would wake the tracer."""
+    other stop would wake the tracer. It has the state S already while it looks for stops."""
     before, tracer = tracing_stops(pid), tracer_of(pid)
     sleeps = tracer and "State:\tS" in Path(f"/proc/{tracer}/status").read_text()
+    sleeps = sleeps and Path(f"/proc/{tracer}/wchan").read_text() != "0"
     return bool(sleeps and before.items() & tracing_stops(pid).items())
 
 

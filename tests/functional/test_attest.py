@@ -378,9 +378,10 @@ def test_file_that_a_program_can_write_to_is_busy(host, source, size, mapped):
     assert all_kept(host, rows)
 
 
-# The beginning of a file that is read from the disk, and a read in the middle of a large one.
-# Before that, up to 16 reads find out whether the disk seeks.
-HOLDS = {"small": (100_000, {"call": "fadvise64", "after": True}),
+# Before the lease, at the beginning of a file that is read from the disk, and at a read in the
+# middle of a large one. Before that, up to 16 reads find out whether the disk seeks.
+HOLDS = {"lease": (100_000, {"call": "fcntl"}),
+         "small": (100_000, {"call": "fadvise64", "after": True}),
          "large": (3 * MIB, {"call": "fadvise64", "after": True}),
          "middle": (8 * MIB, {"call": "pread64", "when": 20})}
 
