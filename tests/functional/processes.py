@@ -134,7 +134,8 @@ def tracing_stops(pid):
 def interrupt_when_held(strace):
     """Interrupts the child of strace when strace delays one of its system calls. The signal can
     reach another thread, so strace must delay the later calls, too."""
-    assert until(lambda: is_held(strace.pid))
+    assert until(lambda: strace.poll() is not None or is_held(strace.pid))
+    assert strace.poll() is None, "ended before a call was delayed"
     os.kill(*children(strace.pid), signal.SIGINT)
 
 

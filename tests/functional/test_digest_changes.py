@@ -182,10 +182,11 @@ def many(host, source, count=60):
 
 
 def interrupt(host, wanted):
-    """Interrupts the command when a thread has read eight files."""
+    """Interrupts the command when a thread has read four of the 60 files. Eight threads can share
+    them evenly."""
     paths = [os.fsdecode(host.path(row)) for row in wanted]
     slow = host.twinfs.under_strace(*(word for path in paths for word in ("-P", path)),
-                                    "-e", "inject=pread64:delay_enter=400ms:when=9+")
+                                    "-e", "inject=pread64:delay_enter=400ms:when=5+")
     with slow.started(*host.words("--disk=solid")) as process:
         interrupt_when_held(process)
         assert process.wait(300) != 0
