@@ -36,7 +36,7 @@
  * files, this one cannot be made anew. */
 #define TWINFS_INDEX_LOG "acts.log"
 /* The order of the acts: in the folder with the indexes, or in an index in another place; see
- * src/act/act_order.h. */
+ * src/act/act_log.h. */
 #define TWINFS_ACT_ORDER ".acts"
 #define TWINFS_INDEX_DAMAGED "damaged.mdb"
 /* A copy of TWINFS_INDEX_DATA that replaces it when it is complete. */

@@ -30,14 +30,10 @@
 #include "act/act.h"
 #include "act/durable.h"
 #include "act/folder_check.h"
-#include "act/folder_pair.h"
 #include "act/journal.h"
 #include "act/one_act.h"
 #include "act/recording.h"
 #include "base/attributes.h"
-
-/* The path of the root of a source. */
-#define FOLDER_ROOT "."
 
 /* What folder acts use; all pointers are borrowed. */
 struct folder_session {
@@ -65,10 +61,6 @@ struct folder_act {
 	struct bytes leftover;
 	size_t records; /* in memory */
 };
-
-/* Empties and removes the folder, which has its quarantine name, and fills in the result. If a step
- * fails, the folder gets its own name back with all that was in it. */
-void folder_act_empty(struct folder_act *act);
 
 /* Acts on a folder and reports the result, unless it was stopped before a change. Returns 0,
  * ACT_CANNOT_SYNC (logged), ACT_STOPPED, or -errno of the journal. */

@@ -11,16 +11,78 @@
  * the earlier check, and the file system moves it before each write. If not, it compares again. */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
+#include "act/act.h"
 #include "act/act_log.h"
-#include "act/folder_pair.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
 #include "act/record.h"
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "base/hash.h"
+
+/* ---- the walk -------------------------------------------------------------------------- */
+
+/* A kept folder and its copy, and the walk over the names of the copy. All names are read from the
+ * disk, and those of the kept folder that the copy lacks do not matter. Directories are opened
+ * below the two folders: no symlink is followed and no mount point is entered. Takes memory for the
+ * paths of all directories of the copy, and for the names of one. One thread. */
+
+/* Outcome: the act is refused, and pair->result has the cause. */
+enum {
+	FOLDER_REFUSED = 1,
+};
+
+/* A directory of the copy. */
+struct folder_dir {
+	size_t path; /* offset in folder_pair.paths, relative to the folder; "" for the folder */
+	uint64_t first; /* number of the first name in it */
+};
+
+/* All zeros, except for the borrowed members, is valid. */
+struct folder_pair {
+	int kept, copy; /* the two folders, open for reading; borrowed */
+	struct act_result *result; /* borrowed */
+	struct bytes inside; /* of result->inside */
+	/* The directories of the copy. Each one comes after the one that contains it. */
+	struct folder_dir *dirs;
+	size_t count, capacity;
+	struct bytes paths;
+	size_t current; /* index of the directory that is being visited */
+};
+
+void folder_pair_free(struct folder_pair *pair);
+#define CLEANUP_FOLDER_PAIR CLEANUP(folder_pair_free)
+
+/* A name in the copy. */
+struct folder_name {
+	const char *name;
+	int kept, copy; /* the directories that contain it, open for reading */
+	struct statx of_kept, of_copy;
+	uint64_t number; /* of the name in the walk, from 0 */
+};
+
+/* Receives a name. Returns 0, FOLDER_REFUSED or -errno; another result than 0 ends the walk. */
+typedef int folder_visitor(void *context, struct folder_pair *pair, const struct folder_name *name);
+
+/* Visits all names of the copy, and collects its directories. A directory is visited before the
+ * names in it. In each directory the names are sorted, so that two walks over the same names number
+ * them in the same way. Refuses a name that the kept folder lacks or that has another type there, a
+ * mount point, and a directory that both folders contain. Returns 0, FOLDER_REFUSED or -errno. */
+MUST_CHECK int folder_pair_walk(struct folder_pair *pair, folder_visitor *visit, void *context);
+
+/* Fills in the outcome, for a name in the current directory; "" for the directory itself. Returns
+ * FOLDER_REFUSED, or -ENOMEM. */
+MUST_CHECK int folder_refuse(struct folder_pair *pair, const char *name, enum act_outcome outcome);
+
+/* Returns the path of the current directory, relative to the folder; "" for the folder. */
+const char *folder_current(const struct folder_pair *pair);
+
+/* ---- the check ------------------------------------------------------------------------- */
 
 /* What is remembered of a name. */
 struct folder_memory {
@@ -62,23 +124,7 @@ struct folder_files {
 	struct held kept, copy;
 };
 
-void folder_files_close(struct folder_files *files);
-
-/* Holds both files of a name and checks that they have equal bytes, as far as the depth demands.
- * The caller must call folder_files_close() after the result 0. Returns 0, FOLDER_REFUSED or
- * -errno. */
-MUST_CHECK int folder_check_files(struct folder_check *check, struct folder_pair *pair,
-				  const struct folder_name *name, struct folder_files *files);
-
-/* Checks the type of a name that is no regular file, the target of a symlink, and the numbers of a
- * device. Returns 0, FOLDER_REFUSED or -errno.
- *
- * present	the name that the copy has now
- */
-MUST_CHECK int folder_check_other(struct folder_pair *pair, const struct folder_name *name,
-				  const char *present);
-
-/* ---- removing the folder (folder_empty.c) ---------------------------------------------------- */
+/* ---- removing the folder -------------------------------------------------------------------- */
 
 /* The removal of a folder that has its quarantine name, with all names in it. */
 struct folder_emptying {

@@ -15,14 +15,21 @@
  * If a step after the quarantine fails, one_act_put_back gives the copy its own name back.
  */
 
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
 #include "act/act.h"
-#include "act/arrived.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
 #include "act/record.h"
+#include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/overlay_layer.h"
+
+/* The path of the root of a source. */
+#define FOLDER_ROOT "."
 
 /* The copy or the kept file of an act. */
 struct subject {
@@ -30,6 +37,25 @@ struct subject {
 	struct place place;
 	struct held held;
 };
+
+/* The file that a copy became on another file system. If further names of the copy are moved
+ * directly afterwards, they become hard links of that file. One thread. A zeroed struct has no
+ * file. */
+struct arrived {
+	bool is_known;
+	struct stat original; /* attributes of the copy after one of its names was moved */
+	struct held file; /* fd -1: no link to the file is possible */
+	bool is_split; /* two names of the copy became two files */
+	uint64_t split; /* earlier copies with a name that stayed or became another file */
+};
+
+/* Prepares for an act on a copy: closes the file unless it was made from this copy. */
+void arrived_expect(struct arrived *arrived, const struct held *copy);
+
+/* Returns the number of copies so far with a name that stayed or became another file. */
+uint64_t arrived_count_split(const struct arrived *arrived);
+
+void arrived_deinit(struct arrived *arrived);
 
 /* One act. */
 struct one_act {

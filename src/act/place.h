@@ -98,7 +98,7 @@ uint64_t place_count_missing(const char *path);
  * be NULL. */
 void place_remove_folders(const char *path, uint64_t count);
 
-/* ---- renames that replace no file (place_move.c) ----------------------------------------- */
+/* ---- renames that replace no file -------------------------------------------------------- */
 
 /* RENAME_NOREPLACE and RENAME_EXCHANGE (renameat2(2)) do each of these in one call. NFS, 9p, Ceph
  * and most FUSE file systems refuse both with EINVAL. There:

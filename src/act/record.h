@@ -14,7 +14,6 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "act/act_order.h"
 #include "act/place.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
@@ -47,6 +46,12 @@ enum record_state {
 	RECORD_RETURNED,
 	/* The interrupted act waits in the journal for a disk that is absent. Not in a log. */
 	RECORD_WAITING,
+};
+
+/* The place of an act in the order of all, see act/act_log.h. */
+struct act_order {
+	uint64_t series; /* 0: the act has no number */
+	uint64_t number; /* from 1 */
 };
 
 struct record {

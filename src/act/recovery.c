@@ -15,7 +15,7 @@
 #include "act/journal.h"
 #include "act/place.h"
 #include "act/record.h"
-#include "act/trash_entry.h"
+#include "act/trash.h"
 #include "base/attributes.h"
 #include "base/descriptor.h"
 #include "base/error.h"

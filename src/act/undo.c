@@ -10,7 +10,7 @@
 
 #include "act/act_log.h"
 #include "act/recovery.h"
-#include "act/undo_file.h"
+#include "act/undo_make.h"
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"

@@ -5,11 +5,15 @@
 /* Makes the file of a record again, with the content of another file. Only act/ includes this
  * header. One thread. */
 
+#include <stdbool.h>
+
 #include "act/durable.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "act/place.h"
+#include "act/record.h"
 #include "act/undo.h"
+#include "base/attributes.h"
 #include "base/metadata.h"
 
 /* A copy with several names, of which one was brought back. Its further names become hard links of
@@ -53,6 +57,33 @@ struct bringing {
 	bool is_uncertain;
 	bool is_made; /* the file was made anew, and is not another name of the copy */
 };
+
+/* ---- the places of the files -------------------------------------------------------------- */
+
+/* Outcome: a missing directory was made as a private one, and that was logged. */
+enum {
+	UNDO_PLACE_PRIVATE = 1,
+};
+
+/* Opens the directory of the file of a record, below its source. Makes missing directories. That of
+ * the file gets its former owner and mode. Of directories above it these are unknown, so they are
+ * private: the mode of the directory above could give access that the former one did not give. A
+ * directory on another file system than at the time of the act is not used, as the former one is
+ * probably not mounted. Returns 0, UNDO_PLACE_PRIVATE, -ENODEV if the source or the file system is
+ * absent, or another -errno.
+ *
+ * any_filesystem	any file system is used, except that the source must exist
+ * absent		set for -ENODEV: the source or mount point, borrowed from the record */
+MUST_CHECK int undo_place_open(struct place *place, const struct record *record,
+			       bool any_filesystem, const char **absent);
+
+/* Returns whether the directory is certainly on the file system of the time of the act. */
+bool undo_place_is_certain(const struct place *place, const struct record *record);
+
+/* Opens the directory of an absolute path without following a symlink. Returns 0 or -errno. */
+MUST_CHECK int undo_place_open_path(struct place *place, const char *path);
+
+/* ---- making a file ------------------------------------------------------------------------ */
 
 /* Fills in the outcome, or that of a failed call: error is an -errno. */
 void undo_end(struct bringing *bringing, enum undo_outcome outcome);
@@ -123,5 +154,17 @@ MUST_CHECK int undo_make_as(struct bringing *bringing, const struct held *from, 
 /* Makes the file at its path from a held one. If its name must be a private one for a moment, that
  * name is in the journal. Returns 0, UNDO_DIFFERS, UNDO_FORGEABLE or -errno. */
 MUST_CHECK int undo_make(struct bringing *bringing, const struct held *from);
+
+/* ---- one file, folder or other name (undo_file.c) ----------------------------------------- */
+
+/* Brings back the file of a record. An intent that is left in the journal is resolved by
+ * recovery_run(). Changed names are noted in undo->durable, and not synced. */
+void undo_file(struct undo *undo, const struct record *record, struct undo_result *result);
+
+/* Remembers a file that an earlier undo brought back, for undo_join(). */
+void undo_recall(struct undo *undo, const struct record *record);
+
+/* Sets the mtime of a folder that undo_special() made. */
+void undo_restore_time(const struct record *record);
 
 #endif

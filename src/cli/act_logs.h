@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "act/act_order.h"
+#include "act/act_log.h"
 #include "act/record.h"
 #include "act/recovery.h"
 #include "base/attributes.h"

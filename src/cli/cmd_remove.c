@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "act/trial.h"
+#include "act/act.h"
 #include "base/array.h"
 #include "base/attributes.h"
 #include "base/clock.h"

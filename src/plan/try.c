@@ -3,7 +3,7 @@
 
 #include <errno.h>
 
-#include "act/trial.h"
+#include "act/act.h"
 #include "base/human_text.h"
 #include "base/log.h"
 #include "base/quote.h"

@@ -16,7 +16,7 @@ struct plan_trial {
 	uint64_t needless; /* copies that already share the bytes of the kept copy */
 };
 
-/* Tries each act of a plan (act/trial.h). Adds those that would be done to another plan, with the
+/* Tries each act of a plan (act_try()). Adds those that would be done to another plan, with the
  * bytes that they would free, and rewinds both. Counts and logs the others in trial; the caller
  * calls refusals_end(). Blocks on the files. Returns 0, -EINTR if stop_requested(), or -errno. */
 MUST_CHECK int act_plan_try(struct act_plan *plan, struct act_plan *possible,
