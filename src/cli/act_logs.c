@@ -19,17 +19,6 @@
 #include "index/index_folder.h"
 #include "index/index_open.h"
 
-int act_logs_folders(const struct common_settings *settings, struct text_list *folders)
-{
-	AUTO_FREE char *given = NULL;
-	int r;
-
-	if (!settings->index.folder)
-		return index_folders_list(folders);
-	r = index_folder_given(settings->index.folder, &given);
-	return r < 0 ? r : text_list_add(folders, given, strlen(given));
-}
-
 /* ---- numbers of names ------------------------------------------------------------------- */
 
 void name_counts_add(struct name_counts *counts, uint32_t type)
@@ -389,7 +378,7 @@ int act_logs_read(struct act_logs *logs, const struct common_settings *settings)
 	int r;
 
 	*logs = (struct act_logs){.count = 0};
-	r = act_logs_folders(settings, &logs->folders);
+	r = index_folders_chosen(settings->index.folder, &logs->folders);
 	if (r == 0)
 		r = read_order(logs, settings->index.folder ? logs->folders.items[0] : NULL);
 	for (size_t i = 0; r == 0 && i < logs->folders.count; i++)

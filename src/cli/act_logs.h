@@ -64,10 +64,6 @@ struct act_logs {
 	bool incomplete;
 };
 
-/* Lists the folders of the indexes of a command with one_index_option. Returns 0 or -errno;
- * failures except -ENOMEM are logged. */
-MUST_CHECK int act_logs_folders(const struct common_settings *settings, struct text_list *folders);
-
 /* Resolves the interrupted acts of these indexes, then reads their logs. The caller must call
  * act_logs_free() in any case. Returns 0 or -errno; failures except -ENOMEM are logged. */
 MUST_CHECK int act_logs_read(struct act_logs *logs, const struct common_settings *settings);

@@ -13,7 +13,6 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/catalog.h"
-#include "cli/prepared.h"
 #include "index/remap.h"
 #include "plan/refusals.h"
 #include "report/figures.h"

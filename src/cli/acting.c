@@ -4,11 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdint.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "act/act_log.h"
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/filesystem_kind.h"
@@ -16,20 +18,26 @@
 #include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "base/text_list.h"
+#include "catalog/catalog.h"
 #include "catalog/query.h"
 #include "cli/act_run.h"
 #include "cli/list_print.h"
-#include "cli/plan_sources.h"
-#include "cli/prepared.h"
+#include "cli/paths.h"
 #include "index/current_index.h"
+#include "index/index_folder.h"
+#include "index/index_open.h"
+#include "index/index_settings.h"
 #include "index/remap.h"
 #include "mountpoint/table.h"
 #include "options/common_options.h"
 #include "plan/plan.h"
+#include "plan/plan_file.h"
+#include "plan/question.h"
 #include "plan/refusals.h"
 #include "report/figures.h"
 #include "report/left.h"
@@ -39,7 +47,265 @@
 #include "source/source.h"
 #include "source/source_change.h"
 
-/* ---- move destination ----------------------------------------------------------------------- */
+/* ---- the sources of a plan ------------------------------------------------------------------ */
+
+/* The sources of a plan file, for an act without operands. For the main thread. */
+
+/* Adds the sources if one of them has the path. */
+static int add_if_covering(const struct sources *sources, const char *path, struct text_list *found)
+{
+	bool covers = false;
+	int r = 0;
+
+	for (size_t i = 0; i < sources->count; i++)
+		covers = covers || path_below(path, sources->list[i].path);
+	for (size_t i = 0; covers && r == 0 && i < sources->count; i++)
+		r = text_list_add(found, sources->list[i].path, strlen(sources->list[i].path));
+	return r;
+}
+
+/* Returns whether the index has whole sources, which a scan of these would not widen. */
+static int is_of_sources(struct catalog *catalog, bool *is)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	bool of_operands = false;
+	int r = catalog_read_begin(catalog, &reader);
+
+	if (r == 0)
+		r = catalog_is_of_operands(reader, &of_operands);
+	*is = !of_operands;
+	return r;
+}
+
+/* Adds the sources of one index if they have the path. An index that cannot be read has none, and
+ * neither has one of single files. */
+static int look_in(const char *folder, const char *path, struct text_list *found)
+{
+	struct sources sources = {0};
+	struct catalog *catalog = NULL;
+	bool is = false;
+	int r = index_open_read_only(folder, &catalog);
+
+	if (r != 0)
+		return r == -ENOMEM ? r : 0;
+	r = is_of_sources(catalog, &is);
+	if (r == 0 && is)
+		r = sources_open(&sources, catalog, NULL, false);
+	if (r == 0)
+		r = add_if_covering(&sources, path, found);
+	sources_close(&sources);
+	catalog_close(catalog);
+	return r;
+}
+
+/* Finds the index that has the first path of a plan file in its sources: that of --index, or one in
+ * the default folder. Adds its sources to the list. Returns 0 or -errno, logged. */
+static int plan_sources_find(const char *plan_file, const struct index_settings *settings,
+			     struct text_list *sources)
+{
+	CLEANUP_TEXT_LIST struct text_list folders = {0};
+	CLEANUP_BYTES struct bytes path = {0};
+	size_t indexes = 0;
+	int r = plan_file_first_path(plan_file, &path);
+
+	if (r == -ENODATA)
+		log_error("the plan %s has no group", quote_path(plan_file));
+	if (r < 0)
+		return r;
+	r = index_folders_chosen(settings->folder, &folders);
+	for (size_t i = 0; r == 0 && i < folders.count; i++) {
+		size_t before = sources->count;
+
+		r = look_in(folders.items[i], bytes_text(&path), sources);
+		indexes += sources->count > before;
+	}
+	if (r < 0) {
+		log_error("cannot find the sources of the plan: %s", error_text(r));
+		return r;
+	}
+	if (indexes == 1)
+		return 0;
+	log_error("%s has %s in its sources; give the SOURCE... of the plan %s",
+		  indexes == 0 ? "no index" : "more than one index", quote_path(bytes_text(&path)),
+		  quote_path(plan_file));
+	return -ENOENT;
+}
+
+/* ---- the plan ------------------------------------------------------------------------------- */
+
+/* The plan of a command that acts, from the selection to the answer of the user. For the main
+ * thread. */
+
+/* All zeros is valid and empty. */
+struct prepared {
+	struct act_plan plan;
+	struct report_summary summary; /* of the snapshot from which the plan was made */
+	uint64_t refused; /* copies that are not in the plan, as the act would refuse them */
+};
+
+#define CLEANUP_PREPARED CLEANUP(prepared_free)
+
+/* Outcome: a path of --protect or --only, or a glob of --exclude, matches nothing. */
+enum {
+	PREPARED_MISSPELLED = 1,
+};
+
+/* Prints the plan of a dry run. Returns the exit status. */
+enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *acting,
+				const struct current_index *index);
+
+static void prepared_free(struct prepared *prepared)
+{
+	act_plan_free(&prepared->plan);
+}
+
+/* Reads the plan of --plan. Returns 0 or -EXDEV, logged, or -EINTR. */
+static int read_plan_file(struct prepared *prepared, const struct acting *acting,
+			  const struct report *report)
+{
+	struct refusals refusals = {.verb = acting->verb, .sources = report->sources};
+	int r = plan_file_read(acting->plan_file, report, &prepared->plan, &refusals);
+
+	refusals_end(&refusals);
+	prepared->refused += refusals.count;
+	return r < 0 && r != -EINTR ? -EXDEV : r;
+}
+
+/* Refuses the act if an --exclude matches nothing. If it is misspelled, the files that it should
+ * leave out are in the plan. */
+static int refuse_misspelled(const struct acting *acting, const struct current_index *index)
+{
+	if (acting->filters.unmatched_excludes + index->indexing.unmatched_excludes == 0)
+		return 0;
+	log_error("cannot %s: an --exclude is possibly misspelled; correct it or leave it out, or "
+		  "give globs that need not match in a file, with --exclude-from",
+		  acting->verb);
+	return PREPARED_MISSPELLED;
+}
+
+/* Makes the plan from one snapshot of the index: by the rules, or by the file of --plan. Returns 0,
+ * PREPARED_MISSPELLED or -errno; both are logged. */
+static int prepared_make(struct prepared *prepared, const struct acting *acting,
+			 const struct list_request *request, const struct current_index *index)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	struct report report;
+	int r;
+
+	r = act_plan_open(&prepared->plan, acting->act.kind);
+	if (r < 0)
+		return r;
+	r = catalog_read_begin(index->catalog, &reader);
+	if (r == 0)
+		r = list_prepare(request, index, reader, &report);
+	if (r == -EXDEV)
+		return PREPARED_MISSPELLED;
+	if (r == 0)
+		r = summary_add_index(&prepared->summary, reader);
+	if (r == 0)
+		r = acting->plan_file ? read_plan_file(prepared, acting, &report)
+		    : acting->folders ? act_plan_select_folders(&prepared->plan, &report)
+				      : act_plan_select(&prepared->plan, &report);
+	if (r == 0)
+		r = filter_settings_explain(request->filters, index, reader);
+	if (r == 0)
+		r = refuse_misspelled(acting, index);
+	if (r == -EUCLEAN && !index->served)
+		catalog_judge(index->catalog, r);
+	if (r == -EUCLEAN)
+		log_error("cannot select the copies to %s: the index is damaged; run 'twinfs scan' "
+			  "to rebuild it",
+			  acting->verb);
+	else if (r < 0 && r != -EINTR && r != -EXDEV)
+		log_error("cannot select the copies to %s: %s", acting->verb, error_text(r));
+	return r;
+}
+
+/* Drops from the plan what the act would refuse, and logs it. Blocks on the files. Returns 0 or
+ * -errno; failures are logged. */
+static int prepared_try(struct prepared *prepared, const struct acting *acting)
+{
+	struct plan_trial trial = {.settings = &acting->act,
+				   .refusals = {.verb = acting->verb,
+						.sources = acting->act.sources}};
+	CLEANUP_ACT_PLAN struct act_plan possible = {0};
+	char count[NUMBER_TEXT_MAX];
+	int r;
+
+	r = act_plan_open(&possible, acting->act.kind);
+	possible.folders = acting->folders;
+	if (r == 0)
+		r = act_plan_try(&prepared->plan, &possible, &trial,
+				 common_progress(&acting->common));
+	refusals_end(&trial.refusals);
+	if (r < 0 && r != -EINTR)
+		log_error("cannot check the copies to %s: %s", acting->verb, error_text(r));
+	if (r < 0)
+		return r;
+	if (trial.needless > 0)
+		log_info("%s %s the bytes of the kept copy already",
+			 number_format(count, trial.needless),
+			 plural(trial.needless, "copy shares", "copies share"));
+	prepared->refused += trial.refusals.count;
+	act_plan_free(&prepared->plan);
+	prepared->plan = possible;
+	possible.spool = NULL;
+	return 0;
+}
+
+enum twinfs_exit prepared_print(struct prepared *prepared, const struct acting *acting,
+				const struct current_index *index)
+{
+	AUTO_FREE const char **shown =
+		shown_paths_find(index->sources, index->given, index->given_count);
+	struct report report = {.sources = index->sources,
+				.shown = shown,
+				.format = acting->format};
+	const struct act_plan *plan = &prepared->plan;
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	CLEANUP_OUTPUT struct output output;
+	char count[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
+	int r = shown ? catalog_read_begin(index->catalog, &reader) : -ENOMEM;
+
+	output_init(&output, STDOUT_FILENO);
+	report.reader = reader;
+	if (r == 0)
+		r = act_plan_print(&prepared->plan, &report, &output, &prepared->summary);
+	if (r < 0 && r != -EPIPE && r != -EINTR)
+		log_error("cannot print the copies to %s: %s", acting->verb, error_text(r));
+	if (r == 0 && !acting->common.quiet)
+		log_info("nothing was done; without --dry-run, %s %s would be %s and %s freed",
+			 number_format(count, plan->names), acting_noun(acting, plan->names),
+			 acting->done, size_format(size, plan->freed_bytes));
+	return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_COMPLETE;
+}
+
+/* Asks the user whether to act, unless --yes was given. The user can change the plan. Returns 1 to
+ * act, 0 not to act, or -errno (logged). */
+static int prepared_confirm(struct prepared *prepared, const struct acting *acting,
+			    const struct current_index *index)
+{
+	AUTO_FREE const char **shown =
+		shown_paths_find(index->sources, index->given, index->given_count);
+	const struct question question = {.act = &acting->act,
+					  .verb = acting->verb,
+					  .sources = index->sources,
+					  .shown = shown,
+					  .rules = &acting->rules.rules};
+	enum answer answer = acting->yes ? ANSWER_YES : ANSWER_CHOSEN;
+	int r = shown ? 0 : -ENOMEM;
+
+	while (r == 0 && answer == ANSWER_CHOSEN && prepared->plan.names > 0) {
+		r = question_ask(&question, &prepared->plan, &answer);
+		if (r == 0 && answer == ANSWER_CHOSEN && prepared_try(prepared, acting) < 0)
+			return -ECANCELED;
+	}
+	if (r < 0 && r != -EINTR)
+		log_error("cannot ask: %s", error_text(r));
+	return r < 0 ? r : answer == ANSWER_YES && prepared->plan.names > 0;
+}
+
+/* ---- the destination of move ---------------------------------------------------------------- */
 
 /* The destination folder of `move`. For the main thread. */
 
@@ -97,7 +363,7 @@ static int move_destination_check(const char *destination, const struct sources 
 	return r == 0 ? 0 : -EINVAL;
 }
 
-/* ---- acting --------------------------------------------------------------------------------- */
+/* ---- the command ---------------------------------------------------------------------------- */
 
 enum {
 	OPT_DRY_RUN = OPTION_ID_ACTING,
@@ -215,7 +481,7 @@ int acting_apply(void *context, int id, const char *value)
 	}
 }
 
-/* ---- planning ---------------------------------------------------------------------------- */
+/* ---- planning ------------------------------------------------------------------------------- */
 
 /* Logs which files are skipped for their size. The index of a view can have smaller files than an
  * act includes by default.
@@ -279,7 +545,7 @@ static void explain_selected(const struct acting *acting)
 			 acting->done);
 }
 
-/* ---- acting -------------------------------------------------------------------------------- */
+/* ---- the command ---------------------------------------------------------------------------- */
 
 static int act_on_group(struct act *act, const struct planned_group *group)
 {

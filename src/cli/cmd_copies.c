@@ -21,7 +21,6 @@
 #include "catalog/scan.h"
 #include "catalog/scan_settings.h"
 #include "cli/command.h"
-#include "cli/path_options.h"
 #include "cli/paths.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"

@@ -15,7 +15,7 @@
 #include "catalog/query.h"
 #include "cli/acting.h"
 #include "cli/command.h"
-#include "cli/shown_paths.h"
+#include "cli/paths.h"
 #include "index/current_index.h"
 #include "index/remap.h"
 #include "options/common_options.h"

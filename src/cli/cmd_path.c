@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "cli/command.h"
-#include "cli/path_options.h"
 #include "cli/paths.h"
 #include "options/common_options.h"
 

@@ -12,6 +12,7 @@
 #include "base/quote.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
+#include "index/index_folder.h"
 #include "options/common_options.h"
 
 enum {
@@ -188,7 +189,7 @@ enum twinfs_exit cmd_recover(int argc, char *argv[])
 		r = usage_check(&recover_table, find_fault(&request, operands < argc));
 	if (r != 0)
 		return options_exit(r);
-	if (act_logs_folders(&request.common, &folders) < 0)
+	if (index_folders_chosen(request.common.index.folder, &folders) < 0)
 		return TWINFS_EXIT_FAILED;
 	recover_all(&folders, request.gives_up ? &naming : NULL, &recovered);
 	if (!request.gives_up || recovered.left == 0)

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "catalog/query.h"
-#include "cli/shown_paths.h"
+#include "cli/paths.h"
 #include "elsewhere/missing_from.h"
 #include "index/completeness.h"
 #include "index/current_index.h"

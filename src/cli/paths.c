@@ -8,7 +8,13 @@
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
+#include "base/path.h"
 #include "mountpoint/point.h"
+#include "options/common_options.h"
+#include "source/operands.h"
+#include "source/source.h"
+
+/* ---- paths ---------------------------------------------------------------------------------- */
 
 #define XATTR_PATH "user.twinfs.path"
 
@@ -80,4 +86,67 @@ void path_print(struct output *output, enum path_ending ending, const char *path
 {
 	output_name(output, path, length);
 	output_bytes(output, ending == PATH_NULS ? "" : "\n", 1);
+}
+
+/* ---- the sources as the user wrote them ----------------------------------------------------- */
+
+static const char *find(const char *source, char *const *given, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		AUTO_FREE char *absolute = realpath(given[i], NULL);
+
+		if (absolute && strcmp(absolute, source) == 0)
+			return given[i];
+	}
+	return source;
+}
+
+/* Returns the path of the folder of the operands relative to the current folder, if the user gave
+ * all names so and it is in the current folder. */
+static const char *find_relative(const struct operands *operands, const char *source)
+{
+	AUTO_FREE char *here = operands->relative ? realpath(".", NULL) : NULL;
+	const char *below = here ? path_below(source, here) : NULL;
+
+	if (!below)
+		return source;
+	return *below ? below : ".";
+}
+
+const char **shown_paths_find(const struct sources *sources, char *const *given, size_t count)
+{
+	const char **shown = calloc(sources->count + 1, sizeof(*shown));
+
+	for (size_t i = 0; shown && i < sources->count; i++)
+		shown[i] = sources->operands
+				   ? find_relative(sources->operands, sources->list[i].path)
+				   : find(sources->list[i].path, given, count);
+	return shown;
+}
+
+/* ---- options -------------------------------------------------------------------------------- */
+
+enum {
+	OPT_NULL = OPTION_ID_OWN,
+};
+
+const struct option_spec path_options[] = {
+	{.heading = "Output"},
+	{
+		.name = "null",
+		.letter = '0',
+		.help = "end each path with a NUL instead of a newline",
+		.id = OPT_NULL,
+	},
+	{0},
+};
+
+int path_apply(void *context, int id, const char *value)
+{
+	struct path_settings *settings = context;
+
+	if (id != OPT_NULL)
+		return common_apply(&settings->common, id, value);
+	settings->ending = PATH_NULS;
+	return 0;
 }

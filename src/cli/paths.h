@@ -8,7 +8,11 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "base/options.h"
 #include "base/output.h"
+#include "options/common_options.h"
+
+struct sources;
 
 /* Finds the mount point of the view that contains a path. If the path is a symlink, it is not
  * followed. Sets *mount_point, which the caller frees, or to NULL if the path is in no view.
@@ -27,5 +31,23 @@ enum path_ending {
 
 /* Prints a path, quoted if the output is a terminal (output_name). */
 void path_print(struct output *output, enum path_ending ending, const char *path, size_t length);
+
+/* Finds the sources as the user wrote them: for each source the first given path that leads to it,
+ * or its absolute path if none does. Paths are printed in this form.
+ * Returns a list that the caller frees, or NULL if memory is short. The paths in the list are
+ * borrowed from given and sources. */
+MUST_CHECK const char **shown_paths_find(const struct sources *sources, char *const *given,
+					 size_t count);
+
+/* The settings of the commands that print paths. */
+struct path_settings {
+	struct common_settings common;
+	enum path_ending ending;
+};
+
+extern const struct option_spec path_options[];
+
+/* The apply function for these options. context is a struct path_settings. */
+int path_apply(void *context, int id, const char *value);
 
 #endif

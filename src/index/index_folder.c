@@ -214,3 +214,14 @@ int index_folders_list(struct text_list *folders)
 		log_error("cannot list the indexes in %s: %s", quote_path(parent), error_text(r));
 	return r;
 }
+
+int index_folders_chosen(const char *given, struct text_list *folders)
+{
+	AUTO_FREE char *folder = NULL;
+	int r;
+
+	if (!given)
+		return index_folders_list(folders);
+	r = index_folder_given(given, &folder);
+	return r < 0 ? r : text_list_add(folders, folder, strlen(folder));
+}

@@ -47,6 +47,9 @@ uint64_t index_folder_bytes(const char *folder);
 /* Adds the paths of all entries of the default folder, except hidden ones. */
 MUST_CHECK int index_folders_list(struct text_list *folders);
 
+/* Adds the folder of --index, or all as index_folders_list() if given is NULL. */
+MUST_CHECK int index_folders_chosen(const char *given, struct text_list *folders);
+
 /* Makes the name of an index folder from portable characters and a hash. Pure code. */
 #define INDEX_NAME_MAX 48
 void index_folder_name(char name[static INDEX_NAME_MAX], char *const *resolved);

@@ -13,6 +13,7 @@
 
 #include "base/attributes.h"
 #include "base/options.h"
+#include "base/text_list.h"
 #include "index/index_settings.h"
 #include "twinfs/exit.h"
 
@@ -44,6 +45,10 @@ enum progress_when common_progress(const struct common_settings *settings);
 /* Applies one of these options. The results are those of the apply function of struct
  * option_table. The context is a struct common_settings. */
 MUST_CHECK int common_apply(void *context, int id, const char *value);
+
+/* Adds the glob of an option, like "--path". Returns 0, -EBADMSG (logged) for a malformed glob, or
+ * -ENOMEM. */
+MUST_CHECK int glob_option_add(struct text_list *globs, const char *option, const char *glob);
 
 /* Returns what is wrong with the number of operands, SOURCE|FILE... or MOUNTPOINT, of a command
  * with files_option, or NULL. */

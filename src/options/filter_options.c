@@ -16,7 +16,7 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/current_index.h"
-#include "options/glob_options.h"
+#include "options/common_options.h"
 
 enum {
 	OPT_PATH = OPTION_ID_FILTERS,

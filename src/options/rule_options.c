@@ -9,7 +9,7 @@
 #include "base/quote.h"
 #include "catalog/query.h"
 #include "index/current_index.h"
-#include "options/glob_options.h"
+#include "options/common_options.h"
 #include "source/patterns.h"
 #include "source/source.h"
 

@@ -31,12 +31,12 @@ int equal_gathering_begin(struct equal_gathering *gathering, const struct page_s
 		gathering->rules = *settings->rules;
 	/* the page spares nothing: only keep rules count */
 	gathering->rules.include_bundles = true;
-	return whole_copies_begin(&gathering->whole);
+	return folder_count_begin(&gathering->whole);
 }
 
 void equal_gathering_free(struct equal_gathering *gathering)
 {
-	whole_copies_free(&gathering->whole);
+	folder_count_free(&gathering->whole);
 }
 
 /* Moves a group to the page, unless the page has enough groups with more reclaimable bytes. */
@@ -59,7 +59,8 @@ static void show(struct equal_facts *facts, struct page_equal *group)
 static int count_copies(struct equal_gathering *gathering, const struct report *report,
 			const struct folder_group *folders, struct page_equal *group)
 {
-	int r = whole_copies_add(&gathering->whole, report->reader, report->filter, &group->copies);
+	int r = folder_count_add_whole(&gathering->whole, report->reader, report->filter,
+				       &group->copies);
 
 	if (r == 0)
 		r = folder_tree_reclaimable(report->reader, &group->copies, &group->reclaimable);
@@ -101,7 +102,7 @@ static int count_group(struct equal_gathering *gathering, struct catalog_reader 
 static int finish(struct equal_gathering *gathering, struct catalog_reader *reader)
 {
 	struct equal_facts *facts = gathering->facts;
-	int r = folder_count_finish(&gathering->whole.count, reader, &facts->whole_bytes);
+	int r = folder_count_finish(&gathering->whole, reader, &facts->whole_bytes);
 
 	facts->whole = gathering->whole.folders;
 	return r < 0 ? r : -ENOENT;

@@ -11,8 +11,8 @@
 
 #include "base/attributes.h"
 #include "report/copies.h"
+#include "report/folder_tree.h"
 #include "report/rules.h"
-#include "report/whole_copies.h"
 
 struct catalog_reader;
 struct filter;
@@ -44,7 +44,7 @@ struct equal_gathering {
 	struct filter *filter;
 	struct equal_facts *facts;
 	struct rules rules;
-	struct whole_copies whole;
+	struct folder_count whole;
 	uint64_t group; /* the last one that was counted */
 };
 

@@ -14,8 +14,8 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
+#include "report/copies.h"
 #include "report/filter.h"
-#include "report/retained.h"
 #include "report/rules.h"
 #include "source/source.h"
 

@@ -20,7 +20,7 @@
 #include "page/page.h"
 #include "page/unreadable_facts.h"
 #include "report/copies.h"
-#include "report/summary.h"
+#include "report/figures.h"
 
 /* Highest number of groups that are shown with their names. */
 #define PAGE_GROUPS_MAX 24

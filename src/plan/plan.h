@@ -18,6 +18,8 @@
 #include "act/act.h"
 #include "base/attributes.h"
 #include "base/emptied_place.h"
+#include "base/progress.h"
+#include "plan/refusals.h"
 #include "report/copies.h"
 #include "report/report.h"
 
@@ -97,5 +99,27 @@ MUST_CHECK int act_plan_select(struct act_plan *plan, const struct report *repor
  * contains one. So nothing in a kept folder goes. Takes memory for the ids of all groups and of the
  * planned folders. */
 MUST_CHECK int act_plan_select_folders(struct act_plan *plan, const struct report *report);
+
+struct plan_trial {
+	const struct act_settings *settings;
+	struct refusals refusals;
+	uint64_t needless; /* copies that already share the bytes of the kept copy */
+};
+
+/* Tries each act of a plan (act_try()). Adds those that would be done to another plan, with the
+ * bytes that they would free, and rewinds both. Counts and logs the others in trial; the caller
+ * calls refusals_end(). Blocks on the files. Returns 0, -EINTR if stop_requested(), or -errno. */
+MUST_CHECK int act_plan_try(struct act_plan *plan, struct act_plan *possible,
+			    struct plan_trial *trial, enum progress_when when);
+
+/* Prints a plan, and rewinds it.
+ *
+ * report	its members sources, shown and format are used; for folders also reader, unless
+ *		the format prints names only
+ * summary	has the figures of the whole index
+ *
+ * Returns 0, -EINTR if stop_requested(), or another -errno. */
+MUST_CHECK int act_plan_print(struct act_plan *plan, const struct report *report,
+			      struct output *output, struct report_summary *summary);
 
 #endif

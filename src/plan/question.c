@@ -16,7 +16,7 @@
 #include "base/stop.h"
 #include "plan/balance.h"
 #include "plan/dialog.h"
-#include "plan/print.h"
+#include "plan/plan.h"
 #include "source/source.h"
 
 /* ---- choice --------------------------------------------------------------------------------- */

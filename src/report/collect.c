@@ -9,7 +9,6 @@
 #include "report/filter.h"
 #include "report/folder_tree.h"
 #include "report/report.h"
-#include "report/retained.h"
 #include "report/rules.h"
 #include "report/symlinks.h"
 

@@ -24,8 +24,8 @@ struct collector {
 void collector_free(struct collector *collector);
 
 /* Reads the copies of a group and applies the rules to them. Sets group->inodes to the number of
- * copies without excluded names, and group->retained for them (retained.h). A folder group that is
- * implied has no copies, unless report->implied.
+ * copies without excluded names, and group->retained for them. A folder group that is implied has
+ * no copies, unless report->implied.
  *
  * collector	NULL: without bundles, stores and symlinks
  * group	with report->folders, that of collect_record_of()

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -12,15 +13,206 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "base/size.h"
 #include "base/stop.h"
+#include "catalog/extents.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "report/copies.h"
 #include "report/filter.h"
-#include "report/folder_count.h"
-#include "report/folder_walk.h"
 #include "report/sorter.h"
+
+/* ---- walking a tree ------------------------------------------------------------------------- */
+
+/* Visits a name. Returns 0 to continue, or another result, which ends the walk. */
+typedef int folder_walk_fn(void *context, const struct entry_record *entry);
+
+static int visit_names(struct catalog_reader *reader, uint64_t dir, struct bytes *waiting,
+		       folder_walk_fn *visit, void *context)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct entry_record entry;
+	int r = catalog_scan_entries(reader, dir, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0) {
+		r = visit(context, &entry);
+		if (r == 0 && entry.kind == ENTRY_DIR)
+			r = bytes_append(waiting, &entry.child, sizeof(entry.child));
+	}
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Visits all names below a directory. Takes 8 bytes for each directory that waits. Returns 0,
+ * -EINTR if stop_requested(), what visit returned, or another -errno. */
+static int folder_walk(struct catalog_reader *reader, uint64_t dir, folder_walk_fn *visit,
+		       void *context)
+{
+	CLEANUP_BYTES struct bytes waiting = {0}; /* ids of directories */
+	int r = bytes_append(&waiting, &dir, sizeof(dir));
+
+	while (r == 0 && waiting.length > 0) {
+		if (stop_requested())
+			return -EINTR;
+		waiting.length -= sizeof(dir);
+		memcpy(&dir, waiting.data + waiting.length, sizeof(dir));
+		r = visit_names(reader, dir, &waiting, visit, context);
+	}
+	return r;
+}
+
+/* ---- counting ------------------------------------------------------------------------------- */
+
+/* Highest number of bytes of inodes with several names that are sorted in memory: 40,000 names. */
+#define LINKS_BYTES (1UL << 20)
+
+int folder_count_begin(struct folder_count *count)
+{
+	int r;
+
+	*count = (struct folder_count){0};
+	r = sorter_new(&count->links, LINKS_BYTES);
+	return r < 0 ? r : sorter_new(&count->sharers, LINKS_BYTES);
+}
+
+void folder_count_free(struct folder_count *count)
+{
+	sorter_free(count->links);
+	sorter_free(count->sharers);
+	*count = (struct folder_count){0};
+}
+
+/* Counts an inode that would be removed. */
+static int count_inode(struct folder_count *count, struct catalog_reader *reader,
+		       const struct file_record *file)
+{
+	struct extent_record extents = {.own = file->attributes.size};
+	int r = catalog_get_extents(reader, file->id, &extents);
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	count->bytes = size_add(count->bytes, extents.own);
+	if (!extents.sharing)
+		return 0;
+	return sorter_add(count->sharers, &extents.sharing, sizeof(extents.sharing), file->id);
+}
+
+struct folder_counting {
+	struct folder_count *count;
+	struct catalog_reader *reader;
+};
+
+static int count_name(void *context, const struct entry_record *entry)
+{
+	const struct folder_counting *counting = context;
+	struct folder_count *count = counting->count;
+	struct file_record file;
+	int r;
+
+	if (entry->kind != ENTRY_FILE)
+		return 0;
+	r = catalog_get_file(counting->reader, entry->child, &file);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	if (!S_ISREG(file.attributes.mode))
+		return 0;
+	count->files++;
+	/* a directory that is mounted twice gives its files more names than links */
+	if (file.attributes.links > 1 || file.names > 1)
+		return sorter_add(count->links, "", 0, file.id);
+	return count_inode(count, counting->reader, &file);
+}
+
+static int add_folder(struct folder_count *count, struct catalog_reader *reader, uint64_t dir)
+{
+	struct folder_counting counting = {.count = count, .reader = reader};
+
+	count->folders++;
+	return folder_walk(reader, dir, count_name, &counting);
+}
+
+int folder_count_add_redundant(struct folder_count *count, struct catalog_reader *reader,
+			       const struct copies *copies)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		if (copies->list[i].fate == FATE_REDUNDANT)
+			r = add_folder(count, reader, copies->list[i].file);
+	}
+	return r;
+}
+
+/* Counts an inode if all its names were visited. */
+static int count_links(struct folder_count *count, struct catalog_reader *reader, uint64_t id,
+		       uint64_t visited)
+{
+	struct file_record file;
+	int r = catalog_get_file(reader, id, &file);
+
+	if (r == 0 && file.names == visited && file.attributes.links <= visited)
+		r = count_inode(count, reader, &file);
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int finish_links(struct folder_count *count, struct catalog_reader *reader)
+{
+	uint64_t last = 0, visited = 0, id;
+	int r = sorter_finish(count->links);
+
+	while (r == 0 && (r = sorter_next(count->links, &id)) == 0) {
+		if (id != last && visited > 0)
+			r = count_links(count, reader, last, visited);
+		visited = id == last ? visited + 1 : 1;
+		last = id;
+	}
+	if (r == -ENOENT)
+		r = visited > 0 ? count_links(count, reader, last, visited) : 0;
+	return r;
+}
+
+/* Counts what some files hold together, if all files that share it were counted.
+ *
+ * file		one of them
+ * counted	their number */
+static int count_joint(struct folder_count *count, struct catalog_reader *reader, uint64_t file,
+		       uint64_t counted)
+{
+	struct extent_record extents;
+	int r = catalog_get_extents(reader, file, &extents);
+
+	if (r == 0 && extents.sharers == counted)
+		count->bytes = size_add(count->bytes, extents.joint);
+	return r;
+}
+
+static int finish_sharers(struct folder_count *count, struct catalog_reader *reader)
+{
+	uint64_t last = 0, file = 0, counted = 0, sharing, next;
+	int r = sorter_finish(count->sharers);
+
+	while (r == 0 &&
+	       (r = sorter_next_key(count->sharers, &sharing, sizeof(sharing), &next)) == 0) {
+		if (sharing != last && counted > 0)
+			r = count_joint(count, reader, file, counted);
+		counted = sharing == last ? counted + 1 : 1;
+		last = sharing;
+		file = next;
+	}
+	if (r == -ENOENT)
+		r = counted > 0 ? count_joint(count, reader, file, counted) : 0;
+	return r;
+}
+
+int folder_count_finish(struct folder_count *count, struct catalog_reader *reader, uint64_t *bytes)
+{
+	int r = finish_links(count, reader);
+
+	if (r == 0)
+		r = finish_sharers(count, reader);
+	*bytes = count->bytes;
+	return r;
+}
 
 /* Highest number of bytes of names of one directory that are sorted in memory: 20,000 names. */
 #define NAMES_BYTES (1UL << 20)
@@ -273,14 +465,12 @@ int folder_tree_reclaimable(struct catalog_reader *reader, const struct copies *
 	CLEANUP_FOLDER_COUNT struct folder_count count = {0};
 	int r = folder_count_begin(&count);
 
-	for (size_t i = 0; r == 0 && i < copies->count; i++) {
-		if (copies->list[i].fate == FATE_REDUNDANT)
-			r = folder_count_add(&count, reader, copies->list[i].file);
-	}
+	if (r == 0)
+		r = folder_count_add_redundant(&count, reader, copies);
 	return r < 0 ? r : folder_count_finish(&count, reader, bytes);
 }
 
-/* ---- directories that are mounted twice ------------------------------------------------------ */
+/* ---- directories that are mounted twice ----------------------------------------------------- */
 
 struct mounted {
 	struct attributes attributes;
@@ -431,8 +621,11 @@ int folder_tree_is_implied(struct catalog_reader *reader, const struct filter *f
 	return r;
 }
 
-int folder_tree_find_parts(struct catalog_reader *reader, const struct filter *filter,
-			   const struct copies *copies, bool *parts)
+/* Sets parts[i] to whether folder i of a group is a part of another one that has an equal folder:
+ * its parent is in a folder group, and contains no excluded name. Linear as
+ * folder_tree_is_implied(). */
+static int find_parts(struct catalog_reader *reader, const struct filter *filter,
+		      const struct copies *copies, bool *parts)
 {
 	struct excluding excluding = {.reader = reader, .filter = filter};
 	uint64_t group;
@@ -443,5 +636,33 @@ int folder_tree_find_parts(struct catalog_reader *reader, const struct filter *f
 		parts[i] = group != 0;
 	}
 	bytes_free(&excluding.path);
+	return r;
+}
+
+/* ---- whole copies --------------------------------------------------------------------------- */
+
+/* Returns whether something else empties the place of a folder before that of the kept one. */
+static bool is_emptied_earlier(const struct copies *copies, const struct copy *copy)
+{
+	return copy->stays_for_place != PLACE_LASTS || copy->emptied > copies->list[0].emptied;
+}
+
+int folder_count_add_whole(struct folder_count *count, struct catalog_reader *reader,
+			   const struct filter *filter, const struct copies *copies)
+{
+	AUTO_FREE bool *parts = calloc(copies->count + 1, sizeof(*parts));
+	bool part_stays = false;
+	int r = parts ? find_parts(reader, filter, copies, parts) : -ENOMEM;
+
+	for (size_t i = 0; r == 0 && i < copies->count; i++)
+		part_stays |= parts[i] && !is_emptied_earlier(copies, &copies->list[i]);
+	for (size_t i = 0; r == 0 && i < copies->count; i++) {
+		const struct copy *copy = &copies->list[i];
+		bool goes = copy->fate == FATE_REDUNDANT ||
+			    (copy->fate == FATE_KEPT && part_stays && !copies->kept_must_stay);
+
+		if (!parts[i] && goes)
+			r = add_folder(count, reader, copy->file);
+	}
 	return r;
 }

@@ -17,6 +17,7 @@
 struct catalog_reader;
 struct copies;
 struct filter;
+struct sorter;
 
 /* Outcome: the content, target or kind of a name in the tree is unknown. */
 enum {
@@ -62,10 +63,50 @@ MUST_CHECK int folder_tree_remove_excluded(struct catalog_reader *reader,
 MUST_CHECK int folder_tree_is_implied(struct catalog_reader *reader, const struct filter *filter,
 				      const struct copies *copies, bool *implied);
 
-/* Sets parts[i] to whether folder i of a group is a part of another one that has an equal folder:
- * its parent is in a folder group, and contains no excluded name. Linear as above. Returns 0,
- * -EINTR if stop_requested(), or another -errno. */
-MUST_CHECK int folder_tree_find_parts(struct catalog_reader *reader, const struct filter *filter,
-				      const struct copies *copies, bool *parts);
+/* ---- counting ------------------------------------------------------------------------------- */
+
+/* A count of files in whole folders, of which no file counts twice, and of what removing the
+ * folders would free. Linear in names. Takes 2 MiB; more inodes with several names, or with extents
+ * of other files, are sorted in a file. A count of zeros may be freed. */
+struct folder_count {
+	struct sorter *links; /* an entry for each visited name of an inode that has several */
+	/* an entry for each inode that shares extents with others, by struct extent_record.sharing
+	 */
+	struct sorter *sharers;
+	uint64_t folders;
+	uint64_t files; /* names of regular files */
+	uint64_t bytes; /* that removing the counted inodes would free */
+};
+
+/* Returns 0 or -ENOMEM. */
+MUST_CHECK int folder_count_begin(struct folder_count *count);
+
+void folder_count_free(struct folder_count *count);
+#define CLEANUP_FOLDER_COUNT CLEANUP(folder_count_free)
+
+/* Adds the redundant folders of a group. They neither contain an added folder nor are in one.
+ * Returns 0, -EINTR if stop_requested(), or another -errno. */
+MUST_CHECK int folder_count_add_redundant(struct folder_count *count, struct catalog_reader *reader,
+					  const struct copies *copies);
+
+/* Adds the folders of a group that are whole copies, each byte once although groups contain each
+ * other. Must be called after rules_apply(). The folders with names that the filter excludes must
+ * have been removed.
+ *
+ * A folder is a part if the folder that contains it has an equal folder, too. Parts are not
+ * counted: they go or stay with the folders that contain them. Of the other folders of a group,
+ * those that the rules make redundant are whole copies. So is the kept one if it need not stay and
+ * the group has a part in a place that lasts as long. So no counted folder contains another one. Of
+ * each group a folder stays: the kept one, or a part of one that stays.
+ *
+ * Returns 0, -EINTR if stop_requested(), or another -errno. */
+MUST_CHECK int folder_count_add_whole(struct folder_count *count, struct catalog_reader *reader,
+				      const struct filter *filter, const struct copies *copies);
+
+/* Sets *bytes to what removing the inodes would free all of whose names are in the folders. Extents
+ * that several of them hold count if these are all that share them. No folder can be added after
+ * that. Returns 0, -EINTR if stop_requested(), or another -errno. */
+MUST_CHECK int folder_count_finish(struct folder_count *count, struct catalog_reader *reader,
+				   uint64_t *bytes);
 
 #endif

@@ -11,9 +11,9 @@
 #include "base/bytes.h"
 #include "base/group_name.h"
 #include "report/copies.h"
+#include "report/folder_tree.h"
 #include "report/report.h"
 #include "report/similar.h"
-#include "report/whole_copies.h"
 
 /* A group, or a file without a copy. The copies of a group of folders are folders. */
 struct item {
@@ -42,7 +42,7 @@ struct printing {
 	const struct report *report;
 	struct output *output;
 	struct report_summary summary; /* complete when end is called */
-	struct whole_copies whole; /* of the groups of folders so far */
+	struct folder_count whole; /* of the groups of folders so far */
 	uint64_t items; /* items printed before the current item */
 	uint64_t names; /* names of the current item printed so far */
 	struct bytes path; /* the result of format_path() */

@@ -8,9 +8,9 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/query.h"
+#include "report/copies.h"
 #include "report/folder_tree.h"
 #include "report/format.h"
-#include "report/retained.h"
 #include "report/selection.h"
 #include "source/source.h"
 
@@ -203,7 +203,8 @@ static int visit_folders(struct printing *printing, const struct group_record *g
 
 	printing->summary.groups++;
 	if (needs_whole_copies(report))
-		r = whole_copies_add(&printing->whole, report->reader, report->filter, copies);
+		r = folder_count_add_whole(&printing->whole, report->reader, report->filter,
+					   copies);
 	if (r < 0)
 		return r;
 	return report->part == REPORT_SUMMARY ? check_stop(printing)
@@ -243,15 +244,15 @@ static int visit_pair(void *context, const struct similar_pair *pair)
 static int select_folders(struct printing *printing, const struct visitor *visitor)
 {
 	struct report_summary *summary = &printing->summary;
-	int r = whole_copies_begin(&printing->whole);
+	int r = folder_count_begin(&printing->whole);
 
 	if (r == 0)
 		r = selection_folders(printing->report, visitor);
 	if (r == 0)
-		r = folder_count_finish(&printing->whole.count, printing->report->reader,
+		r = folder_count_finish(&printing->whole, printing->report->reader,
 					&summary->reclaimable_bytes);
 	summary->redundant_folders = printing->whole.folders;
-	summary->redundant_files = printing->whole.count.files;
+	summary->redundant_files = printing->whole.files;
 	return r;
 }
 
@@ -280,14 +281,9 @@ static int select_parts(struct printing *printing)
 static int count_fed_folders(struct printing *printing, struct item *item)
 {
 	struct catalog_reader *reader = printing->report->reader;
-	const struct copies *copies = item->copies;
-	int r = folder_tree_reclaimable(reader, copies, &item->reclaimable);
+	int r = folder_tree_reclaimable(reader, item->copies, &item->reclaimable);
 
-	for (size_t i = 0; r == 0 && i < copies->count; i++) {
-		if (copies->list[i].fate == FATE_REDUNDANT)
-			r = folder_count_add(&printing->whole.count, reader, copies->list[i].file);
-	}
-	return r;
+	return r < 0 ? r : folder_count_add_redundant(&printing->whole, reader, item->copies);
 }
 
 static int print_fed_folders(struct printing *printing, const struct group_record *group,
@@ -340,12 +336,12 @@ static int print_fed_groups(struct printing *printing, const struct report_feed 
 static int print_fed(struct printing *printing, const struct report_feed *feed)
 {
 	const struct report *report = printing->report;
-	int r = report->folders ? whole_copies_begin(&printing->whole) : 0;
+	int r = report->folders ? folder_count_begin(&printing->whole) : 0;
 
 	if (r == 0)
 		r = print_fed_groups(printing, feed);
 	if (r == 0 && report->folders)
-		r = folder_count_finish(&printing->whole.count, report->reader,
+		r = folder_count_finish(&printing->whole, report->reader,
 					&printing->summary.reclaimable_bytes);
 	return r;
 }
@@ -374,7 +370,7 @@ int report_print_feed(const struct report *report, const struct report_feed *fee
 	struct printing printing = {.report = report, .output = output, .summary = *summary};
 	int r = print_parts(&printing, feed);
 
-	whole_copies_free(&printing.whole);
+	folder_count_free(&printing.whole);
 	bytes_free(&printing.path);
 	*summary = printing.summary;
 	return r < 0 ? r : output_flush(output);

@@ -12,7 +12,7 @@
 
 #include "base/attributes.h"
 #include "base/output.h"
-#include "report/summary.h"
+#include "report/figures.h"
 
 struct bundle_tally;
 struct left_tally;

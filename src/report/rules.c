@@ -9,9 +9,12 @@
 #include "base/numbers.h"
 #include "base/path.h"
 #include "catalog/kept_order.h"
+#include "catalog/paths.h"
 #include "source/managed.h"
 #include "source/operands.h"
 #include "source/source.h"
+
+/* ---- rules ---------------------------------------------------------------------------------- */
 
 /* One inode of the group. */
 struct keep_candidate {
@@ -51,7 +54,7 @@ static void decision_free(struct decision *decision)
 	free(decision->list);
 }
 
-/* ---- copies that must stay ---------------------------------------------------------------- */
+/* ---- copies that must stay ------------------------------------------------------------------ */
 
 /* Returns whether the name is at this path or below it. */
 static bool is_at(const struct decision *decision, const struct copy *name, const char *place)
@@ -231,7 +234,7 @@ static void refuse_emptied(struct decision *decision)
 	}
 }
 
-/* ---- the keep rules ----------------------------------------------------------------------- */
+/* ---- the keep rules ------------------------------------------------------------------------- */
 
 /* Returns the lowest rank of the operands that have a name of the inode. */
 static uint32_t best_operand(const struct decision *decision,
@@ -357,7 +360,7 @@ static void prefer(struct decision *decision, enum trait trait)
 	keep_preferred(decision, by_trait, trait, &words[trait]);
 }
 
-/* ---- the choice of the view --------------------------------------------------------------- */
+/* ---- the choice of the view ----------------------------------------------------------------- */
 
 /* Sets *reason to why the view prefers the kept inode. Returns false if the view's order prefers
  * the other one, so that the kept inode was chosen earlier. */
@@ -432,7 +435,7 @@ static void explain_choice(struct decision *decision, const struct keep_candidat
 	decision->won = chosen_earlier ? earlier.won : words_of_reason(decision, &needed)->won;
 }
 
-/* ---- fates -------------------------------------------------------------------------------- */
+/* ---- fates ---------------------------------------------------------------------------------- */
 
 /* Marks the sources in which the kept inode has a name. */
 static bool *mark_sources(const struct decision *decision, const struct keep_candidate *kept)
@@ -595,4 +598,53 @@ int rules_apply(const struct rules *rules, const struct sources *sources,
 	if (copies->list[0].fate != FATE_KEPT)
 		copies_sort(copies);
 	return 0;
+}
+
+/* ---- paths that have no effect -------------------------------------------------------------- */
+
+/* Paths of rules that have no effect. */
+
+/* Sets *does to whether the path has an effect: it is the source, is above the source, or is
+ * indexed in the source. */
+static int concerns(const char *path, const struct source *source, struct catalog_reader *reader,
+		    bool *does)
+{
+	const char *rest = path_below(path, source->path);
+	struct entry_record entry;
+	int r;
+
+	*does = path_below(source->path, path);
+	if (*does || !rest)
+		return 0;
+	r = catalog_find_path(reader, source->root, rest, &entry);
+	*does = r == 0 && (entry.kind == ENTRY_DIR || entry.kind == ENTRY_FILE);
+	return r == -ENOENT ? 0 : r;
+}
+
+static int find_unmatched(char *const *paths, struct catalog_reader *reader,
+			  const struct sources *sources, const char **unmatched)
+{
+	for (; paths && *paths; paths++) {
+		bool does = false;
+
+		for (size_t i = 0; !does && i < sources->count; i++) {
+			int r = concerns(*paths, &sources->list[i], reader, &does);
+
+			if (r < 0)
+				return r;
+		}
+		if (!does) {
+			*unmatched = *paths;
+			return RULES_UNMATCHED;
+		}
+	}
+	return 0;
+}
+
+int rules_find_unmatched(const struct rules *rules, struct catalog_reader *reader,
+			 const struct sources *sources, const char **unmatched)
+{
+	int r = find_unmatched(rules->protect, reader, sources, unmatched);
+
+	return r != 0 ? r : find_unmatched(rules->only, reader, sources, unmatched);
 }

@@ -28,13 +28,117 @@
 #include "report/filter.h"
 #include "report/report.h"
 #include "report/rules.h"
-#include "report/similar_contents.h"
-#include "report/similar_sums.h"
 #include "report/similar_tree.h"
 #include "report/sorter.h"
 #include "source/source.h"
 
-/* ---- similar common ------------------------------------------------------------------------- */
+/* ---- sums of pairs -------------------------------------------------------------------------- */
+
+/* Sums for pairs of directories, for report/similar.h. They are added from parts, and sorted by
+ * pair. One thread at a time. Takes 1.5 MiB for the pairs of the last parts, and a sorter of 16 MiB
+ * for the others. All zeros may be freed.
+ */
+
+/* Numbers that belong to a pair. They are added modulo 2^64, as parts can be negative. */
+struct similar_sum {
+	uint64_t pair; /* never 0 in what is added */
+	uint64_t contents, bytes;
+};
+
+struct similar_sums {
+	struct similar_sum *slots; /* parts that are not in the sorter yet, by a hash of the pair */
+	struct sorter *sorter;
+	struct similar_sum next; /* the next part that was read */
+	int result; /* of reading it */
+};
+
+/* Highest number of bytes that each sorter sorts in memory. */
+#define SORTER_BYTES (16UL << 20)
+
+/* Number of pairs whose sums are in memory. Most pairs follow themselves many times, because the
+ * files of two directories have them in common, so few parts of sums reach the sorter. */
+#define SLOTS 65536
+
+static void similar_sums_free(struct similar_sums *sums)
+{
+	free(sums->slots);
+	sorter_free(sums->sorter);
+	*sums = (struct similar_sums){0};
+}
+
+/* Returns 0 or -ENOMEM. */
+static int similar_sums_begin(struct similar_sums *sums)
+{
+	sums->slots = calloc(SLOTS, sizeof(*sums->slots));
+	return sums->slots ? sorter_new(&sums->sorter, SORTER_BYTES) : -ENOMEM;
+}
+
+static int move_to_sorter(struct similar_sums *sums, struct similar_sum *slot)
+{
+	const uint64_t key[] = {htobe64(slot->pair), htobe64(slot->bytes)};
+	int r = slot->pair == 0 ? 0 : sorter_add(sums->sorter, key, sizeof(key), slot->contents);
+
+	*slot = (struct similar_sum){0};
+	return r;
+}
+
+/* Adds a part to the sum of a pair. Returns 0 or -errno. */
+static int similar_sums_add(struct similar_sums *sums, const struct similar_sum *part)
+{
+	/* multiplicative hashing: Knuth, The Art of Computer Programming 3, 6.4 */
+	uint64_t hash = part->pair * UINT64_C(0x9e3779b97f4a7c15);
+	struct similar_sum *slot = &sums->slots[(hash >> 32) % SLOTS];
+	int r = slot->pair == part->pair ? 0 : move_to_sorter(sums, slot);
+
+	slot->pair = part->pair;
+	slot->contents += part->contents;
+	slot->bytes += part->bytes;
+	return r;
+}
+
+static void read_next(struct similar_sums *sums)
+{
+	uint64_t key[2];
+
+	sums->result = sorter_next_key(sums->sorter, key, sizeof(key), &sums->next.contents);
+	if (sums->result < 0)
+		return;
+	sums->next.pair = be64toh(key[0]);
+	sums->next.bytes = be64toh(key[1]);
+}
+
+/* Sorts the sums. After that, no part can be added. Returns 0 or -errno. */
+static int similar_sums_finish(struct similar_sums *sums)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < SLOTS; i++)
+		r = move_to_sorter(sums, &sums->slots[i]);
+	free(TAKE(sums->slots));
+	if (r == 0)
+		r = sorter_finish(sums->sorter);
+	if (r == 0)
+		read_next(sums);
+	return r;
+}
+
+/* Gets the next pair with its sum. Returns 0, -ENOENT at the end, -EINTR if stop_requested(), or
+ * another -errno. */
+static int similar_sums_next(struct similar_sums *sums, struct similar_sum *sum)
+{
+	if (stop_requested())
+		return -EINTR;
+	if (sums->result < 0)
+		return sums->result;
+	*sum = sums->next;
+	for (read_next(sums); sums->result == 0 && sums->next.pair == sum->pair; read_next(sums)) {
+		sum->contents += sums->next.contents;
+		sum->bytes += sums->next.bytes;
+	}
+	return 0;
+}
+
+/* ---- contents that many have ---------------------------------------------------------------- */
 
 /* The contents that many directories have, for report/similar.h: which of them two directories
  * share. One thread at a time. Takes 8 bytes for each directory of each content, and 20 bytes for
@@ -151,10 +255,7 @@ static void similar_common_share(struct similar_common *common, const struct sim
 	}
 }
 
-/* ---- similar -------------------------------------------------------------------------------- */
-
-/* Highest number of bytes that the sorter of what was found sorts in memory. */
-#define SORTER_BYTES (16UL << 20)
+/* ---- the search ----------------------------------------------------------------------------- */
 
 /* Highest number of directories that have a factor for one content: its directories, and those that
  * contain two that follow each other. */

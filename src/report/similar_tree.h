@@ -17,6 +17,7 @@
 #include "base/attributes.h"
 
 struct catalog_reader;
+struct report;
 
 /* Each content counts once for a directory, however many files at any depth have it. Before
  * similar_tree_add_up(), the sums count only what was added to the directory itself. */
@@ -61,5 +62,28 @@ uint32_t similar_tree_meet(const struct similar_tree *tree, uint32_t a, uint32_t
 
 /* Adds the sums of each directory to those of all directories above it. */
 void similar_tree_add_up(struct similar_tree *tree);
+
+/* ---- similar contents ----------------------------------------------------------------------- */
+
+/* Reads the contents of an index with their directories, for report/similar.h. One thread at a
+ * time. Takes memory for the directories of one content.
+ */
+
+/* A content. It belongs to a group of equal files, or to one inode. */
+struct similar_content {
+	uint64_t size; /* bytes, above 0 */
+	/* the directories with a name of a file that has the content, each once, in their order */
+	const uint32_t *dirs;
+	size_t count; /* at least 1 */
+};
+
+/* Returns 0, or -errno, which ends the reading. */
+typedef int similar_content_fn(void *context, const struct similar_content *content);
+
+/* Calls a function for each content that the sizes and --exclude of the report's filter leave.
+ * A file that was not read, or that failed, is a content of its own. Linear in names and copies.
+ * Returns 0, -EINTR if stop_requested(), or another -errno. */
+MUST_CHECK int similar_read_contents(const struct report *report, const struct similar_tree *tree,
+				     similar_content_fn *take, void *context);
 
 #endif

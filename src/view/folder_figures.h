@@ -17,7 +17,8 @@
 struct catalog_reader;
 struct catalog_totals;
 
-/* The rules of report/whole_copies.h count, except that no folder is spared. */
+/* The rules of folder_count_add_whole() (report/folder_tree.h) count, except that no folder is
+ * spared. */
 struct folder_figures {
 	uint64_t groups; /* those that `list --folders` prints */
 	uint64_t redundant; /* folders that are whole copies */
