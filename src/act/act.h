@@ -43,9 +43,9 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "base/emptied_place.h"
 #include "base/hash.h"
 #include "base/sha256.h"
+#include "catalog/emptied_place.h"
 #include "source/source.h"
 
 enum act_kind {

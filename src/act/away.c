@@ -21,11 +21,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/file_copy.h"
 #include "act/one_act.h"
 #include "base/clock.h"
 #include "base/copier.h"
 #include "base/descriptor.h"
-#include "base/file_copy.h"
 #include "base/metadata.h"
 #include "base/system_call.h"
 #include "base/xattrs.h"

@@ -11,13 +11,13 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "act/file_copy.h"
 #include "act/place.h"
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/extents.h"
-#include "base/file_copy.h"
 #include "base/file_hash.h"
 #include "base/filesystem_kind.h"
 #include "base/hash.h"

@@ -16,17 +16,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "act/file_copy.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/emptied_place.h"
 #include "base/error.h"
 #include "base/extents.h"
-#include "base/file_copy.h"
 #include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/quote.h"
 #include "base/system_call.h"
+#include "catalog/emptied_place.h"
 #include "source/managed.h"
 #include "store/index_files.h"
 

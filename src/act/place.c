@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/file_copy.h"
 #include "act/held.h"
 #include "act/journal.h"
 #include "base/clock.h"
 #include "base/confine.h"
 #include "base/descriptor.h"
-#include "base/file_copy.h"
 #include "catalog/filesystem.h"
 
 int place_open_below(struct place *place, int root, const char *path, bool cross_mounts)

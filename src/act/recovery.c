@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/file_copy.h"
 #include "act/folder_check.h"
 #include "act/held.h"
 #include "act/journal.h"
@@ -20,7 +21,6 @@
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/extents.h"
-#include "base/file_copy.h"
 #include "base/log.h"
 #include "base/quote.h"
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/file_copy.h"
 #include "act/held.h"
 #include "act/recovery.h"
 #include "act/trash.h"
@@ -15,7 +16,6 @@
 #include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/error.h"
-#include "base/file_copy.h"
 #include "base/inode_flags.h"
 #include "base/log.h"
 #include "base/metadata.h"

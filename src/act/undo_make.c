@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "act/file_copy.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/directory.h"
-#include "base/file_copy.h"
 #include "base/file_hash.h"
 #include "base/filesystem_kind.h"
 #include "base/hash.h"

@@ -388,7 +388,7 @@ static void allow_send_without_address(struct call_filter *filter)
 	end_rule(filter, begin);
 }
 
-/* Allows changing only the effective id, as base/caller.c does. The thread can always revert to its
+/* Allows changing only the effective id, as view/caller.c does. The thread can always revert to its
  * own id. */
 static void allow_effective_id(struct call_filter *filter, uint32_t call)
 {

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/copy_marks.h"
 #include "base/key_sort.h"
 #include "base/numbers.h"
 #include "catalog/change.h"
+#include "catalog/copy_marks.h"
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/keep_rules.h"
 #include "catalog/file.h"
 #include "catalog/folders.h"
 #include "catalog/group.h"
 #include "catalog/handle.h"
+#include "catalog/keep_rules.h"
 #include "catalog/kept.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"

@@ -226,8 +226,8 @@ void catalog_reconsider_kept(struct catalog_writer *w);
  * call does nothing. */
 MUST_CHECK int catalog_choose_kept(struct catalog_writer *w, size_t limit);
 
-/* If a twinfs with another table of places (base/emptied_place.h) chose the kept copies, has them
- * checked as after a change of the keep rules. Returns 0 or -errno. */
+/* If a twinfs with another table of places (catalog/emptied_place.h) chose the kept copies, has
+ * them checked as after a change of the keep rules. Returns 0 or -errno. */
 MUST_CHECK int catalog_update_places(struct catalog *catalog);
 
 /* Begins a scan and returns its number, for catalog_apply(). A scan that changes nothing does not

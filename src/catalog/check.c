@@ -4,9 +4,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/keep_rules.h"
 #include "catalog/check_tables.h"
 #include "catalog/filesystem.h"
+#include "catalog/keep_rules.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

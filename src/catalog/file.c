@@ -4,9 +4,9 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/copy_marks.h"
 #include "catalog/blocks.h"
 #include "catalog/change.h"
+#include "catalog/copy_marks.h"
 #include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/extents.h"

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
-#include "base/emptied_place.h"
-#include "base/keep_rules.h"
 #include "catalog/change.h"
+#include "catalog/emptied_place.h"
+#include "catalog/keep_rules.h"
 #include "catalog/kept_order.h"
 #include "catalog/meta.h"
 #include "catalog/paths.h"

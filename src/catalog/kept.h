@@ -65,7 +65,7 @@ MUST_CHECK int kept_was_earlier(struct catalog_reader *reader, const struct grou
 				const struct file_record *file, bool *earlier);
 
 /* Sets *place to a number that changes if a move of the directory changes the place of a file in
- * its tree (base/emptied_place.h). Returns 0, -ENOENT if the directory is missing, or -errno. */
+ * its tree (catalog/emptied_place.h). Returns 0, -ENOENT if the directory is missing, or -errno. */
 MUST_CHECK int kept_get_place(struct catalog_reader *reader, uint64_t dir, uint64_t *place);
 
 void kept_choice_deinit(struct kept_choice *choice);

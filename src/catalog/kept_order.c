@@ -5,9 +5,9 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
-#include "base/copy_marks.h"
 #include "base/numbers.h"
 #include "base/path.h"
+#include "catalog/copy_marks.h"
 
 /* Returns the time in ns, or the nearest number. */
 static int64_t nanoseconds(struct timespec time)

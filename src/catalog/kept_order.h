@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/emptied_place.h"
-#include "base/keep_rules.h"
+#include "catalog/emptied_place.h"
+#include "catalog/keep_rules.h"
 #include "catalog/paths.h"
 #include "catalog/record.h"
 
@@ -18,12 +18,12 @@
  * original. A kept copy stays kept while its content is the same, unless another copy is preferred
  * by its place or by a rule (kept_displaces()). */
 enum kept_criterion {
-	KEPT_BY_PLACE, /* the copy in the place that lasts longest (base/emptied_place.h) */
+	KEPT_BY_PLACE, /* the copy in the place that lasts longest (catalog/emptied_place.h) */
 	KEPT_BY_RULE, /* the copy that the rules of the user prefer */
 	KEPT_BY_SOURCE, /* the copy in the earlier source */
 	KEPT_BY_FIRST_SEEN, /* the copy that an earlier scan or recheck found */
 	KEPT_BY_MTIME, /* the copy that was written first */
-	KEPT_BY_COPY_MARKS, /* the copy with fewer names like those of copies (base/copy_marks.h) */
+	KEPT_BY_COPY_MARKS, /* the copy with fewer names like those of copies (copy_marks.h) */
 	KEPT_BY_BIRTH, /* the copy whose inode was created first */
 	KEPT_BY_DEPTH, /* the copy in fewer folders */
 	KEPT_BY_PATH, /* the copy whose path is first in the order of bytes */

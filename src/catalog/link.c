@@ -4,8 +4,8 @@
 #include <errno.h>
 
 #include "base/clock.h"
-#include "base/copy_marks.h"
 #include "catalog/catalog.h"
+#include "catalog/copy_marks.h"
 #include "catalog/group.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

@@ -37,7 +37,7 @@
 #define META_LEFT_OUT "left out"
 #define META_PLACES "places"
 
-/* Must be increased if the table of base/emptied_place.c changes: kept copies are chosen again. */
+/* Must be increased if the table of emptied_place.c changes: kept copies are chosen again. */
 #define PLACES_VERSION 2
 
 /* Maximum bytes of a text in one record. */

@@ -10,8 +10,8 @@
  */
 
 #include "base/bytes.h"
-#include "base/emptied_place.h"
 #include "catalog/catalog.h"
+#include "catalog/emptied_place.h"
 
 /* Finds a name in a directory. */
 MUST_CHECK int catalog_find_entry(struct catalog_reader *r, uint64_t dir, struct name name,

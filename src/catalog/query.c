@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/keep_rules.h"
+#include "catalog/keep_rules.h"
 #include "catalog/meta.h"
 #include "catalog/record.h"
 #include "store/key.h"

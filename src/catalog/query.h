@@ -11,8 +11,8 @@
  */
 
 #include "base/bytes.h"
-#include "base/emptied_place.h"
 #include "catalog/catalog.h"
+#include "catalog/emptied_place.h"
 
 MUST_CHECK int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals);
 /* Gets the totals in a snapshot of its own. The thread must have no reader. */

@@ -60,7 +60,7 @@ struct attributes {
 	uint32_t uid;
 	uint32_t gid;
 	uint32_t links;
-	bool encrypted; /* not recorded: by the kernel (base/encryption.h) */
+	bool encrypted; /* not recorded: by the kernel (ingest/walk.c) */
 	struct timespec mtime;
 	struct timespec ctime;
 	/* as of the last change of another attribute; later accesses are not recorded */
@@ -100,7 +100,7 @@ enum dir_flag {
 	/* The index lacks names of the directory: they are excluded, or the user did not name them,
 	 * or they belong to an index or a view, or the new directory was not listed yet. */
 	DIR_PARTIAL = 4,
-	/* The directory has a tag of a cache (base/cache_tag.h), or is a source below such a
+	/* The directory has a tag of a cache (catalog/emptied_place.h), or is a source below such a
 	 * directory. */
 	DIR_IS_CACHE = 8,
 	/* Set on the root of a source, and where another file system begins: the file system is in

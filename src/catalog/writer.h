@@ -6,8 +6,8 @@
  * Only catalog/ includes this; one thread at a time. */
 
 #include "base/bytes.h"
-#include "base/keep_rules.h"
 #include "catalog/catalog.h"
+#include "catalog/keep_rules.h"
 #include "store/writer.h"
 
 struct delta_builder;

@@ -19,8 +19,8 @@
 
 #include <jansson.h>
 
-#include "base/group_name.h"
 #include "base/human_text.h"
+#include "catalog/group_name.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "row/json_path.h"

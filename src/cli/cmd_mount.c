@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/caller.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/human_text.h"
@@ -22,6 +21,7 @@
 #include "mountpoint/point.h"
 #include "mountpoint/prerequisites.h"
 #include "mountpoint/unmount.h"
+#include "view/caller.h"
 
 /* ---- welcome -------------------------------------------------------------------------------- */
 

@@ -4,11 +4,11 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/duration.h"
 #include "base/log.h"
 #include "base/quote.h"
 #include "mountpoint/options.h"
 #include "options/common_options.h"
+#include "options/moment.h"
 #include "options/rule_options.h"
 
 enum {

@@ -10,8 +10,8 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
-#include "base/keep_rules.h"
 #include "base/text_list.h"
+#include "catalog/keep_rules.h"
 #include "daemon/daemon_settings.h"
 #include "options/common_options.h"
 

@@ -4,7 +4,6 @@
 
 /* Declarations shared by follower.c and the other files follower_*.c. */
 
-#include "base/currency.h"
 #include "daemon/backoff.h"
 #include "daemon/follower.h"
 #include "daemon/recheck_inbox.h"
@@ -13,6 +12,7 @@
 #include "daemon/source_state.h"
 #include "daemon/ticket_worker.h"
 #include "ingest/ingest.h"
+#include "view/currency.h"
 #include "watch/event_set.h"
 #include "watch/watch.h"
 

@@ -8,9 +8,9 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
-#include "base/name_event.h"
 #include "ingest/ingest.h"
 #include "source/source.h"
+#include "watch/name_event.h"
 
 struct recheck_plan {
 	/* Each directory occurs once. Directories with RECHECK_TREE are first. Each of them is

@@ -2,7 +2,7 @@
 #ifndef DAEMON_RENAME_TRUST_H
 #define DAEMON_RENAME_TRUST_H
 
-/* Trust in renames across rounds of rechecks (enum rename_trust, base/name_event.h).
+/* Trust in renames across rounds of rechecks (enum rename_trust, watch/name_event.h).
  *
  * Renames become untrusted if a write was possibly reported under a name that no recheck covers.
  * Renames become trusted again when all names are rechecked and no new event has arrived. One
@@ -10,8 +10,8 @@
 
 #include <stdbool.h>
 
-#include "base/name_event.h"
 #include "watch/event_set.h"
+#include "watch/name_event.h"
 
 /* Must be all zero before the first use. */
 struct rename_trust_state {

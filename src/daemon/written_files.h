@@ -10,8 +10,8 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/name_event.h"
 #include "catalog/catalog.h"
+#include "watch/name_event.h"
 
 /* A file that was possibly written to. */
 struct written_file {

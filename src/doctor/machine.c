@@ -6,7 +6,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/caller.h"
 #include "base/confine.h"
 #include "base/human_text.h"
 #include "base/system_call.h"
@@ -14,6 +13,7 @@
 #include "mount/features.h"
 #include "mount/mount.h"
 #include "mountpoint/prerequisites.h"
+#include "view/caller.h"
 
 /* Open files that a daemon needs for itself. Measured: it starts with 24. */
 #define FILES_NEEDED 64

@@ -9,15 +9,14 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "base/cache_tag.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/emptied_place.h"
 #include "base/error.h"
 #include "base/filesystem_kind.h"
 #include "base/log.h"
 #include "base/path.h"
 #include "base/quote.h"
+#include "catalog/emptied_place.h"
 #include "fleet/reading_pool.h"
 #include "source/managed.h"
 #include "source/source.h"

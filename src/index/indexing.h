@@ -13,8 +13,8 @@
  */
 
 #include "base/attributes.h"
-#include "base/keep_rules.h"
 #include "catalog/catalog.h"
+#include "catalog/keep_rules.h"
 #include "index/index_settings.h"
 #include "index/scan_scope.h"
 #include "index/shared_contents.h"

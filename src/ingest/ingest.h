@@ -37,10 +37,10 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "base/name_event.h"
 #include "catalog/catalog.h"
 #include "catalog/record.h"
 #include "source/source.h"
+#include "watch/name_event.h"
 
 struct lenders;
 struct patterns;

@@ -10,10 +10,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/cache_tag.h"
 #include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 #include "base/key_sort.h"
+#include "catalog/emptied_place.h"
 #include "ingest/early_reader.h"
 #include "ingest/exclude.h"
 #include "source/operands.h"

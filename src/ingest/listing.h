@@ -57,7 +57,8 @@ struct listing {
 	bool partial; /* names of the directory were left out */
 	/* listing_recheck() left out a quarantine name (source/own.h) that exists */
 	bool quarantined;
-	bool tagged; /* the tag of a cache is among the names, excluded or not (base/cache_tag.h) */
+	/* the tag of a cache is among the names, excluded or not (catalog/emptied_place.h) */
+	bool tagged;
 	uint64_t excluded; /* names that listing_read() excluded, in all directories so far */
 	uint32_t filesystem; /* the catalog's number; 0: none yet */
 	uint32_t filesystem_type; /* f_type of statfs(2), 0 if that failed */

@@ -3,14 +3,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/fscrypt.h>
 #include <stdatomic.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/encryption.h"
 #include "base/error.h"
 #include "base/filesystem_kind.h"
 #include "base/log.h"
@@ -180,6 +183,44 @@ static void watch_dir(struct walker *walker, const struct walk_dir *dir)
 	hooks->enter(hooks->context, dir->source, walker->fd, dir->id);
 	walker->begun_ns += clock_monotonic_ns() - begun_ns;
 	walker->waits_before = count_waits();
+}
+
+/* Sets *of to the key of a policy. Returns false if the kernel has a policy that is newer than this
+ * code. */
+static bool find_key(const struct fscrypt_get_policy_ex_arg *policy,
+		     struct fscrypt_key_specifier *of)
+{
+	switch (policy->policy.version) {
+	case FSCRYPT_POLICY_V1:
+		of->type = FSCRYPT_KEY_SPEC_TYPE_DESCRIPTOR;
+		memcpy(of->u.descriptor, policy->policy.v1.master_key_descriptor,
+		       sizeof(of->u.descriptor));
+		return true;
+	case FSCRYPT_POLICY_V2:
+		of->type = FSCRYPT_KEY_SPEC_TYPE_IDENTIFIER;
+		memcpy(of->u.identifier, policy->policy.v2.master_key_identifier,
+		       sizeof(of->u.identifier));
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Checks that the key of a directory that the kernel encrypts (fscrypt: ext4, f2fs, ubifs, ceph) is
+ * there. Without the key, such a directory can be listed, but its names are ciphertext. fd must be
+ * open for reading, and have STATX_ATTR_ENCRYPTED. Returns 0, also if the kernel does not know, or
+ * -ENOKEY. A key that was removed while files were open counts as absent: files that are opened now
+ * cannot be read. */
+static int encryption_check_key(int fd)
+{
+	struct fscrypt_get_policy_ex_arg policy = {.policy_size = sizeof(policy.policy)};
+	struct fscrypt_get_key_status_arg key = {0};
+
+	if (ioctl(fd, FS_IOC_GET_ENCRYPTION_POLICY_EX, &policy) < 0 ||
+	    !find_key(&policy, &key.key_spec) ||
+	    ioctl(fd, FS_IOC_GET_ENCRYPTION_KEY_STATUS, &key) < 0)
+		return 0;
+	return key.status == FSCRYPT_KEY_STATUS_PRESENT ? 0 : -ENOKEY;
 }
 
 /* Opens the directory as walker->fd and has the follower watch it. Returns 0, DIR_AGAIN or -errno.

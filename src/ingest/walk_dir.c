@@ -9,12 +9,11 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/cache_tag.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/emptied_place.h"
 #include "base/filesystem_kind.h"
 #include "base/timed_call.h"
+#include "catalog/emptied_place.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

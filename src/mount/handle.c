@@ -4,8 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/caller.h"
 #include "mount/fuse.h"
+#include "view/caller.h"
 
 void handle_list_init(struct handle_list *list)
 {

@@ -7,11 +7,11 @@
  * mount that is not shared, no caller is determined, as the kernel refuses other users. Any thread.
  *
  * The kernel provides uid, gid and thread id of a request. Supplementary groups are read from /proc
- * (base/caller.h). */
+ * (view/caller.h). */
 
-#include "base/caller.h"
 #include "base/cancellation.h"
 #include "mount/fuse.h"
+#include "view/caller.h"
 #include "view/view.h"
 
 struct requester {

@@ -8,7 +8,6 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/moment.h"
 #include "base/numbers.h"
 #include "base/path.h"
 #include "base/quote.h"
@@ -17,6 +16,7 @@
 #include "catalog/scan_settings.h"
 #include "index/current_index.h"
 #include "options/common_options.h"
+#include "options/moment.h"
 
 enum {
 	OPT_PATH = OPTION_ID_FILTERS,

@@ -6,8 +6,8 @@
 #include <string.h>
 
 #include "base/base64.h"
-#include "base/group_name.h"
 #include "base/human_text.h"
+#include "catalog/group_name.h"
 #include "page/page_parts.h"
 #include "report/format.h"
 #include "source/source.h"

@@ -17,8 +17,8 @@
 
 #include "act/act.h"
 #include "base/attributes.h"
-#include "base/emptied_place.h"
 #include "base/progress.h"
+#include "catalog/emptied_place.h"
 #include "plan/refusals.h"
 #include "report/copies.h"
 #include "report/report.h"

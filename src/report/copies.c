@@ -7,8 +7,8 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/emptied_place.h"
 #include "base/numbers.h"
+#include "catalog/emptied_place.h"
 #include "catalog/extents.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"

@@ -13,8 +13,8 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/emptied_place.h"
 #include "base/size.h"
+#include "catalog/emptied_place.h"
 #include "catalog/record.h"
 #include "report/bundle.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/group_name.h"
+#include "catalog/group_name.h"
 #include "report/copies.h"
 #include "report/folder_tree.h"
 #include "report/report.h"

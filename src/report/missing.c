@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/emptied_place.h"
 #include "base/path.h"
 #include "base/size.h"
+#include "catalog/emptied_place.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

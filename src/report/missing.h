@@ -5,7 +5,7 @@
 /* Finds the files of some folders whose content is in no file of other folders. Only equal bytes
  * that were compared count: a file that could not be read or is not compared yet is missing. So is
  * a file whose other copies are all in places that something else empties
- * (base/emptied_place.h), or whose only name is shown by several mounts. One
+ * (catalog/emptied_place.h), or whose only name is shown by several mounts. One
  * thread at a time. Takes a fixed amount of memory; linear in names and copies.
  */
 
@@ -13,7 +13,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "base/emptied_place.h"
+#include "catalog/emptied_place.h"
 
 struct bytes;
 struct catalog_reader;

@@ -3,13 +3,13 @@
 #define REPORT_PLACE_TALLY_H
 
 /* Counts the copies that the rules spare because something else empties their place
- * (base/emptied_place.h). One thread at a time. */
+ * (catalog/emptied_place.h). One thread at a time. */
 
 #include <stdint.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/emptied_place.h"
+#include "catalog/emptied_place.h"
 
 struct copies;
 struct sources;

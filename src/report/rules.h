@@ -9,7 +9,7 @@
  * So if one name must stay, all names of the inode stay. One inode of each group is always kept, so
  * that the redundant inodes may be removed. The kept inode is chosen in these steps:
  *
- * 0. Only inodes in the place that lasts longest (base/emptied_place.h) are eligible. The others
+ * 0. Only inodes in the place that lasts longest (catalog/emptied_place.h) are eligible. The others
  *    stay if they are in a trash or a snapshot, or if the kept inode is in an emptied place or in a
  *    store (source/managed.h), too. Among the eligible ones, those without a name in a store are
  *    preferred, unless the act only shares blocks.
@@ -42,7 +42,7 @@
 #include <stddef.h>
 
 #include "base/attributes.h"
-#include "base/keep_rules.h"
+#include "catalog/keep_rules.h"
 #include "report/copies.h"
 
 struct catalog_reader;

@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/cache_tag.h"
 #include "base/descriptor.h"
 #include "base/path.h"
+#include "catalog/emptied_place.h"
 
 /* Bytes of a file that are enough for each row of the tables. */
 #define PREFIX_BYTES 64

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/keep_rules.h"
 #include "base/path.h"
+#include "catalog/keep_rules.h"
 #include "source/source.h"
 
 /* A glob for every name in a source. */

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/caller.h"
 #include "base/cancellation.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
@@ -23,6 +22,7 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "source/source.h"
+#include "view/caller.h"
 #include "view/node.h"
 
 /* ---- source root ---------------------------------------------------------------------------- */

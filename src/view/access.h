@@ -3,7 +3,7 @@
 #define VIEW_ACCESS_H
 
 /* Permissions of a query's caller on the source. The kernel checks them under the caller's
- * credentials (base/caller.h), so modes, ACLs, groups and rules of the file system apply.
+ * credentials (view/caller.h), so modes, ACLs, groups and rules of the file system apply.
  *
  * The whole path from / to the object counts, because a source can be below a directory that the
  * caller cannot search. The object found there must be the one in the index. Without this

@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/currency.h"
 #include "base/size.h"
 #include "base/utf8.h"
 #include "catalog/query.h"
@@ -15,6 +14,7 @@
 #include "source/left_out.h"
 #include "source/source.h"
 #include "view/control.h"
+#include "view/currency.h"
 
 struct metric {
 	const char *name, *type, *help;

@@ -5,7 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/group_name.h"
+#include "catalog/group_name.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

@@ -39,7 +39,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/keep_rules.h"
+#include "catalog/keep_rules.h"
 #include "source/source.h"
 #include "view/directory_paths.h"
 #include "view/event_log.h"

@@ -3,13 +3,13 @@
 
 #include <errno.h>
 
-#include "base/caller.h"
 #include "base/clock.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "view/access.h"
+#include "view/caller.h"
 #include "view/known_numbers.h"
 #include "view/visible_cache.h"
 

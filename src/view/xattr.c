@@ -12,14 +12,14 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/caller.h"
 #include "base/descriptor.h"
-#include "base/group_name.h"
 #include "base/hash.h"
+#include "catalog/group_name.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "source/source.h"
 #include "view/access.h"
+#include "view/caller.h"
 #include "view/node.h"
 #include "view/node_ops.h"
 #include "view/query.h"

@@ -7,9 +7,9 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/name_event.h"
 #include "base/system_call.h"
 #include "watch/fanotify_event.h"
+#include "watch/name_event.h"
 #include "watch/watch.h"
 
 /* Maximum number of reads before a directory is added. Together they read more events than a queue

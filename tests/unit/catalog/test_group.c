@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/keep_rules.h"
 #include "catalog/audit.h"
+#include "catalog/keep_rules.h"
 #include "catalog/writer.h"
 #include "store/store.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "base/duration.h"
+#include "options/moment.h"
 #include "unit_test.h"
 
 static void assert_parsed(const char *text, uint64_t expected)

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/emptied_place.h"
+#include "catalog/emptied_place.h"
 
 #include <ctype.h>
+#include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/cache_tag.h"
+#include "base/descriptor.h"
 #include "base/filesystem_kind.h"
 #include "base/mountinfo.h"
 
 #define NAMES_MAX 3
+
+/* The name of the tag in a folder that is a cache. */
+#define CACHE_TAG "CACHEDIR.TAG"
 
 /* Names of folders, each in the one before. In a name, % stands for digits. */
 struct place_row {
@@ -205,6 +211,37 @@ enum emptied_place emptied_place_of_mount(int fd, const char *path)
 		return PLACE_LASTS;
 	return emptied_place_in("", inner, strlen(inner)) == PLACE_TRASH ? PLACE_TRASH
 									 : PLACE_LASTS;
+}
+
+bool is_cache_tag(const char *name)
+{
+	return name[0] == CACHE_TAG[0] && strcmp(name, CACHE_TAG) == 0;
+}
+
+bool is_cache_at(int fd)
+{
+	static const char signature[] = "Signature: 8a477f597d28d172789f06886806bc55";
+	AUTO_CLOSE int tag = open_beneath_for_reading(fd, CACHE_TAG, 0, false);
+	char begin[sizeof(signature) - 1];
+
+	return tag >= 0 && pread(tag, begin, sizeof(begin), 0) == (ssize_t)sizeof(begin) &&
+	       memcmp(begin, signature, sizeof(begin)) == 0;
+}
+
+bool is_below_cache(const char *path)
+{
+	AUTO_FREE char *above = strdup(path);
+	char *slash;
+	bool is_below = false;
+
+	while (above && !is_below && (slash = strrchr(above, '/'))) {
+		AUTO_CLOSE int fd = -1;
+
+		*slash = '\0';
+		fd = open(slash == above ? "/" : above, O_PATH | O_DIRECTORY | O_CLOEXEC);
+		is_below = fd >= 0 && is_cache_at(fd);
+	}
+	return is_below;
 }
 
 enum emptied_place emptied_place_at(int fd, const char *path)

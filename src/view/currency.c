@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/currency.h"
+#include "view/currency.h"
 
 #include <stdatomic.h>
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
-#include "base/emptied_place.h"
+#include "catalog/emptied_place.h"
 #include "unit_test.h"
 
 struct claim {

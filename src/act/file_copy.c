@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/file_copy.h"
+#include "act/file_copy.h"
 
 #include <errno.h>
 #include <fcntl.h>

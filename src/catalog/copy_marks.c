@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/copy_marks.h"
+#include "catalog/copy_marks.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_CALLER_H
-#define BASE_CALLER_H
+#ifndef VIEW_CALLER_H
+#define VIEW_CALLER_H
 
 /* The caller: the user behind a request. These functions read the identity of a caller, and
  * impersonate the caller for a moment, so that the kernel itself checks the permissions. Any

@@ -8,9 +8,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/caller.h"
 #include "folder.h"
 #include "unit_test.h"
+#include "view/caller.h"
 
 #define STATUS(groups)          \
 	"Name:\tUid:\\nGid:\n"  \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/keep_rules.h"
+#include "catalog/keep_rules.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_KEEP_RULES_H
-#define BASE_KEEP_RULES_H
+#ifndef CATALOG_KEEP_RULES_H
+#define CATALOG_KEEP_RULES_H
 
 /* The rules by which the user chooses the kept copy of a group: those of a view, which its index
  * has, or those of one list or act (--keep). A struct keep_rules of zeros has no rule. It is made

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/name_event.h"
+#include "watch/name_event.h"
 
 #include <stddef.h>
 

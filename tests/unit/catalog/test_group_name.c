@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/group_name.h"
+#include "catalog/group_name.h"
 #include "unit_test.h"
 
 #define DIGITS "0123456789abcdeffedcba9876543210"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_GROUP_NAME_H
-#define BASE_GROUP_NAME_H
+#ifndef CATALOG_GROUP_NAME_H
+#define CATALOG_GROUP_NAME_H
 
 /* The name of the folder of a group: the 32 digits of the hash of its content. Further contents
  * with the same hash get the suffix "~2", "~3" ... Pure code, any thread. */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/attributes.h"
-#include "base/keep_rules.h"
+#include "catalog/keep_rules.h"
 
 /* Makes "oldest,path:a,newest,path:b c" with other forms for two sources. */
 static void make(struct keep_rules *rules)

@@ -3,7 +3,7 @@
 /* Formatting and parsing of names of groups. An input has a hash and an ordinal in 20 bytes,
  * then a name. */
 
-#include "base/group_name.h"
+#include "catalog/group_name.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

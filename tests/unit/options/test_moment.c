@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/moment.h"
+#include "options/moment.h"
 #include "unit_test.h"
 
 static const struct timespec now = {.tv_sec = 1700000000, .tv_nsec = 5};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/group_name.h"
+#include "catalog/group_name.h"
 
 #include <inttypes.h>
 #include <stdio.h>

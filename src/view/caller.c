@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/caller.h"
+#include "view/caller.h"
 
 #include <errno.h>
 #include <fcntl.h>

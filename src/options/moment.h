@@ -1,12 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_MOMENT_H
-#define BASE_MOMENT_H
+#ifndef OPTIONS_MOMENT_H
+#define OPTIONS_MOMENT_H
 
-/* Moments in the past as users write them: an age, or a date. Any thread. */
+/* Durations, and moments in the past, as users write them. Any thread. */
 
+#include <stdint.h>
 #include <time.h>
 
 #include "base/attributes.h"
+
+/* Describes a duration in messages about options. */
+#define DURATION_EXPECTED "a number with s, m, h or d (seconds without), like 90 or 15m"
+
+/* Parses a whole number with a unit s, m, h or d, or without a unit for seconds. Returns 0,
+ * -EINVAL, or -ERANGE above about 500 years. */
+MUST_CHECK int duration_parse(const char *text, uint64_t *milliseconds);
 
 /* Describes a moment in messages about options. */
 #define MOMENT_EXPECTED \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/clock.h"
-#include "base/currency.h"
 #include "unit_test.h"
+#include "view/currency.h"
 
 /* Waits until the clock of the events has moved. */
 static void pass_time(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_CURRENCY_H
-#define BASE_CURRENCY_H
+#ifndef VIEW_CURRENCY_H
+#define VIEW_CURRENCY_H
 
 /* How current something is that follows events: the age of the oldest event that is not applied
  * yet, and the time of the last complete check. Any thread; no function blocks. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_COPY_MARKS_H
-#define BASE_COPY_MARKS_H
+#ifndef CATALOG_COPY_MARKS_H
+#define CATALOG_COPY_MARKS_H
 
 /* Recognizes names that people and programs give to copies. Such a name proves nothing: of equal
  * files, it makes others the likelier originals. Any thread. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_NAME_EVENT_H
-#define BASE_NAME_EVENT_H
+#ifndef WATCH_NAME_EVENT_H
+#define WATCH_NAME_EVENT_H
 
 /* Events of a name in a directory, from the event of the kernel to the recheck of the name.
  *

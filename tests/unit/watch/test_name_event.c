@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 
 #include "base/attributes.h"
-#include "base/name_event.h"
 #include "unit_test.h"
+#include "watch/name_event.h"
 
 /* Each single event with its effects. */
 static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_EMPTIED_PLACE_H
-#define BASE_EMPTIED_PLACE_H
+#ifndef CATALOG_EMPTIED_PLACE_H
+#define CATALOG_EMPTIED_PLACE_H
 
 /* Places that something else empties: a user, a program, or the end of the machine's power. The
  * table of names is in emptied_place.c, and the manual has the same table (twinfs(1), "Places that
@@ -16,7 +16,7 @@
 enum emptied_place {
 	PLACE_LASTS, /* no such place */
 	PLACE_SNAPSHOT, /* a read-only state of a tree, which a schedule deletes */
-	PLACE_CACHE, /* a folder that declares itself a cache (cache_tag.h) */
+	PLACE_CACHE, /* a folder that declares itself a cache */
 	PLACE_TRASH, /* a trash, or a folder of old versions that a program deletes */
 	PLACE_MEMORY, /* a file system in memory */
 };
@@ -81,5 +81,17 @@ enum emptied_place emptied_place_at(int fd, const char *path);
 /* Returns a number that changes if a move of the folder changes the place of a file below it, by
  * names. */
 uint32_t emptied_place_state(const char *source, const char *path, size_t length);
+
+/* Functions for folders that declare themselves caches: https://bford.info/cachedir/. */
+
+/* Returns whether a name of a directory is that of the tag of a cache, CACHEDIR.TAG. */
+bool is_cache_tag(const char *name);
+
+/* Returns whether the directory has a tag: a regular file with that name, which begins with the
+ * signature. fd may be O_PATH. Reads at most one block. Blocks on the disk. */
+bool is_cache_at(int fd);
+
+/* Returns whether a folder above this absolute path has a tag. */
+bool is_below_cache(const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef BASE_FILE_COPY_H
-#define BASE_FILE_COPY_H
+#ifndef ACT_FILE_COPY_H
+#define ACT_FILE_COPY_H
 
 #include <stdbool.h>
 
