@@ -29,7 +29,7 @@ static void enter(void *context, uint32_t source, int fd, uint64_t dir)
 		return;
 	r = watch_add(follower->watch, source, fd, dir, &known);
 	if (r == WATCH_KNOWN)
-		r = watch_renumber(follower->watch, source, known, dir);
+		watch_renumber(follower->watch, source, known, dir);
 	/* after any other error, the directory cannot be read or was removed, and needs no watch */
 	if (r == WATCH_FULL || r == -ENOMEM)
 		atomic_fetch_add(&states->unwatched, 1);

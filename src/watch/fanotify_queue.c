@@ -28,26 +28,26 @@ void fanotify_queue_open(struct fanotify_queue *queue, struct fanotify_group *gr
 void fanotify_queue_close(struct fanotify_queue *queue)
 {
 	fanotify_group_close(&queue->group);
-	handle_table_reset(&queue->directories);
-	handle_table_reset(&queue->ended);
+	dir_table_reset(&queue->directories);
+	dir_table_reset(&queue->ended);
 }
 
 /* ---- events -------------------------------------------------------------------------- */
 
-static struct handle_key key_of(const struct fanotify_queue *queue, struct fanotify_handle handle)
+static struct dir_key key_of(const struct fanotify_queue *queue, struct fanotify_handle handle)
 {
-	return handle_key_of(handle.bytes, handle.length, queue->seed);
+	return dir_key_of(handle.bytes, handle.length, queue->seed);
 }
 
 /* Returns the number of a directory, or 0 if it was not added. */
 static uint64_t find(const struct fanotify_queue *queue, struct fanotify_handle handle)
 {
-	return handle.bytes ? handle_table_find(&queue->directories, key_of(queue, handle)) : 0;
+	return handle.bytes ? dir_table_find(&queue->directories, key_of(queue, handle)) : 0;
 }
 
 static bool has_ended(const struct fanotify_queue *queue, struct fanotify_handle handle)
 {
-	return handle.bytes && handle_table_find(&queue->ended, key_of(queue, handle)) != 0;
+	return handle.bytes && dir_table_find(&queue->ended, key_of(queue, handle)) != 0;
 }
 
 static bool is_itself(const struct fanotify_place *place)
@@ -83,11 +83,11 @@ static uint32_t events_of(uint64_t mask)
 /* Forgets a deleted directory. */
 static void take_deleted(struct fanotify_queue *queue, struct fanotify_handle handle)
 {
-	struct handle_key key;
+	struct dir_key key;
 	uint64_t dir = find(queue, handle);
 
 	if (dir)
-		(void)handle_table_remove(&queue->directories, dir, &key);
+		(void)dir_table_remove(&queue->directories, dir, &key);
 }
 
 /* Returns the events of a file that was changed by a name in a directory that was not added. */
@@ -231,14 +231,14 @@ int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir, uint6
 		       struct fanotify_buffer buffer)
 {
 	struct fanotify_handle_buffer handle;
-	struct handle_key key;
+	struct dir_key key;
 	uint64_t found;
 	int r = fanotify_group_handle(&queue->group, fd, &handle);
 
 	if (r < 0)
 		return r == -ENOTDIR || r == -ENOMEM ? r : WATCH_FULL;
-	key = handle_key_of(handle.bytes, handle.length, queue->seed);
-	found = handle_table_find(&queue->directories, key);
+	key = dir_key_of(handle.bytes, handle.length, queue->seed);
+	found = dir_table_find(&queue->directories, key);
 	if (found == dir)
 		return WATCH_ADDED;
 	if (found) {
@@ -250,29 +250,28 @@ int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir, uint6
 			break;
 	}
 	fanotify_queue_remove(queue, dir);
-	return handle_table_add(&queue->directories, key, dir);
+	return dir_table_add(&queue->directories, key, dir);
 }
 
 void fanotify_queue_renumber(struct fanotify_queue *queue, uint64_t from, uint64_t to)
 {
-	if (from == to || !handle_table_has(&queue->directories, from))
+	if (from == to || !dir_table_has(&queue->directories, from))
 		return;
 	fanotify_queue_remove(queue, to);
-	handle_table_renumber(&queue->directories, from, to);
+	dir_table_renumber(&queue->directories, from, to);
 }
 
 void fanotify_queue_remove(struct fanotify_queue *queue, uint64_t dir)
 {
-	struct handle_key key;
+	struct dir_key key;
 
-	if (!handle_table_remove(&queue->directories, dir, &key) ||
-	    handle_table_find(&queue->ended, key))
+	if (!dir_table_remove(&queue->directories, dir, &key) || dir_table_find(&queue->ended, key))
 		return;
-	if (handle_table_add(&queue->ended, key, queue->ended.count + 1) < 0)
+	if (dir_table_add(&queue->ended, key, queue->ended.count + 1) < 0)
 		queue->pending->set.has_unknown_dir = true;
 }
 
 void fanotify_queue_forget_ended(struct fanotify_queue *queue)
 {
-	handle_table_reset(&queue->ended);
+	dir_table_reset(&queue->ended);
 }

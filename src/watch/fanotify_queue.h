@@ -16,17 +16,17 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "watch/dir_table.h"
 #include "watch/fanotify_group.h"
-#include "watch/handle_table.h"
 #include "watch/pending_events.h"
 
 struct fanotify_queue {
 	struct fanotify_group group; /* not open: the queue is not used */
 	struct pending_events *pending; /* borrowed; receives the events */
-	uint64_t seed; /* of handle_key_of() */
-	struct handle_table directories;
+	uint64_t seed; /* of dir_key_of() */
+	struct dir_table directories;
 	/* directories that were removed since the last fanotify_queue_forget_ended() */
-	struct handle_table ended;
+	struct dir_table ended;
 };
 
 /* Takes the open group. */

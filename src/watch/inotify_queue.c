@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-#define HASH_NONFATAL_OOM 1
 #include "watch/inotify_queue.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
-#include <uthash.h>
 
 #include "base/descriptor.h"
 #include "watch/watch.h"
@@ -20,16 +17,6 @@
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | \
 	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
-/* A watched directory. Events identify the directory by a number of the kernel. These numbers count
- * up, and repeat only after 2^31 watches. So a late event of an ended watch is not taken for an
- * event of another watch. */
-struct inotify_watch {
-	int number; /* of the kernel */
-	uint64_t dir; /* number of the caller */
-	UT_hash_handle by_number;
-	UT_hash_handle by_dir;
-};
-
 int inotify_queue_open(struct inotify_queue *queue)
 {
 	*queue = (struct inotify_queue){0};
@@ -39,119 +26,48 @@ int inotify_queue_open(struct inotify_queue *queue)
 
 void inotify_queue_close(struct inotify_queue *queue)
 {
-	struct inotify_watch *watch = queue->by_dir, *next;
-
-	HASH_CLEAR(by_number, queue->by_number);
-	HASH_CLEAR(by_dir, queue->by_dir);
-	for (; watch; watch = next) {
-		next = watch->by_dir.next;
-		free(watch);
-	}
+	dir_table_reset(&queue->directories);
 	if (queue->fd >= 0)
 		(void)close(queue->fd);
 	queue->fd = -1;
 }
 
-static struct inotify_watch *find_number(const struct inotify_queue *queue, int number)
-{
-	struct inotify_watch *watch;
-
-	HASH_FIND(by_number, queue->by_number, &number, sizeof(number), watch);
-	return watch;
-}
-
-static struct inotify_watch *find_dir(const struct inotify_queue *queue, uint64_t dir)
-{
-	struct inotify_watch *watch;
-
-	HASH_FIND(by_dir, queue->by_dir, &dir, sizeof(dir), watch);
-	return watch;
-}
-
-static void remove_watch(struct inotify_queue *queue, struct inotify_watch *watch)
-{
-	HASH_DELETE(by_number, queue->by_number, watch);
-	HASH_DELETE(by_dir, queue->by_dir, watch);
-	free(watch);
-}
-
-/* Takes ownership of watch, also if it returns -ENOMEM. */
-static int add_watch(struct inotify_queue *queue, struct inotify_watch *watch)
-{
-	HASH_ADD(by_number, queue->by_number, number, sizeof(watch->number), watch);
-	if (!watch->by_number.tbl) {
-		free(watch);
-		return -ENOMEM;
-	}
-	HASH_ADD(by_dir, queue->by_dir, dir, sizeof(watch->dir), watch);
-	if (!watch->by_dir.tbl) {
-		HASH_DELETE(by_number, queue->by_number, watch);
-		free(watch);
-		return -ENOMEM;
-	}
-	return 0;
-}
-
 int inotify_queue_add(struct inotify_queue *queue, int fd, uint64_t dir, uint64_t *known)
 {
-	struct inotify_watch *watch;
-	int number, r;
+	int number = inotify_add_watch(queue->fd, fd_path(fd).text, EVENTS), r;
+	uint64_t found;
 
-	number = inotify_add_watch(queue->fd, fd_path(fd).text, EVENTS);
 	if (number < 0)
 		return errno == ENOSPC ? WATCH_FULL : -errno;
-	watch = find_number(queue, number);
-	if (watch) {
-		if (watch->dir == dir)
-			return WATCH_ADDED;
-		*known = watch->dir;
+	found = dir_table_find(&queue->directories, dir_key_of_watch(number));
+	if (found == dir)
+		return WATCH_ADDED;
+	if (found) {
+		*known = found;
 		return WATCH_KNOWN;
 	}
 	inotify_queue_remove(queue, dir);
-	watch = calloc(1, sizeof(*watch));
-	r = -ENOMEM;
-	if (watch) {
-		watch->number = number;
-		watch->dir = dir;
-		r = add_watch(queue, watch);
-	}
+	r = dir_table_add(&queue->directories, dir_key_of_watch(number), dir);
 	if (r < 0)
 		(void)inotify_rm_watch(queue->fd, number);
 	return r;
 }
 
-int inotify_queue_renumber(struct inotify_queue *queue, uint64_t from, uint64_t to)
+void inotify_queue_renumber(struct inotify_queue *queue, uint64_t from, uint64_t to)
 {
-	struct inotify_watch *watch = find_dir(queue, from);
-
-	if (!watch || from == to)
-		return 0;
+	if (from == to || !dir_table_has(&queue->directories, from))
+		return;
 	inotify_queue_remove(queue, to);
-	HASH_DELETE(by_dir, queue->by_dir, watch);
-	watch->dir = to;
-	HASH_ADD(by_dir, queue->by_dir, dir, sizeof(watch->dir), watch);
-	if (watch->by_dir.tbl)
-		return 0;
-	(void)inotify_rm_watch(queue->fd, watch->number);
-	HASH_DELETE(by_number, queue->by_number, watch);
-	free(watch);
-	return -ENOMEM;
+	dir_table_renumber(&queue->directories, from, to);
 }
 
 void inotify_queue_remove(struct inotify_queue *queue, uint64_t dir)
 {
-	struct inotify_watch *watch = find_dir(queue, dir);
+	struct dir_key key;
 
-	if (!watch)
-		return;
 	/* fails if the directory was deleted and IN_IGNORED was not read yet */
-	(void)inotify_rm_watch(queue->fd, watch->number);
-	remove_watch(queue, watch);
-}
-
-size_t inotify_queue_directories(const struct inotify_queue *queue)
-{
-	return HASH_CNT(by_dir, queue->by_dir);
+	if (dir_table_remove(&queue->directories, dir, &key))
+		(void)inotify_rm_watch(queue->fd, dir_key_watch(key));
 }
 
 /* Returns whether the moved name comes from a watched directory. */
@@ -208,7 +124,8 @@ static void take_event(struct inotify_queue *queue, struct pending_events *pendi
 		       const struct inotify_event *event)
 {
 	bool written = event->mask & (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB);
-	struct inotify_watch *watch;
+	uint64_t dir = dir_table_find(&queue->directories, dir_key_of_watch(event->wd));
+	struct dir_key key;
 	uint32_t length = 0;
 
 	pending->events++;
@@ -216,8 +133,7 @@ static void take_event(struct inotify_queue *queue, struct pending_events *pendi
 	queue->rename_is_split = event->mask & IN_MOVED_FROM;
 	if (event->mask & IN_Q_OVERFLOW)
 		pending_events_overflow(pending);
-	watch = find_number(queue, event->wd);
-	if (!watch) {
+	if (!dir) {
 		if ((written || event->mask & (IN_CREATE | IN_MOVED_TO)) && event->len > 0)
 			pending->set.has_unknown_dir = true;
 		return;
@@ -226,14 +142,14 @@ static void take_event(struct inotify_queue *queue, struct pending_events *pendi
 		/* the directory was deleted or its file system unmounted; an earlier event reported
 		 * this
 		 */
-		remove_watch(queue, watch);
+		(void)dir_table_remove(&queue->directories, dir, &key);
 		return;
 	}
 	if (pending->set.overflowed)
 		return;
 	if (event->len > 0)
 		length = (uint32_t)strnlen(event->name, event->len);
-	pending_events_add(pending, watch->dir, event->name, length,
+	pending_events_add(pending, dir, event->name, length,
 			   events_of(queue, pending, event, length > 0));
 }
 

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
+#include "watch/dir_table.h"
 #include "watch/pending_events.h"
 
 /* Number of renames that are remembered until their second event is read. Events of other programs
@@ -18,8 +19,9 @@
 
 struct inotify_queue {
 	int fd; /* -1: not open */
-	struct inotify_watch *by_number; /* watches by number of the kernel; uthash */
-	struct inotify_watch *by_dir; /* the same watches by number of the caller; uthash */
+	/* The kernel's numbers of watches count up, and repeat only after 2^31 watches. So a late
+	 * event of an ended watch is not taken for an event of another watch. */
+	struct dir_table directories;
 	uint32_t cookies[INOTIFY_COOKIES]; /* cookies of the last names that were moved away */
 	unsigned int next_cookie;
 	bool rename_is_split; /* the last event was the first of the two of a rename */
@@ -31,10 +33,8 @@ void inotify_queue_close(struct inotify_queue *queue);
 
 MUST_CHECK int inotify_queue_add(struct inotify_queue *queue, int fd, uint64_t dir,
 				 uint64_t *known);
-MUST_CHECK int inotify_queue_renumber(struct inotify_queue *queue, uint64_t from, uint64_t to);
+void inotify_queue_renumber(struct inotify_queue *queue, uint64_t from, uint64_t to);
 void inotify_queue_remove(struct inotify_queue *queue, uint64_t dir);
-
-size_t inotify_queue_directories(const struct inotify_queue *queue);
 
 /* Reads events once, into pending. Does not block.
  *

@@ -67,12 +67,12 @@ int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known, char *
 	return fanotify_queue_add(&queue->fanotify, fd, dir, known, buffer_of(buffer));
 }
 
-int queue_renumber(struct queue *queue, uint64_t from, uint64_t to)
+void queue_renumber(struct queue *queue, uint64_t from, uint64_t to)
 {
-	if (!queue_uses_fanotify(queue))
-		return inotify_queue_renumber(&queue->inotify, from, to);
-	fanotify_queue_renumber(&queue->fanotify, from, to);
-	return 0;
+	if (queue_uses_fanotify(queue))
+		fanotify_queue_renumber(&queue->fanotify, from, to);
+	else
+		inotify_queue_renumber(&queue->inotify, from, to);
 }
 
 void queue_remove(struct queue *queue, uint64_t dir)
@@ -100,7 +100,7 @@ void queue_note_unmounted(struct queue *queue)
 size_t queue_directories(const struct queue *queue)
 {
 	return queue_uses_fanotify(queue) ? queue->fanotify.directories.count
-					  : inotify_queue_directories(&queue->inotify);
+					  : queue->inotify.directories.count;
 }
 
 int queue_descriptor(const struct queue *queue)

@@ -51,7 +51,7 @@ void queue_close_reserve(struct queue *queue);
  * watches, the reserve replaces inotify. The queue then has overflowed, because directories that
  * were added before have to be added again. */
 MUST_CHECK int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known, char *buffer);
-MUST_CHECK int queue_renumber(struct queue *queue, uint64_t from, uint64_t to);
+void queue_renumber(struct queue *queue, uint64_t from, uint64_t to);
 void queue_remove(struct queue *queue, uint64_t dir);
 void queue_note_unmounted(struct queue *queue);
 

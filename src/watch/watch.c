@@ -254,15 +254,12 @@ int watch_add(struct watch *watch, unsigned int queue, int fd, uint64_t dir, uin
 	return r;
 }
 
-int watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint64_t to)
+void watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint64_t to)
 {
-	int r;
-
 	assert(queue < watch->count && to > 0);
 	pthread_mutex_lock(&watch->lock);
-	r = queue_renumber(&watch->queues[queue], from, to);
+	queue_renumber(&watch->queues[queue], from, to);
 	pthread_mutex_unlock(&watch->lock);
-	return r;
 }
 
 void watch_remove(struct watch *watch, unsigned int queue, uint64_t dir)

@@ -73,8 +73,8 @@ MUST_CHECK int watch_add(struct watch *watch, unsigned int queue, int fd, uint64
 
 /* Changes the number of a watched directory; does nothing if `from` is not watched. Events that
  * were queued under the old number can still arrive. If another directory was watched as `to`, that
- * watch ends. Returns 0, or -ENOMEM with the watch ended. */
-MUST_CHECK int watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint64_t to);
+ * watch ends. */
+void watch_renumber(struct watch *watch, unsigned int queue, uint64_t from, uint64_t to);
 
 /* Ends the watch on a directory; does nothing if it is not watched. Its events that are still in
  * the queue of the kernel only set has_unknown_dir. A deleted directory needs no call. */

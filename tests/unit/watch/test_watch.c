@@ -157,8 +157,8 @@ static void test_renamed_directory_keeps_its_number(void **state)
 	take(bench);
 	assert_true(events(bench, 2, "before") & EVENT_NAME);
 
-	assert_int_equal(watch_renumber(bench->watch, 0, 2, 3), 0);
-	assert_int_equal(watch_renumber(bench->watch, 0, 2, 4), 0);
+	watch_renumber(bench->watch, 0, 2, 3);
+	watch_renumber(bench->watch, 0, 2, 4);
 	assert_int_equal(watch_add(bench->watch, 0, fd, 3, &known), WATCH_ADDED);
 	assert_int_equal(directories(bench), 2);
 	close(create(bench, "bus/after"));

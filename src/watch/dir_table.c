@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "watch/handle_table.h"
+#include "watch/dir_table.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +13,7 @@
 #define DIR_BITS 48
 #define DIR_MASK ((UINT64_C(1) << DIR_BITS) - 1)
 
-struct handle_entry {
+struct watched_dir {
 	uint64_t low; /* of the key */
 	uint64_t high_and_dir; /* the upper 16 bits are of the key, the rest is the number */
 };
@@ -24,53 +24,67 @@ enum slots_of {
 	BY_DIR,
 };
 
-struct handle_key handle_key_of(const void *handle, size_t length, uint64_t seed)
+struct dir_key dir_key_of(const void *handle, size_t length, uint64_t seed)
 {
-	return (struct handle_key){
+	return (struct dir_key){
 		.low = hash64(handle, length, seed),
 		.high = (uint16_t)(hash64(handle, length, ~seed) >> DIR_BITS),
 	};
 }
 
-static uint64_t dir_of(const struct handle_entry *entry)
+/* The watch is in the upper half. */
+struct dir_key dir_key_of_watch(int number)
+{
+	return (struct dir_key){
+		.low = (uint64_t)(uint32_t)number << 32 |
+		       (uint32_t)hash64(&number, sizeof(number), 0),
+	};
+}
+
+int dir_key_watch(struct dir_key key)
+{
+	return (int)(key.low >> 32);
+}
+
+static uint64_t dir_of(const struct watched_dir *entry)
 {
 	return entry->high_and_dir & DIR_MASK;
 }
 
-static struct handle_key key_of(const struct handle_entry *entry)
+static struct dir_key key_of(const struct watched_dir *entry)
 {
-	return (struct handle_key){entry->low, (uint16_t)(entry->high_and_dir >> DIR_BITS)};
+	return (struct dir_key){entry->low, (uint16_t)(entry->high_and_dir >> DIR_BITS)};
 }
 
-static bool key_equal(struct handle_key a, struct handle_key b)
+static bool key_equal(struct dir_key a, struct dir_key b)
 {
 	return a.low == b.low && a.high == b.high;
 }
 
 /* The first slot for a key or a number. */
-static size_t home_of_key(const struct handle_table *table, struct handle_key key)
+static size_t home_of_key(const struct dir_table *table, struct dir_key key)
 {
 	return key.low & (table->slot_count - 1);
 }
 
-static size_t home_of_dir(const struct handle_table *table, uint64_t dir)
+static size_t home_of_dir(const struct dir_table *table, uint64_t dir)
 {
 	return hash64(&dir, sizeof(dir), 0) & (table->slot_count - 1);
 }
 
-static size_t home_of(const struct handle_table *table, enum slots_of by,
-		      const struct handle_entry *entry)
+static size_t home_of(const struct dir_table *table, enum slots_of by,
+		      const struct watched_dir *entry)
 {
 	return by == BY_KEY ? home_of_key(table, key_of(entry)) : home_of_dir(table, dir_of(entry));
 }
 
-static size_t after(const struct handle_table *table, size_t slot)
+static size_t after(const struct dir_table *table, size_t slot)
 {
 	return (slot + 1) & (table->slot_count - 1);
 }
 
 /* Returns the slot that leads to this entry, which must be in the table. */
-static size_t slot_of(const struct handle_table *table, enum slots_of by, size_t index)
+static size_t slot_of(const struct dir_table *table, enum slots_of by, size_t index)
 {
 	size_t slot = home_of(table, by, &table->entries[index]);
 
@@ -79,7 +93,7 @@ static size_t slot_of(const struct handle_table *table, enum slots_of by, size_t
 	return slot;
 }
 
-static void link_entry(struct handle_table *table, enum slots_of by, size_t index)
+static void link_entry(struct dir_table *table, enum slots_of by, size_t index)
 {
 	size_t slot = home_of(table, by, &table->entries[index]);
 
@@ -89,7 +103,7 @@ static void link_entry(struct handle_table *table, enum slots_of by, size_t inde
 }
 
 /* Empties a slot. Later slots move up, so that no search ends too early. */
-static void empty_slot(struct handle_table *table, enum slots_of by, size_t slot)
+static void empty_slot(struct dir_table *table, enum slots_of by, size_t slot)
 {
 	uint32_t *slots = table->slots[by];
 	size_t mask = table->slot_count - 1, home;
@@ -104,7 +118,7 @@ static void empty_slot(struct handle_table *table, enum slots_of by, size_t slot
 	slots[slot] = 0;
 }
 
-static bool find_key(const struct handle_table *table, struct handle_key key, size_t *index)
+static bool find_key(const struct dir_table *table, struct dir_key key, size_t *index)
 {
 	const uint32_t *slots = table->slots[BY_KEY];
 
@@ -118,7 +132,7 @@ static bool find_key(const struct handle_table *table, struct handle_key key, si
 	return false;
 }
 
-static bool find_dir(const struct handle_table *table, uint64_t dir, size_t *index)
+static bool find_dir(const struct dir_table *table, uint64_t dir, size_t *index)
 {
 	const uint32_t *slots = table->slots[BY_DIR];
 
@@ -132,14 +146,14 @@ static bool find_dir(const struct handle_table *table, uint64_t dir, size_t *ind
 	return false;
 }
 
-uint64_t handle_table_find(const struct handle_table *table, struct handle_key key)
+uint64_t dir_table_find(const struct dir_table *table, struct dir_key key)
 {
 	size_t index;
 
 	return find_key(table, key, &index) ? dir_of(&table->entries[index]) : 0;
 }
 
-bool handle_table_has(const struct handle_table *table, uint64_t dir)
+bool dir_table_has(const struct dir_table *table, uint64_t dir)
 {
 	size_t index;
 
@@ -147,7 +161,7 @@ bool handle_table_has(const struct handle_table *table, uint64_t dir)
 }
 
 /* Doubles the number of slots. Returns 0, or -ENOMEM and leaves the table as it was. */
-static int grow(struct handle_table *table)
+static int grow(struct dir_table *table)
 {
 	size_t count = table->slot_count ? 2 * table->slot_count : SLOTS_MIN;
 	uint32_t *by_key = calloc(count, sizeof(*by_key));
@@ -170,7 +184,7 @@ static int grow(struct handle_table *table)
 	return 0;
 }
 
-int handle_table_add(struct handle_table *table, struct handle_key key, uint64_t dir)
+int dir_table_add(struct dir_table *table, struct dir_key key, uint64_t dir)
 {
 	int r = 0;
 
@@ -185,16 +199,16 @@ int handle_table_add(struct handle_table *table, struct handle_key key, uint64_t
 	if (r < 0)
 		return r;
 	table->entries[table->count] =
-		(struct handle_entry){key.low, (uint64_t)key.high << DIR_BITS | dir};
+		(struct watched_dir){key.low, (uint64_t)key.high << DIR_BITS | dir};
 	link_entry(table, BY_KEY, table->count);
 	link_entry(table, BY_DIR, table->count);
 	table->count++;
 	return 0;
 }
 
-void handle_table_renumber(struct handle_table *table, uint64_t from, uint64_t to)
+void dir_table_renumber(struct dir_table *table, uint64_t from, uint64_t to)
 {
-	struct handle_entry *entry;
+	struct watched_dir *entry;
 	size_t index = 0;
 	bool is_found = find_dir(table, from, &index);
 
@@ -207,7 +221,7 @@ void handle_table_renumber(struct handle_table *table, uint64_t from, uint64_t t
 	link_entry(table, BY_DIR, index);
 }
 
-bool handle_table_remove(struct handle_table *table, uint64_t dir, struct handle_key *key)
+bool dir_table_remove(struct dir_table *table, uint64_t dir, struct dir_key *key)
 {
 	size_t index, last = table->count - 1;
 
@@ -223,10 +237,10 @@ bool handle_table_remove(struct handle_table *table, uint64_t dir, struct handle
 	return true;
 }
 
-void handle_table_reset(struct handle_table *table)
+void dir_table_reset(struct dir_table *table)
 {
 	free(table->entries);
 	free(table->slots[BY_KEY]);
 	free(table->slots[BY_DIR]);
-	*table = (struct handle_table){0};
+	*table = (struct dir_table){0};
 }
