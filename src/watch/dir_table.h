@@ -18,7 +18,7 @@
 
 /* What identifies a directory in events. */
 struct dir_key {
-	uint64_t low; /* its low bits are spread like those of a hash */
+	uint64_t low; /* its low bits are those of a hash */
 	uint16_t high;
 };
 

@@ -2,9 +2,10 @@
 #ifndef WATCH_FANOTIFY_GROUP_H
 #define WATCH_FANOTIFY_GROUP_H
 
-/* A fanotify group: a queue of the kernel that reports changes on whole file systems. Creating a
- * group and marking a file system needs CAP_SYS_ADMIN; reading events needs no right. So a daemon
- * opens its groups before it drops its rights. Any thread. */
+/* A fanotify group: a queue of the kernel that reports changes on whole file systems; and its
+ * events (fanotify(7) with FAN_REPORT_DFID_NAME_TARGET). Creating a group and marking a file system
+ * needs CAP_SYS_ADMIN; reading events needs no right. So a daemon opens its groups before it drops
+ * its rights. Any thread. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,7 +39,7 @@ MUST_CHECK int fanotify_group_open(struct fanotify_group *group, int fd);
 /* Accepts a group that is not open. */
 void fanotify_group_close(struct fanotify_group *group);
 
-/* A handle in the form of events (fanotify_event.h). */
+/* A handle in the form of events. */
 struct fanotify_handle_buffer {
 	size_t length;
 	char bytes[8 + 8 + 128];
@@ -54,5 +55,36 @@ MUST_CHECK int fanotify_group_handle(const struct fanotify_group *group, int fd,
  * given to fanotify_group_open(). */
 bool fanotify_group_inode(const struct fanotify_group *group, const char *handle, size_t length,
 			  uint64_t *inode);
+
+/* ---- events ---------------------------------------------------------------------------------- */
+
+/* A file or directory: 8 bytes of the file system's id, then a struct file_handle. */
+struct fanotify_handle {
+	const char *bytes; /* in the buffer; NULL: the event has none */
+	size_t length;
+};
+
+/* A name in a directory. */
+struct fanotify_place {
+	struct fanotify_handle dir;
+	const char *name; /* in the buffer, NUL-terminated; "." for the directory itself */
+	uint32_t length;
+};
+
+struct fanotify_event {
+	uint64_t mask; /* FAN_..., or-ed: the kernel merges events */
+	struct fanotify_place place; /* of a rename: the old name */
+	struct fanotify_place moved_to; /* of a rename only: the new name */
+	struct fanotify_handle self; /* the file or directory that has the name */
+};
+
+/* Decodes the event at *at and moves *at behind it.
+ *
+ * event	borrows from the buffer; a part that the kernel did not report has no bytes
+ *
+ * Returns 1, 0 at the end of the buffer, or -EBADMSG if the bytes are not such an event or lack
+ * what changed. */
+MUST_CHECK int fanotify_event_next(const char *buffer, size_t length, size_t *at,
+				   struct fanotify_event *event);
 
 #endif

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "watch/fanotify_queue.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/fanotify.h>
@@ -8,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/system_call.h"
-#include "watch/fanotify_event.h"
 #include "watch/name_event.h"
+#include "watch/queue.h"
 #include "watch/watch.h"
 
 /* Maximum number of reads before a directory is added. Together they read more events than a queue
@@ -180,19 +178,18 @@ static void take_event(struct fanotify_queue *queue, const struct fanotify_event
 }
 
 /* Reads events once. Adds their number to *count. */
-static size_t read_events(struct fanotify_queue *queue, struct fanotify_buffer buffer,
-			  size_t *count)
+static size_t read_events(struct fanotify_queue *queue, char *buffer, size_t *count)
 {
 	struct fanotify_event event;
 	size_t at = 0;
-	ssize_t got = read(queue->group.fd, buffer.bytes, buffer.size);
+	ssize_t got = read(queue->group.fd, buffer, QUEUE_BUFFER_BYTES);
 	int r;
 
 	if (got < 0 && errno != EAGAIN && errno != EINTR)
 		pending_events_overflow(queue->pending); /* events are possibly lost */
 	if (got <= 0)
 		return 0;
-	while ((r = fanotify_event_next(buffer.bytes, (size_t)got, &at, &event)) > 0) {
+	while ((r = fanotify_event_next(buffer, (size_t)got, &at, &event)) > 0) {
 		take_event(queue, &event);
 		++*count;
 	}
@@ -201,14 +198,14 @@ static size_t read_events(struct fanotify_queue *queue, struct fanotify_buffer b
 	return (size_t)got;
 }
 
-size_t fanotify_queue_read(struct fanotify_queue *queue, struct fanotify_buffer buffer)
+size_t fanotify_queue_read(struct fanotify_queue *queue, char *buffer)
 {
 	size_t count = 0;
 
 	return read_events(queue, buffer, &count);
 }
 
-void fanotify_queue_read_all(struct fanotify_queue *queue, struct fanotify_buffer buffer)
+void fanotify_queue_read_all(struct fanotify_queue *queue, char *buffer)
 {
 	/* FIONREAD counts each event without its records */
 	const size_t each = sizeof(struct fanotify_event_metadata);
@@ -228,7 +225,7 @@ void fanotify_queue_read_all(struct fanotify_queue *queue, struct fanotify_buffe
 /* ---- directories --------------------------------------------------------------------- */
 
 int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir, uint64_t *known,
-		       struct fanotify_buffer buffer)
+		       char *buffer)
 {
 	struct fanotify_handle_buffer handle;
 	struct dir_key key;
@@ -246,7 +243,7 @@ int fanotify_queue_add(struct fanotify_queue *queue, int fd, uint64_t dir, uint6
 		return WATCH_KNOWN;
 	}
 	for (unsigned int i = 0; i < READS_MAX; i++) {
-		if (fanotify_queue_read(queue, buffer) <= buffer.size / 2)
+		if (fanotify_queue_read(queue, buffer) <= QUEUE_BUFFER_BYTES / 2)
 			break;
 	}
 	fanotify_queue_remove(queue, dir);

@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: MIT */
-#include "watch/inotify_queue.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -8,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
+#include "watch/queue.h"
 #include "watch/watch.h"
 
 /* IN_EXCL_UNLINK is not set: a file that was opened by a removed name can have other names. Writes
@@ -17,9 +16,9 @@
 	(IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO | IN_MODIFY | IN_CLOSE_WRITE | \
 	 IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF | IN_ONLYDIR)
 
-int inotify_queue_open(struct inotify_queue *queue)
+int inotify_queue_open(struct inotify_queue *queue, struct pending_events *pending)
 {
-	*queue = (struct inotify_queue){0};
+	*queue = (struct inotify_queue){.pending = pending};
 	queue->fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
 	return queue->fd < 0 ? -errno : 0;
 }
@@ -71,12 +70,11 @@ void inotify_queue_remove(struct inotify_queue *queue, uint64_t dir)
 }
 
 /* Returns whether the moved name comes from a watched directory. */
-static bool comes_from_watched(struct inotify_queue *queue, struct pending_events *pending,
-			       const struct inotify_event *event)
+static bool comes_from_watched(struct inotify_queue *queue, const struct inotify_event *event)
 {
 	for (size_t i = 0; i < INOTIFY_COOKIES; i++) {
 		if (queue->cookies[i] == event->cookie) {
-			pending->moved_out -= pending->moved_out > 0;
+			queue->pending->moved_out -= queue->pending->moved_out > 0;
 			return true;
 		}
 	}
@@ -89,8 +87,8 @@ static void note_moved_from(struct inotify_queue *queue, const struct inotify_ev
 	queue->next_cookie = (queue->next_cookie + 1) % INOTIFY_COOKIES;
 }
 
-static uint32_t events_of(struct inotify_queue *queue, struct pending_events *pending,
-			  const struct inotify_event *event, bool named)
+static uint32_t events_of(struct inotify_queue *queue, const struct inotify_event *event,
+			  bool named)
 {
 	uint32_t mask = event->mask, events = 0;
 
@@ -104,11 +102,10 @@ static uint32_t events_of(struct inotify_queue *queue, struct pending_events *pe
 		events |= EVENT_NAME;
 	if (mask & IN_MOVED_FROM) {
 		note_moved_from(queue, event);
-		pending->moved_out++;
+		queue->pending->moved_out++;
 	}
 	if (mask & IN_MOVED_TO)
-		events |= comes_from_watched(queue, pending, event) ? EVENT_MOVED_HERE
-								    : EVENT_MOVED_IN;
+		events |= comes_from_watched(queue, event) ? EVENT_MOVED_HERE : EVENT_MOVED_IN;
 	if (mask & IN_ISDIR && events & (EVENT_CREATED | EVENT_MOVED_IN))
 		events |= EVENT_NEW_DIR;
 	if (mask & IN_MODIFY)
@@ -120,9 +117,9 @@ static uint32_t events_of(struct inotify_queue *queue, struct pending_events *pe
 	return events;
 }
 
-static void take_event(struct inotify_queue *queue, struct pending_events *pending,
-		       const struct inotify_event *event)
+static void take_event(struct inotify_queue *queue, const struct inotify_event *event)
 {
+	struct pending_events *pending = queue->pending;
 	bool written = event->mask & (IN_MODIFY | IN_CLOSE_WRITE | IN_ATTRIB);
 	uint64_t dir = dir_table_find(&queue->directories, dir_key_of_watch(event->wd));
 	struct dir_key key;
@@ -149,42 +146,39 @@ static void take_event(struct inotify_queue *queue, struct pending_events *pendi
 		return;
 	if (event->len > 0)
 		length = (uint32_t)strnlen(event->name, event->len);
-	pending_events_add(pending, dir, event->name, length,
-			   events_of(queue, pending, event, length > 0));
+	pending_events_add(pending, dir, event->name, length, events_of(queue, event, length > 0));
 }
 
-size_t inotify_queue_read(struct inotify_queue *queue, struct pending_events *pending, char *buffer,
-			  size_t size)
+size_t inotify_queue_read(struct inotify_queue *queue, char *buffer)
 {
 	const struct inotify_event *event;
 	size_t at = 0, length;
-	ssize_t got = read(queue->fd, buffer, size);
+	ssize_t got = read(queue->fd, buffer, QUEUE_BUFFER_BYTES);
 
 	if (got < 0 && errno != EAGAIN && errno != EINTR)
-		pending_events_overflow(pending); /* events are possibly lost */
+		pending_events_overflow(queue->pending); /* events are possibly lost */
 	if (got <= 0)
 		return 0;
 	length = (size_t)got;
 	while (at < length) {
 		event = (const void *)(buffer + at);
-		take_event(queue, pending, event);
+		take_event(queue, event);
 		at += sizeof(*event) + event->len;
 	}
 	return length;
 }
 
-void inotify_queue_read_all(struct inotify_queue *queue, struct pending_events *pending,
-			    char *buffer, size_t size)
+void inotify_queue_read_all(struct inotify_queue *queue, char *buffer)
 {
 	int waiting = 0;
 	size_t left, got;
 
 	if (ioctl(queue->fd, FIONREAD, &waiting) < 0) {
-		pending_events_overflow(pending);
+		pending_events_overflow(queue->pending);
 		return;
 	}
 	for (left = (size_t)waiting; left > 0; left -= got < left ? got : left) {
-		got = inotify_queue_read(queue, pending, buffer, size);
+		got = inotify_queue_read(queue, buffer);
 		if (got == 0)
 			return;
 	}

@@ -3,11 +3,6 @@
 
 #include "watch/watch.h"
 
-static struct fanotify_buffer buffer_of(char *buffer)
-{
-	return (struct fanotify_buffer){buffer, QUEUE_BUFFER_BYTES};
-}
-
 bool queue_uses_fanotify(const struct queue *queue)
 {
 	return queue->fanotify.group.fd >= 0;
@@ -31,7 +26,7 @@ int queue_open(struct queue *queue, const struct queue_settings *settings)
 		settings->group->fd = -1;
 	}
 	if (queue->reserve.fd < 0 || !settings->prefers_fanotify)
-		r = inotify_queue_open(&queue->inotify);
+		r = inotify_queue_open(&queue->inotify, &queue->pending);
 	if (queue->reserve.fd < 0 || (r == 0 && !settings->prefers_fanotify))
 		return r;
 	fanotify_queue_open(&queue->fanotify, &queue->reserve, &queue->pending);
@@ -64,7 +59,7 @@ int queue_add(struct queue *queue, int fd, uint64_t dir, uint64_t *known, char *
 		fanotify_queue_open(&queue->fanotify, &queue->reserve, &queue->pending);
 		pending_events_overflow(&queue->pending);
 	}
-	return fanotify_queue_add(&queue->fanotify, fd, dir, known, buffer_of(buffer));
+	return fanotify_queue_add(&queue->fanotify, fd, dir, known, buffer);
 }
 
 void queue_renumber(struct queue *queue, uint64_t from, uint64_t to)
@@ -89,7 +84,7 @@ void queue_note_unmounted(struct queue *queue)
 
 	if (!queue_uses_fanotify(queue))
 		return; /* its watches ended with the file system */
-	if (inotify_queue_open(&inotify) < 0) {
+	if (inotify_queue_open(&inotify, &queue->pending) < 0) {
 		queue->fanotify.group.filesystem.device = 0;
 		return;
 	}
@@ -121,17 +116,16 @@ void queue_end_split(struct queue *queue)
 size_t queue_read(struct queue *queue, char *buffer)
 {
 	if (queue_uses_fanotify(queue))
-		return fanotify_queue_read(&queue->fanotify, buffer_of(buffer));
-	return inotify_queue_read(&queue->inotify, &queue->pending, buffer, QUEUE_BUFFER_BYTES);
+		return fanotify_queue_read(&queue->fanotify, buffer);
+	return inotify_queue_read(&queue->inotify, buffer);
 }
 
 void queue_read_all(struct queue *queue, char *buffer)
 {
 	if (queue_uses_fanotify(queue))
-		fanotify_queue_read_all(&queue->fanotify, buffer_of(buffer));
+		fanotify_queue_read_all(&queue->fanotify, buffer);
 	else
-		inotify_queue_read_all(&queue->inotify, &queue->pending, buffer,
-				       QUEUE_BUFFER_BYTES);
+		inotify_queue_read_all(&queue->inotify, buffer);
 }
 
 int queue_take(struct queue *queue, struct event_set *set)

@@ -7,7 +7,7 @@
 
 #include "base/attributes.h"
 #include "unit_test.h"
-#include "watch/fanotify_event.h"
+#include "watch/fanotify_group.h"
 
 #define FILESYSTEM "filesyst"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/filesystem_kind.h"
-#include "watch/fanotify_queue.h"
+#include "watch/fanotify_group.h"
 #include "watch_bench.h"
 
 static int set_up(void **state)
