@@ -16,7 +16,7 @@
 #include "doctor/doctor.h"
 #include "doctor/findings.h"
 #include "ingest/census.h"
-#include "ingest/disk_kind.h"
+#include "ingest/disk_seeks.h"
 #include "mountpoint/table.h"
 #include "watch/fanotify_group.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+#include "ingest/contents.h"
+
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -8,16 +10,109 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
+#include "base/error.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/memory_limit.h"
+#include "base/quote.h"
 #include "base/size.h"
 #include "base/stop.h"
 #include "base/system_call.h"
 #include "base/threads.h"
+#include "catalog/paths.h"
 #include "catalog/scan.h"
-#include "ingest/contents_state.h"
 #include "ingest/disk_fetch.h"
 #include "ingest/refine.h"
+#include "source/source.h"
+
+/* ---- what all threads note --------------------------------------------------------------- */
+
+static void add_bytes(_Atomic uint64_t *sum, uint64_t bytes)
+{
+	uint64_t before = atomic_load(sum);
+
+	while (!atomic_compare_exchange_weak(sum, &before, size_add(before, bytes)))
+		;
+}
+
+/* Adds to the progress figures, unless contents->repeats is set. A small file is counted when its
+ * prefix is read, and a longer file when its class is known. Bytes are counted when they are read.
+ */
+static void count_done(struct contents *contents, uint64_t files, uint64_t bytes)
+{
+	if (contents->repeats)
+		return;
+	atomic_fetch_add(&contents->ingest->progress.compared, files);
+	add_bytes(&contents->ingest->progress.compared_bytes, bytes);
+}
+
+/* Sets contents->failure unless it was set before. */
+static void fail(struct contents *contents, int failure)
+{
+	int none = 0;
+
+	atomic_compare_exchange_strong(&contents->failure, &none, failure);
+}
+
+static void report(struct contents *contents, struct catalog_reader *reader,
+		   const struct file_record *file, int error)
+{
+	CLEANUP_BYTES struct bytes relative = {0}, absolute = {0};
+	uint32_t source;
+	int before;
+
+	if (contents->errors_logged &&
+	    catalog_get_error(reader, ERROR_FILE, file->id, &before) == 0 && before == error)
+		return;
+	if (catalog_file_path(reader, file, &relative, &source) == 0 &&
+	    source_absolute_path(contents->ingest->sources, source, bytes_text(&relative),
+				 &absolute) == 0)
+		log_warning("cannot read %s: %s; not compared", quote_path(bytes_text(&absolute)),
+			    error_text(error));
+}
+
+/* Returns true if this process or the machine lacks a resource for a moment. The file is then read
+ * again later, and no error is recorded. */
+static bool is_shortage(int error)
+{
+	return error == EMFILE || error == ENFILE || error == ENOMEM || error == EINTR ||
+	       error == EAGAIN;
+}
+
+/* Records why the bytes of a file could not be read or proved.
+ *
+ * what		enum reading_outcome or -errno
+ * reading	has the new attributes after READING_CHANGED; else may be NULL
+ */
+static void note_outcome(struct contents *contents, struct catalog_reader *reader,
+			 const struct file_record *file, int what, const struct reading *reading)
+{
+	const struct ingest_hooks *hooks = contents->ingest->hooks;
+	struct problem_result problem = {.file = file->id};
+	int r = 0;
+
+	if (what == READING_GONE)
+		return;
+	if (what == READING_BUSY || (what < 0 && is_shortage(-what))) {
+		atomic_fetch_add(&contents->postponed, 1);
+		return;
+	}
+	if (what == READING_CHANGED) {
+		atomic_fetch_add(&contents->postponed, 1);
+		if (hooks) {
+			hooks->recheck_file(hooks->context, file->id);
+			return;
+		}
+		problem.attributes = reading->attributes;
+	} else {
+		atomic_fetch_add(&contents->errors, 1);
+		problem.error = -what;
+		report(contents, reader, file, -what);
+	}
+	r = results_add_problem(&contents->results, &problem);
+	if (r < 0)
+		fail(contents, r);
+}
 
 /* ---- read prefixes -------------------------------------------------------------------------- */
 
@@ -71,7 +166,7 @@ static void read_prefix(struct prefix_reader *prefixes, uint32_t index)
 	if (r == -ENOENT)
 		return; /* the file was deleted meanwhile */
 	if (r < 0) {
-		contents_fail(prefixes->contents, r);
+		fail(prefixes->contents, r);
 		return;
 	}
 	if (file.names == 0 || file.attributes.size != candidate->size)
@@ -81,11 +176,11 @@ static void read_prefix(struct prefix_reader *prefixes, uint32_t index)
 	if (r == 0)
 		r = read_block(prefixes, candidate, &reading, prefixes->blocks[prefixes->count]);
 	if (is_small(candidate->size)) /* the prefix is the whole file */
-		contents_count_done(prefixes->contents, 1, candidate->size);
+		count_done(prefixes->contents, 1, candidate->size);
 	if (r == 0)
 		prefixes->indexes[prefixes->count++] = index;
 	else
-		contents_note_problem(prefixes->contents, prefixes->reader, &file, r, &reading);
+		note_outcome(prefixes->contents, prefixes->reader, &file, r, &reading);
 }
 
 /* Adds the prefixes that were read. */
@@ -101,7 +196,7 @@ static void enter_prefixes(struct prefix_reader *prefixes)
 		r = prefixes_add(&contents->prefixes, prefixes->indexes[i], prefixes->blocks[i]);
 	pthread_mutex_unlock(&contents->prefixes_lock);
 	if (r < 0)
-		contents_fail(contents, r);
+		fail(contents, r);
 	prefixes->count = 0;
 }
 
@@ -135,7 +230,7 @@ static void read_all(struct prefix_reader *prefixes)
 			break;
 		r = read_range(prefixes, first, end);
 		if (r < 0)
-			contents_fail(contents, r);
+			fail(contents, r);
 	}
 }
 
@@ -151,7 +246,7 @@ static void *read_prefixes_run(void *context)
 
 	prefixes.opener.patient = contents->ingest->patient;
 	if (!memory) {
-		contents_fail(contents, -ENOMEM);
+		fail(contents, -ENOMEM);
 		return NULL;
 	}
 	for (size_t i = 0; i < READ_FILES; i++)
@@ -234,7 +329,7 @@ static void note_problem(struct comparison *c, const struct compared *compared, 
 
 	if (catalog_read_begin(c->contents->ingest->catalog, &reader) == 0 &&
 	    catalog_get_file(reader, compared->file, &file) == 0)
-		contents_note_problem(c->contents, reader, &file, what, NULL);
+		note_outcome(c->contents, reader, &file, what, NULL);
 }
 
 /* Checks that a file that is opened again has the digest of its first open. */
@@ -272,7 +367,7 @@ static int open_compared(struct comparison *c, struct compared *compared)
 	if (r == 0)
 		r = check_digest(compared, &file);
 	if (r && r != -ENOENT)
-		contents_note_problem(c->contents, reader, &file, r, &compared->reading);
+		note_outcome(c->contents, reader, &file, r, &compared->reading);
 	compared->lost = r != 0;
 	catalog_read_end(reader);
 	return r;
@@ -353,7 +448,7 @@ static int read_strand(void *context, struct strand *strand, uint64_t offset, vo
 		return -1;
 	}
 	if (compared->counted && compared->read_bytes + length <= c->prefix->key.size) {
-		contents_count_done(c->contents, 0, length);
+		count_done(c->contents, 0, length);
 		compared->read_bytes += length;
 	}
 	return c->keep_open ? 0 : finish(c, strand);
@@ -380,7 +475,7 @@ static int add_candidates(struct comparison *c, const struct compared *compared)
 			break;
 	}
 	if (compared->counted)
-		contents_count_done(c->contents, 1, c->prefix->key.size - compared->read_bytes);
+		count_done(c->contents, 1, c->prefix->key.size - compared->read_bytes);
 	return r;
 }
 
@@ -673,7 +768,7 @@ static void refine_prefixes(struct comparison *c, void *memory, size_t budget)
 		c->prefix = contents->undecided[at];
 		r = compare_prefix(c, memory, budget);
 		if (r < 0 && r != -ECANCELED)
-			contents_fail(contents, r);
+			fail(contents, r);
 	}
 }
 
@@ -691,7 +786,7 @@ static void *compare_run(void *context)
 
 	c.opener.patient = contents->ingest->patient;
 	if (!memory) {
-		contents_fail(contents, -ENOMEM);
+		fail(contents, -ENOMEM);
 		return NULL;
 	}
 	c.descriptors = descriptor_budget(threads);
@@ -758,8 +853,7 @@ static int emit_decided(struct contents *contents, const struct prefix *prefix, 
 			return r;
 	}
 	if (!is_small(prefix->key.size))
-		contents_count_done(contents, prefix->files,
-				    size_multiply(prefix->files, prefix->key.size));
+		count_done(contents, prefix->files, size_multiply(prefix->files, prefix->key.size));
 	return 0;
 }
 

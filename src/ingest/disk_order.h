@@ -88,32 +88,8 @@ void disk_order_deinit(struct disk_order *order);
 /* Returns true if files are read in the order of the disk. */
 bool disk_order_is_on(const struct disk_order *order);
 
-/* Returns true if the order of the disk is not used now, but a trial can still enable it. */
-bool disk_order_may_switch_on(const struct contents *contents);
-
 /* Returns true if slow reads were noted, so that disk_order_decide() must be called. */
 bool disk_order_trial_is_due(const struct disk_order *order);
-
-/* Opens the file of a candidate, for prefetching. Returns a descriptor, which the caller closes, or
- * -1 if the file cannot be opened or has another size in the index now. disk_order_open(),
- * disk_order_find_device(), disk_order_place() and disk_order_fetch() may be called by only one
- * thread at a time. */
-MUST_CHECK int disk_order_open(struct contents *contents, struct catalog_reader *reader,
-			       const struct candidate *candidate);
-
-/* Returns the file system of an open file, or NULL if there are too many. It stays valid as long as
- * contents. */
-struct disk_order_device *disk_order_find_device(struct contents *contents, int fd);
-
-/* Returns the position of a candidate, or 0 if its file cannot be opened. Each file system has a
- * range of positions. In this range, files are in the order of the disk if it seeks, else in the
- * order of their ids. */
-uint64_t disk_order_place(struct contents *contents, struct catalog_reader *reader,
-			  const struct candidate *candidate);
-
-/* Prefetches the first length bytes of a candidate. Errors are ignored. */
-void disk_order_fetch(struct contents *contents, struct catalog_reader *reader,
-		      const struct candidate *candidate, uint64_t length);
 
 /* ---- prefixes ------------------------------------------------------------------------- */
 

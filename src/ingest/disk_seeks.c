@@ -3,14 +3,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
 #include <sys/resource.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/attributes.h"
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/stop.h"
-#include "ingest/disk_kind.h"
+#include "base/storage.h"
 #include "source/source.h"
 
 /* A seek takes at least 4 ms: the move of the head and half a turn of the platter. A cache answers
@@ -44,6 +46,52 @@
 
 /* A multiple of the block size of all usual disks, which O_DIRECT needs. */
 #define BLOCK_BYTES 4096
+
+/* ---- kind ----------------------------------------------------------------------------- */
+
+/* Outcome: the next layer below decides. */
+enum {
+	DEVICE_BELOW = -1
+};
+
+static int kind_of_device(const struct storage_places *places, struct storage *layer)
+{
+	AUTO_FREE char *rotating = NULL, *file = NULL;
+
+	/* A partition has no queue. The parent directory belongs to the disk of the partition. */
+	if (!storage_read_line(places, layer->device, "queue/rotational", &rotating) &&
+	    !storage_read_line(places, layer->device, "../queue/rotational", &rotating))
+		return DISK_UNKNOWN;
+	if (strcmp(rotating, "1") == 0)
+		return DISK_ROTATING;
+	/* A loop device has the value of the disk below its backing file. It has no such value if
+	 * the file system of that file has no device. */
+	if (storage_read_line(places, layer->device, "loop/backing_file", &file) &&
+	    storage_descend(places, layer))
+		return DEVICE_BELOW;
+	return DISK_SOLID;
+}
+
+enum disk_kind disk_kind_by(const struct storage_places *places, int fd)
+{
+	struct storage layer;
+	int kind = DEVICE_BELOW;
+
+	if (!storage_of(fd, &layer))
+		return DISK_UNKNOWN;
+	for (int i = 0; kind == DEVICE_BELOW && i < STORAGE_LAYERS_MAX; i++) {
+		if (major(layer.device) != 0)
+			kind = kind_of_device(places, &layer);
+		else if (!storage_descend(places, &layer))
+			kind = DISK_UNKNOWN;
+	}
+	return kind == DEVICE_BELOW ? DISK_UNKNOWN : (enum disk_kind)kind;
+}
+
+enum disk_kind disk_kind(int fd)
+{
+	return disk_kind_by(&storage_places, fd);
+}
 
 /* ---- suspicion ------------------------------------------------------------------------ */
 

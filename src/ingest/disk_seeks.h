@@ -22,6 +22,26 @@
 #include <stdint.h>
 
 struct sources;
+struct storage_places;
+
+/* ---- kind ----------------------------------------------------------------------------- */
+
+/* The kind of disk that holds a file, as the kernel reports it. */
+enum disk_kind {
+	DISK_UNKNOWN, /* not a local disk, or not found */
+	DISK_SOLID,
+	DISK_ROTATING, /* as reported: virtual disks often report this wrongly */
+};
+
+/* Returns the kind of the disk below the file system of fd, which may be O_PATH. Finds the disk of
+ * a partition and the disk below a loop device. For device mapper and RAID, the kernel reports one
+ * value for the whole stack. For btrfs, the device that was mounted decides. For overlayfs, the
+ * upper layer decides, or the highest lower layer if there is no upper one. Reads files of /sys and
+ * /proc. Any thread. */
+enum disk_kind disk_kind(int fd);
+
+/* As disk_kind(), with other paths. */
+enum disk_kind disk_kind_by(const struct storage_places *places, int fd);
 
 /* ---- suspicion ------------------------------------------------------------------------ */
 

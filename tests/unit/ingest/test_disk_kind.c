@@ -9,7 +9,7 @@
 #include "base/attributes.h"
 #include "base/storage.h"
 #include "folder.h"
-#include "ingest/disk_kind.h"
+#include "ingest/disk_seeks.h"
 #include "unit_test.h"
 
 /* An artificial /sys that describes the device of the folder beside it. */

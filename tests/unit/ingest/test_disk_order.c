@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
-#include "ingest/contents_state.h"
+#include "ingest/contents.h"
 #include "source/source.h"
 
 #define MIB (UINT64_C(1) << 20)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef INGEST_CONTENTS_STATE_H
-#define INGEST_CONTENTS_STATE_H
+#ifndef INGEST_CONTENTS_H
+#define INGEST_CONTENTS_H
 
 /* State of a comparison, shared by its threads. Internal to ingest/. */
 
@@ -39,21 +39,5 @@ struct contents {
 	_Atomic uint64_t postponed; /* files left for later: changed, or being written */
 	_Atomic int failure; /* the first -errno that ends the work */
 };
-
-/* Records why the bytes of a file could not be read or proved. Any thread.
- *
- * what		enum reading_outcome or -errno
- * reading	has the new attributes after READING_CHANGED; else may be NULL
- */
-void contents_note_problem(struct contents *contents, struct catalog_reader *reader,
-			   const struct file_record *file, int what, const struct reading *reading);
-
-/* Adds to the progress figures, unless contents->repeats is set. A small file is counted when its
- * prefix is read, and a longer file when its class is known. Bytes are counted when they are read.
- * Any thread. */
-void contents_count_done(struct contents *contents, uint64_t files, uint64_t bytes);
-
-/* Sets contents->failure unless it was set before. Any thread. */
-void contents_fail(struct contents *contents, int failure);
 
 #endif
