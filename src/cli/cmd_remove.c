@@ -27,7 +27,6 @@
 #include "cli/list_print.h"
 #include "fleet/attestations.h"
 #include "fleet/file_list.h"
-#include "fleet/listed_sources.h"
 #include "fleet/promises.h"
 #include "index/current_index.h"
 #include "index/index_folder.h"

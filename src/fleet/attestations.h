@@ -2,26 +2,55 @@
 #ifndef FLEET_ATTESTATIONS_H
 #define FLEET_ATTESTATIONS_H
 
-/* Reads the attestations of the hosts that keep contents for a remove list: files
- * attested-HOST.jsonl in a folder, as `twinfs attest` writes them (twinfs(5)):
+/* Writes what this host attests, and reads the attestations of the hosts that keep contents for a
+ * remove list: files attested-HOST.jsonl in a folder (twinfs(5)):
  *
  *	{"format": "twinfs-attestation", "schema": 1, "plan": ..., "host": ..., "list": ..., ...}
  *	{"sha256": ..., "size": ..., "kept": true, "inode": ..., "born": ...}   one for each content
  *
- * The files come from other hosts, so nothing in them is believed. The memory is bounded by the
- * remove list. For one thread.
+ * The files that are read come from other hosts, so nothing in them is believed. The memory is
+ * bounded by the remove list. For one thread.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
+#include "fleet/attesting.h"
+#include "fleet/file_list.h"
+#include "fleet/json_lines.h"
 
 struct attestations;
-struct file_list;
-struct listed_file;
+
+/* ---- attestation file ----------------------------------------------------------------------- */
+
+/* Writes attested-HOST.jsonl. Functions log their failures, except -ENOMEM. */
+
+struct attestation_file {
+	const char *folder; /* as the user gave it, borrowed */
+	const struct file_list *list; /* borrowed */
+	int fd; /* of the folder */
+};
+
+/* Opens the folder, which is made if it is missing, and removes what interrupted calls for this
+ * host left in it. Returns 0 or -errno. The caller must call attestation_file_deinit() in all
+ * cases. */
+MUST_CHECK int attestation_file_init(struct attestation_file *file, const char *folder,
+				     const struct file_list *list);
+void attestation_file_deinit(struct attestation_file *file);
+
+/* Writes the results of all rows to the disk, and replaces an earlier attestation of this host.
+ *
+ * begun	time before the first file was read
+ *
+ * Returns 0 or -errno. */
+MUST_CHECK int attestation_file_write(const struct attestation_file *file,
+				      const struct attested *results, struct timespec begun);
+
+/* ---- attestations --------------------------------------------------------------------------- */
 
 /* Reads all files attested-*.jsonl of a folder. An attestation counts if it is of the plan of the
  * list and of the keep list that the list names, and was begun at most max_age_s seconds ago and at

@@ -23,8 +23,12 @@
 #include "base/attributes.h"
 #include "base/sha256.h"
 #include "base/text_list.h"
-#include "fleet/host_name.h"
 #include "fleet/json_lines.h"
+
+struct catalog;
+struct catalog_reader;
+struct file_record;
+struct sources;
 
 enum file_list_kind {
 	FILE_LIST_WANTED,
@@ -80,5 +84,28 @@ void file_list_free(struct file_list *list); /* kind, host and index stay */
 /* Return what messages call a list of this kind, "the keep list", and the command that makes it. */
 const char *file_list_noun(enum file_list_kind kind);
 const char *file_list_maker(enum file_list_kind kind);
+
+/* ---- listed sources ------------------------------------------------------------------------- */
+
+/* The sources and files of a list in an index. For one thread. */
+
+/* Refuses a list of another index, whose ids mean other files. file is the path of the list, for
+ * messages. Returns 0 or -EXDEV, logged. */
+MUST_CHECK int listed_sources_check_index(const struct file_list *list, const char *file,
+					  struct catalog *catalog);
+
+/* Finds the sources of a list. Sets numbers[i] to the place in sources of source i of the list.
+ * Returns 0 or -EXDEV, logged. */
+MUST_CHECK int listed_sources_find(const struct file_list *list, const char *file,
+				   const struct sources *sources, size_t *numbers);
+
+/* Finds the regular file that the index has at the path of a row. Sets *dir to its directory.
+ * Returns 0, -ENOENT if there is none, or another -errno. Logs nothing.
+ *
+ * root		directory of the source in the index
+ */
+MUST_CHECK int listed_file_find(struct catalog_reader *reader, uint64_t root,
+				const struct listed_file *row, struct file_record *file,
+				uint64_t *dir);
 
 #endif

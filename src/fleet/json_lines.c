@@ -11,6 +11,23 @@
 #include "row/json_read.h"
 #include "row/json_text.h"
 
+/* ---- host name ------------------------------------------------------------------------------ */
+
+#define LETTERS_AND_DIGITS           \
+	"abcdefghijklmnopqrstuvwxyz" \
+	"ABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+	"0123456789"
+
+bool host_name_is_valid(const char *name)
+{
+	size_t length = strspn(name, LETTERS_AND_DIGITS "._-");
+
+	return name[length] == '\0' && length <= HOST_NAME_BYTES_MAX &&
+	       strspn(name, LETTERS_AND_DIGITS) > 0;
+}
+
+/* ---- json lines ----------------------------------------------------------------------------- */
+
 /* All formats have this schema. */
 #define SCHEMA 1
 

@@ -11,9 +11,25 @@
 #include <jansson.h>
 
 #include "base/attributes.h"
-#include "fleet/host_name.h"
 #include "row/fields.h"
 #include "row/line_reader.h"
+
+/* ---- host name ------------------------------------------------------------------------------ */
+
+/* Names of hosts in a fleet. Pure code, any thread. */
+
+/* Maximum length of a name in bytes, without the NUL. */
+#define HOST_NAME_BYTES_MAX 64
+
+/* Rule of the names, for messages. */
+#define HOST_NAME_RULE \
+	"1 to 64 letters, digits, dots, underscores and hyphens, with a letter or digit first"
+
+/* Returns whether the text is a name of a host: HOST_NAME_RULE, in ASCII. So a name can be the name
+ * of a file. */
+bool host_name_is_valid(const char *name);
+
+/* ---- json lines ----------------------------------------------------------------------------- */
 
 /* Maximum length of a line in bytes, with its end. A path of 4,095 bytes that are no UTF-8 needs 22
  * KiB. */

@@ -20,14 +20,60 @@
  */
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <jansson.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "fleet/part_file.h"
-#include "fleet/set_folder.h"
+#include "base/sha256.h"
+
+/* ---- set folder ----------------------------------------------------------------------------- */
+
+/* The folder of a set: its lock, and the generations in it. For one thread. */
+
+/* All pointers are borrowed until row_set_deinit(). */
+struct row_set_settings {
+	const char *folder; /* as the user gave it; made if missing */
+	const char *format; /* of the manifest: "twinfs-inventory" */
+	const char *noun; /* for messages: "inventory" */
+	const char *host;
+};
+
+struct set_folder {
+	const struct row_set_settings *settings; /* borrowed */
+	int fd; /* locked; -1: none */
+	bool made; /* this process made the folder */
+	json_t *manifest; /* of the present set; NULL: there is none */
+	uint64_t current; /* generation of the manifest; 0: there is no manifest */
+	uint64_t highest; /* highest generation of the manifest and of all parts; 0: none */
+};
+
+/* ---- part file ------------------------------------------------------------------------------ */
+
+/* A part that is written: compressed by libzstd, if the program was built
+ * with it, and with the SHA-256 of the bytes on the disk. One thread at a time. */
+
+/* Suffix of the names of the parts. */
+#ifdef ZSTD_KNOWN
+#define PART_FILE_SUFFIX ".jsonl.zst"
+#else
+#define PART_FILE_SUFFIX ".jsonl"
+#endif
+
+struct ZSTD_CCtx_s; /* of libzstd */
+
+struct part_file {
+	int fd; /* -1: no file is open */
+	struct ZSTD_CCtx_s *compressor; /* NULL: the program was built without libzstd */
+	struct sha256 *sha256;
+	struct bytes waiting; /* output that is not written yet */
+	uint64_t bytes; /* size of the file, with what waits */
+	const char *fault; /* why libzstd failed; static */
+};
+
+/* ---- row set -------------------------------------------------------------------------------- */
 
 /* Members of the manifest that the writer of the rows knows. */
 struct row_set_figures {
@@ -65,18 +111,15 @@ struct row_set {
  * row_set_deinit() in all cases. */
 MUST_CHECK int row_set_begin(struct row_set *set, const struct row_set_settings *settings);
 
-/* Adds a row. Blocks if a part is complete, until it is on the disk.
+/* Keeps a row until row_set_write_waiting(), without any I/O: for a caller with an open snapshot of
+ * the index. Returns 0 or -ENOMEM.
  *
- * row		borrowed
+ * row		taken over, in all cases
  * bytes	size of the file of the row, for the sum in the manifest
  */
-MUST_CHECK int row_set_add(struct row_set *set, json_t *row, uint64_t bytes);
-
-/* Keeps a row until row_set_write_waiting(), without any I/O: for a caller with an open snapshot of
- * the index. Takes over the row, in all cases. Returns 0 or -ENOMEM. */
 MUST_CHECK int row_set_keep(struct row_set *set, json_t *row, uint64_t bytes);
 
-/* Adds the rows that wait, as row_set_add() does. */
+/* Adds the rows that wait. Blocks if a part is complete, until it is on the disk. */
 MUST_CHECK int row_set_write_waiting(struct row_set *set);
 
 /* Writes the manifest, so that the set replaces the earlier one, and removes the earlier one.

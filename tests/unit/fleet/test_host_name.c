@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "fleet/host_name.h"
+#include "fleet/json_lines.h"
 #include "unit_test.h"
 
 static void test_names_of_files_are_valid(void **state)

@@ -36,7 +36,8 @@ static void add(struct row_set *set, int count)
 
 	assert_non_null(row);
 	for (int i = 0; i < count; i++)
-		assert_int_equal(row_set_add(set, row, 3), 0);
+		assert_int_equal(row_set_keep(set, json_incref(row), 3), 0);
+	assert_int_equal(row_set_write_waiting(set), 0);
 	json_decref(row);
 }
 
