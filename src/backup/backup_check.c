@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backup/manifest_reader.h"
+#include "backup/manifest.h"
 #include "backup/tree_walk.h"
 #include "base/copier.h"
 #include "base/descriptor.h"

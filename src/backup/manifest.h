@@ -2,7 +2,7 @@
 #ifndef BACKUP_MANIFEST_H
 #define BACKUP_MANIFEST_H
 
-/* The lines of a manifest. Each line is a JSON object.
+/* The lines of a manifest, and their reader. Each line is a JSON object.
  *
  *	{"twinfs_manifest":1,"version":...,"generation":...,"sources":[{"path":...,"tree":...}]}
  *	{"path":...,"content":...,"hash":...,"size":...,"mode":"0644","uid":...,"gid":...,
@@ -23,7 +23,7 @@
  *
  * In MANIFEST_ALL, a name that uniques/ has is without "content". If its bytes could not be proved,
  * it is without "hash". "read" identifies the state of the file of which the hash is
- * (known_hashes.h). Names other than regular files have "type", and no "hash" and "size"; a symlink
+ * (content_hash.h). Names other than regular files have "type", and no "hash" and "size"; a symlink
  * has "target", a device "device":"MAJOR:MINOR". A directory that could not be listed has
  * "unread":true.
  *
@@ -40,6 +40,10 @@
 #include "base/bytes.h"
 #include "base/hash.h"
 #include "base/xattrs.h"
+#include "row/line_reader.h"
+
+struct catalog_reader;
+struct sources;
 
 /* What a manifest lists: the value of "twinfs_manifest". */
 enum manifest_format {
@@ -50,9 +54,6 @@ enum manifest_format {
 /* Highest number of bytes of a line, with its newline. It bounds the memory of a reader. The
  * attributes of a file on any current file system fit. */
 #define MANIFEST_LINE_MAX ((size_t)8 << 20)
-
-struct catalog_reader;
-struct sources;
 
 /* The state of a file that was read, in the index. */
 struct manifest_read {
@@ -129,5 +130,45 @@ MUST_CHECK int manifest_line_decode(const char *line, size_t length, enum manife
 /* Compares paths. Returns a number below 0, 0, or above 0. A directory is before its descendants,
  * and no other path is between these. */
 int path_order(const struct bytes *a, const struct bytes *b);
+
+/* ---- manifest reader ------------------------------------------------------------------------ */
+
+/* Reads a manifest line by line. Checks the order of the names, so that no name is repeated. Checks
+ * that the last line exists and has the number of names and the hash. Takes memory for one line.
+ * One thread at a time; blocks on the disk.
+ */
+
+struct manifest_reader {
+	const char *path; /* for messages, borrowed */
+	enum manifest_format format;
+	struct manifest_name root; /* its path is empty if the manifest lacks it */
+	struct line_reader lines; /* read from offset 0 on */
+	uint64_t names; /* read so far */
+	uint64_t flagged; /* of them, those with flags */
+	uint64_t bytes; /* sum of the sizes of those that uniques/ leaves out */
+	struct hash_state *hash; /* of all lines so far */
+	struct bytes before; /* path of the previous name */
+	struct manifest_name name; /* the last name read */
+	struct manifest_end end; /* set by the last line */
+};
+
+/* Opens a manifest, which must be a regular file, because it is read more than once. Returns a
+ * descriptor that the caller closes, or -errno (logged). */
+MUST_CHECK int manifest_open(const char *path);
+
+/* Begins a manifest and reads its header. Returns 0, -ENOMEM, or another -errno (logged). The
+ * caller must call manifest_reader_deinit() in all cases. */
+MUST_CHECK int manifest_reader_init(struct manifest_reader *reader, int fd, const char *path);
+void manifest_reader_deinit(struct manifest_reader *reader);
+#define CLEANUP_MANIFEST_READER CLEANUP(manifest_reader_deinit)
+
+/* Checks that an open file begins as a manifest does. Returns 0, -EPROTO (logged), or another
+ * -errno (logged unless -ENOMEM). */
+MUST_CHECK int manifest_check_header(int fd, const char *path);
+
+/* Reads the next name into reader->name, valid until the next call. Returns 0, MANIFEST_END after
+ * the last name of a valid manifest, -EPROTO if the manifest is not valid (logged with the number
+ * of the line), -ENOMEM, or another -errno (logged). */
+MUST_CHECK int manifest_reader_next(struct manifest_reader *reader);
 
 #endif

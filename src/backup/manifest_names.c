@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "backup/content_hash.h"
+#include "backup/manifest.h"
 #include "base/array.h"
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/inode_flags.h"
 #include "base/log.h"
@@ -43,7 +45,12 @@ struct names_level {
 };
 
 struct names_walk {
-	const struct manifest_names *task;
+	const struct manifest_index *index;
+	bool all; /* false: only the names that uniques/ leaves out */
+	/* Called for each name, which is borrowed for the call. Returns 0, -EOVERFLOW if the name
+	 * cannot be represented, or another -errno, which ends the visit. */
+	int (*visit)(void *context, const struct manifest_name *name);
+	void *context;
 	struct manifest_figures *figures;
 	struct names_level *levels;
 	size_t depth;
@@ -113,12 +120,12 @@ static int add_entry(struct names_walk *walk, struct names_level *level,
 		.source = source,
 		.kind = entry->kind,
 	};
-	bool wanted = walk->task->all || entry->kind == ENTRY_DIR;
+	bool wanted = walk->all || entry->kind == ENTRY_DIR;
 	struct group_record group;
 	int r = 0;
 
 	if (!wanted && entry->kind == ENTRY_FILE)
-		r = catalog_is_redundant(walk->task->reader, entry->child, &wanted, &group);
+		r = catalog_is_redundant(walk->index->reader, entry->child, &wanted, &group);
 	if (r < 0 || !wanted)
 		return r;
 	return add_child(level, child, entry->name.bytes, entry->name.length);
@@ -135,11 +142,11 @@ static int note_unread(struct names_walk *walk, uint64_t id)
 {
 	struct bytes *path = &walk->name.path;
 	struct dir_record dir;
-	int r = walk->task->unread ? catalog_get_dir(walk->task->reader, id, &dir) : -ENOENT;
+	int r = walk->index->unread ? catalog_get_dir(walk->index->reader, id, &dir) : -ENOENT;
 
 	if (r < 0 || !is_unread(&dir))
 		return r == -ENOENT ? 0 : r;
-	return bytes_text(path) ? text_list_add(walk->task->unread, bytes_text(path), path->length)
+	return bytes_text(path) ? text_list_add(walk->index->unread, bytes_text(path), path->length)
 				: -ENOMEM;
 }
 
@@ -154,7 +161,7 @@ static int enter_dir(struct names_walk *walk, uint64_t id, uint32_t source)
 		r = note_unread(walk, id);
 	if (r < 0)
 		return r;
-	r = catalog_scan_entries(walk->task->reader, id, 0, &scan);
+	r = catalog_scan_entries(walk->index->reader, id, 0, &scan);
 	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0)
 		r = add_entry(walk, level, &entry, source);
 	if (r != -ENOENT)
@@ -167,7 +174,7 @@ static int enter_dir(struct names_walk *walk, uint64_t id, uint32_t source)
  * the root has a folder for each source. */
 static int enter_root(struct names_walk *walk)
 {
-	const struct sources *sources = walk->task->sources;
+	const struct sources *sources = walk->index->sources;
 	struct names_level *level;
 	int r;
 
@@ -195,7 +202,7 @@ static int enter_root(struct names_walk *walk)
 /* Appends the absolute path of the current name in its source. */
 static int absolute_path(struct names_walk *walk, const struct child *child, struct bytes *absolute)
 {
-	const struct sources *sources = walk->task->sources;
+	const struct sources *sources = walk->index->sources;
 	size_t tree = strlen(sources->list[child->source].tree);
 	const char *path = bytes_text(&walk->name.path);
 
@@ -229,7 +236,7 @@ static bool is_fatal(int result)
 /* Sets the content of the current name: the path in uniques/ of the kept copy of the group. */
 static int set_content(struct names_walk *walk, const struct group_record *group)
 {
-	struct catalog_reader *reader = walk->task->reader;
+	struct catalog_reader *reader = walk->index->reader;
 	struct bytes *content = &walk->name.content;
 	CLEANUP_BYTES struct bytes relative = {0};
 	struct file_record kept;
@@ -240,10 +247,10 @@ static int set_content(struct names_walk *walk, const struct group_record *group
 	r = catalog_get_file(reader, group->kept, &kept);
 	if (r == 0)
 		r = catalog_entry_path(reader, kept.dir, kept.cookie, &relative, &source);
-	if (r == 0 && source >= walk->task->sources->count)
+	if (r == 0 && source >= walk->index->sources->count)
 		r = -EUCLEAN;
 	if (r == 0)
-		r = bytes_append_text(content, walk->task->sources->list[source].tree);
+		r = bytes_append_text(content, walk->index->sources->list[source].tree);
 	if (r == 0 && content->length > 0)
 		r = bytes_append(content, "/", 1);
 	if (r == 0)
@@ -289,9 +296,9 @@ static int read_attributes(struct manifest_name *name, int fd)
  * -errno. */
 static int read_rest(struct names_walk *walk, const struct file_record *file)
 {
-	const struct manifest_names *task = walk->task;
+	const struct manifest_index *index = walk->index;
 	struct attributes now;
-	AUTO_CLOSE int fd = source_open_file(task->sources, task->reader, file, O_PATH);
+	AUTO_CLOSE int fd = source_open_file(index->sources, index->reader, file, O_PATH);
 	int r;
 
 	if (fd < 0)
@@ -300,7 +307,7 @@ static int read_rest(struct names_walk *walk, const struct file_record *file)
 	if (r == 0 && S_ISLNK(walk->name.type))
 		r = read_target(&walk->name, fd);
 	if (r == 0)
-		r = source_attributes(task->catalog, fd, &now);
+		r = source_attributes(index->catalog, fd, &now);
 	if (r == 0 && !attributes_same_signature(&now, &file->attributes))
 		r = -ESTALE;
 	return r;
@@ -328,7 +335,7 @@ static int set_hash(struct names_walk *walk, const struct child *child,
 		    const struct file_record *file)
 {
 	struct manifest_name *name = &walk->name;
-	int r = content_hash_find(walk->task->reader, walk->task->known, file, &name->hash);
+	int r = content_hash_find(walk->index->reader, walk->index->known, file, &name->hash);
 
 	if (is_fatal(r))
 		return r;
@@ -344,7 +351,7 @@ static int set_hash(struct names_walk *walk, const struct child *child,
 static int pass_on(struct names_walk *walk, const struct child *child, int r)
 {
 	if (r == 0) {
-		r = walk->task->visit(walk->task->context, &walk->name);
+		r = walk->visit(walk->context, &walk->name);
 		if (r == 0)
 			walk->figures->names++;
 		if (r != -EOVERFLOW)
@@ -361,9 +368,9 @@ static int visit_file(struct names_walk *walk, const struct child *child)
 	bool redundant = false;
 	int r;
 
-	r = catalog_get_file(walk->task->reader, child->id, &file);
+	r = catalog_get_file(walk->index->reader, child->id, &file);
 	if (r == 0)
-		r = catalog_is_redundant(walk->task->reader, child->id, &redundant, &group);
+		r = catalog_is_redundant(walk->index->reader, child->id, &redundant, &group);
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	set_attributes(name, &file.attributes);
@@ -381,12 +388,12 @@ static int visit_file(struct names_walk *walk, const struct child *child)
 
 /* Sets the metadata of a directory. That of another file system is empty in uniques/ and has no
  * extended attributes. Sets *result to 0, or -errno if the directory cannot be opened or read. */
-static int set_dir(const struct manifest_names *task, uint64_t id, struct manifest_name *name,
+static int set_dir(const struct manifest_index *index, uint64_t id, struct manifest_name *name,
 		   int *result)
 {
 	struct dir_record dir;
 	AUTO_CLOSE int fd = -1;
-	int r = catalog_get_dir(task->reader, id, &dir);
+	int r = catalog_get_dir(index->reader, id, &dir);
 
 	*result = 0;
 	if (r < 0)
@@ -395,7 +402,7 @@ static int set_dir(const struct manifest_names *task, uint64_t id, struct manife
 	name->unread = is_unread(&dir);
 	if (dir.flags & DIR_NOT_ENTERED)
 		return 0;
-	fd = source_open_dir(task->sources, task->reader, id);
+	fd = source_open_dir(index->sources, index->reader, id);
 	*result = fd < 0 ? fd : read_attributes(name, fd);
 	return 0;
 }
@@ -404,19 +411,21 @@ static int set_dir(const struct manifest_names *task, uint64_t id, struct manife
 static int visit_dir(struct names_walk *walk, const struct child *child)
 {
 	int result;
-	int r = set_dir(walk->task, child->id, &walk->name, &result);
+	int r = set_dir(walk->index, child->id, &walk->name, &result);
 
 	return r < 0 ? r : pass_on(walk, child, result);
 }
 
-int manifest_names_root(const struct manifest_names *task, struct manifest_name *root)
+/* Sets the metadata of the root of uniques/, with the path ".", if it is the root of the only
+ * source. If there are several sources, the name stays empty. */
+static int set_root(const struct manifest_index *index, struct manifest_name *root)
 {
 	int result;
 	int r;
 
-	if (task->sources->count != 1)
+	if (index->sources->count != 1)
 		return 0;
-	r = set_dir(task, task->sources->list[0].root, root, &result);
+	r = set_dir(index, index->sources->list[0].root, root, &result);
 	if (r == 0)
 		r = result;
 	return r < 0 ? r : bytes_append_text(&root->path, ".");
@@ -448,7 +457,7 @@ static int visit(struct names_walk *walk, const struct names_level *level,
 		return r;
 	switch (child->kind) {
 	case ENTRY_DIR:
-		if (walk->task->all)
+		if (walk->all)
 			r = visit_dir(walk, child);
 		return r < 0 ? r : enter_dir(walk, child->id, child->source);
 	case ENTRY_FILE:
@@ -480,16 +489,273 @@ static int visit_all(struct names_walk *walk)
 	return r;
 }
 
-int manifest_names_visit(const struct manifest_names *task, struct manifest_figures *figures)
+/* Visits all names and sets the figures. A name is left out if its file cannot be opened or differs
+ * from the indexed one, or if the visitor cannot represent it. Returns 0, -EINTR if
+ * stop_requested(), the result of visit(), or another -errno. */
+static int visit_names(struct names_walk *walk)
 {
-	struct names_walk walk = {.task = task, .figures = figures};
+	int r = visit_all(walk);
+
+	while (walk->depth > 0)
+		pop(walk);
+	free(walk->levels);
+	manifest_name_free(&walk->name);
+	return r;
+}
+
+/* ---- manifest write ------------------------------------------------------------------------- */
+
+struct manifest_writing {
+	const struct manifest_task *task;
+	struct bytes line;
+	struct hash_state *hash; /* of all lines so far */
+};
+
+static int write_line(struct manifest_writing *writing)
+{
+	hash_state_update(writing->hash, writing->line.data, writing->line.length);
+	return writing->task->write(writing->task->context, writing->line.data,
+				    writing->line.length);
+}
+
+static int write_name(void *context, const struct manifest_name *name)
+{
+	struct manifest_writing *writing = context;
 	int r;
 
+	writing->line.length = 0;
+	r = manifest_name_encode(&writing->line, name);
+	return r < 0 ? r : write_line(writing);
+}
+
+static int write_header(struct manifest_writing *writing)
+{
+	CLEANUP_MANIFEST_NAME struct manifest_name root = {0};
+	const struct manifest_task *task = writing->task;
+	int r = 0;
+
+	manifest_name_clear(&root);
+	if (task->format == MANIFEST_ALL)
+		r = set_root(&task->index, &root);
+	if (r == 0)
+		r = manifest_header_encode(&writing->line, task->format, task->index.reader,
+					   task->index.sources, &root);
+	return r < 0 ? r : write_line(writing);
+}
+
+static int write_all(struct manifest_writing *writing, struct manifest_figures *figures)
+{
+	const struct manifest_task *task = writing->task;
+	struct names_walk walk = {
+		.index = &task->index,
+		.all = task->format == MANIFEST_ALL,
+		.visit = write_name,
+		.context = writing,
+		.figures = figures,
+	};
+	struct manifest_end end;
+	int r = write_header(writing);
+
 	*figures = (struct manifest_figures){0};
-	r = visit_all(&walk);
-	while (walk.depth > 0)
-		pop(&walk);
-	free(walk.levels);
-	manifest_name_free(&walk.name);
+	if (r == 0)
+		r = visit_names(&walk);
+	if (r < 0)
+		return r;
+	end = (struct manifest_end){
+		.lines = figures->names,
+		.hash = hash_state_digest(writing->hash),
+	};
+	writing->line.length = 0;
+	r = manifest_end_encode(&writing->line, &end);
+	return r < 0 ? r : write_line(writing);
+}
+
+int manifest_write(const struct manifest_task *task, struct manifest_figures *figures)
+{
+	struct manifest_writing writing = {.task = task, .hash = hash_state_new()};
+	int r = writing.hash ? write_all(&writing, figures) : -ENOMEM;
+
+	bytes_free(&writing.line);
+	hash_state_free(writing.hash);
 	return r;
+}
+
+/* ---- manifest compare ----------------------------------------------------------------------- */
+
+struct comparing {
+	const struct manifest_comparison *comparison;
+	struct manifest_reader reader; /* its name is the next one of the manifest */
+	int at_end; /* MANIFEST_END after the last name, else 0 */
+	struct manifest_compared *result;
+};
+
+/* ---- one name ---------------------------------------------------------------------------- */
+
+static bool same_content(const struct manifest_name *a, const struct manifest_name *b)
+{
+	if (a->unread != b->unread)
+		return false;
+	if (a->type != b->type || a->size != b->size || a->hashed != b->hashed)
+		return S_ISDIR(a->type) && S_ISDIR(b->type);
+	return hash128_equal(a->hash, b->hash) && a->device == b->device &&
+	       bytes_compare(&a->target, &b->target) == 0;
+}
+
+/* The time of a directory changes with each new name, which affects no name of the manifest. */
+static bool same_metadata(const struct manifest_name *a, const struct manifest_name *b)
+{
+	return a->mode == b->mode && a->uid == b->uid && a->gid == b->gid &&
+	       (S_ISDIR(a->type) || clock_equal(a->mtime, b->mtime)) && a->links == b->links &&
+	       a->flags == b->flags && xattrs_equal(&a->xattrs, &b->xattrs);
+}
+
+static enum manifest_difference find_difference(const struct manifest_name *before,
+						const struct manifest_name *now)
+{
+	bool was_busy = S_ISREG(before->type) && !before->hashed;
+
+	if (was_busy && S_ISREG(now->type) && now->content.length == 0)
+		return MANIFEST_SAME;
+	if (!same_content(before, now))
+		return MANIFEST_CONTENT;
+	if (bytes_compare(&before->content, &now->content) != 0)
+		return MANIFEST_PLACE;
+	return same_metadata(before, now) ? MANIFEST_SAME : MANIFEST_METADATA;
+}
+
+/* ---- all names --------------------------------------------------------------------------- */
+
+static int report(struct comparing *comparing, const struct bytes *name,
+		  enum manifest_difference difference)
+{
+	const struct manifest_comparison *comparison = comparing->comparison;
+
+	if (difference == MANIFEST_SAME)
+		return 0;
+	comparing->result->affected++;
+	return comparison->found(comparison->context, name, difference);
+}
+
+/* Reads the next name of the manifest, unless it has ended. */
+static int advance(struct comparing *comparing)
+{
+	int r = comparing->at_end ? 0 : manifest_reader_next(&comparing->reader);
+
+	if (r == MANIFEST_END)
+		comparing->at_end = r;
+	comparing->result->unread += r == 0 && !comparing->at_end && comparing->reader.name.unread;
+	return r < 0 ? r : 0;
+}
+
+/* Compares a name of the index. Names of the manifest before it are gone. */
+static int compare_name(void *context, const struct manifest_name *name)
+{
+	struct comparing *comparing = context;
+	const struct manifest_name *before = &comparing->reader.name;
+	int order = 1;
+	int r = 0;
+
+	while (r == 0 && !comparing->at_end &&
+	       (order = path_order(&before->path, &name->path)) < 0) {
+		r = report(comparing, &before->path, MANIFEST_GONE);
+		if (r == 0)
+			r = advance(comparing);
+	}
+	if (r < 0)
+		return r;
+	if (comparing->at_end || order > 0)
+		return comparing->reader.format == MANIFEST_ALL
+			       ? 0
+			       : report(comparing, &name->path, MANIFEST_NEW);
+	r = report(comparing, &before->path, find_difference(before, name));
+	return r < 0 ? r : advance(comparing);
+}
+
+/* Compares the root, if the manifest has its metadata. */
+static int compare_root(struct comparing *comparing)
+{
+	CLEANUP_MANIFEST_NAME struct manifest_name now = {0};
+	const struct manifest_name *before = &comparing->reader.root;
+	int r;
+
+	if (before->path.length == 0)
+		return 0;
+	manifest_name_clear(&now);
+	r = set_root(&comparing->comparison->index, &now);
+	if (r < 0)
+		return r;
+	return report(comparing, &before->path,
+		      same_metadata(before, &now) ? MANIFEST_SAME : MANIFEST_METADATA);
+}
+
+static int compare_all(struct comparing *comparing)
+{
+	struct manifest_figures figures = {0};
+	struct names_walk walk = {
+		.index = &comparing->comparison->index,
+		.all = comparing->reader.format == MANIFEST_ALL,
+		.visit = compare_name,
+		.context = comparing,
+		.figures = &figures,
+	};
+	int r = compare_root(comparing);
+
+	if (r == 0)
+		r = advance(comparing);
+	if (r == 0)
+		r = visit_names(&walk);
+	while (r == 0 && !comparing->at_end) {
+		r = report(comparing, &comparing->reader.name.path, MANIFEST_GONE);
+		if (r == 0)
+			r = advance(comparing);
+	}
+	return r;
+}
+
+int manifest_compare(const struct manifest_comparison *comparison, struct manifest_compared *result)
+{
+	struct comparing comparing = {.comparison = comparison, .result = result};
+	int r = manifest_reader_init(&comparing.reader, comparison->fd, comparison->path);
+
+	*result = (struct manifest_compared){0};
+	if (r == 0)
+		r = compare_all(&comparing);
+	manifest_reader_deinit(&comparing.reader);
+	return r;
+}
+
+/* ---- directories ------------------------------------------------------------------------- */
+
+static bool is_below(const struct bytes *path, const struct bytes *directory)
+{
+	size_t length = directory->length;
+
+	return length == 0 || (path->length > length && path->data[length] == '/' &&
+			       memcmp(path->data, directory->data, length) == 0);
+}
+
+int manifest_find_below(int fd, const char *path, const struct text_list *directories,
+			const char **found)
+{
+	CLEANUP_MANIFEST_READER struct manifest_reader reader = {0};
+	const struct bytes *name = &reader.name.path;
+	size_t i = 0;
+	int r = manifest_reader_init(&reader, fd, path);
+
+	*found = NULL;
+	while (r == 0 && i < directories->count && (r = manifest_reader_next(&reader)) == 0) {
+		for (; !*found && i < directories->count; i++) {
+			char *text = directories->items[i];
+			const struct bytes directory = {.data = (uint8_t *)text,
+							.length = strlen(text)};
+
+			if (is_below(name, &directory))
+				*found = text;
+			else if (path_order(name, &directory) <= 0)
+				break;
+		}
+		if (*found)
+			return 0;
+	}
+	return r == MANIFEST_END ? 0 : r;
 }

@@ -25,7 +25,7 @@
 struct restore_only;
 
 /* Name of the staging folder in the target (backup/staging.h). A number is appended if the name is
- * in use (backup/restore_folder.h). */
+ * in use (backup/staging.h). */
 #define RESTORE_FOLDER STAGING_NAME
 #define RESTORE_FOLDER_SIZE (sizeof(RESTORE_FOLDER) + 8)
 

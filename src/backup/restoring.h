@@ -8,9 +8,8 @@
 #include <stddef.h>
 #include <sys/stat.h>
 
-#include "backup/manifest_reader.h"
+#include "backup/manifest.h"
 #include "backup/restore.h"
-#include "backup/restore_folder.h"
 #include "backup/restore_only.h"
 #include "backup/staging.h"
 #include "base/copier.h"

@@ -5,9 +5,8 @@
 #include <unistd.h>
 
 #include "backup/content_hash.h"
-#include "backup/manifest_compare.h"
-#include "backup/manifest_reader.h"
-#include "backup/manifest_write.h"
+#include "backup/manifest.h"
+#include "backup/manifest_names.h"
 #include "base/error.h"
 #include "base/human_text.h"
 #include "base/log.h"
@@ -134,12 +133,8 @@ static int print_manifest(void *context, const struct current_index *index,
 {
 	struct manifest_making *making = context;
 	const struct manifest_task task = {
-		.catalog = index->catalog,
-		.reader = reader,
-		.sources = index->sources,
+		.index = {index->catalog, reader, index->sources, &making->known, &making->unread},
 		.format = making->format,
-		.known = &making->known,
-		.unread = &making->unread,
 		.write = write_line,
 		.context = output,
 	};
@@ -186,10 +181,7 @@ static int print_comparison(void *context, const struct current_index *index,
 {
 	struct manifest_making *making = context;
 	const struct manifest_comparison comparison = {
-		.catalog = index->catalog,
-		.reader = reader,
-		.sources = index->sources,
-		.known = &making->known,
+		.index = {index->catalog, reader, index->sources, &making->known, NULL},
 		.fd = making->before,
 		.path = making->settings->compare,
 		.found = print_difference,

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 
-#include "backup/manifest_reader.h"
+#include "backup/manifest.h"
 #include "base/descriptor.h"
 #include "base/path.h"
 #include "fuzz.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "backup/known_hashes.h"
+#include "backup/content_hash.h"
 #include "catalog/record.h"
 #include "unit_test.h"
 

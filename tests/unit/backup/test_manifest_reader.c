@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "backup/manifest_reader.h"
+#include "backup/manifest.h"
 #include "backup/names.h"
 #include "capture.h"
 #include "unit_test.h"
