@@ -29,8 +29,7 @@
 #include "ingest/disk_fetch.h"
 #include "ingest/disk_seeks.h"
 #include "partial/block_reader.h"
-#include "partial/file_text.h"
-#include "partial/open_files.h"
+#include "partial/files.h"
 #include "report/filter.h"
 #include "source/source.h"
 

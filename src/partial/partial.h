@@ -25,8 +25,8 @@
 #include "base/progress.h"
 #include "ingest/ingest.h"
 #include "partial/block_table.h"
+#include "partial/files.h"
 #include "partial/runs.h"
-#include "partial/volumes.h"
 
 struct catalog;
 struct filter;

@@ -20,7 +20,7 @@
 #include "base/base64.h"
 #include "base/size.h"
 #include "base/stop.h"
-#include "partial/file_text.h"
+#include "partial/files.h"
 #include "partial/partial.h"
 #include "row/json_number.h"
 #include "row/json_path.h"

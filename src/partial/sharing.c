@@ -17,8 +17,7 @@
 #include "base/stop.h"
 #include "base/threads.h"
 #include "partial/block_table.h"
-#include "partial/file_text.h"
-#include "partial/open_files.h"
+#include "partial/files.h"
 #include "partial/runs.h"
 
 /* ---- grow ----------------------------------------------------------------------------------- */
