@@ -10,17 +10,63 @@
 
 #include "base/arena.h"
 #include "base/attributes.h"
+#include "base/bytes.h"
 #include "catalog/blocks.h"
 #include "catalog/record.h"
-#include "page/ages.h"
-#include "page/elsewhere_facts.h"
-#include "page/equal_facts.h"
 #include "page/folders.h"
-#include "page/kinds.h"
 #include "page/page.h"
-#include "page/unreadable_facts.h"
+#include "page/tallies.h"
 #include "report/copies.h"
 #include "report/figures.h"
+#include "report/missing.h"
+
+/* Highest number of files and folders that are named. */
+#define UNREADABLE_MAX 20
+
+struct unreadable {
+	struct bytes path; /* absolute */
+	int error; /* positive errno */
+};
+
+/* The names of the first files and folders that could not be read. */
+struct unreadable_facts {
+	struct unreadable list[UNREADABLE_MAX];
+	size_t count;
+};
+
+/* Highest number of groups that are shown with their folders. */
+#define PAGE_EQUAL_MAX 10
+
+struct page_equal {
+	uint64_t folders; /* number of folders */
+	uint64_t files, bytes; /* of one folder; each name counts */
+	uint64_t reclaimable;
+	struct copies copies; /* the kept folder first */
+};
+
+/* The groups of equal folders of a page, as `list --folders` selects them. */
+struct equal_facts {
+	struct page_equal list[PAGE_EQUAL_MAX]; /* by reclaimable bytes, the most first */
+	size_t count;
+	uint64_t groups; /* number of all groups */
+	uint64_t whole; /* folders that are whole copies */
+	uint64_t whole_bytes; /* what removing these would free */
+};
+
+/* Highest number of sources that are compared with the others. A page of more has no such facts. */
+#define ELSEWHERE_SOURCES_MAX 8
+
+struct page_elsewhere {
+	struct missing_tally all; /* the files of the source */
+	uint64_t missing, missing_bytes; /* those that are in no other source */
+};
+
+/* What of each source is also in the other sources, by the index: what `covered --ignore-symlinks`
+ * says of the files that the index knows. */
+struct elsewhere_facts {
+	struct page_elsewhere list[ELSEWHERE_SOURCES_MAX]; /* by number of the source */
+	size_t count; /* 0: there are no facts */
+};
 
 /* Highest number of groups that are shown with their names. */
 #define PAGE_GROUPS_MAX 24

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-
-/* The groups of a page with the most reclaimable bytes: contents, size and paths. */
-
+#include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "base/base64.h"
@@ -11,6 +10,9 @@
 #include "page/page_parts.h"
 #include "report/format.h"
 #include "source/source.h"
+
+/* The groups of a page with the most reclaimable bytes, of files and of equal folders, and what of
+ * each source is elsewhere. */
 
 /* Highest number of names of one group that are shown. */
 #define NAMES_MAX 5
@@ -21,17 +23,18 @@
 
 /* ---- paths -------------------------------------------------------------------------------- */
 
-/* Makes the path of a copy, as in uniques/ and redundant/. */
-static int make_path(const struct page_writing *writing, const struct page_group *group,
+/* Makes the path of a copy, as in uniques/ and redundant/; for all of a single source, the path of
+ * the source. */
+static int make_path(const struct page_writing *writing, const struct copies *copies,
 		     const struct copy *copy, struct bytes *path)
 {
-	const char *tree = writing->settings->sources->list[copy->source].tree;
-	int r = 0;
+	const struct source *source = &writing->settings->sources->list[copy->source];
+	const char *tree = source->tree;
 
 	path->length = 0;
-	if (*tree != '\0')
-		r = bytes_format(path, "%s/", tree);
-	return r < 0 ? r : bytes_append_text(path, copy_path(&group->copies, copy));
+	if (copy_is_root(copies, copy))
+		return bytes_append_text(path, *tree ? tree : source->path);
+	return bytes_format(path, "%s%s%s", tree, *tree ? "/" : "", copy_path(copies, copy));
 }
 
 static bool has_link(const struct page_writing *writing, const struct bytes *path)
@@ -54,7 +57,7 @@ static void write_name(const struct page_writing *writing, const struct page_gro
 		       const struct copy *copy, struct bytes *path)
 {
 	struct html *html = writing->html;
-	int r = make_path(writing, group, copy, path);
+	int r = make_path(writing, &group->copies, copy, path);
 	bool linked = has_link(writing, path);
 
 	if (r < 0) {
@@ -132,7 +135,7 @@ static void write_picture(const struct page_writing *writing, const struct page_
 	const char *name = strrchr(whole, '/') ? strrchr(whole, '/') + 1 : whole;
 	char extension[KIND_NAME_MAX + 1];
 	struct html *html = writing->html;
-	int r = make_path(writing, group, kept, &path);
+	int r = make_path(writing, &group->copies, kept, &path);
 	bool beside;
 
 	kind_name(extension, name, strlen(name));
@@ -208,4 +211,160 @@ void page_write_groups(const struct page_writing *writing)
 			write_group(writing, &facts->groups[i]);
 	}
 	html_raw(html, "</ol>\n</section>\n");
+}
+
+/* ---- equal folders ------------------------------------------------------------------------ */
+
+void page_write_whole_copies(const struct page_writing *writing)
+{
+	const struct equal_facts *equal = &writing->facts->equal;
+	struct html *html = writing->html;
+
+	if (equal->whole == 0)
+		return;
+	html_raw(html, "<p class=\"copies\"><strong>");
+	html_number(html, equal->whole);
+	html_format(html, " %s</strong>: ",
+		    plural(equal->whole, "folder is a whole copy", "folders are whole copies"));
+	html_size(html, equal->whole_bytes);
+	html_raw(html, "</p>\n");
+}
+
+/* Begins the link of a folder to its place in folders/ of the view. Returns whether it has one. */
+static bool begin_link(const struct page_writing *writing, uint64_t dir)
+{
+	const struct page_settings *settings = writing->settings;
+	CLEANUP_BYTES struct bytes path = {0};
+	struct html *html = writing->html;
+	int r;
+
+	if (!settings->equal_path || !page_has_room(writing))
+		return false;
+	r = settings->equal_path(settings->context, dir, &path);
+	if (r == -ESTALE || path.length > PAGE_LINK_MAX)
+		return false;
+	html_fail(html, r);
+	html_format(html, "<a href=\"%s", settings->view_root);
+	html_link(html, (const char *)path.data, path.length);
+	html_raw(html, "/\">");
+	return true;
+}
+
+static void write_equal_names(const struct page_writing *writing, const struct page_equal *group)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	struct html *html = writing->html;
+
+	html_raw(html, "<ul class=\"names\">\n");
+	for (size_t i = 0; i < group->copies.count && i < NAMES_MAX; i++) {
+		bool kept = group->copies.list[i].fate == FATE_KEPT;
+		bool linked;
+
+		html_raw(html, kept ? "<li class=\"kept\">" : "<li>");
+		linked = begin_link(writing, group->copies.list[i].file);
+		html_fail(html, make_path(writing, &group->copies, &group->copies.list[i], &path));
+		html_name(html, (const char *)path.data, path.length);
+		html_raw(html, linked ? "</a>" : "");
+		html_raw(html, kept ? " <small>kept</small></li>\n" : "</li>\n");
+	}
+	if (group->folders > NAMES_MAX) {
+		html_raw(html, "<li class=\"more\">and ");
+		html_number(html, group->folders - NAMES_MAX);
+		html_format(html, " more %s</li>\n",
+			    plural(group->folders - NAMES_MAX, "folder", "folders"));
+	}
+	html_raw(html, "</ul>\n");
+}
+
+static void write_equal_group(const struct page_writing *writing, const struct page_equal *group)
+{
+	struct html *html = writing->html;
+
+	html_raw(html, "<li class=\"group\">\n<div class=\"said\">\n<h3>");
+	html_size(html, group->reclaimable);
+	html_raw(html, "</h3>\n<p class=\"what\">");
+	html_number(html, group->folders);
+	html_raw(html, " equal folders of ");
+	html_number(html, group->files);
+	html_format(html, " %s, ", plural(group->files, "file", "files"));
+	html_size(html, group->bytes);
+	html_raw(html, "</p>\n");
+	write_equal_names(writing, group);
+	html_raw(html, "</div>\n</li>\n");
+}
+
+void page_write_equal(const struct page_writing *writing)
+{
+	const struct equal_facts *equal = &writing->facts->equal;
+	struct html *html = writing->html;
+
+	if (equal->count == 0)
+		return;
+	html_raw(html, "<section id=\"equal\">\n<h2>Equal folders</h2>\n<p class=\"lead\">");
+	if (equal->groups > equal->count) {
+		html_raw(html, "The first ");
+		html_number(html, equal->count);
+		html_raw(html, " of ");
+		html_number(html, equal->groups);
+		html_raw(html, " groups, by");
+	} else {
+		html_raw(html, "By");
+	}
+	html_raw(html,
+		 " reclaimable bytes if one folder of each group is kept. A group can contain "
+		 "folders of another, so these sizes do not add up.</p>\n"
+		 "<ol class=\"groups\">\n");
+	for (size_t i = 0; i < equal->count; i++)
+		write_equal_group(writing, &equal->list[i]);
+	html_raw(html, "</ol>\n</section>\n");
+}
+
+/* ---- sources ------------------------------------------------------------------------------ */
+
+static bool has_copies_elsewhere(const struct page_elsewhere *source)
+{
+	return source->all.bytes > source->missing_bytes;
+}
+
+static void write_source(const struct page_writing *writing, size_t number)
+{
+	const struct page_elsewhere *source = &writing->facts->elsewhere.list[number];
+	const char *path = writing->settings->sources->list[number].path;
+	struct html *html = writing->html;
+
+	html_raw(html, source->missing == 0 ? "<li>All <strong>" : "<li><strong>");
+	html_size(html, source->all.bytes - source->missing_bytes);
+	html_raw(html, "</strong> of ");
+	html_name(html, path, strlen(path));
+	html_raw(html, " is elsewhere");
+	if (source->missing > 0) {
+		html_raw(html, "; ");
+		html_number(html, source->missing);
+		html_format(html, " %s of ", plural(source->missing, "file", "files"));
+		html_size(html, source->missing_bytes);
+		html_format(html, " %s not", plural(source->missing, "is", "are"));
+	}
+	html_raw(html, "</li>\n");
+}
+
+void page_write_elsewhere(const struct page_writing *writing)
+{
+	const struct elsewhere_facts *facts = &writing->facts->elsewhere;
+	struct html *html = writing->html;
+	size_t count = 0;
+
+	for (size_t i = 0; i < facts->count; i++)
+		count += has_copies_elsewhere(&facts->list[i]);
+	if (count == 0)
+		return;
+	html_raw(html,
+		 "<section id=\"elsewhere\">\n<h2>Elsewhere, too</h2>\n<p class=\"lead\">"
+		 "The content of files that is also in another source, by the index. Symlinks do "
+		 "not count. <code>twinfs covered --ignore-symlinks</code> examines the files "
+		 "before it says that all is elsewhere.</p>\n<ul class=\"names\">\n");
+	for (size_t i = 0; i < facts->count; i++) {
+		if (has_copies_elsewhere(&facts->list[i]))
+			write_source(writing, i);
+	}
+	html_raw(html, "</ul>\n</section>\n");
 }

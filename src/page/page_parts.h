@@ -40,24 +40,11 @@ void page_write_equal(const struct page_writing *writing);
 /* Writes what of each source is in the other sources, too. */
 void page_write_elsewhere(const struct page_writing *writing);
 
-/* Writes the figures and the share of reclaimable bytes. */
-void page_write_figures(const struct page_writing *writing);
-
-/* Writes the commands to go on with. Writes nothing if there are none. If memory is short,
- * stores -ENOMEM in html. */
-void page_write_next(const struct page_writing *writing);
-
-/* Writes redundant bytes by extension. Writes nothing if nothing is redundant. */
-void page_write_kinds(const struct page_writing *writing);
-
 /* Writes reclaimable bytes by folder: a treemap and a table. Writes nothing if no bytes are
  * reclaimable. If memory is short, stores -ENOMEM in html. */
 void page_write_folders(const struct page_writing *writing);
 
 /* Writes the groups with the most reclaimable bytes, with names and pictures. */
 void page_write_groups(const struct page_writing *writing);
-
-/* Writes the ages of all files and of redundant copies. Writes nothing if nothing is redundant. */
-void page_write_ages(const struct page_writing *writing);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 
-#include "page/ages.h"
+#include "page/tallies.h"
 #include "unit_test.h"
 
 #define NOW 1800000000

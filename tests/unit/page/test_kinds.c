@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "page/kinds.h"
+#include "page/tallies.h"
 #include "unit_test.h"
 
 static void check_name(const char *file, const char *expected)
