@@ -7,29 +7,14 @@ from fleet.human import first_rows, is_unfit, size_text
 from fleet.questions import BYTES, NUMBER
 from fleet.rows import exact_path
 
-STYLE = Path(__file__).resolve().parent / "style.css"
+# The fragments of `twinfs report` are in data/page of the sources, or beside this package.
+HERE = Path(__file__).resolve().parent
+PAGE = next(path for path in (HERE.parent / "page", HERE.parents[1] / "data/page")
+            if path.exists())
 ROWS_SHOWN = 100
 NAME_MAX = 500  # characters of a name that are shown
-# The browser may load nothing.
-POLICY = ("default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
-          "form-action 'none'")
-HEAD = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="{policy}">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<meta name="referrer" content="no-referrer">
-<meta name="robots" content="noindex">
-<link rel="icon" href="data:,">
-<title>What the hosts have</title>
-<style>
-{style}</style>
-</head>
-<body>
-<header>
-<h1>What the hosts have</h1>
+HEADER = """<header>
+<h1>{title}</h1>
 <p class="made">{made}</p>
 </header>
 <main>
@@ -161,9 +146,16 @@ def made(report):
     return f"exported {first}" if first == last else f"exported from {first} to {last}"
 
 
+def head(title):
+    """The beginning of the page, as that of `twinfs report`, with the style of its own tables."""
+    style, own = ((folder / "style.css").read_text(encoding="ascii") for folder in (PAGE, HERE))
+    return (PAGE / "head.html").read_text(encoding="ascii").format(
+        pictures="data:", title=title, style=style + own)
+
+
 def write(report, file):
-    file.write(HEAD.format(policy=POLICY, style=STYLE.read_text(encoding="ascii"),
-                           made=made(report)))
+    file.write(head("What the hosts have"))
+    file.write(HEADER.format(title="What the hosts have", made=made(report)))
     file.writelines(caveats(report))
     for question, rows in report.tables:
         file.writelines(section(question, rows))

@@ -43,6 +43,25 @@ void html_format(struct html *html, const char *format, ...)
 	va_end(args);
 }
 
+static const char *find_value(const struct html_value *values, const char *name, size_t length)
+{
+	while (strncmp(values->name, name, length) != 0 || values->name[length] != '\0')
+		values++;
+	return values->markup;
+}
+
+void html_fill(struct html *html, const char *fragment, const struct html_value *values)
+{
+	const char *name;
+
+	for (; (name = strchr(fragment, '{')); fragment = strchr(name, '}') + 1) {
+		append(html, fragment, (size_t)(name - fragment));
+		name++;
+		html_raw(html, find_value(values, name, strcspn(name, "}")));
+	}
+	html_raw(html, fragment);
+}
+
 /* ---- names --------------------------------------------------------------------------------- */
 
 static void append_odd(struct html *html, const char *bytes, size_t length, uint32_t code,

@@ -33,6 +33,17 @@ void html_raw(struct html *html, const char *markup);
 /* Appends markup by printf(3). The arguments must not be names or other outside data. */
 void html_format(struct html *html, const char *format, ...) PRINTF_LIKE(2, 3);
 
+/* What replaces {name} in a fragment. */
+struct html_value {
+	const char *name, *markup;
+};
+
+/* Appends a fragment of markup with the values of all its names.
+ *
+ * values	ends with a name of NULL
+ */
+void html_fill(struct html *html, const char *fragment, const struct html_value *values);
+
 /* Highest number of bytes of a name or path that are shown. If a name is longer, its beginning and
  * its end are shown, with an ellipsis between them. */
 #define HTML_NAME_MAX 240

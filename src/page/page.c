@@ -524,28 +524,18 @@ static void write_ages(const struct page_writing *writing)
 /* Highest number of bytes that the page shows of the keep rules. */
 #define RULES_SHOWN_MAX 1000
 
-/* Forbids the browser to load anything but pictures, which are in the page or in the view. A page
- * that is opened as a file has no origin, so 'self' alone does not suffice for such a page. */
-#define POLICY(pictures)                                                                        \
-	"<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src " \
-	"'unsafe-inline'; img-src " pictures "; base-uri 'none'; form-action 'none'\">\n"
-
+/* The browser may load nothing but pictures, which are in the page or in the view. A page that is
+ * opened as a file has no origin, so 'self' alone does not suffice for such a page. */
 static void write_head(const struct page_writing *writing)
 {
-	struct html *html = writing->html;
+	const struct html_value values[] = {
+		{"pictures", writing->settings->view_root ? "'self' data: file:" : "data:"},
+		{"title", "Where the space went"},
+		{"style", page_style},
+		{0},
+	};
 
-	html_raw(html, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n");
-	html_raw(html,
-		 writing->settings->view_root ? POLICY("'self' data: file:") : POLICY("data:"));
-	html_raw(html, "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-		       "<meta name=\"color-scheme\" content=\"light dark\">\n"
-		       "<meta name=\"referrer\" content=\"no-referrer\">\n"
-		       "<meta name=\"robots\" content=\"noindex\">\n"
-		       "<link rel=\"icon\" href=\"data:,\">\n"
-		       "<title>Where the space went</title>\n<style>\n");
-	for (const char *const *piece = page_style; *piece; piece++)
-		html_raw(html, *piece);
-	html_raw(html, "</style>\n</head>\n<body>\n");
+	html_fill(writing->html, page_head, values);
 }
 
 static void write_sources(const struct page_writing *writing)

@@ -18,7 +18,7 @@
 #define MAP_WIDTH 960.0
 #define MAP_HEIGHT 540.0
 
-/* Pixels around nested boxes; page_style has the same values. */
+/* Pixels around nested boxes; data/page/style.css has the same values. */
 #define BOX_BORDER 3.0
 #define BOX_HEAD 21.0
 
@@ -26,7 +26,7 @@
 #define PARTED_WIDTH 64.0
 #define PARTED_HEIGHT 48.0
 
-/* Number of shades; page_style has as many. */
+/* Number of shades; data/page/style.css has as many. */
 #define SHADES 5
 
 /* Highest number of rows of the table. */

@@ -28,8 +28,11 @@ static inline bool page_has_room(const struct page_writing *writing)
 /* Longest path that gets a link, in bytes. The system could not open a longer path in the view. */
 #define PAGE_LINK_MAX 4000
 
-/* The content of <style>, in pieces. NULL-terminated. */
-extern const char *const page_style[];
+/* Files of data/page: the beginning of a page, for html_fill(), and its style. Reclaimable bytes
+ * have the accent colour, all other things are grey. The meaning of each colour is repeated by
+ * words or lengths. Each colour has a light and a dark variant. The contrast of text is at least
+ * 4.5. */
+extern const char page_head[], page_style[];
 
 /* Writes how many folders are whole copies, or nothing if there are none. */
 void page_write_whole_copies(const struct page_writing *writing);

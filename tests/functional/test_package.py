@@ -33,6 +33,8 @@ FILES = {
     "share/man/man8/umount.fuse.twinfs.8": "../man1/twinfs.1",
     "share/twinfs/backup": None,
     "share/twinfs/install-desktop": None,
+    "share/twinfs/page/head.html": None,
+    "share/twinfs/page/style.css": None,
     "share/twinfs/twinfs-action": None,
     "share/zsh/site-functions/_twinfs": None,
 }

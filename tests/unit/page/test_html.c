@@ -39,6 +39,17 @@ static void test_plain_names_are_unchanged(void **state)
 	check_name("", "<bdi></bdi>");
 }
 
+static void test_names_of_a_fragment_are_replaced_once(void **state)
+{
+	CLEANUP_HTML struct html html = {0};
+	const struct html_value values[] = {{"a", "{b}"}, {"b", ""}, {"ab", "<i>"}, {0}};
+
+	(void)state;
+	html_fill(&html, "<p>{a}-{b}{ab}{a}</p>\n", values);
+	assert_int_equal(html.error, 0);
+	assert_string_equal(bytes_text(&html.text), "<p>{b}-<i>{b}</p>\n");
+}
+
 static void test_markup_in_a_name_is_escaped(void **state)
 {
 	(void)state;
@@ -169,6 +180,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_plain_names_are_unchanged),
+		cmocka_unit_test(test_names_of_a_fragment_are_replaced_once),
 		cmocka_unit_test(test_markup_in_a_name_is_escaped),
 		cmocka_unit_test(test_invisible_characters_are_shown),
 		cmocka_unit_test(test_bytes_that_are_not_utf8_are_shown),
