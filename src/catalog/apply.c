@@ -7,7 +7,6 @@
 #include "base/numbers.h"
 #include "catalog/change.h"
 #include "catalog/copy_marks.h"
-#include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"
 #include "catalog/folders.h"
@@ -154,7 +153,9 @@ static int put_record(struct catalog_writer *w, const struct name_change *change
 	dir.name = change->name;
 	dir.attributes = change->attributes;
 	r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
-	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = change->id, .moved = true});
+	return r < 0 ? r
+		     : delta_add(w, DELTA_DIRS,
+				 &(struct delta_dir){.dir = change->id, .moved = true});
 }
 
 static int refuse_cycle(struct catalog_writer *w, const struct name_change *change)
@@ -752,7 +753,7 @@ static int update_dir(struct catalog_writer *w, const struct name_change *change
 		r = set_findings(w, &dir, change);
 	if (r == 0)
 		r = store_put(&w->store, TABLE_DIR, &key, encode_dir(&dir));
-	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = dir.id});
+	return r < 0 ? r : delta_add(w, DELTA_DIRS, &(struct delta_dir){.dir = dir.id});
 }
 
 static int update_file(struct catalog_writer *w, const struct name_change *change)

@@ -6,20 +6,21 @@
  * the kernel, a list of files to compare, programs that follow events.
  *
  * A commit delta refers to records by id. Observers read the present state of the records from a
- * snapshot. If the snapshot is of a later commit, the delta of that commit follows. All pointers
- * are borrowed and valid during the call.
+ * snapshot. If the snapshot is of a later commit, the delta of that commit follows. The transaction
+ * fills the lists, and an observer can take them over, so a change is never copied.
  */
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/bytes.h"
 #include "catalog/catalog.h"
 
 /* A name that was added to a directory, was removed from it, or now refers to another child. */
 struct delta_name {
 	uint64_t dir;
-	uint32_t offset, length; /* in commit_delta.text */
+	uint32_t offset, length; /* in the text of the delta */
 };
 
 /* A directory whose record changed (attributes, error or path) or was removed. */
@@ -56,7 +57,7 @@ struct delta_group {
 /* A file that became redundant, or stopped being redundant. */
 struct delta_flip {
 	uint64_t file;
-	size_t group; /* index in commit_delta.groups: the file is or was redundant in this group */
+	size_t group; /* index in DELTA_GROUPS: the file is or was redundant in this group */
 	bool redundant; /* the state after the commit; before, the file had the opposite state */
 };
 
@@ -73,33 +74,46 @@ struct delta_error {
 	int error; /* positive errno; 0: removed */
 };
 
+/* The kinds of changes, with the type of each. Observers handle the kinds in this order. */
+enum delta_kind {
+	DELTA_NAMES, /* struct delta_name */
+	DELTA_DIRS, /* struct delta_dir */
+	DELTA_FILES, /* struct delta_file */
+	DELTA_REDUNDANCY, /* struct delta_flip; sorted by file, each file once */
+	/* uint64_t: ids of directories whose tree now has redundant copies and had none before, or
+	 * the reverse. An id can occur more than once. Removed directories are not included. */
+	DELTA_HOLDERS,
+	DELTA_GROUPS, /* struct delta_group */
+	DELTA_FOLDER_GROUPS, /* struct delta_folder_group; by id, each group once */
+	DELTA_ERRORS, /* struct delta_error */
+	DELTA_KINDS,
+};
+
+/* All zero: no changes. */
 struct commit_delta {
 	uint64_t generation; /* of the commit */
-	const char *text; /* the bytes of all names */
-	const struct delta_name *names;
-	size_t name_count;
-	const struct delta_dir *dirs;
-	size_t dir_count;
-	const struct delta_file *files;
-	size_t file_count;
-	const struct delta_group *groups;
-	size_t group_count;
-	const struct delta_flip *redundancy; /* sorted by file, each file once */
-	size_t redundancy_count;
-	/* ids of directories whose tree now has redundant copies and had none before, or the
-	 * reverse. An id can occur more than once. Removed directories are not included. */
-	const uint64_t *holders;
-	size_t holder_count;
-	const struct delta_folder_group *folder_groups; /* by id, each group once */
-	size_t folder_group_count;
-	const struct delta_error *errors;
-	size_t error_count;
+	struct bytes text; /* the bytes of all names */
+	struct bytes lists[DELTA_KINDS];
 };
+
+void commit_delta_free(struct commit_delta *delta);
+
+/* Adds a change of the type of its kind. Returns 0 or -ENOMEM. */
+MUST_CHECK int commit_delta_add(struct commit_delta *delta, enum delta_kind kind,
+				const void *change);
+
+/* Returns the changes of a kind, and sets *count to their number. They are valid until a change is
+ * added. */
+const void *commit_delta_list(const struct commit_delta *delta, enum delta_kind kind,
+			      size_t *count);
+
+/* Returns one of these changes, or NULL if there are no more. */
+const void *commit_delta_at(const struct commit_delta *delta, enum delta_kind kind, size_t index);
 
 /* Observer that is called after each commit that changed something, in the committing thread and in
  * the order of commits. The observer must not write to the catalog. It must end its readers before
- * it returns. */
-typedef void commit_delta_fn(const struct commit_delta *delta, void *context);
+ * it returns. It can take the lists, and then leaves an empty delta. */
+typedef void commit_delta_fn(struct commit_delta *delta, void *context);
 
 /* Sets the function that receives commit deltas; NULL: none. Must not be called while a transaction
  * is open. */

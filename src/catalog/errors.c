@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "catalog/delta_builder.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "catalog/writer.h"
@@ -41,7 +40,7 @@ int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t i
 		return r;
 	w->totals.errors += !before;
 	w->totals.errors -= !error;
-	return delta_add_error(w, kind, id, error);
+	return delta_add(w, DELTA_ERRORS, &(struct delta_error){kind, id, error});
 }
 
 int catalog_note_dir(struct catalog_writer *w, const struct dir_record *dir)

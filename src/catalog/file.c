@@ -7,7 +7,6 @@
 #include "catalog/blocks.h"
 #include "catalog/change.h"
 #include "catalog/copy_marks.h"
-#include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/extents.h"
 #include "catalog/folders.h"
@@ -21,6 +20,12 @@
 #include "store/store.h"
 #include "store/value.h"
 #include "store/writer.h"
+
+/* what: enum delta_file_what, or-ed; 0: nothing is recorded. */
+static int delta_add_file(struct catalog_writer *w, uint64_t file, uint64_t size, uint32_t what)
+{
+	return what ? delta_add(w, DELTA_FILES, &(struct delta_file){file, size, what}) : 0;
+}
 
 static int put_file(struct catalog_writer *w, const struct file_record *file)
 {

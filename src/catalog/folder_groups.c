@@ -7,7 +7,6 @@
 
 #include "base/numbers.h"
 #include "catalog/catalog.h"
-#include "catalog/delta_builder.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
@@ -161,7 +160,9 @@ static int rank_group(struct folder_update *update, uint64_t id)
 		r = put_group(update, &now);
 	if (r < 0 && r != -ENOENT)
 		return r;
-	return before.folders || now.folders ? delta_add_folder_group(update->w, &before, &now) : 0;
+	if (!before.folders && !now.folders)
+		return 0;
+	return delta_add(update->w, DELTA_FOLDER_GROUPS, &(struct delta_folder_group){before, now});
 }
 
 static int rank_groups(struct folder_update *update)

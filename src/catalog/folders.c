@@ -7,7 +7,6 @@
 
 #include "base/numbers.h"
 #include "catalog/change.h"
-#include "catalog/delta_builder.h"
 #include "catalog/folder_groups.h"
 #include "catalog/folder_token.h"
 #include "catalog/query.h"
@@ -82,10 +81,9 @@ static int note_group(struct catalog_writer *w, const struct delta_group *group)
 
 static int note_groups(struct catalog_writer *w)
 {
-	const struct member_delta *members = (const void *)w->builder->members.data;
-	const struct delta_group *groups = (const void *)w->builder->groups.data;
-	size_t member_count = w->builder->members.length / sizeof(*members);
-	size_t group_count = w->builder->groups.length / sizeof(*groups);
+	const struct member_delta *members = (const void *)w->members.data;
+	size_t group_count, member_count = w->members.length / sizeof(*members);
+	const struct delta_group *groups = commit_delta_list(&w->delta, DELTA_GROUPS, &group_count);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < member_count; i++)

@@ -10,7 +10,6 @@
 #include "base/clock.h"
 #include "base/numbers.h"
 #include "catalog/change.h"
-#include "catalog/delta_builder.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"
 #include "store/key.h"
@@ -221,6 +220,14 @@ static int note_rival(struct catalog_writer *w, uint64_t group, uint64_t file)
 	return bytes_append(&w->rivals, &rival, sizeof(rival));
 }
 
+/* Notes that a file joined a group or left it. */
+static int note_member(struct catalog_writer *w, uint64_t group, uint64_t file, bool joined)
+{
+	const struct member_delta delta = {.group = group, .file = file, .joined = joined};
+
+	return bytes_append(&w->members, &delta, sizeof(delta));
+}
+
 int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool maps)
 {
 	struct key key = key_pair(group, file);
@@ -241,7 +248,7 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool map
 	change->has_unjudged |= !change->now.kept;
 	if (r == 0 && change->now.kept)
 		r = note_rival(w, group, file);
-	return r < 0 ? r : delta_add_member(w, group, file, true);
+	return r < 0 ? r : note_member(w, group, file, true);
 }
 
 int group_note_kept(struct catalog_writer *w, uint64_t group, struct file_record *file)
@@ -310,7 +317,7 @@ int group_leave(struct catalog_writer *w, uint64_t group, uint64_t file, bool st
 		change->now.kept = 0;
 	if (change->displaced == file)
 		change->displaced = 0;
-	return delta_add_member(w, group, file, false);
+	return note_member(w, group, file, false);
 }
 
 int group_sweep(struct catalog_writer *w, uint64_t group)
@@ -576,7 +583,8 @@ int groups_flush(struct catalog_writer *w)
 		if (r == 0)
 			r = flush_record(w, change);
 		if (r == 0 && change->before.inodes + change->now.inodes > 0)
-			r = delta_add_group(w, &change->before, &change->now);
+			r = commit_delta_add(&w->delta, DELTA_GROUPS,
+					     &(struct delta_group){change->before, change->now});
 		if (r < 0)
 			break;
 		count(&w->totals, &change->before, false);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/numbers.h"
+#include "catalog/writer.h"
 
 /* Only two kinds of files can become redundant or stop being redundant: files that joined or left a
  * group, and files that were or are the kept copy of a changed group. The files are examined group
@@ -13,7 +14,7 @@
 /* A changed group; or a file and a changed group in which it was or is redundant. */
 struct change_place {
 	uint64_t id; /* of the group, or of the file */
-	size_t group; /* index in the builder's groups */
+	size_t group; /* index in DELTA_GROUPS */
 	bool before, now; /* whether the file was and is redundant in the group */
 };
 
@@ -46,10 +47,10 @@ static int compare_members(const void *a, const void *b)
 }
 
 /* Sorts the members by group, then by file. The deltas of one file keep their order. */
-static size_t sort_members(struct delta_builder *builder)
+static size_t sort_members(struct bytes *list)
 {
-	struct member_delta *members = (void *)builder->members.data;
-	size_t count = builder->members.length / sizeof(*members);
+	struct member_delta *members = (void *)list->data;
+	size_t count = list->length / sizeof(*members);
 
 	for (size_t i = 0; i < count; i++)
 		members[i].order = i;
@@ -57,13 +58,11 @@ static size_t sort_members(struct delta_builder *builder)
 	return count;
 }
 
-static struct change_place *sort_groups(const struct delta_builder *builder, size_t *count)
+static struct change_place *sort_groups(const struct commit_delta *delta, size_t *count)
 {
-	const struct delta_group *groups = (const void *)builder->groups.data;
-	struct change_place *places;
+	const struct delta_group *groups = commit_delta_list(delta, DELTA_GROUPS, count);
+	struct change_place *places = calloc(*count + 1, sizeof(*places));
 
-	*count = builder->groups.length / sizeof(*groups);
-	places = calloc(*count + 1, sizeof(*places));
 	if (!places)
 		return NULL;
 	for (size_t i = 0; i < *count; i++)
@@ -79,7 +78,7 @@ struct group_members {
 	const struct member_delta *list;
 	size_t count;
 	const struct delta_group *delta;
-	size_t group; /* index in the builder's groups */
+	size_t group; /* index in DELTA_GROUPS */
 };
 
 static bool is_redundant_in(const struct group_record *group, uint64_t file)
@@ -143,19 +142,20 @@ static void add_group(struct place_list *found, const struct group_members *memb
 /* ---- all files ----------------------------------------------------------------------- */
 
 /* Finds the files that were or are redundant in changed groups, sorted by file. */
-static int find_files(struct delta_builder *builder, struct place_list *found)
+static int find_files(const struct commit_delta *delta, struct bytes *member_list,
+		      struct place_list *found)
 {
-	const struct delta_group *delta = (const void *)builder->groups.data;
-	const struct member_delta *members = (const void *)builder->members.data;
-	size_t group_count, at = 0, member_count = sort_members(builder);
-	AUTO_FREE struct change_place *groups = sort_groups(builder, &group_count);
+	size_t group_count, at = 0, member_count = sort_members(member_list);
+	const struct member_delta *members = (const void *)member_list->data;
+	const struct delta_group *changed = commit_delta_list(delta, DELTA_GROUPS, &group_count);
+	AUTO_FREE struct change_place *groups = sort_groups(delta, &group_count);
 
 	found->count = 0;
 	found->list = calloc(member_count + 2 * group_count + 1, sizeof(*found->list));
 	if (!groups || !found->list)
 		return -ENOMEM;
 	for (size_t i = 0; i < group_count; i++) {
-		struct group_members of_group = {.delta = &delta[groups[i].group],
+		struct group_members of_group = {.delta = &changed[groups[i].group],
 						 .group = groups[i].group};
 
 		while (at < member_count && members[at].group < groups[i].id)
@@ -170,10 +170,10 @@ static int find_files(struct delta_builder *builder, struct place_list *found)
 	return 0;
 }
 
-int redundancy_changes_find(struct delta_builder *builder)
+int redundancy_changes_find(struct commit_delta *delta, struct bytes *members)
 {
 	struct place_list found = {0};
-	int r = find_files(builder, &found);
+	int r = find_files(delta, members, &found);
 
 	for (size_t i = 0, end; r == 0 && i < found.count; i = end) {
 		const struct change_place *before = NULL, *now = NULL;
@@ -187,7 +187,7 @@ int redundancy_changes_find(struct delta_builder *builder)
 			continue;
 		change.redundant = now;
 		change.group = now ? now->group : before->group;
-		r = bytes_append(&builder->redundancy, &change, sizeof(change));
+		r = commit_delta_add(delta, DELTA_REDUNDANCY, &change);
 	}
 	free(found.list);
 	return r;

@@ -6,9 +6,13 @@
  * thread. Only catalog/ includes this. */
 
 #include "base/attributes.h"
-#include "catalog/delta_builder.h"
+#include "catalog/commit_delta.h"
 
-/* Fills builder->redundancy from its members and groups. Returns 0 or -ENOMEM. */
-MUST_CHECK int redundancy_changes_find(struct delta_builder *builder);
+/* Fills DELTA_REDUNDANCY from DELTA_GROUPS and from the files that joined groups or left them.
+ *
+ * members	of struct member_delta (writer.h); is sorted
+ *
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int redundancy_changes_find(struct commit_delta *delta, struct bytes *members);
 
 #endif

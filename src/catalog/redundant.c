@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/numbers.h"
-#include "catalog/delta_builder.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "store/key.h"
@@ -116,8 +115,9 @@ static int count_file(struct catalog_writer *w, const struct delta_flip *change,
 
 static int count_redundancy(struct catalog_writer *w, struct bytes *steps)
 {
-	const struct delta_flip *redundancy = (const void *)w->builder->redundancy.data;
-	size_t count = w->builder->redundancy.length / sizeof(*redundancy);
+	size_t count;
+	const struct delta_flip *redundancy =
+		commit_delta_list(&w->delta, DELTA_REDUNDANCY, &count);
 	int r = 0;
 
 	for (size_t i = 0; r == 0 && i < count; i++)
@@ -136,15 +136,15 @@ static int compare_redundancy(const void *a, const void *b)
 static int was_redundant(struct catalog_writer *w, uint64_t id, bool *redundant)
 {
 	const struct delta_flip key = {.file = id}, *change = NULL;
-	size_t count = w->builder->redundancy.length / sizeof(*change);
+	size_t count;
+	const void *redundancy = commit_delta_list(&w->delta, DELTA_REDUNDANCY, &count);
 	struct group_record group;
 	struct file_record file;
 	int r;
 
 	*redundant = false;
 	if (count > 0)
-		change = bsearch(&key, w->builder->redundancy.data, count, sizeof(key),
-				 compare_redundancy);
+		change = bsearch(&key, redundancy, count, sizeof(key), compare_redundancy);
 	if (change) {
 		*redundant = !change->redundant;
 		return 0;
@@ -230,7 +230,7 @@ static int count_above(struct catalog_writer *w, uint64_t id, bool holds, struct
 
 	if (r < 0)
 		return r == -ENOENT ? (holds ? -EUCLEAN : 0) : r;
-	r = delta_add_holder(w, id);
+	r = delta_add(w, DELTA_HOLDERS, &id);
 	return r < 0 || dir.parent == 0 ? r : add_step(above, dir.parent, holds);
 }
 

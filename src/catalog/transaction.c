@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/timed_wait.h"
 #include "catalog/catalog.h"
-#include "catalog/delta_builder.h"
 #include "catalog/folders.h"
 #include "catalog/group.h"
 #include "catalog/handle.h"
@@ -34,13 +33,13 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 	int r = groups_flush(w);
 
 	if (r == 0)
-		r = redundancy_changes_find(w->builder);
+		r = redundancy_changes_find(&w->delta, &w->members);
 	if (r == 0)
 		r = redundant_flush(w);
 	if (r == 0)
 		r = folders_flush(w);
 	if (r == 0)
-		r = delta_builder_finish(w);
+		r = delta_finish(w);
 	if (r == 0)
 		r = filesystems_store(&w->catalog->filesystems, w, filesystem_count);
 	if (r == 0 && w->store.changed) {
@@ -54,8 +53,7 @@ static int finish(struct catalog_writer *w, size_t *filesystem_count)
 
 static int try_write(struct catalog *catalog, catalog_write_fn *body, void *context)
 {
-	struct delta_builder builder = {.observed = catalog->observer};
-	struct catalog_writer w = {.catalog = catalog, .builder = &builder};
+	struct catalog_writer w = {.catalog = catalog, .observed = catalog->observer};
 	size_t filesystem_count = 0;
 	int r = store_write_begin(&catalog->store, &w.store.reader.txn);
 
@@ -84,10 +82,11 @@ static int try_write(struct catalog *catalog, catalog_write_fn *body, void *cont
 		store_write_abort(&catalog->store, w.store.reader.txn);
 	if (r == 0)
 		filesystems_stored(&catalog->filesystems, filesystem_count);
-	if (r == 0 && builder.observed && w.store.changed)
-		delta_builder_send(&builder, w.totals.generation, catalog->observer,
-				   catalog->observer_context);
-	delta_builder_free(&builder);
+	w.delta.generation = w.totals.generation;
+	if (r == 0 && w.observed && w.store.changed)
+		catalog->observer(&w.delta, catalog->observer_context);
+	commit_delta_free(&w.delta);
+	bytes_free(&w.members);
 	return r;
 }
 

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "catalog/delta_builder.h"
 #include "catalog/errors.h"
 #include "catalog/file.h"
 #include "catalog/folders.h"
@@ -42,7 +41,7 @@ static int remove_dir_record(struct catalog_writer *w, uint64_t id)
 	if (r == 0)
 		r = folders_note_dir(w, id);
 	w->totals.directories--;
-	return r < 0 ? r : delta_add_dir(w, (struct delta_dir){.dir = id, .gone = true});
+	return r < 0 ? r : delta_add(w, DELTA_DIRS, &(struct delta_dir){.dir = id, .gone = true});
 }
 
 /* A list of directory ids used as a stack. */

@@ -6,11 +6,10 @@
  * Only catalog/ includes this; one thread at a time. */
 
 #include "base/bytes.h"
-#include "catalog/catalog.h"
+#include "catalog/commit_delta.h"
 #include "catalog/keep_rules.h"
 #include "store/writer.h"
 
-struct delta_builder;
 struct group_change;
 
 /* Names and directories that were added and removed in this transaction (redundant.c). */
@@ -26,10 +25,22 @@ struct folder_notes {
 	struct bytes dirs; /* ids */
 };
 
+/* A file that joined a group or left it. */
+struct member_delta {
+	uint64_t group;
+	uint64_t file;
+	bool joined;
+	size_t order; /* for redundancy_changes.c */
+};
+
 struct catalog_writer {
 	struct store_writer store;
 	struct catalog *catalog;
-	struct delta_builder *builder; /* builds the commit delta */
+	bool observed; /* the catalog has an observer */
+	/* Without an observer, it has only groups and redundancy, as the redundant counts of
+	 * directories depend on both (redundant.h). */
+	struct commit_delta delta;
+	struct bytes members; /* of struct member_delta */
 	struct redundant_changes redundant;
 	struct folder_notes folders;
 	struct group_change *groups; /* changed in this transaction, by id (uthash) */
@@ -45,5 +56,15 @@ struct catalog_writer {
 	bool reconsiders_kept; /* see catalog_reconsider_kept() */
 	bool none_pending; /* see catalog_end_scan() */
 };
+
+/* Adds a change to the commit delta if the catalog has an observer; as commit_delta_add(). */
+MUST_CHECK int delta_add(struct catalog_writer *w, enum delta_kind kind, const void *change);
+
+/* Adds a struct delta_name in the same way. */
+MUST_CHECK int delta_add_name(struct catalog_writer *w, uint64_t dir, struct name name);
+
+/* Completes the delta at the end of the transaction: removes DELTA_FILE_GONE of files that have a
+ * name again. Returns 0, -EUCLEAN or another -errno. */
+MUST_CHECK int delta_finish(struct catalog_writer *w);
 
 #endif

@@ -425,23 +425,23 @@ static void on_hangup(void *context)
 	lanes_retry(daemon->lanes);
 }
 
-static void on_commit(const struct commit_delta *delta, void *context)
+static void on_commit(struct commit_delta *delta, void *context)
 {
 	struct daemon *daemon = context;
 	struct invalidation *invalidation = NULL;
 
+	lanes_note_commit(daemon->lanes, delta);
+	follower_note_commit(daemon->follower, delta);
 	if (invalidation_new(&invalidation, delta) == 0)
 		session_invalidate(daemon->session, invalidation);
 	else
 		log_error("cannot invalidate cached names of the view: out of memory; unmount the "
 			  "view and mount it again");
-	lanes_note_commit(daemon->lanes, delta);
-	follower_note_commit(daemon->follower, delta);
 	service_status_update(daemon->service_status);
 }
 
 /* Observes commits before the view exists. */
-static void on_early_commit(const struct commit_delta *delta, void *context)
+static void on_early_commit(struct commit_delta *delta, void *context)
 {
 	const struct daemon *daemon = context;
 

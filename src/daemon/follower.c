@@ -92,18 +92,21 @@ static int linked_files_note(const struct sources *sources, const struct event_s
 
 void follower_note_commit(struct follower *follower, const struct commit_delta *delta)
 {
-	for (size_t i = 0; i < delta->dir_count && follower->watch; i++) {
-		for (uint32_t s = 0; delta->dirs[i].gone && s < follower->ingest.sources->count;
-		     s++) {
+	size_t dir_count, file_count;
+	const struct delta_dir *dirs = commit_delta_list(delta, DELTA_DIRS, &dir_count);
+	const struct delta_file *files = commit_delta_list(delta, DELTA_FILES, &file_count);
+
+	for (size_t i = 0; i < dir_count && follower->watch; i++) {
+		for (uint32_t s = 0; dirs[i].gone && s < follower->ingest.sources->count; s++) {
 			if (!follower->sources[s].polled)
-				watch_remove(follower->watch, s, delta->dirs[i].dir);
+				watch_remove(follower->watch, s, dirs[i].dir);
 		}
 	}
-	for (size_t i = 0; i < delta->file_count; i++) {
-		if (delta->files[i].what & (DELTA_FILE_GONE | DELTA_FILE_FEWER))
+	for (size_t i = 0; i < file_count; i++) {
+		if (files[i].what & (DELTA_FILE_GONE | DELTA_FILE_FEWER))
 			atomic_store(&follower->lost_names, true);
-		if (delta->files[i].what & DELTA_FILE_FEWER) /* its link count and ctime changed */
-			recheck_inbox_add_file(&follower->inbox, delta->files[i].file, EVENT_NAME);
+		if (files[i].what & DELTA_FILE_FEWER) /* its link count and ctime changed */
+			recheck_inbox_add_file(&follower->inbox, files[i].file, EVENT_NAME);
 	}
 }
 

@@ -88,10 +88,12 @@ static bool is_unmapped(const struct delta_group *group)
 /* Notes the groups that a commit left to be mapped. Any thread. */
 static void mapper_note_commit(struct mapper *mapper, const struct commit_delta *delta)
 {
+	size_t count;
+	const struct delta_group *groups = commit_delta_list(delta, DELTA_GROUPS, &count);
 	bool unmapped = false;
 
-	for (size_t i = 0; i < delta->group_count && !unmapped; i++)
-		unmapped = is_unmapped(&delta->groups[i]);
+	for (size_t i = 0; i < count && !unmapped; i++)
+		unmapped = is_unmapped(&groups[i]);
 	if (!unmapped)
 		return;
 	pthread_mutex_lock(&mapper->worker.lock);
@@ -408,9 +410,9 @@ void lanes_note_closed(struct lanes *lanes, uint64_t file, uint64_t size)
 
 void lanes_note_commit(struct lanes *lanes, const struct commit_delta *delta)
 {
-	for (size_t i = 0; i < delta->file_count; i++) {
-		const struct delta_file *file = &delta->files[i];
+	const struct delta_file *file;
 
+	for (size_t i = 0; (file = commit_delta_at(delta, DELTA_FILES, i)); i++) {
 		if (file->what & DELTA_FILE_UNREAD)
 			lanes_note_closed(lanes, file->file, file->size);
 		if (file->what & DELTA_FILE_BACK)

@@ -20,13 +20,12 @@
 struct invalidation {
 	struct invalidation *next; /* link for a list of the owner */
 	struct timespec time; /* wall clock time of creation */
-	/* the pointers in the delta refer to memory of the invalidation */
 	struct commit_delta delta;
 };
 
-/* Copies a commit delta. Makes no query and no system call. Returns 0 or -ENOMEM. */
-MUST_CHECK int invalidation_new(struct invalidation **invalidation,
-				const struct commit_delta *delta);
+/* Takes the changes of a commit, and leaves an empty delta. Makes no query and no system call. Returns
+ * 0 or -ENOMEM. */
+MUST_CHECK int invalidation_new(struct invalidation **invalidation, struct commit_delta *delta);
 void invalidation_free(struct invalidation *invalidation); /* accepts NULL */
 
 /* Creates an invalidation of all directories of the sources, whose listings fail from now on

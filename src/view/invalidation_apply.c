@@ -87,8 +87,9 @@ static int set_kept(struct lines *lines, json_t *object, const struct group_reco
 	return json_set_path(object, "kept", (const char *)path.data, path.length);
 }
 
-static int append_group(struct lines *lines, const struct delta_group *delta)
+static int append_group(struct lines *lines, const void *change)
 {
+	const struct delta_group *delta = change;
 	bool before = group_is_visible(&delta->before), now = group_is_visible(&delta->now);
 	const struct group_record *group = now ? &delta->now : &delta->before;
 	const char *event = before == now ? "group_changed" : now ? "group_appeared" : "group_gone";
@@ -111,8 +112,9 @@ static int append_group(struct lines *lines, const struct delta_group *delta)
 	return append_event(lines, object, r);
 }
 
-static int append_folder_group(struct lines *lines, const struct delta_folder_group *delta)
+static int append_folder_group(struct lines *lines, const void *change)
 {
+	const struct delta_folder_group *delta = change;
 	bool before = delta->before.ranked > 0, now = delta->now.ranked > 0;
 	const struct folder_group *group = now ? &delta->now : &delta->before;
 	const char *event = before == now ? "folders_changed"
@@ -150,9 +152,11 @@ static int begin_path_event(struct lines *lines, const char *event, uint64_t nod
 	return json_set_path(*object, "path", (const char *)path.data, path.length);
 }
 
-static int append_flip(struct lines *lines, const struct delta_flip *change)
+static int append_flip(struct lines *lines, const void *flip)
 {
-	const struct delta_group *delta = &lines->invalidation->delta.groups[change->group];
+	const struct delta_flip *change = flip;
+	const struct delta_group *delta =
+		commit_delta_at(&lines->invalidation->delta, DELTA_GROUPS, change->group);
 	json_t *object;
 	int r = begin_path_event(lines, change->redundant ? "file_redundant" : "file_unique",
 				 node_make(NODE_FILE, change->file), &object);
@@ -166,12 +170,16 @@ static int append_flip(struct lines *lines, const struct delta_flip *change)
 	return append_event(lines, object, r);
 }
 
-static int append_error(struct lines *lines, const struct delta_error *error)
+static int append_error(struct lines *lines, const void *change)
 {
+	const struct delta_error *error = change;
 	enum node_kind kind = error->kind == ERROR_DIR ? NODE_DIR : NODE_FILE;
 	json_t *object;
-	int r = begin_path_event(lines, "error", node_make(kind, error->id), &object);
+	int r;
 
+	if (!error->error)
+		return 0;
+	r = begin_path_event(lines, "error", node_make(kind, error->id), &object);
 	if (r == 0 && !object)
 		return 0;
 	if (r == 0)
@@ -181,24 +189,31 @@ static int append_error(struct lines *lines, const struct delta_error *error)
 	return append_event(lines, object, r);
 }
 
+/* Appends the event of a change of one kind, if it has one. */
+typedef int append_fn(struct lines *lines, const void *change);
+
+static int append_each(struct lines *lines, enum delta_kind kind, append_fn *append)
+{
+	const void *change;
+	int r = 0;
+
+	for (size_t i = 0;
+	     r == 0 && (change = commit_delta_at(&lines->invalidation->delta, kind, i)); i++)
+		r = append(lines, change);
+	return r;
+}
+
 /* Appends all events. Their order matters to programs that act on an event: a group appears before
  * files become its copies. */
 static int append_all(struct lines *lines)
 {
-	const struct commit_delta *delta = &lines->invalidation->delta;
-	int r = 0;
+	int r = append_each(lines, DELTA_GROUPS, append_group);
 
-	for (size_t i = 0; i < delta->group_count && r == 0; i++)
-		r = append_group(lines, &delta->groups[i]);
-	for (size_t i = 0; i < delta->redundancy_count && r == 0; i++)
-		r = append_flip(lines, &delta->redundancy[i]);
-	for (size_t i = 0; i < delta->folder_group_count && r == 0; i++)
-		r = append_folder_group(lines, &delta->folder_groups[i]);
-	for (size_t i = 0; i < delta->error_count && r == 0; i++) {
-		if (delta->errors[i].error)
-			r = append_error(lines, &delta->errors[i]);
-	}
-	return r;
+	if (r == 0)
+		r = append_each(lines, DELTA_REDUNDANCY, append_flip);
+	if (r == 0)
+		r = append_each(lines, DELTA_FOLDER_GROUPS, append_folder_group);
+	return r == 0 ? append_each(lines, DELTA_ERRORS, append_error) : r;
 }
 
 /* Appends the changes of an invalidation to .twinfs/events, if that file has readers. Returns 0, or
@@ -415,7 +430,7 @@ static int for_each_place(struct pass *pass, uint64_t dir, place_fn *handle, con
 static int invalidate_name_in(struct pass *pass, uint64_t parent, const void *context)
 {
 	const struct delta_name *name = context;
-	const char *text = pass->invalidation->delta.text + name->offset;
+	const char *text = (const char *)pass->invalidation->delta.text.data + name->offset;
 	int r;
 
 	listing_times_renew(&pass->query.view->times, parent, pass->invalidation->time);
@@ -425,9 +440,9 @@ static int invalidate_name_in(struct pass *pass, uint64_t parent, const void *co
 	return r < 0 ? r : list_add(&pass->nodes, parent);
 }
 
-static int invalidate_name(struct pass *pass, size_t index)
+static int invalidate_name(struct pass *pass, const void *change)
 {
-	const struct delta_name *name = &pass->invalidation->delta.names[index];
+	const struct delta_name *name = change;
 
 	return for_each_place(pass, name->dir, invalidate_name_in, name);
 }
@@ -450,9 +465,9 @@ static int invalidate_removed_dir(struct pass *pass, uint64_t node, const void *
 	return is_cached(pass, node) ? list_add(&pass->nodes, node) : 0;
 }
 
-static int invalidate_dir(struct pass *pass, size_t index)
+static int invalidate_dir(struct pass *pass, const void *change)
 {
-	const struct delta_dir *delta = &pass->invalidation->delta.dirs[index];
+	const struct delta_dir *delta = change;
 	struct dir_record dir;
 	int r = catalog_get_dir(pass->query.reader, delta->dir, &dir);
 	bool gone = r == -ENOENT;
@@ -557,9 +572,9 @@ static int handle_group(struct pass *pass, uint64_t file, bool relisted)
  * directory of its names is marked (mount/cached_marks.h): a running lookup marks the directory
  * first, then the file. The node of the previous version is also
  * invalidated, as it can be open with outdated attributes. */
-static int invalidate_file(struct pass *pass, size_t index)
+static int invalidate_file(struct pass *pass, const void *change)
 {
-	const struct delta_file *delta = &pass->invalidation->delta.files[index];
+	const struct delta_file *delta = change;
 	struct file_record file;
 	bool cached = is_cached(pass, node_make(NODE_FILE, delta->file));
 	bool other_node;
@@ -583,9 +598,9 @@ static int invalidate_file(struct pass *pass, size_t index)
 		     : list_add(&pass->nodes, node_make_file(file.id, file.content_version - 1));
 }
 
-static int invalidate_flip(struct pass *pass, size_t index)
+static int invalidate_flip(struct pass *pass, const void *change)
 {
-	const struct delta_flip *flip = &pass->invalidation->delta.redundancy[index];
+	const struct delta_flip *flip = change;
 	struct file_record file;
 	int r = catalog_get_file(pass->query.reader, flip->file, &file);
 
@@ -593,10 +608,10 @@ static int invalidate_flip(struct pass *pass, size_t index)
 }
 
 /* Handles a directory that appears in redundant/ or disappears from it. */
-static int invalidate_redundant_dir(struct pass *pass, size_t index)
+static int invalidate_redundant_dir(struct pass *pass, const void *change)
 {
 	const struct sources *sources = pass->query.view->sources;
-	uint64_t id = pass->invalidation->delta.holders[index];
+	uint64_t id = *(const uint64_t *)change;
 	struct dir_record dir;
 	uint64_t parent;
 	int r = catalog_get_dir(pass->query.reader, id, &dir);
@@ -624,9 +639,9 @@ static int invalidate_folder(struct pass *pass, const struct group_record *group
 	return r < 0 ? r : list_add(&pass->nodes, FIXED_DUPS);
 }
 
-static int invalidate_group(struct pass *pass, size_t index)
+static int invalidate_group(struct pass *pass, const void *change)
 {
-	const struct delta_group *delta = &pass->invalidation->delta.groups[index];
+	const struct delta_group *delta = change;
 	const struct group_record *group = delta->now.id ? &delta->now : &delta->before;
 	uint64_t node = node_make(NODE_GROUP, group->id);
 	bool in_dups = is_cached(pass, FIXED_DUPS);
@@ -641,9 +656,9 @@ static int invalidate_group(struct pass *pass, size_t index)
 
 /* Handles the folder of a group of equal folders. The kernel caches its listing, but no names in
  * it. */
-static int invalidate_equals(struct pass *pass, size_t index)
+static int invalidate_equals(struct pass *pass, const void *change)
 {
-	const struct delta_folder_group *delta = &pass->invalidation->delta.folder_groups[index];
+	const struct delta_folder_group *delta = change;
 	uint64_t node = node_make(NODE_EQUALS, delta->now.id);
 	int r;
 
@@ -682,15 +697,28 @@ static int invalidate_ranks(struct pass *pass, const struct ranked *ranked)
 
 /* ---- entry point --------------------------------------------------------------------- */
 
-/* Handles one element of an array of the delta. */
-typedef int change_fn(struct pass *pass, size_t index);
+/* Handles a change of one kind. */
+typedef int change_fn(struct pass *pass, const void *change);
 
-static int for_each_change(struct pass *pass, size_t count, change_fn *handle)
+static change_fn *const handlers[DELTA_KINDS] = {
+	[DELTA_NAMES] = invalidate_name,
+	[DELTA_DIRS] = invalidate_dir,
+	[DELTA_FILES] = invalidate_file,
+	[DELTA_REDUNDANCY] = invalidate_flip,
+	[DELTA_HOLDERS] = invalidate_redundant_dir,
+	[DELTA_GROUPS] = invalidate_group,
+	[DELTA_FOLDER_GROUPS] = invalidate_equals,
+};
+
+static int handle_changes(struct pass *pass, enum delta_kind kind)
 {
+	const void *change;
 	int r = 0;
 
-	for (size_t i = 0; i < count && r == 0; i++) {
-		r = handle(pass, i);
+	for (size_t i = 0; r == 0 && handlers[kind] &&
+			   (change = commit_delta_at(&pass->invalidation->delta, kind, i));
+	     i++) {
+		r = handlers[kind](pass, change);
 		if (r == 0)
 			r = end_batch(pass);
 	}
@@ -699,21 +727,10 @@ static int for_each_change(struct pass *pass, size_t count, change_fn *handle)
 
 static int gather(struct pass *pass)
 {
-	const struct commit_delta *delta = &pass->invalidation->delta;
-	int r = for_each_change(pass, delta->name_count, invalidate_name);
+	int r = 0;
 
-	if (r == 0)
-		r = for_each_change(pass, delta->dir_count, invalidate_dir);
-	if (r == 0)
-		r = for_each_change(pass, delta->file_count, invalidate_file);
-	if (r == 0)
-		r = for_each_change(pass, delta->redundancy_count, invalidate_flip);
-	if (r == 0)
-		r = for_each_change(pass, delta->holder_count, invalidate_redundant_dir);
-	if (r == 0)
-		r = for_each_change(pass, delta->group_count, invalidate_group);
-	if (r == 0)
-		r = for_each_change(pass, delta->folder_group_count, invalidate_equals);
+	for (int kind = 0; kind < DELTA_KINDS && r == 0; kind++)
+		r = handle_changes(pass, (enum delta_kind)kind);
 	/* the time of dups/ is that of the last commit */
 	if (r == 0 && (is_cached(pass, FIXED_ROOT) || is_cached(pass, FIXED_DUPS)))
 		r = add_node(pass, FIXED_DUPS, FIXED_ROOT);

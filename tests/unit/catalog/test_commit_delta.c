@@ -26,21 +26,25 @@ PRINTF_LIKE(1, 2) static void append(const char *format, ...)
 	va_end(arguments);
 }
 
-static void append_files(const struct commit_delta *delta)
+static void append_file(const struct delta_file *file)
 {
-	for (size_t i = 0; i < delta->file_count; i++) {
-		uint32_t what = delta->files[i].what;
+	uint32_t what = file->what;
 
-		append("file:%d:%s%s%s%s%s ", (int)delta->files[i].file,
-		       what & DELTA_FILE_ATTRIBUTES ? "a" : "", what & DELTA_FILE_UNREAD ? "u" : "",
-		       what & DELTA_FILE_GONE ? "g" : "", what & DELTA_FILE_BACK ? "b" : "",
-		       what & DELTA_FILE_NAMES ? "n" : "");
-	}
+	append("file:%d:%s%s%s%s%s ", (int)file->file, what & DELTA_FILE_ATTRIBUTES ? "a" : "",
+	       what & DELTA_FILE_UNREAD ? "u" : "", what & DELTA_FILE_GONE ? "g" : "",
+	       what & DELTA_FILE_BACK ? "b" : "", what & DELTA_FILE_NAMES ? "n" : "");
 }
 
-static void observe(const struct commit_delta *delta, void *context)
+static void observe(struct commit_delta *delta, void *context)
 {
 	struct fixture *f = context;
+	const struct delta_name *name;
+	const struct delta_dir *dir;
+	const struct delta_file *file;
+	const struct delta_group *group;
+	const struct delta_flip *flip;
+	const uint64_t *holder;
+	const struct delta_error *error;
 
 	observed.text[0] = '\0';
 	observed.calls++;
@@ -48,24 +52,23 @@ static void observe(const struct commit_delta *delta, void *context)
 	observed.generation = delta->generation;
 	assert_int_equal(totals_of(f).generation,
 			 delta->generation); /* readers already see this commit */
-	for (size_t i = 0; i < delta->name_count; i++)
-		append("name:%d/%.*s ", (int)delta->names[i].dir, (int)delta->names[i].length,
-		       delta->text + delta->names[i].offset);
-	for (size_t i = 0; i < delta->dir_count; i++)
-		append("dir:%d%s%s ", (int)delta->dirs[i].dir, delta->dirs[i].gone ? ":gone" : "",
-		       delta->dirs[i].moved ? ":moved" : "");
-	append_files(delta);
-	for (size_t i = 0; i < delta->group_count; i++)
-		append("group:%d:%d-%d ", (int)delta->groups[i].now.id,
-		       (int)delta->groups[i].before.inodes, (int)delta->groups[i].now.inodes);
-	for (size_t i = 0; i < delta->redundancy_count; i++)
-		append("%s:%d ", delta->redundancy[i].redundant ? "redundant" : "unique",
-		       (int)delta->redundancy[i].file);
-	for (size_t i = 0; i < delta->holder_count; i++)
-		append("holder:%d ", (int)delta->holders[i]);
-	for (size_t i = 0; i < delta->error_count; i++)
-		append("error:%d:%d:%d ", (int)delta->errors[i].kind, (int)delta->errors[i].id,
-		       delta->errors[i].error);
+	for (size_t i = 0; (name = commit_delta_at(delta, DELTA_NAMES, i)); i++)
+		append("name:%d/%.*s ", (int)name->dir, (int)name->length,
+		       (const char *)delta->text.data + name->offset);
+	for (size_t i = 0; (dir = commit_delta_at(delta, DELTA_DIRS, i)); i++)
+		append("dir:%d%s%s ", (int)dir->dir, dir->gone ? ":gone" : "",
+		       dir->moved ? ":moved" : "");
+	for (size_t i = 0; (file = commit_delta_at(delta, DELTA_FILES, i)); i++)
+		append_file(file);
+	for (size_t i = 0; (group = commit_delta_at(delta, DELTA_GROUPS, i)); i++)
+		append("group:%d:%d-%d ", (int)group->now.id, (int)group->before.inodes,
+		       (int)group->now.inodes);
+	for (size_t i = 0; (flip = commit_delta_at(delta, DELTA_REDUNDANCY, i)); i++)
+		append("%s:%d ", flip->redundant ? "redundant" : "unique", (int)flip->file);
+	for (size_t i = 0; (holder = commit_delta_at(delta, DELTA_HOLDERS, i)); i++)
+		append("holder:%d ", (int)*holder);
+	for (size_t i = 0; (error = commit_delta_at(delta, DELTA_ERRORS, i)); i++)
+		append("error:%d:%d:%d ", (int)error->kind, (int)error->id, error->error);
 }
 
 PRINTF_LIKE(1, 2) static void expect(const char *format, ...)
@@ -279,10 +282,13 @@ static void test_commit_without_changes_has_no_delta(void **state)
 
 static unsigned int names_observed;
 
-static void count_names(const struct commit_delta *delta, void *context)
+static void count_names(struct commit_delta *delta, void *context)
 {
+	size_t count;
+
 	(void)context;
-	names_observed += (unsigned int)delta->name_count;
+	(void)commit_delta_list(delta, DELTA_NAMES, &count);
+	names_observed += (unsigned int)count;
 }
 
 /* A transaction that fills the map runs again in a larger map. Its delta has each name once. */

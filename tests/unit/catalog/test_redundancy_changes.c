@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "catalog/redundancy_changes.h"
+#include "catalog/writer.h"
 #include "unit_test.h"
 
 static struct group_record group(uint64_t id, uint64_t inodes, uint64_t kept)
@@ -9,26 +10,28 @@ static struct group_record group(uint64_t id, uint64_t inodes, uint64_t kept)
 	return (struct group_record){.id = id, .inodes = inodes, .kept = kept, .size = 5};
 }
 
-static struct delta_builder builder;
+static struct commit_delta delta;
+static struct bytes joined;
 static const struct delta_flip *redundancy;
 static size_t count;
 
 static void find(const struct delta_group *groups, size_t group_count,
 		 const struct member_delta *members, size_t member_count)
 {
-	delta_builder_free(&builder);
-	assert_int_equal(bytes_append(&builder.groups, groups, group_count * sizeof(*groups)), 0);
-	assert_int_equal(bytes_append(&builder.members, members, member_count * sizeof(*members)),
-			 0);
-	assert_int_equal(redundancy_changes_find(&builder), 0);
-	redundancy = (const void *)builder.redundancy.data;
-	count = builder.redundancy.length / sizeof(*redundancy);
+	commit_delta_free(&delta);
+	bytes_free(&joined);
+	for (size_t i = 0; i < group_count; i++)
+		assert_int_equal(commit_delta_add(&delta, DELTA_GROUPS, &groups[i]), 0);
+	assert_int_equal(bytes_append(&joined, members, member_count * sizeof(*members)), 0);
+	assert_int_equal(redundancy_changes_find(&delta, &joined), 0);
+	redundancy = commit_delta_list(&delta, DELTA_REDUNDANCY, &count);
 }
 
-static int free_builder(void **state)
+static int free_changes(void **state)
 {
 	(void)state;
-	delta_builder_free(&builder);
+	commit_delta_free(&delta);
+	bytes_free(&joined);
 	return 0;
 }
 
@@ -88,5 +91,5 @@ int main(void)
 		cmocka_unit_test(test_copy_that_joins_another_group_is_redundant_in_that_group),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, free_builder);
+	return cmocka_run_group_tests(tests, NULL, free_changes);
 }

@@ -17,7 +17,7 @@ struct sink_recorder {
 
 static struct sink_recorder *recorder;
 
-static void observe(const struct commit_delta *delta, void *context)
+static void observe(struct commit_delta *delta, void *context)
 {
 	(void)context;
 	assert_true(recorder->invalidation_count < ARRAY_SIZE(recorder->invalidations));
