@@ -21,9 +21,8 @@
 #include "catalog/scan.h"
 #include "catalog/tree.h"
 #include "catalog/writer.h"
-#include "store/key.h"
+#include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 /* ---- move ----------------------------------------------------------------------------------- */
 

@@ -14,7 +14,6 @@
 #include "catalog/writer.h"
 #include "store/index_files.h"
 #include "store/store.h"
-#include "store/writer.h"
 #include "twinfs/format.h"
 
 #define HASH_FIELD_BYTES 8U
@@ -83,22 +82,16 @@ int catalog_get_blocks_state(struct catalog_reader *r, uint64_t file, struct blo
 /* Finds the first record of a file. Returns -ENOENT if there is none. */
 static int find_first(struct catalog_writer *w, uint64_t file, struct key *found)
 {
-	struct catalog_reader *reader = &w->store.reader;
 	struct key from = key_number(file);
-	MDB_val k = store_key(&from), v;
-	MDB_cursor *cursor = NULL;
-	int r = store_cursor(reader, TABLE_BLOCKS, &cursor);
+	struct record_span record;
+	uint64_t number;
+	int r = store_seek(&w->store.reader, TABLE_BLOCKS, &from, from.length, &record);
 
-	if (r == 0)
-		r = store_result(reader->store, mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
 	if (r < 0)
 		return r;
-	if (k.mv_size <= from.length || memcmp(k.mv_data, from.data, from.length) != 0)
-		return -ENOENT;
-	if (k.mv_size > sizeof(found->data))
+	if (!key_get_pair(record.key, &file, &number))
 		return -EUCLEAN;
-	found->length = k.mv_size;
-	memcpy(found->data, k.mv_data, k.mv_size);
+	*found = key_pair(file, number);
 	return 0;
 }
 

@@ -18,7 +18,6 @@
 #include <time.h>
 
 #include "base/attributes.h"
-#include "store/key.h"
 #include "store/value.h"
 
 struct catalog;

@@ -24,8 +24,6 @@
 #include "catalog/lost_writes.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
-#include "store/file_mode.h"
-#include "store/ids.h"
 #include "store/index_files.h"
 #include "store/store.h"
 #include "twinfs/format.h"

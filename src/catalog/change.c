@@ -14,9 +14,8 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "catalog/writer.h"
-#include "store/key.h"
 #include "store/store.h"
-#include "store/writer.h"
+#include "store/value.h"
 
 uint32_t catalog_next_scan(struct catalog_writer *w)
 {
@@ -107,24 +106,18 @@ void catalog_reconsider_kept(struct catalog_writer *w)
 
 int catalog_purge_orphans(struct catalog_writer *w, size_t limit, bool *left)
 {
-	MDB_cursor *cursor = NULL;
-	MDB_val k, v;
+	static const struct key first;
+	struct record_span orphan;
 	uint64_t id;
-	int code = 0, r = 0;
+	int r = 0;
 
 	*left = true;
 	for (size_t i = 0; r == 0 && i < limit; i++) {
-		r = store_cursor(&w->store.reader, TABLE_ORPHAN, &cursor);
+		r = store_seek(&w->store.reader, TABLE_ORPHAN, &first, 0, &orphan);
+		*left = r != -ENOENT;
 		if (r < 0)
-			break;
-		code = mdb_cursor_get(cursor, &k, &v, MDB_FIRST);
-		if (code == MDB_NOTFOUND) {
-			*left = false;
-			return 0;
-		}
-		if (code)
-			return store_result(w->store.reader.store, code);
-		if (!key_get_number((struct span){k.mv_data, k.mv_size}, &id))
+			return *left ? r : 0;
+		if (!key_get_number(orphan.key, &id))
 			return -EUCLEAN;
 		r = file_delete(w, id);
 	}

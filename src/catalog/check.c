@@ -12,7 +12,6 @@
 #include "catalog/scan.h"
 #include "catalog/scan_settings.h"
 #include "catalog/source_identity.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 

@@ -8,7 +8,6 @@
 #include "catalog/meta.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 

@@ -5,7 +5,6 @@
 #include "catalog/folder_token.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 

@@ -5,7 +5,6 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/record.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 

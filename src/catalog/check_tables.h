@@ -13,8 +13,8 @@
 
 #include "catalog/catalog.h"
 #include "catalog/kept.h"
-#include "store/key.h"
 #include "store/store.h"
+#include "store/value.h"
 
 /* The key of a record in the table bytree. */
 struct tree_key {

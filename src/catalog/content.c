@@ -12,9 +12,8 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "catalog/writer.h"
-#include "store/key.h"
+#include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 /* The contents of many files are written in passes. Each pass writes one table, in the order of the
  * table's keys. In that order LMDB appends, or finds the position on the current page.

@@ -7,7 +7,6 @@
 #include "catalog/query.h"
 #include "catalog/writer.h"
 #include "store/store.h"
-#include "store/writer.h"
 
 struct value encode_digest(const struct digest_record *digest)
 {

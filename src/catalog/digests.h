@@ -17,7 +17,6 @@
 
 #include "base/attributes.h"
 #include "base/sha256.h"
-#include "store/key.h"
 #include "store/value.h"
 
 struct catalog_reader;

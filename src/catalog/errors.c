@@ -6,9 +6,8 @@
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "catalog/writer.h"
-#include "store/key.h"
+#include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 /* Sets *has to whether the file exists and has a name. */
 static int has_names(struct catalog_writer *w, uint64_t id, bool *has)

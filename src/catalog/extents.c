@@ -4,7 +4,6 @@
 #include <errno.h>
 
 #include "catalog/handle.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 
@@ -29,20 +28,14 @@ bool catalog_shares_extents(struct catalog *catalog, uint32_t filesystem)
 int catalog_next_unmapped(struct catalog_reader *r, uint64_t after, struct unmapped_group *unmapped)
 {
 	struct key key = key_number(after + 1);
-	MDB_val k = store_key(&key), v;
-	MDB_cursor *cursor = NULL;
-	struct span fields = {0};
-	int result = store_cursor(r, TABLE_UNMAPPED, &cursor);
+	struct record_span found;
+	int result = store_seek(r, TABLE_UNMAPPED, &key, 0, &found);
 
 	*unmapped = (struct unmapped_group){0};
-	if (result == 0)
-		result = store_result(r->store, mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
-	if (result == 0)
-		result = store_check(r->store, TABLE_UNMAPPED, &k, &v, &fields);
 	if (result < 0)
 		return result == -ENOENT ? 0 : result;
-	return key_get_number((struct span){k.mv_data, k.mv_size}, &unmapped->group) &&
-			       decode_number(fields, &unmapped->due)
+	return key_get_number(found.key, &unmapped->group) &&
+			       decode_number(found.fields, &unmapped->due)
 		       ? 0
 		       : -EUCLEAN;
 }

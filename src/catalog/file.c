@@ -16,10 +16,8 @@
 #include "catalog/query.h"
 #include "catalog/redundant.h"
 #include "catalog/scan.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 /* what: enum delta_file_what, or-ed; 0: nothing is recorded. */
 static int delta_add_file(struct catalog_writer *w, uint64_t file, uint64_t size, uint32_t what)

@@ -19,10 +19,8 @@
 #include "base/hash.h"
 #include "base/overlay_layer.h"
 #include "catalog/meta.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 #define IOCTL_GET_FS_UUID _IOR(0x15, 0, struct fs_uuid)
 

@@ -10,9 +10,8 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "store/key.h"
+#include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 /* Maximum number of entries that a search for a witness examines, unless it counts all. */
 #define SEARCHED_MAX 256

@@ -11,10 +11,8 @@
 #include "catalog/folder_token.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 /* A name that changed, or whose child did. */
 struct name_note {

@@ -12,10 +12,8 @@
 #include "catalog/change.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 struct group_change {
 	uint64_t id;
@@ -112,9 +110,9 @@ static int drop(struct catalog_writer *w, uint64_t id, const struct key *byhash)
 }
 
 /* Gets the ordinal of a TABLE_BYHASH key, which follows the hash. */
-static bool get_ordinal(const MDB_val *key, uint64_t *ordinal)
+static bool get_ordinal(struct span key, uint64_t *ordinal)
 {
-	struct span last = {(const uint8_t *)key->mv_data + HASH_BYTES, key->mv_size - HASH_BYTES};
+	struct span last = {key.data + HASH_BYTES, key.length - HASH_BYTES};
 
 	return key_get_number(last, ordinal) && *ordinal < UINT32_MAX;
 }
@@ -125,31 +123,23 @@ static bool get_ordinal(const MDB_val *key, uint64_t *ordinal)
 static int find_ordinal(struct catalog_writer *w, struct hash128 hash, uint32_t *ordinal)
 {
 	struct key at = key_hash(hash, 1);
-	MDB_val k = store_key(&at), v;
-	MDB_cursor *cursor = NULL;
-	struct span fields;
+	struct record_span found;
 	uint64_t number, group;
 	bool left = false;
-	int r = store_cursor(&w->store.reader, TABLE_BYHASH, &cursor);
+	int r;
 
 	*ordinal = 1;
-	if (r == 0)
-		r = store_result(w->store.reader.store,
-				 mdb_cursor_get(cursor, &k, &v, MDB_SET_RANGE));
-	while (r == 0 && k.mv_size > HASH_BYTES && memcmp(k.mv_data, at.data, HASH_BYTES) == 0) {
-		r = store_check(w->store.reader.store, TABLE_BYHASH, &k, &v, &fields);
-		if (r < 0 || !decode_number(fields, &group) || !get_ordinal(&k, &number))
-			return r < 0 ? r : -EUCLEAN;
+	while ((r = store_seek(&w->store.reader, TABLE_BYHASH, &at, HASH_BYTES, &found)) == 0) {
+		if (!decode_number(found.fields, &group) || !get_ordinal(found.key, &number))
+			return -EUCLEAN;
 		r = is_left(w, group, &left);
-		if (r == 0 && left) {
-			*ordinal = (uint32_t)number;
-			at = key_hash(hash, *ordinal);
+		if (r < 0)
+			return r;
+		at = key_hash(hash, (uint32_t)number);
+		*ordinal = (uint32_t)number;
+		if (left)
 			return drop(w, group, &at);
-		}
-		*ordinal = (uint32_t)number + 1;
-		if (r == 0)
-			r = store_result(w->store.reader.store,
-					 mdb_cursor_get(cursor, &k, &v, MDB_NEXT));
+		at = key_hash(hash, ++*ordinal);
 	}
 	if (r != -ENOENT)
 		return r;
@@ -184,7 +174,7 @@ int catalog_add_group(struct catalog_writer *w, struct hash128 hash, uint64_t si
 	if (!new_group.id)
 		return -errno;
 	key = key_hash(hash, new_group.ordinal);
-	r = store_add(&w->store, TABLE_BYHASH, &key, encode_number(new_group.id), NULL);
+	r = store_add(&w->store, TABLE_BYHASH, &key, encode_number(new_group.id));
 	if (r < 0)
 		return r;
 	*group = new_group.id;
@@ -236,7 +226,7 @@ int group_join(struct catalog_writer *w, uint64_t group, uint64_t file, bool map
 
 	if (r < 0)
 		return r;
-	r = store_add(&w->store, TABLE_MEMBER, &key, encode_nothing(), NULL);
+	r = store_add(&w->store, TABLE_MEMBER, &key, encode_nothing());
 	if (r == -EEXIST)
 		return 0;
 	if (r < 0)

@@ -9,7 +9,7 @@
 #include "base/log.h"
 #include "catalog/integrity.h"
 #include "catalog/query.h"
-#include "store/ids.h"
+#include "store/index_files.h"
 #include "twinfs/format.h"
 
 /* Number of ids that are reserved on disk at a time. */

@@ -4,9 +4,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "store/key.h"
 #include "store/store.h"
-#include "store/writer.h"
+#include "store/value.h"
 
 static bool is_empty(const struct inode_block *block)
 {

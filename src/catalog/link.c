@@ -9,10 +9,8 @@
 #include "catalog/group.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 static int put_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
 {

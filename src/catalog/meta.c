@@ -9,10 +9,8 @@
 #include "base/hash.h"
 #include "base/system_call.h"
 #include "catalog/handle.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 #include "twinfs/format.h"
 
 struct key meta_key(const char *name)

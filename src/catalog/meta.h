@@ -24,7 +24,7 @@
 
 #include "base/bytes.h"
 #include "catalog/writer.h"
-#include "store/key.h"
+#include "store/value.h"
 
 #define META_FORMAT "format"
 #define META_NAME_SEED "name-seed"

@@ -9,8 +9,8 @@
 #include "catalog/keep_rules.h"
 #include "catalog/meta.h"
 #include "catalog/record.h"
-#include "store/key.h"
 #include "store/store.h"
+#include "store/value.h"
 
 int catalog_get_totals(struct catalog_reader *r, struct catalog_totals *totals)
 {

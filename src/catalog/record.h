@@ -45,7 +45,6 @@
 #include "base/hash.h"
 #include "base/path.h"
 #include "base/size.h"
-#include "store/key.h"
 #include "store/value.h"
 
 /* Result of stat(2). filesystem is the catalog's number for the file system (or btrfs subvolume),

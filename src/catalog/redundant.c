@@ -7,9 +7,8 @@
 #include "base/numbers.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "store/key.h"
+#include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 struct redundant_note {
 	uint64_t file;

@@ -8,7 +8,6 @@
 #include "base/size.h"
 #include "catalog/blocks.h"
 #include "catalog/query.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 
@@ -70,16 +69,14 @@ static int scan_next(struct catalog_scan *scan, struct span *key, struct span *f
 int catalog_next_of_hash(struct catalog_reader *r, struct hash128 hash, uint32_t after,
 			 struct group_record *group)
 {
-	CLEANUP_SCAN struct catalog_scan *scan = NULL;
-	struct span key, fields;
+	struct key from = key_hash(hash, after + 1);
+	struct record_span found;
 	uint64_t id;
-	int result = scan_begin(r, TABLE_BYHASH, key_hash(hash, after + 1), HASH_BYTES, &scan);
+	int result = store_seek(r, TABLE_BYHASH, &from, HASH_BYTES, &found);
 
-	if (result == 0)
-		result = scan_next(scan, &key, &fields);
 	if (result < 0)
 		return result;
-	return decode_number(fields, &id) ? catalog_get_group(r, id, group) : -EUCLEAN;
+	return decode_number(found.fields, &id) ? catalog_get_group(r, id, group) : -EUCLEAN;
 }
 
 int catalog_scan_entries(struct catalog_reader *r, uint64_t dir, uint64_t after,

@@ -11,8 +11,8 @@
 #include "catalog/query.h"
 #include "catalog/redundant.h"
 #include "catalog/scan.h"
-#include "store/key.h"
-#include "store/writer.h"
+#include "store/store.h"
+#include "store/value.h"
 
 int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 {
@@ -22,7 +22,7 @@ int tree_add_entry(struct catalog_writer *w, struct entry_record *entry)
 	do {
 		struct key key = key_pair(entry->dir, entry->cookie);
 
-		r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry), NULL);
+		r = store_add(&w->store, TABLE_ENTRY, &key, encode_entry(entry));
 	} while (r == -EEXIST && ++entry->cookie < end);
 	if (r == 0)
 		r = folders_note_name(w, entry->dir, entry->cookie);

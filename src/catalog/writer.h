@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 #include "catalog/commit_delta.h"
 #include "catalog/keep_rules.h"
-#include "store/writer.h"
+#include "store/store.h"
 
 struct group_change;
 

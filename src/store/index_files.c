@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <linux/magic.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -10,14 +11,15 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/filesystem_kind.h"
 #include "base/filesystem_table.h"
 #include "base/new_file.h"
-#include "store/file_mode.h"
 #include "twinfs/format.h"
 
 /* The files of an index except TWINFS_INDEX_LOG, which outlives it. */
@@ -33,6 +35,8 @@ static const char *const further_names[] = {TWINFS_INDEX_LOG, TWINFS_OWN_MARK, "
 
 /* Suffix of the new version of a file, until it replaces the file. */
 #define NEW_SUFFIX ".new"
+
+#define PRIVATE_FILE_MODE (S_IRUSR | S_IWUSR)
 
 /* Room for the text of a mark. */
 #define MARK_TEXT_BYTES 80
@@ -326,6 +330,17 @@ int index_file_replace(int folder_fd, const char *name, const char *text)
 	return new_file_write(folder_fd, temporary, name, &content);
 }
 
+int make_private(int folder_fd, const char *name)
+{
+	struct stat status;
+
+	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW) < 0)
+		return -errno;
+	if ((status.st_mode & ALLPERMS) == PRIVATE_FILE_MODE)
+		return 0;
+	return fchmodat(folder_fd, name, PRIVATE_FILE_MODE, 0) < 0 ? -errno : 0;
+}
+
 int index_file_write(int folder_fd, const char *name, const char *text)
 {
 	AUTO_CLOSE int fd = openat(folder_fd, name,
@@ -351,4 +366,39 @@ int index_file_read(int folder_fd, const char *name, char *text, size_t size)
 		return (int)length;
 	text[length] = '\0';
 	return 0;
+}
+
+/* ---- ids ------------------------------------------------------------------------------------ */
+
+#define ID_TEXT_BYTES 32
+
+/* If the file of ids is missing although the index had ids, the first id depends on the time: 2^18
+ * ids for each second since 2023-11-14. This id is above all used ids, because an index assigns
+ * fewer ids in a second on average. */
+#define LOST_IDS_EPOCH 1700000000
+#define LOST_IDS_SHIFT 18
+
+uint64_t index_reserved_ids(int folder_fd)
+{
+	char text[ID_TEXT_BYTES], *end;
+	uint64_t number;
+	time_t now = clock_now().tv_sec;
+
+	if (index_file_read(folder_fd, TWINFS_INDEX_IDS, text, sizeof(text)) == 0) {
+		number = strtoull(text, &end, 10);
+		/* a reservation can end above TWINFS_ID_MAX; no id is left after it */
+		if (*end == '\n' && number > 0 && number <= 2 * TWINFS_ID_MAX)
+			return number;
+	} else if (index_is_empty(folder_fd) && !name_exists(folder_fd, TWINFS_INDEX_DAMAGED)) {
+		return 1;
+	}
+	return (now > LOST_IDS_EPOCH ? (uint64_t)(now - LOST_IDS_EPOCH) : 1) << LOST_IDS_SHIFT;
+}
+
+int index_reserve_ids(int folder_fd, uint64_t next)
+{
+	char text[ID_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%" PRIu64 "\n", next);
+	return index_file_replace(folder_fd, TWINFS_INDEX_IDS, text);
 }

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/attributes.h"
 
@@ -77,8 +78,23 @@ MUST_CHECK int index_file_replace(int folder_fd, const char *name, const char *t
  * is possibly old, empty or torn. Returns 0 or -errno. */
 MUST_CHECK int index_file_write(int folder_fd, const char *name, const char *text);
 
+/* Makes a file of an index accessible only to its owner. Does not call chmod(2) if the mode is already
+ * right, because a confined daemon may not call it (base/confine.h). Returns 0 or -errno. */
+MUST_CHECK int make_private(int folder_fd, const char *name);
+
 /* Reads the text of a small file in the folder, truncated to size - 1 bytes. Returns 0 or
  * -errno. */
 MUST_CHECK int index_file_read(int folder_fd, const char *name, char *text, size_t size);
+
+/* ---- ids ------------------------------------------------------------------------------------ */
+
+/* The unused ids of files, directories and groups. For the process that writes the index. */
+
+/* Returns the first id that is not reserved. Every id is reserved on the disk before it is used. So
+ * no id is used twice, even if the data file is lost. */
+uint64_t index_reserved_ids(int folder_fd);
+
+/* Reserves all ids below next. Returns 0 or -errno. */
+MUST_CHECK int index_reserve_ids(int folder_fd, uint64_t next);
 
 #endif

@@ -18,8 +18,7 @@
 #include <lmdb.h>
 
 #include "base/attributes.h"
-#include "store/key.h"
-#include "store/table.h"
+#include "store/value.h"
 
 /* What a store that is open for writing calls. */
 struct store_hooks {
@@ -144,6 +143,16 @@ MUST_CHECK int store_grow(struct store *store);
 MUST_CHECK int store_get(struct catalog_reader *r, enum table table, const struct key *key,
 			 struct span *fields);
 
+/* A record: its key, and its checked fields. Borrowed like fields. */
+struct record_span {
+	struct span key, fields;
+};
+
+/* Finds the first record with this key or a greater one. Its key must begin with the first bytes of
+ * from, of the length of the prefix; length 0 of from: the first record. Returns as store_get(). */
+MUST_CHECK int store_seek(struct catalog_reader *r, enum table table, const struct key *from,
+			  size_t prefix, struct record_span *found);
+
 /* Gets a record that is one number, like store_get(). */
 MUST_CHECK int store_get_number(struct catalog_reader *r, enum table table, const struct key *key,
 				uint64_t *number);
@@ -170,5 +179,30 @@ static inline MDB_val store_key(const struct key *key)
 {
 	return (MDB_val){.mv_size = key->length, .mv_data = (void *)(uintptr_t)key->data};
 }
+
+/* ---- writing ------------------------------------------------------------------------ */
+
+/* Writes sealed records in the only write transaction. One thread at a time. */
+struct store_writer {
+	struct catalog_reader reader; /* reads in the write transaction, also its own records */
+	/* The last key of each table, or a greater key. A record with a still greater key is
+	 * appended, which fills pages completely and is several times faster than a search. */
+	struct key last[TABLE_COUNT];
+	bool last_known[TABLE_COUNT];
+	bool changed; /* whether a record was written or deleted */
+};
+
+/* Each function seals a value and writes the record. If the key exists, store_put() replaces its
+ * record; store_add() returns -EEXIST. Return 0 or -errno. */
+MUST_CHECK int store_put(struct store_writer *w, enum table table, const struct key *key,
+			 struct value value);
+MUST_CHECK int store_add(struct store_writer *w, enum table table, const struct key *key,
+			 struct value value);
+
+/* Deletes a record. Returns 0, -ENOENT if it does not exist, or -errno. */
+MUST_CHECK int store_delete(struct store_writer *w, enum table table, const struct key *key);
+
+/* Deletes a record if it exists. Returns 0 or -errno. */
+MUST_CHECK int store_forget(struct store_writer *w, enum table table, const struct key *key);
 
 #endif

@@ -2,11 +2,12 @@
 #ifndef STORE_VALUE_H
 #define STORE_VALUE_H
 
-/* The values of records. Pure code, any thread.
+/* The tables, and the keys and values of their records; catalog/record.h describes the keys and
+ * fields of each table. Pure code, any thread.
  *
- * A record in LMDB consists of the fields and a seal of 4 bytes: 4 bits of version and 28 bits of
- * a checksum over table, key and fields. The checksum detects a damaged record, and a record under
- * a wrong key or in a wrong table. Numbers use the codec of base/bytes.h.
+ * A value in LMDB consists of the fields and a seal of 4 bytes: 4 bits of version and 28 bits of a
+ * checksum over table, key and fields. The checksum detects a damaged record, and a record under a
+ * wrong key or in a wrong table. Numbers use the codec of base/bytes.h.
  */
 
 #include <stdbool.h>
@@ -15,8 +16,84 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "store/key.h"
-#include "store/table.h"
+#include "base/hash.h"
+
+/* ---- tables ----------------------------------------------------------------------------- */
+
+/* Tables in the order of their numbers, which are part of the checksum. */
+enum table {
+	TABLE_META,
+	TABLE_DIR,
+	TABLE_ENTRY,
+	TABLE_FILE,
+	TABLE_BYKEY,
+	TABLE_BYSIZE,
+	TABLE_CONTENT,
+	TABLE_GROUP,
+	TABLE_MEMBER,
+	TABLE_BYHASH,
+	TABLE_RANK,
+	TABLE_LINK,
+	TABLE_ERROR,
+	TABLE_ORPHAN,
+	TABLE_REDUNDANT,
+	TABLE_PLACE,
+	TABLE_TARGET,
+	TABLE_FOLDER,
+	TABLE_BYTREE,
+	TABLE_FOLDERS,
+	TABLE_FOLDER_RANK,
+	TABLE_EXTENT,
+	TABLE_UNMAPPED,
+	TABLE_BLOCKS,
+	TABLE_DIGEST,
+	TABLE_COUNT,
+};
+
+/* Returns the name of a table in LMDB. */
+const char *table_name(enum table table);
+
+/* ---- keys ------------------------------------------------------------------------------- */
+
+/* The keys of records. Numbers use the codec of base/bytes.h, which preserves their order. */
+
+/* The largest key, in bytes. */
+#define KEY_BYTES_MAX 64
+
+/* A key that is being encoded or decoded. */
+struct key {
+	size_t length;
+	uint8_t data[KEY_BYTES_MAX];
+};
+
+/* A key or record in LMDB; borrowed from the map, see the rules in store/store.h. */
+struct span {
+	const uint8_t *data;
+	size_t length;
+};
+
+struct key key_number(uint64_t number);
+struct key key_pair(uint64_t first, uint64_t second);
+struct key key_triple(uint64_t first, uint64_t second, uint64_t third);
+struct key key_quad(uint64_t first, uint64_t second, uint64_t third, uint64_t fourth);
+/* The first HASH_BYTES of the key are the hash, so that keys with the same hash are adjacent. */
+#define HASH_BYTES 16
+struct key key_hash(struct hash128 hash, uint32_t ordinal);
+/* The first HASH_BYTES of the key are the hash. */
+struct key key_tree(struct hash128 hash, uint64_t group, uint64_t dir);
+/* These keys sort groups by reclaimable bytes, in descending order. */
+struct key key_rank(uint64_t reclaimable, uint64_t group);
+
+/* Decode keys. Return false if the key has more, fewer or other fields. */
+MUST_CHECK bool key_get_pair(struct span key, uint64_t *first, uint64_t *second);
+MUST_CHECK bool key_get_triple(struct span key, uint64_t *first, uint64_t *second, uint64_t *third);
+MUST_CHECK bool key_get_quad(struct span key, uint64_t *first, uint64_t *second, uint64_t *third,
+			     uint64_t *fourth);
+MUST_CHECK bool key_get_number(struct span key, uint64_t *number);
+MUST_CHECK bool key_get_tree(struct span key, struct hash128 *hash, uint64_t *group, uint64_t *dir);
+MUST_CHECK bool key_get_rank(struct span key, uint64_t *reclaimable, uint64_t *group);
+
+/* ---- values ----------------------------------------------------------------------------- */
 
 /* The largest encoded record, in bytes. */
 #define RECORD_BYTES_MAX 512

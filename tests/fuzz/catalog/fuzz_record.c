@@ -6,7 +6,6 @@
 
 #include "catalog/record.h"
 #include "fuzz.h"
-#include "store/key.h"
 #include "store/value.h"
 
 static const uint64_t id = 7;

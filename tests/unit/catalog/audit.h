@@ -9,7 +9,6 @@
 #include "catalog/fixture.h"
 #include "catalog/paths.h"
 #include "catalog/record.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 

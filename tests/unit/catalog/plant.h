@@ -10,9 +10,8 @@
 #include "catalog/paths.h"
 #include "catalog/record.h"
 #include "catalog/writer.h"
-#include "store/key.h"
+#include "store/store.h"
 #include "store/value.h"
-#include "store/writer.h"
 
 struct sample {
 	struct fixture *f;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/plant.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 

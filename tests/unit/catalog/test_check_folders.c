@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/known_folders.h"
 #include "catalog/plant.h"
-#include "store/key.h"
-#include "store/writer.h"
+#include "store/store.h"
+#include "store/value.h"
 
 /* Two directories that are equal: each has a file with the same bytes. */
 #define EQUAL "equal"

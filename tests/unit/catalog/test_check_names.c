@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/plant.h"
-#include "store/key.h"
-#include "store/writer.h"
+#include "store/store.h"
+#include "store/value.h"
 
 /* ---- directories --------------------------------------------------------------------- */
 

@@ -9,7 +9,6 @@
 #include "catalog/integrity.h"
 #include "catalog/writer.h"
 #include "store/compact.h"
-#include "store/key.h"
 #include "store/store.h"
 #include "store/value.h"
 #include "twinfs/format.h"

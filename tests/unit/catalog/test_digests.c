@@ -4,7 +4,7 @@
 #include "catalog/check.h"
 #include "catalog/digests.h"
 #include "catalog/writer.h"
-#include "store/writer.h"
+#include "store/store.h"
 
 struct stored {
 	uint64_t file;

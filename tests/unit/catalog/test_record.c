@@ -5,7 +5,6 @@
 
 #include "base/attributes.h"
 #include "catalog/record.h"
-#include "store/key.h"
 #include "store/value.h"
 #include "unit_test.h"
 
