@@ -21,7 +21,8 @@
 #define TWINFS_INDEX_SEAL "seal"
 /* The lowest unused id. Ids are never reused in this folder, not even by a rebuilt index. */
 #define TWINFS_INDEX_IDS "next-id"
-/* The boot in which the index was last written, or the state of catalog/lost_writes.c. */
+/* The boot in which the index was last written, or what a power cut left to forget
+ * (catalog/catalog.c). */
 #define TWINFS_INDEX_BOOT "boot"
 /* The time of the last whole scan, in seconds since 1970. */
 #define TWINFS_INDEX_SCANNED "scanned"

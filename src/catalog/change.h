@@ -213,6 +213,17 @@ MUST_CHECK int catalog_join_deferred(struct catalog_writer *w, const struct defe
 /* Records that all files below this id are listed; 0: all files. */
 void catalog_set_unlisted(struct catalog_writer *w, uint64_t from);
 
+/* ---- errors ------------------------------------------------------------------------- */
+
+/* Records an error (positive errno) of a directory or file, or removes the recorded error (0). An
+ * error of a file that is missing or has no name is not recorded. Returns 0 or -errno. */
+MUST_CHECK int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id,
+				 int error);
+
+/* Records the error of a directory, and whether walks do not enter it (DIR_NOT_ENTERED). Its record
+ * exists. Returns 0 or -errno. */
+MUST_CHECK int catalog_note_dir(struct catalog_writer *w, const struct dir_record *dir);
+
 /* ---- the index as a whole -------------------------------------------------------------- */
 
 /* Has kept copies chosen again in this transaction. If one scan found both the kept copy of a group

@@ -8,7 +8,6 @@
 #include "catalog/extents.h"
 #include "catalog/file.h"
 #include "catalog/group.h"
-#include "catalog/link.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "catalog/writer.h"
@@ -28,7 +27,7 @@ struct learned {
 	uint64_t size;
 	bool regular;
 	bool maps; /* catalog_maps_file() */
-	bool linked; /* a name of the file has an id of its own (link.h) */
+	bool linked; /* a name of the file has an id of its own (file.h) */
 	bool was_kept; /* file_was_kept() */
 	bool stale; /* nothing is written for the file */
 };

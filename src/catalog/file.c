@@ -2,20 +2,20 @@
 #include "catalog/file.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "catalog/blocks.h"
+#include "catalog/catalog.h"
 #include "catalog/change.h"
 #include "catalog/copy_marks.h"
-#include "catalog/errors.h"
 #include "catalog/extents.h"
 #include "catalog/folders.h"
 #include "catalog/group.h"
-#include "catalog/inodes.h"
-#include "catalog/link.h"
 #include "catalog/query.h"
 #include "catalog/redundant.h"
 #include "catalog/scan.h"
+#include "catalog/scan_settings.h"
 #include "store/store.h"
 #include "store/value.h"
 
@@ -44,6 +44,48 @@ static void count_file(struct catalog_writer *w, const struct attributes *attrib
 	w->totals.files += sign;
 	(add ? size_sum_add : size_sum_subtract)(&w->totals.bytes, attributes->size);
 	w->totals.blocks += sign * attributes->blocks;
+}
+
+/* ---- errors ------------------------------------------------------------------------- */
+
+/* Sets *has to whether the file exists and has a name. */
+static int has_names(struct catalog_writer *w, uint64_t id, bool *has)
+{
+	struct file_record file = {0};
+	int r = catalog_get_file(&w->store.reader, id, &file);
+
+	*has = r == 0 && file.names > 0;
+	return r == -ENOENT ? 0 : r;
+}
+
+int catalog_set_error(struct catalog_writer *w, enum error_kind kind, uint64_t id, int error)
+{
+	struct key key = key_pair((uint64_t)kind, id);
+	bool has = true;
+	int before = 0, r = 0;
+
+	if (error && kind == ERROR_FILE)
+		r = has_names(w, id, &has);
+	if (r == 0 && w->totals.errors > 0)
+		r = catalog_get_error(&w->store.reader, kind, id, &before);
+	if (r < 0 || !has || error == before)
+		return r;
+	if (error)
+		r = store_put(&w->store, TABLE_ERROR, &key, encode_number((uint64_t)error));
+	else
+		r = store_delete(&w->store, TABLE_ERROR, &key);
+	if (r < 0)
+		return r;
+	w->totals.errors += !before;
+	w->totals.errors -= !error;
+	return delta_add(w, DELTA_ERRORS, &(struct delta_error){kind, id, error});
+}
+
+int catalog_note_dir(struct catalog_writer *w, const struct dir_record *dir)
+{
+	int r = catalog_set_error(w, ERROR_DIR, dir->id, dir->error);
+
+	return r == 0 && dir->flags & DIR_NOT_ENTERED ? catalog_note_left_out(w, dir->id) : r;
 }
 
 /* ---- candidates ---------------------------------------------------------------------- */
@@ -106,7 +148,7 @@ int catalog_forget_deferred_content(struct catalog_writer *w, uint64_t file)
 	return store_forget(&w->store, TABLE_CONTENT, &key);
 }
 
-/* ---- content ------------------------------------------------------------------------- */
+/* ---- names beyond the first --------------------------------------------------------- */
 
 /* Gets the content of a file. prefix is 0 if it is unknown. A deferred file is not a member of its
  * group yet, so group is 0. */
@@ -122,6 +164,153 @@ static int get_content(struct catalog_writer *w, uint64_t id, struct content_rec
 		content->group = 0;
 	return r;
 }
+
+static int put_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+
+	return group ? store_put(&w->store, TABLE_PLACE, &key, encode_place(name)) : 0;
+}
+
+static int delete_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+
+	return group ? store_delete(&w->store, TABLE_PLACE, &key) : 0;
+}
+
+int link_add(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_triple(name->file, name->dir, name->cookie);
+	struct file_name added = *name;
+	int r;
+
+	added.id = catalog_new_id(w->catalog);
+	if (!added.id)
+		return -errno;
+	r = store_put(&w->store, TABLE_LINK, &key, encode_number(added.id));
+	return r < 0 ? r : put_place(w, &added, group);
+}
+
+/* As link_add(), but finds the group, and notes that the kept copy of it has to be judged again. */
+static int links_add(struct catalog_writer *w, const struct file_name *name)
+{
+	struct content_record content;
+	int r = get_content(w, name->file, &content);
+
+	if (r == 0 && content.group)
+		r = group_judge(w, content.group, name->file);
+	return r < 0 ? r : link_add(w, name, content.group);
+}
+
+/* Has the kept copy of the group judged again if the file gets other attributes that matter for the
+ * keep rules. */
+static int links_judge_attributes(struct catalog_writer *w, const struct file_record *file,
+				  const struct attributes *attributes)
+{
+	struct content_record content;
+	int r;
+
+	if (w->keep.count == 0 || (file->attributes.links == attributes->links &&
+				   clock_equal(file->attributes.mtime, attributes->mtime)))
+		return 0;
+	r = catalog_get_content(&w->store.reader, file->id, &content);
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	return content.group ? group_judge(w, content.group, file->id) : 0;
+}
+
+/* Has the group of a file mapped again if file_is_held_outside() is not what it was. */
+static int links_note_held(struct catalog_writer *w, const struct file_record *file, bool was_held)
+{
+	bool is_held = file_is_held_outside(file);
+	struct content_record content;
+	int r;
+
+	if (is_held == was_held)
+		return 0;
+	r = get_content(w, file->id, &content);
+	return r < 0 || !content.group ? r : group_note_held(w, content.group, is_held);
+}
+
+/* Removes a name. name->id is not used. */
+static int link_remove(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_triple(name->file, name->dir, name->cookie);
+	struct file_name removed = *name;
+	int r = store_get_number(&w->store.reader, TABLE_LINK, &key, &removed.id);
+
+	if (r == 0)
+		r = delete_place(w, &removed, group);
+	return r < 0 ? r : store_delete(&w->store, TABLE_LINK, &key);
+}
+
+static struct file_name first_name(const struct file_record *file)
+{
+	return (struct file_name){file->name, file->id, file->dir, file->cookie};
+}
+
+/* Replaces the first name in *file by another name. The caller must write *file. */
+static int link_promote(struct catalog_writer *w, struct file_record *file, uint64_t group)
+{
+	struct file_name first = first_name(file), next = {0};
+	struct catalog_scan *scan = NULL;
+	struct entry_record entry = {0};
+	struct key key;
+	int r = catalog_scan_links(&w->store.reader, file->id, &scan);
+
+	if (r == 0)
+		r = catalog_next_link(scan, &next);
+	catalog_scan_end(scan);
+	if (r == 0 && first.id)
+		r = delete_place(w, &first, group);
+	if (r == 0)
+		r = catalog_entry_at(&w->store.reader, next.dir, next.cookie, &entry);
+	if (r < 0)
+		return r == -ENOENT ? -EUCLEAN : r;
+	file->copy_mark = has_copy_mark(entry.name.bytes, entry.name.length);
+	file->dir = next.dir;
+	file->cookie = next.cookie;
+	file->name = next.id;
+	key = key_triple(file->id, file->dir, file->cookie);
+	return store_delete(&w->store, TABLE_LINK, &key);
+}
+
+typedef int set_place_fn(struct catalog_writer *w, const struct file_name *name, uint64_t group);
+
+static int set_places(struct catalog_writer *w, const struct file_record *file, uint64_t group,
+		      set_place_fn *set)
+{
+	struct file_name first = first_name(file), next = {0};
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	int r = first.id ? set(w, &first, group) : 0;
+
+	if (r < 0 || file->names < 2)
+		return r;
+	r = catalog_scan_links(&w->store.reader, file->id, &scan);
+	while (r == 0 && (r = catalog_next_link(scan, &next)) == 0)
+		r = set(w, &next, group);
+	return r == -ENOENT ? 0 : r;
+}
+
+int links_join(struct catalog_writer *w, const struct file_record *file, uint64_t group)
+{
+	return set_places(w, file, group, put_place);
+}
+
+static int forget_place(struct catalog_writer *w, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+
+	return store_forget(&w->store, TABLE_PLACE, &key);
+}
+
+int links_leave(struct catalog_writer *w, const struct file_record *file, uint64_t group)
+{
+	return set_places(w, file, group, forget_place);
+}
+
+/* ---- content ------------------------------------------------------------------------- */
 
 /* Remembers in the record if the file was the kept copy. The caller writes the record. */
 static int leave_group(struct catalog_writer *w, struct file_record *file, uint64_t group,
@@ -593,5 +782,56 @@ int file_delete(struct catalog_writer *w, uint64_t id)
 		r = store_delete(&w->store, TABLE_FILE, &key);
 	if (r == 0)
 		r = store_delete(&w->store, TABLE_ORPHAN, &key);
+	return r;
+}
+
+/* ---- inode numbers ------------------------------------------------------------------ */
+
+static bool is_empty(const struct inode_block *block)
+{
+	for (size_t i = 0; i < INODE_BLOCK_NUMBERS; i++) {
+		if (block->files[i])
+			return false;
+	}
+	return true;
+}
+
+int inodes_flush(struct catalog_writer *w, struct inode_cursor *cursor)
+{
+	if (!cursor->changed)
+		return 0;
+	cursor->changed = false;
+	if (is_empty(&cursor->block))
+		return store_forget(&w->store, TABLE_BYKEY, &cursor->key);
+	return store_put(&w->store, TABLE_BYKEY, &cursor->key, encode_inodes(&cursor->block));
+}
+
+static int load_inodes(struct catalog_writer *w, struct inode_cursor *cursor, const struct key *key)
+{
+	struct span fields;
+	int r = inodes_flush(w, cursor);
+
+	cursor->loaded = false;
+	cursor->key = *key;
+	cursor->block = (struct inode_block){0};
+	if (r == 0)
+		r = store_get(&w->store.reader, TABLE_BYKEY, key, &fields);
+	if (r == 0 && !decode_inodes(fields, &cursor->block))
+		r = -EUCLEAN;
+	if (r < 0 && r != -ENOENT)
+		return r;
+	cursor->loaded = true;
+	return 0;
+}
+
+int inodes_seek(struct catalog_writer *w, struct inode_cursor *cursor,
+		const struct attributes *attributes, uint64_t **file)
+{
+	struct key key = key_pair(attributes->filesystem, attributes->inode / INODE_BLOCK_NUMBERS);
+	bool same = cursor->loaded && key.length == cursor->key.length &&
+		    memcmp(key.data, cursor->key.data, key.length) == 0;
+	int r = same ? 0 : load_inodes(w, cursor, &key);
+
+	*file = &cursor->block.files[attributes->inode % INODE_BLOCK_NUMBERS];
 	return r;
 }

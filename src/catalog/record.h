@@ -133,7 +133,7 @@ struct file_record {
 	uint32_t first_seen; /* number of the scan or recheck that found it */
 	/* version of its content: incremented after each change, or possible change, of it */
 	uint32_t content_version;
-	uint64_t name; /* id of the first name (link.h); 0: this name has the id of the file */
+	uint64_t name; /* id of the first name (file.h); 0: this name has the id of the file */
 	bool copy_mark; /* has_copy_mark() of the first name; false if names is 0 */
 	/* Hash of the last group that it left while it was the kept copy, and
 	 * catalog_totals.generation then; zero: none. If it joins a group of this hash, it is the
@@ -198,7 +198,7 @@ struct entry_record {
 #define ENTRY_COOKIE_SLOTS 16
 #define ENTRY_COOKIE_MIN 16
 
-/* A name of a file, with an id of its own (link.h). */
+/* A name of a file, with an id of its own (file.h). */
 struct file_name {
 	uint64_t id;
 	uint64_t file;

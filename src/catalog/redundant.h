@@ -13,6 +13,8 @@
  * the count of its parent changes, and so on up to the root. So the cost of a commit depends on the
  * number of changes and on the depth at which a count changes. */
 
+#include "base/attributes.h"
+#include "catalog/commit_delta.h"
 #include "catalog/writer.h"
 
 /* Records that a name of a known file is added to a directory or removed from it. Returns 0 or
@@ -30,5 +32,17 @@ MUST_CHECK int redundant_flush(struct catalog_writer *w);
 
 /* Frees what was recorded, after redundant_flush() or instead of it. */
 void redundant_discard(struct catalog_writer *w);
+
+/* ---- changes of redundancy ------------------------------------------------------------------ */
+
+/* The files that became redundant, or stopped being redundant, in a transaction. Pure code, any
+ * thread. Only catalog/ includes this. */
+
+/* Fills DELTA_REDUNDANCY from DELTA_GROUPS and from the files that joined groups or left them.
+ *
+ * members	of struct member_delta (writer.h); is sorted
+ *
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int redundancy_changes_find(struct commit_delta *delta, struct bytes *members);
 
 #endif

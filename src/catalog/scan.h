@@ -45,7 +45,7 @@ MUST_CHECK int catalog_scan_links(struct catalog_reader *r, uint64_t file,
 				  struct catalog_scan **scan);
 MUST_CHECK int catalog_next_link(struct catalog_scan *scan, struct file_name *name);
 
-/* Names of a group's files that have an id of their own (link.h) greater than after. */
+/* Names of a group's files that have an id of their own (file.h) greater than after. */
 MUST_CHECK int catalog_scan_places(struct catalog_reader *r, uint64_t group, uint64_t after,
 				   struct catalog_scan **scan);
 MUST_CHECK int catalog_next_place(struct catalog_scan *scan, struct file_name *name);

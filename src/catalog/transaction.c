@@ -12,7 +12,6 @@
 #include "catalog/handle.h"
 #include "catalog/meta.h"
 #include "catalog/query.h"
-#include "catalog/redundancy_changes.h"
 #include "catalog/redundant.h"
 #include "catalog/writer.h"
 #include "store/store.h"

@@ -30,7 +30,7 @@ struct member_delta {
 	uint64_t group;
 	uint64_t file;
 	bool joined;
-	size_t order; /* for redundancy_changes.c */
+	size_t order; /* for redundant.c */
 };
 
 struct catalog_writer {

@@ -6,7 +6,7 @@
 
 #include "base/array.h"
 #include "base/numbers.h"
-#include "catalog/errors.h"
+#include "catalog/change.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "ingest/ingest.h"

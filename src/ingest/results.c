@@ -9,7 +9,7 @@
 #include "base/memory_limit.h"
 #include "base/thread.h"
 #include "base/timed_wait.h"
-#include "catalog/errors.h"
+#include "catalog/change.h"
 #include "catalog/query.h"
 
 /* A commit is due after this number of files, or after a time: a second plus ten times the duration

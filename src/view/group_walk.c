@@ -18,7 +18,7 @@
 
 /* ---- the walk ------------------------------------------------------------------------ */
 
-/* Walks the names of a group in the order of their ids (catalog/link.h). Merges two scans: the
+/* Walks the names of a group in the order of their ids (catalog/file.h). Merges two scans: the
  * members, whose ids are those of their first names, and names with ids of their own. */
 struct group_walking {
 	const struct view_query *query;

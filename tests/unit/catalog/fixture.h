@@ -18,7 +18,6 @@
 #include "catalog/catalog.h"
 #include "catalog/change.h"
 #include "catalog/check.h"
-#include "catalog/errors.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

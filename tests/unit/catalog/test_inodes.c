@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/attributes.h"
+#include "catalog/file.h"
 #include "catalog/fixture.h"
-#include "catalog/inodes.h"
 #include "catalog/query.h"
 #include "unit_test.h"
 

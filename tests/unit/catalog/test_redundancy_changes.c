@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <stdlib.h>
 
-#include "catalog/redundancy_changes.h"
+#include "catalog/redundant.h"
 #include "catalog/writer.h"
 #include "unit_test.h"
 

@@ -3,7 +3,7 @@
 
 #include <jansson.h>
 
-#include "catalog/errors.h"
+#include "catalog/change.h"
 #include "fixture.h"
 #include "source/source.h"
 
