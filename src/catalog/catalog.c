@@ -331,17 +331,12 @@ int catalog_last_scan(struct catalog *catalog, struct timespec *time)
 
 /* ---- opening and closing ------------------------------------------------------------- */
 
-static int unseal(void *catalog)
-{
-	return catalog_unseal(catalog);
-}
-
 /* data: as in store_open() */
 static int open_store(struct catalog *catalog, const char *data,
 		      const struct catalog_options *options)
 {
 	static const char *const files[] = {TWINFS_INDEX_DATA, TWINFS_INDEX_READERS};
-	const struct store_hooks hooks = {.before_change = unseal, .context = catalog};
+	const struct store_hooks hooks = {.before_change = catalog_unseal, .context = catalog};
 	int r = store_open(&catalog->store, data, options->map_bytes,
 			   options->read_only ? NULL : &hooks);
 
@@ -406,19 +401,17 @@ static int make_sound(struct catalog *catalog, const struct catalog_options *opt
 	int state = index_examine(catalog->folder_fd, options->folder, distrusted, sealed);
 
 	/* the format is examined before anything in the folder is changed */
-	if (state == INDEX_SOUND)
+	if (state == CATALOG_OPENED)
 		state = (int)index_examine_format(fd_path(catalog->folder_fd).text);
-	if (state != INDEX_SOUND)
+	if (state != CATALOG_OPENED)
 		*sealed = false;
 	switch (state) {
-	case INDEX_NEWER:
-		return CATALOG_NEWER;
-	case INDEX_OLDER:
+	case CATALOG_OLDER:
 		log_info("the index %s has the format of an older twinfs; it is renamed to %s, and "
 			 "a new one is built",
 			 quote_path(options->folder), TWINFS_INDEX_DAMAGED);
 		return index_set_aside(catalog->folder_fd);
-	case INDEX_DAMAGED:
+	case CATALOG_DAMAGED:
 		return set_damaged_aside(catalog);
 	default:
 		return state;
@@ -505,23 +498,6 @@ void catalog_note_sources(struct catalog *catalog, const char *text)
 		log_debug("cannot record the paths of the sources: %s", error_text(r));
 }
 
-/* Converts an enum index_state to an enum catalog_open_outcome. Passes a -errno on. */
-static int refusal(int state)
-{
-	switch (state) {
-	case INDEX_DAMAGED:
-		return CATALOG_DAMAGED;
-	case INDEX_NEWER:
-		return CATALOG_NEWER;
-	case INDEX_OLDER:
-		return CATALOG_OLDER;
-	case INDEX_UNSEALED:
-		return CATALOG_UNSEALED;
-	default:
-		return state;
-	}
-}
-
 /* Checks an index without its lock. If not distrusted, trusts a valid seal, and a process that
  * writes the index. Returns 0, another enum catalog_open_outcome, or -errno. */
 static int check_folder(int folder_fd, bool distrusted)
@@ -530,7 +506,7 @@ static int check_folder(int folder_fd, bool distrusted)
 		return errno == ENOENT ? CATALOG_NO_INDEX : -errno;
 	if (!distrusted && is_written(folder_fd))
 		return 0;
-	return refusal(index_check(folder_fd, distrusted));
+	return index_check(folder_fd, distrusted);
 }
 
 /* Loads an index that was checked. data: the folder, or the path of a copy of the data file */
@@ -538,7 +514,7 @@ static int load_read_only(struct catalog *catalog, const char *data,
 			  const struct catalog_options *options)
 {
 	/* another version of twinfs can have sealed the index, or can write it */
-	int r = refusal((int)index_examine_format(data));
+	int r = (int)index_examine_format(data);
 
 	if (r)
 		return r;
@@ -581,7 +557,7 @@ static int open_copy(struct catalog *catalog, const struct catalog_options *opti
 	cleanup_close(&catalog->folder_fd);
 	r = index_folder_open_any(options->folder, &catalog->folder_fd);
 	if (r == 0)
-		r = refusal(index_copy_sealed(catalog->folder_fd, &copy));
+		r = index_copy_sealed(catalog->folder_fd, &copy);
 	if (r == -ENOENT)
 		return CATALOG_NO_INDEX;
 	return r ? r : load_read_only(catalog, fd_path(copy).text, options);

@@ -4,16 +4,688 @@
 #include <errno.h>
 #include <string.h>
 
-#include "catalog/check_tables.h"
+#include "catalog/blocks.h"
+#include "catalog/catalog.h"
+#include "catalog/digests.h"
+#include "catalog/extents.h"
 #include "catalog/filesystem.h"
+#include "catalog/folder_token.h"
 #include "catalog/keep_rules.h"
+#include "catalog/kept.h"
 #include "catalog/meta.h"
+#include "catalog/paths.h"
 #include "catalog/query.h"
+#include "catalog/record.h"
 #include "catalog/scan.h"
 #include "catalog/scan_settings.h"
-#include "catalog/source_identity.h"
 #include "store/store.h"
 #include "store/value.h"
+
+/* Most tables are checked through other records that refer to their records. The check of a
+ * referring record looks up the other record under its only possible key, and counts it as
+ * expected. Different records refer to different keys. So if a table has as many records as are
+ * expected, no record is missing and none is without a reference.
+ */
+
+
+/* The key of a record in the table bytree. */
+struct tree_key {
+	struct hash128 sum;
+	uint64_t group;
+	uint64_t dir; /* 0: no record was read yet */
+};
+
+struct check {
+	struct catalog_reader *reader;
+	uint64_t met[TABLE_COUNT]; /* number of records that were read in each table */
+	uint64_t expected[TABLE_COUNT]; /* number of records that other records refer to */
+	struct kept_choice choice; /* for the places of files */
+	uint64_t places; /* PLACES_VERSION of the index */
+	struct catalog_totals stored; /* as recorded in the index */
+	struct catalog_totals counted; /* from the records that were read */
+	uint64_t entry_dir; /* directory whose names are being read; 0: none yet */
+	struct tree_key tree; /* of the last complete directory that was read */
+	uint64_t redundant; /* number of names of entry_dir so far that TABLE_REDUNDANT counts */
+};
+
+/* Converts the result of looking up a record that must exist: a missing one is damage. */
+static int check_found(int r)
+{
+	return r == -ENOENT ? -EUCLEAN : r;
+}
+
+static int check_claim(bool holds)
+{
+	return holds ? 0 : -EUCLEAN;
+}
+
+/* Checks that the record with this key exists, and counts it as expected. */
+static int check_expect(struct check *c, enum table table, struct key key)
+{
+	struct span fields;
+
+	c->expected[table]++;
+	return check_found(store_get(c->reader, table, &key, &fields));
+}
+
+/* Checks one record, given its key and its fields. Returns 0, -EUCLEAN or another -errno. */
+typedef int check_record_fn(struct check *c, struct span key, struct span fields);
+
+/* ---- files --------------------------------------------------------------------------- */
+
+/* Checks a name that has its own id. If the file is in a group, the name must have a TABLE_PLACE
+ * record. */
+static int check_place(struct check *c, const struct file_name *name, uint64_t group)
+{
+	struct key key = key_pair(group, name->id);
+	struct file_name found = {0};
+	struct span fields;
+	int r;
+
+	if (!group)
+		return check_claim(name->id > 0);
+	c->expected[TABLE_PLACE]++;
+	r = check_found(store_get(c->reader, TABLE_PLACE, &key, &fields));
+	if (r < 0)
+		return r;
+	return check_claim(decode_place(fields, &found) && found.file == name->file &&
+			   found.dir == name->dir && found.cookie == name->cookie);
+}
+
+/* Checks the names beyond the first, and that their number is right. check_named() expects as many
+ * entries as the file has names, and check_file_entry() finds each entry among these names. So each
+ * name has an entry. */
+static int check_links(struct check *c, const struct file_record *file, uint64_t group)
+{
+	const struct file_name first = {file->name, file->id, file->dir, file->cookie};
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct file_name name;
+	uint64_t count = 1;
+	int r = first.id ? check_place(c, &first, group) : 0;
+
+	c->expected[TABLE_LINK] += file->names - 1;
+	if (r == 0 && file->names > 1)
+		r = catalog_scan_links(c->reader, file->id, &scan);
+	while (scan && r == 0 && count <= file->names) {
+		r = catalog_next_link(scan, &name);
+		if (r < 0)
+			break;
+		count++;
+		r = check_place(c, &name, group);
+	}
+	return r < 0 && r != -ENOENT ? r : check_claim(count == file->names);
+}
+
+static int check_membership(struct check *c, const struct file_record *file, uint64_t id)
+{
+	struct group_record group = {0};
+	int r = check_expect(c, TABLE_MEMBER, key_pair(id, file->id));
+
+	if (r == 0)
+		r = check_found(catalog_get_group(c->reader, id, &group));
+	return r < 0 ? r : check_claim(group.size == file->attributes.size);
+}
+
+static int check_candidate(struct check *c, const struct file_record *file,
+			   const struct content_record *content)
+{
+	struct key key = key_quad(file->attributes.size, content->prefix, content->group, file->id);
+	int r = catalog_defers(&c->stored, file->id) ? 0 : check_expect(c, TABLE_BYSIZE, key);
+
+	size_sum_add(&c->counted.bytes, file->attributes.size);
+	c->counted.blocks += file->attributes.blocks;
+	if (r < 0 || !content->group || catalog_defers(&c->stored, file->id))
+		return r;
+	return check_membership(c, file, content->group);
+}
+
+static int check_named(struct check *c, const struct file_record *file,
+		       const struct content_record *content)
+{
+	int r = check_links(c, file, content->group);
+
+	c->counted.names += file->names;
+	c->expected[TABLE_ENTRY] += file->names;
+	if (!S_ISREG(file->attributes.mode)) {
+		c->counted.others++;
+		return r;
+	}
+	c->counted.files++;
+	return r < 0 ? r : check_candidate(c, file, content);
+}
+
+/* Checks a file. An orphan can have a content record, but is not in the list by size. The group of
+ * this record can be missing. */
+static int check_file(struct check *c, struct span key, struct span fields)
+{
+	struct content_record content = {0};
+	struct file_record file;
+	int r;
+
+	if (!key_get_number(key, &file.id) || !decode_file(fields, &file) ||
+	    file.first_seen > c->stored.scans)
+		return -EUCLEAN;
+	c->expected[TABLE_FILE]++;
+	r = catalog_get_content(c->reader, file.id, &content);
+	if (r == 0) {
+		c->expected[TABLE_CONTENT]++;
+		r = check_claim(S_ISREG(file.attributes.mode));
+	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	if (file.names == 0 && file.name != 0)
+		return -EUCLEAN;
+	if (file.names == 0)
+		return check_expect(c, TABLE_ORPHAN, key_number(file.id));
+	return check_named(c, &file, &content);
+}
+
+static int check_inode(struct check *c, uint64_t filesystem, uint64_t inode, uint64_t id)
+{
+	struct file_record file;
+	int r = check_found(catalog_get_file(c->reader, id, &file));
+
+	return r < 0 ? r
+		     : check_claim(file.attributes.filesystem == filesystem &&
+				   file.attributes.inode == inode);
+}
+
+/* Checks inode numbers. Files whose number another inode took are not in this table. */
+static int check_bykey(struct check *c, struct span key, struct span fields)
+{
+	struct inode_block block;
+	uint64_t filesystem, number;
+	int r = 0;
+
+	if (!key_get_pair(key, &filesystem, &number) || !decode_inodes(fields, &block))
+		return -EUCLEAN;
+	c->expected[TABLE_BYKEY]++;
+	for (uint64_t i = 0; r == 0 && i < INODE_BLOCK_NUMBERS; i++) {
+		if (block.files[i])
+			r = check_inode(c, filesystem, number * INODE_BLOCK_NUMBERS + i,
+					block.files[i]);
+	}
+	return r;
+}
+
+/* Checks hashes of blocks: they belong to a regular file. A file that was not read to its end has
+ * parts without a state. */
+static int check_blocks(struct check *c, struct span key, struct span fields)
+{
+	struct blocks_state state;
+	struct blocks_part part;
+	struct file_record file;
+	uint64_t number;
+	int r;
+
+	c->expected[TABLE_BLOCKS]++;
+	if (!key_get_pair(key, &file.id, &number))
+		return -EUCLEAN;
+	if (number == 0 ? !decode_blocks_state(fields, &state) : !decode_blocks_part(fields, &part))
+		return -EUCLEAN;
+	r = check_found(catalog_get_file(c->reader, file.id, &file));
+	return r < 0 ? r : check_claim(S_ISREG(file.attributes.mode));
+}
+
+/* Checks a digest: it belongs to a regular file or to a group. */
+static int check_digest(struct check *c, struct span key, struct span fields)
+{
+	struct digest_record digest;
+	struct group_record group;
+	struct file_record file;
+	uint64_t id;
+	int r;
+
+	c->expected[TABLE_DIGEST]++;
+	if (!key_get_number(key, &id) || !decode_digest(fields, &digest))
+		return -EUCLEAN;
+	r = catalog_get_file(c->reader, id, &file);
+	if (r != -ENOENT)
+		return r < 0 ? r : check_claim(S_ISREG(file.attributes.mode));
+	r = check_found(catalog_get_group(c->reader, id, &group));
+	return r < 0 ? r : check_claim(digest.state == 0);
+}
+
+/* ---- groups -------------------------------------------------------------------------- */
+
+/* Counts the members. check_membership() proves that each of them is a file of the group. */
+static int check_members(struct check *c, const struct group_record *group)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t file, count = 0;
+	bool has_kept = false;
+	int r = catalog_scan_members(c->reader, group->id, 0, &scan);
+
+	while (r == 0 && count <= group->inodes) {
+		r = catalog_next_member(scan, &file);
+		if (r < 0)
+			break;
+		count++;
+		has_kept |= file == group->kept;
+	}
+	if (r < 0 && r != -ENOENT)
+		return r;
+	return check_claim(count == group->inodes && (count ? has_kept : group->kept == 0));
+}
+
+/* Sets *most to the bytes that acts free at most. */
+static int count_freed(struct check *c, const struct group_record *group, uint64_t *most)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	uint64_t in[EMPTIED_PLACES] = {0}, removed = 0;
+	enum emptied_place place = PLACE_LASTS, best = PLACE_MEMORY;
+	struct file_record file;
+	int r = catalog_scan_members(c->reader, group->id, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_member(scan, &file.id)) == 0) {
+		r = check_found(catalog_get_file(c->reader, file.id, &file));
+		if (r == 0)
+			r = check_found(catalog_get_emptied(c->reader, &file, &place, NULL));
+		if (r < 0)
+			return r;
+		in[place]++;
+		best = place < best ? place : best;
+	}
+	for (place = PLACE_LASTS; place < EMPTIED_PLACES; place++)
+		removed += place_stays(best, place) ? 0 : in[place];
+	removed -= !place_stays(best, best); /* the kept copy */
+	*most = size_multiply(removed, group->size);
+	return r == -ENOENT ? 0 : r;
+}
+
+/* Checks that the figure of a group does not have the copies that stay because of their place,
+ * unless the place or the group is still to be looked at. */
+static int check_figure(struct check *c, const struct group_record *group)
+{
+	struct key key = key_number(group->id);
+	uint64_t due, most = 0;
+	bool emptied;
+	int r;
+
+	if (c->places != PLACES_VERSION ||
+	    (c->stored.choose_from && group->id >= c->stored.choose_from))
+		return 0;
+	r = kept_any_is_emptied(&c->choice, group->id, &emptied);
+	if (r < 0 || !emptied)
+		return r;
+	if (!group->maps)
+		return -EUCLEAN;
+	r = store_get_number(c->reader, TABLE_UNMAPPED, &key, &due);
+	if (r != -ENOENT)
+		return r;
+	r = count_freed(c, group, &most);
+	return r < 0 ? r : check_claim(group_reclaimable(group) <= most);
+}
+
+static int check_hash(struct check *c, const struct group_record *group)
+{
+	struct group_record found;
+	int r = check_found(catalog_find_group(c->reader, group->hash, group->ordinal, &found));
+
+	c->expected[TABLE_BYHASH]++;
+	return r < 0 ? r : check_claim(group->ordinal > 0 && found.id == group->id);
+}
+
+static int check_group(struct check *c, struct span key, struct span fields)
+{
+	struct group_record group;
+	int r;
+
+	if (!key_get_number(key, &group.id) || !decode_group(fields, &group))
+		return -EUCLEAN;
+	c->expected[TABLE_GROUP]++;
+	r = check_hash(c, &group);
+	if (r == 0)
+		r = check_members(c, &group);
+	if (r < 0 || !group_is_visible(&group))
+		return r;
+	r = check_figure(c, &group);
+	if (r < 0)
+		return r;
+	c->counted.groups++;
+	c->counted.redundant_files += group.inodes - 1;
+	size_sum_add(&c->counted.redundant_bytes, group_redundant(&group));
+	size_sum_add(&c->counted.reclaimable_bytes, group_reclaimable(&group));
+	return check_expect(c, TABLE_RANK, key_rank(group_reclaimable(&group), group.id));
+}
+
+static int check_extents(struct check *c, struct span key, struct span fields)
+{
+	struct extent_record extents;
+	struct content_record content = {0};
+	struct group_record group = {0};
+	uint64_t file;
+	int r;
+
+	(void)fields; /* read through the key */
+	if (!key_get_number(key, &file))
+		return -EUCLEAN;
+	c->expected[TABLE_EXTENT]++;
+	r = check_found(catalog_get_extents(c->reader, file, &extents));
+	if (r == 0)
+		r = check_found(catalog_get_content(c->reader, file, &content));
+	if (r == 0)
+		r = check_found(catalog_get_group(c->reader, content.group, &group));
+	return r < 0 ? r : check_claim(group.maps && extents.own <= group.size);
+}
+
+static int check_unmapped(struct check *c, struct span key, struct span fields)
+{
+	struct group_record group = {0};
+	uint64_t id, due;
+	int r;
+
+	if (!key_get_number(key, &id) || !decode_number(fields, &due))
+		return -EUCLEAN;
+	c->expected[TABLE_UNMAPPED]++;
+	r = check_found(catalog_get_group(c->reader, id, &group));
+	return r < 0 ? r : check_claim(group.maps && group_is_visible(&group));
+}
+
+/* ---- symlinks ----------------------------------------------------------------------- */
+
+static int check_target(struct check *c, struct span key, struct span fields)
+{
+	struct file_record file;
+	int r;
+
+	if (!key_get_number(key, &file.id) || fields.length == 0 ||
+	    fields.length > TARGET_BYTES_MAX)
+		return -EUCLEAN;
+	r = check_found(catalog_get_file(c->reader, file.id, &file));
+	c->expected[TABLE_TARGET]++;
+	return r < 0 ? r : check_claim(S_ISLNK(file.attributes.mode));
+}
+
+/* ---- directories ---------------------------------------------------------------------- */
+
+static int check_witness(struct check *c, uint64_t dir, const struct folder_record *folder)
+{
+	struct folder_token token;
+	int r = folder_token_at(c->reader, dir, folder->witness, &token);
+
+	return r < 0 ? check_found(r) : check_claim(token.kind == TOKEN_UNEQUAL);
+}
+
+/* Checks that the directory has a name that equals no other one. */
+static int check_has_witness(struct check *c, uint64_t dir)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct folder_token token = {0};
+	struct entry_record entry;
+	int r = catalog_scan_entries(c->reader, dir, 0, &scan);
+
+	while (r == 0 && token.kind != TOKEN_UNEQUAL && (r = catalog_next_entry(scan, &entry)) == 0)
+		r = check_found(folder_token_of_entry(c->reader, &entry, &token));
+	return r < 0 ? check_found(r) : 0;
+}
+
+/* Checks that a directory has a record of its folder, or a name that equals no other one. */
+static int check_has_folder(struct check *c, uint64_t dir)
+{
+	struct folder_record folder;
+	int r;
+
+	if (!c->stored.folders_known)
+		return 0;
+	r = catalog_get_folder(c->reader, dir, &folder);
+	if (r == -ENOENT)
+		return check_has_witness(c, dir);
+	c->expected[TABLE_FOLDER]++;
+	return r;
+}
+
+/* Counts the names of the directory again. */
+static int check_counts(struct check *c, uint64_t dir, const struct folder_record *folder)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct folder_record counted = {0};
+	struct folder_token token;
+	struct entry_record entry;
+	int r = catalog_scan_entries(c->reader, dir, 0, &scan);
+
+	while (r == 0 && (r = catalog_next_entry(scan, &entry)) == 0) {
+		r = check_found(folder_token_of_entry(c->reader, &entry, &token));
+		folder_count(&counted, &token, true);
+	}
+	if (r != -ENOENT)
+		return r;
+	return check_claim(counted.unequal == folder->unequal &&
+			   counted.subfolders == folder->subfolders &&
+			   hash128_equal(counted.sum, folder->sum) &&
+			   counted.files == folder->files && counted.bytes == folder->bytes);
+}
+
+/* Checks that the tables list the directory as complete, and its group. */
+static int check_listed(struct check *c, uint64_t dir, const struct folder_record *folder)
+{
+	struct folder_group group;
+	int r = check_expect(c, TABLE_BYTREE, key_tree(folder->sum, folder->group, dir));
+
+	if (r < 0 || !folder->group)
+		return r;
+	r = check_found(catalog_get_folder_group(c->reader, folder->group, &group));
+	if (r < 0)
+		return r;
+	return check_claim(hash128_equal(group.sum, folder->sum) && group.files == folder->files &&
+			   group.bytes == folder->bytes);
+}
+
+static int check_folder(struct check *c, struct span key, struct span fields)
+{
+	struct folder_record folder;
+	struct dir_record dir;
+	int r;
+
+	if (!key_get_number(key, &dir.id) || !decode_folder(fields, &folder))
+		return -EUCLEAN;
+	r = check_found(catalog_get_dir(c->reader, dir.id, &dir));
+	if (r == 0)
+		r = folder.counted ? check_counts(c, dir.id, &folder)
+				   : check_witness(c, dir.id, &folder);
+	if (r == 0)
+		r = check_claim(folder.listed ==
+				(folder.counted && folder.unequal == 0 && dir.error == 0 &&
+				 !(dir.flags & ~(uint32_t)DIR_PLACE)));
+	if (r == 0 && folder.listed)
+		r = check_listed(c, dir.id, &folder);
+	return r < 0 ? r : check_claim(folder.listed || folder.group == 0);
+}
+
+/* ---- equal directories ---------------------------------------------------------------- */
+
+/* Compares each complete directory with the one before it, if both have the same sum: they have to
+ * be equal in one group, and must not be equal otherwise. */
+static int check_tree(struct check *c, struct span key, struct span fields)
+{
+	struct tree_key tree, last = c->tree;
+	bool equal;
+	int r;
+
+	if (fields.length > 0 || !key_get_tree(key, &tree.sum, &tree.group, &tree.dir))
+		return -EUCLEAN;
+	c->tree = tree;
+	if (!last.dir || !hash128_equal(last.sum, tree.sum))
+		return 0;
+	r = check_found(folder_trees_equal(c->reader, last.dir, tree.dir, &equal));
+	return r < 0 ? r : check_claim(equal == (tree.group && tree.group == last.group));
+}
+
+static int check_folder_group(struct check *c, struct span key, struct span fields)
+{
+	CLEANUP_SCAN struct catalog_scan *scan = NULL;
+	struct folder_group group;
+	uint64_t dir, ranked = 0, count = 0;
+	int r;
+
+	if (!key_get_number(key, &group.id) || !decode_folder_group(fields, &group))
+		return -EUCLEAN;
+	c->expected[TABLE_FOLDERS]++;
+	r = catalog_scan_folders(c->reader, &group, 0, &scan);
+	while (r == 0 && (r = catalog_next_folder(scan, &dir)) == 0)
+		count++;
+	if (r == -ENOENT)
+		r = check_claim(count > 1 && count == group.folders);
+	if (r == 0)
+		r = check_found(folder_group_rank(c->reader, &group, &ranked));
+	if (r == 0)
+		r = check_claim(ranked == group.ranked);
+	if (r < 0 || ranked == 0)
+		return r;
+	c->counted.folder_groups++;
+	return check_expect(c, TABLE_FOLDER_RANK, key_rank(ranked, group.id));
+}
+
+/* ---- directories --------------------------------------------------------------------- */
+
+static int check_dir_error(struct check *c, const struct dir_record *dir)
+{
+	int noted;
+	int r = catalog_get_error(c->reader, ERROR_DIR, dir->id, &noted);
+
+	c->expected[TABLE_ERROR] += dir->error != 0;
+	return r < 0 ? r : check_claim(noted == dir->error);
+}
+
+/* Checks a directory, except its name, which check_dir_entry() checks. Directories in a cycle would
+ * not be reachable from any source. In a cycle, the directory with the lowest id has a parent with
+ * a greater id. Only such directories, which are few, need a search for a cycle. */
+static int check_dir(struct check *c, struct span key, struct span fields)
+{
+	struct dir_record dir;
+	bool cycle = false;
+	int r = 0;
+
+	if (!key_get_number(key, &dir.id) || !decode_dir(fields, &dir))
+		return -EUCLEAN;
+	c->expected[TABLE_ENTRY] += dir.parent != 0;
+	if (dir.parent >= dir.id)
+		r = catalog_dir_is_in_cycle(c->reader, dir.id, &cycle);
+	if (r == 0)
+		r = check_claim(!cycle);
+	if (r == 0)
+		r = check_dir_error(c, &dir);
+	return r < 0 ? check_found(r) : check_has_folder(c, dir.id);
+}
+
+/* ---- names in directories ------------------------------------------------------------ */
+
+/* Checks the redundant count of entry_dir, after all its names were read. */
+static int check_redundant(struct check *c)
+{
+	uint64_t count = 0;
+	int r = c->entry_dir ? catalog_count_redundant(c->reader, c->entry_dir, &count) : 0;
+
+	c->expected[TABLE_REDUNDANT] += c->redundant > 0;
+	return r < 0 ? r : check_claim(count == c->redundant);
+}
+
+static int check_entry_dir(struct check *c, uint64_t id)
+{
+	struct dir_record dir;
+	int r;
+
+	if (c->entry_dir == id)
+		return 0;
+	r = check_redundant(c);
+	c->entry_dir = id;
+	c->redundant = 0;
+	return r < 0 ? r : check_found(catalog_get_dir(c->reader, id, &dir));
+}
+
+/* Checks that the cookie matches the hash of the name, and that no lower cookie has this name. */
+static int check_cookie(struct check *c, const struct entry_record *entry)
+{
+	uint64_t first = catalog_name_cookie(c->reader, entry->name);
+	struct entry_record other;
+	int r = check_claim(entry->cookie - first < ENTRY_COOKIE_SLOTS);
+
+	for (uint64_t cookie = first; r == 0 && cookie < entry->cookie; cookie++) {
+		r = catalog_entry_at(c->reader, entry->dir, cookie, &other);
+		if (r == 0)
+			r = check_claim(!names_equal(other.name, entry->name));
+		else if (r == -ENOENT)
+			r = 0;
+	}
+	return r;
+}
+
+static int check_dir_entry(struct check *c, const struct entry_record *entry)
+{
+	struct dir_record dir;
+	uint64_t count = 0;
+	int r = check_found(catalog_get_dir(c->reader, entry->child, &dir));
+
+	if (r == 0)
+		r = catalog_count_redundant(c->reader, entry->child, &count);
+	if (r < 0)
+		return r;
+	c->redundant += count > 0;
+	c->expected[TABLE_DIR]++;
+	return check_claim(dir.parent == entry->dir && names_equal(dir.name, entry->name));
+}
+
+/* Checks an entry of a file: it is the first name of the file, or TABLE_LINK has it. */
+static int check_file_entry(struct check *c, const struct entry_record *entry)
+{
+	struct key link = key_triple(entry->child, entry->dir, entry->cookie);
+	struct group_record group;
+	struct file_record file;
+	struct span fields;
+	bool redundant = false;
+	int r = check_found(catalog_get_file(c->reader, entry->child, &file));
+
+	if (r == 0 && S_ISREG(file.attributes.mode))
+		r = catalog_is_redundant(c->reader, file.id, &redundant, &group);
+	if (r < 0)
+		return r;
+	c->redundant += redundant;
+	if (file.dir == entry->dir && file.cookie == entry->cookie)
+		return check_claim(file.names > 0);
+	return check_found(store_get(c->reader, TABLE_LINK, &link, &fields));
+}
+
+static int check_entry(struct check *c, struct span key, struct span fields)
+{
+	struct entry_record entry;
+	int r;
+
+	if (!key_get_pair(key, &entry.dir, &entry.cookie) || !decode_entry(fields, &entry) ||
+	    entry.dir == 0)
+		return -EUCLEAN;
+	r = check_entry_dir(c, entry.dir);
+	if (r == 0)
+		r = check_cookie(c, &entry);
+	if (r < 0)
+		return r;
+	if (entry.kind == ENTRY_DIR)
+		return check_dir_entry(c, &entry);
+	if (entry.kind == ENTRY_FILE)
+		return check_file_entry(c, &entry);
+	c->expected[TABLE_ENTRY]++; /* no other record refers to the entry */
+	return check_claim(entry.child > 0 && entry.child <= INT32_MAX);
+}
+
+/* ---- errors -------------------------------------------------------------------------- */
+
+/* Checks an error of a file. check_dir() counts errors of directories as expected. */
+static int check_error(struct check *c, struct span key, struct span fields)
+{
+	struct file_record file;
+	uint64_t kind, number;
+	int r;
+
+	if (!key_get_pair(key, &kind, &file.id) || !decode_number(fields, &number) || number == 0 ||
+	    number > INT32_MAX || (kind != ERROR_DIR && kind != ERROR_FILE))
+		return -EUCLEAN;
+	if (kind == ERROR_DIR)
+		return 0;
+	r = check_found(catalog_get_file(c->reader, file.id, &file));
+	c->expected[TABLE_ERROR]++;
+	return r < 0 ? r : check_claim(file.names > 0);
+}
+
+/* ---- all tables --------------------------------------------------------------------- */
 
 /* Minimum page size of LMDB. All pages start at multiples of this size. */
 #define PAGE_BYTES_MIN 4096
@@ -230,25 +902,22 @@ static int check_filesystems(struct check *c)
 	return r;
 }
 
-static int check_scan_settings(struct check *c)
+/* Expects the records of a text. */
+static int expect_text(struct check *c, const char *name)
 {
-	CLEANUP_SCAN_SETTINGS struct scan_settings settings = {0};
 	CLEANUP_BYTES struct bytes stored = {0};
-	int r = catalog_get_scan_settings(c->reader, &settings);
+	int r = meta_get_text(c->reader, name, &stored);
 
-	if (r == 0)
-		r = meta_get_text(c->reader, META_SCAN_SETTINGS, &stored);
 	c->expected[TABLE_META] += meta_text_records(stored.length);
 	return r;
 }
 
-static int check_view(struct check *c)
+static int check_scan_settings(struct check *c)
 {
-	CLEANUP_BYTES struct bytes mount_point = {0};
-	int r = catalog_get_view(c->reader, &mount_point);
+	CLEANUP_SCAN_SETTINGS struct scan_settings settings = {0};
+	int r = catalog_get_scan_settings(c->reader, &settings);
 
-	c->expected[TABLE_META] += meta_text_records(mount_point.length);
-	return r;
+	return r < 0 ? r : expect_text(c, META_SCAN_SETTINGS);
 }
 
 static int check_operands(struct check *c)
@@ -263,25 +932,17 @@ static int check_operands(struct check *c)
 static int check_keep_rules(struct check *c)
 {
 	CLEANUP_KEEP_RULES struct keep_rules rules = {0};
-	CLEANUP_BYTES struct bytes stored = {0};
 	int r = catalog_get_keep_rules(c->reader, &rules);
 
-	if (r == 0)
-		r = meta_get_text(c->reader, META_KEEP, &stored);
-	c->expected[TABLE_META] += meta_text_records(stored.length);
-	return r;
+	return r < 0 ? r : expect_text(c, META_KEEP);
 }
 
 static int check_left_out(struct check *c)
 {
 	CLEANUP_LEFT_OUT struct left_out list = {0};
-	CLEANUP_BYTES struct bytes stored = {0};
 	int r = catalog_get_left_out(c->reader, &list);
 
-	if (r == 0)
-		r = meta_get_text(c->reader, META_LEFT_OUT, &stored);
-	c->expected[TABLE_META] += meta_text_records(stored.length);
-	return r;
+	return r < 0 ? r : expect_text(c, META_LEFT_OUT);
 }
 
 static int check_places(struct check *c)
@@ -307,7 +968,7 @@ static int check_meta(struct check *c)
 	if (r == 0)
 		r = check_scan_settings(c);
 	if (r == 0)
-		r = check_view(c);
+		r = expect_text(c, META_VIEW);
 	if (r == 0)
 		r = check_operands(c);
 	if (r == 0)

@@ -18,6 +18,7 @@
 #include "base/filesystem_kind.h"
 #include "base/hash.h"
 #include "base/overlay_layer.h"
+#include "catalog/handle.h"
 #include "catalog/meta.h"
 #include "store/store.h"
 #include "store/value.h"
@@ -254,8 +255,9 @@ static void note_recent(struct filesystems *filesystems, dev_t device, uint32_t 
 				      memory_order_relaxed);
 }
 
-bool filesystems_know(struct filesystems *filesystems, dev_t device, uint32_t *number)
+bool catalog_knows_filesystem(struct catalog *catalog, dev_t device, uint32_t *number)
 {
+	struct filesystems *filesystems = &catalog->filesystems;
 	*number = recent_number(filesystems, device);
 	if (*number)
 		return true;
@@ -267,12 +269,13 @@ bool filesystems_know(struct filesystems *filesystems, dev_t device, uint32_t *n
 	return *number > 0;
 }
 
-int filesystems_number(struct filesystems *filesystems, int fd, dev_t device, uint32_t *number)
+int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number)
 {
+	struct filesystems *filesystems = &catalog->filesystems;
 	struct filesystem found = {.device = device};
 	int r;
 
-	if (filesystems_know(filesystems, device, number))
+	if (catalog_knows_filesystem(catalog, device, number))
 		return 0;
 	r = read_identity(fd, device, &found.identity);
 	if (r < 0)
@@ -301,16 +304,18 @@ bool filesystems_may_share(struct filesystems *filesystems, const struct attribu
 	return may_share;
 }
 
-void filesystems_note_ctime(struct filesystems *filesystems, uint32_t number)
+void catalog_note_ctime(struct catalog *catalog, uint32_t number)
 {
+	struct filesystems *filesystems = &catalog->filesystems;
 	pthread_rwlock_wrlock(&filesystems->lock);
 	if (number > 0 && number <= filesystems->count)
 		filesystems->list[number - 1].has_ctime = true;
 	pthread_rwlock_unlock(&filesystems->lock);
 }
 
-bool filesystems_lack_ctime(struct filesystems *filesystems, uint32_t type, uint32_t number)
+bool catalog_lacks_ctime(struct catalog *catalog, uint32_t type, uint32_t number)
 {
+	struct filesystems *filesystems = &catalog->filesystems;
 	enum filesystem_ctime ctime = filesystem_ctime_of(type);
 	bool has = ctime == CTIME_KEPT;
 
@@ -323,8 +328,9 @@ bool filesystems_lack_ctime(struct filesystems *filesystems, uint32_t type, uint
 	return !has;
 }
 
-void filesystems_forget_device(struct filesystems *filesystems, dev_t device)
+void catalog_forget_device(struct catalog *catalog, dev_t device)
 {
+	struct filesystems *filesystems = &catalog->filesystems;
 	pthread_rwlock_wrlock(&filesystems->lock);
 	for (size_t i = 0; i < filesystems->count; i++) {
 		if (filesystems->list[i].device != device)
@@ -336,8 +342,9 @@ void filesystems_forget_device(struct filesystems *filesystems, dev_t device)
 	pthread_rwlock_unlock(&filesystems->lock);
 }
 
-bool filesystems_confirm(struct filesystems *filesystems, int fd, dev_t device, uint32_t number)
+bool catalog_confirm_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t number)
 {
+	struct filesystems *filesystems = &catalog->filesystems;
 	uint64_t identity = 0;
 	uint32_t noted;
 
@@ -377,8 +384,9 @@ static uint32_t find_identity(struct filesystems *filesystems, uint64_t identity
 	return found == 1 ? number : 0;
 }
 
-uint32_t filesystems_find(struct filesystems *in, struct filesystems *from, uint32_t number)
+uint32_t catalog_filesystem_in(struct catalog *catalog, uint32_t number, struct catalog *other)
 {
+	struct filesystems *from = &catalog->filesystems;
 	uint64_t identity = 0;
 	bool is_known;
 
@@ -389,5 +397,5 @@ uint32_t filesystems_find(struct filesystems *in, struct filesystems *from, uint
 	pthread_rwlock_unlock(&from->lock);
 	if (!is_known || find_identity(from, identity) != number)
 		return 0;
-	return find_identity(in, identity);
+	return find_identity(&other->filesystems, identity);
 }

@@ -2,7 +2,7 @@
 #ifndef CATALOG_FILESYSTEM_H
 #define CATALOG_FILESYSTEM_H
 
-/* The catalog's numbers for file systems.
+/* The catalog's numbers for file systems; see also catalog.h.
  *
  * st_dev depends on the order of mounting, and two btrfs subvolumes use the same inode numbers for
  * different files. So each record has the catalog's number for its file system. Each number belongs
@@ -64,32 +64,13 @@ MUST_CHECK int filesystems_store(struct filesystems *filesystems, struct catalog
 				 size_t *count);
 void filesystems_stored(struct filesystems *filesystems, size_t count);
 
-/* Returns the number in `in` of a file system of `from`, as catalog_filesystem_in(). */
-uint32_t filesystems_find(struct filesystems *in, struct filesystems *from, uint32_t number);
-
 /* Returns a hash that is the same for a file system on every machine and device. It is made from
  * the UUID, the volume id of FAT, or an f_fsid that is derived from a UUID. Returns 0 if the file
  * system has none of these. fd may be O_PATH. Any thread. */
 uint64_t filesystem_lasting_identity(int fd);
 
-/* Sets *number to the number of the file system of fd, whose st_dev is device. Any thread. Returns
- * 0 or -errno. */
-MUST_CHECK int filesystems_number(struct filesystems *filesystems, int fd, dev_t device,
-				  uint32_t *number);
-
-/* As catalog_knows_filesystem(). */
-bool filesystems_know(struct filesystems *filesystems, dev_t device, uint32_t *number);
-
 /* Returns whether a regular file can have holes or share extents. True if the file system is not
  * known to this process. Any thread. */
 bool filesystems_may_share(struct filesystems *filesystems, const struct attributes *attributes);
-
-/* As catalog_note_ctime() and catalog_lacks_ctime(). */
-void filesystems_note_ctime(struct filesystems *filesystems, uint32_t number);
-bool filesystems_lack_ctime(struct filesystems *filesystems, uint32_t type, uint32_t number);
-
-/* As catalog_forget_device() and catalog_confirm_filesystem(). */
-void filesystems_forget_device(struct filesystems *filesystems, dev_t device);
-bool filesystems_confirm(struct filesystems *filesystems, int fd, dev_t device, uint32_t number);
 
 #endif

@@ -32,8 +32,9 @@ void catalog_judge(struct catalog *catalog, int result)
 		log_debug("cannot remove the seal of the index; closing the index tries again");
 }
 
-int catalog_unseal(struct catalog *catalog)
+int catalog_unseal(void *opened)
 {
+	struct catalog *catalog = opened;
 	int r;
 
 	if (catalog->lock_fd < 0 || atomic_load(&catalog->unsealed))
@@ -47,41 +48,6 @@ int catalog_unseal(struct catalog *catalog)
 const char *catalog_folder(const struct catalog *catalog)
 {
 	return catalog->folder;
-}
-
-int catalog_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t *number)
-{
-	return filesystems_number(&catalog->filesystems, fd, device, number);
-}
-
-bool catalog_knows_filesystem(struct catalog *catalog, dev_t device, uint32_t *number)
-{
-	return filesystems_know(&catalog->filesystems, device, number);
-}
-
-void catalog_forget_device(struct catalog *catalog, dev_t device)
-{
-	filesystems_forget_device(&catalog->filesystems, device);
-}
-
-void catalog_note_ctime(struct catalog *catalog, uint32_t number)
-{
-	filesystems_note_ctime(&catalog->filesystems, number);
-}
-
-bool catalog_lacks_ctime(struct catalog *catalog, uint32_t type, uint32_t number)
-{
-	return filesystems_lack_ctime(&catalog->filesystems, type, number);
-}
-
-bool catalog_confirm_filesystem(struct catalog *catalog, int fd, dev_t device, uint32_t number)
-{
-	return filesystems_confirm(&catalog->filesystems, fd, device, number);
-}
-
-uint32_t catalog_filesystem_in(struct catalog *catalog, uint32_t number, struct catalog *other)
-{
-	return filesystems_find(&other->filesystems, &catalog->filesystems, number);
 }
 
 uint64_t catalog_new_id(struct catalog *catalog)
@@ -108,6 +74,11 @@ uint64_t catalog_new_id(struct catalog *catalog)
 uint64_t catalog_secret(const struct catalog *catalog)
 {
 	return hash64("secret", strlen("secret"), catalog->name_seed);
+}
+
+uint64_t catalog_identity(const struct catalog *catalog)
+{
+	return hash64("identity", strlen("identity"), catalog->name_seed);
 }
 
 int catalog_read_begin(struct catalog *catalog, struct catalog_reader **reader)

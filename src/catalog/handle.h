@@ -32,7 +32,9 @@ struct catalog {
 };
 
 /* Removes the seal durably, unless this process has done so. Must be called before the data file is
- * changed. Changes nothing if the catalog is read only. Any thread. Returns 0 or -errno. */
-MUST_CHECK int catalog_unseal(struct catalog *catalog);
+ * changed. Changes nothing if the catalog is read only. Any thread. Returns 0 or -errno.
+ *
+ * opened	struct catalog, for struct store_hooks */
+MUST_CHECK int catalog_unseal(void *opened);
 
 #endif

@@ -104,7 +104,7 @@ static enum seal_state examine_seal(int folder_fd)
 
 /* ---- checking every record ----------------------------------------------------------- */
 
-enum index_state index_examine_format(const char *folder)
+enum catalog_open_outcome index_examine_format(const char *folder)
 {
 	struct catalog_reader *reader = NULL;
 	struct store store;
@@ -118,8 +118,8 @@ enum index_state index_examine_format(const char *folder)
 	store_read_end(reader);
 	store_close(&store);
 	if (r < 0 || format == 0 || format == TWINFS_INDEX_FORMAT)
-		return INDEX_SOUND;
-	return format > TWINFS_INDEX_FORMAT ? INDEX_NEWER : INDEX_OLDER;
+		return CATALOG_OPENED;
+	return format > TWINFS_INDEX_FORMAT ? CATALOG_NEWER : CATALOG_OLDER;
 }
 
 static bool lacks_room(int r)
@@ -134,7 +134,7 @@ static void make_copy_path(int folder_fd, char path[static COPY_PATH_BYTES])
 }
 
 /* Copies the records. If the copy cannot be written for lack of space, the original data file is
- * used. Returns an enum index_state. */
+ * used. Returns an enum catalog_open_outcome. */
 static int copy_records(struct catalog_reader *reader)
 {
 	char path[COPY_PATH_BYTES];
@@ -142,11 +142,11 @@ static int copy_records(struct catalog_reader *reader)
 
 	make_copy_path(FOLDER_FD, path);
 	r = store_copy(reader, path);
-	return r == 0 || lacks_room(r) ? INDEX_SOUND : INDEX_DAMAGED;
+	return r == 0 || lacks_room(r) ? CATALOG_OPENED : CATALOG_DAMAGED;
 }
 
 /* Reads and checks everything; the work of the child process. If copied is true, writes the records
- * of a sound index to a new file (store/compact.h). Returns an enum index_state. */
+ * of a sound index to a new file (store/compact.h). Returns an enum catalog_open_outcome. */
 static int check_records(const char *folder, bool copied)
 {
 	struct catalog_reader *reader = NULL;
@@ -154,7 +154,7 @@ static int check_records(const char *folder, bool copied)
 	int r, state = (int)index_examine_format(folder);
 	bool empty;
 
-	if (state != INDEX_SOUND)
+	if (state != CATALOG_OPENED)
 		return state;
 	r = store_open(&store, folder, 0, NULL);
 	/* the process that made the index was killed before it made the tables */
@@ -163,7 +163,7 @@ static int check_records(const char *folder, bool copied)
 		r = store_read_begin(&store, &reader);
 	if (r == 0)
 		r = check_catalog(reader);
-	state = r == 0 || empty ? INDEX_SOUND : INDEX_DAMAGED;
+	state = r == 0 || empty ? CATALOG_OPENED : CATALOG_DAMAGED;
 	if (r == 0 && copied)
 		state = copy_records(reader);
 	store_read_end(reader);
@@ -171,7 +171,7 @@ static int check_records(const char *folder, bool copied)
 	return state;
 }
 
-/* Runs in the child process, which ends with an enum index_state as its status. The child discards
+/* Runs in the child process, which ends with an enum catalog_open_outcome as its status. The child discards
  * stderr: LMDB's assertions and sanitizers print there, but the parent reports the result. The
  * child closes all other descriptors except the folder's. If it kept the descriptor of the index
  * lock, it could hold the lock longer than the parent. */
@@ -181,9 +181,9 @@ static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
-		_exit(INDEX_DAMAGED);
+		_exit(CATALOG_DAMAGED);
 	if (dup2(folder_fd, FOLDER_FD) < 0)
-		_exit(INDEX_DAMAGED);
+		_exit(CATALOG_DAMAGED);
 	closefrom(FOLDER_FD + 1);
 	null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (null >= 0)
@@ -194,8 +194,15 @@ static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 	_exit(check_records(fd_path(FOLDER_FD).text, copied));
 }
 
+/* Returns whether the child that ended with this status came to its end: a sanitizer, for example,
+ * ends a process with a status of its own. */
+static bool is_status(int status)
+{
+	return status == CATALOG_OPENED || status == CATALOG_NEWER || status == CATALOG_OLDER;
+}
+
 /* Checks in a child process, as reading damaged pages can crash. This process must have one thread
- * only: its child can wait forever for a lock that another thread held. Returns an enum index_state
+ * only: its child can wait forever for a lock that another thread held. Returns an enum catalog_open_outcome
  * or -errno. */
 static int check_in_child(int folder_fd, bool copied)
 {
@@ -210,8 +217,8 @@ static int check_in_child(int folder_fd, bool copied)
 		if (errno != EINTR)
 			return -errno;
 	}
-	return WIFEXITED(status) && WEXITSTATUS(status) <= INDEX_OLDER ? WEXITSTATUS(status)
-								       : INDEX_DAMAGED;
+	return WIFEXITED(status) && is_status(WEXITSTATUS(status)) ? WEXITSTATUS(status)
+								   : CATALOG_DAMAGED;
 }
 
 /* ---- replacing files of the index ----------------------------------------------------- */
@@ -260,13 +267,13 @@ int index_adopt_copy(int folder_fd)
 	int r;
 
 	if (!name_exists(folder_fd, TWINFS_INDEX_COPY))
-		return errno == ENOENT ? INDEX_SOUND : -errno;
+		return errno == ENOENT ? CATALOG_OPENED : -errno;
 	if (files_are_held(folder_fd))
 		r = unlinkat(folder_fd, TWINFS_INDEX_COPY, 0) < 0 ? -errno : 0;
 	else
 		r = replace_data(folder_fd);
 	index_files_release(folder_fd);
-	return r < 0 ? r : INDEX_SOUND;
+	return r < 0 ? r : CATALOG_OPENED;
 }
 
 void index_copy_if_wasteful(struct store *store, int folder_fd, bool *copied)
@@ -303,16 +310,16 @@ int index_examine(int folder_fd, const char *folder, bool distrusted, bool *seal
 	*sealed = false;
 	if (!needs_check(folder_fd, distrusted, &seal)) {
 		*sealed = seal == SEAL_HOLDS;
-		return INDEX_SOUND;
+		return CATALOG_OPENED;
 	}
 	log_debug("checking index %s", quote_path(folder));
 	/* a killed check can have left an incomplete copy */
 	if (unlinkat(folder_fd, TWINFS_INDEX_COPY, 0) < 0 && errno != ENOENT)
 		return -errno;
 	state = check_in_child(folder_fd, true);
-	if (state == INDEX_SOUND && seal == SEAL_BROKEN)
-		state = INDEX_DAMAGED; /* no version of twinfs changes a sealed file */
-	if (state == INDEX_SOUND) {
+	if (state == CATALOG_OPENED && seal == SEAL_BROKEN)
+		state = CATALOG_DAMAGED; /* no version of twinfs changes a sealed file */
+	if (state == CATALOG_OPENED) {
 		r = index_unseal(folder_fd); /* the copy has other bytes */
 		return r < 0 ? r : index_adopt_copy(folder_fd);
 	}
@@ -337,9 +344,9 @@ int index_check(int folder_fd, bool distrusted)
 
 	distrusted = distrusted || was_killed(folder_fd);
 	if (!needs_check(folder_fd, distrusted, &seal))
-		return INDEX_SOUND;
+		return CATALOG_OPENED;
 	state = check_in_child(folder_fd, false);
-	return state == INDEX_SOUND && seal == SEAL_BROKEN ? INDEX_DAMAGED : state;
+	return state == CATALOG_OPENED && seal == SEAL_BROKEN ? CATALOG_DAMAGED : state;
 }
 
 /* Opens the data file of an index of any user. Returns a descriptor or -errno. */
@@ -356,7 +363,7 @@ static int open_foreign_data(int folder_fd)
 	return -EPERM;
 }
 
-/* Copies the data file and compares the copy with the seal. Returns an enum index_state or
+/* Copies the data file and compares the copy with the seal. Returns an enum catalog_open_outcome or
  * -errno. */
 static int copy_sealed(int folder_fd, int copy)
 {
@@ -368,13 +375,13 @@ static int copy_sealed(int folder_fd, int copy)
 		return data;
 	r = index_file_read(folder_fd, TWINFS_INDEX_SEAL, sealed, sizeof(sealed));
 	if (r < 0)
-		return r == -ENOENT ? INDEX_UNSEALED : r;
+		return r == -ENOENT ? CATALOG_UNSEALED : r;
 	r = spool_copy(data, copy);
 	if (r == 0)
 		r = make_seal_of(copy, actual);
 	if (r < 0)
 		return r;
-	return strcmp(sealed, actual) == 0 ? INDEX_SOUND : INDEX_UNSEALED;
+	return strcmp(sealed, actual) == 0 ? CATALOG_OPENED : CATALOG_UNSEALED;
 }
 
 int index_copy_sealed(int folder_fd, int *copy)
@@ -383,9 +390,9 @@ int index_copy_sealed(int folder_fd, int *copy)
 	int r = made < 0 ? made : copy_sealed(folder_fd, made);
 
 	*copy = -1;
-	if (r == INDEX_SOUND)
+	if (r == CATALOG_OPENED)
 		r = check_in_child(made, false);
-	if (r == INDEX_SOUND)
+	if (r == CATALOG_OPENED)
 		*copy = made;
 	else if (made >= 0)
 		(void)close(made);

@@ -17,21 +17,14 @@
 #include <stdbool.h>
 
 #include "base/attributes.h"
+#include "catalog/catalog.h"
 
 struct store;
 
-enum index_state {
-	INDEX_SOUND = 0, /* or the folder has no index */
-	INDEX_DAMAGED = 1,
-	/* The index has the format of a newer or older twinfs, which this program cannot check. */
-	INDEX_NEWER = 2,
-	INDEX_OLDER = 3,
-	INDEX_UNSEALED = 4, /* only of index_copy_sealed() */
-};
-
-/* Checks only the format and changes nothing. An index that cannot be read counts as INDEX_SOUND,
- * as catalog_open() then reports the error. Can crash if the index is damaged. */
-enum index_state index_examine_format(const char *folder);
+/* Checks only the format and changes nothing: returns CATALOG_NEWER or CATALOG_OLDER for an index that
+ * this program cannot check, else CATALOG_OPENED. An index that cannot be read counts as
+ * CATALOG_OPENED, as catalog_open() then reports the error. Can crash if the index is damaged. */
+enum catalog_open_outcome index_examine_format(const char *folder);
 
 /* Checks whether the data file can be opened. If a child process has to read it, the child also
  * copies its records, if the disk has room, and the copy replaces the data file. Must be called
@@ -41,7 +34,8 @@ enum index_state index_examine_format(const char *folder);
  * distrusted	check the data file even if the seal is valid
  * sealed	set to whether the data file still has a valid seal
  *
- * Returns an enum index_state or -errno. */
+ * Returns CATALOG_OPENED if the index is sound or the folder has none, CATALOG_DAMAGED, CATALOG_NEWER,
+ * CATALOG_OLDER, or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted, bool *sealed);
 
 /* Copies the records of an open index if that makes the data file smaller by more than a sixth
@@ -69,7 +63,7 @@ MUST_CHECK int index_check(int folder_fd, bool distrusted);
  *
  * copy		set to the descriptor of a sound copy, which the caller closes; or -1
  *
- * Returns an enum index_state or -errno. */
+ * Returns as index_examine(), or CATALOG_UNSEALED. */
 MUST_CHECK int index_copy_sealed(int folder_fd, int *copy);
 
 /* Writes the seal. Reads the whole data file. */

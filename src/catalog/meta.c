@@ -6,9 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/system_call.h"
-#include "catalog/handle.h"
 #include "store/store.h"
 #include "store/value.h"
 #include "twinfs/format.h"
@@ -182,11 +180,6 @@ static int put_format(struct catalog_writer *w)
 		return r;
 	w->store.changed = true;
 	return store_result(w->store.reader.store, mdb_cursor_put(cursor, &k, &v, 0));
-}
-
-uint64_t catalog_identity(const struct catalog *catalog)
-{
-	return hash64("identity", strlen("identity"), catalog->name_seed);
 }
 
 int meta_initialize(struct catalog_writer *w)

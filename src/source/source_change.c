@@ -11,7 +11,7 @@
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "catalog/source_identity.h"
+#include "catalog/scan_settings.h"
 
 /* Sets *has to whether the index has a name in the directory. */
 static int has_names(struct catalog_reader *reader, uint64_t directory, bool *has)

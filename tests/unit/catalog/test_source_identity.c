@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "catalog/fixture.h"
-#include "catalog/source_identity.h"
+#include "catalog/scan_settings.h"
 
 struct pair {
 	struct source_identity a, b;
