@@ -27,7 +27,6 @@
  * expected, no record is missing and none is without a reference.
  */
 
-
 /* The key of a record in the table bytree. */
 struct tree_key {
 	struct hash128 sum;

@@ -13,7 +13,7 @@
 #include "base/size.h"
 #include "base/stop.h"
 #include "catalog/catalog.h"
-#include "index/remap.h"
+#include "index/current_index.h"
 #include "plan/refusals.h"
 #include "report/figures.h"
 #include "source/source_change.h"

@@ -32,7 +32,6 @@
 #include "index/index_folder.h"
 #include "index/index_open.h"
 #include "index/index_settings.h"
-#include "index/remap.h"
 #include "mountpoint/table.h"
 #include "options/common_options.h"
 #include "plan/plan.h"

@@ -17,7 +17,6 @@
 #include "cli/command.h"
 #include "cli/paths.h"
 #include "index/current_index.h"
-#include "index/remap.h"
 #include "options/common_options.h"
 #include "partial/partial.h"
 #include "partial/print.h"

@@ -16,7 +16,7 @@
 #include "cli/command.h"
 #include "cli/mount_settings.h"
 #include "daemon/daemon.h"
-#include "index/showing_view.h"
+#include "index/known_index.h"
 #include "index/status_file.h"
 #include "mountpoint/point.h"
 #include "mountpoint/prerequisites.h"

@@ -13,7 +13,6 @@
 #include "base/size.h"
 #include "cli/command.h"
 #include "index/status_file.h"
-#include "index/status_words.h"
 #include "mountpoint/point.h"
 #include "options/common_options.h"
 #include "report/figures.h"

@@ -50,7 +50,7 @@
 #include "daemon/lanes.h"
 #include "daemon/service_status.h"
 #include "index/index_open.h"
-#include "index/progress_watch.h"
+#include "index/indexing.h"
 #include "ingest/recheck_file.h"
 #include "mount/backing.h"
 #include "mount/features.h"

@@ -24,7 +24,6 @@
 #include "base/timed_wait.h"
 #include "catalog/query.h"
 #include "index/indexing.h"
-#include "index/progress_watch.h"
 #include "view/view.h"
 
 /* Minimum time between two lines. */

@@ -10,9 +10,8 @@
 #include "base/error.h"
 #include "base/quote.h"
 #include "doctor/doctor.h"
-#include "index/showing_view.h"
+#include "index/known_index.h"
 #include "index/status_file.h"
-#include "index/status_words.h"
 
 static void add_showing_view(struct doctor *doctor, const char *absolute)
 {

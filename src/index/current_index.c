@@ -2,6 +2,7 @@
 #include "index/current_index.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -10,18 +11,19 @@
 #include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/path.h"
 #include "base/quote.h"
 #include "base/terminal.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/completeness.h"
-#include "index/index_holder.h"
 #include "index/index_open.h"
+#include "index/known_index.h"
 #include "index/source_check.h"
 #include "index/status_file.h"
-#include "index/view_sync.h"
 #include "mountpoint/table.h"
 #include "row/json_path.h"
+#include "sharing/mapping.h"
 #include "source/source.h"
 
 /* Maximum number of updates that a result waits for while files have no name. */
@@ -31,6 +33,167 @@
 enum {
 	CURRENT_INDEX_ABANDONED = 1
 };
+
+/* ---- options of the command --------------------------------------------------------- */
+
+/* Room for --min-size or --disk with its value. */
+#define OPTION_TEXT_BYTES 64
+
+/* Logs that an option of the command differs from that of the process that maintains the index.
+ *
+ * asked, known	both options as on the command line
+ */
+static int refuse_option(const struct current_index *index, const char *asked, const char *known)
+{
+	AUTO_FREE char *mount_point = NULL;
+	pid_t pid = 0;
+	int r = catalog_owner(index->indexing.folder, &pid, &mount_point);
+
+	if (!index->served)
+		log_error("cannot use the index %s with %s: the last scan had %s; use the same "
+			  "option, or run 'twinfs scan' with the other one first",
+			  quote_path(index->indexing.folder), asked, known);
+	else if (r == 0 && pid != 0 && mount_point[0] != '\0')
+		log_error("cannot use the index with %s: the view at %s maintains the index with "
+			  "%s; use the options of the view, unmount the view, or choose another "
+			  "index with --index",
+			  asked, quote_path(mount_point), known);
+	else
+		log_error("cannot use the index %s with %s: the last scan had %s; use the same "
+			  "options, or %s",
+			  quote_path(index->indexing.folder), asked, known,
+			  index->indexing.settings->no_scan
+				  ? "omit --no-scan"
+				  : "try again when no other process uses the index");
+	return -EXDEV;
+}
+
+static int append_globs(struct bytes *text, const struct bytes *globs)
+{
+	const char *glob = (const char *)globs->data;
+	int r = 0;
+
+	if (globs->length == 0)
+		return bytes_append_text(text, "no --exclude");
+	for (size_t at = 0; r == 0 && at < globs->length; at += strlen(glob + at) + 1)
+		r = bytes_format(text, "%s--exclude=%s", at > 0 ? " " : "", quote_path(glob + at));
+	return r;
+}
+
+/* Checks --exclude. Further globs are filters, but the index lacks the names that only the last
+ * scan left out. */
+static int check_excludes(const struct current_index *index, const struct scan_settings *known)
+{
+	CLEANUP_SCAN_SETTINGS struct scan_settings asked = {0};
+	CLEANUP_BYTES struct bytes asked_text = {0};
+	CLEANUP_BYTES struct bytes known_text = {0};
+	int r;
+
+	if (index->indexing.settings->excludes.count == 0)
+		return 0;
+	r = scan_settings_set_excludes(&asked, index->indexing.settings->excludes.items);
+	if (r < 0 ||
+	    (index->use == INDEX_EXACT ? bytes_compare(&asked.excludes, &known->excludes) == 0
+				       : scan_settings_exclude_all(&asked, known)))
+		return r;
+	r = append_globs(&asked_text, &asked.excludes);
+	if (r == 0)
+		r = append_globs(&known_text, &known->excludes);
+	if (r < 0 || !bytes_text(&asked_text) || !bytes_text(&known_text))
+		return -ENOMEM;
+	return refuse_option(index, bytes_text(&asked_text), bytes_text(&known_text));
+}
+
+static const char *file_systems_option(bool cross)
+{
+	return cross ? "--cross-file-systems" : "--one-file-system";
+}
+
+/* Checks --cross-file-systems. An act without this option must not change files of other file
+ * systems, even if the index has such files. */
+static int check_file_systems(const struct current_index *index, const struct scan_settings *known)
+{
+	const struct index_settings *settings = index->indexing.settings;
+
+	if (settings->cross_file_systems == known->cross_mounts ||
+	    (!index->served && (!known->recorded || settings->cross_file_systems)))
+		return 0;
+	if (settings->file_systems_given)
+		return refuse_option(index, file_systems_option(settings->cross_file_systems),
+				     file_systems_option(known->cross_mounts));
+	if (index->use == INDEX_ACT)
+		return refuse_option(index, "--one-file-system (the default)",
+				     file_systems_option(known->cross_mounts));
+	return 0;
+}
+
+static int check_disk(const struct current_index *index, const struct scan_settings *known)
+{
+	const struct index_settings *settings = index->indexing.settings;
+	char asked[OPTION_TEXT_BYTES], before[OPTION_TEXT_BYTES];
+
+	if (!settings->disk_given || settings->disk == known->disk)
+		return 0;
+	(void)snprintf(asked, sizeof(asked), "--disk=%s", index_disk_word(settings->disk));
+	(void)snprintf(before, sizeof(before), "--disk=%s", index_disk_word(known->disk));
+	return refuse_option(index, asked, before);
+}
+
+static int check_min_size(const struct current_index *index, struct catalog_reader *reader)
+{
+	const struct index_settings *settings = index->indexing.settings;
+	char asked[OPTION_TEXT_BYTES], known[OPTION_TEXT_BYTES];
+	uint64_t min_size;
+	int r = catalog_get_min_size(reader, &min_size);
+
+	if (r < 0)
+		return r;
+	if (!settings->min_size_given || settings->min_size == min_size ||
+	    (settings->min_size > min_size && index->use != INDEX_EXACT))
+		return 0;
+	(void)snprintf(asked, sizeof(asked), "--min-size=%" PRIu64, settings->min_size);
+	(void)snprintf(known, sizeof(known), "--min-size=%" PRIu64, min_size);
+	return refuse_option(index, asked, known);
+}
+
+/* Refuses options while another process updates the index: a part of the index is then from an
+ * earlier scan, possibly with other options. */
+static int check_unfinished(const struct current_index *index)
+{
+	const struct index_settings *settings = index->indexing.settings;
+
+	if (!index->unfinished || !settings->file_systems_given)
+		return 0;
+	log_error("cannot use the index %s with %s: %s", quote_path(index->indexing.folder),
+		  file_systems_option(settings->cross_file_systems),
+		  settings->no_scan
+			  ? "its last scan has not ended; omit --no-scan"
+			  : "another process is changing it; try again when it has finished");
+	return -EXDEV;
+}
+
+/* Compares the options of the command with those in a snapshot. The command never narrows the index,
+ * and does not scan if another process maintains the index. So an option that the user gave must
+ * equal that of the last scan, or act as a filter. An act without --cross-file-systems is refused,
+ * too, if the last scan had this option. Returns 0, -EXDEV (logged) if an option is refused, or
+ * another -errno. */
+static int check_options(const struct current_index *index, struct catalog_reader *reader)
+{
+	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
+	int r = index->served ? check_unfinished(index) : 0;
+
+	if (r == 0)
+		r = catalog_get_scan_settings(reader, &known);
+	if (!index->served)
+		return r < 0 ? r : check_file_systems(index, &known);
+	if (r == 0)
+		r = check_min_size(index, reader);
+	if (r == 0)
+		r = check_excludes(index, &known);
+	if (r == 0)
+		r = check_file_systems(index, &known);
+	return r < 0 ? r : check_disk(index, &known);
+}
 
 /* ---- an index that another process maintains ---------------------------------------------- */
 
@@ -243,14 +406,7 @@ int current_index_attach(struct current_index *index)
 
 int current_index_check_options(const struct current_index *index, struct catalog_reader *reader)
 {
-	const struct served_options options = {
-		.settings = index->indexing.settings,
-		.use = index->use,
-		.unfinished = index->unfinished,
-		.folder = catalog_folder(index->catalog),
-	};
-
-	return index->served ? served_options_check(&options, reader) : 0;
+	return index->served ? check_options(index, reader) : 0;
 }
 
 int current_index_check_options_now(const struct current_index *index)
@@ -379,10 +535,6 @@ static void detach(struct current_index *index)
  * -EXDEV (logged) or another -errno. */
 static int check_own_options(const struct current_index *index)
 {
-	const struct served_options options = {.settings = index->indexing.settings,
-					       .use = index->use,
-					       .own = true,
-					       .folder = index->indexing.folder};
 	CLEANUP_READER struct catalog_reader *reader = NULL;
 	int r;
 
@@ -390,7 +542,7 @@ static int check_own_options(const struct current_index *index)
 		return 0;
 	r = catalog_read_begin(index->catalog, &reader);
 	if (r == 0)
-		r = served_options_check(&options, reader);
+		r = check_options(index, reader);
 	return r == -EUCLEAN ? 0 : r; /* the update finds the damage again, and repairs it */
 }
 
@@ -530,4 +682,76 @@ enum twinfs_exit current_index_status(const struct current_index *index, uint64_
 	enum twinfs_exit status = completeness_status(errors, pending);
 
 	return current_index_is_incomplete(index) ? TWINFS_EXIT_INCOMPLETE : status;
+}
+
+/* ---- reclaimable bytes after other sharing ------------------------------------------ */
+
+static int explain(const struct current_index *index, int result)
+{
+	if (result < 0)
+		log_error("cannot update in the index %s what can be freed: %s",
+			  quote_path(catalog_folder(index->catalog)), error_text(result));
+	return result;
+}
+
+int index_remap_begin(const struct current_index *index)
+{
+	return explain(index, index->served ? 0 : mapping_begin_again(index->catalog));
+}
+
+static int remap_own(struct current_index *index)
+{
+	uint64_t due;
+
+	return index->served ? 0 : mapping_run(index->catalog, index->sources, true, &due);
+}
+
+/* Returns whether a source contains another one, or is the same. */
+static bool have_common_files(const struct sources *sources, const struct served_sources *served)
+{
+	for (size_t i = 0; i < sources->count; i++) {
+		for (size_t j = 0; j < served->paths.count; j++) {
+			const char *a = sources->list[i].path, *b = served->paths.items[j];
+
+			if (path_below(a, b) || path_below(b, a))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int remap_view(const struct current_index *index, const char *point)
+{
+	CLEANUP_SERVED_SOURCES struct served_sources served = {0};
+	int r = served_sources_read(&served, point);
+
+	if (r < 0 || !served.answers || !have_common_files(index->sources, &served))
+		return r == -ENOMEM ? r : 0;
+	r = view_remap(point);
+	if (r < 0)
+		log_warning("cannot update in the view at %s what can be freed: %s; read its "
+			    ".twinfs/remap",
+			    quote_path(point), error_text(r));
+	return 0;
+}
+
+static int remap_views(const struct current_index *index)
+{
+	CLEANUP_TABLE struct mount_table table = {0};
+	int r = mount_table_read(&table);
+
+	for (size_t i = 0; r == 0 && i < table.count; i++) {
+		if (mount_entry_is_view(&table.entries[i]))
+			r = remap_view(index, table.entries[i].point);
+	}
+	return r;
+}
+
+int index_remap(struct current_index *index)
+{
+	int r = remap_own(index);
+
+	if (r == 0)
+		r = remap_views(index);
+	return explain(index, r);
 }

@@ -12,9 +12,21 @@
 #include "base/attributes.h"
 #include "index/index_settings.h"
 #include "index/indexing.h"
-#include "index/served_options.h"
 #include "source/source.h"
 #include "twinfs/exit.h"
+
+/* Purpose for which a command opens an index. */
+enum index_use {
+	/* prints its contents; a larger --min-size and further --exclude are filters */
+	INDEX_READ,
+	/* prints the files of uniques/ of the view, or updates the index; no option can be a
+	 * filter */
+	INDEX_EXACT,
+	/* prints what the user possibly deletes next; refused if another process maintains the
+	 * index */
+	INDEX_PROOF,
+	INDEX_ACT, /* changes files; the same options are filters */
+};
 
 struct current_index {
 	struct catalog *catalog;
@@ -38,7 +50,7 @@ struct current_index {
 
 /* Finds and opens the index for the operands of a command (SOURCE... or MOUNTPOINT), and updates
  * it, which can take long. Shows progress, and logs unreadable files. If another process maintains
- * the index, options are checked (served_options.h), and INDEX_PROOF is refused. All uses but
+ * the index, options are checked, and INDEX_PROOF is refused. All uses but
  * INDEX_READ are refused if
  * that process cannot update the index.
  *
@@ -104,5 +116,22 @@ void current_index_close(struct current_index *index);
  * of files that are not compared yet. Logs a warning for each number above 0. */
 enum twinfs_exit current_index_status(const struct current_index *index, uint64_t errors,
 				      uint64_t pending);
+
+/* ---- reclaimable bytes after other sharing ------------------------------------------ */
+
+/* The figures of reclaimable bytes after files share other extents than before. For the main
+ * thread. */
+
+struct current_index;
+
+/* Notes in the index, unless another process maintains it, that the extents of all groups have to
+ * be mapped again. Called before files share other extents, as the process can be killed meanwhile.
+ * Returns 0 or -errno, logged. */
+MUST_CHECK int index_remap_begin(const struct current_index *index);
+
+/* After index_remap_begin(), maps the extents of all groups of the index again, and has the daemons
+ * of views with these sources do the same in their indexes. A view that does not answer keeps its
+ * figures. Returns 0, also after stop_requested(), or -errno, logged. */
+MUST_CHECK int index_remap(struct current_index *index);
 
 #endif

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
+#include "base/descriptor.h"
 #include "base/directory.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -177,6 +178,14 @@ uint64_t index_folder_bytes(const char *folder)
 	    stat(bytes_text(&path), &status) < 0)
 		return 0;
 	return (uint64_t)status.st_blocks * 512;
+}
+
+bool index_folder_is_same(const char *one, const char *other)
+{
+	struct stat first, second;
+
+	return stat(one, &first) == 0 && stat(other, &second) == 0 &&
+	       is_same_inode(&first, &second);
 }
 
 struct folder_list {

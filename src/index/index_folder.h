@@ -5,6 +5,7 @@
 /* Folders of indexes. Functions that can fail return 0 or -errno, and log failures except -ENOMEM.
  * For the main thread. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/attributes.h"
@@ -43,6 +44,9 @@ MUST_CHECK int index_folder_for_operands(const struct operands *operands, const 
 
 /* Returns the bytes that the data of an index uses on the disk, or 0 if that is unknown. */
 uint64_t index_folder_bytes(const char *folder);
+
+/* Returns whether both paths lead to the same folder. */
+bool index_folder_is_same(const char *one, const char *other);
 
 /* Adds the paths of all entries of the default folder, except hidden ones. */
 MUST_CHECK int index_folders_list(struct text_list *folders);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -14,15 +15,16 @@
 #include "base/log.h"
 #include "base/quote.h"
 #include "base/stop.h"
+#include "base/thread.h"
+#include "base/timed_wait.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/completeness.h"
 #include "index/index_folder.h"
-#include "index/index_holder.h"
 #include "index/index_open.h"
-#include "index/progress_watch.h"
 #include "index/source_check.h"
+#include "ingest/ingest.h"
 #include "sharing/mapping.h"
 #include "source/source_change.h"
 
@@ -37,6 +39,157 @@
 #define CONFIRMING_WALKS 4
 /* Interval at which the index is tried again while a daemon ends. */
 #define ENDING_POLL_MS 20
+
+/* ---- the scope of a scan ------------------------------------------------------------ */
+
+static void scan_scope_free(struct scan_scope *scope)
+{
+	text_list_free(&scope->excludes);
+	*scope = (struct scan_scope){0};
+}
+
+/* Adds the globs of the options; with known, only those that the last scan also had. */
+static int add_excludes(struct scan_scope *scope, const struct text_list *globs,
+			const struct scan_settings *known)
+{
+	int r = 0;
+
+	for (size_t i = 0; r == 0 && i < globs->count; i++) {
+		if (!known || scan_settings_exclude(known, globs->items[i]))
+			r = text_list_add(&scope->excludes, globs->items[i],
+					  strlen(globs->items[i]));
+	}
+	return r;
+}
+
+/* Reads the options of the last scan. Sets known->recorded to false if there was none. The update
+ * of a damaged index finds the damage again, and rebuilds the index. */
+static int read_known(struct catalog *catalog, struct scan_settings *known, uint64_t *min_size)
+{
+	CLEANUP_READER struct catalog_reader *reader = NULL;
+	int r = catalog_read_begin(catalog, &reader);
+
+	if (r == 0)
+		r = catalog_get_scan_settings(reader, known);
+	if (r == 0)
+		r = catalog_get_min_size(reader, min_size);
+	if (r != -EUCLEAN)
+		return r;
+	known->recorded = false;
+	return 0;
+}
+
+/* Sets the scope to that of the options.
+ *
+ * catalog	an index whose last scan must not be narrowed: the scope also includes everything
+ *		that the last scan included. So the scan of a query only adds to the index, and the
+ *		options of the query are filters. NULL: the options alone decide
+ *
+ * Returns 0 or -errno. The caller frees the scope in either case. */
+static int scan_scope_find(struct scan_scope *scope, const struct index_settings *settings,
+			   struct catalog *catalog)
+{
+	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};
+	uint64_t min_size = 0;
+	int r = catalog ? read_known(catalog, &known, &min_size) : 0;
+
+	*scope = (struct scan_scope){.min_size = settings->min_size,
+				     .cross_mounts = settings->cross_file_systems};
+	if (r < 0)
+		return r;
+	if (!known.recorded)
+		return add_excludes(scope, &settings->excludes, NULL);
+	if (min_size < scope->min_size)
+		scope->min_size = min_size;
+	scope->cross_mounts |= known.cross_mounts;
+	return add_excludes(scope, &settings->excludes, &known);
+}
+
+/* ---- progress ----------------------------------------------------------------------- */
+
+/* Interval between two updates of the progress line. */
+#define INTERVAL_NS (200 * MS_NS)
+
+struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase)
+{
+	const struct ingest_progress *from = &ingest->progress;
+
+	if (phase == PROGRESS_NAMES)
+		return (struct progress_counts){.files_done = atomic_load(&from->names)};
+	return (struct progress_counts){
+		.files_done = atomic_load(&from->compared),
+		.files_total = atomic_load(&from->candidates),
+		.bytes_done = atomic_load(&from->compared_bytes),
+		.bytes_total = atomic_load(&from->candidate_bytes),
+	};
+}
+
+/* A thread that shows the progress of an ingest on stderr while another thread works.
+ *
+ *	worker: ingest_names(), ingest_contents() --> ingest->progress (atomic counters)
+ *	                                                     |
+ *	progress thread: waits 200 ms or for the end --------'--> progress line on stderr
+ */
+struct progress_watch {
+	struct progress progress;
+	const struct ingest *ingest; /* borrowed */
+	enum progress_phase phase;
+	bool running;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool end; /* under lock */
+};
+
+static void *show(void *context)
+{
+	struct progress_watch *watch = context;
+
+	pthread_mutex_lock(&watch->lock);
+	while (!watch->end) {
+		struct progress_counts counts = progress_counts_of(watch->ingest, watch->phase);
+
+		progress_update(&watch->progress, &counts);
+		timed_wait(&watch->ended, &watch->lock, clock_monotonic_ns() + INTERVAL_NS);
+	}
+	pthread_mutex_unlock(&watch->lock);
+	return NULL;
+}
+
+/* Starts the thread, if progress is to be shown. If it cannot be started, no progress is shown. The
+ * ingest is borrowed until progress_watch_end(). */
+static void progress_watch_begin(struct progress_watch *watch, const struct ingest *ingest,
+				 enum progress_phase phase, enum progress_when when)
+{
+	memset(watch, 0, sizeof(*watch));
+	watch->ingest = ingest;
+	watch->phase = phase;
+	pthread_mutex_init(&watch->lock, NULL);
+	timed_wait_init(&watch->ended);
+	progress_start(&watch->progress, when, phase == PROGRESS_NAMES ? "walking" : "comparing");
+	watch->running = progress_is_shown(&watch->progress) &&
+			 thread_start(&watch->thread, show, watch) == 0;
+}
+
+/* Ends the thread and the progress (progress_end()). */
+static void progress_watch_end(struct progress_watch *watch)
+{
+	struct progress_counts counts;
+
+	if (watch->running) {
+		pthread_mutex_lock(&watch->lock);
+		watch->end = true;
+		pthread_cond_signal(&watch->ended);
+		pthread_mutex_unlock(&watch->lock);
+		pthread_join(watch->thread, NULL);
+	}
+	counts = progress_counts_of(watch->ingest, watch->phase);
+	progress_end(&watch->progress, &counts);
+	pthread_cond_destroy(&watch->ended);
+	pthread_mutex_destroy(&watch->lock);
+}
+
+/* ---- operands and sources ----------------------------------------------------------- */
 
 /* Returns whether the user named a file. */
 static bool names_file(char *const *given, size_t count)

@@ -12,11 +12,15 @@
  * by the main thread, and log failures.
  */
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "base/attributes.h"
+#include "base/progress.h"
+#include "base/text_list.h"
 #include "catalog/catalog.h"
 #include "catalog/keep_rules.h"
 #include "index/index_settings.h"
-#include "index/scan_scope.h"
 #include "index/shared_contents.h"
 #include "ingest/ingest.h"
 #include "source/operands.h"
@@ -26,6 +30,13 @@
 /* Outcomes that the caller must handle; failures are -errno. */
 enum {
 	INDEXING_IN_USE = 1, /* another process maintains the index (not logged) */
+};
+
+/* Which files a scan indexes and compares. */
+struct scan_scope {
+	uint64_t min_size; /* bytes */
+	bool cross_mounts;
+	struct text_list excludes; /* globs */
 };
 
 struct indexing {
@@ -100,5 +111,13 @@ MUST_CHECK int indexing_confirm(struct indexing *indexing, bool *steady);
 /* Closes and frees everything. Accepts a zeroed struct. */
 void indexing_close(struct indexing *indexing);
 #define CLEANUP_INDEXING CLEANUP(indexing_close)
+
+enum progress_phase {
+	PROGRESS_NAMES,
+	PROGRESS_CONTENTS,
+};
+
+/* Returns the progress of an ingest. Any thread. */
+struct progress_counts progress_counts_of(const struct ingest *ingest, enum progress_phase phase);
 
 #endif

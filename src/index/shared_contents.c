@@ -90,15 +90,6 @@ static int by_knowledge(const void *a, const void *b)
 	return order ? order : numbers_compare(y->inside, x->inside);
 }
 
-/* Returns whether both paths are the same folder. */
-static bool is_same_folder(const char *a, const char *b)
-{
-	struct stat first, second;
-
-	return stat(a, &first) == 0 && stat(b, &second) == 0 && first.st_dev == second.st_dev &&
-	       first.st_ino == second.st_ino;
-}
-
 /* Returns whether all contents of the index are in its lists. An interrupted first scan left files
  * that are not. */
 static bool is_listed(struct catalog *catalog)
@@ -144,7 +135,7 @@ int shared_contents_open(struct lenders *shared, const char *folder, char *const
 		return -ENOMEM;
 	for (size_t i = 0; i < folders.count; i++) {
 		candidates[i].folder = folders.items[i];
-		if (!is_same_folder(folders.items[i], folder))
+		if (!index_folder_is_same(folders.items[i], folder))
 			examine(&candidates[i], paths);
 	}
 	qsort(candidates, folders.count, sizeof(*candidates), by_knowledge);

@@ -3,16 +3,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <jansson.h>
+
+#include "base/bytes.h"
 #include "base/descriptor.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/progress.h"
 #include "base/quote.h"
 #include "base/timed_call.h"
 #include "row/json_path.h"
 #include "row/json_read.h"
+#include "row/json_text.h"
 
 #define STATUS_FILE "/.twinfs/status.json"
 
@@ -150,4 +157,131 @@ int status_file_index(const char *mount_point, struct bytes *folder)
 	if (r == 0)
 		r = json_get_path(status, "index", folder);
 	return r == 0 && !bytes_text(folder) ? -ENOMEM : r;
+}
+
+/* ---- waiting for a view ------------------------------------------------------------- */
+
+/* Interval at which the daemon is asked whether it still answers. */
+#define CHECK_MS 2000
+
+struct syncing {
+	const char *mount_point;
+	const char *path; /* of the file */
+};
+
+static int read_file(void *context)
+{
+	const struct syncing *syncing = context;
+	AUTO_CLOSE int fd = open(syncing->path, O_RDONLY | O_CLOEXEC);
+	char generation[32];
+
+	return fd < 0 || read(fd, generation, sizeof(generation)) < 0 ? -errno : 0;
+}
+
+/* Returns -ETIMEDOUT if the daemon does not answer. After any other failure, the read will fail. */
+static int check_answer(void *context)
+{
+	const struct syncing *syncing = context;
+	json_auto_t *status = NULL;
+
+	return status_file_read(syncing->mount_point, &status) == -ETIMEDOUT ? -ETIMEDOUT : 0;
+}
+
+static int read_control(const char *mount_point, const char *name)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	struct syncing syncing = {.mount_point = mount_point};
+	int r = bytes_format(&path, "%s/.twinfs/%s", mount_point, name);
+
+	syncing.path = r < 0 ? NULL : bytes_text(&path);
+	if (!syncing.path)
+		return -ENOMEM;
+	return call_while(read_file, check_answer, &syncing, CHECK_MS);
+}
+
+int view_sync(const char *mount_point)
+{
+	return read_control(mount_point, "sync");
+}
+
+int view_remap(const char *mount_point)
+{
+	return read_control(mount_point, "remap");
+}
+
+/* ---- sentences for people ----------------------------------------------------------- */
+
+/* Returns what a view does whose files are all compared. */
+static const char *watching_words(const json_t *status)
+{
+	if (json_has_text(status, "watch", "none"))
+		return "up to date as of the last walk; changes are not watched";
+	if (json_has_text(status, "watch", "poll"))
+		return "up to date; walking the sources for changes at intervals";
+	return "up to date; watching the sources for changes";
+}
+
+/* Appends the progress of the first comparison. */
+static int append_scanning(const json_t *status, struct bytes *text)
+{
+	int r = bytes_format(text, "scanning: %" PRIu64 " %% done",
+			     status_file_number(status, "percent"));
+
+	if (r < 0 || !json_object_get(status, "seconds_left"))
+		return r;
+	r = bytes_append_text(text, ", ");
+	if (r == 0)
+		r = progress_append_left(text, status_file_number(status, "seconds_left"));
+	return r < 0 ? r : bytes_append_text(text, " left");
+}
+
+/* Appends which source does not answer; the first one, if there are several. */
+static int append_silent(const json_t *status, struct bytes *text)
+{
+	const json_t *source = status_file_source_with(status, "silent_since");
+	CLEANUP_BYTES struct bytes path = {0};
+	int r = json_get_path(source, "path", &path);
+
+	return r < 0 ? r
+		     : bytes_format(text,
+				    "source silent: the file system of %s does not answer, "
+				    "since %s",
+				    quote_bytes((const char *)path.data, path.length),
+				    status_file_text(source, "silent_since"));
+}
+
+int status_words_state(const json_t *status, struct bytes *text)
+{
+	if (json_has_text(status, "state", "stuck"))
+		return bytes_format(text, "stuck: cannot bring the index up to date: %s",
+				    status_file_text(status, "problem"));
+	if (json_has_text(status, "state", "source-missing"))
+		return bytes_append_text(text, "source missing: its files cannot be read");
+	if (json_has_text(status, "state", "source-silent"))
+		return append_silent(status, text);
+	if (json_has_text(status, "state", "current"))
+		return bytes_append_text(text, watching_words(status));
+	if (json_object_get(status, "percent"))
+		return append_scanning(status, text);
+	return bytes_append_text(text, json_has_text(status, "state", "comparing")
+					       ? "comparing new and changed files"
+					       : "scanning: reading names");
+}
+
+const char *status_words_stuck_remedy(const json_t *status)
+{
+	return json_has_text(status, "problem", error_text(ENOENT))
+		       ? "unmount the view and mount it again, as its index was deleted:"
+		       : "free space on the disk of the index:";
+}
+
+int status_words_watch_remedy(const json_t *status, bool verbose, struct bytes *text)
+{
+	/* only root can set a limit of the kernel, and only root uses fanotify */
+	bool own = geteuid() == 0 || json_has_text(status, "watch", "fanotify");
+
+	if (!own && !verbose)
+		return 0;
+	return bytes_format(text, "%s%s", own ? "" : "ask the administrator: ",
+			    status_file_text(status, "remedy"));
 }

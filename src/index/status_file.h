@@ -4,6 +4,7 @@
 
 /* Status of a mounted view: its file .twinfs/status.json. */
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <jansson.h>
@@ -36,5 +37,35 @@ const json_t *status_file_source_with(const json_t *status, const char *key);
 
 /* Logs why a status could not be read, and the remedy. */
 void status_file_explain(const char *mount_point, int error);
+
+/* ---- waiting for a view ------------------------------------------------------------- */
+
+/* Synchronization with a view. For a process with one thread. */
+
+/* Waits until the view shows all changes of its sources made up to now: reads its .twinfs/sync. A
+ * child process reads it, which can take long. Returns 0, -EINTR after a signal, -ETIMEDOUT if the
+ * daemon does not answer any more, because it is stopped or hangs, or another -errno. Logs
+ * nothing. */
+MUST_CHECK int view_sync(const char *mount_point);
+
+/* Works like view_sync(), and before has the daemon map the extents of all groups again: reads
+ * .twinfs/remap. */
+MUST_CHECK int view_remap(const char *mount_point);
+
+/* ---- sentences for people ----------------------------------------------------------- */
+
+/* Sentences for people about the status of a view (index/status_file.h). Any thread. */
+
+/* Appends what the view does, or what its problem is: "scanning: 43 % done, 2 minutes left".
+ * Returns 0 or -ENOMEM. */
+MUST_CHECK int status_words_state(const json_t *status, struct bytes *text);
+
+/* Returns how to solve the problem of a view that cannot update its index, as words before the path
+ * of the index: "free space on the disk of the index:". Static. */
+const char *status_words_stuck_remedy(const json_t *status);
+
+/* Appends how to have all directories watched. If this needs an administrator, says so to a user
+ * other than root, or appends nothing to that user unless verbose. Returns 0 or -ENOMEM. */
+MUST_CHECK int status_words_watch_remedy(const json_t *status, bool verbose, struct bytes *text);
 
 #endif

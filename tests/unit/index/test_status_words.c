@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <unistd.h>
 
-#include "index/status_words.h"
+#include "index/status_file.h"
 #include "unit_test.h"
 
 #define SYSCTL "sysctl fs.inotify.max_user_watches=65536"
