@@ -16,48 +16,6 @@
 #include "store/store.h"
 #include "twinfs/format.h"
 
-#define HASH_FIELD_BYTES 8U
-
-/* ---- codec --------------------------------------------------------------------------- */
-
-struct value encode_blocks_state(const struct blocks_state *state)
-{
-	struct value value = value_begin();
-
-	value_put_fixed(&value, state->digest);
-	value_put(&value, state->block_bits);
-	return value;
-}
-
-bool decode_blocks_state(struct span fields, struct blocks_state *state)
-{
-	return span_get_fixed(&fields, &state->digest) && span_get32(&fields, &state->block_bits) &&
-	       state->block_bits >= BLOCKS_BITS_MIN && state->block_bits <= BLOCKS_BITS_MAX &&
-	       fields.length == 0;
-}
-
-struct value encode_blocks_part(const struct blocks_part *part)
-{
-	struct value value = value_begin();
-
-	for (uint32_t i = 0; i < part->count; i++)
-		value_put_fixed(&value, part->hashes[i]);
-	return value;
-}
-
-bool decode_blocks_part(struct span fields, struct blocks_part *part)
-{
-	if (fields.length == 0 || fields.length % HASH_FIELD_BYTES != 0 ||
-	    fields.length / HASH_FIELD_BYTES > BLOCKS_PART)
-		return false;
-	part->count = (uint32_t)(fields.length / HASH_FIELD_BYTES);
-	for (uint32_t i = 0; i < part->count; i++) {
-		if (!span_get_fixed(&fields, &part->hashes[i]))
-			return false;
-	}
-	return true;
-}
-
 /* The state has the number 0, and the parts have the numbers from 1. */
 static struct key part_key(uint64_t file, const struct blocks_part *part)
 {

@@ -18,35 +18,12 @@
 #include <time.h>
 
 #include "base/attributes.h"
-#include "store/value.h"
+#include "catalog/record.h"
 
 struct catalog;
 struct catalog_reader;
 struct catalog_scan;
 struct catalog_writer;
-
-/* Blocks of a part: as many hashes as a record has room for. */
-#define BLOCKS_PART 60U
-
-/* Powers of two that a block size can be, in bytes: 4 KiB to 16 MiB. */
-#define BLOCKS_BITS_MIN 12U
-#define BLOCKS_BITS_MAX 24U
-
-struct blocks_state {
-	uint64_t digest; /* file_digest() when the blocks were read */
-	uint32_t block_bits; /* the blocks have 2^block_bits bytes; the last one can be shorter */
-};
-
-struct blocks_part {
-	uint64_t first; /* number of the first block in the file, a multiple of BLOCKS_PART */
-	uint32_t count;
-	uint64_t hashes[BLOCKS_PART]; /* 0: a hole, or zeros only */
-};
-
-struct value encode_blocks_state(const struct blocks_state *state);
-struct value encode_blocks_part(const struct blocks_part *part);
-MUST_CHECK bool decode_blocks_state(struct span fields, struct blocks_state *state);
-MUST_CHECK bool decode_blocks_part(struct span fields, struct blocks_part *part);
 
 /* Gets the state of a file. Returns -ENOENT if it has none. */
 MUST_CHECK int catalog_get_blocks_state(struct catalog_reader *r, uint64_t file,

@@ -8,23 +8,6 @@
 #include "catalog/writer.h"
 #include "store/store.h"
 
-struct value encode_digest(const struct digest_record *digest)
-{
-	struct value value = value_begin();
-
-	value_put_fixed(&value, digest->state);
-	value_put_bytes(&value, digest->bytes, sizeof(digest->bytes));
-	return value;
-}
-
-bool decode_digest(struct span fields, struct digest_record *digest)
-{
-	if (!span_get_fixed(&fields, &digest->state) || fields.length != sizeof(digest->bytes))
-		return false;
-	memcpy(digest->bytes, fields.data, sizeof(digest->bytes));
-	return true;
-}
-
 /* ---- reading ------------------------------------------------------------------------- */
 
 /* Gets the digest of a file or group, current or not. Returns -ENOENT if it has none. */

@@ -16,20 +16,10 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "base/sha256.h"
-#include "store/value.h"
+#include "catalog/record.h"
 
 struct catalog_reader;
 struct catalog_writer;
-struct file_record;
-
-struct digest_record {
-	uint64_t state; /* file_digest() of the file when it was read; 0: the digest of a group */
-	uint8_t bytes[SHA256_BYTES];
-};
-
-struct value encode_digest(const struct digest_record *digest);
-MUST_CHECK bool decode_digest(struct span fields, struct digest_record *digest);
 
 /* Gets the current digest of a file, or that of its group. Returns -ENOENT if there is none. */
 MUST_CHECK int catalog_find_digest(struct catalog_reader *r, const struct file_record *file,

@@ -171,10 +171,10 @@ static int check_records(const char *folder, bool copied)
 	return state;
 }
 
-/* Runs in the child process, which ends with an enum catalog_open_outcome as its status. The child discards
- * stderr: LMDB's assertions and sanitizers print there, but the parent reports the result. The
- * child closes all other descriptors except the folder's. If it kept the descriptor of the index
- * lock, it could hold the lock longer than the parent. */
+/* Runs in the child process, which ends with an enum catalog_open_outcome as its status. The child
+ * discards stderr: LMDB's assertions and sanitizers print there, but the parent reports the result.
+ * The child closes all other descriptors except the folder's. If it kept the descriptor of the
+ * index lock, it could hold the lock longer than the parent. */
 static void check_and_exit(int folder_fd, pid_t parent, bool copied)
 {
 	int null;
@@ -202,8 +202,8 @@ static bool is_status(int status)
 }
 
 /* Checks in a child process, as reading damaged pages can crash. This process must have one thread
- * only: its child can wait forever for a lock that another thread held. Returns an enum catalog_open_outcome
- * or -errno. */
+ * only: its child can wait forever for a lock that another thread held. Returns an enum
+ * catalog_open_outcome or -errno. */
 static int check_in_child(int folder_fd, bool copied)
 {
 	pid_t parent = getpid(), child = fork();

@@ -21,9 +21,9 @@
 
 struct store;
 
-/* Checks only the format and changes nothing: returns CATALOG_NEWER or CATALOG_OLDER for an index that
- * this program cannot check, else CATALOG_OPENED. An index that cannot be read counts as
- * CATALOG_OPENED, as catalog_open() then reports the error. Can crash if the index is damaged. */
+/* Checks only the format and changes nothing. Returns CATALOG_NEWER or CATALOG_OLDER for an index
+ * that this program cannot check, else CATALOG_OPENED. If it cannot be read, catalog_open() reports
+ * the error later. Can crash if the index is damaged. */
 enum catalog_open_outcome index_examine_format(const char *folder);
 
 /* Checks whether the data file can be opened. If a child process has to read it, the child also
@@ -34,8 +34,8 @@ enum catalog_open_outcome index_examine_format(const char *folder);
  * distrusted	check the data file even if the seal is valid
  * sealed	set to whether the data file still has a valid seal
  *
- * Returns CATALOG_OPENED if the index is sound or the folder has none, CATALOG_DAMAGED, CATALOG_NEWER,
- * CATALOG_OLDER, or -errno. */
+ * Returns CATALOG_OPENED if the index is sound or the folder has none, or CATALOG_DAMAGED,
+ * CATALOG_NEWER, CATALOG_OLDER or -errno. */
 MUST_CHECK int index_examine(int folder_fd, const char *folder, bool distrusted, bool *sealed);
 
 /* Copies the records of an open index if that makes the data file smaller by more than a sixth

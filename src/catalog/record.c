@@ -570,6 +570,61 @@ bool decode_totals(struct span fields, struct catalog_totals *t)
 	return decoded;
 }
 
+struct value encode_blocks_state(const struct blocks_state *state)
+{
+	struct value value = value_begin();
+
+	value_put_fixed(&value, state->digest);
+	value_put(&value, state->block_bits);
+	return value;
+}
+
+bool decode_blocks_state(struct span fields, struct blocks_state *state)
+{
+	return span_get_fixed(&fields, &state->digest) && span_get32(&fields, &state->block_bits) &&
+	       state->block_bits >= BLOCKS_BITS_MIN && state->block_bits <= BLOCKS_BITS_MAX &&
+	       fields.length == 0;
+}
+
+struct value encode_blocks_part(const struct blocks_part *part)
+{
+	struct value value = value_begin();
+
+	for (uint32_t i = 0; i < part->count; i++)
+		value_put_fixed(&value, part->hashes[i]);
+	return value;
+}
+
+bool decode_blocks_part(struct span fields, struct blocks_part *part)
+{
+	if (fields.length == 0 || fields.length % sizeof(part->hashes[0]) != 0 ||
+	    fields.length / sizeof(part->hashes[0]) > BLOCKS_PART)
+		return false;
+	part->count = (uint32_t)(fields.length / sizeof(part->hashes[0]));
+	for (uint32_t i = 0; i < part->count; i++) {
+		if (!span_get_fixed(&fields, &part->hashes[i]))
+			return false;
+	}
+	return true;
+}
+
+struct value encode_digest(const struct digest_record *digest)
+{
+	struct value value = value_begin();
+
+	value_put_fixed(&value, digest->state);
+	value_put_bytes(&value, digest->bytes, sizeof(digest->bytes));
+	return value;
+}
+
+bool decode_digest(struct span fields, struct digest_record *digest)
+{
+	if (!span_get_fixed(&fields, &digest->state) || fields.length != sizeof(digest->bytes))
+		return false;
+	memcpy(digest->bytes, fields.data, sizeof(digest->bytes));
+	return true;
+}
+
 uint64_t name_cookie(uint64_t seed, struct name name)
 {
 	uint64_t hash = hash64(name.bytes, name.length, seed) >> (64 - ENTRY_HASH_BITS);

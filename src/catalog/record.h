@@ -44,6 +44,7 @@
 #include "base/attributes.h"
 #include "base/hash.h"
 #include "base/path.h"
+#include "base/sha256.h"
 #include "base/size.h"
 #include "store/value.h"
 
@@ -303,6 +304,32 @@ struct extent_record {
 	uint64_t joint; /* bytes that only these members hold, each range once */
 };
 
+/* Hashes of the blocks of a file (blocks.h). */
+
+/* Blocks of a part: as many hashes as a record has room for. */
+#define BLOCKS_PART 60U
+
+/* Powers of two that a block size can be, in bytes: 4 KiB to 16 MiB. */
+#define BLOCKS_BITS_MIN 12U
+#define BLOCKS_BITS_MAX 24U
+
+struct blocks_state {
+	uint64_t digest; /* file_digest() when the blocks were read */
+	uint32_t block_bits; /* the blocks have 2^block_bits bytes; the last one can be shorter */
+};
+
+struct blocks_part {
+	uint64_t first; /* number of the first block in the file, a multiple of BLOCKS_PART */
+	uint32_t count;
+	uint64_t hashes[BLOCKS_PART]; /* 0: a hole, or zeros only */
+};
+
+/* SHA-256 of a content (digests.h). */
+struct digest_record {
+	uint64_t state; /* file_digest() of the file when it was read; 0: the digest of a group */
+	uint8_t bytes[SHA256_BYTES];
+};
+
 enum error_kind {
 	ERROR_DIR = 1,
 	ERROR_FILE = 2
@@ -360,6 +387,9 @@ struct value encode_folder(const struct folder_record *folder);
 struct value encode_folder_group(const struct folder_group *group);
 struct value encode_extents(const struct extent_record *extents);
 struct value encode_totals(const struct catalog_totals *totals);
+struct value encode_blocks_state(const struct blocks_state *state);
+struct value encode_blocks_part(const struct blocks_part *part);
+struct value encode_digest(const struct digest_record *digest);
 
 /* Each function decodes the fields of a record, without those in its key. Returns false if the
  * fields are damaged. Names are borrowed from fields. */
@@ -376,6 +406,9 @@ MUST_CHECK bool decode_folder(struct span fields, struct folder_record *folder);
 MUST_CHECK bool decode_folder_group(struct span fields, struct folder_group *group);
 MUST_CHECK bool decode_extents(struct span fields, struct extent_record *extents);
 MUST_CHECK bool decode_totals(struct span fields, struct catalog_totals *totals);
+MUST_CHECK bool decode_blocks_state(struct span fields, struct blocks_state *state);
+MUST_CHECK bool decode_blocks_part(struct span fields, struct blocks_part *part);
+MUST_CHECK bool decode_digest(struct span fields, struct digest_record *digest);
 
 /* Returns the first cookie that a name can have. Names with equal hashes get the next cookies, at
  * most ENTRY_COOKIE_SLOTS in all. The seed is secret, so no user can choose names that collide. */

@@ -172,11 +172,11 @@ static int check_unfinished(const struct current_index *index)
 	return -EXDEV;
 }
 
-/* Compares the options of the command with those in a snapshot. The command never narrows the index,
- * and does not scan if another process maintains the index. So an option that the user gave must
- * equal that of the last scan, or act as a filter. An act without --cross-file-systems is refused,
- * too, if the last scan had this option. Returns 0, -EXDEV (logged) if an option is refused, or
- * another -errno. */
+/* Compares the options of the command with those in a snapshot. The command never narrows the
+ * index, and does not scan if another process maintains the index. So an option that the user gave
+ * must equal that of the last scan, or act as a filter. An act without --cross-file-systems is
+ * refused, too, if the last scan had this option. Returns 0, -EXDEV (logged) if an option is
+ * refused, or another -errno. */
 static int check_options(const struct current_index *index, struct catalog_reader *reader)
 {
 	CLEANUP_SCAN_SETTINGS struct scan_settings known = {0};

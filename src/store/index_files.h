@@ -78,8 +78,8 @@ MUST_CHECK int index_file_replace(int folder_fd, const char *name, const char *t
  * is possibly old, empty or torn. Returns 0 or -errno. */
 MUST_CHECK int index_file_write(int folder_fd, const char *name, const char *text);
 
-/* Makes a file of an index accessible only to its owner. Does not call chmod(2) if the mode is already
- * right, because a confined daemon may not call it (base/confine.h). Returns 0 or -errno. */
+/* Makes a file of an index accessible only to its owner. Does not call chmod(2) if the mode is
+ * already right: a confined daemon may not call it (base/confine.h). Returns 0 or -errno. */
 MUST_CHECK int make_private(int folder_fd, const char *name);
 
 /* Reads the text of a small file in the folder, truncated to size - 1 bytes. Returns 0 or

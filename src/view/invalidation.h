@@ -23,8 +23,8 @@ struct invalidation {
 	struct commit_delta delta;
 };
 
-/* Takes the changes of a commit, and leaves an empty delta. Makes no query and no system call. Returns
- * 0 or -ENOMEM. */
+/* Takes the changes of a commit, and leaves an empty delta. Makes no query and no system call.
+ * Returns 0 or -ENOMEM. */
 MUST_CHECK int invalidation_new(struct invalidation **invalidation, struct commit_delta *delta);
 void invalidation_free(struct invalidation *invalidation); /* accepts NULL */
 
