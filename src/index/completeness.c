@@ -15,7 +15,7 @@
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "index/index_settings.h"
-#include "source/left_out.h"
+#include "source/mounts.h"
 #include "source/source.h"
 
 enum twinfs_exit completeness_status(uint64_t errors, uint64_t pending)

@@ -27,9 +27,9 @@
 #include "ingest/listing.h"
 #include "ingest/walk_dir.h"
 #include "ingest/walk_queue.h"
+#include "source/mounts.h"
 #include "source/patterns.h"
 #include "source/source.h"
-#include "source/view_mounts.h"
 
 /* queue of directories --> walker threads --> batch writer --> catalog
  *        ^                      |

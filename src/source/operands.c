@@ -18,7 +18,7 @@
 #include "base/path.h"
 #include "base/quote.h"
 #include "base/stop.h"
-#include "source/view_mounts.h"
+#include "source/mounts.h"
 
 /* Number of folders whose resolved paths are remembered. */
 #define REMEMBERED 4096

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/statvfs.h>
 
 #include "base/attributes.h"
 #include "base/text_list.h"
@@ -147,5 +148,15 @@ MUST_CHECK int source_open_inode(const struct sources *sources, struct catalog_r
 /* Appends the absolute path for a path relative to a source. Returns 0 or -errno. */
 MUST_CHECK int source_absolute_path(const struct sources *sources, uint32_t source,
 				    const char *relative, struct bytes *path);
+
+/* ---- space -------------------------------------------------------------------------- */
+
+/* Size of the blocks in bytes, in which all file systems are counted. */
+#define SOURCE_SPACE_BLOCK 4096
+
+/* Adds the blocks and inodes, all and free, of each file system that has the root of a source that
+ * is not missing. A file system counts once; subvolumes of btrfs count as one each. A file system
+ * that refuses statfs(2) counts as empty, and so do all if memory is short. */
+void sources_add_space(const struct sources *sources, struct statvfs *space);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/utf8.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
-#include "source/left_out.h"
+#include "source/mounts.h"
 #include "source/source.h"
 #include "view/control.h"
 #include "view/currency.h"

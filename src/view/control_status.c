@@ -19,7 +19,7 @@
 #include "catalog/scan.h"
 #include "row/json_path.h"
 #include "row/json_text.h"
-#include "source/left_out.h"
+#include "source/mounts.h"
 #include "source/source.h"
 #include "source/source_change.h"
 #include "view/control.h"

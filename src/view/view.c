@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/system_call.h"
-#include "source/source_space.h"
+#include "source/source.h"
 #include "view/access.h"
 #include "view/node.h"
 #include "view/node_ops.h"

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+#include "source/mounts.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/bytes.h"
+#include "base/mountinfo.h"
+#include "catalog/paths.h"
+#include "catalog/scan_settings.h"
+#include "source/source.h"
+
+/* Types of file systems that have no files of users. Their copies would be of no use. */
+static const char *const types_without_files[] = {
+	"autofs",     "binfmt_misc", "bpf",         "cgroup",     "cgroup2",   "configfs",
+	"debugfs",    "devpts",      "devtmpfs",    "efivarfs",   "fusectl",   "fuse.gvfsd-fuse",
+	"fuse.lxcfs", "fuse.portal", "fuse.twinfs", "hugetlbfs",  "mqueue",    "nsfs",
+	"proc",       "pstore",      "rpc_pipefs",  "securityfs", "selinuxfs", "smackfs",
+	"sysfs",      "tracefs",
+};
+
+static bool has_no_files(const char *type)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(types_without_files); i++) {
+		if (strcmp(type, types_without_files[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* The lines of /proc/self/mountinfo (proc(5)). All zero, but for the file; NULL: no line. */
+struct mount_lines {
+	FILE *file;
+	char *line;
+	size_t size;
+	/* of the last line, in it */
+	char *device, *point, *type;
+};
+
+static void mount_lines_deinit(struct mount_lines *lines)
+{
+	if (lines->file)
+		(void)fclose(lines->file);
+	free(lines->line);
+}
+#define CLEANUP_MOUNT_LINES CLEANUP(mount_lines_deinit)
+
+static struct mount_lines mount_lines_open(void)
+{
+	return (struct mount_lines){.file = fopen("/proc/self/mountinfo", "re")};
+}
+
+/* Splits the line. Returns false if it is of another form. */
+static bool split(struct mount_lines *lines)
+{
+	char *dash = strstr(lines->line, " - "), *rest = lines->line;
+
+	(void)strsep(&rest, " ");
+	(void)strsep(&rest, " ");
+	lines->device = strsep(&rest, " ");
+	(void)strsep(&rest, " ");
+	lines->point = strsep(&rest, " ");
+	lines->type = dash ? dash + strlen(" - ") : NULL;
+	if (!lines->point || !lines->type)
+		return false;
+	mountinfo_decode(lines->point);
+	lines->type[strcspn(lines->type, " ")] = '\0';
+	return true;
+}
+
+/* Gets the next mount. Returns false at the end. */
+static bool next_mount(struct mount_lines *lines)
+{
+	while (lines->file && getline(&lines->line, &lines->size, lines->file) > 0) {
+		if (split(lines))
+			return true;
+	}
+	return false;
+}
+
+/* Adds the mount points of file systems without files. The last mount at a point is the visible
+ * one, but mounts at one point are rarely of both kinds. */
+static int list_points_without_files(struct text_list *points)
+{
+	CLEANUP_MOUNT_LINES struct mount_lines lines = mount_lines_open();
+	int r = 0;
+
+	while (r == 0 && next_mount(&lines)) {
+		if (has_no_files(lines.type))
+			r = text_list_add(points, lines.point, strlen(lines.point));
+	}
+	return r;
+}
+
+static int add_path(struct catalog_reader *reader, const struct sources *sources, uint64_t id,
+		    const struct text_list *without_files, struct text_list *paths)
+{
+	CLEANUP_BYTES struct bytes relative = {0};
+	CLEANUP_BYTES struct bytes path = {0};
+	uint32_t source;
+	int r = catalog_dir_path(reader, id, &relative, &source);
+
+	if (r < 0)
+		return r == -ENOENT ? 0 : r;
+	if (source >= sources->count)
+		return -EUCLEAN;
+	if (!bytes_text(&relative))
+		return -ENOMEM;
+	r = source_absolute_path(sources, source, bytes_text(&relative), &path);
+	if (r < 0 || text_list_has(without_files, bytes_text(&path)))
+		return r;
+	return text_list_add(paths, bytes_text(&path), strlen(bytes_text(&path)));
+}
+
+int left_out_list(struct catalog_reader *reader, const struct sources *sources,
+		  struct text_list *paths)
+{
+	CLEANUP_LEFT_OUT struct left_out list = {0};
+	CLEANUP_TEXT_LIST struct text_list without_files = {0};
+	int r = catalog_get_left_out(reader, &list);
+
+	if (r == 0 && list.count > 0)
+		r = list_points_without_files(&without_files);
+	for (size_t i = 0; r == 0 && i < list.count; i++)
+		r = add_path(reader, sources, list.ids[i], &without_files, paths);
+	return r;
+}
+
+/* ---- mounted views -------------------------------------------------------------------------- */
+
+void view_mounts_load(struct view_mounts *mounts)
+{
+	CLEANUP_MOUNT_LINES struct mount_lines lines = mount_lines_open();
+	unsigned int major_number, minor_number;
+
+	mounts->count = 0;
+	while (mounts->count < ARRAY_SIZE(mounts->devices) && next_mount(&lines)) {
+		if (strcmp(lines.type, "fuse.twinfs") == 0 &&
+		    sscanf(lines.device, "%u:%u", &major_number, &minor_number) == 2)
+			mounts->devices[mounts->count++] = makedev(major_number, minor_number);
+	}
+}
+
+bool view_mounts_have_device(const struct view_mounts *mounts, dev_t device)
+{
+	for (size_t i = 0; i < mounts->count; i++) {
+		if (mounts->devices[i] == device)
+			return true;
+	}
+	return false;
+}
+
+bool view_mounts_have(const struct view_mounts *mounts, int fd)
+{
+	struct stat st;
+
+	return mounts->count > 0 && fstat(fd, &st) == 0 &&
+	       view_mounts_have_device(mounts, st.st_dev);
+}
