@@ -205,6 +205,70 @@ static const uint32_t operations[] = {
 	((uint32_t)(CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER | \
 		    CLONE_NEWPID | CLONE_NEWNET))
 
+/* ---- calls with conditions ----------------------------------------------------------- */
+
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define LOWER_HALF 0
+#else
+#define LOWER_HALF 4
+#endif
+#define UPPER_HALF (4 - LOWER_HALF)
+
+/* The place of an argument that has 32 bits, or of the upper half of one with 64 bits. */
+#define ARGUMENT(number) (offsetof(struct seccomp_data, args[number]) + LOWER_HALF)
+#define UPPER_ARGUMENT(number) (offsetof(struct seccomp_data, args[number]) + UPPER_HALF)
+
+struct condition {
+	enum demand {
+		DEMAND_NOTHING,
+		DEMAND_EQUAL,
+		DEMAND_SOME_BITS,
+		DEMAND_NO_BITS,
+		DEMAND_SELF, /* the value is the id of this process */
+	} demand;
+	uint32_t place; /* in struct seccomp_data */
+	uint32_t value;
+};
+
+/* A call that is allowed only if it meets both conditions. */
+struct call_rule {
+	uint32_t call;
+	struct condition conditions[2];
+};
+
+static const struct call_rule rules[] = {
+	/* no executable memory */
+	{SYS_mmap, {{DEMAND_NO_BITS, ARGUMENT(2), PROT_EXEC}}},
+	{SYS_mprotect, {{DEMAND_NO_BITS, ARGUMENT(2), PROT_EXEC}}},
+	{SYS_pkey_mprotect, {{DEMAND_NO_BITS, ARGUMENT(2), PROT_EXEC}}},
+	/* Only to the address that the socket is connected to. sendmsg(2) is not allowed, because
+	 * the address of a message is in memory, which a filter cannot see. */
+	{SYS_sendto, {{DEMAND_EQUAL, ARGUMENT(4), 0}, {DEMAND_EQUAL, UPPER_ARGUMENT(4), 0}}},
+	/* new threads, but no new processes and no namespaces */
+	{SYS_clone,
+	 {{DEMAND_SOME_BITS, ARGUMENT(0), CLONE_THREAD},
+	  {DEMAND_NO_BITS, ARGUMENT(0), NEW_NAME_SPACES}}},
+	{SYS_tgkill, {{DEMAND_SELF, ARGUMENT(0), 0}}},
+	{SYS_kill, {{DEMAND_SELF, ARGUMENT(0), 0}}},
+	{SYS_prlimit64, {{DEMAND_EQUAL, ARGUMENT(0), 0}}},
+};
+
+/* libfuse binds the thread of each ring to a processor. */
+static const struct call_rule rules_for_rings[] = {
+	{SYS_sched_setaffinity, {{DEMAND_EQUAL, ARGUMENT(0), 0}}},
+};
+
+/* Changing only the effective id, as view/caller.c does. The thread can always revert to its own
+ * id. */
+static const struct call_rule rules_for_callers[] = {
+	{SYS_setresuid,
+	 {{DEMAND_EQUAL, ARGUMENT(0), UINT32_MAX}, {DEMAND_EQUAL, ARGUMENT(2), UINT32_MAX}}},
+	{SYS_setresgid,
+	 {{DEMAND_EQUAL, ARGUMENT(0), UINT32_MAX}, {DEMAND_EQUAL, ARGUMENT(2), UINT32_MAX}}},
+};
+
+static const uint32_t allowed_for_callers[] = {SYS_setgroups, SYS_setfsuid, SYS_setfsgid};
+
 /* ---- instructions ------------------------------------------------------------------- */
 
 /* Maximum length of a filter. Each allowed call takes two instructions. */
@@ -231,60 +295,50 @@ static void add_permission(struct call_filter *filter)
 	add(filter, (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW));
 }
 
-static void load(struct call_filter *filter, size_t offset)
+static void load(struct call_filter *filter, uint32_t place)
 {
-	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset));
+	add(filter, (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, place));
 }
 
-static void allow_equal(struct call_filter *filter, uint32_t value)
+/* Compares the loaded value: skips some instructions if it passes, and others if it fails. test:
+ * BPF_JEQ, BPF_JGE or BPF_JSET. */
+static void compare(struct call_filter *filter, unsigned short test, uint32_t value,
+		    uint8_t if_passed, uint8_t if_failed)
 {
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1));
-	add_permission(filter);
+	add(filter, (struct sock_filter)BPF_JUMP((unsigned short)(BPF_JMP | BPF_K | test), value,
+						 if_passed, if_failed));
 }
 
 static void allow_each(struct call_filter *filter, const uint32_t *values, size_t count)
 {
-	for (size_t i = 0; i < count; i++)
-		allow_equal(filter, values[i]);
+	for (size_t i = 0; i < count; i++) {
+		compare(filter, BPF_JEQ, values[i], 0, 1);
+		add_permission(filter);
+	}
 }
 
-static void fail_from(struct call_filter *filter, uint32_t value, uint32_t error)
+/* test: as for compare() */
+static void fail_if(struct call_filter *filter, unsigned short test, uint32_t value, uint32_t error)
 {
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, value, 0, 1));
+	compare(filter, test, value, 0, 1);
 	add_error(filter, error);
 }
 
 static void add_head(struct call_filter *filter)
 {
 	load(filter, offsetof(struct seccomp_data, arch));
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PROCESSOR, 1, 0));
+	compare(filter, BPF_JEQ, PROCESSOR, 1, 0);
 	add_error(filter, EPERM);
 	load(filter, offsetof(struct seccomp_data, nr));
-	fail_from(filter, CALL_X32, EPERM);
+	fail_if(filter, BPF_JGE, CALL_X32, EPERM);
 }
-
-static int install(struct call_filter *filter)
-{
-	const struct sock_fprog program = {filter->count, filter->steps};
-
-	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
-}
-
-/* ---- rules with conditions ------------------------------------------------------------ */
-
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-#define LOWER_HALF 0
-#else
-#define LOWER_HALF 4
-#endif
-#define UPPER_HALF (4 - LOWER_HALF)
 
 /* Begins a rule for one call. The first instruction skips the rule for other calls. A rule always
  * returns, so the call number is still loaded when the next rule starts. Returns the value for
  * end_rule(). */
 static unsigned short begin_rule(struct call_filter *filter, uint32_t call)
 {
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, call, 0, 0));
+	compare(filter, BPF_JEQ, call, 0, 0);
 	return filter->count;
 }
 
@@ -296,157 +350,76 @@ static void end_rule(struct call_filter *filter, unsigned short begin)
 	filter->steps[begin - 1].jf = (uint8_t)length;
 }
 
-static void load_argument(struct call_filter *filter, unsigned int number)
+/* Refuses the call unless it meets the condition. */
+static void require(struct call_filter *filter, const struct condition *condition)
 {
-	load(filter, offsetof(struct seccomp_data, args) + (size_t)8 * number + LOWER_HALF);
-}
-
-/* The next three functions refuse the call unless the loaded value meets a condition. */
-
-static void require_equal(struct call_filter *filter, uint32_t value)
-{
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, value, 1, 0));
+	if (condition->demand == DEMAND_NOTHING)
+		return;
+	load(filter, condition->place);
+	if (condition->demand == DEMAND_SELF)
+		compare(filter, BPF_JEQ, (uint32_t)getpid(), 1, 0);
+	else if (condition->demand == DEMAND_EQUAL)
+		compare(filter, BPF_JEQ, condition->value, 1, 0);
+	else if (condition->demand == DEMAND_SOME_BITS)
+		compare(filter, BPF_JSET, condition->value, 1, 0);
+	else
+		compare(filter, BPF_JSET, condition->value, 0, 1);
 	add_error(filter, EPERM);
 }
 
-static void require_some_of(struct call_filter *filter, uint32_t bits)
+static void add_rules(struct call_filter *filter, const struct call_rule *list, size_t count)
 {
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 1, 0));
-	add_error(filter, EPERM);
+	for (size_t i = 0; i < count; i++) {
+		unsigned short begin = begin_rule(filter, list[i].call);
+
+		require(filter, &list[i].conditions[0]);
+		require(filter, &list[i].conditions[1]);
+		add_permission(filter);
+		end_rule(filter, begin);
+	}
 }
 
-static void require_none_of(struct call_filter *filter, uint32_t bits)
-{
-	add(filter, (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, bits, 0, 1));
-	add_error(filter, EPERM);
-}
-
-/* Allows the call if its first argument, of 32 bits, has this value. */
-static void allow_if_equal(struct call_filter *filter, uint32_t call, uint32_t value)
+/* Allows a call if this argument is one of the values. */
+static void allow_if_among(struct call_filter *filter, uint32_t call, uint32_t place,
+			   const uint32_t *values, size_t count)
 {
 	unsigned short begin = begin_rule(filter, call);
 
-	load_argument(filter, 0);
-	require_equal(filter, value);
-	add_permission(filter);
-	end_rule(filter, begin);
-}
-
-struct values {
-	const uint32_t *values;
-	size_t count;
-};
-
-static void allow_if_among(struct call_filter *filter, uint32_t call, unsigned int argument,
-			   struct values values)
-{
-	unsigned short begin = begin_rule(filter, call);
-
-	load_argument(filter, argument);
-	allow_each(filter, values.values, values.count);
+	load(filter, place);
+	allow_each(filter, values, count);
 	add_error(filter, EPERM);
 	end_rule(filter, begin);
 }
 
-/* Allows the call, but not for executable memory. */
-static void allow_without_code(struct call_filter *filter, uint32_t call)
+static int install(struct call_filter *filter)
 {
-	unsigned short begin = begin_rule(filter, call);
+	const struct sock_fprog program = {filter->count, filter->steps};
 
-	load_argument(filter, 2);
-	require_none_of(filter, PROT_EXEC);
-	add_permission(filter);
-	end_rule(filter, begin);
-}
-
-/* Allows new threads, but no new processes and no namespaces. */
-static void allow_threads(struct call_filter *filter)
-{
-	unsigned short begin = begin_rule(filter, SYS_clone);
-
-	load_argument(filter, 0);
-	require_some_of(filter, CLONE_THREAD);
-	require_none_of(filter, NEW_NAME_SPACES);
-	add_permission(filter);
-	end_rule(filter, begin);
-	begin = begin_rule(filter, SYS_clone3);
-	add_error(filter, ENOSYS);
-	end_rule(filter, begin);
-}
-
-/* Allows sending to the address that the socket is connected to. sendmsg(2) is not allowed, because
- * the address of a message is in memory, which a filter cannot see. */
-static void allow_send_without_address(struct call_filter *filter)
-{
-	unsigned short begin = begin_rule(filter, SYS_sendto);
-
-	load_argument(filter, 4);
-	require_equal(filter, 0);
-	load(filter, offsetof(struct seccomp_data, args[4]) + UPPER_HALF);
-	require_equal(filter, 0);
-	add_permission(filter);
-	end_rule(filter, begin);
-}
-
-/* Allows changing only the effective id, as view/caller.c does. The thread can always revert to its
- * own id. */
-static void allow_effective_id(struct call_filter *filter, uint32_t call)
-{
-	unsigned short begin = begin_rule(filter, call);
-
-	load_argument(filter, 0);
-	require_equal(filter, UINT32_MAX);
-	load_argument(filter, 2);
-	require_equal(filter, UINT32_MAX);
-	add_permission(filter);
-	end_rule(filter, begin);
-}
-
-static void allow_impersonation(struct call_filter *filter)
-{
-	allow_effective_id(filter, SYS_setresuid);
-	allow_effective_id(filter, SYS_setresgid);
-	allow_equal(filter, SYS_setgroups);
-	allow_equal(filter, SYS_setfsuid);
-	allow_equal(filter, SYS_setfsgid);
-}
-
-#define VALUES(list) ((struct values){(list), ARRAY_SIZE(list)})
-
-static void add_rules(struct call_filter *filter, bool with_rings)
-{
-	uint32_t self = (uint32_t)getpid();
-
-	allow_if_among(filter, SYS_ioctl, 1, VALUES(requests));
-	allow_if_among(filter, SYS_fcntl, 1, VALUES(commands));
-	allow_without_code(filter, SYS_mmap);
-	allow_without_code(filter, SYS_mprotect);
-	allow_without_code(filter, SYS_pkey_mprotect);
-	allow_send_without_address(filter);
-	allow_threads(filter);
-	allow_if_equal(filter, SYS_tgkill, self);
-	allow_if_equal(filter, SYS_kill, self);
-	allow_if_equal(filter, SYS_prlimit64, 0);
-	allow_if_among(filter, SYS_prctl, 0, VALUES(operations));
-	if (with_rings) /* libfuse binds the thread of each ring to a processor */
-		allow_if_equal(filter, SYS_sched_setaffinity, 0);
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0 ? -errno : 0;
 }
 
 /* ---- filters ------------------------------------------------------------------------- */
 
 int confine_calls(unsigned int needs)
 {
-	bool with_rings = needs & CONFINE_WITH_RINGS;
 	struct call_filter filter = {.count = 0};
 
 	add_head(&filter);
 	allow_each(&filter, allowed, ARRAY_SIZE(allowed));
-	if (with_rings)
+	if (needs & CONFINE_WITH_RINGS)
 		allow_each(&filter, allowed_for_rings, ARRAY_SIZE(allowed_for_rings));
-	add_rules(&filter, with_rings);
-	if (needs & CONFINE_WITH_CALLERS)
-		allow_impersonation(&filter);
-	fail_from(&filter, CALL_LAST_KNOWN + 1, ENOSYS);
+	allow_if_among(&filter, SYS_ioctl, ARGUMENT(1), requests, ARRAY_SIZE(requests));
+	allow_if_among(&filter, SYS_fcntl, ARGUMENT(1), commands, ARRAY_SIZE(commands));
+	allow_if_among(&filter, SYS_prctl, ARGUMENT(0), operations, ARRAY_SIZE(operations));
+	add_rules(&filter, rules, ARRAY_SIZE(rules));
+	fail_if(&filter, BPF_JEQ, SYS_clone3, ENOSYS);
+	if (needs & CONFINE_WITH_RINGS)
+		add_rules(&filter, rules_for_rings, ARRAY_SIZE(rules_for_rings));
+	if (needs & CONFINE_WITH_CALLERS) {
+		add_rules(&filter, rules_for_callers, ARRAY_SIZE(rules_for_callers));
+		allow_each(&filter, allowed_for_callers, ARRAY_SIZE(allowed_for_callers));
+	}
+	fail_if(&filter, BPF_JGE, CALL_LAST_KNOWN + 1, ENOSYS);
 	add_error(&filter, EPERM);
 	return install(&filter);
 }
