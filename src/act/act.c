@@ -16,14 +16,12 @@
 #include "base/arena.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/extents.h"
+#include "base/kernel.h"
 #include "base/log.h"
 #include "base/overlay_layer.h"
 #include "base/path.h"
-#include "base/quote.h"
 #include "base/stop.h"
-#include "base/system_call.h"
 
 /* Acts in a batch. One sync of the journal, which waits for the disk, is enough for all of them. */
 #define BATCH_ACTS 128

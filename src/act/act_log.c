@@ -17,11 +17,9 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/error.h"
+#include "base/kernel.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/system_call.h"
 #include "store/index_files.h"
 #include "twinfs/format.h"
 

@@ -12,8 +12,7 @@
 
 #include "base/copier.h"
 #include "base/descriptor.h"
-#include "base/file_hash.h"
-#include "base/inode_flags.h"
+#include "base/hash.h"
 #include "base/metadata.h"
 #include "base/xattrs.h"
 

@@ -13,11 +13,9 @@
 #include "act/undo.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
-#include "base/size.h"
 #include "base/stop.h"
 
 /* ---- removing the folder -------------------------------------------------------------- */

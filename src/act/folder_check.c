@@ -16,16 +16,14 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
 #include "base/extents.h"
-#include "base/file_hash.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/hash.h"
+#include "base/kernel.h"
 #include "base/numbers.h"
 #include "base/path.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "base/stop.h"
-#include "base/system_call.h"
 #include "base/xattrs.h"
 #include "source/managed.h"
 
@@ -440,7 +438,7 @@ static bool shows_writes(const struct held *held)
 {
 	int64_t changed_ns = clock_ns(held->status.st_ctim);
 
-	return held->leased && filesystem_times_are_reliable(filesystem_type_at(held->fd)) &&
+	return held->leased && filesystem_keeps(filesystem_type_at(held->fd), PROMISE_STORES) &&
 	       changed_ns < clock_ns(clock_now()) - GUARD_NS;
 }
 

@@ -9,10 +9,10 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/file_sha256.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/memory.h"
 #include "base/numbers.h"
+#include "base/sha256.h"
 #include "source/source.h"
 
 /* Interval at which held_wait_for_writer() checks for a writer, and its longest wait. */

@@ -12,9 +12,8 @@
 #include <jansson.h>
 
 #include "base/descriptor.h"
+#include "base/kernel.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/system_call.h"
 #include "row/fields.h"
 #include "row/json_path.h"
 #include "row/json_read.h"

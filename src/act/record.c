@@ -11,7 +11,7 @@
 
 #include <jansson.h>
 
-#include "base/system_call.h"
+#include "base/kernel.h"
 #include "row/fields.h"
 #include "row/json_read.h"
 #include "row/json_text.h"

@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/file_hash.h"
-#include "base/inode_flags.h"
+#include "base/hash.h"
+#include "base/metadata.h"
 #include "catalog/filesystem.h"
 
 void recording_begin(struct recording *recording, enum act_kind kind)

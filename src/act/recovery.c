@@ -19,10 +19,8 @@
 #include "act/trash.h"
 #include "base/attributes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/extents.h"
 #include "base/log.h"
-#include "base/quote.h"
 
 /* ---- rescue --------------------------------------------------------------------------------- */
 

@@ -28,11 +28,10 @@
 #include "base/array.h"
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/dedupe_range.h"
 #include "base/descriptor.h"
 #include "base/extents.h"
-#include "base/filesystem_kind.h"
-#include "base/size.h"
+#include "base/filesystem.h"
+#include "base/numbers.h"
 #include "base/xattrs.h"
 
 /* ---- reach ---------------------------------------------------------------------------------- */

@@ -13,8 +13,8 @@
 #include "act/journal.h"
 #include "act/one_act.h"
 #include "base/descriptor.h"
-#include "base/system_call.h"
-#include "base/utf8.h"
+#include "base/kernel.h"
+#include "base/text.h"
 #include "source/source.h"
 
 /* Highest number of names that are tried for an entry. The last ones have random numbers. */

@@ -14,13 +14,8 @@
 #include "act/undo_make.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/error.h"
-#include "base/inode_flags.h"
 #include "base/log.h"
 #include "base/metadata.h"
-#include "base/quote.h"
-#include "base/stored_time.h"
 #include "base/xattrs.h"
 #include "catalog/filesystem.h"
 

@@ -11,13 +11,10 @@
 #include "act/file_copy.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/file_hash.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/quote.h"
 #include "base/xattrs.h"
 #include "catalog/filesystem.h"
 
@@ -583,7 +580,7 @@ static bool is_compared_file(const struct held *held, const struct record *recor
 	return record->kept_born_ns && record->kept_changed_ns &&
 	       undo_is_inode(held->fd, record->kept_inode, record->kept_born_ns) &&
 	       clock_ns(held->status.st_ctim) == record->kept_changed_ns &&
-	       filesystem_times_are_reliable(filesystem_type_at(held->fd));
+	       filesystem_keeps(filesystem_type_at(held->fd), PROMISE_STORES);
 }
 
 bool undo_is_certain(const struct held *held, const struct record *record)

@@ -12,12 +12,10 @@
 #include "backup/tree_walk.h"
 #include "base/copier.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/metadata.h"
+#include "base/numbers.h"
 #include "base/stop.h"
-#include "base/stored_time.h"
 
 struct checking {
 	const struct backup_check *check;

@@ -9,7 +9,7 @@
 #include "backup/manifest.h"
 #include "base/array.h"
 #include "base/copier.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/record.h"

@@ -13,12 +13,10 @@
 #include <jansson.h>
 
 #include "base/descriptor.h"
-#include "base/error.h"
-#include "base/inode_flags.h"
 #include "base/log.h"
+#include "base/metadata.h"
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
-#include "base/size.h"
 #include "catalog/query.h"
 #include "row/fields.h"
 #include "row/json_path.h"

@@ -80,7 +80,7 @@ struct manifest_name {
 	uint64_t inode; /* equal for all names of an inode; 0 if links is 1 */
 	uint64_t links; /* number of names that the inode has in the sources */
 	struct manifest_read read;
-	uint32_t flags; /* enum inode_flag (base/inode_flags.h) */
+	uint32_t flags; /* enum inode_flag (base/metadata.h) */
 	struct xattrs xattrs;
 };
 

@@ -11,10 +11,8 @@
 #include "backup/restoring.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 
 /* ---- the check of the manifest ----------------------------------------------------------- */

@@ -53,8 +53,7 @@ struct restore_result {
 	uint64_t split; /* hard links restored as separate files: the file system refused them */
 	/* what this user may not set, or the target cannot store; each time is logged */
 	struct metadata_refused refused;
-	uint64_t
-		flags; /* names whose flags (base/inode_flags.h) could not be set; each is logged */
+	uint64_t flags; /* names whose flags (base/metadata.h) could not be set; each is logged */
 	char folder[RESTORE_FOLDER_SIZE]; /* the staging folder; it stays if a name failed */
 };
 

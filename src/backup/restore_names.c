@@ -12,10 +12,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/error.h"
-#include "base/inode_flags.h"
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/metadata.h"
 #include "base/stop.h"
 
 /* ---- restore tree --------------------------------------------------------------------------- */

@@ -10,12 +10,10 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/metadata.h"
+#include "base/numbers.h"
 #include "base/stop.h"
-#include "base/stored_time.h"
 
 /* ---- files of an interrupted restore ----------------------------------------------------- */
 

@@ -11,11 +11,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/boot.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
 #include "base/hash.h"
+#include "base/kernel.h"
 #include "base/new_file.h"
 #include "source/own.h"
 

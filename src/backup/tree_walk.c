@@ -10,7 +10,6 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
 #include "base/stop.h"
 
 /* An entry of a directory. */

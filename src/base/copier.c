@@ -77,32 +77,6 @@ static int begin(struct copier *copier, int fd, struct copy_source *reading)
 	return 0;
 }
 
-/* Finds the next data at or after the current offset. A file system that does not support holes
- * returns EINVAL. */
-static int find_data(struct copier *copier, struct copy_source *reading, off_t *data)
-{
-	off_t size = reading->before.st_size;
-	off_t end;
-
-	*data = lseek(reading->fd, reading->at, SEEK_DATA);
-	if (*data < 0 && errno == ENXIO) {
-		*data = reading->data_end = size;
-		return 0;
-	}
-	if (*data < 0 && errno == EINVAL) {
-		*data = reading->at;
-		reading->data_end = size;
-		return 0;
-	}
-	end = *data < 0 ? -1 : lseek(reading->fd, *data, SEEK_HOLE);
-	if (end < 0)
-		return unreadable(copier, -errno);
-	if (*data > size)
-		*data = size;
-	reading->data_end = end < size ? end : size;
-	return 0;
-}
-
 static int read_data(struct copier *copier, struct copy_source *reading, struct copied_piece *piece)
 {
 	off_t length = reading->data_end - reading->at;
@@ -123,22 +97,21 @@ static int read_data(struct copier *copier, struct copy_source *reading, struct 
 static int next_piece(struct copier *copier, struct copy_source *reading,
 		      struct copied_piece *piece)
 {
-	off_t data = reading->at;
-	int r = 0;
+	struct data_range data = {.from = reading->at};
 
 	*piece = (struct copied_piece){0};
 	if (stop_requested() && !copier->to_the_end)
 		return -EINTR;
 	if (reading->at >= reading->before.st_size)
 		return 0;
-	if (reading->at >= reading->data_end)
-		r = find_data(copier, reading, &data);
-	if (r != 0)
-		return r;
-	if (data == reading->at)
+	if (reading->at >= reading->data_end) {
+		data = data_range_at(reading->fd, reading->at, reading->before.st_size);
+		reading->data_end = data.to;
+	}
+	if (data.from == reading->at)
 		return read_data(copier, reading, piece);
-	*piece = (struct copied_piece){.length = data - reading->at, .hole = true};
-	reading->at = data;
+	*piece = (struct copied_piece){.length = data.from - reading->at, .hole = true};
+	reading->at = data.from;
 	return 0;
 }
 

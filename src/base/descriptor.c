@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/system_call.h"
+#include "base/kernel.h"
 
 /* Set if the kernel or a sandbox does not support openat2. */
 static atomic_bool openat2_missing;
@@ -270,6 +270,21 @@ ssize_t read_fully_at(int fd, void *buffer, size_t length, off_t offset)
 	return (ssize_t)done;
 }
 
+struct data_range data_range_at(int fd, off_t at, off_t end)
+{
+	struct data_range range = {.from = lseek(fd, at, SEEK_DATA), .to = -1};
+
+	if (range.from < 0)
+		range.from = errno == ENXIO ? end : at;
+	if (range.from > end)
+		range.from = end;
+	if (range.from < end)
+		range.to = lseek(fd, range.from, SEEK_HOLE);
+	if (range.to <= range.from || range.to > end)
+		range.to = end;
+	return range;
+}
+
 int write_fully(int fd, const void *data, unsigned long length)
 {
 	const char *at = data;
@@ -285,4 +300,56 @@ int write_fully(int fd, const void *data, unsigned long length)
 		length -= (unsigned long)put;
 	}
 	return 0;
+}
+
+int directory_read(int fd, directory_visitor *visitor, void *context)
+{
+	AUTO_CLOSEDIR DIR *stream = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int r = 0;
+
+	if (fd < 0)
+		return fd;
+	if (!stream) {
+		r = -errno;
+		(void)close(fd);
+		return r;
+	}
+	while (r == 0) {
+		errno = 0;
+		entry = readdir(stream); /* NOLINT(concurrency-mt-unsafe): the stream is local */
+		if (!entry)
+			return -errno;
+		if (!is_dots(entry->d_name))
+			r = visitor(context, fd, entry);
+	}
+	return r;
+}
+
+int directory_visit(int directory, directory_visitor *visitor, void *context)
+{
+	return directory_read(open_beneath_for_reading(directory, "", O_DIRECTORY, true), visitor,
+			      context);
+}
+
+static int refuse_other(void *ignored, int directory, const struct dirent *entry)
+{
+	(void)directory;
+	return ignored && strcmp(entry->d_name, ignored) == 0 ? 0 : -ENOTEMPTY;
+}
+
+int directory_check_empty(int directory, const char *ignored)
+{
+	return directory_visit(directory, refuse_other, (void *)(uintptr_t)ignored);
+}
+
+static int remove_file(void *context, int directory, const struct dirent *entry)
+{
+	(void)context;
+	return unlinkat(directory, entry->d_name, 0) < 0 ? -errno : 0;
+}
+
+int directory_remove_files(int directory)
+{
+	return directory_visit(directory, remove_file, NULL);
 }

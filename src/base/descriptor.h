@@ -2,7 +2,8 @@
 #ifndef BASE_DESCRIPTOR_H
 #define BASE_DESCRIPTOR_H
 
-/* Opens files below a directory without ever leaving the directory.
+/* Opens files below a directory without ever leaving the directory, reads and writes open files,
+ * and lists directories.
  *
  * A path here is relative, has no "." or ".." component and can be longer than PATH_MAX. No symlink
  * is followed, including the magic links of /proc. Uses openat2(2) if the kernel has it, and
@@ -82,7 +83,44 @@ static inline bool is_dots(const char *name)
  */
 MUST_CHECK ssize_t read_fully_at(int fd, void *buffer, size_t length, off_t offset);
 
+/* A range of bytes of a file. */
+struct data_range {
+	off_t from, to;
+};
+
+/* Returns the next range with data, from `at` on. It ends at the next hole, or at `end`. If only a
+ * hole follows, the range is empty and at `end`. If holes cannot be found, all bytes are data.
+ * Moves the position of the descriptor. */
+struct data_range data_range_at(int fd, off_t at, off_t end);
+
 /* Writes all bytes. Returns 0 or -errno. */
 MUST_CHECK int write_fully(int fd, const void *data, unsigned long length);
+
+/* The functions below read the names in a directory given by a descriptor, which may be O_PATH.
+ * Except by directory_read(), the position of the descriptor is neither used nor changed, and an
+ * atime is not changed if the user may prevent that. */
+
+/* Receives an entry, and a descriptor of its directory that is open for reading. A result other
+ * than 0 ends the visit. */
+typedef int directory_visitor(void *context, int directory, const struct dirent *entry);
+
+/* Visits each entry except "." and "..". Opens the directory again, so it must be searchable.
+ * Returns 0, the visitor's result, or -errno. */
+MUST_CHECK int directory_visit(int directory, directory_visitor *visitor, void *context);
+
+/* Visits each entry except "." and "..", from the position of the descriptor on. The directory need
+ * not be searchable. Returns as directory_visit().
+ *
+ * fd	open for reading, closed in any case; or an -errno, which is returned
+ */
+MUST_CHECK int directory_read(int fd, directory_visitor *visitor, void *context);
+
+/* Returns 0 if the directory is empty, -ENOTEMPTY, or another -errno.
+ *
+ * ignored	a name that the directory may have; NULL: none */
+MUST_CHECK int directory_check_empty(int directory, const char *ignored);
+
+/* Removes all files of a directory. Returns 0 or -errno; -EISDIR for a subdirectory. */
+MUST_CHECK int directory_remove_files(int directory);
 
 #endif

@@ -7,9 +7,11 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/filesystem_kind.h"
-#include "base/size.h"
+#include "base/descriptor.h"
+#include "base/filesystem.h"
+#include "base/numbers.h"
 
 int extents_find_disk(int fd, struct extent_disk *disk)
 {
@@ -17,7 +19,8 @@ int extents_find_disk(int fd, struct extent_disk *disk)
 	struct stat status;
 
 	*disk = (struct extent_disk){0};
-	if (filesystem_has_subvolumes_at(fd) && ioctl(fd, BTRFS_IOC_FS_INFO, &info) == 0) {
+	if (filesystem_has(filesystem_type_at(fd), TRAIT_SUBVOLUMES) &&
+	    ioctl(fd, BTRFS_IOC_FS_INFO, &info) == 0) {
 		_Static_assert(sizeof(info.fsid) == sizeof(disk->id), "the UUID fits");
 		memcpy(disk->id, info.fsid, sizeof(info.fsid));
 		return 0;
@@ -115,20 +118,22 @@ static struct extent_piece piece_of(const struct fiemap_extent *extent)
 				     extent_is_placed(extent)};
 }
 
-/* If the current piece is used up, fetches the next piece. Sets *ended after the last piece.
- * Returns false if the extents cannot be read. */
-static bool next_piece(struct extents *extents, struct extent_piece *piece, bool *ended)
+/* If the current piece is used up, fetches the next piece; passes over unwritten extents if only
+ * written ones are wanted. Sets *ended after the last piece. Returns false if the extents cannot be
+ * read. */
+static bool next_piece(struct extents *extents, struct extent_piece *piece, bool written,
+		       bool *ended)
 {
 	const struct fiemap_extent *extent;
 
 	*ended = false;
-	if (piece->length > 0)
-		return true;
-	if (extents_next(extents, &extent) < 0)
-		return false;
-	*ended = !extent;
-	if (extent)
-		*piece = piece_of(extent);
+	while (piece->length == 0 && !*ended) {
+		if (extents_next(extents, &extent) < 0)
+			return false;
+		*ended = !extent;
+		if (extent && !(written && extent->fe_flags & FIEMAP_EXTENT_UNWRITTEN))
+			*piece = piece_of(extent);
+	}
 	return true;
 }
 
@@ -152,7 +157,7 @@ bool extents_all_shared(int a, int b)
 	bool p_ended, q_ended;
 	uint64_t length;
 
-	while (next_piece(&p, &x, &p_ended) && next_piece(&q, &y, &q_ended)) {
+	while (next_piece(&p, &x, false, &p_ended) && next_piece(&q, &y, false, &q_ended)) {
 		if (p_ended || q_ended)
 			return p_ended && q_ended;
 		if (!is_same_place(&x, &y))
@@ -164,24 +169,6 @@ bool extents_all_shared(int a, int b)
 	return false;
 }
 
-/* As next_piece(), without unwritten extents. */
-static bool next_written(struct extents *extents, struct extent_piece *piece, bool *ended)
-{
-	const struct fiemap_extent *extent;
-
-	do {
-		*ended = false;
-		if (piece->length > 0)
-			return true;
-		if (extents_next(extents, &extent) < 0)
-			return false;
-		*ended = !extent;
-		if (extent && !(extent->fe_flags & FIEMAP_EXTENT_UNWRITTEN))
-			*piece = piece_of(extent);
-	} while (!*ended);
-	return true;
-}
-
 bool extents_cover(int a, int b)
 {
 	struct extents p = {.fd = a, .flags = FIEMAP_FLAG_SYNC};
@@ -190,7 +177,8 @@ bool extents_cover(int a, int b)
 	bool p_ended, q_ended;
 	uint64_t length;
 
-	while (next_written(&q, &y, &q_ended) && !q_ended && next_piece(&p, &x, &p_ended)) {
+	while (next_piece(&q, &y, true, &q_ended) && !q_ended &&
+	       next_piece(&p, &x, false, &p_ended)) {
 		if (p_ended || x.logical > y.logical)
 			return false;
 		if (x.logical < y.logical) { /* a has more here */
@@ -205,4 +193,44 @@ bool extents_cover(int a, int b)
 		use_up(&y, length);
 	}
 	return q_ended;
+}
+
+/* Size of the argument of the ioctl with one destination. */
+#define ARGUMENT_BYTES (sizeof(struct file_dedupe_range) + sizeof(struct file_dedupe_range_info))
+
+int64_t dedupe_range(const struct dedupe_range *range)
+{
+	_Alignas(struct file_dedupe_range) uint8_t room[ARGUMENT_BYTES] = {0};
+	struct file_dedupe_range *argument = (void *)room;
+
+	argument->src_offset = range->source_offset;
+	argument->src_length = range->length;
+	argument->dest_count = 1;
+	argument->info[0].dest_fd = range->destination;
+	argument->info[0].dest_offset = range->destination_offset;
+	if (ioctl(range->source, FIDEDUPERANGE, argument) < 0)
+		return -errno;
+	if (argument->info[0].status < 0)
+		return argument->info[0].status;
+	if (argument->info[0].status == FILE_DEDUPE_RANGE_DIFFERS)
+		return 0;
+	return (int64_t)argument->info[0].bytes_deduped;
+}
+
+uint64_t dedupe_range_skip_hole(struct dedupe_range *range)
+{
+	off_t from = (off_t)range->destination_offset;
+	struct data_range data =
+		data_range_at(range->destination, from, from + (off_t)range->length);
+
+	range->source_offset += (uint64_t)(data.from - from);
+	range->destination_offset = (uint64_t)data.from;
+	range->length = (uint64_t)(data.to - data.from);
+	return (uint64_t)(data.from - from);
+}
+
+bool dedupe_range_is_unsupported(int fd, int64_t shared)
+{
+	return shared == -EOPNOTSUPP || shared == -ENOTTY || shared == -ENOSYS ||
+	       filesystem_lacks_reflinks_at(fd);
 }

@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "base/hash.h"
 
+#include <errno.h>
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/descriptor.h"
+#include "base/memory.h"
+#include "base/stop.h"
 
 #ifdef XXHASH_DISPATCH
 #include <xxh_x86dispatch.h>
@@ -101,4 +107,25 @@ bool hash128_parse(const char *digits, struct hash128 *hash)
 {
 	return parse_half(digits, &hash->high) &&
 	       parse_half(digits + HASH128_DIGITS / 2, &hash->low);
+}
+
+#define BLOCK_BYTES ((size_t)256 << 10)
+
+int file_hash(int fd, const struct cancellation *cancellation, struct hash128 *hash)
+{
+	AUTO_FREE void *block = memory_pages(BLOCK_BYTES);
+	struct hash_state *state = hash_state_new();
+	long got = block && state ? 1 : -ENOMEM;
+
+	for (off_t at = 0; got > 0; at += got) {
+		got = stop_requested() || cancellation_is_requested(cancellation)
+			      ? -EINTR
+			      : read_fully_at(fd, block, BLOCK_BYTES, at);
+		if (got > 0)
+			hash_state_update(state, block, (size_t)got);
+	}
+	if (got == 0)
+		*hash = hash_state_digest(state);
+	hash_state_free(state);
+	return (int)got;
 }

@@ -14,6 +14,8 @@
 
 #include "base/attributes.h"
 
+struct cancellation;
+
 struct hash128 {
 	uint64_t high;
 	uint64_t low;
@@ -53,5 +55,13 @@ static inline bool hash128_is_zero(struct hash128 hash)
 {
 	return hash.high == 0 && hash.low == 0;
 }
+
+/* Hashes all bytes of an open file to the hash that `xxhsum -H2` prints. Any thread; blocks on the
+ * disk.
+ *
+ * cancellation	checked before each block, as is stop_requested(); may be NULL
+ *
+ * Returns 0, -EINTR if the process or the caller requests the end, or another -errno. */
+MUST_CHECK int file_hash(int fd, const struct cancellation *cancellation, struct hash128 *hash);
 
 #endif

@@ -14,6 +14,7 @@
 #define BASE_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/attributes.h"
 
@@ -63,5 +64,34 @@ void log_to_syslog(void);
  * message first clears the line.
  */
 void log_set_bar_shown(bool shown);
+
+/* Returns the description of an error for people: "Permission denied". The text is static.
+ *
+ * error	an errno of either sign, so that the result of a failed call can be given
+ */
+const char *error_text(int error);
+
+/* Returns the name of an error for programs: "EACCES", or "EUNKNOWN" if the C library does not know
+ * it. The name is static.
+ *
+ * error	an errno of either sign
+ */
+const char *error_name(int error);
+
+/* Returns a path in single quotes. A name can have any bytes, but a message must neither move the
+ * cursor nor hide parts of the name. Control bytes, bytes that are not UTF-8, single quotes and
+ * backslashes become escapes such as \n, \x1b, \' and \\. Characters that are invisible, break the
+ * line or change the direction of text become escapes such as \u202e. A path over about 4,000 bytes
+ * is truncated and ends with "…". Does not block, allocate or fail.
+ *
+ * path	borrowed
+ *
+ * The result belongs to the calling thread, and is valid until this thread quotes four more paths.
+ * So one message can show four paths.
+ */
+const char *quote_path(const char *path);
+
+/* Quotes length bytes, which need no NUL at their end, like quote_path(). */
+const char *quote_bytes(const char *bytes, size_t length);
 
 #endif

@@ -2,8 +2,10 @@
 #ifndef BASE_METADATA_H
 #define BASE_METADATA_H
 
-/* Sets the metadata of a new file. One thread at a time. */
+/* The metadata of files: owner, mode, times, extended attributes, and flags of chattr(1). Any
+ * thread. */
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -37,5 +39,54 @@ struct metadata metadata_of(const struct stat *status, const struct xattrs *xatt
  * that no user gains access (xattrs_safe_mode). Adds to *refused. Returns 0 or -errno. */
 MUST_CHECK int metadata_apply(const struct metadata *metadata, int fd,
 			      struct metadata_refused *refused);
+
+/* Returns whether the mtime of a file is the wanted time as its file system stores it. File systems
+ * round down: to 100 ns (NTFS), 10 ms (exFAT), one or two seconds (FAT). They round the ctime as
+ * well, so a time is not rounded if the ctime has more digits. Pure. */
+bool stored_time_equals(struct timespec wanted, const struct stat *found);
+
+/* Sets the mtime of a file, as utimensat(2) with these arguments, and keeps its atime. File systems
+ * that use libfuse 2 ignore without an error that only one of both is set; they get both. Fills
+ * *now with the status after that. Returns 0 or -errno. */
+MUST_CHECK int stored_time_set(int directory, const char *path, int flags, struct timespec mtime,
+			       struct stat *now);
+
+/* The file attributes of chattr(1) that statx(2) reports for all types of files. */
+enum inode_flag {
+	INODE_APPEND = 1, /* a: only appending is allowed */
+	INODE_NODUMP = 2, /* d: dump(8) leaves it out */
+	INODE_IMMUTABLE = 4, /* i: nothing can be changed */
+};
+
+/* The letters of all flags and a NUL. */
+#define INODE_FLAGS_TEXT_MAX 4
+
+/* Sets *flags to the flags of a file, which may be open with O_PATH. Those of files other than
+ * regular files and directories are left out, because no program can set them. Returns 0 or
+ * -errno. */
+MUST_CHECK int inode_flags_read(int fd, uint32_t *flags);
+
+/* Adds flags to a regular file or a directory, which is open for reading. The caller must be root
+ * for INODE_APPEND and INODE_IMMUTABLE, and the owner for the other one. Returns 0 or -errno. */
+MUST_CHECK int inode_flags_add(int fd, uint32_t flags);
+
+/* Bits of FS_IOC_GETFLAGS. The functions below use all of them that a user can set with chattr(1),
+ * also those that statx(2) does not report. Immutable and append-only are not among them. */
+
+/* Sets *bits to those of a regular file or folder, which may be open with O_PATH. Returns whether
+ * they are known: the file system has flags, and the user may read the file. */
+bool inode_flag_bits_read(int fd, uint32_t *bits);
+
+/* Sets the bits that must be set before a file has content: copy on write, compression. */
+void inode_flag_bits_set_early(int fd, uint32_t bits);
+
+/* Sets all bits. fd may be open with O_PATH. Returns whether the file has these bits now. */
+bool inode_flag_bits_set(int fd, uint32_t bits);
+
+/* Formats flags as the letters of lsattr(1). Returns text. */
+const char *inode_flags_text(uint32_t flags, char text[static INODE_FLAGS_TEXT_MAX]);
+
+/* Parses such letters. Returns false if one is unknown. */
+bool inode_flags_parse(const char *text, uint32_t *flags);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "base/descriptor.h"
@@ -93,4 +95,117 @@ int new_file_write(int directory, const char *temporary, const char *name,
 	if (r == 0)
 		r = new_file_append(&file, content->data, content->length);
 	return r < 0 ? r : new_file_commit(&file, name);
+}
+
+/* The mode of a new file, as a shell would make it; reduced by the umask. */
+#define NEW_MODE (S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH)
+
+/* Finds the file that a path leads to. The caller frees *target. st_nlink of *replaced is 0 if the
+ * file does not exist.
+ */
+static int find_target(const char *path, char **target, struct stat *replaced)
+{
+	if (stat(path, replaced) < 0) {
+		struct stat link;
+		int r = -errno;
+
+		*replaced = (struct stat){0};
+		/* a dangling symlink is not replaced */
+		if (r != -ENOENT || lstat(path, &link) == 0)
+			return r;
+		*target = strdup(path);
+		return *target ? 0 : -ENOMEM;
+	}
+	if (!S_ISREG(replaced->st_mode))
+		return -EINVAL;
+	*target = realpath(path, NULL);
+	return *target ? 0 : -errno;
+}
+
+/* Returns a template for mkostemp(3) in the same folder. The template does not contain the name of
+ * the target, which can already have the maximum length.
+ */
+static char *temporary_name(const char *target)
+{
+	const char *slash = strrchr(target, '/');
+	int folder = slash ? (int)(slash + 1 - target) : 0;
+	char *name;
+
+	return asprintf(&name, "%.*s.twinfs-XXXXXX", folder, target) < 0 ? NULL : name;
+}
+
+static mode_t new_mode(void)
+{
+	mode_t mask = umask(0);
+
+	(void)umask(mask);
+	return NEW_MODE & ~mask;
+}
+
+/* Sets the owner and permissions of the replaced file. */
+static int copy_ownership(int fd, const struct stat *replaced)
+{
+	mode_t mode = replaced->st_nlink > 0 ? replaced->st_mode & (S_IRWXU | S_IRWXG | S_IRWXO)
+					     : new_mode();
+
+	/* EPERM is ignored: only root can change the owner */
+	if (replaced->st_nlink > 0 && fchown(fd, replaced->st_uid, replaced->st_gid) < 0 &&
+	    errno != EPERM)
+		return -errno;
+	return fchmod(fd, mode) < 0 ? -errno : 0;
+}
+
+int replaced_file_begin(struct replaced_file *file, const char *path)
+{
+	int r;
+
+	*file = (struct replaced_file){.fd = -1};
+	r = find_target(path, &file->target, &file->replaced);
+	if (r < 0)
+		return r;
+	file->temporary = temporary_name(file->target);
+	if (!file->temporary)
+		return -ENOMEM;
+	file->fd = mkostemp(file->temporary, O_CLOEXEC);
+	if (file->fd >= 0)
+		return 0;
+	r = -errno;
+	free(file->temporary);
+	file->temporary = NULL;
+	return r;
+}
+
+int replaced_file_commit(struct replaced_file *file)
+{
+	int r = copy_ownership(file->fd, &file->replaced);
+
+	if (r < 0)
+		return r;
+	if (fsync(file->fd) < 0 || rename(file->temporary, file->target) < 0)
+		return -errno;
+	free(file->temporary);
+	file->temporary = NULL;
+	return 0;
+}
+
+void replaced_file_deinit(struct replaced_file *file)
+{
+	if (file->temporary) {
+		(void)unlink(file->temporary);
+		free(file->temporary);
+	}
+	if (file->target)
+		cleanup_close(&file->fd);
+	free(file->target);
+	*file = (struct replaced_file){.fd = -1};
+}
+
+int replaced_file_write(const char *path, const struct bytes *content)
+{
+	CLEANUP_REPLACED_FILE struct replaced_file file;
+	int r = replaced_file_begin(&file, path);
+
+	if (r == 0)
+		r = write_fully(file.fd, content->data, content->length);
+	return r < 0 ? r : replaced_file_commit(&file);
 }

@@ -2,15 +2,17 @@
 #ifndef BASE_NEW_FILE_H
 #define BASE_NEW_FILE_H
 
-/* A file that is written under a temporary name and replaces another when it is complete and on the
- * disk. If the process or the machine stops, the other file is as it was, or replaced. Mode 0600.
- * For one thread. Blocks on the disk. Logs nothing. */
+/* Files that are written under a temporary name and replace another when they are complete and on
+ * the disk. If the process or the machine stops, the other file is as it was, or replaced. For one
+ * thread. Blocks on the disk. Logs nothing. */
 
 #include <stddef.h>
+#include <sys/stat.h>
 
 #include "base/attributes.h"
 #include "base/bytes.h"
 
+/* A file of twinfs in an open directory, with mode 0600. */
 struct new_file {
 	int directory; /* borrowed */
 	const char *temporary; /* borrowed name; NULL: the file has not begun, or was committed */
@@ -36,5 +38,30 @@ void new_file_deinit(struct new_file *file); /* removes a file that was not comm
 /* Makes the whole file from these bytes. Returns 0 or -errno. */
 MUST_CHECK int new_file_write(int directory, const char *temporary, const char *name,
 			      const struct bytes *content);
+
+/* A file at a path that the user gave. It has no name of its own yet. All zero is none. */
+struct replaced_file {
+	int fd; /* for writing, while temporary is set */
+	char *target; /* the path, without a symlink at its end */
+	char *temporary; /* path of the temporary file; NULL: none */
+	struct stat replaced; /* st_nlink 0: the target does not exist */
+};
+
+/* Makes a temporary file in the same folder, private to the user. Returns 0; -EINVAL if path is no
+ * regular file; -ENOENT for a dangling symlink; or another -errno. The caller must call
+ * replaced_file_deinit() in all cases. */
+MUST_CHECK int replaced_file_begin(struct replaced_file *file, const char *path);
+
+/* Renames the file to its path. An existing file keeps its permissions and, if root replaces it,
+ * its owner and group. A symlink to the file is kept. Blocks until the content is on the disk.
+ * Returns 0 or -errno. */
+MUST_CHECK int replaced_file_commit(struct replaced_file *file);
+
+/* Removes the temporary file, unless it was renamed, and frees everything. */
+void replaced_file_deinit(struct replaced_file *file);
+#define CLEANUP_REPLACED_FILE CLEANUP(replaced_file_deinit)
+
+/* Replaces a file by these bytes. The results are those of the functions above. */
+MUST_CHECK int replaced_file_write(const char *path, const struct bytes *content);
 
 #endif

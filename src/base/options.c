@@ -8,9 +8,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "base/terminal.h"
 
 /* Maximum number of options of a table, including --help. */

@@ -10,9 +10,8 @@
 #include <jansson.h>
 
 #include "base/descriptor.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 /* Large enough that the cost of the system call is negligible. */
 #define OUTPUT_BUFFER_BYTES (64UL * 1024)

@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/attributes.h"
-#include "base/dedupe_range.h"
-#include "base/filesystem_kind.h"
+#include "base/extents.h"
+#include "base/filesystem.h"
 #include "base/hash.h"
 
 /* AT_HANDLE_FID of Linux 6.5: a file handle that identifies a file but cannot open it. */
@@ -55,7 +55,7 @@ enum layer layer_of(int fd)
 {
 	union overlay_handle overlay;
 
-	if (!filesystem_has_layers_at(fd))
+	if (!filesystem_has(filesystem_type_at(fd), TRAIT_LAYERED))
 		return LAYER_NONE;
 	if (!read_handle(fd, &overlay))
 		return LAYER_UNKNOWN;
@@ -97,7 +97,8 @@ uint64_t layer_number(int fd)
 	union overlay_handle overlay;
 	struct stat status;
 
-	if (fstat(fd, &status) < 0 || S_ISDIR(status.st_mode) || !filesystem_has_layers_at(fd))
+	if (fstat(fd, &status) < 0 || S_ISDIR(status.st_mode) ||
+	    !filesystem_has(filesystem_type_at(fd), TRAIT_LAYERED))
 		return 0;
 	if (!read_handle(fd, &overlay))
 		return hash64(&status.st_dev, sizeof(status.st_dev), 0) | 1;

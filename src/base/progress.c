@@ -8,9 +8,8 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/terminal.h"
 
 #define DRAW_INTERVAL_NS (SECOND_NS / 5)

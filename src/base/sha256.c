@@ -2,6 +2,7 @@
 #include "base/sha256.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <pthread.h>
@@ -10,7 +11,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/descriptor.h"
 #include "base/log.h"
+#include "base/memory.h"
 
 /* A struct sha256 is an EVP_MD_CTX under another name. */
 static EVP_MD_CTX *to_evp(struct sha256 *state)
@@ -122,4 +125,91 @@ int sha256_finish(struct sha256 *state, char digits[SHA256_DIGITS + 1])
 	if (r == 0)
 		sha256_format(bytes, digits);
 	return r;
+}
+
+/* Bytes of a read. */
+#define READ_BYTES ((size_t)256 << 10)
+
+static const uint8_t zeros[64 << 10];
+
+int file_sha256_init(struct file_sha256 *reader)
+{
+	*reader = (struct file_sha256){.state = sha256_new(), .buffer = memory_pages(READ_BYTES)};
+	return reader->state && reader->buffer ? 0 : -ENOMEM;
+}
+
+void file_sha256_deinit(struct file_sha256 *reader)
+{
+	sha256_free(reader->state);
+	free(reader->buffer);
+}
+
+static int report_progress(const struct file_sha256 *reader, uint64_t bytes)
+{
+	return reader->progress ? reader->progress(reader->context, bytes) : 0;
+}
+
+static int read_data(const struct file_sha256 *reader, int fd, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		size_t wanted = to - from < READ_BYTES ? (size_t)(to - from) : READ_BYTES;
+		long got = read_fully_at(fd, reader->buffer, wanted, (off_t)from);
+		int r;
+
+		if (got < 0)
+			return (int)got;
+		if ((size_t)got < wanted)
+			return FILE_SHA256_CHANGED;
+		r = sha256_update(reader->state, reader->buffer, wanted);
+		if (r == 0)
+			r = report_progress(reader, wanted);
+		if (r < 0)
+			return r;
+		from += wanted;
+	}
+	return 0;
+}
+
+static int add_hole(const struct file_sha256 *reader, uint64_t from, uint64_t to)
+{
+	while (from < to) {
+		size_t count = to - from < sizeof(zeros) ? (size_t)(to - from) : sizeof(zeros);
+		int r = sha256_update(reader->state, zeros, count);
+
+		if (r == 0)
+			r = report_progress(reader, count);
+		if (r < 0)
+			return r;
+		from += count;
+	}
+	return 0;
+}
+
+static int read_ranges(const struct file_sha256 *reader, int fd, uint64_t size, bool has_holes)
+{
+	struct data_range data = {0, (off_t)size};
+	uint64_t at = 0;
+	int r = 0;
+
+	while (r == 0 && at < size) {
+		if (has_holes)
+			data = data_range_at(fd, (off_t)at, (off_t)size);
+		r = add_hole(reader, at, (uint64_t)data.from);
+		if (r == 0)
+			r = read_data(reader, fd, (uint64_t)data.from, (uint64_t)data.to);
+		at = (uint64_t)data.to;
+	}
+	return r;
+}
+
+int file_sha256_read(struct file_sha256 *reader, int fd, uint64_t size, bool has_holes,
+		     uint8_t digest[SHA256_BYTES])
+{
+	int r = sha256_reset(reader->state);
+
+	if (size > READ_BYTES)
+		(void)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+	if (r == 0)
+		r = read_ranges(reader, fd, size, has_holes);
+	return r == 0 ? sha256_end(reader->state, digest) : r;
 }

@@ -6,9 +6,7 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 
 #define BLOCK_BYTES (64UL * 1024)
 

@@ -58,9 +58,19 @@ MUST_CHECK int xattrs_read_acls(struct xattrs *xattrs, int fd);
 MUST_CHECK int xattrs_write(const struct xattrs *xattrs, int fd, uint64_t *refused);
 
 /* Returns the mode that a file may have after xattrs_write(): mode, or a more restricted mode if
- * the access ACL was refused (base/acl.h). */
+ * the access ACL was refused. */
 mode_t xattrs_safe_mode(const struct xattrs *xattrs, int fd, mode_t mode);
 
 bool xattrs_equal(const struct xattrs *a, const struct xattrs *b);
+
+/* Returns the mode for a copy that cannot have the access ACL of a file. In a mode with an ACL, the
+ * group bits are the mask, not the permissions of the owning group. With the returned mode, no user
+ * can do anything that the ACL denies. This includes users and groups that the ACL names in order
+ * to deny access.
+ *
+ * acl	borrowed, as in the attribute (linux/posix_acl_xattr.h); if it is not a valid ACL, only the
+ *	owner has access
+ * mode	of the file with the ACL; bits other than those of group and others do not change */
+mode_t acl_mode_without(const void *acl, size_t length, mode_t mode);
 
 #endif

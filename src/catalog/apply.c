@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/key_sort.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/change.h"
 #include "catalog/copy_marks.h"
 #include "catalog/file.h"

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "catalog/handle.h"

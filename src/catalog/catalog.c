@@ -11,13 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/boot.h"
-#include "base/cancellation.h"
 #include "base/descriptor.h"
-#include "base/error.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
+#include "base/kernel.h"
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/filesystem.h"
 #include "catalog/handle.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/change.h"
 #include "catalog/extents.h"
 #include "catalog/file.h"

@@ -11,7 +11,7 @@
 
 #include "base/attributes.h"
 #include "base/descriptor.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/mountinfo.h"
 
 #define NAMES_MAX 3

@@ -12,11 +12,11 @@
 #include <sys/vfs.h>
 
 #include "base/array.h"
-#include "base/boot.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/hash.h"
+#include "base/kernel.h"
 #include "base/overlay_layer.h"
 #include "catalog/handle.h"
 #include "catalog/meta.h"
@@ -167,7 +167,7 @@ static void read_abilities(int fd, struct filesystem *filesystem)
 {
 	AUTO_CLOSE int readable = open_again(fd);
 
-	filesystem->counts_blocks = filesystem_counts_blocks(filesystem_type_at(fd));
+	filesystem->counts_blocks = filesystem_keeps(filesystem_type_at(fd), PROMISE_BLOCKS);
 	filesystem->shares_extents = readable >= 0 && filesystem_shares_extents_at(readable);
 }
 
@@ -187,12 +187,12 @@ static int read_identity(int fd, dev_t device, uint64_t *identity)
 	parts.type = (uint64_t)fs.f_type;
 	filesystem_uuid(fd, &parts.uuid);
 	/* an f_fsid that is derived from the device counts only if the UUID is missing */
-	if (!parts.uuid.length || !filesystem_fsid_is_of_device((uint32_t)fs.f_type))
+	if (!parts.uuid.length || !filesystem_has((uint32_t)fs.f_type, TRAIT_FSID_OF_DEVICE))
 		parts.fsid = fs.f_fsid;
 	if (!parts.uuid.length && !parts.fsid.__val[0] && !parts.fsid.__val[1])
 		parts.device = device;
 	*identity = hash64(&parts, sizeof(parts), layer_number(fd));
-	if (filesystem_is_image((uint32_t)parts.type))
+	if (filesystem_has((uint32_t)parts.type, TRAIT_IMAGE))
 		*identity = identity_of_mount(fd, *identity);
 	return 0;
 }
@@ -205,7 +205,7 @@ uint64_t filesystem_lasting_identity(int fd)
 	filesystem_uuid(fd, &uuid);
 	if (uuid.length > 0)
 		return hash64(&uuid, sizeof(uuid), 0);
-	if (fstatfs(fd, &fs) < 0 || !filesystem_fsid_is_of_uuid((uint32_t)fs.f_type))
+	if (fstatfs(fd, &fs) < 0 || !filesystem_has((uint32_t)fs.f_type, TRAIT_FSID_OF_UUID))
 		return 0;
 	return hash64(&fs.f_fsid, sizeof(fs.f_fsid), 0);
 }

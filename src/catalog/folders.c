@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/catalog.h"
 #include "catalog/change.h"
 #include "catalog/folder_token.h"

@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/change.h"
 #include "catalog/kept.h"
 #include "catalog/query.h"

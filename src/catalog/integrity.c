@@ -19,7 +19,6 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/quote.h"
 #include "base/spool.h"
 #include "catalog/check.h"
 #include "catalog/meta.h"

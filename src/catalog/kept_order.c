@@ -5,8 +5,8 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
-#include "base/numbers.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "catalog/copy_marks.h"
 
 /* Returns the time in ns, or the nearest number. */

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/system_call.h"
+#include "base/kernel.h"
 #include "store/store.h"
 #include "store/value.h"
 #include "twinfs/format.h"

@@ -43,9 +43,9 @@
 
 #include "base/attributes.h"
 #include "base/hash.h"
+#include "base/numbers.h"
 #include "base/path.h"
 #include "base/sha256.h"
-#include "base/size.h"
 #include "store/value.h"
 
 /* Result of stat(2). filesystem is the catalog's number for the file system (or btrfs subvolume),

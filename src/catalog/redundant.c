@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "catalog/writer.h"

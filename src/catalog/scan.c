@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/size.h"
+#include "base/numbers.h"
 #include "catalog/blocks.h"
 #include "catalog/query.h"
 #include "store/store.h"

@@ -3,9 +3,9 @@
 #include <pthread.h>
 #include <sys/statvfs.h>
 
-#include "base/cancellation.h"
 #include "base/clock.h"
-#include "base/timed_wait.h"
+#include "base/stop.h"
+#include "base/thread.h"
 #include "catalog/catalog.h"
 #include "catalog/folders.h"
 #include "catalog/group.h"

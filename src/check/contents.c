@@ -3,7 +3,6 @@
 
 #include <errno.h>
 
-#include "base/file_hash.h"
 #include "base/hash.h"
 #include "base/stop.h"
 #include "catalog/query.h"

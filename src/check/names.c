@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/descriptor.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
@@ -43,7 +43,7 @@ static bool is_same(const struct attributes *indexed, const struct attributes *n
 /* The state of a path on the disk. */
 struct disk_state {
 	bool exists;
-	bool has_layers; /* filesystem_has_layers_at() */
+	bool has_layers; /* TRAIT_LAYERED */
 	struct attributes attributes;
 	/* Digest of the attributes. For a missing name, digest of the attributes of its directory.
 	 * These attributes change if the name is created and removed between two checks. */
@@ -74,7 +74,7 @@ static struct disk_state read_disk(const struct sources *sources, uint32_t sourc
 				  sources->cross_mounts);
 	if (fd < 0)
 		return disk_state;
-	disk_state.has_layers = filesystem_has_layers_at(fd);
+	disk_state.has_layers = filesystem_has(filesystem_type_at(fd), TRAIT_LAYERED);
 	flags = (is_remote_filesystem(fd) ? SOURCE_REMOTE : 0) |
 		(sources->cross_mounts ? SOURCE_ENTERS_MOUNTS : 0);
 	if (path[0] == '\0')

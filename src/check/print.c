@@ -19,7 +19,8 @@
 
 #include <jansson.h>
 
-#include "base/human_text.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "catalog/group_name.h"
 #include "report/figures.h"
 #include "report/format.h"

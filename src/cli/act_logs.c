@@ -11,11 +11,8 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "index/index_folder.h"
 #include "index/index_open.h"
 

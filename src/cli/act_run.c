@@ -6,11 +6,8 @@
 #include <unistd.h>
 
 #include "act/act_log.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "catalog/catalog.h"
 #include "index/current_index.h"

@@ -12,15 +12,11 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
-#include "base/filesystem_kind.h"
-#include "base/filesystem_table.h"
-#include "base/human_text.h"
+#include "base/filesystem.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
-#include "base/size.h"
 #include "base/stop.h"
 #include "base/text_list.h"
 #include "catalog/catalog.h"
@@ -505,7 +501,7 @@ static void explain_layers(const struct acting *acting, const struct sources *so
 	if (acting->act.kind == ACT_DEDUPE || acting->act.kind == ACT_TRASH)
 		return;
 	for (size_t i = 0; i < sources->count; i++) {
-		if (filesystem_has_layers_at(sources->list[i].fd))
+		if (filesystem_has(filesystem_type_at(sources->list[i].fd), TRAIT_LAYERED))
 			log_info("%s is on an overlay file system: a copy in a lower layer stays "
 				 "there, and its space is not freed",
 				 quote_path(sources->list[i].path));

@@ -7,7 +7,7 @@
  */
 
 #include "act/act.h"
-#include "base/human_text.h"
+#include "base/numbers.h"
 #include "options/common_options.h"
 #include "options/filter_options.h"
 #include "options/rule_options.h"

@@ -5,12 +5,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "catalog/catalog.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"

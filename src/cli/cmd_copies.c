@@ -8,11 +8,9 @@
 
 #include "base/attributes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
 #include "base/text_list.h"
 #include "catalog/catalog.h"
 #include "catalog/group_name.h"

@@ -2,10 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/human_text.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
 #include "cli/command.h"
 #include "cli/paths.h"
 #include "elsewhere/missing_from.h"

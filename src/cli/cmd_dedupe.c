@@ -6,10 +6,9 @@
 
 #include "base/bytes.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "catalog/blocks.h"
 #include "catalog/query.h"

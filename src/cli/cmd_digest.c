@@ -2,12 +2,9 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
 #include "fleet/digesting.h"

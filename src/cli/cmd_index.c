@@ -5,10 +5,8 @@
 #include <jansson.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "catalog/catalog.h"
 #include "cli/command.h"
 #include "index/index_folder.h"

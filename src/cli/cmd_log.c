@@ -4,12 +4,9 @@
 #include <string.h>
 
 #include "act/act_log.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/output.h"
-#include "base/quote.h"
-#include "base/size.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
 #include "row/json_number.h"

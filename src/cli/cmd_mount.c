@@ -6,12 +6,9 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/terminal.h"
 #include "cli/command.h"
 #include "cli/mount_settings.h"

@@ -2,9 +2,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "cli/acting.h"
 #include "cli/command.h"
 #include "options/common_options.h"

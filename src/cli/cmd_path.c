@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "cli/command.h"
 #include "cli/paths.h"
 #include "options/common_options.h"

@@ -7,9 +7,8 @@
 
 #include "act/journal.h"
 #include "act/recovery.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/numbers.h"
 #include "cli/act_logs.h"
 #include "cli/command.h"
 #include "index/index_folder.h"

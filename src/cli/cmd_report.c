@@ -4,11 +4,9 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/replaced_file.h"
+#include "base/new_file.h"
+#include "base/text.h"
 #include "catalog/catalog.h"
 #include "catalog/query.h"
 #include "cli/command.h"

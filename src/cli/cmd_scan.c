@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include <errno.h>
 
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "index/completeness.h"
 #include "index/current_index.h"

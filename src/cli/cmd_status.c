@@ -6,11 +6,8 @@
 #include <jansson.h>
 
 #include "base/attributes.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "cli/command.h"
 #include "index/status_file.h"
 #include "mountpoint/point.h"

@@ -9,10 +9,8 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/quote.h"
 #include "cli/command.h"
 #include "index/index_open.h"
 #include "index/known_index.h"

@@ -3,9 +3,8 @@
 
 #include <errno.h>
 
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/numbers.h"
 #include "catalog/query.h"
 #include "cli/paths.h"
 #include "elsewhere/missing_from.h"

@@ -7,13 +7,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/interrupt.h"
+#include "base/kernel.h"
 #include "base/log.h"
 #include "base/memory.h"
-#include "base/memory_limit.h"
-#include "base/quote.h"
-#include "base/system_call.h"
 #include "cli/command.h"
 #include "options/common_options.h"
 #include "page/thumbnail.h"

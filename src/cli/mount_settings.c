@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/quote.h"
 #include "mountpoint/options.h"
 #include "options/common_options.h"
 #include "options/moment.h"

@@ -20,7 +20,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

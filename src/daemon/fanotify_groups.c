@@ -3,10 +3,8 @@
 
 #include <errno.h>
 
-#include "base/error.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/log.h"
-#include "base/quote.h"
 
 static const char *remedy_for(int error)
 {

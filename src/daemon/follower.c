@@ -17,9 +17,7 @@
 
 #include "base/attributes.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "daemon/duty_cycle.h"

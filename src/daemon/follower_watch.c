@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/error.h"
-#include "base/inotify_limits.h"
+#include "base/inotify_use.h"
 #include "base/log.h"
 #include "catalog/query.h"
 #include "daemon/fanotify_groups.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

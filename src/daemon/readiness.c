@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "base/error.h"
 #include "base/interrupt.h"
 #include "base/log.h"
 

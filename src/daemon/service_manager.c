@@ -9,7 +9,6 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/log.h"
 
 /* Maximum wait for room in the manager's socket. */

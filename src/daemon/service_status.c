@@ -17,11 +17,9 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/human_text.h"
-#include "base/size.h"
+#include "base/log.h"
+#include "base/numbers.h"
 #include "base/thread.h"
-#include "base/timed_wait.h"
 #include "catalog/query.h"
 #include "index/indexing.h"
 #include "view/view.h"

@@ -10,10 +10,8 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
 #include "base/log.h"
 #include "base/mountinfo.h"
-#include "base/quote.h"
 #include "catalog/query.h"
 #include "source/source_change.h"
 

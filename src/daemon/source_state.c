@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "watch/watch.h"
 
 int source_states_new(struct source_state **list, const struct sources *sources,

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/stop.h"
 #include "base/thread.h"
-#include "base/timed_wait.h"
 
 void ticket_worker_init(struct ticket_worker *worker)
 {

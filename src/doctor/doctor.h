@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "base/inotify_limits.h"
+#include "base/inotify_use.h"
 #include "base/text_list.h"
 #include "doctor/findings.h"
 

@@ -17,8 +17,8 @@
 #include <jansson.h>
 
 #include "base/array.h"
-#include "base/human_text.h"
-#include "base/quote.h"
+#include "base/log.h"
+#include "base/numbers.h"
 #include "row/json_path.h"
 
 struct printed_finding {

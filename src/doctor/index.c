@@ -6,10 +6,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/filesystem_kind.h"
-#include "base/quote.h"
-#include "base/size.h"
-#include "base/system_call.h"
+#include "base/filesystem.h"
+#include "base/kernel.h"
+#include "base/log.h"
+#include "base/numbers.h"
 #include "doctor/doctor.h"
 #include "index/index_folder.h"
 #include "source/source.h"

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "base/confine.h"
-#include "base/human_text.h"
-#include "base/system_call.h"
+#include "base/kernel.h"
+#include "base/numbers.h"
 #include "doctor/doctor.h"
 #include "mount/features.h"
 #include "mount/mount.h"

@@ -7,8 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/error.h"
-#include "base/quote.h"
+#include "base/log.h"
 #include "doctor/doctor.h"
 #include "index/known_index.h"
 #include "index/status_file.h"

@@ -7,12 +7,10 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "base/error.h"
-#include "base/filesystem_kind.h"
-#include "base/filesystem_table.h"
-#include "base/human_text.h"
+#include "base/filesystem.h"
+#include "base/log.h"
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
 #include "doctor/doctor.h"
 #include "doctor/findings.h"
 #include "ingest/census.h"
@@ -22,7 +20,7 @@
 
 /* ---- promises ------------------------------------------------------------------------------- */
 
-/* What the file system of a source promises (base/filesystem_table.h), and how that is known. */
+/* What the file system of a source promises (base/filesystem.h), and how that is known. */
 
 /* Room for the words of all promises. */
 #define PROMISES_TEXT_MAX 256
@@ -143,7 +141,7 @@ static void add_incapable(struct findings *findings, int fd, const struct mount_
 {
 	const char *type = mount ? mount->type : "this file system";
 
-	if (filesystem_has_layers_at(fd))
+	if (filesystem_has(filesystem_type_at(fd), TRAIT_LAYERED))
 		findings_add(findings, VERDICT_OK, "dedupe",
 			     "files can share blocks only in the upper layer, if it is on btrfs or "
 			     "XFS");

@@ -11,11 +11,9 @@
 #include <jansson.h>
 
 #include "base/array.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/record.h"

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/array.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

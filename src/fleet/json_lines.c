@@ -5,9 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "row/json_read.h"
 #include "row/json_text.h"
 

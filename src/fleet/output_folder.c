@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/descriptor.h"
-#include "base/system_call.h"
+#include "base/kernel.h"
 
 /* Syncs the name of a new folder. */
 static int sync_name(int folder)

@@ -12,16 +12,12 @@
 #include <jansson.h>
 
 #include "base/array.h"
-#include "base/boot.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/error.h"
+#include "base/kernel.h"
 #include "base/log.h"
 #include "base/new_file.h"
-#include "base/numbers.h"
-#include "base/quote.h"
-#include "base/system_call.h"
+#include "base/sort.h"
 #include "fleet/file_list.h"
 #include "fleet/json_lines.h"
 #include "row/fields.h"

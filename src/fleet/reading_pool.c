@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "ingest/disk_fetch.h"

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "base/file_sha256.h"
 #include "base/progress.h"
+#include "base/sha256.h"
 #include "ingest/ingest.h"
 #include "ingest/reading.h"
 

@@ -10,11 +10,9 @@
 
 #include "base/array.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/numbers.h"
-#include "base/quote.h"
 #include "base/sha256.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "fleet/file_list.h"

@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/numbers.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

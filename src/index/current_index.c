@@ -7,12 +7,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/interrupt.h"
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
 #include "base/terminal.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"

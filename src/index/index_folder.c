@@ -11,12 +11,9 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/quote.h"
 #include "base/text_list.h"
 #include "catalog/catalog.h"
 #include "source/operands.h"

@@ -10,9 +10,7 @@
 #include <unistd.h>
 
 #include "base/bytes.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "catalog/catalog.h"
 #include "index/index_folder.h"
 #include "index/status_file.h"

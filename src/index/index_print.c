@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <unistd.h>
 
-#include "base/error.h"
 #include "base/log.h"
 #include "base/spool.h"
 

@@ -11,12 +11,9 @@
 
 #include "act/recovery.h"
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "base/stop.h"
 #include "base/thread.h"
-#include "base/timed_wait.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"

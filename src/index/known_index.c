@@ -7,8 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/boot.h"
 #include "base/clock.h"
+#include "base/kernel.h"
 #include "base/path.h"
 #include "catalog/catalog.h"
 #include "catalog/query.h"

@@ -12,11 +12,10 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/log.h"
-#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "base/text_list.h"
 #include "catalog/catalog.h"

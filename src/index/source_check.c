@@ -6,10 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/directory.h"
-#include "base/error.h"
+#include "base/descriptor.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "base/text_list.h"
 #include "catalog/query.h"
 #include "index/index_folder.h"

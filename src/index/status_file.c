@@ -12,10 +12,8 @@
 
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "base/progress.h"
-#include "base/quote.h"
 #include "base/timed_call.h"
 #include "row/json_path.h"
 #include "row/json_read.h"

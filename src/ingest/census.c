@@ -9,8 +9,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 
 /* Maximum number of regular files in each directory whose owner and flags are checked. */
 #define SAMPLES 4
@@ -172,7 +171,7 @@ int census_take(int directory, const struct census_limits *limits, struct census
 		.census = census,
 		.limits = limits,
 		.end_ns = clock_monotonic_ns() + limits->milliseconds * MS_NS,
-		.is_btrfs = filesystem_has_subvolumes_at(directory),
+		.is_btrfs = filesystem_has(filesystem_type_at(directory), TRAIT_SUBVOLUMES),
 	};
 	struct stat root;
 	int r;

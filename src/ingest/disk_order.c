@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 
 #include "base/clock.h"
-#include "base/memory_limit.h"
-#include "base/size.h"
+#include "base/memory.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "ingest/contents.h"
 #include "ingest/disk_fetch.h"

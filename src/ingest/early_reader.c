@@ -77,7 +77,7 @@ bool early_reader_enter(struct early_reader *reader, int dir, uint32_t filesyste
 	reader->judged = reader->in_vain = false;
 	lent_files_enter(reader->lent, dir, filesystem);
 	return filesystem_kind_of(filesystem_type) == FILESYSTEM_FINE &&
-	       filesystem_times_are_reliable(filesystem_type) && fstat(dir, &st) == 0 &&
+	       filesystem_keeps(filesystem_type, PROMISE_STORES) && fstat(dir, &st) == 0 &&
 	       filesystem_leases_are_reliable(filesystem_type, st.st_dev);
 }
 

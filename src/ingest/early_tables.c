@@ -9,7 +9,7 @@
 
 #include "base/arena.h"
 #include "base/bytes.h"
-#include "base/memory_limit.h"
+#include "base/memory.h"
 #include "catalog/scan.h"
 #include "ingest/prefixes.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/bytes.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/threads.h"
 #include "catalog/query.h"
 #include "ingest/early_late.h"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "catalog/query.h"
 #include "ingest/early_tables.h"
 

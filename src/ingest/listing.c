@@ -11,8 +11,8 @@
 
 #include "base/array.h"
 #include "base/descriptor.h"
-#include "base/filesystem_kind.h"
-#include "base/key_sort.h"
+#include "base/filesystem.h"
+#include "base/sort.h"
 #include "catalog/emptied_place.h"
 #include "ingest/early_reader.h"
 #include "ingest/exclude.h"
@@ -353,7 +353,7 @@ int listing_recheck(struct listing *listing, struct catalog *catalog, const stru
 	/* On some file systems a store through a mapping changes no time, so only the close event
 	 * reports the store. That event can have the name of a hard link that was removed since. So
 	 * on such file systems a rename alone never explains a changed ctime. */
-	reliable_times = filesystem_times_are_reliable(listing->filesystem_type);
+	reliable_times = filesystem_keeps(listing->filesystem_type, PROMISE_STORES);
 	for (size_t i = 0; i < recheck->count; i++) {
 		name = recheck->names[i];
 		listing->tagged |= is_cache_tag(name->name);

@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 
 /* Guard time: two changes within this time can leave the same time stamp. Kernels use the time of
  * the last tick, which is at most 10 ms ago. FAT stores times in steps of two seconds, and other

@@ -29,7 +29,7 @@
 #include <stdint.h>
 
 #include "base/attributes.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "catalog/query.h"
 #include "source/source.h"
 

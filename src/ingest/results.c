@@ -6,9 +6,7 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
-#include "base/memory_limit.h"
 #include "base/thread.h"
-#include "base/timed_wait.h"
 #include "catalog/change.h"
 #include "catalog/query.h"
 

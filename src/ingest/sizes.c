@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/key_sort.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "catalog/change.h"
 #include "catalog/extents.h"

@@ -14,10 +14,8 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/error.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "base/threads.h"
 #include "catalog/query.h"
 #include "ingest/diff.h"
@@ -409,7 +407,7 @@ static int note_copy_up(const struct walker *walker, const struct walk_dir *dir,
 	bool has;
 	int r = 0;
 
-	if (!hooks || !reader || !filesystem_has_layers(walker->listing.filesystem_type))
+	if (!hooks || !reader || !filesystem_has(walker->listing.filesystem_type, TRAIT_LAYERED))
 		return 0;
 	for (size_t i = 0; r == 0 && i < walker->diff.count; i++) {
 		const struct name_change *change = &walker->diff.changes[i];

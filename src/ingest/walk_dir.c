@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/timed_call.h"
 #include "catalog/emptied_place.h"
 #include "catalog/paths.h"

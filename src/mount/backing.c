@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <uthash.h>
 
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 
 struct backing {
 	uint64_t node;
@@ -45,7 +45,7 @@ bool backing_is_sealed(int fd)
 
 	return (statx(fd, "", AT_EMPTY_PATH, 0, &status) == 0 &&
 		status.stx_attributes & STATX_ATTR_VERITY) ||
-	       filesystem_is_image(filesystem_type_at(fd));
+	       filesystem_has(filesystem_type_at(fd), TRAIT_IMAGE);
 }
 
 static int open_backing(fuse_req_t request, int fd)

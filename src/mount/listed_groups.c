@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 
 void listed_groups_init(struct listed_groups *listed)
 {

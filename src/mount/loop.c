@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "base/timed_wait.h"
 
 /* Buffer size that the kernel requires: the data and a page for the headers. */
 #define REQUEST_SIZE_MAX (LOOP_DATA_MAX + 4096)

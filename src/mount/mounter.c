@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/inotify_queues.h"
+#include "base/inotify_use.h"
 #include "base/stop.h"
 #include "mount/fuse_options.h"
 #include "mount/loop.h"

@@ -4,10 +4,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "base/thread.h"
-#include "base/timed_wait.h"
 #include "mount/session.h"
 #include "mount/sync.h"
 #include "view/node.h"

@@ -9,7 +9,7 @@
  * The kernel provides uid, gid and thread id of a request. Supplementary groups are read from /proc
  * (view/caller.h). */
 
-#include "base/cancellation.h"
+#include "base/stop.h"
 #include "mount/fuse.h"
 #include "view/caller.h"
 #include "view/view.h"

@@ -12,9 +12,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "mount/fuse_options.h"
 #include "mount/mounter.h"
 #include "mount/signals.h"

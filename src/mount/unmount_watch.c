@@ -13,9 +13,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "base/thread.h"
 #include "mount/session.h"
 #include "mountpoint/table.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 
 void watcher_names_free(struct watcher_names *list)
 {

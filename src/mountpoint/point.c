@@ -12,11 +12,8 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/error.h"
+#include "base/kernel.h"
 #include "base/log.h"
-#include "base/quote.h"
-#include "base/system_call.h"
 #include "base/timed_call.h"
 #include "mountpoint/prerequisites.h"
 #include "mountpoint/table.h"

@@ -15,7 +15,7 @@
 
 #include "base/attributes.h"
 #include "base/confine.h"
-#include "base/system_call.h"
+#include "base/kernel.h"
 
 #define DEVICE "/dev/fuse"
 #define PROGRAM "fusermount3"

@@ -11,7 +11,6 @@
 
 #include "base/attributes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/log.h"
 
 /* Returns 0 or -errno. */

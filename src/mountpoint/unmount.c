@@ -15,9 +15,8 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/error.h"
+#include "base/log.h"
 #include "base/path.h"
-#include "base/quote.h"
 
 /* Maximum number of processes that are named: a message must stay readable. */
 #define NAMED_MAX 4

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
-#include "base/size.h"
 
 /* ---- globs ---------------------------------------------------------------------------------- */
 

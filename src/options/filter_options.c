@@ -10,8 +10,6 @@
 #include "base/log.h"
 #include "base/numbers.h"
 #include "base/path.h"
-#include "base/quote.h"
-#include "base/size.h"
 #include "catalog/query.h"
 #include "catalog/scan_settings.h"
 #include "index/current_index.h"

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/log.h"
-#include "base/quote.h"
 #include "catalog/query.h"
 #include "index/current_index.h"
 #include "options/common_options.h"

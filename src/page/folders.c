@@ -9,7 +9,7 @@
 
 #include "base/array.h"
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 
 /* Highest number of levels of folders. More levels mean that a damaged index has a cycle. */
 #define LEVELS_MAX 65536

@@ -7,9 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/human_text.h"
-#include "base/size.h"
-#include "base/utf8.h"
+#include "base/numbers.h"
+#include "base/text.h"
 
 void html_free(struct html *html)
 {

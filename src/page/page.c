@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/error.h"
-#include "base/human_text.h"
-#include "base/size.h"
+#include "base/log.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "page/page_parts.h"
 #include "report/filter.h"
 #include "report/rules.h"

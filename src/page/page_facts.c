@@ -7,9 +7,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/cancellation.h"
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"

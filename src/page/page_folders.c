@@ -8,9 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/human_text.h"
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "page/page_parts.h"
 #include "page/treemap.h"
 

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/human_text.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "catalog/group_name.h"
 #include "page/page_parts.h"
 #include "report/format.h"

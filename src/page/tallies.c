@@ -8,7 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 
 #define DAY_SECONDS INT64_C(86400)
 #define YEAR_SECONDS (DAY_SECONDS * 1461 / 4)

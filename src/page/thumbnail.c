@@ -11,7 +11,6 @@
 #include <sys/wait.h>
 
 #include "base/clock.h"
-#include "base/error.h"
 #include "base/log.h"
 #include "catalog/query.h"
 #include "page/page.h"

@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/descriptor.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/spool.h"
 #include "base/stop.h"
 

@@ -9,11 +9,9 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/dedupe_range.h"
 #include "base/extents.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/log.h"
-#include "base/quote.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "partial/partial.h"
@@ -46,7 +44,7 @@ static int identify(int fd, uint8_t id[static VOLUME_ID_BYTES])
 	if (r < 0)
 		return r;
 	memcpy(id, disk.id, sizeof(disk.id));
-	if (filesystem_has_subvolumes_at(fd))
+	if (filesystem_has(filesystem_type_at(fd), TRAIT_SUBVOLUMES))
 		id[sizeof(disk.id)] = is_in_place(fd) ? 2 : 1;
 	return 0;
 }

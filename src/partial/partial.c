@@ -13,12 +13,9 @@
 
 #include "base/array.h"
 #include "base/attributes.h"
-#include "base/error.h"
 #include "base/extents.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/numbers.h"
-#include "base/quote.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "catalog/blocks.h"

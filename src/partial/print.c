@@ -17,9 +17,9 @@
 
 #include <jansson.h>
 
-#include "base/base64.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/stop.h"
+#include "base/text.h"
 #include "partial/files.h"
 #include "partial/partial.h"
 #include "row/json_number.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/stop.h"
 
 /* Places between two checks of the stop flag. */

@@ -9,9 +9,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/dedupe_range.h"
 #include "base/descriptor.h"
-#include "base/error.h"
+#include "base/extents.h"
+#include "base/log.h"
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/stop.h"

@@ -8,11 +8,10 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/human_text.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/spool.h"
 #include "base/stop.h"
-#include "base/utf8.h"
+#include "base/text.h"
 #include "report/sorter.h"
 
 /* ---- balance -------------------------------------------------------------------------------- */

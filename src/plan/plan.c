@@ -6,11 +6,9 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "base/human_text.h"
 #include "base/log.h"
 #include "base/numbers.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "base/spool.h"
 #include "base/stop.h"
 #include "catalog/query.h"

@@ -10,9 +10,8 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/human_text.h"
-#include "base/quote.h"
-#include "base/size.h"
+#include "base/log.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "plan/balance.h"
 #include "plan/dialog.h"

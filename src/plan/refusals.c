@@ -7,10 +7,8 @@
 #include <sys/stat.h>
 
 #include "base/bytes.h"
-#include "base/error.h"
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/numbers.h"
 #include "source/source.h"
 
 /* Returns whether many copies, such as those on the same file system, have the same cause. */

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/emptied_place.h"
 #include "catalog/extents.h"
 #include "catalog/kept_order.h"

@@ -13,7 +13,7 @@
 
 #include "base/attributes.h"
 #include "base/bytes.h"
-#include "base/size.h"
+#include "base/numbers.h"
 #include "catalog/emptied_place.h"
 #include "catalog/record.h"
 #include "report/bundle.h"

@@ -8,8 +8,7 @@
 
 #include <inttypes.h>
 
-#include "base/base64.h"
-#include "base/human_text.h"
+#include "base/text.h"
 #include "report/format.h"
 #include "row/json_path.h"
 

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/human_text.h"
-#include "base/size.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "report/copies.h"

@@ -13,7 +13,7 @@
 #include "base/bytes.h"
 #include "base/clock.h"
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "catalog/extents.h"
 #include "catalog/paths.h"

@@ -21,8 +21,8 @@
 
 #include <jansson.h>
 
-#include "base/base64.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "catalog/query.h"
 #include "report/format.h"
 #include "row/json_number.h"

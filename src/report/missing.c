@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/path.h"
-#include "base/size.h"
 #include "catalog/emptied_place.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"

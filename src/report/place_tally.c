@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "report/place_tally.h"
 
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/numbers.h"
 #include "report/copies.h"
 #include "source/source.h"
 

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/size.h"
+#include "base/numbers.h"
 #include "base/stop.h"
 #include "catalog/query.h"
 #include "report/copies.h"

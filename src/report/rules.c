@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/numbers.h"
 #include "base/path.h"
+#include "base/sort.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "source/managed.h"

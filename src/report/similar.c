@@ -21,7 +21,7 @@
 #include "base/attributes.h"
 #include "base/bytes.h"
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"

@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/bytes.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"

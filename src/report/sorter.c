@@ -9,8 +9,8 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/numbers.h"
 #include "base/output.h"
+#include "base/sort.h"
 #include "base/spool.h"
 
 /* Bytes of a run that are read at once. The merge takes one block of each run. Half a gigabyte of

@@ -3,8 +3,9 @@
 /* The format for people: groups with their reclaimable bytes, then the figures. Odd names are
  * quoted for terminal and shell. */
 
-#include "base/human_text.h"
-#include "base/size.h"
+#include "base/text.h"
+
+#include "base/numbers.h"
 #include "report/figures.h"
 #include "report/format.h"
 #include "source/managed.h"

@@ -6,8 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/base64.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 int readable_path_append(struct bytes *text, const char *path, size_t length, bool *whole)
 {

@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "row/json_path.h"
 
 static json_t *xattr_object(const struct xattr *xattr)

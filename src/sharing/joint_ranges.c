@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 
 /* The start or the end of a range. */
 struct edge {

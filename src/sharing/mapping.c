@@ -14,7 +14,7 @@
 #include "base/extents.h"
 #include "base/hash.h"
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "base/threads.h"
 #include "catalog/change.h"

@@ -11,12 +11,10 @@
 #include "base/array.h"
 #include "base/bytes.h"
 #include "base/descriptor.h"
-#include "base/error.h"
 #include "base/hash.h"
-#include "base/key_sort.h"
 #include "base/log.h"
 #include "base/path.h"
-#include "base/quote.h"
+#include "base/sort.h"
 #include "base/stop.h"
 #include "source/mounts.h"
 

@@ -11,8 +11,7 @@
 
 #include "base/array.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/catalog.h"
 #include "source/source.h"
 #include "store/index_files.h"

@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include "base/descriptor.h"
-#include "base/directory.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

@@ -16,9 +16,7 @@
 
 #include "base/clock.h"
 #include "base/descriptor.h"
-#include "base/directory.h"
-#include "base/filesystem_kind.h"
-#include "base/filesystem_table.h"
+#include "base/filesystem.h"
 #include "base/new_file.h"
 #include "twinfs/format.h"
 

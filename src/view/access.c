@@ -13,10 +13,10 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/cancellation.h"
 #include "base/clock.h"
 #include "base/descriptor.h"
 #include "base/mountinfo.h"
+#include "base/stop.h"
 #include "catalog/kept_order.h"
 #include "catalog/paths.h"
 #include "catalog/query.h"

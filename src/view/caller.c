@@ -13,7 +13,6 @@
 
 #include "base/bytes.h"
 #include "base/confine.h"
-#include "base/error.h"
 #include "base/hash.h"
 #include "base/log.h"
 

@@ -10,8 +10,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/file_hash.h"
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "base/hash.h"
 #include "catalog/query.h"
 #include "source/source.h"
@@ -25,7 +24,7 @@
 /* ---- silent writes -------------------------------------------------------------------------- */
 
 /* Detection of silent writes: on some file systems a write can leave the times of a file unchanged
- * (base/filesystem_kind.h). A read lease, requested at open and read, detects a writer. */
+ * (base/filesystem.h). A read lease, requested at open and read, detects a writer. */
 
 /* Sets times_unreliable and lease_checked by the file system of an open file. An unknown file
  * system has unreliable times and leases. */
@@ -34,7 +33,7 @@ static void silent_writes_classify(struct view_file *file)
 	uint32_t type = filesystem_type_at(file->fd);
 	struct stat status;
 
-	file->times_unreliable = !filesystem_times_are_reliable(type);
+	file->times_unreliable = !filesystem_keeps(type, PROMISE_STORES);
 	file->lease_checked = file->times_unreliable && fstat(file->fd, &status) == 0 &&
 			      filesystem_leases_are_reliable(type, status.st_dev);
 }

@@ -6,7 +6,7 @@
 
 #include <jansson.h>
 
-#include "base/error.h"
+#include "base/log.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "row/json_path.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/size.h"
-#include "base/utf8.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 #include "source/mounts.h"

@@ -8,12 +8,12 @@
 
 #include <jansson.h>
 
-#include "base/boot.h"
 #include "base/clock.h"
-#include "base/error.h"
-#include "base/inotify_limits.h"
+#include "base/inotify_use.h"
+#include "base/kernel.h"
+#include "base/log.h"
+#include "base/numbers.h"
 #include "base/progress.h"
-#include "base/size.h"
 #include "catalog/blocks.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

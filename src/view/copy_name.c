@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 
 /* U+2215, DIVISION SLASH, in UTF-8. */
 #define SLASH "\xe2\x88\x95"

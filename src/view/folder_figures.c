@@ -8,7 +8,7 @@
 
 #include "base/array.h"
 #include "base/numbers.h"
-#include "base/size.h"
+#include "base/sort.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"
 

@@ -16,8 +16,8 @@
 
 #include "base/arena.h"
 #include "base/array.h"
-#include "base/error.h"
-#include "base/numbers.h"
+#include "base/log.h"
+#include "base/sort.h"
 #include "catalog/group_name.h"
 #include "catalog/query.h"
 #include "catalog/scan.h"

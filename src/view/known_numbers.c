@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/bytes.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 
 #define VALIDITY_FACTOR 20
 

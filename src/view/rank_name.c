@@ -6,8 +6,7 @@
 #include <string.h>
 
 #include "base/numbers.h"
-#include "base/size.h"
-#include "base/utf8.h"
+#include "base/text.h"
 
 #define DIGITS_FLAT 4
 #define DIGITS_IN_FOLDERS 5

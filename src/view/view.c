@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/system_call.h"
+#include "base/kernel.h"
 #include "source/source.h"
 #include "view/access.h"
 #include "view/node.h"

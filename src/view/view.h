@@ -96,7 +96,7 @@ struct view_hooks {
 	 * be called several times for a file. */
 	void (*source_changed)(void *context, uint64_t file);
 	/* Rechecks a file whose signature differs from the index, and updates the index if only the
-	 * ctime changed. Returns 0, -EINTR if the caller was interrupted (base/cancellation.h), or
+	 * ctime changed. Returns 0, -EINTR if the caller was interrupted (base/stop.h), or
 	 * -errno. Blocks on the source and on other transactions. Called by at most
 	 * VIEW_RECHECKS_MAX threads. */
 	int (*recheck)(void *context, uint64_t file, const struct cancellation *cancellation);
@@ -293,7 +293,7 @@ struct view_file {
 	uint32_t version; /* version of the content */
 	uint64_t size; /* in bytes, at open */
 	uint64_t content_digest; /* differs for another file and for another version */
-	/* A write can leave the times unchanged (filesystem_times_are_reliable). The kernel must
+	/* A write can leave the times unchanged (PROMISE_STORES). The kernel must
 	 * not cache pages beyond this open, nor read the backing file itself (passthrough). */
 	bool times_unreliable;
 	/* times_unreliable, and a lease detects writers: each read requests a lease */

@@ -9,7 +9,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 
 /* FAN_RENAME reports the old and the new name in one event, so no rename is split. */
 #define EVENTS                                                                              \
@@ -94,7 +94,7 @@ static int mark(struct fanotify_group *group, int fd)
 
 	/* fanotify reports the directory of a layer, which changes when the kernel copies the
 	 * directory to the upper layer */
-	if (filesystem_has_layers_at(fd))
+	if (filesystem_has(filesystem_type_at(fd), TRAIT_LAYERED))
 		return -EOPNOTSUPP;
 	/* FAT and exFAT give an inode a new number, and so a new handle, each time when it is read
 	 * from the disk; an inode without a watch does not stay in memory */

@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/system_call.h"
+#include "base/kernel.h"
 #include "watch/name_event.h"
 #include "watch/queue.h"
 #include "watch/watch.h"

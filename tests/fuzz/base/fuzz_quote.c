@@ -2,8 +2,8 @@
 
 /* Quoted names. For any bytes, the result has only printable characters. */
 
-#include "base/quote.h"
-#include "base/utf8.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "fuzz.h"
 #include "row/json_path.h"
 

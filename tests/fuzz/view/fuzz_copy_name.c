@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "catalog/record.h"
 #include "fuzz.h"
 #include "view/copy_name.h"

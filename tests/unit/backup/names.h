@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "backup/manifest.h"
-#include "base/inode_flags.h"
+#include "base/metadata.h"
 #include "unit_test.h"
 
 static inline void set_bytes(struct bytes *bytes, const char *data, size_t length)

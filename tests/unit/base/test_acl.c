@@ -3,8 +3,8 @@
 #include <linux/posix_acl.h>
 #include <linux/posix_acl_xattr.h>
 
-#include "base/acl.h"
 #include "base/attributes.h"
+#include "base/xattrs.h"
 #include "unit_test.h"
 
 struct acl {

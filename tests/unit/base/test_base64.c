@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/text.h"
 #include "unit_test.h"
 
 static void test_bytes_are_encoded_as_in_rfc_4648(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/boot.h"
+#include "base/kernel.h"
 #include "unit_test.h"
 
 static void test_boot_identifier_stays_the_same(void **state)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/directory.h"
+#include "base/descriptor.h"
 #include "folder.h"
 #include "unit_test.h"
 

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "base/error.h"
+#include "base/log.h"
 #include "unit_test.h"
 
 static void test_error_of_either_sign_has_words_and_a_name(void **state)

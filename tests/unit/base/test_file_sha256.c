@@ -2,7 +2,6 @@
 #include <sys/mman.h>
 
 #include "base/descriptor.h"
-#include "base/file_sha256.h"
 #include "base/sha256.h"
 #include "unit_test.h"
 

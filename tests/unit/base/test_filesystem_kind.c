@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/filesystem_kind.h"
-#include "base/filesystem_table.h"
+#include "base/filesystem.h"
 #include "unit_test.h"
 
 /* statfs(2) and the sources of Linux have the numbers. */
@@ -141,10 +140,10 @@ static void test_file_systems_on_a_disk_or_of_local_types_are_of_this_host(void 
 static void test_only_overlays_have_layers(void **state)
 {
 	(void)state;
-	assert_true(filesystem_has_layers(0x794c7630)); /* overlayfs */
-	assert_true(filesystem_has_layers(0x61756673)); /* aufs */
-	assert_false(filesystem_has_layers(0x0000ef53)); /* ext2, ext3, ext4 */
-	assert_false(filesystem_has_layers(0xffffffff));
+	assert_true(filesystem_has(0x794c7630, TRAIT_LAYERED)); /* overlayfs */
+	assert_true(filesystem_has(0x61756673, TRAIT_LAYERED)); /* aufs */
+	assert_false(filesystem_has(0x0000ef53, TRAIT_LAYERED)); /* ext2, ext3, ext4 */
+	assert_false(filesystem_has(0xffffffff, TRAIT_LAYERED));
 }
 
 static void test_times_are_reliable_on_known_file_systems_only(void **state)
@@ -167,12 +166,12 @@ static void test_times_are_reliable_on_known_file_systems_only(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < ARRAY_SIZE(telling); i++)
-		assert_true(filesystem_times_are_reliable(telling[i]));
+		assert_true(filesystem_keeps(telling[i], PROMISE_STORES));
 	for (size_t i = 0; i < ARRAY_SIZE(silent); i++)
-		assert_false(filesystem_times_are_reliable(silent[i]));
+		assert_false(filesystem_keeps(silent[i], PROMISE_STORES));
 	for (size_t i = 0; i < ARRAY_SIZE(remote); i++)
-		assert_false(filesystem_times_are_reliable(remote[i]));
-	assert_false(filesystem_times_are_reliable(filesystem_type_at(-1)));
+		assert_false(filesystem_keeps(remote[i], PROMISE_STORES));
+	assert_false(filesystem_keeps(filesystem_type_at(-1), PROMISE_STORES));
 }
 
 static void test_only_memory_and_layers_never_report_stores(void **state)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/human_text.h"
+#include "base/numbers.h"
+#include "base/text.h"
 #include "unit_test.h"
 
 static void check_number(uint64_t number, const char *expected)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/inotify_limits.h"
+#include "base/inotify_use.h"
 #include "unit_test.h"
 
 static void test_raised_limit_includes_the_missing_watches(void **state)

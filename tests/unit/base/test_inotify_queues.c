@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/inotify_queues.h"
+#include "base/inotify_use.h"
 #include "unit_test.h"
 
 static void test_lines_of_fdinfo_are_parsed(void **state)

@@ -3,8 +3,7 @@
 #include <string.h>
 
 #include "base/attributes.h"
-#include "base/key_sort.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "unit_test.h"
 
 #define RECORDS_MAX 1000

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/memory_limit.h"
+#include "base/memory.h"
 #include "unit_test.h"
 
 static char root[] = "/tmp/twinfs-memory-limit-XXXXXX";

@@ -4,6 +4,7 @@
 
 #include "base/attributes.h"
 #include "base/numbers.h"
+#include "base/sort.h"
 #include "unit_test.h"
 
 static unsigned int asked;

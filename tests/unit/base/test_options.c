@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/numbers.h"
 #include "base/options.h"
-#include "base/size.h"
 #include "capture.h"
 #include "unit_test.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/quote.h"
-#include "base/utf8.h"
+#include "base/log.h"
+#include "base/text.h"
 #include "unit_test.h"
 
 static void test_plain_path_is_only_put_in_quotes(void **state)

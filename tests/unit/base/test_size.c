@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/size.h"
+#include "base/numbers.h"
 #include "unit_test.h"
 
 static void assert_parsed(const char *text, uint64_t expected)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/stored_time.h"
+#include "base/metadata.h"
 #include "unit_test.h"
 
 static const struct timespec wanted = {1000000001, 123456789};

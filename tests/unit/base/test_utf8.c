@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "unit_test.h"
 
 /* Writes a code as UTF-8 by the bit patterns of RFC 3629, section 3; returns its length. */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/attributes.h"
-#include "base/numbers.h"
+#include "base/sort.h"
 #include "catalog/catalog.h"
 #include "catalog/change.h"
 #include "catalog/check.h"

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <sys/un.h>
 
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "catalog/paths.h"
 #include "ingest/reading.h"
 #include "ingest/tree.h"

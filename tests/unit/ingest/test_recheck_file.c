@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 
-#include "base/cancellation.h"
 #include "base/stop.h"
 #include "catalog/audit.h"
 #include "ingest/recheck_file.h"

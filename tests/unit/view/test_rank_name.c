@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/text.h"
 #include "unit_test.h"
 #include "view/rank_name.h"
 #include "view/rank_text.h"

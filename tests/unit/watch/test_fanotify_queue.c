@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/filesystem_kind.h"
+#include "base/filesystem.h"
 #include "watch/fanotify_group.h"
 #include "watch_bench.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/memory_limit.h"
+#include "base/memory.h"
 
 #include <limits.h>
 #include <pthread.h>

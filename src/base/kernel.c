@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/system_call.h"
+#include "base/kernel.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -82,4 +83,22 @@ int random_fill(void *bytes, size_t length)
 	got = read(fd, bytes, length); /* at most 256 bytes are never read in parts */
 	close(fd);
 	return got == (ssize_t)length ? 0 : -EIO;
+}
+
+#define ID_BYTES 36
+
+const char *boot_id(char text[static BOOT_ID_MAX])
+{
+	AUTO_CLOSE int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+	ssize_t length = fd >= 0 ? read(fd, text, ID_BYTES) : 0;
+
+	text[length > 0 ? length : 0] = '\0';
+	return text;
+}
+
+uint64_t pid_namespace(void)
+{
+	struct stat own;
+
+	return stat("/proc/self/ns/pid", &own) < 0 ? 0 : own.st_ino;
 }

@@ -1,12 +1,45 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/key_sort.h"
+#include "base/sort.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/attributes.h"
-#include "base/numbers.h"
+
+int numbers_by_value(const void *a, const void *b)
+{
+	return numbers_compare(*(const uint64_t *)a, *(const uint64_t *)b);
+}
+
+size_t numbers_sort_once(uint64_t *list, size_t count)
+{
+	size_t kept = 0;
+
+	if (count > 1)
+		qsort(list, count, sizeof(*list), numbers_by_value);
+	for (size_t i = 0; i < count; i++) {
+		if (kept == 0 || list[kept - 1] != list[i])
+			list[kept++] = list[i];
+	}
+	return kept;
+}
+
+void sort_unless_sorted(void *list, size_t count, size_t element_bytes,
+			int (*order)(const void *a, const void *b))
+{
+	const char *at = list;
+	size_t i = 1;
+
+	for (; i < count; i++, at += element_bytes) {
+		if (order(at, at + element_bytes) > 0)
+			break;
+	}
+	if (i < count)
+		qsort(list, count, element_bytes, order);
+}
+
+/* ---- sorting by keys ----------------------------------------------------------------------- */
 
 /* Fewer records are sorted by insertion, which is then faster than by digits or by qsort(3). */
 #define RECORDS_MIN 64
@@ -16,8 +49,6 @@
 
 #define DIGITS 16 /* bytes of a key, the lowest one first */
 #define VALUES 256
-
-/* ---- keys ------------------------------------------------------------------------------ */
 
 static uint8_t digit_of(const struct sort_key *key, unsigned int digit)
 {
@@ -69,8 +100,6 @@ static struct sort_key *sort_keys(struct sort_key *keys, struct sort_key *spare,
 	}
 	return keys;
 }
-
-/* ---- records --------------------------------------------------------------------------- */
 
 static int compare_keys(const struct sort_key *a, const struct sort_key *b)
 {

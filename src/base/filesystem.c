@@ -1,10 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "base/filesystem_table.h"
+#include "base/filesystem.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/btrfs.h>
+#include <linux/btrfs_tree.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
+#include <linux/major.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/attributes.h"
+#include "base/descriptor.h"
+#include "base/storage.h"
 
 /* Types of statfs(2) that are missing in linux/magic.h of 2022. */
 #define MAGIC_9P 0x01021997
@@ -14,6 +31,7 @@
 #define MAGIC_CIFS 0xff534d42
 #define MAGIC_ECRYPTFS 0xf15f
 #define MAGIC_EXFAT 0x2011bab0
+#define MAGIC_FUSE 0x65735546
 #define MAGIC_GFS2 0x01161970
 #define MAGIC_HFS 0x4244
 #define MAGIC_HFS_PLUS 0x482b
@@ -25,6 +43,7 @@
 #define MAGIC_UBIFS 0x24051905
 #define MAGIC_UDF 0x15013346
 #define MAGIC_VBOX 0x786f4256
+#define MAGIC_XFS 0x58465342
 #define MAGIC_ZFS 0x2fc12fc1
 
 /* The flags of renameat2(2) that have no effect on the layout of a file system. */
@@ -59,7 +78,7 @@ static const struct filesystem_facts rows[] = {
 	 PROMISE_EXTENTS | PROMISE_EXCHANGE | PROMISE_BIRTH_TIMES, TRAIT_FSID_OF_UUID},
 	/* Tested with reflinks and without. Version 4 has no birth times (xfs_vn_getattr()). f_fsid
 	 * is made from the device (xfs_fs_statfs()). */
-	{FILESYSTEM_TYPE_XFS, "xfs",
+	{MAGIC_XFS, "xfs",
 	 KERNEL | RENAMES | PROMISE_CTIME | PROMISE_STORES | PROMISE_FINE_TIMES |
 		 PROMISE_FOLDER_SYNC | PROMISE_INODES | PROMISE_HOLES | PROMISE_BLOCKS,
 	 0, TRAIT_FSID_OF_DEVICE},
@@ -193,9 +212,9 @@ static const struct filesystem_facts rows[] = {
 	/* The program that serves a FUSE file system decides. fuseblk also serves exfat-fuse 1.3,
 	 * whose ctime is the mtime, and NTFS-3G, which stores a ctime: mountinfo shows both as
 	 * "fuseblk". fuse_rename2() passes flags only to programs that know them. */
-	{FILESYSTEM_TYPE_FUSE, "fuse", 0, NOT_SEEN, 0},
+	{MAGIC_FUSE, "fuse", 0, NOT_SEEN, 0},
 	/* SFTP version 3 has no ctime and no flags of a rename (tried with sshfs 3.7.3). */
-	{FILESYSTEM_TYPE_FUSE, "fuse.sshfs", 0,
+	{MAGIC_FUSE, "fuse.sshfs", 0,
 	 NOT_SEEN | RENAMES | PROMISE_CTIME | PROMISE_BIRTH_TIMES | PROMISE_INODES, 0},
 };
 
@@ -213,6 +232,190 @@ const struct filesystem_facts *filesystem_facts_of(uint32_t type, const char *na
 		first = first ? first : &rows[i];
 	}
 	return first ? first : &unknown;
+}
+
+/* ---- questions about a type ---------------------------------------------------------------- */
+
+bool filesystem_keeps(uint32_t type, unsigned int promises)
+{
+	return (filesystem_facts_of(type, NULL)->keeps & promises) == promises;
+}
+
+bool filesystem_has(uint32_t type, unsigned int traits)
+{
+	return (filesystem_facts_of(type, NULL)->traits & traits) != 0;
+}
+
+uint32_t filesystem_type_at(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) < 0 ? 0 : (uint32_t)fs.f_type;
+}
+
+enum filesystem_kind filesystem_kind_of(uint32_t type)
+{
+	const struct filesystem_facts *facts = filesystem_facts_of(type, NULL);
+
+	if (facts->lacks & PROMISE_EVENTS)
+		return FILESYSTEM_REMOTE;
+	return facts->keeps & PROMISE_FINE_TIMES ? FILESYSTEM_FINE : FILESYSTEM_UNKNOWN;
+}
+
+bool filesystem_leases_are_reliable(uint32_t type, dev_t device)
+{
+	return !(filesystem_facts_of(type, NULL)->lacks & PROMISE_LEASES) ||
+	       (type == MAGIC_FUSE && major(device) != 0);
+}
+
+bool filesystem_type_is_of_this_host(uint32_t type, dev_t device)
+{
+	return major(device) != 0 ? !filesystem_has(type, TRAIT_CLUSTER)
+				  : filesystem_has(type, TRAIT_LOCAL);
+}
+
+bool filesystem_is_of_this_host(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 &&
+	       filesystem_type_is_of_this_host(filesystem_type_at(fd), status.st_dev);
+}
+
+enum filesystem_ctime filesystem_ctime_of(uint32_t type)
+{
+	const struct filesystem_facts *facts = filesystem_facts_of(type, NULL);
+
+	if (facts->keeps & PROMISE_CTIME)
+		return CTIME_KEPT;
+	return facts->lacks & PROMISE_CTIME ? CTIME_ABSENT : CTIME_UNKNOWN;
+}
+
+bool filesystem_may_hide_stores(uint32_t type)
+{
+	return filesystem_has(type, TRAIT_MEMORY | TRAIT_LAYERED);
+}
+
+/* Returns whether a file has blocks on a disk. File systems in memory do not support FIEMAP; a
+ * layered file system forwards it to the file in the layer.
+ */
+static bool is_on_disk(int fd)
+{
+	struct fiemap first = {.fm_length = 1};
+
+	return ioctl(fd, FS_IOC_FIEMAP, &first) == 0;
+}
+
+bool filesystem_hides_stores_at(int fd)
+{
+	uint32_t type = filesystem_type_at(fd);
+
+	return filesystem_may_hide_stores(type) &&
+	       !(filesystem_has(type, TRAIT_LAYERED) && is_on_disk(fd));
+}
+
+/* Returns whether a block device is in memory: /dev/ramN, or /dev/zramN with its dynamic number. */
+static bool is_memory_device(dev_t device)
+{
+	char path[64], target[PATH_MAX + 1];
+	const char *name;
+	ssize_t length;
+
+	if (major(device) == 0 || major(device) == RAMDISK_MAJOR)
+		return major(device) == RAMDISK_MAJOR;
+	(void)snprintf(path, sizeof(path), "/sys/dev/block/%u:%u", major(device), minor(device));
+	length = readlink(path, target, sizeof(target) - 1);
+	if (length < 0)
+		return false;
+	target[length] = '\0';
+	name = strrchr(target, '/');
+	return name && strncmp(name, "/zram", strlen("/zram")) == 0;
+}
+
+bool filesystem_is_in_memory_at(int fd)
+{
+	struct storage layer;
+	bool found = storage_of(fd, &layer);
+
+	for (int i = 0; found && i < STORAGE_LAYERS_MAX; i++) {
+		if (filesystem_has(layer.type, TRAIT_MEMORY) || is_memory_device(layer.device))
+			return true;
+		found = storage_descend(&storage_places, &layer);
+	}
+	return false;
+}
+
+static bool is_zero(const uint8_t *bytes, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		if (bytes[i])
+			return false;
+	}
+	return true;
+}
+
+/* Gets the subvolume of a file or directory (Linux 4.18), without a privilege. ioctl(2) refuses
+ * O_PATH descriptors, so directories are opened again. */
+static bool get_subvolume(int fd, struct btrfs_ioctl_get_subvol_info_args *subvolume)
+{
+	AUTO_CLOSE int folder = -1;
+
+	/* it can return 1 after a success: seen with Linux 6.18 */
+	if (ioctl(fd, BTRFS_IOC_GET_SUBVOL_INFO, subvolume) >= 0)
+		return true;
+	if (errno != EBADF)
+		return false;
+	folder = open_beneath_for_reading(fd, "", O_DIRECTORY, true);
+	return folder >= 0 && ioctl(folder, BTRFS_IOC_GET_SUBVOL_INFO, subvolume) >= 0;
+}
+
+bool filesystem_is_snapshot_at(int fd)
+{
+	struct btrfs_ioctl_get_subvol_info_args subvolume = {0};
+
+	return filesystem_type_at(fd) == BTRFS_SUPER_MAGIC && get_subvolume(fd, &subvolume) &&
+	       (subvolume.flags & BTRFS_ROOT_SUBVOL_RDONLY) &&
+	       !is_zero(subvolume.parent_uuid, sizeof(subvolume.parent_uuid)) &&
+	       is_zero(subvolume.received_uuid, sizeof(subvolume.received_uuid));
+}
+
+bool filesystem_is_stub(uint32_t type, uint64_t inode)
+{
+	return type == BTRFS_SUPER_MAGIC && inode == BTRFS_EMPTY_SUBVOL_DIR_OBJECTID;
+}
+
+/* The geometry of an XFS (XFS_IOC_FSGEOMETRY_V1 in xfs_fs.h of Linux). */
+struct xfs_geometry {
+	uint32_t sizes[8];
+	uint64_t counts[4];
+	uint8_t uuid[16];
+	uint32_t stripes[2];
+	int32_t version;
+	uint32_t flags;
+	uint32_t sectors[3];
+};
+#define XFS_GET_GEOMETRY _IOR('X', 100, struct xfs_geometry)
+#define XFS_HAS_REFLINKS (UINT32_C(1) << 20)
+
+bool filesystem_lacks_reflinks_at(int fd)
+{
+	struct xfs_geometry geometry = {0};
+
+	return filesystem_type_at(fd) == MAGIC_XFS && ioctl(fd, XFS_GET_GEOMETRY, &geometry) == 0 &&
+	       !(geometry.flags & XFS_HAS_REFLINKS);
+}
+
+bool filesystem_shares_extents_at(int fd)
+{
+	uint32_t type = filesystem_type_at(fd);
+
+	return filesystem_keeps(type, PROMISE_EXTENTS) ||
+	       (type == MAGIC_XFS && !filesystem_lacks_reflinks_at(fd));
+}
+
+enum filesystem_kind filesystem_kind_at(int fd)
+{
+	return filesystem_kind_of(filesystem_type_at(fd));
 }
 
 static enum filesystem_support support_of(const struct filesystem_facts *facts, unsigned int any)
