@@ -99,19 +99,20 @@ static bool find_device(struct printing *printing, const struct attributes *file
 	return true;
 }
 
-/* Sets the members that identify the file: its number in the index, and those of stat(2). A plan is
- * printed without a snapshot of the index, and has only the first. */
+/* Sets the members that identify the file: its number in the index, and those of stat(2). A plan has
+ * only the first, as the snapshot in which it is printed can lack the file. */
 static int set_identity(struct printing *printing, uint64_t id, json_t *object)
 {
-	struct catalog_reader *reader = printing->report->reader;
 	struct file_record file;
 	dev_t device;
 	int r;
 
 	if (json_object_set_new(object, "inode", json_number(id)) < 0)
 		return -ENOMEM;
-	r = reader ? catalog_get_file(reader, id, &file) : 0;
-	if (r < 0 || !reader)
+	if (printing->report->part == REPORT_PLANNED)
+		return 0;
+	r = catalog_get_file(printing->report->reader, id, &file);
+	if (r < 0)
 		return r;
 	r = json_object_set_new(object, "dev",
 				find_device(printing, &file.attributes, &device)

@@ -60,6 +60,13 @@ def state(source):
     return {path: (path.lstat().st_ino, path.lstat().st_nlink) for path in source.rglob("*")}
 
 
+def test_dry_run_has_no_numbers_of_stat(twinfs, source, plan):
+    copies(source, 2)
+    [printed] = dry_run(twinfs, plan, "remove", source)
+    assert all({"dev", "ino"}.isdisjoint(copy) for copy in printed["copies"])
+    assert all("inode" in copy for copy in printed["copies"])
+
+
 # ---- what a plan does ---------------------------------------------------------------------
 
 @pytest.mark.parametrize("words", [["remove"], ["remove", "--trash"], ["link"],
