@@ -35,8 +35,7 @@
 #include "plan/question.h"
 #include "plan/refusals.h"
 #include "report/figures.h"
-#include "report/left.h"
-#include "report/place_tally.h"
+#include "report/stays.h"
 #include "source/operands.h"
 #include "source/own.h"
 #include "source/source.h"
@@ -637,22 +636,16 @@ static enum twinfs_exit act_upon(struct acting *acting, const struct list_reques
 				 struct current_index *index)
 {
 	CLEANUP_PREPARED struct prepared prepared = {.refused = 0};
-	CLEANUP_BUNDLE_TALLY struct bundle_tally bundles = {0};
-	CLEANUP_LEFT_TALLY struct left_tally left = {0};
-	CLEANUP_PLACE_TALLY struct place_tally places = {0};
+	CLEANUP_STAY_TALLY struct stay_tally stays = {0};
 	struct list_request counted = *request;
 	enum twinfs_exit status, done;
 	int r;
 
-	counted.report.bundles = &bundles;
-	counted.report.left = &left;
-	counted.report.places = &places;
+	counted.report.stays = &stays;
 	r = prepared_make(&prepared, acting, &counted, index);
 	if (r != 0)
 		return r < 0 ? TWINFS_EXIT_FAILED : TWINFS_EXIT_USAGE;
-	list_explain_bundles(&bundles);
-	list_explain_left(&left);
-	place_tally_explain(&places);
+	stay_tally_explain(&stays);
 	status = current_index_status(index, prepared.summary.errors, prepared.summary.pending);
 	/* the trial also explains how folders differ from the kept ones */
 	if ((acting->dry_run || !acting->yes || acting->folders) &&

@@ -32,7 +32,8 @@
 #include "plan/dialog.h"
 #include "plan/refusals.h"
 #include "report/bundle.h"
-#include "report/left.h"
+#include "report/report.h"
+#include "report/stays.h"
 #include "report/symlinks.h"
 #include "source/source.h"
 #include "twinfs/exit.h"
@@ -86,8 +87,7 @@ struct attested_removal {
 	struct current_index index;
 	size_t *sources; /* number in the index of each source of the list */
 	struct bundle_finder bundles;
-	struct bundle_tally tally;
-	struct left_tally left;
+	struct stay_tally tally;
 	uint64_t stayed; /* candidates that were chosen and then stayed */
 	struct symlinks *symlinks; /* NULL: not read yet */
 	struct act_trial *trial; /* NULL: the act itself finds what is against it */
@@ -104,8 +104,7 @@ struct attested_removal {
 static void removal_free(struct attested_removal *removal)
 {
 	act_trial_free(removal->trial);
-	bundle_tally_free(&removal->tally);
-	left_tally_free(&removal->left);
+	stay_tally_free(&removal->tally);
 	symlinks_free(removal->symlinks);
 	promises_close(removal->promises);
 	current_index_close(&removal->index);
@@ -174,7 +173,7 @@ static int check_bundle(struct attested_removal *removal, struct catalog_reader 
 		stay.place.bundle = 0;
 	candidate->stays = stay.place.kind || stay.place.bundle != 0;
 	return r == 0 && candidate->stays
-		       ? bundle_tally_add(&removal->tally, reader, sources, &stay)
+		       ? stay_tally_add_bundle(&removal->tally, reader, sources, &stay)
 		       : r;
 }
 
@@ -182,6 +181,9 @@ static int check_bundle(struct attested_removal *removal, struct catalog_reader 
 static int check_symlinks(struct attested_removal *removal, struct catalog_reader *reader,
 			  struct attested_candidate *candidate)
 {
+	const struct report report = {
+		.breaks_symlinks = removal->acting->rules.rules.break_symlinks,
+	};
 	struct copies copies = {.folders = false};
 	int r = 0;
 
@@ -196,7 +198,7 @@ static int check_symlinks(struct attested_removal *removal, struct catalog_reade
 	if (r == 0 && copies.count > 0 && copies.list[0].symlinks > 0) {
 		candidate->stays = !removal->acting->rules.rules.break_symlinks;
 		copies.list[0].stays_for_symlinks = candidate->stays;
-		r = left_tally_add(&removal->left, &copies, !candidate->stays);
+		r = stay_tally_add(&removal->tally, &report, &copies);
 	}
 	copies_free(&copies);
 	return r;
@@ -327,12 +329,8 @@ static int choose_all(struct attested_removal *removal)
 /* Logs which candidates stay, and forgets them. */
 static void explain_stays(struct attested_removal *removal)
 {
-	list_explain_bundles(&removal->tally);
-	list_explain_left(&removal->left);
-	bundle_tally_free(&removal->tally);
-	left_tally_free(&removal->left);
-	removal->tally = (struct bundle_tally){.count = 0};
-	removal->left = (struct left_tally){0};
+	stay_tally_explain(&removal->tally);
+	stay_tally_free(&removal->tally);
 }
 
 /* Chooses what can go, and says what cannot. Returns 0 or -errno, logged. */

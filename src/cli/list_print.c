@@ -12,10 +12,8 @@
 #include "index/current_index.h"
 #include "index/index_print.h"
 #include "report/figures.h"
-#include "report/left.h"
-#include "report/place_tally.h"
 #include "report/similar.h"
-#include "source/managed.h"
+#include "report/stays.h"
 
 int list_parse_format(const char *word, enum report_format *format)
 {
@@ -49,62 +47,6 @@ int list_prepare(const struct list_request *request, const struct current_index 
 	r = filter_settings_prepare(request->filters, index, reader,
 				    index->served && report->part != REPORT_REDUNDANT);
 	return r < 0 ? r : rule_settings_prepare(request->rules, reader, index->sources);
-}
-
-static void explain_bundle(const struct bundle_count *count)
-{
-	char number[NUMBER_TEXT_MAX];
-	const char *path = quote_path(count->path);
-	const char *copies = plural(count->copies, "copy", "copies");
-
-	number_format(number, count->copies);
-	if (!count->kind && count->dir)
-		log_info("skipped %s %s in %s, which stays whole; --include-bundles includes %s",
-			 number, copies, path, plural(count->copies, "it", "them"));
-	else if (count->kind && count->dir)
-		log_info("skipped %s %s in %s, %s, which stays whole", number, copies, path,
-			 count->kind->name);
-	else if (count->kind)
-		log_info("skipped %s %s of %s that has other files beside it, which stays whole; "
-			 "the first is %s",
-			 number, copies, count->kind->name, path);
-	else
-		log_info("skipped %s %s: a program writes it or the kept copy in place, which "
-			 "would change both; the first is %s",
-			 number, copies, path);
-}
-
-void list_explain_bundles(const struct bundle_tally *tally)
-{
-	char number[NUMBER_TEXT_MAX];
-
-	for (size_t i = 0; i < tally->count; i++)
-		explain_bundle(&tally->list[i]);
-	if (tally->others > 0)
-		log_info("skipped %s more %s in other folders that stay whole",
-			 number_format(number, tally->others),
-			 plural(tally->others, "copy", "copies"));
-}
-
-void list_explain_left(const struct left_tally *tally)
-{
-	const char *path = (const char *)tally->links.data;
-	char number[NUMBER_TEXT_MAX];
-
-	if (tally->held > 0)
-		log_info("skipped %s %s with hard links elsewhere: linking %s would free nothing",
-			 number_format(number, tally->held), plural(tally->held, "copy", "copies"),
-			 plural(tally->held, "it", "them"));
-	if (tally->led > 0)
-		log_info("skipped %s %s that symbolic links lead to; --break-symlinks includes %s",
-			 number_format(number, tally->led), plural(tally->led, "copy", "copies"),
-			 plural(tally->led, "it", "them"));
-	if (tally->broken > 0)
-		log_warning("%s symbolic %s to these copies would lead nowhere",
-			    number_format(number, tally->broken),
-			    plural(tally->broken, "link", "links"));
-	for (size_t i = 0; i < tally->link_count; i++, path += strlen(path) + 1)
-		log_info("symbolic link: %s", quote_path(path));
 }
 
 /* Logs the result in a sentence: a list without an entry must not look like a failure, and an
@@ -203,9 +145,7 @@ static int print(void *context, const struct current_index *index, struct catalo
 
 enum twinfs_exit list_print(const struct list_request *request, struct current_index *index)
 {
-	CLEANUP_BUNDLE_TALLY struct bundle_tally tally = {0};
-	CLEANUP_LEFT_TALLY struct left_tally left = {0};
-	CLEANUP_PLACE_TALLY struct place_tally places = {0};
+	CLEANUP_STAY_TALLY struct stay_tally stays = {0};
 	struct list_request printed = *request;
 	const struct index_printer printer = {
 		.noun = "list",
@@ -215,14 +155,9 @@ enum twinfs_exit list_print(const struct list_request *request, struct current_i
 	};
 	enum twinfs_exit status;
 
-	if (request->report.part == REPORT_REDUNDANT) {
-		printed.report.bundles = &tally;
-		printed.report.left = &left;
-		printed.report.places = &places;
-	}
+	if (request->report.part == REPORT_REDUNDANT)
+		printed.report.stays = &stays;
 	status = index_print(&printer, index);
-	list_explain_bundles(&tally);
-	list_explain_left(&left);
-	place_tally_explain(&places);
+	stay_tally_explain(&stays);
 	return status;
 }

@@ -7,7 +7,6 @@
 #include "base/attributes.h"
 #include "options/filter_options.h"
 #include "options/rule_options.h"
-#include "report/bundle.h"
 #include "report/report.h"
 #include "twinfs/exit.h"
 
@@ -17,8 +16,7 @@ struct list_request {
 	struct rule_settings *rules;
 	struct filter_settings *filters;
 	/* The requested report. The caller leaves reader, sources, rules, filter and shown empty,
-	 * bundles and left for REPORT_REDUNDANT: list_prepare() and list_print() set them in a
-	 * copy. */
+	 * and stays for REPORT_REDUNDANT: list_prepare() and list_print() set them in a copy. */
 	struct report report;
 };
 
@@ -30,12 +28,6 @@ MUST_CHECK int list_parse_format(const char *word, enum report_format *format);
  * or options do not fit the sources, or another -errno. */
 MUST_CHECK int list_prepare(const struct list_request *request, const struct current_index *index,
 			    struct catalog_reader *reader, struct report *report);
-
-/* Logs how many copies were skipped for each bundle. */
-void list_explain_bundles(const struct bundle_tally *tally);
-
-/* Logs which other copies were skipped, and why. */
-void list_explain_left(const struct left_tally *tally);
 
 /* Prints the list. Returns the exit status. Failures are logged. */
 enum twinfs_exit list_print(const struct list_request *request, struct current_index *index);

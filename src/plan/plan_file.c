@@ -26,9 +26,9 @@
 #include "plan/number_set.h"
 #include "report/bundle.h"
 #include "report/copies.h"
-#include "report/left.h"
 #include "report/report.h"
 #include "report/rules.h"
+#include "report/stays.h"
 #include "report/symlinks.h"
 #include "row/json_path.h"
 #include "row/json_read.h"
@@ -472,9 +472,7 @@ static int leave_copies(struct plan_reading *reading)
 		for (size_t j = i; j < end; j++)
 			copies->list[j].fate = FATE_SPARED;
 	}
-	return r < 0 || !report->left
-		       ? r
-		       : left_tally_add(report->left, copies, report->breaks_symlinks);
+	return r < 0 || !report->stays ? r : stay_tally_add(report->stays, report, copies);
 }
 
 /* Drops all kept names but the first one and its hard links, sorts the names by inode, and drops

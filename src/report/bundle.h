@@ -71,38 +71,4 @@ MUST_CHECK int bundle_find_name(struct bundle_finder *finder, const struct repor
 				const struct copies *copies, size_t index,
 				struct bundle_place *place);
 
-/* ---- copies that stay because they are in a bundle ------------------------------------------ */
-
-/* Highest number of bundles whose copies are counted for each bundle. Copies in all further bundles
- * are counted together. */
-#define BUNDLE_TALLY_MAX 64
-
-struct bundle_count {
-	uint64_t dir; /* the bundle or store; 0: the copies are in none */
-	const struct managed_kind *kind; /* of a store or set; NULL: none */
-	uint64_t copies;
-	char *path; /* of the bundle or store, or of the first copy; absolute */
-};
-
-/* All zero is empty. */
-struct bundle_tally {
-	struct bundle_count list[BUNDLE_TALLY_MAX];
-	size_t count;
-	uint64_t others; /* copies in further bundles */
-};
-
-void bundle_tally_free(struct bundle_tally *tally);
-#define CLEANUP_BUNDLE_TALLY CLEANUP(bundle_tally_free)
-
-/* A copy that stays for its bundle, store or set, or because a program writes it in place. */
-struct bundle_stay {
-	struct bundle_place place;
-	uint32_t source;
-	const char *path; /* relative to the source, borrowed */
-};
-
-/* Counts a copy. Returns 0 or -errno. */
-MUST_CHECK int bundle_tally_add(struct bundle_tally *tally, struct catalog_reader *reader,
-				const struct sources *sources, const struct bundle_stay *stay);
-
 #endif

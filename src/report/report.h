@@ -14,9 +14,6 @@
 #include "base/output.h"
 #include "report/figures.h"
 
-struct bundle_tally;
-struct left_tally;
-struct place_tally;
 struct missing_folders;
 struct catalog_reader;
 struct copies;
@@ -24,6 +21,7 @@ struct filter;
 struct group_record;
 struct rules;
 struct sources;
+struct stay_tally;
 
 enum report_format {
 	REPORT_TEXT, /* for people */
@@ -75,11 +73,8 @@ struct report {
 	const struct missing_folders *missing; /* of REPORT_MISSING */
 	unsigned int similar_percent; /* of REPORT_SIMILAR: from 1 to 100, see similar.h */
 	struct timespec last_scan; /* printed by JSON formats; 0: not known */
-	struct bundle_tally *bundles; /* counts copies that stay in bundles; NULL: not counted */
-	struct left_tally *left; /* counts other copies that stay (left.h); NULL: not counted */
+	struct stay_tally *stays; /* counts copies that stay (stays.h); NULL: not counted */
 	bool breaks_symlinks; /* an act removes the names of redundant copies */
-	/* counts copies that stay in places that something else empties; NULL: not counted */
-	struct place_tally *places;
 };
 
 /* Returns whether the part consists of groups. If not, it consists of files or folders. */

@@ -10,11 +10,10 @@
 #include "report/collect.h"
 #include "report/filter.h"
 #include "report/folder_tree.h"
-#include "report/left.h"
 #include "report/missing.h"
-#include "report/place_tally.h"
 #include "report/rules.h"
 #include "report/sorter.h"
+#include "report/stays.h"
 
 /* Highest number of bytes that are sorted in memory. These are the keys of 200,000 groups by size,
  * or of 60,000 groups by path. */
@@ -69,28 +68,6 @@ static bool group_is_wanted(const struct selection *selection)
 	return !report->rules->between_sources || !is_in_one_source(copies);
 }
 
-/* Counts the copies that stay without a rule of the user. */
-static int count_left(const struct selection *selection)
-{
-	const struct report *report = selection->report;
-	const struct copies *copies = &selection->copies;
-	int r = 0;
-
-	if (report->left)
-		r = left_tally_add(report->left, copies, report->breaks_symlinks);
-	if (r == 0 && report->places)
-		r = place_tally_add(report->places, copies, report->sources);
-	for (size_t i = 0; r == 0 && report->bundles && i < copies->count; i++) {
-		const struct copy *copy = &copies->list[i];
-
-		if (copy->stays_for_bundle)
-			r = bundle_tally_add(report->bundles, report->reader, report->sources,
-					     &(struct bundle_stay){copy->place, copy->source,
-								   copy_path(copies, copy)});
-	}
-	return r;
-}
-
 static int collect(struct selection *selection, struct group_record *group)
 {
 	return collect_copies(selection->report, &selection->collector, group, &selection->copies);
@@ -111,8 +88,8 @@ static int select_group(struct selection *selection, struct group_record *group,
 	if (r == 0)
 		r = filter_selects_group(report->filter, report->sources, &selection->copies,
 					 selected);
-	if (r == 0 && *selected)
-		r = count_left(selection);
+	if (r == 0 && *selected && report->stays)
+		r = stay_tally_add(report->stays, report, &selection->copies);
 	*selected = r == 0 && *selected && group_is_wanted(selection);
 	return r;
 }
