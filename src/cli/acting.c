@@ -222,15 +222,10 @@ static int prepared_try(struct prepared *prepared, const struct acting *acting)
 	struct plan_trial trial = {.settings = &acting->act,
 				   .refusals = {.verb = acting->verb,
 						.sources = acting->act.sources}};
-	CLEANUP_ACT_PLAN struct act_plan possible = {0};
 	char count[NUMBER_TEXT_MAX];
 	int r;
 
-	r = act_plan_open(&possible, acting->act.kind);
-	possible.folders = acting->folders;
-	if (r == 0)
-		r = act_plan_try(&prepared->plan, &possible, &trial,
-				 common_progress(&acting->common));
+	r = act_plan_try(&prepared->plan, &trial, common_progress(&acting->common));
 	refusals_end(&trial.refusals);
 	if (r < 0 && r != -EINTR)
 		log_error("cannot check the copies to %s: %s", acting->verb, error_text(r));
@@ -241,9 +236,6 @@ static int prepared_try(struct prepared *prepared, const struct acting *acting)
 			 number_format(count, trial.needless),
 			 plural(trial.needless, "copy shares", "copies share"));
 	prepared->refused += trial.refusals.count;
-	act_plan_free(&prepared->plan);
-	prepared->plan = possible;
-	possible.spool = NULL;
 	return 0;
 }
 

@@ -60,21 +60,16 @@ enum emptied_place planned_place(const struct planned_group *group, const struct
 							     strlen(path)));
 }
 
-size_t planned_count_names(const struct planned_group *group, size_t first)
+/* Returns the number of names of the inode whose first name has this index. */
+static size_t count_names(const struct planned_group *group, size_t first)
 {
-	const struct copies *copies = &group->copies;
-	size_t end = first + 1;
-
-	while (end < copies->count && copies->list[end].file == copies->list[first].file)
-		end++;
-	return end - first;
+	return copies_inode_end(&group->copies, first) - first;
 }
 
 /* Returns whether the act is on all names of an inode, or on a folder. */
 static bool is_whole(const struct act_plan *plan, const struct planned_group *group, size_t first)
 {
-	return plan->folders ||
-	       group->names[first].attributes.links <= planned_count_names(group, first);
+	return plan->folders || group->names[first].attributes.links <= count_names(group, first);
 }
 
 bool act_plan_frees(const struct act_plan *plan, const struct planned_group *group, size_t first)
@@ -124,7 +119,7 @@ static void count_inode(struct act_plan *plan, const struct planned_group *group
 {
 	const struct planned_name *name = &group->names[first];
 
-	plan->names += planned_count_names(group, first);
+	plan->names += count_names(group, first);
 	plan->bytes = size_add(plan->bytes, group->group.size);
 	plan->split += !is_whole(plan, group, first);
 	if (!act_plan_frees(plan, group, first))
@@ -221,6 +216,37 @@ int act_plan_next(struct act_plan *plan, struct planned_group *group)
 	copies->kept_must_stay = spooled.kept_must_stay;
 	copies->folders = plan->folders;
 	group->files = spooled.files;
+	return 0;
+}
+
+/* Writes what is left of the groups to another plan, which has the settings of the first one. */
+static int sift_to(struct act_plan *plan, struct act_plan *rest, act_plan_sift_fn *decide,
+		   void *context)
+{
+	CLEANUP_PLANNED_GROUP struct planned_group group = {0};
+	int r = spool_open_stream(&rest->spool);
+
+	while (r == 0 && (r = act_plan_next(plan, &group)) == 0) {
+		r = decide(context, &group);
+		if (r != 0)
+			break;
+		planned_group_drop_spared(&group);
+		r = act_plan_add(rest, &group);
+	}
+	return r < 0 && r != -ENOENT ? r : act_plan_rewind(rest);
+}
+
+int act_plan_sift(struct act_plan *plan, act_plan_sift_fn *decide, void *context)
+{
+	struct act_plan rest = {.folders = plan->folders, .is_dedupe = plan->is_dedupe};
+	int r = sift_to(plan, &rest, decide, context);
+
+	if (r < 0) {
+		act_plan_free(&rest);
+		return r;
+	}
+	act_plan_free(plan);
+	*plan = rest;
 	return 0;
 }
 
@@ -359,35 +385,22 @@ static void try_name(struct trying *trying, struct planned_group *group, size_t 
 				  trying->counts.files_total - trying->counts.files_done);
 }
 
-static void try_group(struct trying *trying, struct planned_group *group)
+static int try_group(void *context, struct planned_group *group)
 {
+	struct trying *trying = context;
+
+	if (stop_requested())
+		return -EINTR;
 	for (size_t i = 0; i < group->copies.count && !trying->is_useless; i++) {
 		if (group->copies.list[i].fate != FATE_REDUNDANT)
 			continue;
 		try_name(trying, group, i);
 		progress_update(&trying->progress, &trying->counts);
 	}
-	planned_group_drop_spared(group);
+	return trying->is_useless;
 }
 
-static int try_all(struct trying *trying, struct act_plan *plan, struct act_plan *possible)
-{
-	CLEANUP_PLANNED_GROUP struct planned_group group = {0};
-	int r = 0;
-
-	while (!trying->is_useless && (r = act_plan_next(plan, &group)) == 0) {
-		if (stop_requested())
-			return -EINTR;
-		try_group(trying, &group);
-		r = trying->is_useless ? 0 : act_plan_add(possible, &group);
-		if (r < 0)
-			return r;
-	}
-	return r == -ENOENT ? 0 : r;
-}
-
-int act_plan_try(struct act_plan *plan, struct act_plan *possible, struct plan_trial *trial,
-		 enum progress_when when)
+int act_plan_try(struct act_plan *plan, struct plan_trial *trial, enum progress_when when)
 {
 	CLEANUP_ACT_TRIAL struct act_trial *acts = NULL;
 	struct trying trying = {.trial = trial, .counts = {.files_total = plan->names}};
@@ -397,11 +410,9 @@ int act_plan_try(struct act_plan *plan, struct act_plan *possible, struct plan_t
 		return r;
 	trying.acts = acts;
 	progress_start(&trying.progress, when, "checking");
-	r = try_all(&trying, plan, possible);
+	r = act_plan_sift(plan, try_group, &trying);
 	progress_end(&trying.progress, &trying.counts);
-	if (r == 0)
-		r = act_plan_rewind(plan);
-	return r < 0 ? r : act_plan_rewind(possible);
+	return r;
 }
 
 /* ---- selecting folders ---------------------------------------------------------------------- */

@@ -4,8 +4,7 @@
 
 /* The plan: the acts to do, group by group, in an unnamed file. A plan is made from one snapshot of
  * the index, and has all that the acts need. So no snapshot stays open while the user decides, or
- * during the acts, which can take hours. Each step that drops copies makes another plan of the
- * rest:
+ * during the acts, which can take hours. Each step that drops copies leaves a plan of the rest:
  *
  *	act_plan_select() -> act_plan_try() -> the choices of the user -> the acts
  *
@@ -63,9 +62,6 @@ struct act_file planned_file(const struct planned_group *group, size_t index);
 enum emptied_place planned_place(const struct planned_group *group, const struct sources *sources,
 				 size_t index);
 
-/* Returns the number of names of the inode whose first name has this index. */
-size_t planned_count_names(const struct planned_group *group, size_t first);
-
 /* Returns whether the act frees the bytes of the inode whose first name has this index: it shares
  * the blocks, or no name of the inode stays. */
 bool act_plan_frees(const struct act_plan *plan, const struct planned_group *group, size_t first);
@@ -89,6 +85,14 @@ MUST_CHECK int act_plan_rewind(struct act_plan *plan);
 /* Reads the next group. Returns 0, -ENOENT at the end of the plan, or -errno. */
 MUST_CHECK int act_plan_next(struct act_plan *plan, struct planned_group *group);
 
+/* Decides about a group of a plan: the names that it gives FATE_SPARED leave the plan. Returns 0, 1
+ * to drop this group and all that follow, or -errno. */
+typedef int act_plan_sift_fn(void *context, struct planned_group *group);
+
+/* Decides about all groups, and makes the plan one of the rest. Rewinds it. Returns 0 or -errno;
+ * then the plan must not be read any more. */
+MUST_CHECK int act_plan_sift(struct act_plan *plan, act_plan_sift_fn *decide, void *context);
+
 /* Adds the groups that the report selects, and rewinds the plan. Returns 0 or -errno; -EINTR if
  * stop_requested(). */
 MUST_CHECK int act_plan_select(struct act_plan *plan, const struct report *report);
@@ -106,11 +110,11 @@ struct plan_trial {
 	uint64_t needless; /* copies that already share the bytes of the kept copy */
 };
 
-/* Tries each act of a plan (act_try()). Adds those that would be done to another plan, with the
- * bytes that they would free, and rewinds both. Counts and logs the others in trial; the caller
- * calls refusals_end(). Blocks on the files. Returns 0, -EINTR if stop_requested(), or -errno. */
-MUST_CHECK int act_plan_try(struct act_plan *plan, struct act_plan *possible,
-			    struct plan_trial *trial, enum progress_when when);
+/* Tries each act of a plan (act_try()). Leaves those that would be done in the plan, with the bytes
+ * that they would free, and rewinds it. Counts and logs the others in trial; the caller calls
+ * refusals_end(). Blocks on the files. Returns 0, -EINTR if stop_requested(), or -errno. */
+MUST_CHECK int act_plan_try(struct act_plan *plan, struct plan_trial *trial,
+			    enum progress_when when);
 
 /* Prints a plan, and rewinds it.
  *

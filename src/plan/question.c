@@ -33,34 +33,19 @@
 
 struct choosing {
 	const struct question *question;
-	struct planned_group group;
+	struct planned_group *group; /* the current one */
 	uint64_t number; /* of the group, from 1 */
 	uint64_t groups;
 	bool takes_all; /* all further groups go as shown */
 	bool quits; /* all further groups stay */
 };
 
-static void choosing_free(struct choosing *choosing)
-{
-	planned_group_free(&choosing->group);
-}
-
 /* ---- showing ------------------------------------------------------------------------------ */
-
-/* Returns the number of inodes of the group. */
-static size_t count_files(const struct planned_group *group)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < group->copies.count; i++)
-		count += !group->copies.list[i].another_name;
-	return count;
-}
 
 static int show_name(const struct choosing *choosing, size_t index, size_t number,
 		     struct output *output)
 {
-	const struct copies *copies = &choosing->group.copies;
+	const struct copies *copies = &choosing->group->copies;
 	const struct copy *copy = &copies->list[index];
 	const char *source = choosing->question->shown[copy->source];
 	CLEANUP_BYTES struct bytes path = {0};
@@ -82,7 +67,7 @@ static int show_name(const struct choosing *choosing, size_t index, size_t numbe
 
 static int show_group(const struct choosing *choosing)
 {
-	const struct planned_group *group = &choosing->group;
+	const struct planned_group *group = choosing->group;
 	CLEANUP_OUTPUT struct output output;
 	char number[NUMBER_TEXT_MAX], groups[NUMBER_TEXT_MAX], size[SIZE_TEXT_MAX];
 	size_t file = 0;
@@ -92,7 +77,7 @@ static int show_group(const struct choosing *choosing)
 	output.terminal = true; /* names must not control the terminal */
 	output_format(&output, "\ngroup %s of %s: %zu copies, %s each\n",
 		      number_format(number, choosing->number),
-		      number_format(groups, choosing->groups), count_files(group),
+		      number_format(groups, choosing->groups), copies_count_inodes(&group->copies),
 		      size_format(size, group->group.size));
 	for (size_t i = 0; r == 0 && i < group->copies.count; i++) {
 		file += !group->copies.list[i].another_name;
@@ -139,7 +124,7 @@ static bool parse_numbers(const char *answer, size_t count, bool *stays, size_t 
 /* Returns whether the kept file has a name in the source of this copy. */
 static bool shares_source(const struct planned_group *group, size_t kept, size_t index)
 {
-	for (size_t i = kept; i < kept + planned_count_names(group, kept); i++) {
+	for (size_t i = kept; i < copies_inode_end(&group->copies, kept); i++) {
 		if (group->copies.list[i].source == group->copies.list[index].source)
 			return true;
 	}
@@ -150,7 +135,7 @@ static bool shares_source(const struct planned_group *group, size_t kept, size_t
 static int put_first(struct planned_group *group, size_t kept)
 {
 	struct copies *copies = &group->copies;
-	size_t count = planned_count_names(group, kept);
+	size_t count = copies_inode_end(copies, kept) - kept;
 	AUTO_FREE struct copy *list = calloc(count, sizeof(*list));
 	AUTO_FREE struct planned_name *names = calloc(count, sizeof(*names));
 
@@ -167,13 +152,13 @@ static int put_first(struct planned_group *group, size_t kept)
 
 static enum emptied_place place_of(const struct choosing *choosing, size_t name)
 {
-	return planned_place(&choosing->group, choosing->question->sources, name);
+	return planned_place(choosing->group, choosing->question->sources, name);
 }
 
 /* Returns the place of the name that lasts longest of a file, given by its number. */
 static enum emptied_place place_of_file(const struct choosing *choosing, size_t chosen)
 {
-	const struct copies *copies = &choosing->group.copies;
+	const struct copies *copies = &choosing->group->copies;
 	enum emptied_place best = PLACE_MEMORY;
 	size_t file = 0;
 
@@ -189,7 +174,7 @@ static enum emptied_place place_of_file(const struct choosing *choosing, size_t 
  * a place that something else empties, those elsewhere stay, too. */
 static int keep_files(struct choosing *choosing, const bool *stays, size_t chosen)
 {
-	struct planned_group *group = &choosing->group;
+	struct planned_group *group = choosing->group;
 	bool between = choosing->question->rules->between_sources;
 	enum emptied_place place = place_of_file(choosing, chosen);
 	size_t file = 0, kept = 0;
@@ -223,7 +208,7 @@ enum {
 
 static int apply_numbers(struct choosing *choosing, const char *answer)
 {
-	size_t count = count_files(&choosing->group), kept = 0;
+	size_t count = copies_count_inodes(&choosing->group->copies), kept = 0;
 	AUTO_FREE bool *stays = calloc(count + 1, sizeof(*stays));
 
 	if (!stays)
@@ -243,7 +228,7 @@ static int apply_answer(struct choosing *choosing, const char *answer)
 	}
 	choosing->quits = strcmp(answer, "q") == 0;
 	if (choosing->quits || strcmp(answer, "n") == 0) {
-		spare_all(&choosing->group);
+		spare_all(choosing->group);
 		return 0;
 	}
 	return apply_numbers(choosing, answer);
@@ -263,7 +248,7 @@ static void explain_answers(size_t files)
 /* Asks about the current group. The end of the input quits. */
 static int ask_group(struct choosing *choosing)
 {
-	size_t files = count_files(&choosing->group);
+	size_t files = copies_count_inodes(&choosing->group->copies);
 	char answer[ANSWER_SIZE], prompt[64];
 	bool explains = choosing->number == 1;
 	int r = show_group(choosing);
@@ -283,29 +268,18 @@ static int ask_group(struct choosing *choosing)
 	return r;
 }
 
-/* Shows each group of a plan and asks what stays. Adds what goes to another plan, and rewinds both.
- * Returns 0, -EINTR if stop_requested(), or another -errno. */
-static int choice_make(const struct question *question, struct act_plan *plan,
-		       struct act_plan *chosen)
+/* Shows a group of the plan and asks what stays, unless the user has decided about all. */
+static int decide(void *context, struct planned_group *group)
 {
-	CLEANUP(choosing_free)
-	struct choosing choosing = {.question = question, .groups = plan->groups};
-	int r = 0;
+	struct choosing *choosing = context;
+	int r;
 
-	while (!choosing.quits && (r = act_plan_next(plan, &choosing.group)) == 0) {
-		choosing.number++;
-		if (!choosing.takes_all)
-			r = ask_group(&choosing);
-		if (r < 0)
-			return r;
-		planned_group_drop_spared(&choosing.group);
-		r = act_plan_add(chosen, &choosing.group);
-		if (r < 0)
-			return r;
-	}
-	if (r == 0 || r == -ENOENT)
-		r = act_plan_rewind(plan);
-	return r < 0 ? r : act_plan_rewind(chosen);
+	choosing->number++;
+	choosing->group = group;
+	if (choosing->takes_all)
+		return 0;
+	r = ask_group(choosing);
+	return r < 0 ? r : choosing->quits;
 }
 
 /* ---- question ------------------------------------------------------------------------------- */
@@ -414,25 +388,9 @@ static int read_answer(const struct question *question, struct act_plan *plan, c
 	}
 }
 
-/* Replaces the plan by what the user chooses. */
-static int choose(const struct question *question, struct act_plan *plan)
-{
-	CLEANUP_ACT_PLAN struct act_plan chosen = {0};
-	int r = act_plan_open(&chosen, question->act->kind);
-
-	chosen.folders = plan->folders;
-	if (r == 0)
-		r = choice_make(question, plan, &chosen);
-	if (r < 0)
-		return r;
-	act_plan_free(plan);
-	*plan = chosen;
-	chosen.spool = NULL;
-	return 0;
-}
-
 int question_ask(const struct question *question, struct act_plan *plan, enum answer *answer)
 {
+	struct choosing choosing = {.question = question, .groups = plan->groups};
 	CLEANUP_BYTES struct bytes facts = {0}, prompt = {0};
 	char typed[ANSWER_SIZE];
 	int r = show_balance(question, plan);
@@ -453,5 +411,5 @@ int question_ask(const struct question *question, struct act_plan *plan, enum an
 	if (strcmp(typed, "g") != 0)
 		return 0;
 	*answer = ANSWER_CHOSEN;
-	return choose(question, plan);
+	return act_plan_sift(plan, decide, &choosing);
 }
