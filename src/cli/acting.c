@@ -198,7 +198,6 @@ static int prepared_make(struct prepared *prepared, const struct acting *acting,
 		r = summary_add_index(&prepared->summary, reader);
 	if (r == 0)
 		r = acting->plan_file ? read_plan_file(prepared, acting, &report)
-		    : acting->folders ? act_plan_select_folders(&prepared->plan, &report)
 				      : act_plan_select(&prepared->plan, &report);
 	if (r == 0)
 		r = filter_settings_explain(request->filters, index, reader);

@@ -6,8 +6,6 @@
  *	 {"about": "source", "path": ..., "check": ..., "verdict": ..., "found": ...,
  *	  "remedy": ...}, ...]}
  */
-#include "doctor/findings.h"
-
 #include <errno.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -19,6 +17,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/numbers.h"
+#include "doctor/doctor.h"
 #include "row/json_path.h"
 
 struct printed_finding {

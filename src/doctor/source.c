@@ -12,7 +12,6 @@
 #include "base/numbers.h"
 #include "base/path.h"
 #include "doctor/doctor.h"
-#include "doctor/findings.h"
 #include "ingest/census.h"
 #include "ingest/disk_seeks.h"
 #include "mountpoint/table.h"

@@ -307,11 +307,11 @@ static int plan_group(void *context, const struct group_record *group, const str
 	return r < 0 ? r : act_plan_add(planning->plan, planned);
 }
 
-int act_plan_select(struct act_plan *plan, const struct report *report)
+static int select_files(struct act_plan *plan, const struct report *report)
 {
 	struct planning planning = {.plan = plan, .reader = report->reader};
 	const struct visitor visitor = {.group = plan_group, .context = &planning};
-	int r = selection_groups(report, &visitor);
+	int r = selection_visit(report, &visitor);
 
 	planned_group_free(&planning.group);
 	return r < 0 ? r : act_plan_rewind(plan);
@@ -613,11 +613,11 @@ static int plan_folders(struct folder_planning *planning, const struct selected_
 	return r < 0 ? r : act_plan_add(planning->plan, planned);
 }
 
-int act_plan_select_folders(struct act_plan *plan, const struct report *report)
+static int select_folders(struct act_plan *plan, const struct report *report)
 {
 	CLEANUP(planning_free) struct folder_planning planning = {.plan = plan, .report = report};
 	const struct visitor visitor = {.group = note_group, .context = &planning};
-	int r = selection_folders(report, &visitor);
+	int r = selection_visit(report, &visitor);
 
 	plan->folders = true;
 	if (r == 0 && planning.count > 1)
@@ -625,6 +625,11 @@ int act_plan_select_folders(struct act_plan *plan, const struct report *report)
 	for (size_t i = 0; r == 0 && i < planning.count; i++)
 		r = stop_requested() ? -EINTR : plan_folders(&planning, &planning.list[i]);
 	return r < 0 ? r : act_plan_rewind(plan);
+}
+
+int act_plan_select(struct act_plan *plan, const struct report *report)
+{
+	return report->folders ? select_folders(plan, report) : select_files(plan, report);
 }
 
 /* ---- printing ------------------------------------------------------------------------------- */

@@ -73,7 +73,6 @@ void planned_group_drop_spared(struct planned_group *group);
  * case. */
 MUST_CHECK int act_plan_open(struct act_plan *plan, enum act_kind kind);
 void act_plan_free(struct act_plan *plan);
-#define CLEANUP_ACT_PLAN CLEANUP(act_plan_free)
 
 /* Adds a group, unless nothing in it is redundant. Returns 0 or -errno. */
 MUST_CHECK int act_plan_add(struct act_plan *plan, const struct planned_group *group);
@@ -94,15 +93,13 @@ typedef int act_plan_sift_fn(void *context, struct planned_group *group);
 MUST_CHECK int act_plan_sift(struct act_plan *plan, act_plan_sift_fn *decide, void *context);
 
 /* Adds the groups that the report selects, and rewinds the plan. Returns 0 or -errno; -EINTR if
- * stop_requested(). */
+ * stop_requested().
+ *
+ * For groups of folders, makes the plan one of folders. Folders can contain each other, so the
+ * largest groups are decided first, and each later group without the folders that go already. A
+ * folder stays if it is the root of a source, is in a kept folder, or contains one. So nothing in a
+ * kept folder goes. Takes memory for the ids of all groups and of the planned folders. */
 MUST_CHECK int act_plan_select(struct act_plan *plan, const struct report *report);
-
-/* As act_plan_select(), for the groups of folders, and makes the plan one of folders. Folders can
- * contain each other, so the largest groups are decided first, and each later group without the
- * folders that go already. A folder stays if it is the root of a source, is in a kept folder, or
- * contains one. So nothing in a kept folder goes. Takes memory for the ids of all groups and of the
- * planned folders. */
-MUST_CHECK int act_plan_select_folders(struct act_plan *plan, const struct report *report);
 
 struct plan_trial {
 	const struct act_settings *settings;

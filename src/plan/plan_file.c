@@ -192,17 +192,15 @@ static json_t *parse_line(const struct plan_reading *reading, const char *text, 
 /* Parses the fate of a copy. Returns 0, or -EPROTO (logged). */
 static int get_fate(const struct plan_reading *reading, const json_t *object, enum fate *fate)
 {
-	static const char *const words[] =
-		{[FATE_KEPT] = "kept", [FATE_REDUNDANT] = "redundant", [FATE_SPARED] = "spared"};
 	const char *word = json_string_value(json_object_get(object, "fate"));
 	const json_t *kept = json_object_get(object, "kept");
-	size_t i = 0;
+	enum fate i = FATE_KEPT;
 
-	while (word && i < ARRAY_SIZE(words) && strcmp(word, words[i]) != 0)
+	while (word && i <= FATE_SPARED && strcmp(word, fate_word(i)) != 0)
 		i++;
-	if (!word || i == ARRAY_SIZE(words))
+	if (!word || i > FATE_SPARED)
 		return complain(reading, "a copy has no fate; it is kept, redundant or spared");
-	*fate = (enum fate)i;
+	*fate = i;
 	if (kept && json_is_true(kept) != (*fate == FATE_KEPT))
 		return complain(reading, "the members kept and fate of a copy do not agree");
 	return 0;

@@ -18,6 +18,17 @@
 
 /* ---- copies --------------------------------------------------------------------------------- */
 
+const char *fate_word(enum fate fate)
+{
+	static const char *const words[] = {
+		[FATE_KEPT] = "kept",
+		[FATE_REDUNDANT] = "redundant",
+		[FATE_SPARED] = "spared",
+	};
+
+	return words[fate];
+}
+
 void copies_free(struct copies *copies)
 {
 	free(copies->list);

@@ -27,6 +27,9 @@ enum fate {
 	FATE_SPARED, /* a copy that stays although it is not the kept copy */
 };
 
+/* Returns "kept", "redundant" or "spared". */
+const char *fate_word(enum fate fate);
+
 /* One name of one copy. A copy is a file, or a directory of a folder group (copies.folders), which
  * has one name. */
 struct copy {

@@ -86,7 +86,7 @@ static void print_group_columns(struct printing *printing, const struct item *it
 				const struct copy *copy)
 {
 	output_format(printing->output, "%s,%" PRIu64 ",%" PRIu64 ",%s,", item->name,
-		      item->redundant, item->reclaimable, format_fate(copy->fate));
+		      item->redundant, item->reclaimable, fate_word(copy->fate));
 	if (printing->report->explain)
 		output_format(printing->output, "%s,", copy->why);
 }

@@ -40,62 +40,58 @@ void summary_add_single(struct report_summary *summary, uint64_t size)
 	summary->single_bytes = size_add(summary->single_bytes, size);
 }
 
-static void put(struct summary_figure **end, const char *name, uint64_t value)
-{
-	*(*end)++ = (struct summary_figure){name, value};
-}
+/* A figure, and the summaries that have it. */
+struct summary_row {
+	const char *name;
+	size_t offset; /* of the value in struct report_summary */
+	unsigned int of; /* bits of enum summary_of */
+};
 
-static void put_covered(struct summary_figure **end, const struct report_summary *summary)
-{
-	const struct missing_tally *checked = &summary->checked;
+#define OF(what) (1U << SUMMARY_OF_##what)
+#define OF_INDEX (OF(GROUPS) | OF(FOLDERS) | OF(SINGLES) | OF(MISSING) | OF(SIMILAR))
+#define VALUE(member) offsetof(struct report_summary, member)
 
-	put(end, "files", checked->files);
-	put(end, "bytes", checked->bytes);
-	put(end, "linked", checked->linked);
-	put(end, "empty", checked->empty);
-	put(end, "symlinks", checked->symlinks);
-	put(end, "special", checked->special);
-}
+static const struct summary_row rows[] = {
+	{"singles", VALUE(singles), OF(SINGLES)},
+	{"single_bytes", VALUE(single_bytes), OF(SINGLES)},
+	{"pairs", VALUE(pairs), OF(SIMILAR)},
+	{"common", VALUE(bounds.common), OF(SIMILAR)},
+	{"deep", VALUE(bounds.deep), OF(SIMILAR)},
+	{"missing", VALUE(singles), OF(MISSING) | OF(COVERED)},
+	{"missing_bytes", VALUE(single_bytes), OF(MISSING) | OF(COVERED)},
+	{"groups", VALUE(groups), OF(GROUPS) | OF(FOLDERS)},
+	{"redundant_folders", VALUE(redundant_folders), OF(FOLDERS)},
+	{"redundant_files", VALUE(redundant_files), OF(GROUPS) | OF(FOLDERS)},
+	{"redundant_bytes", VALUE(redundant_bytes), OF(GROUPS)},
+	{"reclaimable_bytes", VALUE(reclaimable_bytes), OF(GROUPS) | OF(FOLDERS)},
+	{"files", VALUE(checked.files), OF(COVERED)},
+	{"bytes", VALUE(checked.bytes), OF(COVERED)},
+	{"linked", VALUE(checked.linked), OF(COVERED)},
+	{"empty", VALUE(checked.empty), OF(COVERED)},
+	{"symlinks", VALUE(checked.symlinks), OF(COVERED)},
+	{"special", VALUE(checked.special), OF(COVERED)},
+	{"files", VALUE(files), OF_INDEX},
+	{"directories", VALUE(directories), OF_INDEX},
+	{"bytes", VALUE(bytes), OF_INDEX},
+	{"errors", VALUE(errors), OF_INDEX},
+	{"pending", VALUE(pending), OF_INDEX},
+	{"others", VALUE(others), OF_INDEX}, /* last: readers of CSV can count columns */
+};
 
 size_t summary_list(const struct report_summary *summary, enum summary_of of,
 		    struct summary_figure list[static SUMMARY_FIGURES_MAX])
 {
-	struct summary_figure *end = list;
+	size_t count = 0;
 
-	if (of == SUMMARY_OF_COVERED) {
-		put(&end, "missing", summary->singles);
-		put(&end, "missing_bytes", summary->single_bytes);
-		put_covered(&end, summary);
-		return (size_t)(end - list);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		const void *value = (const char *)summary + rows[i].offset;
+
+		if (!(rows[i].of & 1U << of))
+			continue;
+		list[count].name = rows[i].name;
+		memcpy(&list[count++].value, value, sizeof(uint64_t));
 	}
-	if (of == SUMMARY_OF_SINGLES) {
-		put(&end, "singles", summary->singles);
-		put(&end, "single_bytes", summary->single_bytes);
-	} else if (of == SUMMARY_OF_SIMILAR) {
-		put(&end, "pairs", summary->pairs);
-		put(&end, "common", summary->bounds.common);
-		put(&end, "deep", summary->bounds.deep);
-	} else if (of == SUMMARY_OF_MISSING) {
-		put(&end, "missing", summary->singles);
-		put(&end, "missing_bytes", summary->single_bytes);
-	} else if (of == SUMMARY_OF_FOLDERS) {
-		put(&end, "groups", summary->groups);
-		put(&end, "redundant_folders", summary->redundant_folders);
-		put(&end, "redundant_files", summary->redundant_files);
-		put(&end, "reclaimable_bytes", summary->reclaimable_bytes);
-	} else {
-		put(&end, "groups", summary->groups);
-		put(&end, "redundant_files", summary->redundant_files);
-		put(&end, "redundant_bytes", summary->redundant_bytes);
-		put(&end, "reclaimable_bytes", summary->reclaimable_bytes);
-	}
-	put(&end, "files", summary->files);
-	put(&end, "directories", summary->directories);
-	put(&end, "bytes", summary->bytes);
-	put(&end, "errors", summary->errors);
-	put(&end, "pending", summary->pending);
-	put(&end, "others", summary->others); /* last: readers of CSV can count columns */
-	return (size_t)(end - list);
+	return count;
 }
 
 int summary_add_index(struct report_summary *summary, struct catalog_reader *reader)

@@ -43,10 +43,7 @@ static bool is_root(const char *path)
 /* Returns the last component of a path below a source; for its root, that of the source. */
 static const char *base_name(const struct sources *sources, uint32_t source, const char *path)
 {
-	const char *whole = is_root(path) ? sources->list[source].path : path;
-	const char *slash = strrchr(whole, '/');
-
-	return slash ? slash + 1 : whole;
+	return path_base_name(is_root(path) ? sources->list[source].path : path);
 }
 
 /* Returns whether a pattern matches the name. Records all patterns that do. */
@@ -196,6 +193,24 @@ int filter_selects_folder(struct filter *filter, const struct sources *sources, 
 bool filter_excludes_name(const struct filter *filter, uint32_t source, const char *path)
 {
 	return any_matches(&filter->excludes, source, path, glob_matches_within);
+}
+
+int filter_excludes_entry(const struct filter *filter, struct catalog_reader *reader, uint64_t dir,
+			  uint64_t cookie, bool *excluded)
+{
+	CLEANUP_BYTES struct bytes path = {0};
+	uint32_t source;
+	int r;
+
+	*excluded = false;
+	if (!filter_excludes(filter))
+		return 0;
+	r = catalog_entry_path(reader, dir, cookie, &path, &source);
+	if (r == 0 && !bytes_text(&path))
+		r = -ENOMEM;
+	if (r == 0)
+		*excluded = filter_excludes_name(filter, source, bytes_text(&path));
+	return r == -ENOENT ? -EUCLEAN : r;
 }
 
 static bool is_excluded(void *context, const struct copies *copies, const struct copy *copy)

@@ -82,6 +82,10 @@ bool filter_needs_names(const struct filter *filter);
 /* Returns whether a name is excluded. path: below the source */
 bool filter_excludes_name(const struct filter *filter, uint32_t source, const char *path);
 
+/* Sets *excluded to whether a name of the index is excluded. Returns 0 or -errno. */
+MUST_CHECK int filter_excludes_entry(const struct filter *filter, struct catalog_reader *reader,
+				     uint64_t dir, uint64_t cookie, bool *excluded);
+
 /* Removes excluded names. */
 void filter_remove_excluded(struct filter *filter, struct copies *copies);
 

@@ -537,26 +537,17 @@ enum {
 struct excluding {
 	struct catalog_reader *reader;
 	const struct filter *filter;
-	struct bytes path;
 	int error; /* the first failure, -errno */
 };
 
 static int find_excluded(void *context, const struct entry_record *entry)
 {
-	struct excluding *excluding = context;
-	uint32_t source;
-	int r;
+	const struct excluding *excluding = context;
+	bool excluded;
+	int r = filter_excludes_entry(excluding->filter, excluding->reader, entry->dir,
+				      entry->cookie, &excluded);
 
-	excluding->path.length = 0;
-	r = catalog_entry_path(excluding->reader, entry->dir, entry->cookie, &excluding->path,
-			       &source);
-	if (r == 0 && !bytes_text(&excluding->path))
-		r = -ENOMEM;
-	if (r < 0)
-		return r == -ENOENT ? -EUCLEAN : r;
-	return filter_excludes_name(excluding->filter, source, bytes_text(&excluding->path))
-		       ? TREE_EXCLUDED
-		       : 0;
+	return r < 0 || !excluded ? r : TREE_EXCLUDED;
 }
 
 /* Returns whether a name below the directory is excluded; false after a failure. */
@@ -583,7 +574,6 @@ int folder_tree_remove_excluded(struct catalog_reader *reader, const struct filt
 	struct excluding excluding = {.reader = reader, .filter = filter};
 
 	copies_remove(copies, is_left_out, &excluding);
-	bytes_free(&excluding.path);
 	return excluding.error;
 }
 
@@ -617,7 +607,6 @@ int folder_tree_is_implied(struct catalog_reader *reader, const struct filter *f
 		of_first = i == 0 ? group : of_first;
 		*implied = group != 0 && group == of_first;
 	}
-	bytes_free(&excluding.path);
 	return r;
 }
 
@@ -635,7 +624,6 @@ static int find_parts(struct catalog_reader *reader, const struct filter *filter
 		r = find_group_above(&excluding, &copies->list[i], &group);
 		parts[i] = group != 0;
 	}
-	bytes_free(&excluding.path);
 	return r;
 }
 

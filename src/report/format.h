@@ -75,9 +75,6 @@ extern const struct format format_null;
 /* Returns what the summary of a report counts. */
 enum summary_of format_summary_of(const struct report *report);
 
-/* Returns "kept", "redundant" or "spared". */
-const char *format_fate(enum fate fate);
-
 /* Sets printing->path to the path of a copy, which begins with the given path of its source. Valid
  * until the next call. Returns 0 or -errno. */
 MUST_CHECK int format_path(struct printing *printing, const char *source,

@@ -68,7 +68,7 @@ static int set_fate(json_t *object, const struct copy *copy, bool explain)
 	int r = json_object_set_new(object, "kept", json_boolean(copy->fate == FATE_KEPT));
 
 	if (r == 0)
-		r = json_object_set_new(object, "fate", json_string(format_fate(copy->fate)));
+		r = json_object_set_new(object, "fate", json_string(fate_word(copy->fate)));
 	if (r == 0 && explain)
 		r = json_object_set_new(object, "why", json_string(copy->why));
 	if (r == 0 && copy->place.kind)
@@ -99,8 +99,8 @@ static bool find_device(struct printing *printing, const struct attributes *file
 	return true;
 }
 
-/* Sets the members that identify the file: its number in the index, and those of stat(2). A plan has
- * only the first, as the snapshot in which it is printed can lack the file. */
+/* Sets the members that identify the file: its number in the index, and those of stat(2). A plan
+ * has only the first, as the snapshot in which it is printed can lack the file. */
 static int set_identity(struct printing *printing, uint64_t id, json_t *object)
 {
 	struct file_record file;

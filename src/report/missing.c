@@ -119,18 +119,15 @@ static int find_area(struct missing_finder *finder, uint64_t dir, enum area *are
 static int find_name_area(struct missing_finder *finder, uint64_t dir, uint64_t cookie,
 			  enum area *area)
 {
-	CLEANUP_BYTES struct bytes path = {0};
-	uint32_t source;
+	bool excluded;
 	int r = find_area(finder, dir, area);
 
-	if (r < 0 || *area < AREA_IN || !filter_excludes(finder->filter))
+	if (r < 0 || *area < AREA_IN)
 		return r;
-	r = catalog_entry_path(finder->reader, dir, cookie, &path, &source);
-	if (r == 0 && !bytes_text(&path))
-		r = -ENOMEM;
-	if (r == 0 && filter_excludes_name(finder->filter, source, bytes_text(&path)))
+	r = filter_excludes_entry(finder->filter, finder->reader, dir, cookie, &excluded);
+	if (excluded)
 		*area = AREA_OTHER;
-	return r == -ENOENT ? -EUCLEAN : r;
+	return r;
 }
 
 /* Where the names of a file are. */

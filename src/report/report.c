@@ -26,17 +26,6 @@ enum summary_of format_summary_of(const struct report *report)
 	return report->part == REPORT_SINGLES ? SUMMARY_OF_SINGLES : SUMMARY_OF_GROUPS;
 }
 
-const char *format_fate(enum fate fate)
-{
-	static const char *const words[] = {
-		[FATE_KEPT] = "kept",
-		[FATE_REDUNDANT] = "redundant",
-		[FATE_SPARED] = "spared",
-	};
-
-	return words[fate];
-}
-
 /* Sets printing->path to a path below a source, or to that of the source. */
 static int set_path(struct printing *printing, const char *source, const char *relative)
 {
@@ -136,18 +125,26 @@ static int print_item(struct printing *printing, const struct item *item)
 	return r < 0 ? r : check_stop(printing);
 }
 
-static int print_group(struct printing *printing, const struct group_record *group,
-		       const struct copies *copies)
+static struct item make_item(const struct group_record *group, const struct copies *copies)
 {
-	struct item item = {
+	return (struct item){
 		.is_group = true,
 		.size = group->size,
 		.copies = copies,
 		.inodes = group->inodes,
 		.redundant = copies_redundant_bytes(copies, group),
-		.reclaimable = copies_reclaimable_bytes(copies, group),
 	};
+}
 
+static int print_group(struct printing *printing, const struct group_record *group,
+		       const struct copies *copies)
+{
+	struct item item = make_item(group, copies);
+
+	summary_add_copies(&printing->summary, group, copies);
+	if (printing->report->part == REPORT_SUMMARY)
+		return check_stop(printing);
+	item.reclaimable = copies_reclaimable_bytes(copies, group);
 	group_name_make(item.name, group->hash, group->ordinal);
 	return print_item(printing, &item);
 }
@@ -174,13 +171,7 @@ static int describe_folders(const struct printing *printing, struct item *item, 
 static int print_folders(struct printing *printing, const struct group_record *group,
 			 const struct copies *copies)
 {
-	struct item item = {
-		.is_group = true,
-		.size = group->size,
-		.copies = copies,
-		.inodes = group->inodes,
-		.redundant = size_multiply(copies->redundant, group->size),
-	};
+	struct item item = make_item(group, copies);
 	int r = 0;
 
 	if (find_format(printing->report->format)->describes_groups)
@@ -215,12 +206,8 @@ static int visit_group(void *context, const struct group_record *group, const st
 {
 	struct printing *printing = context;
 
-	if (printing->report->folders)
-		return visit_folders(printing, group, copies);
-	summary_add_copies(&printing->summary, group, copies);
-	if (printing->report->part == REPORT_SUMMARY)
-		return check_stop(printing);
-	return print_group(printing, group, copies);
+	return printing->report->folders ? visit_folders(printing, group, copies)
+					 : print_group(printing, group, copies);
 }
 
 static int visit_single(void *context, const struct single *single)
@@ -247,7 +234,7 @@ static int select_folders(struct printing *printing, const struct visitor *visit
 	int r = folder_count_begin(&printing->whole);
 
 	if (r == 0)
-		r = selection_folders(printing->report, visitor);
+		r = selection_visit(printing->report, visitor);
 	if (r == 0)
 		r = folder_count_finish(&printing->whole, printing->report->reader,
 					&summary->reclaimable_bytes);
@@ -259,20 +246,17 @@ static int select_folders(struct printing *printing, const struct visitor *visit
 static int select_parts(struct printing *printing)
 {
 	const struct report *report = printing->report;
-	const struct visitor visitor = {visit_group, visit_single, printing};
+	const struct visitor visitor = {visit_group, visit_single, printing,
+					&printing->summary.checked};
 	const struct similar_visitor similar = {visit_pair, printing};
 	int r;
 
 	if (report->folders)
 		r = select_folders(printing, &visitor);
-	else if (report->part == REPORT_MISSING)
-		r = selection_missing(report, &visitor, &printing->summary.checked);
 	else if (report->part == REPORT_SIMILAR)
 		r = similar_find(report, &similar, &printing->summary.bounds);
-	else if (report->part == REPORT_SINGLES)
-		r = selection_singles(report, &visitor);
 	else
-		r = selection_groups(report, &visitor);
+		r = selection_visit(report, &visitor);
 	return r < 0 ? r : summary_add_index(&printing->summary, report->reader);
 }
 
@@ -290,16 +274,10 @@ static int print_fed_folders(struct printing *printing, const struct group_recor
 			     const struct copies *copies, uint64_t files)
 {
 	struct report_summary *summary = &printing->summary;
-	struct item item = {
-		.is_group = true,
-		.size = group->size,
-		.copies = copies,
-		.inodes = group->inodes,
-		.files = files,
-		.redundant = size_multiply(copies->redundant, group->size),
-	};
+	struct item item = make_item(group, copies);
 	int r = 0;
 
+	item.files = files;
 	if (find_format(printing->report->format)->describes_groups)
 		r = count_fed_folders(printing, &item);
 	if (group->ordinal > 0)
@@ -308,13 +286,6 @@ static int print_fed_folders(struct printing *printing, const struct group_recor
 	summary->redundant_folders += copies->redundant;
 	summary->redundant_files += copies->redundant * files;
 	return r < 0 ? r : print_item(printing, &item);
-}
-
-static int print_fed_group(struct printing *printing, const struct group_record *group,
-			   const struct copies *copies)
-{
-	summary_add_copies(&printing->summary, group, copies);
-	return print_group(printing, group, copies);
 }
 
 static int print_fed_groups(struct printing *printing, const struct report_feed *feed)
@@ -326,7 +297,7 @@ static int print_fed_groups(struct printing *printing, const struct report_feed 
 
 	while ((r = feed->next(feed->context, &group, &copies, &files)) == 0) {
 		r = printing->report->folders ? print_fed_folders(printing, group, copies, files)
-					      : print_fed_group(printing, group, copies);
+					      : print_group(printing, group, copies);
 		if (r < 0)
 			return r;
 	}

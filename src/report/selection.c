@@ -30,7 +30,6 @@ struct selection {
 	struct copies copies; /* copies of the current group, or names of the current file */
 	struct collector collector;
 	struct missing_finder *missing; /* of a report of missing files */
-	struct missing_tally *tally; /* of the same */
 	uint64_t found;
 	uint64_t group; /* the last group of which excluded names were removed; 0: none */
 	size_t group_inodes; /* without excluded names */
@@ -277,22 +276,6 @@ static int take_sorted(struct selection *selection, consider_fn *consider)
 	return r;
 }
 
-/* Selects groups or files by a scan in the order of the index. If the scan sorts, it fills the
- * sorter, and consider is called for each id from the sorter. */
-static int run(struct selection *selection, bool sorts, scan_fn *scan, consider_fn *consider)
-{
-	int r = sorts ? sorter_new(&selection->sorter, SORTER_BYTES) : 0;
-
-	if (r == 0 && selection->report->part == REPORT_MISSING)
-		r = missing_finder_new(&selection->missing, selection->report);
-	if (r == 0)
-		r = scan(selection);
-	if (r == 0 && sorts)
-		r = take_sorted(selection, consider);
-	selection_free(selection);
-	return r == SELECTION_FULL ? 0 : r;
-}
-
 /* ---- groups ------------------------------------------------------------------------------- */
 
 /* Reads all groups in the order of the index. Passes each group to the sorter, or to the visitor if
@@ -323,15 +306,6 @@ static int consider_sorted_group(struct selection *selection, uint64_t id)
 	if (r < 0)
 		return r == -ENOENT ? -EUCLEAN : r;
 	return consider_group(selection, &group);
-}
-
-int selection_groups(const struct report *report, const struct visitor *visitor)
-{
-	struct selection selection = {.report = report, .visitor = visitor};
-	/* without excluded names, groups have other reclaimable bytes than in the index */
-	bool sorts = report->order != REPORT_BY_RECLAIMABLE || filter_excludes(report->filter);
-
-	return run(&selection, sorts, scan_groups, consider_sorted_group);
 }
 
 /* ---- groups of folders -------------------------------------------------------------------- */
@@ -377,13 +351,6 @@ static int consider_sorted_folders(struct selection *selection, uint64_t id)
 		return r == -ENOENT ? -EUCLEAN : r;
 	group = collect_record_of(&folders);
 	return consider_group(selection, &group);
-}
-
-int selection_folders(const struct report *report, const struct visitor *visitor)
-{
-	struct selection selection = {.report = report, .visitor = visitor};
-
-	return run(&selection, true, scan_folders, consider_sorted_folders);
 }
 
 /* ---- files without a copy ----------------------------------------------------------------- */
@@ -484,7 +451,7 @@ static int scan_missing_contents(struct selection *selection)
 
 	while (r == 0 && (r = catalog_next_size(scan, &entry)) == 0 &&
 	       entry.size <= report->filter->max_size) {
-		r = missing_find(selection->missing, &entry, selection->tally, &missing);
+		r = missing_find(selection->missing, &entry, selection->visitor->checked, &missing);
 		if (r == 0 && missing)
 			r = select_file(selection, &entry);
 		if (r == -ENOENT)
@@ -503,7 +470,8 @@ static int scan_missing_others(struct selection *selection)
 	while (r == 0 && (r = catalog_next_file(scan, &file)) == 0) {
 		if (file.names == 0 || (S_ISREG(file.attributes.mode) && file.attributes.size > 0))
 			continue;
-		r = missing_find_other(selection->missing, &file, selection->tally, &missing);
+		r = missing_find_other(selection->missing, &file, selection->visitor->checked,
+				       &missing);
 		if (r == 0 && missing)
 			r = select_file(selection, &(struct size_entry){.file = file.id});
 		if (r == -ENOENT)
@@ -531,19 +499,40 @@ static int consider_sorted_single(struct selection *selection, uint64_t id)
 	return consider_single(selection, id, file.attributes.size);
 }
 
-int selection_singles(const struct report *report, const struct visitor *visitor)
-{
-	struct selection selection = {.report = report, .visitor = visitor};
-	bool sorts = report->order != REPORT_BY_RECLAIMABLE;
+/* ---- all ------------------------------------------------------------------------------------ */
 
-	return run(&selection, sorts, scan_singles, consider_sorted_single);
+static scan_fn *find_scan(const struct report *report)
+{
+	if (report->folders)
+		return scan_folders;
+	if (report->part == REPORT_MISSING)
+		return scan_missing;
+	return report->part == REPORT_SINGLES ? scan_singles : scan_groups;
 }
 
-int selection_missing(const struct report *report, const struct visitor *visitor,
-		      struct missing_tally *tally)
+/* Returns whether the order of the report differs from that of the index. Without excluded names,
+ * groups have other reclaimable bytes than in the index. */
+static bool has_own_order(const struct report *report)
 {
-	struct selection selection = {.report = report, .visitor = visitor, .tally = tally};
-	bool sorts = report->order != REPORT_BY_RECLAIMABLE;
+	return report->folders || report->order != REPORT_BY_RECLAIMABLE ||
+	       (report_has_groups(report->part) && filter_excludes(report->filter));
+}
 
-	return run(&selection, sorts, scan_missing, consider_sorted_single);
+int selection_visit(const struct report *report, const struct visitor *visitor)
+{
+	CLEANUP(selection_free)
+	struct selection selection = {.report = report, .visitor = visitor};
+	consider_fn *consider = report->folders                   ? consider_sorted_folders
+				: report_has_groups(report->part) ? consider_sorted_group
+								  : consider_sorted_single;
+	bool sorts = has_own_order(report);
+	int r = sorts ? sorter_new(&selection.sorter, SORTER_BYTES) : 0;
+
+	if (r == 0 && report->part == REPORT_MISSING)
+		r = missing_finder_new(&selection.missing, report);
+	if (r == 0)
+		r = find_scan(report)(&selection);
+	if (r == 0 && sorts)
+		r = take_sorted(&selection, consider);
+	return r == SELECTION_FULL ? 0 : r;
 }

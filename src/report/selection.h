@@ -27,29 +27,19 @@ struct visitor {
 	int (*group)(void *context, const struct group_record *group, const struct copies *copies);
 	int (*single)(void *context, const struct single *single);
 	void *context;
+	struct missing_tally *checked; /* of REPORT_MISSING: all files of the folders are added */
 };
 
-/* Calls visitor->group for each selected group in the order of the report.
+/* Calls visitor->group for each selected group in the order of the report, or visitor->single for
+ * each selected file that has no copy (REPORT_SINGLES), or that is missing (REPORT_MISSING, see
+ * missing.h), with those names that are in the folders.
  *
- * The order by reclaimable bytes is that of the index, so the first call is immediate. The orders
- * by size and count read all groups first. The order by path reads the names of all groups first,
- * and reads them again for the calls.
+ * The order REPORT_BY_RECLAIMABLE is that of the index, of files the smallest first, so the first
+ * call is immediate. The orders by size and count read all groups or files first. The order by path
+ * reads all their names first, and reads those of groups again for the calls. Groups of folders are
+ * all read first; the order by reclaimable bytes also reads all names of their redundant folders.
  *
  * Returns 0, -EINTR if stop_requested(), or another -errno. */
-MUST_CHECK int selection_groups(const struct report *report, const struct visitor *visitor);
-
-/* Works like selection_groups() for folder groups. All orders read all groups first; the order
- * by reclaimable bytes also reads all names of their redundant folders. */
-MUST_CHECK int selection_folders(const struct report *report, const struct visitor *visitor);
-
-/* Calls visitor->single for each selected file that has no copy. With REPORT_BY_RECLAIMABLE, the
- * order is that of the index, the smallest file first, and the first call is immediate. The other
- * orders read all files first. Returns 0, -EINTR if stop_requested(), or another -errno. */
-MUST_CHECK int selection_singles(const struct report *report, const struct visitor *visitor);
-
-/* As selection_singles(), for the files that are missing (report/missing.h), with those names that
- * are in the folders. Adds all files of the folders to the tally. */
-MUST_CHECK int selection_missing(const struct report *report, const struct visitor *visitor,
-				 struct missing_tally *tally);
+MUST_CHECK int selection_visit(const struct report *report, const struct visitor *visitor);
 
 #endif

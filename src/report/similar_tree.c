@@ -284,29 +284,11 @@ static bool has_size(const struct content_pass *reading, uint64_t size)
 
 /* ---- names ---------------------------------------------------------------------------------- */
 
-static int is_excluded(const struct content_pass *reading, uint64_t dir, uint64_t cookie,
-		       bool *excluded)
-{
-	const struct report *report = reading->report;
-	CLEANUP_BYTES struct bytes path = {0};
-	uint32_t source;
-	int r = 0;
-
-	*excluded = false;
-	if (!filter_excludes(report->filter))
-		return 0;
-	r = catalog_entry_path(report->reader, dir, cookie, &path, &source);
-	if (r == 0 && !bytes_text(&path))
-		r = -ENOMEM;
-	if (r == 0)
-		*excluded = filter_excludes_name(report->filter, source, bytes_text(&path));
-	return r == -ENOENT ? -EUCLEAN : r;
-}
-
 static int add_name(struct content_pass *reading, uint64_t dir, uint64_t cookie)
 {
+	const struct report *report = reading->report;
 	bool excluded;
-	int r = is_excluded(reading, dir, cookie, &excluded);
+	int r = filter_excludes_entry(report->filter, report->reader, dir, cookie, &excluded);
 
 	if (r < 0 || excluded)
 		return r;

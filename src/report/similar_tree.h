@@ -45,7 +45,6 @@ struct similar_tree {
 MUST_CHECK int similar_tree_make(struct similar_tree *tree, struct catalog_reader *reader);
 
 void similar_tree_free(struct similar_tree *tree);
-#define CLEANUP_SIMILAR_TREE CLEANUP(similar_tree_free)
 
 /* Sets *number to that of a directory. Returns 0, or -EUCLEAN if there is no such directory. */
 MUST_CHECK int similar_tree_find(const struct similar_tree *tree, uint64_t id, uint32_t *number);

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/human_text.h"
 #include "base/log.h"
-#include "base/quote.h"
+#include "base/numbers.h"
 #include "catalog/paths.h"
 #include "report/copies.h"
 #include "report/report.h"

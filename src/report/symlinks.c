@@ -324,14 +324,6 @@ static bool leads_to_symlink_outside(const struct symlinks *symlinks, const char
 	return is_link;
 }
 
-/* Returns the last name of a path. */
-static const char *path_last(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return slash ? slash + 1 : path;
-}
-
 static uint64_t hash_name(const char *name, size_t length)
 {
 	return hash64(name, length, 0);
@@ -440,23 +432,35 @@ static int add_found(struct symlinks *symlinks, uint64_t link)
 	return bytes_append(&symlinks->found, &link, sizeof(link));
 }
 
-/* Adds the symlinks to a file whose targets end with a name. */
-static int find_named(struct symlinks *symlinks, uint64_t file, const char *name, size_t length)
+/* Returns the number of the first member of a sorted list that has this key or a higher one. The
+ * key is the first field. */
+static size_t find_first(const void *list, size_t count, size_t size, uint64_t key)
 {
-	uint64_t hash = hash_name(name, length);
-	size_t low = 0, high = symlinks->named_count;
-	int r = 0;
+	size_t low = 0, high = count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
+		uint64_t found;
 
-		if (symlinks->named[middle].hash < hash)
+		memcpy(&found, (const uint8_t *)list + middle * size, sizeof(found));
+		if (found < key)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	for (; r == 0 && low < symlinks->named_count && symlinks->named[low].hash == hash; low++) {
-		struct named_link *link = &symlinks->named[low];
+	return low;
+}
+
+/* Adds the symlinks to a file whose targets end with a name. */
+static int find_named(struct symlinks *symlinks, uint64_t file, const char *name, size_t length)
+{
+	uint64_t hash = hash_name(name, length);
+	size_t i =
+		find_first(symlinks->named, symlinks->named_count, sizeof(*symlinks->named), hash);
+	int r = 0;
+
+	for (; r == 0 && i < symlinks->named_count && symlinks->named[i].hash == hash; i++) {
+		struct named_link *link = &symlinks->named[i];
 
 		if (!link->resolved)
 			r = resolve(symlinks, link->link, &link->target);
@@ -470,20 +474,12 @@ static int find_named(struct symlinks *symlinks, uint64_t file, const char *name
 /* Adds the symlinks that are known to lead to a file or folder. */
 static int find_known(struct symlinks *symlinks, uint64_t target)
 {
-	size_t low = 0, high = symlinks->known_count;
+	size_t i = find_first(symlinks->known, symlinks->known_count, sizeof(*symlinks->known),
+			      target);
 	int r = 0;
 
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (symlinks->known[middle].target < target)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	for (; r == 0 && low < symlinks->known_count && symlinks->known[low].target == target;
-	     low++)
-		r = add_found(symlinks, symlinks->known[low].link);
+	for (; r == 0 && i < symlinks->known_count && symlinks->known[i].target == target; i++)
+		r = add_found(symlinks, symlinks->known[i].link);
 	return r;
 }
 
@@ -510,7 +506,7 @@ static int find_links(struct symlinks *symlinks, const struct copies *copies, si
 	if (copies->folders)
 		return r;
 	for (size_t i = first; r == 0 && i < end; i++) {
-		const char *name = path_last(copy_path(copies, &copies->list[i]));
+		const char *name = path_base_name(copy_path(copies, &copies->list[i]));
 
 		r = find_named(symlinks, file, name, strlen(name));
 	}

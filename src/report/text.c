@@ -63,7 +63,7 @@ static void format_mark(char mark[static MARK_SIZE], const struct printing *prin
 	const char *word = copy->another_name ? "link" : words[copy->fate];
 
 	if (printing->report->explain)
-		(void)snprintf(mark, MARK_SIZE, "  %-9s  %-30s  ", format_fate(copy->fate),
+		(void)snprintf(mark, MARK_SIZE, "  %-9s  %-30s  ", fate_word(copy->fate),
 			       copy->why);
 	else
 		(void)snprintf(mark, MARK_SIZE, "  %s  ", word);
