@@ -216,19 +216,15 @@ enum deed examine_deed(const struct place *place, const struct intent *intent,
  *
  * other	the quarantine name
  */
-static bool examine_second_name(const struct place *other, const struct intent *intent)
+static bool examine_second_name(const struct place *other, const struct record *record)
 {
-	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
 	struct stat status;
 	struct place there;
 	bool has;
 
-	if (!intent->record ||
-	    record_decode(intent->record, strlen(intent->record), &decoded) < 0 ||
-	    !decoded.record.to ||
+	if (!record || !record->to ||
 	    fstatat(other->directory, other->name, &status, AT_SYMLINK_NOFOLLOW) < 0 ||
-	    status.st_nlink <= decoded.record.links ||
-	    place_open_parent(&there, decoded.record.to) < 0)
+	    status.st_nlink <= record->links || place_open_parent(&there, record->to) < 0)
 		return false;
 	has = place_are_one_file(other, &there) && sync_directory(there.directory) == 0;
 	place_close(&there);
@@ -252,6 +248,10 @@ struct undoing {
 	bool is_partial; /* the folder has its name back, but not all names in it */
 	struct bytes reported; /* mount points in log messages, each with its NUL */
 	char returned[ACT_ID_SIZE]; /* the act that got its record of RECORD_RETURNED */
+	/* of the current intent */
+	struct bytes path; /* absolute path of the copy */
+	struct decoded_record decoded;
+	struct record *record; /* in decoded; NULL: none */
 };
 
 /* Outcome of compare_link(): the bytes are no longer equal. */
@@ -399,7 +399,7 @@ static int undo_away(struct undoing *undoing, const struct place *place,
 	bool is_held;
 	int r;
 
-	if (examine_second_name(&other, intent)) {
+	if (examine_second_name(&other, undoing->record)) {
 		r = remove_other(place, intent->other);
 		undoing->is_completed = r == 0;
 		return r;
@@ -431,16 +431,6 @@ static void remove_partial(const struct place *place, const struct intent *inten
 	place_remove_folders(intent->to, intent->new_folders);
 }
 
-/* Removes the info file of a copy that did not arrive in the trash. */
-static void forget_info(const struct intent *intent)
-{
-	CLEANUP_BYTES struct bytes original = {0};
-
-	if (intent->info && bytes_format(&original, "%s/%s", intent->source, intent->path) == 0 &&
-	    bytes_text(&original))
-		trash_entry_forget(intent->info, intent->other, bytes_text(&original));
-}
-
 /* Outcomes if the directory or saved bytes of a copy are missing. */
 enum {
 	FOLDER_IS_MISSING = 1, /* the directory was removed or moved */
@@ -452,63 +442,60 @@ enum {
 
 static void report(struct undoing *undoing, const struct intent *intent, int result)
 {
-	CLEANUP_BYTES struct bytes path = {0};
+	const char *path = quote_path(bytes_text(&undoing->path));
 
-	if ((undoing->wish->is_quiet && result != 0 && result != FOLDER_IS_MISSING) ||
-	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+	if (undoing->wish->is_quiet && result != 0 && result != FOLDER_IS_MISSING)
 		return;
 	if (result == FOLDER_IS_MISSING)
 		log_warning("cannot undo an interrupted act on %s: its folder no longer exists; if "
 			    "the folder was moved and contains a file %s, rename that file",
-			    quote_path(bytes_text(&path)), quote_path(intent->other));
+			    path, quote_path(intent->other));
 	else if (result == BYTES_ARE_ELSEWHERE)
 		log_warning("cannot restore %s: its folder no longer exists; create the folder and "
 			    "run 'twinfs recover', or move its bytes from %s",
-			    quote_path(bytes_text(&path)), quote_path(intent->saved));
+			    path, quote_path(intent->saved));
 	else if (result == BYTES_ARE_MISSING)
 		log_warning("cannot restore %s: its saved bytes in %s are missing; move them back "
 			    "there and run 'twinfs recover', or 'twinfs recover --give-up'",
-			    quote_path(bytes_text(&path)), quote_path(intent->saved));
+			    path, quote_path(intent->saved));
 	else if (result == BYTES_ARE_ABSENT)
 		log_warning("cannot restore %s: its bytes are in %s, and the disk of this folder "
 			    "is not mounted at %s; mount it and run 'twinfs recover'",
-			    quote_path(bytes_text(&path)), quote_path(intent->saved),
-			    quote_path(intent->saved_mount.path));
+			    path, quote_path(intent->saved), quote_path(intent->saved_mount.path));
 	else if (result == KEPT_IS_ABSENT)
 		log_warning("cannot complete the interrupted removal of folder %s: the kept folder "
 			    "is not at its path; if its disk is not mounted, mount it and run "
 			    "'twinfs recover'; if it was moved, move it back, or rename the "
 			    "folder %s, which has the rest",
-			    quote_path(bytes_text(&path)), quote_path(intent->other));
+			    path, quote_path(intent->other));
 	else if (result < 0)
 		log_warning("cannot undo an interrupted act on %s: %s; run 'twinfs recover' later",
-			    quote_path(bytes_text(&path)), error_text(result));
+			    path, error_text(result));
 	else if (undoing->is_partial)
 		log_warning("cannot complete the interrupted removal of folder %s: it or the kept "
 			    "folder changed; its remaining files are in %s; 'twinfs log' lists the "
 			    "act, and 'twinfs undo' copies the removed files from the kept folder",
-			    quote_path(bytes_text(&path)),
+			    path,
 			    undoing->leftover.length > 0
 				    ? quote_path(bytes_text(&undoing->leftover))
 				    : "it");
 	else if (undoing->is_completed)
-		log_info("%s: interrupted %s completed", quote_path(bytes_text(&path)),
+		log_info("%s: interrupted %s completed", path,
 			 intent->kind == INTENT_FOLDER ? "removal" : "move");
 	else if (undoing->is_edited)
 		log_warning(
 			"cannot undo an interrupted link at %s: a program wrote to the linked file "
 			"since; the earlier content is %s in the same folder",
-			quote_path(bytes_text(&path)), quote_path(bytes_text(&undoing->leftover)));
+			path, quote_path(bytes_text(&undoing->leftover)));
 	else if (undoing->leftover.length > 0)
 		log_warning("cannot restore the name %s after an interrupted act: another file has "
 			    "this name; the copy is %s in the same folder",
-			    quote_path(bytes_text(&path)),
-			    quote_path(bytes_text(&undoing->leftover)));
+			    path, quote_path(bytes_text(&undoing->leftover)));
 	else if (intent->to && faccessat(AT_FDCWD, intent->to, F_OK, AT_SYMLINK_NOFOLLOW) == 0)
 		log_info("%s: interrupted act undone; %s is possibly another name of this file",
-			 quote_path(bytes_text(&path)), quote_path(intent->to));
+			 path, quote_path(intent->to));
 	else
-		log_info("%s: interrupted act undone", quote_path(bytes_text(&path)));
+		log_info("%s: interrupted act undone", path);
 }
 
 /* Restores a copy whose bytes are in a rescue folder. Returns 0, an outcome or -errno. */
@@ -529,15 +516,13 @@ static int restore_saved(struct undoing *undoing, const struct place *place,
 static int undo_folder(struct undoing *undoing, const struct place *place,
 		       const struct intent *intent)
 {
-	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
 	struct act_result result = {.outcome = ACT_FAILED};
 	int r = FOLDER_REFUSED;
 
-	if (intent->is_emptied && intent->record &&
-	    record_decode(intent->record, strlen(intent->record), &decoded) == 0)
-		r = folder_restore_names(place, intent, &decoded.record, undoing->log);
+	if (intent->is_emptied && undoing->record)
+		r = folder_restore_names(place, intent, undoing->record, undoing->log);
 	if (r == 0)
-		r = folder_complete(place, intent, &decoded.record, &result);
+		r = folder_complete(place, intent, undoing->record, &result);
 	undoing->is_completed = r == 0;
 	if (r == FOLDER_KEPT_ABSENT)
 		return KEPT_IS_ABSENT;
@@ -614,24 +599,22 @@ static bool is_reported(const struct undoing *undoing, const char *mount)
 }
 
 /* Logs that a source or mount point is absent, once for all intents that need it. */
-static void report_absent(struct undoing *undoing, const struct intent *intent, const char *mount)
+static void report_absent(struct undoing *undoing, const char *mount)
 {
-	CLEANUP_BYTES struct bytes path = {0};
-
 	if (undoing->wish->is_quiet || is_reported(undoing, mount) ||
-	    bytes_append(&undoing->reported, mount, strlen(mount) + 1) < 0 ||
-	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+	    bytes_append(&undoing->reported, mount, strlen(mount) + 1) < 0)
 		return;
 	log_warning("cannot undo an interrupted act on %s completely: %s is not mounted or is "
 		    "another folder; mount it, then run 'twinfs recover', or 'twinfs recover "
 		    "--give-up' if it will not return",
-		    quote_path(bytes_text(&path)), quote_path(mount));
+		    quote_path(bytes_text(&undoing->path)), quote_path(mount));
 }
 
-/* Adds a record to the log with this state. A record that is in the log already was written before
- * the interruption. */
-static int add_record(const struct undoing *undoing, struct record *record, enum record_state state)
+/* Adds the record to the log with this state. A record that is in the log already was written
+ * before the interruption. */
+static int add_record(const struct undoing *undoing, enum record_state state)
 {
+	struct record *record = undoing->record;
 	int r = act_log_contains(undoing->log, record->act, record->file);
 
 	record->state = state;
@@ -640,52 +623,44 @@ static int add_record(const struct undoing *undoing, struct record *record, enum
 
 /* Notes that an act was interrupted, with its first file that is as it was before. If that is a
  * folder, notes the names in it as brought back, of which the log possibly has records already. */
-static int add_returned(struct undoing *undoing, const struct intent *intent, struct record *record)
+static int add_returned(struct undoing *undoing, const struct intent *intent)
 {
+	const struct record *record = undoing->record;
 	int r = S_ISDIR(record->type) ? undone_add_names(undoing->log, record, intent->is_emptied)
 				      : 0;
 
 	if (r < 0 || undoing->wish->is_ending || strcmp(undoing->returned, record->act) == 0)
 		return r;
 	(void)snprintf(undoing->returned, sizeof(undoing->returned), "%s", record->act);
-	return add_record(undoing, record, RECORD_RETURNED);
+	return add_record(undoing, RECORD_RETURNED);
 }
 
 /* Adds the record of an interrupted act to the log. is_undone: the file has its name again. */
 static int record_deed(struct undoing *undoing, const struct place *place,
 		       const struct intent *intent, bool is_undone)
 {
-	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
-	enum deed deed;
-	int r = record_decode(intent->record, strlen(intent->record), &decoded);
+	enum deed deed = is_undone               ? DEED_NONE
+			 : undoing->is_completed ? DEED_DONE
+						 : examine_deed(place, intent, undoing->record);
 
-	if (r < 0)
-		return r == -EPROTO ? 0 : r;
-	deed = is_undone               ? DEED_NONE
-	       : undoing->is_completed ? DEED_DONE
-				       : examine_deed(place, intent, &decoded.record);
 	if (deed == DEED_NONE)
-		return add_returned(undoing, intent, &decoded.record);
-	return add_record(undoing, &decoded.record,
-			  deed == DEED_DONE ? RECORD_DONE : RECORD_INTERRUPTED);
+		return add_returned(undoing, intent);
+	return add_record(undoing, deed == DEED_DONE ? RECORD_DONE : RECORD_INTERRUPTED);
 }
 
 /* Names the file that an undo was making at its path, if it is there. */
 static void report_incomplete(struct undoing *undoing, const struct place *place,
 			      const struct intent *intent)
 {
-	CLEANUP_BYTES struct bytes path = {0};
-
 	if (!intent->is_direct ||
 	    faccessat(place->directory, place->name, F_OK, AT_SYMLINK_NOFOLLOW) < 0)
 		return;
 	undoing->undone->incomplete++;
-	if (undoing->wish->is_quiet ||
-	    bytes_format(&path, "%s/%s", intent->source, intent->path) < 0 || !bytes_text(&path))
+	if (undoing->wish->is_quiet)
 		return;
 	log_warning("%s is possibly incomplete: an undo was interrupted when it made this file; "
 		    "check it, and if it is incomplete remove it and run 'twinfs undo' again",
-		    quote_path(bytes_text(&path)));
+		    quote_path(bytes_text(&undoing->path)));
 }
 
 /* Undoes an act in the directory of the copy, and removes its leftovers elsewhere. */
@@ -714,9 +689,10 @@ static int undo_there(struct undoing *undoing, const struct intent *intent, int 
 		r = sync_directory(place.directory);
 	if (r == 0 && place_is_mounted(&intent->to_mount))
 		remove_partial(&place, intent);
-	if (r == 0)
-		forget_info(intent);
-	if (r == 0 && intent->record)
+	/* the info file of a copy that did not arrive in the trash */
+	if (r == 0 && intent->info)
+		trash_entry_forget(intent->info, intent->other, bytes_text(&undoing->path));
+	if (r == 0 && undoing->record)
 		r = record_deed(undoing, &place, intent, undoing->undone->files > before);
 	place_close(&place);
 	if (r != 0 || undoing->is_completed || undoing->undone->files > before)
@@ -732,23 +708,20 @@ static bool is_absent(int result)
 
 /* Ends an intent that cannot be undone, as of an interrupted act. If the copy possibly has its
  * quarantine name, notes that name in the record: there the undo of the act looks first. */
-static int record_given_up(struct undoing *undoing, const struct intent *intent)
+static int record_given_up(const struct undoing *undoing, const struct intent *intent)
 {
-	CLEANUP_DECODED_RECORD struct decoded_record decoded = {.record = {.act = NULL}};
-	struct record *record = &decoded.record;
+	struct record *record = undoing->record;
 	AUTO_FREE char *other = NULL;
-	int r = intent->record ? record_decode(intent->record, strlen(intent->record), &decoded)
-			       : -EPROTO;
 
-	if (r < 0)
-		return r == -EPROTO ? 0 : r;
+	if (!record)
+		return 0;
 	if (!record->to && intent->kind != INTENT_SHARE) {
 		other = recovery_other_path(intent);
 		if (!other)
 			return -ENOMEM;
 		record->to = other;
 	}
-	return add_record(undoing, record, intent->did ? RECORD_DONE : RECORD_INTERRUPTED);
+	return add_record(undoing, intent->did ? RECORD_DONE : RECORD_INTERRUPTED);
 }
 
 char *recovery_other_path(const struct intent *intent)
@@ -779,27 +752,49 @@ static bool leave(struct undoing *undoing, const struct intent *intent)
 	return false;
 }
 
+/* Sets the path and the record of the current intent. Returns 0 or -ENOMEM. */
+static int take_intent(struct undoing *undoing, const struct intent *intent)
+{
+	int r;
+
+	undoing->record = NULL;
+	undoing->path.length = 0;
+	if (bytes_format(&undoing->path, "%s/%s", intent->source, intent->path) < 0 ||
+	    !bytes_text(&undoing->path))
+		return -ENOMEM;
+	r = intent->record
+		    ? record_decode(intent->record, strlen(intent->record), &undoing->decoded)
+		    : -EPROTO;
+	if (r == 0)
+		undoing->record = &undoing->decoded.record;
+	return r == -ENOMEM ? r : 0;
+}
+
 static bool undo_intent(void *context, const struct intent *intent)
 {
 	struct undoing *undoing = context;
 	AUTO_CLOSE int root = place_open_root(intent->source, &intent->root);
 	const char *absent = NULL;
-	int r = root < 0 ? root : 0;
+	int r = take_intent(undoing, intent);
 
+	if (r < 0) {
+		undoing->undone->left++;
+		return false;
+	}
 	if (is_absent(root))
 		absent = intent->source;
 	else if (!place_is_mounted(&intent->mount))
 		absent = intent->mount.path;
-	else if (r == 0)
+	else if (root >= 0)
 		r = undo_there(undoing, intent, root);
 	else
-		report(undoing, intent, r);
+		report(undoing, intent, root);
 	/* the copy has its name, but a partial file at the destination could not be removed */
-	if (r == 0 && !absent && !place_is_mounted(&intent->to_mount))
+	if (r == 0 && !absent && root >= 0 && !place_is_mounted(&intent->to_mount))
 		absent = intent->to_mount.path;
 	if (absent && intent->kind != INTENT_SHARE)
-		report_absent(undoing, intent, absent);
-	return absent || r != 0 ? leave(undoing, intent) : true;
+		report_absent(undoing, absent);
+	return absent || root < 0 || r != 0 ? leave(undoing, intent) : true;
 }
 
 int recovery_run(struct journal *journal, const struct recovery_wish *wish, struct recovery *undone)
@@ -814,6 +809,8 @@ int recovery_run(struct journal *journal, const struct recovery_wish *wish, stru
 	r = journal_resolve(journal, undo_intent, &undoing);
 	bytes_free(&undoing.leftover);
 	bytes_free(&undoing.reported);
+	bytes_free(&undoing.path);
+	decoded_record_free(&undoing.decoded);
 	return r;
 }
 
